@@ -1,0 +1,26 @@
+# Other people's libraries, all from Debian 12 (`./dev setup` installs them).
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(fmt REQUIRED)
+find_package(Boost 1.81 EXACT REQUIRED)  # headers alone
+find_package(yaml-cpp REQUIRED)
+
+if(HEADGATE_BUILD_SERVER)
+  find_package(spdlog REQUIRED)
+  find_package(prometheus-cpp REQUIRED COMPONENTS core)
+  find_package(CLI11 REQUIRED)
+  find_package(nlohmann_json REQUIRED)
+endif()
+if(HEADGATE_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
+  find_package(nlohmann_json REQUIRED)
+  # One precompiled header for all tests: GoogleTest is most of what a test compiles.
+  add_library(headgate_test_pch STATIC ${CMAKE_CURRENT_LIST_DIR}/test_pch.cc)
+  target_link_libraries(headgate_test_pch PUBLIC GTest::gmock GTest::gtest PRIVATE headgate_flags)
+  target_compile_definitions(headgate_test_pch PRIVATE HEADGATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_precompile_headers(headgate_test_pch PRIVATE <gmock/gmock.h> <gtest/gtest.h> <string> <vector>)
+endif()
+if(HEADGATE_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()

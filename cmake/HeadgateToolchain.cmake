@@ -1,0 +1,49 @@
+# Compiler flags, caches and linkers: what every target of ours is built with.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+find_program(HEADGATE_CCACHE ccache)
+if(HEADGATE_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${HEADGATE_CCACHE})
+endif()
+find_program(HEADGATE_MOLD mold)
+if(HEADGATE_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# Carried by every target of ours, never by a project that embeds the library.
+add_library(headgate_flags INTERFACE)
+target_compile_options(headgate_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Wold-style-cast -Woverloaded-virtual -Wcast-align -Wunused -Wnull-dereference -Wformat=2
+  -Wimplicit-fallthrough)
+# __int128 carries the 128-bit intermediates of the decisions; it is no ISO type.
+target_compile_options(headgate_flags INTERFACE -Wno-pedantic)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 reports false positives from inlined coroutine frames and from its own string.
+  target_compile_options(headgate_flags INTERFACE -Wno-null-dereference -Wno-restrict -Wno-maybe-uninitialized)
+endif()
+
+if(CMAKE_BUILD_TYPE STREQUAL "Debug")
+  # Enough optimisation for the million-step tests to be quick, little enough to step through.
+  add_compile_options(-O1 -g1)
+endif()
+if(HEADGATE_HARDEN)
+  add_compile_options(-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS
+    -fstack-protector-strong -fstack-clash-protection -fcf-protection -fPIE -g1)
+  add_link_options(-pie -Wl,-z,relro,-z,now,-z,noexecstack)
+endif()
+if(HEADGATE_SANITIZE)
+  add_compile_options(-fsanitize=${HEADGATE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${HEADGATE_SANITIZE})
+endif()
+if(HEADGATE_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+if(HEADGATE_COVERAGE)
+  add_compile_options(--coverage)
+  add_link_options(--coverage)
+endif()

@@ -1,0 +1,1 @@
+// The precompiled header of the tests hangs on this file.

@@ -1,0 +1,164 @@
+#include "headgate/algorithm/decide.h"
+
+namespace headgate::algorithm {
+namespace {
+
+bool IsTokenBucket(const Limit& limit) {
+  return limit.algorithm() == Algorithm::kTokenBucket || limit.algorithm() == Algorithm::kLeakyBucket;
+}
+
+void RefundTokens(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
+  const ExactSpan debt = std::min(Ahead(state, now), SpanOf(limit));
+  const ExactSpan refund = Price(limit, std::min<Cost>(cost, limit.capacity()));
+  SetAhead(state, now, refund < debt ? Difference(debt, refund, limit.requests()) : ExactSpan{});
+}
+
+void RefundWindow(BucketState& state, Cost cost, base::Instant now) {
+  if (state.edge <= static_cast<uint64_t>(now.ns)) return;
+  state.count -= static_cast<uint32_t>(std::min<Cost>(cost, state.count));
+}
+
+void RefundCounter(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
+  AdvanceWindows(limit, state, now);
+  WindowCounts counts = WindowCounts::Of(state);
+  counts.current -= static_cast<uint32_t>(std::min<Cost>(cost, counts.current));
+  counts.StoreIn(state);
+}
+
+void RefundLog(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now) {
+  DropExpired(limit, state, hits, now);
+  while (cost > 0 && !hits.empty()) {
+    const auto taken = static_cast<uint32_t>(std::min<Cost>(cost, hits.Newest().cost));
+    hits.ReduceNewest(taken);
+    state.count -= taken;
+    cost -= taken;
+  }
+}
+
+// With the period kept, a token is worth one period of both limits' 1/requests ns, so that tokens carry over exactly:
+// tokens·P = capacity·P − debt·N is a whole number.
+void ChangeTokens(const Limit& from, const Limit& to, BucketState& state, base::Instant now) {
+  const ExactSpan debt = std::min(Ahead(state, now), SpanOf(from));
+  const base::uint128 consumed = base::WideMul(debt.ns, from.requests()) + debt.fraction;
+  const base::uint128 tokens = base::WideMul(from.capacity(), from.period()) - consumed;
+  const base::uint128 full = base::WideMul(to.capacity(), to.period());
+  const base::uint128 missing = tokens < full ? full - tokens : 0;
+  SetAhead(state, now,
+           {static_cast<uint64_t>(missing / to.requests()), static_cast<uint32_t>(missing % to.requests())});
+}
+
+// The queue keeps its free_at; its fraction is counted in other parts now, rounded up.
+void ChangeQueue(const Limit& from, const Limit& to, BucketState& state) {
+  const base::uint128 scaled = base::WideMul(state.count, to.requests());
+  const auto fraction = static_cast<uint64_t>(base::CeilDiv(scaled, from.requests()));
+  state.edge += fraction / to.requests();
+  state.count = static_cast<uint32_t>(fraction % to.requests());
+}
+
+// A bucket of `limit` in which `remaining` requests are left.
+BucketState WithRemaining(const Limit& limit, uint64_t remaining, HitLog& hits, base::Instant now) {
+  BucketState state{.seen = now};
+  if (limit.denies_all()) return state;
+  if (limit.algorithm() == Algorithm::kLeakyBucketQueue) {
+    // remaining = burst + 1 is the empty queue.
+    if (remaining <= limit.capacity()) SetAhead(state, now, Price(limit, limit.capacity() + 1 - remaining));
+    return state;
+  }
+  const uint64_t used = remaining < limit.capacity() ? limit.capacity() - remaining : 0;
+  if (used > 0) Decide(limit, state, hits, used, now);
+  return state;
+}
+
+}  // namespace
+
+absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now) {
+  if (limit.algorithm() == Algorithm::kLeakyBucketQueue) {
+    return absl::FailedPreconditionError("a queue takes nothing back: its requests have been promised their turn");
+  }
+  now = std::max(now, state.seen);
+  if (!limit.denies_all()) {
+    switch (limit.algorithm()) {
+      case Algorithm::kTokenBucket:
+      case Algorithm::kLeakyBucket:
+        RefundTokens(limit, state, cost, now);
+        break;
+      case Algorithm::kFixedWindow:
+        RefundWindow(state, cost, now);
+        break;
+      case Algorithm::kSlidingWindowCounter:
+        RefundCounter(limit, state, cost, now);
+        break;
+      case Algorithm::kSlidingWindowLog:
+        RefundLog(limit, state, hits, cost, now);
+        break;
+      case Algorithm::kLeakyBucketQueue:
+        break;
+    }
+  }
+  return Decide(limit, state, hits, 0, now);
+}
+
+void Reset(BucketState& state, HitLog& hits) {
+  while (!hits.empty()) hits.DropOldest();
+  state = BucketState{.seen = state.seen};
+}
+
+base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog& hits) {
+  const base::Instant never_used = base::Instant::FromNanos(0);
+  if (limit.denies_all()) return never_used;
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+    case Algorithm::kLeakyBucketQueue:
+      return base::Instant::FromNanos(static_cast<int64_t>(state.edge + (state.count != 0 ? 1 : 0)));
+    case Algorithm::kFixedWindow:
+      // A window of its own first hit stays open though all its hits have been given back.
+      return state.count > 0 || limit.spec().align == Align::kFirstHit
+                 ? base::Instant::FromNanos(static_cast<int64_t>(state.edge))
+                 : never_used;
+    case Algorithm::kSlidingWindowCounter: {
+      const WindowCounts counts = WindowCounts::Of(state);
+      if (counts.current == 0 && counts.previous == 0) return never_used;
+      const auto period = static_cast<int64_t>(limit.period());
+      const auto offset = static_cast<int64_t>(limit.period_divider().Remainder(static_cast<uint64_t>(state.seen.ns)));
+      return base::Instant::FromNanos(state.seen.ns - offset + (counts.current > 0 ? 2 : 1) * period);
+    }
+    case Algorithm::kSlidingWindowLog:
+      if (hits.empty()) return never_used;
+      return base::Instant::FromNanos(hits.Newest().at.ns + static_cast<int64_t>(limit.period()));
+  }
+  __builtin_unreachable();
+}
+
+void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits, base::Instant now) {
+  if (from.spec() == to.spec()) return;
+  now = std::max(now, state.seen);
+  const bool kept = (from.algorithm() == to.algorithm() || (IsTokenBucket(from) && IsTokenBucket(to))) &&
+                    from.period() == to.period() && from.spec().align == to.spec().align && !from.denies_all() &&
+                    !to.denies_all();
+  if (!kept) {
+    const uint64_t remaining = Decide(from, state, hits, 0, now).remaining;
+    Reset(state, hits);
+    state = WithRemaining(to, remaining, hits, now);
+    return;
+  }
+  // First the old limit is applied up to now; the windows and the log keep what that leaves as it is.
+  switch (from.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      ChangeTokens(from, to, state, now);
+      break;
+    case Algorithm::kLeakyBucketQueue:
+      ChangeQueue(from, to, state);
+      break;
+    case Algorithm::kSlidingWindowCounter:
+      AdvanceWindows(from, state, now);
+      break;
+    case Algorithm::kFixedWindow:
+    case Algorithm::kSlidingWindowLog:
+      break;
+  }
+  state.seen = now;
+}
+
+}  // namespace headgate::algorithm

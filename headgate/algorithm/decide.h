@@ -1,0 +1,53 @@
+// The one question, for every algorithm: may a request of this cost pass now? And what else can happen to a bucket.
+//
+// Pure: no clock, lock, log or allocation. Not thread-safe for one bucket; the store sees to that. An instant earlier
+// than the latest seen by a bucket counts as that. Definitions: docs/reference/algorithms.md.
+#pragma once
+
+#include "headgate/algorithm/bucket.h"
+#include "headgate/algorithm/decision.h"
+#include "headgate/algorithm/fixed_window.h"
+#include "headgate/algorithm/leaky_queue.h"
+#include "headgate/algorithm/limit.h"
+#include "headgate/algorithm/sliding_window_counter.h"
+#include "headgate/algorithm/sliding_window_log.h"
+#include "headgate/algorithm/token_bucket.h"
+#include "headgate/base/status.h"
+
+namespace headgate::algorithm {
+
+// `hits` is touched by sliding_window_log alone. A denied request changes nothing but the latest seen time, unless the
+// limit says count_denied.
+inline Decision Decide(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now) {
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      return DecideTokenBucket(limit, state, cost, now);
+    case Algorithm::kLeakyBucketQueue:
+      return DecideLeakyQueue(limit, state, cost, now);
+    case Algorithm::kFixedWindow:
+      return DecideFixedWindow(limit, state, cost, now);
+    case Algorithm::kSlidingWindowCounter:
+      return DecideSlidingWindowCounter(limit, state, cost, now);
+    case Algorithm::kSlidingWindowLog:
+      return DecideSlidingWindowLog(limit, state, hits, cost, now);
+  }
+  __builtin_unreachable();
+}
+
+// Gives back at most what is still consumed, and answers as a look would afterwards. FailedPrecondition for the queue,
+// which takes nothing back: its requests have been promised their turn.
+absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now);
+
+// Makes the bucket as if never used.
+void Reset(BucketState& state, HitLog& hits);
+
+// From when on the bucket is as if never used, if nothing comes. Its distance from now is what forgetting it loses.
+base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog& hits);
+
+// Carries a live bucket from one limit to another at `now`; mints no allowance. With algorithm and period kept a token
+// bucket keeps its tokens (at most the new burst), a queue its free_at, windows and the log their counts; otherwise the
+// new bucket starts with the smaller of the old remaining and the new capacity.
+void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits, base::Instant now);
+
+}  // namespace headgate::algorithm

@@ -1,0 +1,62 @@
+#include "headgate/algorithm/fixed_window.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "headgate/algorithm/calendar.h"
+#include "headgate/algorithm/token_bucket.h"
+
+namespace headgate::algorithm {
+namespace {
+
+// A hit that is counted though it was denied must not wrap the counter round to an empty window.
+uint32_t SaturatingSum(uint32_t count, Cost cost) {
+  constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
+  return cost > kMax - count ? kMax : count + static_cast<uint32_t>(cost);
+}
+
+}  // namespace
+
+base::Instant WindowEnd(const Limit& limit, base::Instant now) {
+  switch (limit.spec().align) {
+    case Align::kCalendarMonth:
+    case Align::kCalendarYear:
+      return NextCalendarEdge(limit.spec().align, now);
+    case Align::kFirstHit:
+      return base::Instant::FromNanos(now.ns + static_cast<int64_t>(limit.period()));
+    case Align::kEpoch:
+      break;
+  }
+  const uint64_t into = limit.period_divider().Remainder(static_cast<uint64_t>(now.ns));
+  return base::Instant::FromNanos(now.ns + static_cast<int64_t>(limit.period() - into));
+}
+
+Decision DecideFixedWindow(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
+  if (limit.denies_all()) return DenyAll(limit, cost);
+  now = std::max(now, state.seen);
+  state.seen = now;
+  const uint64_t capacity = limit.capacity();
+  const bool open = state.edge > static_cast<uint64_t>(now.ns);
+  const base::Instant end = open ? base::Instant::FromNanos(static_cast<int64_t>(state.edge)) : WindowEnd(limit, now);
+  const uint32_t count = open ? state.count : 0;
+  const bool allowed = cost == 0 || (count <= capacity && cost <= capacity - count);
+
+  // Only an admitted hit opens a window of its own; a denied one has none to be counted in.
+  const bool first_hit = limit.spec().align == Align::kFirstHit;
+  const bool counts = allowed || (limit.spec().count_denied && (open || !first_hit));
+  const uint32_t count_after = counts ? SaturatingSum(count, cost) : count;
+  const bool opens = count_after > 0;
+  if (opens) {
+    state.edge = static_cast<uint64_t>(end.ns);
+    state.count = count_after;
+  }
+  Decision decision{.allowed = allowed,
+                    .limit = capacity,
+                    .remaining = count_after < capacity ? capacity - count_after : 0,
+                    .reset_after = end - now};
+  if (first_hit && !open && !opens) decision.reset_after = base::Duration(0);
+  if (!allowed) decision.retry_after = cost > capacity ? kNever : end - now;
+  return decision;
+}
+
+}  // namespace headgate::algorithm

@@ -1,0 +1,100 @@
+// A limit: an algorithm and its numbers, checked once, with everything precomputed that a decision would divide by.
+//
+// Bounds (checked by Make, and the overflow argument of all kernels):
+//   requests  < 2^32 (after reduction by a common divisor with the period, where it is larger)
+//   period    1 ns .. 2^62 ns
+//   burst·period/requests, the time an empty bucket takes to fill, < 2^62 ns: 146 years
+//   windows   requests < 2^32; period ≤ 2^60 ns, so that two periods fit
+//   the log   requests ≤ kLogRequestsMax, because it keeps every hit
+// Instants are below 2^62 (base::kInstantMax), so instant + span < 2^63 everywhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headgate/algorithm/decision.h"
+#include "headgate/base/status.h"
+#include "headgate/base/time.h"
+#include "headgate/base/wide.h"
+
+namespace headgate::algorithm {
+
+enum class Algorithm : uint8_t {
+  kTokenBucket,  // also called GCRA
+  kLeakyBucket,  // the meter: the token bucket's decisions
+  kLeakyBucketQueue,
+  kFixedWindow,
+  kSlidingWindowCounter,
+  kSlidingWindowLog,
+};
+
+// Where a fixed window begins.
+enum class Align : uint8_t { kEpoch, kFirstHit, kCalendarMonth, kCalendarYear };
+
+// "token_bucket", "gcra", "leaky_bucket", "fixed_window", "sliding_window_counter", "sliding_window_log".
+std::string_view Name(Algorithm algorithm);
+std::optional<Algorithm> AlgorithmByName(std::string_view name);
+
+// The most hits that one log remembers: 100,000 hits are 1.6 MB for one key.
+inline constexpr uint64_t kLogRequestsMax = 100'000;
+
+// A limit as a person writes it. Two limits are the same limit when their specs are equal.
+struct LimitSpec {
+  Algorithm algorithm = Algorithm::kTokenBucket;
+  uint64_t requests = 0;             // per period; 0 denies everything, for ever
+  base::Duration period{0};          // ignored by the calendar alignments, which know their own
+  std::optional<uint64_t> burst{};   // buckets only; requests where it is left out; 0 only for the queue
+  Align align = Align::kEpoch;       // fixed windows only
+  bool count_denied = false;         // fixed window and sliding counter only: a denied request counts too
+
+  bool operator==(const LimitSpec&) const = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const LimitSpec& s) {
+    return H::combine(std::move(h), s.algorithm, s.requests, s.period.count(), s.burst, s.align, s.count_denied);
+  }
+};
+
+// Immutable and cheap to copy.
+class Limit {
+ public:
+  // InvalidArgument with a sentence for the person who wrote the numbers.
+  static absl::StatusOr<Limit> Make(const LimitSpec& spec);
+
+  // A limit that denies everything: what a default-constructed value means.
+  Limit() = default;
+
+  const LimitSpec& spec() const { return spec_; }
+  Algorithm algorithm() const { return spec_.algorithm; }
+  // What Decision::limit reports: burst for the buckets, requests for the windows.
+  uint64_t capacity() const { return capacity_; }
+  bool denies_all() const { return spec_.requests == 0; }
+
+  // ---- For the kernels. With N = requests and P = period, both after reduction:
+  uint32_t requests() const { return requests_; }
+  uint64_t period() const { return period_; }
+  const base::Divider& period_divider() const { return period_divider_; }
+  // One token, T = P/N, is interval + interval_fraction/N ns.
+  uint64_t interval() const { return interval_; }
+  uint32_t interval_fraction() const { return interval_fraction_; }
+  // The full bucket, capacity·T, is span + span_fraction/N ns.
+  uint64_t span() const { return span_; }
+  uint32_t span_fraction() const { return span_fraction_; }
+  // floor(2^64·N/P) where N < P, else 0.
+  uint64_t rate_reciprocal() const { return rate_reciprocal_; }
+
+ private:
+  LimitSpec spec_;
+  uint64_t capacity_ = 0;
+  uint64_t period_ = 1;
+  uint64_t interval_ = 0;
+  uint64_t span_ = 0;
+  uint64_t rate_reciprocal_ = 0;
+  uint32_t requests_ = 0;
+  uint32_t interval_fraction_ = 0;
+  uint32_t span_fraction_ = 0;
+  base::Divider period_divider_;
+};
+
+}  // namespace headgate::algorithm

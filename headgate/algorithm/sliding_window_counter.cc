@@ -1,0 +1,81 @@
+#include "headgate/algorithm/sliding_window_counter.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "headgate/algorithm/token_bucket.h"
+
+namespace headgate::algorithm {
+namespace {
+
+using base::uint128;
+using base::WideMul;
+
+// How far into its window a window of `weight` hits must be left behind so that at most `room` of them still count:
+// the least x with weight·(P − x) ≤ room·P.
+uint64_t LeastOffset(uint64_t period, uint32_t weight, uint64_t room) {
+  if (weight <= room) return 0;
+  return period - static_cast<uint64_t>(WideMul(room, period) / weight);
+}
+
+base::Duration RetryAfter(uint64_t period, WindowCounts counts, uint64_t offset, uint64_t capacity, Cost cost) {
+  const uint64_t most_before = capacity - cost;  // what may be counted for the request to fit
+  uint64_t at;
+  if (counts.current <= most_before) {
+    at = LeastOffset(period, counts.previous, most_before - counts.current);
+  } else {
+    at = period + LeastOffset(period, counts.current, most_before);
+  }
+  return base::Duration(static_cast<int64_t>(at - offset));
+}
+
+}  // namespace
+
+uint64_t AdvanceWindows(const Limit& limit, BucketState& state, base::Instant now) {
+  const uint64_t period = limit.period();
+  const uint64_t seen_offset = limit.period_divider().Remainder(static_cast<uint64_t>(state.seen.ns));
+  const uint64_t offset = seen_offset + static_cast<uint64_t>(now.ns - state.seen.ns);
+  state.seen = now;
+  if (offset < period) return offset;
+  WindowCounts counts = WindowCounts::Of(state);
+  counts.previous = offset < 2 * period ? counts.current : 0;
+  counts.current = 0;
+  counts.StoreIn(state);
+  return limit.period_divider().Remainder(static_cast<uint64_t>(now.ns));
+}
+
+Decision DecideSlidingWindowCounter(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
+  if (limit.denies_all()) return DenyAll(limit, cost);
+  const uint64_t offset = AdvanceWindows(limit, state, std::max(now, state.seen));
+  const uint64_t period = limit.period();
+  const uint64_t capacity = limit.capacity();
+  WindowCounts counts = WindowCounts::Of(state);
+  const uint128 carried = WideMul(counts.previous, period - offset);  // in 1/P hits
+
+  bool allowed = cost == 0;
+  if (!allowed && cost <= capacity && counts.current <= capacity - cost) {
+    allowed = carried <= WideMul(capacity - cost - counts.current, period);
+  }
+  Decision decision{.allowed = allowed, .limit = capacity};
+  if (!allowed) {
+    decision.retry_after = cost > capacity ? kNever : RetryAfter(period, counts, offset, capacity, cost);
+  }
+  if (allowed || limit.spec().count_denied) {
+    const uint64_t room = std::numeric_limits<uint32_t>::max() - counts.current;
+    counts.current += static_cast<uint32_t>(std::min<uint64_t>(cost, room));
+    counts.StoreIn(state);
+  }
+  if (counts.current < capacity) {
+    const uint64_t room = capacity - counts.current;
+    const uint64_t carried_whole = carried == 0 ? 0 : static_cast<uint64_t>(base::CeilDiv(carried, period));
+    decision.remaining = carried_whole < room ? room - carried_whole : 0;
+  }
+  if (counts.current > 0) {
+    decision.reset_after = base::Duration(static_cast<int64_t>(2 * period - offset));
+  } else if (counts.previous > 0) {
+    decision.reset_after = base::Duration(static_cast<int64_t>(period - offset));
+  }
+  return decision;
+}
+
+}  // namespace headgate::algorithm

@@ -1,0 +1,70 @@
+#include "headgate/algorithm/sliding_window_log.h"
+
+#include <algorithm>
+
+#include "headgate/algorithm/token_bucket.h"
+
+namespace headgate::algorithm {
+namespace {
+
+base::Duration UntilGone(const Limit& limit, Hit hit, base::Instant now) {
+  return (hit.at - now) + base::Duration(static_cast<int64_t>(limit.period()));
+}
+
+// When enough of the oldest hits will have left for `surplus` fewer to be remembered.
+base::Duration UntilFewer(const Limit& limit, const HitLog& hits, uint64_t surplus, base::Instant now) {
+  struct Walk {
+    uint64_t surplus;
+    Hit last;
+  } walk{surplus, {}};
+  hits.ForEach(
+      [](void* context, Hit hit) {
+        auto& w = *static_cast<Walk*>(context);
+        w.last = hit;
+        if (hit.cost >= w.surplus) return false;
+        w.surplus -= hit.cost;
+        return true;
+      },
+      &walk);
+  return UntilGone(limit, walk.last, now);
+}
+
+}  // namespace
+
+void DropExpired(const Limit& limit, BucketState& state, HitLog& hits, base::Instant now) {
+  while (!hits.empty()) {
+    const Hit oldest = hits.Oldest();
+    if (UntilGone(limit, oldest, now) > base::Duration(0)) break;
+    state.count -= oldest.cost;
+    hits.DropOldest();
+  }
+}
+
+Decision DecideSlidingWindowLog(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now) {
+  if (limit.denies_all()) return DenyAll(limit, cost);
+  now = std::max(now, state.seen);
+  state.seen = now;
+  DropExpired(limit, state, hits, now);
+  const uint64_t capacity = limit.capacity();
+  Decision decision{.limit = capacity};
+  if (cost > capacity) {
+    decision.allowed = false;
+    decision.retry_after = kNever;
+  } else if (cost > 0 && state.count + cost > capacity) {
+    decision.allowed = false;
+    decision.retry_after = UntilFewer(limit, hits, state.count + cost - capacity, now);
+  } else if (cost > 0) {
+    if (hits.Append({now, static_cast<uint32_t>(cost)})) {
+      state.count += static_cast<uint32_t>(cost);
+    } else {
+      decision.allowed = false;
+      decision.retry_after = hits.empty() ? base::Duration(static_cast<int64_t>(limit.period()))
+                                          : UntilGone(limit, hits.Oldest(), now);
+    }
+  }
+  decision.remaining = state.count < capacity ? capacity - state.count : 0;
+  if (!hits.empty()) decision.reset_after = UntilGone(limit, hits.Newest(), now);
+  return decision;
+}
+
+}  // namespace headgate::algorithm

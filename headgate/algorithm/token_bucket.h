@@ -1,0 +1,112 @@
+// Token bucket, as GCRA (ITU-T I.371, "virtual scheduling"): the state is one point in time, the theoretical arrival
+// time (TAT), at which the bucket would be full again.
+//
+//   full bucket: TAT ≤ now          a token costs T = period/requests           empty: TAT = now + burst·T
+//
+// T is a rational number. TAT is therefore kept as whole nanoseconds and a fraction in 1/requests ns, so that every
+// sum is exact and no error ever builds up, whatever the rate. There is no division on the path of a decision.
+#pragma once
+
+#include <algorithm>
+
+#include "headgate/algorithm/bucket.h"
+#include "headgate/algorithm/decision.h"
+#include "headgate/algorithm/limit.h"
+
+namespace headgate::algorithm {
+
+// A length of time in ns and 1/requests ns of some limit.
+struct ExactSpan {
+  uint64_t ns = 0;
+  uint32_t fraction = 0;
+  constexpr auto operator<=>(const ExactSpan&) const = default;
+};
+
+// The helpers of both bucket algorithms. `n` is the limit's requests.
+inline ExactSpan Sum(ExactSpan a, ExactSpan b, uint32_t n) {
+  const uint64_t fraction = uint64_t{a.fraction} + b.fraction;
+  const bool carry = fraction >= n;
+  return {a.ns + b.ns + (carry ? 1 : 0), static_cast<uint32_t>(carry ? fraction - n : fraction)};
+}
+
+// a − b where a ≥ b.
+inline ExactSpan Difference(ExactSpan a, ExactSpan b, uint32_t n) {
+  const bool borrow = a.fraction < b.fraction;
+  return {a.ns - b.ns - (borrow ? 1 : 0),
+          static_cast<uint32_t>(uint64_t{a.fraction} + (borrow ? n : 0u) - b.fraction)};
+}
+
+inline ExactSpan SpanOf(const Limit& limit) { return {limit.span(), limit.span_fraction()}; }
+inline ExactSpan IntervalOf(const Limit& limit) { return {limit.interval(), limit.interval_fraction()}; }
+
+// cost·T, where cost ≤ capacity + 1 and the limit does not deny all.
+inline ExactSpan Price(const Limit& limit, Cost cost) {
+  if (cost == 1) return IntervalOf(limit);
+  if (limit.interval_fraction() == 0) return {cost * limit.interval(), 0};
+  const base::uint128 fractions = base::WideMul(cost, limit.interval_fraction());
+  return {cost * limit.interval() + static_cast<uint64_t>(fractions / limit.requests()),
+          static_cast<uint32_t>(fractions % limit.requests())};
+}
+
+inline base::Duration RoundUp(ExactSpan span) {
+  return base::Duration(static_cast<int64_t>(span.ns + (span.fraction != 0 ? 1 : 0)));
+}
+
+// How many whole intervals fit into `span`: floor(span·N/P).
+inline uint64_t WholeIntervals(const Limit& limit, ExactSpan span) {
+  const base::uint128 numerator = base::WideMul(span.ns, limit.requests()) + span.fraction;
+  if (limit.rate_reciprocal() == 0) return static_cast<uint64_t>(numerator / limit.period());
+  // The estimate is too small by at most 2: the reciprocal by less than 1 in 2^64, span.ns < 2^62, the fraction < 1.
+  uint64_t whole = base::MulHigh(span.ns, limit.rate_reciprocal());
+  while (base::WideMul(whole + 1, limit.period()) <= numerator) ++whole;
+  return whole;
+}
+
+// How far the bucket's edge (TAT or free_at) is ahead of `now`; nothing where it is past.
+inline ExactSpan Ahead(const BucketState& state, base::Instant now) {
+  const auto now_ns = static_cast<uint64_t>(now.ns);
+  if (state.edge < now_ns) return {};
+  return {state.edge - now_ns, state.count};
+}
+
+inline void SetAhead(BucketState& state, base::Instant now, ExactSpan ahead) {
+  state.edge = static_cast<uint64_t>(now.ns) + ahead.ns;
+  state.count = ahead.fraction;
+}
+
+// The answer of a limit of 0 requests: never, but for a look.
+inline Decision DenyAll(const Limit& limit, Cost cost) {
+  return {.allowed = cost == 0,
+          .limit = limit.capacity(),
+          .retry_after = cost == 0 ? base::Duration(0) : kNever};
+}
+
+inline Decision DecideTokenBucket(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
+  if (limit.denies_all()) [[unlikely]]
+    return DenyAll(limit, cost);
+  now = std::max(now, state.seen);
+  state.seen = now;
+  const uint32_t n = limit.requests();
+  const ExactSpan span = SpanOf(limit);
+  const ExactSpan debt = std::min(Ahead(state, now), span);
+  const ExactSpan free = Difference(span, debt, n);
+  Decision decision{.limit = limit.capacity()};
+  if (cost > limit.capacity()) [[unlikely]] {
+    decision.allowed = false;
+    decision.retry_after = kNever;
+  } else if (const ExactSpan price = Price(limit, cost); price <= free) {
+    const ExactSpan debt_after = Sum(debt, price, n);
+    if (cost != 0) SetAhead(state, now, debt_after);
+    decision.remaining = WholeIntervals(limit, Difference(free, price, n));
+    decision.reset_after = RoundUp(debt_after);
+    return decision;
+  } else {
+    decision.allowed = false;
+    decision.retry_after = RoundUp(Difference(price, free, n));
+  }
+  decision.remaining = WholeIntervals(limit, free);
+  decision.reset_after = RoundUp(debt);
+  return decision;
+}
+
+}  // namespace headgate::algorithm

@@ -1,0 +1,150 @@
+#include "headgate/base/hash.h"
+
+#include "headgate/base/check.h"
+
+#if defined(__x86_64__)
+#include <wmmintrin.h>
+#endif
+
+namespace headgate::base {
+namespace {
+
+// The first block names what is hashed: its kind and its length.
+struct Preamble {
+  uint64_t kind;
+  uint64_t length;
+};
+
+constexpr size_t kBlock = 16;
+
+// ---- Portable AES round (FIPS 197, section 5.1): SubBytes, ShiftRows, MixColumns, AddRoundKey.
+
+constexpr uint8_t Double(uint8_t x) { return static_cast<uint8_t>((x << 1) ^ ((x >> 7) * 0x1b)); }
+
+constexpr std::array<uint8_t, 256> MakeSubstitution() {
+  std::array<uint8_t, 256> box{};
+  uint8_t p = 1, q = 1;
+  do {  // p runs through the field by the generator 3, q through the inverses.
+    p = static_cast<uint8_t>(p ^ Double(p));
+    q = static_cast<uint8_t>(q ^ (q << 1));
+    q = static_cast<uint8_t>(q ^ (q << 2));
+    q = static_cast<uint8_t>(q ^ (q << 4));
+    if (q & 0x80) q = static_cast<uint8_t>(q ^ 0x09);
+    auto rotate = [&](int by) { return static_cast<uint8_t>((q << by) | (q >> (8 - by))); };
+    box[p] = static_cast<uint8_t>(q ^ rotate(1) ^ rotate(2) ^ rotate(3) ^ rotate(4) ^ 0x63);
+  } while (p != 1);
+  box[0] = 0x63;
+  return box;
+}
+
+constexpr std::array<uint8_t, 256> kSubstitution = MakeSubstitution();
+static_assert(kSubstitution[0x53] == 0xed);  // FIPS 197, figure 7
+
+using Block = std::array<uint8_t, kBlock>;
+
+void AesRound(Block& state, const uint8_t* round_key) {
+  Block next;
+  for (size_t column = 0; column < 4; ++column) {
+    uint8_t s[4];
+    for (size_t row = 0; row < 4; ++row) s[row] = kSubstitution[state[((column + row) % 4) * 4 + row]];
+    const uint8_t all = s[0] ^ s[1] ^ s[2] ^ s[3];
+    for (size_t row = 0; row < 4; ++row) {
+      const uint8_t pair = s[row] ^ s[(row + 1) % 4];
+      next[column * 4 + row] = static_cast<uint8_t>(s[row] ^ all ^ Double(pair) ^ round_key[column * 4 + row]);
+    }
+  }
+  state = next;
+}
+
+void XorInto(Block& state, const uint8_t* bytes) {
+  for (size_t i = 0; i < kBlock; ++i) state[i] ^= bytes[i];
+}
+
+const uint8_t* RoundKey(const HashSecret& secret, size_t index) { return secret.bytes.data() + index * kBlock; }
+
+#if defined(__x86_64__)
+#define HEADGATE_AES __attribute__((target("aes,sse2")))
+
+HEADGATE_AES inline __m128i Load(const void* bytes) {
+  return _mm_loadu_si128(static_cast<const __m128i*>(bytes));
+}
+
+HEADGATE_AES Hash128 HashBytesAes(const HashSecret& secret, KeyKind kind, std::string_view bytes) {
+  const __m128i k0 = Load(RoundKey(secret, 0)), k1 = Load(RoundKey(secret, 1)), k2 = Load(RoundKey(secret, 2));
+  const __m128i k3 = Load(RoundKey(secret, 3)), k4 = Load(RoundKey(secret, 4)), k5 = Load(RoundKey(secret, 5));
+  const char* data = bytes.data();
+  size_t left = bytes.size();
+  __m128i state = _mm_xor_si128(
+      k0, _mm_set_epi64x(static_cast<int64_t>(bytes.size()), static_cast<int64_t>(static_cast<uint32_t>(kind))));
+  do {
+    __m128i block;
+    if (left >= kBlock) {
+      block = Load(data);
+      data += kBlock;
+      left -= kBlock;
+    } else {
+      alignas(16) char last[kBlock] = {};
+      if (left > 0) std::memcpy(last, data, left);
+      block = Load(last);
+      left = 0;
+    }
+    state = _mm_xor_si128(state, block);
+    state = _mm_aesenc_si128(state, k1);
+    state = _mm_aesenc_si128(state, k2);
+    state = _mm_aesenc_si128(state, k3);
+    state = _mm_aesenc_si128(state, k4);
+  } while (left > 0);
+  state = _mm_xor_si128(state, k5);
+  Hash128 hash;
+  std::memcpy(&hash, &state, sizeof hash);
+  return hash;
+}
+
+const bool kHasAes = __builtin_cpu_supports("aes") != 0;
+#endif
+
+}  // namespace
+
+Hash128 HashBytesPortable(const HashSecret& secret, KeyKind kind, std::string_view bytes) {
+  const Preamble preamble{.kind = static_cast<uint32_t>(kind), .length = bytes.size()};
+  Block state;
+  std::memcpy(state.data(), &preamble, sizeof preamble);
+  XorInto(state, RoundKey(secret, 0));
+  do {
+    Block block{};
+    const size_t take = bytes.size() < kBlock ? bytes.size() : kBlock;
+    if (take > 0) std::memcpy(block.data(), bytes.data(), take);
+    bytes.remove_prefix(take);
+    XorInto(state, block.data());
+    for (size_t round = 1; round <= 4; ++round) AesRound(state, RoundKey(secret, round));
+  } while (!bytes.empty());
+  XorInto(state, RoundKey(secret, 5));
+  Hash128 hash;
+  std::memcpy(&hash, state.data(), sizeof hash);
+  return hash;
+}
+
+Hash128 HashBytes(const HashSecret& secret, KeyKind kind, std::string_view bytes) {
+#if defined(__x86_64__)
+  if (kHasAes) [[likely]]
+    return HashBytesAes(secret, kind, bytes);
+#endif
+  return HashBytesPortable(secret, kind, bytes);
+}
+
+void KeyHasher::Add(std::string_view part) {
+  HEADGATE_CHECK(size_ + kPartInline + 1 <= buffer_.size());
+  if (part.size() < kPartInline) {
+    // The byte before a part is its length; 255 marks a part that enters as its hash.
+    buffer_[size_++] = static_cast<char>(part.size());
+    std::memcpy(buffer_.data() + size_, part.data(), part.size());
+    size_ += part.size();
+    return;
+  }
+  const Hash128 hash = HashBytes(secret_, KeyKind::kPart, part);
+  buffer_[size_++] = static_cast<char>(0xff);
+  std::memcpy(buffer_.data() + size_, &hash, sizeof hash);
+  size_ += sizeof hash;
+}
+
+}  // namespace headgate::base

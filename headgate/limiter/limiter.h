@@ -1,0 +1,113 @@
+// The one question every front asks: may this request pass now?
+//
+// A Limiter is shared by all threads; each thread asks through a Checker of its own, which keeps the rules it last saw
+// and its scratch memory, so that a decision takes no lock but the bucket's and allocates nothing. Starts no thread,
+// opens no socket, reads no clock.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "headgate/algorithm/decision.h"
+#include "headgate/base/status.h"
+#include "headgate/base/time.h"
+#include "headgate/limiter/observer.h"
+#include "headgate/rule/descriptor.h"
+#include "headgate/rule/rule_set.h"
+#include "headgate/store/store.h"
+
+namespace headgate::limiter {
+
+struct Request {
+  std::string_view domain;
+  std::span<const rule::Descriptor> descriptors;
+};
+
+// The answer for one descriptor.
+struct Outcomes {
+  const rule::Rule* rule = nullptr;  // null: none matched (or another rule replaced it); the descriptor passes
+  Outcome outcome = Outcome::kNoRule;
+  algorithm::Decision decision;      // of the rule's tightest limit; meaningless without one
+  // The limit that `decision` is of; null without one. An override's is here too.
+  const algorithm::Limit* limit = nullptr;
+
+  // May it pass? Shadow rules let through what they deny.
+  bool allowed() const { return outcome != Outcome::kDenied && outcome != Outcome::kNeverFits; }
+  bool has_decision() const { return limit != nullptr; }
+};
+
+// Reused from call to call, so that its memory is. Valid until the next call with it, and no longer than its Checker.
+struct Response {
+  bool allowed = true;
+  std::vector<Outcomes> descriptors;  // as many as the request's, in their order
+};
+
+struct PublishedRules;
+
+class Limiter {
+ public:
+  // `observer` may be null. Both must outlive the limiter.
+  Limiter(store::Store& store, Observer* observer);
+  ~Limiter();
+
+  // Publishes a whole new set of rules; what is consumed under the old ones stays consumed. Checkers take it up with
+  // their next call. ResourceExhausted where the store cannot hold that many different limits: the old rules stay.
+  absl::Status OnRules(std::shared_ptr<const rule::RuleSet> rules, base::Instant now);
+
+  // The rules last published; null before the first.
+  std::shared_ptr<const rule::RuleSet> rules() const;
+
+  store::Store& store() const { return store_; }
+
+ private:
+  friend class Checker;
+  std::shared_ptr<const PublishedRules> published() const;
+
+  store::Store& store_;
+  Observer* const observer_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const PublishedRules> published_;
+  std::atomic<uint64_t> generation_{0};  // counts publications
+};
+
+// One thread's way to ask. Not thread-safe.
+class Checker {
+ public:
+  // `worker` numbers this thread for the observer.
+  explicit Checker(Limiter& limiter, uint32_t worker = 0);
+  ~Checker();
+
+  // Decides all descriptors and consumes their cost. Errors (nothing is consumed): InvalidArgument for an empty domain,
+  // no descriptors, or more than the bounds of rule/descriptor.h; FailedPrecondition before the first rules.
+  absl::Status Check(const Request& request, Response& response, base::Instant now);
+
+  // What Check would answer for the given costs of 0 or more, consuming nothing.
+  absl::Status Peek(const Request& request, Response& response, base::Instant now);
+
+  // Gives the costs back, at most what is consumed; answers what is there afterwards. FailedPrecondition where a queue is
+  // among the limits.
+  absl::Status Refund(const Request& request, Response& response, base::Instant now);
+
+  // Makes the buckets as if never used.
+  absl::Status Reset(const Request& request, Response& response, base::Instant now);
+
+  // The rules this checker decides by now; null before the first.
+  const rule::RuleSet* rules();
+
+ private:
+  struct Scratch;
+  absl::Status Ask(store::Operation operation, bool look, const Request& request, Response& response, base::Instant now);
+  void TakeUpRules();
+
+  Limiter& limiter_;
+  const uint32_t worker_;
+  uint64_t generation_ = 0;
+  std::shared_ptr<const PublishedRules> rules_;
+  std::unique_ptr<Scratch> scratch_;
+};
+
+}  // namespace headgate::limiter

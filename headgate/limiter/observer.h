@@ -1,0 +1,44 @@
+// What the limiter tells whoever counts: one event per descriptor. Called on the path of a decision, so an observer
+// neither blocks nor allocates.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "headgate/algorithm/decision.h"
+#include "headgate/rule/rule_set.h"
+
+namespace headgate::limiter {
+
+enum class Outcome : uint8_t {
+  kAllowed,
+  kDenied,
+  kShadowDenied,  // denied, but let through
+  kNeverFits,
+  kNoRule,
+  kUnlimited,
+};
+inline constexpr int kOutcomeCount = 6;
+std::string_view Name(Outcome outcome);
+
+struct DecisionEvent {
+  Outcome outcome;
+  algorithm::Cost cost;
+  const rule::Rule* rule;  // null where none applied
+  uint32_t series;         // what OnRule answered for it; 0 where none applied
+  std::string_view domain;
+  std::span<const rule::Entry> entries;  // for detailed_metric and value_to_metric
+  const rule::Match* match;
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  // A rule that is about to be published. The number comes back with each of its decisions. Called by one thread.
+  virtual uint32_t OnRule(const rule::Rule& rule) = 0;
+  // Called by any thread; `worker` is the Checker's number.
+  virtual void OnDecision(uint32_t worker, const DecisionEvent& event) = 0;
+};
+
+}  // namespace headgate::limiter

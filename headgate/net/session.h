@@ -1,0 +1,39 @@
+// One connection's conversation, without its socket: bytes in, bytes out, time as an argument. A front implements it;
+// the event loop feeds it. Tests and fuzzers feed it too.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "headgate/base/time.h"
+
+namespace headgate::net {
+
+// Who is at the other end, as far as access depends on it.
+struct Peer {
+  bool loopback = true;  // a loopback address or a Unix socket
+};
+
+class Session {
+ public:
+  struct Progress {
+    size_t consumed = 0;  // leading bytes of the input that need not be shown again
+    bool close = false;   // write what is in `output`, then close
+    bool mid_request = false;  // the rest of the input is the beginning of a request: the request timeout runs
+  };
+
+  virtual ~Session() = default;
+
+  // Handles every whole request in `input`, in order, and appends the replies to `output`. Everything that is decidable
+  // in one call is decided together. `input` holds what was not consumed before, and more. A session bounds what it lets
+  // pile up: where a request is larger than its bounds it answers an error and closes. All decisions of a call share `now`.
+  virtual Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) = 0;
+
+  // The process is going down: requests already begun are finished, then the session closes (HTTP says so in its
+  // next answer). Called at most once, from the loop's thread.
+  virtual void OnDrain() {}
+};
+
+}  // namespace headgate::net

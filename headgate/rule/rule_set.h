@@ -1,0 +1,75 @@
+// The rules as the limiter reads them: immutable, whole, shared between threads.
+//
+// A domain's rules form a tree. A request's descriptor walks down it, entry by entry, exactly as Envoy's rate limit
+// service does: an exact key_value first, then the first pattern in file order, then the key alone; no backtracking;
+// only the rule at the descriptor's own depth applies. See docs/reference/rules.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/algorithm/limit.h"
+#include "headgate/rule/descriptor.h"
+
+namespace headgate::rule {
+
+// A limit as its rule file states it.
+struct RuleLimit {
+  algorithm::Limit limit;
+  // What Envoy's protocol reports of it; the unit is absent where the period is no unit of Envoy's.
+  std::optional<Unit> unit;
+};
+
+// What applies to a descriptor: the limits of one node of the tree and how they are handled.
+struct Rule {
+  uint32_t index = 0;    // dense, 0 .. RuleSet::rules().size() − 1
+  std::string domain;
+  std::string name;      // `name` of the rule file, or empty
+  std::string path;      // its keys (and configured values): "api_key_gold.path"; what is shown where it has no name
+  std::string identity;  // unambiguous; the same for the same rule in the next version of the file
+  std::vector<RuleLimit> limits;  // all must allow; empty only where unlimited
+  bool unlimited = false;
+  bool shadow_mode = false;
+  bool quota_mode = false;
+  bool detailed_metric = false;   // metrics by the request's own values
+  bool value_to_metric = false;
+  std::vector<std::string> replaces;  // names of rules that do not apply when this one matches
+  std::string metadata_json;          // `metadata` as a JSON object, or empty
+
+  // What people see: the name, else the path. Never a value that a client sent.
+  std::string_view label() const { return name.empty() ? std::string_view(path) : std::string_view(name); }
+};
+
+// One step of a match: which text names the bucket at this entry.
+struct MatchStep {
+  // Set where the node has share_threshold: its pattern stands for all values that match it.
+  const std::string* shared_pattern = nullptr;
+  bool value_in_metric = false;
+};
+
+struct Match {
+  const Rule* rule = nullptr;  // null: no limit applies
+  std::array<MatchStep, kEntriesMax> steps;
+  uint32_t step_count = 0;
+};
+
+class RuleSet {
+ public:
+  virtual ~RuleSet() = default;
+
+  // False where no rule file has this domain. Does not allocate. `match` is filled in either case.
+  virtual bool Find(std::string_view domain, std::span<const Entry> entries, Match& match) const = 0;
+
+  // Whether a request to this domain consumes from none of its descriptors unless all of them allow.
+  virtual bool AllOrNothing(std::string_view domain) const = 0;
+
+  virtual std::span<const Rule> rules() const = 0;
+};
+
+}  // namespace headgate::rule

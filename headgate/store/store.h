@@ -1,0 +1,52 @@
+// The store contract: where buckets live. A store decides *where* algorithm::Decide runs, never what it computes.
+//
+// Batch first: everything that is decidable now travels in one call. Requests of a batch are decided in their order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "headgate/algorithm/decision.h"
+#include "headgate/base/hash.h"
+#include "headgate/base/time.h"
+#include "headgate/store/limit_table.h"
+
+namespace headgate::store {
+
+enum class Operation : uint8_t {
+  kTake,    // cost 0: look
+  kRefund,  // not for the queue
+  kReset,
+};
+
+// A limit that a rule had before its present one, and when it was replaced. A bucket that was last used under it is
+// carried over as of that moment, not of the next request.
+struct LimitChange {
+  const LimitEntry* before;
+  base::Instant at;
+};
+
+struct TakeRequest {
+  base::Hash128 key;
+  const LimitEntry* limit;                      // pinned by the caller until the call returns
+  std::span<const LimitChange> history{};       // oldest first; the last entry was replaced by `limit`
+  algorithm::Cost cost = 1;
+  Operation operation = Operation::kTake;
+  // Decided together with the request before it: unless all of such a group are allowed, none consumes anything.
+  bool joined = false;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  // Answers request i in decisions[i]; the spans have one length. In a joined group that is denied, a request that would
+  // have been allowed says so, with what is left untouched. Thread-safe; does not block on anything but a bucket.
+  virtual void Take(std::span<const TakeRequest> requests, std::span<algorithm::Decision> decisions,
+                    base::Instant now) = 0;
+
+  virtual const base::HashSecret& hash_secret() const = 0;
+  virtual LimitTable& limits() = 0;
+};
+
+}  // namespace headgate::store
