@@ -1,0 +1,40 @@
+#include "headgate/rule/quote.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headgate::rule {
+namespace {
+
+TEST(Printable, LeavesTextAlone) { EXPECT_EQ(Printable("api_key \"x\" é 漢 🙂"), "api_key \"x\" é 漢 🙂"); }
+
+TEST(Printable, ShowsWhatATerminalWouldObey) {
+  EXPECT_EQ(Printable("a\x1b[2J\n\x7f"), "a\\x1b[2J\\x0a\\x7f");
+  EXPECT_EQ(Printable("\xC2\x9B"
+                      "2J"),
+            "\\xc2\\x9b2J");  // CSI as a C1 control
+}
+
+TEST(Printable, ShowsWhatIsNoUtf8) {
+  EXPECT_EQ(Printable("\xFF"), "\\xff");
+  EXPECT_EQ(Printable("\xC3"), "\\xc3");
+  EXPECT_EQ(Printable("\xC0\xAF"), "\\xc0\\xaf");           // overlong
+  EXPECT_EQ(Printable("\xE0\x80\xAF"), "\\xe0\\x80\\xaf");  // overlong
+  EXPECT_EQ(Printable("\xED\xA0\x80"), "\\xed\\xa0\\x80");  // a surrogate
+  EXPECT_EQ(Printable("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
+  EXPECT_EQ(Printable("\xF8\x88\x80\x80\x80"), "\\xf8\\x88\\x80\\x80\\x80");
+}
+
+TEST(Quote, EscapesQuotesAndBackslashes) { EXPECT_EQ(Quote("a\"b\\c"), "\"a\\\"b\\\\c\""); }
+
+TEST(Quote, CutsAt64BytesBetweenCharacters) {
+  const std::string whole(64, 'a');
+  EXPECT_EQ(Quote(whole), fmt::format("\"{}\"", whole));
+  EXPECT_EQ(Quote(fmt::format("{}a", whole)), fmt::format("\"{}…\"", whole));
+  const std::string_view shorter = std::string_view(whole).substr(1);
+  EXPECT_EQ(Quote(fmt::format("{}é", shorter)), fmt::format("\"{}…\"", shorter));
+}
+
+}  // namespace
+}  // namespace headgate::rule
