@@ -31,7 +31,7 @@ struct Request {
 struct Outcomes {
   const rule::Rule* rule = nullptr;  // null: none matched (or another rule replaced it); the descriptor passes
   Outcome outcome = Outcome::kNoRule;
-  algorithm::Decision decision;      // of the rule's tightest limit; meaningless without one
+  algorithm::Decision decision;  // of the rule's tightest limit; meaningless without one
   // The limit that `decision` is of; null without one. An override's is here too.
   const algorithm::Limit* limit = nullptr;
 
@@ -85,11 +85,11 @@ class Checker {
   // no descriptors, or more than the bounds of rule/descriptor.h; FailedPrecondition before the first rules.
   absl::Status Check(const Request& request, Response& response, base::Instant now);
 
-  // What Check would answer for the given costs of 0 or more, consuming nothing.
+  // What Check would answer, consuming nothing. A descriptor that names no cost is looked at with cost 0.
   absl::Status Peek(const Request& request, Response& response, base::Instant now);
 
-  // Gives the costs back, at most what is consumed; answers what is there afterwards. FailedPrecondition where a queue is
-  // among the limits.
+  // Gives the costs back, at most what is consumed; answers what is there afterwards. FailedPrecondition where a queue
+  // is among the limits.
   absl::Status Refund(const Request& request, Response& response, base::Instant now);
 
   // Makes the buckets as if never used.
@@ -100,8 +100,12 @@ class Checker {
 
  private:
   struct Scratch;
-  absl::Status Ask(store::Operation operation, bool look, const Request& request, Response& response, base::Instant now);
+  absl::Status Ask(store::Operation operation, const Request& request, Response& response, base::Instant now);
   void TakeUpRules();
+  absl::Status Match(const Request& request);
+  absl::Status AddTakes(store::Operation operation, const Request& request, bool shadow);
+  absl::StatusOr<store::LimitHandle> OverrideLimit(const rule::OverrideLimit& limit);
+  void Conclude(store::Operation operation, const Request& request, Response& response);
 
   Limiter& limiter_;
   const uint32_t worker_;

@@ -45,6 +45,14 @@ uint32_t LimitTable::size() const {
   return static_cast<uint32_t>(by_spec_.size());
 }
 
+std::vector<std::pair<uint32_t, algorithm::LimitSpec>> LimitTable::List() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::pair<uint32_t, algorithm::LimitSpec>> list;
+  list.reserve(by_spec_.size());
+  for (const auto& [spec, id] : by_spec_) list.emplace_back(id, spec);
+  return list;
+}
+
 std::vector<bool> LimitTable::BeginSweep() {
   std::lock_guard lock(mutex_);
   for (const auto& [spec, id] : by_spec_) EntryAt(id)->touched = false;

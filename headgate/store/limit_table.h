@@ -77,9 +77,11 @@ class LimitTable {
   }
 
   uint32_t size() const;
+  // Every limit with its number, in no particular order.
+  std::vector<std::pair<uint32_t, algorithm::LimitSpec>> List() const;
 
-  // Sweeping, in three steps: BeginSweep; then mark every number found in a bucket; then EndSweep frees what was neither
-  // marked, nor pinned, nor given out meanwhile, and returns how many. One sweep at a time.
+  // Sweeping, in three steps: BeginSweep; then mark every number found in a bucket; then EndSweep frees what was
+  // neither marked, nor pinned, nor given out meanwhile, and returns how many. One sweep at a time.
   std::vector<bool> BeginSweep();
   uint32_t EndSweep(const std::vector<bool>& in_use);
 
@@ -87,7 +89,9 @@ class LimitTable {
   static constexpr uint32_t kChunk = 4096;
   using Chunk = std::unique_ptr<LimitEntry>;
 
-  LimitEntry* EntryAt(uint32_t id) const { return chunks_[id / kChunk].load(std::memory_order_relaxed)[id % kChunk].get(); }
+  LimitEntry* EntryAt(uint32_t id) const {
+    return chunks_[id / kChunk].load(std::memory_order_relaxed)[id % kChunk].get();
+  }
 
   const uint32_t limits_max_;
   // Chunks are never moved or freed while the table lives, so that Get needs no lock.

@@ -14,7 +14,8 @@
 namespace headgate::store {
 
 enum class Operation : uint8_t {
-  kTake,    // cost 0: look
+  kTake,
+  kLook,    // answers as kTake would, and consumes nothing
   kRefund,  // not for the queue
   kReset,
 };
@@ -28,8 +29,8 @@ struct LimitChange {
 
 struct TakeRequest {
   base::Hash128 key;
-  const LimitEntry* limit;                      // pinned by the caller until the call returns
-  std::span<const LimitChange> history{};       // oldest first; the last entry was replaced by `limit`
+  const LimitEntry* limit;                 // pinned by the caller until the call returns
+  std::span<const LimitChange> history{};  // oldest first; the last entry was replaced by `limit`
   algorithm::Cost cost = 1;
   Operation operation = Operation::kTake;
   // Decided together with the request before it: unless all of such a group are allowed, none consumes anything.
@@ -40,8 +41,8 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Answers request i in decisions[i]; the spans have one length. In a joined group that is denied, a request that would
-  // have been allowed says so, with what is left untouched. Thread-safe; does not block on anything but a bucket.
+  // Answers request i in decisions[i]; the spans have one length. In a joined group that is denied, a request that
+  // would have been allowed says so, with what is left untouched. Thread-safe; does not block on anything but a bucket.
   virtual void Take(std::span<const TakeRequest> requests, std::span<algorithm::Decision> decisions,
                     base::Instant now) = 0;
 

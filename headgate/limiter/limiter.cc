@@ -1,0 +1,346 @@
+#include "headgate/limiter/limiter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "headgate/base/hash.h"
+#include "headgate/limiter/published_rules.h"
+
+namespace headgate::limiter {
+
+using algorithm::Decision;
+using store::Operation;
+using store::TakeRequest;
+
+namespace {
+
+constexpr size_t kOverridesCachedMax = 1024;
+
+base::Duration PeriodOf(rule::Unit unit) {
+  using namespace std::chrono_literals;
+  switch (unit) {
+    case rule::Unit::kSecond:
+      return 1s;
+    case rule::Unit::kMinute:
+      return 1min;
+    case rule::Unit::kHour:
+      return 1h;
+    case rule::Unit::kDay:
+      return 24h;
+    case rule::Unit::kWeek:
+      return 7 * 24h;
+    case rule::Unit::kMonth:
+      return 30 * 24h;
+    case rule::Unit::kYear:
+      return 365 * 24h;
+  }
+  return 0s;
+}
+
+// The bucket of one limit of the matched rule.
+base::Hash128 RuleKey(const base::HashSecret& secret, std::string_view domain, std::span<const rule::Entry> entries,
+                      const rule::Match& match, uint8_t limit_index) {
+  struct Shape {
+    uint32_t limit_index;
+    uint32_t shared;  // one bit per entry for which a pattern stands
+  } shape{limit_index, 0};
+  for (uint32_t i = 0; i < match.step_count; ++i) {
+    if (match.steps[i].shared_pattern != nullptr) shape.shared |= 1u << i;
+  }
+  base::KeyHasher hasher(secret, base::KeyKind::kRule);
+  hasher.Add(domain);
+  hasher.Add({reinterpret_cast<const char*>(&shape), sizeof shape});
+  for (uint32_t i = 0; i < match.step_count; ++i) {
+    if (match.steps[i].shared_pattern != nullptr) {
+      hasher.Add(*match.steps[i].shared_pattern);
+    } else {
+      hasher.Add(entries[i].key);
+      hasher.Add(entries[i].value);
+    }
+  }
+  return hasher.Finish();
+}
+
+base::Hash128 OverrideKey(const base::HashSecret& secret, std::string_view domain, std::span<const rule::Entry> entries,
+                          rule::Unit unit) {
+  const char unit_byte = static_cast<char>(unit);
+  base::KeyHasher hasher(secret, base::KeyKind::kOverride);
+  hasher.Add(domain);
+  hasher.Add({&unit_byte, 1});
+  for (const rule::Entry& entry : entries) {
+    hasher.Add(entry.key);
+    hasher.Add(entry.value);
+  }
+  return hasher.Finish();
+}
+
+// Is `a` tighter than `b`? A denial before an allowance, the longer wait before the shorter, the smaller rest.
+bool Tighter(const Decision& a, const Decision& b) {
+  if (a.allowed != b.allowed) return !a.allowed;
+  if (!a.allowed) return a.retry_after > b.retry_after;
+  if (a.remaining != b.remaining) return a.remaining < b.remaining;
+  return a.reset_after > b.reset_after;
+}
+
+}  // namespace
+
+std::string_view Name(Outcome outcome) {
+  constexpr std::array<std::string_view, kOutcomeCount> kNames{"allowed",    "denied",  "shadow_denied",
+                                                               "never_fits", "no_rule", "unlimited"};
+  return kNames[static_cast<size_t>(outcome)];
+}
+
+Limiter::Limiter(store::Store& store, Observer* observer) : store_(store), observer_(observer) {}
+
+Limiter::~Limiter() = default;
+
+absl::Status Limiter::OnRules(std::shared_ptr<const rule::RuleSet> rules, base::Instant now) {
+  std::lock_guard lock(mutex_);
+  HEADGATE_ASSIGN_OR_RETURN(published_, Publish(std::move(rules), published_.get(), store_.limits(), observer_, now));
+  generation_.fetch_add(1, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<const PublishedRules> Limiter::published() const {
+  std::lock_guard lock(mutex_);
+  return published_;
+}
+
+std::shared_ptr<const rule::RuleSet> Limiter::rules() const {
+  const auto set = published();
+  return set == nullptr ? nullptr : set->rules;
+}
+
+// Where one request's decisions are worked out; kept, so that its memory is.
+struct Checker::Scratch {
+  struct Matched {
+    rule::Match match;
+    const rule::Rule* rule = nullptr;  // what applies after `replaces`
+    bool domain_known = false;
+    store::LimitHandle override_limit;
+  };
+  // Which descriptor a take belongs to.
+  struct Source {
+    uint32_t descriptor;
+    const algorithm::Limit* limit;
+  };
+
+  std::vector<Matched> matched;
+  std::vector<TakeRequest> takes;
+  std::vector<Source> sources;
+  std::vector<Decision> decisions;
+  absl::flat_hash_map<uint64_t, store::LimitHandle> overrides;
+};
+
+Checker::Checker(Limiter& limiter, uint32_t worker)
+    : limiter_(limiter), worker_(worker), scratch_(std::make_unique<Scratch>()) {}
+
+Checker::~Checker() = default;
+
+absl::Status Checker::Check(const Request& request, Response& response, base::Instant now) {
+  return Ask(Operation::kTake, request, response, now);
+}
+
+absl::Status Checker::Peek(const Request& request, Response& response, base::Instant now) {
+  return Ask(Operation::kLook, request, response, now);
+}
+
+absl::Status Checker::Refund(const Request& request, Response& response, base::Instant now) {
+  return Ask(Operation::kRefund, request, response, now);
+}
+
+absl::Status Checker::Reset(const Request& request, Response& response, base::Instant now) {
+  return Ask(Operation::kReset, request, response, now);
+}
+
+const rule::RuleSet* Checker::rules() {
+  TakeUpRules();
+  return rules_ == nullptr ? nullptr : rules_->rules.get();
+}
+
+void Checker::TakeUpRules() {
+  const uint64_t generation = limiter_.generation_.load(std::memory_order_acquire);
+  if (generation == generation_) [[likely]]
+    return;
+  rules_ = limiter_.published();
+  generation_ = generation;
+}
+
+absl::Status Checker::Ask(Operation operation, const Request& request, Response& response, base::Instant now) {
+  TakeUpRules();
+  HEADGATE_RETURN_IF_ERROR(Match(request));
+  response.descriptors.assign(request.descriptors.size(), Outcomes{});
+
+  // Rules in shadow never stand in another rule's way: they are asked behind the others, and in an all-or-nothing
+  // domain they consume only where those allowed.
+  const bool all_or_nothing = rules_->rules->AllOrNothing(request.domain);
+  scratch_->takes.clear();
+  scratch_->sources.clear();
+  HEADGATE_RETURN_IF_ERROR(AddTakes(operation, request, /*shadow=*/false));
+  if (all_or_nothing && operation == Operation::kTake) {
+    for (size_t i = 1; i < scratch_->takes.size(); ++i) scratch_->takes[i].joined = true;
+  }
+  const size_t enforced = scratch_->takes.size();
+  HEADGATE_RETURN_IF_ERROR(AddTakes(operation, request, /*shadow=*/true));
+
+  std::vector<Decision>& decisions = scratch_->decisions;
+  decisions.resize(scratch_->takes.size());
+  const std::span<TakeRequest> takes(scratch_->takes);
+  limiter_.store_.Take(takes.first(enforced), std::span(decisions).first(enforced), now);
+  if (enforced < takes.size()) {
+    const bool denied = std::any_of(decisions.begin(), decisions.begin() + static_cast<ptrdiff_t>(enforced),
+                                    [](const Decision& decision) { return !decision.allowed; });
+    if (all_or_nothing && denied && operation == Operation::kTake) {
+      for (TakeRequest& take : takes.subspan(enforced)) {
+        take.operation = Operation::kLook;
+        take.joined = false;
+      }
+    }
+    limiter_.store_.Take(takes.subspan(enforced), std::span(decisions).subspan(enforced), now);
+  }
+  Conclude(operation, request, response);
+  return absl::OkStatus();
+}
+
+absl::Status Checker::Match(const Request& request) {
+  if (request.domain.empty()) return absl::InvalidArgumentError("rate limit domain must not be empty");
+  if (request.descriptors.empty()) return absl::InvalidArgumentError("rate limit descriptor list must not be empty");
+  if (request.descriptors.size() > rule::kDescriptorsMax) {
+    return absl::InvalidArgumentError(fmt::format("more than {} descriptors", rule::kDescriptorsMax));
+  }
+  if (rules_ == nullptr) return absl::FailedPreconditionError("no rate limit configuration loaded");
+
+  auto& matched = scratch_->matched;
+  matched.resize(request.descriptors.size());
+  bool any_replaces = false;
+  for (size_t i = 0; i < matched.size(); ++i) {
+    const rule::Descriptor& descriptor = request.descriptors[i];
+    if (descriptor.entries.size() > rule::kEntriesMax) {
+      return absl::InvalidArgumentError(fmt::format("more than {} entries in a descriptor", rule::kEntriesMax));
+    }
+    Scratch::Matched& m = matched[i];
+    m.domain_known = rules_->rules->Find(request.domain, descriptor.entries, m.match);
+    m.rule = descriptor.override_limit ? nullptr : m.match.rule;
+    any_replaces = any_replaces || (m.rule != nullptr && !m.rule->replaces.empty());
+  }
+  if (any_replaces) [[unlikely]] {
+    for (const Scratch::Matched& replacing : matched) {
+      if (replacing.match.rule == nullptr) continue;
+      for (const std::string& name : replacing.match.rule->replaces) {
+        for (Scratch::Matched& m : matched) {
+          if (m.rule != nullptr && m.rule->name == name) m.rule = nullptr;
+        }
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Checker::AddTakes(Operation operation, const Request& request, bool shadow) {
+  const base::HashSecret& secret = limiter_.store_.hash_secret();
+  const algorithm::Cost default_cost = operation == Operation::kLook ? 0 : 1;
+  for (uint32_t i = 0; i < request.descriptors.size(); ++i) {
+    const rule::Descriptor& descriptor = request.descriptors[i];
+    Scratch::Matched& m = scratch_->matched[i];
+    const algorithm::Cost cost = descriptor.cost.value_or(default_cost);
+    if (descriptor.override_limit && m.domain_known && !shadow) {
+      HEADGATE_ASSIGN_OR_RETURN(m.override_limit, OverrideLimit(*descriptor.override_limit));
+      scratch_->takes.push_back(
+          {.key = OverrideKey(secret, request.domain, descriptor.entries, descriptor.override_limit->unit),
+           .limit = m.override_limit.get(),
+           .cost = cost,
+           .operation = operation});
+      scratch_->sources.push_back({i, &m.override_limit->limit});
+      continue;
+    }
+    if (m.rule == nullptr || m.rule->unlimited || m.rule->shadow_mode != shadow) continue;
+    const std::vector<PublishedLimit>& limits = rules_->published[m.rule->index].limits;
+    for (size_t k = 0; k < limits.size(); ++k) {
+      const algorithm::Limit& limit = limits[k].limit->limit;
+      if (operation == Operation::kRefund && limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue) {
+        return absl::FailedPreconditionError(fmt::format(
+            "rule {}: a queue takes nothing back: its requests have been promised their turn", m.rule->label()));
+      }
+      scratch_->takes.push_back(
+          {.key = RuleKey(secret, request.domain, descriptor.entries, m.match, static_cast<uint8_t>(k)),
+           .limit = limits[k].limit.get(),
+           .history = limits[k].history,
+           .cost = cost,
+           .operation = operation,
+           .joined = k > 0 && operation == Operation::kTake});
+      scratch_->sources.push_back({i, &limit});
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<store::LimitHandle> Checker::OverrideLimit(const rule::OverrideLimit& limit) {
+  auto& cache = scratch_->overrides;
+  const uint64_t id = uint64_t{limit.requests_per_unit} << 8 | static_cast<uint8_t>(limit.unit);
+  if (const auto found = cache.find(id); found != cache.end()) return found->second;
+  // An override is in Envoy's words and means what Envoy means: a window on the epoch that counts denied hits.
+  HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made,
+                            algorithm::Limit::Make({.algorithm = algorithm::Algorithm::kFixedWindow,
+                                                    .requests = limit.requests_per_unit,
+                                                    .period = PeriodOf(limit.unit),
+                                                    .count_denied = true}));
+  HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle handle, limiter_.store_.limits().Intern(made));
+  if (cache.size() >= kOverridesCachedMax) cache.clear();
+  cache.emplace(id, handle);
+  return handle;
+}
+
+void Checker::Conclude(Operation operation, const Request& request, Response& response) {
+  for (size_t t = 0; t < scratch_->takes.size(); ++t) {
+    Outcomes& outcome = response.descriptors[scratch_->sources[t].descriptor];
+    const Decision& decision = scratch_->decisions[t];
+    const base::Duration wait = std::max(outcome.decision.wait, decision.wait);
+    if (outcome.limit == nullptr || Tighter(decision, outcome.decision)) {
+      outcome.limit = scratch_->sources[t].limit;
+      outcome.decision = decision;
+    }
+    outcome.decision.wait = wait;
+  }
+
+  bool denied = false;
+  size_t quota_count = 0, quota_denied = 0;
+  for (size_t i = 0; i < response.descriptors.size(); ++i) {
+    Outcomes& outcome = response.descriptors[i];
+    const Scratch::Matched& m = scratch_->matched[i];
+    outcome.rule = m.rule;
+    if (m.rule != nullptr && m.rule->unlimited) {
+      outcome.outcome = Outcome::kUnlimited;
+    } else if (outcome.limit != nullptr) {
+      if (outcome.decision.allowed) {
+        outcome.outcome = Outcome::kAllowed;
+      } else if (m.rule != nullptr && m.rule->shadow_mode) {
+        outcome.outcome = Outcome::kShadowDenied;
+      } else {
+        outcome.outcome = outcome.decision.never_fits() ? Outcome::kNeverFits : Outcome::kDenied;
+      }
+    }
+    const bool quota = m.rule != nullptr && m.rule->quota_mode;
+    if (quota) {
+      ++quota_count;
+      quota_denied += outcome.allowed() ? 0u : 1u;
+    } else {
+      denied = denied || !outcome.allowed();
+    }
+    if (limiter_.observer_ != nullptr && operation == Operation::kTake) {
+      limiter_.observer_->OnDecision(worker_,
+                                     {.outcome = outcome.outcome,
+                                      .cost = request.descriptors[i].cost.value_or(1),
+                                      .rule = m.rule,
+                                      .series = m.rule != nullptr ? rules_->published[m.rule->index].series : 0,
+                                      .domain = request.domain,
+                                      .entries = request.descriptors[i].entries,
+                                      .match = &m.match});
+    }
+  }
+  // Rules in quota mode deny together, when all of them do.
+  response.allowed = !denied && (quota_count == 0 || quota_denied < quota_count);
+}
+
+}  // namespace headgate::limiter

@@ -1,0 +1,39 @@
+// A set of rules as it is in force: its limits in the store's table, and what they were before.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "headgate/base/status.h"
+#include "headgate/limiter/observer.h"
+#include "headgate/rule/rule_set.h"
+#include "headgate/store/limit_table.h"
+#include "headgate/store/store.h"
+
+namespace headgate::limiter {
+
+// One limit of one rule. The history lets a bucket that was last used under an older version be carried over as of the
+// moment of each change.
+struct PublishedLimit {
+  store::LimitHandle limit;
+  std::vector<store::LimitChange> history;  // oldest first
+  std::vector<store::LimitHandle> pinned;   // the history's limits
+};
+
+struct PublishedRule {
+  std::vector<PublishedLimit> limits;  // as the rule's
+  uint32_t series = 0;                 // the observer's number for it
+};
+
+struct PublishedRules {
+  std::shared_ptr<const rule::RuleSet> rules;
+  std::vector<PublishedRule> published;  // by Rule::index
+};
+
+// Makes `rules` ready to be decided by. `before` may be null. `observer` may be null.
+absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(std::shared_ptr<const rule::RuleSet> rules,
+                                                              const PublishedRules* before, store::LimitTable& limits,
+                                                              Observer* observer, base::Instant now);
+
+}  // namespace headgate::limiter

@@ -1,0 +1,121 @@
+#include "headgate/store/hit_arena.h"
+
+#include <mutex>
+
+#include "headgate/base/check.h"
+#include "headgate/store/pages.h"
+
+namespace headgate::store {
+
+using algorithm::Hit;
+using base::Instant;
+
+HitArena::HitArena(uint32_t blocks_max)
+    : blocks_max_(blocks_max),
+      blocks_(static_cast<HitBlock*>(MapPages((uint64_t{blocks_max} + 1) * sizeof(HitBlock), HugePages::kNo))) {}
+
+HitArena::~HitArena() { UnmapPages(blocks_, (uint64_t{blocks_max_} + 1) * sizeof(HitBlock)); }
+
+uint32_t HitArena::Take() {
+  std::lock_guard lock(lock_);
+  uint32_t index = free_;
+  if (index != kNone) {
+    free_ = blocks_[index].newer;
+  } else if (untouched_ <= blocks_max_) {
+    index = untouched_++;
+  } else {
+    return kNone;
+  }
+  in_use_.fetch_add(1, std::memory_order_relaxed);
+  return index;
+}
+
+void HitArena::Give(uint32_t block) {
+  std::lock_guard lock(lock_);
+  blocks_[block].newer = free_;
+  free_ = block;
+  in_use_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Hit ArenaHitLog::Oldest() const {
+  const HitBlock& block = arena_.block(oldest());
+  return {Instant::FromNanos(block.at_ns[block.begin]), block.cost[block.begin]};
+}
+
+Hit ArenaHitLog::Newest() const {
+  const HitBlock& block = arena_.block(newest());
+  return {Instant::FromNanos(block.at_ns[block.end - 1]), block.cost[block.end - 1]};
+}
+
+void ArenaHitLog::DropOldest() {
+  const uint32_t index = oldest();
+  HitBlock& block = arena_.block(index);
+  if (++block.begin < block.end) return;
+  if (index == newest()) {
+    SetEnds(HitArena::kNone, HitArena::kNone);
+  } else {
+    SetEnds(block.newer, newest());
+    arena_.block(block.newer).older = HitArena::kNone;
+  }
+  arena_.Give(index);
+}
+
+void ArenaHitLog::DropNewest() {
+  const uint32_t index = newest();
+  HitBlock& block = arena_.block(index);
+  if (--block.end > block.begin) return;
+  if (index == oldest()) {
+    SetEnds(HitArena::kNone, HitArena::kNone);
+  } else {
+    SetEnds(oldest(), block.older);
+    arena_.block(block.older).newer = HitArena::kNone;
+  }
+  arena_.Give(index);
+}
+
+void ArenaHitLog::ReduceNewest(uint32_t cost) {
+  HitBlock& block = arena_.block(newest());
+  uint32_t& newest_cost = block.cost[block.end - 1];
+  HEADGATE_DCHECK(cost <= newest_cost);
+  newest_cost -= cost;
+  if (newest_cost == 0) DropNewest();
+}
+
+bool ArenaHitLog::Append(Hit hit) {
+  uint32_t index = newest();
+  if (index != HitArena::kNone && arena_.block(index).end < HitBlock::kHits) {
+    HitBlock& block = arena_.block(index);
+    // Hits of one instant leave together: they are one entry.
+    if (block.at_ns[block.end - 1] == hit.at.ns) {
+      block.cost[block.end - 1] += hit.cost;
+      return true;
+    }
+    block.at_ns[block.end] = hit.at.ns;
+    block.cost[block.end] = hit.cost;
+    ++block.end;
+    return true;
+  }
+  const uint32_t added = arena_.Take();
+  if (added == HitArena::kNone) return false;
+  HitBlock& block = arena_.block(added);
+  block.at_ns[0] = hit.at.ns;
+  block.cost[0] = hit.cost;
+  block.older = index;
+  block.newer = HitArena::kNone;
+  block.begin = 0;
+  block.end = 1;
+  if (index != HitArena::kNone) arena_.block(index).newer = added;
+  SetEnds(index == HitArena::kNone ? added : oldest(), added);
+  return true;
+}
+
+void ArenaHitLog::ForEach(bool (*visit)(void* context, Hit hit), void* context) const {
+  for (uint32_t index = oldest(); index != HitArena::kNone; index = arena_.block(index).newer) {
+    const HitBlock& block = arena_.block(index);
+    for (uint16_t i = block.begin; i < block.end; ++i) {
+      if (!visit(context, {Instant::FromNanos(block.at_ns[i]), block.cost[i]})) return;
+    }
+  }
+}
+
+}  // namespace headgate::store

@@ -1,0 +1,78 @@
+// Where the memory store keeps the hits of sliding_window_log: blocks of four, beside the buckets' slots and bounded
+// like them. A bucket's hits are a doubly linked list of blocks, oldest first; its two ends are the bucket's `edge`.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "headgate/algorithm/bucket.h"
+#include "headgate/store/spin_lock.h"
+
+namespace headgate::store {
+
+struct alignas(64) HitBlock {
+  static constexpr uint32_t kHits = 4;
+
+  int64_t at_ns[kHits];
+  uint32_t cost[kHits];
+  uint32_t older;
+  uint32_t newer;  // in a free block: the next free one
+  uint16_t begin;  // hits [begin, end) are in use
+  uint16_t end;
+};
+static_assert(sizeof(HitBlock) == 64);
+
+// Thread-safe: blocks are taken and given back under a lock; what is in a block belongs to its bucket's lock.
+class HitArena {
+ public:
+  static constexpr uint32_t kNone = 0;
+
+  explicit HitArena(uint32_t blocks_max);
+  ~HitArena();
+  HitArena(const HitArena&) = delete;
+  HitArena& operator=(const HitArena&) = delete;
+
+  // kNone where all blocks are in use.
+  uint32_t Take();
+  void Give(uint32_t block);
+
+  HitBlock& block(uint32_t index) { return blocks_[index]; }
+  const HitBlock& block(uint32_t index) const { return blocks_[index]; }
+  uint32_t blocks_in_use() const { return in_use_.load(std::memory_order_relaxed); }
+  uint32_t blocks_max() const { return blocks_max_; }
+
+ private:
+  const uint32_t blocks_max_;
+  HitBlock* blocks_;  // mapped whole, resident only where it was used; block 0 is none
+  SpinLock lock_;
+  uint32_t free_ = kNone;
+  uint32_t untouched_ = 1;
+  std::atomic<uint32_t> in_use_{0};
+};
+
+// The hits of one bucket, as the algorithm sees them. `ends` is the bucket's `edge`: oldest block in the lower half,
+// newest in the upper.
+class ArenaHitLog final : public algorithm::HitLog {
+ public:
+  ArenaHitLog(HitArena& arena, uint64_t& ends) : arena_(arena), ends_(ends) {}
+
+  bool empty() const override { return oldest() == HitArena::kNone; }
+  algorithm::Hit Oldest() const override;
+  algorithm::Hit Newest() const override;
+  void DropOldest() override;
+  void ReduceNewest(uint32_t cost) override;
+  bool Append(algorithm::Hit hit) override;
+  void ForEach(bool (*visit)(void* context, algorithm::Hit hit), void* context) const override;
+
+ private:
+  uint32_t oldest() const { return static_cast<uint32_t>(ends_); }
+  uint32_t newest() const { return static_cast<uint32_t>(ends_ >> 32); }
+  void SetEnds(uint32_t oldest, uint32_t newest) { ends_ = uint64_t{newest} << 32 | oldest; }
+  void DropNewest();
+
+  HitArena& arena_;
+  uint64_t& ends_;
+};
+
+}  // namespace headgate::store

@@ -1,0 +1,419 @@
+#include "headgate/store/memory.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "absl/container/inlined_vector.h"
+#include "headgate/base/check.h"
+#include "headgate/store/pages.h"
+
+namespace headgate::store {
+
+using algorithm::Algorithm;
+using algorithm::BucketState;
+using algorithm::Decision;
+using algorithm::Limit;
+using base::Instant;
+
+namespace {
+
+// How full the table is planned to be: 54 of 60 slots, so that with two segments to choose from none overflows before
+// the whole table is full.
+constexpr uint64_t kPlannedSlots = 54;
+// From here on a new bucket goes to the emptier one of its two segments.
+constexpr uint32_t kBalanceFrom = 48;
+// Enough hits for one log of the largest size, however small the table.
+constexpr uint64_t kHitBlocksMin = algorithm::kLogRequestsMax / HitBlock::kHits + 1;
+// How far ahead of the decision the requests of a batch are fetched.
+constexpr size_t kPrefetchAhead = 12;
+constexpr int kReclaimSegments = 2;
+constexpr int kHitReclaimSegments = 64;
+constexpr size_t kGroupInline = 32;
+
+uint64_t SegmentsFor(uint64_t buckets_max) {
+  return buckets_max <= Segment::kSlots ? 1 : (buckets_max + kPlannedSlots - 1) / kPlannedSlots;
+}
+
+uint32_t HitBlocksFor(uint64_t buckets_max) {
+  const uint64_t blocks = std::max(kHitBlocksMin, buckets_max / HitBlock::kHits);
+  return static_cast<uint32_t>(std::min<uint64_t>(blocks, uint64_t{1} << 30));
+}
+
+bool IsLog(const Limit& limit) { return limit.algorithm() == Algorithm::kSlidingWindowLog; }
+
+Instant Later(Instant a, Instant b) { return std::max(a, b); }
+
+}  // namespace
+
+MemoryStore::MemoryStore(const MemoryOptions& options)
+    : buckets_max_(std::max<uint64_t>(1, options.max_buckets)),
+      segment_count_(SegmentsFor(buckets_max_)),
+      segments_(static_cast<Segment*>(MapPages(segment_count_ * sizeof(Segment), HugePages::kYes))),
+      secret_(options.secret),
+      limits_(options.max_limits),
+      hits_(HitBlocksFor(buckets_max_)) {}
+
+MemoryStore::~MemoryStore() { UnmapPages(segments_, segment_count_ * sizeof(Segment)); }
+
+Segment& MemoryStore::Second(const Fingerprint& print) const {
+  const Segment& first = First(print);
+  Segment& second = segments_[base::MulHigh(std::rotl(print.main, 32), segment_count_)];
+  if (&second != &first) return second;
+  return &first + 1 < segments_ + segment_count_ ? *(&second + 1) : segments_[0];
+}
+
+void MemoryStore::Prefetch(const base::Hash128& key) const {
+  const Fingerprint print = Fingerprint::Of(key);
+  First(print).Prefetch(print);
+}
+
+void MemoryStore::Take(std::span<const TakeRequest> requests, std::span<Decision> decisions, Instant now) {
+  HEADGATE_DCHECK(requests.size() == decisions.size());
+  now = base::Clamp(now);
+  const size_t count = requests.size();
+  if (count > 1) {
+    for (size_t i = 0; i < std::min(count, kPrefetchAhead); ++i) Prefetch(requests[i].key);
+  }
+  Segment* held = nullptr;  // the lock is kept from one request to the next of the same segment
+  for (size_t i = 0; i < count; ++i) {
+    if (i + kPrefetchAhead < count) Prefetch(requests[i + kPrefetchAhead].key);
+    if (i + 1 < count && requests[i + 1].joined) {
+      if (held != nullptr) held->lock.unlock();
+      held = nullptr;
+      size_t end = i + 1;
+      while (end < count && requests[end].joined) ++end;
+      TakeGroup(requests.subspan(i, end - i), decisions.subspan(i, end - i), now);
+      i = end - 1;
+      continue;
+    }
+    const Fingerprint print = Fingerprint::Of(requests[i].key);
+    Segment& first = First(print);
+    if (held != &first) {
+      if (held != nullptr) held->lock.unlock();
+      first.lock.lock();
+      held = &first;
+    }
+    if (!TakeLocked(requests[i], print, Held::kFirst, decisions[i], now)) {
+      held->lock.unlock();
+      held = nullptr;
+      TakeInBothSegments(requests[i], print, decisions[i], now);
+    }
+  }
+  if (held != nullptr) held->lock.unlock();
+}
+
+void MemoryStore::TakeInBothSegments(const TakeRequest& request, const Fingerprint& print, Decision& decision,
+                                     Instant now) {
+  // Always in the order of their addresses, so that no two threads wait for each other.
+  Segment* low = &First(print);
+  Segment* high = &Second(print);
+  if (high < low) std::swap(low, high);
+  std::lock_guard low_lock(low->lock);
+  std::lock_guard high_lock(high->lock);
+  TakeLocked(request, print, Held::kBoth, decision, now);
+}
+
+bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& print, Held held, Decision& decision,
+                             Instant now) {
+  const Limit& limit = request.limit->limit;
+  if (limit.denies_all()) [[unlikely]] {
+    // The bucket is left as it is: should the limit be raised again, what was consumed stays consumed.
+    const bool asks = request.operation == Operation::kTake || request.operation == Operation::kLook;
+    decision = algorithm::DenyAll(limit, asks ? request.cost : 0);
+    return true;
+  }
+  const Place place = Find(print, held);
+  BucketState state;
+  if (place.found()) {
+    state = place->Load();
+    const bool changed = !request.history.empty() && request.history.back().at > state.seen;
+    if (place->limit_id() != request.limit->id || changed) [[unlikely]]
+      CarryOver(request, state, place->limit_id(), now);
+  } else if (held == Held::kFirst && segment_count_ > 1) {
+    const Segment& first = First(print);
+    const bool elsewhere = first.spilled.load(std::memory_order_relaxed) > 0;
+    const bool crowded = first.used_slots() >= kBalanceFrom || buckets_.load(std::memory_order_relaxed) >= buckets_max_;
+    if (elsewhere || (crowded && request.operation == Operation::kTake)) return false;
+  }
+  decision = Apply(request, state, now);
+
+  // A request that consumed has made a bucket that is not fresh; any other may have left nothing to remember.
+  const bool consumed = request.operation == Operation::kTake && decision.allowed && request.cost > 0;
+  const bool fresh = !consumed && FreshAt(limit, state, ArenaHitLog(hits_, state.edge)) <= Later(now, state.seen);
+  if (place.found()) {
+    place->Store(state);
+    place->SetLimit(request.limit->id);
+    if (fresh) Remove(place);
+  } else if (!fresh) {
+    Insert(print, held, request.limit->id, state, now);
+  }
+  return true;
+}
+
+Decision MemoryStore::Apply(const TakeRequest& request, BucketState& state, Instant now) {
+  const Limit& limit = request.limit->limit;
+  ArenaHitLog hits(hits_, state.edge);
+  switch (request.operation) {
+    case Operation::kTake: {
+      if (!IsLog(limit)) [[likely]]
+        return Decide(limit, state, hits, request.cost, now);
+      if (hits_.blocks_in_use() == hits_.blocks_max()) MakeRoomForHits(now);
+      const Decision decision = Decide(limit, state, hits, request.cost, now);
+      if (!decision.allowed && request.cost <= decision.remaining) {
+        hits_refused_.fetch_add(1, std::memory_order_relaxed);
+      }
+      return decision;
+    }
+    case Operation::kLook: {
+      BucketState copy = state;
+      if (!IsLog(limit)) return Decide(limit, copy, hits, request.cost, now);
+      // The hits have no copy: what was taken is given back.
+      const Decision decision = Decide(limit, state, hits, request.cost, now);
+      if (decision.allowed && request.cost > 0) {
+        hits.ReduceNewest(static_cast<uint32_t>(request.cost));
+        state.count -= static_cast<uint32_t>(request.cost);
+      }
+      return decision;
+    }
+    case Operation::kRefund: {
+      auto decision = Refund(limit, state, hits, request.cost, now);
+      return decision.ok() ? *decision : Decide(limit, state, hits, 0, now);
+    }
+    case Operation::kReset:
+      if (IsLog(limit)) {
+        algorithm::Reset(state, hits);
+      } else {
+        state = BucketState{.seen = state.seen};
+      }
+      return Decide(limit, state, hits, 0, now);
+  }
+  __builtin_unreachable();
+}
+
+void MemoryStore::CarryOver(const TakeRequest& request, BucketState& state, uint32_t limit_id, Instant now) {
+  ArenaHitLog hits(hits_, state.edge);
+  const Limit* from = &limits_.Get(limit_id);
+  // The change that ended the limit this bucket was last used under, if the rule still knows of it.
+  const auto ended = std::find_if(request.history.begin(), request.history.end(), [&](const LimitChange& change) {
+    return change.before->id == limit_id && change.at >= state.seen;
+  });
+  for (auto change = ended; change != request.history.end(); ++change) {
+    const Limit& to = change + 1 != request.history.end() ? (change + 1)->before->limit : request.limit->limit;
+    Change(*from, to, state, hits, change->at);
+    from = &to;
+  }
+  if (ended == request.history.end()) Change(*from, request.limit->limit, state, hits, now);
+}
+
+void MemoryStore::TakeGroup(std::span<const TakeRequest> group, std::span<Decision> decisions, Instant now) {
+  absl::InlinedVector<Segment*, 2 * kGroupInline> segments;
+  for (const TakeRequest& request : group) {
+    const Fingerprint print = Fingerprint::Of(request.key);
+    segments.push_back(&First(print));
+    segments.push_back(&Second(print));
+  }
+  std::sort(segments.begin(), segments.end());
+  segments.erase(std::unique(segments.begin(), segments.end()), segments.end());
+  for (Segment* segment : segments) segment->lock.lock();
+
+  absl::InlinedVector<Before, kGroupInline> before(group.size());
+  bool denied = false;
+  for (size_t i = 0; i < group.size(); ++i) {
+    const Fingerprint print = Fingerprint::Of(group[i].key);
+    if (const Place place = Find(print, Held::kBoth); place.found()) {
+      before[i] = {.existed = true, .limit_id = place->limit_id(), .state = place->Load()};
+    }
+    TakeLocked(group[i], print, Held::kBoth, decisions[i], now);
+    const bool denied_before = denied;
+    denied = denied || !decisions[i].allowed;
+    // Once one is denied, those behind it are only asked what they would have said.
+    if (denied_before) Undo(group[i], print, before[i], decisions[i]);
+    if (denied && !denied_before) {
+      for (size_t j = i + 1; j-- > 0;) Undo(group[j], Fingerprint::Of(group[j].key), before[j], decisions[j]);
+    }
+  }
+  if (denied) {
+    for (size_t i = 0; i < group.size(); ++i) {
+      if (!decisions[i].allowed) continue;
+      TakeRequest look = group[i];
+      look.cost = 0;
+      TakeLocked(look, Fingerprint::Of(look.key), Held::kBoth, decisions[i], now);
+    }
+  }
+  for (Segment* segment : segments) segment->lock.unlock();
+}
+
+void MemoryStore::Undo(const TakeRequest& request, const Fingerprint& print, const Before& before,
+                       const Decision& decision) {
+  const Place place = Find(print, Held::kBoth);
+  if (!place.found()) return;
+  const Limit& limit = request.limit->limit;
+  if (IsLog(limit)) {
+    // Hits cannot be restored from a copy: the newest ones are these.
+    if (!decision.allowed || request.cost == 0) return;
+    BucketState state = place->Load();
+    ArenaHitLog hits(hits_, state.edge);
+    hits.ReduceNewest(static_cast<uint32_t>(request.cost));
+    state.count -= static_cast<uint32_t>(request.cost);
+    place->Store(state);
+    if (hits.empty()) Remove(place);
+  } else if (before.existed) {
+    place->Store(before.state);
+    place->SetLimit(before.limit_id);
+  } else {
+    Remove(place);
+  }
+}
+
+MemoryStore::Place MemoryStore::Find(const Fingerprint& print, Held held) const {
+  Segment& first = First(print);
+  if (const uint32_t slot = first.Find(print); slot != Segment::kNoSlot) return {&first, slot};
+  if (held == Held::kBoth && segment_count_ > 1) {
+    Segment& second = Second(print);
+    if (const uint32_t slot = second.Find(print); slot != Segment::kNoSlot) return {&second, slot};
+  }
+  return {};
+}
+
+void MemoryStore::Insert(const Fingerprint& print, Held held, uint32_t limit_id, const BucketState& state,
+                         Instant now) {
+  Segment* first = &First(print);
+  Segment* second = held == Held::kBoth && segment_count_ > 1 ? &Second(print) : nullptr;
+  if (buckets_.load(std::memory_order_relaxed) >= buckets_max_) ReclaimSomewhere(now);
+  const bool room =
+      first->used_slots() < Segment::kSlots || (second != nullptr && second->used_slots() < Segment::kSlots);
+  if (!room || buckets_.load(std::memory_order_relaxed) >= buckets_max_) EvictLeastLoss(*first, second, now);
+
+  Segment* target = second != nullptr && second->used_slots() < first->used_slots() ? second : first;
+  const uint32_t slot = target->FindFree(print);
+  HEADGATE_CHECK(slot != Segment::kNoSlot);
+  target->Put(slot, print, limit_id, state);
+  if (target == second) first->spilled.fetch_add(1, std::memory_order_relaxed);
+  buckets_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void MemoryStore::Remove(Place place) {
+  if (IsLog(limits_.Get(place->limit_id()))) {
+    ArenaHitLog hits(hits_, place->edge);
+    while (!hits.empty()) hits.DropOldest();
+  }
+  Segment& first = First(place.segment->PrintOf(place.slot));
+  if (&first != place.segment) first.spilled.fetch_sub(1, std::memory_order_relaxed);
+  place.segment->Free(place.slot);
+  buckets_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Instant MemoryStore::FreshAtOf(const Slot& slot) {
+  BucketState state = slot.Load();
+  return FreshAt(limits_.Get(slot.limit_id()), state, ArenaHitLog(hits_, state.edge));
+}
+
+MemoryStore::Place MemoryStore::LeastLoss(Segment& segment, Instant& fresh_at) {
+  Place least;
+  for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
+    if (segment.tags[slot] == 0) continue;
+    const Instant candidate = FreshAtOf(segment.slots[slot]);
+    if (!least.found() || candidate < fresh_at) {
+      least = {&segment, slot};
+      fresh_at = candidate;
+    }
+  }
+  return least;
+}
+
+void MemoryStore::EvictLeastLoss(Segment& first, Segment* second, Instant now) {
+  Instant fresh_at{}, second_fresh_at{};
+  Place victim = LeastLoss(first, fresh_at);
+  if (second != nullptr) {
+    const Place candidate = LeastLoss(*second, second_fresh_at);
+    if (candidate.found() && (!victim.found() || second_fresh_at < fresh_at)) victim = candidate;
+  }
+  if (victim.found()) Evict(victim, now);
+}
+
+void MemoryStore::Evict(Place place, Instant now) {
+  const Limit& limit = limits_.Get(place->limit_id());
+  BucketState state = place->Load();
+  ArenaHitLog hits(hits_, state.edge);
+  if (FreshAt(limit, state, hits) > now) {
+    const Decision look = Decide(limit, state, hits, 0, now);
+    evictions_.fetch_add(1, std::memory_order_relaxed);
+    if (look.limit > look.remaining) {
+      evicted_requests_.fetch_add(look.limit - look.remaining, std::memory_order_relaxed);
+    }
+    place->Store(state);
+  }
+  Remove(place);
+}
+
+uint64_t MemoryStore::RemoveExpired(Segment& segment, Instant now) {
+  uint64_t removed = 0;
+  for (uint32_t slot = 0; slot < Segment::kSlots && segment.used_slots() > 0; ++slot) {
+    if (segment.tags[slot] == 0 || FreshAtOf(segment.slots[slot]) > now) continue;
+    Remove({&segment, slot});
+    ++removed;
+  }
+  return removed;
+}
+
+void MemoryStore::ReclaimSomewhere(Instant now) {
+  for (int i = 0; i < kReclaimSegments; ++i) {
+    Segment& segment = segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
+    if (!segment.lock.try_lock()) continue;  // someone's, or our own
+    RemoveExpired(segment, now);
+    segment.lock.unlock();
+  }
+}
+
+void MemoryStore::MakeRoomForHits(Instant now) {
+  for (int i = 0; i < kHitReclaimSegments; ++i) {
+    Segment& segment = segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
+    if (!segment.lock.try_lock()) continue;
+    std::lock_guard lock(segment.lock, std::adopt_lock);
+    Place victim;
+    Instant fresh_at{};
+    for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
+      if (segment.tags[slot] == 0 || !IsLog(limits_.Get(segment.slots[slot].limit_id()))) continue;
+      const Instant candidate = FreshAtOf(segment.slots[slot]);
+      if (!victim.found() || candidate < fresh_at) {
+        victim = {&segment, slot};
+        fresh_at = candidate;
+      }
+    }
+    if (!victim.found()) continue;
+    Evict(victim, now);
+    return;
+  }
+}
+
+uint64_t MemoryStore::Sweep(Instant now) {
+  uint64_t removed = 0;
+  std::vector<bool> limits_in_use = limits_.BeginSweep();
+  for (uint64_t i = 0; i < segment_count_; ++i) {
+    Segment& segment = segments_[i];
+    if (segment.used_slots() == 0) continue;  // without its lock: that would make its memory resident
+    std::lock_guard lock(segment.lock);
+    removed += RemoveExpired(segment, now);
+    for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
+      if (segment.tags[slot] == 0) continue;
+      const uint32_t limit_id = segment.slots[slot].limit_id();
+      if (limit_id < limits_in_use.size()) limits_in_use[limit_id] = true;
+    }
+  }
+  limits_.EndSweep(limits_in_use);
+  return removed;
+}
+
+MemoryStats MemoryStore::stats() const {
+  return {.buckets = buckets_.load(std::memory_order_relaxed),
+          .buckets_max = buckets_max_,
+          .evictions = evictions_.load(std::memory_order_relaxed),
+          .evicted_requests = evicted_requests_.load(std::memory_order_relaxed),
+          .hit_blocks = hits_.blocks_in_use(),
+          .hit_blocks_max = hits_.blocks_max(),
+          .hits_refused = hits_refused_.load(std::memory_order_relaxed),
+          .limits = limits_.size(),
+          .rebased = rebased_.load(std::memory_order_relaxed)};
+}
+
+}  // namespace headgate::store

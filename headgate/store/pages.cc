@@ -1,0 +1,23 @@
+#include "headgate/store/pages.h"
+
+#include <sys/mman.h>
+
+#include "headgate/base/check.h"
+
+namespace headgate::store {
+namespace {
+
+constexpr uint64_t kHugePage = 2u << 20;
+
+}  // namespace
+
+void* MapPages(uint64_t bytes, HugePages huge) {
+  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  HEADGATE_CHECK(pages != MAP_FAILED);
+  if (huge == HugePages::kYes && bytes >= kHugePage) madvise(pages, bytes, MADV_HUGEPAGE);
+  return pages;
+}
+
+void UnmapPages(void* pages, uint64_t bytes) { munmap(pages, bytes); }
+
+}  // namespace headgate::store

@@ -1,0 +1,155 @@
+// A segment of the memory store's table: 60 buckets, their lock and their tags in 2 KiB.
+//
+//   bytes 0-127      lock, counts, and a 16-bit tag for each slot (0: the slot is free)
+//   bytes 128-2047   15 blocks of four 32-byte slots; a block is two cache lines that are fetched together
+//
+// A key's hash names a segment and, in it, a home block. The bucket lives in its home block while there is room, so
+// that the lines a decision needs are known before the table is read and can be fetched all at once; else anywhere in
+// the segment, found by its tag.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "headgate/algorithm/bucket.h"
+#include "headgate/base/hash.h"
+#include "headgate/base/wide.h"
+#include "headgate/store/spin_lock.h"
+
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
+namespace headgate::store {
+
+// What a slot keeps of a key's 128-bit hash: 92 bits. The place in the table follows from them alone, so that a
+// snapshot can be loaded into a table of another size.
+struct Fingerprint {
+  uint64_t main;
+  uint16_t tag;    // never 0
+  uint16_t extra;  // 12 bits
+
+  static Fingerprint Of(const base::Hash128& hash) {
+    const auto tag = static_cast<uint16_t>(hash.high);
+    return {hash.low, tag != 0 ? tag : uint16_t{1}, static_cast<uint16_t>(hash.high >> 16 & 0xfff)};
+  }
+  bool operator==(const Fingerprint&) const = default;
+};
+
+struct Slot {
+  uint64_t main;
+  uint64_t edge;
+  int64_t seen_ns;
+  uint32_t count;
+  uint32_t limit_and_extra;  // 20 bits the limit's number, 12 bits of fingerprint
+
+  uint32_t limit_id() const { return limit_and_extra >> 12; }
+  void SetLimit(uint32_t id) { limit_and_extra = id << 12 | (limit_and_extra & 0xfff); }
+  bool Holds(const Fingerprint& print) const { return main == print.main && (limit_and_extra & 0xfff) == print.extra; }
+
+  algorithm::BucketState Load() const { return {edge, base::Instant::FromNanos(seen_ns), count}; }
+  void Store(const algorithm::BucketState& state) {
+    edge = state.edge;
+    seen_ns = state.seen.ns;
+    count = state.count;
+  }
+};
+static_assert(sizeof(Slot) == 32);
+
+struct alignas(2048) Segment {
+  static constexpr uint32_t kSlots = 60;
+  static constexpr uint32_t kBlockSlots = 4;
+  static constexpr uint32_t kBlocks = kSlots / kBlockSlots;
+  static constexpr uint32_t kNoSlot = kSlots;
+
+  SpinLock lock;
+  // Slots in use. Written under the lock; whoever only wants to know whether there are any may read it without.
+  std::atomic<uint8_t> used;
+  // Buckets whose first segment this is but that live in their second. Raised under both locks, lowered under one.
+  std::atomic<uint16_t> spilled;
+  uint32_t unused;
+  std::array<uint16_t, kSlots> tags;
+  std::array<Slot, kSlots> slots;
+
+  uint32_t used_slots() const { return used.load(std::memory_order_relaxed); }
+
+  static uint32_t HomeBlock(const Fingerprint& print) { return (uint32_t{print.tag} * kBlocks) >> 16; }
+
+  // Asks the processor for all that a decision about this key will most likely read.
+  void Prefetch(const Fingerprint& print) const {
+    const auto* bytes = reinterpret_cast<const char*>(this);
+    const auto* home = reinterpret_cast<const char*>(&slots[HomeBlock(print) * kBlockSlots]);
+    __builtin_prefetch(bytes, 1);
+    __builtin_prefetch(bytes + 64, 1);
+    __builtin_prefetch(home, 1);
+    __builtin_prefetch(home + 64, 1);
+  }
+
+  // The slot that holds the key, or kNoSlot. Under the lock, like everything below.
+  uint32_t Find(const Fingerprint& print) const {
+    const uint32_t home = HomeBlock(print) * kBlockSlots;
+    for (uint32_t i = home; i < home + kBlockSlots; ++i) {
+      if (tags[i] == print.tag && slots[i].Holds(print)) return i;
+    }
+    for (uint64_t candidates = WithTag(print.tag); candidates != 0; candidates &= candidates - 1) {
+      const auto i = static_cast<uint32_t>(std::countr_zero(candidates));
+      if (slots[i].Holds(print)) return i;
+    }
+    return kNoSlot;
+  }
+
+  // A free slot, in the home block if there is one; kNoSlot where all are in use.
+  uint32_t FindFree(const Fingerprint& print) const {
+    if (used_slots() == kSlots) return kNoSlot;
+    const uint32_t home = HomeBlock(print) * kBlockSlots;
+    for (uint32_t i = home; i < home + kBlockSlots; ++i) {
+      if (tags[i] == 0) return i;
+    }
+    return static_cast<uint32_t>(std::countr_zero(WithTag(0)));
+  }
+
+  void Put(uint32_t slot, const Fingerprint& print, uint32_t limit_id, const algorithm::BucketState& state) {
+    tags[slot] = print.tag;
+    slots[slot].main = print.main;
+    slots[slot].limit_and_extra = limit_id << 12 | print.extra;
+    slots[slot].Store(state);
+    used.store(static_cast<uint8_t>(used_slots() + 1), std::memory_order_relaxed);
+  }
+
+  void Free(uint32_t slot) {
+    tags[slot] = 0;
+    used.store(static_cast<uint8_t>(used_slots() - 1), std::memory_order_relaxed);
+  }
+
+  Fingerprint PrintOf(uint32_t slot) const {
+    return {slots[slot].main, tags[slot], static_cast<uint16_t>(slots[slot].limit_and_extra & 0xfff)};
+  }
+
+ private:
+  // One bit per slot whose tag this is.
+  uint64_t WithTag(uint16_t tag) const {
+    uint64_t mask = 0;
+#if defined(__x86_64__)
+    const __m128i wanted = _mm_set1_epi16(static_cast<int16_t>(tag));
+    const auto compare = [&](uint32_t at) {
+      return _mm_cmpeq_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(&tags[at])), wanted);
+    };
+    const auto bits = [](__m128i low, __m128i high) {
+      return static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high))));
+    };
+    mask = bits(compare(0), compare(8)) | bits(compare(16), compare(24)) << 16 | bits(compare(32), compare(40)) << 32;
+    // 60 is no multiple of 16: the last four tags are read again with the four before them.
+    mask |= (bits(compare(48), compare(52)) & 0xff) << 48;
+    mask |= (bits(compare(52), compare(52)) & 0xf0) << 52;
+#else
+    for (uint32_t i = 0; i < kSlots; ++i) mask |= uint64_t{tags[i] == tag} << i;
+#endif
+    return mask;
+  }
+};
+static_assert(sizeof(Segment) == 2048);
+
+}  // namespace headgate::store

@@ -1,0 +1,281 @@
+// The memory store's snapshot: its live buckets as bytes. All numbers are little-endian.
+//
+//   magic "HGSNAP" 0 0 | u32 version | i64 saved_at | hash secret, 96 bytes
+//   u32 count, then each limit:   u8 algorithm | u8 align | u8 flags | u64 requests | i64 period | u64 burst
+//   then each bucket:             u32 limit's position + 1 | u64, u16, u16 fingerprint | u64 edge | i64 seen | u32
+//   count
+//        of a log, behind it:     u32 count, then each hit: i64 at | u32 cost
+//   u32 0 | u32 CRC32C of everything before it
+//
+// The check sum comes last, so that a file that was cut off anywhere is told from a whole one.
+#include <algorithm>
+#include <boost/crc.hpp>
+#include <cstring>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "headgate/store/memory.h"
+
+namespace headgate::store {
+
+using algorithm::BucketState;
+using algorithm::Hit;
+using algorithm::Limit;
+using algorithm::LimitSpec;
+using base::Instant;
+
+namespace {
+
+constexpr std::string_view kMagic{"HGSNAP\0\0", 8};
+constexpr uint32_t kVersion = 1;
+constexpr uint32_t kEndOfBuckets = 0;
+constexpr uint8_t kHasBurst = 1, kCountDenied = 2;
+constexpr size_t kFlushBytes = 1u << 20;
+// A bucket this far ahead of the clock was written before the clock was set back.
+constexpr base::Duration kAheadMax = std::chrono::seconds(1);
+
+// Castagnoli's polynomial (RFC 3720, appendix B.4).
+using Crc32c = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true>;
+
+static_assert(std::endian::native == std::endian::little);
+
+// Gathers bytes, hands them on in pieces, and sums them up.
+class Writer {
+ public:
+  explicit Writer(const std::function<void(std::string_view)>& write) : write_(write) {}
+
+  template <typename T>
+  void Number(T value) {
+    static_assert(std::is_integral_v<T>);
+    char bytes[sizeof value];
+    std::memcpy(bytes, &value, sizeof value);
+    buffer_.append(bytes, sizeof value);
+  }
+  void Bytes(std::string_view bytes) { buffer_.append(bytes); }
+  void FlushIfLarge() {
+    if (buffer_.size() >= kFlushBytes) Flush();
+  }
+  void Finish() {
+    Flush();
+    Number(crc_.checksum());
+    write_(buffer_);
+  }
+
+ private:
+  void Flush() {
+    crc_.process_bytes(buffer_.data(), buffer_.size());
+    write_(buffer_);
+    buffer_.clear();
+  }
+
+  const std::function<void(std::string_view)>& write_;
+  std::string buffer_;
+  Crc32c crc_;
+};
+
+// Reads what the check sum has vouched for; still never beyond the end.
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+
+  template <typename T>
+  T Number() {
+    T value{};
+    const std::string_view bytes = Bytes(sizeof value);
+    if (bytes.size() == sizeof value) std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+  }
+  std::string_view Bytes(size_t count) {
+    if (count > rest_.size()) {
+      failed_ = true;
+      rest_ = {};
+      return {};
+    }
+    const std::string_view bytes = rest_.substr(0, count);
+    rest_.remove_prefix(count);
+    return bytes;
+  }
+  bool failed() const { return failed_; }
+  bool empty() const { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool failed_ = false;
+};
+
+void WriteLimit(Writer& writer, const LimitSpec& spec) {
+  writer.Number(static_cast<uint8_t>(spec.algorithm));
+  writer.Number(static_cast<uint8_t>(spec.align));
+  writer.Number(static_cast<uint8_t>((spec.burst ? kHasBurst : 0) | (spec.count_denied ? kCountDenied : 0)));
+  writer.Number(spec.requests);
+  writer.Number(int64_t{spec.period.count()});
+  writer.Number(spec.burst.value_or(0));
+}
+
+LimitSpec ReadLimit(Reader& reader) {
+  LimitSpec spec;
+  spec.algorithm = static_cast<algorithm::Algorithm>(std::min<uint8_t>(reader.Number<uint8_t>(), 5));
+  spec.align = static_cast<algorithm::Align>(std::min<uint8_t>(reader.Number<uint8_t>(), 3));
+  const auto flags = reader.Number<uint8_t>();
+  spec.requests = reader.Number<uint64_t>();
+  spec.period = base::Duration(reader.Number<int64_t>());
+  const auto burst = reader.Number<uint64_t>();
+  if (flags & kHasBurst) spec.burst = burst;
+  spec.count_denied = (flags & kCountDenied) != 0;
+  return spec;
+}
+
+absl::Status CheckEnvelope(std::string_view snapshot) {
+  constexpr size_t kLeast = 8 + sizeof(uint32_t) + sizeof(uint32_t);
+  if (snapshot.size() < kLeast || !snapshot.starts_with(kMagic)) {
+    return absl::DataLossError(snapshot.size() < kLeast ? "the snapshot is truncated"
+                                                        : "this is no snapshot of Headgate's");
+  }
+  uint32_t version, sum;
+  std::memcpy(&version, snapshot.data() + kMagic.size(), sizeof version);
+  if (version > kVersion) {
+    return absl::UnimplementedError(
+        fmt::format("the snapshot has version {}, newer than this program's {}", version, kVersion));
+  }
+  const std::string_view body = snapshot.substr(0, snapshot.size() - sizeof sum);
+  std::memcpy(&sum, snapshot.data() + body.size(), sizeof sum);
+  Crc32c crc;
+  crc.process_bytes(body.data(), body.size());
+  if (crc.checksum() != sum)
+    return absl::DataLossError("the snapshot is truncated or corrupt: its CRC32C does not match");
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string MemoryStore::Snapshot(Instant now) {
+  std::string bytes;
+  WriteSnapshot(now, [&](std::string_view piece) { bytes.append(piece); });
+  return bytes;
+}
+
+void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::string_view)>& write) {
+  Writer writer(write);
+  writer.Bytes(kMagic);
+  writer.Number(kVersion);
+  writer.Number(now.ns);
+  writer.Bytes({reinterpret_cast<const char*>(secret_.bytes.data()), secret_.bytes.size()});
+
+  // A limit that is interned while the buckets are written is not in this list; its buckets wait for the next snapshot.
+  const std::vector<std::pair<uint32_t, LimitSpec>> limits = limits_.List();
+  absl::flat_hash_map<uint32_t, uint32_t> positions;
+  writer.Number(static_cast<uint32_t>(limits.size()));
+  for (const auto& [id, spec] : limits) {
+    positions.emplace(id, static_cast<uint32_t>(positions.size() + 1));
+    WriteLimit(writer, spec);
+  }
+
+  for (uint64_t i = 0; i < segment_count_; ++i) {
+    Segment& segment = segments_[i];
+    if (segment.used_slots() == 0) continue;
+    {
+      std::lock_guard lock(segment.lock);
+      for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
+        if (segment.tags[slot] == 0 || FreshAtOf(segment.slots[slot]) <= now) continue;
+        const Slot& bucket = segment.slots[slot];
+        const auto position = positions.find(bucket.limit_id());
+        if (position == positions.end()) continue;
+        const Fingerprint print = segment.PrintOf(slot);
+        writer.Number(position->second);
+        writer.Number(print.main);
+        writer.Number(print.tag);
+        writer.Number(print.extra);
+        writer.Number(bucket.edge);
+        writer.Number(bucket.seen_ns);
+        writer.Number(bucket.count);
+        if (limits_.Get(bucket.limit_id()).algorithm() != algorithm::Algorithm::kSlidingWindowLog) continue;
+        uint64_t ends = bucket.edge;
+        std::vector<Hit> hits;
+        ArenaHitLog(hits_, ends)
+            .ForEach(
+                [](void* context, Hit hit) {
+                  static_cast<std::vector<Hit>*>(context)->push_back(hit);
+                  return true;
+                },
+                &hits);
+        writer.Number(static_cast<uint32_t>(hits.size()));
+        for (const Hit& hit : hits) {
+          writer.Number(hit.at.ns);
+          writer.Number(hit.cost);
+        }
+      }
+    }
+    writer.FlushIfLarge();
+  }
+  writer.Number(kEndOfBuckets);
+  writer.Finish();
+}
+
+absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
+  HEADGATE_RETURN_IF_ERROR(CheckEnvelope(snapshot));
+  Reader reader(snapshot.substr(0, snapshot.size() - sizeof(uint32_t)));
+  reader.Bytes(kMagic.size() + sizeof kVersion);
+  reader.Number<int64_t>();  // saved_at: each bucket has its own time
+  const std::string_view secret = reader.Bytes(secret_.bytes.size());
+  if (secret.size() != secret_.bytes.size()) return absl::DataLossError("the snapshot ends within its head");
+  std::memcpy(secret_.bytes.data(), secret.data(), secret.size());
+
+  std::vector<LimitHandle> limits;
+  const auto limit_count = reader.Number<uint32_t>();
+  for (uint32_t i = 0; i < limit_count && !reader.failed(); ++i) {
+    HEADGATE_ASSIGN_OR_RETURN(const Limit limit, Limit::Make(ReadLimit(reader)));
+    HEADGATE_ASSIGN_OR_RETURN(LimitHandle handle, limits_.Intern(limit));
+    limits.push_back(std::move(handle));
+  }
+  for (auto position = reader.Number<uint32_t>(); position != kEndOfBuckets; position = reader.Number<uint32_t>()) {
+    if (position > limits.size()) return absl::DataLossError("the snapshot names a limit that it does not have");
+    const LimitEntry& entry = *limits[position - 1];
+    Fingerprint print;
+    print.main = reader.Number<uint64_t>();
+    print.tag = reader.Number<uint16_t>();
+    print.extra = reader.Number<uint16_t>() & 0xfff;
+    BucketState state;
+    state.edge = reader.Number<uint64_t>();
+    state.seen = Instant::FromNanos(reader.Number<int64_t>());
+    state.count = reader.Number<uint32_t>();
+    if (print.tag == 0) return absl::DataLossError("the snapshot has a bucket without a fingerprint");
+    if (entry.limit.algorithm() == algorithm::Algorithm::kSlidingWindowLog) {
+      state.edge = 0;
+      state.count = 0;
+      ArenaHitLog hits(hits_, state.edge);
+      const auto hit_count = reader.Number<uint32_t>();
+      for (uint32_t i = 0; i < hit_count && !reader.failed(); ++i) {
+        const auto at = Instant::FromNanos(reader.Number<int64_t>());
+        const auto cost = reader.Number<uint32_t>();
+        if (hits.Append({at, cost})) state.count += cost;
+      }
+    }
+    RestoreBucket(print, entry, state, now);
+  }
+  if (reader.failed() || !reader.empty()) return absl::DataLossError("the snapshot's buckets do not add up");
+  return absl::OkStatus();
+}
+
+void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entry, BucketState state, Instant now) {
+  ArenaHitLog hits(hits_, state.edge);
+  if (state.seen > now + kAheadMax) {
+    Rebase(entry.limit, state, hits, now);
+    rebased_.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (FreshAt(entry.limit, state, hits) <= now) {
+    Reset(state, hits);
+    return;
+  }
+  Segment& first = First(print);
+  Segment& second = Second(print);
+  std::scoped_lock lock(first.lock);
+  if (&second == &first) {
+    Insert(print, Held::kFirst, entry.id, state, now);
+    return;
+  }
+  std::scoped_lock second_lock(second.lock);
+  Insert(print, Held::kBoth, entry.id, state, now);
+}
+
+}  // namespace headgate::store

@@ -1,0 +1,39 @@
+// A lock of one byte for the few dozen nanoseconds that a decision takes. Whoever waits long gives its core away, so
+// that a holder that was preempted can finish.
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace headgate::store {
+
+class SpinLock {
+ public:
+  void lock() {
+    while (!try_lock()) Wait();
+  }
+  bool try_lock() { return state_.exchange(1, std::memory_order_acquire) == 0; }
+  void unlock() { state_.store(0, std::memory_order_release); }
+
+ private:
+  static constexpr int kSpinsBeforeYield = 4096;  // some 40 µs: longer than any holder that is running needs
+
+  void Wait() const {
+    for (int spins = 0; state_.load(std::memory_order_relaxed) != 0; ++spins) {
+      if (spins < kSpinsBeforeYield) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+      } else {
+        sched_yield();
+      }
+    }
+  }
+
+  std::atomic<uint8_t> state_{0};
+};
+static_assert(sizeof(SpinLock) == 1);
+
+}  // namespace headgate::store
