@@ -1,0 +1,86 @@
+// Appends RESP values to a string: a server's replies, and (arrays of bulks) a client's commands.
+//
+// What RESP2 has no type for is written as its servers do: a map as a flat array of names and values, a boolean as 0 or
+// 1, null as the nil bulk, a verbatim text as a bulk.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace headgate::wire {
+
+enum class RespVersion : uint8_t { k2 = 2, k3 = 3 };
+
+// The most that WriteRespNumber writes: kind, sign, 19 digits, line end.
+inline constexpr size_t kRespNumberBytesMax = 23;
+
+// Writes `kind`, the number and a line end at `at`; returns their end. `at` has kRespNumberBytesMax bytes.
+inline char* WriteRespNumber(char* at, char kind, int64_t number) {
+  *at++ = kind;
+  // One digit, which most numbers in replies are, is written without a loop.
+  if (number >= 0 && number <= 9) {
+    *at++ = static_cast<char>('0' + number);
+  } else {
+    at = std::to_chars(at, at + 20, number).ptr;
+  }
+  *at++ = '\r';
+  *at++ = '\n';
+  return at;
+}
+
+class RespWriter {
+ public:
+  RespWriter(std::string& out, RespVersion version) : out_(out), version_(version) {}
+
+  RespVersion version() const { return version_; }
+
+  // One line: a line end within it becomes spaces.
+  void Simple(std::string_view text) { AppendLine('+', text); }
+  // The first word is the error's code.
+  void Error(std::string_view text) { AppendLine('-', text); }
+  void Integer(int64_t number) { AppendNumber(':', number); }
+  void Bulk(std::string_view bytes) {
+    AppendNumber('$', static_cast<int64_t>(bytes.size()));
+    out_.append(bytes).append("\r\n");
+  }
+  // Text for people, of a kind named by three letters.
+  void Verbatim(std::string_view kind, std::string_view text) {
+    if (version_ == RespVersion::k2) return Bulk(text);
+    AppendNumber('=', static_cast<int64_t>(kind.size() + 1 + text.size()));
+    out_.append(kind).append(":").append(text).append("\r\n");
+  }
+  void Null() { out_.append(version_ == RespVersion::k2 ? "$-1\r\n" : "_\r\n"); }
+  void Boolean(bool value) {
+    if (version_ == RespVersion::k2) return Integer(value ? 1 : 0);
+    out_.append(value ? "#t\r\n" : "#f\r\n");
+  }
+
+  // Each is followed by that many values; a map by that many pairs of them.
+  void Array(size_t count) { AppendNumber('*', static_cast<int64_t>(count)); }
+  void Map(size_t pairs) {
+    if (version_ == RespVersion::k2) return Array(2 * pairs);
+    AppendNumber('%', static_cast<int64_t>(pairs));
+  }
+
+ private:
+  void AppendNumber(char kind, int64_t number) {
+    char buffer[kRespNumberBytesMax];
+    out_.append(buffer, static_cast<size_t>(WriteRespNumber(buffer, kind, number) - buffer));
+  }
+  void AppendLine(char kind, std::string_view text) {
+    out_.push_back(kind);
+    const size_t begin = out_.size();
+    out_.append(text);
+    for (size_t i = begin; i < out_.size(); ++i) {
+      if (out_[i] == '\r' || out_[i] == '\n') out_[i] = ' ';
+    }
+    out_.append("\r\n");
+  }
+
+  std::string& out_;
+  RespVersion version_;
+};
+
+}  // namespace headgate::wire
