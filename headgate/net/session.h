@@ -22,9 +22,15 @@ class Session {
     size_t consumed = 0;  // leading bytes of the input that need not be shown again
     bool close = false;   // write what is in `output`, then close
     bool mid_request = false;  // the rest of the input is the beginning of a request: the request timeout runs
+    bool more = false;         // whole requests are left: call again with the rest once the output is written
+    bool protocol_error = false;  // closed for what the client sent; counted
   };
 
   virtual ~Session() = default;
+
+  // Once a call has made this much output, a session says `more` and stops, so that small requests for large answers
+  // cannot fill the memory.
+  static constexpr size_t kOutputPauseBytes = size_t{256} << 10;
 
   // Handles every whole request in `input`, in order, and appends the replies to `output`. Everything that is decidable
   // in one call is decided together. `input` holds what was not consumed before, and more. A session bounds what it lets
