@@ -7,6 +7,10 @@ bool IsTokenBucket(const Limit& limit) {
   return limit.algorithm() == Algorithm::kTokenBucket || limit.algorithm() == Algorithm::kLeakyBucket;
 }
 
+bool IsBucket(const Limit& limit) {
+  return IsTokenBucket(limit) || limit.algorithm() == Algorithm::kLeakyBucketQueue;
+}
+
 void RefundTokens(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
   const ExactSpan debt = std::min(Ahead(state, now), SpanOf(limit));
   const ExactSpan refund = Price(limit, std::min<Cost>(cost, limit.capacity()));
@@ -35,38 +39,51 @@ void RefundLog(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, 
   }
 }
 
-// With the period kept, a token is worth one period of both limits' 1/requests ns, so that tokens carry over exactly:
-// tokens·P = capacity·P − debt·N is a whole number.
+// tokens·P = capacity·P − debt·N is a whole number, and P is kept, so that tokens carry over exactly. P is the period
+// as it was written; the kernels' own may be reduced (limit.h), by `scale`. capacity·P < 2^62·N < 2^126.
 void ChangeTokens(const Limit& from, const Limit& to, BucketState& state, base::Instant now) {
+  const auto period = static_cast<uint64_t>(from.spec().period.count());
   const ExactSpan debt = std::min(Ahead(state, now), SpanOf(from));
-  const base::uint128 consumed = base::WideMul(debt.ns, from.requests()) + debt.fraction;
-  const base::uint128 tokens = base::WideMul(from.capacity(), from.period()) - consumed;
-  const base::uint128 full = base::WideMul(to.capacity(), to.period());
-  const base::uint128 missing = tokens < full ? full - tokens : 0;
+  const base::uint128 consumed = (base::WideMul(debt.ns, from.requests()) + debt.fraction) * (period / from.period());
+  const base::uint128 tokens = base::WideMul(from.capacity(), period) - consumed;
+  const base::uint128 full = base::WideMul(to.capacity(), period);
+  const base::uint128 missing = base::CeilDiv(tokens < full ? full - tokens : 0, period / to.period());
   SetAhead(state, now,
            {static_cast<uint64_t>(missing / to.requests()), static_cast<uint32_t>(missing % to.requests())});
 }
 
 // The queue keeps its free_at; its fraction is counted in other parts now, rounded up.
 void ChangeQueue(const Limit& from, const Limit& to, BucketState& state) {
+  if (state.count == 0) return;  // also that of a limit of 0, which has no parts
   const base::uint128 scaled = base::WideMul(state.count, to.requests());
   const auto fraction = static_cast<uint64_t>(base::CeilDiv(scaled, from.requests()));
   state.edge += fraction / to.requests();
   state.count = static_cast<uint32_t>(fraction % to.requests());
 }
 
-// A bucket of `limit` in which `remaining` requests are left.
-BucketState WithRemaining(const Limit& limit, uint64_t remaining, HitLog& hits, base::Instant now) {
-  BucketState state{.seen = now};
-  if (limit.denies_all()) return state;
+// Forgets what a bucket of `limit` has consumed. `hits` is the log's alone: another bucket's edge is no place of hits.
+void Clear(const Limit& limit, BucketState& state, HitLog& hits, base::Instant now) {
+  if (limit.algorithm() == Algorithm::kSlidingWindowLog) {
+    while (!hits.empty()) hits.DropOldest();
+  }
+  state = BucketState{.seen = now};
+}
+
+// Makes of a cleared bucket one of `limit` in which `remaining` requests are left.
+void LeaveRemaining(const Limit& limit, uint64_t remaining, BucketState& state, HitLog& hits, base::Instant now) {
+  if (limit.denies_all()) return;
   if (limit.algorithm() == Algorithm::kLeakyBucketQueue) {
     // remaining = burst + 1 is the empty queue.
     if (remaining <= limit.capacity()) SetAhead(state, now, Price(limit, limit.capacity() + 1 - remaining));
-    return state;
+    return;
   }
   const uint64_t used = remaining < limit.capacity() ? limit.capacity() - remaining : 0;
   if (used > 0) Decide(limit, state, hits, used, now);
-  return state;
+}
+
+bool SamePeriod(const LimitSpec& a, const LimitSpec& b) {
+  const bool calendar = a.align == Align::kCalendarMonth || a.align == Align::kCalendarYear;
+  return a.align == b.align && (calendar || a.period == b.period);
 }
 
 }  // namespace
@@ -105,7 +122,6 @@ void Reset(BucketState& state, HitLog& hits) {
 
 base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog& hits) {
   const base::Instant never_used = base::Instant::FromNanos(0);
-  if (limit.denies_all()) return never_used;
   switch (limit.algorithm()) {
     case Algorithm::kTokenBucket:
     case Algorithm::kLeakyBucket:
@@ -130,16 +146,29 @@ base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog
   __builtin_unreachable();
 }
 
+void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant now) {
+  const uint64_t remaining = Decide(limit, state, hits, 0, state.seen).remaining;
+  Clear(limit, state, hits, now);
+  LeaveRemaining(limit, remaining, state, hits, now);
+}
+
 void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits, base::Instant now) {
   if (from.spec() == to.spec()) return;
   now = std::max(now, state.seen);
   const bool kept = (from.algorithm() == to.algorithm() || (IsTokenBucket(from) && IsTokenBucket(to))) &&
-                    from.period() == to.period() && from.spec().align == to.spec().align && !from.denies_all() &&
-                    !to.denies_all();
-  if (!kept) {
+                    SamePeriod(from.spec(), to.spec());
+  if (IsBucket(to) && to.denies_all()) {
+    // It holds nothing. Its edge says how long it must be remembered that something was consumed: for as long as the old
+    // limit would have taken to make that good. A queue's edge is its free_at, which it keeps.
+    const base::Instant fresh_at = FreshAt(from, state, hits);
+    Clear(from, state, hits, now);
+    if (fresh_at > now) state.edge = static_cast<uint64_t>(fresh_at.ns);
+    return;
+  }
+  if (!kept || (IsTokenBucket(from) && from.denies_all())) {
     const uint64_t remaining = Decide(from, state, hits, 0, now).remaining;
-    Reset(state, hits);
-    state = WithRemaining(to, remaining, hits, now);
+    Clear(from, state, hits, now);
+    LeaveRemaining(to, remaining, state, hits, now);
     return;
   }
   // First the old limit is applied up to now; the windows and the log keep what that leaves as it is.

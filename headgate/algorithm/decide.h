@@ -45,6 +45,10 @@ void Reset(BucketState& state, HitLog& hits);
 // From when on the bucket is as if never used, if nothing comes. Its distance from now is what forgetting it loses.
 base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog& hits);
 
+// Makes a bucket whose times are ahead of `now`, because the clock was set back between two runs, one of `now` in which
+// as much is left as was at its latest time.
+void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant now);
+
 // Carries a live bucket from one limit to another at `now`; mints no allowance. With algorithm and period kept a token
 // bucket keeps its tokens (at most the new burst), a queue its free_at, windows and the log their counts; otherwise the
 // new bucket starts with the smaller of the old remaining and the new capacity.

@@ -1,5 +1,6 @@
 #include "headgate/algorithm/limit.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <numeric>
@@ -81,7 +82,6 @@ absl::StatusOr<Limit> Limit::Make(const LimitSpec& spec) {
   limit.capacity_ = IsBucket(spec.algorithm) ? spec.burst.value_or(spec.requests) : spec.requests;
   limit.period_ = IsCalendar(spec.align) ? 1 : static_cast<uint64_t>(spec.period.count());
   limit.period_divider_ = base::Divider(limit.period_);
-  if (spec.requests == 0) return limit;
 
   uint64_t requests = spec.requests;
   if (!IsBucket(spec.algorithm)) {
@@ -99,6 +99,7 @@ absl::StatusOr<Limit> Limit::Make(const LimitSpec& spec) {
     return limit;
   }
 
+  if (requests == 0) return limit;
   if (limit.period_ >= kSpanMax) return absl::InvalidArgumentError("the period is longer than 146 years");
   if (requests > kCountMax) {
     // Only a rate of more than 4 per ns or an odd one keeps its size when reduced.
@@ -111,7 +112,9 @@ absl::StatusOr<Limit> Limit::Make(const LimitSpec& spec) {
     }
   }
   const uint128 span_numerator = uint128{limit.capacity_} * limit.period_;
-  if (span_numerator / requests >= kSpanMax) {
+  // A queue promises turns up to one interval beyond its span.
+  const uint64_t beyond = spec.algorithm == Algorithm::kLeakyBucketQueue ? limit.period_ : 0;
+  if ((span_numerator + beyond) / requests >= kSpanMax) {
     return absl::InvalidArgumentError("burst * period / requests, the time to fill the bucket, is longer than 146 years");
   }
   limit.requests_ = static_cast<uint32_t>(requests);
@@ -119,8 +122,9 @@ absl::StatusOr<Limit> Limit::Make(const LimitSpec& spec) {
   limit.interval_fraction_ = static_cast<uint32_t>(limit.period_ % requests);
   limit.span_ = static_cast<uint64_t>(span_numerator / requests);
   limit.span_fraction_ = static_cast<uint32_t>(span_numerator % requests);
-  if (requests < limit.period_) {
-    limit.rate_reciprocal_ = static_cast<uint64_t>((uint128{requests} << 64) / limit.period_);
+  if (requests <= limit.period_) {
+    const uint128 reciprocal = (uint128{requests} << 64) / limit.period_;
+    limit.rate_reciprocal_ = static_cast<uint64_t>(std::min<uint128>(reciprocal, std::numeric_limits<uint64_t>::max()));
   }
   return limit;
 }

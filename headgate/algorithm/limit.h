@@ -3,7 +3,7 @@
 // Bounds (checked by Make, and the overflow argument of all kernels):
 //   requests  < 2^32 (after reduction by a common divisor with the period, where it is larger)
 //   period    1 ns .. 2^62 ns
-//   burst·period/requests, the time an empty bucket takes to fill, < 2^62 ns: 146 years
+//   burst·period/requests, the time an empty bucket takes to fill, < 2^62 ns: 146 years (a queue: one interval more)
 //   windows   requests < 2^32; period ≤ 2^60 ns, so that two periods fit
 //   the log   requests ≤ kLogRequestsMax, because it keeps every hit
 // Instants are below 2^62 (base::kInstantMax), so instant + span < 2^63 everywhere.
@@ -81,7 +81,7 @@ class Limit {
   // The full bucket, capacity·T, is span + span_fraction/N ns.
   uint64_t span() const { return span_; }
   uint32_t span_fraction() const { return span_fraction_; }
-  // floor(2^64·N/P) where N < P, else 0.
+  // floor(2^64·N/P), at most 2^64 − 1; 0 where N > P.
   uint64_t rate_reciprocal() const { return rate_reciprocal_; }
 
  private:

@@ -57,13 +57,14 @@ Decision DecideSlidingWindowCounter(const Limit& limit, BucketState& state, Cost
     allowed = carried <= WideMul(capacity - cost - counts.current, period);
   }
   Decision decision{.allowed = allowed, .limit = capacity};
-  if (!allowed) {
-    decision.retry_after = cost > capacity ? kNever : RetryAfter(period, counts, offset, capacity, cost);
-  }
   if (allowed || limit.spec().count_denied) {
     const uint64_t room = std::numeric_limits<uint32_t>::max() - counts.current;
     counts.current += static_cast<uint32_t>(std::min<uint64_t>(cost, room));
     counts.StoreIn(state);
+  }
+  if (!allowed) {
+    // After counting: where a denied request counts too, the same request has to wait for it as well.
+    decision.retry_after = cost > capacity ? kNever : RetryAfter(period, counts, offset, capacity, cost);
   }
   if (counts.current < capacity) {
     const uint64_t room = capacity - counts.current;

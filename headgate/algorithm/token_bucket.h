@@ -62,6 +62,12 @@ inline uint64_t WholeIntervals(const Limit& limit, ExactSpan span) {
   return whole;
 }
 
+// The same where T is a whole number of nanoseconds: floor(ns/T), estimated at most one too small.
+inline uint64_t WholeMultiples(const Limit& limit, uint64_t ns) {
+  const uint64_t estimate = base::MulHigh(ns, limit.rate_reciprocal());
+  return estimate + (ns - estimate * limit.interval() >= limit.interval() ? 1 : 0);
+}
+
 // How far the bucket's edge (TAT or free_at) is ahead of `now`; nothing where it is past.
 inline ExactSpan Ahead(const BucketState& state, base::Instant now) {
   const auto now_ns = static_cast<uint64_t>(now.ns);
@@ -74,39 +80,54 @@ inline void SetAhead(BucketState& state, base::Instant now, ExactSpan ahead) {
   state.count = ahead.fraction;
 }
 
-// The answer of a limit of 0 requests: never, but for a look.
+// The answer of a limit of 0 requests: never, but for a look. It leaves the bucket as it is, so that what was consumed
+// under another limit stays consumed.
 inline Decision DenyAll(const Limit& limit, Cost cost) {
   return {.allowed = cost == 0,
           .limit = limit.capacity(),
           .retry_after = cost == 0 ? base::Duration(0) : kNever};
 }
 
-inline Decision DecideTokenBucket(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
-  if (limit.denies_all()) [[unlikely]]
-    return DenyAll(limit, cost);
-  now = std::max(now, state.seen);
-  state.seen = now;
-  const uint32_t n = limit.requests();
-  const ExactSpan span = SpanOf(limit);
-  const ExactSpan debt = std::min(Ahead(state, now), span);
+// With kWhole, T is a whole number of nanoseconds and so is TAT, as they mostly are, and all fractions fall away. (TAT can
+// have a fraction under a whole T when the bucket was carried over from another limit.)
+template <bool kWhole>
+[[gnu::always_inline]] inline Decision DecideTokens(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
+  const uint32_t n = kWhole ? 1 : limit.requests();
+  const ExactSpan span{limit.span(), kWhole ? 0 : limit.span_fraction()};
+  ExactSpan debt = Ahead(state, now);
+  if (kWhole) debt.fraction = 0;
+  debt = std::min(debt, span);
   const ExactSpan free = Difference(span, debt, n);
+  const auto whole_intervals = [&](ExactSpan s) {
+    return kWhole ? WholeMultiples(limit, s.ns) : WholeIntervals(limit, s);
+  };
   Decision decision{.limit = limit.capacity()};
   if (cost > limit.capacity()) [[unlikely]] {
     decision.allowed = false;
     decision.retry_after = kNever;
-  } else if (const ExactSpan price = Price(limit, cost); price <= free) {
+  } else if (const ExactSpan price = kWhole ? ExactSpan{cost * limit.interval()} : Price(limit, cost); price <= free) {
     const ExactSpan debt_after = Sum(debt, price, n);
     if (cost != 0) SetAhead(state, now, debt_after);
-    decision.remaining = WholeIntervals(limit, Difference(free, price, n));
+    decision.remaining = whole_intervals(Difference(free, price, n));
     decision.reset_after = RoundUp(debt_after);
     return decision;
   } else {
     decision.allowed = false;
     decision.retry_after = RoundUp(Difference(price, free, n));
   }
-  decision.remaining = WholeIntervals(limit, free);
+  decision.remaining = whole_intervals(free);
   decision.reset_after = RoundUp(debt);
   return decision;
+}
+
+[[gnu::always_inline]] inline Decision DecideTokenBucket(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
+  if (limit.denies_all()) [[unlikely]]
+    return DenyAll(limit, cost);
+  now = std::max(now, state.seen);
+  state.seen = now;
+  if (limit.interval_fraction() == 0 && state.count == 0) [[likely]]
+    return DecideTokens<true>(limit, state, cost, now);
+  return DecideTokens<false>(limit, state, cost, now);
 }
 
 }  // namespace headgate::algorithm

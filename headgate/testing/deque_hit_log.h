@@ -1,0 +1,47 @@
+// A HitLog in a std::deque, for tests and for embedders who hold a bucket by themselves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+
+#include "headgate/algorithm/bucket.h"
+
+namespace headgate::testing {
+
+class DequeHitLog final : public algorithm::HitLog {
+ public:
+  // Append refuses where `hits_max` are held already.
+  explicit DequeHitLog(size_t hits_max = std::numeric_limits<size_t>::max()) : hits_max_(hits_max) {}
+
+  bool empty() const override { return hits_.empty(); }
+  algorithm::Hit Oldest() const override { return hits_.front(); }
+  algorithm::Hit Newest() const override { return hits_.back(); }
+  void DropOldest() override { hits_.pop_front(); }
+  void ReduceNewest(uint32_t cost) override {
+    if (hits_.back().cost > cost) {
+      hits_.back().cost -= cost;
+    } else {
+      hits_.pop_back();
+    }
+  }
+  bool Append(algorithm::Hit hit) override {
+    if (hits_.size() >= hits_max_) return false;
+    hits_.push_back(hit);
+    return true;
+  }
+  void ForEach(bool (*visit)(void* context, algorithm::Hit hit), void* context) const override {
+    for (const algorithm::Hit& hit : hits_) {
+      if (!visit(context, hit)) return;
+    }
+  }
+
+  size_t size() const { return hits_.size(); }
+
+ private:
+  size_t hits_max_;
+  std::deque<algorithm::Hit> hits_;
+};
+
+}  // namespace headgate::testing

@@ -1,0 +1,28 @@
+// Kernels against the reference model: over a million random steps per algorithm, without one difference, whether or
+// not an interval is a whole number of nanoseconds.
+#include "tests/model/random_walk.h"
+
+namespace headgate::model {
+namespace {
+
+using algorithm::Algorithm;
+
+constexpr uint64_t kSteps = 1'100'000;
+
+// To repeat a failure alone, put the seed that it printed here.
+constexpr uint64_t kSeed = 20'261'121;
+
+class Differential : public ::testing::TestWithParam<Algorithm> {};
+
+TEST_P(Differential, TheKernelAnswersAsTheDefinitionDoes) {
+  EXPECT_EQ(WalkAndCompare(kSeed + static_cast<uint64_t>(GetParam()), GetParam(), kSteps), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, Differential,
+                         ::testing::Values(Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
+                                           Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
+                                           Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog),
+                         [](const auto& test) { return std::string(Name(test.param)); });
+
+}  // namespace
+}  // namespace headgate::model

@@ -1,0 +1,352 @@
+#include "tests/model/random_walk.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "headgate/base/check.h"
+
+namespace headgate::model {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Align;
+using algorithm::BucketState;
+using algorithm::Cost;
+using algorithm::Decision;
+using algorithm::Hit;
+using algorithm::Limit;
+using algorithm::LimitSpec;
+using base::Instant;
+
+constexpr uint64_t kAll = ~uint64_t{0};
+constexpr uint64_t kSecond = 1'000'000'000;
+
+bool IsQueue(Algorithm a) { return a == Algorithm::kLeakyBucketQueue; }
+bool IsBucket(Algorithm a) { return IsQueue(a) || a == Algorithm::kTokenBucket || a == Algorithm::kLeakyBucket; }
+
+// A HitLog that keeps something of its own in the state's `edge`, as a store may, and notices who else writes there.
+class EdgeHitLog final : public algorithm::HitLog {
+ public:
+  explicit EdgeHitLog(uint64_t& edge) : edge_(edge) {}
+
+  bool empty() const override { return Hits().empty(); }
+  Hit Oldest() const override { return Hits().Oldest(); }
+  Hit Newest() const override { return Hits().Newest(); }
+  void DropOldest() override {
+    Hits().DropOldest();
+    edge_ = hits_.size();
+  }
+  void ReduceNewest(uint32_t cost) override {
+    Hits().ReduceNewest(cost);
+    edge_ = hits_.size();
+  }
+  bool Append(Hit hit) override {
+    Hits().Append(hit);
+    edge_ = hits_.size();
+    return true;
+  }
+  void ForEach(bool (*visit)(void* context, Hit hit), void* context) const override { Hits().ForEach(visit, context); }
+
+ private:
+  const testing::DequeHitLog& Hits() const {
+    HEADGATE_CHECK(edge_ == hits_.size());
+    return hits_;
+  }
+  testing::DequeHitLog& Hits() {
+    HEADGATE_CHECK(edge_ == hits_.size());
+    return hits_;
+  }
+
+  uint64_t& edge_;
+  testing::DequeHitLog hits_;
+};
+
+LimitSpec AnySpec(Random& random, Algorithm algorithm) {
+  LimitSpec spec{.algorithm = algorithm};
+  uint64_t period = 1;
+  switch (random() % 9) {
+    case 0:  // whole intervals, small
+      spec.requests = Between(random, 1, 20);
+      period = spec.requests * Between(random, 1, 1000);
+      break;
+    case 1: {  // what people write
+      constexpr std::array<uint64_t, 7> kRequests{1, 3, 5, 10, 60, 100, 1000};
+      constexpr std::array<uint64_t, 5> kPeriods{1, 20, 60, 3600, 86400};
+      spec.requests = kRequests[random() % kRequests.size()];
+      period = kPeriods[random() % kPeriods.size()] * kSecond;
+      break;
+    }
+    case 2:  // odd intervals
+      spec.requests = Between(random, 1, 1000);
+      period = Between(random, 1, 10 * kSecond);
+      break;
+    case 3:  // a few nanoseconds
+      spec.requests = Between(random, 1, 10);
+      period = Between(random, 1, 20);
+      break;
+    case 4:  // more than one per nanosecond
+      spec.requests = AnySize(random, 32);
+      period = AnySize(random, 20);
+      break;
+    case 5:  // the most requests
+      spec.requests = (uint64_t{1} << 32) - Between(random, 1, 1000);
+      period = AnySize(random, 62);
+      break;
+    case 6: {  // more, where the period has a divisor in common
+      const uint64_t scale = uint64_t{1} << Between(random, 1, 31);
+      spec.requests = scale * AnySize(random, 32);
+      period = scale * AnySize(random, 30);
+      break;
+    }
+    case 7:  // the longest periods
+      spec.requests = Between(random, 1, 100);
+      period = (uint64_t{1} << (IsBucket(algorithm) ? 62 : 60)) - AnySize(random, 60);
+      break;
+    case 8:
+      spec.requests = AnySize(random, 40);
+      period = AnySize(random, 62);
+      break;
+  }
+  spec.period = base::Duration(static_cast<int64_t>(period));
+  if (IsBucket(algorithm)) {
+    constexpr std::array<uint64_t, 4> kBits{1, 5, 20, 62};
+    if (!OneIn(random, 3)) spec.burst = AnySize(random, kBits[random() % kBits.size()]);
+  }
+  if (algorithm == Algorithm::kFixedWindow) spec.align = static_cast<Align>(std::min<uint64_t>(3, random() % 6));
+  if (algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindowCounter) {
+    spec.count_denied = OneIn(random, 4);
+  }
+  if (algorithm == Algorithm::kSlidingWindowLog && spec.requests > algorithm::kLogRequestsMax) {
+    spec.requests = algorithm::kLogRequestsMax - AnySize(random, 10);
+  }
+  if (OneIn(random, 50)) spec.requests = 0;
+  return spec;
+}
+
+class Walk {
+ public:
+  Walk(Random& random, const LimitSpec& spec)
+      : random_(random), limit_(*Limit::Make(spec)), hits_(state_.edge), model_(spec) {
+    now_ =
+        static_cast<int64_t>(OneIn(random_, 4) ? AnySize(random_, 61) : 1'790'000'000 * kSecond + AnySize(random_, 50));
+    Note("{} at {}", Describe(spec), now_);
+  }
+
+  // One step; false where the two differ.
+  bool Step() {
+    now_ = NextTime();
+    const Instant now = Instant::FromNanos(now_);
+    const uint64_t what = random_() % 100;
+    if (what < 4) {
+      const LimitSpec to = RandomChange(random_, limit_.spec());
+      Note("change to {} at {}", Describe(to), now_);
+      const Limit limit = *Limit::Make(to);
+      Change(limit_, limit, state_, hits_, now);
+      model_.Change(to, now_);
+      limit_ = limit;
+      return Compare(Decide(limit_, state_, hits_, 0, now), model_.Decide(0, now_));
+    }
+    if (what < 5) {
+      Note("reset at {}", now_);
+      Reset(limit_, state_, hits_);
+      model_.Reset();
+      return Compare(Decide(limit_, state_, hits_, 0, now), model_.Decide(0, now_));
+    }
+    const Cost cost = NextCost();
+    if (what < 15) {
+      Note("refund {} at {}", cost, now_);
+      const auto refunded = Refund(limit_, state_, hits_, cost, now);
+      if (IsQueue(limit_.algorithm())) return !refunded.ok() || Differ("a queue took something back");
+      return refunded.ok() ? Compare(*refunded, model_.Refund(cost, now_)) : Differ("no refund");
+    }
+    Note("cost {} at {}", cost, now_);
+    return Compare(Decide(limit_, state_, hits_, cost, now), model_.Decide(cost, now_));
+  }
+
+  const std::string& story() const { return story_; }
+  bool told_everything() const { return now_ >= base::kInstantMax.ns; }
+
+ private:
+  bool Compare(const Decision& kernel, const Decision& model) {
+    last_ = model;
+    if (kernel != model) {
+      return Differ(fmt::format("kernel: {}\nmodel:  {}", Describe(kernel), Describe(model)));
+    }
+    if (limit_.denies_all()) return true;
+    const bool fresh = FreshAt(limit_, state_, hits_) <= std::max(Instant::FromNanos(now_), state_.seen);
+    return fresh == model_.AsIfNeverUsed(now_) || Differ("one is as if never used, the other is not");
+  }
+
+  bool Differ(const std::string& how) {
+    story_ += how;
+    return false;
+  }
+
+  template <typename... Args>
+  void Note(fmt::format_string<Args...> format, Args&&... args) {
+    if (story_.size() > 20'000) story_ = "...\n";
+    fmt::format_to(std::back_inserter(story_), format, std::forward<Args>(args)...);
+    story_ += '\n';
+  }
+
+  int64_t NextTime() {
+    const LimitSpec& spec = limit_.spec();
+    const auto period = static_cast<uint64_t>(std::max<int64_t>(1, spec.period.count()));
+    int64_t step = 0;
+    switch (random_() % 16) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+        break;
+      case 4:
+        step = 1;
+        break;
+      case 5:
+      case 6:
+      case 7:  // just when the last answer said that it would pass, or a nanosecond beside
+        if (!last_.never_fits()) step = last_.retry_after.count() + Beside();
+        break;
+      case 8:
+        step = last_.reset_after.count() + Beside();
+        break;
+      case 9:
+      case 10:  // about one interval
+        step = static_cast<int64_t>(period / std::max<uint64_t>(1, spec.requests)) + Beside();
+        break;
+      case 11:
+        step = static_cast<int64_t>(Between(random_, 0, std::min(period, uint64_t{1} << 60)));
+        break;
+      case 12:  // the edge of the next window of the epoch
+        step = static_cast<int64_t>(period - static_cast<uint64_t>(now_) % period) + Beside();
+        break;
+      case 13:
+        step = -static_cast<int64_t>(AnySize(random_, 62));
+        break;
+      case 14:
+        step = static_cast<int64_t>(AnySize(random_, 45));
+        break;
+      case 15:
+        step = static_cast<int64_t>(AnySize(random_, OneIn(random_, 20) ? 62 : 57));
+        break;
+    }
+    return base::Clamp(Instant::FromNanos(now_) + base::Duration(step)).ns;
+  }
+  int64_t Beside() { return static_cast<int64_t>(random_() % 3) - 1; }
+
+  Cost NextCost() {
+    switch (random_() % 16) {
+      case 0:
+      case 1:
+        return 0;
+      case 2:
+      case 3:
+        return Between(random_, 2, 5);
+      case 4:
+        return last_.remaining;
+      case 5:
+        return last_.remaining + 1;
+      case 6:
+        return limit_.capacity() + random_() % 4 - 1;  // of 0: the largest cost there is
+      case 7:
+        return Between(random_, 0, limit_.capacity());
+      case 8:
+        return OneIn(random_, 4) ? kAll - random_() % 3 : AnySize(random_, 64);
+      case 9:
+        return last_.remaining / 2;
+      default:
+        return 1;
+    }
+  }
+
+  static void Reset(const Limit& limit, BucketState& state, algorithm::HitLog& hits) {
+    if (limit.algorithm() == Algorithm::kSlidingWindowLog) {
+      algorithm::Reset(state, hits);
+    } else {
+      testing::DequeHitLog none;
+      algorithm::Reset(state, none);
+    }
+  }
+
+  Random& random_;
+  Limit limit_;
+  BucketState state_;
+  EdgeHitLog hits_;
+  ReferenceBucket model_;
+  int64_t now_;
+  Decision last_;
+  std::string story_;
+};
+
+}  // namespace
+
+LimitSpec RandomSpec(Random& random, Algorithm algorithm) {
+  for (;;) {
+    const LimitSpec spec = AnySpec(random, algorithm);
+    if (Limit::Make(spec).ok()) return spec;
+  }
+}
+
+LimitSpec RandomChange(Random& random, const LimitSpec& spec) {
+  for (;;) {
+    LimitSpec to = spec;
+    const uint64_t what = random() % 32;
+    if (what == 0) {
+      to = RandomSpec(random, static_cast<Algorithm>(random() % 6));
+    } else if (what == 1) {
+      to = RandomSpec(random, spec.algorithm);
+    } else if (what == 2) {
+      to.requests = 0;
+    } else if (what == 3) {
+      to.count_denied = !to.count_denied;
+    } else {
+      const LimitSpec other = RandomSpec(random, spec.algorithm);
+      to.burst = other.burst;
+      switch (what % 4) {
+        case 0:
+          break;
+        case 1:
+          to.requests = spec.requests * Between(random, 2, 10);
+          break;
+        case 2:
+          to.requests = Between(random, 1, 2 * (spec.requests % (uint64_t{1} << 32)) + 1);
+          break;
+        case 3:
+          to.requests = other.requests;
+          break;
+      }
+    }
+    const bool has_no_interval = IsQueue(to.algorithm) && to.requests == 0;
+    const bool kept = to.algorithm == spec.algorithm && to.period == spec.period;
+    if (Limit::Make(to).ok() && (kept || !has_no_interval)) return to;
+  }
+}
+
+std::string Describe(const LimitSpec& spec) {
+  return fmt::format("{} {} per {}ns burst {} align {}{}", Name(spec.algorithm), spec.requests, spec.period.count(),
+                     spec.burst ? fmt::to_string(*spec.burst) : "-", static_cast<int>(spec.align),
+                     spec.count_denied ? " count_denied" : "");
+}
+
+std::string Describe(const Decision& decision) {
+  return fmt::format("{} limit {} remaining {} retry {} reset {} wait {}", decision.allowed ? "allow" : "deny",
+                     decision.limit, decision.remaining,
+                     decision.never_fits() ? "never" : fmt::to_string(decision.retry_after.count()),
+                     decision.reset_after.count(), decision.wait.count());
+}
+
+std::string WalkAndCompare(uint64_t seed, Algorithm algorithm, uint64_t steps) {
+  Random random(seed);
+  while (steps > 0) {
+    Walk walk(random, RandomSpec(random, algorithm));
+    for (uint64_t left = std::min<uint64_t>(steps, Between(random, 1, 400)); left > 0; --left, --steps) {
+      if (!walk.Step()) return fmt::format("seed {}: {}", seed, walk.story());
+      if (walk.told_everything() && OneIn(random, 8)) break;
+    }
+  }
+  return "";
+}
+
+}  // namespace headgate::model

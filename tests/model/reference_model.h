@@ -1,0 +1,83 @@
+// What the algorithms decide, written from their definitions (docs/reference/algorithms.md) as directly as can be: in
+// fractions, with tokens that trickle in, hits that are remembered one by one and a calendar that counts years. It is
+// slow and shares no code with the kernels, which keep other state in other numbers; that they agree is the test.
+//
+// What the definitions leave open is decided thus, here and in the kernels:
+//   - a limit of 0 requests denies every cost but 0, answers 0 remaining, and touches nothing;
+//   - a bucket that comes under a limit of 0 holds nothing afterwards; windows and the log keep their counts;
+//   - a window's counter saturates at 2^32 − 1;
+//   - a queue's free_at is counted in 1/requests ns (of the limit it has now), rounded up when the limit changes.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "headgate/algorithm/decision.h"
+#include "headgate/algorithm/limit.h"
+#include "tests/model/rational.h"
+
+namespace headgate::model {
+
+// A bucket with the limit that it is under.
+class ReferenceBucket {
+ public:
+  // `spec` is one that algorithm::Limit::Make accepts.
+  explicit ReferenceBucket(const algorithm::LimitSpec& spec) { Become(spec); }
+
+  algorithm::Decision Decide(algorithm::Cost cost, int64_t t);
+  // Not for the queue.
+  algorithm::Decision Refund(algorithm::Cost cost, int64_t t);
+  void Reset();
+  // Not from another algorithm to a queue of 0 requests, which has no interval to wait for.
+  void Change(const algorithm::LimitSpec& to, int64_t t);
+
+  // Nothing that happened before can be told from its answers.
+  bool AsIfNeverUsed(int64_t t);
+
+ private:
+  struct LogHit {
+    int64_t at;
+    Int cost;
+  };
+
+  bool IsTokenBucket() const;
+  bool IsQueue() const { return spec_.algorithm == algorithm::Algorithm::kLeakyBucketQueue; }
+  bool IsBucket() const { return IsTokenBucket() || IsQueue(); }
+
+  // Takes over the numbers of `spec` and what follows from them, and no state.
+  void Adopt(const algorithm::LimitSpec& spec);
+  // A bucket of `spec` as if never used.
+  void Become(const algorithm::LimitSpec& spec);
+  // The state as it is at `t` if nothing comes. Answers t, or the latest time seen where that is later.
+  int64_t Advance(int64_t t);
+  Int Remaining(int64_t t) const;
+
+  algorithm::Decision DecideTokens(Int cost, int64_t t);
+  algorithm::Decision DecideQueue(Int cost, int64_t t);
+  algorithm::Decision DecideFixedWindow(Int cost, int64_t t);
+  algorithm::Decision DecideCounter(Int cost, int64_t t);
+  algorithm::Decision DecideLog(Int cost, int64_t t);
+
+  Rational Interval() const { return Rational(1) / rate_; }  // T
+  Rational Estimate(int64_t t) const;
+  Int LogCount() const;
+  // Rounded up to the parts of a nanosecond that a bucket's state is counted in.
+  Rational OnGrid(const Rational& time) const;
+
+  algorithm::LimitSpec spec_;
+  Int requests_ = 0;    // N
+  int64_t period_ = 0;  // P; 0 for the calendar alignments
+  Int capacity_ = 0;    // B for the buckets, N for the windows
+  Rational rate_;       // N/P, where N > 0
+
+  int64_t last_ = 0;          // the latest time seen
+  Rational tokens_;           // token bucket and meter
+  Rational free_at_;          // queue
+  int64_t window_start_ = 0;  // of the window that `current_` counts
+  int64_t window_end_ = 0;
+  Int current_ = 0;   // windows
+  Int previous_ = 0;  // sliding counter
+  std::deque<LogHit> hits_;
+};
+
+}  // namespace headgate::model
