@@ -1,0 +1,258 @@
+#include "headgate/net/connection.h"
+
+#include <sys/socket.h>
+
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+#include <utility>
+
+#include "headgate/net/loop.h"
+
+namespace headgate::net {
+namespace {
+
+using boost::asio::awaitable;
+using boost::asio::posix::descriptor_base;
+
+// What a client whose protocol is not spoken here gets before the connection closes.
+std::string_view Refusal(Protocol protocol) {
+  using namespace std::string_view_literals;
+  switch (protocol) {
+    case Protocol::kResp:
+      return "-ERR this address speaks HTTP only\r\n"sv;
+    case Protocol::kHttp1:
+      return "HTTP/1.1 421 Misdirected Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"sv;
+    case Protocol::kHttp2:
+      // An empty SETTINGS frame, then GOAWAY with HTTP_1_1_REQUIRED (RFC 9113, 6.8 and 7).
+      return "\0\0\0\4\0\0\0\0\0"
+             "\0\0\10\7\0\0\0\0\0\0\0\0\0\0\0\0\15"sv;
+    case Protocol::kTls:
+      // The alert "protocol_version" (RFC 8446, 6.2).
+      return "\25\3\1\0\2\2\106"sv;
+  }
+  return "";
+}
+
+// Memory that a connection at rest may keep.
+constexpr size_t kRestCapacityKept = 4096;
+
+// Reads of a connection that still sends while the server goes down.
+constexpr int kReadsInDrainMax = 64;
+
+}  // namespace
+
+Connection::Connection(Loop& loop, FileDescriptor socket, ConnectionLimits::Place place, const Peer& peer,
+                       const SessionFactories& factories)
+    : loop_(loop),
+      socket_(loop.io(), socket.release()),
+      place_(std::move(place)),
+      peer_(peer),
+      factories_(factories),
+      deadline_(loop.shared().clock.Now() + loop.shared().options.idle_timeout) {
+  next_ = loop_.connections_;
+  if (next_ != nullptr) next_->previous_ = this;
+  loop_.connections_ = this;
+  loop_.counters().connections_open.Add();
+}
+
+Connection::~Connection() {
+  (previous_ != nullptr ? previous_->next_ : loop_.connections_) = next_;
+  if (next_ != nullptr) next_->previous_ = previous_;
+  loop_.counters().connections_open.Subtract();
+}
+
+awaitable<void> Connection::Run(std::unique_ptr<Connection> connection) { co_await connection->Serve(); }
+
+awaitable<void> Connection::Serve() {
+  int reads_in_drain = 0;
+  while (!cut_off_) {
+    const ReadResult result = ReadOnce();
+    if (result == ReadResult::kEnd) co_return;
+    const bool answered = co_await Answer();
+    if (!answered) co_return;
+    if (phase_ == Phase::kClosing) {
+      co_await Linger();
+      co_return;
+    }
+    if (loop_.draining() && waiting_ == Waiting::kForRequest) {
+      // What had already arrived is answered; then this connection is done.
+      if (result == ReadResult::kNothing || ++reads_in_drain == kReadsInDrainMax) co_return;
+      continue;
+    }
+    const bool readable = co_await WaitFor(descriptor_base::wait_read);
+    if (!readable && !loop_.draining()) co_return;
+  }
+}
+
+// Writes what the last read led to. False where the peer is gone or took too long.
+awaitable<bool> Connection::Answer() {
+  while (true) {
+    if (!SendNow()) {
+      const bool written = co_await WriteSlowly();
+      if (!written) co_return false;
+    }
+    if (!more_) co_return true;
+    Handle({}, loop_.shared().clock.Now());
+  }
+}
+
+// False where the wait was cut short: by a deadline, by the drain, or by an error.
+awaitable<bool> Connection::WaitFor(descriptor_base::wait_type what) {
+  boost::system::error_code error;
+  co_await socket_.async_wait(what, boost::asio::redirect_error(boost::asio::use_awaitable, error));
+  co_return !error;
+}
+
+Connection::ReadResult Connection::ReadOnce() {
+  const std::span<char> buffer = loop_.read_buffer();
+  const ssize_t count = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
+  if (count == 0) return ReadResult::kEnd;
+  if (count < 0) {
+    const bool nothing = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+    return nothing ? ReadResult::kNothing : ReadResult::kEnd;
+  }
+  loop_.counters().bytes_read.Add(static_cast<uint64_t>(count));
+  Handle(buffer.first(static_cast<size_t>(count)), loop_.shared().clock.Now());
+  return ReadResult::kSome;
+}
+
+// `input` is new and follows what is in `rest_`.
+void Connection::Handle(std::span<const char> input, base::Instant now) {
+  const ServerOptions& options = loop_.shared().options;
+  std::string& output = loop_.output();
+  if (!rest_.empty()) {
+    rest_.append(input.data(), input.size());
+    input = rest_;
+  }
+  Session::Progress progress{.mid_request = true};
+  if (session_ != nullptr || ChooseSession(input)) progress = session_->OnBytes(input, output, now);
+  KeepRest(input, progress.consumed);
+  more_ = progress.more && !progress.close;
+  if (progress.protocol_error) loop_.counters().protocol_errors.Add();
+  if (progress.close) phase_ = Phase::kClosing;
+  if (rest_.size() > options.input_bytes_max || output.size() > options.output_bytes_max) {
+    loop_.counters().buffer_overflows.Add();
+    output.clear();
+    more_ = false;
+    phase_ = Phase::kClosing;
+  }
+  // The deadline of a request stays while it goes on; a reply means that the one before it is done.
+  const bool goes_on = progress.mid_request && waiting_ == Waiting::kForRestOfRequest && output.empty();
+  if (!goes_on) Rest(progress.mid_request ? Waiting::kForRestOfRequest : Waiting::kForRequest, now);
+}
+
+// False where the protocol is not known yet, or not spoken here.
+bool Connection::ChooseSession(std::span<const char> input) {
+  const std::optional<Protocol> protocol = SniffProtocol(input);
+  if (!protocol) return false;
+  LoopCounters& counters = loop_.counters();
+  if (*protocol == Protocol::kResp && factories_.resp) {
+    counters.sessions_resp.Add();
+    session_ = factories_.resp(peer_);
+  } else if (*protocol == Protocol::kHttp1 && factories_.http) {
+    counters.sessions_http1.Add();
+    session_ = factories_.http(peer_);
+  } else {
+    counters.refused_protocol.Add();
+    loop_.output().append(Refusal(*protocol));
+    phase_ = Phase::kClosing;
+    return false;
+  }
+  if (loop_.draining()) session_->OnDrain();
+  phase_ = Phase::kServing;
+  return true;
+}
+
+void Connection::KeepRest(std::span<const char> input, size_t consumed) {
+  if (rest_.empty()) {
+    rest_.assign(input.data() + consumed, input.size() - consumed);
+  } else {
+    rest_.erase(0, consumed);
+  }
+  if (rest_.empty() && rest_.capacity() > kRestCapacityKept) std::string().swap(rest_);
+}
+
+bool Connection::SendNow() {
+  std::string& output = loop_.output();
+  if (output.empty()) return true;
+  const ssize_t count = ::send(socket_.native_handle(), output.data(), output.size(), MSG_NOSIGNAL);
+  const size_t sent = count > 0 ? static_cast<size_t>(count) : 0;
+  loop_.counters().bytes_written.Add(sent);
+  const bool all = sent == output.size();
+  if (!all) unsent_.assign(output, sent);
+  loop_.ReleaseOutput();
+  return all;
+}
+
+awaitable<bool> Connection::WriteSlowly() {
+  const Shared& shared = loop_.shared();
+  const Waiting waiting_before = waiting_;
+  size_t sent = 0;
+  while (sent < unsent_.size()) {
+    WaitUntil(Waiting::kForWriter, shared.clock.Now() + shared.options.write_timeout);
+    const bool writable = co_await WaitFor(descriptor_base::wait_write);
+    if (!writable || cut_off_) co_return false;
+    const ssize_t count = ::send(socket_.native_handle(), unsent_.data() + sent, unsent_.size() - sent, MSG_NOSIGNAL);
+    if (count < 0 && errno != EAGAIN && errno != EINTR) co_return false;
+    if (count <= 0) continue;
+    sent += static_cast<size_t>(count);
+    loop_.counters().bytes_written.Add(static_cast<uint64_t>(count));
+  }
+  std::string().swap(unsent_);
+  // The time that the peer took for reading does not count against its next request.
+  Rest(waiting_before, shared.clock.Now());
+  co_return true;
+}
+
+void Connection::Rest(Waiting waiting, base::Instant now) {
+  const ServerOptions& options = loop_.shared().options;
+  if (waiting == Waiting::kForRequest) return WaitUntil(waiting, now + options.idle_timeout);
+  WaitUntil(waiting, now + options.request_timeout);
+}
+
+// Closing while the peer still sends would make the system throw our last words away; so its words are read until it
+// has closed too.
+awaitable<void> Connection::Linger() {
+  const Shared& shared = loop_.shared();
+  ::shutdown(socket_.native_handle(), SHUT_WR);
+  WaitUntil(Waiting::kForPeerToClose, shared.clock.Now() + shared.options.linger_timeout);
+  while (!cut_off_) {
+    const std::span<char> buffer = loop_.read_buffer();
+    const ssize_t count = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
+    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) co_return;
+    if (count < 0 && (loop_.draining() || !co_await WaitFor(descriptor_base::wait_read))) co_return;
+  }
+}
+
+void Connection::OnTick(base::Instant now) {
+  if (now < deadline_ || cut_off_) return;
+  LoopCounters& counters = loop_.counters();
+  switch (waiting_) {
+    case Waiting::kForRequest:
+      counters.idle_timeouts.Add();
+      break;
+    case Waiting::kForRestOfRequest:
+      counters.request_timeouts.Add();
+      break;
+    case Waiting::kForWriter:
+      counters.write_timeouts.Add();
+      break;
+    case Waiting::kForPeerToClose:
+      break;
+  }
+  CutOff();
+}
+
+void Connection::OnDrain() {
+  if (session_ != nullptr && phase_ == Phase::kServing) session_->OnDrain();
+  // Wakes the coroutine where it rests; it looks once more for a request, and goes.
+  if (waiting_ == Waiting::kForRequest || waiting_ == Waiting::kForPeerToClose) socket_.cancel();
+}
+
+void Connection::CutOff() {
+  cut_off_ = true;
+  socket_.cancel();
+}
+
+}  // namespace headgate::net

@@ -1,0 +1,86 @@
+// One connection on its loop: reads, feeds the session, writes; keeps the deadlines. Internal to net.
+//
+//   sniffing --protocol known--> serving --session closes--> lingering --peer closes or time is up--> gone
+//
+// Runs as one coroutine, which owns it.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "headgate/base/time.h"
+#include "headgate/net/connection_limits.h"
+#include "headgate/net/file_descriptor.h"
+#include "headgate/net/protocol_sniff.h"
+#include "headgate/net/server.h"
+#include "headgate/net/session.h"
+
+namespace headgate::net {
+
+class Loop;
+
+class Connection {
+ public:
+  Connection(Loop& loop, FileDescriptor socket, ConnectionLimits::Place place, const Peer& peer,
+             const SessionFactories& factories);
+  ~Connection();
+  Connection(const Connection&) = delete;
+
+  // The whole life.
+  static boost::asio::awaitable<void> Run(std::unique_ptr<Connection> connection);
+
+  // Called by the loop between the coroutine's steps.
+  void OnTick(base::Instant now);
+  void OnDrain();
+  void CutOff();
+
+  Connection* next() const { return next_; }
+  bool in_request() const { return waiting_ == Waiting::kForRestOfRequest || waiting_ == Waiting::kForWriter; }
+
+ private:
+  enum class Phase : uint8_t { kSniffing, kServing, kClosing };
+  enum class Waiting : uint8_t { kForRequest, kForRestOfRequest, kForWriter, kForPeerToClose };
+
+  boost::asio::awaitable<void> Serve();
+  boost::asio::awaitable<bool> WaitFor(boost::asio::posix::descriptor_base::wait_type what);
+  boost::asio::awaitable<bool> Answer();
+  boost::asio::awaitable<bool> WriteSlowly();
+  boost::asio::awaitable<void> Linger();
+
+  // One non-blocking read and what follows from it, up to the bytes of the answer in the loop's output.
+  enum class ReadResult : uint8_t { kNothing, kSome, kEnd };
+  ReadResult ReadOnce();
+  void Handle(std::span<const char> input, base::Instant now);
+  bool ChooseSession(std::span<const char> input);
+  void KeepRest(std::span<const char> input, size_t consumed);
+  // Sends what the loop's output holds; what is not taken moves to `unsent_`.
+  bool SendNow();
+
+  // Between reads: sets the deadline of what comes next.
+  void Rest(Waiting waiting, base::Instant now);
+  void WaitUntil(Waiting waiting, base::Instant deadline) {
+    waiting_ = waiting;
+    deadline_ = deadline;
+  }
+
+  Loop& loop_;
+  boost::asio::posix::stream_descriptor socket_;
+  ConnectionLimits::Place place_;
+  const Peer peer_;
+  const SessionFactories& factories_;
+  std::unique_ptr<Session> session_;
+  Phase phase_ = Phase::kSniffing;
+  bool more_ = false;     // the session has whole requests left in `rest_`
+  bool cut_off_ = false;  // a deadline passed, or the server stops: nothing more is written
+  Waiting waiting_ = Waiting::kForRequest;
+  base::Instant deadline_;
+  std::string rest_;    // input that the session has not consumed
+  std::string unsent_;  // output that the peer has not taken
+  Connection* next_ = nullptr;
+  Connection* previous_ = nullptr;
+};
+
+}  // namespace headgate::net

@@ -1,0 +1,65 @@
+// How many connections may be open, in all and from one address. Shared by all loops; asked when a connection opens and
+// closes, never in between.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "headgate/base/time.h"
+
+struct sockaddr_storage;
+
+namespace headgate::net {
+
+// Who counts as one address: an IPv4 address, an IPv6 /64 network (one host has that many), or all Unix sockets.
+using AddressKey = std::array<uint8_t, 9>;
+AddressKey KeyOf(const sockaddr_storage& address);
+// A loopback address or a Unix socket.
+bool IsLoopback(const sockaddr_storage& address);
+
+class ConnectionLimits {
+ public:
+  enum class Refusal : uint8_t { kTotal, kAddress };
+
+  // Holds a place; gives it back when it goes. Must not outlive the limits.
+  class Place {
+   public:
+    Place(Place&& other) noexcept : limits_(std::exchange(other.limits_, nullptr)), key_(other.key_) {}
+    Place& operator=(Place&&) = delete;
+    ~Place() {
+      if (limits_ != nullptr) limits_->Leave(key_);
+    }
+
+   private:
+    friend class ConnectionLimits;
+    Place(ConnectionLimits* limits, const AddressKey& key) : limits_(limits), key_(key) {}
+    ConnectionLimits* limits_;
+    AddressKey key_;
+  };
+
+  // `per_address_max` 0: no limit.
+  ConnectionLimits(uint32_t total_max, uint32_t per_address_max)
+      : total_max_(total_max), per_address_max_(per_address_max) {}
+
+  // A place, or nothing and why. The table has at most `total_max` entries, those of open connections.
+  std::optional<Place> Enter(const AddressKey& key, Refusal& refusal);
+  // Waits until none is open; false where that takes longer.
+  bool WaitUntilEmpty(base::Duration timeout);
+
+ private:
+  void Leave(const AddressKey& key);
+
+  const uint32_t total_max_;
+  const uint32_t per_address_max_;
+  std::mutex mutex_;
+  std::condition_variable emptied_;
+  uint32_t open_ = 0;
+  absl::flat_hash_map<AddressKey, uint32_t> by_address_;
+};
+
+}  // namespace headgate::net

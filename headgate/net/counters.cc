@@ -1,0 +1,44 @@
+#include "headgate/net/counters.h"
+
+namespace headgate::net {
+
+Counters& Counters::operator+=(const Counters& other) {
+  connections_open += other.connections_open;
+  connections_accepted += other.connections_accepted;
+  refused_total_limit += other.refused_total_limit;
+  refused_address_limit += other.refused_address_limit;
+  accept_errors += other.accept_errors;
+  sessions_resp += other.sessions_resp;
+  sessions_http1 += other.sessions_http1;
+  refused_protocol += other.refused_protocol;
+  protocol_errors += other.protocol_errors;
+  request_timeouts += other.request_timeouts;
+  idle_timeouts += other.idle_timeouts;
+  write_timeouts += other.write_timeouts;
+  buffer_overflows += other.buffer_overflows;
+  drain_cutoffs += other.drain_cutoffs;
+  bytes_read += other.bytes_read;
+  bytes_written += other.bytes_written;
+  return *this;
+}
+
+Counters LoopCounters::Read() const {
+  return {.connections_open = connections_open.value(),
+          .connections_accepted = connections_accepted.value(),
+          .refused_total_limit = refused_total_limit.value(),
+          .refused_address_limit = refused_address_limit.value(),
+          .accept_errors = accept_errors.value(),
+          .sessions_resp = sessions_resp.value(),
+          .sessions_http1 = sessions_http1.value(),
+          .refused_protocol = refused_protocol.value(),
+          .protocol_errors = protocol_errors.value(),
+          .request_timeouts = request_timeouts.value(),
+          .idle_timeouts = idle_timeouts.value(),
+          .write_timeouts = write_timeouts.value(),
+          .buffer_overflows = buffer_overflows.value(),
+          .drain_cutoffs = drain_cutoffs.value(),
+          .bytes_read = bytes_read.value(),
+          .bytes_written = bytes_written.value()};
+}
+
+}  // namespace headgate::net

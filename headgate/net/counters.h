@@ -1,0 +1,50 @@
+// What happened to connections. Each loop counts for itself, without an atomic read-modify-write; readers sum.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace headgate::net {
+
+struct Counters {
+  uint64_t connections_open = 0;
+  uint64_t connections_accepted = 0;
+  uint64_t refused_total_limit = 0;    // connections_max reached
+  uint64_t refused_address_limit = 0;  // connections_per_address_max reached
+  uint64_t accept_errors = 0;          // out of file descriptors or memory, mostly
+  uint64_t sessions_resp = 0;
+  uint64_t sessions_http1 = 0;
+  uint64_t refused_protocol = 0;  // HTTP/2, TLS, or a protocol that this address does not speak
+  uint64_t protocol_errors = 0;   // closed by a session for what the client sent
+  uint64_t request_timeouts = 0;
+  uint64_t idle_timeouts = 0;
+  uint64_t write_timeouts = 0;
+  uint64_t buffer_overflows = 0;  // output_bytes_max or input_bytes_max reached
+  uint64_t drain_cutoffs = 0;     // closed in the middle of a request because draining took too long
+  uint64_t bytes_read = 0;
+  uint64_t bytes_written = 0;
+
+  Counters& operator+=(const Counters& other);
+};
+
+// Written by one thread, read by any.
+class LoopCounter {
+ public:
+  void Add(uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  void Subtract(uint64_t n = 1) { Add(~n + 1); }
+  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+struct alignas(64) LoopCounters {
+  LoopCounter connections_open, connections_accepted, refused_total_limit, refused_address_limit, accept_errors;
+  LoopCounter sessions_resp, sessions_http1, refused_protocol, protocol_errors;
+  LoopCounter request_timeouts, idle_timeouts, write_timeouts, buffer_overflows, drain_cutoffs;
+  LoopCounter bytes_read, bytes_written;
+
+  Counters Read() const;
+};
+
+}  // namespace headgate::net

@@ -1,0 +1,217 @@
+#include "headgate/net/listen.h"
+
+#include <arpa/inet.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "headgate/base/time.h"
+
+namespace headgate::net {
+namespace {
+
+struct SocketAddress {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+
+  sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
+  int family() const { return storage.ss_family; }
+};
+
+SocketAddress Ipv4(const char* address, uint16_t port) {
+  sockaddr_in v4{};
+  v4.sin_family = AF_INET;
+  v4.sin_port = htons(port);
+  inet_pton(AF_INET, address, &v4.sin_addr);
+  SocketAddress result;
+  std::memcpy(&result.storage, &v4, sizeof(v4));
+  result.size = sizeof(v4);
+  return result;
+}
+
+SocketAddress Ipv6(const char* address, uint16_t port) {
+  sockaddr_in6 v6{};
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(port);
+  inet_pton(AF_INET6, address, &v6.sin6_addr);
+  SocketAddress result;
+  std::memcpy(&result.storage, &v6, sizeof(v6));
+  result.size = sizeof(v6);
+  return result;
+}
+
+SocketAddress Unix(const std::string& path) {
+  sockaddr_un un{};
+  un.sun_family = AF_UNIX;
+  std::memcpy(un.sun_path, path.data(), std::min(path.size(), sizeof(un.sun_path) - 1));
+  SocketAddress result;
+  std::memcpy(&result.storage, &un, sizeof(un));
+  result.size = sizeof(un);
+  return result;
+}
+
+std::string ErrorText(int error) { return std::generic_category().message(error); }
+
+void SetOption(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof(value)); }
+
+absl::Status ListenError(const Endpoint& endpoint, int error) {
+  const std::string what = fmt::format("cannot listen on {}: {}", endpoint.ToString(), ErrorText(error));
+  if (error == EADDRINUSE)
+    return absl::AlreadyExistsError(what + "; another process has it: stop it or choose another port");
+  if (error == EACCES)
+    return absl::PermissionDeniedError(what + "; choose a port from 1024 on, or a directory you may write");
+  if (error == EADDRNOTAVAIL) return absl::UnavailableError(what + "; no interface of this machine has that address");
+  return absl::UnavailableError(what);
+}
+
+enum class Sharing { kAlone, kWithOtherLoops };
+
+// 0, or the error.
+int BindAndListen(SocketAddress address, Sharing sharing, int backlog, FileDescriptor& socket) {
+  socket = FileDescriptor(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) return errno;
+  const int fd = socket.get();
+  if (address.family() == AF_INET6) {
+    // "::" alone stands for both families; a single IPv6 address is just that.
+    const bool any =
+        std::memcmp(&reinterpret_cast<sockaddr_in6*>(address.get())->sin6_addr, &in6addr_any, sizeof(in6_addr)) == 0;
+    SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? 0 : 1);
+  }
+  if (address.family() != AF_UNIX) {
+    SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (sharing == Sharing::kWithOtherLoops) SetOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+  }
+  if (::bind(fd, address.get(), address.size) != 0) return errno;
+  if (address.family() != AF_UNIX) SetOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+  if (::listen(fd, backlog) != 0) return errno;
+  return 0;
+}
+
+uint16_t BoundPort(int fd) {
+  SocketAddress address;
+  address.size = sizeof(address.storage);
+  if (::getsockname(fd, address.get(), &address.size) != 0) return 0;
+  // The port stands at the same place in both families.
+  sockaddr_in v4{};
+  std::memcpy(&v4, &address.storage, sizeof(v4));
+  return ntohs(v4.sin_port);
+}
+
+// Listens on one IP address for every loop; `port` 0 is replaced by the one that the system chose.
+int ListenIp(SocketAddress (*make)(const char*, uint16_t), const char* address, uint16_t& port, int backlog,
+             ListeningSockets& sockets) {
+  for (size_t loop = 0; loop < sockets.by_loop.size(); ++loop) {
+    FileDescriptor socket;
+    const Sharing sharing = loop == 0 ? Sharing::kAlone : Sharing::kWithOtherLoops;
+    if (const int error = BindAndListen(make(address, port), sharing, backlog, socket)) return error;
+    if (port == 0) port = BoundPort(socket.get());
+    sockets.by_loop[loop].push_back(std::move(socket));
+  }
+  return 0;
+}
+
+bool NoIpv6(int error) { return error == EAFNOSUPPORT || error == EADDRNOTAVAIL; }
+
+// A socket file whose server is gone would be in the way for ever.
+void RemoveStaleSocket(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return;
+  FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  SocketAddress address = Unix(path);
+  if (probe && ::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED)
+    ::unlink(path.c_str());
+}
+
+std::vector<SocketAddress> AddressesToAsk(const Endpoint& endpoint) {
+  switch (endpoint.kind) {
+    case Endpoint::Kind::kIpv4:
+      return {Ipv4(endpoint.address.c_str(), endpoint.port)};
+    case Endpoint::Kind::kIpv6:
+      return {Ipv6(endpoint.address.c_str(), endpoint.port)};
+    case Endpoint::Kind::kAllInterfaces:
+    case Endpoint::Kind::kLocalhost:
+      return {Ipv4("127.0.0.1", endpoint.port), Ipv6("::1", endpoint.port)};
+    case Endpoint::Kind::kUnix:
+      return {Unix(endpoint.address)};
+  }
+  return {};
+}
+
+// 0, or the error.
+int ConnectWithin(SocketAddress address, base::Duration timeout, FileDescriptor& socket) {
+  socket = FileDescriptor(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!socket) return errno;
+  const int fd = socket.get();
+  if (address.family() != AF_UNIX) SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  if (::connect(fd, address.get(), address.size) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
+  const auto timeout_ms = std::chrono::ceil<std::chrono::milliseconds>(timeout).count();
+  const int count = ::poll(&ready, 1, static_cast<int>(timeout_ms));
+  if (count == 0) return ETIMEDOUT;
+  if (count < 0) return errno;
+  int error = 0;
+  socklen_t size = sizeof(error);
+  ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+}  // namespace
+
+absl::StatusOr<ListeningSockets> ListenOn(const Endpoint& endpoint, uint32_t loops, int backlog) {
+  ListeningSockets sockets;
+  sockets.bound = endpoint;
+  sockets.by_loop.resize(loops);
+  uint16_t& port = sockets.bound.port;
+  int error = 0;
+  switch (endpoint.kind) {
+    case Endpoint::Kind::kIpv4:
+      error = ListenIp(Ipv4, endpoint.address.c_str(), port, backlog, sockets);
+      break;
+    case Endpoint::Kind::kIpv6:
+      error = ListenIp(Ipv6, endpoint.address.c_str(), port, backlog, sockets);
+      break;
+    case Endpoint::Kind::kAllInterfaces:
+      error = ListenIp(Ipv6, "::", port, backlog, sockets);
+      if (NoIpv6(error)) error = ListenIp(Ipv4, "0.0.0.0", port, backlog, sockets);
+      break;
+    case Endpoint::Kind::kLocalhost:
+      error = ListenIp(Ipv4, "127.0.0.1", port, backlog, sockets);
+      if (error == 0) {
+        const int error_v6 = ListenIp(Ipv6, "::1", port, backlog, sockets);
+        if (!NoIpv6(error_v6)) error = error_v6;
+      }
+      break;
+    case Endpoint::Kind::kUnix: {
+      RemoveStaleSocket(endpoint.address);
+      FileDescriptor socket;
+      error = BindAndListen(Unix(endpoint.address), Sharing::kAlone, backlog, socket);
+      sockets.by_loop[0].push_back(std::move(socket));
+      break;
+    }
+  }
+  if (error != 0) return ListenError(endpoint, error);
+  return sockets;
+}
+
+absl::StatusOr<FileDescriptor> ConnectTo(const Endpoint& endpoint, base::Duration timeout) {
+  int error = 0;
+  for (const SocketAddress& address : AddressesToAsk(endpoint)) {
+    FileDescriptor socket;
+    error = ConnectWithin(address, timeout, socket);
+    if (error == 0) return socket;
+  }
+  return absl::UnavailableError(fmt::format("cannot reach {}: {}", endpoint.ToString(), ErrorText(error)));
+}
+
+}  // namespace headgate::net

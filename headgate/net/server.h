@@ -1,0 +1,54 @@
+// The server without its protocols: event loops that accept connections, tell protocols apart and feed sessions.
+//
+// One thread per loop; a TCP connection stays on the loop whose socket accepted it. Per read: one look at the clock,
+// one OnBytes, one write. Reading stops while a reply waits to be taken, so that a slow reader holds at most one read's
+// replies. Unix sockets are accepted on the first loop and handed round.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "headgate/base/clock.h"
+#include "headgate/base/status.h"
+#include "headgate/net/counters.h"
+#include "headgate/net/endpoint.h"
+#include "headgate/net/server_options.h"
+#include "headgate/net/session.h"
+
+namespace headgate::net {
+
+// Makes the sessions of one address on one loop; called on that loop's thread. A protocol without a factory is refused
+// there, politely.
+struct SessionFactories {
+  using Factory = std::function<std::unique_ptr<Session>(const Peer&)>;
+  Factory resp;
+  Factory http;
+};
+
+class Server {
+ public:
+  // `options` must be valid; `clock` must outlive the server.
+  Server(const ServerOptions& options, const base::DisciplinedClock& clock);
+  // Closes everything at once.
+  ~Server();
+
+  // Binds an address and listens; connections wait until Start. `sessions` is called once per loop, here. Returns the
+  // address with the port that the system chose, where 0 was asked for. Before Start only.
+  absl::StatusOr<Endpoint> Listen(const Endpoint& endpoint,
+                                  const std::function<SessionFactories(uint32_t loop)>& sessions);
+
+  void Start();
+
+  // Accepts no more connections, lets requests that have begun finish, closes connections as they come to rest. True
+  // where all were done within `timeout`; the rest is cut off then. Call once, from any thread but a loop's.
+  bool Drain(base::Duration timeout);
+
+  // Of all loops. From any thread.
+  Counters counters() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace headgate::net

@@ -1,0 +1,398 @@
+// The server over real loopback sockets on ports that the system chooses. Time is a clock that the tests move; waiting
+// for the server is reading from its sockets, with an end.
+#include "headgate/net/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "headgate/net/blocking_client.h"
+
+namespace headgate::net {
+namespace {
+
+using namespace std::chrono_literals;
+using namespace std::string_view_literals;
+
+// Moves when told to; read by the loops meanwhile.
+class TestClock final : public base::Clock {
+ public:
+  base::BootTime BootNow() const override { return base::BootTime::FromNanos(now_ns_.load()); }
+  base::WallTime WallNow() const override { return base::WallTime::FromNanos(now_ns_.load()); }
+  void Advance(base::Duration d) { now_ns_.fetch_add(d.count()); }
+
+ private:
+  std::atomic<int64_t> now_ns_{1'000'000'000};
+};
+
+// Lines: "x\n" is answered by "x\n". A few words do more.
+class LineSession final : public Session {
+ public:
+  explicit LineSession(std::string greeting) : greeting_(std::move(greeting)) {}
+
+  Progress OnBytes(std::span<const char> input, std::string& output, base::Instant) override {
+    std::string_view text(input.data(), input.size());
+    Progress progress;
+    for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+      const std::string_view line = text.substr(0, end);
+      progress.consumed += end + 1;
+      text.remove_prefix(end + 1);
+      if (line == "big") {
+        output.append(size_t{4} << 20, 'b');
+        continue;
+      }
+      if (line == "one at a time") {
+        output += "done\n";
+        progress.more = text.find('\n') != std::string_view::npos;
+        return progress;
+      }
+      if (line == "nonsense") {
+        output += "error\n";
+        progress.close = progress.protocol_error = true;
+        return progress;
+      }
+      output += greeting_;
+      output += line;
+      output += '\n';
+    }
+    progress.mid_request = !text.empty();
+    progress.close = drained_ && text.empty();
+    return progress;
+  }
+  void OnDrain() override {
+    drained_ = true;
+    greeting_ = "bye ";
+  }
+
+ private:
+  std::string greeting_;
+  bool drained_ = false;
+};
+
+struct TestServer {
+  explicit TestServer(ServerOptions server_options = {}, std::string_view address = "127.0.0.1:0")
+      : options(server_options) {
+    options.tick = 2ms;
+    server = std::make_unique<Server>(options, clock);
+    endpoint = Listen(address);
+  }
+  Endpoint Listen(std::string_view address) {
+    const auto bound = server->Listen(*ParseEndpoint(address), [](uint32_t) {
+      return SessionFactories{
+          .resp = [](const Peer& peer) { return std::make_unique<LineSession>(peer.loopback ? "" : "stranger "); },
+          .http = {}};
+    });
+    EXPECT_TRUE(bound.ok()) << bound.status();
+    return *bound;
+  }
+  BlockingClient Connect() const { return Connect(endpoint); }
+  static BlockingClient Connect(const Endpoint& where) {
+    auto client = BlockingClient::Connect(where, 10s);
+    EXPECT_TRUE(client.ok()) << client.status();
+    return *std::move(client);
+  }
+
+  TestClock source;
+  base::DisciplinedClock clock{source};
+  ServerOptions options;
+  std::unique_ptr<Server> server;
+  Endpoint endpoint;
+};
+
+// Reads until there are as many bytes; what there is where the connection ends before.
+std::string Read(BlockingClient& client, size_t bytes) {
+  std::string all;
+  while (all.size() < bytes) {
+    const auto some = client.ReadSome();
+    if (!some.ok() || some->empty()) break;
+    all += *some;
+  }
+  return all;
+}
+
+std::string Ask(BlockingClient& client, std::string_view line, std::string_view answer) {
+  EXPECT_TRUE(client.Send(line).ok());
+  return Read(client, answer.size());
+}
+
+// The server closes without a word, in either of the two ways a socket can say so.
+bool Closed(BlockingClient& client) {
+  const auto rest = client.ReadSome();
+  return rest.ok() ? rest->empty() : rest.status().code() == absl::StatusCode::kUnavailable;
+}
+
+TEST(Server, AnswersOnThePortThatItReports) {
+  TestServer server;
+  server.server->Start();
+  EXPECT_NE(server.endpoint.port, 0);
+  BlockingClient client = server.Connect();
+  EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n");
+  EXPECT_EQ(Ask(client, "again\n", "again\n"), "again\n");
+}
+
+TEST(Server, AnswersWhatArrivedTogetherTogetherAndWaitsForTheRest) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  EXPECT_EQ(Ask(client, "one\ntwo\nthr", "one\ntwo\n"), "one\ntwo\n");
+  EXPECT_EQ(Ask(client, "ee\n", "three\n"), "three\n");
+}
+
+TEST(Server, CallsASessionAgainThatHasMore) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  EXPECT_EQ(Ask(client, "one at a time\none at a time\none at a time\n", "done\ndone\ndone\n"), "done\ndone\ndone\n");
+}
+
+TEST(Server, AnswersEveryLoopsConnections) {
+  TestServer server({.threads = 3});
+  server.server->Start();
+  std::vector<BlockingClient> clients;
+  for (int i = 0; i < 24; ++i) clients.push_back(server.Connect());
+  for (BlockingClient& client : clients) EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n");
+  EXPECT_EQ(server.server->counters().connections_open, 24u);
+}
+
+TEST(Server, ListensOnLocalhostAllInterfacesAndUnixSockets) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("headgate_server_test_" + std::to_string(::getpid()));
+  TestServer server({.threads = 2}, "localhost:0");
+  const Endpoint all = server.Listen(":0");
+  const Endpoint local = server.Listen("unix:" + path);
+  server.server->Start();
+  for (const Endpoint& endpoint : {server.endpoint, all, local}) {
+    BlockingClient client = server.Connect(endpoint);
+    EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n") << endpoint.ToString();
+  }
+  server.server.reset();
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(Server, TakesOverASocketFileThatNobodyListensOn) {
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("headgate_stale_test_" + std::to_string(::getpid()));
+  const Endpoint endpoint = *ParseEndpoint("unix:" + path);
+  const int stale = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_storage storage{};
+  storage.ss_family = AF_UNIX;
+  path.copy(reinterpret_cast<char*>(&storage) + sizeof(sa_family_t), path.size());
+  ASSERT_EQ(::bind(stale, reinterpret_cast<const sockaddr*>(&storage),
+                   static_cast<socklen_t>(sizeof(sa_family_t) + path.size())),
+            0);
+  ::close(stale);
+  TestServer server({}, "unix:" + path);
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n");
+}
+
+TEST(Server, RefusesAnAddressThatAnotherServerHas) {
+  TestServer first({.threads = 2});
+  base::DisciplinedClock clock{first.source};
+  Server second({.threads = 2}, clock);
+  const auto bound = second.Listen(first.endpoint, [](uint32_t) { return SessionFactories{}; });
+  ASSERT_FALSE(bound.ok());
+  EXPECT_EQ(bound.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_THAT(std::string(bound.status().message()),
+              ::testing::HasSubstr("cannot listen on " + first.endpoint.ToString()));
+}
+
+TEST(Server, ClosesPolitelyWhatItDoesNotSpeak) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient http1 = server.Connect();
+  ASSERT_TRUE(http1.Send("GET / HTTP/1.1\r\n\r\n").ok());
+  EXPECT_THAT(*http1.ReadToEnd(1000), ::testing::StartsWith("HTTP/1.1 421 "));
+  BlockingClient http2 = server.Connect();
+  ASSERT_TRUE(http2.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").ok());
+  // SETTINGS without settings, GOAWAY with the error HTTP_1_1_REQUIRED = 13.
+  EXPECT_EQ(*http2.ReadToEnd(1000), "\0\0\0\4\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0d"sv);
+  BlockingClient tls = server.Connect();
+  ASSERT_TRUE(tls.Send("\x16\x03\x01\x02\x00"sv).ok());
+  EXPECT_EQ(*tls.ReadToEnd(1000), "\x15\x03\x01\x00\x02\x02\x46"sv);
+  EXPECT_EQ(server.server->counters().refused_protocol, 3u);
+}
+
+TEST(Server, DeliversTheLastWordsToAClientThatStillSends) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  ASSERT_TRUE(client.Send("nonsense\n" + std::string(100'000, 'x')).ok());
+  EXPECT_EQ(Read(client, 6), "error\n");
+  EXPECT_EQ(server.server->counters().protocol_errors, 1u);
+}
+
+TEST(Server, AnswersAClientThatHasFinishedSending) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  ASSERT_TRUE(client.Send("hello\n").ok());
+  client.FinishSending();
+  EXPECT_EQ(*client.ReadToEnd(1000), "hello\n");
+}
+
+TEST(Server, ClosesAConnectionThatIsIdleTooLong) {
+  TestServer server({.idle_timeout = 60s});
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n");
+  server.source.Advance(59s);
+  EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n");
+  server.source.Advance(60s);
+  EXPECT_TRUE(Closed(client));
+  EXPECT_EQ(server.server->counters().idle_timeouts, 1u);
+}
+
+TEST(Server, ClosesAConnectionWhoseRequestTakesTooLongEvenIfItTrickles) {
+  TestServer server({.request_timeout = 10s});
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  EXPECT_EQ(Ask(client, "hello\nha", "hello\n"), "hello\n");
+  server.source.Advance(6s);
+  // The answer of another connection shows that the loop has seen the trickle.
+  ASSERT_TRUE(client.Send("lf").ok());
+  BlockingClient other = server.Connect();
+  EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
+  server.source.Advance(4s);
+  EXPECT_TRUE(Closed(client));
+  EXPECT_EQ(server.server->counters().request_timeouts, 1u);
+}
+
+TEST(Server, TimesTheFirstBytesBeforeTheProtocolIsKnown) {
+  TestServer server({.request_timeout = 10s});
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  ASSERT_TRUE(client.Send("PI").ok());
+  BlockingClient other = server.Connect();
+  EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
+  server.source.Advance(10s);
+  EXPECT_TRUE(Closed(client));
+}
+
+TEST(Server, WaitsForASlowReaderAndThenGoesOn) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  const size_t size = size_t{4} << 20;
+  ASSERT_TRUE(client.Send("big\nnext\n").ok());
+  const std::string answer = Read(client, size + 5);
+  EXPECT_EQ(answer.size(), size + 5);
+  EXPECT_EQ(answer.substr(size), "next\n");
+  EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n");
+}
+
+TEST(Server, ClosesAReaderThatDoesNotRead) {
+  TestServer server({.write_timeout = 10s});
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  ASSERT_TRUE(client.Send("big\n").ok());
+  // Not all of it has arrived when the server stops writing; reading nothing, the client lets the time pass.
+  while (server.server->counters().bytes_written == 0) std::this_thread::yield();
+  while (server.server->counters().write_timeouts == 0) {
+    server.source.Advance(10s);
+    std::this_thread::yield();
+  }
+  EXPECT_LT(Read(client, size_t{4} << 20).size(), size_t{4} << 20);
+}
+
+TEST(Server, ClosesAConnectionWhoseAnswersAreTooLong) {
+  TestServer server({.output_bytes_max = 1 << 20});
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  ASSERT_TRUE(client.Send("big\n").ok());
+  EXPECT_TRUE(Closed(client));
+  EXPECT_EQ(server.server->counters().buffer_overflows, 1u);
+}
+
+TEST(Server, ClosesAConnectionWhoseRequestIsTooLong) {
+  TestServer server({.input_bytes_max = 64 * 1024});
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n");
+  (void)client.Send(std::string(200'000, 'x'));
+  EXPECT_TRUE(Closed(client));
+  EXPECT_EQ(server.server->counters().buffer_overflows, 1u);
+}
+
+TEST(Server, RefusesConnectionsBeyondItsLimitsAndTakesThemAgainLater) {
+  TestServer server({.connections_max = 10, .connections_per_address_max = 2});
+  server.server->Start();
+  auto first = std::make_unique<BlockingClient>(server.Connect());
+  BlockingClient second = server.Connect();
+  EXPECT_EQ(Ask(*first, "hello\n", "hello\n"), "hello\n");
+  EXPECT_EQ(Ask(second, "hello\n", "hello\n"), "hello\n");
+  BlockingClient third = server.Connect();
+  EXPECT_TRUE(Closed(third));
+  EXPECT_EQ(server.server->counters().refused_address_limit, 1u);
+  first.reset();
+  while (server.server->counters().connections_open == 2) std::this_thread::yield();
+  BlockingClient fourth = server.Connect();
+  EXPECT_EQ(Ask(fourth, "hello\n", "hello\n"), "hello\n");
+}
+
+TEST(Server, DrainsAtOnceWhereNobodyIsInTheMiddleOfARequest) {
+  TestServer server({.threads = 2});
+  server.server->Start();
+  BlockingClient resting = server.Connect();
+  EXPECT_EQ(Ask(resting, "hello\n", "hello\n"), "hello\n");
+  BlockingClient silent = server.Connect();
+  EXPECT_TRUE(server.server->Drain(10s));
+  EXPECT_TRUE(Closed(resting));
+  EXPECT_TRUE(Closed(silent));
+  EXPECT_EQ(BlockingClient::Connect(server.endpoint, 1s).status().code(), absl::StatusCode::kUnavailable);
+}
+
+TEST(Server, FinishesRequestsThatHaveBegunBeforeItGoes) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  EXPECT_EQ(Ask(client, "hello\nha", "hello\n"), "hello\n");
+  std::atomic<bool> drained{false};
+  std::thread drain([&] { drained = server.server->Drain(10s); });
+  // The door is closed once draining has begun.
+  while (BlockingClient::Connect(server.endpoint, 1s).ok()) std::this_thread::yield();
+  ASSERT_TRUE(client.Send("lf\n").ok());
+  EXPECT_EQ(*client.ReadToEnd(1000), "bye half\n");
+  drain.join();
+  EXPECT_TRUE(drained);
+}
+
+TEST(Server, CutsOffWhatDoesNotFinish) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  EXPECT_EQ(Ask(client, "hello\nha", "hello\n"), "hello\n");
+  EXPECT_FALSE(server.server->Drain(10ms));
+  EXPECT_TRUE(Closed(client));
+  EXPECT_EQ(server.server->counters().drain_cutoffs, 1u);
+}
+
+TEST(Server, AnswersWhoWasWaitingInTheQueueWhenItBeganToDrain) {
+  TestServer server;
+  BlockingClient client = server.Connect();
+  ASSERT_TRUE(client.Send("hello\n").ok());
+  server.server->Start();
+  EXPECT_TRUE(server.server->Drain(10s));
+  EXPECT_THAT(*client.ReadToEnd(1000), ::testing::AnyOf("hello\n", "bye hello\n"));
+}
+
+TEST(Server, StopsWithConnectionsOpenInEveryState) {
+  TestServer server({.threads = 2});
+  server.server->Start();
+  BlockingClient silent = server.Connect();
+  BlockingClient half = server.Connect();
+  BlockingClient slow = server.Connect();
+  EXPECT_EQ(Ask(half, "hello\nha", "hello\n"), "hello\n");
+  ASSERT_TRUE(slow.Send("big\n").ok());
+  server.server.reset();
+  EXPECT_TRUE(Closed(silent));
+}
+
+}  // namespace
+}  // namespace headgate::net
