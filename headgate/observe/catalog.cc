@@ -1,0 +1,158 @@
+#include "headgate/observe/catalog.h"
+
+namespace headgate::observe {
+namespace {
+
+constexpr auto kCounter = MetricType::kCounter;
+constexpr auto kGauge = MetricType::kGauge;
+constexpr auto kHistogram = MetricType::kHistogram;
+
+constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
+    // Deciding
+    {Metric::kDecisions,
+     "headgate_decisions_total",
+     kCounter,
+     "decisions",
+     "Descriptors decided, by the rule that applied and what came of it. Rule `none`: no rule applied; domain `other`: "
+     "a "
+     "domain without rules, or beyond the cap on series.",
+     {"domain", "rule", "outcome"}},
+    {Metric::kSeries, "headgate_series", kGauge, "series",
+     "Series of headgate_decisions_total in use. At 2000 further ones are counted under `other`."},
+    {Metric::kSeriesDropped, "headgate_series_dropped_total", kCounter, "decisions",
+     "Decisions that were not counted under a series of their own, because of the cap on series."},
+    {Metric::kRequests,
+     "headgate_requests_total",
+     kCounter,
+     "requests",
+     "Requests answered, by front. One request has one or more descriptors.",
+     {"front"}},
+    {Metric::kProtocolErrors,
+     "headgate_protocol_errors_total",
+     kCounter,
+     "errors",
+     "Requests refused because they broke their front's protocol or its bounds.",
+     {"front"}},
+    {Metric::kBatchSeconds,
+     "headgate_batch_seconds",
+     kHistogram,
+     "seconds",
+     "Time from the bytes of a batch of requests to its answers: what was decidable in one read.",
+     {"front"}},
+
+    // Memory
+    {Metric::kBuckets, "headgate_buckets", kGauge, "buckets", "Buckets in memory."},
+    {Metric::kBucketsMax, "headgate_buckets_max", kGauge, "buckets", "The most buckets that are remembered."},
+    {Metric::kEvictions, "headgate_evictions_total", kCounter, "buckets",
+     "Buckets forgotten while they still counted something, because memory was full. Raise max_buckets when it grows."},
+    {Metric::kEvictedRequests, "headgate_evicted_requests_total", kCounter, "requests",
+     "What evicted buckets had counted: requests that may pass once more."},
+    {Metric::kHitBlocks, "headgate_hit_blocks", kGauge, "blocks",
+     "Blocks of four hits that sliding_window_log holds in memory."},
+    {Metric::kHitBlocksMax, "headgate_hit_blocks_max", kGauge, "blocks", "The most blocks of hits that are held."},
+    {Metric::kHitsRefused, "headgate_hits_refused_total", kCounter, "requests",
+     "Requests denied because memory for the hits of sliding_window_log was full."},
+    {Metric::kLimits, "headgate_limits", kGauge, "limits",
+     "Different limits in use by rules and by live buckets, those that requests brought included."},
+
+    // Snapshots
+    {Metric::kSnapshotWrites,
+     "headgate_snapshot_writes_total",
+     kCounter,
+     "snapshots",
+     "Snapshots written, by result: written, failed.",
+     {"result"}},
+    {Metric::kSnapshotAge, "headgate_snapshot_age_seconds", kGauge, "seconds",
+     "Age of the last snapshot written or restored: what a crash would forget."},
+    {Metric::kSnapshotRestores,
+     "headgate_snapshot_restores_total",
+     kCounter,
+     "snapshots",
+     "Snapshots found at start, by result: restored, absent, or why it was refused (corrupt, newer, unreadable).",
+     {"result"}},
+    {Metric::kBucketsRebased, "headgate_buckets_rebased_total", kCounter, "buckets",
+     "Restored buckets that were ahead of the clock and were moved to it."},
+
+    // Rules
+    {Metric::kRules, "headgate_rules", kGauge, "rules", "Rules in force."},
+    {Metric::kRuleReloads,
+     "headgate_rule_reloads_total",
+     kCounter,
+     "reloads",
+     "Changes of the rules that were read, by result: loaded, refused. A refused one leaves the rules as they were.",
+     {"result"}},
+    {Metric::kRuleProblems, "headgate_rule_problems", kGauge, "problems",
+     "Problems in the rules as last read; 0 when they are the rules in force."},
+    {Metric::kRulesAge, "headgate_rules_age_seconds", kGauge, "seconds", "Time since the rules in force were loaded."},
+    {Metric::kWatchPolling, "headgate_watch_polling", kGauge, "watches",
+     "Rule sources that are looked at every second because the system refused to watch them."},
+    {Metric::kWatchFailures, "headgate_watch_failures_total", kCounter, "failures",
+     "Times that the system refused to watch a rule source or lost its events."},
+
+    // Connections
+    {Metric::kConnections, "headgate_connections", kGauge, "connections", "Open connections."},
+    {Metric::kConnectionsAccepted, "headgate_connections_accepted_total", kCounter, "connections",
+     "Connections accepted."},
+    {Metric::kConnectionsRefused,
+     "headgate_connections_refused_total",
+     kCounter,
+     "connections",
+     "Connections closed at once, by reason: total_limit, address_limit, accept_error, protocol.",
+     {"reason"}},
+    {Metric::kConnectionsClosed,
+     "headgate_connections_closed_total",
+     kCounter,
+     "connections",
+     "Connections that were closed on the client, by reason: protocol_error, request_timeout, idle_timeout, "
+     "write_timeout, buffer_overflow, drain_cutoff.",
+     {"reason"}},
+    {Metric::kSessions,
+     "headgate_sessions_total",
+     kCounter,
+     "connections",
+     "Connections by the protocol that their first bytes spoke.",
+     {"protocol"}},
+    {Metric::kReceivedBytes, "headgate_received_bytes_total", kCounter, "bytes", "Bytes read from clients."},
+    {Metric::kSentBytes, "headgate_sent_bytes_total", kCounter, "bytes", "Bytes written to clients."},
+
+    // The process
+    {Metric::kLogLinesDropped, "headgate_log_lines_dropped_total", kCounter, "lines",
+     "Log lines left out because their event came too often."},
+    {Metric::kClockAhead, "headgate_clock_ahead_seconds", kGauge, "seconds",
+     "How far the wall clock is ahead of the clock that decisions use, which follows it by at most 500 ppm."},
+    {Metric::kUptime, "headgate_uptime_seconds", kGauge, "seconds", "Time since the process started."},
+    {Metric::kBuildInfo,
+     "headgate_build_info",
+     kGauge,
+     "builds",
+     "1; the label says which build this is.",
+     {"version"}},
+}};
+
+constexpr bool InOrder() {
+  for (size_t i = 0; i < kCatalog.size(); ++i) {
+    if (static_cast<size_t>(kCatalog[i].metric) != i) return false;
+  }
+  return true;
+}
+static_assert(InOrder(), "the catalogue has the order of enum Metric");
+
+}  // namespace
+
+std::string_view Name(MetricType type) {
+  switch (type) {
+    case kCounter:
+      return "counter";
+    case kGauge:
+      return "gauge";
+    case kHistogram:
+      return "histogram";
+  }
+  __builtin_unreachable();
+}
+
+std::span<const MetricSpec, kMetricCount> Catalog() { return kCatalog; }
+
+const MetricSpec& SpecOf(Metric metric) { return kCatalog[static_cast<size_t>(metric)]; }
+
+}  // namespace headgate::observe

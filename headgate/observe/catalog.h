@@ -1,0 +1,83 @@
+// Every metric there is, declared once: name, type, unit, help, labels. Rendering, docs/reference/metrics.md and the
+// dashboard read this table; nothing else can be exported.
+//
+// Labels are bounded sets (a rule's name, an outcome, a front), never keys of clients.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace headgate::observe {
+
+enum class MetricType : uint8_t { kCounter, kGauge, kHistogram };
+std::string_view Name(MetricType type);
+
+// In the order of the catalogue.
+enum class Metric : uint8_t {
+  kDecisions,
+  kSeries,
+  kSeriesDropped,
+  kRequests,
+  kProtocolErrors,
+  kBatchSeconds,
+  kBuckets,
+  kBucketsMax,
+  kEvictions,
+  kEvictedRequests,
+  kHitBlocks,
+  kHitBlocksMax,
+  kHitsRefused,
+  kLimits,
+  kSnapshotWrites,
+  kSnapshotAge,
+  kSnapshotRestores,
+  kBucketsRebased,
+  kRules,
+  kRuleReloads,
+  kRuleProblems,
+  kRulesAge,
+  kWatchPolling,
+  kWatchFailures,
+  kConnections,
+  kConnectionsAccepted,
+  kConnectionsRefused,
+  kConnectionsClosed,
+  kSessions,
+  kReceivedBytes,
+  kSentBytes,
+  kLogLinesDropped,
+  kClockAhead,
+  kUptime,
+  kBuildInfo,
+};
+inline constexpr size_t kMetricCount = static_cast<size_t>(Metric::kBuildInfo) + 1;
+
+struct MetricSpec {
+  static constexpr size_t kLabelsMax = 3;
+
+  Metric metric;
+  std::string_view name;
+  MetricType type;
+  std::string_view unit;  // what one of it is
+  std::string_view help;
+  std::array<std::string_view, kLabelsMax> label_names{};  // the empty ones are none
+
+  constexpr size_t label_count() const {
+    size_t count = 0;
+    while (count < kLabelsMax && !label_names[count].empty()) ++count;
+    return count;
+  }
+  constexpr std::span<const std::string_view> labels() const { return {label_names.data(), label_count()}; }
+};
+
+std::span<const MetricSpec, kMetricCount> Catalog();
+const MetricSpec& SpecOf(Metric metric);
+
+// The upper bounds of kBatchSeconds' buckets, in nanoseconds: 100 ns to 100 ms, three a decade.
+inline constexpr std::array<uint64_t, 19> kLatencyBounds = {
+    100,     200,     500,       1'000,     2'000,     5'000,      10'000,     20'000,     50'000,     100'000,
+    200'000, 500'000, 1'000'000, 2'000'000, 5'000'000, 10'000'000, 20'000'000, 50'000'000, 100'000'000};
+
+}  // namespace headgate::observe

@@ -1,0 +1,127 @@
+#include "headgate/observe/log.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/sinks/ostream_sink.h>
+
+#include <sstream>
+
+namespace headgate::observe {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+
+class LogTest : public testing::Test {
+ protected:
+  explicit LogTest(LogOptions options = {})
+      : log(options, clock, std::make_shared<spdlog::sinks::ostream_sink_mt>(out)) {}
+
+  // Takes the lines that have been written.
+  std::vector<std::string> Lines() {
+    std::vector<std::string> lines;
+    std::istringstream in(out.str());
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    out.str("");
+    return lines;
+  }
+
+  base::ManualClock clock{base::WallTime::FromNanos(1'790'000'000'123'000'000)};
+  std::ostringstream out;
+  Log log;
+};
+
+TEST_F(LogTest, AnEventIsOneLineOfNamesAndValues) {
+  log.Warning("rules.refused",
+              {{"file", "edge.yaml"}, {"problems", uint64_t{2}}, {"kept", true}, {"delta", int64_t{-3}}});
+  EXPECT_THAT(Lines(), ElementsAre("2026-09-21T14:13:20.123Z warning rules.refused file=edge.yaml problems=2 kept=true "
+                                   "delta=-3"));
+}
+
+TEST_F(LogTest, WhatCouldBeMisreadIsQuoted) {
+  log.Info("e", {{"a", "two words"}, {"b", ""}, {"c", "x=y"}, {"d", "say \"hi\" \\"}, {"e", "line\nline\x1b[2J\xff"}});
+  EXPECT_THAT(Lines(), ElementsAre(testing::EndsWith(
+                           R"(info e a="two words" b="" c="x=y" d="say \"hi\" \\" e="line\nline\x1b[2J\xff")")));
+}
+
+TEST_F(LogTest, LongValuesAreCutAtAWholeCharacter) {
+  std::string text(1'023, 'x');
+  text += "äx";
+  log.Info("e", {{"a", text}});
+  EXPECT_THAT(Lines(), ElementsAre(testing::EndsWith("a=\"" + std::string(1'023, 'x') + "…\"")));
+}
+
+TEST_F(LogTest, DurationsAreSecondsToTheLastDigit) {
+  log.Info(
+      "e",
+      {{"a", base::Duration(1)}, {"b", base::Duration(1500ms)}, {"c", base::Duration(-20s)}, {"d", base::Duration(0)}});
+  EXPECT_THAT(Lines(), ElementsAre(testing::EndsWith("a=0.000000001s b=1.5s c=-20s d=0s")));
+}
+
+TEST_F(LogTest, WhatIsBelowTheLevelIsNotWritten) {
+  log.Debug("e");
+  EXPECT_THAT(Lines(), ElementsAre());
+  EXPECT_EQ(log.lines_dropped(), 0u);
+}
+
+TEST_F(LogTest, KeysOfClientsAreHashedAlikeForTheSameKey) {
+  log.Info("e", {{"key", ClientText{"user123"}}});
+  log.Info("e", {{"key", ClientText{"user123"}}});
+  const auto lines = Lines();
+  EXPECT_THAT(lines[0], testing::ContainsRegex(" key=#[0-9a-f]{16}$"));
+  EXPECT_EQ(lines[0], lines[1]);
+}
+
+class PlainLogTest : public LogTest {
+ protected:
+  PlainLogTest() : LogTest({.client_keys = ClientKeys::kPlain}) {}
+};
+
+TEST_F(PlainLogTest, KeysOfClientsAreShownWhenAskedFor) {
+  log.Info("e", {{"key", ClientText{"user 123"}}});
+  EXPECT_THAT(Lines(), ElementsAre(testing::EndsWith("key=\"user 123\"")));
+}
+
+TEST_F(LogTest, AnEventThatComesTooOftenIsHeldBackAndCounted) {
+  for (int i = 0; i < 25; ++i) log.Info("flood", {{"i", int64_t{i}}});
+  log.Info("other.event");
+  const auto lines = Lines();
+  ASSERT_EQ(lines.size(), 11u) << "ten of the flood; another event has a budget of its own";
+  EXPECT_THAT(lines[9], testing::EndsWith("flood i=9"));
+  EXPECT_EQ(log.lines_dropped(), 15u);
+
+  clock.Advance(100ms);  // one more may be written
+  log.Info("flood", {{"i", int64_t{25}}});
+  EXPECT_THAT(Lines(), ElementsAre(testing::EndsWith("warning log.suppressed event=flood lines=15"),
+                                   testing::EndsWith("info flood i=25")));
+}
+
+TEST_F(LogTest, TickSaysWhatWasHeldBackOfAnEventThatFellSilent) {
+  for (int i = 0; i < 12; ++i) log.Info("flood");
+  Lines();
+  log.Tick();
+  EXPECT_THAT(Lines(), ElementsAre()) << "still too soon";
+  clock.Advance(1s);
+  log.Tick();
+  EXPECT_THAT(Lines(), ElementsAre(testing::EndsWith("warning log.suppressed event=flood lines=2")));
+  log.Tick();
+  EXPECT_THAT(Lines(), ElementsAre());
+}
+
+TEST_F(LogTest, NamesMadeOfWhatVariesShareOneBudget) {
+  for (size_t i = 0; i < Log::kEventsMax; ++i) log.Info(fmt::format("event{}", i));
+  EXPECT_EQ(Lines().size(), Log::kEventsMax);
+  for (int i = 0; i < 100; ++i) log.Info(fmt::format("more{}", i));
+  EXPECT_EQ(Lines().size(), 10u);
+}
+
+TEST(Level, NamesAreReadAsTheyAreWritten) {
+  for (const Level level : {Level::kDebug, Level::kInfo, Level::kWarning, Level::kError}) {
+    EXPECT_EQ(LevelByName(Name(level)), level);
+  }
+  EXPECT_EQ(LevelByName("loud"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace headgate::observe

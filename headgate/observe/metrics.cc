@@ -1,0 +1,216 @@
+#include "headgate/observe/metrics.h"
+
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+#include <span>
+#include <sstream>
+#include <utility>
+
+#include "headgate/base/check.h"
+
+namespace headgate::observe {
+namespace {
+
+// Written by one thread, read by any.
+class WorkerCounter {
+ public:
+  void Add(uint64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+struct FrontCounters {
+  WorkerCounter requests;
+  WorkerCounter protocol_errors;
+  WorkerCounter batch_ns;
+  std::array<WorkerCounter, kLatencyBounds.size() + 1> batches;  // the last: longer than all bounds
+};
+
+prometheus::MetricType TypeOf(const MetricSpec& spec) {
+  switch (spec.type) {
+    case MetricType::kCounter:
+      return prometheus::MetricType::Counter;
+    case MetricType::kGauge:
+      return prometheus::MetricType::Gauge;
+    case MetricType::kHistogram:
+      return prometheus::MetricType::Histogram;
+  }
+  __builtin_unreachable();
+}
+
+double Seconds(base::Duration d) { return std::chrono::duration<double>(d).count(); }
+
+using Labels = std::vector<prometheus::ClientMetric::Label>;
+
+Labels MakeLabels(const MetricSpec& spec, std::span<const std::string_view> values) {
+  HEADGATE_CHECK(values.size() == spec.label_count());
+  Labels labels;
+  labels.reserve(values.size());
+  for (size_t i = 0; i < values.size(); ++i) {
+    labels.push_back({std::string(spec.label_names[i]), std::string(values[i])});
+  }
+  return labels;
+}
+
+}  // namespace
+
+// One family for each metric of the catalogue, as the serializer wants them.
+class FamilySink final : public Sink {
+ public:
+  FamilySink() {
+    families_.resize(kMetricCount);
+    for (size_t i = 0; i < kMetricCount; ++i) {
+      const MetricSpec& spec = Catalog()[i];
+      families_[i] = {std::string(spec.name), std::string(spec.help), TypeOf(spec), {}};
+    }
+  }
+
+  void Set(Metric metric, std::initializer_list<std::string_view> labels, uint64_t value) override {
+    HEADGATE_CHECK(SpecOf(metric).unit != "seconds");
+    Put(metric, labels, static_cast<double>(value));
+  }
+  void Set(Metric metric, std::initializer_list<std::string_view> labels, base::Duration value) override {
+    HEADGATE_CHECK(SpecOf(metric).unit == "seconds");
+    Put(metric, labels, Seconds(value));
+  }
+
+  // Without looking whether it is there already, which is what makes Set slow for thousands.
+  prometheus::ClientMetric& Append(Metric metric, std::span<const std::string_view> labels) {
+    auto& series = families_[static_cast<size_t>(metric)].metric.emplace_back();
+    series.label = MakeLabels(SpecOf(metric), labels);
+    return series;
+  }
+
+  std::string Text() && {
+    std::erase_if(families_, [](const prometheus::MetricFamily& family) { return family.metric.empty(); });
+    std::ostringstream out;
+    prometheus::TextSerializer().Serialize(out, families_);
+    return std::move(out).str();
+  }
+
+ private:
+  void Put(Metric metric, std::span<const std::string_view> label_values, double value) {
+    const MetricSpec& spec = SpecOf(metric);
+    HEADGATE_CHECK(spec.type != MetricType::kHistogram);
+    auto& all = families_[static_cast<size_t>(metric)].metric;
+    const Labels labels = MakeLabels(spec, label_values);
+    auto series =
+        std::find_if(all.begin(), all.end(), [&](const auto& candidate) { return candidate.label == labels; });
+    if (series == all.end()) {
+      series = all.emplace(all.end());
+      series->label = labels;
+    }
+    (spec.type == MetricType::kCounter ? series->counter.value : series->gauge.value) = value;
+  }
+
+  std::vector<prometheus::MetricFamily> families_;
+};
+
+struct alignas(64) Metrics::Worker {
+  std::array<WorkerCounter, SeriesTable::kCounterCount> decisions;
+  WorkerCounter series_dropped;
+  std::array<FrontCounters, kFrontsMax> fronts;
+};
+
+Metrics::Metrics(const MetricsOptions& options)
+    : worker_count_(options.workers), workers_(new Worker[options.workers]), series_(options.secret) {}
+
+Metrics::~Metrics() = default;
+
+Metrics::Front Metrics::AddFront(std::string_view name) {
+  HEADGATE_CHECK(fronts_.size() < kFrontsMax);
+  fronts_.emplace_back(name);
+  return static_cast<Front>(fronts_.size() - 1);
+}
+
+void Metrics::AddCollector(std::function<void(Sink&)> collect) { collectors_.push_back(std::move(collect)); }
+
+uint32_t Metrics::OnRule(const rule::Rule& rule) { return series_.AddRule(rule.domain, rule.label()); }
+
+void Metrics::OnDecision(uint32_t worker_index, const limiter::DecisionEvent& event) {
+  HEADGATE_CHECK(worker_index < worker_count_);
+  Worker& worker = workers_[worker_index];
+  uint32_t row = event.series;
+  bool dropped = false;
+  if (event.rule == nullptr) {
+    row = series_.DomainRow(event.domain);
+  } else if (event.rule->detailed_metric || event.rule->value_to_metric) {
+    const std::optional<uint32_t> detail = series_.DetailRow(event.domain, DetailLabel::Of(event));
+    dropped = !detail.has_value();
+    row = detail.value_or(row);
+  }
+  const SeriesTable::Counter counter = series_.CounterOf(row, event.outcome);
+  worker.decisions[counter].Add(1);
+  // A domain without rules is `other` by definition, not for want of room.
+  if (SeriesTable::IsOther(counter) && event.rule != nullptr) dropped = true;
+  if (dropped) worker.series_dropped.Add(1);
+}
+
+void Metrics::OnBatch(uint32_t worker, Front front, uint64_t requests, base::Duration elapsed) {
+  HEADGATE_CHECK(worker < worker_count_ && static_cast<size_t>(front) < fronts_.size());
+  FrontCounters& counters = workers_[worker].fronts[static_cast<size_t>(front)];
+  const auto ns = static_cast<uint64_t>(std::max<int64_t>(0, elapsed.count()));
+  counters.requests.Add(requests);
+  counters.batch_ns.Add(ns);
+  const auto bucket = std::lower_bound(kLatencyBounds.begin(), kLatencyBounds.end(), ns) - kLatencyBounds.begin();
+  counters.batches[static_cast<size_t>(bucket)].Add(1);
+}
+
+void Metrics::OnProtocolError(uint32_t worker, Front front) {
+  HEADGATE_CHECK(worker < worker_count_ && static_cast<size_t>(front) < fronts_.size());
+  workers_[worker].fronts[static_cast<size_t>(front)].protocol_errors.Add(1);
+}
+
+void Metrics::CollectOwn(FamilySink& sink) {
+  const std::span<const Worker> workers(workers_.get(), worker_count_);
+  const auto sum = [&](auto&& counter_of) {
+    uint64_t total = 0;
+    for (const Worker& worker : workers) total += counter_of(worker).value();
+    return total;
+  };
+
+  for (const SeriesTable::Series& series : series_.List()) {
+    const uint64_t total = sum([&](const Worker& w) -> const auto& { return w.decisions[series.counter]; });
+    if (total == 0) continue;
+    sink.Append(Metric::kDecisions, {{series.name.domain, series.name.rule, limiter::Name(series.outcome)}})
+        .counter.value = static_cast<double>(total);
+  }
+  sink.Set(Metric::kSeries, {}, series_.series_count());
+  sink.Set(Metric::kSeriesDropped, {}, sum([](const Worker& w) -> const auto& { return w.series_dropped; }));
+
+  for (size_t i = 0; i < fronts_.size(); ++i) {
+    const std::string_view name = fronts_[i];
+    sink.Set(Metric::kRequests, {name}, sum([&](const Worker& w) -> const auto& { return w.fronts[i].requests; }));
+    sink.Set(Metric::kProtocolErrors, {name},
+             sum([&](const Worker& w) -> const auto& { return w.fronts[i].protocol_errors; }));
+
+    auto& histogram = sink.Append(Metric::kBatchSeconds, {{name}}).histogram;
+    uint64_t cumulative = 0;
+    for (size_t bucket = 0; bucket <= kLatencyBounds.size(); ++bucket) {
+      cumulative += sum([&](const Worker& w) -> const auto& { return w.fronts[i].batches[bucket]; });
+      const double bound = bucket < kLatencyBounds.size() ? static_cast<double>(kLatencyBounds[bucket]) / 1e9
+                                                          : std::numeric_limits<double>::infinity();
+      histogram.bucket.push_back({cumulative, bound});
+    }
+    histogram.sample_count = cumulative;
+    const uint64_t ns = sum([&](const Worker& w) -> const auto& { return w.fronts[i].batch_ns; });
+    histogram.sample_sum = Seconds(base::Duration(static_cast<int64_t>(ns)));
+  }
+}
+
+std::string Metrics::Render() {
+  const std::lock_guard lock(render_mutex_);
+  FamilySink sink;
+  CollectOwn(sink);
+  for (const auto& collect : collectors_) collect(sink);
+  return std::move(sink).Text();
+}
+
+}  // namespace headgate::observe

@@ -1,0 +1,220 @@
+#include "headgate/observe/metrics.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <thread>
+
+namespace headgate::observe {
+namespace {
+
+using limiter::Outcome;
+using testing::HasSubstr;
+using testing::Not;
+
+rule::Rule MakeRule(std::string path) {
+  rule::Rule rule;
+  rule.domain = "edge";
+  rule.path = std::move(path);
+  return rule;
+}
+
+void Decide(Metrics& metrics, const rule::Rule* rule, Outcome outcome, uint32_t worker = 0,
+            std::string_view domain = "edge") {
+  rule::Match match;
+  match.rule = rule;
+  metrics.OnDecision(worker, {.outcome = outcome,
+                              .cost = 1,
+                              .rule = rule,
+                              .series = rule != nullptr ? metrics.OnRule(*rule) : 0,
+                              .domain = domain,
+                              .entries = {},
+                              .match = &match});
+}
+
+// The value on the line of this series, or nothing.
+std::optional<std::string> ValueOf(const std::string& text, std::string_view series) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(series) && line.size() > series.size() && line[series.size()] == ' ') {
+      return line.substr(series.size() + 1);
+    }
+  }
+  return std::nullopt;
+}
+
+TEST(Metrics, CountsDecisionsByDomainRuleAndOutcome) {
+  Metrics metrics({});
+  const rule::Rule rule = MakeRule("api_key");
+  for (int i = 0; i < 10; ++i) Decide(metrics, &rule, Outcome::kAllowed);
+  for (int i = 0; i < 3; ++i) Decide(metrics, &rule, Outcome::kDenied);
+  const std::string text = metrics.Render();
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="allowed"})"), "10");
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="denied"})"), "3");
+  EXPECT_THAT(text, HasSubstr("# TYPE headgate_decisions_total counter\n"));
+  EXPECT_THAT(text,
+              HasSubstr("# HELP headgate_decisions_total " + std::string(SpecOf(Metric::kDecisions).help) + "\n"));
+}
+
+TEST(Metrics, ARulesNameStandsForItsPath) {
+  Metrics metrics({});
+  rule::Rule rule = MakeRule("api_key");
+  rule.name = "gold customers";
+  Decide(metrics, &rule, Outcome::kAllowed);
+  EXPECT_EQ(
+      ValueOf(metrics.Render(), R"(headgate_decisions_total{domain="edge",rule="gold customers",outcome="allowed"})"),
+      "1");
+}
+
+TEST(Metrics, WithoutARuleTheDomainCountsAndAnUnknownDomainIsOther) {
+  Metrics metrics({});
+  const rule::Rule rule = MakeRule("api_key");
+  metrics.OnRule(rule);
+  Decide(metrics, nullptr, Outcome::kNoRule);
+  Decide(metrics, nullptr, Outcome::kNoRule, 0, "aimed at your memory");
+  const std::string text = metrics.Render();
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="none",outcome="no_rule"})"), "1");
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="other",rule="other",outcome="no_rule"})"), "1");
+  EXPECT_THAT(text, Not(HasSubstr("aimed")));
+  EXPECT_EQ(ValueOf(text, "headgate_series_dropped_total"), "0");
+}
+
+TEST(Metrics, WhatIsBeyondTheCapIsOtherAndCounted) {
+  Metrics metrics({});
+  for (uint32_t i = 0; i < SeriesTable::kSeriesMax + 5; ++i) {
+    const rule::Rule rule = MakeRule(fmt::format("rule{}", i));
+    Decide(metrics, &rule, Outcome::kAllowed);
+  }
+  const std::string text = metrics.Render();
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="other",rule="other",outcome="allowed"})"), "5");
+  EXPECT_EQ(ValueOf(text, "headgate_series_dropped_total"), "5");
+  EXPECT_EQ(ValueOf(text, "headgate_series"), "2000");
+}
+
+TEST(Metrics, AClientsValuesBeyondTheirShareCountUnderTheirRule) {
+  Metrics metrics({});
+  rule::Rule rule = MakeRule("api_key");
+  rule.detailed_metric = true;
+  const uint32_t series = metrics.OnRule(rule);
+  rule::Match match;
+  match.rule = &rule;
+  match.step_count = 1;
+  for (uint32_t i = 0; i < SeriesTable::kDetailRowsMax + 3; ++i) {
+    const std::string value = fmt::format("k{}", i);
+    const rule::Entry entry{"api_key", value};
+    metrics.OnDecision(0, {Outcome::kAllowed, 1, &rule, series, "edge", {&entry, 1}, &match});
+  }
+  const std::string text = metrics.Render();
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key_k0",outcome="allowed"})"), "1");
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="allowed"})"), "3");
+  EXPECT_EQ(ValueOf(text, "headgate_series_dropped_total"), "3");
+}
+
+TEST(Metrics, QuotesWhatARuleIsCalled) {
+  Metrics metrics({});
+  rule::Rule rule = MakeRule("say \"hi\"\\\n");
+  Decide(metrics, &rule, Outcome::kAllowed);
+  // Control characters are written as \x0a; quotes and backslashes as Prometheus' format says.
+  EXPECT_THAT(metrics.Render(), HasSubstr(R"(rule="say \"hi\"\\\\x0a")"));
+}
+
+TEST(Metrics, SumsTheWorkersExactly) {
+  constexpr uint32_t kWorkers = 4, kEach = 100'000;
+  Metrics metrics({.workers = kWorkers});
+  const auto front = metrics.AddFront("resp");
+  const rule::Rule rule = MakeRule("api_key");
+  const uint32_t series = metrics.OnRule(rule);
+  rule::Match match;
+  match.rule = &rule;
+  std::vector<std::thread> threads;
+  for (uint32_t worker = 0; worker < kWorkers; ++worker) {
+    threads.emplace_back([&, worker] {
+      for (uint32_t i = 0; i < kEach; ++i) {
+        metrics.OnDecision(worker,
+                           {i % 2 == 0 ? Outcome::kAllowed : Outcome::kDenied, 1, &rule, series, "edge", {}, &match});
+        metrics.OnBatch(worker, front, 1, base::Duration(150));
+      }
+    });
+  }
+  // Counters never go back while they are counted in.
+  double last = 0;
+  for (int i = 0; i < 20; ++i) {
+    const double value = std::stod(ValueOf(metrics.Render(), R"(headgate_requests_total{front="resp"})").value());
+    EXPECT_GE(value, last);
+    last = value;
+  }
+  for (std::thread& thread : threads) thread.join();
+  const std::string text = metrics.Render();
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="allowed"})"), "200000");
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="denied"})"), "200000");
+  EXPECT_EQ(ValueOf(text, R"(headgate_requests_total{front="resp"})"), "400000");
+  EXPECT_EQ(ValueOf(text, R"(headgate_batch_seconds_bucket{front="resp",le="2e-07"})"), "400000");
+}
+
+TEST(Metrics, BatchesFallIntoBucketsWhoseBoundsAreInclusive) {
+  Metrics metrics({});
+  const auto front = metrics.AddFront("http");
+  for (const int64_t ns : {99, 100, 101, 100'000'000, 100'000'001}) {
+    metrics.OnBatch(0, front, 32, base::Duration(ns));
+  }
+  metrics.OnBatch(0, front, 1, base::Duration(-5));  // a clock that went back
+  metrics.OnProtocolError(0, front);
+  const std::string text = metrics.Render();
+  EXPECT_EQ(ValueOf(text, R"(headgate_batch_seconds_bucket{front="http",le="1e-07"})"), "3");
+  EXPECT_EQ(ValueOf(text, R"(headgate_batch_seconds_bucket{front="http",le="2e-07"})"), "4");
+  EXPECT_EQ(ValueOf(text, R"(headgate_batch_seconds_bucket{front="http",le="0.05"})"), "4");
+  EXPECT_EQ(ValueOf(text, R"(headgate_batch_seconds_bucket{front="http",le="0.1"})"), "5");
+  EXPECT_EQ(ValueOf(text, R"(headgate_batch_seconds_bucket{front="http",le="+Inf"})"), "6");
+  EXPECT_EQ(ValueOf(text, R"(headgate_batch_seconds_count{front="http"})"), "6");
+  EXPECT_EQ(ValueOf(text, R"(headgate_batch_seconds_sum{front="http"})"), "0.200000301");
+  EXPECT_EQ(ValueOf(text, R"(headgate_requests_total{front="http"})"), "161");
+  EXPECT_EQ(ValueOf(text, R"(headgate_protocol_errors_total{front="http"})"), "1");
+}
+
+TEST(Metrics, CollectorsSayWhatOthersCount) {
+  Metrics metrics({});
+  uint64_t buckets = 7;
+  metrics.AddCollector([&](Sink& sink) {
+    sink.Set(Metric::kBuckets, {}, buckets);
+    sink.Set(Metric::kConnectionsRefused, {"total_limit"}, 2);
+    sink.Set(Metric::kConnectionsRefused, {"address_limit"}, 3);
+    sink.Set(Metric::kRulesAge, {}, std::chrono::milliseconds(1'500));
+    sink.Set(Metric::kClockAhead, {}, -std::chrono::seconds(2));
+  });
+  metrics.AddCollector([](Sink& sink) { sink.Set(Metric::kConnectionsRefused, {"total_limit"}, 4); });
+  EXPECT_EQ(ValueOf(metrics.Render(), "headgate_buckets"), "7");
+  buckets = 9'007'199'254'740'991;  // 2^53 − 1: the largest that survives a double
+  const std::string text = metrics.Render();
+  EXPECT_EQ(ValueOf(text, "headgate_buckets"), "9007199254740991");
+  EXPECT_EQ(ValueOf(text, R"(headgate_connections_refused_total{reason="total_limit"})"), "4") << "set again: replaced";
+  EXPECT_EQ(ValueOf(text, R"(headgate_connections_refused_total{reason="address_limit"})"), "3");
+  EXPECT_EQ(ValueOf(text, "headgate_rules_age_seconds"), "1.5");
+  EXPECT_EQ(ValueOf(text, "headgate_clock_ahead_seconds"), "-2");
+}
+
+TEST(Metrics, FamiliesComeInTheCataloguesOrderAndOnlyOnce) {
+  Metrics metrics({});
+  metrics.AddCollector([](Sink& sink) {
+    sink.Set(Metric::kUptime, {}, std::chrono::seconds(1));
+    sink.Set(Metric::kBuckets, {}, 1);
+  });
+  std::vector<std::string> names;
+  std::istringstream lines(metrics.Render());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("# TYPE ")) names.push_back(line.substr(7, line.find(' ', 7) - 7));
+  }
+  EXPECT_THAT(names, testing::ElementsAre("headgate_series", "headgate_series_dropped_total", "headgate_buckets",
+                                          "headgate_uptime_seconds"));
+}
+
+using MetricsDeathTest = testing::Test;
+TEST(MetricsDeathTest, ACollectorCannotInventLabels) {
+  Metrics metrics({});
+  metrics.AddCollector([](Sink& sink) { sink.Set(Metric::kBuckets, {"k1"}, 1); });
+  EXPECT_DEATH(metrics.Render(), "label_count");
+}
+
+}  // namespace
+}  // namespace headgate::observe
