@@ -115,10 +115,7 @@ absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& 
   return Decide(limit, state, hits, 0, now);
 }
 
-void Reset(BucketState& state, HitLog& hits) {
-  while (!hits.empty()) hits.DropOldest();
-  state = BucketState{.seen = state.seen};
-}
+void Reset(const Limit& limit, BucketState& state, HitLog& hits) { Clear(limit, state, hits, state.seen); }
 
 base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog& hits) {
   const base::Instant never_used = base::Instant::FromNanos(0);

@@ -40,7 +40,7 @@ inline Decision Decide(const Limit& limit, BucketState& state, HitLog& hits, Cos
 absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now);
 
 // Makes the bucket as if never used.
-void Reset(BucketState& state, HitLog& hits);
+void Reset(const Limit& limit, BucketState& state, HitLog& hits);
 
 // From when on the bucket is as if never used, if nothing comes. Its distance from now is what forgetting it loses.
 base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog& hits);

@@ -65,39 +65,38 @@ const uint8_t* RoundKey(const HashSecret& secret, size_t index) { return secret.
 #if defined(__x86_64__)
 #define HEADGATE_AES __attribute__((target("aes,sse2")))
 
-HEADGATE_AES inline __m128i Load(const void* bytes) {
-  return _mm_loadu_si128(static_cast<const __m128i*>(bytes));
+HEADGATE_AES inline __m128i Load(const void* bytes) { return _mm_loadu_si128(static_cast<const __m128i*>(bytes)); }
+
+// The last, shorter block, filled up with zeros. Apart from its caller, whose stack then holds no array to protect.
+HEADGATE_AES __attribute__((noinline)) __m128i LoadLast(const char* bytes, size_t size) {
+  alignas(kBlock) char block[kBlock] = {};
+  std::memcpy(block, bytes, size);
+  return Load(block);
 }
 
 HEADGATE_AES Hash128 HashBytesAes(const HashSecret& secret, KeyKind kind, std::string_view bytes) {
-  const __m128i k0 = Load(RoundKey(secret, 0)), k1 = Load(RoundKey(secret, 1)), k2 = Load(RoundKey(secret, 2));
-  const __m128i k3 = Load(RoundKey(secret, 3)), k4 = Load(RoundKey(secret, 4)), k5 = Load(RoundKey(secret, 5));
-  const char* data = bytes.data();
-  size_t left = bytes.size();
-  __m128i state = _mm_xor_si128(
-      k0, _mm_set_epi64x(static_cast<int64_t>(bytes.size()), static_cast<int64_t>(static_cast<uint32_t>(kind))));
-  do {
-    __m128i block;
-    if (left >= kBlock) {
-      block = Load(data);
-      data += kBlock;
-      left -= kBlock;
-    } else {
-      alignas(16) char last[kBlock] = {};
-      if (left > 0) std::memcpy(last, data, left);
-      block = Load(last);
-      left = 0;
-    }
+  const uint8_t* const keys = secret.bytes.data();
+  const __m128i k1 = Load(keys + kBlock), k2 = Load(keys + 2 * kBlock);
+  const __m128i k3 = Load(keys + 3 * kBlock), k4 = Load(keys + 4 * kBlock);
+  const auto mix = [&](__m128i state, __m128i block) HEADGATE_AES {
     state = _mm_xor_si128(state, block);
     state = _mm_aesenc_si128(state, k1);
     state = _mm_aesenc_si128(state, k2);
     state = _mm_aesenc_si128(state, k3);
-    state = _mm_aesenc_si128(state, k4);
-  } while (left > 0);
-  state = _mm_xor_si128(state, k5);
-  Hash128 hash;
-  std::memcpy(&hash, &state, sizeof hash);
-  return hash;
+    return _mm_aesenc_si128(state, k4);
+  };
+  const char* data = bytes.data();
+  size_t left = bytes.size();
+  __m128i state = _mm_xor_si128(Load(keys), _mm_set_epi64x(static_cast<int64_t>(left), static_cast<uint32_t>(kind)));
+  for (; left >= kBlock; left -= kBlock, data += kBlock) state = mix(state, Load(data));
+  if (left > 0) {
+    state = mix(state, LoadLast(data, left));
+  } else if (bytes.empty()) {
+    state = mix(state, _mm_setzero_si128());
+  }
+  state = _mm_xor_si128(state, Load(keys + 5 * kBlock));
+  return {static_cast<uint64_t>(_mm_cvtsi128_si64(state)),
+          static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(state, state)))};
 }
 
 const bool kHasAes = __builtin_cpu_supports("aes") != 0;

@@ -5,8 +5,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#define HEADGATE_RETURN_IF_ERROR(expression)          \
-  do {                                                \
+#define HEADGATE_RETURN_IF_ERROR(expression)                                \
+  do {                                                                      \
     if (absl::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
 

@@ -21,7 +21,8 @@ class Divider {
  public:
   Divider() = default;
   constexpr explicit Divider(uint64_t divisor)
-      : divisor_(divisor), reciprocal_(divisor > 1 ? static_cast<uint64_t>((uint128{1} << 64) / divisor) : ~uint64_t{0}) {}
+      : divisor_(divisor),
+        reciprocal_(divisor > 1 ? static_cast<uint64_t>((uint128{1} << 64) / divisor) : ~uint64_t{0}) {}
 
   constexpr uint64_t Quotient(uint64_t x) const {
     const uint64_t estimate = MulHigh(x, reciprocal_);

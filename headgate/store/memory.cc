@@ -41,6 +41,25 @@ uint32_t HitBlocksFor(uint64_t buckets_max) {
 
 bool IsLog(const Limit& limit) { return limit.algorithm() == Algorithm::kSlidingWindowLog; }
 
+// The common case, and nothing else: a live token bucket in its home block, used under this very limit before. False,
+// and nothing has happened, where it is any other.
+inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print, Segment& segment, Decision& decision,
+                       Instant now) {
+  const Limit& limit = request.limit->limit;
+  const bool token_bucket =
+      limit.algorithm() == Algorithm::kTokenBucket || limit.algorithm() == Algorithm::kLeakyBucket;
+  if (!token_bucket || request.operation != Operation::kTake || request.cost == 0) return false;
+  const uint32_t index = segment.FindAtHome(print);
+  if (index == Segment::kNoSlot) return false;
+  Slot& slot = segment.slots[index];
+  BucketState state = slot.Load();
+  if (slot.limit_id() != request.limit->id) return false;
+  if (!request.history.empty() && request.history.back().at > state.seen) return false;
+  decision = DecideTokenBucket(limit, state, request.cost, now);
+  slot.Store(state);
+  return true;
+}
+
 Instant Later(Instant a, Instant b) { return std::max(a, b); }
 
 }  // namespace
@@ -71,9 +90,7 @@ void MemoryStore::Take(std::span<const TakeRequest> requests, std::span<Decision
   HEADGATE_DCHECK(requests.size() == decisions.size());
   now = base::Clamp(now);
   const size_t count = requests.size();
-  if (count > 1) {
-    for (size_t i = 0; i < std::min(count, kPrefetchAhead); ++i) Prefetch(requests[i].key);
-  }
+  for (size_t i = 0; i < std::min(count, kPrefetchAhead); ++i) Prefetch(requests[i].key);
   Segment* held = nullptr;  // the lock is kept from one request to the next of the same segment
   for (size_t i = 0; i < count; ++i) {
     if (i + kPrefetchAhead < count) Prefetch(requests[i + kPrefetchAhead].key);
@@ -93,6 +110,8 @@ void MemoryStore::Take(std::span<const TakeRequest> requests, std::span<Decision
       first.lock.lock();
       held = &first;
     }
+    if (TakeAtHome(requests[i], print, first, decisions[i], now)) [[likely]]
+      continue;
     if (!TakeLocked(requests[i], print, Held::kFirst, decisions[i], now)) {
       held->lock.unlock();
       held = nullptr;
@@ -180,11 +199,7 @@ Decision MemoryStore::Apply(const TakeRequest& request, BucketState& state, Inst
       return decision.ok() ? *decision : Decide(limit, state, hits, 0, now);
     }
     case Operation::kReset:
-      if (IsLog(limit)) {
-        algorithm::Reset(state, hits);
-      } else {
-        state = BucketState{.seen = state.seen};
-      }
+      Reset(limit, state, hits);
       return Decide(limit, state, hits, 0, now);
   }
   __builtin_unreachable();

@@ -88,12 +88,18 @@ struct alignas(2048) Segment {
     __builtin_prefetch(home + 64, 1);
   }
 
-  // The slot that holds the key, or kNoSlot. Under the lock, like everything below.
-  uint32_t Find(const Fingerprint& print) const {
+  // The slot of its home block that holds the key, or kNoSlot.
+  uint32_t FindAtHome(const Fingerprint& print) const {
     const uint32_t home = HomeBlock(print) * kBlockSlots;
     for (uint32_t i = home; i < home + kBlockSlots; ++i) {
       if (tags[i] == print.tag && slots[i].Holds(print)) return i;
     }
+    return kNoSlot;
+  }
+
+  // The slot that holds the key, or kNoSlot. Under the lock, like all that follows.
+  uint32_t Find(const Fingerprint& print) const {
+    if (const uint32_t home = FindAtHome(print); home != kNoSlot) return home;
     for (uint64_t candidates = WithTag(print.tag); candidates != 0; candidates &= candidates - 1) {
       const auto i = static_cast<uint32_t>(std::countr_zero(candidates));
       if (slots[i].Holds(print)) return i;

@@ -264,7 +264,7 @@ void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entr
     rebased_.fetch_add(1, std::memory_order_relaxed);
   }
   if (FreshAt(entry.limit, state, hits) <= now) {
-    Reset(state, hits);
+    Reset(entry.limit, state, hits);
     return;
   }
   Segment& first = First(print);

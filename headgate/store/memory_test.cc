@@ -1,0 +1,389 @@
+#include "headgate/store/memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace headgate::store {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Decision;
+using algorithm::Limit;
+using algorithm::LimitSpec;
+using base::Instant;
+using namespace std::chrono_literals;
+
+constexpr Instant kStart = Instant::FromNanos(1'790'000'000'000'000'000);
+
+base::HashSecret Secret(uint64_t seed = 1) {
+  base::HashSecret secret;
+  std::mt19937_64 random(seed);
+  for (uint8_t& byte : secret.bytes) byte = static_cast<uint8_t>(random());
+  return secret;
+}
+
+// A store with one-line requests; keys are numbers.
+struct TestStore {
+  explicit TestStore(uint64_t max_buckets = 1000, uint64_t seed = 1)
+      : store({.max_buckets = max_buckets, .secret = Secret(seed)}) {}
+
+  LimitHandle Make(const LimitSpec& spec) { return *store.limits().Intern(*Limit::Make(spec)); }
+
+  base::Hash128 Key(uint64_t key) const {
+    return base::HashBytes(store.hash_secret(), base::KeyKind::kRaw, {reinterpret_cast<const char*>(&key), sizeof key});
+  }
+
+  Decision Ask(uint64_t key, const LimitHandle& limit, Instant now, algorithm::Cost cost = 1,
+               Operation operation = Operation::kTake, std::span<const LimitChange> history = {}) {
+    const TakeRequest request{
+        .key = Key(key), .limit = limit.get(), .history = history, .cost = cost, .operation = operation};
+    Decision decision;
+    store.Take({&request, 1}, {&decision, 1}, now);
+    return decision;
+  }
+
+  uint64_t buckets() const { return store.stats().buckets; }
+
+  MemoryStore store;
+};
+
+TEST(MemoryStore, DecidesAsTheAlgorithmDoes) {
+  TestStore test;
+  const LimitHandle limit = test.Make({.requests = 1, .period = 10s, .burst = 5});
+  for (uint64_t left = 5; left-- > 0;) EXPECT_EQ(test.Ask(7, limit, kStart).remaining, left);
+  const Decision denied = test.Ask(7, limit, kStart);
+  EXPECT_FALSE(denied.allowed);
+  EXPECT_EQ(denied.retry_after, 10s);
+  EXPECT_EQ(denied.reset_after, 50s);
+  EXPECT_TRUE(test.Ask(7, limit, kStart + 10s).allowed);
+}
+
+TEST(MemoryStore, ALookCreatesNothing) {
+  TestStore test;
+  const LimitHandle limit = test.Make({.requests = 5, .period = 10s});
+  EXPECT_TRUE(test.Ask(1, limit, kStart, 0).allowed);
+  EXPECT_TRUE(test.Ask(1, limit, kStart, 5, Operation::kLook).allowed);
+  EXPECT_FALSE(test.Ask(1, limit, kStart, 6).allowed);
+  EXPECT_EQ(test.buckets(), 0u);
+}
+
+TEST(MemoryStore, ALookAnswersAsATakeWouldAndConsumesNothing) {
+  for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
+                                    Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog}) {
+    TestStore test;
+    const LimitHandle limit = test.Make({.algorithm = algorithm, .requests = 5, .period = 10s});
+    test.Ask(1, limit, kStart, 2);
+    const Decision look = test.Ask(1, limit, kStart + 1s, 2, Operation::kLook);
+    EXPECT_EQ(test.Ask(1, limit, kStart + 1s, 2, Operation::kLook), look) << Name(algorithm);
+    EXPECT_EQ(test.Ask(1, limit, kStart + 1s, 2), look) << Name(algorithm);
+  }
+}
+
+TEST(MemoryStore, ABucketThatIsAsIfNeverUsedIsAbsent) {
+  TestStore test;
+  const LimitHandle limit = test.Make({.requests = 5, .period = 10s});
+  test.Ask(1, limit, kStart);
+  EXPECT_EQ(test.buckets(), 1u);
+  test.Ask(1, limit, kStart, 1, Operation::kRefund);
+  EXPECT_EQ(test.buckets(), 0u);
+  test.Ask(1, limit, kStart, 3);
+  test.Ask(1, limit, kStart, 1, Operation::kReset);
+  EXPECT_EQ(test.buckets(), 0u);
+  test.Ask(1, limit, kStart);
+  EXPECT_EQ(test.store.Sweep(kStart + 1s), 0u);
+  EXPECT_EQ(test.store.Sweep(kStart + 2s), 1u);
+}
+
+TEST(MemoryStore, HoldsAsManyBucketsAsItMayWithoutForgettingOne) {
+  for (const uint64_t max : {1u, 10u, 60u, 61u, 1000u, 20'000u}) {
+    TestStore test(max);
+    const LimitHandle limit = test.Make({.requests = 1, .period = 1h});
+    for (uint64_t key = 0; key < max; ++key) ASSERT_TRUE(test.Ask(key, limit, kStart).allowed);
+    for (uint64_t key = 0; key < max; ++key) ASSERT_FALSE(test.Ask(key, limit, kStart).allowed) << key << " of " << max;
+    EXPECT_EQ(test.buckets(), max);
+    EXPECT_EQ(test.store.stats().evictions, 0u);
+  }
+}
+
+TEST(MemoryStore, WhenFullForgetsTheBucketThatLosesLeastAndCountsTheLoss) {
+  TestStore test(3);
+  const LimitHandle limit = test.Make({.requests = 10, .period = 10s});
+  test.Ask(1, limit, kStart, 9);
+  test.Ask(2, limit, kStart, 2);
+  test.Ask(3, limit, kStart, 8);
+  test.Ask(4, limit, kStart, 5);
+  EXPECT_EQ(test.store.stats().evictions, 1u);
+  EXPECT_EQ(test.store.stats().evicted_requests, 2u);
+  EXPECT_EQ(test.Ask(1, limit, kStart, 0).remaining, 1u);
+  EXPECT_EQ(test.Ask(2, limit, kStart, 0).remaining, 10u);
+  EXPECT_EQ(test.Ask(3, limit, kStart, 0).remaining, 2u);
+  EXPECT_EQ(test.Ask(4, limit, kStart, 0).remaining, 5u);
+}
+
+TEST(MemoryStore, AFloodOfNewKeysDoesNotWashOutTheExhaustedOnes) {
+  constexpr uint64_t kMax = 5000;
+  TestStore test(kMax);
+  const LimitHandle limit = test.Make({.requests = 100, .period = 100s});
+  for (uint64_t key = 0; key < 500; ++key) test.Ask(key, limit, kStart, 100);
+  for (uint64_t key = 1000; key < 1000 + 20 * kMax; ++key) test.Ask(key, limit, kStart);
+  for (uint64_t key = 0; key < 500; ++key) ASSERT_FALSE(test.Ask(key, limit, kStart).allowed) << key;
+  EXPECT_LE(test.buckets(), kMax);
+  EXPECT_EQ(test.store.stats().evicted_requests, test.store.stats().evictions);
+}
+
+TEST(MemoryStore, ExpiredBucketsMakeRoomWithoutLoss) {
+  TestStore test(100);
+  const LimitHandle limit = test.Make({.requests = 1, .period = 1s});
+  for (uint64_t key = 0; key < 10'000; ++key) {
+    test.Ask(key, limit, kStart + base::Duration(static_cast<int64_t>(key / 50) * 1'000'000'000));
+  }
+  EXPECT_EQ(test.store.stats().evictions, 0u);
+}
+
+TEST(MemoryStore, AJoinedGroupConsumesEverywhereOrNowhere) {
+  TestStore test;
+  const LimitHandle per_second = test.Make({.requests = 2, .period = 1s});
+  const LimitHandle per_hour = test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 3, .period = 1h});
+  const LimitHandle per_day = test.Make({.algorithm = Algorithm::kFixedWindow, .requests = 9, .period = 24h});
+  const auto ask = [&](Instant now) {
+    const std::array<TakeRequest, 3> group{
+        TakeRequest{.key = test.Key(1), .limit = per_second.get()},
+        TakeRequest{.key = test.Key(2), .limit = per_hour.get(), .joined = true},
+        TakeRequest{.key = test.Key(3), .limit = per_day.get(), .joined = true},
+    };
+    std::array<Decision, 3> decisions;
+    test.store.Take(group, decisions, now);
+    return decisions;
+  };
+  EXPECT_TRUE(ask(kStart)[0].allowed);
+  EXPECT_TRUE(ask(kStart)[0].allowed);
+  const auto denied = ask(kStart);
+  EXPECT_FALSE(denied[0].allowed);
+  EXPECT_TRUE(denied[1].allowed);
+  EXPECT_EQ(denied[1].remaining, 1u);
+  EXPECT_EQ(denied[2].remaining, 7u);
+  EXPECT_TRUE(ask(kStart + 1s)[0].allowed);
+  const auto denied_by_second = ask(kStart + 2s);
+  EXPECT_TRUE(denied_by_second[0].allowed);
+  EXPECT_EQ(denied_by_second[0].remaining, 2u);
+  EXPECT_FALSE(denied_by_second[1].allowed);
+  EXPECT_EQ(test.Ask(3, per_day, kStart + 2s, 0).remaining, 6u);
+}
+
+TEST(MemoryStore, AGroupOfOneBucketTwiceCountsBoth) {
+  TestStore test;
+  const LimitHandle limit = test.Make({.requests = 3, .period = 1h});
+  const std::array<TakeRequest, 2> group{
+      TakeRequest{.key = test.Key(1), .limit = limit.get(), .cost = 2},
+      TakeRequest{.key = test.Key(1), .limit = limit.get(), .cost = 2, .joined = true}};
+  std::array<Decision, 2> decisions;
+  test.store.Take(group, decisions, kStart);
+  EXPECT_FALSE(decisions[1].allowed);
+  EXPECT_EQ(test.Ask(1, limit, kStart, 0).remaining, 3u);
+}
+
+TEST(MemoryStore, AChangeOfLimitTakesEffectAtItsMomentNotAtTheNextRequest) {
+  TestStore test;
+  const LimitHandle slow = test.Make({.requests = 1, .period = 10s, .burst = 5});
+  const LimitHandle fast = test.Make({.requests = 10, .period = 10s, .burst = 5});
+  for (int i = 0; i < 5; ++i) test.Ask(1, slow, kStart);
+  const LimitChange change{slow.get(), kStart + 20s};
+  // Two tokens by the old rate until 20 s, one by the new one after it.
+  EXPECT_EQ(test.Ask(1, fast, kStart + 21s, 0, Operation::kTake, {&change, 1}).remaining, 3u);
+}
+
+TEST(MemoryStore, LoweringAndRaisingALimitWhileNobodyAsksMintsNothing) {
+  TestStore test;
+  const LimitHandle hundred = test.Make({.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 100s});
+  const LimitHandle ten = test.Make({.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 100s});
+  test.Ask(1, hundred, kStart, 50);
+  const std::array<LimitChange, 2> history{LimitChange{hundred.get(), kStart + 1s},
+                                           LimitChange{ten.get(), kStart + 1s}};
+  EXPECT_EQ(test.Ask(1, hundred, kStart + 1s, 0, Operation::kTake, history).remaining, 10u);
+}
+
+TEST(MemoryStore, ALimitOfNothingLeavesTheBucketForWhenItIsRaised) {
+  TestStore test;
+  const LimitHandle some = test.Make({.requests = 10, .period = 100s});
+  const LimitHandle none = test.Make({.requests = 0, .period = 100s});
+  test.Ask(1, some, kStart, 10);
+  EXPECT_TRUE(test.Ask(1, none, kStart).never_fits());
+  EXPECT_FALSE(test.Ask(1, some, kStart).allowed);
+}
+
+TEST(MemoryStore, IsExactUnderManyThreads) {
+  constexpr int kThreads = 8;
+  constexpr uint64_t kLimit = 3000;
+  TestStore test(200);
+  const std::array<LimitHandle, 5> limits{
+      test.Make({.requests = kLimit, .period = 1h}),
+      test.Make({.algorithm = Algorithm::kLeakyBucketQueue, .requests = kLimit, .period = 1h, .burst = kLimit - 1}),
+      test.Make({.algorithm = Algorithm::kFixedWindow, .requests = kLimit, .period = 1h}),
+      test.Make({.algorithm = Algorithm::kSlidingWindowCounter, .requests = kLimit, .period = 1h}),
+      test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = kLimit, .period = 1h})};
+  std::array<std::atomic<uint64_t>, limits.size()> admitted{};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      std::array<TakeRequest, 10> batch;
+      std::array<Decision, 10> decisions;
+      for (int round = 0; round < 500; ++round) {
+        for (size_t i = 0; i < batch.size(); ++i) {
+          batch[i] = {.key = test.Key(i % limits.size()), .limit = limits[i % limits.size()].get()};
+        }
+        test.store.Take(batch, decisions, kStart);
+        for (size_t i = 0; i < batch.size(); ++i) admitted[i % limits.size()] += decisions[i].allowed ? 1u : 0u;
+        test.store.Sweep(kStart);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t i = 0; i < limits.size(); ++i)
+    EXPECT_EQ(admitted[i].load(), kLimit) << Name(limits[i]->limit.algorithm());
+}
+
+TEST(MemoryStore, IsExactWhereThreadsInsertFindAndRemoveSpilledBuckets) {
+  constexpr uint64_t kKeys = 950;
+  TestStore test(1000);
+  const LimitHandle limit = test.Make({.requests = 10, .period = 1h});
+  std::atomic<uint64_t> admitted{0};
+  std::vector<std::thread> threads;
+  for (uint64_t t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937_64 random(t);
+      for (int i = 0; i < 30'000; ++i) admitted += test.Ask(random() % kKeys, limit, kStart).allowed ? 1u : 0u;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  // 120,000 requests over 950 keys: each key is asked far more often than ten times.
+  EXPECT_EQ(admitted.load(), kKeys * 10);
+  EXPECT_EQ(test.store.stats().evictions, 0u);
+}
+
+TEST(MemoryStore, LogsAreBoundedAndDenyRatherThanForget) {
+  TestStore test(4);
+  const LimitHandle limit =
+      test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = algorithm::kLogRequestsMax, .period = 1h});
+  uint64_t admitted = 0;
+  for (int64_t i = 0; i < 150'000; ++i) admitted += test.Ask(1, limit, kStart + base::Duration(i)).allowed ? 1u : 0u;
+  EXPECT_EQ(admitted, algorithm::kLogRequestsMax);
+  EXPECT_LE(test.store.stats().hit_blocks, test.store.stats().hit_blocks_max);
+  // A second such log finds hardly any room: it admits less than its limit, never more.
+  for (int64_t i = 0; i < 100; ++i) test.Ask(2, limit, kStart + base::Duration(150'000 + i));
+  EXPECT_GT(test.store.stats().hits_refused, 0u);
+  EXPECT_FALSE(test.Ask(1, limit, kStart + 1s).allowed);
+}
+
+TEST(MemoryStore, UnusedLimitsAreSwept) {
+  TestStore test;
+  const LimitHandle kept = test.Make({.requests = 1, .period = 1h});
+  {
+    const LimitHandle used = test.Make({.requests = 2, .period = 1h});
+    const LimitHandle unused = test.Make({.requests = 3, .period = 1h});
+    test.Ask(1, used, kStart);
+  }
+  EXPECT_EQ(test.store.stats().limits, 3u);
+  test.store.Sweep(kStart);
+  EXPECT_EQ(test.store.stats().limits, 2u);
+  test.store.Sweep(kStart + 1h);
+  EXPECT_EQ(test.store.stats().limits, 1u);
+}
+
+TEST(MemoryStore, RefusesMoreLimitsThanItMayHold) {
+  MemoryStore store({.max_buckets = 10, .max_limits = 2, .secret = Secret()});
+  const auto first = store.limits().Intern(*Limit::Make({.requests = 1, .period = 1s}));
+  const auto second = store.limits().Intern(*Limit::Make({.requests = 2, .period = 1s}));
+  const auto third = store.limits().Intern(*Limit::Make({.requests = 3, .period = 1s}));
+  EXPECT_EQ(third.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(store.limits().Intern(*Limit::Make({.requests = 2, .period = 1s})).ok());
+}
+
+// ---- Snapshots
+
+const std::array<LimitSpec, 6> kAllAlgorithms{
+    LimitSpec{.requests = 7, .period = 10s, .burst = 20},
+    LimitSpec{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 7, .period = 10s, .burst = 20},
+    LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 30, .period = 20s, .count_denied = true},
+    LimitSpec{
+        .algorithm = Algorithm::kFixedWindow, .requests = 30, .period = 20s, .align = algorithm::Align::kFirstHit},
+    LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 30, .period = 20s},
+    LimitSpec{.algorithm = Algorithm::kSlidingWindowLog, .requests = 30, .period = 20s}};
+
+TEST(Snapshot, RestoresEveryBucketIntoATableOfAnySize) {
+  for (const uint64_t max_after : {700u, 5000u}) {
+    TestStore before(700), after(max_after, 99);
+    for (uint64_t key = 0; key < 600; ++key) {
+      const LimitHandle limit = before.Make(kAllAlgorithms[key % kAllAlgorithms.size()]);
+      for (uint64_t i = 0; i <= key % 9; ++i) before.Ask(key, limit, kStart + base::Duration(static_cast<int64_t>(i)));
+    }
+    ASSERT_TRUE(after.store.Restore(before.store.Snapshot(kStart + 1s), kStart + 1s).ok());
+    EXPECT_EQ(after.buckets(), before.buckets());
+    for (uint64_t key = 0; key < 600; ++key) {
+      const LimitSpec& spec = kAllAlgorithms[key % kAllAlgorithms.size()];
+      const Decision expected = before.Ask(key, before.Make(spec), kStart + 2s);
+      EXPECT_EQ(after.Ask(key, after.Make(spec), kStart + 2s), expected) << key;
+    }
+  }
+}
+
+TEST(Snapshot, LeavesOutWhatHasExpired) {
+  TestStore before, after;
+  before.Ask(1, before.Make({.requests = 1, .period = 1s}), kStart);
+  ASSERT_TRUE(after.store.Restore(before.store.Snapshot(kStart), kStart + 1s).ok());
+  EXPECT_EQ(after.buckets(), 0u);
+}
+
+TEST(Snapshot, IsRefusedWhenCutOffAnywhere) {
+  TestStore before;
+  before.Ask(1, before.Make(kAllAlgorithms[0]), kStart);
+  before.Ask(2, before.Make(kAllAlgorithms[5]), kStart);
+  const std::string bytes = before.store.Snapshot(kStart);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    TestStore after;
+    EXPECT_EQ(after.store.Restore(bytes.substr(0, size), kStart).code(), absl::StatusCode::kDataLoss) << size;
+    EXPECT_EQ(after.buckets(), 0u);
+  }
+}
+
+TEST(Snapshot, IsRefusedWhenAnyByteIsWrong) {
+  TestStore before;
+  before.Ask(1, before.Make(kAllAlgorithms[0]), kStart);
+  const std::string bytes = before.store.Snapshot(kStart);
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::string corrupt = bytes;
+    corrupt[i] = static_cast<char>(corrupt[i] ^ 0x10);
+    TestStore after;
+    EXPECT_FALSE(after.store.Restore(corrupt, kStart).ok()) << i;
+    EXPECT_EQ(after.buckets(), 0u);
+  }
+}
+
+TEST(Snapshot, OfANewerVersionIsRefusedByName) {
+  TestStore before, after;
+  std::string bytes = before.store.Snapshot(kStart);
+  bytes[8] = 2;
+  const absl::Status status = after.store.Restore(bytes, kStart);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 2, newer than this program's 1"));
+}
+
+TEST(Snapshot, AfterTheClockWasSetBackWhatWasConsumedStaysConsumed) {
+  for (const LimitSpec& spec : kAllAlgorithms) {
+    TestStore before, after;
+    const Decision last = before.Ask(1, before.Make(spec), kStart, 5);
+    ASSERT_TRUE(after.store.Restore(before.store.Snapshot(kStart), kStart - 24h).ok());
+    EXPECT_EQ(after.store.stats().rebased, 1u);
+    const LimitHandle limit = after.Make(spec);
+    EXPECT_LE(after.Ask(1, limit, kStart - 24h, 0).remaining, last.remaining) << Name(spec.algorithm);
+    // And time passes for it again.
+    EXPECT_GT(after.Ask(1, limit, kStart - 24h + 40s, 0).remaining, last.remaining) << Name(spec.algorithm);
+  }
+}
+
+}  // namespace
+}  // namespace headgate::store
