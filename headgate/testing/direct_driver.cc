@@ -1,0 +1,31 @@
+#include "headgate/testing/direct_driver.h"
+
+#include <memory>
+
+#include "headgate/testing/scenario_rules.h"
+
+namespace headgate::testing {
+
+absl::Status DirectDriver::SetRules(std::span<const ScenarioRule> rules, base::Instant now) {
+  return limiter_.OnRules(std::make_shared<ScenarioRuleSet>(rules), now);
+}
+
+absl::StatusOr<algorithm::Decision> DirectDriver::Answer(const Ask& ask, base::Instant now) {
+  const rule::Entry entry{.key = ask.rule, .value = ask.key};
+  const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = ask.cost};
+  const limiter::Request request{.domain = kScenarioDomain, .descriptors = {&descriptor, 1}};
+  switch (ask.operation) {
+    case Operation::kRequest:
+      HEADGATE_RETURN_IF_ERROR(checker_.Check(request, response_, now));
+      break;
+    case Operation::kRefund:
+      HEADGATE_RETURN_IF_ERROR(checker_.Refund(request, response_, now));
+      break;
+    case Operation::kReset:
+      HEADGATE_RETURN_IF_ERROR(checker_.Reset(request, response_, now));
+      break;
+  }
+  return response_.descriptors[0].decision;
+}
+
+}  // namespace headgate::testing

@@ -1,0 +1,64 @@
+// Every .scenario file beside this one, through every way of asking there is: the bare arithmetic, and a limiter over
+// each store behind each front. What differs is reported as `headgate scenario` would.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headgate/testing/scenario.h"
+#include "headgate/testing/scenario_runner.h"
+#include "tests/scenarios/drivers.h"
+
+namespace headgate::testing {
+namespace {
+
+class ScenarioFile : public ::testing::Test {
+ public:
+  ScenarioFile(std::filesystem::path path, const NamedDriver& driver) : path_(std::move(path)), driver_(driver) {}
+
+  void TestBody() override {
+    std::ifstream file(path_, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::string name = path_.filename();
+    const ParsedScenario parsed = ParseScenario(name, text);
+    for (const ScenarioProblem& problem : parsed.problems) ADD_FAILURE() << Describe(name, problem);
+    if (!parsed.ok()) return;
+    ASSERT_FALSE(parsed.scenario.steps.empty()) << name << " asks nothing";
+    const std::unique_ptr<Driver> driver = driver_.make();
+    for (const ScenarioDifference& difference : RunScenario(parsed.scenario, *driver)) {
+      ADD_FAILURE() << Describe(name, difference);
+    }
+  }
+
+ private:
+  const std::filesystem::path path_;
+  const NamedDriver& driver_;
+};
+
+void RegisterFiles(const std::filesystem::path& directory) {
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (entry.path().extension() == ".scenario") paths.push_back(entry.path());
+  }
+  std::ranges::sort(paths);
+  for (const auto& path : paths) {
+    for (const NamedDriver& driver : Drivers()) {
+      ::testing::RegisterTest(path.stem().c_str(), driver.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                              [path, &driver]() -> ::testing::Test* { return new ScenarioFile(path, driver); });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headgate::testing
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  headgate::testing::RegisterFiles(std::filesystem::path(HEADGATE_SOURCE_DIR) / "tests/scenarios");
+  return RUN_ALL_TESTS();
+}
