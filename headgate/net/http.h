@@ -1,8 +1,7 @@
-// HTTP/1.1 without its socket: an HttpSession parses (Boost.Beast) and bounds requests and hands whole ones to an
-// HttpHandler, which a front implements.
+// HTTP/1.1 without its socket: an HttpSession (http_session.h) parses and bounds requests and hands whole ones to an
+// HttpHandler, which a front implements, mostly as routes of an HttpRouter (http_router.h).
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,7 +15,7 @@ namespace headgate::net {
 // A whole request. Views are valid during the call of Handle.
 struct HttpRequest {
   std::string_view method;  // "GET", "POST", …
-  std::string_view target;  // as sent: path and query
+  std::string_view target;  // path and query; the authority of an absolute target has been taken off
   std::vector<std::pair<std::string_view, std::string_view>> fields;
   std::string_view body;
   Peer peer;
@@ -26,17 +25,29 @@ struct HttpRequest {
   std::string_view Field(std::string_view name) const;
 };
 
+// Reused from answer to answer, so that its memory is.
 struct HttpResponse {
   int status = 200;
-  std::vector<std::pair<std::string, std::string>> fields;  // Content-Length, Date and Connection are added
+  std::string fields;  // field lines, each with its CRLF; Date, Content-Length and Connection are added to them
   std::string body;
+
+  // `value` is ours, or has been escaped: a line break in it stops the process.
+  void AddField(std::string_view name, std::string_view value);
+  void Clear();
 };
 
 // One per loop; not thread-safe.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
+  // `response` comes cleared. An answer to HEAD may have a body: it is counted, and not sent.
   virtual void Handle(const HttpRequest& request, HttpResponse& response, base::Instant now) = 0;
 };
+
+// Whether a field value names this media type; parameters ("; charset=utf-8") do not matter.
+bool IsMediaType(std::string_view value, std::string_view media_type);
+
+// ASCII only, as HTTP compares names and tokens.
+bool EqualsIgnoreCase(std::string_view a, std::string_view b);
 
 }  // namespace headgate::net

@@ -1,0 +1,43 @@
+#include "headgate/net/http.h"
+
+#include <algorithm>
+
+#include "headgate/base/check.h"
+
+namespace headgate::net {
+namespace {
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+}  // namespace
+
+bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return Lower(x) == Lower(y); });
+}
+
+bool IsMediaType(std::string_view value, std::string_view media_type) {
+  value = value.substr(0, value.find(';'));
+  while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
+  return EqualsIgnoreCase(value, media_type);
+}
+
+std::string_view HttpRequest::Field(std::string_view name) const {
+  for (const auto& [field_name, value] : fields) {
+    if (EqualsIgnoreCase(field_name, name)) return value;
+  }
+  return {};
+}
+
+void HttpResponse::AddField(std::string_view name, std::string_view value) {
+  HEADGATE_CHECK(value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos);
+  fields.append(name).append(": ").append(value).append("\r\n");
+}
+
+void HttpResponse::Clear() {
+  status = 200;
+  fields.clear();
+  body.clear();
+}
+
+}  // namespace headgate::net

@@ -1,0 +1,202 @@
+#include "headgate/net/http_session.h"
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+
+#include "fmt/format.h"
+#include "headgate/net/http_problem.h"
+
+namespace headgate::net {
+namespace {
+
+constexpr std::string_view kHeadEnd = "\r\n\r\n";
+// What a quiet connection may keep of a large request or answer.
+constexpr size_t kKeptBytesMax = 64 * 1024;
+
+void WriteDigits(unsigned value, char* out, int digits) {
+  for (int i = digits - 1; i >= 0; --i) {
+    out[i] = static_cast<char>('0' + value % 10);
+    value /= 10;
+  }
+}
+
+void ShrinkTo(size_t bytes_max, std::string& text) {
+  text.clear();
+  if (text.capacity() > bytes_max) text.shrink_to_fit();
+}
+
+// A status whose answer has no content, and no Content-Length either.
+bool IsBare(int status) { return status < 200 || status == 204 || status == 304; }
+
+}  // namespace
+
+std::array<char, 29> HttpDate(base::Instant now) {
+  static constexpr std::string_view kDays = "SunMonTueWedThuFriSat";
+  static constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
+  const std::chrono::sys_seconds t{std::chrono::floor<std::chrono::seconds>(base::Duration(base::Clamp(now).ns))};
+  const auto day = std::chrono::floor<std::chrono::days>(t);
+  const std::chrono::year_month_day date{day};
+  const std::chrono::hh_mm_ss time{t - day};
+  std::array<char, 29> out;
+  constexpr std::string_view kPattern = "Sun, 00 Jan 0000 00:00:00 GMT";
+  static_assert(kPattern.size() == std::tuple_size_v<decltype(out)>);
+  std::copy(kPattern.begin(), kPattern.end(), out.begin());
+  std::copy_n(kDays.begin() + 3 * std::chrono::weekday{day}.c_encoding(), 3, out.begin());
+  WriteDigits(static_cast<unsigned>(date.day()), &out[5], 2);
+  std::copy_n(kMonths.begin() + 3 * (static_cast<unsigned>(date.month()) - 1), 3, out.begin() + 8);
+  WriteDigits(static_cast<unsigned>(static_cast<int>(date.year())), &out[12], 4);
+  WriteDigits(static_cast<unsigned>(time.hours().count()), &out[17], 2);
+  WriteDigits(static_cast<unsigned>(time.minutes().count()), &out[20], 2);
+  WriteDigits(static_cast<unsigned>(time.seconds().count()), &out[23], 2);
+  return out;
+}
+
+HttpSession::HttpSession(HttpHandler& handler, const HttpOptions& options, Peer peer)
+    : handler_(handler), options_(options), parser_(options.bounds) {
+  parser_.request().peer = peer;
+}
+
+Session::Progress HttpSession::OnBytes(std::span<const char> input, std::string& output, base::Instant now) {
+  std::string_view rest(input.data(), input.size());
+  const size_t output_pause = output.size() + kOutputPauseBytes;
+  bool more = true;
+  while (more && !closing_ && output.size() < output_pause) {
+    switch (await_) {
+      case Await::kHead:
+        more = TakeHead(rest, output, now);
+        break;
+      case Await::kBody:
+        more = TakeBody(rest, output, now);
+        break;
+      case Await::kChunks:
+        more = TakeChunks(rest, output, now);
+        break;
+    }
+  }
+  if (closing_) return {.consumed = input.size(), .close = true, .protocol_error = refused_};
+  return {.consumed = input.size() - rest.size(),
+          .mid_request = !rest.empty() || await_ != Await::kHead,
+          .more = more && !rest.empty()};
+}
+
+bool HttpSession::TakeHead(std::string_view& rest, std::string& output, base::Instant now) {
+  if (scanned_ == 0) {
+    while (rest.starts_with("\r\n")) rest.remove_prefix(2);  // RFC 9112, 2.2: before a request line they are nothing
+  }
+  const HttpBounds& bounds = options_.bounds;
+  const size_t end = rest.find(kHeadEnd, scanned_);
+  const size_t head_size = end == std::string_view::npos ? rest.size() : end + kHeadEnd.size();
+  const size_t line_size = std::min(rest.find('\n'), head_size);
+  if (line_size > bounds.line_bytes_max) {
+    Refuse({414, "the request line is too long", ""}, output, now);
+    return false;
+  }
+  if (head_size > bounds.head_bytes_max) {
+    Refuse({431, "the head of the request is too long", ""}, output, now);
+    return false;
+  }
+  if (end == std::string_view::npos) {
+    // An end that has begun may yet be completed. 1 at least, to remember that a request line has begun.
+    scanned_ = rest.size() < kHeadEnd.size() ? 0 : rest.size() - (kHeadEnd.size() - 1);
+    return false;
+  }
+  scanned_ = 0;
+
+  const std::string_view head = rest.substr(0, head_size);
+  if (const HttpRefusal refusal = parser_.ParseHead(head)) {
+    Refuse(refusal, output, now);
+    return false;
+  }
+  if (parser_.names_host() && !options_.hosts.Knows(parser_.host())) {
+    Refuse({421, "this server does not go by the name in Host",
+            "ask by address, as localhost, or add the name to the server's known hosts"},
+           output, now);
+    return false;
+  }
+  rest.remove_prefix(head_size);
+
+  const uint64_t length = parser_.content_length();
+  if (!parser_.chunked() && length <= rest.size()) {
+    const std::string_view body = rest.substr(0, length);
+    rest.remove_prefix(length);
+    Answer(body, output, now);
+    return true;
+  }
+  if (parser_.expects_continue() && rest.empty()) output.append("HTTP/1.1 100 Continue\r\n\r\n");
+  KeepHead(head);
+  await_ = parser_.chunked() ? Await::kChunks : Await::kBody;
+  return true;
+}
+
+bool HttpSession::TakeBody(std::string_view& rest, std::string& output, base::Instant now) {
+  const size_t missing = parser_.content_length() - body_.size();
+  const std::string_view part = rest.substr(0, missing);
+  body_.append(part);
+  rest.remove_prefix(part.size());
+  if (part.size() < missing) return false;
+  Answer(body_, output, now);
+  return true;
+}
+
+bool HttpSession::TakeChunks(std::string_view& rest, std::string& output, base::Instant now) {
+  const HttpParser::Chunks chunks = parser_.TakeChunks(rest, body_);
+  rest.remove_prefix(chunks.taken);
+  if (chunks.refusal) {
+    Refuse(chunks.refusal, output, now);
+    return false;
+  }
+  if (chunks.done) Answer(body_, output, now);
+  return chunks.done;
+}
+
+void HttpSession::KeepHead(std::string_view head) {
+  head_.assign(head);
+  parser_.MoveHead(head.data(), head_.data());
+}
+
+void HttpSession::Answer(std::string_view body, std::string& output, base::Instant now) {
+  HttpRequest& request = parser_.request();
+  request.body = body;
+  if (!parser_.keep_alive() || draining_) closing_ = true;
+  handler_.Handle(request, response_, now);
+  Write(request.method != "HEAD", output, now);
+  Forget();
+}
+
+void HttpSession::Refuse(const HttpRefusal& refusal, std::string& output, base::Instant now) {
+  closing_ = true;
+  refused_ = true;
+  response_.Clear();
+  AnswerProblem(refusal.status, refusal.detail, refusal.hint, response_);
+  Write(parser_.request().method != "HEAD", output, now);
+  Forget();
+}
+
+void HttpSession::Write(bool with_body, std::string& output, base::Instant now) {
+  const std::array<char, 29> date = HttpDate(now);
+  fmt::format_to(std::back_inserter(output), "HTTP/1.1 {} {}\r\nDate: {}\r\n", response_.status,
+                 StatusText(response_.status), std::string_view(date.data(), date.size()));
+  if (!IsBare(response_.status)) {
+    fmt::format_to(std::back_inserter(output), "Content-Length: {}\r\n", response_.body.size());
+  }
+  if (closing_) {
+    output.append("Connection: close\r\n");
+  } else if (!parser_.http11()) {
+    output.append("Connection: keep-alive\r\n");
+  }
+  output.append(response_.fields).append("\r\n");
+  if (with_body && !IsBare(response_.status)) output.append(response_.body);
+}
+
+// Ready for the next request, without the memory of an unusually large one.
+void HttpSession::Forget() {
+  await_ = Await::kHead;
+  parser_.Forget();
+  head_.clear();
+  ShrinkTo(kKeptBytesMax, body_);
+  response_.Clear();
+  ShrinkTo(kKeptBytesMax, response_.body);
+}
+
+}  // namespace headgate::net
