@@ -2,7 +2,8 @@
 //
 // A domain's rules form a tree. A request's descriptor walks down it, entry by entry, exactly as Envoy's rate limit
 // service does: an exact key_value first, then the first pattern in file order, then the key alone; no backtracking;
-// only the rule at the descriptor's own depth applies. See docs/reference/rules.md.
+// only the rule at the descriptor's own depth applies. See docs/reference/rules.md. RuleTree (rule_tree.h) is the
+// implementation; LoadRules (load.h) makes it from text.
 #pragma once
 
 #include <array>
@@ -19,6 +20,9 @@
 
 namespace headgate::rule {
 
+// The most limits that one node has.
+inline constexpr size_t kLimitsPerRuleMax = 16;
+
 // A limit as its rule file states it.
 struct RuleLimit {
   algorithm::Limit limit;
@@ -26,21 +30,31 @@ struct RuleLimit {
   std::optional<Unit> unit;
 };
 
+// Which decisions a rule's shared buckets take; where the rule says nothing, the store's own default.
+enum class Sharing : uint8_t { kExact, kLeased, kStrict };
+
+// What a rule answers while its store cannot.
+enum class OnStoreFailure : uint8_t { kAllow, kDeny, kLocal };
+
 // What applies to a descriptor: the limits of one node of the tree and how they are handled.
 struct Rule {
-  uint32_t index = 0;    // dense, 0 .. RuleSet::rules().size() − 1
+  uint32_t index = 0;  // dense, 0 .. RuleSet::rules().size() − 1
   std::string domain;
   std::string name;      // `name` of the rule file, or empty
   std::string path;      // its keys (and configured values): "api_key_gold.path"; what is shown where it has no name
   std::string identity;  // unambiguous; the same for the same rule in the next version of the file
-  std::vector<RuleLimit> limits;  // all must allow; empty only where unlimited
+  std::vector<RuleLimit> limits;  // all must allow, at most kLimitsPerRuleMax; empty only where unlimited
   bool unlimited = false;
   bool shadow_mode = false;
   bool quota_mode = false;
-  bool detailed_metric = false;   // metrics by the request's own values
+  bool detailed_metric = false;  // metrics by the request's own values
   bool value_to_metric = false;
   std::vector<std::string> replaces;  // names of rules that do not apply when this one matches
   std::string metadata_json;          // `metadata` as a JSON object, or empty
+  // For stores that several machines share.
+  std::optional<Sharing> sharing;
+  std::optional<OnStoreFailure> on_store_failure;
+  std::optional<uint32_t> fallback_share_ppm;  // of the limit, in millionths: 1 .. 1,000,000
 
   // What people see: the name, else the path. Never a value that a client sent.
   std::string_view label() const { return name.empty() ? std::string_view(path) : std::string_view(name); }

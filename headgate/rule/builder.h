@@ -1,0 +1,24 @@
+// Rules made by a program instead of from text: one key each, no values, no nesting.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headgate/algorithm/limit.h"
+#include "headgate/rule/rule_set.h"
+
+namespace headgate::rule {
+
+// Applies to every descriptor of one entry with this key, whatever its value. Its name is its key.
+struct PlainRule {
+  std::string domain;
+  std::string key;
+  std::vector<algorithm::Limit> limits;  // at least one, at most kLimitsPerRuleMax
+};
+
+// InvalidArgument where a domain or key is empty or occurs twice, or the number of limits is out of bounds.
+absl::StatusOr<std::shared_ptr<const RuleSet>> BuildRules(std::span<const PlainRule> rules);
+
+}  // namespace headgate::rule

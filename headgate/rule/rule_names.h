@@ -1,0 +1,28 @@
+// What rules and periods are called, in one place.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headgate/algorithm/limit.h"
+#include "headgate/base/time.h"
+#include "headgate/rule/descriptor.h"
+
+namespace headgate::rule {
+
+// A rule's identity: unambiguous whatever its texts contain. Starts from the domain alone.
+std::string DomainIdentity(std::string_view domain);
+// The identity of the child {key: value} of the node with identity `parent`.
+std::string ChildIdentity(std::string_view parent, std::string_view key, std::string_view value);
+
+// "second", "minute", "hour", "day", "week", "month", "year", in any case.
+std::optional<Unit> UnitByName(std::string_view name);
+
+// How long Envoy takes the unit to be: a month has 30 days, a year 365.
+base::Duration PeriodOf(Unit unit);
+
+// What Envoy's protocol calls the period of this limit, if it has a word for it.
+std::optional<Unit> UnitOf(const algorithm::LimitSpec& spec);
+
+}  // namespace headgate::rule
