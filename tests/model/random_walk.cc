@@ -261,15 +261,6 @@ class Walk {
     }
   }
 
-  static void Reset(const Limit& limit, BucketState& state, algorithm::HitLog& hits) {
-    if (limit.algorithm() == Algorithm::kSlidingWindowLog) {
-      algorithm::Reset(state, hits);
-    } else {
-      testing::DequeHitLog none;
-      algorithm::Reset(state, none);
-    }
-  }
-
   Random& random_;
   Limit limit_;
   BucketState state_;
