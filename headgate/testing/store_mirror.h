@@ -1,0 +1,68 @@
+// A store beside lone buckets, one for each key: random requests are asked of both, and must be answered alike.
+#pragma once
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "headgate/algorithm/bucket.h"
+#include "headgate/algorithm/decision.h"
+#include "headgate/algorithm/limit.h"
+#include "headgate/store/store.h"
+#include "headgate/testing/deque_hit_log.h"
+
+namespace headgate::testing {
+
+// Limits of every algorithm, alignment and kind of rate, each of at least two requests.
+std::vector<algorithm::LimitSpec> ContractLimits();
+
+std::string ToString(const algorithm::LimitSpec& spec);
+std::string ToString(const algorithm::Decision& decision);
+
+// The store's own handle of a limit that is known to be sound.
+store::LimitHandle HandleOf(store::Store& store, const algorithm::LimitSpec& spec);
+
+// One bucket by itself.
+class LoneBucket {
+ public:
+  // The request's key, history and joining mean nothing here.
+  algorithm::Decision Ask(const algorithm::Limit& limit, const store::TakeRequest& request, base::Instant now);
+  void Change(const algorithm::Limit& from, const algorithm::Limit& to, base::Instant at);
+  // As if never used by then: a store may have forgotten it.
+  bool FreshAt(const algorithm::Limit& limit, base::Instant now) const;
+
+ private:
+  algorithm::BucketState state_;
+  DequeHitLog hits_;
+};
+
+class StoreMirror {
+ public:
+  // Keys are told apart from those of mirrors with other seeds or limits.
+  StoreMirror(store::Store& store, const algorithm::LimitSpec& spec, base::Instant start, uint64_t seed);
+
+  // Moves time on and asks a batch of both. Returns the first difference, or nothing.
+  std::string Step();
+
+  // The limit of all keys is another from now on.
+  void Change(const algorithm::LimitSpec& spec);
+
+ private:
+  uint64_t Draw(uint64_t below) { return random_() % below; }
+  base::Duration DrawPause();
+  store::TakeRequest DrawRequest();
+
+  store::Store& store_;
+  const std::string name_;
+  std::mt19937_64 random_;
+  base::Instant now_;
+  store::LimitHandle limit_;
+  std::vector<store::LimitHandle> former_;  // pins the history
+  std::vector<store::LimitChange> history_;
+  std::vector<std::string> keys_;
+  uint64_t keys_made_ = 0;
+  std::map<std::string, LoneBucket> lone_;
+};
+
+}  // namespace headgate::testing

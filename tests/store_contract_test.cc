@@ -1,0 +1,19 @@
+// What every store promises, asked of each store that needs no server.
+#include "headgate/testing/store_contract.h"
+
+#include <gtest/gtest.h>
+
+#include "headgate/store/memory.h"
+
+namespace headgate::testing {
+namespace {
+
+std::unique_ptr<store::Store> Memory() {
+  return std::make_unique<store::MemoryStore>(store::MemoryOptions{.max_buckets = 1 << 14, .max_limits = 1 << 10});
+}
+uint64_t BucketsOf(store::Store& store) { return dynamic_cast<store::MemoryStore&>(store).stats().buckets; }
+
+INSTANTIATE_TEST_SUITE_P(Memory, StoreContract, ::testing::Values(StoreUnderTest{"memory", Memory, BucketsOf}));
+
+}  // namespace
+}  // namespace headgate::testing
