@@ -7,9 +7,7 @@ bool IsTokenBucket(const Limit& limit) {
   return limit.algorithm() == Algorithm::kTokenBucket || limit.algorithm() == Algorithm::kLeakyBucket;
 }
 
-bool IsBucket(const Limit& limit) {
-  return IsTokenBucket(limit) || limit.algorithm() == Algorithm::kLeakyBucketQueue;
-}
+bool IsBucket(const Limit& limit) { return IsTokenBucket(limit) || limit.algorithm() == Algorithm::kLeakyBucketQueue; }
 
 void RefundTokens(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
   const ExactSpan debt = std::min(Ahead(state, now), SpanOf(limit));
@@ -115,7 +113,9 @@ absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& 
   return Decide(limit, state, hits, 0, now);
 }
 
-void Reset(const Limit& limit, BucketState& state, HitLog& hits) { Clear(limit, state, hits, state.seen); }
+void Reset(const Limit& limit, BucketState& state, HitLog& hits) {
+  Clear(limit, state, hits, base::Instant::FromNanos(0));
+}
 
 base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog& hits) {
   const base::Instant never_used = base::Instant::FromNanos(0);
@@ -150,13 +150,14 @@ void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant 
 }
 
 void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits, base::Instant now) {
-  if (from.spec() == to.spec()) return;
+  // A bucket that was never asked, or was reset, is as if never used under any limit.
+  if (from.spec() == to.spec() || state == BucketState{}) return;
   now = std::max(now, state.seen);
   const bool kept = (from.algorithm() == to.algorithm() || (IsTokenBucket(from) && IsTokenBucket(to))) &&
                     SamePeriod(from.spec(), to.spec());
   if (IsBucket(to) && to.denies_all()) {
-    // It holds nothing. Its edge says how long it must be remembered that something was consumed: for as long as the old
-    // limit would have taken to make that good. A queue's edge is its free_at, which it keeps.
+    // It holds nothing. Its edge says how long it must be remembered that something was consumed: for as long as the
+    // old limit would have taken to make that good. A queue's edge is its free_at, which it keeps.
     const base::Instant fresh_at = FreshAt(from, state, hits);
     Clear(from, state, hits, now);
     if (fresh_at > now) state.edge = static_cast<uint64_t>(fresh_at.ns);

@@ -39,7 +39,7 @@ inline Decision Decide(const Limit& limit, BucketState& state, HitLog& hits, Cos
 // which takes nothing back: its requests have been promised their turn.
 absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now);
 
-// Makes the bucket as if never used.
+// Makes the bucket as if never used: all zero.
 void Reset(const Limit& limit, BucketState& state, HitLog& hits);
 
 // From when on the bucket is as if never used, if nothing comes. Its distance from now is what forgetting it loses.
@@ -51,7 +51,8 @@ void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant 
 
 // Carries a live bucket from one limit to another at `now`; mints no allowance. With algorithm and period kept a token
 // bucket keeps its tokens (at most the new burst), a queue its free_at, windows and the log their counts; otherwise the
-// new bucket starts with the smaller of the old remaining and the new capacity.
+// new bucket starts with the smaller of the old remaining and the new capacity. A limit of 0 requests holds no tokens.
+// A state that is all zero is no live bucket and stays as it is.
 void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits, base::Instant now);
 
 }  // namespace headgate::algorithm

@@ -129,8 +129,8 @@ class Walk {
  public:
   Walk(Random& random, const LimitSpec& spec)
       : random_(random), limit_(*Limit::Make(spec)), hits_(state_.edge), model_(spec) {
-    now_ =
-        static_cast<int64_t>(OneIn(random_, 4) ? AnySize(random_, 61) : 1'790'000'000 * kSecond + AnySize(random_, 50));
+    now_ = static_cast<int64_t>(OneIn(random_, 4) ? 1 + AnySize(random_, 61)
+                                                  : 1'790'000'000 * kSecond + AnySize(random_, 50));
     Note("{} at {}", Describe(spec), now_);
   }
 
@@ -232,7 +232,8 @@ class Walk {
         step = static_cast<int64_t>(AnySize(random_, OneIn(random_, 20) ? 62 : 57));
         break;
     }
-    return base::Clamp(Instant::FromNanos(now_) + base::Duration(step)).ns;
+    // Not 0: a bucket that was only looked at, at 0, cannot be told from one that was never asked.
+    return std::max<int64_t>(1, base::Clamp(Instant::FromNanos(now_) + base::Duration(step)).ns);
   }
   int64_t Beside() { return static_cast<int64_t>(random_() % 3) - 1; }
 

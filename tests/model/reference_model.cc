@@ -105,6 +105,7 @@ int64_t ReferenceBucket::Advance(int64_t t) {
       while (!hits_.empty() && hits_.front().at <= t - period_) hits_.pop_front();
       break;
   }
+  asked_ = true;
   return last_ = t;
 }
 
@@ -264,7 +265,11 @@ Decision ReferenceBucket::Refund(Cost cost, int64_t t) {
   return Decide(0, t);
 }
 
-void ReferenceBucket::Reset() { Become(spec_); }
+void ReferenceBucket::Reset() {
+  Become(spec_);
+  last_ = 0;
+  asked_ = false;
+}
 
 bool ReferenceBucket::AsIfNeverUsed(int64_t t) {
   t = Advance(t);
@@ -282,6 +287,7 @@ Rational ReferenceBucket::OnGrid(const Rational& time) const {
 
 void ReferenceBucket::Change(const LimitSpec& to, int64_t t) {
   if (to == spec_) return;
+  if (!asked_) return Become(to);
   t = Advance(t);
   const bool was_token_bucket = IsTokenBucket();
   const bool same_period = to.align == spec_.align && (period_ == 0 || to.period == spec_.period);

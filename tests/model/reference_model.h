@@ -5,6 +5,7 @@
 // What the definitions leave open is decided thus, here and in the kernels:
 //   - a limit of 0 requests denies every cost but 0, answers 0 remaining, and touches nothing;
 //   - a bucket that comes under a limit of 0 holds nothing afterwards; windows and the log keep their counts;
+//   - a bucket that was never asked, or was reset, is as if never used under any limit;
 //   - a window's counter saturates at 2^32 − 1;
 //   - a queue's free_at is counted in 1/requests ns (of the limit it has now), rounded up when the limit changes.
 #pragma once
@@ -70,6 +71,7 @@ class ReferenceBucket {
   Int capacity_ = 0;    // B for the buckets, N for the windows
   Rational rate_;       // N/P, where N > 0
 
+  bool asked_ = false;
   int64_t last_ = 0;          // the latest time seen
   Rational tokens_;           // token bucket and meter
   Rational free_at_;          // queue
