@@ -1,0 +1,52 @@
+#include "headgate/front/resp/commands.h"
+
+#include <array>
+
+namespace headgate::front::resp {
+namespace {
+
+// The one that has to be found fastest stands first.
+constexpr std::array kCommands{
+    CommandSpec{.name = "cl.throttle", .verb = Verb::kThrottle, .arity = -5, .has_key = true},
+    CommandSpec{.name = "hg.check", .verb = Verb::kHgCheck, .arity = -6},
+    CommandSpec{.name = "hg.peek", .verb = Verb::kHgPeek, .arity = -6},
+    CommandSpec{.name = "hg.refund", .verb = Verb::kHgRefund, .arity = -6, .needs = Needs::kState},
+    CommandSpec{.name = "hg.reset", .verb = Verb::kHgReset, .arity = -6, .needs = Needs::kState},
+    CommandSpec{.name = "ping", .verb = Verb::kPing, .arity = -1},
+    CommandSpec{.name = "echo", .verb = Verb::kEcho, .arity = 2},
+    CommandSpec{.name = "hello", .verb = Verb::kHello, .arity = -1},
+    CommandSpec{.name = "auth", .verb = Verb::kAuth, .arity = -2},
+    CommandSpec{.name = "select", .verb = Verb::kSelect, .arity = 2},
+    CommandSpec{.name = "info", .verb = Verb::kInfo, .arity = -1},
+    CommandSpec{.name = "client", .verb = Verb::kClient, .arity = -2},
+    CommandSpec{.name = "command", .verb = Verb::kCommand, .arity = -1},
+    CommandSpec{.name = "config", .verb = Verb::kConfig, .arity = -2},
+    CommandSpec{.name = "time", .verb = Verb::kTime, .arity = 1},
+    CommandSpec{.name = "reset", .verb = Verb::kReset, .arity = 1},
+    CommandSpec{.name = "quit", .verb = Verb::kQuit, .arity = -1},
+    // How an HTTP request begins that somebody's browser was made to send. Redis closes the connection on these too.
+    CommandSpec{.name = "post", .verb = Verb::kHttp, .arity = -1, .hidden = true},
+    CommandSpec{.name = "host:", .verb = Verb::kHttp, .arity = -1, .hidden = true},
+};
+
+}  // namespace
+
+std::span<const CommandSpec> Commands() { return kCommands; }
+
+bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
+  if (text.size() != lower.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) != lower[i]) return false;
+  }
+  return true;
+}
+
+const CommandSpec* FindCommand(std::string_view name) {
+  for (const CommandSpec& command : kCommands) {
+    if (EqualsIgnoringCase(name, command.name)) return &command;
+  }
+  return nullptr;
+}
+
+}  // namespace headgate::front::resp

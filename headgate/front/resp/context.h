@@ -1,0 +1,50 @@
+// What the Redis sessions of one loop share.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "headgate/front/resp/connection_verbs.h"
+#include "headgate/front/resp/counters.h"
+#include "headgate/front/resp/rule_verbs.h"
+#include "headgate/front/resp/throttle.h"
+#include "headgate/limiter/limiter.h"
+#include "headgate/net/access.h"
+#include "headgate/store/store.h"
+
+namespace headgate::front::resp {
+
+// What the front is built on. All of it outlives the context.
+struct Services {
+  limiter::Checker& checker;  // of this loop
+  store::Store& store;        // for the limits that requests bring
+  const net::Access& access;
+  std::string version;  // Headgate's own, for INFO
+  uint32_t loop = 0;    // makes the clients' numbers unique among loops
+};
+
+// One per loop, used by its thread alone, but for `counters`.
+class Context {
+ public:
+  explicit Context(const Services& services)
+      : access(services.access),
+        throttle(services.store, counters),
+        rule_verbs(services.checker),
+        connection_verbs(services.access, services.version, counters),
+        next_client_(uint64_t{services.loop} << 40) {}
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  uint64_t NextClientId() { return ++next_client_; }
+
+  const net::Access& access;
+  Counters counters;
+  ThrottleBatch throttle;
+  RuleVerbs rule_verbs;
+  const ConnectionVerbs connection_verbs;
+
+ private:
+  uint64_t next_client_;
+};
+
+}  // namespace headgate::front::resp

@@ -1,0 +1,64 @@
+// A server's memory and one Redis client of it, without a socket: what the tests, the fuzzer and the benchmark of this
+// folder speak to.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "headgate/front/resp/session.h"
+#include "headgate/store/memory.h"
+#include "headgate/wire/resp_writer.h"
+
+namespace headgate::front::resp {
+
+struct World {
+  explicit World(net::Access a = {})
+      : access(std::move(a)), context({.checker = checker, .store = store, .access = access, .version = "1.2.3"}) {}
+
+  store::MemoryStore store{store::MemoryOptions{.max_buckets = 4096}};
+  limiter::Limiter limiter{store, nullptr};
+  limiter::Checker checker{limiter};
+  net::Access access;
+  Context context;
+};
+
+class Conversation {
+ public:
+  explicit Conversation(World& world, const net::Peer& peer = {}) : session_(world.context, peer) {}
+
+  // Sends bytes at `now` and returns what they were answered. As the event loop does, it shows the session again what
+  // it did not consume, and calls again where there is more.
+  std::string Send(std::string_view bytes) {
+    std::string output;
+    pending_.append(bytes);
+    do {
+      progress = session_.OnBytes(pending_, output, now);
+      pending_ = std::string(std::string_view(pending_).substr(progress.consumed));
+    } while (progress.more);
+    return output;
+  }
+
+  // Sends one command and returns the bytes of its reply.
+  std::string Ask(std::initializer_list<std::string_view> words) { return Send(Bytes(words)); }
+
+  static std::string Bytes(std::initializer_list<std::string_view> words) {
+    std::string bytes;
+    wire::RespWriter writer(bytes, wire::RespVersion::k2);
+    writer.Array(words.size());
+    for (const std::string_view word : words) writer.Bulk(word);
+    return bytes;
+  }
+
+  RespSession& session() { return session_; }
+
+  base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
+  net::Session::Progress progress;
+
+ private:
+  RespSession session_;
+  std::string pending_;
+};
+
+}  // namespace headgate::front::resp

@@ -1,0 +1,59 @@
+// The limits that requests brought lately, ready to decide by: CL.THROTTLE carries its limit in every request, and most
+// requests carry the same few.
+//
+// One per loop, of fixed size, direct-mapped. A limit in it stays pinned in the store's table.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <utility>
+
+#include "headgate/store/limit_table.h"
+
+namespace headgate::front::resp {
+
+// As CL.THROTTLE states it: up to max_burst + 1 at once, and count more in every period.
+struct ThrottleLimit {
+  int64_t max_burst = 0;
+  int64_t count = 0;
+  int64_t period_s = 0;
+
+  bool operator==(const ThrottleLimit&) const = default;
+};
+
+class LimitCache {
+ public:
+  // Null where the limit is not here.
+  const store::LimitEntry* Find(const ThrottleLimit& limit) const {
+    const Place& place = places_[IndexOf(limit)];
+    return place.limit == limit ? place.entry.get() : nullptr;
+  }
+
+  // Takes the place of another limit: no entry found before may be in use still.
+  const store::LimitEntry* Put(const ThrottleLimit& limit, store::LimitHandle entry) {
+    Place& place = places_[IndexOf(limit)];
+    place.limit = limit;
+    place.entry = std::move(entry);
+    return place.entry.get();
+  }
+
+ private:
+  static constexpr int kIndexBits = 10;
+
+  struct Place {
+    ThrottleLimit limit;
+    store::LimitHandle entry;
+  };
+
+  // Multiplications by odd numbers spread small differences into the upper bits (Fibonacci hashing).
+  static size_t IndexOf(const ThrottleLimit& limit) {
+    uint64_t h = static_cast<uint64_t>(limit.max_burst) * 0x9e3779b97f4a7c15u;
+    h = (h ^ static_cast<uint64_t>(limit.count)) * 0xbf58476d1ce4e5b9u;
+    h = (h ^ (h >> 32) ^ static_cast<uint64_t>(limit.period_s)) * 0x94d049bb133111ebu;
+    return static_cast<size_t>(h >> (64 - kIndexBits));
+  }
+
+  std::array<Place, size_t{1} << kIndexBits> places_;
+};
+
+}  // namespace headgate::front::resp

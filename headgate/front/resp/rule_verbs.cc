@@ -1,0 +1,121 @@
+#include "headgate/front/resp/rule_verbs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "headgate/front/resp/commands.h"
+#include "headgate/front/resp/throttle.h"
+
+namespace headgate::front::resp {
+namespace {
+
+// How much of an argument an error repeats.
+constexpr size_t kEchoedMax = 128;
+
+int64_t MillisecondsUp(base::Duration d) { return std::chrono::ceil<std::chrono::milliseconds>(d).count(); }
+
+// RESP's integers end where a limit's need not.
+int64_t Saturated(uint64_t n) {
+  return static_cast<int64_t>(std::min(n, uint64_t{std::numeric_limits<int64_t>::max()}));
+}
+
+void WriteOutcome(const limiter::Outcomes& outcome, wire::RespWriter& reply) {
+  const algorithm::Decision& decision = outcome.decision;
+  const bool decided = outcome.has_decision();
+  reply.Map(8);
+  reply.Bulk("allowed");
+  reply.Boolean(outcome.allowed());
+  reply.Bulk("limit");
+  decided ? reply.Integer(Saturated(decision.limit)) : reply.Null();
+  reply.Bulk("remaining");
+  decided ? reply.Integer(Saturated(decision.remaining)) : reply.Null();
+  reply.Bulk("retry_after_ms");
+  decided&& decision.never_fits() ? reply.Null() : reply.Integer(MillisecondsUp(decision.retry_after));
+  reply.Bulk("reset_after_ms");
+  reply.Integer(MillisecondsUp(decision.reset_after));
+  reply.Bulk("wait_ms");
+  reply.Integer(MillisecondsUp(decision.wait));
+  reply.Bulk("rule");
+  outcome.rule != nullptr ? reply.Bulk(outcome.rule->label()) : reply.Null();
+  reply.Bulk("shadow");
+  reply.Boolean(outcome.rule != nullptr && outcome.rule->shadow_mode);
+}
+
+}  // namespace
+
+absl::Status RuleVerbs::Answer(RuleVerb verb, const wire::RespParser& command, wire::RespWriter& reply,
+                               base::Instant now) {
+  HEADGATE_RETURN_IF_ERROR(ReadDescriptors(verb, command));
+  HEADGATE_RETURN_IF_ERROR(Ask(verb, {.domain = command[1], .descriptors = descriptors_}, now));
+  reply.Map(2);
+  reply.Bulk("allowed");
+  reply.Boolean(response_.allowed);
+  reply.Bulk("decisions");
+  reply.Array(response_.descriptors.size());
+  for (const limiter::Outcomes& outcome : response_.descriptors) WriteOutcome(outcome, reply);
+  return absl::OkStatus();
+}
+
+absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& command) {
+  entries_.clear();
+  descriptors_.clear();
+  // Descriptors refer to entries by address.
+  entries_.reserve(command.size() / 2);
+  size_t i = 2;
+  std::optional<uint64_t> cost;
+  if (EqualsIgnoringCase(command[i], "cost")) {
+    if (verb == RuleVerb::kReset) return absl::InvalidArgumentError("HG.RESET takes no COST: it gives everything back");
+    const std::optional<int64_t> number = ParseInteger(command[i + 1]);
+    if (!number || *number < 0) {
+      return absl::InvalidArgumentError(
+          fmt::format("COST must be a whole number of 0 or more, not '{}'", command[i + 1].substr(0, kEchoedMax)));
+    }
+    cost = static_cast<uint64_t>(*number);
+    i += 2;
+  }
+  while (i < command.size()) {
+    if (!EqualsIgnoringCase(command[i], "entries")) {
+      return absl::InvalidArgumentError(
+          fmt::format("syntax error: ENTRIES was expected, not '{}'", command[i].substr(0, kEchoedMax)));
+    }
+    const std::string_view count_text = i + 1 < command.size() ? command[i + 1] : std::string_view();
+    const std::optional<int64_t> count = ParseInteger(count_text);
+    if (!count || *count < 1 || *count > static_cast<int64_t>(rule::kEntriesMax)) {
+      return absl::InvalidArgumentError(fmt::format("ENTRIES needs a number of entries from 1 to {}, not '{}'",
+                                                    rule::kEntriesMax, count_text.substr(0, kEchoedMax)));
+    }
+    i += 2;
+    const auto words = 2 * static_cast<size_t>(*count);
+    if (command.size() - i < words) {
+      return absl::InvalidArgumentError(
+          fmt::format("ENTRIES {} needs {} keys and values, but only {} follow", *count, words, command.size() - i));
+    }
+    if (descriptors_.size() == rule::kDescriptorsMax) {
+      return absl::InvalidArgumentError(fmt::format("more than {} descriptors", rule::kDescriptorsMax));
+    }
+    const size_t first = entries_.size();
+    for (const size_t end = i + words; i < end; i += 2) entries_.push_back({command[i], command[i + 1]});
+    descriptors_.push_back({.entries = std::span(entries_).subspan(first), .cost = cost});
+  }
+  if (descriptors_.empty()) return absl::InvalidArgumentError("syntax error: ENTRIES was expected");
+  return absl::OkStatus();
+}
+
+absl::Status RuleVerbs::Ask(RuleVerb verb, const limiter::Request& request, base::Instant now) {
+  switch (verb) {
+    case RuleVerb::kCheck:
+      return checker_.Check(request, response_, now);
+    case RuleVerb::kPeek:
+      return checker_.Peek(request, response_, now);
+    case RuleVerb::kRefund:
+      return checker_.Refund(request, response_, now);
+    case RuleVerb::kReset:
+      return checker_.Reset(request, response_, now);
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace headgate::front::resp

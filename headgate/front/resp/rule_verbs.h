@@ -1,0 +1,38 @@
+// The verbs that ask by rules: HG.CHECK, HG.PEEK, HG.REFUND, HG.RESET.
+//
+//   HG.CHECK domain [COST n] ENTRIES m key value … [ENTRIES m key value …]     each ENTRIES is a descriptor
+//
+// The answer is a map with the fields of /v1/check. See docs/reference/redis-protocol.md.
+#pragma once
+
+#include <vector>
+
+#include "headgate/base/status.h"
+#include "headgate/base/time.h"
+#include "headgate/limiter/limiter.h"
+#include "headgate/wire/resp_parser.h"
+#include "headgate/wire/resp_writer.h"
+
+namespace headgate::front::resp {
+
+enum class RuleVerb : uint8_t { kCheck, kPeek, kRefund, kReset };
+
+// One per loop; its memory is reused from command to command.
+class RuleVerbs {
+ public:
+  explicit RuleVerbs(limiter::Checker& checker) : checker_(checker) {}
+
+  // Answers with the map, and OK; or with nothing, and what was wrong.
+  absl::Status Answer(RuleVerb verb, const wire::RespParser& command, wire::RespWriter& reply, base::Instant now);
+
+ private:
+  absl::Status ReadDescriptors(RuleVerb verb, const wire::RespParser& command);
+  absl::Status Ask(RuleVerb verb, const limiter::Request& request, base::Instant now);
+
+  limiter::Checker& checker_;
+  std::vector<rule::Entry> entries_;
+  std::vector<rule::Descriptor> descriptors_;
+  limiter::Response response_;
+};
+
+}  // namespace headgate::front::resp

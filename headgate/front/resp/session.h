@@ -1,0 +1,53 @@
+// One Redis client's conversation: RESP2 or RESP3 in, decisions out.
+//
+// Commands of one call that can be decided together are: every CL.THROTTLE is collected (see throttle.h) until another
+// command needs its answer behind theirs, or the input ends.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "headgate/front/resp/commands.h"
+#include "headgate/front/resp/connection_verbs.h"
+#include "headgate/front/resp/context.h"
+#include "headgate/net/session.h"
+#include "headgate/wire/resp_parser.h"
+
+namespace headgate::front::resp {
+
+// What a command may need; and before a login, where a credential is set. A check is no secret and needs no login, so
+// that the smaller bounds hold one too: some 28 entries.
+inline constexpr wire::RespBounds kBounds{};
+inline constexpr wire::RespBounds kBoundsBeforeLogin{.args_max = 64,
+                                                     .bulk_bytes_max = 16 << 10,
+                                                     .inline_bytes_max = 16 << 10,
+                                                     .command_bytes_max = 64 << 10,
+                                                     .unauthenticated = true};
+
+class RespSession final : public net::Session {
+ public:
+  // `context` outlives the session.
+  RespSession(Context& context, const net::Peer& peer);
+
+  Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
+  void OnDrain() override { draining_ = true; }
+
+ private:
+  void Run(std::string& output, base::Instant now);
+  bool RunOther(const CommandSpec* spec, std::string& output, base::Instant now);
+  bool RunRuleVerb(RuleVerb verb, wire::RespWriter& reply, base::Instant now);
+  bool Unknown(wire::RespWriter& reply) const;
+  bool MayNotUseState(const CommandSpec& spec, wire::RespWriter& reply) const;
+  void ResetClient();
+  void ChooseBounds();
+
+  Context& context_;
+  const net::Peer peer_;
+  wire::RespParser parser_;
+  ClientState client_;
+  bool draining_ = false;
+  bool closing_ = false;
+  bool http_ = false;  // closed because the client speaks HTTP
+};
+
+}  // namespace headgate::front::resp

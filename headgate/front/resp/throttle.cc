@@ -1,0 +1,157 @@
+#include "headgate/front/resp/throttle.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstring>
+#include <limits>
+
+#include "headgate/algorithm/limit.h"
+#include "headgate/base/hash.h"
+#include "headgate/wire/resp_writer.h"
+
+namespace headgate::front::resp {
+namespace {
+
+using algorithm::Decision;
+
+constexpr int64_t kNsPerSecond = 1'000'000'000;
+constexpr int64_t kPeriodMax = base::kDurationMax.count() / kNsPerSecond;
+// Digits that cannot overflow.
+constexpr size_t kDigitsSafe = 18;
+// How much of an argument an error repeats.
+constexpr size_t kEchoedMax = 128;
+constexpr size_t kReplyBytesMax = 4 + 5 * wire::kRespNumberBytesMax;
+
+int64_t SecondsUp(base::Duration d) { return (d.count() + (kNsPerSecond - 1)) / kNsPerSecond; }
+
+char* WriteReply(char* at, const Decision& decision) {
+  constexpr std::string_view kHead = "*5\r\n:0\r\n";
+  std::memcpy(at, kHead.data(), kHead.size());
+  if (!decision.allowed) at[5] = '1';
+  at += kHead.size();
+  // Within 63 bits: the limit is max_burst + 1, which CheckArguments keeps there.
+  at = wire::WriteRespNumber(at, ':', static_cast<int64_t>(decision.limit));
+  at = wire::WriteRespNumber(at, ':', static_cast<int64_t>(decision.remaining));
+  const bool wait = !decision.allowed && !decision.never_fits();
+  at = wire::WriteRespNumber(at, ':', wait ? SecondsUp(decision.retry_after) : -1);
+  return wire::WriteRespNumber(at, ':', SecondsUp(decision.reset_after));
+}
+
+absl::Status Negative(std::string_view name, int64_t value) {
+  return absl::InvalidArgumentError(fmt::format("{} must not be negative: {}", name, value));
+}
+
+}  // namespace
+
+std::optional<int64_t> ParseInteger(std::string_view text) {
+  bool negative = false;
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) {
+    negative = text[0] == '-';
+    text.remove_prefix(1);
+  }
+  if (text.empty()) return std::nullopt;
+  uint64_t value = 0;
+  if (text.size() <= kDigitsSafe) {
+    for (const char c : text) {
+      const auto digit = static_cast<unsigned>(c - '0');
+      if (digit > 9) return std::nullopt;
+      value = value * 10 + digit;
+    }
+  } else {
+    const char* const end = text.data() + text.size();
+    const auto [parsed, error] = std::from_chars(text.data(), end, value);
+    if (error != std::errc() || parsed != end) return std::nullopt;
+    if (value > uint64_t{std::numeric_limits<int64_t>::max()} + (negative ? 1 : 0)) return std::nullopt;
+  }
+  return static_cast<int64_t>(negative ? ~value + 1 : value);
+}
+
+void ThrottleBatch::Add(const wire::RespParser& command, std::string& output, base::Instant now) {
+  Arguments arguments;
+  if (absl::Status status = ReadArguments(command, arguments); !status.ok()) return Refuse(status, output, now);
+  const store::LimitEntry* limit = limits_.Find(arguments.limit);
+  if (limit == nullptr || arguments.quantity < 0) [[unlikely]] {
+    if (absl::Status status = CheckArguments(arguments); !status.ok()) return Refuse(status, output, now);
+    auto made = MakeLimit(arguments.limit);
+    if (!made.ok()) return Refuse(made.status(), output, now);
+    Flush(output, now);  // what was collected may hold the limit whose place this one takes
+    limit = limits_.Put(arguments.limit, *std::move(made));
+  }
+  store::TakeRequest& request = requests_[size_++];
+  request.key = base::HashBytes(store_.hash_secret(), base::KeyKind::kRaw, command[1]);
+  request.limit = limit;
+  request.cost = static_cast<algorithm::Cost>(arguments.quantity);
+  request.operation = arguments.quantity == 0 ? store::Operation::kLook : store::Operation::kTake;
+  if (size_ == kCommandsMax) Flush(output, now);
+}
+
+absl::Status ThrottleBatch::ReadArguments(const wire::RespParser& command, Arguments& arguments) {
+  if (command.size() < 5 || command.size() > 6) [[unlikely]] {
+    return absl::InvalidArgumentError("Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]");
+  }
+  int64_t* const targets[] = {&arguments.limit.max_burst, &arguments.limit.count, &arguments.limit.period_s,
+                              &arguments.quantity};
+  for (size_t i = 2; i < command.size(); ++i) {
+    const std::optional<int64_t> number = ParseInteger(command[i]);
+    if (!number) [[unlikely]] {
+      return absl::InvalidArgumentError(fmt::format("Couldn't parse as integer: {}", command[i].substr(0, kEchoedMax)));
+    }
+    *targets[i - 2] = *number;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ThrottleBatch::CheckArguments(const Arguments& arguments) {
+  const ThrottleLimit& limit = arguments.limit;
+  if (limit.max_burst < 0) return Negative("max_burst", limit.max_burst);
+  if (limit.count < 0) return Negative("count per period", limit.count);
+  if (limit.period_s < 0) return Negative("period", limit.period_s);
+  if (limit.count == 0 || limit.period_s == 0) return absl::InvalidArgumentError("Zero rates are not supported");
+  if (arguments.quantity < 0) return Negative("quantity", arguments.quantity);
+  if (limit.max_burst == std::numeric_limits<int64_t>::max()) {
+    return absl::InvalidArgumentError(fmt::format("max_burst must be less than {}", limit.max_burst));
+  }
+  if (limit.period_s > kPeriodMax) return absl::InvalidArgumentError("the period is longer than 146 years");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<store::LimitHandle> ThrottleBatch::MakeLimit(const ThrottleLimit& limit) {
+  HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made,
+                            algorithm::Limit::Make({.requests = static_cast<uint64_t>(limit.count),
+                                                    .period = base::Duration(limit.period_s * kNsPerSecond),
+                                                    .burst = static_cast<uint64_t>(limit.max_burst) + 1}));
+  return store_.limits().Intern(made);
+}
+
+// The words before the message are redis-cell's; its clients may look for them.
+void ThrottleBatch::Refuse(const absl::Status& status, std::string& output, base::Instant now) {
+  Flush(output, now);
+  counters_.errors.Add();
+  const absl::string_view message = status.message();
+  wire::RespWriter(output, wire::RespVersion::k2)
+      .Error(fmt::format("Cell error: Store error: {}", std::string_view(message.data(), message.size())));
+}
+
+void ThrottleBatch::Flush(std::string& output, base::Instant now) {
+  if (size_ == 0) return;
+  const std::span requests = std::span(requests_).first(size_);
+  const std::span decisions = std::span(decisions_).first(size_);
+  size_ = 0;
+  store_.Take(requests, decisions, now);
+  std::array<char, kCommandsMax * kReplyBytesMax> replies;
+  char* at = replies.data();
+  uint64_t denied = 0;
+  uint64_t never_fits = 0;
+  for (const Decision& decision : decisions) {
+    at = WriteReply(at, decision);
+    if (decision.allowed) continue;
+    ++(decision.never_fits() ? never_fits : denied);
+  }
+  output.append(replies.data(), static_cast<size_t>(at - replies.data()));
+  counters_.throttle_allowed.Add(requests.size() - denied - never_fits);
+  counters_.throttle_denied.Add(denied);
+  counters_.throttle_never_fits.Add(never_fits);
+}
+
+}  // namespace headgate::front::resp
