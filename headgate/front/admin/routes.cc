@@ -1,0 +1,77 @@
+#include "headgate/front/admin/routes.h"
+
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "headgate/front/admin/rules_json.h"
+#include "headgate/net/http_problem.h"
+
+namespace headgate::front::admin {
+namespace {
+
+// Which rule a page begins with; nothing where the query is no such thing.
+std::optional<size_t> From(std::string_view target) {
+  const size_t question = target.find('?');
+  if (question == std::string_view::npos) return 0;
+  std::string_view query = target.substr(question + 1);
+  constexpr std::string_view kFrom = "from=";
+  if (!query.starts_with(kFrom)) return std::nullopt;
+  query.remove_prefix(kFrom.size());
+  size_t from = 0;
+  const auto [end, error] = std::from_chars(query.data(), query.data() + query.size(), from);
+  if (error != std::errc() || end != query.data() + query.size()) return std::nullopt;
+  return from;
+}
+
+}  // namespace
+
+void AddRoutes(AdminSources sources, net::HttpRouter& router) {
+  using Request = net::HttpRequest;
+  using Response = net::HttpResponse;
+  router.Add({.method = "GET",
+              .path = "/v1/rules",
+              .what = "the rules and their limits",
+              .needs = net::HttpNeeds::kStateAccess,
+              .handle = [rules = std::move(sources.rules)](const Request& request, Response& response, base::Instant) {
+                const std::optional<size_t> from = From(request.target);
+                if (!from) {
+                  return net::AnswerProblem(400, "the query of this path is from=NUMBER",
+                                            "from is the \"next\" of the page before", response);
+                }
+                const std::shared_ptr<const rule::RuleSet> set = rules();
+                if (set == nullptr) {
+                  return net::AnswerProblem(503, "no rules are loaded", "load rules: headgate serve --rules PATH",
+                                            response);
+                }
+                response.AddField("Content-Type", "application/json");
+                AppendRules(*set, *from, response.body);
+              }});
+  router.Add({.method = "GET",
+              .path = "/metrics",
+              .what = "metrics, as Prometheus reads them",
+              .needs = net::HttpNeeds::kStateAccess,
+              .handle = [metrics = std::move(sources.metrics)](const Request&, Response& response, base::Instant) {
+                response.AddField("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+                response.body = metrics();
+              }});
+  router.Add({.method = "GET",
+              .path = "/healthz",
+              .what = "200 while the process lives",
+              .handle = [](const Request&, Response& response, base::Instant) {
+                response.AddField("Content-Type", "text/plain; charset=utf-8");
+                response.body = "ok\n";
+              }});
+  router.Add({.method = "GET",
+              .path = "/readyz",
+              .what = "200 while it takes requests",
+              .handle = [readiness = std::move(sources.readiness)](const Request&, Response& response, base::Instant) {
+                if (const absl::Status status = readiness(); !status.ok()) {
+                  return net::AnswerProblem(503, std::string(status.message()), "", response);
+                }
+                response.AddField("Content-Type", "text/plain; charset=utf-8");
+                response.body = "ready\n";
+              }});
+}
+
+}  // namespace headgate::front::admin

@@ -1,0 +1,29 @@
+// What runs here and how it is doing:
+//
+//   GET /v1/rules   the rules and their limits, JSON   needs access to state
+//   GET /metrics    Prometheus text                    needs access to state
+//   GET /healthz    200 while the process lives
+//   GET /readyz     200 while it takes requests, else 503 with the reason
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "headgate/base/status.h"
+#include "headgate/net/http_router.h"
+#include "headgate/rule/rule_set.h"
+
+namespace headgate::front::admin {
+
+// Where the answers come from. Each is called on the loop that was asked.
+struct AdminSources {
+  std::function<std::shared_ptr<const rule::RuleSet>()> rules;  // null before the first
+  std::function<std::string()> metrics;                         // Prometheus text, version 0.0.4
+  std::function<absl::Status()> readiness;                      // OK, or why not: "draining"
+};
+
+// The routes keep `sources`.
+void AddRoutes(AdminSources sources, net::HttpRouter& router);
+
+}  // namespace headgate::front::admin

@@ -1,0 +1,87 @@
+#include "headgate/front/admin/rules_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "headgate/net/http_problem.h"
+#include "headgate/rule/duration.h"
+
+namespace headgate::front::admin {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Align;
+
+std::string_view Name(Align align) {
+  switch (align) {
+    case Align::kEpoch:
+      return "epoch";
+    case Align::kFirstHit:
+      return "first_hit";
+    case Align::kCalendarMonth:
+      return "calendar_month";
+    case Align::kCalendarYear:
+      return "calendar_year";
+  }
+  __builtin_unreachable();
+}
+
+bool IsCalendar(Align align) { return align == Align::kCalendarMonth || align == Align::kCalendarYear; }
+
+void AppendField(std::string_view name, std::string_view value, std::string& out) {
+  fmt::format_to(std::back_inserter(out), R"(,"{}":)", name);
+  net::AppendJsonString(value, out);
+}
+
+void AppendLimit(const algorithm::Limit& limit, std::string& out) {
+  const algorithm::LimitSpec& spec = limit.spec();
+  const bool bucket = spec.algorithm == Algorithm::kTokenBucket || spec.algorithm == Algorithm::kLeakyBucket ||
+                      spec.algorithm == Algorithm::kLeakyBucketQueue;
+  out.append(R"({"algorithm":)");
+  net::AppendJsonString(algorithm::Name(spec.algorithm), out);
+  fmt::format_to(std::back_inserter(out), R"(,"requests":{})", spec.requests);
+  if (!IsCalendar(spec.align)) AppendField("period", rule::FormatDuration(spec.period), out);
+  if (bucket) fmt::format_to(std::back_inserter(out), R"(,"burst":{})", limit.capacity());
+  if (spec.algorithm == Algorithm::kLeakyBucketQueue) out.append(R"(,"queue":true)");
+  if (spec.algorithm == Algorithm::kFixedWindow) AppendField("align", Name(spec.align), out);
+  if (spec.count_denied) out.append(R"(,"count_denied":true)");
+  out.append("}");
+}
+
+void AppendRule(const rule::Rule& rule, std::string& out) {
+  out.append(R"({"domain":)");
+  net::AppendJsonString(rule.domain, out);
+  AppendField("rule", rule.label(), out);
+  AppendField("path", rule.path, out);
+  out.append(R"(,"limits":[)");
+  for (const rule::RuleLimit& limit : rule.limits) {
+    if (&limit != &rule.limits.front()) out.append(",");
+    AppendLimit(limit.limit, out);
+  }
+  fmt::format_to(std::back_inserter(out), R"(],"unlimited":{},"shadow":{},"quota":{},"replaces":[)", rule.unlimited,
+                 rule.shadow_mode, rule.quota_mode);
+  for (const std::string& name : rule.replaces) {
+    if (&name != &rule.replaces.front()) out.append(",");
+    net::AppendJsonString(name, out);
+  }
+  out.append(R"(],"metadata":)").append(rule.metadata_json.empty() ? "null" : rule.metadata_json).append("}");
+}
+
+}  // namespace
+
+void AppendRules(const rule::RuleSet& rules, size_t from, std::string& out) {
+  const std::span<const rule::Rule> all = rules.rules();
+  const size_t begin = std::min(from, all.size());
+  const std::span<const rule::Rule> page = all.subspan(begin, std::min(kRulesPerPage, all.size() - begin));
+  out.append(R"({"rules":[)");
+  for (const rule::Rule& rule : page) {
+    if (&rule != &page.front()) out.append(",");
+    AppendRule(rule, out);
+  }
+  const size_t next = begin + page.size();
+  out.append(R"(],"next":)").append(next < all.size() ? std::to_string(next) : "null").append("}\n");
+}
+
+}  // namespace headgate::front::admin

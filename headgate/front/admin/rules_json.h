@@ -1,0 +1,18 @@
+// The rules in force, as JSON for people and programs.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "headgate/rule/rule_set.h"
+
+namespace headgate::front::admin {
+
+// What one answer lists: a loop must not stand still for a hundred thousand.
+inline constexpr size_t kRulesPerPage = 1000;
+
+// Appends {"rules":[{"domain":…,"rule":…,"limits":[…],…}],"next":…}: at most a page of them, beginning with number
+// `from`. `next` is the number to go on with, or null.
+void AppendRules(const rule::RuleSet& rules, size_t from, std::string& out);
+
+}  // namespace headgate::front::admin

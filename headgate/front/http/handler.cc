@@ -1,0 +1,110 @@
+#include "headgate/front/http/handler.h"
+
+#include <algorithm>
+
+#include "headgate/front/http/check_answer.h"
+#include "headgate/net/http_problem.h"
+
+namespace headgate::front::http {
+
+CheckHandler::CheckHandler(limiter::Limiter& limiter, uint32_t worker, const CheckOptions& options)
+    : checker_(limiter, worker), options_(options) {}
+
+void CheckHandler::AddRoutes(net::HttpRouter& router) {
+  using Request = net::HttpRequest;
+  using Response = net::HttpResponse;
+  router.Add({.method = "POST",
+              .path = "/v1/check",
+              .what = "may this request pass? 200 yes, 429 no",
+              .handle = [this](const Request& request, Response& response, base::Instant now) {
+                Decide(&limiter::Checker::Check, 1, request, response, now);
+              }});
+  router.Add({.method = "POST",
+              .path = "/v1/peek",
+              .what = "the same, consuming nothing",
+              .handle = [this](const Request& request, Response& response, base::Instant now) {
+                Decide(&limiter::Checker::Peek, 0, request, response, now);
+              }});
+  router.Add({.method = "POST",
+              .path = "/v1/refund",
+              .what = "give back what a check took",
+              .needs = net::HttpNeeds::kStateAccess,
+              .handle = [this](const Request& request, Response& response, base::Instant now) {
+                Change(&limiter::Checker::Refund, request, response, now);
+              }});
+  router.Add({.method = "POST",
+              .path = "/v1/reset",
+              .what = "make the buckets as if never used",
+              .needs = net::HttpNeeds::kStateAccess,
+              .handle = [this](const Request& request, Response& response, base::Instant now) {
+                Change(&limiter::Checker::Reset, request, response, now);
+              }});
+}
+
+void CheckHandler::Decide(Ask ask, uint64_t cost_default, const net::HttpRequest& request, net::HttpResponse& response,
+                          base::Instant now) {
+  if (!Parse(request, response)) return;
+  if (const absl::Status status = (checker_.*ask)(request_, decided_, now); !status.ok()) {
+    return AnswerError(status, response);
+  }
+  response.status = decided_.allowed ? 200 : 429;
+  response.AddField("Content-Type", "application/json");
+  AppendAnswer(decided_, response.body);
+  AddLimitFields(cost_default, response, now);
+}
+
+void CheckHandler::Change(Ask ask, const net::HttpRequest& request, net::HttpResponse& response, base::Instant now) {
+  if (!Parse(request, response)) return;
+  if (const absl::Status status = (checker_.*ask)(request_, decided_, now); !status.ok()) {
+    return AnswerError(status, response);
+  }
+  response.AddField("Content-Type", "application/json");
+  AppendAnswer(decided_, response.body);
+}
+
+bool CheckHandler::Parse(const net::HttpRequest& request, net::HttpResponse& response) {
+  const std::optional<BodyError> error = parser_.Parse(request.body, request_);
+  if (error) net::AnswerProblem(400, error->detail, error->hint, response);
+  return !error;
+}
+
+void CheckHandler::AnswerError(const absl::Status& status, net::HttpResponse& response) {
+  const std::string message(status.message());
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return net::AnswerProblem(400, message, "", response);
+    case absl::StatusCode::kFailedPrecondition:
+      if (checker_.rules() != nullptr) return net::AnswerProblem(409, message, "", response);
+      return net::AnswerProblem(503, message, "load rules: headgate serve --rules PATH", response);
+    case absl::StatusCode::kResourceExhausted:
+      return net::AnswerProblem(503, message, "", response);
+    default:
+      return net::AnswerProblem(500, message, "", response);
+  }
+}
+
+void CheckHandler::AddLimitFields(uint64_t cost_default, net::HttpResponse& response, base::Instant now) {
+  std::optional<wire::RateLimitState> state = Tightest(decided_);
+  if (!state) return;
+  if (state->denied) state->retry_after = HonestRetryAfter(cost_default, now);
+  wire::EmitRateLimitFields(*state, options_.fields,
+                            [&](std::string_view name, std::string_view value) { response.AddField(name, value); });
+}
+
+// A denied request may still have consumed what its other descriptors allowed, so that one of these stands in the way
+// of the next. Then what the request would be answered by now tells how long it must wait.
+std::optional<base::Duration> CheckHandler::HonestRetryAfter(uint64_t cost_default, base::Instant now) {
+  look_.assign(request_.descriptors.begin(), request_.descriptors.end());
+  bool spent = false;
+  for (size_t i = 0; i < look_.size(); ++i) {
+    look_[i].cost = look_[i].cost.value_or(cost_default);
+    const limiter::Outcomes& outcome = decided_.descriptors[i];
+    spent = spent || (outcome.allowed() && outcome.has_decision() && outcome.decision.remaining < *look_[i].cost);
+  }
+  if (!spent || !checker_.Peek({.domain = request_.domain, .descriptors = look_}, looked_, now).ok()) {
+    return RetryAfter(decided_);
+  }
+  return RetryAfter(looked_);
+}
+
+}  // namespace headgate::front::http

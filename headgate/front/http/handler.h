@@ -1,0 +1,54 @@
+// The deciding routes:
+//
+//   POST /v1/check    may this pass? consumes      200 or 429
+//   POST /v1/peek     would it? consumes nothing   200 or 429
+//   POST /v1/refund   gives back                   200; needs access to state
+//   POST /v1/reset    as if never used             200; needs access to state
+#pragma once
+
+#include <vector>
+
+#include "headgate/front/http/check_json.h"
+#include "headgate/limiter/limiter.h"
+#include "headgate/net/http_router.h"
+#include "headgate/wire/http_fields.h"
+
+namespace headgate::front::http {
+
+struct CheckOptions {
+  // Which fields an answer about a limit carries.
+  wire::RateLimitFieldSet fields = wire::RateLimitFieldSet::All();
+};
+
+// One per loop; not thread-safe.
+class CheckHandler {
+ public:
+  // `limiter` must outlive the handler; `worker` numbers the loop for its observer.
+  CheckHandler(limiter::Limiter& limiter, uint32_t worker, const CheckOptions& options);
+  CheckHandler(const CheckHandler&) = delete;
+  CheckHandler& operator=(const CheckHandler&) = delete;
+
+  // The router must not outlive this handler.
+  void AddRoutes(net::HttpRouter& router);
+
+ private:
+  using Ask = absl::Status (limiter::Checker::*)(const limiter::Request&, limiter::Response&, base::Instant);
+
+  void Decide(Ask ask, uint64_t cost_default, const net::HttpRequest& request, net::HttpResponse& response,
+              base::Instant now);
+  void Change(Ask ask, const net::HttpRequest& request, net::HttpResponse& response, base::Instant now);
+  bool Parse(const net::HttpRequest& request, net::HttpResponse& response);
+  void AnswerError(const absl::Status& status, net::HttpResponse& response);
+  void AddLimitFields(uint64_t cost_default, net::HttpResponse& response, base::Instant now);
+  std::optional<base::Duration> HonestRetryAfter(uint64_t cost_default, base::Instant now);
+
+  limiter::Checker checker_;
+  const CheckOptions options_;
+  CheckParser parser_;
+  limiter::Request request_;
+  limiter::Response decided_;
+  limiter::Response looked_;
+  std::vector<rule::Descriptor> look_;
+};
+
+}  // namespace headgate::front::http
