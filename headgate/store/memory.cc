@@ -54,7 +54,7 @@ inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print, Seg
   Slot& slot = segment.slots[index];
   BucketState state = slot.Load();
   if (slot.limit_id() != request.limit->id) return false;
-  if (!request.history.empty() && request.history.back().at > state.seen) return false;
+  if (!request.history.empty() && request.history.back().at >= state.seen) return false;
   decision = DecideTokenBucket(limit, state, request.cost, now);
   slot.Store(state);
   return true;
@@ -145,7 +145,7 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
   BucketState state;
   if (place.found()) {
     state = place->Load();
-    const bool changed = !request.history.empty() && request.history.back().at > state.seen;
+    const bool changed = !request.history.empty() && request.history.back().at >= state.seen;
     if (place->limit_id() != request.limit->id || changed) [[unlikely]]
       CarryOver(request, state, place->limit_id(), now);
   } else if (held == Held::kFirst && segment_count_ > 1) {
