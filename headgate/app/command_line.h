@@ -1,0 +1,14 @@
+// `headgate COMMAND …`: finds the command and runs it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "headgate/app/console.h"
+
+namespace headgate::app {
+
+// `arguments` without the program's name. Returns the exit code.
+int RunCommandLine(const std::vector<std::string>& arguments, const Console& console);
+
+}  // namespace headgate::app

@@ -1,0 +1,79 @@
+#include "headgate/app/engine.h"
+
+#include "headgate/app/random_secret.h"
+#include "headgate/app/version.h"
+
+namespace headgate::app {
+namespace {
+
+using observe::Metric;
+
+constexpr base::Duration kSweepInterval = std::chrono::seconds(5);
+
+}  // namespace
+
+Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock, observe::Log& log)
+    : system_clock_(system_clock),
+      log_(log),
+      clock_(system_clock),
+      started_at_(system_clock.BootNow()),
+      store_({.max_buckets = settings.max_buckets,
+              .max_limits = static_cast<uint32_t>(settings.max_limits),
+              .secret = RandomSecret()}),
+      metrics_({.workers = workers, .secret = RandomSecret()}),
+      snapshot_(settings.snapshot, store_, log),
+      // The store takes the snapshot's secret over before anybody asks it.
+      limiter_((snapshot_.Restore(clock_.Now()), store_), &metrics_),
+      snapshot_interval_(settings.snapshot_interval),
+      snapshot_due_(clock_.Now() + snapshot_interval_),
+      sweep_due_(clock_.Now() + kSweepInterval) {
+  metrics_.AddCollector([this](observe::Sink& sink) { Collect(sink); });
+}
+
+void Engine::Tick() {
+  clock_ahead_ns_.store(clock_.Discipline().count(), std::memory_order_relaxed);
+  const base::Instant now = clock_.Now();
+  if (now >= sweep_due_) {
+    store_.Sweep(now);
+    sweep_due_ = now + kSweepInterval;
+  }
+  if (now >= snapshot_due_) {
+    snapshot_.Write(now);
+    // From the end of this one, so that a slow disk is not written to all the time.
+    snapshot_due_ = clock_.Now() + snapshot_interval_;
+  }
+  log_.Tick();
+}
+
+void Engine::Collect(observe::Sink& sink) {
+  const store::MemoryStats stats = store_.stats();
+  sink.Set(Metric::kBuckets, {}, stats.buckets);
+  sink.Set(Metric::kBucketsMax, {}, stats.buckets_max);
+  sink.Set(Metric::kEvictions, {}, stats.evictions);
+  sink.Set(Metric::kEvictedRequests, {}, stats.evicted_requests);
+  sink.Set(Metric::kHitBlocks, {}, stats.hit_blocks);
+  sink.Set(Metric::kHitBlocksMax, {}, stats.hit_blocks_max);
+  sink.Set(Metric::kHitsRefused, {}, stats.hits_refused);
+  sink.Set(Metric::kLimits, {}, stats.limits);
+  sink.Set(Metric::kBucketsRebased, {}, stats.rebased);
+
+  if (snapshot_.enabled()) {
+    sink.Set(Metric::kSnapshotWrites, {"written"}, snapshot_.writes_done());
+    sink.Set(Metric::kSnapshotWrites, {"failed"}, snapshot_.writes_failed());
+    for (const SnapshotFile::RestoreResult result : SnapshotFile::kRestoreResults) {
+      sink.Set(Metric::kSnapshotRestores, {Name(result)}, uint64_t{snapshot_.restored() == result});
+    }
+    if (const base::Instant at = snapshot_.written_at(); at.ns != 0) {
+      sink.Set(Metric::kSnapshotAge, {}, clock_.Now() - at);
+    }
+  }
+
+  const auto rules = limiter_.rules();
+  sink.Set(Metric::kRules, {}, rules == nullptr ? 0 : rules->rules().size());
+  sink.Set(Metric::kLogLinesDropped, {}, log_.lines_dropped());
+  sink.Set(Metric::kClockAhead, {}, base::Duration(clock_ahead_ns_.load(std::memory_order_relaxed)));
+  sink.Set(Metric::kUptime, {}, system_clock_.BootNow() - started_at_);
+  sink.Set(Metric::kBuildInfo, {kVersion}, uint64_t{1});
+}
+
+}  // namespace headgate::app

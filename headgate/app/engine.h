@@ -1,0 +1,50 @@
+// What decides, and what counts: the clock, the store, the limiter, the metrics, the snapshot. No sockets.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "headgate/app/settings.h"
+#include "headgate/app/snapshot_file.h"
+#include "headgate/base/clock.h"
+#include "headgate/limiter/limiter.h"
+#include "headgate/observe/log.h"
+#include "headgate/observe/metrics.h"
+#include "headgate/store/memory.h"
+
+namespace headgate::app {
+
+class Engine {
+ public:
+  // `workers`: threads that decide. Restores the snapshot. `clock` and `log` must outlive the engine.
+  Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock, observe::Log& log);
+
+  // Every second or so, from one thread: draws the clock to the wall, writes the snapshot when it is due, and forgets
+  // what has expired.
+  void Tick();
+  // At the end.
+  void WriteLastSnapshot() { snapshot_.Write(clock_.Now()); }
+
+  const base::DisciplinedClock& clock() const { return clock_; }
+  store::MemoryStore& store() { return store_; }
+  limiter::Limiter& limiter() { return limiter_; }
+  observe::Metrics& metrics() { return metrics_; }
+
+ private:
+  void Collect(observe::Sink& sink);
+
+  const base::Clock& system_clock_;
+  observe::Log& log_;
+  base::DisciplinedClock clock_;
+  const base::BootTime started_at_;
+  store::MemoryStore store_;
+  observe::Metrics metrics_;
+  SnapshotFile snapshot_;
+  limiter::Limiter limiter_;
+  const base::Duration snapshot_interval_;
+  base::Instant snapshot_due_;
+  base::Instant sweep_due_;
+  std::atomic<int64_t> clock_ahead_ns_{0};
+};
+
+}  // namespace headgate::app

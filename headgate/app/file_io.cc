@@ -1,0 +1,100 @@
+#include "headgate/app/file_io.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "headgate/net/file_descriptor.h"
+
+namespace headgate::app {
+namespace {
+
+absl::Status FileError(std::string_view what, const std::string& path, int error) {
+  const std::string text = fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error));
+  return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
+}
+
+// 0, or the error.
+int WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno != EINTR) return errno;
+    if (count > 0) bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return 0;
+}
+
+struct Opened {
+  net::FileDescriptor file;
+  size_t size;
+};
+
+absl::StatusOr<Opened> OpenRegular(const std::string& path) {
+  net::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return FileError("open", path, errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return FileError("read", path, errno);
+  if (S_ISDIR(info.st_mode)) return FileError("read", path, EISDIR);
+  return Opened{std::move(file), static_cast<size_t>(info.st_size)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max) {
+  HEADGATE_ASSIGN_OR_RETURN(const Opened opened, OpenRegular(path));
+  std::string text;
+  // A pipe or /dev/stdin has no size, so the end is where reading says so.
+  while (text.size() <= bytes_max) {
+    char buffer[16 * 1024];
+    const ssize_t count = ::read(opened.file.get(), buffer, sizeof(buffer));
+    if (count == 0) return text;
+    if (count < 0 && errno != EINTR) return FileError("read", path, errno);
+    if (count > 0) text.append(buffer, static_cast<size_t>(count));
+  }
+  return absl::ResourceExhaustedError(fmt::format("{} is longer than {} bytes", path, bytes_max));
+}
+
+absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
+  HEADGATE_ASSIGN_OR_RETURN(const Opened opened, OpenRegular(path));
+  if (opened.size == 0) return MappedFile(nullptr, 0);
+  void* data = ::mmap(nullptr, opened.size, PROT_READ, MAP_PRIVATE, opened.file.get(), 0);
+  if (data == MAP_FAILED) return FileError("read", path, errno);
+  return MappedFile(data, opened.size);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+absl::Status ReplaceFile(const std::string& path,
+                         const std::function<void(const std::function<void(std::string_view)>& write)>& produce) {
+  const std::string temporary = path + ".new";
+  // One that a crash left behind may belong to another mode.
+  ::unlink(temporary.c_str());
+  net::FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return FileError("create", temporary, errno);
+  int error = 0;
+  produce([&](std::string_view bytes) {
+    if (error == 0) error = WriteAll(file.get(), bytes);
+  });
+  if (error == 0 && ::fsync(file.get()) != 0) error = errno;
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error != 0) {
+    ::unlink(temporary.c_str());
+    return FileError("write", path, error);
+  }
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const net::FileDescriptor directory(
+      ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory && ::fsync(directory.get()) != 0) return FileError("write the directory of", path, errno);
+  return absl::OkStatus();
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,36 @@
+// Files: read whole, and replaced whole or not at all.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "headgate/base/status.h"
+
+namespace headgate::app {
+
+// NotFound where there is none; otherwise what the system said. Larger files than `bytes_max` are refused.
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max);
+
+// A file's bytes, mapped while this lives.
+class MappedFile {
+ public:
+  static absl::StatusOr<MappedFile> Open(const std::string& path);
+  MappedFile(MappedFile&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(other.size_) {}
+  MappedFile& operator=(MappedFile&&) = delete;
+  ~MappedFile();
+
+  std::string_view bytes() const { return {static_cast<const char*>(data_), data_ == nullptr ? 0 : size_}; }
+
+ private:
+  MappedFile(void* data, size_t size) : data_(data), size_(size) {}
+  void* data_;
+  size_t size_;
+};
+
+// Writes what `produce` hands over to a new file beside `path`, mode 0600, and puts it there once it is on the disk. A
+// crash at any moment leaves the old file or the new one.
+absl::Status ReplaceFile(const std::string& path,
+                         const std::function<void(const std::function<void(std::string_view)>& write)>& produce);
+
+}  // namespace headgate::app

@@ -1,0 +1,14 @@
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "headgate/app/command_line.h"
+
+int main(int argc, char** argv) {
+  const bool color = ::isatty(STDERR_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr;
+  const headgate::app::Console console{.out = std::cout, .err = std::cerr, .color = color};
+  return headgate::app::RunCommandLine(std::vector<std::string>(argv + 1, argv + argc), console);
+}

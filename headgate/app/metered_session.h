@@ -1,0 +1,45 @@
+// A session whose batches are counted and timed.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "headgate/base/clock.h"
+#include "headgate/net/session.h"
+#include "headgate/observe/metrics.h"
+
+namespace headgate::app {
+
+// What a batch is counted under.
+struct Meter {
+  observe::Metrics& metrics;
+  observe::Metrics::Front front;
+  uint32_t worker;
+  const base::Clock& clock;
+  // Requests that this loop's sessions of the front have answered so far.
+  std::function<uint64_t()> answered;
+};
+
+class MeteredSession final : public net::Session {
+ public:
+  // `meter` must outlive the session.
+  MeteredSession(std::unique_ptr<net::Session> session, const Meter& meter)
+      : session_(std::move(session)), meter_(meter) {}
+
+  Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override {
+    const base::BootTime began = meter_.clock.BootNow();
+    const uint64_t before = meter_.answered();
+    const Progress progress = session_->OnBytes(input, output, now);
+    const uint64_t requests = meter_.answered() - before;
+    if (requests > 0) meter_.metrics.OnBatch(meter_.worker, meter_.front, requests, meter_.clock.BootNow() - began);
+    if (progress.protocol_error) meter_.metrics.OnProtocolError(meter_.worker, meter_.front);
+    return progress;
+  }
+  void OnDrain() override { session_->OnDrain(); }
+
+ private:
+  const std::unique_ptr<net::Session> session_;
+  const Meter& meter_;
+};
+
+}  // namespace headgate::app

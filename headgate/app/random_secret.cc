@@ -1,0 +1,22 @@
+#include "headgate/app/random_secret.h"
+
+#include <sys/random.h>
+
+#include <cerrno>
+
+#include "headgate/base/check.h"
+
+namespace headgate::app {
+
+base::HashSecret RandomSecret() {
+  base::HashSecret secret{};
+  ssize_t count = 0;
+  do {
+    count = ::getrandom(secret.bytes.data(), secret.bytes.size(), 0);
+  } while (count < 0 && errno == EINTR);
+  // Up to 256 bytes come whole.
+  HEADGATE_CHECK(count == static_cast<ssize_t>(secret.bytes.size()));
+  return secret;
+}
+
+}  // namespace headgate::app

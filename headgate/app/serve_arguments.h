@@ -1,0 +1,30 @@
+// `headgate serve`'s arguments, and the configuration that they, the file and the environment make together.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headgate/app/configuration.h"
+#include "headgate/app/console.h"
+
+namespace headgate::app {
+
+struct ServeArguments {
+  std::optional<std::string> config;  // --config
+  bool print_config = false;
+  bool json = false;
+  GivenValues flags;
+};
+
+// Nothing, and errors on the console, where they make no sense.
+std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>& arguments, const Console& console);
+
+// Reads the file (--config, HEADGATE_CONFIG, else ./headgate.yaml where there is one), the environment and the flags,
+// and reports all problems together. Nothing where there are any.
+std::optional<Configuration> Configure(const ServeArguments& arguments,
+                                       const std::function<const char*(const char*)>& get_environment,
+                                       const Console& console);
+
+}  // namespace headgate::app

@@ -1,0 +1,295 @@
+#include "headgate/app/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <ranges>
+
+#include "headgate/app/arguments.h"
+#include "headgate/rule/duration.h"
+
+namespace headgate::app {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kSecond = 1000 * kMillisecond;
+constexpr uint64_t kYear = 365 * 24 * 3600 * kSecond;
+
+constexpr std::string_view kWhere = "Where it listens";
+constexpr std::string_view kRules = "Rules";
+constexpr std::string_view kMemory = "Memory";
+constexpr std::string_view kAccess = "Access";
+constexpr std::string_view kConnections = "Connections";
+constexpr std::string_view kLog = "Log";
+
+const std::array kSettings = {
+    Setting{.name = "listen",
+            .group = kWhere,
+            .target = &Settings::listen,
+            .help = "An address for every protocol: HOST:PORT, :PORT (all interfaces), [v6]:PORT or unix:PATH.",
+            .advice = "Give several for several addresses; \"none\" for none. Beyond loopback, set a credential too."},
+    Setting{.name = "listen_resp",
+            .group = kWhere,
+            .target = &Settings::listen_resp,
+            .help = "An address that speaks the Redis protocol only.",
+            .advice = "Use it where HTTP must not be reachable."},
+    Setting{.name = "listen_http",
+            .group = kWhere,
+            .target = &Settings::listen_http,
+            .help = "An address that speaks HTTP only.",
+            .advice = "Use it where the Redis protocol must not be reachable."},
+    Setting{.name = "admin_listen",
+            .group = kWhere,
+            .target = &Settings::admin_listen,
+            .help = "The address of rules, metrics and health; \"none\" turns it off.",
+            .advice = "Keep it on loopback, or set a credential."},
+
+    Setting{.name = "rules",
+            .group = kRules,
+            .target = &Settings::rules,
+            .help = "A rule file, or a directory of them; followed while running.",
+            .advice = "Give several for several files."},
+    Setting{.name = "rule",
+            .group = kRules,
+            .target = &Settings::rule,
+            .help = "One rule as text: 'api_key: 100/minute burst 20', in the domain \"default\".",
+            .advice = "For first steps and small set-ups; files say more."},
+
+    Setting{.name = "max_buckets",
+            .group = kMemory,
+            .target = &Settings::max_buckets,
+            .help = "The most buckets remembered; 38 bytes each, resident once used.",
+            .advice = "Raise it when headgate_evictions_total grows.",
+            .min = 1,
+            .max = uint64_t{1} << 36},
+    Setting{.name = "max_limits",
+            .group = kMemory,
+            .target = &Settings::max_limits,
+            .help = "The most different limits in use at a time.",
+            .advice = "Raise it where clients bring very many limits of their own.",
+            .min = 16,
+            .max = (uint64_t{1} << 20) - 1},
+    Setting{.name = "snapshot",
+            .group = kMemory,
+            .target = &Settings::snapshot,
+            .help = "A file that keeps what was consumed across restarts; empty for none.",
+            .advice = "Set it in production: without it a restart gives everyone a fresh allowance."},
+    Setting{.name = "snapshot_interval",
+            .group = kMemory,
+            .target = &Settings::snapshot_interval,
+            .help = "How often the snapshot is written; a crash forgets at most that much.",
+            .advice = "Raise it where writing takes long.",
+            .min = 100 * kMillisecond,
+            .max = kYear},
+
+    Setting{.name = "credential",
+            .group = kAccess,
+            .target = &Settings::credential,
+            .help = "What whoever changes or reads state must present: AUTH's password, HTTP's bearer token.",
+            .advice = "A flag can be seen by other users of the machine: prefer credential_file or the environment.",
+            .secret = true},
+    Setting{.name = "credential_file",
+            .group = kAccess,
+            .target = &Settings::credential_file,
+            .help = "A file whose first line is the credential.",
+            .advice = "Use it with secrets that are mounted as files."},
+    Setting{.name = "known_host",
+            .group = kAccess,
+            .target = &Settings::known_host,
+            .help = "A host name that HTTP clients may use, besides localhost and addresses; \"*\" for any.",
+            .advice = "Name the server here when clients reach it by name; \"*\" lets web pages ask too."},
+
+    Setting{.name = "threads",
+            .group = kConnections,
+            .target = &Settings::threads,
+            .help = "Event loops; 0 is one per core.",
+            .advice = "Lower it where other programs share the machine.",
+            .max = 1024},
+    Setting{.name = "max_connections",
+            .group = kConnections,
+            .target = &Settings::max_connections,
+            .help = "Open connections in all.",
+            .advice = "Raise it with the limit on open files (ulimit -n).",
+            .min = 1,
+            .max = 10'000'000},
+    Setting{.name = "max_connections_per_address",
+            .group = kConnections,
+            .target = &Settings::max_connections_per_address,
+            .help = "Open connections from one address (IPv6: one /64 network); 0 is no limit.",
+            .advice = "Set it where clients are not trusted.",
+            .max = 10'000'000},
+    Setting{.name = "request_timeout",
+            .group = kConnections,
+            .target = &Settings::request_timeout,
+            .help = "From a request's first byte to its last.",
+            .advice = "Raise it for slow links.",
+            .min = kMillisecond,
+            .max = kYear},
+    Setting{.name = "idle_timeout",
+            .group = kConnections,
+            .target = &Settings::idle_timeout,
+            .help = "How long a connection may rest between requests.",
+            .advice = "Raise it where clients keep pools of connections that rest for longer.",
+            .min = kMillisecond,
+            .max = kYear},
+    Setting{.name = "write_timeout",
+            .group = kConnections,
+            .target = &Settings::write_timeout,
+            .help = "How long a client may leave an answer unread.",
+            .advice = "Raise it for slow links.",
+            .min = kMillisecond,
+            .max = kYear},
+    Setting{.name = "max_body_bytes",
+            .group = kConnections,
+            .target = &Settings::max_body_bytes,
+            .help = "The longest HTTP request body.",
+            .advice = "Raise it for requests with very many descriptors.",
+            .min = 1024,
+            .max = uint64_t{3} << 20},
+    Setting{.name = "drain_delay",
+            .group = kConnections,
+            .target = &Settings::drain_delay,
+            .help = "On SIGTERM: how long to go on serving with readiness red.",
+            .advice = "Set it to what a load balancer takes to notice.",
+            .max = kYear},
+    Setting{.name = "drain_timeout",
+            .group = kConnections,
+            .target = &Settings::drain_timeout,
+            .help = "On SIGTERM: how long requests that have begun may take to finish.",
+            .advice = "Keep it below what the service manager waits before it kills.",
+            .max = kYear},
+
+    Setting{.name = "log_level",
+            .group = kLog,
+            .target = &Settings::log_level,
+            .help = "The least important events that are logged.",
+            .advice = "Lower it to debug while hunting something.",
+            .choices = "debug|info|warning|error"},
+    Setting{.name = "log_client_keys",
+            .group = kLog,
+            .target = &Settings::log_client_keys,
+            .help = "Whether the log shows clients' keys, or hashes of them.",
+            .advice = "Use plain where the log may hold what clients send.",
+            .choices = "hashed|plain"},
+};
+
+absl::Status Bad(const Setting& setting, std::string_view value, std::string_view why) {
+  const std::string_view shown = setting.secret ? std::string_view("(hidden)") : value;
+  return absl::InvalidArgumentError(fmt::format("{} '{}': {}", setting.name, shown, why));
+}
+
+// "a|b|c" as "a, b or c".
+std::string InWords(std::string_view choices) {
+  std::string words(choices);
+  const size_t last = words.rfind('|');
+  words.replace(last, 1, " or ");
+  for (size_t bar = words.find('|'); bar != std::string::npos; bar = words.find('|')) words.replace(bar, 1, ", ");
+  return words;
+}
+
+bool IsChoice(std::string_view choices, std::string_view value) {
+  for (const auto choice : std::views::split(choices, '|')) {
+    if (std::ranges::equal(choice, value)) return true;
+  }
+  return false;
+}
+
+std::string ShowDuration(uint64_t ns) { return rule::FormatDuration(base::Duration(static_cast<int64_t>(ns))); }
+
+absl::StatusOr<uint64_t> ParseNumber(const Setting& setting, std::string_view text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  if (!whole || value < setting.min || value > setting.max) {
+    return Bad(setting, text, fmt::format("write a whole number from {} to {}", setting.min, setting.max));
+  }
+  return value;
+}
+
+absl::StatusOr<base::Duration> ParseDurationSetting(const Setting& setting, std::string_view text) {
+  const auto value = rule::ParseDuration(text);
+  if (!value.ok()) return Bad(setting, text, "write a duration such as 500ms, 30s or 1m30s");
+  const auto ns = static_cast<uint64_t>(value->count());
+  if (ns < setting.min || ns > setting.max) {
+    return Bad(setting, text,
+               fmt::format("write a duration from {} to {}", ShowDuration(setting.min), ShowDuration(setting.max)));
+  }
+  return *value;
+}
+
+}  // namespace
+
+std::span<const Setting> AllSettings() { return kSettings; }
+
+const Setting* FindSetting(std::string_view name) {
+  const auto found = std::find_if(kSettings.begin(), kSettings.end(), [&](const Setting& s) { return s.name == name; });
+  return found == kSettings.end() ? nullptr : &*found;
+}
+
+std::string FlagOf(const Setting& setting) {
+  std::string flag = fmt::format("--{}", setting.name);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+std::string EnvironmentNameOf(const Setting& setting) {
+  std::string name = fmt::format("HEADGATE_{}", setting.name);
+  for (char& c : name) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return name;
+}
+
+std::string TypeOf(const Setting& setting) {
+  if (!setting.choices.empty()) return std::string(setting.choices);
+  static constexpr std::array<const char*, 4> kNames = {"text", "list", "number", "duration"};
+  return kNames[setting.target.index()];
+}
+
+absl::Status SetValue(const Setting& setting, std::span<const std::string> values, Settings& settings) {
+  if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target)) {
+    settings.** list = {values.begin(), values.end()};
+    return absl::OkStatus();
+  }
+  if (values.size() != 1) {
+    return absl::InvalidArgumentError(
+        fmt::format("{}: one value is wanted, {} are given", setting.name, values.size()));
+  }
+  const std::string& value = values.front();
+  if (const auto* number = std::get_if<uint64_t Settings::*>(&setting.target)) {
+    HEADGATE_ASSIGN_OR_RETURN(settings.**number, ParseNumber(setting, value));
+  } else if (const auto* duration = std::get_if<base::Duration Settings::*>(&setting.target)) {
+    HEADGATE_ASSIGN_OR_RETURN(settings.**duration, ParseDurationSetting(setting, value));
+  } else {
+    if (!setting.choices.empty() && !IsChoice(setting.choices, value)) {
+      return Bad(setting, value, fmt::format("write {}", InWords(setting.choices)));
+    }
+    settings.*std::get<std::string Settings::*>(setting.target) = value;
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::string> ShowValue(const Setting& setting, const Settings& settings) {
+  if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target)) return settings.**list;
+  if (const auto* number = std::get_if<uint64_t Settings::*>(&setting.target)) {
+    return {std::to_string(settings.**number)};
+  }
+  if (const auto* duration = std::get_if<base::Duration Settings::*>(&setting.target)) {
+    return {rule::FormatDuration(settings.**duration)};
+  }
+  const std::string& text = settings.*std::get<std::string Settings::*>(setting.target);
+  if (setting.secret && !text.empty()) return {"(set)"};
+  return {text};
+}
+
+std::string_view NearestSetting(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Setting& setting : kSettings) names.emplace_back(setting.name);
+  const std::string_view nearest = NearestWord(name, names);
+  return nearest.empty() ? nearest : FindSetting(nearest)->name;
+}
+
+}  // namespace headgate::app

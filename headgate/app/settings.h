@@ -1,0 +1,88 @@
+// Every setting of `headgate serve`, declared once: name, type, bounds, help. Flags (`--idle-timeout`), keys of
+// headgate.yaml (`idle_timeout`), environment variables (`HEADGATE_IDLE_TIMEOUT`), help and --print-config are made
+// from this table; examples/headgate.yaml and docs/reference/configuration.md are held to it by a test.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "headgate/base/status.h"
+#include "headgate/base/time.h"
+
+namespace headgate::app {
+
+// The values, with their defaults.
+struct Settings {
+  std::vector<std::string> listen{"127.0.0.1:8080"};
+  std::vector<std::string> listen_resp;
+  std::vector<std::string> listen_http;
+  std::string admin_listen = "127.0.0.1:8081";
+
+  std::vector<std::string> rules;
+  std::vector<std::string> rule;
+
+  uint64_t max_buckets = uint64_t{1} << 20;
+  uint64_t max_limits = uint64_t{1} << 18;
+  std::string snapshot;
+  base::Duration snapshot_interval = std::chrono::seconds(30);
+
+  std::string credential;
+  std::string credential_file;
+  std::vector<std::string> known_host;
+
+  uint64_t threads = 0;
+  uint64_t max_connections = 10'000;
+  uint64_t max_connections_per_address = 0;
+  base::Duration request_timeout = std::chrono::seconds(10);
+  base::Duration idle_timeout = std::chrono::minutes(10);
+  base::Duration write_timeout = std::chrono::seconds(10);
+  uint64_t max_body_bytes = uint64_t{1} << 20;
+  base::Duration drain_delay{0};
+  base::Duration drain_timeout = std::chrono::seconds(10);
+
+  std::string log_level = "info";
+  std::string log_client_keys = "hashed";
+};
+
+struct Setting {
+  using Target = std::variant<std::string Settings::*, std::vector<std::string> Settings::*, uint64_t Settings::*,
+                              base::Duration Settings::*>;
+
+  std::string_view name;   // as in the file
+  std::string_view group;  // the heading it stands under
+  Target target;
+  std::string_view help;    // one sentence
+  std::string_view advice;  // when to change it
+  uint64_t min = 0;         // of numbers; of durations in nanoseconds
+  uint64_t max = ~uint64_t{0};
+  std::string_view choices{};  // "a|b|c", or empty
+  bool secret = false;         // its value is never shown
+
+  bool is_list() const { return std::holds_alternative<std::vector<std::string> Settings::*>(target); }
+};
+
+std::span<const Setting> AllSettings();
+// Null where there is none of this name.
+const Setting* FindSetting(std::string_view name);
+
+// "--idle-timeout", "HEADGATE_IDLE_TIMEOUT".
+std::string FlagOf(const Setting& setting);
+std::string EnvironmentNameOf(const Setting& setting);
+// What a value is: "text", "list", "number", "duration", or its choices.
+std::string TypeOf(const Setting& setting);
+
+// Reads `values` (one, or any number for a list) into `settings`. InvalidArgument with what is wrong and what would be
+// right.
+absl::Status SetValue(const Setting& setting, std::span<const std::string> values, Settings& settings);
+
+// As a person would write it; secrets as "(set)".
+std::vector<std::string> ShowValue(const Setting& setting, const Settings& settings);
+
+// The name that was probably meant, or empty.
+std::string_view NearestSetting(std::string_view name);
+
+}  // namespace headgate::app

@@ -1,0 +1,26 @@
+// SIGTERM, SIGINT and SIGHUP as something to wait for, instead of something that interrupts.
+#pragma once
+
+#include <optional>
+
+#include "headgate/base/time.h"
+#include "headgate/net/file_descriptor.h"
+
+namespace headgate::app {
+
+class Signals {
+ public:
+  enum class Kind { kStop, kReload };
+
+  // Blocks the signals in this thread and those it starts: make it before any other thread. SIGPIPE is ignored: who
+  // hangs up is a connection's error. The signals stay blocked.
+  Signals();
+
+  // The next signal, or nothing within `timeout`.
+  std::optional<Kind> Wait(base::Duration timeout) const;
+
+ private:
+  net::FileDescriptor fd_;
+};
+
+}  // namespace headgate::app
