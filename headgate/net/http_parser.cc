@@ -16,13 +16,13 @@ std::string_view View(boost::beast::string_view text) { return {text.data(), tex
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// What a request line ends with, where its version is well-formed and not ours.
+// Does a request line end with a version that is well-formed, and not ours?
 bool NamesOtherVersion(std::string_view line) {
   constexpr size_t kVersionSize = 8;  // HTTP/2.0
   if (line.size() <= kVersionSize) return false;
   const std::string_view version = line.substr(line.size() - kVersionSize);
   return line[line.size() - kVersionSize - 1] == ' ' && version.starts_with("HTTP/") && IsDigit(version[5]) &&
-         version[6] == '.' && IsDigit(version[7]);
+         version[6] == '.' && IsDigit(version[7]) && version != "HTTP/1.1" && version != "HTTP/1.0";
 }
 
 // RFC 3986's reg-name, IP-literal and port, roughly: what could be an authority at all, and no user information.
@@ -31,6 +31,19 @@ bool IsHostText(std::string_view text) {
     return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
            std::string_view("-._~%!$&'()*+;=:[]").find(c) != std::string_view::npos;
   });
+}
+
+// Is `token` in a comma-separated list?
+bool HasToken(std::string_view list, std::string_view token) {
+  while (!list.empty()) {
+    const size_t comma = std::min(list.find(','), list.size());
+    std::string_view element = list.substr(0, comma);
+    while (!element.empty() && (element.front() == ' ' || element.front() == '\t')) element.remove_prefix(1);
+    while (!element.empty() && (element.back() == ' ' || element.back() == '\t')) element.remove_suffix(1);
+    if (EqualsIgnoreCase(element, token)) return true;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return false;
 }
 
 constexpr std::string_view kSmuggling = "two readers of this request could see two different requests";
@@ -52,7 +65,6 @@ class HttpParser::Beast {
     return parser_->put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
   }
   bool done() const { return parser_->is_done(); }
-  bool keep_alive() const { return parser_->keep_alive(); }
   void CollectInto(std::string& body) { parser_->body = &body; }
 
  private:
@@ -111,6 +123,7 @@ void HttpParser::Forget() {
   content_length_ = 0;
   hosts_ = 0;
   names_host_ = has_length_ = has_coding_ = in_trailer_ = expects_continue_ = chunked_ = false;
+  asks_close_ = asks_keep_alive_ = false;
 }
 
 HttpRefusal HttpParser::ParseHead(std::string_view head) {
@@ -128,7 +141,6 @@ HttpRefusal HttpParser::ParseHead(std::string_view head) {
   if (refusal_) return refusal_;
   if (error) return Explain(error.value(), head);
   if (taken != head.size()) return {400, "the head of the request ends in the middle", ""};
-  keep_alive_ = beast_->keep_alive();
   return JudgeHead();
 }
 
@@ -177,6 +189,9 @@ HttpRefusal HttpParser::JudgeField(std::string_view name, std::string_view value
     if (!http11_) return {400, "HTTP/1.0 has no Transfer-Encoding", kSmuggling};
     if (!EqualsIgnoreCase(value, "chunked")) return {501, "the only transfer coding here is chunked", ""};
     has_coding_ = chunked_ = true;
+  } else if (EqualsIgnoreCase(name, "Connection")) {
+    asks_close_ = asks_close_ || HasToken(value, "close");
+    asks_keep_alive_ = asks_keep_alive_ || HasToken(value, "keep-alive");
   } else if (EqualsIgnoreCase(name, "Expect") && http11_) {
     if (!EqualsIgnoreCase(value, "100-continue")) return {417, "the only expectation here is 100-continue", ""};
     expects_continue_ = true;

@@ -61,7 +61,7 @@ class HttpParser {
   std::string_view host() const { return host_; }  // of the target where it is absolute, else of the field
   bool names_host() const { return names_host_; }  // HTTP/1.0 need not
   bool http11() const { return http11_; }
-  bool keep_alive() const { return keep_alive_; }
+  bool keep_alive() const { return !asks_close_ && (http11_ || asks_keep_alive_); }
   bool expects_continue() const { return expects_continue_; }
   bool chunked() const { return chunked_; }
   uint64_t content_length() const { return content_length_; }
@@ -86,7 +86,8 @@ class HttpParser {
   bool has_coding_ = false;
   bool in_trailer_ = false;
   bool http11_ = true;
-  bool keep_alive_ = true;
+  bool asks_close_ = false;
+  bool asks_keep_alive_ = false;
   bool expects_continue_ = false;
   bool chunked_ = false;
 };
