@@ -1,19 +1,20 @@
 #include "headgate/testing/direct_driver.h"
 
-#include <memory>
+#include <utility>
 
 #include "headgate/testing/scenario_rules.h"
 
 namespace headgate::testing {
 
 absl::Status DirectDriver::SetRules(std::span<const ScenarioRule> rules, base::Instant now) {
-  return limiter_.OnRules(std::make_shared<ScenarioRuleSet>(rules), now);
+  HEADGATE_ASSIGN_OR_RETURN(auto built, BuildScenarioRules(rules));
+  return limiter_.OnRules(std::move(built), now);
 }
 
 absl::StatusOr<algorithm::Decision> DirectDriver::Answer(const Ask& ask, base::Instant now) {
-  const rule::Entry entry{.key = ask.rule, .value = ask.key};
+  const rule::Entry entry{.key = kScenarioKey, .value = ask.key};
   const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = ask.cost};
-  const limiter::Request request{.domain = kScenarioDomain, .descriptors = {&descriptor, 1}};
+  const limiter::Request request{.domain = ask.rule, .descriptors = {&descriptor, 1}};
   switch (ask.operation) {
     case Operation::kRequest:
       HEADGATE_RETURN_IF_ERROR(checker_.Check(request, response_, now));

@@ -1,28 +1,20 @@
-// A scenario's rules as the limiter reads them: in one domain, one rule for each name, which a descriptor of one entry
-// asks: its key is the rule's name, its value the bucket's key.
+// A scenario's rules as a limiter reads them: each in a domain of its own, which has the rule's name and one key. What
+// is asked of NAME:KEY is therefore asked in domain NAME by the descriptor (kScenarioKey, KEY), and no name can be
+// mistaken for another with a key.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string_view>
-#include <vector>
 
+#include "headgate/base/status.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/testing/scenario.h"
 
 namespace headgate::testing {
 
-inline constexpr std::string_view kScenarioDomain = "scenario";
+inline constexpr std::string_view kScenarioKey = "key";
 
-class ScenarioRuleSet final : public rule::RuleSet {
- public:
-  explicit ScenarioRuleSet(std::span<const ScenarioRule> rules);
-
-  bool Find(std::string_view domain, std::span<const rule::Entry> entries, rule::Match& match) const override;
-  bool AllOrNothing(std::string_view /*domain*/) const override { return false; }
-  std::span<const rule::Rule> rules() const override { return rules_; }
-
- private:
-  std::vector<rule::Rule> rules_;  // by name
-};
+absl::StatusOr<std::shared_ptr<const rule::RuleSet>> BuildScenarioRules(std::span<const ScenarioRule> rules);
 
 }  // namespace headgate::testing

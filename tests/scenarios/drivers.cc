@@ -5,17 +5,17 @@
 #include "headgate/store/memory.h"
 #include "headgate/testing/direct_driver.h"
 #include "headgate/testing/kernel_driver.h"
+#include "tests/scenarios/http_driver.h"
+#include "tests/scenarios/resp_driver.h"
 
 namespace headgate::testing {
 namespace {
 
 constexpr store::MemoryOptions kMemory{.max_buckets = 1 << 12, .max_limits = 1 << 10};
 
-// A driver over a memory store of its own.
-template <typename StoreDriver>
-class OverMemory final : public Driver {
+// In process, over a memory store of its own.
+class DirectOverMemory final : public Driver {
  public:
-  base::Duration precision() const override { return driver_.precision(); }
   absl::Status SetRules(std::span<const ScenarioRule> rules, base::Instant now) override {
     return driver_.SetRules(rules, now);
   }
@@ -25,7 +25,7 @@ class OverMemory final : public Driver {
 
  private:
   store::MemoryStore store_{kMemory};
-  StoreDriver driver_{store_};
+  DirectDriver driver_{store_};
 };
 
 }  // namespace
@@ -33,7 +33,10 @@ class OverMemory final : public Driver {
 const std::vector<NamedDriver>& Drivers() {
   static const std::vector<NamedDriver> drivers{
       {"kernel", [] { return std::make_unique<KernelDriver>(); }},
-      {"memory", [] { return std::make_unique<OverMemory<DirectDriver>>(); }},
+      {"memory", [] { return std::make_unique<DirectOverMemory>(); }},
+      {"memory_resp2", [] { return std::make_unique<RespDriver>(wire::RespVersion::k2); }},
+      {"memory_resp3", [] { return std::make_unique<RespDriver>(wire::RespVersion::k3); }},
+      {"memory_http", [] { return std::make_unique<HttpDriver>(); }},
   };
   return drivers;
 }

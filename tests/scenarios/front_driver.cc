@@ -1,0 +1,24 @@
+#include "tests/scenarios/front_driver.h"
+
+#include <utility>
+
+#include "headgate/testing/scenario_rules.h"
+
+namespace headgate::testing {
+
+absl::Status FrontDriver::SetRules(std::span<const ScenarioRule> rules, base::Instant now) {
+  HEADGATE_ASSIGN_OR_RETURN(auto built, BuildScenarioRules(rules));
+  return limiter_.OnRules(std::move(built), now);
+}
+
+std::string FrontDriver::Send(net::Session& session, std::string_view bytes, base::Instant now) {
+  std::string output;
+  net::Session::Progress progress;
+  do {
+    progress = session.OnBytes(bytes, output, now);
+    bytes.remove_prefix(progress.consumed);
+  } while (progress.more);
+  return output;
+}
+
+}  // namespace headgate::testing

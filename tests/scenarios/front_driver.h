@@ -1,0 +1,37 @@
+// A server's inside, without its sockets: a memory store and a limiter behind a front that is fed with bytes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "headgate/limiter/limiter.h"
+#include "headgate/net/access.h"
+#include "headgate/net/session.h"
+#include "headgate/store/memory.h"
+#include "headgate/testing/scenario_runner.h"
+
+namespace headgate::testing {
+
+class FrontDriver : public Driver {
+ public:
+  // Fronts answer in whole milliseconds, rounded up.
+  base::Duration precision() const final { return std::chrono::milliseconds(1); }
+  absl::Status SetRules(std::span<const ScenarioRule> rules, base::Instant now) final;
+
+ protected:
+  FrontDriver() = default;
+
+  store::MemoryStore& store() { return store_; }
+  limiter::Limiter& limiter() { return limiter_; }
+  const net::Access& access() const { return access_; }
+
+  // Sends bytes as the event loop would; returns what they were answered.
+  static std::string Send(net::Session& session, std::string_view bytes, base::Instant now);
+
+ private:
+  store::MemoryStore store_{store::MemoryOptions{.max_buckets = 1 << 12, .max_limits = 1 << 10}};
+  limiter::Limiter limiter_{store_, /*observer=*/nullptr};
+  const net::Access access_;
+};
+
+}  // namespace headgate::testing
