@@ -1,0 +1,123 @@
+// What the property tests stand on: the kinds of limits there are, random ones of each, buckets in random states, and
+// the bound that each algorithm declares. The promises themselves are in properties_test.cc.
+//
+// Random numbers come from a seeded generator alone, so that a seed that failed fails again.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <random>
+#include <string_view>
+
+#include "headgate/algorithm/decide.h"
+#include "headgate/testing/deque_hit_log.h"
+
+namespace headgate::algorithm {
+
+using Random = std::mt19937_64;
+
+// Uniform in [low, high].
+inline uint64_t Between(Random& random, uint64_t low, uint64_t high) { return low + random() % (high - low + 1); }
+
+// Algorithm, align and count_denied of `spec` make the kind; its numbers are chosen by AnyLimit.
+struct Kind {
+  const char* name;
+  LimitSpec spec;
+};
+
+inline constexpr std::array kKinds{
+    Kind{"token_bucket", {.algorithm = Algorithm::kTokenBucket}},
+    Kind{"leaky_bucket", {.algorithm = Algorithm::kLeakyBucket}},
+    Kind{"leaky_bucket_queue", {.algorithm = Algorithm::kLeakyBucketQueue}},
+    Kind{"fixed_window", {.algorithm = Algorithm::kFixedWindow}},
+    Kind{"fixed_window_first_hit", {.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit}},
+    Kind{"fixed_window_month", {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarMonth}},
+    Kind{"fixed_window_year", {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarYear}},
+    Kind{"fixed_window_count_denied", {.algorithm = Algorithm::kFixedWindow, .count_denied = true}},
+    Kind{"sliding_window_counter", {.algorithm = Algorithm::kSlidingWindowCounter}},
+    Kind{"sliding_window_counter_count_denied", {.algorithm = Algorithm::kSlidingWindowCounter, .count_denied = true}},
+    Kind{"sliding_window_log", {.algorithm = Algorithm::kSlidingWindowLog}},
+};
+
+inline bool IsQueue(const Limit& limit) { return limit.algorithm() == Algorithm::kLeakyBucketQueue; }
+inline bool IsBucket(const Limit& limit) { return limit.algorithm() <= Algorithm::kLeakyBucketQueue; }
+inline bool IsCalendar(const Limit& limit) { return limit.spec().align >= Align::kCalendarMonth; }
+
+// The largest cost that the limit can ever admit.
+inline Cost LargestCost(const Limit& limit) { return limit.capacity() + (IsQueue(limit) ? 1 : 0); }
+
+// A length of time in which something happens under this limit: an interval, or an eighth of a window.
+inline uint64_t PaceOf(const Limit& limit) {
+  if (IsCalendar(limit)) return uint64_t{86'400'000'000'000} * 4;
+  return std::max<uint64_t>(1, IsBucket(limit) ? limit.interval() : limit.period() / 8);
+}
+
+inline LimitSpec AnySpec(const Kind& kind, Random& random) {
+  LimitSpec spec = kind.spec;
+  spec.requests = Between(random, 1, 30);
+  constexpr std::array<uint64_t, 4> kPeriodMax{40, 1000, 1'000'000'000, 3'600'000'000'000};
+  spec.period = base::Duration(static_cast<int64_t>(Between(random, 1, kPeriodMax[random() % kPeriodMax.size()])));
+  if (spec.algorithm <= Algorithm::kLeakyBucketQueue) spec.burst = Between(random, 1, 40);
+  return spec;
+}
+
+inline Limit AnyLimit(const Kind& kind, Random& random) { return *Limit::Make(AnySpec(kind, random)); }
+
+// A bucket with its limit and its time. A copy is a bucket of its own: what-if costs nothing.
+struct Bucket {
+  explicit Bucket(const Limit& limit_of_it) : limit(limit_of_it) {}
+
+  Decision Ask(Cost cost) { return Decide(limit, state, hits, cost, now); }
+  Decision Look() { return Ask(0); }
+  void Wait(base::Duration d) { now = base::Clamp(now + d); }
+  void Become(const Limit& to) {
+    Change(limit, to, state, hits, now);
+    limit = to;
+  }
+
+  Limit limit;
+  BucketState state{};
+  testing::DequeHitLog hits{};
+  base::Instant now{1'790'000'000'000'000'000};
+};
+
+inline base::Duration AnyWait(const Limit& limit, Random& random) {
+  const uint64_t pace = PaceOf(limit);
+  switch (random() % 4) {
+    case 0:
+      return base::Duration(0);
+    case 1:
+      return base::Duration(1);
+    case 2:
+      return base::Duration(static_cast<int64_t>(Between(random, 0, pace)));
+    default:
+      return base::Duration(static_cast<int64_t>(Between(random, 0, 6 * pace)));
+  }
+}
+
+// A bucket of a random limit after some random traffic.
+inline Bucket AnyBucket(const Kind& kind, Random& random) {
+  Bucket bucket(AnyLimit(kind, random));
+  bucket.Wait(AnyWait(bucket.limit, random));
+  for (uint64_t left = random() % 20; left > 0; --left) {
+    bucket.Ask(Between(random, 0, random() % 3 == 0 ? LargestCost(bucket.limit) : 2));
+    bucket.Wait(AnyWait(bucket.limit, random));
+  }
+  return bucket;
+}
+
+// The most that may be admitted in any closed interval of this length, whatever the traffic.
+inline uint64_t Bound(const Limit& limit, base::Duration length) {
+  const auto ns = static_cast<uint64_t>(length.count());
+  if (IsBucket(limit)) {
+    const base::uint128 refill = base::WideMul(ns, limit.requests()) / limit.period();
+    return LargestCost(limit) + static_cast<uint64_t>(refill);
+  }
+  const uint64_t period = IsCalendar(limit) ? uint64_t{28} * 86'400'000'000'000 : limit.period();
+  // An interval shorter than a window meets up to two of them, but never more than `requests` of the log's hits.
+  const uint64_t edges = limit.algorithm() == Algorithm::kSlidingWindowLog ? 1 : 2;
+  return limit.capacity() * (ns / period + edges);
+}
+
+}  // namespace headgate::algorithm

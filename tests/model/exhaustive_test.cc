@@ -1,0 +1,173 @@
+// Small cases, all of them: every sequence of a few requests, waits and refunds under every small limit. Each answer is
+// compared with the reference model's; what it promises is also tried out, nanosecond by nanosecond.
+#include <array>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "headgate/algorithm/decide.h"
+#include "headgate/testing/deque_hit_log.h"
+#include "tests/model/random_walk.h"
+#include "tests/model/reference_model.h"
+
+namespace headgate::model {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Align;
+using algorithm::BucketState;
+using algorithm::Decision;
+using algorithm::Limit;
+using algorithm::LimitSpec;
+using base::Instant;
+
+struct Move {
+  enum What { kAsk, kRefund } what;
+  uint64_t cost;
+  int64_t wait_ns;
+};
+
+// Every cost from 0 to what never fits, at once, one nanosecond later, some later, and once with the clock gone back.
+constexpr std::array kBroad{
+    Move{Move::kAsk, 0, 0}, Move{Move::kAsk, 0, 3},  Move{Move::kAsk, 1, 0},    Move{Move::kAsk, 1, 1},
+    Move{Move::kAsk, 1, 3}, Move{Move::kAsk, 2, 0},  Move{Move::kAsk, 2, 1},    Move{Move::kAsk, 3, 0},
+    Move{Move::kAsk, 3, 2}, Move{Move::kAsk, 1, -2}, Move{Move::kRefund, 1, 0}, Move{Move::kRefund, 2, 1},
+};
+constexpr std::array kDeep{
+    Move{Move::kAsk, 1, 0},
+    Move{Move::kAsk, 1, 1},
+    Move{Move::kAsk, 2, 1},
+    Move{Move::kRefund, 1, 0},
+};
+
+struct Pair {
+  explicit Pair(const LimitSpec& spec) : limit(*Limit::Make(spec)), model(spec) {}
+
+  Decision Ask(uint64_t cost, int64_t at) { return Decide(limit, state, hits, cost, Instant::FromNanos(at)); }
+
+  Limit limit;
+  BucketState state{};
+  testing::DequeHitLog hits{};
+  ReferenceBucket model;
+  int64_t now = 7;
+};
+
+// At each nanosecond before retry_after the request is denied, and then it is allowed.
+void TryRetry(const Pair& pair, uint64_t cost, const Decision& decision) {
+  if (decision.allowed || decision.never_fits()) return;
+  for (int64_t wait = 0; wait <= decision.retry_after.count(); ++wait) {
+    Pair later = pair;
+    const bool allowed = later.Ask(cost, std::max(pair.now, pair.state.seen.ns) + wait).allowed;
+    ASSERT_EQ(allowed, wait == decision.retry_after.count()) << "after " << wait << "ns";
+  }
+}
+
+// As many single requests pass as remain, and not one more.
+void TryRemaining(const Pair& pair, const Decision& decision) {
+  Pair singles = pair;
+  uint64_t passed = 0;
+  while (singles.Ask(1, pair.now).allowed) ++passed;
+  ASSERT_EQ(passed, decision.remaining);
+}
+
+class Enumeration {
+ public:
+  Enumeration(std::span<const Move> moves, int depth) : moves_(moves), depth_(depth) {}
+
+  void Run(const LimitSpec& spec) {
+    SCOPED_TRACE(Describe(spec));
+    Visit(Pair(spec), 0);
+  }
+  uint64_t visited() const { return visited_; }
+
+ private:
+  void Visit(const Pair& pair, int depth) {
+    if (depth == depth_) return;
+    for (const Move& move : moves_) {
+      if (move.what == Move::kRefund && pair.limit.algorithm() == Algorithm::kLeakyBucketQueue) continue;
+      Pair next = pair;
+      const Decision decision = Make(move, next);
+      ++visited_;
+      if (::testing::Test::HasFailure()) {
+        ADD_FAILURE() << (move.what == Move::kAsk ? "ask " : "refund ") << move.cost << " at " << next.now << ": "
+                      << Describe(decision);
+        return;
+      }
+      Visit(next, depth + 1);
+    }
+  }
+
+  Decision Make(const Move& move, Pair& pair) {
+    pair.now += move.wait_ns;
+    if (move.what == Move::kRefund) {
+      const Decision decision = *Refund(pair.limit, pair.state, pair.hits, move.cost, Instant::FromNanos(pair.now));
+      const Decision model = pair.model.Refund(move.cost, pair.now);
+      EXPECT_TRUE(decision == model) << "model: " << Describe(model);
+      return decision;
+    }
+    const Decision decision = pair.Ask(move.cost, pair.now);
+    const Decision model = pair.model.Decide(move.cost, pair.now);
+    EXPECT_TRUE(decision == model) << "model: " << Describe(model);
+    TryRetry(pair, move.cost, decision);
+    TryRemaining(pair, decision);
+    return decision;
+  }
+
+  std::span<const Move> moves_;
+  int depth_;
+  uint64_t visited_ = 0;
+};
+
+class Exhaustive : public ::testing::TestWithParam<LimitSpec> {
+ protected:
+  // Calls `visit` with every small limit of this kind.
+  template <typename Visitor>
+  void ForEveryLimit(const Visitor& visit) {
+    const bool is_bucket = GetParam().algorithm <= Algorithm::kLeakyBucketQueue;
+    const uint64_t burst_least = GetParam().algorithm == Algorithm::kLeakyBucketQueue ? 0 : 1;
+    for (const uint64_t requests : {1u, 2u, 3u}) {
+      for (const int64_t period : {1, 2, 3, 5}) {
+        for (uint64_t burst = burst_least; burst <= (is_bucket ? 2 : burst_least); ++burst) {
+          LimitSpec spec = GetParam();
+          spec.requests = requests;
+          spec.period = base::Duration(period);
+          if (is_bucket) spec.burst = burst;
+          visit(spec);
+          if (HasFailure()) return;
+        }
+      }
+    }
+  }
+};
+
+TEST_P(Exhaustive, AllSequencesOfFourMoves) {
+  Enumeration enumeration(kBroad, 4);
+  ForEveryLimit([&](const LimitSpec& spec) { enumeration.Run(spec); });
+  EXPECT_GT(enumeration.visited(), 100'000u);
+}
+
+TEST_P(Exhaustive, AllSequencesOfSevenSmallMoves) {
+  Enumeration enumeration(kDeep, 7);
+  ForEveryLimit([&](const LimitSpec& spec) { enumeration.Run(spec); });
+  EXPECT_GT(enumeration.visited(), 10'000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Of, Exhaustive,
+    ::testing::Values(LimitSpec{.algorithm = Algorithm::kTokenBucket},
+                      LimitSpec{.algorithm = Algorithm::kLeakyBucketQueue},
+                      LimitSpec{.algorithm = Algorithm::kFixedWindow},
+                      LimitSpec{.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit},
+                      LimitSpec{.algorithm = Algorithm::kFixedWindow, .count_denied = true},
+                      LimitSpec{.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit, .count_denied = true},
+                      LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter},
+                      LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .count_denied = true},
+                      LimitSpec{.algorithm = Algorithm::kSlidingWindowLog}),
+    [](const auto& test) {
+      const LimitSpec& spec = test.param;
+      return fmt::format("{}{}{}", Name(spec.algorithm), spec.align == Align::kFirstHit ? "_first_hit" : "",
+                         spec.count_denied ? "_count_denied" : "");
+    });
+
+}  // namespace
+}  // namespace headgate::model
