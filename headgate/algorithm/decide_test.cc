@@ -1,0 +1,202 @@
+// What is particular: the calendar, counting the denied, limits of 0, a log that is full, and what FreshAt says.
+#include "headgate/algorithm/decide.h"
+
+#include <chrono>
+
+#include "headgate/algorithm/calendar.h"
+#include "headgate/testing/deque_hit_log.h"
+
+namespace headgate::algorithm {
+namespace {
+
+using base::Duration;
+using base::Instant;
+using std::chrono::seconds;
+using testing::DequeHitLog;
+
+Instant At(int64_t s) { return Instant::FromNanos(s * 1'000'000'000); }
+
+// `date -u -d … +%s`
+constexpr int64_t kDayS = 86'400;
+constexpr int64_t k2024Feb1 = 1'706'745'600;
+constexpr int64_t k2024Mar1 = 1'709'251'200;
+constexpr int64_t k2025Jan1 = 1'735'689'600;
+constexpr int64_t k2100Feb1 = 4'105'123'200;
+constexpr int64_t k2100Mar1 = 4'107'542'400;
+
+TEST(Calendar, MonthsEndWhereTheUtcCalendarSays) {
+  EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(0)), At(31 * kDayS));
+  EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2024Feb1)), At(k2024Mar1)) << "29 days";
+  EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2024Mar1) - Duration(1)), At(k2024Mar1));
+  EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2100Feb1)), At(k2100Mar1)) << "28 days: no leap year";
+  EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2025Jan1) - Duration(1)), At(k2025Jan1));
+}
+
+TEST(Calendar, YearsEndWhereTheUtcCalendarSays) {
+  EXPECT_EQ(NextCalendarEdge(Align::kCalendarYear, At(0)), At(365 * kDayS));
+  EXPECT_EQ(NextCalendarEdge(Align::kCalendarYear, At(k2024Feb1)), At(k2025Jan1));
+  EXPECT_EQ(NextCalendarEdge(Align::kCalendarYear, At(k2025Jan1)), At(k2025Jan1 + 365 * kDayS));
+  EXPECT_GT(NextCalendarEdge(Align::kCalendarYear, base::kInstantMax), base::kInstantMax);
+}
+
+TEST(FixedWindow, CountsTheWholeCostOfADeniedRequestWhenAskedTo) {
+  const Limit limit =
+      *Limit::Make({.algorithm = Algorithm::kFixedWindow, .requests = 5, .period = seconds(10), .count_denied = true});
+  BucketState state;
+  DequeHitLog hits;
+  EXPECT_EQ(Decide(limit, state, hits, 3, At(1)).remaining, 2u);
+  EXPECT_FALSE(Decide(limit, state, hits, 4, At(1)).allowed);
+  EXPECT_FALSE(Decide(limit, state, hits, 1, At(9)).allowed) << "3 + 4 are counted";
+  EXPECT_TRUE(Decide(limit, state, hits, 5, At(10)).allowed);
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(Decide(limit, state, hits, ~Cost{0}, At(10)).allowed);
+  EXPECT_FALSE(Decide(limit, state, hits, 1, At(10)).allowed) << "the count saturates, it does not wrap";
+}
+
+TEST(FixedWindow, OfItsFirstHitIsNotOpenedByADeniedOne) {
+  const Limit limit = *Limit::Make({.algorithm = Algorithm::kFixedWindow,
+                                    .requests = 5,
+                                    .period = seconds(10),
+                                    .align = Align::kFirstHit,
+                                    .count_denied = true});
+  BucketState state;
+  DequeHitLog hits;
+  const Decision denied = Decide(limit, state, hits, 6, At(1));
+  EXPECT_EQ(denied.retry_after, kNever);
+  EXPECT_EQ(denied.reset_after, Duration(0));
+  EXPECT_EQ(Decide(limit, state, hits, 1, At(3)).reset_after, seconds(10));
+}
+
+TEST(SlidingWindowCounter, TellsADeniedRequestThatCountsWhenItWouldReallyPass) {
+  const Limit limit = *Limit::Make(
+      {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 4, .period = seconds(10), .count_denied = true});
+  BucketState state;
+  DequeHitLog hits;
+  EXPECT_TRUE(Decide(limit, state, hits, 3, At(0)).allowed);
+  // Now 3 + 2 are counted: 2 more fit when 5·(10 s − x)/10 s ≤ 2 of them still weigh in the next window: x = 6 s.
+  EXPECT_EQ(Decide(limit, state, hits, 2, At(0)).retry_after, seconds(16));
+  EXPECT_TRUE(Decide(limit, state, hits, 2, At(16)).allowed);
+}
+
+TEST(SlidingWindowLog, DeniesRatherThanForgetsWhereItHasNoRoom) {
+  const Limit limit = *Limit::Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(10)});
+  BucketState state;
+  DequeHitLog hits(2);
+  EXPECT_TRUE(Decide(limit, state, hits, 1, At(1)).allowed);
+  EXPECT_TRUE(Decide(limit, state, hits, 1, At(2)).allowed);
+  const Decision denied = Decide(limit, state, hits, 1, At(3));
+  EXPECT_FALSE(denied.allowed);
+  EXPECT_EQ(denied.retry_after, seconds(8)) << "when the oldest leaves";
+  EXPECT_EQ(denied.remaining, 8u);
+  EXPECT_TRUE(Decide(limit, state, hits, 1, At(11)).allowed);
+}
+
+TEST(SlidingWindowLog, GivesBackItsNewestHitsFirst) {
+  const Limit limit = *Limit::Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(10)});
+  BucketState state;
+  DequeHitLog hits;
+  Decide(limit, state, hits, 4, At(1));
+  Decide(limit, state, hits, 4, At(5));
+  EXPECT_EQ(Refund(limit, state, hits, 6, At(6))->reset_after, seconds(5)) << "2 of those at 1 s are left";
+  EXPECT_EQ(Decide(limit, state, hits, 0, At(11)).remaining, 10u);
+}
+
+TEST(Change, CountsDownFromARaisedWindowAtOnce) {
+  const LimitSpec ten{.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = seconds(10)};
+  LimitSpec hundred = ten;
+  hundred.requests = 100;
+  BucketState state;
+  DequeHitLog hits;
+  Decide(*Limit::Make(ten), state, hits, 10, At(1));
+  Change(*Limit::Make(ten), *Limit::Make(hundred), state, hits, At(2));
+  EXPECT_EQ(Decide(*Limit::Make(hundred), state, hits, 0, At(2)).remaining, 90u);
+}
+
+TEST(Change, StartsABucketOfAnotherPeriodWithTheSmallerOfRestAndCapacity) {
+  const Limit from = *Limit::Make({.requests = 10, .period = seconds(10)});
+  const Limit to = *Limit::Make({.requests = 100, .period = seconds(60)});
+  BucketState state;
+  DequeHitLog hits;
+  Decide(from, state, hits, 7, At(1));
+  Change(from, to, state, hits, At(1) + Duration(1'999'999'999));
+  EXPECT_EQ(Decide(to, state, hits, 0, At(3)).remaining, 4u) << "3 + 1.99… tokens, of which whole ones count";
+}
+
+TEST(Change, LeavesABucketThatWasNeverAskedAsItIs) {
+  const Limit from = *Limit::Make({.requests = 1, .period = seconds(10)});
+  const Limit to = *Limit::Make({.requests = 100, .period = seconds(10)});
+  BucketState state;
+  DequeHitLog hits;
+  Change(from, to, state, hits, At(5));
+  EXPECT_EQ(Decide(to, state, hits, 0, At(5)).remaining, 100u);
+  Decide(to, state, hits, 50, At(6));
+  Reset(to, state, hits);
+  EXPECT_EQ(state, BucketState{});
+}
+
+TEST(Change, ToNoRequestsAndBackIsRememberedAsLongAsItMatters) {
+  const LimitSpec ten{.requests = 10, .period = seconds(10)};
+  LimitSpec none = ten;
+  none.requests = 0;
+  BucketState state;
+  DequeHitLog hits;
+  Decide(*Limit::Make(ten), state, hits, 10, At(1));
+  Change(*Limit::Make(ten), *Limit::Make(none), state, hits, At(2));
+  EXPECT_EQ(FreshAt(*Limit::Make(none), state, hits), At(11)) << "as the old limit would have had it";
+  Change(*Limit::Make(none), *Limit::Make(ten), state, hits, At(3));
+  const Decision decision = Decide(*Limit::Make(ten), state, hits, 1, At(3));
+  EXPECT_FALSE(decision.allowed);
+  EXPECT_EQ(decision.retry_after, seconds(1));
+}
+
+TEST(Change, MovesHitsOnlyBetweenLogs) {
+  const Limit log = *Limit::Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(10)});
+  const Limit tokens = *Limit::Make({.requests = 20, .period = seconds(10)});
+  BucketState state;
+  DequeHitLog hits;
+  Decide(log, state, hits, 4, At(1));
+  Change(log, tokens, state, hits, At(2));
+  EXPECT_TRUE(hits.empty());
+  EXPECT_EQ(Decide(tokens, state, hits, 0, At(2)).remaining, 6u);
+  Change(tokens, log, state, hits, At(2));
+  EXPECT_EQ(hits.size(), 1u);
+  EXPECT_EQ(Decide(log, state, hits, 0, At(2)).remaining, 6u);
+}
+
+TEST(FreshAt, IsTheEndOfEverythingThatIsRemembered) {
+  DequeHitLog hits;
+  const auto fresh_at = [&](const LimitSpec& spec) {
+    const Limit limit = *Limit::Make(spec);
+    BucketState state;
+    EXPECT_LE(FreshAt(limit, state, hits), At(0));
+    Decide(limit, state, hits, 2, At(13));
+    return FreshAt(limit, state, hits);
+  };
+  EXPECT_EQ(fresh_at({.requests = 10, .period = seconds(10)}), At(15));
+  EXPECT_EQ(fresh_at({.requests = 3, .period = seconds(10)}), At(13) + Duration(6'666'666'667));
+  EXPECT_EQ(fresh_at({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = seconds(10)}), At(15));
+  EXPECT_EQ(fresh_at({.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = seconds(10)}), At(20));
+  EXPECT_EQ(
+      fresh_at(
+          {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = seconds(10), .align = Align::kFirstHit}),
+      At(23));
+  EXPECT_EQ(fresh_at({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = seconds(10)}), At(30));
+  EXPECT_EQ(fresh_at({.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(10)}), At(23));
+}
+
+TEST(Rebase, BringsABucketOfTheFutureBackWithWhatWasLeft) {
+  for (const auto algorithm : {Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
+                               Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog}) {
+    const Limit limit = *Limit::Make({.algorithm = algorithm, .requests = 10, .period = seconds(10)});
+    BucketState state;
+    DequeHitLog hits;
+    const uint64_t remaining = Decide(limit, state, hits, 4, At(1000)).remaining;
+    Rebase(limit, state, hits, At(50));
+    EXPECT_EQ(Decide(limit, state, hits, 0, At(50)).remaining, remaining) << Name(algorithm);
+    EXPECT_EQ(Decide(limit, state, hits, 0, At(80)).remaining,
+              limit.capacity() + (algorithm == Algorithm::kLeakyBucketQueue))
+        << Name(algorithm);
+  }
+}
+
+}  // namespace
+}  // namespace headgate::algorithm
