@@ -1,0 +1,159 @@
+#include "headgate/wire/http_fields.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <regex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace headgate::wire {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using enum RateLimitField;
+
+using Fields = std::vector<std::pair<std::string, std::string>>;
+
+Fields Emit(const RateLimitState& state, RateLimitFieldSet selected = RateLimitFieldSet::All()) {
+  Fields fields;
+  EmitRateLimitFields(state, selected,
+                      [&](std::string_view name, std::string_view value) { fields.emplace_back(name, value); });
+  return fields;
+}
+
+std::string ValueOf(RateLimitField field, const RateLimitState& state) {
+  const Fields fields = Emit(state, {field});
+  return fields.empty() ? "(absent)" : fields[0].second;
+}
+
+RateLimitState Search() {
+  return {.policy = "search",
+          .quota = 100,
+          .window = 60s,
+          .limit = 120,
+          .remaining = 15,
+          .reset_after = 40s,
+          .denied = false,
+          .retry_after = std::nullopt};
+}
+
+TEST(RateLimitFields, SayWhereALimitStands) {
+  EXPECT_THAT(Emit(Search()), ElementsAre(Pair("RateLimit-Policy", R"("search";q=100;w=60)"),
+                                          Pair("RateLimit", R"("search";r=15;t=40)"), Pair("X-RateLimit-Limit", "120"),
+                                          Pair("X-RateLimit-Remaining", "15"), Pair("X-RateLimit-Reset", "40")));
+}
+
+TEST(RateLimitFields, SayWhenToComeBackWhereDenied) {
+  RateLimitState state = Search();
+  state.remaining = 0;
+  state.denied = true;
+  state.retry_after = 20s;
+  EXPECT_THAT(Emit(state),
+              ElementsAre(Pair("RateLimit-Policy", R"("search";q=100;w=60)"), Pair("RateLimit", R"("search";r=0;t=20)"),
+                          Pair("X-RateLimit-Limit", "120"), Pair("X-RateLimit-Remaining", "0"),
+                          Pair("X-RateLimit-Reset", "40"), Pair("Retry-After", "20")));
+}
+
+TEST(RateLimitFields, RoundSecondsUpSoThatNobodyIsEarly) {
+  RateLimitState state = Search();
+  state.denied = true;
+  const auto retry_after = [&](base::Duration d) {
+    state.retry_after = d;
+    return ValueOf(kRetryAfter, state);
+  };
+  EXPECT_EQ(retry_after(0ns), "1");
+  EXPECT_EQ(retry_after(1ns), "1");
+  EXPECT_EQ(retry_after(1s), "1");
+  EXPECT_EQ(retry_after(1s + 1ns), "2");
+  EXPECT_EQ(retry_after(base::kDurationMax), "4611686019");
+  state.reset_after = 1ns;
+  EXPECT_EQ(ValueOf(kReset, state), "1");
+  state.reset_after = 0ns;
+  EXPECT_EQ(ValueOf(kReset, state), "0");
+}
+
+TEST(RateLimitFields, NeverSayRetryWhereNothingHelps) {
+  RateLimitState state = Search();
+  EXPECT_EQ(ValueOf(kRetryAfter, state), "(absent)");  // not denied
+  state.denied = true;
+  EXPECT_EQ(ValueOf(kRetryAfter, state), "(absent)");  // never fits
+  EXPECT_EQ(ValueOf(kRateLimit, state), R"("search";r=15;t=40)");
+}
+
+TEST(RateLimitFields, NameAWindowOnlyInWholeSeconds) {
+  RateLimitState state = Search();
+  for (const base::Duration window : {base::Duration(0s), base::Duration(100ms), base::Duration(1500ms)}) {
+    state.window = window;
+    EXPECT_EQ(ValueOf(kPolicy, state), R"("search";q=100)");
+  }
+  state.window = 365 * 24h;
+  EXPECT_EQ(ValueOf(kPolicy, state), R"("search";q=100;w=31536000)");
+}
+
+TEST(RateLimitFields, AreOnlyThoseSelected) {
+  EXPECT_THAT(Emit(Search(), {}), IsEmpty());
+  EXPECT_THAT(Emit(Search(), {kRemaining, kRateLimit}),
+              ElementsAre(Pair("RateLimit", R"("search";r=15;t=40)"), Pair("X-RateLimit-Remaining", "15")));
+}
+
+TEST(StructuredField, IntegersHaveAtMost15Digits) {
+  const auto integer = [](uint64_t value) {
+    std::string out;
+    AppendSfInteger(value, out);
+    return out;
+  };
+  EXPECT_EQ(integer(0), "0");
+  EXPECT_EQ(integer(999'999'999'999'999), "999999999999999");
+  EXPECT_EQ(integer(1'000'000'000'000'000), "999999999999999");
+  EXPECT_EQ(integer(std::numeric_limits<uint64_t>::max()), "999999999999999");
+}
+
+TEST(StructuredField, StringsAreQuotedAndPrintable) {
+  const auto string = [](std::string_view text) {
+    std::string out;
+    AppendSfString(text, out);
+    return out;
+  };
+  EXPECT_EQ(string(""), R"("")");
+  EXPECT_EQ(string("a b~!"), R"("a b~!")");
+  EXPECT_EQ(string(R"(a"b\c)"), R"("a\"b\\c")");
+  EXPECT_EQ(string("é\r\n\x7f"), R"("%C3%A9%0D%0A%7F")");
+}
+
+// RFC 9651's grammar for what these fields are: one string with integer parameters; delay-seconds; plain numbers.
+TEST(RateLimitFields, FollowTheirGrammarWhateverTheState) {
+  const std::regex item(R"re("([ !#-\[\]-~]|\\["\\])*"(;[a-z*][a-z0-9_.*-]*=-?[0-9]{1,15})*)re");
+  const std::regex number("[0-9]{1,15}");
+  std::string every_byte;
+  for (int c = 0; c < 256; ++c) every_byte.push_back(static_cast<char>(c));
+  const std::vector<std::string> policies{"", "plain", R"(")", R"(\)", every_byte};
+  const std::vector<uint64_t> numbers{0, 1, 1'000'000'000'000'000, std::numeric_limits<uint64_t>::max()};
+  const std::vector<base::Duration> durations{0ns, 1ns, 1s, base::kDurationMax, base::Duration::max()};
+  for (const std::string& policy : policies) {
+    for (const uint64_t n : numbers) {
+      for (const base::Duration d : durations) {
+        const RateLimitState state{.policy = policy,
+                                   .quota = n,
+                                   .window = d,
+                                   .limit = n,
+                                   .remaining = n,
+                                   .reset_after = d,
+                                   .denied = true,
+                                   .retry_after = d};
+        for (const auto& [name, value] : Emit(state)) {
+          const bool structured = name == "RateLimit" || name == "RateLimit-Policy";
+          EXPECT_TRUE(std::regex_match(value, structured ? item : number)) << name << ": " << value;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headgate::wire
