@@ -18,18 +18,22 @@ constexpr size_t kLengthLineMax = 64 << 10;
 constexpr size_t kArgsKept = 256;
 constexpr size_t kInlineKept = 4 << 10;
 
-// A length of one to nine digits and its line end, which is what nearly all of them are. False, and nothing changes,
-// for whatever else stands there.
-bool ShortLength(std::string_view input, size_t& position, char kind, int64_t& value) {
-  const char* at = input.data() + position;
-  const char* const end = input.data() + std::min(input.size(), position + 12);
-  if (at == end || *at++ != kind) return false;
-  const char* const first = at;
-  int64_t number = 0;
-  while (at != end && *at >= '0' && *at <= '9') number = number * 10 + (*at++ - '0');
-  if (at == first || end - at < 2 || at[0] != '\r' || (*first == '0' && at - first > 1)) return false;
-  position += static_cast<size_t>(at - first) + 3;
-  value = number;
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// A length of one or two digits and its line end, which is what nearly all of them are. False, and nothing changes, for
+// whatever else stands there.
+inline bool ShortLength(std::string_view input, size_t& position, char kind, int64_t& value) {
+  if (input.size() - position < 5) return false;
+  const char* const at = input.data() + position;
+  if (at[0] != kind || !IsDigit(at[1])) return false;
+  if (at[2] == '\r') {
+    value = at[1] - '0';
+    position += 4;
+    return true;
+  }
+  if (!IsDigit(at[2]) || at[3] != '\r' || at[1] == '0') return false;
+  value = (at[1] - '0') * 10 + (at[2] - '0');
+  position += 5;
   return true;
 }
 
@@ -117,12 +121,27 @@ void RespParser::Begin() {
 
 RespParser::Step RespParser::ParseArray(std::string_view input) {
   if (state_ == State::kArgCount) {
-    if (const Step step = ParseArgCount(input); step != Step::kCommand) return step;
+    if (!ShortLength(input, position_, '*', args_left_)) {
+      if (const Step step = ParseArgCount(input); step != Step::kCommand) return step;
+    }
+    if (args_left_ > static_cast<int64_t>(bounds_.args_max)) {
+      return Fail(bounds_.unauthenticated ? "Protocol error: unauthenticated multibulk length"
+                                          : "Protocol error: invalid multibulk length");
+    }
     state_ = State::kArgs;
   }
   while (args_left_ > 0) {
     if (bulk_bytes_ < 0) {
-      if (const Step step = ParseBulkLength(input); step != Step::kCommand) return step;
+      if (!ShortLength(input, position_, '$', bulk_bytes_)) {
+        if (const Step step = ParseBulkLength(input); step != Step::kCommand) return step;
+      }
+      if (bulk_bytes_ > static_cast<int64_t>(bounds_.bulk_bytes_max)) {
+        return Fail(bounds_.unauthenticated ? "Protocol error: unauthenticated bulk length"
+                                            : "Protocol error: invalid bulk length");
+      }
+      if (position_ + static_cast<size_t>(bulk_bytes_) > bounds_.command_bytes_max) {
+        return Fail("Protocol error: too big request");
+      }
     }
     const auto bytes = static_cast<size_t>(bulk_bytes_);
     // Like Redis, this does not look which two bytes end the argument.
@@ -139,54 +158,39 @@ RespParser::Step RespParser::ParseArray(std::string_view input) {
 
 // These two return kCommand when they have read their line.
 RespParser::Step RespParser::ParseArgCount(std::string_view input) {
-  if (!ShortLength(input, position_, '*', args_left_)) {
-    std::string_view line;
-    switch (FindLine(input, line)) {
-      case Line::kPartial:
-        return Step::kIncomplete;
-      case Line::kTooLong:
-        return Fail("Protocol error: too big mbulk count string");
-      case Line::kWhole:
-        break;
-    }
-    const auto count = RespNumber(line.substr(1));
-    if (!count || *count > std::numeric_limits<int32_t>::max()) return Fail("Protocol error: invalid multibulk length");
-    args_left_ = *count;
-    position_ += line.size() + 2;
+  std::string_view line;
+  switch (FindLine(input, line)) {
+    case Line::kPartial:
+      return Step::kIncomplete;
+    case Line::kTooLong:
+      return Fail("Protocol error: too big mbulk count string");
+    case Line::kWhole:
+      break;
   }
-  if (args_left_ > static_cast<int64_t>(bounds_.args_max)) {
-    return Fail(bounds_.unauthenticated ? "Protocol error: unauthenticated multibulk length"
-                                        : "Protocol error: invalid multibulk length");
-  }
+  const auto count = RespNumber(line.substr(1));
+  if (!count || *count > std::numeric_limits<int32_t>::max()) return Fail("Protocol error: invalid multibulk length");
+  args_left_ = *count;
+  position_ += line.size() + 2;
   return Step::kCommand;
 }
 
 RespParser::Step RespParser::ParseBulkLength(std::string_view input) {
-  if (!ShortLength(input, position_, '$', bulk_bytes_)) {
-    std::string_view line;
-    switch (FindLine(input, line)) {
-      case Line::kPartial:
-        return Step::kIncomplete;
-      case Line::kTooLong:
-        return Fail("Protocol error: too big bulk count string");
-      case Line::kWhole:
-        break;
-    }
-    // An empty line shows its line end.
-    const char kind = line.empty() ? '\r' : line[0];
-    if (kind != '$') return Fail(fmt::format("Protocol error: expected '$', got '{}'", kind));
-    const auto bytes = RespNumber(line.substr(1));
-    if (!bytes || *bytes < 0) return Fail("Protocol error: invalid bulk length");
-    bulk_bytes_ = *bytes;
-    position_ += line.size() + 2;
+  std::string_view line;
+  switch (FindLine(input, line)) {
+    case Line::kPartial:
+      return Step::kIncomplete;
+    case Line::kTooLong:
+      return Fail("Protocol error: too big bulk count string");
+    case Line::kWhole:
+      break;
   }
-  if (bulk_bytes_ > static_cast<int64_t>(bounds_.bulk_bytes_max)) {
-    return Fail(bounds_.unauthenticated ? "Protocol error: unauthenticated bulk length"
-                                        : "Protocol error: invalid bulk length");
-  }
-  if (position_ + static_cast<size_t>(bulk_bytes_) > bounds_.command_bytes_max) {
-    return Fail("Protocol error: too big request");
-  }
+  // An empty line shows its line end.
+  const char kind = line.empty() ? '\r' : line[0];
+  if (kind != '$') return Fail(fmt::format("Protocol error: expected '$', got '{}'", kind));
+  const auto bytes = RespNumber(line.substr(1));
+  if (!bytes || *bytes < 0) return Fail("Protocol error: invalid bulk length");
+  bulk_bytes_ = *bytes;
+  position_ += line.size() + 2;
   return Step::kCommand;
 }
 

@@ -43,6 +43,8 @@ bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
 }
 
 const CommandSpec* FindCommand(std::string_view name) {
+  if (name == "CL.THROTTLE" || name == kCommands[0].name) [[likely]]
+    return &kCommands[0];
   for (const CommandSpec& command : kCommands) {
     if (EqualsIgnoringCase(name, command.name)) return &command;
   }
