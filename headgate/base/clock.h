@@ -48,8 +48,8 @@ class ManualClock final : public Clock {
   WallTime wall_;
 };
 
-// Thread-safe. Now() never goes back for a caller by more than what concurrent calls differ by; each bucket clamps
-// that itself.
+// Thread-safe. Now() may go back a little: when it is drawn back towards the wall, by at most 500 ppm of what has
+// passed since it last was. Each bucket clamps that itself.
 class DisciplinedClock {
  public:
   explicit DisciplinedClock(const Clock& clock);
