@@ -1,19 +1,18 @@
 #include "headgate/app/configuration.h"
 
 #include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "headgate/net/endpoint.h"
+#include "headgate/rule/document.h"
 
 namespace headgate::app {
 namespace {
 
-constexpr size_t kFileBytesMax = size_t{1} << 20;
-
-std::string Place(const std::string& path, const YAML::Mark& mark) {
-  return mark.is_null() ? path : fmt::format("{}:{}:{}", path, mark.line + 1, mark.column + 1);
+std::string Place(const std::string& path, const rule::Mark& mark) {
+  return fmt::format("{}:{}:{}", path, mark.line, mark.column);
 }
 
 std::string HintFor(std::string_view name) {
@@ -22,51 +21,68 @@ std::string HintFor(std::string_view name) {
   return "`headgate serve --print-config` lists every setting";
 }
 
-// The scalars of a value, or a problem.
-std::vector<std::string> ValuesOf(const Setting& setting, const YAML::Node& node, const std::string& path,
-                                  std::vector<ConfigurationProblem>& problems) {
-  const auto scalar = [](const YAML::Node& n) { return n.IsNull() ? std::string() : n.Scalar(); };
-  if (node.IsScalar()) return {node.Scalar()};
-  if (node.IsNull()) return setting.is_list() ? std::vector<std::string>() : std::vector<std::string>{""};
-  std::vector<std::string> values;
-  if (!node.IsSequence() || !setting.is_list()) {
-    problems.push_back(
-        {Place(path, node.Mark()),
-         fmt::format("{} wants {}", setting.name, setting.is_list() ? "a value or a list of values" : "one value"),
-         fmt::format("write `{}: …`", setting.name)});
-    return values;
-  }
-  for (const YAML::Node& item : node) {
-    if (!item.IsScalar() && !item.IsNull()) {
-      problems.push_back({Place(path, item.Mark()), fmt::format("{}: an item is no plain value", setting.name), ""});
-      return {};
-    }
-    values.push_back(scalar(item));
-  }
-  return values;
+// What is written, or "" for YAML's null.
+std::string TextOf(const rule::DocumentNode& scalar) {
+  const bool null = scalar.tag == rule::Tag::kNull ||
+                    (scalar.tag == rule::Tag::kNone && (scalar.text == "~" || scalar.text == "null"));
+  return null ? "" : std::string(scalar.text);
 }
 
-void ReadPair(const YAML::Node& key, const YAML::Node& value, const std::string& path, GivenValues& given,
-              std::vector<ConfigurationProblem>& problems) {
-  const std::string place = Place(path, key.Mark());
-  if (!key.IsScalar()) {
-    problems.push_back({place, "a key is no plain word", ""});
-    return;
+class FileReader {
+ public:
+  FileReader(const std::string& path, std::vector<ConfigurationProblem>& problems) : path_(path), problems_(problems) {}
+
+  GivenValues Read(const rule::DocumentNode& root) {
+    if (root.kind != rule::NodeKind::kMapping) {
+      Problem(root, "the file is no mapping of settings to values", "write lines such as `max_buckets: 1000000`");
+      return std::move(given_);
+    }
+    for (size_t i = 0; i + 1 < root.children.size(); i += 2) ReadPair(*root.children[i], *root.children[i + 1]);
+    return std::move(given_);
   }
-  const Setting* setting = FindSetting(key.Scalar());
-  if (setting == nullptr) {
-    problems.push_back({place, fmt::format("unknown setting '{}'", key.Scalar()), HintFor(key.Scalar())});
-    return;
+
+ private:
+  void Problem(const rule::DocumentNode& node, std::string what, std::string hint) {
+    problems_.push_back({Place(path_, node.mark), std::move(what), std::move(hint)});
   }
-  if (given.contains(setting->name)) {
-    problems.push_back({place, fmt::format("setting '{}' appears twice", setting->name), "keep one of them"});
-    return;
+
+  void ReadPair(const rule::DocumentNode& key, const rule::DocumentNode& value) {
+    const Setting* setting = key.kind == rule::NodeKind::kScalar ? FindSetting(key.text) : nullptr;
+    if (setting == nullptr) return Problem(key, fmt::format("unknown setting '{}'", key.text), HintFor(key.text));
+    if (given_.contains(setting->name)) {
+      return Problem(key, fmt::format("setting '{}' appears twice", key.text), "keep one of them");
+    }
+    std::optional<std::vector<std::string>> values = ValuesOf(*setting, value);
+    if (values) given_.emplace(key.text, GivenValue{*std::move(values), Place(path_, value.mark)});
   }
-  const size_t problems_before = problems.size();
-  std::vector<std::string> values = ValuesOf(*setting, value, path, problems);
-  if (problems.size() != problems_before) return;
-  given.emplace(std::string(setting->name), GivenValue{std::move(values), Place(path, value.Mark())});
-}
+
+  std::optional<std::vector<std::string>> ValuesOf(const Setting& setting, const rule::DocumentNode& node) {
+    if (node.kind == rule::NodeKind::kScalar) {
+      const std::string text = TextOf(node);
+      if (setting.is_list() && text.empty()) return std::vector<std::string>();
+      return std::vector<std::string>{text};
+    }
+    if (node.kind != rule::NodeKind::kSequence || !setting.is_list()) {
+      Problem(node,
+              fmt::format("{} wants {}", setting.name, setting.is_list() ? "a value or a list of values" : "one value"),
+              fmt::format("write `{}: …`", setting.name));
+      return std::nullopt;
+    }
+    std::vector<std::string> values;
+    for (const rule::DocumentNode* item : node.children) {
+      if (item->kind != rule::NodeKind::kScalar) {
+        Problem(*item, fmt::format("{}: an item is no plain value", setting.name), "put a text with ':' in quotes");
+        return std::nullopt;
+      }
+      values.push_back(TextOf(*item));
+    }
+    return values;
+  }
+
+  const std::string& path_;
+  std::vector<ConfigurationProblem>& problems_;
+  GivenValues given_;
+};
 
 std::vector<std::string> SplitList(std::string_view text) {
   std::vector<std::string> values;
@@ -103,25 +119,13 @@ std::string_view Configuration::OriginOf(std::string_view name) const {
 
 GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
                              std::vector<ConfigurationProblem>& problems) {
-  GivenValues given;
-  if (text.size() > kFileBytesMax) {
-    problems.push_back(
-        {path, fmt::format("the file has {} bytes; at most {} are read", text.size(), kFileBytesMax), ""});
-    return given;
+  const rule::Document::Parsed parsed = rule::Document::Parse(text);
+  if (parsed.error) {
+    problems.push_back({Place(path, parsed.error->mark), parsed.error->message, "the file is YAML: `setting: value`"});
+    return {};
   }
-  try {
-    const YAML::Node root = YAML::Load(std::string(text));
-    if (root.IsNull()) return given;
-    if (!root.IsMap()) {
-      problems.push_back({Place(path, root.Mark()), "the file is no mapping of settings to values",
-                          "write lines such as `max_buckets: 1000000`"});
-      return given;
-    }
-    for (const auto& pair : root) ReadPair(pair.first, pair.second, path, given, problems);
-  } catch (const YAML::Exception& error) {
-    problems.push_back({Place(path, error.mark), fmt::format("this is no YAML: {}", error.msg), ""});
-  }
-  return given;
+  if (parsed.document->root() == nullptr) return {};
+  return FileReader(path, problems).Read(*parsed.document->root());
 }
 
 GivenValues ReadEnvironment(const std::function<const char*(const char*)>& get) {

@@ -25,7 +25,7 @@ Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& sy
       // The store takes the snapshot's secret over before anybody asks it.
       limiter_((snapshot_.Restore(clock_.Now()), store_), &metrics_),
       snapshot_interval_(settings.snapshot_interval),
-      snapshot_due_(clock_.Now() + snapshot_interval_),
+      snapshot_due_ns_((clock_.Now() + snapshot_interval_).ns),
       sweep_due_(clock_.Now() + kSweepInterval) {
   metrics_.AddCollector([this](observe::Sink& sink) { Collect(sink); });
 }
@@ -33,16 +33,33 @@ Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& sy
 void Engine::Tick() {
   clock_ahead_ns_.store(clock_.Discipline().count(), std::memory_order_relaxed);
   const base::Instant now = clock_.Now();
-  if (now >= sweep_due_) {
+  // Not while a snapshot is written: it names limits by numbers that a sweep may give to others.
+  if (now >= sweep_due_ && !snapshot_under_way_.load()) {
     store_.Sweep(now);
     sweep_due_ = now + kSweepInterval;
   }
-  if (now >= snapshot_due_) {
-    snapshot_.Write(now);
-    // From the end of this one, so that a slow disk is not written to all the time.
-    snapshot_due_ = clock_.Now() + snapshot_interval_;
-  }
+  if (snapshot_.enabled() && now.ns >= snapshot_due_ns_.load(std::memory_order_acquire)) WriteSnapshotSoon();
   log_.Tick();
+}
+
+void Engine::WriteSnapshotSoon() {
+  if (snapshot_under_way_.exchange(true)) return;
+  if (snapshot_thread_.joinable()) snapshot_thread_.join();
+  snapshot_thread_ = std::thread([this] {
+    snapshot_.Write(clock_.Now());
+    // From the end of this one, so that a slow disk is not written to all the time.
+    snapshot_due_ns_.store((clock_.Now() + snapshot_interval_).ns, std::memory_order_release);
+    snapshot_under_way_.store(false);
+  });
+}
+
+void Engine::WriteLastSnapshot() {
+  if (snapshot_thread_.joinable()) snapshot_thread_.join();
+  snapshot_.Write(clock_.Now());
+}
+
+Engine::~Engine() {
+  if (snapshot_thread_.joinable()) snapshot_thread_.join();
 }
 
 void Engine::Collect(observe::Sink& sink) {

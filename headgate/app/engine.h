@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <string>
+#include <thread>
 
 #include "headgate/app/settings.h"
 #include "headgate/app/snapshot_file.h"
@@ -19,11 +20,13 @@ class Engine {
   // `workers`: threads that decide. Restores the snapshot. `clock` and `log` must outlive the engine.
   Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock, observe::Log& log);
 
-  // Every second or so, from one thread: draws the clock to the wall, writes the snapshot when it is due, and forgets
-  // what has expired.
+  ~Engine();
+
+  // Every second or so, from one thread: draws the clock to the wall, forgets what has expired, and has the snapshot
+  // written when it is due, by a thread of its own: a large one takes seconds.
   void Tick();
-  // At the end.
-  void WriteLastSnapshot() { snapshot_.Write(clock_.Now()); }
+  // At the end, when nobody decides any more.
+  void WriteLastSnapshot();
 
   const base::DisciplinedClock& clock() const { return clock_; }
   store::MemoryStore& store() { return store_; }
@@ -31,6 +34,7 @@ class Engine {
   observe::Metrics& metrics() { return metrics_; }
 
  private:
+  void WriteSnapshotSoon();
   void Collect(observe::Sink& sink);
 
   const base::Clock& system_clock_;
@@ -42,7 +46,9 @@ class Engine {
   SnapshotFile snapshot_;
   limiter::Limiter limiter_;
   const base::Duration snapshot_interval_;
-  base::Instant snapshot_due_;
+  std::atomic<int64_t> snapshot_due_ns_;
+  std::atomic<bool> snapshot_under_way_{false};
+  std::thread snapshot_thread_;
   base::Instant sweep_due_;
   std::atomic<int64_t> clock_ahead_ns_{0};
 };

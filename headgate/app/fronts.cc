@@ -1,26 +1,73 @@
 #include "headgate/app/fronts.h"
 
 #include "headgate/app/version.h"
+#include "headgate/front/admin/routes.h"
 #include "headgate/front/resp/session.h"
 
 namespace headgate::app {
 
-Fronts::Fronts(Engine& engine, const FrontNames& names, const net::Access& access, const base::Clock& clock,
-               uint32_t loop)
-    : checker_(engine.limiter(), loop),
+FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine, const base::Clock& system_clock)
+    : engine(shared_engine),
+      clock(system_clock),
+      access{.credential = settings.credential},
+      http{.bounds = {.body_bytes_max = settings.max_body_bytes}, .hosts = net::KnownHosts(settings.known_host)},
+      resp_name(engine.metrics().AddFront("resp")),
+      http_name(engine.metrics().AddFront("http")) {}
+
+Fronts::Fronts(FrontOptions& options, uint32_t loop)
+    : options_(options),
+      checker_(options.engine.limiter(), loop),
       resp_({.checker = checker_,
-             .store = engine.store(),
-             .access = access,
+             .store = options.engine.store(),
+             .access = options.access,
              .version = std::string(kVersion),
              .loop = loop}),
-      resp_meter_{.metrics = engine.metrics(), .front = names.resp, .worker = loop, .clock = clock, .answered = [this] {
-                    return resp_.counters.commands.value();
-                  }} {}
+      check_(options.engine.limiter(), loop, {}),
+      router_("Headgate", options.access),
+      admin_router_("Headgate, the admin address", options.access),
+      resp_meter_{.metrics = options.engine.metrics(),
+                  .front = options.resp_name,
+                  .worker = loop,
+                  .clock = options.clock,
+                  .answered = [this] { return resp_.counters.commands.value(); }},
+      http_meter_{.metrics = options.engine.metrics(),
+                  .front = options.http_name,
+                  .worker = loop,
+                  .clock = options.clock,
+                  .answered = [this] { return http_handler_.handled() + admin_handler_.handled(); }} {
+  check_.AddRoutes(router_);
+  AddAdminRoutes(router_);
+  AddAdminRoutes(admin_router_);
+}
 
 net::SessionFactories::Factory Fronts::Resp() {
   return [this](const net::Peer& peer) {
     return std::make_unique<MeteredSession>(std::make_unique<front::resp::RespSession>(resp_, peer), resp_meter_);
   };
+}
+
+net::SessionFactories::Factory Fronts::Http() { return Http(http_handler_); }
+
+net::SessionFactories::Factory Fronts::Admin() { return Http(admin_handler_); }
+
+net::SessionFactories::Factory Fronts::Http(net::HttpHandler& handler) {
+  return [this, &handler](const net::Peer& peer) {
+    return std::make_unique<MeteredSession>(std::make_unique<net::HttpSession>(handler, options_.http, peer),
+                                            http_meter_);
+  };
+}
+
+void Fronts::AddAdminRoutes(net::HttpRouter& router) {
+  Engine& engine = options_.engine;
+  front::admin::AddRoutes({.rules = [&engine] { return engine.limiter().rules(); },
+                           .metrics = [&engine] { return engine.metrics().Render(); },
+                           .readiness =
+                               [&draining = options_.draining] {
+                                 return draining.load(std::memory_order_relaxed)
+                                            ? absl::UnavailableError("draining: the server is going down")
+                                            : absl::OkStatus();
+                               }},
+                          router);
 }
 
 }  // namespace headgate::app

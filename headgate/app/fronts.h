@@ -1,35 +1,74 @@
 // The fronts of one loop: what its connections' sessions are made of.
 #pragma once
 
+#include <atomic>
+
 #include "headgate/app/engine.h"
 #include "headgate/app/metered_session.h"
+#include "headgate/front/http/handler.h"
 #include "headgate/front/resp/context.h"
 #include "headgate/limiter/limiter.h"
 #include "headgate/net/access.h"
+#include "headgate/net/http_router.h"
+#include "headgate/net/http_session.h"
 #include "headgate/net/server.h"
 
 namespace headgate::app {
 
-// Front names in metrics, registered once.
-struct FrontNames {
-  explicit FrontNames(observe::Metrics& metrics) : resp(metrics.AddFront("resp")), http(metrics.AddFront("http")) {}
-  observe::Metrics::Front resp;
-  observe::Metrics::Front http;
+// What the fronts of all loops share. All of it outlives them.
+struct FrontOptions {
+  FrontOptions(const Settings& settings, Engine& engine, const base::Clock& clock);
+
+  Engine& engine;
+  const base::Clock& clock;
+  net::Access access;
+  net::HttpOptions http;
+  observe::Metrics::Front resp_name;
+  observe::Metrics::Front http_name;
+  // Set once the server goes down; readiness is red then.
+  std::atomic<bool> draining{false};
 };
 
 class Fronts {
  public:
-  // All of them must outlive this.
-  Fronts(Engine& engine, const FrontNames& names, const net::Access& access, const base::Clock& clock, uint32_t loop);
+  Fronts(FrontOptions& options, uint32_t loop);
   Fronts(const Fronts&) = delete;
   Fronts& operator=(const Fronts&) = delete;
 
   net::SessionFactories::Factory Resp();
+  net::SessionFactories::Factory Http();
+  // HTTP without the deciding routes.
+  net::SessionFactories::Factory Admin();
 
  private:
+  // Counts what passes.
+  class CountingHandler final : public net::HttpHandler {
+   public:
+    explicit CountingHandler(net::HttpHandler& handler) : handler_(handler) {}
+    void Handle(const net::HttpRequest& request, net::HttpResponse& response, base::Instant now) override {
+      handler_.Handle(request, response, now);
+      ++handled_;
+    }
+    uint64_t handled() const { return handled_; }
+
+   private:
+    net::HttpHandler& handler_;
+    uint64_t handled_ = 0;
+  };
+
+  net::SessionFactories::Factory Http(net::HttpHandler& handler);
+  void AddAdminRoutes(net::HttpRouter& router);
+
+  FrontOptions& options_;
   limiter::Checker checker_;
   front::resp::Context resp_;
+  front::http::CheckHandler check_;
+  net::HttpRouter router_;
+  net::HttpRouter admin_router_;
+  CountingHandler http_handler_{router_};
+  CountingHandler admin_handler_{admin_router_};
   const Meter resp_meter_;
+  const Meter http_meter_;
 };
 
 }  // namespace headgate::app

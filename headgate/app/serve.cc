@@ -3,16 +3,21 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "headgate/app/engine.h"
 #include "headgate/app/file_io.h"
 #include "headgate/app/fronts.h"
+#include "headgate/app/net_metrics.h"
 #include "headgate/app/random_secret.h"
+#include "headgate/app/rule_source.h"
 #include "headgate/app/serve_arguments.h"
 #include "headgate/app/signals.h"
+#include "headgate/app/version.h"
 #include "headgate/net/server.h"
 
 namespace headgate::app {
@@ -21,6 +26,7 @@ namespace {
 constexpr base::Duration kTick = std::chrono::seconds(1);
 // Files that are open besides connections.
 constexpr uint64_t kOtherFiles = 64;
+constexpr size_t kCredentialBytesMax = 4096;
 
 uint32_t ThreadsOf(const Settings& settings) {
   if (settings.threads != 0) return static_cast<uint32_t>(settings.threads);
@@ -36,44 +42,183 @@ net::ServerOptions ServerOptionsOf(const Settings& settings) {
           .write_timeout = settings.write_timeout};
 }
 
+observe::LogOptions LogOptionsOf(const Settings& settings) {
+  return {
+      .level_min = *observe::LevelByName(settings.log_level),
+      .client_keys = settings.log_client_keys == "plain" ? observe::ClientKeys::kPlain : observe::ClientKeys::kHashed,
+      .secret = RandomSecret()};
+}
+
+// Puts the file's first line in the credential's place.
+absl::Status ReadCredential(Settings& settings) {
+  if (settings.credential_file.empty()) return absl::OkStatus();
+  HEADGATE_ASSIGN_OR_RETURN(const std::string text, ReadFile(settings.credential_file, kCredentialBytesMax));
+  settings.credential = text.substr(0, text.find_first_of("\r\n"));
+  if (!settings.credential.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("the first line of {} is empty", settings.credential_file));
+}
+
+// As many open files as the system lets us have; says so where they are too few.
+void AllowFiles(const Settings& settings, observe::Log& log) {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  if (files.rlim_max < settings.max_connections + kOtherFiles) {
+    log.Warning("connections.few_files", {{"open_files_max", uint64_t{files.rlim_max}},
+                                          {"max_connections", settings.max_connections},
+                                          {"hint", std::string_view("raise `ulimit -n`, or lower max_connections")}});
+  }
+}
+
+// A server that runs.
+class Process {
+ public:
+  Process(const Configuration& configuration, const Console& console, const Signals& signals)
+      : configuration_(configuration),
+        settings_(configuration.settings),
+        console_(console),
+        signals_(signals),
+        log_(LogOptionsOf(settings_), system_clock_),
+        engine_(settings_, ThreadsOf(settings_), system_clock_, log_),
+        rules_(settings_, engine_.limiter(), engine_.clock(), log_),
+        front_options_(settings_, engine_, system_clock_),
+        server_(ServerOptionsOf(settings_), engine_.clock()) {
+    for (uint32_t i = 0; i < ThreadsOf(settings_); ++i) fronts_.push_back(std::make_unique<Fronts>(front_options_, i));
+    engine_.metrics().AddCollector([this](observe::Sink& sink) {
+      rules_.Collect(sink);
+      CollectConnections(server_.counters(), sink);
+    });
+  }
+
+  int Run() {
+    AllowFiles(settings_, log_);
+    if (!LoadRules()) return kExitUsage;
+    if (!ListenOnAll()) return kExitUnreachable;
+    server_.Start();
+    log_.Info("server.started", {{"version", kVersion}, {"threads", uint64_t{ThreadsOf(settings_)}}});
+    RunUntilStopped();
+    return Stop();
+  }
+
+ private:
+  using FactoryOf = std::function<net::SessionFactories(Fronts&)>;
+
+  bool LoadRules() {
+    const std::vector<std::string> problems = rules_.LoadFirst();
+    if (problems.empty()) return true;
+    for (const std::string& problem : problems) console_.Error(problem);
+    console_.Error("the rules cannot be loaded", "`headgate validate FILES…` checks them without a server");
+    return false;
+  }
+
+  // False, and said, where an address cannot be had.
+  bool Listen(const std::string& text, std::string_view announced, const FactoryOf& factories) {
+    const net::Endpoint endpoint = *net::ParseEndpoint(text);
+    const auto bound = server_.Listen(endpoint, [&](uint32_t loop) { return factories(*fronts_[loop]); });
+    if (!bound.ok()) {
+      listen_error_ = std::string(bound.status().message());
+      return false;
+    }
+    console_.out << announced << ' ' << bound->ToString() << std::endl;
+    if (!endpoint.loopback() && !front_options_.access.credential_set()) {
+      log_.Warning("access.no_credential",
+                   {{"address", bound->ToString()},
+                    {"so", std::string_view("refund, reset, rules and metrics are refused from other machines")},
+                    {"hint", std::string_view("set credential_file")}});
+    }
+    return true;
+  }
+
+  bool ListenOnAll() {
+    const FactoryOf all = [](Fronts& f) { return net::SessionFactories{.resp = f.Resp(), .http = f.Http()}; };
+    const FactoryOf resp = [](Fronts& f) { return net::SessionFactories{.resp = f.Resp(), .http = {}}; };
+    const FactoryOf http = [](Fronts& f) { return net::SessionFactories{.resp = {}, .http = f.Http()}; };
+    const auto each = [&](const std::vector<std::string>& addresses, const FactoryOf& factories) {
+      return std::all_of(addresses.begin(), addresses.end(),
+                         [&](const std::string& text) { return Listen(text, "listening on", factories); });
+    };
+    if (!each(settings_.listen, all) || !each(settings_.listen_resp, resp) || !each(settings_.listen_http, http)) {
+      console_.Error(listen_error_, "port 0 takes a free one: --listen 127.0.0.1:0");
+      return false;
+    }
+    return ListenForAdmin();
+  }
+
+  bool ListenForAdmin() {
+    if (settings_.admin_listen.empty()) return true;
+    const bool listening = Listen(settings_.admin_listen, "admin on",
+                                  [](Fronts& f) { return net::SessionFactories{.resp = {}, .http = f.Admin()}; });
+    if (listening) return true;
+    if (configuration_.OriginOf("admin_listen") == "default") {
+      // Nobody asked for it: a second server on this machine starts without.
+      log_.Warning("admin.off", {{"why", listen_error_},
+                                 {"hint", std::string_view("--admin-listen 127.0.0.1:0 takes a free port")}});
+      return true;
+    }
+    console_.Error(listen_error_, "--admin-listen 127.0.0.1:0 takes a free port, none turns it off");
+    return false;
+  }
+
+  void RunUntilStopped() {
+    base::Instant tick_at = engine_.clock().Now() + kTick;
+    while (true) {
+      const base::Instant wake_at = std::min(tick_at, rules_.wake_at().value_or(tick_at));
+      const auto signal = signals_.Wait(wake_at - engine_.clock().Now(), rules_.fd());
+      if (signal == Signals::Kind::kStop) return;
+      if (signal == Signals::Kind::kReload) rules_.Reload();
+      rules_.Step();
+      const base::Instant now = engine_.clock().Now();
+      if (now < tick_at) continue;
+      engine_.Tick();
+      tick_at = now + kTick;
+    }
+  }
+
+  int Stop() {
+    front_options_.draining.store(true, std::memory_order_relaxed);
+    log_.Info("server.draining", {{"delay", settings_.drain_delay}, {"timeout", settings_.drain_timeout}});
+    // A second signal ends the wait.
+    if (settings_.drain_delay.count() > 0) signals_.Wait(settings_.drain_delay, -1);
+    const bool all = server_.Drain(settings_.drain_timeout);
+    engine_.WriteLastSnapshot();
+    log_.Info("server.stopped", {{"all_requests_finished", all}});
+    return kExitOk;
+  }
+
+  const Configuration& configuration_;
+  const Settings& settings_;
+  const Console& console_;
+  const Signals& signals_;
+  base::SystemClock system_clock_;
+  observe::Log log_;
+  Engine engine_;
+  RuleSource rules_;
+  FrontOptions front_options_;
+  std::vector<std::unique_ptr<Fronts>> fronts_;
+  std::string listen_error_;
+  // Last: its loops use all the rest.
+  net::Server server_;
+};
+
 }  // namespace
 
 int Serve(const std::vector<std::string>& arguments, const Console& console) {
   const auto parsed = ParseServeArguments(arguments, console);
   if (!parsed) return kExitUsage;
-  const auto configuration = Configure(*parsed, ::getenv, console);
+  std::optional<Configuration> configuration = Configure(*parsed, ::getenv, console);
   if (!configuration) return kExitUsage;
   if (parsed->print_config) {
     console.out << (parsed->json ? PrintConfigurationJson(*configuration) : PrintConfiguration(*configuration));
     return kExitOk;
   }
-  const Settings& settings = configuration->settings;
+  if (const absl::Status read = ReadCredential(configuration->settings); !read.ok()) {
+    console.Error(std::string(read.message()), "credential_file names a file whose first line is the credential");
+    return kExitUsage;
+  }
+  // Before any thread, so that all of them leave signals to this one.
   const Signals signals;
-  const base::SystemClock system_clock;
-  observe::Log log({.level_min = *observe::LevelByName(settings.log_level), .secret = RandomSecret()}, system_clock);
-  Engine engine(settings, ThreadsOf(settings), system_clock, log);
-  net::Access access;
-  const FrontNames names(engine.metrics());
-  std::vector<std::unique_ptr<Fronts>> fronts;
-  for (uint32_t i = 0; i < ThreadsOf(settings); ++i) {
-    fronts.push_back(std::make_unique<Fronts>(engine, names, access, system_clock, i));
-  }
-  net::Server server(ServerOptionsOf(settings), engine.clock());
-  for (const std::string& text : settings.listen) {
-    const auto bound = server.Listen(*net::ParseEndpoint(text), [&](uint32_t loop) {
-      return net::SessionFactories{.resp = fronts[loop]->Resp(), .http = {}};
-    });
-    if (!bound.ok()) {
-      console.Error(std::string(bound.status().message()));
-      return kExitUnreachable;
-    }
-    console.out << "listening on " << bound->ToString() << std::endl;
-  }
-  server.Start();
-  while (signals.Wait(kTick) != Signals::Kind::kStop) engine.Tick();
-  server.Drain(settings.drain_timeout);
-  engine.WriteLastSnapshot();
-  return kExitOk;
+  return Process(*configuration, console, signals).Run();
 }
 
 }  // namespace headgate::app

@@ -57,6 +57,12 @@ const std::array kSettings = {
             .target = &Settings::rule,
             .help = "One rule as text: 'api_key: 100/minute burst 20', in the domain \"default\".",
             .advice = "For first steps and small set-ups; files say more."},
+    Setting{.name = "merge_domains",
+            .group = kRules,
+            .target = &Settings::merge_domains,
+            .help = "Whether several rule files may have one domain.",
+            .advice = "Set it to yes where each team keeps its part of a domain in a file of its own.",
+            .choices = "no|yes"},
 
     Setting{.name = "max_buckets",
             .group = kMemory,

@@ -24,6 +24,7 @@ struct Settings {
 
   std::vector<std::string> rules;
   std::vector<std::string> rule;
+  std::string merge_domains = "no";
 
   uint64_t max_buckets = uint64_t{1} << 20;
   uint64_t max_limits = uint64_t{1} << 18;

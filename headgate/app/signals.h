@@ -16,8 +16,8 @@ class Signals {
   // hangs up is a connection's error. The signals stay blocked.
   Signals();
 
-  // The next signal, or nothing within `timeout`.
-  std::optional<Kind> Wait(base::Duration timeout) const;
+  // The next signal; nothing where `timeout` passes before, or `other_fd` (−1: none) becomes readable.
+  std::optional<Kind> Wait(base::Duration timeout, int other_fd) const;
 
  private:
   net::FileDescriptor fd_;

@@ -1,0 +1,67 @@
+// The rules of a running server: loaded at start, followed while it runs.
+//
+// Files are watched; a change that loads is published whole, one that does not changes nothing and is said. Rules that
+// were given as text stay what they are.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headgate/app/settings.h"
+#include "headgate/base/clock.h"
+#include "headgate/limiter/limiter.h"
+#include "headgate/observe/log.h"
+#include "headgate/observe/metrics.h"
+#include "headgate/watch/file_rules.h"
+
+namespace headgate::app {
+
+class RuleSource {
+ public:
+  // All of them must outlive the source.
+  RuleSource(const Settings& settings, limiter::Limiter& limiter, const base::DisciplinedClock& clock,
+             observe::Log& log);
+
+  // Loads the rules for the first time. Everything that is wrong with them, each beginning with its place; empty where
+  // they are in force.
+  std::vector<std::string> LoadFirst();
+
+  // ---- While running; one thread.
+  int fd() const { return watch_ ? watch_->fd() : -1; }
+  // When Step should be called at latest; nothing where there is nothing to watch.
+  std::optional<base::Instant> wake_at() const;
+  void Step();
+  // Reads all files again, changed or not.
+  void Reload();
+
+  // From any thread.
+  void Collect(observe::Sink& sink) const;
+
+ private:
+  watch::FileRules::Loaded Load(std::span<const watch::FileText> files);
+  absl::Status Publish(std::shared_ptr<const rule::RuleSet> rules);
+  void OnProblems(std::span<const std::string> problems);
+  void StartWatching();
+
+  const std::vector<std::string> paths_;
+  const std::vector<std::string> one_liners_;
+  const bool merge_domains_;
+  limiter::Limiter& limiter_;
+  const base::DisciplinedClock& clock_;
+  observe::Log& log_;
+  std::unique_ptr<watch::FileRules> watch_;
+  std::vector<std::string> first_problems_;
+  bool loaded_first_ = false;
+  std::atomic<uint64_t> loaded_{0};
+  std::atomic<uint64_t> refused_{0};
+  std::atomic<uint64_t> problem_count_{0};
+  std::atomic<int64_t> loaded_at_ns_{0};
+  std::atomic<uint64_t> watch_failures_before_{0};  // of watches that Reload replaced
+  std::atomic<uint64_t> watch_failures_{0};
+  std::atomic<bool> polling_{false};
+};
+
+}  // namespace headgate::app
