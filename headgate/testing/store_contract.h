@@ -68,7 +68,7 @@ TEST_P(StoreContract, DecidesAsALoneBucketOfEachKeyDoes) {
   for (const algorithm::LimitSpec& spec : ContractLimits()) {
     SCOPED_TRACE(ToString(spec));
     StoreMirror mirror(store(), spec, kStart, /*seed=*/1);
-    for (int i = 0; i < 10'000; ++i) {
+    for (int i = 0; i < 4'000; ++i) {
       ASSERT_EQ(mirror.Step(), "") << "step " << i;
     }
   }
@@ -79,7 +79,7 @@ TEST_P(StoreContract, CarriesBucketsThroughChangesOfTheLimitAsOfTheirMoments) {
   for (size_t first = 0; first < limits.size(); ++first) {
     SCOPED_TRACE(ToString(limits[first]));
     StoreMirror mirror(store(), limits[first], kStart, /*seed=*/first + 2);
-    for (int i = 0; i < 3000; ++i) {
+    for (int i = 0; i < 2'000; ++i) {
       ASSERT_EQ(mirror.Step(), "") << "step " << i;
       // Every change in its turn: of the numbers, of the period, of the algorithm; some with no request between.
       if (i % 20 == 19) mirror.Change(limits[(first + static_cast<size_t>(i / 20)) % limits.size()]);
