@@ -3,7 +3,13 @@ find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(fmt REQUIRED)
 find_package(Boost 1.81 EXACT REQUIRED)  # headers alone
-find_package(yaml-cpp REQUIRED)
+
+# Debian's libyaml-dev brings no package file for CMake.
+find_library(HEADGATE_LIBYAML yaml REQUIRED)
+find_path(HEADGATE_LIBYAML_INCLUDE yaml.h REQUIRED)
+add_library(libyaml::libyaml UNKNOWN IMPORTED)
+set_target_properties(libyaml::libyaml PROPERTIES IMPORTED_LOCATION ${HEADGATE_LIBYAML}
+                      INTERFACE_INCLUDE_DIRECTORIES ${HEADGATE_LIBYAML_INCLUDE})
 
 if(HEADGATE_BUILD_SERVER)
   find_package(spdlog REQUIRED)
@@ -11,18 +17,26 @@ if(HEADGATE_BUILD_SERVER)
   find_package(CLI11 REQUIRED)
   find_package(nlohmann_json REQUIRED)
 endif()
+if(PROJECT_IS_TOP_LEVEL AND NOT HEADGATE_HEADER_CHECK AND NOT HEADGATE_FUZZ)
+  # What nearly every source includes in the end.
+  add_library(headgate_pch STATIC ${CMAKE_CURRENT_LIST_DIR}/pch.cc)
+  target_link_libraries(headgate_pch PRIVATE absl::statusor fmt::fmt headgate_flags)
+  target_precompile_headers(headgate_pch PRIVATE <absl/status/statusor.h> <fmt/format.h> <algorithm> <chrono>
+    <functional> <memory> <string> <string_view> <vector>)
+endif()
 if(HEADGATE_TESTS)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)
   find_package(nlohmann_json REQUIRED)
   # One precompiled header for all tests: GoogleTest is most of what a test compiles.
-  add_library(headgate_test_pch STATIC ${CMAKE_CURRENT_LIST_DIR}/test_pch.cc)
-  target_link_libraries(headgate_test_pch PUBLIC GTest::gmock GTest::gtest PRIVATE headgate_flags)
+  add_library(headgate_test_pch STATIC ${CMAKE_CURRENT_LIST_DIR}/pch.cc)
+  target_link_libraries(headgate_test_pch PUBLIC GTest::gmock GTest::gtest PRIVATE absl::statusor headgate_flags)
   target_compile_definitions(headgate_test_pch PRIVATE HEADGATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # A precompiled header fits only what is compiled as it was: as part of an executable, -fPIE.
   set_target_properties(headgate_test_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(headgate_test_pch PRIVATE -fPIE)
-  target_precompile_headers(headgate_test_pch PRIVATE <gmock/gmock.h> <gtest/gtest.h> <string> <vector>)
+  target_precompile_headers(headgate_test_pch PRIVATE <gmock/gmock.h> <gtest/gtest.h>
+    <absl/status/statusor.h> <chrono> <memory> <string> <vector>)
 endif()
 if(HEADGATE_BENCHMARKS)
   find_package(benchmark REQUIRED)

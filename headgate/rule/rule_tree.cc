@@ -1,185 +1,227 @@
 #include "headgate/rule/rule_tree.h"
 
-#include <limits>
+#include <sys/mman.h>
+
+#include <bit>
+#include <cstdlib>
 #include <map>
+#include <new>
 
 #include "headgate/base/check.h"
 
 namespace headgate::rule {
 namespace {
 
-constexpr size_t kSlotsMin = 16;  // a power of two, as all sizes of the table
+constexpr size_t kIndexMin = 16;
+constexpr size_t kHugePage = size_t{2} << 20;
 
 }  // namespace
 
-RuleTree::RuleTree() : slots_(kSlotsMin), nodes_(kAlign) {}
+RuleTree::RuleTree(size_t node_count) : mask_(std::bit_ceil(std::max(kIndexMin, 2 * node_count)) - 1) {
+  const size_t size = (mask_ + 1) * sizeof(TreeNode);
+  const bool huge = size >= kHugePage;
+  void* const memory = std::aligned_alloc(huge ? kHugePage : alignof(TreeNode), size);
+  if (memory == nullptr) throw std::bad_alloc();
+  // A step into a large table misses the TLB otherwise, which costs as much as the step. Advice: it may be refused.
+  if (huge) (void)madvise(memory, size, MADV_HUGEPAGE);
+  table_.reset(new (memory) TreeNode[mask_ + 1]);
+}
+
+void RuleTree::FreeTable::operator()(TreeNode* table) const { std::free(table); }
 
 bool RuleTree::Find(std::string_view domain, std::span<const Entry> entries, Match& match) const {
   match.rule = nullptr;
   match.step_count = 0;
-  NodeId level = FindDomain(domain);
-  if (level == kNoNode) return false;
+  const TreeNode* level = FindDomain(domain);
+  if (level == nullptr) return false;
   if (entries.size() > kEntriesMax) return true;
 
   for (const Entry& entry : entries) {
     const JoinedText joined(entry.key, entry.value);
-    NodeId found = Child(level, joined);
-    const uint32_t extra = At(level).extra;
-    if (found == kNoNode && extra != kNone && extras_[extra].patterns) {
-      const Pattern* pattern = extras_[extra].patterns->FirstMatch(joined);
-      if (pattern != nullptr) found = pattern->node;
-    }
-    if (found == kNoNode) found = Child(level, JoinedText(entry.key));
-    if (found == kNoNode) return true;
+    const TreeNode* found = Child(level->id_, joined);
+    if (found == nullptr) found = ChildByPattern(*level, joined);
+    if (found == nullptr) found = Child(level->id_, JoinedText(entry.key));
+    if (found == nullptr) return true;
 
-    const Node& node = At(found);
     MatchStep& step = match.steps[match.step_count++];
-    step.value_in_metric = (node.flags & kValueInMetric) != 0;
+    step.value_in_metric = (found->flags_ & TreeNode::kValueInMetric) != 0;
     step.shared_pattern = nullptr;
-    if (node.extra != kNone && extras_[node.extra].shared) step.shared_pattern = &*extras_[node.extra].shared;
+    if (found->extra_ != TreeNode::kNone) {
+      const Extra& extra = extras_[found->extra_];
+      if (extra.shared) step.shared_pattern = &*extra.shared;
+    }
     if (match.step_count == entries.size()) {
-      if (node.rule != kNone) match.rule = &rules_[node.rule];
+      match.rule = rule(*found);
       return true;
     }
-    if ((node.flags & kHasChildren) == 0) return true;
+    if (!found->has_children()) return true;
     level = found;
   }
   return true;
 }
 
 bool RuleTree::AllOrNothing(std::string_view domain) const {
-  const NodeId node = FindDomain(domain);
-  return node != kNoNode && (At(node).flags & kAllOrNothing) != 0;
+  const TreeNode* node = FindDomain(domain);
+  return node != nullptr && (node->flags_ & TreeNode::kAllOrNothing) != 0;
 }
 
-NodeId RuleTree::Child(NodeId level, const JoinedText& text) const {
+const TreeNode* RuleTree::Child(NodeId level, const JoinedText& text) const {
   const uint64_t hash = Hash(level, text);
-  const size_t mask = slots_.size() - 1;
-  for (size_t i = hash & mask;; i = (i + 1) & mask) {
-    const Slot slot = slots_[i];
-    if (slot.node == kNoNode) return kNoNode;
-    if (slot.hash_high != hash >> 32) continue;
-    if (At(slot.node).parent == level && text == this->text(slot.node)) return slot.node;
+  for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
+    const TreeNode& node = table_[i];
+    if (node.id_ == kNoNode) return nullptr;
+    if (node.hash_high_ == hash >> 32 && node.parent_ == level && text == this->text(node)) return &node;
   }
 }
 
-const WildcardIndex* RuleTree::Patterns(NodeId level) const {
-  const uint32_t extra = At(level).extra;
-  return extra != kNone && extras_[extra].patterns ? &*extras_[extra].patterns : nullptr;
+const TreeNode* RuleTree::ChildByPattern(const TreeNode& level, const JoinedText& text) const {
+  const WildcardIndex* const patterns = Patterns(level);
+  if (patterns == nullptr) return nullptr;
+  const Pattern* const pattern = patterns->FirstMatch(text);
+  return pattern == nullptr ? nullptr : &table_[pattern->target];
 }
 
-std::string_view RuleTree::text(NodeId node) const {
-  const Node& found = At(node);
-  return {static_cast<const char*>(static_cast<const void*>(&found + 1)), found.text_size};
+const WildcardIndex* RuleTree::Patterns(const TreeNode& level) const {
+  if (level.extra_ == TreeNode::kNone) return nullptr;
+  const Extra& extra = extras_[level.extra_];
+  return extra.patterns ? &*extra.patterns : nullptr;
 }
 
-const Rule* RuleTree::rule(NodeId node) const {
-  const uint32_t index = At(node).rule;
-  return index == kNone ? nullptr : &rules_[index];
+std::string_view RuleTree::text(const TreeNode& node) const {
+  if (node.text_size_ <= TreeNode::kInline) return {node.text_.data(), node.text_size_};
+  size_t begin;
+  std::memcpy(&begin, node.text_.data(), sizeof begin);
+  return std::string_view(long_texts_).substr(begin, node.text_size_);
 }
 
-std::vector<std::string_view> RuleTree::ChildTexts(NodeId level, size_t count) const {
+const Rule* RuleTree::rule(const TreeNode& node) const {
+  return node.rule_ == TreeNode::kNone ? nullptr : &rules_[node.rule_];
+}
+
+std::vector<std::string_view> RuleTree::ChildTexts(const TreeNode& level, size_t count) const {
+  std::map<NodeId, std::string_view> children;
+  for (size_t i = 0; i <= mask_; ++i) {
+    const TreeNode& node = table_[i];
+    if (node.id_ == kNoNode || node.parent_ != level.id_) continue;
+    children.emplace(node.id_, text(node));
+    if (children.size() > count) children.erase(std::prev(children.end()));
+  }
   std::vector<std::string_view> texts;
-  NodeId node = 1;
-  for (uint32_t i = 0; i < node_count_ && texts.size() < count; ++i, node = Next(node)) {
-    if (At(node).parent == level) texts.push_back(text(node));
-  }
+  for (const auto& [id, text] : children) texts.push_back(text);
   return texts;
 }
 
-NodeId RuleTree::Next(NodeId node) const {
-  const size_t size = sizeof(Node) + At(node).text_size;
-  return node + static_cast<NodeId>((size + kAlign - 1) / kAlign);
-}
-
-void RuleTree::Insert(uint64_t hash, NodeId node) {
-  const size_t mask = slots_.size() - 1;
-  size_t i = hash & mask;
-  while (slots_[i].node != kNoNode) i = (i + 1) & mask;
-  slots_[i] = {.hash_high = static_cast<uint32_t>(hash >> 32), .node = node};
-}
-
-void RuleTree::Grow() {
-  slots_.assign(slots_.size() * 2, Slot{});
-  NodeId node = 1;
-  for (uint32_t i = 0; i < node_count_; ++i, node = Next(node)) {
-    Insert(Hash(At(node).parent, JoinedText(text(node))), node);
+TreeNode& RuleTree::Insert(NodeId parent, NodeId id, const JoinedText& text) {
+  const uint64_t hash = Hash(parent, text);
+  size_t i = hash & mask_;
+  while (table_[i].id_ != kNoNode) i = (i + 1) & mask_;
+  TreeNode& node = table_[i];
+  node.hash_high_ = static_cast<uint32_t>(hash >> 32);
+  node.parent_ = parent;
+  node.id_ = id;
+  node.text_size_ = static_cast<uint16_t>(text.size());
+  if (text.size() <= TreeNode::kInline) {
+    text.Copy(0, node.text_.data(), text.size());
+    return node;
   }
+  const size_t begin = long_texts_.size();
+  std::memcpy(node.text_.data(), &begin, sizeof begin);
+  long_texts_.resize(begin + text.size());
+  text.Copy(0, long_texts_.data() + begin, text.size());
+  return node;
 }
 
-RuleTreeBuilder::RuleTreeBuilder() : tree_(new RuleTree) {}
+RuleTreeBuilder::RuleTreeBuilder() : nodes_(1), index_(kIndexMin, kNoNode) {}
 
 NodeId RuleTreeBuilder::Domain(std::string_view domain) {
-  const NodeId found = tree_->FindDomain(domain);
+  const NodeId found = Search(kNoNode, JoinedText(domain));
   return found != kNoNode ? found : Append(kNoNode, JoinedText(domain));
 }
 
-void RuleTreeBuilder::SetAllOrNothing(NodeId domain) { tree_->At(domain).flags |= RuleTree::kAllOrNothing; }
+void RuleTreeBuilder::SetAllOrNothing(NodeId domain) { nodes_[domain].flags |= TreeNode::kAllOrNothing; }
 
 RuleTreeBuilder::Addition RuleTreeBuilder::AddChild(NodeId parent, std::string_view key, std::string_view value) {
   HEADGATE_CHECK(parent != kNoNode);
   const JoinedText text = value.empty() ? JoinedText(key) : JoinedText(key, value);
-  if (const NodeId found = tree_->Child(parent, text); found != kNoNode) return {.node = found, .added = false};
-  const NodeId node = Append(parent, text);
-  tree_->At(parent).flags |= RuleTree::kHasChildren;
-  if (IsPattern(tree_->text(node))) pattern_nodes_.push_back(node);
-  return {.node = node, .added = true};
+  if (const NodeId found = Search(parent, text); found != kNoNode) return {.node = found, .added = false};
+  nodes_[parent].flags |= TreeNode::kHasChildren;
+  return {.node = Append(parent, text), .added = true};
 }
 
-void RuleTreeBuilder::SetShareThreshold(NodeId node) { ExtraOf(node).shared = std::string(tree_->text(node)); }
+void RuleTreeBuilder::SetShareThreshold(NodeId node) { nodes_[node].shared = true; }
 
-void RuleTreeBuilder::SetValueInMetric(NodeId node) { tree_->At(node).flags |= RuleTree::kValueInMetric; }
+void RuleTreeBuilder::SetValueInMetric(NodeId node) { nodes_[node].flags |= TreeNode::kValueInMetric; }
 
 void RuleTreeBuilder::SetRule(NodeId node, Rule rule) {
-  HEADGATE_CHECK(tree_->At(node).rule == RuleTree::kNone);
-  rule.index = static_cast<uint32_t>(tree_->rules_.size());
-  tree_->At(node).rule = rule.index;
-  tree_->rules_.push_back(std::move(rule));
+  HEADGATE_CHECK(!has_rule(node));
+  rule.index = static_cast<uint32_t>(rules_.size());
+  nodes_[node].rule = rule.index;
+  rules_.push_back(std::move(rule));
 }
 
 std::shared_ptr<const RuleTree> RuleTreeBuilder::Build() && {
-  std::map<NodeId, std::vector<WildcardIndex::Source>> patterns;
-  for (const NodeId node : pattern_nodes_) {
-    patterns[tree_->At(node).parent].push_back({.text = tree_->text(node), .node = node});
+  std::unique_ptr<RuleTree> tree(new RuleTree(nodes_.size() - 1));
+  const auto extra_of = [&](TreeNode& node) -> RuleTree::Extra& {
+    if (node.extra_ == TreeNode::kNone) {
+      node.extra_ = static_cast<uint32_t>(tree->extras_.size());
+      tree->extras_.emplace_back();
+    }
+    return tree->extras_[node.extra_];
+  };
+  const auto place_of = [&](const TreeNode& node) { return static_cast<uint32_t>(&node - tree->table_.get()); };
+
+  std::map<NodeId, std::vector<WildcardIndex::Source>> patterns;  // by parent, in file order
+  std::map<NodeId, uint32_t> places;                              // of the parents of patterns
+  for (NodeId id = 1; id < nodes_.size(); ++id) {
+    if (nodes_[id].parent != kNoNode && IsPattern(text(id))) places[nodes_[id].parent] = 0;
   }
-  for (const auto& [parent, sources] : patterns) ExtraOf(parent).patterns.emplace(sources);
-  tree_->nodes_.shrink_to_fit();
-  tree_->rules_.shrink_to_fit();
-  return std::move(tree_);
+  for (NodeId id = 1; id < nodes_.size(); ++id) {
+    const Node& made = nodes_[id];
+    TreeNode& node = tree->Insert(made.parent, id, JoinedText(text(id)));
+    node.rule_ = made.rule;
+    node.flags_ = made.flags;
+    if (made.shared) extra_of(node).shared = std::string(text(id));
+    if (const auto parent = places.find(id); parent != places.end()) parent->second = place_of(node);
+    if (made.parent != kNoNode && IsPattern(text(id))) {
+      patterns[made.parent].push_back({.text = text(id), .target = place_of(node)});
+    }
+  }
+  for (const auto& [parent, sources] : patterns) extra_of(tree->table_[places[parent]]).patterns.emplace(sources);
+  tree->rules_ = std::move(rules_);
+  tree->rules_.shrink_to_fit();
+  return tree;
+}
+
+NodeId RuleTreeBuilder::Search(NodeId parent, const JoinedText& text) const {
+  const size_t mask = index_.size() - 1;
+  for (size_t i = Hash(parent, text) & mask;; i = (i + 1) & mask) {
+    const NodeId node = index_[i];
+    if (node == kNoNode || (nodes_[node].parent == parent && text == this->text(node))) return node;
+  }
 }
 
 NodeId RuleTreeBuilder::Append(NodeId parent, const JoinedText& text) {
-  RuleTree& tree = *tree_;
-  const size_t begin = tree.nodes_.size();
-  const size_t end =
-      (begin + sizeof(RuleTree::Node) + text.size() + RuleTree::kAlign - 1) / RuleTree::kAlign * RuleTree::kAlign;
-  HEADGATE_CHECK(end / RuleTree::kAlign <= std::numeric_limits<NodeId>::max());
-  HEADGATE_CHECK(text.size() <= std::numeric_limits<uint32_t>::max());
-  tree.nodes_.resize(end);
-  const auto node = static_cast<NodeId>(begin / RuleTree::kAlign);
-  new (tree.nodes_.data() + begin) RuleTree::Node{.parent = parent,
-                                                  .rule = RuleTree::kNone,
-                                                  .extra = RuleTree::kNone,
-                                                  .flags = 0,
-                                                  .text_size = static_cast<uint32_t>(text.size())};
-  void* const behind = tree.nodes_.data() + begin + sizeof(RuleTree::Node);
-  text.Copy(0, static_cast<char*>(behind), text.size());
-  ++tree.node_count_;
-  if (size_t{tree.node_count_} * 2 > tree.slots_.size()) {
-    tree.Grow();
+  HEADGATE_CHECK(text.size() <= kNodeTextMax);
+  HEADGATE_CHECK(nodes_.size() < TreeNode::kNone);
+  const auto node = static_cast<NodeId>(nodes_.size());
+  const size_t begin = texts_.size();
+  texts_.resize(begin + text.size());
+  text.Copy(0, texts_.data() + begin, text.size());
+  nodes_.push_back({.parent = parent, .text_size = static_cast<uint16_t>(text.size()), .text_begin = begin});
+  if (nodes_.size() * 2 <= index_.size()) {
+    Index(node);
   } else {
-    tree.Insert(Hash(parent, text), node);
+    index_.assign(index_.size() * 2, kNoNode);
+    for (NodeId id = 1; id < nodes_.size(); ++id) Index(id);
   }
   return node;
 }
 
-RuleTree::Extra& RuleTreeBuilder::ExtraOf(NodeId node) {
-  uint32_t& extra = tree_->At(node).extra;
-  if (extra == RuleTree::kNone) {
-    extra = static_cast<uint32_t>(tree_->extras_.size());
-    tree_->extras_.emplace_back();
-  }
-  return tree_->extras_[extra];
+void RuleTreeBuilder::Index(NodeId node) {
+  const size_t mask = index_.size() - 1;
+  size_t i = Hash(nodes_[node].parent, JoinedText(text(node))) & mask;
+  while (index_[i] != kNoNode) i = (i + 1) & mask;
+  index_[i] = node;
 }
 
 }  // namespace headgate::rule

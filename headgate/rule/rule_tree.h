@@ -1,14 +1,15 @@
 // The tree of all domains, laid out for matching: one hash table for every exact and key-only child of every node, and
 // beside it the patterns of those nodes that have some. How long a match takes does not depend on how many rules there
-// are.
+// are: a step down the tree reads one cache line, wherever it is.
 //
-//   slots_   open addressing: {upper half of the hash, node}; 8 bytes, at most half of them used
-//   nodes_   {parent, rule, …} and its text right behind it, so that a step reads two places in memory
+//   TreeNode   64 bytes: {hash, parent, number, rule, …} and a text of up to 40 bytes; longer ones are kept apart
+//   table_     open addressing over TreeNodes, at most half of it used
 //
 // A child is found by its parent and its composite text, "key_value" or "key", as the file format has it; a domain is
 // the child of no node.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -23,9 +24,38 @@
 
 namespace headgate::rule {
 
-// Names a node of one RuleTree; a domain is a node too.
+// Numbers the nodes of one tree in the order in which they were made, from 1; a domain is a node too.
 using NodeId = uint32_t;
 inline constexpr NodeId kNoNode = 0;
+
+// The longest text of a node, "key_value".
+inline constexpr size_t kNodeTextMax = 65'535;
+
+class alignas(64) TreeNode {
+ public:
+  NodeId id() const { return id_; }
+  bool has_children() const { return (flags_ & kHasChildren) != 0; }
+
+ private:
+  friend class RuleTree;
+  friend class RuleTreeBuilder;
+
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  static constexpr uint16_t kHasChildren = 1;
+  static constexpr uint16_t kValueInMetric = 2;
+  static constexpr uint16_t kAllOrNothing = 4;  // of a domain
+  static constexpr size_t kInline = 40;
+
+  uint32_t hash_high_ = 0;
+  NodeId parent_ = kNoNode;
+  NodeId id_ = kNoNode;     // kNoNode: an empty place of the table
+  uint32_t rule_ = kNone;   // in rules_
+  uint32_t extra_ = kNone;  // in extras_
+  uint16_t flags_ = 0;
+  uint16_t text_size_ = 0;
+  std::array<char, kInline> text_{};  // of a longer text: where it begins in long_texts_
+};
+static_assert(sizeof(TreeNode) == 64);
 
 class RuleTree final : public RuleSet {
  public:
@@ -33,60 +63,38 @@ class RuleTree final : public RuleSet {
   bool AllOrNothing(std::string_view domain) const override;
   std::span<const Rule> rules() const override { return rules_; }
 
-  // ---- What Find does, step by step, for those who explain it.
-  NodeId FindDomain(std::string_view domain) const { return Child(kNoNode, JoinedText(domain)); }
-  // The child of exactly this text, or kNoNode.
-  NodeId Child(NodeId level, const JoinedText& text) const;
-  // Null where the level has no patterns.
-  const WildcardIndex* Patterns(NodeId level) const;
-  std::string_view text(NodeId node) const;
-  const Rule* rule(NodeId node) const;
-  bool has_children(NodeId node) const { return (At(node).flags & kHasChildren) != 0; }
+  // ---- What Find does, step by step, for those who explain it. Null where there is none.
+  const TreeNode* FindDomain(std::string_view domain) const { return Child(kNoNode, JoinedText(domain)); }
+  // The child of exactly this text.
+  const TreeNode* Child(NodeId level, const JoinedText& text) const;
+  // The first pattern among the children that matches.
+  const TreeNode* ChildByPattern(const TreeNode& level, const JoinedText& text) const;
+  const WildcardIndex* Patterns(const TreeNode& level) const;
+  std::string_view text(const TreeNode& node) const;
+  const Rule* rule(const TreeNode& node) const;
   // Up to `count` texts of children, in file order. Reads all nodes.
-  std::vector<std::string_view> ChildTexts(NodeId level, size_t count) const;
+  std::vector<std::string_view> ChildTexts(const TreeNode& level, size_t count) const;
 
  private:
   friend class RuleTreeBuilder;
 
-  static constexpr uint32_t kNone = ~uint32_t{0};
-  static constexpr uint32_t kHasChildren = 1;
-  static constexpr uint32_t kValueInMetric = 2;
-  static constexpr uint32_t kAllOrNothing = 4;  // of a domain
-
-  struct Node {
-    NodeId parent;
-    uint32_t rule;   // in rules_, or kNone
-    uint32_t extra;  // in extras_, or kNone
-    uint32_t flags;
-    uint32_t text_size;
-  };
   // What few nodes have.
   struct Extra {
-    std::optional<WildcardIndex> patterns;  // of the children
+    std::optional<WildcardIndex> patterns;  // of the children; names their places in table_
     std::optional<std::string> shared;      // this node's pattern, where it has share_threshold
   };
-  struct Slot {
-    uint32_t hash_high;
-    NodeId node;  // kNoNode: empty
+  struct FreeTable {
+    void operator()(TreeNode* table) const;
   };
 
-  // Nodes begin at multiples of this, which is what their ids count; the first place is kNoNode's.
-  static constexpr size_t kAlign = 8;
+  explicit RuleTree(size_t node_count);
+  TreeNode& Insert(NodeId parent, NodeId id, const JoinedText& text);
 
-  RuleTree();
-  const Node& At(NodeId node) const {
-    return *static_cast<const Node*>(static_cast<const void*>(nodes_.data() + size_t{node} * kAlign));
-  }
-  Node& At(NodeId node) { return const_cast<Node&>(std::as_const(*this).At(node)); }
-  NodeId Next(NodeId node) const;
-  void Insert(uint64_t hash, NodeId node);
-  void Grow();
-
-  std::vector<Slot> slots_;
-  std::vector<std::byte> nodes_;
+  size_t mask_;
+  std::unique_ptr<TreeNode[], FreeTable> table_;
+  std::string long_texts_;
   std::deque<Extra> extras_;
   std::vector<Rule> rules_;
-  uint32_t node_count_ = 0;
 };
 
 // Builds a RuleTree, parents first.
@@ -99,7 +107,7 @@ class RuleTreeBuilder {
   void SetAllOrNothing(NodeId domain);
 
   // A new child of a node. `added` is false, and `node` the older one, where there is one of the same composite text.
-  // An empty value is none.
+  // An empty value is none. The composite text is at most kNodeTextMax long.
   struct Addition {
     NodeId node;
     bool added;
@@ -112,16 +120,32 @@ class RuleTreeBuilder {
 
   // At most one rule a node. Sets its index.
   void SetRule(NodeId node, Rule rule);
+  bool has_rule(NodeId node) const { return nodes_[node].rule != TreeNode::kNone; }
 
   // Once, last.
   std::shared_ptr<const RuleTree> Build() &&;
 
  private:
-  NodeId Append(NodeId parent, const JoinedText& text);
-  RuleTree::Extra& ExtraOf(NodeId node);
+  struct Node {
+    NodeId parent = kNoNode;
+    uint32_t rule = TreeNode::kNone;
+    uint16_t flags = 0;
+    uint16_t text_size = 0;
+    bool shared = false;
+    size_t text_begin = 0;  // in texts_
+  };
 
-  std::unique_ptr<RuleTree> tree_;
-  std::vector<NodeId> pattern_nodes_;  // in file order
+  std::string_view text(NodeId node) const {
+    return std::string_view(texts_).substr(nodes_[node].text_begin, nodes_[node].text_size);
+  }
+  NodeId Search(NodeId parent, const JoinedText& text) const;
+  NodeId Append(NodeId parent, const JoinedText& text);
+  void Index(NodeId node);
+
+  std::vector<Node> nodes_;  // the first one is kNoNode's
+  std::string texts_;
+  std::vector<NodeId> index_;  // open addressing; a power of two
+  std::vector<Rule> rules_;
 };
 
 }  // namespace headgate::rule

@@ -5,9 +5,9 @@
 namespace headgate::rule {
 namespace {
 
-Pattern Split(std::string_view text, uint32_t node) {
+Pattern Split(std::string_view text, uint32_t target) {
   Pattern pattern{
-      .text = std::string(text), .node = node, .middles = {}, .suffix = {}, .prefix_size = 0, .literal_size = 0};
+      .text = std::string(text), .target = target, .middles = {}, .suffix = {}, .prefix_size = 0, .literal_size = 0};
   size_t star = text.find('*');
   pattern.prefix_size = star;
   pattern.literal_size = star;
@@ -43,7 +43,7 @@ bool Pattern::MatchesAfterPrefix(const JoinedText& entry) const {
 
 WildcardIndex::WildcardIndex(const std::vector<Source>& patterns) {
   patterns_.reserve(patterns.size());
-  for (const auto& [text, node] : patterns) patterns_.push_back(Split(text, node));
+  for (const auto& [text, target] : patterns) patterns_.push_back(Split(text, target));
 
   std::vector<uint32_t> order(patterns_.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;

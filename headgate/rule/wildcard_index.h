@@ -26,7 +26,7 @@ bool IsPattern(std::string_view text);
 
 struct Pattern {
   std::string text;
-  uint32_t node;                     // what it leads to
+  uint32_t target;                   // what it leads to
   std::vector<std::string> middles;  // literals between the first `*` and the last
   std::string suffix;                // after the last `*`
   size_t prefix_size;                // before the first `*`
@@ -41,7 +41,7 @@ class WildcardIndex {
   // `patterns` in file order; each has a `*`.
   struct Source {
     std::string_view text;
-    uint32_t node;
+    uint32_t target;
   };
   explicit WildcardIndex(const std::vector<Source>& patterns);
 

@@ -20,7 +20,7 @@ bool Matches(std::string_view pattern, std::string_view text) {
 
 WildcardIndex IndexOf(const std::vector<std::string>& patterns) {
   std::vector<WildcardIndex::Source> sources;
-  for (uint32_t i = 0; i < patterns.size(); ++i) sources.push_back({.text = patterns[i], .node = i});
+  for (uint32_t i = 0; i < patterns.size(); ++i) sources.push_back({.text = patterns[i], .target = i});
   return WildcardIndex(sources);
 }
 
@@ -83,7 +83,7 @@ TEST(WildcardIndex, AgreesWithTheDefinitionOverRandomPatterns) {
       ASSERT_EQ(found == nullptr, expected == patterns.end()) << joined;
       if (found == nullptr) continue;
       ++matched;
-      ASSERT_EQ(found->node, expected - patterns.begin()) << joined << " " << found->text;
+      ASSERT_EQ(found->target, expected - patterns.begin()) << joined << " " << found->text;
     }
   }
   EXPECT_GT(matched, 10'000);

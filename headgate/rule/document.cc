@@ -1,0 +1,287 @@
+#include "headgate/rule/document.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <yaml.h>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace headgate::rule {
+namespace {
+
+Mark MarkOf(const yaml_mark_t& mark) {
+  return {.line = static_cast<uint32_t>(mark.line) + 1, .column = static_cast<uint32_t>(mark.column) + 1};
+}
+
+std::string_view TextOf(const yaml_char_t* text, size_t size) {
+  return {static_cast<const char*>(static_cast<const void*>(text)), size};
+}
+
+std::string TextOf(const yaml_char_t* text) { return static_cast<const char*>(static_cast<const void*>(text)); }
+
+Tag TagOf(const yaml_event_t& event) {
+  const auto& scalar = event.data.scalar;
+  if (scalar.tag == nullptr) return scalar.plain_implicit != 0 ? Tag::kNone : Tag::kString;
+  const std::string tag = TextOf(scalar.tag);
+  if (tag == YAML_NULL_TAG) return Tag::kNull;
+  if (tag == YAML_BOOL_TAG) return Tag::kBool;
+  if (tag == YAML_INT_TAG) return Tag::kInt;
+  if (tag == YAML_FLOAT_TAG) return Tag::kFloat;
+  return Tag::kString;
+}
+
+// An event that frees itself.
+class Event {
+ public:
+  Event() = default;
+  ~Event() { yaml_event_delete(&event_); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+  yaml_event_t* get() { return &event_; }
+  const yaml_event_t* operator->() const { return &event_; }
+  const yaml_event_t& operator*() const { return event_; }
+
+ private:
+  yaml_event_t event_{};
+};
+
+}  // namespace
+
+class DocumentParser {
+ public:
+  explicit DocumentParser(std::string_view text) : text_(text), document_(std::make_unique<Document>()) {
+    // Fails for want of memory alone, which stops the process elsewhere too.
+    if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
+    yaml_parser_set_input_string(&parser_, static_cast<const unsigned char*>(static_cast<const void*>(text.data())),
+                                 text.size());
+  }
+  ~DocumentParser() { yaml_parser_delete(&parser_); }
+  DocumentParser(const DocumentParser&) = delete;
+  DocumentParser& operator=(const DocumentParser&) = delete;
+
+  Document::Parsed Run() {
+    while (!done_ && !error_) {
+      Event event;
+      if (yaml_parser_parse(&parser_, event.get()) == 0) {
+        FailSyntax();
+      } else {
+        Take(*event);
+      }
+    }
+    if (error_) return {.document = nullptr, .error = std::move(error_)};
+    return {.document = std::move(document_), .error = std::nullopt};
+  }
+
+ private:
+  // A sequence or mapping whose end has not been read yet.
+  struct Open {
+    DocumentNode* node;
+    std::string anchor;
+    size_t children_begin;  // in children_
+  };
+
+  void Take(const yaml_event_t& event) {
+    switch (event.type) {
+      case YAML_SCALAR_EVENT:
+        return TakeScalar(event);
+      case YAML_ALIAS_EVENT:
+        return TakeAlias(event);
+      case YAML_SEQUENCE_START_EVENT:
+        return Begin(NodeKind::kSequence, event, event.data.sequence_start.anchor);
+      case YAML_MAPPING_START_EVENT:
+        return Begin(NodeKind::kMapping, event, event.data.mapping_start.anchor);
+      case YAML_SEQUENCE_END_EVENT:
+      case YAML_MAPPING_END_EVENT:
+        return End();
+      case YAML_DOCUMENT_END_EVENT:
+      case YAML_STREAM_END_EVENT:
+        done_ = true;
+        return;
+      default:
+        return;
+    }
+  }
+
+  void TakeScalar(const yaml_event_t& event) {
+    DocumentNode* node = Make(NodeKind::kScalar, event);
+    const std::string_view text = TextOf(event.data.scalar.value, event.data.scalar.length);
+    if (!text.empty()) {
+      auto* copy = static_cast<char*>(document_->memory_.allocate(text.size(), 1));
+      text.copy(copy, text.size());
+      node->text = {copy, text.size()};
+    }
+    node->tag = TagOf(event);
+    node->size = 1 + static_cast<uint32_t>(text.size() / 32);
+    if (event.data.scalar.anchor != nullptr) anchors_[TextOf(event.data.scalar.anchor)] = node;
+    Add(node);
+  }
+
+  void TakeAlias(const yaml_event_t& event) {
+    const std::string name = TextOf(event.data.alias.anchor);
+    const auto found = anchors_.find(name);
+    if (found == anchors_.end()) {
+      return Fail(MarkOf(event.start_mark), fmt::format("yaml: unknown anchor '{}' referenced", name));
+    }
+    if (found->second == nullptr) {
+      return Fail(MarkOf(event.start_mark), fmt::format("yaml: anchor '{}' value contains itself", name));
+    }
+    Add(found->second);
+  }
+
+  void Begin(NodeKind kind, const yaml_event_t& event, const yaml_char_t* anchor) {
+    if (open_.size() >= kDocumentDepthMax) return FailDepth(MarkOf(event.start_mark));
+    DocumentNode* node = Make(kind, event);
+    Open open{.node = node, .anchor = anchor == nullptr ? "" : TextOf(anchor), .children_begin = children_.size()};
+    if (!open.anchor.empty()) anchors_[open.anchor] = nullptr;  // not to be used before its end
+    open_.push_back(std::move(open));
+  }
+
+  void End() {
+    const Open open = std::move(open_.back());
+    open_.pop_back();
+    if (open.node->kind == NodeKind::kMapping && !ExpandMerges(open.children_begin)) return;
+    const std::span<const DocumentNode* const> own = std::span(children_).subspan(open.children_begin);
+    uint64_t size = 1;
+    uint32_t height = 0;
+    for (const DocumentNode* child : own) {
+      size += child->size;
+      height = std::max(height, child->height);
+    }
+    if (size > kDocumentNodesMax) return FailSize(open.node->mark);
+    if (height + 1 > kDocumentDepthMax) return FailDepth(open.node->mark);
+    open.node->size = static_cast<uint32_t>(size);
+    open.node->height = height + 1;
+    // What merge keys copy is paid for at once, not only when the whole is measured.
+    placed_ += own.size();
+    if (placed_ > kDocumentNodesMax) return FailSize(open.node->mark);
+    if (!own.empty()) {
+      void* const memory = document_->memory_.allocate(own.size_bytes(), alignof(const DocumentNode*));
+      auto* const copy = static_cast<const DocumentNode**>(memory);
+      std::copy(own.begin(), own.end(), copy);
+      open.node->children = {copy, own.size()};
+    }
+    children_.resize(open.children_begin);
+    if (!open.anchor.empty()) anchors_[open.anchor] = open.node;
+    Add(open.node);
+  }
+
+  // Puts the pairs of `<<: {…}` and `<<: [{…}, …]` in the place of that pair; of a sequence the first one is to win, so
+  // it comes last.
+  bool ExpandMerges(size_t begin) {
+    const auto is_merge = [](const DocumentNode* key) {
+      return key->kind == NodeKind::kScalar && key->tag == Tag::kNone && key->text == "<<";
+    };
+    bool any = false;
+    for (size_t i = begin; i < children_.size(); i += 2) any = any || is_merge(children_[i]);
+    if (!any) return true;
+
+    std::vector<const DocumentNode*> expanded;
+    uint64_t size = 0;
+    const auto append = [&](const DocumentNode* from) {
+      if (from->kind != NodeKind::kMapping) {
+        Fail(from->mark, "yaml: map merge requires map or sequence of maps as the value");
+        return;
+      }
+      size += from->size;
+      if (size > kDocumentNodesMax) return FailSize(from->mark);
+      expanded.insert(expanded.end(), from->children.begin(), from->children.end());
+    };
+    for (size_t i = begin; i < children_.size() && !error_; i += 2) {
+      const DocumentNode* value = children_[i + 1];
+      if (!is_merge(children_[i])) {
+        expanded.push_back(children_[i]);
+        expanded.push_back(value);
+      } else if (value->kind == NodeKind::kSequence) {
+        for (size_t k = value->children.size(); k > 0 && !error_; --k) append(value->children[k - 1]);
+      } else {
+        append(value);
+      }
+    }
+    children_.resize(begin);
+    children_.insert(children_.end(), expanded.begin(), expanded.end());
+    return !error_;
+  }
+
+  DocumentNode* Make(NodeKind kind, const yaml_event_t& event) {
+    void* const memory = document_->memory_.allocate(sizeof(DocumentNode), alignof(DocumentNode));
+    auto* node = new (memory) DocumentNode;
+    node->kind = kind;
+    node->mark = MarkOf(event.start_mark);
+    if (++made_ > kDocumentNodesMax) FailSize(node->mark);
+    return node;
+  }
+
+  void Add(const DocumentNode* node) {
+    if (open_.empty()) {
+      document_->root_ = node;
+    } else {
+      children_.push_back(node);
+      // Aliases cost no node of their own but a place here.
+      if (children_.size() > kDocumentNodesMax) FailSize(node->mark);
+    }
+  }
+
+  void Fail(Mark mark, std::string message) {
+    if (!error_) error_ = Document::Error{.mark = mark, .message = std::move(message)};
+  }
+
+  void FailSize(Mark mark) {
+    Fail(mark, fmt::format("yaml: document contains excessive aliasing or more than {} values", kDocumentNodesMax));
+  }
+
+  void FailDepth(Mark mark) {
+    Fail(mark, fmt::format("yaml: document is nested deeper than {} levels", kDocumentDepthMax));
+  }
+
+  void FailSyntax() {
+    const std::string problem = parser_.problem == nullptr ? "unknown problem parsing YAML content" : parser_.problem;
+    if (parser_.error == YAML_READER_ERROR) {
+      return Fail(MarkAt(parser_.problem_offset), fmt::format("yaml: {}", problem));
+    }
+    // The line of a scanner's problem counts from 0 and that of a parser's is the one before where the problem is seen;
+    // go-yaml, whose messages Envoy's service passes on, prints them so.
+    const size_t line = parser_.problem_mark.line != 0
+                            ? parser_.problem_mark.line + (parser_.error == YAML_SCANNER_ERROR ? 1 : 0)
+                            : parser_.context_mark.line;
+    const std::string where = line == 0 ? "" : fmt::format("line {}: ", line);
+    Fail(MarkOf(parser_.problem_mark), fmt::format("yaml: {}{}", where, problem));
+  }
+
+  Mark MarkAt(size_t offset) const {
+    Mark mark;
+    for (const char c : text_.substr(0, offset)) {
+      if (c == '\n') {
+        ++mark.line;
+        mark.column = 1;
+      } else if ((static_cast<unsigned char>(c) & 0xC0) != 0x80) {
+        ++mark.column;
+      }
+    }
+    return mark;
+  }
+
+  const std::string_view text_;
+  yaml_parser_t parser_{};
+  std::unique_ptr<Document> document_;
+  absl::flat_hash_map<std::string, const DocumentNode*> anchors_;  // null while its node is being read
+  std::vector<Open> open_;
+  std::vector<const DocumentNode*> children_;  // of all open nodes, one after the other
+  uint64_t made_ = 0;                          // nodes
+  uint64_t placed_ = 0;                        // children of finished nodes
+  bool done_ = false;
+  std::optional<Document::Error> error_;
+};
+
+Document::Parsed Document::Parse(std::string_view text) {
+  if (text.size() > kDocumentBytesMax) {
+    return {.document = nullptr,
+            .error = Error{.mark = {},
+                           .message = fmt::format("yaml: {} bytes are more than {}", text.size(), kDocumentBytesMax)}};
+  }
+  return DocumentParser(text).Run();
+}
+
+}  // namespace headgate::rule

@@ -1,0 +1,133 @@
+// The mappings of a rule file: which words may stand in them, and what their values are.
+//
+// The words are known anywhere, as in Envoy's rate limit service, whose loader looks at the word and not at its place:
+// one of its own words in a wrong place loads and does nothing (that is a warning here). One of ours in a wrong place
+// is a problem. Every message that the service has is spelled as the service spells it.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/rule/document.h"
+#include "headgate/rule/problem.h"
+
+namespace headgate::rule {
+
+// In the order of their texts.
+enum class Word : uint8_t {
+  kAlgorithm,
+  kAlign,
+  kAllOrNothing,
+  kBurst,
+  kCountDenied,
+  kDescriptors,
+  kDetailedMetric,
+  kDomain,
+  kFallbackShare,
+  kKey,
+  kMaxDelay,
+  kMetadata,
+  kName,
+  kOnStoreFailure,
+  kPeriod,
+  kQueue,
+  kQuotaMode,
+  kRateLimit,
+  kRateLimits,
+  kReplaces,
+  kRequestsPerUnit,
+  kShadowMode,
+  kShareThreshold,
+  kSharing,
+  kStrict,
+  kUnit,
+  kUnlimited,
+  kValue,
+  kValueToMetric,
+};
+inline constexpr size_t kWordCount = static_cast<size_t>(Word::kValueToMetric) + 1;
+
+std::string_view TextOf(Word word);
+
+// What a mapping describes.
+enum class Place : uint8_t { kFile = 1, kDescriptor = 2, kLimit = 4, kReplaced = 8 };
+
+// A mapping by its words; of a doubled word the last one counts.
+class Fields {
+ public:
+  explicit Fields(Mark mark) : mark_(mark) {}
+
+  // Null where the word is absent (or has been reported).
+  const DocumentNode* value(Word word) const { return values_[Index(word)]; }
+  bool has(Word word) const { return value(word) != nullptr; }
+  // Whether a word of ours, none of Envoy's, is there.
+  bool has_ours() const;
+  // Whether something about it has been reported, so that nothing should be concluded from its absence.
+  bool reported(Word word) const { return reported_[Index(word)]; }
+  bool any_reported() const { return reported_.any(); }
+  // Where the value stands, or the mapping.
+  Mark mark(Word word) const { return has(word) ? value(word)->mark : mark_; }
+  Mark mark() const { return mark_; }
+  // All values of a doubled `rate_limit`, which are read as one.
+  std::span<const DocumentNode* const> rate_limits() const { return rate_limits_; }
+
+ private:
+  friend class FieldReader;
+  static size_t Index(Word word) { return static_cast<size_t>(word); }
+
+  Mark mark_;
+  std::array<const DocumentNode*, kWordCount> values_{};
+  std::bitset<kWordCount> reported_;
+  std::vector<const DocumentNode*> rate_limits_;
+};
+
+// Reads fields and reports what is wrong with them.
+class FieldReader {
+ public:
+  FieldReader(ProblemList& problems, ProblemList& warnings) : problems_(problems), warnings_(warnings) {}
+
+  // The words of a mapping, or of several that are read as one.
+  Fields Read(std::span<const DocumentNode* const> mappings, Place place);
+  Fields Read(const DocumentNode& mapping, Place place);
+
+  // Absent, null and of a wrong type (which is reported) are the type's zero.
+  std::string_view Text(Fields& fields, Word word);
+  bool Truth(Fields& fields, Word word);
+  uint32_t Unsigned32(Fields& fields, Word word);
+  uint64_t Unsigned64(Fields& fields, Word word);
+  // The mappings of a list; `go_type` is what the service's messages call them.
+  std::span<const DocumentNode* const> List(Fields& fields, Word word, std::string_view go_type);
+
+  bool full() const { return problems_.full(); }
+  void Report(Mark mark, std::string message, std::string hint = {}) {
+    problems_.Add(mark, std::move(message), std::move(hint));
+  }
+  // At its value; from then on the word is absent and reported.
+  void Report(Fields& fields, Word word, std::string message, std::string hint = {});
+  void Warn(Mark mark, std::string message, std::string hint) {
+    warnings_.Add(mark, std::move(message), std::move(hint));
+  }
+  // "error loading config file: yaml: unmarshal errors: line 3: cannot unmarshal !!str `x` into bool".
+  void ReportType(const DocumentNode& node, std::string_view go_type, std::string hint);
+
+ private:
+  void ReadPair(Fields& fields, const DocumentNode& key, const DocumentNode& value, Place place);
+  bool CheckPlace(Fields& fields, const DocumentNode& key, Word word, Place place);
+  bool CheckValue(const DocumentNode& value, Word word);
+  bool CheckItems(const DocumentNode& list);
+  bool CheckAnyMapping(const DocumentNode& mapping);
+  std::optional<Word> CheckWord(const DocumentNode& key);
+  static void Forget(Fields& fields, Word word);
+  uint64_t Number(Fields& fields, Word word, uint64_t most, std::string_view go_type);
+
+  ProblemList& problems_;
+  ProblemList& warnings_;
+};
+
+}  // namespace headgate::rule

@@ -1,0 +1,213 @@
+#include "headgate/rule/file_loader.h"
+
+#include <fmt/format.h>
+
+#include "headgate/rule/document.h"
+#include "headgate/rule/limit_reader.h"
+#include "headgate/rule/metadata.h"
+#include "headgate/rule/rule_names.h"
+#include "headgate/rule/scalar.h"
+
+namespace headgate::rule {
+namespace {
+
+std::string Joined(std::string_view key, std::string_view value) {
+  return value.empty() ? std::string(key) : fmt::format("{}_{}", key, value);
+}
+
+}  // namespace
+
+NodeId LoadState::SpareDomain() { return builder.Domain(fmt::format("\x01{}", ++spare_count)); }
+
+NodeId LoadState::Spare(NodeId parent) {
+  while (true) {
+    const auto [node, added] = builder.AddChild(parent, fmt::format("\x01{}", ++spare_count), {});
+    if (added) return node;
+  }
+}
+
+void FileLoader::Load(std::vector<Problem>& problems, std::vector<Problem>& warnings) {
+  LoadFile();
+  for (Problem& problem : std::move(problems_).Take()) problems.push_back(std::move(problem));
+  for (Problem& warning : std::move(warnings_).Take()) warnings.push_back(std::move(warning));
+}
+
+void FileLoader::LoadFile() {
+  const Document::Parsed parsed = Document::Parse(file_.text);
+  if (parsed.error) {
+    return problems_.Add(parsed.error->mark, fmt::format("error loading config file: {}", parsed.error->message),
+                         "the file is no YAML that can be read; look at the line and at those above it");
+  }
+  const DocumentNode* root = parsed.document->root();
+  if (root == nullptr || (root->kind == NodeKind::kScalar && Resolve(*root).type == ScalarType::kNull)) {
+    return problems_.Add({}, "config file cannot have empty domain", "begin the file with \"domain: NAME\"");
+  }
+  if (root->kind != NodeKind::kMapping) {
+    return reader_.ReportType(*root, "map[interface {}]interface {}", "begin the file with \"domain: NAME\"");
+  }
+  LoadRoot(*root);
+}
+
+void FileLoader::LoadRoot(const DocumentNode& root) {
+  Fields fields = reader_.Read(root, Place::kFile);
+  const std::string_view domain = reader_.Text(fields, Word::kDomain);
+  NodeId node = kNoNode;
+  if (domain.empty()) {
+    if (!fields.reported(Word::kDomain)) {
+      reader_.Report(fields, Word::kDomain, "config file cannot have empty domain",
+                     "begin the file with \"domain: NAME\"");
+    }
+  } else if (CheckSize(fields, Word::kDomain, domain)) {
+    node = state_.builder.Domain(domain);
+    const auto [origin, is_first] =
+        state_.origins.try_emplace(node, LoadState::Origin{.file = file_.name, .mark = fields.mark(Word::kDomain)});
+    if (!is_first && merge_domains_ == MergeDomains::kNo) {
+      const auto& [file, mark] = origin->second;
+      reader_.Report(
+          fields, Word::kDomain, fmt::format("duplicate domain '{}' in config file", Shown(domain)),
+          fmt::format("it is in {}:{} too; put both into one file, or have domains merged", file, mark.line));
+      node = kNoNode;
+    }
+  }
+  if (node == kNoNode) node = state_.SpareDomain();
+  if (reader_.Truth(fields, Word::kAllOrNothing)) state_.builder.SetAllOrNothing(node);
+  LoadDescriptors(fields, {.node = node, .domain = domain, .path = {}, .identity = DomainIdentity(domain), .depth = 0});
+}
+
+void FileLoader::LoadDescriptors(Fields& fields, const Level& level) {
+  const auto descriptors = reader_.List(fields, Word::kDescriptors, "[]config.YamlDescriptor");
+  if (!descriptors.empty() && level.depth == kEntriesMax) {
+    return reader_.Report(fields, Word::kDescriptors,
+                          fmt::format("descriptors are nested deeper than {} levels", kEntriesMax),
+                          "no request has that many entries");
+  }
+  for (const DocumentNode* descriptor : descriptors) {
+    if (problems_.full() || state_.path_bytes > kPathBytesMax) return;
+    if (descriptor->kind == NodeKind::kMapping) LoadDescriptor(*descriptor, level);
+  }
+}
+
+void FileLoader::LoadDescriptor(const DocumentNode& mapping, const Level& level) {
+  Fields fields = reader_.Read(mapping, Place::kDescriptor);
+  const std::string_view key = reader_.Text(fields, Word::kKey);
+  const std::string_view value = reader_.Text(fields, Word::kValue);
+  const std::string composite = Joined(key, value);
+  state_.path_bytes += level.path.size() + level.identity.size() + 2 * composite.size();
+  if (state_.path_bytes > kPathBytesMax) {
+    return reader_.Report(fields.mark(), fmt::format("the paths of all rules are longer than {} bytes", kPathBytesMax),
+                          "use shorter keys and values, or fewer rules");
+  }
+  Level own{.node = MakeNode(fields, key, value, level),
+            .domain = level.domain,
+            .path = level.path.empty() ? composite : fmt::format("{}.{}", level.path, composite),
+            .identity = ChildIdentity(level.identity, key, value),
+            .depth = level.depth + 1};
+  LoadRule(fields, own);
+  if (reader_.Truth(fields, Word::kShareThreshold)) {
+    if (IsPattern(composite)) {
+      state_.builder.SetShareThreshold(own.node);
+    } else {
+      reader_.Report(
+          fields, Word::kShareThreshold,
+          fmt::format("share_threshold can only be used with wildcard values (containing '*'), but found key '{}'",
+                      Shown(composite)),
+          "without a '*' there is nothing to share; leave it out");
+    }
+  }
+  if (reader_.Truth(fields, Word::kValueToMetric)) state_.builder.SetValueInMetric(own.node);
+  LoadDescriptors(fields, own);
+}
+
+NodeId FileLoader::MakeNode(Fields& fields, std::string_view key, std::string_view value, const Level& level) {
+  if (key.empty()) {
+    if (!fields.reported(Word::kKey)) {
+      reader_.Report(fields, Word::kKey, "descriptor has empty key", "add \"key: NAME\"");
+    }
+    return state_.Spare(level.node);
+  }
+  if (!CheckSize(fields, Word::kKey, key) || !CheckSize(fields, Word::kValue, value) || fields.reported(Word::kValue)) {
+    return state_.Spare(level.node);
+  }
+  const auto [node, added] = state_.builder.AddChild(level.node, key, value);
+  if (added) {
+    state_.origins.emplace(node, LoadState::Origin{.file = file_.name, .mark = fields.mark(Word::kKey)});
+    return node;
+  }
+  const auto& [file, mark] = state_.origins[node];
+  const std::string_view dot = level.path.empty() ? "" : ".";
+  reader_.Report(fields.mark(Word::kKey),
+                 fmt::format("duplicate descriptor composite key '{}'",
+                             Shown(fmt::format("{}.{}{}{}", level.domain, level.path, dot, Joined(key, value)))),
+                 fmt::format("it is in {}:{}:{} too; put both into one descriptor", file, mark.line, mark.column));
+  return state_.Spare(level.node);
+}
+
+void FileLoader::LoadRule(Fields& fields, const Level& level) {
+  Rule rule;
+  const bool limited = ReadLimits(fields, rule);
+  rule.shadow_mode = reader_.Truth(fields, Word::kShadowMode);
+  rule.quota_mode = reader_.Truth(fields, Word::kQuotaMode);
+  rule.detailed_metric = reader_.Truth(fields, Word::kDetailedMetric);
+  rule.value_to_metric = reader_.Truth(fields, Word::kValueToMetric);
+  ReadMetadata(fields, rule);
+  if (!limited) return;
+
+  rule.domain = level.domain;
+  rule.path = level.path;
+  rule.identity = level.identity;
+  state_.builder.SetRule(level.node, std::move(rule));
+}
+
+bool FileLoader::ReadLimits(Fields& fields, Rule& rule) {
+  const auto single = fields.rate_limits();
+  const bool has_single = fields.has(Word::kRateLimit) && single.back()->kind == NodeKind::kMapping;
+  if (fields.has(Word::kRateLimit) && !has_single) {
+    const DocumentNode& node = *single.back();
+    const bool is_null = node.kind == NodeKind::kScalar && Resolve(node).type == ScalarType::kNull;
+    if (!is_null)
+      reader_.ReportType(node, "config.YamlRateLimit", "'rate_limit' is a mapping: unit, requests_per_unit, …");
+  }
+  const auto several = reader_.List(fields, Word::kRateLimits, "a list of rate limits");
+  if (has_single && fields.has(Word::kRateLimits)) {
+    reader_.Report(fields, Word::kRateLimits, "should not specify both rate_limit and rate_limits",
+                   "move the one limit into the list");
+    return false;
+  }
+  if (has_single) {
+    ReadLimit(reader_, single, LimitForm::kOnly, rule);
+    return true;
+  }
+  if (!fields.has(Word::kRateLimits) || fields.reported(Word::kRateLimits)) return false;
+  if (several.empty() || several.size() > kLimitsPerRuleMax) {
+    reader_.Report(fields, Word::kRateLimits,
+                   fmt::format("rate_limits has {} limits; it may have 1 to {}", several.size(), kLimitsPerRuleMax),
+                   "leave rate_limits out where there is no limit");
+    return false;
+  }
+  for (const DocumentNode* const& limit : several) ReadLimit(reader_, std::span(&limit, 1), LimitForm::kItem, rule);
+  return true;
+}
+
+void FileLoader::ReadMetadata(Fields& fields, Rule& rule) {
+  const DocumentNode* const node = fields.value(Word::kMetadata);
+  if (node == nullptr || (node->kind == NodeKind::kScalar && Resolve(*node).type == ScalarType::kNull)) return;
+  if (node->kind != NodeKind::kMapping) {
+    return reader_.ReportType(*node, "map[string]interface {}", "'metadata' is a mapping");
+  }
+  auto json = MetadataJson(*node);
+  if (!json.ok()) {
+    return reader_.Report(fields, Word::kMetadata,
+                          fmt::format("error parsing metadata: {}", std::string(json.status().message())),
+                          "metadata is handed on as a JSON object");
+  }
+  rule.metadata_json = *std::move(json);
+}
+
+bool FileLoader::CheckSize(Fields& fields, Word word, std::string_view text) {
+  if (text.size() <= kTextBytesMax) return true;
+  reader_.Report(fields, word, fmt::format("{} is longer than {} bytes", TextOf(word), kTextBytesMax),
+                 "use a shorter one, or a pattern with '*'");
+  return false;
+}
+
+}  // namespace headgate::rule

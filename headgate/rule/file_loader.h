@@ -1,0 +1,79 @@
+// Rule files into the tree that is being built, one file after the other.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "headgate/rule/fields.h"
+#include "headgate/rule/load.h"
+#include "headgate/rule/problem.h"
+#include "headgate/rule/rule_tree.h"
+
+namespace headgate::rule {
+
+// Longer keys, values and domains are refused, and rules that lie deeper than any request reaches.
+inline constexpr size_t kTextBytesMax = 4096;
+// What the paths and identities of all descriptors may take: 100,000 of three levels take some 20 MB.
+inline constexpr size_t kPathBytesMax = size_t{512} << 20;
+
+// What all sources of one load share.
+struct LoadState {
+  RuleTreeBuilder builder;
+  // Where each node was written: "file:line:column", for the hint about a double.
+  struct Origin {
+    std::string_view file;
+    Mark mark;
+  };
+  absl::flat_hash_map<NodeId, Origin> origins;
+  size_t path_bytes = 0;
+  uint32_t spare_count = 0;
+
+  // A node for what cannot have its own because it has a problem: what lies under it is checked all the same.
+  NodeId SpareDomain();
+  NodeId Spare(NodeId parent);
+};
+
+// A place in the tree on the way down.
+struct Level {
+  NodeId node;
+  std::string_view domain;
+  std::string path;  // "api_key_gold.path"; empty for the domain
+  std::string identity;
+  size_t depth;  // entries of a request that come here
+};
+
+class FileLoader {
+ public:
+  // `file` outlives `state`.
+  FileLoader(const RuleFile& file, MergeDomains merge_domains, LoadState& state)
+      : file_(file),
+        merge_domains_(merge_domains),
+        state_(state),
+        problems_(file.name),
+        warnings_(file.name),
+        reader_(problems_, warnings_) {}
+
+  // Appends what it found wrong.
+  void Load(std::vector<Problem>& problems, std::vector<Problem>& warnings);
+
+ private:
+  void LoadFile();
+  void LoadRoot(const DocumentNode& root);
+  void LoadDescriptors(Fields& fields, const Level& level);
+  void LoadDescriptor(const DocumentNode& mapping, const Level& level);
+  NodeId MakeNode(Fields& fields, std::string_view key, std::string_view value, const Level& level);
+  void LoadRule(Fields& fields, const Level& level);
+  bool ReadLimits(Fields& fields, Rule& rule);
+  void ReadMetadata(Fields& fields, Rule& rule);
+  bool CheckSize(Fields& fields, Word word, std::string_view text);
+
+  const RuleFile& file_;
+  const MergeDomains merge_domains_;
+  LoadState& state_;
+  ProblemList problems_;
+  ProblemList warnings_;
+  FieldReader reader_;
+};
+
+}  // namespace headgate::rule

@@ -1,0 +1,277 @@
+#include "headgate/rule/limit_reader.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "headgate/rule/duration.h"
+#include "headgate/rule/limit_words.h"
+#include "headgate/rule/rule_names.h"
+
+namespace headgate::rule {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Align;
+
+// A word with a fixed set of values.
+template <typename Value>
+struct Choice {
+  std::string_view name;
+  Value value;
+};
+constexpr std::array<Choice<Align>, 2> kAligns{{{"epoch", Align::kEpoch}, {"first_hit", Align::kFirstHit}}};
+constexpr std::array<Choice<Sharing>, 3> kSharings{
+    {{"exact", Sharing::kExact}, {"leased", Sharing::kLeased}, {"strict", Sharing::kStrict}}};
+constexpr std::array<Choice<OnStoreFailure>, 3> kFailures{
+    {{"allow", OnStoreFailure::kAllow}, {"deny", OnStoreFailure::kDeny}, {"local", OnStoreFailure::kLocal}}};
+constexpr std::array<Choice<Algorithm>, 6> kAlgorithms{{{"token_bucket", Algorithm::kTokenBucket},
+                                                        {"gcra", Algorithm::kTokenBucket},
+                                                        {"leaky_bucket", Algorithm::kLeakyBucket},
+                                                        {"fixed_window", Algorithm::kFixedWindow},
+                                                        {"sliding_window_counter", Algorithm::kSlidingWindowCounter},
+                                                        {"sliding_window_log", Algorithm::kSlidingWindowLog}}};
+
+// Which word a sentence of algorithm::Limit::Make or MakeLimit is about: the first of these that it has.
+struct Subject {
+  std::string_view said;
+  Word word;
+};
+constexpr std::array<Subject, 8> kSubjects{{{"burst", Word::kBurst},
+                                            {"aligned", Word::kAlign},
+                                            {"count_denied", Word::kCountDenied},
+                                            {"max_delay", Word::kMaxDelay},
+                                            {"queue", Word::kQueue},
+                                            {"lasts", Word::kPeriod},
+                                            {"period", Word::kPeriod},
+                                            {"requests", Word::kRequestsPerUnit}}};
+
+Word SubjectOf(std::string_view sentence) {
+  size_t first = std::string_view::npos;
+  Word word = Word::kRequestsPerUnit;
+  for (const auto& [said, subject] : kSubjects) {
+    if (const size_t at = sentence.find(said); at < first) {
+      first = at;
+      word = subject;
+    }
+  }
+  return word;
+}
+
+class LimitReader {
+ public:
+  LimitReader(FieldReader& reader, Fields& fields, Rule& rule) : reader_(reader), fields_(fields), rule_(rule) {}
+
+  void Read(LimitForm form) {
+    ReadName();
+    ReadReplaces();
+    const bool unlimited = reader_.Truth(fields_, Word::kUnlimited);
+    if (unlimited) {
+      ReadUnlimited(form);
+    } else {
+      ReadWords();
+    }
+    ReadStoreWords();
+  }
+
+ private:
+  template <typename Value, size_t N>
+  std::optional<Value> OneOf(Word word, const std::array<Choice<Value>, N>& choices) {
+    if (!fields_.has(word)) return std::nullopt;
+    const std::string_view text = reader_.Text(fields_, word);
+    if (fields_.reported(word)) return std::nullopt;
+    std::vector<std::string_view> names;
+    std::string list;
+    for (const auto& [name, value] : choices) {
+      if (name == text) return value;
+      names.push_back(name);
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
+    }
+    std::string hint = DidYouMean(text, names);
+    if (hint.empty()) hint = fmt::format("one of {}", list);
+    reader_.Report(fields_, word, fmt::format("invalid {} '{}'", TextOf(word), Shown(text)), std::move(hint));
+    return std::nullopt;
+  }
+
+  std::optional<base::Duration> DurationOf(Word word) {
+    if (!fields_.has(word)) return std::nullopt;
+    const std::string_view text = reader_.Text(fields_, word);
+    if (fields_.reported(word)) return std::nullopt;
+    const auto duration = ParseDuration(text);
+    if (duration.ok()) return *duration;
+    reader_.Report(fields_, word, fmt::format("invalid {}: {}", TextOf(word), std::string(duration.status().message())),
+                   "a duration is a number with a unit, such as 500ms, 20s or 1h30m");
+    return std::nullopt;
+  }
+
+  void ReadName() {
+    const std::string_view name = reader_.Text(fields_, Word::kName);
+    if (name.empty()) return;
+    if (!rule_.name.empty() && rule_.name != name) {
+      return reader_.Report(fields_, Word::kName,
+                            fmt::format("the rule has another name already: '{}'", Shown(rule_.name)),
+                            "all limits of one rule share one name");
+    }
+    rule_.name = name;
+  }
+
+  void ReadReplaces() {
+    for (const DocumentNode* item : reader_.List(fields_, Word::kReplaces, "[]config.yamlReplaces")) {
+      if (item->kind != NodeKind::kMapping) continue;
+      Fields replaced = reader_.Read(*item, Place::kReplaced);
+      const std::string_view name = reader_.Text(replaced, Word::kName);
+      if (replaced.any_reported()) continue;
+      if (name.empty()) {
+        reader_.Report(item->mark, "should not have an empty replaces entry",
+                       "write the name of another rule: \"- name: …\"");
+      } else if (name == reader_.Text(fields_, Word::kName)) {
+        reader_.Report(replaced.mark(Word::kName), "replaces should not contain name of same descriptor",
+                       "name another rule, or leave the entry out");
+      } else {
+        rule_.replaces.emplace_back(name);
+      }
+    }
+  }
+
+  void ReadUnlimited(LimitForm form) {
+    rule_.unlimited = true;
+    if (form == LimitForm::kItem) {
+      return reader_.Report(fields_, Word::kUnlimited, "unlimited cannot be one of several limits",
+                            "use rate_limit with unlimited: true, without rate_limits");
+    }
+    if (UnitByName(reader_.Text(fields_, Word::kUnit))) {
+      reader_.Report(fields_, Word::kUnit, "should not specify rate limit unit when unlimited",
+                     "leave out unit, or unlimited");
+    }
+    for (const Word word : {Word::kAlgorithm, Word::kAlign, Word::kBurst, Word::kCountDenied, Word::kMaxDelay,
+                            Word::kPeriod, Word::kQueue}) {
+      if (!fields_.has(word)) continue;
+      reader_.Report(fields_, word, fmt::format("should not specify {} when unlimited", TextOf(word)),
+                     fmt::format("leave out {}, or unlimited", TextOf(word)));
+    }
+  }
+
+  void ReadWords() {
+    LimitWords words;
+    words.envoy = !fields_.has_ours();
+    words.requests = reader_.Unsigned32(fields_, Word::kRequestsPerUnit);
+    if (!fields_.has(Word::kRequestsPerUnit) && !fields_.reported(Word::kRequestsPerUnit)) {
+      reader_.Warn(fields_.mark(), "no requests_per_unit: every request is denied",
+                   "add requests_per_unit: N, or say requests_per_unit: 0 if that is meant");
+    }
+    ReadPeriod(words);
+    words.algorithm = ReadAlgorithm();
+    if (fields_.has(Word::kBurst)) words.burst = reader_.Unsigned64(fields_, Word::kBurst);
+    words.queue = reader_.Truth(fields_, Word::kQueue);
+    words.max_delay = DurationOf(Word::kMaxDelay);
+    words.align = OneOf(Word::kAlign, kAligns);
+    words.count_denied = reader_.Truth(fields_, Word::kCountDenied);
+    if (fields_.any_reported()) return;
+
+    const auto limit = MakeLimit(words);
+    if (!limit.ok()) {
+      const std::string sentence(limit.status().message());
+      return reader_.Report(fields_, SubjectOf(sentence), sentence,
+                            "docs/reference/rules.md says which words go together");
+    }
+    if (words.period.calendar && limit->limit.algorithm() != Algorithm::kFixedWindow && fields_.has(Word::kPeriod)) {
+      reader_.Warn(fields_.mark(Word::kPeriod),
+                   fmt::format("a {} is {} days here", *words.period.calendar == Unit::kMonth ? "month" : "year",
+                               *words.period.calendar == Unit::kMonth ? 30 : 365),
+                   "with algorithm: fixed_window it ends with the calendar's, in UTC");
+    }
+    rule_.limits.push_back(*limit);
+  }
+
+  std::optional<Algorithm> ReadAlgorithm() { return OneOf(Word::kAlgorithm, kAlgorithms); }
+
+  void ReadPeriod(LimitWords& words) {
+    const std::string_view unit_text = reader_.Text(fields_, Word::kUnit);
+    if (fields_.has(Word::kPeriod)) {
+      if (fields_.has(Word::kUnit)) {
+        return reader_.Report(fields_, Word::kPeriod, "should not specify both unit and period",
+                              "leave out one of them");
+      }
+      const std::string_view text = reader_.Text(fields_, Word::kPeriod);
+      if (fields_.reported(Word::kPeriod)) return;
+      const auto period = ParsePeriod(text);
+      if (period.ok()) {
+        words.period = *period;
+        return;
+      }
+      return reader_.Report(fields_, Word::kPeriod,
+                            fmt::format("invalid period: {}", std::string(period.status().message())),
+                            "a period is a unit (minute, month, …) or a duration such as 20s");
+    }
+    if (fields_.reported(Word::kUnit) || fields_.reported(Word::kPeriod)) return;
+    const std::optional<Unit> unit = UnitByName(unit_text);
+    if (unit) {
+      words.period.length = PeriodOf(*unit);
+      return;
+    }
+    std::string hint = DidYouMean(unit_text, {"second", "minute", "hour", "day", "week", "month", "year"});
+    if (hint.empty()) hint = "unit: second, minute, hour, day, week, month or year; other lengths as period: 20s";
+    reader_.Report(fields_, Word::kUnit, fmt::format("invalid rate limit unit '{}'", Shown(unit_text)),
+                   std::move(hint));
+  }
+
+  // What concerns stores that several machines share; one answer for the whole rule.
+  void ReadStoreWords() {
+    std::optional<Sharing> sharing = OneOf(Word::kSharing, kSharings);
+    if (reader_.Truth(fields_, Word::kStrict)) {
+      if (sharing && *sharing != Sharing::kStrict) {
+        reader_.Report(fields_, Word::kStrict, "strict: true contradicts sharing", "leave out one of them");
+      }
+      sharing = Sharing::kStrict;
+    }
+    Agree(Word::kSharing, sharing, rule_.sharing);
+    Agree(Word::kOnStoreFailure, OneOf(Word::kOnStoreFailure, kFailures), rule_.on_store_failure);
+    Agree(Word::kFallbackShare, ReadShare(), rule_.fallback_share_ppm);
+  }
+
+  template <typename Value>
+  void Agree(Word word, const std::optional<Value>& said, std::optional<Value>& kept) {
+    if (!said) return;
+    if (kept && *kept != *said) {
+      return reader_.Report(fields_, word,
+                            fmt::format("{} differs from that of another limit of this rule", TextOf(word)),
+                            "it is one for all limits of a rule");
+    }
+    kept = said;
+  }
+
+  // A decimal number above 0, at most 1, of at most six places: in millionths.
+  std::optional<uint32_t> ReadShare() {
+    if (!fields_.has(Word::kFallbackShare)) return std::nullopt;
+    const std::string_view text = reader_.Text(fields_, Word::kFallbackShare);
+    if (fields_.reported(Word::kFallbackShare)) return std::nullopt;
+    const size_t point = std::min(text.find('.'), text.size());
+    const std::string_view whole = text.substr(0, point);
+    std::string_view places = text.substr(std::min(point + 1, text.size()));
+    uint32_t millionths = whole == "1" ? 1'000'000 : 0;
+    bool good = whole == "0" || whole == "1";
+    good = good && (point == text.size() || (!places.empty() && places.size() <= 6));
+    uint32_t place = 100'000;
+    for (; good && !places.empty(); places.remove_prefix(1), place /= 10) {
+      good = places[0] >= '0' && places[0] <= '9';
+      millionths += place * static_cast<uint32_t>(places[0] - '0');
+    }
+    if (good && millionths > 0 && millionths <= 1'000'000) return millionths;
+    reader_.Report(fields_, Word::kFallbackShare, fmt::format("invalid fallback_share '{}'", Shown(text)),
+                   "the share of the limit that one machine may use alone: above 0, at most 1, such as 0.25");
+    return std::nullopt;
+  }
+
+  FieldReader& reader_;
+  Fields& fields_;
+  Rule& rule_;
+};
+
+}  // namespace
+
+void ReadLimit(FieldReader& reader, std::span<const DocumentNode* const> mappings, LimitForm form, Rule& rule) {
+  Fields fields = reader.Read(mappings, Place::kLimit);
+  LimitReader(reader, fields, rule).Read(form);
+}
+
+}  // namespace headgate::rule

@@ -1,0 +1,19 @@
+#include "headgate/rule/load.h"
+
+#include "headgate/rule/file_loader.h"
+#include "headgate/rule/one_liner.h"
+
+namespace headgate::rule {
+
+LoadResult LoadRules(std::span<const RuleFile> files, const LoadOptions& options) {
+  LoadResult result;
+  LoadState state;
+  for (const RuleFile& file : files) {
+    FileLoader(file, options.merge_domains, state).Load(result.problems, result.warnings);
+  }
+  for (const std::string& text : options.one_liners) AddOneLiner(text, state, result.problems, result.warnings);
+  if (result.problems.empty()) result.rules = std::move(state.builder).Build();
+  return result;
+}
+
+}  // namespace headgate::rule
