@@ -1,0 +1,476 @@
+// The tree keeps its shape: who may include whom, what is not written here and what to write instead, and that nothing
+// lies around dead. Each message names the place and what to do.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/tidy/source_tree.h"
+
+namespace headgate::tidy {
+namespace {
+
+const std::vector<SourceFile>& Tree() {
+  static const std::vector<SourceFile> tree = ReadTree(HEADGATE_SOURCE_DIR);
+  return tree;
+}
+
+// The C++ of the project.
+std::vector<const SourceFile*> Code() {
+  std::vector<const SourceFile*> code;
+  for (const SourceFile& file : Tree()) {
+    if (file.is_header() || file.is_source()) code.push_back(&file);
+  }
+  return code;
+}
+
+// ---- Floors
+
+// The table of docs/internals/README.md: what a folder may include besides itself. A change here is a decision about
+// the whole; write it down in docs/decisions.
+struct Floor {
+  int floor;
+  std::set<std::string, std::less<>> may_include;
+};
+const std::map<std::string, Floor, std::less<>>& Floors() {
+  static const std::map<std::string, Floor, std::less<>> floors = {
+      {"base", {0, {}}},
+      {"algorithm", {1, {"base"}}},
+      {"wire", {1, {"base"}}},
+      {"rule", {2, {"algorithm", "base"}}},
+      {"store", {2, {"algorithm", "base"}}},
+      {"limiter", {3, {"rule", "store", "algorithm", "base"}}},
+      {"testing", {4, {"limiter", "rule", "store", "algorithm", "base"}}},
+      {"net", {4, {"base"}}},
+      {"observe", {4, {"limiter", "rule", "algorithm", "base"}}},
+      {"watch", {5, {"rule", "store", "wire", "net", "base"}}},
+      {"front/resp", {5, {"limiter", "rule", "store", "algorithm", "wire", "net", "observe", "base"}}},
+      {"front/http", {5, {"limiter", "rule", "algorithm", "wire", "net", "observe", "base"}}},
+      {"front/admin", {5, {"limiter", "rule", "algorithm", "wire", "net", "observe", "base"}}},
+      {"app",
+       {6,
+        {"front/resp", "front/http", "front/admin", "watch", "observe", "net", "testing", "limiter", "store", "rule",
+         "wire", "algorithm", "base"}}},
+  };
+  return floors;
+}
+
+// Where only a part of a lower folder may be seen.
+const std::map<std::pair<std::string, std::string>, std::set<std::string>>& Parts() {
+  static const std::map<std::pair<std::string, std::string>, std::set<std::string>> parts = {
+      {{"observe", "limiter"}, {"headgate/limiter/observer.h"}},
+      {{"front/resp", "store"}, {"headgate/store/store.h", "headgate/store/limit_table.h"}},
+  };
+  return parts;
+}
+
+std::string FolderOfInclude(std::string_view include) {
+  if (!include.starts_with("headgate/")) return {};
+  include.remove_prefix(9);
+  return std::string(include.substr(0, include.rfind('/')));
+}
+
+std::string Joined(const std::set<std::string, std::less<>>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text.empty() ? "nothing" : text;
+}
+
+// What is linked into the product: the sources that are no companions, and every header that they reach.
+const std::set<std::string>& Product() {
+  static const std::set<std::string> product = [] {
+    std::map<std::string, const SourceFile*> by_path;
+    std::vector<std::string> open;
+    for (const SourceFile* file : Code()) {
+      by_path[file->path] = file;
+      if (file->is_source() && !file->is_companion() && !file->folder().empty()) open.push_back(file->path);
+    }
+    std::set<std::string> reached(open.begin(), open.end());
+    while (!open.empty()) {
+      const std::string path = open.back();
+      open.pop_back();
+      if (!by_path.contains(path)) continue;
+      for (const auto& include : by_path[path]->Includes()) {
+        if (include.quoted && reached.insert(include.path).second) open.push_back(include.path);
+      }
+    }
+    return reached;
+  }();
+  return product;
+}
+
+// The words behind a keyword of a folder's headgate_library(…).
+std::set<std::string, std::less<>> CMakeWords(const SourceFile& file, std::string_view keyword) {
+  std::set<std::string, std::less<>> words;
+  size_t begin = file.text.find("headgate_library(");
+  if (begin == file.text.npos) return words;
+  begin += std::string_view("headgate_library(").size();
+  std::istringstream in(file.text.substr(begin, file.text.find(')', begin) - begin));
+  bool taking = false;
+  for (std::string word; in >> word;) {
+    const bool is_keyword = word.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ_") == word.npos;
+    if (is_keyword) {
+      taking = word == keyword;
+    } else if (taking) {
+      words.insert(word);
+    }
+  }
+  return words;
+}
+
+const SourceFile* CMakeOf(std::string_view folder) {
+  for (const SourceFile& file : Tree()) {
+    if (file.name() == "CMakeLists.txt" && file.folder() == folder) return &file;
+  }
+  return nullptr;
+}
+
+TEST(Floors, EveryFolderHasOne) {
+  std::set<std::string> folders;
+  for (const SourceFile* file : Code()) {
+    if (!file->folder().empty()) folders.insert(std::string(file->folder()));
+  }
+  for (const std::string& folder : folders) {
+    EXPECT_TRUE(Floors().contains(folder)) << "headgate/" << folder << " has no row in the floor table of this test";
+  }
+  for (const auto& [folder, floor] : Floors()) {
+    EXPECT_TRUE(folders.contains(folder)) << "the floor table names headgate/" << folder << ", which is not there";
+    for (const std::string& lower : floor.may_include) {
+      EXPECT_LT(Floors().at(lower).floor, floor.floor) << folder << " -> " << lower << " does not go down";
+    }
+  }
+}
+
+TEST(Floors, IncludesGoDown) {
+  for (const SourceFile* file : Code()) {
+    const auto floor = Floors().find(file->folder());
+    if (floor == Floors().end() || !Product().contains(file->path)) continue;
+    for (const auto& include : file->Includes()) {
+      const std::string folder = FolderOfInclude(include.path);
+      if (folder.empty() || folder == file->folder()) continue;
+      EXPECT_TRUE(floor->second.may_include.contains(folder))
+          << file->path << ":" << include.line << " includes " << include.path << ", but " << file->folder()
+          << " may include " << Joined(floor->second.may_include)
+          << "; move the idea that both need down, or have app hand it in through an interface";
+      const auto part = Parts().find({std::string(file->folder()), folder});
+      EXPECT_TRUE(part == Parts().end() || part->second.contains(include.path))
+          << file->path << ":" << include.line << " includes " << include.path << ", which is not the part of "
+          << folder << " that " << file->folder() << " may see";
+    }
+  }
+}
+
+TEST(Floors, UsesInCMakeIsTheFloorTable) {
+  for (const auto& [folder, floor] : Floors()) {
+    const SourceFile* cmake = CMakeOf(folder);
+    ASSERT_NE(cmake, nullptr) << "headgate/" << folder << " has no CMakeLists.txt; four lines as in headgate/base";
+    EXPECT_TRUE(cmake->text.starts_with(fmt::format("# Floor {}: ", floor.floor)))
+        << cmake->path << " should begin with `# Floor " << floor.floor << ": ` and what lives there";
+    const auto uses = CMakeWords(*cmake, "USES");
+    for (const std::string& used : uses) {
+      EXPECT_TRUE(floor.may_include.contains(used))
+          << cmake->path << " USES " << used << ", but " << folder << " may include " << Joined(floor.may_include);
+    }
+    auto test_uses = CMakeWords(*cmake, "TEST_USES");
+    test_uses.insert({"testing", folder});
+    for (const SourceFile* file : Code()) {
+      if (file->folder() != folder) continue;
+      const bool product = Product().contains(file->path);
+      for (const auto& include : file->Includes()) {
+        const std::string included = FolderOfInclude(include.path);
+        if (included.empty() || included == folder) continue;
+        EXPECT_TRUE(uses.contains(included) || (!product && test_uses.contains(included)))
+            << file->path << ":" << include.line << " includes " << include.path << ", but " << cmake->path
+            << " says neither USES " << included << (product ? "" : " nor TEST_USES " + included);
+      }
+    }
+  }
+}
+
+TEST(Floors, OnlyNetNamesAsio) {
+  for (const SourceFile* file : Code()) {
+    if (file->folder().empty() || file->folder() == "net") continue;
+    for (const auto& include : file->Includes()) {
+      EXPECT_FALSE(include.path.starts_with("boost/asio"))
+          << file->path << ":" << include.line << " names asio; give net the interface that is missing";
+    }
+    EXPECT_FALSE(HasWord(file->code, "asio")) << file->path << " names asio; give net the interface that is missing";
+  }
+}
+
+TEST(Floors, IncludesSayTheWholePath) {
+  for (const SourceFile* file : Code()) {
+    if (file->folder().empty()) continue;
+    for (const auto& include : file->Includes()) {
+      if (!include.quoted) continue;
+      const auto beside = std::filesystem::path(HEADGATE_SOURCE_DIR) / file->path;
+      EXPECT_FALSE(std::filesystem::exists(beside.parent_path() / include.path))
+          << file->path << ":" << include.line << ": write #include \"headgate/" << file->folder() << "/"
+          << include.path << "\"";
+    }
+  }
+}
+
+TEST(Floors, NamespaceIsTheFolder) {
+  for (const SourceFile* file : Code()) {
+    if (file->folder().empty()) continue;
+    std::string expected = "headgate::" + std::string(file->folder());
+    if (const size_t slash = expected.find('/'); slash != expected.npos) expected.replace(slash, 1, "::");
+    for (const SourceLine& line : Lines(file->code)) {
+      if (!line.text.starts_with("namespace headgate")) continue;
+      const std::string_view name = line.text.substr(10, line.text.find_first_of(" {", 10) - 10);
+      EXPECT_EQ(name, expected) << file->path << ":" << line.number << ": the namespace is the folder";
+    }
+  }
+}
+
+// ---- Bans
+
+struct Ban {
+  std::vector<std::string_view> words;
+  std::string_view instead;
+  // Where the words may stand; null: nowhere.
+  bool (*is_allowed)(const SourceFile& file);
+};
+
+bool InBase(const SourceFile& file) { return file.folder() == "base"; }
+bool InApp(const SourceFile& file) { return file.folder() == "app"; }
+bool InTests(const SourceFile& file) { return file.is_companion(); }
+bool OutsideDecisions(const SourceFile& file) {
+  return (file.folder() != "algorithm" && file.folder() != "store") || file.is_companion();
+}
+
+const std::vector<Ban>& Bans() {
+  static const std::vector<Ban> bans = {
+      {{"steady_clock::now", "system_clock::now", "high_resolution_clock::now", "clock_gettime", "gettimeofday",
+        "time(nullptr)", "time(NULL)", "time(0)"},
+       "take `now` as the last argument; base/clock.h is where clocks are read",
+       InBase},
+      {{"sleep_for", "sleep_until", "usleep", "nanosleep", "sleep("},
+       "step a ManualClock, or wait for what you wait for with a deadline",
+       nullptr},
+      {{"rand(", "srand(", "drand48", "random_shuffle"}, "use a seeded generator that was handed in", nullptr},
+      {{"random_device"}, "use a seeded generator that was handed in; secrets are drawn in app", InApp},
+      {{"uniform_int_distribution", "uniform_real_distribution", "normal_distribution"},
+       "reduce the generator's bits yourself: distributions differ from library to library, and nothing replays",
+       nullptr},
+      {{"unordered_map", "unordered_set", "unordered_multimap"},
+       "use absl::flat_hash_map, or base/hash.h's keyed hash where clients choose the keys: std's hash can be aimed at",
+       nullptr},
+      {{"std::regex", "<regex>"},
+       "write the few lines of a parser: std::regex is slow and overflows the stack on long input",
+       InTests},
+      {{"float", "double"}, "decisions are integers only: base/wide.h has the 128-bit intermediates", OutsideDecisions},
+      {{"assert("}, "use HEADGATE_CHECK (always on) or HEADGATE_DCHECK (base/check.h)", nullptr},
+      {{"using namespace std;"}, "name what you use", nullptr},
+  };
+  return bans;
+}
+
+// The place of the first banned word and what to write, or nothing.
+std::string FirstBanned(const SourceFile& file) {
+  for (const Ban& ban : Bans()) {
+    if (ban.is_allowed != nullptr && ban.is_allowed(file)) continue;
+    for (const SourceLine& line : Lines(file.code)) {
+      for (const std::string_view word : ban.words) {
+        if (HasWord(line.text, word)) return fmt::format("{}:{}: `{}`: {}", file.path, line.number, word, ban.instead);
+      }
+    }
+  }
+  return "";
+}
+
+TEST(Bans, NothingIsWrittenThatHasABetterWord) {
+  for (const SourceFile* file : Code()) EXPECT_EQ(FirstBanned(*file), "");
+}
+
+// A canary: a ban that finds nothing would go unnoticed.
+TEST(Bans, EachIsFound) {
+  for (const Ban& ban : Bans()) {
+    for (const std::string_view word : ban.words) {
+      const SourceFile file{
+          .path = "headgate/store/x.cc", .text = {}, .code = CodeOf(fmt::format("a;\n  x = {};\n", word))};
+      EXPECT_THAT(FirstBanned(file), testing::StartsWith(fmt::format("headgate/store/x.cc:2: `{}`: ", word)));
+    }
+  }
+}
+
+TEST(Bans, CommentsAndTextMaySayAnything) {
+  const auto code = [](std::string_view text) {
+    return SourceFile{.path = "headgate/store/x.cc", .text = {}, .code = CodeOf(text)};
+  };
+  EXPECT_EQ(FirstBanned(code("// rand(\n/* sleep_for\n double */ int a = 1'000; char b = '\"'; // double\n")), "");
+  EXPECT_EQ(FirstBanned(code("auto a = \"rand( \\\" double\"; auto b = R\"x(double\n)\" rand()x\";\n")), "");
+  EXPECT_EQ(FirstBanned(code("int grand(int double_check);\n")), "") << "parts of longer names";
+  EXPECT_NE(FirstBanned(code("char a = '\\''; double b;\n")), "");
+  EXPECT_NE(FirstBanned(code("auto a = R\"(\\)\"; double b;\n")), "");
+}
+
+TEST(Bans, UnfinishedWorkIsAnIssueNotAComment) {
+  for (const SourceFile& file : Tree()) {
+    if (file.path == "tests/tidy_test.cc") continue;
+    for (const SourceLine& line : Lines(file.text)) {
+      for (const std::string_view word : {"TODO", "FIXME", "XXX", "HACK"}) {
+        EXPECT_FALSE(HasWord(line.text, word)) << file.path << ":" << line.number << ": finish it, or open an issue";
+      }
+    }
+  }
+}
+
+TEST(Bans, NoPathOfSomebodysMachine) {
+  for (const SourceFile& file : Tree()) {
+    if (file.path == "tests/tidy_test.cc") continue;
+    for (const SourceLine& line : Lines(file.text)) {
+      for (const std::string_view path : {"/home/", "/root/", "/Users/"}) {
+        EXPECT_EQ(line.text.find(path), line.text.npos)
+            << file.path << ":" << line.number << ": a path of one machine; make it relative, or an argument";
+      }
+    }
+  }
+}
+
+// ---- Files
+
+TEST(Files, FoldersAreNamedForAnIdea) {
+  const std::set<std::string> banned = {"util",    "utils",   "common", "helper", "helpers", "misc",
+                                        "support", "include", "mocks",  "shared", "lib",     "src"};
+  for (const SourceFile& file : Tree()) {
+    for (const auto& part : std::filesystem::path(file.path).parent_path()) {
+      EXPECT_FALSE(banned.contains(part.string()))
+          << file.path << ": a folder `" << part.string() << "` collects everything; name the idea";
+    }
+  }
+}
+
+TEST(Files, EveryHeaderBeginsWithItsIdea) {
+  for (const SourceFile* file : Code()) {
+    if (!file->is_header()) continue;
+    const std::vector<SourceLine> lines = Lines(file->text);
+    size_t at = 0;
+    while (at < lines.size() && lines[at].text.starts_with("//")) ++at;
+    EXPECT_GT(at, 0u) << file->path << ": begin with a comment: what idea lives here, and what it does not do";
+    ASSERT_LT(at, lines.size()) << file->path;
+    EXPECT_EQ(lines[at].text, "#pragma once") << file->path << ": `#pragma once` comes right behind the head comment";
+  }
+}
+
+TEST(Files, LongOnesSayWhyTheyAreOne) {
+  constexpr size_t kLinesMax = 600;
+  for (const SourceFile* file : Code()) {
+    const std::vector<SourceLine> lines = Lines(file->text);
+    if (lines.size() <= kLinesMax) continue;
+    std::string head;
+    for (const SourceLine& line : lines) {
+      if (!line.text.starts_with("//")) break;
+      head += line.text;
+    }
+    EXPECT_NE(head.find("One file because"), head.npos)
+        << file->path << " has " << lines.size()
+        << " lines: look for the second idea in it, or let the head comment say `One file because …`";
+  }
+}
+
+TEST(Files, NoHeaderIsDead) {
+  for (const SourceFile* header : Code()) {
+    if (!header->is_header()) continue;
+    // The library is for others too; above its line a header that only its own companions include is used by nobody.
+    const auto floor = Floors().find(header->folder());
+    const bool library = floor == Floors().end() || floor->second.floor <= 3 || header->folder() == "testing";
+    const bool used = std::any_of(Tree().begin(), Tree().end(), [&](const SourceFile& file) {
+      if (file.path == header->path) return false;
+      if (!library && file.folder() == header->folder() && file.stem() == header->stem()) return false;
+      const auto includes = file.Includes();
+      return std::any_of(includes.begin(), includes.end(), [&](const auto& include) {
+        return include.path == header->path ||
+               (include.quoted && file.folder().empty() && header->path.ends_with("/" + include.path));
+      });
+    });
+    EXPECT_TRUE(used) << header->path << " is included by " << (library ? "nobody" : "nobody but its own companions")
+                      << "; delete it";
+  }
+}
+
+TEST(Files, EveryFuzzerHasACorpusAndEveryCorpusAFuzzer) {
+  std::set<std::string> fuzzers;
+  for (const SourceFile* file : Code()) {
+    if (!file->path.ends_with("_fuzz.cc")) continue;
+    std::string name = fmt::format("{}_{}_fuzz", file->folder(), file->stem());
+    std::replace(name.begin(), name.end(), '/', '_');
+    fuzzers.insert(name);
+  }
+  std::set<std::string> corpora;
+  const std::filesystem::path root = HEADGATE_SOURCE_DIR "/tests/corpus";
+  if (std::filesystem::exists(root)) {
+    for (const auto& entry : std::filesystem::directory_iterator(root)) {
+      if (!std::filesystem::is_empty(entry.path())) corpora.insert(entry.path().filename());
+    }
+  }
+  for (const std::string& name : fuzzers) {
+    EXPECT_TRUE(corpora.contains(name)) << name << " has no seeds: put small inputs into tests/corpus/" << name;
+  }
+  for (const std::string& name : corpora) {
+    EXPECT_TRUE(fuzzers.contains(name)) << "tests/corpus/" << name << " belongs to no fuzzer; delete it";
+  }
+}
+
+TEST(Files, NothingWasDroppedHere) {
+  for (const SourceFile& file : Tree()) {
+    for (const std::string_view ending : {".profraw", ".rej", ".orig", ".rdb", ".gcda", ".swp", "~"}) {
+      EXPECT_FALSE(file.path.ends_with(ending)) << file.path << ": delete it";
+    }
+  }
+}
+
+// ---- Documents
+
+// Where a document that is named in a text would be.
+bool Exists(const SourceFile& file, const std::string& target) {
+  namespace fs = std::filesystem;
+  const fs::path root = HEADGATE_SOURCE_DIR;
+  return fs::exists(root / target) || fs::exists((root / file.path).parent_path() / target);
+}
+
+TEST(Documents, EveryDocumentThatIsNamedIsThere) {
+  for (const SourceFile& file : Tree()) {
+    if (file.path == "tests/tidy_test.cc") continue;
+    for (const SourceLine& line : Lines(file.text)) {
+      for (size_t at = line.text.find("docs/"); at != line.text.npos; at = line.text.find("docs/", at + 1)) {
+        if (at > 0 && (std::isalnum(static_cast<unsigned char>(line.text[at - 1])) != 0 ||
+                       std::string_view("./-_").find(line.text[at - 1]) != std::string_view::npos)) {
+          continue;  // the end of an address or of another path
+        }
+        const size_t end = line.text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-/.", at);
+        std::string target(line.text.substr(at, std::min(end, line.text.size()) - at));
+        while (target.ends_with('.')) target.pop_back();
+        if (!target.ends_with(".md")) continue;
+        EXPECT_TRUE(Exists(file, target)) << file.path << ":" << line.number << " names " << target << ": write it";
+      }
+    }
+  }
+}
+
+TEST(Documents, LinksLeadSomewhere) {
+  for (const SourceFile& file : Tree()) {
+    if (!file.path.ends_with(".md")) continue;
+    for (const SourceLine& line : Lines(file.text)) {
+      for (size_t at = line.text.find("]("); at != line.text.npos; at = line.text.find("](", at + 1)) {
+        std::string target(line.text.substr(at + 2, line.text.find(')', at) - at - 2));
+        target = target.substr(0, target.find('#'));
+        if (target.empty() || target.find(':') != target.npos) continue;  // within the page, or on the web
+        EXPECT_TRUE(Exists(file, target)) << file.path << ":" << line.number << " links to " << target;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headgate::tidy
