@@ -1,0 +1,209 @@
+#include "headgate/rule/explain.h"
+
+#include <fmt/format.h>
+
+#include "headgate/rule/limit_words.h"
+#include "headgate/rule/quote.h"
+
+namespace headgate::rule {
+namespace {
+
+constexpr size_t kOthersMax = 5;  // of one kind at one step
+
+std::string EntryText(const Entry& entry) {
+  return entry.value.empty() ? std::string(entry.key) : fmt::format("{}={}", entry.key, entry.value);
+}
+
+std::string JoinedOf(const Entry& entry) { return fmt::format("{}_{}", entry.key, entry.value); }
+
+std::string MoreOf(size_t count, std::string_view what) {
+  return count <= kOthersMax ? std::string() : fmt::format("… and {} more {}", count - kOthersMax, what);
+}
+
+class Walk {
+ public:
+  Walk(const RuleTree& rules, std::span<const Entry> entries, Explanation& out)
+      : rules_(rules), entries_(entries), out_(out) {}
+
+  void Run(const TreeNode& domain) {
+    if (entries_.empty()) return Conclude("the descriptor has no entries: no limit");
+    if (entries_.size() > kEntriesMax) {
+      return Conclude(fmt::format("the descriptor has more than {} entries: no limit", kEntriesMax));
+    }
+    const TreeNode* level = &domain;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const TreeNode* node = Step(*level, entries_[i]);
+      const bool is_last = i + 1 == entries_.size();
+      if (node == nullptr) return Conclude(NothingMatched(*level, entries_[i]));
+      if (is_last) return ConcludeAt(*node);
+      if (!node->has_children()) {
+        return Conclude(
+            fmt::format("the descriptor is deeper than the rules: nothing is below {}, and {} more {}: no limit",
+                        Quote(rules_.text(*node)), entries_.size() - i - 1,
+                        entries_.size() - i - 1 == 1 ? "entry follows" : "entries follow"));
+      }
+      level = node;
+    }
+  }
+
+ private:
+  void Conclude(std::string verdict) { out_.verdict = std::move(verdict); }
+
+  // The child that matches the entry, with what else was there.
+  const TreeNode* Step(const TreeNode& level, const Entry& entry) {
+    const JoinedText joined(entry.key, entry.value);
+    const TreeNode* const exact = rules_.Child(level.id(), joined);
+    const TreeNode* const pattern = rules_.ChildByPattern(level, joined);
+    const TreeNode* const key = rules_.Child(level.id(), JoinedText(entry.key));
+
+    ExplainedStep step;
+    step.entry = EntryText(entry);
+    const TreeNode* const found = exact != nullptr ? exact : pattern != nullptr ? pattern : key;
+    if (found != nullptr) {
+      step.matched_by = found == exact ? MatchedBy::kExact : found == pattern ? MatchedBy::kPattern : MatchedBy::kKey;
+      step.node = rules_.text(*found);
+      step.has_limit = rules_.rule(*found) != nullptr;
+    }
+    if (exact == nullptr) step.others.push_back(fmt::format("{} is no rule", Quote(JoinedOf(entry))));
+    ExplainPatterns(level, joined, found, exact != nullptr, step);
+    if (key != nullptr && key != found) {
+      step.others.push_back(
+          fmt::format("{} (the key alone) comes after an exact value and after patterns", Quote(rules_.text(*key))));
+    } else if (key == nullptr) {
+      step.others.push_back(fmt::format("{} (the key alone) is no rule", Quote(entry.key)));
+    }
+    NoteNoBacktracking(step, found, {exact, pattern, key});
+    out_.steps.push_back(std::move(step));
+    return found;
+  }
+
+  void ExplainPatterns(const TreeNode& level, const JoinedText& joined, const TreeNode* found, bool has_exact,
+                       ExplainedStep& step) {
+    const WildcardIndex* const patterns = rules_.Patterns(level);
+    if (patterns == nullptr) return;
+    size_t others = 0;
+    for (const Pattern& pattern : patterns->patterns()) {
+      if (found != nullptr && rules_.text(*found) == pattern.text) continue;
+      const bool matches = joined.HasAt(0, std::string_view(pattern.text).substr(0, pattern.prefix_size)) &&
+                           pattern.MatchesAfterPrefix(joined);
+      if (++others > kOthersMax) continue;
+      const std::string_view why = !matches    ? "does not match"
+                                   : has_exact ? "matches, but an exact value comes before patterns"
+                                               : "matches too, but stands later in the file";
+      step.others.push_back(fmt::format("pattern {} {}", Quote(pattern.text), why));
+    }
+    if (std::string more = MoreOf(others, "patterns"); !more.empty()) step.others.push_back(std::move(more));
+  }
+
+  // Where the descriptor goes on, but only a sibling of the node taken has something below it.
+  void NoteNoBacktracking(ExplainedStep& step, const TreeNode* found,
+                          std::initializer_list<const TreeNode*> candidates) {
+    const size_t next = out_.steps.size() + 1;
+    if (found == nullptr || next >= entries_.size() || Leads(*found, entries_[next])) return;
+    for (const TreeNode* candidate : candidates) {
+      if (candidate == nullptr || candidate == found || !Leads(*candidate, entries_[next])) continue;
+      step.others.push_back(fmt::format("{} would lead on to {}, but once {} has matched there is no way back to it",
+                                        Quote(rules_.text(*candidate)), Quote(EntryText(entries_[next])),
+                                        Quote(rules_.text(*found))));
+      return;
+    }
+  }
+
+  bool Leads(const TreeNode& node, const Entry& entry) const {
+    const JoinedText joined(entry.key, entry.value);
+    return rules_.Child(node.id(), joined) != nullptr || rules_.ChildByPattern(node, joined) != nullptr ||
+           rules_.Child(node.id(), JoinedText(entry.key)) != nullptr;
+  }
+
+  std::string NothingMatched(const TreeNode& level, const Entry& entry) const {
+    const auto children = rules_.ChildTexts(level, kOthersMax + 1);
+    std::string list;
+    for (size_t i = 0; i < children.size() && i < kOthersMax; ++i) {
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", Quote(children[i]));
+    }
+    const std::string_view here = out_.steps.size() == 1 ? "in the domain" : "at this level";
+    return fmt::format("nothing {} matches {}{}{}: no limit", here, Quote(EntryText(entry)),
+                       list.empty() ? "" : fmt::format("; there is {}", list),
+                       children.size() > kOthersMax ? ", …" : "");
+  }
+
+  void ConcludeAt(const TreeNode& node) {
+    out_.rule = rules_.rule(node);
+    if (out_.rule == nullptr) {
+      return Conclude(
+          fmt::format("{} has no rate_limit of its own, it only leads to others: no limit", Quote(rules_.text(node))));
+    }
+    if (out_.rule->unlimited) return Conclude(fmt::format("rule {} is unlimited", Quote(out_.rule->label())));
+    Conclude(fmt::format("rule {} applies", Quote(out_.rule->label())));
+    Match match;
+    rules_.Find(out_.domain, entries_, match);
+    out_.bucket = out_.domain;
+    for (size_t i = 0; i < match.step_count; ++i) {
+      const std::string* const shared = match.steps[i].shared_pattern;
+      out_.bucket += shared == nullptr ? fmt::format(", {}", EntryText(entries_[i]))
+                                       : fmt::format(", {} (one for all values that match)", *shared);
+    }
+  }
+
+  const RuleTree& rules_;
+  const std::span<const Entry> entries_;
+  Explanation& out_;
+};
+
+std::string_view Name(MatchedBy matched_by) {
+  switch (matched_by) {
+    case MatchedBy::kExact:
+      return "exact";
+    case MatchedBy::kPattern:
+      return "first pattern in the file's order that matches";
+    case MatchedBy::kKey:
+      return "the key alone, for every value";
+    case MatchedBy::kNothing:
+      return "nothing";
+  }
+  return "nothing";
+}
+
+void DescribeRule(const Rule& rule, std::string& out) {
+  out += fmt::format("rule      {}{}\n", Printable(rule.path),
+                     rule.name.empty() ? "" : fmt::format(" (name {})", Quote(rule.name)));
+  for (const RuleLimit& limit : rule.limits) out += fmt::format("limit     {}\n", Describe(limit.limit));
+  if (rule.unlimited) out += "limit     none: unlimited\n";
+  if (rule.shadow_mode) out += "shadow    decides and counts, but lets through\n";
+  if (rule.quota_mode) out += "quota     quota_mode\n";
+  for (const std::string& name : rule.replaces) out += fmt::format("replaces  {}\n", Quote(name));
+}
+
+}  // namespace
+
+Explanation Explain(const RuleTree& rules, std::string_view domain, std::span<const Entry> entries) {
+  Explanation explanation;
+  explanation.domain = domain;
+  const TreeNode* const root = rules.FindDomain(domain);
+  explanation.domain_known = root != nullptr;
+  if (root == nullptr) {
+    explanation.verdict = fmt::format("no rule file has the domain {}: no limit", Quote(domain));
+  } else {
+    Walk(rules, entries, explanation).Run(*root);
+  }
+  return explanation;
+}
+
+std::string Describe(const Explanation& explanation) {
+  std::string out = fmt::format("domain    {}\n", Printable(explanation.domain));
+  for (size_t i = 0; i < explanation.steps.size(); ++i) {
+    const ExplainedStep& step = explanation.steps[i];
+    out += fmt::format("step {:<4} {}\n", i + 1, Printable(step.entry));
+    if (step.matched_by == MatchedBy::kNothing) {
+      out += "          matched nothing\n";
+    } else {
+      out += fmt::format("          matched {}: {}\n", Quote(step.node), Name(step.matched_by));
+    }
+    for (const std::string& other : step.others) out += fmt::format("          not: {}\n", other);
+  }
+  if (explanation.rule != nullptr) DescribeRule(*explanation.rule, out);
+  if (!explanation.bucket.empty()) out += fmt::format("bucket    {}\n", Printable(explanation.bucket));
+  return out + fmt::format("so        {}\n", explanation.verdict);
+}
+
+}  // namespace headgate::rule
