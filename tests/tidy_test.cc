@@ -35,8 +35,8 @@ std::vector<const SourceFile*> Code() {
 
 // ---- Floors
 
-// The table of docs/internals/README.md: what a folder may include besides itself. A change here is a decision about
-// the whole; write it down in docs/decisions.
+// What a folder may include besides itself. A change here is a decision about the whole; write it down in
+// docs/decisions. `testing` stands beside the floors: its users are tests.
 struct Floor {
   int floor;
   std::set<std::string, std::less<>> may_include;
@@ -173,7 +173,7 @@ TEST(Floors, UsesInCMakeIsTheFloorTable) {
   for (const auto& [folder, floor] : Floors()) {
     const SourceFile* cmake = CMakeOf(folder);
     ASSERT_NE(cmake, nullptr) << "headgate/" << folder << " has no CMakeLists.txt; four lines as in headgate/base";
-    EXPECT_TRUE(cmake->text.starts_with(fmt::format("# Floor {}: ", floor.floor)))
+    EXPECT_TRUE(folder == "testing" || cmake->text.starts_with(fmt::format("# Floor {}: ", floor.floor)))
         << cmake->path << " should begin with `# Floor " << floor.floor << ": ` and what lives there";
     const auto uses = CMakeWords(*cmake, "USES");
     for (const std::string& used : uses) {
@@ -194,6 +194,29 @@ TEST(Floors, UsesInCMakeIsTheFloorTable) {
       }
     }
   }
+}
+
+TEST(Floors, AreAsTheDocumentsSay) {
+  const auto document = std::find_if(Tree().begin(), Tree().end(),
+                                     [](const SourceFile& file) { return file.path == "docs/internals/README.md"; });
+  ASSERT_NE(document, Tree().end());
+  std::map<std::string, std::string> said;
+  for (const SourceLine& line : Lines(document->text)) {
+    const size_t end = line.text.find(" | `");
+    // A row of the floors begins with a number or a dash.
+    if (!line.text.starts_with("| ") || end == line.text.npos || end > std::string_view("| –").size()) continue;
+    const std::string_view folders = line.text.substr(end + 3, line.text.find(" | ", end + 3) - end - 3);
+    for (size_t open = folders.find('`'); open != folders.npos;) {
+      const size_t close = folders.find('`', open + 1);
+      said[std::string(folders.substr(open + 1, close - open - 1))] = line.text.substr(2, end - 2);
+      open = folders.find('`', close + 1);
+    }
+  }
+  for (const auto& [folder, floor] : Floors()) {
+    EXPECT_EQ(said[folder], folder == "testing" ? "–" : fmt::format("{}", floor.floor))
+        << "the table of docs/internals/README.md, folder " << folder;
+  }
+  EXPECT_EQ(said.size(), Floors().size()) << "docs/internals/README.md names a folder that is not there";
 }
 
 TEST(Floors, OnlyNetNamesAsio) {
@@ -440,6 +463,7 @@ bool Exists(const SourceFile& file, const std::string& target) {
 }
 
 TEST(Documents, EveryDocumentThatIsNamedIsThere) {
+  std::set<std::string> missing;  // each is said once
   for (const SourceFile& file : Tree()) {
     if (file.path == "tests/tidy_test.cc") continue;
     for (const SourceLine& line : Lines(file.text)) {
@@ -451,8 +475,8 @@ TEST(Documents, EveryDocumentThatIsNamedIsThere) {
         const size_t end = line.text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-/.", at);
         std::string target(line.text.substr(at, std::min(end, line.text.size()) - at));
         while (target.ends_with('.')) target.pop_back();
-        if (!target.ends_with(".md")) continue;
-        EXPECT_TRUE(Exists(file, target)) << file.path << ":" << line.number << " names " << target << ": write it";
+        if (!target.ends_with(".md") || Exists(file, target) || !missing.insert(target).second) continue;
+        ADD_FAILURE() << file.path << ":" << line.number << " names " << target << ": write it";
       }
     }
   }
