@@ -6,7 +6,9 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 find_program(HEADGATE_CCACHE ccache)
 if(HEADGATE_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${HEADGATE_CCACHE})
+  # Paths within the tree count as relative, so that one checkout profits from another; the rest lets precompiled headers in.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=true
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${HEADGATE_CCACHE})
 endif()
 find_program(HEADGATE_MOLD mold)
 if(HEADGATE_MOLD)
@@ -21,6 +23,8 @@ target_compile_options(headgate_flags INTERFACE
   -Wimplicit-fallthrough)
 # __int128 carries the 128-bit intermediates of the decisions; it is no ISO type.
 target_compile_options(headgate_flags INTERFACE -Wno-pedantic)
+# ccache can tell precompiled headers apart by what went into them only with this.
+target_compile_options(headgate_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports false positives from inlined coroutine frames and from its own string.
   target_compile_options(headgate_flags INTERFACE -Wno-null-dereference -Wno-restrict -Wno-maybe-uninitialized)

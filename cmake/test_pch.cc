@@ -1,1 +1,0 @@
-// The precompiled header of the tests hangs on this file.
