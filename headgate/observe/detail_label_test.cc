@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "headgate/rule/load.h"
+
 namespace headgate::observe {
 namespace {
 
@@ -63,6 +65,40 @@ TEST(DetailLabel, AKeyThatLooksLikeKeyAndValueIsItself) {
   Decided decided("user_agent.user", {{"user_agent", "curl"}, {"user", "ann"}});
   decided.rule.value_to_metric = true;
   EXPECT_EQ(decided.Label(), "user_agent.user");
+}
+
+// What the loader and the matching make of a rule file is what this reads.
+TEST(DetailLabel, ReadsRulesAsTheyAreLoaded) {
+  constexpr std::string_view kText = R"(
+domain: edge
+descriptors:
+  - key: address
+    value: 10.0.*
+    share_threshold: true
+    descriptors:
+      - key: path
+        detailed_metric: true
+        rate_limit: {unit: second, requests_per_unit: 1}
+  - key: plan
+    value: gold
+    descriptors:
+      - key: user
+        value: a*
+        descriptors:
+          - key: path
+            value_to_metric: true
+            rate_limit: {unit: second, requests_per_unit: 1}
+)";
+  const rule::LoadResult loaded = rule::LoadRules(std::vector<rule::RuleFile>{{"edge.yaml", std::string(kText)}});
+  ASSERT_TRUE(loaded.ok());
+  const auto label_of = [&](const std::vector<rule::Entry>& entries) {
+    rule::Match match;
+    loaded.rules->Find("edge", entries, match);
+    const limiter::DecisionEvent event{limiter::Outcome::kAllowed, 1, match.rule, 0, "edge", entries, &match};
+    return match.rule == nullptr ? "no rule" : DetailLabel::Of(event).Text(1'000);
+  };
+  EXPECT_EQ(label_of({{"address", "10.0.0.7"}, {"path", "/a"}}), "address_10.0.*.path_/a");
+  EXPECT_EQ(label_of({{"plan", "gold"}, {"user", "ann"}, {"path", "/a"}}), "plan_gold.user_a*.path_/a");
 }
 
 TEST(DetailLabel, NeverReadsBeyondAPathThatDoesNotFit) {
