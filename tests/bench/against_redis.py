@@ -4,7 +4,7 @@
 Both servers use one core; redis-benchmark is the load for both, in turn, several rounds. What counts is the CPU time that the
 server's process spent (user and system), so that a noisy machine disturbs little; the ratio is of the medians.
 
-    tests/bench/against_redis.py --headgate build/release/headgate
+    tests/bench/against_redis.py --headgate build/release/bin/headgate
 """
 
 import argparse

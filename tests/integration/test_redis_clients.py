@@ -1,0 +1,109 @@
+"""Clients that others wrote, unmodified, against the Redis protocol front."""
+
+import os
+import re
+import unittest
+
+import redis
+
+from harness import INTEGRATION, Headgate, require, run
+
+RULES = ["--rule", "user: 5/hour", "--rule", "queue: 10/10s leaky_bucket queue"]
+
+
+class RedisCli(unittest.TestCase):
+    def setUp(self):
+        require("redis-cli")
+        self.server = self.enterContext(Headgate(*RULES))
+
+    def cli(self, *words):
+        return run("redis-cli", "-p", str(self.server.port), *words).stdout.split("\n")[:-1]
+
+    def test_throttle_answers_the_documented_five_numbers(self):
+        self.assertEqual(self.cli("CL.THROTTLE", "user123", "15", "30", "60"), ["0", "16", "15", "-1", "2"])
+
+    def test_throttle_denies_after_the_burst(self):
+        for remaining in "43210":
+            self.assertEqual(self.cli("CL.THROTTLE", "k", "4", "1", "1000")[2], remaining)
+        limited, limit, remaining, retry, reset = self.cli("CL.THROTTLE", "k", "4", "1", "1000")
+        self.assertEqual((limited, limit, remaining), ("1", "5", "0"))
+        self.assertTrue(990 <= int(retry) <= 1000 and 4990 <= int(reset) <= 5000, (retry, reset))
+
+    def test_rules_by_both_protocol_versions(self):
+        flat = self.cli("HG.CHECK", "default", "ENTRIES", "1", "user", "ann")
+        self.assertEqual(flat[:2], ["allowed", "1"])
+        typed = "\n".join(self.cli("-3", "HG.CHECK", "default", "ENTRIES", "1", "user", "ann"))
+        self.assertRegex(typed, r"allowed.*(true|1)")
+        self.assertRegex(typed, r"remaining.*3")
+
+    def test_keys_may_hold_any_bytes(self):
+        key = "a\\x00b\\r\\n\\xff"
+        script = f'CL.THROTTLE "{key}" 0 1 1000\nCL.THROTTLE "{key}" 0 1 1000\nCL.THROTTLE "a" 0 1 1000\n'
+        lines = run("redis-cli", "-p", str(self.server.port), input=script).stdout.split("\n")
+        self.assertEqual([lines[0], lines[5], lines[10]], ["0", "1", "0"])
+
+
+class RedisBenchmark(unittest.TestCase):
+    def test_is_served_and_the_count_is_exact(self):
+        require("redis-benchmark")
+        with Headgate() as server:
+            command = ["CL.THROTTLE", "shared", "999", "1", "1000000"]
+            result = run("redis-benchmark", "-p", str(server.port), "-n", "20000", "-P", "16", "-c", "20", *command)
+            self.assertIn("requests per second", result.stdout, result.stderr)
+            _, _, text = server.request("GET", "/metrics")
+            self.assertGreaterEqual(len(text), 100)
+            self.assertEqual(
+                redis.Redis(port=server.port).execute_command("CL.THROTTLE", "shared", 999, 1, 1000000)[:3], [1, 1000, 0]
+            )
+
+
+class PythonRedis(unittest.TestCase):
+    def setUp(self):
+        self.server = self.enterContext(Headgate(*RULES, "--credential", "open sesame"))
+
+    def test_throttle_and_pipelines(self):
+        client = redis.Redis(port=self.server.port)
+        self.assertTrue(client.ping())
+        self.assertEqual(client.execute_command("CL.THROTTLE", b"\x00\xff", 15, 30, 60), [0, 16, 15, -1, 2])
+        pipe = client.pipeline(transaction=False)
+        for _ in range(100):
+            pipe.execute_command("CL.THROTTLE", "piped", 9, 1, 1000)
+        self.assertEqual(sum(answer[0] == 0 for answer in pipe.execute()), 10)
+
+    def test_errors_are_redis_errors(self):
+        client = redis.Redis(port=self.server.port)
+        with self.assertRaisesRegex(redis.ResponseError, "Couldn't parse as integer: abc"):
+            client.execute_command("CL.THROTTLE", "k", "abc", 1, 1)
+        with self.assertRaisesRegex(redis.ResponseError, "unknown command"):
+            client.execute_command("FLUSHALL")
+
+    def test_state_needs_the_credential(self):
+        words = ("HG.RESET", "default", "ENTRIES", 1, "user", "ann")
+        with self.assertRaises(redis.exceptions.AuthenticationError):
+            redis.Redis(port=self.server.port).execute_command(*words)
+        with self.assertRaisesRegex(redis.ResponseError, "WRONGPASS"):
+            redis.Redis(port=self.server.port, password="wrong").ping()
+        redis.Redis(port=self.server.port, password="open sesame").execute_command(*words)
+
+
+class NodeClients(unittest.TestCase):
+    def setUp(self):
+        require("node")
+        if not os.path.isdir(os.path.join(INTEGRATION, "node_modules")):
+            self.fail("the Node.js clients are not installed; hint: ./dev setup test")
+        self.server = self.enterContext(Headgate(*RULES))
+
+    def run_script(self, name):
+        result = run("node", os.path.join(INTEGRATION, name), str(self.server.port))
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertTrue(re.search(r"^ok$", result.stdout, re.M), result.stdout)
+
+    def test_ioredis(self):
+        self.run_script("ioredis_client.mjs")
+
+    def test_node_redis(self):
+        self.run_script("node_redis_client.mjs")
+
+
+if __name__ == "__main__":
+    unittest.main()
