@@ -37,14 +37,16 @@ void AppendField(std::string_view name, std::string_view value, std::string& out
 
 void AppendLimit(const algorithm::Limit& limit, std::string& out) {
   const algorithm::LimitSpec& spec = limit.spec();
-  const bool bucket = spec.algorithm == Algorithm::kTokenBucket || spec.algorithm == Algorithm::kLeakyBucket ||
-                      spec.algorithm == Algorithm::kLeakyBucketQueue;
+  // In the words of a rule file, where the queue is a way to run a leaky bucket.
+  const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
   out.append(R"({"algorithm":)");
-  net::AppendJsonString(algorithm::Name(spec.algorithm), out);
+  net::AppendJsonString(algorithm::Name(queue ? Algorithm::kLeakyBucket : spec.algorithm), out);
   fmt::format_to(std::back_inserter(out), R"(,"requests":{})", spec.requests);
   if (!IsCalendar(spec.align)) AppendField("period", rule::FormatDuration(spec.period), out);
-  if (bucket) fmt::format_to(std::back_inserter(out), R"(,"burst":{})", limit.capacity());
-  if (spec.algorithm == Algorithm::kLeakyBucketQueue) out.append(R"(,"queue":true)");
+  if (queue || spec.algorithm == Algorithm::kTokenBucket || spec.algorithm == Algorithm::kLeakyBucket) {
+    fmt::format_to(std::back_inserter(out), R"(,"burst":{})", limit.capacity());
+  }
+  if (queue) out.append(R"(,"queue":true)");
   if (spec.algorithm == Algorithm::kFixedWindow) AppendField("align", Name(spec.align), out);
   if (spec.count_denied) out.append(R"(,"count_denied":true)");
   out.append("}");

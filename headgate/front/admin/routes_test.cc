@@ -1,0 +1,178 @@
+#include "headgate/front/admin/routes.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "headgate/front/admin/rules_json.h"
+
+namespace headgate::front::admin {
+namespace {
+
+using namespace std::chrono_literals;
+using algorithm::Algorithm;
+using algorithm::Align;
+using algorithm::LimitSpec;
+using ::testing::HasSubstr;
+
+class Rules final : public rule::RuleSet {
+ public:
+  rule::Rule& Add(const std::string& path, const std::vector<LimitSpec>& specs) {
+    rule::Rule rule;
+    rule.index = static_cast<uint32_t>(rules_.size());
+    rule.domain = "edge";
+    rule.path = path;
+    for (const LimitSpec& spec : specs) rule.limits.push_back({.limit = *algorithm::Limit::Make(spec), .unit = {}});
+    rules_.push_back(rule);
+    return rules_.back();
+  }
+  bool Find(std::string_view, std::span<const rule::Entry>, rule::Match&) const override { return false; }
+  bool AllOrNothing(std::string_view) const override { return false; }
+  std::span<const rule::Rule> rules() const override { return rules_; }
+
+ private:
+  std::vector<rule::Rule> rules_;
+};
+
+class Admin : public ::testing::Test {
+ protected:
+  Admin() {
+    AddRoutes({.rules = [this] { return rules; },
+               .metrics = [] { return std::string("headgate_decisions_total 1\n"); },
+               .readiness = [this] { return readiness; }},
+              router);
+  }
+
+  net::HttpResponse Get(const std::string& target) {
+    net::HttpRequest request;
+    request.method = "GET";
+    request.target = target;
+    request.peer = peer;
+    net::HttpResponse response;
+    router.Handle(request, response, base::Instant::FromNanos(0));
+    return response;
+  }
+
+  std::shared_ptr<Rules> rules = std::make_shared<Rules>();
+  absl::Status readiness;
+  net::Peer peer;
+  net::Access access;
+  net::HttpRouter router{"Headgate", access};
+};
+
+TEST_F(Admin, IsHealthyWhileItLives) {
+  readiness = absl::UnavailableError("draining");
+  const net::HttpResponse response = Get("/healthz");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, "ok\n");
+  EXPECT_THAT(response.fields, HasSubstr("Content-Type: text/plain; charset=utf-8\r\n"));
+}
+
+TEST_F(Admin, IsReadyWhileItTakesRequests) {
+  EXPECT_EQ(Get("/readyz").status, 200);
+  EXPECT_EQ(Get("/readyz").body, "ready\n");
+  readiness = absl::UnavailableError("draining");
+  EXPECT_EQ(Get("/readyz").status, 503);
+  EXPECT_EQ(Get("/readyz").body,
+            R"({"type":"about:blank","title":"Service Unavailable","status":503,"detail":"draining"})"
+            "\n");
+}
+
+TEST_F(Admin, ShowsMetricsAsPrometheusReadsThem) {
+  const net::HttpResponse response = Get("/metrics");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, "headgate_decisions_total 1\n");
+  EXPECT_THAT(response.fields, HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+}
+
+TEST_F(Admin, RevealsStateOnlyToWhoMaySeeIt) {
+  peer.loopback = false;
+  EXPECT_EQ(Get("/metrics").status, 403);
+  EXPECT_EQ(Get("/v1/rules").status, 403);
+  EXPECT_EQ(Get("/healthz").status, 200);
+  EXPECT_EQ(Get("/readyz").status, 200);
+  access.credential = "secret";
+  EXPECT_EQ(Get("/metrics").status, 401);
+  EXPECT_EQ(Get("/v1/rules").status, 401);
+}
+
+TEST_F(Admin, ShowsRulesWithTheirLimits) {
+  rules->Add("api_key", {{.requests = 10, .period = 1s}, {.requests = 1000, .period = 90min, .burst = 50}}).name =
+      "gold";
+  const net::HttpResponse response = Get("/v1/rules");
+  EXPECT_THAT(response.fields, HasSubstr("Content-Type: application/json\r\n"));
+  EXPECT_EQ(response.body, R"({"rules":[{"domain":"edge","rule":"gold","path":"api_key","limits":[)"
+                           R"({"algorithm":"token_bucket","requests":10,"period":"1s","burst":10},)"
+                           R"({"algorithm":"token_bucket","requests":1000,"period":"1h30m","burst":50}],)"
+                           R"("unlimited":false,"shadow":false,"quota":false,"replaces":[],"metadata":null}],)"
+                           R"("next":null})"
+                           "\n");
+}
+
+TEST_F(Admin, ShowsEachKindOfLimit) {
+  const auto shown = [](const LimitSpec& spec) {
+    Rules one;
+    one.Add("k", {spec});
+    std::string out;
+    AppendRules(one, 0, out);
+    return nlohmann::json::parse(out)["rules"][0]["limits"][0].dump();
+  };
+  EXPECT_EQ(shown({.algorithm = Algorithm::kLeakyBucket, .requests = 1, .period = 2s}),
+            R"({"algorithm":"leaky_bucket","burst":1,"period":"2s","requests":1})");
+  EXPECT_EQ(shown({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 1, .period = 1s, .burst = 0}),
+            R"({"algorithm":"leaky_bucket","burst":0,"period":"1s","queue":true,"requests":1})");
+  EXPECT_EQ(shown({.algorithm = Algorithm::kFixedWindow, .requests = 1, .period = 1s, .count_denied = true}),
+            R"({"algorithm":"fixed_window","align":"epoch","count_denied":true,"period":"1s","requests":1})");
+  EXPECT_EQ(shown({.algorithm = Algorithm::kFixedWindow, .requests = 1, .period = 1s, .align = Align::kFirstHit}),
+            R"({"algorithm":"fixed_window","align":"first_hit","period":"1s","requests":1})");
+  EXPECT_EQ(shown({.algorithm = Algorithm::kFixedWindow, .requests = 1, .period = 1s, .align = Align::kCalendarMonth}),
+            R"({"algorithm":"fixed_window","align":"calendar_month","requests":1})");
+  EXPECT_EQ(shown({.algorithm = Algorithm::kFixedWindow, .requests = 1, .period = 1s, .align = Align::kCalendarYear}),
+            R"({"algorithm":"fixed_window","align":"calendar_year","requests":1})");
+  EXPECT_EQ(shown({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 1, .period = 1s}),
+            R"({"algorithm":"sliding_window_counter","period":"1s","requests":1})");
+  EXPECT_EQ(shown({.algorithm = Algorithm::kSlidingWindowLog, .requests = 1, .period = 1s}),
+            R"({"algorithm":"sliding_window_log","period":"1s","requests":1})");
+}
+
+TEST_F(Admin, ShowsHowRulesAreHandled) {
+  rule::Rule& rule = rules->Add("path_\"x\"", {});
+  rule.unlimited = rule.shadow_mode = rule.quota_mode = true;
+  rule.replaces = {"a", "b"};
+  rule.metadata_json = R"({"k":[1]})";
+  const auto json = nlohmann::json::parse(Get("/v1/rules").body);
+  EXPECT_EQ(json["rules"][0], nlohmann::json::parse(R"({"domain":"edge","rule":"path_\"x\"","path":"path_\"x\"",)"
+                                                    R"("limits":[],"unlimited":true,"shadow":true,"quota":true,)"
+                                                    R"("replaces":["a","b"],"metadata":{"k":[1]}})"));
+}
+
+TEST_F(Admin, ShowsManyRulesPageByPage) {
+  for (size_t i = 0; i < kRulesPerPage + 2; ++i) rules->Add(fmt::format("k{}", i), {{.requests = 1, .period = 1s}});
+  const auto first = nlohmann::json::parse(Get("/v1/rules").body);
+  EXPECT_EQ(first["rules"].size(), kRulesPerPage);
+  EXPECT_EQ(first["next"], kRulesPerPage);
+  const auto second = nlohmann::json::parse(Get(fmt::format("/v1/rules?from={}", kRulesPerPage)).body);
+  EXPECT_EQ(second["rules"].size(), 2);
+  EXPECT_EQ(second["rules"][1]["rule"], fmt::format("k{}", kRulesPerPage + 1));
+  EXPECT_EQ(second["next"], nullptr);
+  EXPECT_EQ(Get("/v1/rules?from=18446744073709551615").body, "{\"rules\":[],\"next\":null}\n");
+  for (const char* query : {"from=", "from=-1", "from=1x", "from=18446744073709551616", "page=1", ""}) {
+    EXPECT_EQ(Get(fmt::format("/v1/rules?{}", query)).status, 400) << query;
+  }
+}
+
+TEST_F(Admin, HasNoRulesBeforeTheFirst) {
+  rules = nullptr;
+  const net::HttpResponse response = Get("/v1/rules");
+  EXPECT_EQ(response.status, 503);
+  EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Service Unavailable","status":503,)"
+                           R"("detail":"no rules are loaded","hint":"load rules: headgate serve --rules PATH"})"
+                           "\n");
+}
+
+}  // namespace
+}  // namespace headgate::front::admin
