@@ -1,90 +1,74 @@
 #include "headgate/testing/limit_words.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <optional>
 #include <vector>
 
-#include <fmt/format.h>
+#include "headgate/rule/limit_words.h"
 
 namespace headgate::testing {
 namespace {
 
-using algorithm::Algorithm;
 using algorithm::Align;
-using algorithm::LimitSpec;
 
 constexpr std::string_view kForm =
     "rule NAME = N per DURATION [algorithm A] [burst B] [align first_hit] [queue] [count_denied]";
 
-// What the words say, before it is known whether they go together.
-struct Said {
-  LimitSpec spec;
-  std::optional<Algorithm> algorithm;
-  bool queue = false;
-};
-
-void TakePeriod(LineReader& line, LimitSpec& spec) {
+void TakePeriod(LineReader& line, rule::Period& period) {
   if (const Word per = line.Take(); per.text != "per") return line.FailMissing(per, "\"per\"", kForm);
-  if (line.TakeIf("month")) {
-    spec.align = Align::kCalendarMonth;
-  } else if (line.TakeIf("year")) {
-    spec.align = Align::kCalendarYear;
-  } else {
-    spec.period = line.TakeDuration("a period");
-  }
+  const Word word = line.Take();
+  const auto parsed = rule::ParsePeriod(word.text);
+  if (word.text.empty()) return line.FailMissing(word, "a period", kForm);
+  if (!parsed.ok()) return line.Fail(word, std::string(parsed.status().message()), kForm);
+  period = *parsed;
 }
 
-void TakeAlgorithm(LineReader& line, Said& said) {
+void TakeAlgorithm(LineReader& line, rule::LimitWords& words) {
   const Word name = line.Take();
-  said.algorithm = algorithm::AlgorithmByName(name.text);
-  if (!said.algorithm) {
+  words.algorithm = algorithm::AlgorithmByName(name.text);
+  if (!words.algorithm) {
     line.FailMissing(name, "an algorithm",
                      "token_bucket (or gcra), leaky_bucket, fixed_window, sliding_window_counter, sliding_window_log");
   }
 }
 
-void TakeAlign(LineReader& line, LimitSpec& spec) {
+void TakeAlign(LineReader& line, rule::LimitWords& words) {
   const Word align = line.Take();
   if (align.text == "first_hit") {
-    spec.align = Align::kFirstHit;
-  } else if (align.text != "epoch") {
+    words.align = Align::kFirstHit;
+  } else if (align.text == "epoch") {
+    words.align = Align::kEpoch;
+  } else {
     line.FailMissing(align, "first_hit or epoch", "windows of the calendar are said as: per month, per year");
   }
 }
 
-void TakeWord(LineReader& line, Said& said) {
+void TakeWord(LineReader& line, rule::LimitWords& words) {
   if (const auto requests = WholeNumber(line.next().text)) {
     line.Take();
-    said.spec.requests = *requests;
-    TakePeriod(line, said.spec);
+    words.requests = *requests;
+    TakePeriod(line, words.period);
   } else if (line.TakeIf("algorithm")) {
-    TakeAlgorithm(line, said);
+    TakeAlgorithm(line, words);
   } else if (line.TakeIf("burst")) {
-    said.spec.burst = line.TakeNumber("a whole number for the burst", kForm);
+    words.burst = line.TakeNumber("a whole number for the burst", kForm);
   } else if (line.TakeIf("align")) {
-    TakeAlign(line, said.spec);
+    TakeAlign(line, words);
   } else if (line.TakeIf("queue")) {
-    said.queue = true;
+    words.queue = true;
   } else if (line.TakeIf("count_denied")) {
-    said.spec.count_denied = true;
+    words.count_denied = true;
   } else {
     line.FailMissing(line.next(), "a word of a rule", kForm);
   }
-}
-
-// token_bucket where none is named; a queue is leaky_bucket's, and nothing else has one.
-std::optional<Algorithm> AlgorithmOf(const Said& said) {
-  if (!said.queue) return said.algorithm.value_or(Algorithm::kTokenBucket);
-  const Algorithm named = said.algorithm.value_or(Algorithm::kLeakyBucket);
-  if (named != Algorithm::kLeakyBucket && named != Algorithm::kLeakyBucketQueue) return std::nullopt;
-  return Algorithm::kLeakyBucketQueue;
 }
 
 }  // namespace
 
 algorithm::Limit TakeLimit(LineReader& line) {
   const Word begin = line.next();
-  Said said;
+  rule::LimitWords words;
   bool rate = false;
   std::vector<std::string_view> seen;
   while (!line.done()) {
@@ -97,23 +81,17 @@ algorithm::Limit TakeLimit(LineReader& line) {
     }
     seen.push_back(name);
     rate = rate || is_rate;
-    TakeWord(line, said);
+    TakeWord(line, words);
   }
   if (!rate) line.FailMissing(line.next(), "how many requests per which period", kForm);
   if (line.failed()) return {};
 
-  const auto algorithm = AlgorithmOf(said);
-  if (!algorithm) {
-    line.Fail(begin, fmt::format("{} has no queue", Name(*said.algorithm)), "algorithm leaky_bucket queue");
+  const auto made = rule::MakeLimit(words);
+  if (!made.ok()) {
+    line.Fail(begin, std::string(made.status().message()), kForm);
     return {};
   }
-  said.spec.algorithm = *algorithm;
-  auto limit = algorithm::Limit::Make(said.spec);
-  if (!limit.ok()) {
-    line.Fail(begin, std::string(limit.status().message()), kForm);
-    return {};
-  }
-  return *limit;
+  return made->limit;
 }
 
 }  // namespace headgate::testing

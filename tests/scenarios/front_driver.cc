@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "headgate/testing/scenario_rules.h"
+#include "tests/scenarios/rule_text.h"
 
 namespace headgate::testing {
 
 absl::Status FrontDriver::SetRules(std::span<const ScenarioRule> rules, base::Instant now) {
-  HEADGATE_ASSIGN_OR_RETURN(auto built, BuildScenarioRules(rules));
-  return limiter_.OnRules(std::move(built), now);
+  HEADGATE_ASSIGN_OR_RETURN(auto loaded, LoadScenarioRules(rules));
+  return limiter_.OnRules(std::move(loaded), now);
 }
 
 std::string FrontDriver::Send(net::Session& session, std::string_view bytes, base::Instant now) {

@@ -1,4 +1,5 @@
-// A server's inside, without its sockets: a memory store and a limiter behind a front that is fed with bytes.
+// A server's inside, without its sockets: rule files, a memory store and a limiter behind a front that is fed with
+// bytes.
 #pragma once
 
 #include <string>

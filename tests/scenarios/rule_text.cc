@@ -1,0 +1,55 @@
+#include "tests/scenarios/rule_text.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "headgate/rule/duration.h"
+#include "headgate/rule/load.h"
+#include "headgate/testing/scenario_rules.h"
+
+namespace headgate::testing {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Align;
+
+std::string PeriodText(const algorithm::LimitSpec& spec) {
+  if (spec.align == Align::kCalendarMonth) return "month";
+  if (spec.align == Align::kCalendarYear) return "year";
+  return rule::FormatDuration(spec.period);
+}
+
+std::string FileText(const ScenarioRule& rule) {
+  const algorithm::LimitSpec& spec = rule.limit.spec();
+  const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
+  std::string text = fmt::format(
+      "domain: \"{}\"\n"
+      "descriptors:\n"
+      "  - key: {}\n"
+      "    rate_limit:\n"
+      "      requests_per_unit: {}\n"
+      "      period: {}\n"
+      "      algorithm: {}\n",
+      rule.name, kScenarioKey, spec.requests, PeriodText(spec), Name(queue ? Algorithm::kLeakyBucket : spec.algorithm));
+  const auto add = [&text](std::string_view line) { fmt::format_to(std::back_inserter(text), "      {}\n", line); };
+  if (queue) add("queue: true");
+  if (spec.burst) add(fmt::format("burst: {}", *spec.burst));
+  if (spec.align == Align::kFirstHit) add("align: first_hit");
+  if (spec.count_denied) add("count_denied: true");
+  return text;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const rule::RuleSet>> LoadScenarioRules(std::span<const ScenarioRule> rules) {
+  std::vector<rule::RuleFile> files;
+  for (const ScenarioRule& rule : rules) files.push_back({.name = rule.name + ".yaml", .text = FileText(rule)});
+  rule::LoadResult loaded = rule::LoadRules(files);
+  if (!loaded.ok()) return absl::InvalidArgumentError(rule::Describe(loaded.problems));
+  return std::move(loaded.rules);
+}
+
+}  // namespace headgate::testing
