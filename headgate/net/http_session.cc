@@ -110,7 +110,7 @@ bool HttpSession::TakeHead(std::string_view& rest, std::string& output, base::In
   }
   if (parser_.names_host() && !options_.hosts.Knows(parser_.host())) {
     Refuse({421, "this server does not go by the name in Host",
-            "ask by address, as localhost, or add the name to the server's known hosts"},
+            "ask by address, as localhost, or start the server with --known-host NAME"},
            output, now);
     return false;
   }

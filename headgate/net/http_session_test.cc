@@ -374,7 +374,7 @@ TEST(HttpSession, ARefusalIsWholeAndHasAHint) {
   Dialogue d;
   const std::string body = R"({"type":"about:blank","title":"Misdirected Request","status":421,)"
                            R"("detail":"this server does not go by the name in Host",)"
-                           R"("hint":"ask by address, as localhost, or add the name to the server's known hosts"})"
+                           R"("hint":"ask by address, as localhost, or start the server with --known-host NAME"})"
                            "\n";
   EXPECT_EQ(d.Say(Get("Host: evil.example\r\n")),
             "HTTP/1.1 421 Misdirected Request\r\n"

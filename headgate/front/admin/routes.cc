@@ -24,6 +24,10 @@ std::optional<size_t> From(std::string_view target) {
   return from;
 }
 
+void AnswerNoRules(net::HttpResponse& response) {
+  net::AnswerProblem(503, "no rules are loaded", "load rules: headgate serve --rules PATH", response);
+}
+
 }  // namespace
 
 void AddRoutes(AdminSources sources, net::HttpRouter& router) {
@@ -33,17 +37,14 @@ void AddRoutes(AdminSources sources, net::HttpRouter& router) {
               .path = "/v1/rules",
               .what = "the rules and their limits",
               .needs = net::HttpNeeds::kStateAccess,
-              .handle = [rules = std::move(sources.rules)](const Request& request, Response& response, base::Instant) {
+              .handle = [rules = sources.rules](const Request& request, Response& response, base::Instant) {
                 const std::optional<size_t> from = From(request.target);
                 if (!from) {
                   return net::AnswerProblem(400, "the query of this path is from=NUMBER",
                                             "from is the \"next\" of the page before", response);
                 }
                 const std::shared_ptr<const rule::RuleSet> set = rules();
-                if (set == nullptr) {
-                  return net::AnswerProblem(503, "no rules are loaded", "load rules: headgate serve --rules PATH",
-                                            response);
-                }
+                if (set == nullptr) return AnswerNoRules(response);
                 response.AddField("Content-Type", "application/json");
                 AppendRules(*set, *from, response.body);
               }});
@@ -65,10 +66,12 @@ void AddRoutes(AdminSources sources, net::HttpRouter& router) {
   router.Add({.method = "GET",
               .path = "/readyz",
               .what = "200 while it takes requests",
-              .handle = [readiness = std::move(sources.readiness)](const Request&, Response& response, base::Instant) {
+              .handle = [readiness = std::move(sources.readiness), rules = std::move(sources.rules)](
+                            const Request&, Response& response, base::Instant) {
                 if (const absl::Status status = readiness(); !status.ok()) {
                   return net::AnswerProblem(503, std::string(status.message()), "", response);
                 }
+                if (rules() == nullptr) return AnswerNoRules(response);
                 response.AddField("Content-Type", "text/plain; charset=utf-8");
                 response.body = "ready\n";
               }});

@@ -3,7 +3,7 @@
 //   GET /v1/rules   the rules and their limits, JSON   needs access to state
 //   GET /metrics    Prometheus text                    needs access to state
 //   GET /healthz    200 while the process lives
-//   GET /readyz     200 while it takes requests, else 503 with the reason
+//   GET /readyz     200 while it has rules and takes requests, else 503 with the reason
 #pragma once
 
 #include <functional>

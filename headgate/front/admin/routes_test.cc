@@ -165,13 +165,15 @@ TEST_F(Admin, ShowsManyRulesPageByPage) {
   }
 }
 
-TEST_F(Admin, HasNoRulesBeforeTheFirst) {
+TEST_F(Admin, HasNoRulesBeforeTheFirstAndIsNotReady) {
   rules = nullptr;
-  const net::HttpResponse response = Get("/v1/rules");
-  EXPECT_EQ(response.status, 503);
-  EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Service Unavailable","status":503,)"
-                           R"("detail":"no rules are loaded","hint":"load rules: headgate serve --rules PATH"})"
-                           "\n");
+  for (const char* path : {"/v1/rules", "/readyz"}) {
+    const net::HttpResponse response = Get(path);
+    EXPECT_EQ(response.status, 503);
+    EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Service Unavailable","status":503,)"
+                             R"("detail":"no rules are loaded","hint":"load rules: headgate serve --rules PATH"})"
+                             "\n");
+  }
 }
 
 }  // namespace
