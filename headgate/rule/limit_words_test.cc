@@ -1,0 +1,41 @@
+// What the words mean together is tested where they are read: load_test.cc, one_liner_test.cc.
+#include "headgate/rule/limit_words.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace headgate::rule {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Align;
+using std::chrono_literals::operator""s;
+
+std::string Text(const algorithm::LimitSpec& spec) { return Describe(*algorithm::Limit::Make(spec)); }
+
+TEST(Describe, SaysALimitAsPeopleReadIt) {
+  EXPECT_EQ(Text({.requests = 100, .period = 60s, .burst = 20}), "100 per 1m, token_bucket, burst 20");
+  EXPECT_EQ(Text({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 5, .period = 1s, .burst = 0}),
+            "5 per 1s, leaky_bucket, burst 0, queue");
+  EXPECT_EQ(Text({.algorithm = Algorithm::kFixedWindow, .requests = 5, .align = Align::kCalendarMonth}),
+            "5 per calendar month, fixed_window");
+  EXPECT_EQ(Text({.algorithm = Algorithm::kFixedWindow, .requests = 5, .align = Align::kCalendarYear}),
+            "5 per calendar year, fixed_window");
+  EXPECT_EQ(Text({.algorithm = Algorithm::kFixedWindow, .requests = 5, .period = 20s, .align = Align::kFirstHit}),
+            "5 per 20s, fixed_window, align first_hit");
+  EXPECT_EQ(Text({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 5, .period = 20s, .count_denied = true}),
+            "5 per 20s, sliding_window_counter, count_denied");
+}
+
+TEST(MakeLimit, NeverOverflowsOverMaxDelay) {
+  // A rate of 2^32 − 1 a nanosecond: 2^62 ns of delay would hold 2^94 requests.
+  LimitWords words{.requests = 4'294'967'295, .period = {.length = base::Duration(1)}};
+  words.queue = true;
+  words.max_delay = base::kDurationMax;
+  const auto limit = MakeLimit(words);
+  ASSERT_TRUE(limit.ok());
+  EXPECT_EQ(limit->limit.spec().burst, uint64_t{1} << 62);
+}
+
+}  // namespace
+}  // namespace headgate::rule
