@@ -5,6 +5,7 @@
 
 #include "headgate/front/resp/conversation.h"
 #include "headgate/rule/builder.h"
+#include "headgate/rule/load.h"
 #include "headgate/wire/resp_reader.h"
 
 namespace headgate::front::resp {
@@ -94,6 +95,23 @@ TEST_F(RuleVerbsTest, EachEntriesIsADescriptorAndTheCostIsForAll) {
             R"("rule", "user", "shadow", 0], )"
             R"(["allowed", 1, "limit", nil, "remaining", nil, "retry_after_ms", 0, "reset_after_ms", 0, "wait_ms", 0, )"
             R"("rule", nil, "shadow", 0]]])");
+}
+
+TEST_F(RuleVerbsTest, ARuleInShadowLetsThroughWhatItDenies) {
+  const rule::RuleFile file{.name = "shadow.yaml",
+                            .text =
+                                "domain: s\n"
+                                "descriptors:\n"
+                                "  - key: user\n"
+                                "    shadow_mode: true\n"
+                                "    rate_limit: {algorithm: token_bucket, period: 10s, requests_per_unit: 1}\n"};
+  const rule::LoadResult loaded = rule::LoadRules({&file, 1});
+  ASSERT_TRUE(loaded.ok()) << loaded.problems.front().message;
+  ASSERT_TRUE(world_.limiter.OnRules(loaded.rules, client_.now).ok());
+  Ask({"HG.CHECK", "s", "ENTRIES", "1", "user", "ann"});
+  EXPECT_EQ(Ask({"HG.CHECK", "s", "ENTRIES", "1", "user", "ann"}),
+            R"(["allowed", 1, "decisions", [["allowed", 1, "limit", 1, "remaining", 0, "retry_after_ms", 10000, )"
+            R"("reset_after_ms", 10000, "wait_ms", 0, "rule", "user", "shadow", 1]]])");
 }
 
 TEST_F(RuleVerbsTest, AQueueSaysHowLongToWait) {
