@@ -9,7 +9,7 @@ namespace headgate::testing {
 namespace {
 
 std::unique_ptr<store::Store> Memory() {
-  return std::make_unique<store::MemoryStore>(store::MemoryOptions{.max_buckets = 1 << 14, .max_limits = 1 << 10});
+  return std::make_unique<store::MemoryStore>(store::MemoryOptions{.max_buckets = 1 << 14, .max_limits = 1 << 12});
 }
 uint64_t BucketsOf(store::Store& store) { return dynamic_cast<store::MemoryStore&>(store).stats().buckets; }
 

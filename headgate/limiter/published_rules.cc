@@ -18,17 +18,23 @@ ByIdentity IndexByIdentity(const PublishedRules* set) {
   return index;
 }
 
-// What comes after `before`, replaced at `now`.
-void Continue(PublishedLimit& limit, const PublishedLimit& before, base::Instant now) {
-  limit.history = before.history;
-  limit.pinned = before.pinned;
-  if (before.limit.get() == limit.limit.get()) return;
+// What comes after `before`, replaced by `next` at `now`.
+absl::StatusOr<PublishedLimit> Continue(const PublishedLimit& before, const algorithm::Limit& next,
+                                        store::LimitTable& limits, base::Instant now) {
+  if (before.limit->limit.spec() == next.spec()) return before;
+  PublishedLimit limit = before;
   limit.history.push_back({before.limit.get(), now});
   limit.pinned.push_back(before.limit);
+  uint32_t version = 0;
+  for (const store::LimitChange& change : limit.history) {
+    if (change.before->limit.spec() == next.spec()) version = change.before->version + 1;
+  }
+  HEADGATE_ASSIGN_OR_RETURN(limit.limit, limits.Intern(next, version));
   if (limit.history.size() > kHistoryMax) {
     limit.history.erase(limit.history.begin());
     limit.pinned.erase(limit.pinned.begin());
   }
+  return limit;
 }
 
 }  // namespace
@@ -44,10 +50,13 @@ absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(std::shared_ptr<co
     const auto found = old.find(rule.identity);
     const PublishedRule* was = found != old.end() ? &before->published[found->second] : nullptr;
     for (size_t i = 0; i < rule.limits.size(); ++i) {
-      PublishedLimit limit;
-      HEADGATE_ASSIGN_OR_RETURN(limit.limit, limits.Intern(rule.limits[i].limit));
-      if (was != nullptr && i < was->limits.size()) Continue(limit, was->limits[i], now);
-      published.limits.push_back(std::move(limit));
+      if (was != nullptr && i < was->limits.size()) {
+        HEADGATE_ASSIGN_OR_RETURN(PublishedLimit limit, Continue(was->limits[i], rule.limits[i].limit, limits, now));
+        published.limits.push_back(std::move(limit));
+      } else {
+        HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle limit, limits.Intern(rule.limits[i].limit));
+        published.limits.push_back({.limit = std::move(limit), .history = {}, .pinned = {}});
+      }
     }
   }
   // Only now, when nothing can fail any more, does the observer hear of it.

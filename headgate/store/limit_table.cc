@@ -12,9 +12,9 @@ LimitTable::~LimitTable() {
   for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
 }
 
-absl::StatusOr<LimitHandle> LimitTable::Intern(const algorithm::Limit& limit) {
+absl::StatusOr<LimitHandle> LimitTable::Intern(const algorithm::Limit& limit, uint32_t version) {
   std::lock_guard lock(mutex_);
-  if (const auto found = by_spec_.find(limit.spec()); found != by_spec_.end()) {
+  if (const auto found = by_spec_.find({limit.spec(), version}); found != by_spec_.end()) {
     LimitEntry* entry = EntryAt(found->second);
     entry->touched = true;
     return LimitHandle(entry);
@@ -35,8 +35,9 @@ absl::StatusOr<LimitHandle> LimitTable::Intern(const algorithm::Limit& limit) {
   place = std::make_unique<LimitEntry>();
   place->limit = limit;
   place->id = id;
+  place->version = version;
   place->touched = true;
-  by_spec_.emplace(limit.spec(), id);
+  by_spec_.emplace(std::pair(limit.spec(), version), id);
   return LimitHandle(place.get());
 }
 
@@ -49,7 +50,7 @@ std::vector<std::pair<uint32_t, algorithm::LimitSpec>> LimitTable::List() const 
   std::lock_guard lock(mutex_);
   std::vector<std::pair<uint32_t, algorithm::LimitSpec>> list;
   list.reserve(by_spec_.size());
-  for (const auto& [spec, id] : by_spec_) list.emplace_back(id, spec);
+  for (const auto& [spec_and_version, id] : by_spec_) list.emplace_back(id, spec_and_version.first);
   return list;
 }
 

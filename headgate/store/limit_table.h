@@ -23,6 +23,7 @@ class LimitTable;
 struct LimitEntry {
   algorithm::Limit limit;
   uint32_t id = 0;
+  uint32_t version = 0;
 
  private:
   friend class LimitTable;
@@ -68,8 +69,9 @@ class LimitTable {
   LimitTable(const LimitTable&) = delete;
   LimitTable& operator=(const LimitTable&) = delete;
 
-  // ResourceExhausted where `limits_max` different limits are in use.
-  absl::StatusOr<LimitHandle> Intern(const algorithm::Limit& limit);
+  // ResourceExhausted where `limits_max` different limits are in use. A limit that a rule had before and has again gets
+  // another version, so that a bucket can be told to be of the first time.
+  absl::StatusOr<LimitHandle> Intern(const algorithm::Limit& limit, uint32_t version = 0);
 
   // The limit under a number that a live bucket or a handle holds. Lock-free.
   const algorithm::Limit& Get(uint32_t id) const {
@@ -97,7 +99,7 @@ class LimitTable {
   // Chunks are never moved or freed while the table lives, so that Get needs no lock.
   std::array<std::atomic<Chunk*>, kIdsMax / kChunk> chunks_{};
   mutable std::mutex mutex_;
-  absl::flat_hash_map<algorithm::LimitSpec, uint32_t> by_spec_;
+  absl::flat_hash_map<std::pair<algorithm::LimitSpec, uint32_t>, uint32_t> by_spec_;  // with its version
   std::vector<uint32_t> free_ids_;
   uint32_t next_id_ = 1;
 };

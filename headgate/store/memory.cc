@@ -54,7 +54,6 @@ inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print, Seg
   Slot& slot = segment.slots[index];
   BucketState state = slot.Load();
   if (slot.limit_id() != request.limit->id) return false;
-  if (!request.history.empty() && request.history.back().at >= state.seen) return false;
   decision = DecideTokenBucket(limit, state, request.cost, now);
   slot.Store(state);
   return true;
@@ -138,6 +137,10 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
   if (limit.denies_all()) [[unlikely]] {
     // The bucket is left as it is: should the limit be raised again, what was consumed stays consumed.
     const bool asks = request.operation == Operation::kTake || request.operation == Operation::kLook;
+    if (request.operation == Operation::kReset) {
+      if (held == Held::kFirst && segment_count_ > 1) return false;
+      if (const Place place = Find(print, held); place.found()) Remove(place);
+    }
     decision = algorithm::DenyAll(limit, asks ? request.cost : 0);
     return true;
   }
@@ -145,8 +148,7 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
   BucketState state;
   if (place.found()) {
     state = place->Load();
-    const bool changed = !request.history.empty() && request.history.back().at >= state.seen;
-    if (place->limit_id() != request.limit->id || changed) [[unlikely]]
+    if (place->limit_id() != request.limit->id) [[unlikely]]
       CarryOver(request, state, place->limit_id(), now);
   } else if (held == Held::kFirst && segment_count_ > 1) {
     const Segment& first = First(print);
@@ -209,9 +211,8 @@ void MemoryStore::CarryOver(const TakeRequest& request, BucketState& state, uint
   ArenaHitLog hits(hits_, state.edge);
   const Limit* from = &limits_.Get(limit_id);
   // The change that ended the limit this bucket was last used under, if the rule still knows of it.
-  const auto ended = std::find_if(request.history.begin(), request.history.end(), [&](const LimitChange& change) {
-    return change.before->id == limit_id && change.at >= state.seen;
-  });
+  const auto ended = std::find_if(request.history.begin(), request.history.end(),
+                                  [&](const LimitChange& change) { return change.before->id == limit_id; });
   for (auto change = ended; change != request.history.end(); ++change) {
     const Limit& to = change + 1 != request.history.end() ? (change + 1)->before->limit : request.limit->limit;
     Change(*from, to, state, hits, change->at);

@@ -5,9 +5,11 @@
 // result is a hot key above 40 ns (something divides or allocates) or batches no better than single decisions (no
 // prefetching).
 #include <benchmark/benchmark.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
@@ -153,6 +155,41 @@ void BM_HotKeyInBatches(benchmark::State& state) {
                                                       benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(BM_HotKeyInBatches)->Threads(1)->Threads(2)->UseRealTime();
+
+uint64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Ten million live buckets in a table of as many. Expected: 40 bytes or less each, and none evicted.
+void BM_ResidentBytesPerBucket(benchmark::State& state) {
+  constexpr uint64_t kBuckets = 10'000'000;
+  for (auto _ : state) {
+    const uint64_t before = ResidentBytes();
+    MemoryStore store(Options(kBuckets));
+    const LimitHandle limit = Plentiful(store);
+    std::mt19937_64 random(3);
+    std::array<TakeRequest, kBatch> requests;
+    std::array<Decision, kBatch> decisions;
+    for (uint64_t i = 0; i < kBuckets; i += kBatch) {
+      for (TakeRequest& request : requests) {
+        Key key;
+        const uint64_t halves[2] = {random(), random()};
+        std::memcpy(key.data(), halves, sizeof halves);
+        request = RequestFor(store, key, limit);
+      }
+      store.Take(requests, decisions, kStart);
+    }
+    const MemoryStats stats = store.stats();
+    state.counters["bytes_per_bucket"] =
+        static_cast<double>(ResidentBytes() - before) / static_cast<double>(stats.buckets);
+    state.counters["buckets"] = static_cast<double>(stats.buckets);
+    state.counters["evictions"] = static_cast<double>(stats.evictions);
+  }
+}
+BENCHMARK(BM_ResidentBytesPerBucket)->Iterations(1)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace headgate::store

@@ -201,10 +201,14 @@ TEST(MemoryStore, LoweringAndRaisingALimitWhileNobodyAsksMintsNothing) {
   TestStore test;
   const LimitHandle hundred = test.Make({.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 100s});
   const LimitHandle ten = test.Make({.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 100s});
+  const LimitHandle again = *test.store.limits().Intern(hundred->limit, 1);
   test.Ask(1, hundred, kStart, 50);
   const std::array<LimitChange, 2> history{LimitChange{hundred.get(), kStart + 1s},
                                            LimitChange{ten.get(), kStart + 1s}};
-  EXPECT_EQ(test.Ask(1, hundred, kStart + 1s, 0, Operation::kTake, history).remaining, 10u);
+  EXPECT_EQ(test.Ask(1, again, kStart + 1s, 0, Operation::kTake, history).remaining, 10u);
+  // Whoever comes after the changes, be it in the same instant, never knew the lower limit.
+  EXPECT_TRUE(test.Ask(2, again, kStart + 1s, 50, Operation::kTake, history).allowed);
+  EXPECT_TRUE(test.Ask(2, again, kStart + 1s, 50, Operation::kTake, history).allowed);
 }
 
 TEST(MemoryStore, ALimitOfNothingLeavesTheBucketForWhenItIsRaised) {
@@ -214,6 +218,8 @@ TEST(MemoryStore, ALimitOfNothingLeavesTheBucketForWhenItIsRaised) {
   test.Ask(1, some, kStart, 10);
   EXPECT_TRUE(test.Ask(1, none, kStart).never_fits());
   EXPECT_FALSE(test.Ask(1, some, kStart).allowed);
+  test.Ask(1, none, kStart, 1, Operation::kReset);
+  EXPECT_TRUE(test.Ask(1, some, kStart).allowed);
 }
 
 TEST(MemoryStore, IsExactUnderManyThreads) {

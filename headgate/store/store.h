@@ -21,7 +21,8 @@ enum class Operation : uint8_t {
 };
 
 // A limit that a rule had before its present one, and when it was replaced. A bucket that was last used under it is
-// carried over as of that moment, not of the next request.
+// carried over as of that moment, not of the next request. Within a history, and in its request, every entry is another
+// one: a limit that comes back is interned as another version.
 struct LimitChange {
   const LimitEntry* before;
   base::Instant at;

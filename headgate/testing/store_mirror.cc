@@ -59,10 +59,10 @@ std::string ToString(const Decision& decision) {
                      decision.wait.count());
 }
 
-store::LimitHandle HandleOf(store::Store& store, const LimitSpec& spec) {
+store::LimitHandle HandleOf(store::Store& store, const LimitSpec& spec, uint32_t version) {
   const auto limit = algorithm::Limit::Make(spec);
   HEADGATE_CHECK(limit.ok());
-  auto handle = store.limits().Intern(*limit);
+  auto handle = store.limits().Intern(*limit, version);
   HEADGATE_CHECK(handle.ok());
   return *std::move(handle);
 }
@@ -164,9 +164,7 @@ std::string StoreMirror::Step() {
 }
 
 void StoreMirror::Change(const LimitSpec& spec) {
-  // A bucket that was last used in the very instant of the change cannot tell before from after.
-  now_ += Duration(1);
-  const store::LimitHandle to = HandleOf(store_, spec);
+  const store::LimitHandle to = HandleOf(store_, spec, static_cast<uint32_t>(history_.size() + 1));
   history_.push_back({.before = limit_.get(), .at = now_});
   former_.push_back(limit_);
   for (std::string& key : keys_) {
@@ -181,7 +179,6 @@ void StoreMirror::Change(const LimitSpec& spec) {
     }
   }
   limit_ = to;
-  now_ += Duration(1);
 }
 
 }  // namespace headgate::testing

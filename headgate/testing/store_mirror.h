@@ -21,7 +21,7 @@ std::string ToString(const algorithm::LimitSpec& spec);
 std::string ToString(const algorithm::Decision& decision);
 
 // The store's own handle of a limit that is known to be sound.
-store::LimitHandle HandleOf(store::Store& store, const algorithm::LimitSpec& spec);
+store::LimitHandle HandleOf(store::Store& store, const algorithm::LimitSpec& spec, uint32_t version = 0);
 
 // One bucket by itself.
 class LoneBucket {
