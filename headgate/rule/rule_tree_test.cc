@@ -1,12 +1,26 @@
 #include "headgate/rule/rule_tree.h"
 
+#include <cstdlib>
 #include <map>
+#include <new>
 #include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "headgate/rule/builder.h"
+
+namespace {
+size_t allocation_count = 0;
+}  // namespace
+
+void* operator new(size_t size) {
+  ++allocation_count;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace headgate::rule {
 namespace {
@@ -181,6 +195,22 @@ class Tree {
   RuleTreeBuilder builder_;
   std::shared_ptr<const RuleTree> tree_;
 };
+
+TEST(RuleTree, FindsWithoutAllocating) {
+  RuleTreeBuilder builder;
+  const std::string long_value(10'000, 'v');
+  const NodeId first = builder.AddChild(builder.Domain("d"), "k", long_value + "*").node;
+  builder.SetShareThreshold(first);
+  builder.SetRule(builder.AddChild(first, "j", {}).node, {});
+  const auto tree = std::move(builder).Build();
+  const std::string request_value = std::string(20'000, 'v');
+  const std::vector<Entry> entries{{"k", request_value}, {"j", long_value}};
+  Match match;
+  const size_t before = allocation_count;
+  tree->Find("d", entries, match);
+  EXPECT_EQ(allocation_count, before);
+  EXPECT_NE(match.rule, nullptr);
+}
 
 TEST(RuleTree, PrefersTheExactValueThenThePatternThenTheKey) {
   Tree tree;
