@@ -39,11 +39,12 @@ bool IsCalendar(Align align) { return align == Align::kCalendarMonth || align ==
 
 absl::Status CheckWords(const LimitSpec& spec) {
   if (spec.burst && !IsBucket(spec.algorithm)) {
-    return absl::InvalidArgumentError(fmt::format("burst has no meaning for {}: a window's size is its requests", Name(spec.algorithm)));
+    return absl::InvalidArgumentError(
+        fmt::format("burst has no meaning for {}: a window's size is its requests", Name(spec.algorithm)));
   }
   if (spec.align != Align::kEpoch && spec.algorithm != Algorithm::kFixedWindow) {
-    return absl::InvalidArgumentError(
-        fmt::format("only fixed_window can be aligned to its first hit or to the calendar, not {}", Name(spec.algorithm)));
+    return absl::InvalidArgumentError(fmt::format(
+        "only fixed_window can be aligned to its first hit or to the calendar, not {}", Name(spec.algorithm)));
   }
   if (spec.count_denied && spec.algorithm != Algorithm::kFixedWindow &&
       spec.algorithm != Algorithm::kSlidingWindowCounter) {
@@ -108,14 +109,16 @@ absl::StatusOr<Limit> Limit::Make(const LimitSpec& spec) {
     limit.period_ /= divisor;
     limit.period_divider_ = base::Divider(limit.period_);
     if (requests > kCountMax) {
-      return absl::InvalidArgumentError(fmt::format("at most {} requests per period, not {}", kCountMax, spec.requests));
+      return absl::InvalidArgumentError(
+          fmt::format("at most {} requests per period, not {}", kCountMax, spec.requests));
     }
   }
   const uint128 span_numerator = uint128{limit.capacity_} * limit.period_;
   // A queue promises turns up to one interval beyond its span.
   const uint64_t beyond = spec.algorithm == Algorithm::kLeakyBucketQueue ? limit.period_ : 0;
-  if ((span_numerator + beyond) / requests >= kSpanMax) {
-    return absl::InvalidArgumentError("burst * period / requests, the time to fill the bucket, is longer than 146 years");
+  if (base::CeilDiv(span_numerator + beyond, requests) >= kSpanMax) {
+    return absl::InvalidArgumentError(
+        "burst * period / requests, the time to fill the bucket, is longer than 146 years");
   }
   limit.requests_ = static_cast<uint32_t>(requests);
   limit.interval_ = limit.period_ / requests;

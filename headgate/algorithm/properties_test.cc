@@ -9,7 +9,7 @@ namespace {
 using base::Duration;
 using base::Instant;
 
-constexpr uint64_t kRuns = 3000;
+constexpr uint64_t kRuns = 2000;
 
 class Algorithms : public ::testing::TestWithParam<Kind> {
  protected:

@@ -102,7 +102,7 @@ int64_t ReferenceBucket::Advance(int64_t t) {
       break;
     }
     case Algorithm::kSlidingWindowLog:
-      while (!hits_.empty() && hits_.front().at <= t - period_) hits_.pop_front();
+      std::erase_if(hits_, [&](const LogHit& hit) { return hit.at <= t - period_; });
       break;
   }
   asked_ = true;

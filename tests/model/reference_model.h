@@ -11,7 +11,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <vector>
 
 #include "headgate/algorithm/decision.h"
 #include "headgate/algorithm/limit.h"
@@ -79,7 +79,7 @@ class ReferenceBucket {
   int64_t window_end_ = 0;
   Int current_ = 0;   // windows
   Int previous_ = 0;  // sliding counter
-  std::deque<LogHit> hits_;
+  std::vector<LogHit> hits_;
 };
 
 }  // namespace headgate::model
