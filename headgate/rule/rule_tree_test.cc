@@ -1,26 +1,13 @@
 #include "headgate/rule/rule_tree.h"
 
-#include <cstdlib>
 #include <map>
-#include <new>
 #include <random>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "headgate/rule/builder.h"
-
-namespace {
-size_t allocation_count = 0;
-}  // namespace
-
-[[gnu::noinline]] void* operator new(size_t size) {
-  ++allocation_count;
-  if (void* memory = std::malloc(size)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#include "headgate/testing/count_allocations.h"
 
 namespace headgate::rule {
 namespace {
@@ -206,9 +193,9 @@ TEST(RuleTree, FindsWithoutAllocating) {
   const std::string request_value = std::string(20'000, 'v');
   const std::vector<Entry> entries{{"k", request_value}, {"j", long_value}};
   Match match;
-  const size_t before = allocation_count;
+  const uint64_t before = testing::allocation_count;
   tree->Find("d", entries, match);
-  EXPECT_EQ(allocation_count, before);
+  EXPECT_EQ(testing::allocation_count, before);
   EXPECT_NE(match.rule, nullptr);
 }
 
