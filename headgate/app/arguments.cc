@@ -40,23 +40,40 @@ std::string_view NearestWord(std::string_view word, std::span<const std::string>
   return nearest;
 }
 
-bool ParseArguments(CLI::App& command, const std::vector<std::string>& arguments, std::span<const std::string> flags,
-                    std::string_view command_name, const Console& console) {
-  const std::string help = fmt::format("`headgate help {}` lists what there is", command_name);
-  command.set_help_flag();
-  command.allow_extras();
+bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& arguments, const Console& console) {
+  const std::string help = fmt::format("`headgate help {}` lists what there is", spec.command);
+  CLI::App parser;
+  parser.set_help_flag();
+  parser.allow_extras();
+  std::vector<std::string> names;
+  for (const Flag& flag : spec.flags) {
+    names.push_back(flag.name);
+    if (const auto* is_set = std::get_if<bool*>(&flag.target)) {
+      parser.add_flag(flag.name, **is_set);
+    } else if (const auto* list = std::get_if<std::vector<std::string>*>(&flag.target)) {
+      parser.add_option(flag.name, **list)->allow_extra_args(false);
+    } else if (const auto* number = std::get_if<uint64_t*>(&flag.target)) {
+      // Also checks what the number conversion lets through: "-1".
+      parser.add_option(flag.name, **number)->check(CLI::NonNegativeNumber);
+    } else if (const auto* optional = std::get_if<std::optional<std::string>*>(&flag.target)) {
+      parser.add_option_function<std::string>(flag.name, [optional](const std::string& value) { **optional = value; });
+    } else {
+      parser.add_option(flag.name, *std::get<std::string*>(flag.target));
+    }
+  }
+  if (spec.others != nullptr) parser.add_option("arguments", *spec.others);
   try {
     // CLI11 takes them from the back.
-    command.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    parser.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ParseError& error) {
     console.Error(error.what(), help);
     return false;
   }
-  const std::vector<std::string> unknown = command.remaining();
+  const std::vector<std::string> unknown = parser.remaining();
   if (unknown.empty()) return true;
   const std::string_view word = std::string_view(unknown.front()).substr(0, unknown.front().find('='));
-  const std::string_view nearest = NearestWord(word, flags);
-  console.Error(fmt::format("unknown argument '{}' to `headgate {}`", unknown.front(), command_name),
+  const std::string_view nearest = NearestWord(word, names);
+  console.Error(fmt::format("unknown argument '{}' to `headgate {}`", unknown.front(), spec.command),
                 nearest.empty() ? help : fmt::format("did you mean '{}'?", nearest));
   return false;
 }

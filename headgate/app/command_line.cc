@@ -1,12 +1,87 @@
 #include "headgate/app/command_line.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headgate/app/arguments.h"
+#include "headgate/app/check.h"
+#include "headgate/app/explain.h"
+#include "headgate/app/help.h"
 #include "headgate/app/serve.h"
+#include "headgate/app/validate.h"
+#include "headgate/app/version.h"
+#include "headgate/testing/scenario_command.h"
 
 namespace headgate::app {
+namespace {
+
+bool IsHelpFlag(std::string_view word) { return word == "-h" || word == "--help"; }
+
+int UnknownCommand(const std::string& name, const Console& console) {
+  const std::string_view nearest = NearestWord(name, CommandNames());
+  console.Error(fmt::format("unknown command '{}'", name),
+                nearest.empty() ? "`headgate help` lists the commands" : fmt::format("did you mean '{}'?", nearest));
+  return kExitUsage;
+}
+
+int Help(const std::vector<std::string>& arguments, const Console& console) {
+  if (arguments.empty()) {
+    console.out << Overview();
+    return kExitOk;
+  }
+  const std::string text = HelpOf(arguments[0]);
+  if (text.empty()) return UnknownCommand(arguments[0], console);
+  console.out << text;
+  return kExitOk;
+}
+
+int Scenario(const std::vector<std::string>& arguments, const Console& console) {
+  const auto flag = std::find_if(arguments.begin(), arguments.end(), [](const auto& a) { return a.starts_with("-"); });
+  if (flag != arguments.end()) {
+    console.Error(fmt::format("unknown argument '{}' to `headgate scenario`", *flag), "headgate scenario FILES…");
+    return kExitUsage;
+  }
+  if (arguments.empty()) {
+    console.Error("there is no scenario to run", "headgate scenario FILES…");
+    return kExitUsage;
+  }
+  return testing::RunScenarioFiles(arguments, console.out, console.err);
+}
+
+int Version(const std::vector<std::string>& arguments, const Console& console) {
+  if (arguments.empty()) {
+    console.out << "headgate " << kVersion << '\n';
+    return kExitOk;
+  }
+  if (arguments == std::vector<std::string>{"--json"}) {
+    console.out << fmt::format("{{\"name\":\"headgate\",\"version\":\"{}\"}}\n", kVersion);
+    return kExitOk;
+  }
+  console.Error(fmt::format("unknown argument '{}' to `headgate version`", arguments[0]), "headgate version [--json]");
+  return kExitUsage;
+}
+
+}  // namespace
 
 int RunCommandLine(const std::vector<std::string>& arguments, const Console& console) {
-  if (!arguments.empty() && arguments[0] == "serve") return Serve({arguments.begin() + 1, arguments.end()}, console);
-  return kExitUsage;
+  if (arguments.empty()) {
+    console.err << Overview();
+    return kExitUsage;
+  }
+  const std::string& name = arguments[0];
+  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (name == "help" || IsHelpFlag(name)) return Help(rest, console);
+  if (name == "--version") return Version(rest, console);
+  const auto commands = CommandNames();
+  if (std::find(commands.begin(), commands.end(), name) == commands.end()) return UnknownCommand(name, console);
+  if (std::any_of(rest.begin(), rest.end(), IsHelpFlag)) return Help({name}, console);
+  if (name == "serve") return Serve(rest, console);
+  if (name == "check") return Check(rest, console);
+  if (name == "validate") return Validate(rest, console);
+  if (name == "explain") return Explain(rest, console);
+  if (name == "scenario") return Scenario(rest, console);
+  return Version(rest, console);
 }
 
 }  // namespace headgate::app

@@ -142,11 +142,13 @@ GivenValues ReadEnvironment(const std::function<const char*(const char*)>& get) 
 
 void Apply(const GivenValues& given, Configuration& configuration) {
   for (const auto& [name, value] : given) {
-    const absl::Status set = SetValue(*FindSetting(name), value.values, configuration.settings);
+    const Setting& setting = *FindSetting(name);
+    const absl::Status set = SetValue(setting, value.values, configuration.settings);
     if (set.ok()) {
       configuration.origins[name] = value.origin;
     } else {
-      configuration.problems.push_back({value.origin, std::string(set.message()), ""});
+      configuration.problems.push_back(
+          {value.origin, std::string(set.message()), fmt::format("{}: {}", setting.name, setting.help)});
     }
   }
 }
@@ -159,7 +161,7 @@ void CheckTogether(Configuration& configuration) {
   if (settings.listen == std::vector<std::string>{"none"}) settings.listen.clear();
   const auto check_address = [&](std::string_view name, const std::string& text) {
     const auto endpoint = net::ParseEndpoint(text);
-    if (!endpoint.ok()) problem(name, std::string(endpoint.status().message()), "");
+    if (!endpoint.ok()) problem(name, std::string(endpoint.status().message()), "for example 127.0.0.1:8080");
   };
   for (const std::string& text : settings.listen) check_address("listen", text);
   for (const std::string& text : settings.listen_resp) check_address("listen_resp", text);
@@ -205,6 +207,12 @@ std::string PrintConfigurationJson(const Configuration& configuration) {
                                            {"from", std::string(configuration.OriginOf(setting.name))}};
   }
   return settings.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string DescribeForPage(const Setting& setting) {
+  const std::string value = ShowYaml(setting, ShowValue(setting, Settings{}));
+  return fmt::format("### `{}`\n{} {}\n\nType: {}. Default: `{}`. Flag: `{}`. Environment: `{}`.\n", setting.name,
+                     setting.help, setting.advice, TypeOf(setting), value, FlagOf(setting), EnvironmentNameOf(setting));
 }
 
 }  // namespace headgate::app

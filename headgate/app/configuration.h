@@ -14,7 +14,7 @@ namespace headgate::app {
 
 // What is wrong, where, and what to do.
 struct ConfigurationProblem {
-  std::string where;  // "headgate.yaml:3:1", "environment", "flag"
+  std::string where;  // "headgate.yaml:3:1", "HEADGATE_THREADS", "--threads"; empty where `what` says it
   std::string what;
   std::string hint;  // may be empty
 };
@@ -52,5 +52,8 @@ void CheckTogether(Configuration& configuration);
 // For --print-config: every setting with its value and where that came from. The text is a headgate.yaml again.
 std::string PrintConfiguration(const Configuration& configuration);
 std::string PrintConfigurationJson(const Configuration& configuration);
+
+// A setting's entry in docs/reference/configuration.md.
+std::string DescribeForPage(const Setting& setting);
 
 }  // namespace headgate::app

@@ -27,4 +27,11 @@ RulesFromPaths LoadPaths(const std::vector<std::string>& paths, const std::vecto
   return loaded;
 }
 
+void SayProblems(const RulesFromPaths& loaded, const Console& console) {
+  for (const std::string& problem : loaded.unreadable) {
+    console.Error(problem, "name a rule file, or a directory of files *.yaml or *.yml");
+  }
+  for (const rule::Problem& problem : loaded.result.problems) console.Error(Describe(problem));
+}
+
 }  // namespace headgate::app

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "headgate/app/console.h"
 #include "headgate/rule/load.h"
 
 namespace headgate::app {
@@ -21,5 +22,8 @@ struct RulesFromPaths {
 // Reads and loads what `paths` name, once.
 RulesFromPaths LoadPaths(const std::vector<std::string>& paths, const std::vector<std::string>& one_liners,
                          bool merge_domains);
+
+// One error for each problem.
+void SayProblems(const RulesFromPaths& loaded, const Console& console);
 
 }  // namespace headgate::app

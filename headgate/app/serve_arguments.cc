@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-
 #include "headgate/app/arguments.h"
 #include "headgate/app/file_io.h"
 
@@ -17,21 +15,12 @@ constexpr size_t kFileBytesMax = size_t{4} << 20;
 
 std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>& arguments, const Console& console) {
   ServeArguments parsed;
-  CLI::App command;
-  std::string config;
-  CLI::Option* config_option = command.add_option("--config", config);
-  command.add_flag("--print-config", parsed.print_config);
-  command.add_flag("--json", parsed.json);
+  ArgumentSpec spec{
+      .command = "serve",
+      .flags = {{"--config", &parsed.config}, {"--print-config", &parsed.print_config}, {"--json", &parsed.json}}};
   std::vector<std::vector<std::string>> values(AllSettings().size());
-  std::vector<std::string> flags = {"--config", "--print-config", "--json"};
-  for (size_t i = 0; i < values.size(); ++i) {
-    const Setting& setting = AllSettings()[i];
-    flags.push_back(FlagOf(setting));
-    CLI::Option* option = command.add_option(FlagOf(setting), values[i])->allow_extra_args(false);
-    if (!setting.is_list()) option->expected(1);
-  }
-  if (!ParseArguments(command, arguments, flags, "serve", console)) return std::nullopt;
-  if (config_option->count() > 0) parsed.config = config;
+  for (size_t i = 0; i < values.size(); ++i) spec.flags.push_back({FlagOf(AllSettings()[i]), &values[i]});
+  if (!ParseArguments(spec, arguments, console)) return std::nullopt;
   for (size_t i = 0; i < values.size(); ++i) {
     const Setting& setting = AllSettings()[i];
     if (values[i].empty()) continue;
@@ -55,14 +44,15 @@ std::optional<Configuration> Configure(const ServeArguments& arguments,
   if (text.ok()) {
     Apply(ReadSettingsFile(*text, path, configuration.problems), configuration);
   } else if (named || !absl::IsNotFound(text.status())) {
-    configuration.problems.push_back({path, std::string(text.status().message()), "name another file with --config"});
+    configuration.problems.push_back({"", std::string(text.status().message()), "--config names another file"});
   }
   Apply(ReadEnvironment(get_environment), configuration);
   Apply(arguments.flags, configuration);
   CheckTogether(configuration);
   if (configuration.problems.empty()) return configuration;
   for (const ConfigurationProblem& problem : configuration.problems) {
-    console.Error(fmt::format("{}: {}", problem.where, problem.what), problem.hint);
+    console.Error(problem.where.empty() ? problem.what : fmt::format("{}: {}", problem.where, problem.what),
+                  problem.hint);
   }
   return std::nullopt;
 }

@@ -1,0 +1,275 @@
+// The command line as a person meets it: help, errors, hints and exit codes. What is expected is written from what the
+// commands are meant to say.
+#include "headgate/app/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "headgate/app/file_io.h"
+#include "headgate/app/fronts.h"
+#include "headgate/app/help.h"
+#include "headgate/app/rule_files.h"
+#include "headgate/app/settings.h"
+
+namespace headgate::app {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Result {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+Result Headgate(const std::vector<std::string>& arguments) {
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = RunCommandLine(arguments, {.out = out, .err = err});
+  return {code, out.str(), err.str()};
+}
+
+class CommandLine : public ::testing::Test {
+ protected:
+  CommandLine() { std::filesystem::create_directory(directory_); }
+  ~CommandLine() override { std::filesystem::remove_all(directory_); }
+
+  std::string File(const std::string& name, std::string_view text) {
+    const std::string path = directory_ / name;
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  const std::filesystem::path directory_ =
+      std::filesystem::temp_directory_path() / ("headgate_command_line_test_" + std::to_string(::getpid()));
+};
+
+constexpr std::string_view kRules =
+    "domain: edge\n"
+    "descriptors:\n"
+    "  - key: api_key\n"
+    "    rate_limit: {requests_per_unit: 10, period: 20s}\n";
+
+TEST_F(CommandLine, ShowsOneScreenByTask) {
+  const Result help = Headgate({"help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_THAT(help.out, StartsWith("Headgate decides, for every request, whether it may pass now.\n"));
+  EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 24);
+  EXPECT_EQ(Headgate({"--help"}).out, help.out);
+  EXPECT_EQ(Headgate({"-h"}).out, help.out);
+  const Result nothing = Headgate({});
+  EXPECT_EQ(nothing.code, 2);
+  EXPECT_EQ(nothing.err, help.out);
+}
+
+TEST_F(CommandLine, ShowsHelpForEveryCommandInBothWays) {
+  for (const std::string& command : CommandNames()) {
+    const Result help = Headgate({"help", command});
+    EXPECT_EQ(help.code, 0) << command;
+    EXPECT_THAT(help.out, StartsWith("headgate " + command + ": "));
+    EXPECT_EQ(Headgate({command, "--help"}).out, help.out);
+    EXPECT_EQ(Headgate({command, "-h"}).out, help.out);
+  }
+}
+
+TEST_F(CommandLine, ShowsEverySettingInTheHelpOfServe) {
+  const std::string help = Headgate({"help", "serve"}).out;
+  for (const Setting& setting : AllSettings()) EXPECT_THAT(help, HasSubstr("\n  " + FlagOf(setting) + " "));
+}
+
+TEST_F(CommandLine, GuessesWhatWasMeant) {
+  const Result command = Headgate({"sevre"});
+  EXPECT_EQ(command.code, 2);
+  EXPECT_EQ(command.err, "error: unknown command 'sevre'\nhint: did you mean 'serve'?\n");
+  EXPECT_EQ(Headgate({"frobnicate"}).err,
+            "error: unknown command 'frobnicate'\nhint: `headgate help` lists the commands\n");
+  const Result flag = Headgate({"serve", "--lisen=x"});
+  EXPECT_EQ(flag.code, 2);
+  EXPECT_EQ(flag.err, "error: unknown argument '--lisen=x' to `headgate serve`\nhint: did you mean '--listen'?\n");
+}
+
+TEST_F(CommandLine, EndsEveryUsageErrorWithAHintAndCodeTwo) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {"serve", "extra"},
+      {"serve", "--threads"},
+      {"serve", "--threads", "many"},
+      {"serve", "--threads", "1", "--threads", "2"},
+      {"serve", "--listen", "8080"},
+      {"serve", "--listen", "none"},
+      {"serve", "--config", directory_ / "missing.yaml"},
+      {"serve", "--rules", directory_ / "missing.yaml", "--listen", "127.0.0.1:0", "--admin-listen", "none"},
+      {"serve", "--rule", "nonsense", "--listen", "127.0.0.1:0", "--admin-listen", "none"},
+      {"serve", "--credential-file", directory_ / "missing", "--listen", "127.0.0.1:0"},
+      {"check"},
+      {"check", "api_key"},
+      {"check", "--cost", "-1", "a=b"},
+      {"check", "--server", "nowhere", "a=b"},
+      {"check", "--timeout", "soon", "--server", "127.0.0.1:1", "a=b"},
+      {"check", "--server", "127.0.0.1:1", "--rule", "a: 1/s", "a=b"},
+      {"check", "--rules", directory_ / "missing.yaml", "a=b"},
+      {"validate"},
+      {"validate", directory_ / "missing.yaml"},
+      {"validate", "--rule", "nonsense"},
+      {"explain"},
+      {"explain", "--rule", "a: 1/s", "default"},
+      {"scenario"},
+      {"scenario", "--fast"},
+      {"scenario", directory_ / "missing.scenario"},
+      {"version", "please"},
+  };
+  for (const auto& arguments : wrong) {
+    const Result result = Headgate(arguments);
+    const std::string shown = ::testing::PrintToString(arguments);
+    EXPECT_EQ(result.code, 2) << shown;
+    EXPECT_EQ(result.out, "") << shown;
+    EXPECT_THAT(result.err, HasSubstr("hint: ")) << shown;
+    const size_t last_line = result.err.rfind('\n', result.err.size() - 2) + 1;
+    EXPECT_THAT(result.err.substr(last_line), ::testing::ContainsRegex("^ *hint: ")) << shown << '\n' << result.err;
+  }
+}
+
+TEST_F(CommandLine, ColorsOnlyWhereItIsAsked) {
+  std::ostringstream out;
+  std::ostringstream err;
+  RunCommandLine({"frobnicate"}, {.out = out, .err = err, .color = true});
+  EXPECT_THAT(err.str(), StartsWith("\033[1;31merror:\033[0m "));
+  EXPECT_THAT(Headgate({"frobnicate"}).err, ::testing::Not(HasSubstr("\033")));
+}
+
+TEST_F(CommandLine, PrintsTheSettingsAndWhereTheyCameFrom) {
+  const std::string config = File("headgate.yaml", "threads: 2\nidle_timeout: 1m\n");
+  const Result result = Headgate({"serve", "--config", config, "--threads", "3", "--print-config"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, ::testing::ContainsRegex("threads: 3 +# --threads\n"));
+  EXPECT_THAT(result.out, HasSubstr("# " + config + ":2:15\n"));
+  EXPECT_THAT(result.out, ::testing::ContainsRegex("max_buckets: 1048576 +# default\n"));
+  const Result as_json = Headgate({"serve", "--config", config, "--print-config", "--json"});
+  EXPECT_EQ(nlohmann::json::parse(as_json.out).at("idle_timeout").at("value"), "1m");
+}
+
+TEST_F(CommandLine, ReportsAllProblemsOfASettingsFileTogether) {
+  const std::string config = File("headgate.yaml", "max_bucket: 3\nthreads: many\n");
+  const Result result = Headgate({"serve", "--config", config});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.err, "error: " + config +
+                            ":1:1: unknown setting 'max_bucket'\n"
+                            "hint: did you mean 'max_buckets'?\n"
+                            "error: " +
+                            config +
+                            ":2:10: threads 'many': write a whole number from 0 to 1024\n"
+                            "hint: threads: Event loops; 0 is one per core.\n");
+}
+
+TEST_F(CommandLine, DecidesHereByTheRulesItIsGiven) {
+  const std::string rules = File("rules.yaml", kRules);
+  const Result allowed = Headgate({"check", "--rules", rules, "--domain", "edge", "api_key=k1", "user=ann"});
+  EXPECT_EQ(allowed.code, 0);
+  // Ten in 20 s: one of them comes back every 2 s.
+  EXPECT_EQ(allowed.out, "allowed  api_key  limit 10, 9 left, full again in 2s\nallowed  (no rule)\n");
+  const Result never = Headgate({"check", "--rules", rules, "--domain", "edge", "--cost", "11", "api_key=k1"});
+  EXPECT_EQ(never.code, 1);
+  EXPECT_EQ(never.out,
+            "denied   api_key  limit 10, 10 left, can never pass: it asks for more than the limit, full again in 0s\n");
+  const Result peek = Headgate({"check", "--rule", "user: 5/minute", "--peek", "--json", "user=ann"});
+  EXPECT_EQ(peek.code, 0);
+  EXPECT_EQ(nlohmann::json::parse(peek.out).at("decisions").at(0).at("remaining"), 4) << "what a check would answer";
+}
+
+TEST_F(CommandLine, SaysWhenNoServerIsThere) {
+  const Result result = Headgate({"check", "--server", "unix:" + (directory_ / "none").string(), "a=b"});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.err, HasSubstr("cannot reach unix:"));
+  EXPECT_THAT(result.err, HasSubstr("hint: start one: headgate serve"));
+}
+
+TEST_F(CommandLine, AsksAServer) {
+  const std::string rules = File("rules.yaml", kRules);
+  const std::string address = "unix:" + (directory_ / "socket").string();
+  const base::SystemClock system_clock;
+  observe::Log log({.level_min = observe::Level::kError}, system_clock);
+  Settings settings;
+  settings.max_buckets = 1000;
+  Engine engine(settings, 1, system_clock, log);
+  ASSERT_TRUE(engine.limiter().OnRules(LoadPaths({rules}, {}, false).result.rules, engine.clock().Now()).ok());
+  FrontOptions options(settings, engine, system_clock);
+  Fronts fronts(options, 0);
+  net::Server server({}, engine.clock());
+  ASSERT_TRUE(server
+                  .Listen(*net::ParseEndpoint(address),
+                          [&](uint32_t) { return net::SessionFactories{.resp = fronts.Resp(), .http = fronts.Http()}; })
+                  .ok());
+  server.Start();
+
+  const Result looked =
+      Headgate({"check", "--server", address, "--domain", "edge", "--cost", "10", "--peek", "api_key=k"});
+  EXPECT_EQ(looked.code, 0) << looked.err;
+  const Result allowed = Headgate({"check", "--server", address, "--domain", "edge", "--cost", "10", "api_key=k"});
+  EXPECT_EQ(allowed.code, 0) << allowed.err;
+  EXPECT_EQ(allowed.out, "allowed  api_key  limit 10, 0 left, full again in 20s\n");
+  const Result denied = Headgate({"check", "--server", address, "--domain", "edge", "--json", "api_key=k"});
+  EXPECT_EQ(denied.code, 1);
+  EXPECT_FALSE(nlohmann::json::parse(denied.out).at("allowed").get<bool>());
+  const Result refused = Headgate({"check", "--server", address, "--domain", "", "api_key=k"});
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("refuses the request (400)"));
+}
+
+TEST_F(CommandLine, ValidatesFiles) {
+  const std::string good = File("good.yaml", kRules);
+  const Result valid = Headgate({"validate", good});
+  EXPECT_EQ(valid.code, 0);
+  EXPECT_EQ(valid.out, "valid: 1 rule in 1 file\n");
+  const std::string bad =
+      File("bad.yaml", "domain: x\ndescriptors:\n  - key: a\n    rate_limit: {unit: foo, requests_per_unit: 1}\n");
+  const Result invalid = Headgate({"validate", good, bad});
+  EXPECT_EQ(invalid.code, 2);
+  EXPECT_THAT(invalid.err, StartsWith("error: " + bad + ":4:24: invalid rate limit unit 'foo'\n  hint: "));
+  const auto as_json = nlohmann::json::parse(Headgate({"validate", "--json", bad}).out);
+  EXPECT_EQ(as_json.at("valid"), false);
+  EXPECT_EQ(as_json.at("problems").at(0).at("line"), 4);
+}
+
+TEST_F(CommandLine, ExplainsWhichRuleApplies) {
+  const std::string rules = File("rules.yaml", kRules);
+  const Result result = Headgate({"explain", "--rules", rules, "edge", "api_key=k1"});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("rule      api_key\n"));
+  EXPECT_THAT(result.out, HasSubstr("10 per 20s"));
+  const auto as_json = nlohmann::json::parse(Headgate({"explain", "--rules", rules, "--json", "edge", "user=ann"}).out);
+  EXPECT_TRUE(as_json.at("rule").is_null());
+  EXPECT_EQ(as_json.at("steps").at(0).at("matched_by"), "nothing");
+}
+
+TEST_F(CommandLine, RunsScenarios) {
+  const std::string good =
+      File("good.scenario", "rule login = 1 per 10s burst 5\nat 0s login:ann x5 allow remaining 0\n");
+  EXPECT_EQ(Headgate({"scenario", good}).code, 0);
+  const std::string differs = File("differs.scenario", "rule login = 1 per 10s\nat 0s login:ann deny\n");
+  EXPECT_EQ(Headgate({"scenario", good, differs}).code, 1);
+}
+
+TEST_F(CommandLine, SaysItsVersion) {
+  EXPECT_EQ(Headgate({"version"}).out, "headgate " HEADGATE_VERSION "\n");
+  EXPECT_EQ(Headgate({"--version"}).out, "headgate " HEADGATE_VERSION "\n");
+  EXPECT_EQ(nlohmann::json::parse(Headgate({"version", "--json"}).out).at("version"), HEADGATE_VERSION);
+}
+
+// The page repeats the help word for word.
+TEST_F(CommandLine, IsWhatItsPageSays) {
+  const std::string page = *ReadFile(std::string(HEADGATE_SOURCE_DIR) + "/docs/reference/command-line.md", 1 << 20);
+  EXPECT_THAT(page, HasSubstr(std::string(Overview())));
+  for (const std::string& command : CommandNames()) {
+    if (command == "serve") continue;  // its settings have a page of their own
+    EXPECT_THAT(page, HasSubstr(HelpOf(command)));
+  }
+}
+
+}  // namespace
+}  // namespace headgate::app

@@ -1,0 +1,170 @@
+#include "headgate/app/configuration.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "headgate/app/file_io.h"
+
+namespace headgate::app {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Configuration FromFile(std::string_view text) {
+  Configuration configuration;
+  Apply(ReadSettingsFile(text, "headgate.yaml", configuration.problems), configuration);
+  return configuration;
+}
+
+std::vector<std::string> ProblemsOf(std::string_view text) {
+  std::vector<std::string> shown;
+  for (const ConfigurationProblem& problem : FromFile(text).problems) {
+    shown.push_back(problem.where + ": " + problem.what + " | " + problem.hint);
+  }
+  return shown;
+}
+
+std::string Source(const std::string& path) {
+  auto text = ReadFile(std::string(HEADGATE_SOURCE_DIR) + "/" + path, size_t{1} << 20);
+  EXPECT_TRUE(text.ok()) << text.status();
+  return *std::move(text);
+}
+
+TEST(SettingsFile, SetsWhatItNames) {
+  const Configuration configuration = FromFile(
+      "max_buckets: 1000\n"
+      "idle_timeout: 1m\n"
+      "rules: [a.yaml, 'b c.yaml']\n"
+      "rule: 'user: 5/minute'\n"
+      "merge_domains: yes\n"
+      "snapshot: ~\n");
+  EXPECT_THAT(configuration.problems, IsEmpty());
+  EXPECT_EQ(configuration.settings.max_buckets, 1000u);
+  EXPECT_EQ(configuration.settings.idle_timeout, std::chrono::minutes(1));
+  EXPECT_THAT(configuration.settings.rules, ElementsAre("a.yaml", "b c.yaml"));
+  EXPECT_THAT(configuration.settings.rule, ElementsAre("user: 5/minute"));
+  EXPECT_EQ(configuration.settings.merge_domains, "yes");
+  EXPECT_EQ(configuration.OriginOf("max_buckets"), "headgate.yaml:1:14");
+  EXPECT_EQ(configuration.OriginOf("threads"), "default");
+}
+
+TEST(SettingsFile, MayBeEmpty) {
+  EXPECT_THAT(ProblemsOf(""), IsEmpty());
+  EXPECT_THAT(ProblemsOf("# nothing\n"), IsEmpty());
+}
+
+TEST(SettingsFile, ReportsAllProblemsWithTheirPlaceAndAHint) {
+  EXPECT_THAT(
+      ProblemsOf("max_bucket: 3\n"
+                 "threads: many\n"
+                 "threads: 2\n"
+                 "listen: [a, {b: c}]\n"
+                 "snapshot: [a]\n"
+                 "wholly_unknown: 1\n"),
+      ::testing::UnorderedElementsAre(
+          "headgate.yaml:1:1: unknown setting 'max_bucket' | did you mean 'max_buckets'?",
+          "headgate.yaml:2:10: threads 'many': write a whole number from 0 to 1024 | threads: Event loops; 0 is "
+          "one per core.",
+          "headgate.yaml:3:1: setting 'threads' appears twice | keep one of them",
+          "headgate.yaml:4:13: listen: an item is no plain value | put a text with ':' in quotes",
+          "headgate.yaml:5:11: snapshot wants one value | write `snapshot: …`",
+          "headgate.yaml:6:1: unknown setting 'wholly_unknown' | `headgate serve --print-config` lists every "
+          "setting"));
+}
+
+TEST(SettingsFile, MustBeAMapping) {
+  EXPECT_THAT(ProblemsOf("- a\n"),
+              ElementsAre("headgate.yaml:1:1: the file is no mapping of settings to values | write "
+                          "lines such as `max_buckets: 1000000`"));
+  EXPECT_EQ(ProblemsOf("a: [\n").size(), 1u);
+}
+
+TEST(Configuration, FlagsWinOverTheEnvironmentAndThatOverTheFile) {
+  const std::map<std::string, std::string> environment = {{"HEADGATE_THREADS", "2"}, {"HEADGATE_MAX_LIMITS", "200"}};
+  const auto get = [&](const char* name) -> const char* {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  };
+  Configuration configuration = FromFile("threads: 1\nmax_limits: 100\nmax_buckets: 10\n");
+  Apply(ReadEnvironment(get), configuration);
+  Apply({{"threads", {{"3"}, "--threads"}}}, configuration);
+  EXPECT_THAT(configuration.problems, IsEmpty());
+  EXPECT_EQ(configuration.settings.threads, 3u);
+  EXPECT_EQ(configuration.OriginOf("threads"), "--threads");
+  EXPECT_EQ(configuration.settings.max_limits, 200u);
+  EXPECT_EQ(configuration.OriginOf("max_limits"), "HEADGATE_MAX_LIMITS");
+  EXPECT_EQ(configuration.settings.max_buckets, 10u);
+  EXPECT_EQ(configuration.OriginOf("max_buckets"), "headgate.yaml:3:14");
+}
+
+TEST(Configuration, ListsInTheEnvironmentAreSeparatedBySemicolons) {
+  const auto get = [](const char* name) -> const char* {
+    return std::string_view(name) == "HEADGATE_RULE" ? "a: 1/s; b,c: 2/s ;" : nullptr;
+  };
+  Configuration configuration;
+  Apply(ReadEnvironment(get), configuration);
+  EXPECT_THAT(configuration.settings.rule, ElementsAre("a: 1/s", "b,c: 2/s"));
+}
+
+TEST(Configuration, ChecksWhatSettingsSayTogether) {
+  Configuration configuration;
+  configuration.settings.listen = {"8080"};
+  configuration.settings.credential = "a";
+  configuration.settings.credential_file = "b";
+  CheckTogether(configuration);
+  ASSERT_EQ(configuration.problems.size(), 2u);
+  EXPECT_THAT(configuration.problems[0].what, HasSubstr("address '8080': the port is missing"));
+  EXPECT_EQ(configuration.problems[1].what, "credential and credential_file are both set");
+}
+
+TEST(Configuration, NoneTurnsAnAddressOffButNotAllOfThem) {
+  Configuration configuration;
+  configuration.settings.admin_listen = "none";
+  configuration.settings.listen = {"none"};
+  CheckTogether(configuration);
+  EXPECT_EQ(configuration.settings.admin_listen, "");
+  ASSERT_EQ(configuration.problems.size(), 1u);
+  EXPECT_EQ(configuration.problems[0].what, "there is no address to listen on");
+}
+
+TEST(Configuration, PrintsAFileThatMeansTheSame) {
+  Configuration configuration = FromFile("rule: ['a: 1/s', 'b=\"x\": 2/s']\nidle_timeout: 90s\nsnapshot: 'x: y'\n");
+  const std::string printed = PrintConfiguration(configuration);
+  EXPECT_THAT(printed, HasSubstr("# headgate.yaml:2:15"));
+  const Configuration again = FromFile(printed);
+  EXPECT_THAT(again.problems, IsEmpty());
+  for (const Setting& setting : AllSettings()) {
+    EXPECT_EQ(ShowValue(setting, again.settings), ShowValue(setting, configuration.settings)) << setting.name;
+  }
+}
+
+TEST(Configuration, PrintsJsonWithValuesOfTheirTypesAndTheirOrigins) {
+  const auto printed = nlohmann::json::parse(PrintConfigurationJson(FromFile("threads: 2\n")));
+  EXPECT_EQ(printed.at("threads").at("value"), 2);
+  EXPECT_EQ(printed.at("threads").at("from"), "headgate.yaml:1:10");
+  EXPECT_EQ(printed.at("listen").at("value"), nlohmann::json({"127.0.0.1:8080"}));
+  EXPECT_EQ(printed.size(), AllSettings().size());
+}
+
+TEST(ExampleFile, NamesEverySettingAtItsDefault) {
+  const Configuration configuration = FromFile(Source("examples/headgate.yaml"));
+  EXPECT_THAT(configuration.problems, IsEmpty());
+  for (const Setting& setting : AllSettings()) {
+    EXPECT_NE(configuration.OriginOf(setting.name), "default") << setting.name << " is missing";
+    EXPECT_EQ(ShowValue(setting, configuration.settings), ShowValue(setting, Settings{})) << setting.name;
+  }
+}
+
+// The rows of the page are what the table says; only the words around them are the page's own.
+TEST(ConfigurationPage, ListsEverySettingAsTheTableHasIt) {
+  const std::string page = Source("docs/reference/configuration.md");
+  for (const Setting& setting : AllSettings()) EXPECT_THAT(page, HasSubstr(DescribeForPage(setting)));
+}
+
+}  // namespace
+}  // namespace headgate::app

@@ -1,0 +1,99 @@
+#include "headgate/app/explain.h"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "headgate/app/arguments.h"
+#include "headgate/app/entries.h"
+#include "headgate/app/rule_files.h"
+#include "headgate/app/serve_arguments.h"
+#include "headgate/rule/explain.h"
+
+namespace headgate::app {
+namespace {
+
+using nlohmann::ordered_json;
+
+struct ExplainArguments {
+  std::vector<std::string> rules;
+  std::vector<std::string> rule;
+  bool merge_domains = false;
+  bool as_json = false;
+  std::vector<std::string> what;
+};
+
+std::string_view Name(rule::MatchedBy matched_by) {
+  switch (matched_by) {
+    case rule::MatchedBy::kExact:
+      return "exact";
+    case rule::MatchedBy::kPattern:
+      return "pattern";
+    case rule::MatchedBy::kKey:
+      return "key";
+    case rule::MatchedBy::kNothing:
+      return "nothing";
+  }
+  return "";
+}
+
+std::string AsJson(const rule::Explanation& explanation) {
+  ordered_json steps = ordered_json::array();
+  for (const rule::ExplainedStep& step : explanation.steps) {
+    steps.push_back({{"entry", step.entry},
+                     {"matched_by", Name(step.matched_by)},
+                     {"node", step.node},
+                     {"has_limit", step.has_limit},
+                     {"others", step.others}});
+  }
+  ordered_json answer = {{"domain", explanation.domain}, {"domain_known", explanation.domain_known},
+                         {"steps", std::move(steps)},    {"rule", nullptr},
+                         {"bucket", explanation.bucket}, {"verdict", explanation.verdict}};
+  if (explanation.rule != nullptr) answer["rule"] = std::string(explanation.rule->label());
+  return answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+// Where no rules are named, those that a server would be started with here.
+bool FindRules(ExplainArguments& arguments, const Console& console) {
+  if (!arguments.rules.empty() || !arguments.rule.empty()) return true;
+  const std::optional<Configuration> configuration = Configure({}, ::getenv, console);
+  if (!configuration) return false;
+  arguments.rules = configuration->settings.rules;
+  arguments.rule = configuration->settings.rule;
+  arguments.merge_domains = arguments.merge_domains || configuration->settings.merge_domains == "yes";
+  if (!arguments.rules.empty() || !arguments.rule.empty()) return true;
+  console.Error("there are no rules to explain by", "headgate explain --rules rules.yaml DOMAIN k=v,k=v…");
+  return false;
+}
+
+}  // namespace
+
+int Explain(const std::vector<std::string>& arguments, const Console& console) {
+  ExplainArguments parsed;
+  const ArgumentSpec spec{.command = "explain",
+                          .flags = {{"--rules", &parsed.rules},
+                                    {"--rule", &parsed.rule},
+                                    {"--merge-domains", &parsed.merge_domains},
+                                    {"--json", &parsed.as_json}},
+                          .others = &parsed.what};
+  if (!ParseArguments(spec, arguments, console)) return kExitUsage;
+  if (parsed.what.size() != 2) {
+    console.Error("a domain and one descriptor are wanted", "headgate explain --rules rules.yaml edge api_key=k1");
+    return kExitUsage;
+  }
+  const auto entries = ParseEntries(parsed.what[1]);
+  if (!entries.ok()) {
+    console.Error(std::string(entries.status().message()), "write k=v,k=v; quote a value that holds a comma");
+    return kExitUsage;
+  }
+  if (!FindRules(parsed, console)) return kExitUsage;
+  const RulesFromPaths loaded = LoadPaths(parsed.rules, parsed.rule, parsed.merge_domains);
+  if (!loaded.result.ok()) {
+    SayProblems(loaded, console);
+    return kExitUsage;
+  }
+  const rule::Explanation explanation = rule::Explain(*loaded.result.rules, parsed.what[0], EntriesOf(*entries));
+  console.out << (parsed.as_json ? AsJson(explanation) : Describe(explanation));
+  return kExitOk;
+}
+
+}  // namespace headgate::app

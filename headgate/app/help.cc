@@ -1,0 +1,154 @@
+#include "headgate/app/help.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "headgate/app/settings.h"
+
+namespace headgate::app {
+namespace {
+
+constexpr std::string_view kOverview = R"(Headgate decides, for every request, whether it may pass now.
+
+Run it
+  headgate serve                        answer on 127.0.0.1:8080, HTTP and the Redis protocol
+  headgate serve --rules rules.yaml     with rules, followed while running
+  headgate serve --print-config         every setting, its value and where that came from
+
+Ask it
+  headgate check api_key=k1             may this pass? exit code 0 yes, 1 no
+  redis-cli -p 8080 CL.THROTTLE user123 15 30 60
+
+Work on rules
+  headgate validate rules.yaml          everything that is wrong with them
+  headgate explain edge api_key=k1      which rule applies, and why not the others
+  headgate scenario login.scenario      run behaviour written as text, in virtual time
+
+  headgate help COMMAND                 all about one command
+  headgate version
+
+Exit codes: 0 done or allowed, 1 denied or different, 2 wrong usage, files or settings, 3 unreachable.
+)";
+
+constexpr std::string_view kServeHead = R"(headgate serve: answer whether requests may pass
+
+  headgate serve [--config PATH] [--SETTING VALUE]…
+  headgate serve --rules rules.yaml --snapshot /var/lib/headgate/snapshot
+  headgate serve --listen :8080 --listen unix:/run/headgate.sock --credential-file /run/secrets/headgate
+  headgate serve --rule 'api_key: 100/minute burst 20'
+
+Settings come from headgate.yaml (--config PATH, HEADGATE_CONFIG, else ./headgate.yaml where there is one), the
+environment (HEADGATE_IDLE_TIMEOUT=1m; lists hold their values separated by ";") and flags; the later win.
+SIGHUP reads the rules again; SIGTERM finishes what has begun, writes the snapshot and ends.
+
+  --config PATH                   the settings file
+  --print-config                  show every setting, its value and where that came from, and end
+  --json                          with --print-config: as JSON
+)";
+
+constexpr std::string_view kCheck = R"(headgate check: may this request pass now?
+
+  headgate check [--server HOST:PORT] [--domain D] k=v,k=v… [k=v,k=v…]…
+  headgate check api_key=k1
+  headgate check --domain edge --cost 5 api_key=k1,path=/search user=ann
+  headgate check --rules rules.yaml --domain edge api_key=k1
+
+Each k=v,k=v is a descriptor; all must allow. A value that holds a comma or a space stands in double quotes. Asks the
+server, which counts the request; with rules, decides here as a server with fresh buckets would.
+
+  --server HOST:PORT    whom to ask (127.0.0.1:8080); also unix:PATH
+  --domain DOMAIN       the rules' domain (default)
+  --cost N              how much each descriptor takes (1); 0 looks without taking
+  --peek                would it pass? takes nothing
+  --timeout DURATION    how long to wait for the server (2s)
+  --rules PATH          decide here by these rules; a file or a directory; repeatable
+  --rule TEXT           decide here by this rule too; repeatable
+  --merge-domains       with --rules: several files may have one domain
+  --json                the answer as /v1/check gives it
+
+Exit codes: 0 allowed, 1 denied, 2 wrong usage, 3 no server there.
+)";
+
+constexpr std::string_view kValidate = R"(headgate validate: everything that is wrong with rule files
+
+  headgate validate FILES…
+  headgate validate rules.yaml /etc/headgate/rules.d
+  headgate validate --rule 'api_key: 100/minute burst 20'
+
+  --rule TEXT        check this rule too; repeatable
+  --merge-domains    several files may have one domain
+  --json             as JSON
+
+Exit codes: 0 valid, 2 not.
+)";
+
+constexpr std::string_view kExplain = R"(headgate explain: which rule applies to a descriptor, and why
+
+  headgate explain [--rules PATH]… [--rule TEXT]… DOMAIN k=v,k=v…
+  headgate explain --rules rules.yaml edge api_key=gold-17,path=/search
+
+Shows each step down the tree of rules, what was tried there, the limit at the end, and the key of its bucket. Where
+no rules are named: those of headgate.yaml and the environment, as for `headgate serve`.
+
+  --rules PATH       a rule file, or a directory of them; repeatable
+  --rule TEXT        a rule as text, in the domain "default"; repeatable
+  --merge-domains    several files may have one domain
+  --json             as JSON
+
+Exit codes: 0 a rule applies or none does, 2 wrong usage or rules.
+)";
+
+constexpr std::string_view kScenario = R"(headgate scenario: run behaviour written as text, in virtual time
+
+  headgate scenario FILES…
+
+A scenario has rules and what requests they are asked:
+
+  rule login = 1 per 10s burst 5
+  at 0s    login:ann x5    allow remaining 0
+  at 0s    login:ann       deny retry 10s reset 50s
+
+Exit codes: 0 all as expected, 1 a line differs (what was expected and what came is shown), 2 a file cannot be read.
+)";
+
+constexpr std::string_view kVersionHelp = R"(headgate version: which build this is
+
+  --json    as JSON
+)";
+
+const std::array<std::string, 6> kCommands = {"serve", "check", "validate", "explain", "scenario", "version"};
+
+std::string Serve() {
+  std::string text(kServeHead);
+  std::string_view group;
+  for (const Setting& setting : AllSettings()) {
+    if (setting.group != group) {
+      group = setting.group;
+      text += fmt::format("\n{}\n", group);
+    }
+    const std::vector<std::string> values = ShowValue(setting, Settings{});
+    const bool shown = !values.empty() && !values.front().empty();
+    text += fmt::format("  {:<30}  {}{}\n", FlagOf(setting) + (setting.is_list() ? " …" : ""), setting.help,
+                        shown ? fmt::format(" [{}]", values.front()) : "");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view Overview() { return kOverview; }
+
+std::string HelpOf(std::string_view command) {
+  if (command == "serve") return Serve();
+  if (command == "check") return std::string(kCheck);
+  if (command == "validate") return std::string(kValidate);
+  if (command == "explain") return std::string(kExplain);
+  if (command == "scenario") return std::string(kScenario);
+  if (command == "version") return std::string(kVersionHelp);
+  return "";
+}
+
+std::span<const std::string> CommandNames() { return kCommands; }
+
+}  // namespace headgate::app
