@@ -59,6 +59,10 @@ inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print, Seg
   return true;
 }
 
+bool IsLook(const TakeRequest& request) {
+  return request.operation == Operation::kLook || (request.operation == Operation::kTake && request.cost == 0);
+}
+
 Instant Later(Instant a, Instant b) { return std::max(a, b); }
 
 }  // namespace
@@ -148,8 +152,15 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
   BucketState state;
   if (place.found()) {
     state = place->Load();
-    if (place->limit_id() != request.limit->id) [[unlikely]]
+    if (place->limit_id() != request.limit->id) [[unlikely]] {
+      const bool logs = IsLog(limit) || IsLog(limits_.Get(place->limit_id()));
       CarryOver(request, state, place->limit_id(), now);
+      if (IsLook(request) && !logs) {
+        // A look changes nothing, so it does not change whose bucket this is either. (The hits of a log have no copy.)
+        decision = Apply(request, state, now);
+        return true;
+      }
+    }
   } else if (held == Held::kFirst && segment_count_ > 1) {
     const Segment& first = First(print);
     const bool elsewhere = first.spilled.load(std::memory_order_relaxed) > 0;

@@ -211,6 +211,16 @@ TEST(MemoryStore, LoweringAndRaisingALimitWhileNobodyAsksMintsNothing) {
   EXPECT_TRUE(test.Ask(2, again, kStart + 1s, 50, Operation::kTake, history).allowed);
 }
 
+TEST(MemoryStore, ALookUnderAnotherLimitLeavesTheBucketWhatItIs) {
+  TestStore test;
+  const LimitHandle ten = test.Make({.requests = 10, .period = 60s});
+  const LimitHandle two = test.Make({.requests = 10, .period = 60s, .burst = 2});
+  test.Ask(1, ten, kStart);
+  EXPECT_EQ(test.Ask(1, two, kStart, 0).remaining, 2u);
+  EXPECT_EQ(test.Ask(1, two, kStart, 1, Operation::kLook).remaining, 1u);
+  EXPECT_EQ(test.Ask(1, ten, kStart, 0).remaining, 9u);
+}
+
 TEST(MemoryStore, ALimitOfNothingLeavesTheBucketForWhenItIsRaised) {
   TestStore test;
   const LimitHandle some = test.Make({.requests = 10, .period = 100s});
