@@ -70,4 +70,22 @@ void Fronts::AddAdminRoutes(net::HttpRouter& router) {
                           router);
 }
 
+void CollectThrottle(std::span<const std::unique_ptr<Fronts>> fronts, observe::Sink& sink) {
+  uint64_t allowed = 0;
+  uint64_t denied = 0;
+  uint64_t never_fits = 0;
+  for (const auto& front : fronts) {
+    const front::resp::Counters& counters = front->throttle_counters();
+    allowed += counters.throttle_allowed.value();
+    denied += counters.throttle_denied.value();
+    never_fits += counters.throttle_never_fits.value();
+  }
+  const auto set = [&](limiter::Outcome outcome, uint64_t count) {
+    if (count > 0) sink.Set(observe::Metric::kDecisions, {"", "CL.THROTTLE", Name(outcome)}, count);
+  };
+  set(limiter::Outcome::kAllowed, allowed);
+  set(limiter::Outcome::kDenied, denied);
+  set(limiter::Outcome::kNeverFits, never_fits);
+}
+
 }  // namespace headgate::app

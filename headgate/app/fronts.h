@@ -2,6 +2,8 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <span>
 
 #include "headgate/app/engine.h"
 #include "headgate/app/metered_session.h"
@@ -29,6 +31,9 @@ struct FrontOptions {
   std::atomic<bool> draining{false};
 };
 
+// CL.THROTTLE's decisions, which no rule stands behind, under a domain that no rule file can have: the empty one.
+void CollectThrottle(std::span<const std::unique_ptr<class Fronts>> fronts, observe::Sink& sink);
+
 class Fronts {
  public:
   Fronts(FrontOptions& options, uint32_t loop);
@@ -39,6 +44,9 @@ class Fronts {
   net::SessionFactories::Factory Http();
   // HTTP without the deciding routes.
   net::SessionFactories::Factory Admin();
+
+  // The decisions about limits that clients bring themselves. From any thread.
+  const front::resp::Counters& throttle_counters() const { return resp_.counters; }
 
  private:
   // Counts what passes.

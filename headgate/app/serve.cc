@@ -87,6 +87,7 @@ class Process {
     for (uint32_t i = 0; i < ThreadsOf(settings_); ++i) fronts_.push_back(std::make_unique<Fronts>(front_options_, i));
     engine_.metrics().AddCollector([this](observe::Sink& sink) {
       rules_.Collect(sink);
+      CollectThrottle(fronts_, sink);
       CollectConnections(server_.counters(), sink);
     });
   }

@@ -234,6 +234,9 @@ void Connection::OnTick(base::Instant now) {
       break;
     case Waiting::kForRestOfRequest:
       counters.request_timeouts.Add();
+      // Between two steps of the coroutine the loop's output is free. What the peer does not take at once is lost.
+      if (session_ != nullptr) session_->OnRequestTimeout(loop_.output(), now);
+      SendNow();
       break;
     case Waiting::kForWriter:
       counters.write_timeouts.Add();

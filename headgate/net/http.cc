@@ -30,7 +30,7 @@ std::string_view HttpRequest::Field(std::string_view name) const {
 }
 
 void HttpResponse::AddField(std::string_view name, std::string_view value) {
-  HEADGATE_CHECK(value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos);
+  HEADGATE_CHECK(std::none_of(value.begin(), value.end(), [](char c) { return c == '\r' || c == '\n' || c == '\0'; }));
   fields.append(name).append(": ").append(value).append("\r\n");
 }
 

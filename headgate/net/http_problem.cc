@@ -22,6 +22,7 @@ constexpr StatusName kStatusNames[] = {
     {403, "Forbidden"},
     {404, "Not Found"},
     {405, "Method Not Allowed"},
+    {408, "Request Timeout"},
     {409, "Conflict"},
     {411, "Length Required"},
     {413, "Content Too Large"},

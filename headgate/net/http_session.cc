@@ -173,6 +173,10 @@ void HttpSession::Refuse(const HttpRefusal& refusal, std::string& output, base::
   Forget();
 }
 
+void HttpSession::OnRequestTimeout(std::string& output, base::Instant now) {
+  Refuse({408, "the request took too long", "send it whole, or raise request_timeout"}, output, now);
+}
+
 void HttpSession::Write(bool with_body, std::string& output, base::Instant now) {
   const std::array<char, 29> date = HttpDate(now);
   fmt::format_to(std::back_inserter(output), "HTTP/1.1 {} {}\r\nDate: {}\r\n", response_.status,

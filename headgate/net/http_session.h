@@ -5,7 +5,7 @@
 //                └─▶ body or chunks, taken as they come ──whole──▶ answered
 //
 // After an error, `Connection: close`, or the first answer of a drain, the connection closes. When a request takes too
-// long (408) is the event loop's to say: it has the timers.
+// long is the event loop's to say: it has the timers.
 #pragma once
 
 #include <array>
@@ -31,6 +31,7 @@ class HttpSession final : public Session {
   HttpSession(HttpHandler& handler, const HttpOptions& options, Peer peer);
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
+  void OnRequestTimeout(std::string& output, base::Instant now) override;  // 408
   void OnDrain() override { draining_ = true; }
 
  private:

@@ -422,5 +422,15 @@ TEST(HttpDate, IsTheImfFixdate) {
   EXPECT_EQ(date(4'102'444'799), "Thu, 31 Dec 2099 23:59:59 GMT");
 }
 
+TEST(HttpSession, SaysThatARequestTookTooLong) {
+  Dialogue d;
+  EXPECT_EQ(d.Say("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhe"), "");
+  std::string output;
+  d.session.OnRequestTimeout(output, kNow);
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 408 Request Timeout\r\n"));
+  EXPECT_THAT(output, HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_THAT(d.handler.asked, IsEmpty());
+}
+
 }  // namespace
 }  // namespace headgate::net

@@ -74,7 +74,7 @@ absl::Status ListenError(const Endpoint& endpoint, int error) {
   return absl::UnavailableError(what);
 }
 
-enum class Sharing { kAlone, kWithOtherLoops };
+enum class Sharing { kAlone, kFirstOfSeveral, kFurther };
 
 // 0, or the error.
 int BindAndListen(SocketAddress address, Sharing sharing, int backlog, FileDescriptor& socket) {
@@ -89,10 +89,10 @@ int BindAndListen(SocketAddress address, Sharing sharing, int backlog, FileDescr
   }
   if (address.family() != AF_UNIX) {
     SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    if (sharing == Sharing::kWithOtherLoops) SetOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    if (sharing == Sharing::kFurther) SetOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
   }
   if (::bind(fd, address.get(), address.size) != 0) return errno;
-  if (address.family() != AF_UNIX) SetOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+  if (sharing == Sharing::kFirstOfSeveral) SetOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
   if (::listen(fd, backlog) != 0) return errno;
   return 0;
 }
@@ -110,9 +110,10 @@ uint16_t BoundPort(int fd) {
 // Listens on one IP address for every loop; `port` 0 is replaced by the one that the system chose.
 int ListenIp(SocketAddress (*make)(const char*, uint16_t), const char* address, uint16_t& port, int backlog,
              ListeningSockets& sockets) {
-  for (size_t loop = 0; loop < sockets.by_loop.size(); ++loop) {
+  const size_t loops = sockets.by_loop.size();
+  for (size_t loop = 0; loop < loops; ++loop) {
     FileDescriptor socket;
-    const Sharing sharing = loop == 0 ? Sharing::kAlone : Sharing::kWithOtherLoops;
+    const Sharing sharing = loop > 0 ? Sharing::kFurther : loops > 1 ? Sharing::kFirstOfSeveral : Sharing::kAlone;
     if (const int error = BindAndListen(make(address, port), sharing, backlog, socket)) return error;
     if (port == 0) port = BoundPort(socket.get());
     sockets.by_loop[loop].push_back(std::move(socket));

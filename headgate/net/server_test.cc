@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -64,6 +66,7 @@ class LineSession final : public Session {
     progress.close = drained_ && text.empty();
     return progress;
   }
+  void OnRequestTimeout(std::string& output, base::Instant) override { output += "too slow\n"; }
   void OnDrain() override {
     drained_ = true;
     greeting_ = "bye ";
@@ -260,7 +263,7 @@ TEST(Server, ClosesAConnectionWhoseRequestTakesTooLongEvenIfItTrickles) {
   BlockingClient other = server.Connect();
   EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
   server.source.Advance(4s);
-  EXPECT_TRUE(Closed(client));
+  EXPECT_EQ(*client.ReadToEnd(1000), "too slow\n");
   EXPECT_EQ(server.server->counters().request_timeouts, 1u);
 }
 
@@ -334,6 +337,46 @@ TEST(Server, RefusesConnectionsBeyondItsLimitsAndTakesThemAgainLater) {
   while (server.server->counters().connections_open == 2) std::this_thread::yield();
   BlockingClient fourth = server.Connect();
   EXPECT_EQ(Ask(fourth, "hello\n", "hello\n"), "hello\n");
+}
+
+// Sockets that fill the table of open files, and give it back.
+class AllFiles {
+ public:
+  AllFiles() {
+    // A lower limit fills sooner.
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit few{.rlim_cur = 256, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int fd = ::dup(0); fd >= 0; fd = ::dup(0)) fds_.emplace_back(fd);
+  }
+  ~AllFiles() { EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before_), 0); }
+
+ private:
+  rlimit before_{};
+  std::vector<FileDescriptor> fds_;
+};
+
+TEST(Server, WaitsForRoomWhereTheSystemHasNoneForAnotherConnection) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient open = server.Connect();
+  EXPECT_EQ(Ask(open, "hello\n", "hello\n"), "hello\n");
+  FileDescriptor waiting(::socket(AF_INET, SOCK_STREAM, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(server.endpoint.port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  {
+    const AllFiles all_files;
+    ASSERT_EQ(::connect(waiting.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    while (server.server->counters().accept_errors == 0) std::this_thread::yield();
+    EXPECT_EQ(Ask(open, "hello\n", "hello\n"), "hello\n");
+    // It rests between its attempts.
+    EXPECT_LE(server.server->counters().accept_errors, 20u);
+  }
+  char answer[6];
+  ASSERT_EQ(::send(waiting.get(), "hello\n", 6, 0), 6);
+  EXPECT_EQ(::recv(waiting.get(), answer, sizeof(answer), MSG_WAITALL), 6);
 }
 
 TEST(Server, DrainsAtOnceWhereNobodyIsInTheMiddleOfARequest) {

@@ -37,6 +37,9 @@ class Session {
   // pile up: where a request is larger than its bounds it answers an error and closes. All decisions of a call share `now`.
   virtual Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) = 0;
 
+  // The request that has begun took too long: what to say before the connection closes, if anything.
+  virtual void OnRequestTimeout(std::string& /*output*/, base::Instant /*now*/) {}
+
   // The process is going down: requests already begun are finished, then the session closes (HTTP says so in its
   // next answer). Called at most once, from the loop's thread.
   virtual void OnDrain() {}
