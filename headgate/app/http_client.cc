@@ -23,7 +23,8 @@ absl::StatusOr<HttpReply> ParseHttpReply(std::string_view bytes) {
   }
   const char* const digits = bytes.data() + status_at;
   const auto [end, error] = std::from_chars(digits, digits + 3, reply.status);
-  if (error != std::errc() || end != digits + 3) return absl::DataLossError("the answer is no HTTP");
+  if (error != std::errc() || end != digits + 3 || reply.status < 100)
+    return absl::DataLossError("the answer is no HTTP");
   reply.body = bytes.substr(head_end + 4);
   return reply;
 }

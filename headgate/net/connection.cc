@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
@@ -93,6 +94,9 @@ awaitable<bool> Connection::Answer() {
       if (!written) co_return false;
     }
     if (!more_) co_return true;
+    // Others get their turn in between.
+    co_await boost::asio::post(loop_.io(), boost::asio::use_awaitable);
+    if (cut_off_) co_return false;
     Handle({}, loop_.shared().clock.Now());
   }
 }

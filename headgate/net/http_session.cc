@@ -1,10 +1,10 @@
 #include "headgate/net/http_session.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <iterator>
 
-#include "fmt/format.h"
 #include "headgate/net/http_problem.h"
 
 namespace headgate::net {
@@ -19,6 +19,12 @@ void WriteDigits(unsigned value, char* out, int digits) {
     out[i] = static_cast<char>('0' + value % 10);
     value /= 10;
   }
+}
+
+void AppendNumber(uint64_t value, std::string& out) {
+  char digits[20];
+  const auto [end, error] = std::to_chars(std::begin(digits), std::end(digits), value);
+  out.append(digits, end);
 }
 
 void ShrinkTo(size_t bytes_max, std::string& text) {
@@ -179,10 +185,14 @@ void HttpSession::OnRequestTimeout(std::string& output, base::Instant now) {
 
 void HttpSession::Write(bool with_body, std::string& output, base::Instant now) {
   const std::array<char, 29> date = HttpDate(now);
-  fmt::format_to(std::back_inserter(output), "HTTP/1.1 {} {}\r\nDate: {}\r\n", response_.status,
-                 StatusText(response_.status), std::string_view(date.data(), date.size()));
+  output.append("HTTP/1.1 ");
+  AppendNumber(static_cast<uint64_t>(response_.status), output);
+  output.append(" ").append(StatusText(response_.status));
+  output.append("\r\nDate: ").append(date.data(), date.size()).append("\r\n");
   if (!IsBare(response_.status)) {
-    fmt::format_to(std::back_inserter(output), "Content-Length: {}\r\n", response_.body.size());
+    output.append("Content-Length: ");
+    AppendNumber(response_.body.size(), output);
+    output.append("\r\n");
   }
   if (closing_) {
     output.append("Connection: close\r\n");
