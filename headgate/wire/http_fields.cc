@@ -98,14 +98,12 @@ void AppendSfString(std::string_view text, std::string& out) {
   out.push_back('"');
 }
 
-void EmitRateLimitFields(const RateLimitState& state, RateLimitFieldSet selected,
+void EmitRateLimitFields(const RateLimitState& state, RateLimitFieldSet selected, std::string& scratch,
                          absl::FunctionRef<void(std::string_view name, std::string_view value)> emit) {
-  std::string value;
-  value.reserve(64);
   for (const FieldRow& row : kFields) {
     if (!selected.Has(row.field)) continue;
-    value.clear();
-    if (row.write(state, value)) emit(row.name, value);
+    scratch.clear();
+    if (row.write(state, scratch)) emit(row.name, scratch);
   }
 }
 

@@ -57,8 +57,9 @@ struct RateLimitState {
   std::optional<base::Duration> retry_after;
 };
 
-// Calls `emit` for each selected field that `state` has something to say in. Values are valid during the call.
-void EmitRateLimitFields(const RateLimitState& state, RateLimitFieldSet selected,
+// Calls `emit` for each selected field that `state` has something to say in. Values are in `scratch`, whose memory is
+// reused, and valid during the call.
+void EmitRateLimitFields(const RateLimitState& state, RateLimitFieldSet selected, std::string& scratch,
                          absl::FunctionRef<void(std::string_view name, std::string_view value)> emit);
 
 // RFC 9651, 4.1.4 and 4.1.6: an integer has at most 15 digits (larger ones are clamped); a string is quoted, with " and

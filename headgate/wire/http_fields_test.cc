@@ -22,7 +22,8 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 
 Fields Emit(const RateLimitState& state, RateLimitFieldSet selected = RateLimitFieldSet::All()) {
   Fields fields;
-  EmitRateLimitFields(state, selected,
+  std::string scratch;
+  EmitRateLimitFields(state, selected, scratch,
                       [&](std::string_view name, std::string_view value) { fields.emplace_back(name, value); });
   return fields;
 }

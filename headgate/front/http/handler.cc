@@ -87,7 +87,7 @@ void CheckHandler::AddLimitFields(uint64_t cost_default, net::HttpResponse& resp
   std::optional<wire::RateLimitState> state = Tightest(decided_);
   if (!state) return;
   if (state->denied) state->retry_after = HonestRetryAfter(cost_default, now);
-  wire::EmitRateLimitFields(*state, options_.fields,
+  wire::EmitRateLimitFields(*state, options_.fields, scratch_,
                             [&](std::string_view name, std::string_view value) { response.AddField(name, value); });
 }
 

@@ -6,6 +6,8 @@
 //   POST /v1/reset    as if never used             200; needs access to state
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "headgate/front/http/check_json.h"
@@ -49,6 +51,7 @@ class CheckHandler {
   limiter::Response decided_;
   limiter::Response looked_;
   std::vector<rule::Descriptor> look_;
+  std::string scratch_;
 };
 
 }  // namespace headgate::front::http
