@@ -26,7 +26,6 @@ if(PROJECT_IS_TOP_LEVEL AND NOT HEADGATE_HEADER_CHECK AND NOT HEADGATE_FUZZ)
 endif()
 if(HEADGATE_TESTS)
   find_package(GTest REQUIRED)
-  find_package(rapidcheck REQUIRED)
   find_package(nlohmann_json REQUIRED)
   # One precompiled header for all tests: GoogleTest is most of what a test compiles.
   add_library(headgate_test_pch STATIC ${CMAKE_CURRENT_LIST_DIR}/pch.cc)

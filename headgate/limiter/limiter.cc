@@ -7,6 +7,7 @@
 
 #include "headgate/base/hash.h"
 #include "headgate/limiter/published_rules.h"
+#include "headgate/rule/rule_names.h"
 
 namespace headgate::limiter {
 
@@ -17,27 +18,6 @@ using store::TakeRequest;
 namespace {
 
 constexpr size_t kOverridesCachedMax = 1024;
-
-base::Duration PeriodOf(rule::Unit unit) {
-  using namespace std::chrono_literals;
-  switch (unit) {
-    case rule::Unit::kSecond:
-      return 1s;
-    case rule::Unit::kMinute:
-      return 1min;
-    case rule::Unit::kHour:
-      return 1h;
-    case rule::Unit::kDay:
-      return 24h;
-    case rule::Unit::kWeek:
-      return 7 * 24h;
-    case rule::Unit::kMonth:
-      return 30 * 24h;
-    case rule::Unit::kYear:
-      return 365 * 24h;
-  }
-  return 0s;
-}
 
 // The bucket of one limit of the matched rule.
 base::Hash128 RuleKey(const base::HashSecret& secret, std::string_view domain, std::span<const rule::Entry> entries,
@@ -284,7 +264,7 @@ absl::StatusOr<store::LimitHandle> Checker::OverrideLimit(const rule::OverrideLi
   HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made,
                             algorithm::Limit::Make({.algorithm = algorithm::Algorithm::kFixedWindow,
                                                     .requests = limit.requests_per_unit,
-                                                    .period = PeriodOf(limit.unit),
+                                                    .period = rule::PeriodOf(limit.unit),
                                                     .count_denied = true}));
   HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle handle, limiter_.store_.limits().Intern(made));
   if (cache.size() >= kOverridesCachedMax) cache.clear();

@@ -28,15 +28,21 @@ struct SocketAddress {
   int family() const { return storage.ss_family; }
 };
 
+// The same as the system's own type for the family.
+template <typename Address>
+SocketAddress Generic(const Address& address) {
+  SocketAddress result;
+  std::memcpy(&result.storage, &address, sizeof(address));
+  result.size = sizeof(address);
+  return result;
+}
+
 SocketAddress Ipv4(const char* address, uint16_t port) {
   sockaddr_in v4{};
   v4.sin_family = AF_INET;
   v4.sin_port = htons(port);
   inet_pton(AF_INET, address, &v4.sin_addr);
-  SocketAddress result;
-  std::memcpy(&result.storage, &v4, sizeof(v4));
-  result.size = sizeof(v4);
-  return result;
+  return Generic(v4);
 }
 
 SocketAddress Ipv6(const char* address, uint16_t port) {
@@ -44,20 +50,14 @@ SocketAddress Ipv6(const char* address, uint16_t port) {
   v6.sin6_family = AF_INET6;
   v6.sin6_port = htons(port);
   inet_pton(AF_INET6, address, &v6.sin6_addr);
-  SocketAddress result;
-  std::memcpy(&result.storage, &v6, sizeof(v6));
-  result.size = sizeof(v6);
-  return result;
+  return Generic(v6);
 }
 
 SocketAddress Unix(const std::string& path) {
   sockaddr_un un{};
   un.sun_family = AF_UNIX;
   std::memcpy(un.sun_path, path.data(), std::min(path.size(), sizeof(un.sun_path) - 1));
-  SocketAddress result;
-  std::memcpy(&result.storage, &un, sizeof(un));
-  result.size = sizeof(un);
-  return result;
+  return Generic(un);
 }
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }

@@ -84,19 +84,20 @@ Segment& MemoryStore::Second(const Fingerprint& print) const {
   return &first + 1 < segments_ + segment_count_ ? *(&second + 1) : segments_[0];
 }
 
-void MemoryStore::Prefetch(const base::Hash128& key) const {
-  const Fingerprint print = Fingerprint::Of(key);
-  First(print).Prefetch(print);
-}
-
 void MemoryStore::Take(std::span<const TakeRequest> requests, std::span<Decision> decisions, Instant now) {
   HEADGATE_DCHECK(requests.size() == decisions.size());
   now = base::Clamp(now);
   const size_t count = requests.size();
-  for (size_t i = 0; i < std::min(count, kPrefetchAhead); ++i) Prefetch(requests[i].key);
+  // Requests of one key that follow each other are not fetched ahead: their bucket is at hand, or in the hands of
+  // another core, which would lose it.
+  const auto fetch_ahead = [&](size_t i) {
+    const size_t neighbour = i == 0 ? 1 : i - 1;
+    if (neighbour >= count || requests[neighbour].key.low != requests[i].key.low) Prefetch(requests[i].key);
+  };
+  for (size_t i = 0; i < std::min(count, kPrefetchAhead); ++i) fetch_ahead(i);
   Segment* held = nullptr;  // the lock is kept from one request to the next of the same segment
   for (size_t i = 0; i < count; ++i) {
-    if (i + kPrefetchAhead < count) Prefetch(requests[i + kPrefetchAhead].key);
+    if (i + kPrefetchAhead < count) fetch_ahead(i + kPrefetchAhead);
     if (i + 1 < count && requests[i + 1].joined) {
       if (held != nullptr) held->lock.unlock();
       held = nullptr;

@@ -56,9 +56,6 @@ class MemoryStore final : public Store {
   const base::HashSecret& hash_secret() const override { return secret_; }
   LimitTable& limits() override { return limits_; }
 
-  // Begins to fetch what a decision about this key will read. Take does so itself for the requests of one batch.
-  void Prefetch(const base::Hash128& key) const;
-
   // Removes expired buckets and unused limits. Takes each segment's lock for a moment; call it every few seconds from
   // one thread. Returns how many buckets went.
   uint64_t Sweep(base::Instant now);
@@ -94,6 +91,10 @@ class MemoryStore final : public Store {
 
   Segment& First(const Fingerprint& print) const { return segments_[base::MulHigh(print.main, segment_count_)]; }
   Segment& Second(const Fingerprint& print) const;
+  [[gnu::always_inline]] void Prefetch(const base::Hash128& key) const {
+    const Fingerprint print = Fingerprint::Of(key);
+    First(print).Prefetch(print);
+  }
 
   void TakeInBothSegments(const TakeRequest& request, const Fingerprint& print, algorithm::Decision& decision,
                           base::Instant now);

@@ -1,13 +1,15 @@
 // Any bytes, whole and in pieces, are the same commands and the same error. The first byte chooses the pieces.
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "headgate/base/check.h"
+#include "headgate/wire/in_pieces.h"
 #include "headgate/wire/resp_parser.h"
 
 namespace {
 
+using headgate::wire::FeedInPieces;
+using headgate::wire::PiecesOf;
 using headgate::wire::RespBounds;
 using headgate::wire::RespParser;
 
@@ -16,21 +18,17 @@ std::string Read(std::string_view stream, size_t piece) {
   RespParser parser(
       RespBounds{.args_max = 64, .bulk_bytes_max = 4096, .inline_bytes_max = 512, .command_bytes_max = 8192});
   std::string said;
-  std::string pending;
-  while (!stream.empty()) {
-    const size_t size = std::min(piece, stream.size());
-    // Copied anew, so that a view into the old buffer is a mistake that the sanitizer sees.
-    pending = std::string(pending).append(stream.substr(0, size));
-    stream.remove_prefix(size);
+  FeedInPieces(stream, PiecesOf(piece, stream.size()), [&](std::string& pending) {
     while (parser.Parse(pending) == RespParser::Step::kCommand) {
       said += "\ncommand";
       for (size_t i = 0; i < parser.size(); ++i) said += std::to_string(parser[i].size()).append(":").append(parser[i]);
       HEADGATE_CHECK(parser.consumed_bytes() > 0 && parser.consumed_bytes() <= pending.size());
       pending.erase(0, parser.consumed_bytes());
     }
-    if (!parser.error().empty()) return said.append("\nerror").append(parser.error());
-    HEADGATE_CHECK(pending.size() <= 8192 + 65536 + 16);
-  }
+    if (!parser.error().empty()) said.append("\nerror").append(parser.error());
+    HEADGATE_CHECK(!parser.error().empty() || pending.size() <= 8192 + 65536 + 16);
+    return parser.error().empty();
+  });
   return said;
 }
 

@@ -1,5 +1,7 @@
 #include "headgate/wire/resp_parser.h"
 
+#include "headgate/wire/in_pieces.h"
+
 namespace headgate::wire {
 namespace {
 
@@ -16,29 +18,20 @@ struct Reading {
   bool operator==(const Reading&) const = default;
 };
 
-// Feeds the stream in pieces that end at `ends` (ascending) and at its own end.
 Reading ReadInPieces(const std::string& stream, const std::vector<size_t>& ends, const RespBounds& bounds = {}) {
   RespParser parser(bounds);
   Reading reading;
-  std::string pending;
-  size_t fed = 0;
-  for (size_t i = 0; i <= ends.size(); ++i) {
-    const size_t end = i < ends.size() ? ends[i] : stream.size();
-    // A fresh buffer for each piece: what was parsed before must not be remembered by address.
-    pending = std::string(pending) + stream.substr(fed, end - fed);
-    fed = end;
+  reading.left = FeedInPieces(stream, ends, [&](std::string& pending) {
     while (parser.Parse(pending) == RespParser::Step::kCommand) {
       Words words;
       for (size_t a = 0; a < parser.size(); ++a) words.emplace_back(parser[a]);
       reading.commands.push_back(std::move(words));
       pending.erase(0, parser.consumed_bytes());
     }
-    if (!parser.error().empty()) {
-      reading.error = std::string(parser.error());
-      return reading;
-    }
-  }
-  reading.left = pending.size();
+    reading.error = std::string(parser.error());
+    return reading.error.empty();
+  });
+  if (!reading.error.empty()) reading.left = 0;
   return reading;
 }
 

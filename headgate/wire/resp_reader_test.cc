@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "headgate/wire/in_pieces.h"
 #include "headgate/wire/resp_writer.h"
 
 namespace headgate::wire {
@@ -20,25 +21,18 @@ struct Reading {
 Reading ReadInPieces(const std::string& stream, const std::vector<size_t>& ends, const ReplyBounds& bounds = {}) {
   RespReader reader(bounds);
   Reading reading;
-  std::string pending;
-  size_t fed = 0;
-  for (size_t i = 0; i <= ends.size(); ++i) {
-    const size_t end = i < ends.size() ? ends[i] : stream.size();
-    pending = std::string(pending) + stream.substr(fed, end - fed);
-    fed = end;
-    while (true) {
+  reading.left = FeedInPieces(stream, ends, [&](std::string& pending) {
+    RespReader::Step step;
+    do {
       size_t consumed = 0;
-      const RespReader::Step step = reader.Read(pending, consumed);
+      step = reader.Read(pending, consumed);
       pending.erase(0, consumed);
-      if (step != RespReader::Step::kValue) break;
-      reading.values.push_back(reader.value().ToString());
-    }
-    if (!reader.error().empty()) {
-      reading.error = std::string(reader.error());
-      return reading;
-    }
-  }
-  reading.left = pending.size();
+      if (step == RespReader::Step::kValue) reading.values.push_back(reader.value().ToString());
+    } while (step == RespReader::Step::kValue);
+    reading.error = std::string(reader.error());
+    return reading.error.empty();
+  });
+  if (!reading.error.empty()) reading.left = 0;
   return reading;
 }
 

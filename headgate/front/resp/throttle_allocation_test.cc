@@ -1,21 +1,6 @@
-// The path of CL.THROTTLE allocates nothing once its limits are known: counted here by the operator itself.
-#include <cstdlib>
-#include <new>
-
+// The path of CL.THROTTLE allocates nothing once its limits are known.
 #include "headgate/front/resp/conversation.h"
-
-namespace {
-uint64_t allocations = 0;
-}  // namespace
-
-// Not inlined: GCC 12 would take the free below for a mistake.
-[[gnu::noinline]] void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* const memory = std::malloc(size)) return memory;
-  std::abort();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+#include "headgate/testing/count_allocations.h"
 
 namespace headgate::front::resp {
 namespace {
@@ -34,13 +19,13 @@ TEST(ClThrottle, AllocatesNothingInSteadyState) {
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   uint64_t before = 0;
   for (int round = 0; round < 100; ++round) {
-    if (round == 2) before = allocations;
+    if (round == 2) before = testing::allocation_count;
     output.clear();
     const auto progress = session.OnBytes(first, output, now);
     session.OnBytes(std::string_view(input).substr(progress.consumed), output, now);
     now += std::chrono::milliseconds(100);
   }
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(testing::allocation_count, before);
   EXPECT_EQ(world.context.counters.commands.value(), 3200u);
 }
 
