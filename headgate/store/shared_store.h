@@ -1,0 +1,104 @@
+// The contract of a store that several machines share: Redis, later ZooKeeper and DynamoDB. It answers later, and it
+// can fail; everything else is as in store.h: a store decides where algorithm::Decide runs, never what it computes.
+//
+// Time is the store's own. One object per event loop, used on that loop's thread alone; what it asks in one turn of
+// the loop travels together. The lease rule that the lease operations keep: docs/internals/leases.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "headgate/algorithm/decision.h"
+#include "headgate/base/status.h"
+#include "headgate/base/time.h"
+#include "headgate/store/limit_table.h"
+#include "headgate/store/store.h"
+
+namespace headgate::store {
+
+// A lease is named by who holds it and a number that this node has used for no other. A node that restarts is another
+// node.
+struct LeaseId {
+  uint64_t node = 0;  // random, drawn when the process starts
+  uint64_t number = 0;
+  bool operator==(const LeaseId&) const = default;
+};
+
+// What was spent from a lease so far: cumulative, so that a report that comes twice or late changes nothing.
+struct LeaseReport {
+  uint64_t number = 0;  // of this node
+  uint64_t spent = 0;
+  // The rest goes back, and the lease ends.
+  bool returned = false;
+  bool operator==(const LeaseReport&) const = default;
+};
+
+// A request for a lease, together with what is to be said of older ones.
+struct LeaseAsk {
+  LeaseId id;                // of the new lease
+  uint64_t want = 0;         // requests; 0 only reports
+  uint64_t least = 0;        // do not bother to grant less
+  base::Duration ttl{0};     // how long it may live at the store
+  std::span<const LeaseReport> reports{};
+};
+
+struct LeaseGrant {
+  uint64_t granted = 0;     // 0: no lease
+  uint64_t remaining = 0;   // of the shared bucket, afterwards
+  uint32_t holders = 0;     // nodes with a live lease on this bucket, this one included
+  base::Duration ttl{0};    // less than asked for where a window ends before
+  base::Duration retry_after{0};  // nothing granted: until there is something; algorithm::kNever where there never is
+  bool operator==(const LeaseGrant&) const = default;
+};
+
+struct SharedRequest {
+  // The bucket's name in the store; used before Ask returns only.
+  std::string_view name;
+  LimitHandle limit;
+  algorithm::Cost cost = 1;
+  Operation operation = Operation::kTake;
+  // Set: asks for a lease instead of a decision, or reports; cost and operation are ignored.
+  std::optional<LeaseAsk> lease{};
+  // Whether leases are ever given of this bucket, so that it has to be careful after the store has forgotten.
+  bool leased = false;
+  base::Duration timeout{0};
+};
+
+// What happened to the bucket besides, for counters.
+struct SharedEvents {
+  bool replaced_corrupt = false;  // it held what is not ours, or cannot be read
+  bool clock_reset = false;       // its time was far ahead of the store's clock
+  bool learning = false;          // the store may have forgotten leases: nothing is granted for one ttl
+  bool carried_over = false;      // it was made under another limit
+  bool operator==(const SharedEvents&) const = default;
+};
+
+struct SharedAnswer {
+  // Unavailable: not done, and the store cannot. DeadlineExceeded, Aborted: it may have been done. PermissionDenied: the
+  // store refuses us. FailedPrecondition: a refund to a queue. ResourceExhausted: too much under way here; not sent.
+  absl::Status status;
+  algorithm::Decision decision;
+  LeaseGrant grant;
+  SharedEvents events;
+};
+
+class SharedStore {
+ public:
+  using Done = std::function<void(const SharedAnswer& answer)>;
+
+  virtual ~SharedStore() = default;
+
+  // Calls `done` exactly once, on this loop's thread and no later than `timeout` (and a tick): perhaps before it
+  // returns, where the store is known to be away.
+  virtual void Ask(const SharedRequest& request, Done done) = 0;
+
+  // How many instances share this store, by what was last heard; 1 where nothing was.
+  virtual uint32_t instances() const = 0;
+
+  virtual LimitTable& limits() = 0;
+};
+
+}  // namespace headgate::store
