@@ -53,7 +53,7 @@ class RedisBenchmark(unittest.TestCase):
             _, _, text = server.request("GET", "/metrics")
             self.assertGreaterEqual(len(text), 100)
             self.assertEqual(
-                redis.Redis(port=server.port).execute_command("CL.THROTTLE", "shared", 999, 1, 1000000)[:3], [1, 1000, 0]
+                redis.Redis(host="127.0.0.1", port=server.port).execute_command("CL.THROTTLE", "shared", 999, 1, 1000000)[:3], [1, 1000, 0]
             )
 
 
@@ -62,7 +62,7 @@ class PythonRedis(unittest.TestCase):
         self.server = self.enterContext(Headgate(*RULES, "--credential", "open sesame"))
 
     def test_throttle_and_pipelines(self):
-        client = redis.Redis(port=self.server.port)
+        client = redis.Redis(host="127.0.0.1", port=self.server.port)
         self.assertTrue(client.ping())
         self.assertEqual(client.execute_command("CL.THROTTLE", b"\x00\xff", 15, 30, 60), [0, 16, 15, -1, 2])
         pipe = client.pipeline(transaction=False)
@@ -71,7 +71,7 @@ class PythonRedis(unittest.TestCase):
         self.assertEqual(sum(answer[0] == 0 for answer in pipe.execute()), 10)
 
     def test_errors_are_redis_errors(self):
-        client = redis.Redis(port=self.server.port)
+        client = redis.Redis(host="127.0.0.1", port=self.server.port)
         with self.assertRaisesRegex(redis.ResponseError, "Couldn't parse as integer: abc"):
             client.execute_command("CL.THROTTLE", "k", "abc", 1, 1)
         with self.assertRaisesRegex(redis.ResponseError, "unknown command"):
@@ -80,10 +80,10 @@ class PythonRedis(unittest.TestCase):
     def test_state_needs_the_credential(self):
         words = ("HG.RESET", "default", "ENTRIES", 1, "user", "ann")
         with self.assertRaises(redis.exceptions.AuthenticationError):
-            redis.Redis(port=self.server.port).execute_command(*words)
+            redis.Redis(host="127.0.0.1", port=self.server.port).execute_command(*words)
         with self.assertRaisesRegex(redis.ResponseError, "WRONGPASS"):
-            redis.Redis(port=self.server.port, password="wrong").ping()
-        redis.Redis(port=self.server.port, password="open sesame").execute_command(*words)
+            redis.Redis(host="127.0.0.1", port=self.server.port, password="wrong").ping()
+        redis.Redis(host="127.0.0.1", port=self.server.port, password="open sesame").execute_command(*words)
 
 
 class NodeClients(unittest.TestCase):
