@@ -35,6 +35,7 @@ class MeteredSession final : public net::Session {
     if (progress.protocol_error) meter_.metrics.OnProtocolError(meter_.worker, meter_.front);
     return progress;
   }
+  void SetWaker(std::function<void()> wake) override { session_->SetWaker(std::move(wake)); }
   void OnRequestTimeout(std::string& output, base::Instant now) override { session_->OnRequestTimeout(output, now); }
   void OnDrain() override { session_->OnDrain(); }
 

@@ -93,6 +93,11 @@ awaitable<bool> Connection::Answer() {
       const bool written = co_await WriteSlowly();
       if (!written) co_return false;
     }
+    if (waiting_ == Waiting::kForAnswer) {
+      if (!co_await WaitForAnswer()) co_return false;
+      Handle({}, loop_.shared().clock.Now());
+      continue;
+    }
     if (!more_) co_return true;
     // Others get their turn in between.
     co_await boost::asio::post(loop_.io(), boost::asio::use_awaitable);
@@ -106,6 +111,22 @@ awaitable<bool> Connection::WaitFor(descriptor_base::wait_type what) {
   boost::system::error_code error;
   co_await socket_.async_wait(what, boost::asio::redirect_error(boost::asio::use_awaitable, error));
   co_return !error;
+}
+
+// False where it took too long, or the server stops.
+awaitable<bool> Connection::WaitForAnswer() {
+  if (!answer_) answer_.emplace(loop_.io());
+  boost::system::error_code error;
+  while (!woken_ && !cut_off_) {
+    answer_->expires_at(std::chrono::steady_clock::time_point::max());
+    co_await answer_->async_wait(boost::asio::redirect_error(boost::asio::use_awaitable, error));
+  }
+  co_return !cut_off_;
+}
+
+void Connection::Wake() {
+  woken_ = true;
+  if (answer_) answer_->cancel();
 }
 
 Connection::ReadResult Connection::ReadOnce() {
@@ -130,6 +151,7 @@ void Connection::Handle(std::span<const char> input, base::Instant now) {
     input = rest_;
   }
   Session::Progress progress{.mid_request = true};
+  woken_ = false;
   if (session_ != nullptr || ChooseSession(input)) progress = session_->OnBytes(input, output, now);
   KeepRest(input, progress.consumed);
   more_ = progress.more && !progress.close;
@@ -140,6 +162,9 @@ void Connection::Handle(std::span<const char> input, base::Instant now) {
     output.clear();
     more_ = false;
     phase_ = Phase::kClosing;
+  }
+  if (progress.waiting && phase_ != Phase::kClosing) {
+    return WaitUntil(Waiting::kForAnswer, now + options.request_timeout);
   }
   // The deadline of a request stays while it goes on; a reply means that the one before it is done.
   const bool goes_on = progress.mid_request && waiting_ == Waiting::kForRestOfRequest && output.empty();
@@ -163,6 +188,7 @@ bool Connection::ChooseSession(std::span<const char> input) {
     phase_ = Phase::kClosing;
     return false;
   }
+  session_->SetWaker([this] { Wake(); });
   if (loop_.draining()) session_->OnDrain();
   phase_ = Phase::kServing;
   return true;
@@ -242,6 +268,9 @@ void Connection::OnTick(base::Instant now) {
       if (session_ != nullptr) session_->OnRequestTimeout(loop_.output(), now);
       SendNow();
       break;
+    case Waiting::kForAnswer:
+      counters.request_timeouts.Add();
+      break;
     case Waiting::kForWriter:
       counters.write_timeouts.Add();
       break;
@@ -260,6 +289,7 @@ void Connection::OnDrain() {
 void Connection::CutOff() {
   cut_off_ = true;
   socket_.cancel();
+  if (answer_) answer_->cancel();
 }
 
 }  // namespace headgate::net

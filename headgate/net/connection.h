@@ -7,7 +7,9 @@
 
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -38,15 +40,19 @@ class Connection {
   void CutOff();
 
   Connection* next() const { return next_; }
-  bool in_request() const { return waiting_ == Waiting::kForRestOfRequest || waiting_ == Waiting::kForWriter; }
+  bool in_request() const {
+    return waiting_ == Waiting::kForRestOfRequest || waiting_ == Waiting::kForWriter || waiting_ == Waiting::kForAnswer;
+  }
 
  private:
   enum class Phase : uint8_t { kSniffing, kServing, kClosing };
-  enum class Waiting : uint8_t { kForRequest, kForRestOfRequest, kForWriter, kForPeerToClose };
+  enum class Waiting : uint8_t { kForRequest, kForRestOfRequest, kForAnswer, kForWriter, kForPeerToClose };
 
   boost::asio::awaitable<void> Serve();
   boost::asio::awaitable<bool> WaitFor(boost::asio::posix::descriptor_base::wait_type what);
   boost::asio::awaitable<bool> Answer();
+  boost::asio::awaitable<bool> WaitForAnswer();
+  void Wake();
   boost::asio::awaitable<bool> WriteSlowly();
   boost::asio::awaitable<void> Linger();
 
@@ -74,11 +80,13 @@ class Connection {
   std::unique_ptr<Session> session_;
   Phase phase_ = Phase::kSniffing;
   bool more_ = false;     // the session has whole requests left in `rest_`
+  bool woken_ = false;    // what the session waits for has come
   bool cut_off_ = false;  // a deadline passed, or the server stops: nothing more is written
   Waiting waiting_ = Waiting::kForRequest;
   base::Instant deadline_;
-  std::string rest_;    // input that the session has not consumed
-  std::string unsent_;  // output that the peer has not taken
+  std::optional<boost::asio::steady_timer> answer_;  // never rings; cut short when the answer has come
+  std::string rest_;                                 // input that the session has not consumed
+  std::string unsent_;                               // output that the peer has not taken
   Connection* next_ = nullptr;
   Connection* previous_ = nullptr;
 };

@@ -38,6 +38,7 @@ void HttpResponse::Clear() {
   status = 200;
   fields.clear();
   body.clear();
+  later = false;
 }
 
 }  // namespace headgate::net

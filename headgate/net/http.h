@@ -2,6 +2,8 @@
 // HttpHandler, which a front implements, mostly as routes of an HttpRouter (http_router.h).
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,15 @@
 
 namespace headgate::net {
 
+// Of one connection: where a handler keeps what it waits for.
+struct HttpSuspension {
+  struct Kept {
+    virtual ~Kept() = default;
+  };
+  std::unique_ptr<Kept> kept;  // the handler's own; goes with the connection at the latest
+  std::function<void()> wake;  // for the handler to call, on the loop's thread
+};
+
 // A whole request. Views are valid during the call of Handle.
 struct HttpRequest {
   std::string_view method;  // "GET", "POST", …
@@ -19,6 +30,7 @@ struct HttpRequest {
   std::vector<std::pair<std::string_view, std::string_view>> fields;
   std::string_view body;
   Peer peer;
+  HttpSuspension* suspension = nullptr;  // null where nobody would ask again: such a handler answers at once
 
   std::string_view path() const { return target.substr(0, target.find('?')); }
   // The first field of this name (case-insensitive), or empty.
@@ -30,6 +42,9 @@ struct HttpResponse {
   int status = 200;
   std::string fields;  // field lines, each with its CRLF; Date, Content-Length and Connection are added to them
   std::string body;
+  // Set by a handler that cannot answer yet. It is asked again, with the same request, once it has called the
+  // suspension's `wake`; what else it wrote here is dropped.
+  bool later = false;
 
   // `value` is ours, or has been escaped: a line break in it stops the process.
   void AddField(std::string_view name, std::string_view value);

@@ -61,6 +61,7 @@ std::array<char, 29> HttpDate(base::Instant now) {
 HttpSession::HttpSession(HttpHandler& handler, const HttpOptions& options, Peer peer)
     : handler_(handler), options_(options), parser_(options.bounds) {
   parser_.request().peer = peer;
+  parser_.request().suspension = &suspension_;
 }
 
 Session::Progress HttpSession::OnBytes(std::span<const char> input, std::string& output, base::Instant now) {
@@ -78,12 +79,16 @@ Session::Progress HttpSession::OnBytes(std::span<const char> input, std::string&
       case Await::kChunks:
         more = TakeChunks(rest, output, now);
         break;
+      case Await::kAnswer:
+        more = Answer(body_, output, now);
+        break;
     }
   }
   if (closing_) return {.consumed = input.size(), .close = true, .protocol_error = refused_};
   return {.consumed = input.size() - rest.size(),
           .mid_request = !rest.empty() || await_ != Await::kHead,
-          .more = more && !rest.empty()};
+          .more = more && !rest.empty(),
+          .waiting = await_ == Await::kAnswer};
 }
 
 bool HttpSession::TakeHead(std::string_view& rest, std::string& output, base::Instant now) {
@@ -126,8 +131,10 @@ bool HttpSession::TakeHead(std::string_view& rest, std::string& output, base::In
   if (!parser_.chunked() && length <= rest.size()) {
     const std::string_view body = rest.substr(0, length);
     rest.remove_prefix(length);
-    Answer(body, output, now);
-    return true;
+    if (Answer(body, output, now)) return true;
+    KeepHead(head);
+    body_.assign(body);
+    return false;
   }
   if (parser_.expects_continue() && rest.empty()) output.append("HTTP/1.1 100 Continue\r\n\r\n");
   KeepHead(head);
@@ -140,9 +147,7 @@ bool HttpSession::TakeBody(std::string_view& rest, std::string& output, base::In
   const std::string_view part = rest.substr(0, missing);
   body_.append(part);
   rest.remove_prefix(part.size());
-  if (part.size() < missing) return false;
-  Answer(body_, output, now);
-  return true;
+  return part.size() == missing && Answer(body_, output, now);
 }
 
 bool HttpSession::TakeChunks(std::string_view& rest, std::string& output, base::Instant now) {
@@ -152,8 +157,7 @@ bool HttpSession::TakeChunks(std::string_view& rest, std::string& output, base::
     Refuse(chunks.refusal, output, now);
     return false;
   }
-  if (chunks.done) Answer(body_, output, now);
-  return chunks.done;
+  return chunks.done && Answer(body_, output, now);
 }
 
 void HttpSession::KeepHead(std::string_view head) {
@@ -161,13 +165,19 @@ void HttpSession::KeepHead(std::string_view head) {
   parser_.MoveHead(head.data(), head_.data());
 }
 
-void HttpSession::Answer(std::string_view body, std::string& output, base::Instant now) {
+bool HttpSession::Answer(std::string_view body, std::string& output, base::Instant now) {
   HttpRequest& request = parser_.request();
   request.body = body;
-  if (!parser_.keep_alive() || draining_) closing_ = true;
   handler_.Handle(request, response_, now);
+  if (response_.later) {
+    response_.Clear();
+    await_ = Await::kAnswer;
+    return false;
+  }
+  if (!parser_.keep_alive() || draining_) closing_ = true;
   Write(request.method != "HEAD", output, now);
   Forget();
+  return true;
 }
 
 void HttpSession::Refuse(const HttpRefusal& refusal, std::string& output, base::Instant now) {

@@ -3,6 +3,7 @@
 //
 //   head ──whole──▶ answered at once, where the body (if any) is there too
 //                └─▶ body or chunks, taken as they come ──whole──▶ answered
+//   A handler that cannot answer yet is asked again when it says so; nothing else is read meanwhile.
 //
 // After an error, `Connection: close`, or the first answer of a drain, the connection closes. When a request takes too
 // long is the event loop's to say: it has the timers.
@@ -33,9 +34,10 @@ class HttpSession final : public Session {
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
   void OnRequestTimeout(std::string& output, base::Instant now) override;  // 408
   void OnDrain() override { draining_ = true; }
+  void SetWaker(std::function<void()> wake) override { suspension_.wake = std::move(wake); }
 
  private:
-  enum class Await : uint8_t { kHead, kBody, kChunks };
+  enum class Await : uint8_t { kHead, kBody, kChunks, kAnswer };
 
   // Each takes what it can from `rest`. False: wait for more, or closing.
   bool TakeHead(std::string_view& rest, std::string& output, base::Instant now);
@@ -43,7 +45,8 @@ class HttpSession final : public Session {
   bool TakeChunks(std::string_view& rest, std::string& output, base::Instant now);
 
   void KeepHead(std::string_view head);
-  void Answer(std::string_view body, std::string& output, base::Instant now);
+  // False where the answer comes later.
+  bool Answer(std::string_view body, std::string& output, base::Instant now);
   void Refuse(const HttpRefusal& refusal, std::string& output, base::Instant now);
   void Write(bool with_body, std::string& output, base::Instant now);
   void Forget();
@@ -59,6 +62,7 @@ class HttpSession final : public Session {
   std::string head_;    // of a request whose body is not whole
   std::string body_;
   HttpResponse response_;
+  HttpSuspension suspension_;
 };
 
 // The Date field's value (RFC 9110, 5.6.7): "Sun, 06 Nov 1994 08:49:37 GMT".

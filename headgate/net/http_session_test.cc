@@ -25,12 +25,19 @@ class Echo final : public HttpHandler {
   void Handle(const HttpRequest& request, HttpResponse& response, base::Instant now) override {
     EXPECT_EQ(now, kNow);
     asked.push_back(std::string(request.method) + " " + std::string(request.target) + " " + std::string(request.body));
+    if (waits > 0) {
+      --waits;
+      response.later = true;
+      response.body = "dropped";
+      return;
+    }
     custom.push_back(std::string(request.Field("x-custom")));
     response.status = status;
     response.AddField("X-Answer", "yes");
     response.body = answer.empty() ? std::string(request.body) : answer;
   }
   int status = 200;
+  int waits = 0;  // how often the answer comes later
   std::string answer;
   std::vector<std::string> asked;
   std::vector<std::string> custom;
@@ -430,6 +437,41 @@ TEST(HttpSession, SaysThatARequestTookTooLong) {
   EXPECT_THAT(output, StartsWith("HTTP/1.1 408 Request Timeout\r\n"));
   EXPECT_THAT(output, HasSubstr("\r\nConnection: close\r\n"));
   EXPECT_THAT(d.handler.asked, IsEmpty());
+}
+
+// However the request arrived, it is whole when the handler is asked again, and what came behind it waits.
+TEST(HttpSession, AHandlerThatAnswersLaterIsAskedAgainWithTheSameRequest) {
+  const std::string post = "POST /p HTTP/1.1\r\nHost: localhost\r\nX-Custom: c\r\nContent-Length: 5\r\n\r\nhello";
+  const std::string chunked =
+      "POST /p HTTP/1.1\r\nHost: localhost\r\nX-Custom: c\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+  for (const std::string& request : {post, chunked}) {
+    for (const size_t split : {size_t{0}, request.size() - 3}) {
+      SCOPED_TRACE(request.substr(0, split));
+      Dialogue d;
+      d.handler.waits = 2;
+      std::string output = d.Say(request.substr(0, split));
+      output += d.Say(request.substr(split) + std::string(kGet));
+      EXPECT_EQ(output, "");
+      EXPECT_TRUE(d.progress.waiting);
+      EXPECT_EQ(d.Say(""), "");
+      EXPECT_TRUE(d.progress.waiting);
+      output = d.Say("");
+      EXPECT_FALSE(d.progress.waiting);
+      EXPECT_THAT(d.handler.asked, ElementsAre("POST /p hello", "POST /p hello", "POST /p hello", "GET /x?y=1 "));
+      EXPECT_THAT(d.handler.custom, ElementsAre("c", ""));
+      EXPECT_THAT(output, HasSubstr("\r\n\r\nhelloHTTP/1.1 200 OK"));
+      EXPECT_THAT(output, Not(HasSubstr("dropped")));
+    }
+  }
+}
+
+TEST(HttpSession, AnAnswerThatComesLaterStillClosesWhereItShall) {
+  Dialogue d;
+  d.handler.waits = 1;
+  EXPECT_EQ(d.Say("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"), "");
+  EXPECT_FALSE(d.progress.close);
+  EXPECT_THAT(d.Say(""), HasSubstr("Connection: close"));
+  EXPECT_TRUE(d.progress.close);
 }
 
 }  // namespace

@@ -32,16 +32,32 @@ class TestClock final : public base::Clock {
   std::atomic<int64_t> now_ns_{1'000'000'000};
 };
 
+// What "ask" waits for until somebody says "tell" on the same loop.
+struct Oracle {
+  bool told = false;
+  std::vector<std::function<void()>> wakers;
+};
+
 // Lines: "x\n" is answered by "x\n". A few words do more.
 class LineSession final : public Session {
  public:
-  explicit LineSession(std::string greeting) : greeting_(std::move(greeting)) {}
+  LineSession(std::string greeting, Oracle& oracle) : greeting_(std::move(greeting)), oracle_(oracle) {}
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant) override {
     std::string_view text(input.data(), input.size());
     Progress progress;
     for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
       const std::string_view line = text.substr(0, end);
+      if (line == "ask" && !oracle_.told) {
+        oracle_.wakers.push_back(wake_);
+        progress.waiting = true;
+        return progress;
+      }
+      if (line == "tell") {
+        oracle_.told = true;
+        for (const auto& wake : oracle_.wakers) wake();
+        oracle_.wakers.clear();
+      }
       progress.consumed += end + 1;
       text.remove_prefix(end + 1);
       if (line == "big") {
@@ -67,6 +83,7 @@ class LineSession final : public Session {
     return progress;
   }
   void OnRequestTimeout(std::string& output, base::Instant) override { output += "too slow\n"; }
+  void SetWaker(std::function<void()> wake) override { wake_ = std::move(wake); }
   void OnDrain() override {
     drained_ = true;
     greeting_ = "bye ";
@@ -74,6 +91,8 @@ class LineSession final : public Session {
 
  private:
   std::string greeting_;
+  Oracle& oracle_;
+  std::function<void()> wake_;
   bool drained_ = false;
 };
 
@@ -85,10 +104,12 @@ struct TestServer {
     endpoint = Listen(address);
   }
   Endpoint Listen(std::string_view address) {
-    const auto bound = server->Listen(*ParseEndpoint(address), [](uint32_t) {
-      return SessionFactories{
-          .resp = [](const Peer& peer) { return std::make_unique<LineSession>(peer.loopback ? "" : "stranger "); },
-          .http = {}};
+    const auto bound = server->Listen(*ParseEndpoint(address), [this](uint32_t) {
+      return SessionFactories{.resp =
+                                  [this](const Peer& peer) {
+                                    return std::make_unique<LineSession>(peer.loopback ? "" : "stranger ", oracle);
+                                  },
+                              .http = {}};
     });
     EXPECT_TRUE(bound.ok()) << bound.status();
     return *bound;
@@ -103,6 +124,7 @@ struct TestServer {
   TestClock source;
   base::DisciplinedClock clock{source};
   ServerOptions options;
+  Oracle oracle;  // for servers of one loop
   std::unique_ptr<Server> server;
   Endpoint endpoint;
 };
@@ -151,6 +173,38 @@ TEST(Server, CallsASessionAgainThatHasMore) {
   server.server->Start();
   BlockingClient client = server.Connect();
   EXPECT_EQ(Ask(client, "one at a time\none at a time\none at a time\n", "done\ndone\ndone\n"), "done\ndone\ndone\n");
+}
+
+TEST(Server, ASessionThatWaitsIsAskedAgainWhenItSaysSoAndKeepsTheOrder) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  BlockingClient other = server.Connect();
+  // What follows the request that waits is answered behind it.
+  EXPECT_EQ(Ask(client, "one\nask\ntwo\n", "one\n"), "one\n");
+  EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
+  EXPECT_TRUE(client.Send("three\n").ok());
+  EXPECT_EQ(Ask(other, "tell\n", "tell\n"), "tell\n");
+  EXPECT_EQ(Read(client, 14), "ask\ntwo\nthree\n");
+}
+
+TEST(Server, AnAnswerThatNeverComesEndsTheConnection) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  EXPECT_EQ(Ask(client, "one\nask\n", "one\n"), "one\n");
+  server.source.Advance(server.options.request_timeout + 1s);
+  EXPECT_TRUE(Closed(client));
+  EXPECT_EQ(server.server->counters().request_timeouts, 1u);
+}
+
+TEST(Server, AServerGoesDownWithARequestThatWaits) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  EXPECT_EQ(Ask(client, "one\nask\n", "one\n"), "one\n");
+  EXPECT_FALSE(server.server->Drain(1ms));
+  EXPECT_TRUE(Closed(client));
 }
 
 TEST(Server, AnswersEveryLoopsConnections) {

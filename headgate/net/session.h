@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,10 +20,13 @@ struct Peer {
 class Session {
  public:
   struct Progress {
-    size_t consumed = 0;  // leading bytes of the input that need not be shown again
-    bool close = false;   // write what is in `output`, then close
+    size_t consumed = 0;       // leading bytes of the input that need not be shown again
+    bool close = false;        // write what is in `output`, then close
     bool mid_request = false;  // the rest of the input is the beginning of a request: the request timeout runs
     bool more = false;         // whole requests are left: call again with the rest once the output is written
+    // The next request's answer comes from elsewhere, later. Call again with the same rest once the session has called
+    // its waker, and read nothing meanwhile.
+    bool waiting = false;
     bool protocol_error = false;  // closed for what the client sent; counted
   };
 
@@ -33,9 +37,14 @@ class Session {
   static constexpr size_t kOutputPauseBytes = size_t{256} << 10;
 
   // Handles every whole request in `input`, in order, and appends the replies to `output`. Everything that is decidable
-  // in one call is decided together. `input` holds what was not consumed before, and more. A session bounds what it lets
-  // pile up: where a request is larger than its bounds it answers an error and closes. All decisions of a call share `now`.
+  // in one call is decided together. `input` holds what was not consumed before, and more. A session bounds what it
+  // lets pile up: where a request is larger than its bounds it answers an error and closes. All decisions of a call
+  // share `now`.
   virtual Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) = 0;
+
+  // What the session calls, on the loop's thread, when a request that it is waiting for can be answered. Set before the
+  // first bytes; may be called from within any call of the session.
+  virtual void SetWaker(std::function<void()> /*wake*/) {}
 
   // The request that has begun took too long: what to say before the connection closes, if anything.
   virtual void OnRequestTimeout(std::string& /*output*/, base::Instant /*now*/) {}
