@@ -6,7 +6,6 @@
 #include <array>
 #include <charconv>
 #include <optional>
-#include <ranges>
 
 #include "headgate/app/arguments.h"
 #include "headgate/rule/duration.h"
@@ -197,10 +196,12 @@ std::string InWords(std::string_view choices) {
 }
 
 bool IsChoice(std::string_view choices, std::string_view value) {
-  for (const auto choice : std::views::split(choices, '|')) {
-    if (std::ranges::equal(choice, value)) return true;
+  while (true) {
+    const size_t bar = choices.find('|');
+    if (choices.substr(0, bar) == value) return true;
+    if (bar == std::string_view::npos) return false;
+    choices.remove_prefix(bar + 1);
   }
-  return false;
 }
 
 std::string ShowDuration(uint64_t ns) { return rule::FormatDuration(base::Duration(static_cast<int64_t>(ns))); }
