@@ -43,11 +43,11 @@ inline constexpr uint64_t kLogRequestsMax = 100'000;
 // A limit as a person writes it. Two limits are the same limit when their specs are equal.
 struct LimitSpec {
   Algorithm algorithm = Algorithm::kTokenBucket;
-  uint64_t requests = 0;             // per period; 0 denies everything, for ever
-  base::Duration period{0};          // ignored by the calendar alignments, which know their own
-  std::optional<uint64_t> burst{};   // buckets only; requests where it is left out; 0 only for the queue
-  Align align = Align::kEpoch;       // fixed windows only
-  bool count_denied = false;         // fixed window and sliding counter only: a denied request counts too
+  uint64_t requests = 0;            // per period; 0 denies everything, for ever
+  base::Duration period{0};         // ignored by the calendar alignments, which know their own
+  std::optional<uint64_t> burst{};  // buckets only; requests where it is left out; 0 only for the queue
+  Align align = Align::kEpoch;      // fixed windows only
+  bool count_denied = false;        // fixed window and sliding counter only: a denied request counts too
 
   bool operator==(const LimitSpec&) const = default;
   template <typename H>

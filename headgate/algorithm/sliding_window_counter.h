@@ -1,5 +1,6 @@
 // Sliding window counter: two counters, of the current and the previous window, the previous one weighed by how much
-// of it the sliding window still covers. No hard bound per window (up to twice, for an adversary), but smooth and small.
+// of it the sliding window still covers. No hard bound per window (up to twice, for an adversary), but smooth and
+// small.
 //
 //   x = now mod P     estimate = previous·(P − x)/P + current     allowed iff estimate + cost ≤ requests
 #pragma once

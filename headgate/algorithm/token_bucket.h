@@ -32,8 +32,7 @@ inline ExactSpan Sum(ExactSpan a, ExactSpan b, uint32_t n) {
 // a − b where a ≥ b.
 inline ExactSpan Difference(ExactSpan a, ExactSpan b, uint32_t n) {
   const bool borrow = a.fraction < b.fraction;
-  return {a.ns - b.ns - (borrow ? 1 : 0),
-          static_cast<uint32_t>(uint64_t{a.fraction} + (borrow ? n : 0u) - b.fraction)};
+  return {a.ns - b.ns - (borrow ? 1 : 0), static_cast<uint32_t>(uint64_t{a.fraction} + (borrow ? n : 0u) - b.fraction)};
 }
 
 inline ExactSpan SpanOf(const Limit& limit) { return {limit.span(), limit.span_fraction()}; }
@@ -83,15 +82,14 @@ inline void SetAhead(BucketState& state, base::Instant now, ExactSpan ahead) {
 // The answer of a limit of 0 requests: never, but for a look. It leaves the bucket as it is, so that what was consumed
 // under another limit stays consumed.
 inline Decision DenyAll(const Limit& limit, Cost cost) {
-  return {.allowed = cost == 0,
-          .limit = limit.capacity(),
-          .retry_after = cost == 0 ? base::Duration(0) : kNever};
+  return {.allowed = cost == 0, .limit = limit.capacity(), .retry_after = cost == 0 ? base::Duration(0) : kNever};
 }
 
-// With kWhole, T is a whole number of nanoseconds and so is TAT, as they mostly are, and all fractions fall away. (TAT can
-// have a fraction under a whole T when the bucket was carried over from another limit.)
+// With kWhole, T is a whole number of nanoseconds and so is TAT, as they mostly are, and all fractions fall away. (TAT
+// can have a fraction under a whole T when the bucket was carried over from another limit.)
 template <bool kWhole>
-[[gnu::always_inline]] inline Decision DecideTokens(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
+[[gnu::always_inline]] inline Decision DecideTokens(const Limit& limit, BucketState& state, Cost cost,
+                                                    base::Instant now) {
   const uint32_t n = kWhole ? 1 : limit.requests();
   const ExactSpan span{limit.span(), kWhole ? 0 : limit.span_fraction()};
   ExactSpan debt = Ahead(state, now);
@@ -120,7 +118,8 @@ template <bool kWhole>
   return decision;
 }
 
-[[gnu::always_inline]] inline Decision DecideTokenBucket(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
+[[gnu::always_inline]] inline Decision DecideTokenBucket(const Limit& limit, BucketState& state, Cost cost,
+                                                         base::Instant now) {
   if (limit.denies_all()) [[unlikely]]
     return DenyAll(limit, cost);
   now = std::max(now, state.seen);

@@ -22,7 +22,7 @@ Fronts::Fronts(FrontOptions& options, uint32_t loop)
              .access = options.access,
              .version = std::string(kVersion),
              .loop = loop}),
-      check_(options.engine.limiter(), loop, {}),
+      check_(checker_, {}),
       router_("Headgate", options.access),
       admin_router_("Headgate, the admin address", options.access),
       resp_meter_{.metrics = options.engine.metrics(),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "headgate/base/check.h"
 #include "headgate/base/hash.h"
 #include "headgate/limiter/published_rules.h"
 #include "headgate/rule/rule_names.h"
@@ -67,8 +68,8 @@ bool Tighter(const Decision& a, const Decision& b) {
 }  // namespace
 
 std::string_view Name(Outcome outcome) {
-  constexpr std::array<std::string_view, kOutcomeCount> kNames{"allowed",    "denied",  "shadow_denied",
-                                                               "never_fits", "no_rule", "unlimited"};
+  constexpr std::array<std::string_view, kOutcomeCount> kNames{"allowed", "denied",    "shadow_denied", "never_fits",
+                                                               "no_rule", "unlimited", "unavailable"};
   return kNames[static_cast<size_t>(outcome)];
 }
 
@@ -104,6 +105,7 @@ struct Checker::Scratch {
   // Which descriptor a take belongs to.
   struct Source {
     uint32_t descriptor;
+    uint32_t limit_index;  // in its rule
     const algorithm::Limit* limit;
   };
 
@@ -111,28 +113,34 @@ struct Checker::Scratch {
   std::vector<TakeRequest> takes;
   std::vector<Source> sources;
   std::vector<Decision> decisions;
+  // With a fleet only.
+  std::vector<SharedTerms> terms;
+  std::vector<Settled> settled;
   absl::flat_hash_map<uint64_t, store::LimitHandle> overrides;
 };
 
 Checker::Checker(Limiter& limiter, uint32_t worker)
     : limiter_(limiter), worker_(worker), scratch_(std::make_unique<Scratch>()) {}
 
+Checker::Checker(Limiter& limiter, uint32_t worker, Fleet& fleet, const BucketNaming& naming)
+    : limiter_(limiter), worker_(worker), fleet_(&fleet), naming_(naming), scratch_(std::make_unique<Scratch>()) {}
+
 Checker::~Checker() = default;
 
-absl::Status Checker::Check(const Request& request, Response& response, base::Instant now) {
-  return Ask(Operation::kTake, request, response, now);
+absl::Status Checker::Check(const Request& request, Response& response, base::Instant now, Pending* pending) {
+  return Ask(Operation::kTake, request, response, now, pending);
 }
 
-absl::Status Checker::Peek(const Request& request, Response& response, base::Instant now) {
-  return Ask(Operation::kLook, request, response, now);
+absl::Status Checker::Peek(const Request& request, Response& response, base::Instant now, Pending* pending) {
+  return Ask(Operation::kLook, request, response, now, pending);
 }
 
-absl::Status Checker::Refund(const Request& request, Response& response, base::Instant now) {
-  return Ask(Operation::kRefund, request, response, now);
+absl::Status Checker::Refund(const Request& request, Response& response, base::Instant now, Pending* pending) {
+  return Ask(Operation::kRefund, request, response, now, pending);
 }
 
-absl::Status Checker::Reset(const Request& request, Response& response, base::Instant now) {
-  return Ask(Operation::kReset, request, response, now);
+absl::Status Checker::Reset(const Request& request, Response& response, base::Instant now, Pending* pending) {
+  return Ask(Operation::kReset, request, response, now, pending);
 }
 
 const rule::RuleSet* Checker::rules() {
@@ -148,8 +156,26 @@ void Checker::TakeUpRules() {
   generation_ = generation;
 }
 
-absl::Status Checker::Ask(Operation operation, const Request& request, Response& response, base::Instant now) {
+absl::Status Checker::Ask(Operation operation, const Request& request, Response& response, base::Instant now,
+                          Pending* pending) {
   TakeUpRules();
+  response.waiting = false;
+  if (fleet_ == nullptr) return Decide(operation, request, response, now, nullptr);
+  HEADGATE_CHECK(pending != nullptr);
+  // A request that is asked again is decided by the rules that it was first asked by.
+  auto& rules = pending->state_->rules;
+  if (rules == nullptr) rules = rules_;
+  answered_by_ = rules;
+  std::swap(rules_, rules);
+  pending->BeginRound();
+  const absl::Status status = Decide(operation, request, response, now, pending);
+  std::swap(rules_, rules);
+  if (!response.waiting) pending->Commit();
+  return status;
+}
+
+absl::Status Checker::Decide(Operation operation, const Request& request, Response& response, base::Instant now,
+                             Pending* pending) {
   HEADGATE_RETURN_IF_ERROR(Match(request));
   response.descriptors.assign(request.descriptors.size(), Outcomes{});
 
@@ -158,6 +184,7 @@ absl::Status Checker::Ask(Operation operation, const Request& request, Response&
   const bool all_or_nothing = rules_->rules->AllOrNothing(request.domain);
   scratch_->takes.clear();
   scratch_->sources.clear();
+  scratch_->terms.clear();
   HEADGATE_RETURN_IF_ERROR(AddTakes(operation, request, /*shadow=*/false));
   if (all_or_nothing && operation == Operation::kTake) {
     for (size_t i = 1; i < scratch_->takes.size(); ++i) scratch_->takes[i].joined = true;
@@ -167,21 +194,47 @@ absl::Status Checker::Ask(Operation operation, const Request& request, Response&
 
   std::vector<Decision>& decisions = scratch_->decisions;
   decisions.resize(scratch_->takes.size());
-  const std::span<TakeRequest> takes(scratch_->takes);
-  limiter_.store_.Take(takes.first(enforced), std::span(decisions).first(enforced), now);
-  if (enforced < takes.size()) {
+  response.waiting = !Take(request, 0, enforced, pending, now);
+  if (response.waiting) return absl::OkStatus();
+  if (enforced < scratch_->takes.size()) {
     const bool denied = std::any_of(decisions.begin(), decisions.begin() + static_cast<ptrdiff_t>(enforced),
                                     [](const Decision& decision) { return !decision.allowed; });
     if (all_or_nothing && denied && operation == Operation::kTake) {
-      for (TakeRequest& take : takes.subspan(enforced)) {
+      for (TakeRequest& take : std::span(scratch_->takes).subspan(enforced)) {
         take.operation = Operation::kLook;
         take.joined = false;
       }
     }
-    limiter_.store_.Take(takes.subspan(enforced), std::span(decisions).subspan(enforced), now);
+    response.waiting = !Take(request, enforced, scratch_->takes.size() - enforced, pending, now);
+    if (response.waiting) return absl::OkStatus();
   }
-  Conclude(operation, request, response);
-  return absl::OkStatus();
+  return Conclude(operation, request, response);
+}
+
+// Decides `count` of the takes. False where the answers come later.
+bool Checker::Take(const Request& request, size_t first, size_t count, Pending* pending, base::Instant now) {
+  const std::span<TakeRequest> takes = std::span(scratch_->takes).subspan(first, count);
+  if (fleet_ == nullptr) {
+    limiter_.store_.Take(takes, std::span(scratch_->decisions).subspan(first, count), now);
+    return true;
+  }
+  if (count == 0) return true;
+  const auto name = [&](size_t index, std::string& out) {
+    const Scratch::Source& source = scratch_->sources[first + index];
+    const rule::Descriptor& descriptor = request.descriptors[source.descriptor];
+    const Scratch::Matched& m = scratch_->matched[source.descriptor];
+    if (m.rule != nullptr) {
+      AppendRuleBucket(naming_, request.domain, descriptor.entries, m.match, source.limit_index, out);
+    } else {
+      AppendOverrideBucket(naming_, request.domain, descriptor.entries, descriptor.override_limit->unit, out);
+    }
+  };
+  scratch_->settled.resize(scratch_->takes.size());
+  const std::span<Settled> settled = std::span(scratch_->settled).subspan(first, count);
+  if (!fleet_->Take(takes, std::span(scratch_->terms).subspan(first, count), name, settled, *pending, now))
+    return false;
+  for (size_t i = 0; i < count; ++i) scratch_->decisions[first + i] = settled[i].decision;
+  return true;
 }
 
 absl::Status Checker::Match(const Request& request) {
@@ -232,7 +285,8 @@ absl::Status Checker::AddTakes(Operation operation, const Request& request, bool
            .limit = m.override_limit.get(),
            .cost = cost,
            .operation = operation});
-      scratch_->sources.push_back({i, &m.override_limit->limit});
+      scratch_->sources.push_back({i, 0, &m.override_limit->limit});
+      if (fleet_ != nullptr) scratch_->terms.push_back(fleet_->default_terms());
       continue;
     }
     if (m.rule == nullptr || m.rule->unlimited || m.rule->shadow_mode != shadow) continue;
@@ -250,7 +304,8 @@ absl::Status Checker::AddTakes(Operation operation, const Request& request, bool
            .cost = cost,
            .operation = operation,
            .joined = k > 0 && operation == Operation::kTake});
-      scratch_->sources.push_back({i, &limit});
+      scratch_->sources.push_back({i, static_cast<uint32_t>(k), &limit});
+      if (fleet_ != nullptr) scratch_->terms.push_back(fleet_->TermsOf(*m.rule));
     }
   }
   return absl::OkStatus();
@@ -272,7 +327,7 @@ absl::StatusOr<store::LimitHandle> Checker::OverrideLimit(const rule::OverrideLi
   return handle;
 }
 
-void Checker::Conclude(Operation operation, const Request& request, Response& response) {
+absl::Status Checker::Conclude(Operation operation, const Request& request, Response& response) {
   for (size_t t = 0; t < scratch_->takes.size(); ++t) {
     Outcomes& outcome = response.descriptors[scratch_->sources[t].descriptor];
     const Decision& decision = scratch_->decisions[t];
@@ -282,9 +337,12 @@ void Checker::Conclude(Operation operation, const Request& request, Response& re
       outcome.decision = decision;
     }
     outcome.decision.wait = wait;
+    if (fleet_ != nullptr) outcome.mode = std::max(outcome.mode, scratch_->settled[t].mode);
   }
 
   bool denied = false;
+  const rule::Rule* unavailable = nullptr;
+  bool any_unavailable = false;
   size_t quota_count = 0, quota_denied = 0;
   for (size_t i = 0; i < response.descriptors.size(); ++i) {
     Outcomes& outcome = response.descriptors[i];
@@ -293,7 +351,11 @@ void Checker::Conclude(Operation operation, const Request& request, Response& re
     if (m.rule != nullptr && m.rule->unlimited) {
       outcome.outcome = Outcome::kUnlimited;
     } else if (outcome.limit != nullptr) {
-      if (outcome.decision.allowed) {
+      if (outcome.mode == Mode::kClosed && !(m.rule != nullptr && m.rule->shadow_mode)) {
+        outcome.outcome = Outcome::kUnavailable;
+        any_unavailable = true;
+        unavailable = m.rule;
+      } else if (outcome.decision.allowed) {
         outcome.outcome = Outcome::kAllowed;
       } else if (m.rule != nullptr && m.rule->shadow_mode) {
         outcome.outcome = Outcome::kShadowDenied;
@@ -321,6 +383,9 @@ void Checker::Conclude(Operation operation, const Request& request, Response& re
   }
   // Rules in quota mode deny together, when all of them do.
   response.allowed = !denied && (quota_count == 0 || quota_denied < quota_count);
+  if (!any_unavailable) return absl::OkStatus();
+  return absl::UnavailableError(fmt::format("the shared store cannot be asked, and rule {} refuses then",
+                                            unavailable != nullptr ? unavailable->label() : "of the request"));
 }
 
 }  // namespace headgate::limiter

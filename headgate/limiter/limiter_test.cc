@@ -85,7 +85,7 @@ class LimiterTest : public ::testing::Test {
     ASSERT_TRUE(limiter.OnRules(std::make_shared<FirstKeyRules>(rules), now).ok());
   }
 
-  using Method = absl::Status (Checker::*)(const Request&, Response&, Instant);
+  using Method = absl::Status (Checker::*)(const Request&, Response&, Instant, Pending*);
 
   absl::Status Call(Method method, const std::vector<Ask>& asks, Instant now, std::string_view domain = "d") {
     std::deque<rule::Entry> entries;
@@ -94,7 +94,7 @@ class LimiterTest : public ::testing::Test {
       entries.push_back({ask.key, ask.value});
       descriptors.push_back({.entries = {&entries.back(), 1}, .cost = ask.cost, .override_limit = ask.override_limit});
     }
-    return (checker.*method)({domain, descriptors}, response, now);
+    return (checker.*method)({domain, descriptors}, response, now, nullptr);
   }
   const Response& Check(const std::vector<Ask>& asks, Instant now = kStart) {
     EXPECT_TRUE(Call(&Checker::Check, asks, now).ok());

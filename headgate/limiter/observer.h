@@ -18,8 +18,9 @@ enum class Outcome : uint8_t {
   kNeverFits,
   kNoRule,
   kUnlimited,
+  kUnavailable,  // the store cannot be asked, and the rule refuses then
 };
-inline constexpr int kOutcomeCount = 6;
+inline constexpr int kOutcomeCount = 7;
 std::string_view Name(Outcome outcome);
 
 struct DecisionEvent {

@@ -41,6 +41,13 @@ std::optional<Unit> UnitByName(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view Name(Unit unit) {
+  for (const NamedUnit& known : kUnits) {
+    if (known.unit == unit) return known.name;
+  }
+  return "";
+}
+
 base::Duration PeriodOf(Unit unit) {
   for (const NamedUnit& known : kUnits) {
     if (known.unit == unit) return known.period;

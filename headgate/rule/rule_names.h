@@ -19,6 +19,9 @@ std::string ChildIdentity(std::string_view parent, std::string_view key, std::st
 // "second", "minute", "hour", "day", "week", "month", "year", in any case.
 std::optional<Unit> UnitByName(std::string_view name);
 
+// "second" and so on.
+std::string_view Name(Unit unit);
+
 // How long Envoy takes the unit to be: a month has 30 days, a year 365.
 base::Duration PeriodOf(Unit unit);
 

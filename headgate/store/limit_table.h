@@ -28,7 +28,7 @@ struct LimitEntry {
  private:
   friend class LimitTable;
   friend class LimitHandle;
-  std::atomic<uint32_t> handles{0};
+  mutable std::atomic<uint32_t> handles{0};
   bool touched = false;  // given out since the last sweep began; guarded by the table's mutex
 };
 
@@ -46,6 +46,9 @@ class LimitHandle {
     if (entry_ != nullptr) entry_->handles.fetch_sub(1, std::memory_order_release);
   }
 
+  // Pins an entry that somebody else has pinned.
+  static LimitHandle Pin(const LimitEntry& entry) { return LimitHandle(&entry); }
+
   const LimitEntry* get() const { return entry_; }
   const LimitEntry& operator*() const { return *entry_; }
   const LimitEntry* operator->() const { return entry_; }
@@ -53,10 +56,10 @@ class LimitHandle {
 
  private:
   friend class LimitTable;
-  explicit LimitHandle(LimitEntry* entry) : entry_(entry) {
+  explicit LimitHandle(const LimitEntry* entry) : entry_(entry) {
     if (entry_ != nullptr) entry_->handles.fetch_add(1, std::memory_order_relaxed);
   }
-  LimitEntry* entry_ = nullptr;
+  const LimitEntry* entry_ = nullptr;
 };
 
 class LimitTable {

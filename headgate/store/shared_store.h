@@ -2,7 +2,7 @@
 // can fail; everything else is as in store.h: a store decides where algorithm::Decide runs, never what it computes.
 //
 // Time is the store's own. One object per event loop, used on that loop's thread alone; what it asks in one turn of
-// the loop travels together. The lease rule that the lease operations keep: docs/internals/leases.md.
+// the loop travels together.
 #pragma once
 
 #include <cstdint>
@@ -38,18 +38,18 @@ struct LeaseReport {
 
 // A request for a lease, together with what is to be said of older ones.
 struct LeaseAsk {
-  LeaseId id;                // of the new lease
-  uint64_t want = 0;         // requests; 0 only reports
-  uint64_t least = 0;        // do not bother to grant less
-  base::Duration ttl{0};     // how long it may live at the store
+  LeaseId id;             // of the new lease
+  uint64_t want = 0;      // requests; 0 only reports
+  uint64_t least = 0;     // do not bother to grant less
+  base::Duration ttl{0};  // how long it may live at the store
   std::span<const LeaseReport> reports{};
 };
 
 struct LeaseGrant {
-  uint64_t granted = 0;     // 0: no lease
-  uint64_t remaining = 0;   // of the shared bucket, afterwards
-  uint32_t holders = 0;     // nodes with a live lease on this bucket, this one included
-  base::Duration ttl{0};    // less than asked for where a window ends before
+  uint64_t granted = 0;           // 0: no lease
+  uint64_t remaining = 0;         // of the shared bucket, afterwards
+  uint32_t holders = 0;           // nodes with a live lease on this bucket, this one included
+  base::Duration ttl{0};          // less than asked for where a window ends before
   base::Duration retry_after{0};  // nothing granted: until there is something; algorithm::kNever where there never is
   bool operator==(const LeaseGrant&) const = default;
 };
@@ -65,6 +65,8 @@ struct SharedRequest {
   // Whether leases are ever given of this bucket, so that it has to be careful after the store has forgotten.
   bool leased = false;
   base::Duration timeout{0};
+  // As in a TakeRequest; valid until `done` has been called.
+  std::span<const LimitChange> history{};
 };
 
 // What happened to the bucket besides, for counters.
@@ -77,8 +79,9 @@ struct SharedEvents {
 };
 
 struct SharedAnswer {
-  // Unavailable: not done, and the store cannot. DeadlineExceeded, Aborted: it may have been done. PermissionDenied: the
-  // store refuses us. FailedPrecondition: a refund to a queue. ResourceExhausted: too much under way here; not sent.
+  // Unavailable: not done, and the store cannot. DeadlineExceeded, Aborted: it may have been done. PermissionDenied:
+  // the store refuses us. FailedPrecondition: a refund to a queue. ResourceExhausted: too much under way here; not
+  // sent.
   absl::Status status;
   algorithm::Decision decision;
   LeaseGrant grant;

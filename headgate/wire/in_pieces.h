@@ -15,8 +15,8 @@ inline std::vector<size_t> PiecesOf(size_t piece, size_t stream_size) {
   return ends;
 }
 
-// Feeds the stream in pieces that end at `ends` (ascending) and at its own end. `parse(pending)` takes what is whole off
-// the front of what is pending and returns whether to go on. Returns how many bytes were left over.
+// Feeds the stream in pieces that end at `ends` (ascending) and at its own end. `parse(pending)` takes what is whole
+// off the front of what is pending and returns whether to go on. Returns how many bytes were left over.
 template <typename Parse>
 size_t FeedInPieces(std::string_view stream, const std::vector<size_t>& ends, Parse parse) {
   std::string pending;

@@ -43,6 +43,9 @@ class RespParser {
   // `input` begins with the first byte that no command has consumed yet.
   Step Parse(std::string_view input);
 
+  // Begins anew: the next input begins a command, whatever came before.
+  void Forget() { Begin(); }
+
   // Of the command that Parse found. A command without arguments (an empty line, `*0`) asks for nothing.
   size_t size() const { return args_.size(); }
   std::string_view operator[](size_t i) const { return {base_ + args_[i].offset, args_[i].size}; }

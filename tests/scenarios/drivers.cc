@@ -34,9 +34,11 @@ const std::vector<NamedDriver>& Drivers() {
   static const std::vector<NamedDriver> drivers{
       {"kernel", [] { return std::make_unique<KernelDriver>(); }},
       {"memory", [] { return std::make_unique<DirectOverMemory>(); }},
-      {"memory_resp2", [] { return std::make_unique<RespDriver>(wire::RespVersion::k2); }},
-      {"memory_resp3", [] { return std::make_unique<RespDriver>(wire::RespVersion::k3); }},
-      {"memory_http", [] { return std::make_unique<HttpDriver>(); }},
+      {"memory_resp2", [] { return std::make_unique<RespDriver>(wire::RespVersion::k2, Decides::kAtOnce); }},
+      {"memory_resp3", [] { return std::make_unique<RespDriver>(wire::RespVersion::k3, Decides::kAtOnce); }},
+      {"memory_http", [] { return std::make_unique<HttpDriver>(Decides::kAtOnce); }},
+      {"later_resp3", [] { return std::make_unique<RespDriver>(wire::RespVersion::k3, Decides::kLater); }},
+      {"later_http", [] { return std::make_unique<HttpDriver>(Decides::kLater); }},
   };
   return drivers;
 }

@@ -2,9 +2,19 @@
 
 #include <utility>
 
+#include "headgate/base/check.h"
 #include "tests/scenarios/rule_text.h"
 
 namespace headgate::testing {
+
+FrontDriver::FrontDriver(Decides decides) {
+  if (decides == Decides::kAtOnce) {
+    checker_.emplace(limiter_);
+  } else {
+    fleet_.emplace(shared_, store_, limiter::FleetOptions{});
+    checker_.emplace(limiter_, /*worker=*/0, *fleet_, limiter::BucketNaming{});
+  }
+}
 
 absl::Status FrontDriver::SetRules(std::span<const ScenarioRule> rules, base::Instant now) {
   HEADGATE_ASSIGN_OR_RETURN(auto loaded, LoadScenarioRules(rules));
@@ -12,12 +22,19 @@ absl::Status FrontDriver::SetRules(std::span<const ScenarioRule> rules, base::In
 }
 
 std::string FrontDriver::Send(net::Session& session, std::string_view bytes, base::Instant now) {
+  now_ = now;
+  bool woken = false;
+  session.SetWaker([&] { woken = true; });
   std::string output;
   net::Session::Progress progress;
   do {
     progress = session.OnBytes(bytes, output, now);
     bytes.remove_prefix(progress.consumed);
-  } while (progress.more);
+    if (!progress.waiting) continue;
+    HEADGATE_CHECK(!woken);
+    shared_.AnswerAll();
+    HEADGATE_CHECK(std::exchange(woken, false));
+  } while (progress.more || progress.waiting);
   return output;
 }
 

@@ -2,16 +2,22 @@
 // bytes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "headgate/limiter/fleet.h"
 #include "headgate/limiter/limiter.h"
 #include "headgate/net/access.h"
 #include "headgate/net/session.h"
 #include "headgate/store/memory.h"
+#include "headgate/testing/manual_shared_store.h"
 #include "headgate/testing/scenario_runner.h"
 
 namespace headgate::testing {
+
+// Who decides: the memory store at once, or the same as a store that others share, which answers later.
+enum class Decides : uint8_t { kAtOnce, kLater };
 
 class FrontDriver : public Driver {
  public:
@@ -20,18 +26,23 @@ class FrontDriver : public Driver {
   absl::Status SetRules(std::span<const ScenarioRule> rules, base::Instant now) final;
 
  protected:
-  FrontDriver() = default;
+  explicit FrontDriver(Decides decides);
 
   store::MemoryStore& store() { return store_; }
-  limiter::Limiter& limiter() { return limiter_; }
+  limiter::Checker& checker() { return *checker_; }
+  limiter::Fleet* fleet() { return fleet_ ? &*fleet_ : nullptr; }
   const net::Access& access() const { return access_; }
 
   // Sends bytes as the event loop would; returns what they were answered.
-  static std::string Send(net::Session& session, std::string_view bytes, base::Instant now);
+  std::string Send(net::Session& session, std::string_view bytes, base::Instant now);
 
  private:
   store::MemoryStore store_{store::MemoryOptions{.max_buckets = 1 << 12, .max_limits = 1 << 10}};
   limiter::Limiter limiter_{store_, /*observer=*/nullptr};
+  base::Instant now_{0};
+  ManualSharedStore shared_{store_, now_};
+  std::optional<limiter::Fleet> fleet_;
+  std::optional<limiter::Checker> checker_;
   const net::Access access_;
 };
 

@@ -68,8 +68,9 @@ absl::Status CheckHead(const Reply& reply, const algorithm::Decision& decision) 
 
 }  // namespace
 
-HttpDriver::HttpDriver()
-    : handler_(limiter(), /*worker=*/0, {}),
+HttpDriver::HttpDriver(Decides decides)
+    : FrontDriver(decides),
+      handler_(checker(), {}),
       router_("scenario", access()),
       session_(router_, options_, net::Peer{.loopback = true}) {
   handler_.AddRoutes(router_);

@@ -10,7 +10,7 @@ namespace headgate::testing {
 
 class HttpDriver final : public FrontDriver {
  public:
-  HttpDriver();
+  explicit HttpDriver(Decides decides);
 
   absl::StatusOr<algorithm::Decision> Answer(const Ask& ask, base::Instant now) override;
 

@@ -26,9 +26,9 @@ base::Duration Milliseconds(const RespValue* field) {
 
 }  // namespace
 
-RespDriver::RespDriver(wire::RespVersion version)
-    : checker_(limiter()),
-      context_({.checker = checker_, .store = store(), .access = access(), .version = "0"}),
+RespDriver::RespDriver(wire::RespVersion version, Decides decides)
+    : FrontDriver(decides),
+      context_({.checker = checker(), .store = store(), .fleet = fleet(), .access = access(), .version = "0"}),
       session_(context_, net::Peer{.loopback = true}) {
   if (version == wire::RespVersion::k3) HEADGATE_CHECK(Call({"HELLO", "3"}, base::Instant{0}).ok());
 }

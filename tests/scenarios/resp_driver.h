@@ -10,14 +10,13 @@ namespace headgate::testing {
 
 class RespDriver final : public FrontDriver {
  public:
-  explicit RespDriver(wire::RespVersion version);
+  RespDriver(wire::RespVersion version, Decides decides);
 
   absl::StatusOr<algorithm::Decision> Answer(const Ask& ask, base::Instant now) override;
 
  private:
   absl::StatusOr<wire::RespValue> Call(std::initializer_list<std::string_view> words, base::Instant now);
 
-  limiter::Checker checker_;
   front::resp::Context context_;
   front::resp::RespSession session_;
 };

@@ -20,7 +20,8 @@ TEST(Check, AllocatesNothingInSteadyState) {
                              .limits = {*algorithm::Limit::Make({.requests = 10, .period = std::chrono::seconds(20)})}};
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   ASSERT_TRUE(limiter.OnRules(*rule::BuildRules({&rule, 1}), now).ok());
-  CheckHandler handler(limiter, 0, {});
+  limiter::Checker checker(limiter);
+  CheckHandler handler(checker, {});
   const net::Access access;
   net::HttpRouter router("Headgate", access);
   handler.AddRoutes(router);

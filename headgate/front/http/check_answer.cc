@@ -60,6 +60,7 @@ void AppendDecision(const Outcomes& outcome, std::string& out) {
   }
   out.append(R"(,"shadow":)");
   AppendBool(outcome.rule != nullptr && outcome.rule->shadow_mode, out);
+  if (outcome.mode != limiter::Mode::kMemory) out.append(R"(,"mode":")").append(Name(outcome.mode)).append("\"");
   out.append("}");
 }
 

@@ -2,13 +2,40 @@
 
 #include <algorithm>
 
+#include "headgate/base/check.h"
 #include "headgate/front/http/check_answer.h"
 #include "headgate/net/http_problem.h"
 
 namespace headgate::front::http {
 
-CheckHandler::CheckHandler(limiter::Limiter& limiter, uint32_t worker, const CheckOptions& options)
-    : checker_(limiter, worker), options_(options) {}
+namespace {
+
+// A client that was refused because the store is away should not come back at once.
+constexpr std::string_view kUnavailableRetryAfterS = "1";
+
+// What a connection keeps while its request waits.
+struct Waiting final : net::HttpSuspension::Kept {
+  explicit Waiting(net::HttpSuspension& suspension) : pending([&suspension] { suspension.wake(); }) {}
+  limiter::Pending pending;
+};
+
+limiter::Pending* PendingOf(const net::HttpRequest& request) {
+  HEADGATE_CHECK(request.suspension != nullptr);
+  net::HttpSuspension& suspension = *request.suspension;
+  if (suspension.kept == nullptr) suspension.kept = std::make_unique<Waiting>(suspension);
+  return &static_cast<Waiting&>(*suspension.kept).pending;
+}
+
+limiter::Mode ModeOf(const limiter::Response& response) {
+  limiter::Mode mode = limiter::Mode::kMemory;
+  for (const limiter::Outcomes& outcome : response.descriptors) mode = std::max(mode, outcome.mode);
+  return mode;
+}
+
+}  // namespace
+
+CheckHandler::CheckHandler(limiter::Checker& checker, const CheckOptions& options)
+    : checker_(checker), options_(options) {}
 
 void CheckHandler::AddRoutes(net::HttpRouter& router) {
   using Request = net::HttpRequest;
@@ -43,10 +70,7 @@ void CheckHandler::AddRoutes(net::HttpRouter& router) {
 
 void CheckHandler::Decide(Ask ask, uint64_t cost_default, const net::HttpRequest& request, net::HttpResponse& response,
                           base::Instant now) {
-  if (!Parse(request, response)) return;
-  if (const absl::Status status = (checker_.*ask)(request_, decided_, now); !status.ok()) {
-    return AnswerError(status, response);
-  }
+  if (!Parse(request, response) || !Settle(ask, request, response, now)) return;
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");
   AppendAnswer(decided_, response.body);
@@ -54,12 +78,25 @@ void CheckHandler::Decide(Ask ask, uint64_t cost_default, const net::HttpRequest
 }
 
 void CheckHandler::Change(Ask ask, const net::HttpRequest& request, net::HttpResponse& response, base::Instant now) {
-  if (!Parse(request, response)) return;
-  if (const absl::Status status = (checker_.*ask)(request_, decided_, now); !status.ok()) {
-    return AnswerError(status, response);
-  }
+  if (!Parse(request, response) || !Settle(ask, request, response, now)) return;
   response.AddField("Content-Type", "application/json");
   AppendAnswer(decided_, response.body);
+}
+
+bool CheckHandler::Settle(Ask ask, const net::HttpRequest& request, net::HttpResponse& response, base::Instant now) {
+  limiter::Pending* const pending = checker_.may_wait() ? PendingOf(request) : nullptr;
+  const absl::Status status = (checker_.*ask)(request_, decided_, now, pending);
+  if (status.ok()) {
+    response.later = decided_.waiting;
+    if (response.later) return false;
+  } else {
+    AnswerError(status, response);
+  }
+  const bool reached = status.ok() || status.code() == absl::StatusCode::kUnavailable;
+  if (const limiter::Mode mode = ModeOf(decided_); reached && mode != limiter::Mode::kMemory) {
+    response.AddField("X-RateLimit-Mode", Name(mode));
+  }
+  return status.ok();
 }
 
 bool CheckHandler::Parse(const net::HttpRequest& request, net::HttpResponse& response) {
@@ -76,6 +113,9 @@ void CheckHandler::AnswerError(const absl::Status& status, net::HttpResponse& re
     case absl::StatusCode::kFailedPrecondition:
       if (checker_.rules() != nullptr) return net::AnswerProblem(409, message, "", response);
       return net::AnswerProblem(503, message, "load rules: headgate serve --rules PATH", response);
+    case absl::StatusCode::kUnavailable:
+      net::AnswerProblem(503, message, "", response);
+      return response.AddField("Retry-After", kUnavailableRetryAfterS);
     case absl::StatusCode::kResourceExhausted:
       return net::AnswerProblem(503, message, "", response);
     default:
@@ -101,7 +141,9 @@ std::optional<base::Duration> CheckHandler::HonestRetryAfter(uint64_t cost_defau
     const limiter::Outcomes& outcome = decided_.descriptors[i];
     spent = spent || (outcome.allowed() && outcome.has_decision() && outcome.decision.remaining < *look_[i].cost);
   }
-  if (!spent || !checker_.Peek({.domain = request_.domain, .descriptors = look_}, looked_, now).ok()) {
+  // What others share may change before the next look is answered; what was said will do.
+  if (!spent || checker_.may_wait() ||
+      !checker_.Peek({.domain = request_.domain, .descriptors = look_}, looked_, now).ok()) {
     return RetryAfter(decided_);
   }
   return RetryAfter(looked_);

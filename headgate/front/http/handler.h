@@ -25,8 +25,8 @@ struct CheckOptions {
 // One per loop; not thread-safe.
 class CheckHandler {
  public:
-  // `limiter` must outlive the handler; `worker` numbers the loop for its observer.
-  CheckHandler(limiter::Limiter& limiter, uint32_t worker, const CheckOptions& options);
+  // `checker` is the loop's, and must outlive the handler.
+  CheckHandler(limiter::Checker& checker, const CheckOptions& options);
   CheckHandler(const CheckHandler&) = delete;
   CheckHandler& operator=(const CheckHandler&) = delete;
 
@@ -34,8 +34,11 @@ class CheckHandler {
   void AddRoutes(net::HttpRouter& router);
 
  private:
-  using Ask = absl::Status (limiter::Checker::*)(const limiter::Request&, limiter::Response&, base::Instant);
+  using Ask = absl::Status (limiter::Checker::*)(const limiter::Request&, limiter::Response&, base::Instant,
+                                                 limiter::Pending*);
 
+  // Decides request_ into decided_. False where the answer comes later, or `response` says already what is wrong.
+  bool Settle(Ask ask, const net::HttpRequest& request, net::HttpResponse& response, base::Instant now);
   void Decide(Ask ask, uint64_t cost_default, const net::HttpRequest& request, net::HttpResponse& response,
               base::Instant now);
   void Change(Ask ask, const net::HttpRequest& request, net::HttpResponse& response, base::Instant now);
@@ -44,7 +47,7 @@ class CheckHandler {
   void AddLimitFields(uint64_t cost_default, net::HttpResponse& response, base::Instant now);
   std::optional<base::Duration> HonestRetryAfter(uint64_t cost_default, base::Instant now);
 
-  limiter::Checker checker_;
+  limiter::Checker& checker_;
   const CheckOptions options_;
   CheckParser parser_;
   limiter::Request request_;

@@ -32,7 +32,8 @@ void BM_Check(benchmark::State& state) {
       .key = "api_key",
       .limits = {*algorithm::Limit::Make({.requests = 1'000'000'000, .period = std::chrono::seconds(1)})}};
   if (!limiter.OnRules(*rule::BuildRules({&rule, 1}), kNow).ok()) return state.SkipWithError("no rules");
-  CheckHandler handler(limiter, 0, {});
+  limiter::Checker checker(limiter);
+  CheckHandler handler(checker, {});
   const net::Access access;
   net::HttpRouter router("Headgate", access);
   handler.AddRoutes(router);

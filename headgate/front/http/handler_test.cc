@@ -76,7 +76,7 @@ std::string Body2(const std::string& key_a, const std::string& key_b) {
 }
 
 struct Server {
-  explicit Server(std::shared_ptr<Rules> rules, CheckOptions options = {}) : handler(limiter, 0, options) {
+  explicit Server(std::shared_ptr<Rules> rules, CheckOptions options = {}) : handler(checker, options) {
     handler.AddRoutes(router);
     if (rules == nullptr) return;
     EXPECT_TRUE(limiter.OnRules(std::move(rules), kStart).ok());
@@ -96,6 +96,7 @@ struct Server {
 
   store::MemoryStore store{{.max_buckets = 1000}};
   limiter::Limiter limiter{store, nullptr};
+  limiter::Checker checker{limiter};
   CheckHandler handler;
   net::Access access;
   net::Peer peer;

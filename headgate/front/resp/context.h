@@ -16,8 +16,10 @@ namespace headgate::front::resp {
 
 // What the front is built on. All of it outlives the context.
 struct Services {
-  limiter::Checker& checker;  // of this loop
-  store::Store& store;        // for the limits that requests bring
+  limiter::Checker& checker;        // of this loop
+  store::Store& store;              // for the limits that requests bring
+  limiter::Fleet* fleet = nullptr;  // of this loop; decides in the store's place where there is one
+  limiter::BucketNaming naming{};
   const net::Access& access;
   std::string version;  // Headgate's own, for INFO
   uint32_t loop = 0;    // makes the clients' numbers unique among loops
@@ -28,7 +30,8 @@ class Context {
  public:
   explicit Context(const Services& services)
       : access(services.access),
-        throttle(services.store, counters),
+        naming(services.naming),
+        throttle(services.store, services.fleet, naming, counters),
         rule_verbs(services.checker),
         connection_verbs(services.access, services.version, counters),
         next_client_(uint64_t{services.loop} << 40) {}
@@ -39,6 +42,7 @@ class Context {
 
   const net::Access& access;
   Counters counters;
+  const limiter::BucketNaming naming;
   ThrottleBatch throttle;
   RuleVerbs rule_verbs;
   const ConnectionVerbs connection_verbs;

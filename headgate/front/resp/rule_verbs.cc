@@ -25,7 +25,8 @@ int64_t Saturated(uint64_t n) {
 void WriteOutcome(const limiter::Outcomes& outcome, wire::RespWriter& reply) {
   const algorithm::Decision& decision = outcome.decision;
   const bool decided = outcome.has_decision();
-  reply.Map(8);
+  const bool shared = outcome.mode != limiter::Mode::kMemory;
+  reply.Map(shared ? 9 : 8);
   reply.Bulk("allowed");
   reply.Boolean(outcome.allowed());
   reply.Bulk("limit");
@@ -42,21 +43,26 @@ void WriteOutcome(const limiter::Outcomes& outcome, wire::RespWriter& reply) {
   outcome.rule != nullptr ? reply.Bulk(outcome.rule->label()) : reply.Null();
   reply.Bulk("shadow");
   reply.Boolean(outcome.rule != nullptr && outcome.rule->shadow_mode);
+  if (!shared) return;
+  reply.Bulk("mode");
+  reply.Bulk(Name(outcome.mode));
 }
 
 }  // namespace
 
-absl::Status RuleVerbs::Answer(RuleVerb verb, const wire::RespParser& command, wire::RespWriter& reply,
-                               base::Instant now) {
+absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Answer(RuleVerb verb, const wire::RespParser& command,
+                                                      wire::RespWriter& reply, limiter::Pending& pending,
+                                                      base::Instant now) {
   HEADGATE_RETURN_IF_ERROR(ReadDescriptors(verb, command));
-  HEADGATE_RETURN_IF_ERROR(Ask(verb, {.domain = command[1], .descriptors = descriptors_}, now));
+  HEADGATE_RETURN_IF_ERROR(Ask(verb, {.domain = command[1], .descriptors = descriptors_}, pending, now));
+  if (response_.waiting) return Answered::kLater;
   reply.Map(2);
   reply.Bulk("allowed");
   reply.Boolean(response_.allowed);
   reply.Bulk("decisions");
   reply.Array(response_.descriptors.size());
   for (const limiter::Outcomes& outcome : response_.descriptors) WriteOutcome(outcome, reply);
-  return absl::OkStatus();
+  return Answered::kNow;
 }
 
 absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& command) {
@@ -104,16 +110,17 @@ absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& c
   return absl::OkStatus();
 }
 
-absl::Status RuleVerbs::Ask(RuleVerb verb, const limiter::Request& request, base::Instant now) {
+absl::Status RuleVerbs::Ask(RuleVerb verb, const limiter::Request& request, limiter::Pending& pending,
+                            base::Instant now) {
   switch (verb) {
     case RuleVerb::kCheck:
-      return checker_.Check(request, response_, now);
+      return checker_.Check(request, response_, now, &pending);
     case RuleVerb::kPeek:
-      return checker_.Peek(request, response_, now);
+      return checker_.Peek(request, response_, now, &pending);
     case RuleVerb::kRefund:
-      return checker_.Refund(request, response_, now);
+      return checker_.Refund(request, response_, now, &pending);
     case RuleVerb::kReset:
-      return checker_.Reset(request, response_, now);
+      return checker_.Reset(request, response_, now, &pending);
   }
   __builtin_unreachable();
 }

@@ -22,12 +22,15 @@ class RuleVerbs {
  public:
   explicit RuleVerbs(limiter::Checker& checker) : checker_(checker) {}
 
-  // Answers with the map, and OK; or with nothing, and what was wrong.
-  absl::Status Answer(RuleVerb verb, const wire::RespParser& command, wire::RespWriter& reply, base::Instant now);
+  // Answers with the map; or with nothing: the answer comes later, when `pending` says so, to the same question; or
+  // what was wrong.
+  enum class Answered : uint8_t { kNow, kLater };
+  absl::StatusOr<Answered> Answer(RuleVerb verb, const wire::RespParser& command, wire::RespWriter& reply,
+                                  limiter::Pending& pending, base::Instant now);
 
  private:
   absl::Status ReadDescriptors(RuleVerb verb, const wire::RespParser& command);
-  absl::Status Ask(RuleVerb verb, const limiter::Request& request, base::Instant now);
+  absl::Status Ask(RuleVerb verb, const limiter::Request& request, limiter::Pending& pending, base::Instant now);
 
   limiter::Checker& checker_;
   std::vector<rule::Entry> entries_;

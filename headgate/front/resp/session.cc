@@ -23,21 +23,38 @@ RespSession::RespSession(Context& context, const net::Peer& peer) : context_(con
 net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::string& output, base::Instant now) {
   std::string_view rest(input.data(), input.size());
   const size_t output_pause = output.size() + kOutputPauseBytes;
+  const ThrottleTurn turn{.output = output, .pending = pending_, .now = now};
   Progress progress;
+  // Before the first command that has no answer yet; what waits is run again from here.
+  std::string_view unanswered = rest;
   uint64_t commands = 0;
+  uint64_t answered = 0;
+  bool on_time = true;
+  pending_.BeginRound();
   while (!closing_) {
     const RespParser::Step step = parser_.Parse(rest);
     if (step == RespParser::Step::kIncomplete) break;
     if (step == RespParser::Step::kError) {
-      context_.throttle.Flush(output, now);
+      on_time = context_.throttle.Flush(turn);
+      if (!on_time) break;
       RespWriter(output, client_.version).Error(fmt::format("ERR {}", parser_.error()));
       progress.protocol_error = true;
       closing_ = true;
       break;
     }
+    if (context_.throttle.size() == 0) {
+      unanswered = rest;
+      answered = commands;
+    }
     if (parser_.size() > 0) {
+      const std::string_view before = rest;
+      on_time = Run(turn);
+      if (!on_time) break;
+      if (context_.throttle.size() == 1) {
+        unanswered = before;
+        answered = commands;
+      }
       ++commands;
-      Run(output, now);
     }
     rest.remove_prefix(parser_.consumed_bytes());
     if (output.size() >= output_pause) {
@@ -45,32 +62,42 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
       break;
     }
   }
-  context_.throttle.Flush(output, now);
+  on_time = on_time && context_.throttle.Flush(turn);
+  if (!on_time) {
+    rest = unanswered;
+    commands = answered;
+    parser_.Forget();
+  }
   context_.counters.commands.Add(commands);
   progress.protocol_error = progress.protocol_error || http_;
+  progress.waiting = !on_time;
+  progress.more = progress.more && on_time;
   progress.consumed = input.size() - rest.size();
   progress.mid_request = !rest.empty() && !progress.more;
   progress.close = closing_ || (draining_ && rest.empty());
   return progress;
 }
 
-void RespSession::Run(std::string& output, base::Instant now) {
+bool RespSession::Run(const ThrottleTurn& turn) {
   const CommandSpec* const spec = FindCommand(parser_[0]);
   if (spec != nullptr && spec->verb == Verb::kThrottle) [[likely]]
-    return context_.throttle.Add(parser_, output, now);
-  context_.throttle.Flush(output, now);
-  if (!RunOther(spec, output, now)) context_.counters.errors.Add();
+    return context_.throttle.Add(parser_, turn);
+  if (!context_.throttle.Flush(turn)) return false;
+  const Ran ran = RunOther(spec, turn);
+  if (ran == Ran::kFailed) context_.counters.errors.Add();
+  return ran != Ran::kWaits;
 }
 
-// False after an error.
-bool RespSession::RunOther(const CommandSpec* spec, std::string& output, base::Instant now) {
-  RespWriter reply(output, client_.version);
-  if (spec == nullptr) return Unknown(reply);
+RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTurn& turn) {
+  const auto done = [](bool well) { return well ? Ran::kDone : Ran::kFailed; };
+  const base::Instant now = turn.now;
+  RespWriter reply(turn.output, client_.version);
+  if (spec == nullptr) return done(Unknown(reply));
   if (!spec->AcceptsCount(parser_.size()) || (spec->verb == Verb::kPing && parser_.size() > 2)) {
     reply.Error(fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
-    return false;
+    return done(false);
   }
-  if (spec->needs == Needs::kState && MayNotUseState(*spec, reply)) return false;
+  if (spec->needs == Needs::kState && MayNotUseState(*spec, reply)) return done(false);
   const ConnectionVerbs& connection = context_.connection_verbs;
   switch (spec->verb) {
     case Verb::kThrottle:
@@ -85,54 +112,54 @@ bool RespSession::RunOther(const CommandSpec* spec, std::string& output, base::I
       return RunRuleVerb(RuleVerb::kReset, reply, now);
     case Verb::kPing:
       parser_.size() > 1 ? reply.Bulk(parser_[1]) : reply.Simple("PONG");
-      return true;
+      return done(true);
     case Verb::kEcho:
       reply.Bulk(parser_[1]);
-      return true;
+      return done(true);
     case Verb::kHello: {
-      const bool accepted = connection.Hello(parser_, client_, output);
+      const bool accepted = connection.Hello(parser_, client_, turn.output);
       ChooseBounds();
-      return accepted;
+      return done(accepted);
     }
     case Verb::kAuth: {
       const bool accepted = connection.Auth(parser_, client_, reply);
       ChooseBounds();
-      return accepted;
+      return done(accepted);
     }
     case Verb::kSelect:
-      return connection.Select(parser_, reply);
+      return done(connection.Select(parser_, reply));
     case Verb::kInfo:
-      return connection.Info(parser_, reply);
+      return done(connection.Info(parser_, reply));
     case Verb::kClient:
-      return connection.Client(parser_, client_, reply);
+      return done(connection.Client(parser_, client_, reply));
     case Verb::kCommand:
-      return connection.Command(parser_, reply);
+      return done(connection.Command(parser_, reply));
     case Verb::kConfig:
-      return connection.Config(parser_, reply);
+      return done(connection.Config(parser_, reply));
     case Verb::kTime:
-      return connection.Time(reply, now);
+      return done(connection.Time(reply, now));
     case Verb::kReset:
       ResetClient();
       reply.Simple("RESET");
-      return true;
+      return done(true);
     case Verb::kQuit:
       reply.Simple("OK");
       closing_ = true;
-      return true;
+      return done(true);
     case Verb::kHttp:
       reply.Error("ERR this is the Redis protocol, and that was an HTTP request; the connection is closed");
       closing_ = http_ = true;
-      return false;
+      return done(false);
   }
-  return true;
+  return done(true);
 }
 
-bool RespSession::RunRuleVerb(RuleVerb verb, RespWriter& reply, base::Instant now) {
-  const absl::Status status = context_.rule_verbs.Answer(verb, parser_, reply, now);
-  if (status.ok()) return true;
-  const absl::string_view message = status.message();
+RespSession::Ran RespSession::RunRuleVerb(RuleVerb verb, RespWriter& reply, base::Instant now) {
+  const auto answered = context_.rule_verbs.Answer(verb, parser_, reply, pending_, now);
+  if (answered.ok()) return *answered == RuleVerbs::Answered::kNow ? Ran::kDone : Ran::kWaits;
+  const absl::string_view message = answered.status().message();
   reply.Error(fmt::format("ERR {}", std::string_view(message.data(), message.size())));
-  return false;
+  return Ran::kFailed;
 }
 
 bool RespSession::Unknown(RespWriter& reply) const {

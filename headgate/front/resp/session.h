@@ -31,11 +31,15 @@ class RespSession final : public net::Session {
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
   void OnDrain() override { draining_ = true; }
+  void SetWaker(std::function<void()> wake) override { wake_ = std::move(wake); }
 
  private:
-  void Run(std::string& output, base::Instant now);
-  bool RunOther(const CommandSpec* spec, std::string& output, base::Instant now);
-  bool RunRuleVerb(RuleVerb verb, wire::RespWriter& reply, base::Instant now);
+  enum class Ran : uint8_t { kDone, kFailed, kWaits };
+
+  // False where the answers come later: the commands that have none yet will be run again.
+  bool Run(const ThrottleTurn& turn);
+  Ran RunOther(const CommandSpec* spec, const ThrottleTurn& turn);
+  Ran RunRuleVerb(RuleVerb verb, wire::RespWriter& reply, base::Instant now);
   bool Unknown(wire::RespWriter& reply) const;
   bool MayNotUseState(const CommandSpec& spec, wire::RespWriter& reply) const;
   void ResetClient();
@@ -45,6 +49,8 @@ class RespSession final : public net::Session {
   const net::Peer peer_;
   wire::RespParser parser_;
   ClientState client_;
+  std::function<void()> wake_;
+  limiter::Pending pending_{[this] { wake_(); }};
   bool draining_ = false;
   bool closing_ = false;
   bool http_ = false;  // closed because the client speaks HTTP

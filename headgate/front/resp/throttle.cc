@@ -67,23 +67,25 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
   return static_cast<int64_t>(negative ? ~value + 1 : value);
 }
 
-void ThrottleBatch::Add(const wire::RespParser& command, std::string& output, base::Instant now) {
+bool ThrottleBatch::Add(const wire::RespParser& command, const ThrottleTurn& turn) {
   Arguments arguments;
-  if (absl::Status status = ReadArguments(command, arguments); !status.ok()) return Refuse(status, output, now);
+  if (absl::Status status = ReadArguments(command, arguments); !status.ok()) return Refuse(status, turn);
   const store::LimitEntry* limit = limits_.Find(arguments.limit);
   if (limit == nullptr || arguments.quantity < 0) [[unlikely]] {
-    if (absl::Status status = CheckArguments(arguments); !status.ok()) return Refuse(status, output, now);
+    if (absl::Status status = CheckArguments(arguments); !status.ok()) return Refuse(status, turn);
     auto made = MakeLimit(arguments.limit);
-    if (!made.ok()) return Refuse(made.status(), output, now);
-    Flush(output, now);  // what was collected may hold the limit whose place this one takes
+    if (!made.ok()) return Refuse(made.status(), turn);
+    // What was collected may hold the limit whose place this one takes.
+    if (!Flush(turn)) return false;
     limit = limits_.Put(arguments.limit, *std::move(made));
   }
+  if (fleet_ != nullptr) keys_[size_] = command[1];
   store::TakeRequest& request = requests_[size_++];
   request.key = base::HashBytes(store_.hash_secret(), base::KeyKind::kRaw, command[1]);
   request.limit = limit;
   request.cost = static_cast<algorithm::Cost>(arguments.quantity);
   request.operation = arguments.quantity == 0 ? store::Operation::kLook : store::Operation::kTake;
-  if (size_ == kCommandsMax) Flush(output, now);
+  return size_ < kCommandsMax || Flush(turn);
 }
 
 absl::Status ThrottleBatch::ReadArguments(const wire::RespParser& command, Arguments& arguments) {
@@ -125,20 +127,49 @@ absl::StatusOr<store::LimitHandle> ThrottleBatch::MakeLimit(const ThrottleLimit&
 }
 
 // The words before the message are redis-cell's; its clients may look for them.
-void ThrottleBatch::Refuse(const absl::Status& status, std::string& output, base::Instant now) {
-  Flush(output, now);
+bool ThrottleBatch::Refuse(const absl::Status& status, const ThrottleTurn& turn) {
+  if (!Flush(turn)) return false;
   counters_.errors.Add();
   const absl::string_view message = status.message();
-  wire::RespWriter(output, wire::RespVersion::k2)
+  wire::RespWriter(turn.output, wire::RespVersion::k2)
       .Error(fmt::format("Cell error: Store error: {}", std::string_view(message.data(), message.size())));
+  return true;
 }
 
-void ThrottleBatch::Flush(std::string& output, base::Instant now) {
-  if (size_ == 0) return;
-  const std::span requests = std::span(requests_).first(size_);
-  const std::span decisions = std::span(decisions_).first(size_);
-  size_ = 0;
-  store_.Take(requests, decisions, now);
+bool ThrottleBatch::Flush(const ThrottleTurn& turn) {
+  const size_t count = std::exchange(size_, 0);
+  if (count == 0) return true;
+  if (fleet_ != nullptr) return DecideShared(count, turn);
+  const std::span decisions = std::span(decisions_).first(count);
+  store_.Take(std::span(requests_).first(count), decisions, turn.now);
+  Reply(decisions, turn.output);
+  return true;
+}
+
+bool ThrottleBatch::DecideShared(size_t count, const ThrottleTurn& turn) {
+  std::array<limiter::SharedTerms, kCommandsMax> terms;
+  std::array<limiter::Settled, kCommandsMax> settled;
+  std::fill_n(terms.begin(), count, fleet_->default_terms());
+  const auto name = [this](size_t index, std::string& out) {
+    limiter::AppendThrottleBucket(naming_, keys_[index], out);
+  };
+  if (!fleet_->Take(std::span(requests_).first(count), std::span(terms).first(count), name,
+                    std::span(settled).first(count), turn.pending, turn.now)) {
+    return false;
+  }
+  turn.pending.Commit();
+  for (size_t i = 0; i < count; ++i) {
+    if (settled[i].mode != limiter::Mode::kClosed) {
+      Reply({&settled[i].decision, 1}, turn.output);
+      continue;
+    }
+    counters_.errors.Add();
+    wire::RespWriter(turn.output, wire::RespVersion::k2).Error("ERR the shared store cannot be asked");
+  }
+  return true;
+}
+
+void ThrottleBatch::Reply(std::span<const Decision> decisions, std::string& output) {
   std::array<char, kCommandsMax * kReplyBytesMax> replies;
   char* at = replies.data();
   uint64_t denied = 0;
@@ -149,7 +180,7 @@ void ThrottleBatch::Flush(std::string& output, base::Instant now) {
     ++(decision.never_fits() ? never_fits : denied);
   }
   output.append(replies.data(), static_cast<size_t>(at - replies.data()));
-  counters_.throttle_allowed.Add(requests.size() - denied - never_fits);
+  counters_.throttle_allowed.Add(decisions.size() - denied - never_fits);
   counters_.throttle_denied.Add(denied);
   counters_.throttle_never_fits.Add(never_fits);
 }

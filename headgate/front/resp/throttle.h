@@ -19,6 +19,9 @@
 #include "headgate/base/time.h"
 #include "headgate/front/resp/counters.h"
 #include "headgate/front/resp/limit_cache.h"
+#include "headgate/limiter/bucket_name.h"
+#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/pending.h"
 #include "headgate/store/store.h"
 #include "headgate/wire/resp_parser.h"
 
@@ -27,16 +30,32 @@ namespace headgate::front::resp {
 // As Rust's i64::from_str, which redis-cell uses: a sign or none, decimal digits, nothing else, within 64 bits.
 std::optional<int64_t> ParseInteger(std::string_view text);
 
+// What the commands of one call share.
+struct ThrottleTurn {
+  std::string& output;
+  limiter::Pending& pending;  // of the session
+  base::Instant now;
+};
+
 // One per loop. Between two calls of OnBytes it is empty.
+//
+// Each call answers false where what was collected is decided elsewhere and its answers come later, when the session's
+// Pending says so. Then nothing has been answered, nothing is collected any more, and the session adds the same
+// commands again.
 class ThrottleBatch {
  public:
-  ThrottleBatch(store::Store& store, Counters& counters) : store_(store), counters_(counters) {}
+  // `fleet` is null where `store` decides.
+  ThrottleBatch(store::Store& store, limiter::Fleet* fleet, const limiter::BucketNaming& naming, Counters& counters)
+      : store_(store), fleet_(fleet), naming_(naming), counters_(counters) {}
 
-  // Takes one command; what has to be answered at once (a full batch, an error) is appended to `output`.
-  void Add(const wire::RespParser& command, std::string& output, base::Instant now);
+  // How many commands are collected and not answered.
+  size_t size() const { return size_; }
+
+  // Takes one command; what has to be answered at once (a full batch, an error) is appended to the output.
+  bool Add(const wire::RespParser& command, const ThrottleTurn& turn);
 
   // Decides what was collected and appends the replies.
-  void Flush(std::string& output, base::Instant now);
+  bool Flush(const ThrottleTurn& turn);
 
  private:
   static constexpr size_t kCommandsMax = 64;  // twice the usual depth of a pipeline; the replies fit on the stack
@@ -48,14 +67,19 @@ class ThrottleBatch {
   static absl::Status ReadArguments(const wire::RespParser& command, Arguments& arguments);
   static absl::Status CheckArguments(const Arguments& arguments);
   absl::StatusOr<store::LimitHandle> MakeLimit(const ThrottleLimit& limit);
-  void Refuse(const absl::Status& status, std::string& output, base::Instant now);
+  bool Refuse(const absl::Status& status, const ThrottleTurn& turn);
+  bool DecideShared(size_t count, const ThrottleTurn& turn);
+  void Reply(std::span<const algorithm::Decision> decisions, std::string& output);
 
   store::Store& store_;
+  limiter::Fleet* const fleet_;
+  const limiter::BucketNaming& naming_;
   Counters& counters_;
   LimitCache limits_;
   size_t size_ = 0;
   std::array<store::TakeRequest, kCommandsMax> requests_;
   std::array<algorithm::Decision, kCommandsMax> decisions_;
+  std::array<std::string, kCommandsMax> keys_;  // with a fleet only
 };
 
 }  // namespace headgate::front::resp

@@ -1,0 +1,170 @@
+// A session whose decisions come later answers as one whose decisions are at hand, whatever arrives in whatever pieces.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "headgate/front/resp/session.h"
+#include "headgate/store/memory.h"
+#include "headgate/testing/manual_shared_store.h"
+
+namespace headgate::front::resp {
+namespace {
+
+using ::testing::StartsWith;
+
+// A server and one client of it.
+class Side {
+ public:
+  explicit Side(bool shares)
+      : fleet_(shared, store_, {}),
+        checker_(shares ? limiter::Checker(limiter_, 0, fleet_, {}) : limiter::Checker(limiter_)),
+        context_({.checker = checker_,
+                  .store = store_,
+                  .fleet = shares ? &fleet_ : nullptr,
+                  .access = access_,
+                  .version = "1"}),
+        session_(context_, {}) {
+    session_.SetWaker([this] { ++woken; });
+  }
+
+  // Feeds what arrived; where the session waits, nothing more is fed until Answer.
+  void Arrive(std::string_view bytes) {
+    rest_.append(bytes);
+    if (!progress.waiting) Feed();
+  }
+  void Answer() {
+    const int before = woken;
+    shared.AnswerAll();
+    ASSERT_EQ(woken, before + 1);
+    Feed();
+  }
+  void AnswerEverything() {
+    while (progress.waiting) Answer();
+  }
+  uint64_t commands() const { return context_.counters.commands.value(); }
+
+  std::string output;
+  net::Session::Progress progress;
+  int woken = 0;
+
+ private:
+  void Feed() {
+    do {
+      progress = session_.OnBytes(rest_, output, now_);
+      // What was read lies elsewhere the next time.
+      rest_ = std::string(std::string_view(rest_).substr(progress.consumed));
+    } while (progress.more);
+  }
+
+  base::Instant now_ = base::Instant::FromNanos(1'790'000'000'000'000'000);
+  store::MemoryStore store_{store::MemoryOptions{.max_buckets = 4096}};
+
+ public:
+  testing::ManualSharedStore shared{store_, now_};
+
+ private:
+  limiter::Limiter limiter_{store_, nullptr};
+  limiter::Fleet fleet_;
+  limiter::Checker checker_;
+  const net::Access access_;
+  Context context_;
+  RespSession session_;
+  std::string rest_;
+};
+
+std::string Command(const std::vector<std::string>& words) {
+  std::string bytes;
+  wire::RespWriter writer(bytes, wire::RespVersion::k2);
+  writer.Array(words.size());
+  for (const std::string& word : words) writer.Bulk(word);
+  return bytes;
+}
+
+std::string RandomCommand(std::mt19937_64& random) {
+  const std::string key = "k" + std::to_string(random() % 5);
+  switch (random() % 10) {
+    case 0:
+      return Command({"PING"});
+    case 1:
+      return "ECHO inline\r\n";
+    case 2:
+      return Command({"CL.THROTTLE", key, "many", "1", "1"});
+    case 3:
+      return "cl.throttle  \"" + key + "\" 3 10 60\r\n";
+    case 4:
+      // A limit of its own: more of them than are kept at hand.
+      return Command({"CL.THROTTLE", key, std::to_string(random() % 3000), "7", "60"});
+    case 5:
+      return "\r\n";
+    default:
+      return Command({"CL.THROTTLE", key, "15", "30", "60", std::to_string(random() % 3)});
+  }
+}
+
+TEST(SharedStore, AnswersInAnyPiecesAreThoseOfDecisionsAtHand) {
+  std::mt19937_64 random(7);
+  Side at_hand(false);
+  Side later(true);
+  for (int round = 0; round < 300; ++round) {
+    std::string bytes;
+    for (uint64_t n = random() % 150; n > 0; --n) bytes += RandomCommand(random);
+    at_hand.Arrive(bytes);
+    for (std::string_view left = bytes; !left.empty();) {
+      const size_t piece = std::min<size_t>(left.size(), 1 + random() % 700);
+      later.Arrive(left.substr(0, piece));
+      left.remove_prefix(piece);
+      if (later.progress.waiting && random() % 2 == 0) later.Answer();
+    }
+    later.AnswerEverything();
+    ASSERT_EQ(later.output, at_hand.output) << "round " << round;
+    ASSERT_EQ(later.commands(), at_hand.commands());
+    at_hand.output.clear();
+    later.output.clear();
+  }
+}
+
+TEST(SharedStore, CommandsOfOneReadAreAskedTogether) {
+  Side side(true);
+  std::string bytes;
+  for (int i = 0; i < 40; ++i) bytes += Command({"CL.THROTTLE", "k" + std::to_string(i), "15", "30", "60"});
+  side.Arrive(bytes + Command({"PING"}));
+  EXPECT_TRUE(side.progress.waiting);
+  EXPECT_EQ(side.shared.waiting(), 40u);
+  EXPECT_EQ(side.shared.names()[7], "hg:{t|k7}");
+  EXPECT_EQ(side.output, "");
+  side.Answer();
+  EXPECT_FALSE(side.progress.waiting);
+  EXPECT_THAT(side.output, StartsWith("*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n"));
+  EXPECT_THAT(side.output, ::testing::EndsWith("+PONG\r\n"));
+}
+
+TEST(SharedStore, WithoutTheStoreTheShareOfThisInstanceHolds) {
+  Side side(true);
+  side.shared.failure = absl::UnavailableError("gone");
+  side.shared.at_once = true;
+  side.shared.instance_count = 4;
+  side.Arrive(Command({"CL.THROTTLE", "k", "15", "4", "60"}));
+  EXPECT_FALSE(side.progress.waiting);
+  EXPECT_EQ(side.output, "*5\r\n:0\r\n:4\r\n:3\r\n:-1\r\n:60\r\n");  // a quarter: a burst of 4, one a minute
+}
+
+TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {
+  base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
+  store::MemoryStore store{store::MemoryOptions{.max_buckets = 4096}};
+  testing::ManualSharedStore shared{store, now};
+  shared.failure = absl::UnavailableError("gone");
+  shared.at_once = true;
+  limiter::Fleet fleet(shared, store, {.on_store_failure = rule::OnStoreFailure::kDeny});
+  limiter::Limiter limiter{store, nullptr};
+  limiter::Checker checker(limiter, 0, fleet, {});
+  const net::Access access;
+  Context context({.checker = checker, .store = store, .fleet = &fleet, .access = access, .version = "1"});
+  RespSession session(context, {});
+  std::string output;
+  session.OnBytes(Command({"CL.THROTTLE", "k", "15", "30", "60"}), output, now);
+  EXPECT_EQ(output, "-ERR the shared store cannot be asked\r\n");
+}
+
+}  // namespace
+}  // namespace headgate::front::resp

@@ -1,0 +1,97 @@
+#include "headgate/limiter/bucket_name.h"
+
+#include <charconv>
+
+#include "headgate/rule/rule_names.h"
+
+namespace headgate::limiter {
+namespace {
+
+constexpr char kHexDigits[] = "0123456789abcdef";
+
+// Printable ASCII but for what has a meaning in a name.
+bool IsPlain(unsigned char c) {
+  switch (c) {
+    case '%':
+    case '{':
+    case '}':
+    case '|':
+    case '=':
+    case '#':
+      return false;
+    default:
+      return c > 0x20 && c < 0x7f;
+  }
+}
+
+void AppendEncoded(std::string_view text, std::string& out) {
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (IsPlain(byte)) {
+      out.push_back(c);
+    } else {
+      out.append({'%', kHexDigits[byte >> 4], kHexDigits[byte & 15]});
+    }
+  }
+}
+
+void AppendEntry(const rule::Entry& entry, std::string& out) {
+  out.push_back('|');
+  AppendEncoded(entry.key, out);
+  out.push_back('=');
+  AppendEncoded(entry.value, out);
+}
+
+// Ends the name that began at `begin`, or puts its hash in its place.
+void Finish(const BucketNaming& naming, size_t begin, std::string& out) {
+  out.push_back('}');
+  if (!naming.hashed && out.size() - begin <= kBucketNameMax) return;
+  const base::Hash128 hash = base::HashBytes(naming.secret, base::KeyKind::kRaw, std::string_view(out).substr(begin));
+  out.resize(begin);
+  out.append("hg:{h|");
+  for (const uint64_t half : {hash.high, hash.low}) {
+    for (int shift = 60; shift >= 0; shift -= 4) out.push_back(kHexDigits[half >> shift & 15]);
+  }
+  out.push_back('}');
+}
+
+}  // namespace
+
+void AppendRuleBucket(const BucketNaming& naming, std::string_view domain, std::span<const rule::Entry> entries,
+                      const rule::Match& match, size_t limit_index, std::string& out) {
+  const size_t begin = out.size();
+  out.append("hg:{r|");
+  AppendEncoded(domain, out);
+  for (uint32_t i = 0; i < match.step_count; ++i) {
+    if (const std::string* const pattern = match.steps[i].shared_pattern; pattern != nullptr) {
+      // Its pattern, key and value in one, stands for the entry; an entry of its own has a '='.
+      out.push_back('|');
+      AppendEncoded(*pattern, out);
+    } else {
+      AppendEntry(entries[i], out);
+    }
+  }
+  char digits[20];
+  out.push_back('#');
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, limit_index).ptr);
+  Finish(naming, begin, out);
+}
+
+void AppendOverrideBucket(const BucketNaming& naming, std::string_view domain, std::span<const rule::Entry> entries,
+                          rule::Unit unit, std::string& out) {
+  const size_t begin = out.size();
+  out.append("hg:{o|");
+  AppendEncoded(domain, out);
+  for (const rule::Entry& entry : entries) AppendEntry(entry, out);
+  out.append("#").append(rule::Name(unit));
+  Finish(naming, begin, out);
+}
+
+void AppendThrottleBucket(const BucketNaming& naming, std::string_view client_key, std::string& out) {
+  const size_t begin = out.size();
+  out.append("hg:{t|");
+  AppendEncoded(client_key, out);
+  Finish(naming, begin, out);
+}
+
+}  // namespace headgate::limiter

@@ -1,0 +1,38 @@
+// What a bucket is called in a store that people can look into:
+//
+//   hg:{r|edge|api_key=k1|path=/search*#0}   of a rule: domain, the matched entries, the limit's index in its rule
+//   hg:{o|edge|api_key=k1#minute}            of a limit that came with the request
+//   hg:{t|user123}                           of CL.THROTTLE
+//   hg:{h|0f1e…}                             any of them by its keyed hash: for names that are long, or secret
+//
+// The whole name stands in braces, so that a Redis Cluster puts all of it into the slot's hash; what comes from users
+// is percent-encoded, so that nobody can close the braces, or be another bucket's namesake.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "headgate/base/hash.h"
+#include "headgate/rule/descriptor.h"
+#include "headgate/rule/rule_set.h"
+
+namespace headgate::limiter {
+
+// Beyond this a bucket goes by its hash.
+inline constexpr size_t kBucketNameMax = 512;
+
+struct BucketNaming {
+  bool hashed = false;
+  // The same for the whole fleet. Whoever knows it can find two long names with one hash.
+  base::HashSecret secret{};
+};
+
+// Each appends to `out`.
+void AppendRuleBucket(const BucketNaming& naming, std::string_view domain, std::span<const rule::Entry> entries,
+                      const rule::Match& match, size_t limit_index, std::string& out);
+void AppendOverrideBucket(const BucketNaming& naming, std::string_view domain, std::span<const rule::Entry> entries,
+                          rule::Unit unit, std::string& out);
+void AppendThrottleBucket(const BucketNaming& naming, std::string_view client_key, std::string& out);
+
+}  // namespace headgate::limiter

@@ -1,0 +1,220 @@
+#include "headgate/limiter/fleet.h"
+
+#include <algorithm>
+
+#include "headgate/algorithm/token_bucket.h"
+#include "headgate/base/check.h"
+#include "headgate/base/wide.h"
+
+namespace headgate::limiter {
+
+using algorithm::Decision;
+using store::Operation;
+using store::TakeRequest;
+
+namespace {
+
+constexpr size_t kSharesMax = 4096;
+constexpr uint64_t kWholePpm = 1'000'000;
+
+bool IsQueue(const store::LimitEntry& limit) {
+  return limit.limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
+}
+
+// `share_ppm` millionths of the limit, at least one request of it.
+algorithm::LimitSpec ShareOfSpec(algorithm::LimitSpec spec, uint64_t numerator, uint64_t denominator) {
+  const auto part = [&](uint64_t n) {
+    return std::max<uint64_t>(1, static_cast<uint64_t>(base::WideMul(n, numerator) / denominator));
+  };
+  if (spec.requests > 0) spec.requests = part(spec.requests);
+  if (spec.burst.value_or(0) > 0) spec.burst = part(*spec.burst);
+  return spec;
+}
+
+}  // namespace
+
+// A group under way: its members are asked one after the other.
+struct Fleet::Group {
+  State state;
+  std::vector<Member> members;
+  std::vector<std::string> names;
+  std::vector<size_t> order;  // queues last
+  std::vector<Settled> settled;
+  size_t first = 0;  // of the request's takes
+  size_t next = 0;   // in `order`
+  size_t denied_at = 0;
+  bool denied = false;
+  size_t refunds_open = 0;
+
+  void Finish() {
+    std::copy(settled.begin(), settled.end(), state->settled.begin() + static_cast<ptrdiff_t>(first));
+    state->Close();
+  }
+};
+
+bool Fleet::Take(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
+                 std::span<Settled> settled, Pending& pending, base::Instant now) {
+  HEADGATE_DCHECK(requests.size() == terms.size() && requests.size() == settled.size());
+  const State state = pending.state_;
+  if (state->open > 0) return false;
+  const size_t first = state->asked_again;
+  const size_t known = state->settled.size() - first;
+  if (known < requests.size()) {
+    state->settled.resize(first + requests.size());
+    state->open = 1;  // holds on_ready back while this asks
+    for (size_t i = known; i < requests.size();) {
+      size_t end = i + 1;
+      while (end < requests.size() && requests[end].joined) ++end;
+      ++state->open;
+      if (end == i + 1) {
+        name_.clear();
+        name(i, name_);
+        Ask(MemberOf(requests[i], terms[i], now), name_, [state, index = first + i](const Settled& answer) {
+          state->settled[index] = answer;
+          state->Close();
+        });
+      } else {
+        auto group = std::make_shared<Group>();
+        group->state = state;
+        group->first = first + i;
+        for (size_t k = i; k < end; ++k) {
+          group->members.push_back(MemberOf(requests[k], terms[k], now));
+          name(k, group->names.emplace_back());
+          group->order.push_back(k - i);
+        }
+        std::stable_partition(group->order.begin(), group->order.end(),
+                              [&](size_t k) { return !IsQueue(*group->members[k].limit); });
+        group->settled.resize(group->members.size());
+        AskNext(group);
+      }
+      i = end;
+    }
+    if (--state->open > 0) return false;
+  }
+  std::copy_n(state->settled.begin() + static_cast<ptrdiff_t>(first), requests.size(), settled.begin());
+  state->asked_again = first + requests.size();
+  return true;
+}
+
+Fleet::Member Fleet::MemberOf(const TakeRequest& request, const SharedTerms& terms, base::Instant now) const {
+  return {.key = request.key,
+          .limit = store::LimitHandle::Pin(*request.limit),
+          .cost = request.cost,
+          .operation = request.operation,
+          .terms = terms,
+          .now = now,
+          .history = request.history};
+}
+
+void Fleet::Ask(const Member& member, std::string_view name, std::function<void(const Settled&)> done) {
+  const bool asks = member.operation == Operation::kTake || member.operation == Operation::kLook;
+  if (member.limit->limit.denies_all() && member.operation != Operation::kReset) {
+    // Known without the store, and it leaves the bucket as it is.
+    Count(Mode::kExact);
+    return done({algorithm::DenyAll(member.limit->limit, asks ? member.cost : 0), Mode::kExact});
+  }
+  shared_.Ask({.name = name,
+               .limit = member.limit,
+               .cost = member.cost,
+               .operation = member.operation,
+               .timeout = options_.timeout,
+               .history = member.history},
+              [this, member, done = std::move(done)](const store::SharedAnswer& answer) {
+                const Settled settled = answer.status.ok() ? Settled{answer.decision, Mode::kExact} : Degraded(member);
+                Count(settled.mode);
+                done(settled);
+              });
+}
+
+void Fleet::AskNext(const std::shared_ptr<Group>& group) {
+  if (group->next == group->order.size()) return group->denied ? GiveBack(group) : group->Finish();
+  const size_t index = group->order[group->next];
+  Member member = group->members[index];
+  // Once one has denied, those behind it are only asked what they would have said.
+  if (group->denied && member.operation == Operation::kTake) member.operation = Operation::kLook;
+  Ask(member, group->names[index], [this, group, index](const Settled& settled) {
+    group->settled[index] = settled;
+    if (!settled.decision.allowed && !group->denied) {
+      group->denied = true;
+      group->denied_at = group->next;
+    }
+    ++group->next;
+    AskNext(group);
+  });
+}
+
+// What the members before the one that denied have taken.
+void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
+  group->refunds_open = 1;
+  for (size_t position = 0; position < group->denied_at; ++position) {
+    const size_t index = group->order[position];
+    Member member = group->members[index];
+    if (member.operation != Operation::kTake || member.cost == 0 || IsQueue(*member.limit)) continue;
+    if (group->settled[index].mode == Mode::kOpen) continue;
+    member.operation = Operation::kRefund;
+    if (group->settled[index].mode == Mode::kLocal) {
+      group->settled[index].decision = DecideLocally(member);
+      continue;
+    }
+    ++group->refunds_open;
+    shared_.Ask({.name = group->names[index],
+                 .limit = member.limit,
+                 .cost = member.cost,
+                 .operation = Operation::kRefund,
+                 .timeout = options_.timeout,
+                 .history = member.history},
+                [group, index](const store::SharedAnswer& answer) {
+                  // Where it cannot be given back it stays consumed: too few rather than too many.
+                  if (answer.status.ok()) group->settled[index].decision = answer.decision;
+                  if (--group->refunds_open == 0) group->Finish();
+                });
+  }
+  if (--group->refunds_open == 0) group->Finish();
+}
+
+Settled Fleet::Degraded(const Member& member) {
+  const bool asks = member.operation == Operation::kTake || member.operation == Operation::kLook;
+  const algorithm::Limit& limit = member.limit->limit;
+  // What was to be given back or forgotten is not: whoever asked has to know.
+  if (!asks || member.terms.on_store_failure == rule::OnStoreFailure::kDeny) {
+    return {Decision{.allowed = false, .limit = limit.capacity()}, Mode::kClosed};
+  }
+  if (member.terms.on_store_failure == rule::OnStoreFailure::kAllow) {
+    return {Decision{.allowed = true, .limit = limit.capacity()}, Mode::kOpen};
+  }
+  return {DecideLocally(member), Mode::kLocal};
+}
+
+Decision Fleet::DecideLocally(const Member& member) {
+  const store::LimitHandle share = ShareOf(member);
+  const TakeRequest request{
+      .key = member.key, .limit = share.get(), .cost = member.cost, .operation = member.operation};
+  Decision decision;
+  local_.Take({&request, 1}, {&decision, 1}, member.now);
+  return decision;
+}
+
+store::LimitHandle Fleet::ShareOf(const Member& member) {
+  const uint32_t ppm = member.terms.fallback_share_ppm;
+  const uint64_t numerator = ppm != 0 ? ppm : 1;
+  const uint64_t denominator = ppm != 0 ? kWholePpm : std::max<uint32_t>(1, shared_.instances());
+  if (numerator == denominator) return member.limit;
+  const uint64_t id = uint64_t{member.limit->id} << 40 | denominator << 20 | (ppm & 0xfffff);
+  if (const auto found = shares_.find(id); found != shares_.end()) return found->second;
+  const auto limit = algorithm::Limit::Make(ShareOfSpec(member.limit->limit.spec(), numerator, denominator));
+  // A part of a limit that is within bounds is too; should it not be, the whole is no worse than its word.
+  if (!limit.ok()) return member.limit;
+  auto handle = local_.limits().Intern(*limit);
+  if (!handle.ok()) return member.limit;
+  if (shares_.size() >= kSharesMax) shares_.clear();
+  shares_.emplace(id, *handle);
+  return *handle;
+}
+
+void Fleet::Count(Mode mode) {
+  // One thread writes.
+  std::atomic<uint64_t>& count = decisions_[static_cast<size_t>(mode)];
+  count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+}  // namespace headgate::limiter

@@ -1,0 +1,108 @@
+// Decides by buckets that all instances share: asks the shared store, and does what each rule says where the store
+// cannot be asked.
+//
+//   store answers                 → its decision (mode exact)
+//   it cannot, and the rule says
+//     local                       → this instance's share of the limit, from the memory store (mode local)
+//     allow                       → allowed, uncounted (mode open)
+//     deny                        → refused (mode closed)
+//
+// One per event loop, used on its thread alone. Opens no socket: the store does.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "headgate/base/time.h"
+#include "headgate/limiter/pending.h"
+#include "headgate/rule/rule_set.h"
+#include "headgate/store/shared_store.h"
+#include "headgate/store/store.h"
+
+namespace headgate::limiter {
+
+// What holds where a rule says nothing.
+struct FleetOptions {
+  rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kLocal;
+  rule::Sharing sharing = rule::Sharing::kLeased;
+  // How long one call of the store may take. Raise it where the store is far away; a client waits as long.
+  base::Duration timeout = std::chrono::milliseconds(10);
+};
+
+// What a shared decision depends on besides its TakeRequest.
+struct SharedTerms {
+  rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kLocal;
+  rule::Sharing sharing = rule::Sharing::kLeased;
+  uint32_t fallback_share_ppm = 0;  // 0: one part of as many as there are instances
+};
+
+class Fleet {
+ public:
+  // Appends the name of a request's bucket, by its position.
+  using Namer = absl::FunctionRef<void(size_t index, std::string& name)>;
+
+  // Both stores must outlive the fleet, and call nothing back when it is gone. They share one table of limits.
+  Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions& options)
+      : shared_(shared), local_(local), options_(options) {}
+  Fleet(const Fleet&) = delete;
+  Fleet& operator=(const Fleet&) = delete;
+
+  SharedTerms default_terms() const {
+    return {.on_store_failure = options_.on_store_failure, .sharing = options_.sharing};
+  }
+
+  SharedTerms TermsOf(const rule::Rule& rule) const {
+    return {.on_store_failure = rule.on_store_failure.value_or(options_.on_store_failure),
+            .sharing = rule.sharing.value_or(options_.sharing),
+            .fallback_share_ppm = rule.fallback_share_ppm.value_or(0)};
+  }
+
+  // Decides `requests`, joined groups among them, into `settled`. False: the answers come later; call again with the
+  // same when `pending` says so. A joined group is debited one after the other and what it took is given back when one
+  // denies, which others can see for a moment; a queue, which takes nothing back, comes last.
+  bool Take(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
+            std::span<Settled> settled, Pending& pending, base::Instant now);
+
+  // Decisions by Mode, so far. From any thread.
+  uint64_t decisions(Mode mode) const { return decisions_[static_cast<size_t>(mode)].load(std::memory_order_relaxed); }
+
+ private:
+  using State = std::shared_ptr<Pending::State>;
+  // A request as it is kept until its answer comes.
+  struct Member {
+    base::Hash128 key;
+    store::LimitHandle limit;
+    algorithm::Cost cost;
+    store::Operation operation;
+    SharedTerms terms;
+    base::Instant now;
+    std::span<const store::LimitChange> history;  // kept by the request's State
+  };
+  struct Group;
+
+  Member MemberOf(const store::TakeRequest& request, const SharedTerms& terms, base::Instant now) const;
+  void Ask(const Member& member, std::string_view name, std::function<void(const Settled&)> done);
+  void AskNext(const std::shared_ptr<Group>& group);
+  void GiveBack(const std::shared_ptr<Group>& group);
+  Settled Degraded(const Member& member);
+  algorithm::Decision DecideLocally(const Member& member);
+  store::LimitHandle ShareOf(const Member& member);
+  void Count(Mode mode);
+
+  store::SharedStore& shared_;
+  store::Store& local_;
+  const FleetOptions options_;
+  // This instance's shares of limits, by the limit's number and the share.
+  absl::flat_hash_map<uint64_t, store::LimitHandle> shares_;
+  std::string name_;
+  std::array<std::atomic<uint64_t>, kModeCount> decisions_{};
+};
+
+}  // namespace headgate::limiter

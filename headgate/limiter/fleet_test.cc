@@ -1,0 +1,270 @@
+// What the limiter does with a store that answers later, or not at all.
+#include "headgate/limiter/fleet.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "headgate/limiter/limiter.h"
+#include "headgate/rule/load.h"
+#include "headgate/store/memory.h"
+#include "headgate/testing/manual_shared_store.h"
+
+namespace headgate::limiter {
+namespace {
+
+using base::Instant;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+
+constexpr std::string_view kRules = R"(
+domain: d
+descriptors:
+  - key: two
+    rate_limit: {period: 20s, requests_per_unit: 2, algorithm: token_bucket}
+  - key: both
+    rate_limits:
+      - {period: 20s, requests_per_unit: 5, algorithm: token_bucket}
+      - {period: 20s, requests_per_unit: 2, algorithm: fixed_window}
+  - key: queued
+    rate_limits:
+      - {period: 10s, requests_per_unit: 1, algorithm: leaky_bucket, queue: true, burst: 3}
+      - {period: 20s, requests_per_unit: 1, algorithm: fixed_window}
+  - key: open
+    rate_limit: {period: 20s, requests_per_unit: 2, algorithm: token_bucket, on_store_failure: allow}
+  - key: closed
+    rate_limit: {period: 20s, requests_per_unit: 2, algorithm: token_bucket, on_store_failure: deny}
+  - key: fifth
+    rate_limit: {period: 20s, requests_per_unit: 10, algorithm: token_bucket, fallback_share: 0.2}
+  - key: watched
+    rate_limit: {period: 20s, requests_per_unit: 1, algorithm: token_bucket}
+    shadow_mode: true
+)";
+
+class FleetTest : public ::testing::Test {
+ protected:
+  FleetTest() {
+    const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = std::string(kRules)}};
+    rule::LoadResult loaded = rule::LoadRules(files, {});
+    EXPECT_EQ(Describe(loaded.problems), "");
+    EXPECT_TRUE(limiter.OnRules(loaded.rules, now).ok());
+  }
+
+  static store::MemoryOptions Options() {
+    store::MemoryOptions options{.max_buckets = 1000};
+    std::mt19937_64 random(1);
+    for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
+    return options;
+  }
+
+  using Method = absl::Status (Checker::*)(const Request&, Response&, Instant, Pending*);
+  // Asks as a front does: again, when the answers have come.
+  absl::Status Ask(Method method, const std::vector<std::string>& keys, std::optional<uint64_t> cost = {}) {
+    std::vector<rule::Entry> entries;
+    for (const std::string& key : keys) entries.push_back({key, "v"});
+    std::vector<rule::Descriptor> descriptors;
+    for (const rule::Entry& entry : entries) descriptors.push_back({.entries = {&entry, 1}, .cost = cost});
+    ready = 0;
+    while (true) {
+      const absl::Status status = (checker.*method)({"d", descriptors}, response, now, &pending);
+      if (!response.waiting) return status;
+      const int ready_before = ready;
+      shared.AnswerAll();
+      EXPECT_EQ(ready, ready_before + 1);
+    }
+  }
+  bool Allowed(const std::vector<std::string>& keys, std::optional<uint64_t> cost = {}) {
+    EXPECT_TRUE(Ask(&Checker::Check, keys, cost).ok());
+    return response.allowed;
+  }
+  uint64_t Remaining(const std::string& key) {
+    EXPECT_TRUE(Ask(&Checker::Peek, {key}).ok());
+    return response.descriptors[0].decision.remaining;
+  }
+  Mode mode() const { return response.descriptors[0].mode; }
+
+  Instant now = Instant::FromNanos(1'790'000'000'000'000'000);
+  store::MemoryStore local{Options()};
+  testing::ManualSharedStore shared{local, now};
+  Limiter limiter{local, nullptr};
+  Fleet fleet{shared, local, {}};
+  Checker checker{limiter, 0, fleet, BucketNaming{}};
+  int ready = 0;
+  Pending pending{[this] { ++ready; }};
+  Response response;
+};
+
+TEST_F(FleetTest, WaitsForTheStoreAndThenDecidesAsItSays) {
+  const rule::Entry entry{"two", "v"};
+  const rule::Descriptor descriptor{.entries = {&entry, 1}};
+  const Request request{"d", {&descriptor, 1}};
+  EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+  EXPECT_TRUE(response.waiting);
+  EXPECT_TRUE(pending.waiting());
+  EXPECT_EQ(ready, 0);
+  shared.AnswerAll();
+  EXPECT_EQ(ready, 1);
+  EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+  EXPECT_FALSE(response.waiting);
+  EXPECT_TRUE(response.allowed);
+  EXPECT_EQ(response.descriptors[0].decision.remaining, 1u);
+  EXPECT_EQ(mode(), Mode::kExact);
+  EXPECT_THAT(shared.names(), ElementsAre("hg:{r|d|two=v#0}"));
+  EXPECT_EQ(fleet.decisions(Mode::kExact), 1u);
+}
+
+TEST_F(FleetTest, EveryRequestIsAskedOnce) {
+  EXPECT_TRUE(Allowed({"two"}));
+  EXPECT_TRUE(Allowed({"two"}));
+  EXPECT_FALSE(Allowed({"two"}));
+  EXPECT_EQ(shared.names().size(), 3u);
+  EXPECT_EQ(response.descriptors[0].decision.retry_after, 10s);
+}
+
+TEST_F(FleetTest, DescriptorsAreAskedTogether) {
+  const rule::Entry entries[] = {{"two", "v"}, {"fifth", "v"}};
+  const rule::Descriptor descriptors[] = {{.entries = {&entries[0], 1}}, {.entries = {&entries[1], 1}}};
+  EXPECT_TRUE(checker.Check({"d", descriptors}, response, now, &pending).ok());
+  EXPECT_EQ(shared.waiting(), 2u);
+  shared.AnswerOne();
+  EXPECT_EQ(ready, 0);
+  shared.AnswerOne();
+  EXPECT_EQ(ready, 1);
+}
+
+TEST_F(FleetTest, SeveralLimitsOfARuleConsumeTogetherOrNotAtAll) {
+  EXPECT_TRUE(Allowed({"both"}, 2));
+  EXPECT_FALSE(Allowed({"both"}, 1));  // the window is full
+  // The bucket, asked first, was given back what it had lent: 5 − 2.
+  EXPECT_THAT(shared.names(), ElementsAre("hg:{r|d|both=v#0}", "hg:{r|d|both=v#1}", "hg:{r|d|both=v#0}",
+                                          "hg:{r|d|both=v#1}", "hg:{r|d|both=v#0}"));
+  EXPECT_TRUE(Ask(&Checker::Peek, {"both"}).ok());
+  now += 20s;
+  EXPECT_TRUE(Allowed({"both"}, 2));
+}
+
+TEST_F(FleetTest, AQueueIsAskedLastSinceItTakesNothingBack) {
+  EXPECT_TRUE(Allowed({"queued"}));
+  EXPECT_FALSE(Allowed({"queued"}));
+  EXPECT_THAT(shared.names(),
+              ElementsAre("hg:{r|d|queued=v#1}", "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#1}", "hg:{r|d|queued=v#0}"));
+  now += 20s;  // at once, since the queue was not asked to keep a place the second time
+  EXPECT_TRUE(Allowed({"queued"}));
+  EXPECT_EQ(response.descriptors[0].decision.wait, 0s);
+}
+
+TEST_F(FleetTest, RulesInShadowAreAskedBehindTheOthers) {
+  EXPECT_TRUE(Allowed({"watched", "two"}));
+  EXPECT_THAT(shared.names(), ElementsAre("hg:{r|d|two=v#0}", "hg:{r|d|watched=v#0}"));
+  EXPECT_TRUE(Allowed({"watched", "two"}));
+  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kShadowDenied);
+}
+
+TEST_F(FleetTest, WithoutItsStoreARuleIsHeldToThisInstancesShare) {
+  shared.failure = absl::UnavailableError("gone");
+  shared.instance_count = 2;
+  EXPECT_TRUE(Allowed({"two"}));
+  EXPECT_EQ(mode(), Mode::kLocal);
+  EXPECT_FALSE(Allowed({"two"}));  // one of two
+  EXPECT_EQ(fleet.decisions(Mode::kLocal), 2u);
+}
+
+TEST_F(FleetTest, AFallbackShareIsWhatTheRuleSays) {
+  shared.failure = absl::DeadlineExceededError("late");
+  shared.instance_count = 50;
+  EXPECT_TRUE(Allowed({"fifth"}, 2));
+  EXPECT_FALSE(Allowed({"fifth"}, 1));
+}
+
+TEST_F(FleetTest, ARuleMayLetThroughOrRefuseWithoutItsStore) {
+  shared.failure = absl::UnavailableError("gone");
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Allowed({"open"}));
+  EXPECT_EQ(mode(), Mode::kOpen);
+  const absl::Status refused = Ask(&Checker::Check, {"closed"});
+  EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("rule closed"));
+  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kUnavailable);
+  EXPECT_FALSE(response.allowed);
+}
+
+TEST_F(FleetTest, WhatCannotBeGivenBackOrForgottenIsSaid) {
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_EQ(Ask(&Checker::Refund, {"open"}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Ask(&Checker::Reset, {"two"}).code(), absl::StatusCode::kUnavailable);
+}
+
+TEST_F(FleetTest, AStoreThatIsKnownToBeAwayMakesNobodyWait) {
+  shared.failure = absl::UnavailableError("gone");
+  shared.at_once = true;
+  EXPECT_TRUE(Allowed({"open", "two"}));
+  EXPECT_EQ(ready, 0);
+}
+
+TEST_F(FleetTest, ARequestIsDecidedByTheRulesItWasFirstAskedBy) {
+  const rule::Entry entry{"two", "v"};
+  const rule::Descriptor descriptor{.entries = {&entry, 1}};
+  const Request request{"d", {&descriptor, 1}};
+  EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+  EXPECT_TRUE(limiter.OnRules(rule::LoadRules({}, {}).rules, now).ok());
+  shared.AnswerAll();
+  EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+  ASSERT_NE(response.descriptors[0].rule, nullptr);
+  EXPECT_EQ(response.descriptors[0].rule->label(), "two");
+  EXPECT_TRUE(checker.Check(request, response, now, &pending).ok());
+  EXPECT_FALSE(response.waiting);
+  EXPECT_EQ(response.descriptors[0].outcome, Outcome::kNoRule);
+}
+
+TEST_F(FleetTest, AnAnswerToAConversationThatHasEndedIsDropped) {
+  const rule::Entry entry{"two", "v"};
+  const rule::Descriptor descriptor{.entries = {&entry, 1}};
+  int woken = 0;
+  {
+    Pending gone([&] { ++woken; });
+    EXPECT_TRUE(checker.Check({"d", {&descriptor, 1}}, response, now, &gone).ok());
+  }
+  shared.AnswerAll();
+  EXPECT_EQ(woken, 0);
+  EXPECT_EQ(Remaining("two"), 1u);
+}
+
+TEST(BucketName, IsReadableAndNobodysNamesake) {
+  const BucketNaming naming;
+  const auto rule_name = [&](std::vector<rule::Entry> entries, std::string_view domain = "edge") {
+    rule::Match match;
+    match.step_count = static_cast<uint32_t>(entries.size());
+    for (size_t i = 0; i < entries.size(); ++i) match.steps[i] = {};
+    std::string name;
+    AppendRuleBucket(naming, domain, entries, match, 1, name);
+    return name;
+  };
+  EXPECT_EQ(rule_name({{"api_key", "k1"}, {"path", "/search*"}}), "hg:{r|edge|api_key=k1|path=/search*#1}");
+  EXPECT_EQ(rule_name({{"k", "}x{"}}), "hg:{r|edge|k=%7dx%7b#1}");
+  EXPECT_EQ(rule_name({{"k", "a|b=c#0%"}}), "hg:{r|edge|k=a%7cb%3dc%230%25#1}");
+  EXPECT_EQ(rule_name({{"k", std::string_view("\0\xff ", 3)}}), "hg:{r|edge|k=%00%ff%20#1}");
+  std::string throttle;
+  AppendThrottleBucket(naming, "user123", throttle);
+  EXPECT_EQ(throttle, "hg:{t|user123}");
+  std::string override_name;
+  const rule::Entry entry{"k", "v"};
+  AppendOverrideBucket(naming, "edge", {&entry, 1}, rule::Unit::kMinute, override_name);
+  EXPECT_EQ(override_name, "hg:{o|edge|k=v#minute}");
+}
+
+TEST(BucketName, LongOrSecretNamesAreHashes) {
+  const std::string long_key(1000, 'x');
+  std::string name;
+  AppendThrottleBucket({}, long_key, name);
+  EXPECT_THAT(name, ::testing::MatchesRegex("hg:\\{h\\|[0-9a-f]{32}\\}"));
+  std::string other;
+  AppendThrottleBucket({}, long_key + "x", other);
+  EXPECT_NE(name, other);
+  std::string secret;
+  AppendThrottleBucket({.hashed = true}, "user123", secret);
+  EXPECT_THAT(secret, ::testing::MatchesRegex("hg:\\{h\\|[0-9a-f]{32}\\}"));
+}
+
+}  // namespace
+}  // namespace headgate::limiter

@@ -1,0 +1,68 @@
+// Where a conversation waits for what a shared store decides.
+//
+// A request that cannot be decided at once is asked again, the same, when the answers have come; it then finds them
+// here. Nothing of the request itself is kept, so that whoever asks may keep it where it arrived. One per conversation,
+// which waits for one request at a time. Used on one thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "headgate/algorithm/decision.h"
+#include "headgate/limiter/mode.h"
+
+namespace headgate::limiter {
+
+struct PublishedRules;
+
+// What became of one take.
+struct Settled {
+  algorithm::Decision decision;
+  Mode mode = Mode::kMemory;
+};
+
+class Pending {
+ public:
+  // `on_ready` is called once the request can be asked again, never from within a call that asks.
+  explicit Pending(std::function<void()> on_ready) : state_(std::make_shared<State>()) {
+    state_->on_ready = std::move(on_ready);
+  }
+  // What is under way is forgotten; what it consumes stays consumed.
+  ~Pending() { state_->on_ready = nullptr; }
+  Pending(const Pending&) = delete;
+  Pending& operator=(const Pending&) = delete;
+
+  bool waiting() const { return state_->open > 0; }
+
+  // For who asks a Fleet directly: begins to ask again, from the first; and ends it, when what was asked for so far has
+  // been answered for good.
+  void BeginRound() { state_->asked_again = 0; }
+  void Commit() {
+    state_->settled.erase(state_->settled.begin(),
+                          state_->settled.begin() + static_cast<ptrdiff_t>(state_->asked_again));
+    state_->asked_again = 0;
+    state_->rules = nullptr;
+  }
+
+ private:
+  friend class Fleet;
+  friend class Checker;
+
+  // Shared with the answers that are under way.
+  struct State {
+    std::function<void()> on_ready;
+    std::vector<Settled> settled;                 // of this request, in the order in which its takes are asked
+    size_t asked_again = 0;                       // how many of them this time round has come by
+    size_t open = 0;                              // answers to come
+    std::shared_ptr<const PublishedRules> rules;  // those that the request is decided by
+
+    void Close() {
+      if (--open == 0 && on_ready) on_ready();
+    }
+  };
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace headgate::limiter
