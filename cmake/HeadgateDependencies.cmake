@@ -12,6 +12,7 @@ set_target_properties(libyaml::libyaml PROPERTIES IMPORTED_LOCATION ${HEADGATE_L
                       INTERFACE_INCLUDE_DIRECTORIES ${HEADGATE_LIBYAML_INCLUDE})
 
 if(HEADGATE_BUILD_SERVER)
+  find_package(OpenSSL 3 REQUIRED)
   find_package(spdlog REQUIRED)
   find_package(prometheus-cpp REQUIRED COMPONENTS core)
   find_package(CLI11 REQUIRED)

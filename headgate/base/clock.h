@@ -56,6 +56,9 @@ class DisciplinedClock {
 
   Instant Now() const;
 
+  // What it follows.
+  const Clock& source() const { return clock_; }
+
   // Draws the clock towards the wall by at most 500 ppm of what has passed since the last call. Call it every second
   // or so, from one thread at a time. Returns how far the wall clock is ahead afterwards (behind: negative).
   Duration Discipline();

@@ -7,7 +7,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
-#include <boost/asio/post.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -39,21 +39,19 @@ Loop::~Loop() {
 
 void Loop::AddDoor(FileDescriptor socket, HandOver hand_over) {
   doors_.push_back(std::make_unique<Door>(
-      Door{.socket = boost::asio::posix::stream_descriptor(io_, socket.release()), .hand_over = std::move(hand_over)}));
+      Door{.socket = boost::asio::posix::stream_descriptor(io(), socket.release()), .hand_over = std::move(hand_over)}));
 }
 
 void Loop::Start() {
-  for (const auto& door : doors_) boost::asio::co_spawn(io_, Accept(*door), detached);
-  boost::asio::co_spawn(io_, Tick(), detached);
-  thread_ = std::thread([this] { io_.run(); });
+  for (const auto& door : doors_) boost::asio::co_spawn(io(), Accept(*door), detached);
+  boost::asio::co_spawn(io(), Tick(), detached);
+  thread_ = std::thread([this] { events_.Run(); });
 }
 
 void Loop::Stop() {
-  io_.stop();
+  events_.Stop();
   if (thread_.joinable()) thread_.join();
 }
-
-void Loop::Post(std::function<void()> work) { boost::asio::post(io_, std::move(work)); }
 
 void Loop::ReleaseOutput() {
   output_.clear();
@@ -75,7 +73,7 @@ void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, const Sess
   counters_.connections_accepted.Add();
   auto connection = std::make_unique<Connection>(*this, std::move(socket), *std::move(place),
                                                  Peer{.loopback = IsLoopback(peer)}, factories);
-  boost::asio::co_spawn(io_, Connection::Run(std::move(connection)), detached);
+  boost::asio::co_spawn(io(), Connection::Run(std::move(connection)), detached);
 }
 
 Loop::AcceptResult Loop::AcceptWaiting(Door& door) {
@@ -98,7 +96,7 @@ Loop::AcceptResult Loop::AcceptWaiting(Door& door) {
 
 // `door` stays until the loop drains or ends.
 awaitable<void> Loop::Accept(Door& door) {
-  boost::asio::steady_timer pause(io_);
+  boost::asio::steady_timer pause(io());
   boost::system::error_code error;
   while (true) {
     co_await door.socket.async_wait(boost::asio::posix::descriptor_base::wait_read,
@@ -112,7 +110,7 @@ awaitable<void> Loop::Accept(Door& door) {
 }
 
 awaitable<void> Loop::Tick() {
-  boost::asio::steady_timer timer(io_);
+  boost::asio::steady_timer timer(io());
   boost::system::error_code error;
   while (true) {
     timer.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(shared_.options.tick));

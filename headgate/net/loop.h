@@ -4,7 +4,6 @@
 
 #include <array>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <functional>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "headgate/base/clock.h"
 #include "headgate/net/connection_limits.h"
 #include "headgate/net/counters.h"
+#include "headgate/net/event_loop.h"
 #include "headgate/net/file_descriptor.h"
 #include "headgate/net/server.h"
 #include "headgate/net/server_options.h"
@@ -41,7 +41,7 @@ class Loop {
   // Takes a connection that a door accepted to the loop that shall have it.
   using HandOver = std::function<void(FileDescriptor socket, const sockaddr_storage& peer)>;
 
-  explicit Loop(Shared& shared) : shared_(shared) {}
+  explicit Loop(Shared& shared) : shared_(shared), events_(shared.clock.source()) {}
   ~Loop();
 
   // A listening socket whose connections this loop accepts; those of a socket that no other loop has are handed over.
@@ -51,7 +51,7 @@ class Loop {
   void Stop();  // closes whatever is open; returns when the thread has ended
 
   // From any thread: runs `work` on the loop's thread.
-  void Post(std::function<void()> work);
+  void Post(std::function<void()> work) { events_.Post(std::move(work)); }
 
   // On the loop's thread: takes an accepted connection over.
   void Adopt(FileDescriptor socket, const sockaddr_storage& peer, const SessionFactories& factories);
@@ -67,7 +67,8 @@ class Loop {
   std::span<char> read_buffer() { return read_buffer_; }
   std::string& output() { return output_; }
   void ReleaseOutput();  // empties it
-  boost::asio::io_context& io() { return io_; }
+  EventLoop& events() { return events_; }
+  boost::asio::io_context& io() { return events_.io(); }
 
   Counters ReadCounters() const { return counters_.Read(); }
 
@@ -92,7 +93,7 @@ class Loop {
   Connection* connections_ = nullptr;  // intrusive list of those that are open
   bool draining_ = false;
   // Last, so that it goes first: what it destroys still uses the rest.
-  boost::asio::io_context io_{1};
+  EventLoop events_;
   std::thread thread_;
 };
 

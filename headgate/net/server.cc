@@ -58,7 +58,7 @@ Server::Server(const ServerOptions& options, const base::DisciplinedClock& clock
 
 Server::~Server() {
   // All threads end before any loop goes: loops hand connections to each other.
-  for (const auto& loop : state_->loops) loop->Stop();
+  Stop();
   for (const std::string& path : state_->unix_paths) ::unlink(path.c_str());
 }
 
@@ -84,6 +84,12 @@ absl::StatusOr<Endpoint> Server::Listen(const Endpoint& endpoint,
     }
   }
   return sockets.bound;
+}
+
+EventLoop& Server::loop(uint32_t index) { return state_->loops.at(index)->events(); }
+
+void Server::Stop() {
+  for (const auto& loop : state_->loops) loop->Stop();
 }
 
 void Server::Start() {

@@ -12,6 +12,7 @@
 #include "headgate/base/status.h"
 #include "headgate/net/counters.h"
 #include "headgate/net/endpoint.h"
+#include "headgate/net/event_loop.h"
 #include "headgate/net/server_options.h"
 #include "headgate/net/session.h"
 
@@ -37,11 +38,18 @@ class Server {
   absl::StatusOr<Endpoint> Listen(const Endpoint& endpoint,
                                   const std::function<SessionFactories(uint32_t loop)>& sessions);
 
+  // What other work on one of the loops may ask of it. Make what lives there before Start; let it go after Stop.
+  EventLoop& loop(uint32_t index);
+
   void Start();
 
   // Accepts no more connections, lets requests that have begun finish, closes connections as they come to rest. True
   // where all were done within `timeout`; the rest is cut off then. Call once, from any thread but a loop's.
   bool Drain(base::Duration timeout);
+
+  // Ends all loops' threads; connections that are open stay so, and are closed when the server goes. From any thread but
+  // a loop's.
+  void Stop();
 
   // Of all loops. From any thread.
   Counters counters() const;

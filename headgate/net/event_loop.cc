@@ -1,0 +1,116 @@
+#include "headgate/net/event_loop.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <optional>
+#include <utility>
+
+namespace headgate::net {
+namespace {
+
+std::chrono::steady_clock::duration Steady(base::Duration d) {
+  return std::chrono::ceil<std::chrono::steady_clock::duration>(d);
+}
+
+}  // namespace
+
+struct EventLoop::State {
+  boost::asio::io_context io{1};
+};
+
+EventLoop::EventLoop(const base::Clock& clock) : clock_(clock), state_(std::make_unique<State>()) {}
+
+EventLoop::~EventLoop() = default;
+
+boost::asio::io_context& EventLoop::io() { return state_->io; }
+
+void EventLoop::Post(std::function<void()> work) { boost::asio::post(state_->io, std::move(work)); }
+
+void EventLoop::Stop() { state_->io.stop(); }
+
+void EventLoop::Run() {
+  const auto work = boost::asio::make_work_guard(state_->io);
+  state_->io.run();
+}
+
+bool EventLoop::RunUntil(const std::function<bool()>& done, base::Duration timeout) {
+  const auto work = boost::asio::make_work_guard(state_->io);
+  const base::BootTime deadline = Now() + timeout;
+  while (!done()) {
+    const base::Duration left = deadline - Now();
+    if (left <= base::Duration(0)) return false;
+    state_->io.run_one_for(left);
+  }
+  return true;
+}
+
+// What is posted while the ready work of a turn runs comes behind that work, and before what the next look at the
+// system brings.
+void EventLoop::AtEndOfTurn(Hook& hook) {
+  if (hook.registered_) return;
+  if (first_ == nullptr) boost::asio::post(state_->io, [this] { EndTurn(); });
+  hook.registered_ = true;
+  hook.next_ = nullptr;
+  *last_ = &hook;
+  last_ = &hook.next_;
+}
+
+void EventLoop::EndTurn() {
+  while (first_ != nullptr) {
+    Hook& hook = *first_;
+    first_ = hook.next_;
+    if (first_ == nullptr) last_ = &first_;
+    hook.registered_ = false;
+    hook.call_();
+  }
+}
+
+void EventLoop::Forget(Hook& hook) {
+  if (!hook.registered_) return;
+  Hook** at = &first_;
+  while (*at != &hook) at = &(*at)->next_;
+  *at = hook.next_;
+  if (last_ == &hook.next_) last_ = at;
+}
+
+struct Timer::State : std::enable_shared_from_this<Timer::State> {
+  State(EventLoop& event_loop, std::function<void()> timer_call)
+      : loop(event_loop), call(std::move(timer_call)), timer(event_loop.io()) {}
+
+  void Arm(base::BootTime at) {
+    armed = at;
+    timer.expires_after(Steady(at - loop.Now()));
+    timer.async_wait([self = weak_from_this()](const boost::system::error_code& error) {
+      if (error) return;
+      if (const auto state = self.lock()) state->OnExpired();
+    });
+  }
+
+  void OnExpired() {
+    armed.reset();
+    if (!due) return;
+    if (loop.Now() < *due) return Arm(*due);
+    due.reset();
+    call();
+  }
+
+  EventLoop& loop;
+  std::function<void()> call;
+  boost::asio::steady_timer timer;
+  std::optional<base::BootTime> due;    // when to call
+  std::optional<base::BootTime> armed;  // when the system's timer fires: at that time or before
+};
+
+Timer::Timer(EventLoop& loop, std::function<void()> call) : state_(std::make_shared<State>(loop, std::move(call))) {}
+
+Timer::~Timer() = default;
+
+void Timer::Set(base::BootTime at) {
+  state_->due = at;
+  if (!state_->armed || at < *state_->armed) state_->Arm(at);
+}
+
+void Timer::Cancel() { state_->due.reset(); }
+
+}  // namespace headgate::net

@@ -1,0 +1,71 @@
+#include "headgate/store/breaker.h"
+
+#include <algorithm>
+
+#include "headgate/base/check.h"
+
+namespace headgate::store {
+
+Breaker::Pass Breaker::Ask(base::BootTime now) {
+  if (state_ == State::kClosed) return Pass::kCall;
+  if (state_ == State::kOpen && now < open_until_) return Pass::kRefused;
+  if (probing_) return Pass::kRefused;
+  state_ = State::kHalfOpen;
+  probing_ = true;
+  return Pass::kProbe;
+}
+
+void Breaker::Finish(Pass pass, Outcome outcome, base::BootTime now) {
+  if (pass == Pass::kProbe) {
+    HEADGATE_CHECK(probing_);
+    probing_ = false;
+    // Without an answer the next call is the probe.
+    if (outcome == Outcome::kSuccess) Close();
+    if (outcome == Outcome::kFailure) Open(now);
+    return;
+  }
+  // What was asked before it opened says nothing about now.
+  if (state_ != State::kClosed || outcome == Outcome::kNeither) return;
+  const bool failure = outcome == Outcome::kFailure;
+  Count(failure, now);
+  failed_in_row_ = failure ? failed_in_row_ + 1 : 0;
+  if (failure && (failed_in_row_ >= options_.failures_in_row || TooManyFailed(now))) Open(now);
+}
+
+void Breaker::Count(bool failure, base::BootTime now) {
+  const int64_t number = SlotNumber(now);
+  Slot& slot = slots_[static_cast<size_t>(number % kSlots)];
+  if (slot.number != number) slot = {.number = number, .calls = 0, .failures = 0};
+  ++slot.calls;
+  if (failure) ++slot.failures;
+}
+
+bool Breaker::TooManyFailed(base::BootTime now) const {
+  const int64_t oldest = SlotNumber(now) - kSlots + 1;
+  uint64_t calls = 0;
+  uint64_t failures = 0;
+  for (const Slot& slot : slots_) {
+    if (slot.number < oldest) continue;
+    calls += slot.calls;
+    failures += slot.failures;
+  }
+  return calls >= options_.window_calls_min && failures * 100 >= calls * options_.failure_percent;
+}
+
+void Breaker::Open(base::BootTime now) {
+  base::Duration open = options_.open_min;
+  for (uint32_t i = 0; i < opened_in_row_ && open < options_.open_max; ++i) open *= 2;
+  open_until_ = now + random_.Jitter(std::min(open, options_.open_max), options_.jitter_percent);
+  ++opened_in_row_;
+  ++opened_;
+  state_ = State::kOpen;
+}
+
+void Breaker::Close() {
+  state_ = State::kClosed;
+  failed_in_row_ = 0;
+  opened_in_row_ = 0;
+  slots_.fill({});
+}
+
+}  // namespace headgate::store

@@ -1,0 +1,82 @@
+// A circuit breaker: whether to ask a shard that has been failing. It keeps a caller from waiting for what will not
+// answer, and a shard that recovers from being asked by everybody at once.
+//
+//   closed --5 failures in a row, or half of at least 20 calls in 10 s--> open (0.5 s, doubling to 8 s, with jitter)
+//   open --time is up--> half open: exactly one call goes through, the probe
+//   half open --the probe succeeds--> closed;  --it fails--> open, for twice as long
+//
+// Pure: events and the time come in, answers go out. Not thread-safe; one per shard and event loop.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "headgate/base/clock.h"
+#include "headgate/base/random.h"
+
+namespace headgate::store {
+
+struct BreakerOptions {
+  // Opens after so many failures with no success in between. Raise it for a store that often loses single calls.
+  uint32_t failures_in_row = 5;
+  // Opens also when so many per cent of the calls of the last `window` failed …
+  uint32_t failure_percent = 50;
+  // … and there were at least so many calls. Raise it where calls are rare and failures come in groups.
+  uint32_t window_calls_min = 20;
+  base::Duration window = std::chrono::seconds(10);
+  // How long it stays open at first, and at most: it doubles each time the probe fails.
+  base::Duration open_min = std::chrono::milliseconds(500);
+  base::Duration open_max = std::chrono::seconds(8);
+  // More or less, so that a fleet's probes do not come together.
+  uint32_t jitter_percent = 25;
+};
+
+class Breaker {
+ public:
+  enum class State : uint8_t { kClosed, kOpen, kHalfOpen };
+  // How a call may go. Hand it back with the call's outcome.
+  enum class Pass : uint8_t { kRefused, kCall, kProbe };
+  enum class Outcome : uint8_t {
+    kSuccess,
+    kFailure,
+    kNeither,  // it says nothing about the shard: never sent, or refused for what it asked
+  };
+
+  Breaker(const BreakerOptions& options, uint64_t seed) : options_(options), random_(seed) {}
+
+  // Whether a call may go now. Every pass but kRefused is answered by exactly one Finish.
+  Pass Ask(base::BootTime now);
+  void Finish(Pass pass, Outcome outcome, base::BootTime now);
+
+  State state() const { return state_; }
+  // While open: when the probe may go.
+  base::BootTime open_until() const { return open_until_; }
+  // Times that it opened.
+  uint64_t opened() const { return opened_; }
+
+ private:
+  static constexpr int64_t kSlots = 10;  // the window moves in tenths
+  struct Slot {
+    int64_t number = -1;  // of the tenth since the clock's zero
+    uint32_t calls = 0;
+    uint32_t failures = 0;
+  };
+
+  void Count(bool failure, base::BootTime now);
+  bool TooManyFailed(base::BootTime now) const;
+  void Open(base::BootTime now);
+  void Close();
+  int64_t SlotNumber(base::BootTime now) const { return now.ns / (options_.window.count() / kSlots + 1); }
+
+  const BreakerOptions options_;
+  base::Random random_;
+  State state_ = State::kClosed;
+  bool probing_ = false;        // half open: the probe is under way
+  uint32_t failed_in_row_ = 0;  // while closed
+  uint32_t opened_in_row_ = 0;  // without having been closed in between
+  base::BootTime open_until_{0};
+  uint64_t opened_ = 0;
+  std::array<Slot, kSlots> slots_{};
+};
+
+}  // namespace headgate::store

@@ -1,0 +1,405 @@
+#include "headgate/store/redis/client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "headgate/base/check.h"
+
+namespace headgate::store::redis {
+namespace {
+
+constexpr uint8_t kRedirectsMax = 5;
+// A slot on the move is asked again after so long.
+constexpr base::Duration kRetrySoonMin = std::chrono::milliseconds(2);
+constexpr base::Duration kRetrySoonSpread = std::chrono::milliseconds(3);
+
+Shard::Settings SettingsFor(const RedisOptions& options, const std::shared_ptr<net::TlsContext>& tls, bool guide) {
+  return {.stream = {.tls = tls, .server_name = options.tls_server_name, .connect_timeout = options.connect_timeout},
+          .connection = {.user = guide ? options.sentinel_user : options.user,
+                         .password = guide ? options.sentinel_password : options.password,
+                         .database = options.database,
+                         .client_name = options.client_name,
+                         .sentinel = guide,
+                         .replica_ok = options.topology == TopologyKind::kCluster,
+                         .strict_store = options.strict_store,
+                         .greeting_timeout = options.connect_timeout,
+                         .reply_overdue = options.reply_overdue,
+                         .reconnect_min = options.reconnect_min,
+                         .reconnect_max = options.reconnect_max,
+                         .in_flight_max = options.in_flight_max,
+                         .waiting_max = options.waiting_max},
+          .breaker = options.breaker,
+          .connections = guide ? 1 : options.connections_per_server};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Make(net::EventLoop& loop, const RedisOptions& options, uint64_t seed,
+                                                     ClientListener listener) {
+  std::shared_ptr<net::TlsContext> tls;
+  if (options.tls) {
+    HEADGATE_ASSIGN_OR_RETURN(tls, net::TlsContext::Load(options.tls_files));
+  }
+  return std::unique_ptr<Client>(new Client(loop, options, std::move(tls), seed, std::move(listener)));
+}
+
+Client::Client(net::EventLoop& loop, const RedisOptions& options, std::shared_ptr<net::TlsContext> tls, uint64_t seed,
+               ClientListener listener)
+    : loop_(loop),
+      options_(options),
+      tls_(std::move(tls)),
+      listener_(std::move(listener)),
+      random_(seed),
+      retries_(options.retry_percent),
+      topology_(MakeTopology(options, random_.Next())),
+      turn_end_(loop, [this] { turn_open_ = false; }),
+      timer_(loop, [this] { OnTime(); }) {
+  const base::BootTime now = loop_.Now();
+  ConnectServersInUse(now);
+  AskTopology(now);
+  SetTimer();
+}
+
+Client::~Client() = default;
+
+base::BootTime Client::Now() {
+  if (!turn_open_) {
+    turn_now_ = loop_.Now();
+    turn_open_ = true;
+    loop_.AtEndOfTurn(turn_end_);
+  }
+  return turn_now_;
+}
+
+// ---- Calls
+
+PendingCall& Client::Acquire(std::string_view key, base::Duration timeout, Done done) {
+  if (free_calls_.empty()) {
+    free_calls_.push_back(calls_.emplace_back(std::make_unique<PendingCall>()).get());
+  }
+  PendingCall& call = *free_calls_.back();
+  free_calls_.pop_back();
+  call.script = nullptr;
+  call.argument_count = 0;
+  call.body.clear();
+  call.key.assign(key);
+  call.started = Now();
+  call.deadline = call.started + (timeout > base::Duration(0) ? timeout : options_.timeout);
+  call.done = std::move(done);
+  call.redirects = call.retries = call.script_misses = 0;
+  call.with_text = call.asking = false;
+  call.pass = Breaker::Pass::kRefused;
+  return call;
+}
+
+void Client::Call(const ScriptCall& call, base::Duration timeout, Done done) {
+  PendingCall& pending = Acquire(call.key, timeout, std::move(done));
+  pending.script = call.script;
+  pending.argument_count = static_cast<uint32_t>(call.arguments.size());
+  wire::RespWriter writer(pending.body, wire::RespVersion::k2);
+  writer.Bulk(call.key);
+  for (const std::string_view argument : call.arguments) writer.Bulk(argument);
+  retries_.OnCall();
+  Dispatch(pending, pending.started);
+}
+
+void Client::CallCommand(std::string_view key, std::span<const std::string_view> words, base::Duration timeout,
+                         Done done) {
+  PendingCall& pending = Acquire(key, timeout, std::move(done));
+  AppendCommand(pending.body, words);
+  retries_.OnCall();
+  Dispatch(pending, pending.started);
+}
+
+void Client::Dispatch(PendingCall& call, base::BootTime now) {
+  if (const std::optional<uint32_t> server = topology_->Find(call.key)) return SendTo(*server, call, now);
+  if (unrouted_.size() >= options_.waiting_max) {
+    return Finish(call, absl::ResourceExhaustedError("store redis: too many calls wait to know their server"));
+  }
+  unrouted_.push_back(&call);
+  Doubt(now);
+}
+
+void Client::SendTo(uint32_t server, PendingCall& call, base::BootTime now) {
+  Shard& shard = EnsureShard(server, now);
+  if (const absl::Status& paused = shard.PausedAt(now); !paused.ok()) return Finish(call, paused);
+  call.pass = shard.breaker().Ask(now);
+  if (call.pass == Breaker::Pass::kRefused) {
+    // A redirect would not help: whoever has the key is this server.
+    return Finish(call, shard.StatusOf(ConnectionEvent::kBreakerOpen));
+  }
+  shard.Send(call, now);
+}
+
+void Client::SendLater(PendingCall& call, base::BootTime now) {
+  const base::BootTime at =
+      now + kRetrySoonMin + base::Duration(static_cast<int64_t>(random_.Below(uint64_t{kRetrySoonSpread.count()})));
+  later_.push_back({at, &call});
+  timer_.Set(at);
+}
+
+bool Client::MayRetry(PendingCall& call, base::BootTime now) {
+  if (call.retries > 0 || now >= call.deadline) return false;
+  if (!retries_.Take()) {
+    counters_.retries_refused.Add();
+    return false;
+  }
+  ++call.retries;
+  counters_.retries.Add();
+  return true;
+}
+
+void Client::Finish(PendingCall& call, absl::StatusOr<wire::RespValue> reply) {
+  if (!reply.ok()) CountFailure(reply.status().code());
+  const Done done = std::exchange(call.done, nullptr);
+  free_calls_.push_back(&call);
+  done(std::move(reply));
+}
+
+void Client::CountAnswer(const PendingCall& call, base::BootTime now) {
+  counters_.calls_answered.Add();
+  const base::Duration latency = now - call.started;
+  const int64_t latency_us = std::chrono::ceil<std::chrono::microseconds>(latency).count();
+  size_t bucket = 0;
+  while (bucket < kLatencyBucketsUs.size() && latency_us > kLatencyBucketsUs[bucket]) ++bucket;
+  counters_.latency_buckets[bucket].Add();
+  counters_.latency_ns_sum.Add(static_cast<uint64_t>(std::max<int64_t>(0, latency.count())));
+}
+
+void Client::CountFailure(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kUnavailable:
+      return counters_.calls_unavailable.Add();
+    case absl::StatusCode::kDeadlineExceeded:
+      return counters_.calls_timed_out.Add();
+    case absl::StatusCode::kAborted:
+      return counters_.calls_aborted.Add();
+    case absl::StatusCode::kPermissionDenied:
+      return counters_.calls_denied.Add();
+    case absl::StatusCode::kResourceExhausted:
+      return counters_.calls_refused.Add();
+    default:
+      return counters_.calls_failed.Add();
+  }
+}
+
+void Client::FinishBreaker(Shard& shard, PendingCall& call, Breaker::Outcome outcome, base::BootTime now) {
+  const Breaker::Pass pass = std::exchange(call.pass, Breaker::Pass::kRefused);
+  if (pass == Breaker::Pass::kRefused) return;
+  Breaker& breaker = shard.breaker();
+  const bool was_closed = breaker.state() == Breaker::State::kClosed;
+  const uint64_t opened = breaker.opened();
+  breaker.Finish(pass, outcome, now);
+  const bool closed = breaker.state() == Breaker::State::kClosed;
+  counters_.breaker_opened.Add(breaker.opened() - opened);
+  if (was_closed == closed) return;
+  if (closed) {
+    counters_.breakers_open.Subtract();
+  } else {
+    counters_.breakers_open.Add();
+  }
+  if (listener_.on_breaker) listener_.on_breaker(shard.name(), !closed);
+}
+
+void Client::OnReply(Shard& shard, PendingCall& call, wire::RespValue reply, base::BootTime now) {
+  if (!reply.is_error()) {
+    FinishBreaker(shard, call, Breaker::Outcome::kSuccess, now);
+    CountAnswer(call, now);
+    return Finish(call, std::move(reply));
+  }
+  const ReplyAction& action = ActionFor(reply.text);
+  FinishBreaker(shard, call, action.counts_as_failure ? Breaker::Outcome::kFailure : Breaker::Outcome::kSuccess, now);
+  if (action.alarms) Alarm(shard, reply.text);
+  if (action.pauses_server) {
+    shard.Pause(
+        absl::PermissionDeniedError(fmt::format("store redis {}: it refuses us ({})", shard.name(), action.code)), now);
+  }
+  if (action.action == CallAction::kPassOn) {
+    CountAnswer(call, now);
+    return Finish(call, std::move(reply));
+  }
+  if (action.refreshes_topology) Doubt(now);
+  if (action.drops_connection) shard.Retire(call, absl::UnavailableError(fmt::format("it says {}", action.code)), now);
+  Follow(shard, call, action, reply.text, now);
+}
+
+// What becomes of a call that the server has not done.
+void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action, std::string_view error,
+                    base::BootTime now) {
+  const bool in_time = now < call.deadline;
+  switch (action.action) {
+    case CallAction::kFollow:
+    case CallAction::kAsk: {
+      if (!in_time || call.redirects >= kRedirectsMax) break;
+      const bool remember = action.action == CallAction::kFollow;
+      const std::optional<uint32_t> server = topology_->OnRedirect(error, shard.index(), remember, now);
+      if (!server) break;
+      ++call.redirects;
+      counters_.redirects.Add();
+      call.asking = !remember;
+      return SendTo(*server, call, now);
+    }
+    case CallAction::kRetrySoon:
+      if (!MayRetry(call, now)) break;
+      call.asking = false;
+      return SendLater(call, now);
+    case CallAction::kRetryFresh:
+      if (!MayRetry(call, now)) break;
+      return SendLater(call, now);
+    case CallAction::kSendScript: {
+      counters_.script_misses.Add();
+      if (!in_time || call.script == nullptr || call.script_misses >= 2) break;
+      // The text may have followed already, with another call that missed it; then the name does now.
+      const bool text_followed = shard.connection(call.link).scripts_sent() > call.scripts_sent_before;
+      call.with_text = call.script_misses > 0 || !text_followed;
+      ++call.script_misses;
+      return SendTo(shard.index(), call, now);
+    }
+    case CallAction::kFail:
+    case CallAction::kPassOn:
+      break;
+  }
+  Finish(call, absl::Status(action.status, fmt::format("store redis {}: {}", shard.name(), error)));
+}
+
+void Client::OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) {
+  const ReplyAction& action = ActionFor(event);
+  FinishBreaker(shard, call, action.counts_as_failure ? Breaker::Outcome::kFailure : Breaker::Outcome::kNeither, now);
+  if (action.refreshes_topology) Doubt(now);
+  Finish(call, shard.StatusOf(event));
+}
+
+void Client::Alarm(const Shard& shard, std::string_view error) {
+  counters_.alarms.Add();
+  if (listener_.on_alarm) listener_.on_alarm(shard.name(), std::string(error));
+}
+
+// ---- Servers
+
+Shard& Client::EnsureShard(uint32_t server, base::BootTime now) {
+  if (server >= shards_.size()) {
+    shards_.resize(server + 1);
+    told_.resize(server + 1, absl::UnknownError(""));
+  }
+  std::unique_ptr<Shard>& shard = shards_[server];
+  if (shard == nullptr) {
+    shard = std::make_unique<Shard>(loop_, server, topology_->servers()[server],
+                                    SettingsFor(options_, tls_, topology_->IsGuide(server)),
+                                    static_cast<Shard::User&>(*this), counters_, random_.Next());
+    shard->Start(now);
+  }
+  return *shard;
+}
+
+void Client::ConnectServersInUse(base::BootTime now) {
+  for (uint32_t server = 0; server < topology_->servers().size(); ++server) {
+    if (topology_->InUse(server)) EnsureShard(server, now);
+  }
+}
+
+void Client::OnReady(Shard& shard, const ServerFacts& facts, base::BootTime) {
+  if (facts.may_evict && listener_.on_eviction_policy) {
+    listener_.on_eviction_policy(shard.name(), facts.eviction_policy);
+  }
+  absl::Status& told = told_[shard.index()];
+  if (told.ok()) return;
+  told = absl::OkStatus();
+  if (listener_.on_connection) listener_.on_connection(shard.name(), told);
+}
+
+void Client::OnDown(Shard& shard, const absl::Status& why, base::BootTime now) {
+  Doubt(now);
+  absl::Status& told = told_[shard.index()];
+  if (told == why) return;
+  told = why;
+  if (listener_.on_connection) listener_.on_connection(shard.name(), why);
+}
+
+const Shard* Client::FindShard(std::string_view key) const {
+  const std::optional<uint32_t> server = topology_->Find(key);
+  return server && *server < shards_.size() ? shards_[*server].get() : nullptr;
+}
+
+std::optional<Epoch> Client::EpochOf(std::string_view key) const {
+  const Shard* const shard = FindShard(key);
+  if (shard == nullptr || !shard->epoch()) return std::nullopt;
+  return Epoch{.id = *shard->epoch(), .changed_at = std::max(shard->epoch_changed_at(), topology_->MovedAt(key))};
+}
+
+bool Client::AvailableFor(std::string_view key) const {
+  const Shard* const shard = FindShard(key);
+  return shard != nullptr && shard->ready();
+}
+
+// ---- The topology
+
+void Client::Doubt(base::BootTime now) {
+  topology_->OnDoubt(now);
+  SetTimer();
+}
+
+void Client::AskTopology(base::BootTime now) {
+  if (asking_topology_) return;
+  const std::optional<Topology::Question> question = topology_->Ask(now);
+  if (!question) return;
+  asking_topology_ = true;
+  counters_.topology_refreshes.Add();
+  PendingCall& call = Acquire("", std::max(options_.timeout, options_.connect_timeout) * 4,
+                              [this](absl::StatusOr<wire::RespValue> answer) { OnTopologyAnswer(std::move(answer)); });
+  const std::vector<std::string_view> words(question->words.begin(), question->words.end());
+  AppendCommand(call.body, words);
+  // Past the breaker: it is how a way round a server in trouble is found.
+  EnsureShard(question->server, now).Send(call, now);
+}
+
+void Client::OnTopologyAnswer(absl::StatusOr<wire::RespValue> answer) {
+  asking_topology_ = false;
+  const base::BootTime now = Now();
+  if (!answer.ok() || answer->is_error()) {
+    topology_->OnNoAnswer(now);
+  } else if (topology_->OnAnswer(*answer, now)) {
+    counters_.topology_changes.Add();
+    ConnectServersInUse(now);
+  }
+  std::deque<PendingCall*> unrouted;
+  unrouted.swap(unrouted_);
+  for (PendingCall* call : unrouted) Dispatch(*call, now);
+  SetTimer();
+}
+
+void Client::OnTime() {
+  const base::BootTime now = loop_.Now();
+  std::vector<PendingCall*> due;
+  std::erase_if(later_, [&](const Later& later) {
+    if (later.at <= now) due.push_back(later.call);
+    return later.at <= now;
+  });
+  for (PendingCall* call : due) {
+    if (now < call->deadline) {
+      Dispatch(*call, now);
+    } else {
+      Finish(*call, absl::UnavailableError("store redis: no time was left for a second attempt"));
+    }
+  }
+  std::vector<PendingCall*> expired;
+  std::erase_if(unrouted_, [&](PendingCall* call) {
+    if (call->deadline <= now) expired.push_back(call);
+    return call->deadline <= now;
+  });
+  for (PendingCall* call : expired) {
+    Finish(*call, absl::UnavailableError("store redis: nobody has said yet which server has the key"));
+  }
+  AskTopology(now);
+  SetTimer();
+}
+
+void Client::SetTimer() {
+  base::BootTime at = asking_topology_ ? base::BootTime{INT64_MAX} : topology_->wake_at();
+  for (const Later& later : later_) at = std::min(at, later.at);
+  for (const PendingCall* call : unrouted_) at = std::min(at, call->deadline);
+  if (at.ns != INT64_MAX) timer_.Set(at);
+}
+
+}  // namespace headgate::store::redis

@@ -1,0 +1,152 @@
+// Runs scripts on the servers of a Redis or Valkey store, from one event loop.
+//
+// Each script touches one key. Calls of one turn of the loop travel together, one write per server. Every call is
+// answered once and in time: by the store, or by a status that says whether it may have been done (see
+// reply_action.h). What was certainly not done is tried at most once more, within the call's time and a budget.
+//
+//   Call ──> topology: which server ──> breaker: may it be asked ──> connection: append ──(end of turn)──> one write
+//   done <── reply_action: what follows from an error <───────────── replies in order <────────────────── one read
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/base/random.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/store/redis/client_counters.h"
+#include "headgate/store/redis/options.h"
+#include "headgate/store/redis/pending_call.h"
+#include "headgate/store/redis/retry_budget.h"
+#include "headgate/store/redis/shard.h"
+#include "headgate/store/redis/topology.h"
+
+namespace headgate::store::redis {
+
+struct ScriptCall {
+  const Script* script = nullptr;  // outlives the client
+  // Used before Call returns only.
+  std::string_view key;
+  std::span<const std::string_view> arguments{};
+};
+
+// Which life of its data a shard is in. Another one may have forgotten what the last one knew.
+struct Epoch {
+  uint64_t id = 0;  // the first 8 bytes of the server's replication id
+  // When this key's shard became another, or the key moved to another; nothing: not since it was first seen.
+  std::optional<base::BootTime> changed_at;
+  bool operator==(const Epoch&) const = default;
+};
+
+// What somebody should hear of; each call is one line of a log. No passwords.
+struct ClientListener {
+  // A server was connected to; or not, and why. Repeated attempts that fail alike are told once.
+  std::function<void(const std::string& server, const absl::Status& state)> on_connection{};
+  // An eviction policy that may drop live limits.
+  std::function<void(const std::string& server, const std::string& policy)> on_eviction_policy{};
+  // The breaker opened, or closed again.
+  std::function<void(const std::string& server, bool open)> on_breaker{};
+  // An error reply that somebody should look at: OOM, BUSY, NOPERM and the like.
+  std::function<void(const std::string& server, const std::string& error)> on_alarm{};
+};
+
+class Client final : private Shard::User {
+ public:
+  using Done = PendingCall::Done;
+
+  // InvalidArgument where a file of the TLS options cannot be used. `options` must be valid. Connects at once. Two
+  // clients with one seed draw the same jitter.
+  static absl::StatusOr<std::unique_ptr<Client>> Make(net::EventLoop& loop, const RedisOptions& options, uint64_t seed,
+                                                      ClientListener listener = {});
+  // Calls that are under way are forgotten: their `done` is not called.
+  ~Client();
+  Client(const Client&) = delete;
+
+  // `timeout` 0: that of the options. Calls `done` exactly once, perhaps before it returns; not from within `done` of
+  // another call of the same connection's end.
+  // Statuses: Unavailable: not done. DeadlineExceeded, Aborted: it may have been done. PermissionDenied: the store
+  // refuses us. ResourceExhausted: too much under way here, not sent. Internal: our own error. An error that the script
+  // itself returned is a reply.
+  void Call(const ScriptCall& call, base::Duration timeout, Done done);
+  // A command that touches one key, or, with an empty key, none; the same way.
+  void CallCommand(std::string_view key, std::span<const std::string_view> words, base::Duration timeout, Done done);
+
+  // Nothing where the key's server has never been connected to.
+  std::optional<Epoch> EpochOf(std::string_view key) const;
+  // Whether the key's server could be asked now: connected, and its breaker is not open.
+  bool AvailableFor(std::string_view key) const;
+
+  const RedisOptions& options() const { return options_; }
+  net::EventLoop& loop() { return loop_; }
+  // From any thread.
+  ClientCounters ReadCounters() const { return counters_.Read(); }
+
+ private:
+  Client(net::EventLoop& loop, const RedisOptions& options, std::shared_ptr<net::TlsContext> tls, uint64_t seed,
+         ClientListener listener);
+
+  PendingCall& Acquire(std::string_view key, base::Duration timeout, Done done);
+  void Dispatch(PendingCall& call, base::BootTime now);
+  void SendTo(uint32_t server, PendingCall& call, base::BootTime now);
+  void SendLater(PendingCall& call, base::BootTime now);
+  bool MayRetry(PendingCall& call, base::BootTime now);
+  void Finish(PendingCall& call, absl::StatusOr<wire::RespValue> reply);
+  void CountAnswer(const PendingCall& call, base::BootTime now);
+  void CountFailure(absl::StatusCode code);
+  void FinishBreaker(Shard& shard, PendingCall& call, Breaker::Outcome outcome, base::BootTime now);
+  void Follow(Shard& shard, PendingCall& call, const ReplyAction& action, std::string_view error, base::BootTime now);
+  void Doubt(base::BootTime now);
+  void Alarm(const Shard& shard, std::string_view error);
+
+  // The topology's questions.
+  void AskTopology(base::BootTime now);
+  void OnTopologyAnswer(absl::StatusOr<wire::RespValue> answer);
+  void ConnectServersInUse(base::BootTime now);
+  void OnTime();
+  void SetTimer();
+
+  Shard& EnsureShard(uint32_t server, base::BootTime now);
+  const Shard* FindShard(std::string_view key) const;
+  base::BootTime Now();
+
+  void OnReply(Shard& shard, PendingCall& call, wire::RespValue reply, base::BootTime now) override;
+  void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) override;
+  void OnReady(Shard& shard, const ServerFacts& facts, base::BootTime now) override;
+  void OnDown(Shard& shard, const absl::Status& why, base::BootTime now) override;
+
+  net::EventLoop& loop_;
+  const RedisOptions options_;
+  const std::shared_ptr<net::TlsContext> tls_;
+  const ClientListener listener_;
+  base::Random random_;
+  LoopClientCounters counters_;
+  RetryBudget retries_;
+  std::unique_ptr<Topology> topology_;
+
+  std::vector<std::unique_ptr<PendingCall>> calls_;  // all there are
+  std::vector<PendingCall*> free_calls_;
+  std::deque<PendingCall*> unrouted_;  // their server is not known yet
+  struct Later {
+    base::BootTime at;
+    PendingCall* call;
+  };
+  std::vector<Later> later_;
+  bool asking_topology_ = false;
+
+  // One look at the clock for the calls of a turn.
+  base::BootTime turn_now_{0};
+  bool turn_open_ = false;
+  net::EventLoop::Hook turn_end_;
+  net::Timer timer_;
+  // By the topology's index; null: never connected to. Last: they go first.
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::vector<absl::Status> told_;  // what the listener heard last of each
+};
+
+}  // namespace headgate::store::redis

@@ -1,0 +1,62 @@
+#include "headgate/store/redis/client_counters.h"
+
+namespace headgate::store::redis {
+
+ClientCounters& ClientCounters::operator+=(const ClientCounters& other) {
+  calls_answered += other.calls_answered;
+  calls_unavailable += other.calls_unavailable;
+  calls_timed_out += other.calls_timed_out;
+  calls_aborted += other.calls_aborted;
+  calls_denied += other.calls_denied;
+  calls_refused += other.calls_refused;
+  calls_failed += other.calls_failed;
+  latency_ns_sum += other.latency_ns_sum;
+  retries += other.retries;
+  retries_refused += other.retries_refused;
+  redirects += other.redirects;
+  script_misses += other.script_misses;
+  alarms += other.alarms;
+  batches += other.batches;
+  batched_calls += other.batched_calls;
+  bytes_read += other.bytes_read;
+  bytes_written += other.bytes_written;
+  late_replies += other.late_replies;
+  disconnects += other.disconnects;
+  breaker_opened += other.breaker_opened;
+  breakers_open += other.breakers_open;
+  topology_refreshes += other.topology_refreshes;
+  topology_changes += other.topology_changes;
+  for (size_t i = 0; i < latency_buckets.size(); ++i) latency_buckets[i] += other.latency_buckets[i];
+  return *this;
+}
+
+ClientCounters LoopClientCounters::Read() const {
+  ClientCounters read;
+  read.calls_answered = calls_answered.value();
+  read.calls_unavailable = calls_unavailable.value();
+  read.calls_timed_out = calls_timed_out.value();
+  read.calls_aborted = calls_aborted.value();
+  read.calls_denied = calls_denied.value();
+  read.calls_refused = calls_refused.value();
+  read.calls_failed = calls_failed.value();
+  read.latency_ns_sum = latency_ns_sum.value();
+  read.retries = retries.value();
+  read.retries_refused = retries_refused.value();
+  read.redirects = redirects.value();
+  read.script_misses = script_misses.value();
+  read.alarms = alarms.value();
+  read.batches = batches.value();
+  read.batched_calls = batched_calls.value();
+  read.bytes_read = bytes_read.value();
+  read.bytes_written = bytes_written.value();
+  read.late_replies = late_replies.value();
+  read.disconnects = disconnects.value();
+  read.breaker_opened = breaker_opened.value();
+  read.breakers_open = breakers_open.value();
+  read.topology_refreshes = topology_refreshes.value();
+  read.topology_changes = topology_changes.value();
+  for (size_t i = 0; i < latency_buckets.size(); ++i) read.latency_buckets[i] = latency_buckets[i].value();
+  return read;
+}
+
+}  // namespace headgate::store::redis

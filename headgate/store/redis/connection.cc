@@ -1,0 +1,352 @@
+#include "headgate/store/redis/connection.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "headgate/base/check.h"
+
+namespace headgate::store::redis {
+namespace {
+
+// A server that does not let us in is asked again after so long, not sooner.
+constexpr base::Duration kRefusedPause = std::chrono::seconds(1);
+// A connection that had worked is made again within so long.
+constexpr base::Duration kFirstPauseMax = std::chrono::milliseconds(4);
+// More or less, so that a fleet does not come back together.
+constexpr uint32_t kPauseJitterPercent = 50;
+
+// The value behind `name:` in what INFO says, or nothing.
+std::string_view InfoField(std::string_view info, std::string_view name) {
+  for (size_t at = 0; at < info.size();) {
+    const size_t end = std::min(info.find('\n', at), info.size());
+    std::string_view line = info.substr(at, end - at);
+    at = end + 1;
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':') {
+      return line.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Connection::Connection(const ConnectionSettings& settings, User& user, std::string& output, uint64_t seed)
+    : settings_(settings), user_(user), output_(output), random_(seed) {}
+
+void Connection::Start(base::BootTime now) {
+  if (state_ != State::kDown) return;
+  state_ = State::kConnecting;
+  wish_ = Wish::kConnect;
+  // The stream has a timeout of its own for connecting.
+  greet_until_ = base::BootTime{INT64_MAX};
+  wake_at_ = expire_at_;
+  (void)now;
+}
+
+void Connection::OnConnected(base::BootTime now) {
+  state_ = State::kGreeting;
+  greet_until_ = now + settings_.greeting_timeout;
+  WakeAt(greet_until_);
+  hello_refused_ = false;
+  facts_ = {};
+  Greet({Greeting::kHello});
+}
+
+// ---- Greeting
+
+void Connection::Greet(std::vector<Greeting> steps) {
+  for (const Greeting step : steps) Append(step);
+  std::reverse(steps.begin(), steps.end());
+  greeting_ = std::move(steps);
+}
+
+void Connection::Append(Greeting step) {
+  std::vector<std::string_view> words;
+  const std::string database = std::to_string(settings_.database);
+  const std::string_view user = settings_.user.empty() ? "default" : std::string_view(settings_.user);
+  switch (step) {
+    case Greeting::kHello:
+      words = {"HELLO", "3"};
+      if (!settings_.password.empty()) words.insert(words.end(), {"AUTH", user, settings_.password});
+      if (!settings_.client_name.empty()) words.insert(words.end(), {"SETNAME", settings_.client_name});
+      break;
+    case Greeting::kAuth:
+      words = {"AUTH"};
+      if (!settings_.user.empty()) words.push_back(settings_.user);
+      words.push_back(settings_.password);
+      break;
+    case Greeting::kSetName:
+      words = {"CLIENT", "SETNAME", settings_.client_name};
+      break;
+    case Greeting::kSelect:
+      words = {"SELECT", database};
+      break;
+    case Greeting::kReplication:
+      words = {"INFO", "replication"};
+      break;
+    case Greeting::kMemory:
+      words = {"INFO", "memory"};
+      break;
+  }
+  AppendCommand(output_, words);
+}
+
+void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime now) {
+  if (greeting_.empty()) return End(absl::UnavailableError("an answer that nobody asked for"), kRefusedPause, now);
+  const Greeting step = greeting_.back();
+  greeting_.pop_back();
+  if (reply.is_error()) {
+    OnGreetingError(step, reply.text, now);
+  } else if (step == Greeting::kReplication) {
+    facts_.primary = InfoField(reply.text, "role") != "slave";
+    const std::string_view id = InfoField(reply.text, "master_replid").substr(0, 16);
+    std::from_chars(id.data(), id.data() + id.size(), facts_.epoch, 16);
+  } else if (step == Greeting::kMemory) {
+    facts_.eviction_policy = std::string(InfoField(reply.text, "maxmemory_policy"));
+    const std::string_view bound = InfoField(reply.text, "maxmemory");
+    facts_.may_evict =
+        !bound.empty() && bound != "0" && !facts_.eviction_policy.empty() && facts_.eviction_policy != "noeviction";
+  }
+  if (state_ != State::kGreeting || !greeting_.empty()) return;
+  if (step != Greeting::kMemory && !(settings_.sentinel && step != Greeting::kHello)) {
+    // HELLO was answered; what follows does not depend on each other.
+    std::vector<Greeting> steps;
+    if (hello_refused_ && !settings_.password.empty()) steps.push_back(Greeting::kAuth);
+    if (hello_refused_ && !settings_.client_name.empty()) steps.push_back(Greeting::kSetName);
+    if (!settings_.sentinel) {
+      if (settings_.database != 0) steps.push_back(Greeting::kSelect);
+      steps.insert(steps.end(), {Greeting::kReplication, Greeting::kMemory});
+    }
+    if (!steps.empty()) return Greet(std::move(steps));
+  }
+  OnGreeted(now);
+}
+
+// The text of the error is not passed on: old servers repeat what they do not understand, the password too.
+void Connection::OnGreetingError(Greeting step, std::string_view error, base::BootTime now) {
+  const std::string_view code = ErrorCode(error);
+  if (step == Greeting::kHello && (code == "ERR" || code == "NOPROTO")) {
+    // A server from before Redis 6, or something that only looks like one.
+    if (error.starts_with("ERR max number of clients")) {
+      return End(absl::UnavailableError("it has as many clients as it takes"), kRefusedPause, now);
+    }
+    hello_refused_ = true;
+    return;
+  }
+  if (step == Greeting::kSetName) return;
+  // What INFO memory says is wanted for a warning alone.
+  if (step == Greeting::kMemory && code != "NOAUTH") return;
+  const ReplyAction& action = ActionFor(error);
+  if (step == Greeting::kAuth || action.status == absl::StatusCode::kPermissionDenied) {
+    return End(absl::PermissionDeniedError(
+                   fmt::format("it does not let user '{}' in ({}); check user and password of the store",
+                               settings_.user.empty() ? "default" : settings_.user, code)),
+               kRefusedPause, now);
+  }
+  End(absl::UnavailableError(fmt::format("it answered {} to {}", code,
+                                         step == Greeting::kSelect        ? "SELECT"
+                                         : step == Greeting::kReplication ? "INFO replication"
+                                                                          : "HELLO")),
+      kRefusedPause, now);
+}
+
+void Connection::OnGreeted(base::BootTime now) {
+  if (!settings_.sentinel && !settings_.replica_ok && !facts_.primary) {
+    user_.OnReady(facts_, now);
+    return End(absl::UnavailableError("it is a replica"), kRefusedPause, now);
+  }
+  if (settings_.strict_store && facts_.may_evict) {
+    user_.OnReady(facts_, now);
+    return End(
+        absl::FailedPreconditionError(fmt::format(
+            "its eviction policy {} may drop live limits; set maxmemory-policy noeviction", facts_.eviction_policy)),
+        kRefusedPause, now);
+  }
+  state_ = State::kReady;
+  failed_attempts_ = 0;
+  user_.OnReady(facts_, now);
+  if (state_ == State::kReady) SendWaiting(now);
+}
+
+// ---- Calls
+
+void Connection::Send(PendingCall& call, base::BootTime now) {
+  const bool room = in_flight_.size() < settings_.in_flight_max && retired_.ok();
+  if (state_ == State::kReady && waiting_.empty() && room) return SendNow(call, now);
+  if (state_ != State::kReady && failed_attempts_ > 0)
+    return user_.OnFailed(call, ConnectionEvent::kConnectRefused, now);
+  if (waiting_.size() >= settings_.waiting_max) return user_.OnFailed(call, ConnectionEvent::kQueueFull, now);
+  waiting_.push_back(&call);
+  expire_at_ = std::min(expire_at_, call.deadline);
+  WakeAt(expire_at_);
+}
+
+void Connection::SendNow(PendingCall& call, base::BootTime now) {
+  if (call.asking) {
+    output_.append("*1\r\n$6\r\nASKING\r\n");
+    in_flight_.push_back({.call = nullptr, .at = now});
+  }
+  call.Encode(output_);
+  call.scripts_sent_before = scripts_sent_;
+  if (call.with_text) ++scripts_sent_;
+  in_flight_.push_back({.call = &call, .at = now});
+  expire_at_ = std::min(expire_at_, call.deadline);
+  WakeAt(std::min(expire_at_, in_flight_.front().at + settings_.reply_overdue));
+}
+
+void Connection::SendWaiting(base::BootTime now) {
+  while (!waiting_.empty() && in_flight_.size() < settings_.in_flight_max && retired_.ok()) {
+    PendingCall& call = *waiting_.front();
+    waiting_.pop_front();
+    if (call.deadline <= now) {
+      user_.OnFailed(call, ConnectionEvent::kQueueTimeout, now);
+      if (state_ != State::kReady) return;
+    } else {
+      SendNow(call, now);
+    }
+  }
+}
+
+void Connection::OnCallReply(wire::RespValue reply, base::BootTime now) {
+  const Sent sent = in_flight_.front();
+  in_flight_.pop_front();
+  if (sent.late) ++late_replies_;
+  if (sent.call != nullptr) user_.OnReply(*sent.call, std::move(reply), now);
+  if (!retired_.ok() && in_flight_.empty()) End(absl::Status(retired_), {}, now);
+}
+
+void Connection::OnBytes(std::string_view bytes, base::BootTime now) {
+  const uint64_t generation = generation_;
+  const bool kept = !rest_.empty();
+  std::string_view input = bytes;
+  if (kept) {
+    rest_.append(bytes);
+    input = rest_;
+  }
+  while (true) {
+    size_t consumed = 0;
+    const wire::RespReader::Step step = reader_.Read(input, consumed);
+    input.remove_prefix(consumed);
+    if (step == wire::RespReader::Step::kIncomplete) break;
+    if (step == wire::RespReader::Step::kError) {
+      return End(absl::UnavailableError(fmt::format("its answer cannot be read: {}", reader_.error())), {}, now);
+    }
+    if (reader_.value().kind == wire::RespValue::Kind::kPush) continue;
+    if (state_ == State::kGreeting) {
+      OnGreetingReply(reader_.value(), now);
+    } else if (in_flight_.empty()) {
+      return End(absl::UnavailableError("an answer that nobody asked for"), {}, now);
+    } else {
+      OnCallReply(std::move(reader_.value()), now);
+    }
+    if (generation_ != generation) return;  // it ended meanwhile
+  }
+  if (kept) {
+    rest_.erase(0, rest_.size() - input.size());
+  } else {
+    rest_.assign(input);
+  }
+  if (state_ == State::kReady && !waiting_.empty()) SendWaiting(now);
+}
+
+// ---- The end, and time
+
+void Connection::OnClosed(const absl::Status& why, base::BootTime now) {
+  End(why, {}, now);
+  if (wish_ == Wish::kDisconnect) wish_ = Wish::kNone;
+}
+
+void Connection::Retire(const absl::Status& why, base::BootTime now) {
+  if (state_ != State::kReady || in_flight_.empty()) return End(why, {}, now);
+  retired_ = why;
+}
+
+void Connection::Drop(const absl::Status& why, base::BootTime now) { End(why, {}, now); }
+
+void Connection::End(const absl::Status& why, base::Duration pause_min, base::BootTime now) {
+  if (state_ == State::kDown) return;
+  const bool was_ready = state_ == State::kReady;
+  state_ = State::kDown;
+  wish_ = Wish::kDisconnect;
+  ++generation_;
+  ++reconnects_;
+  output_.clear();
+  rest_.clear();
+  reader_ = wire::RespReader(kReplyBounds);
+  greeting_.clear();
+  retired_ = absl::OkStatus();
+  if (was_ready && pause_min == base::Duration(0)) {
+    retry_at_ = now + base::Duration(static_cast<int64_t>(random_.Below(uint64_t{kFirstPauseMax.count()})));
+  } else {
+    base::Duration pause = settings_.reconnect_min;
+    for (uint32_t i = 0; i < failed_attempts_ && pause < settings_.reconnect_max; ++i) pause *= 2;
+    retry_at_ =
+        now + std::max(pause_min, random_.Jitter(std::min(pause, settings_.reconnect_max), kPauseJitterPercent));
+    ++failed_attempts_;
+  }
+  wake_at_ = std::min(retry_at_, expire_at_);
+  std::deque<Sent> sent;
+  sent.swap(in_flight_);
+  for (const Sent& entry : sent) {
+    if (entry.call != nullptr) user_.OnFailed(*entry.call, ConnectionEvent::kClosed, now);
+  }
+  if (failed_attempts_ > 0) {
+    FailWaiting(why.code() == absl::StatusCode::kFailedPrecondition ? ConnectionEvent::kStoreRefused
+                                                                    : ConnectionEvent::kConnectRefused,
+                now);
+  }
+  user_.OnDown(why, now);
+}
+
+void Connection::FailWaiting(ConnectionEvent event, base::BootTime now) {
+  std::deque<PendingCall*> waiting;
+  waiting.swap(waiting_);
+  for (PendingCall* call : waiting) user_.OnFailed(*call, event, now);
+}
+
+void Connection::OnTime(base::BootTime now) {
+  wake_at_ = base::BootTime{INT64_MAX};
+  if (state_ == State::kDown && now >= retry_at_ && generation_ > 0) Start(now);
+  if (state_ == State::kGreeting && now >= greet_until_) {
+    End(absl::UnavailableError("it connected, and did not say hello in time"), {}, now);
+  }
+  if (now >= expire_at_) ExpireCalls(now);
+  if (!in_flight_.empty() && now - in_flight_.front().at >= settings_.reply_overdue) {
+    End(absl::UnavailableError("it has not answered for too long"), {}, now);
+  }
+  if (state_ == State::kDown && generation_ > 0) WakeAt(retry_at_);
+  if (state_ == State::kGreeting) WakeAt(greet_until_);
+  if (!in_flight_.empty()) WakeAt(in_flight_.front().at + settings_.reply_overdue);
+  WakeAt(expire_at_);
+}
+
+// Calls mostly have one timeout, so this runs about once per timeout and looks at what was sent since.
+void Connection::ExpireCalls(base::BootTime now) {
+  expire_at_ = base::BootTime{INT64_MAX};
+  std::vector<std::pair<PendingCall*, ConnectionEvent>> expired;
+  for (Sent& sent : in_flight_) {
+    if (sent.call == nullptr) continue;
+    if (sent.call->deadline > now) {
+      expire_at_ = std::min(expire_at_, sent.call->deadline);
+      continue;
+    }
+    expired.emplace_back(sent.call, ConnectionEvent::kReplyTimeout);
+    sent.call = nullptr;
+    sent.late = true;
+  }
+  std::erase_if(waiting_, [&](PendingCall* call) {
+    if (call->deadline > now) {
+      expire_at_ = std::min(expire_at_, call->deadline);
+      return false;
+    }
+    expired.emplace_back(call, ConnectionEvent::kQueueTimeout);
+    return true;
+  });
+  for (const auto& [call, event] : expired) user_.OnFailed(*call, event, now);
+}
+
+}  // namespace headgate::store::redis

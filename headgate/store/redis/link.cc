@@ -1,0 +1,83 @@
+#include "headgate/store/redis/link.h"
+
+#include <utility>
+
+namespace headgate::store::redis {
+
+Link::Link(net::EventLoop& loop, const net::StreamTarget& target, const net::Stream::Options& stream_options,
+           const ConnectionSettings& settings, Connection::User& user, LoopClientCounters& counters, uint64_t seed)
+    : loop_(loop),
+      target_(target),
+      counters_(counters),
+      stream_(loop, *this, stream_options),
+      timer_(loop,
+             [this] {
+               connection_.OnTime(loop_.Now());
+               Settle();
+             }),
+      flush_(loop, [this] { Flush(); }),
+      connection_(settings, user, stream_.output(), seed) {}
+
+void Link::Start(base::BootTime now) {
+  connection_.Start(now);
+  Settle();
+}
+
+void Link::Send(PendingCall& call, base::BootTime now) {
+  connection_.Send(call, now);
+  ++calls_unflushed_;
+  Settle();
+}
+
+void Link::Retire(const absl::Status& why, base::BootTime now) {
+  connection_.Retire(why, now);
+  Settle();
+}
+
+void Link::OnConnected() {
+  connection_.OnConnected(loop_.Now());
+  Settle();
+}
+
+void Link::OnBytes(std::string_view bytes) {
+  connection_.OnBytes(bytes, loop_.Now());
+  Settle();
+}
+
+void Link::OnClosed(const absl::Status& why) {
+  connection_.OnClosed(why, loop_.Now());
+  Settle();
+}
+
+void Link::Settle() {
+  switch (connection_.TakeWish()) {
+    case Connection::Wish::kNone:
+      break;
+    case Connection::Wish::kConnect:
+      stream_.Connect(target_);
+      break;
+    case Connection::Wish::kDisconnect:
+      stream_.Close();
+      break;
+  }
+  if (!stream_.output().empty()) loop_.AtEndOfTurn(flush_);
+  if (const base::BootTime wake_at = connection_.wake_at(); wake_at.ns != INT64_MAX) timer_.Set(wake_at);
+}
+
+void Link::Flush() {
+  if (calls_unflushed_ > 0) {
+    counters_.batches.Add();
+    counters_.batched_calls.Add(std::exchange(calls_unflushed_, 0));
+  }
+  stream_.Flush();
+  counters_.bytes_written.Add(stream_.bytes_written() - bytes_written_);
+  counters_.bytes_read.Add(stream_.bytes_read() - bytes_read_);
+  counters_.late_replies.Add(connection_.late_replies() - late_replies_);
+  counters_.disconnects.Add(connection_.reconnects() - reconnects_);
+  bytes_written_ = stream_.bytes_written();
+  bytes_read_ = stream_.bytes_read();
+  late_replies_ = connection_.late_replies();
+  reconnects_ = connection_.reconnects();
+}
+
+}  // namespace headgate::store::redis

@@ -1,0 +1,71 @@
+// A call that is under way: what to send, until when, and who waits for it. The client owns them and uses them again,
+// so that a call allocates nothing once it has run for a while.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "headgate/base/clock.h"
+#include "headgate/store/breaker.h"
+#include "headgate/store/redis/script.h"
+#include "headgate/wire/resp_reader.h"
+#include "headgate/wire/resp_writer.h"
+
+namespace headgate::store::redis {
+
+// Bounds of what a server may answer.
+inline constexpr wire::ReplyBounds kReplyBounds = {
+    .depth_max = 8, .values_max = 1 << 16, .bulk_bytes_max = 1 << 20, .line_bytes_max = 16 << 10};
+
+struct PendingCall {
+  using Done = std::function<void(absl::StatusOr<wire::RespValue> reply)>;
+
+  const Script* script = nullptr;  // null: `body` is a whole command
+  uint32_t argument_count = 0;     // of the script, its key not among them
+  std::string body;                // the key and the arguments as they go over the wire
+  std::string key;                 // where a redirect needs it; empty for commands
+  base::BootTime started{0};
+  base::BootTime deadline{0};
+  Done done;
+
+  // How often it has been sent, and why again.
+  uint8_t redirects = 0;
+  uint8_t retries = 0;
+  uint8_t script_misses = 0;
+  bool with_text = false;  // the server does not know the script
+  bool asking = false;     // a slot that is moving: only this once at this server
+  // While it is at a server.
+  uint32_t shard = 0;
+  uint32_t link = 0;
+  Breaker::Pass pass = Breaker::Pass::kRefused;
+  uint64_t scripts_sent_before = 0;  // of the connection, when it was sent
+
+  void Encode(std::string& output) const {
+    if (script != nullptr) {
+      wire::RespWriter writer(output, wire::RespVersion::k2);
+      writer.Array(4 + size_t{argument_count});
+      if (with_text) {
+        output.append("$4\r\nEVAL\r\n");
+        writer.Bulk(script->text);
+      } else {
+        output.append("$7\r\nEVALSHA\r\n");
+        writer.Bulk(script->sha1);
+      }
+      output.append("$1\r\n1\r\n");
+    }
+    output.append(body);
+  }
+};
+
+// A whole command, as it goes over the wire.
+inline void AppendCommand(std::string& output, std::span<const std::string_view> words) {
+  wire::RespWriter writer(output, wire::RespVersion::k2);
+  writer.Array(words.size());
+  for (const std::string_view word : words) writer.Bulk(word);
+}
+
+}  // namespace headgate::store::redis

@@ -1,0 +1,82 @@
+// One server as the client sees it: its connections, its breaker, and what it said of itself.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headgate/store/breaker.h"
+#include "headgate/store/redis/link.h"
+
+namespace headgate::store::redis {
+
+class Shard final : private Connection::User {
+ public:
+  class User {
+   public:
+    virtual void OnReply(Shard& shard, PendingCall& call, wire::RespValue reply, base::BootTime now) = 0;
+    virtual void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
+    virtual void OnReady(Shard& shard, const ServerFacts& facts, base::BootTime now) = 0;
+    virtual void OnDown(Shard& shard, const absl::Status& why, base::BootTime now) = 0;
+
+   protected:
+    ~User() = default;
+  };
+
+  struct Settings {
+    net::Stream::Options stream{};
+    ConnectionSettings connection{};
+    BreakerOptions breaker{};
+    uint32_t connections = 1;
+  };
+
+  Shard(net::EventLoop& loop, uint32_t index, const net::StreamTarget& target, const Settings& settings, User& user,
+        LoopClientCounters& counters, uint64_t seed);
+
+  void Start(base::BootTime now);
+  // Over the connection that has the least under way.
+  void Send(PendingCall& call, base::BootTime now);
+  // Makes the connection anew that the call came over, once all is answered that went over it.
+  void Retire(const PendingCall& call, const absl::Status& why, base::BootTime now);
+  // Makes all connections anew: the server may have become another than it said.
+  void Restart(base::BootTime now);
+  // Asks nothing of it for a second.
+  void Pause(const absl::Status& why, base::BootTime now);
+
+  uint32_t index() const { return index_; }
+  const std::string& name() const { return name_; }
+  const Connection& connection(uint32_t link) const { return links_[link]->connection(); }
+  Breaker& breaker() { return breaker_; }
+  // Why nothing may be asked now; OK where it may.
+  const absl::Status& PausedAt(base::BootTime now);
+  // What calls fail with, made once.
+  const absl::Status& StatusOf(ConnectionEvent event);
+
+  // The first 8 bytes of its replication id, as last heard; nothing where it never was.
+  std::optional<uint64_t> epoch() const { return epoch_; }
+  // When it became another.
+  std::optional<base::BootTime> epoch_changed_at() const { return epoch_changed_at_; }
+  bool ready() const;
+
+ private:
+  void OnReply(PendingCall& call, wire::RespValue reply, base::BootTime now) override;
+  void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) override;
+  void OnReady(const ServerFacts& facts, base::BootTime now) override;
+  void OnDown(const absl::Status& why, base::BootTime now) override;
+
+  const uint32_t index_;
+  const std::string name_;
+  User& user_;
+  Breaker breaker_;
+  absl::Status paused_;
+  base::BootTime paused_until_{0};
+  absl::Status down_;  // why it was last down
+  std::array<absl::Status, 1 + static_cast<size_t>(ConnectionEvent::kStoreRefused)> statuses_;
+  std::optional<uint64_t> epoch_;
+  std::optional<base::BootTime> epoch_changed_at_;
+  std::vector<std::unique_ptr<Link>> links_;
+};
+
+}  // namespace headgate::store::redis

@@ -1,0 +1,53 @@
+#include "headgate/store/redis/topology.h"
+
+#include <algorithm>
+
+#include "headgate/store/redis/ring.h"
+
+namespace headgate::store::redis {
+namespace {
+
+// One server has everything.
+class SingleTopology final : public Topology {
+ public:
+  using Topology::Topology;
+  explicit SingleTopology(const RedisOptions& options) : Topology(options.servers) {}
+  std::optional<uint32_t> Find(std::string_view) const override { return 0; }
+  bool InUse(uint32_t) const override { return true; }
+};
+
+// Independent servers that know nothing of each other. Who is down keeps its keys.
+class RingTopology final : public Topology {
+ public:
+  explicit RingTopology(const RedisOptions& options) : Topology(options.servers), ring_(Names(options)) {}
+  std::optional<uint32_t> Find(std::string_view key) const override { return ring_.Find(key); }
+  bool InUse(uint32_t) const override { return true; }
+
+ private:
+  static std::vector<std::string> Names(const RedisOptions& options) {
+    std::vector<std::string> names;
+    for (const net::StreamTarget& server : options.servers) names.push_back(server.ToString());
+    return names;
+  }
+  Ring ring_;
+};
+
+}  // namespace
+
+std::optional<uint32_t> Topology::IndexOf(const net::StreamTarget& server) {
+  const auto found = std::find(servers_.begin(), servers_.end(), server);
+  if (found == servers_.end()) {
+    if (servers_.size() >= kServersMax) return std::nullopt;
+    servers_.push_back(server);
+    return static_cast<uint32_t>(servers_.size() - 1);
+  }
+  return static_cast<uint32_t>(found - servers_.begin());
+}
+
+std::unique_ptr<Topology> MakeTopology(const RedisOptions& options, uint64_t seed) {
+  (void)seed;
+  if (options.topology == TopologyKind::kRing) return std::make_unique<RingTopology>(options);
+  return std::make_unique<SingleTopology>(options);
+}
+
+}  // namespace headgate::store::redis

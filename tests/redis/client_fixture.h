@@ -1,0 +1,69 @@
+// For tests: a client on a loop of its own, and calls that wait.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/base/clock.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/store/redis/client.h"
+
+namespace headgate::redis_test {
+
+using namespace std::chrono_literals;
+
+struct TestClient {
+  explicit TestClient(store::redis::RedisOptions client_options) : options(std::move(client_options)) {
+    auto made = store::redis::Client::Make(
+        loop, options, 1,
+        {.on_connection =
+             [this](const std::string& server, const absl::Status& state) {
+               connections.push_back(server + " " + (state.ok() ? "up" : std::string(state.message())));
+             },
+         .on_eviction_policy = [this](const std::string&, const std::string& policy) { policies.push_back(policy); },
+         .on_breaker = [this](const std::string&, bool open) { breaker.push_back(open ? "open" : "closed"); },
+         .on_alarm = [this](const std::string&, const std::string& error) { alarms.push_back(error); }});
+    EXPECT_TRUE(made.ok()) << made.status();
+    client = *std::move(made);
+  }
+  static store::redis::RedisOptions Single(uint16_t port) {
+    // Generous: the machine that runs the tests may be busy.
+    return {.servers = {{.host = "127.0.0.1", .port = port}}, .timeout = 2s, .connect_timeout = 2s};
+  }
+
+  std::string Call(const store::redis::Script& script, std::string_view key,
+                   std::vector<std::string_view> arguments = {}, base::Duration timeout = {}) {
+    std::optional<absl::StatusOr<wire::RespValue>> answer;
+    client->Call({.script = &script, .key = key, .arguments = arguments}, timeout,
+                 [&](absl::StatusOr<wire::RespValue> reply) { answer = std::move(reply); });
+    EXPECT_TRUE(loop.RunUntil([&] { return answer.has_value(); }, 20s));
+    return answer ? Text(*answer) : "no answer";
+  }
+  static std::string Text(const absl::StatusOr<wire::RespValue>& answer) {
+    return answer.ok() ? answer->ToString() : std::string(absl::StatusCodeToString(answer.status().code()));
+  }
+  // Turns until it is so.
+  bool Until(const std::function<bool()>& done, base::Duration timeout = 20s) { return loop.RunUntil(done, timeout); }
+  void Run(base::Duration time) {
+    loop.RunUntil([] { return false; }, time);
+  }
+
+  base::SystemClock clock;
+  net::EventLoop loop{clock};
+  store::redis::RedisOptions options;
+  std::vector<std::string> connections, policies, breaker, alarms;
+  std::unique_ptr<store::redis::Client> client;
+};
+
+// INCRBY, as a script.
+inline const store::redis::Script& AddScript() {
+  static const store::redis::Script script = {.text = "return redis.call('INCRBY', KEYS[1], ARGV[1])",
+                                              .sha1 = "8cd00688c05c46bde4a2e60658ef20a2e5c0b248"};
+  return script;
+}
+
+}  // namespace headgate::redis_test
