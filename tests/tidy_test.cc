@@ -52,6 +52,7 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"testing", {4, {"limiter", "rule", "store", "algorithm", "base"}}},
       {"net", {4, {"base"}}},
       {"observe", {4, {"limiter", "rule", "algorithm", "base"}}},
+      {"store/redis", {5, {"store", "algorithm", "wire", "net", "base"}}},
       {"watch", {5, {"rule", "store", "wire", "net", "base"}}},
       {"front/resp", {5, {"limiter", "rule", "store", "algorithm", "wire", "net", "observe", "base"}}},
       {"front/http", {5, {"limiter", "rule", "algorithm", "wire", "net", "observe", "base"}}},
