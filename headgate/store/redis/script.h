@@ -1,14 +1,24 @@
-// A Lua script and the name by which a server knows it.
+// The Lua twins of the kernels: one script for each family of algorithms. A server that knows a script runs it by its
+// SHA-1 (EVALSHA); one that does not (NOSCRIPT) is sent the text once (EVAL).
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "headgate/algorithm/limit.h"
 
 namespace headgate::store::redis {
 
 struct Script {
+  std::string_view name;
   std::string_view text;
-  std::string sha1;  // of the text, 40 lower-case hexadecimal digits
+  std::string sha1;  // 40 hex digits
 };
+
+// The script that decides for this algorithm; the same object every time.
+const Script& ScriptOf(algorithm::Algorithm algorithm);
+
+std::span<const Script> AllScripts();
 
 }  // namespace headgate::store::redis

@@ -1,0 +1,401 @@
+#include "headgate/store/redis/bucket_call.h"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "headgate/algorithm/decide.h"
+#include "headgate/base/check.h"
+#include "headgate/store/redis/packing.h"
+#include "headgate/wire/resp_writer.h"
+
+namespace headgate::store::redis {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::BucketState;
+using algorithm::Cost;
+using algorithm::Decision;
+using algorithm::ExactSpan;
+using algorithm::Hit;
+using algorithm::Limit;
+using base::Duration;
+using base::Instant;
+
+// As in scripts/clock.lua and scripts/leases.lua.
+enum class ScriptOperation : uint8_t { kTake, kLook, kRefund, kReset, kLease };
+constexpr uint8_t kDecided = 1;
+constexpr uint8_t kOtherLimit = 2;
+constexpr uint8_t kEventCorrupt = 1;
+constexpr uint8_t kEventClockReset = 2;
+constexpr uint8_t kEventLearning = 4;
+
+constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
+// More than any bucket can hold: never admitted.
+constexpr ExactSpan kUnaffordable{~uint64_t{0} >> 1, 0};
+// A stored time this far ahead of the server's clock is no jitter.
+constexpr Duration kAheadLeast = std::chrono::seconds(1);
+constexpr Duration kMonth = std::chrono::hours(24 * 31);
+constexpr Duration kYear = std::chrono::hours(24 * 366);
+
+bool IsMeter(const Limit& limit) {
+  return limit.algorithm() == Algorithm::kTokenBucket || limit.algorithm() == Algorithm::kLeakyBucket;
+}
+
+bool CanLease(const Limit& limit) {
+  return limit.algorithm() != Algorithm::kLeakyBucketQueue && limit.algorithm() != Algorithm::kSlidingWindowLog;
+}
+
+ScriptOperation OperationOf(const SharedRequest& request) {
+  if (request.lease) return ScriptOperation::kLease;
+  switch (request.operation) {
+    case Operation::kTake:
+      // A request that takes nothing leaves everything as it is.
+      return request.cost == 0 ? ScriptOperation::kLook : ScriptOperation::kTake;
+    case Operation::kLook:
+      return ScriptOperation::kLook;
+    case Operation::kRefund:
+      return ScriptOperation::kRefund;
+    case Operation::kReset:
+      return ScriptOperation::kReset;
+  }
+  __builtin_unreachable();
+}
+
+// How long a used bucket takes to be as if never used.
+Duration TimeToFull(const Limit& limit) {
+  if (limit.denies_all()) return Duration(0);
+  switch (limit.spec().align) {
+    case algorithm::Align::kCalendarMonth:
+      return kMonth;
+    case algorithm::Align::kCalendarYear:
+      return kYear;
+    case algorithm::Align::kEpoch:
+    case algorithm::Align::kFirstHit:
+      break;
+  }
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      return RoundUp(SpanOf(limit));
+    case Algorithm::kLeakyBucketQueue:
+      return RoundUp(SpanOf(limit)) + RoundUp(IntervalOf(limit));
+    case Algorithm::kSlidingWindowCounter:
+      return Duration(static_cast<int64_t>(2 * limit.period()));
+    case Algorithm::kFixedWindow:
+    case Algorithm::kSlidingWindowLog:
+      return Duration(static_cast<int64_t>(limit.period()));
+  }
+  __builtin_unreachable();
+}
+
+uint64_t Nanos(Duration duration) { return static_cast<uint64_t>(std::max<int64_t>(0, duration.count())); }
+
+uint32_t Millis(Duration duration) {
+  const auto ms = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
+  return static_cast<uint32_t>(std::clamp<int64_t>(ms, 0, static_cast<int64_t>(kU32Max)));
+}
+
+ExactSpan MeterPrice(const Limit& limit, ScriptOperation operation, Cost cost) {
+  if (operation == ScriptOperation::kLease) return {};
+  if (operation == ScriptOperation::kRefund) return Price(limit, std::min<Cost>(cost, limit.capacity()));
+  return cost > limit.capacity() ? kUnaffordable : Price(limit, cost);
+}
+
+// What is before the first of the turns that the request asks for.
+ExactSpan TurnsBeforeLast(const Limit& limit, Cost cost) {
+  if (cost == 0) return {};
+  return cost - 1 > limit.capacity() ? kUnaffordable : Price(limit, cost - 1);
+}
+
+absl::Status Unreadable(std::string_view script, const wire::RespValue& reply) {
+  return absl::InternalError(fmt::format("script {} answered {}, which is none of its answers", script,
+                                         reply.ToString()));
+}
+
+void AppendBulk(std::string_view bytes, std::string& out) {
+  wire::RespWriter(out, wire::RespVersion::k2).Bulk(bytes);
+}
+
+}  // namespace
+
+std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& request) {
+  const Limit& limit = request.limit->limit;
+  SharedAnswer answer;
+  if (request.lease && !CanLease(limit)) {
+    answer.status = absl::FailedPreconditionError(
+        fmt::format("a bucket of {} is always exact: it gives no leases", Name(limit.algorithm())));
+    return answer;
+  }
+  const bool refund = !request.lease && request.operation == Operation::kRefund;
+  if (refund && limit.algorithm() == Algorithm::kLeakyBucketQueue) {
+    answer.status =
+        absl::FailedPreconditionError("a queue takes nothing back: its requests have been promised their turn");
+    return answer;
+  }
+  if (!limit.denies_all()) return std::nullopt;
+  // The bucket is left as it is: should the limit be raised again, what was consumed stays consumed.
+  if (request.lease) {
+    answer.grant.retry_after = request.lease->want > 0 ? algorithm::kNever : Duration(0);
+    return answer;
+  }
+  if (request.operation == Operation::kReset) return std::nullopt;
+  answer.decision = algorithm::DenyAll(limit, refund ? 0 : request.cost);
+  return answer;
+}
+
+BucketCall::BucketCall(const SharedRequest& request, const CallContext& context)
+    : limit_(request.limit),
+      script_(&ScriptOf(limit_->limit.algorithm())),
+      cost_(request.cost),
+      asks_lease_(request.lease.has_value()),
+      leased_((request.leased || request.lease) && CanLease(limit_->limit)),
+      operation_(request.operation) {
+  bytes_.reserve(request.name.size() + 128);
+  bytes_.append(request.name);
+  EndPart();
+  AppendPrefix(limit_->limit.spec(), bytes_);
+  EndPart();
+  AppendNumbers(request, context);
+  EndPart();
+  if (leased_) {
+    AppendLeases(request, context);
+    EndPart();
+  }
+}
+
+std::string_view BucketCall::Part(size_t i) const {
+  const uint32_t begin = i == 0 ? 0 : part_ends_[i - 1];
+  return std::string_view(bytes_).substr(begin, part_ends_[i] - begin);
+}
+
+void BucketCall::AppendNumbers(const SharedRequest& request, const CallContext& context) {
+  const Limit& limit = limit_->limit;
+  const ScriptOperation operation = OperationOf(request);
+  const Duration ahead = std::max(kAheadLeast, TimeToFull(limit)) + (leased_ ? context.lease_ttl : Duration(0));
+  Packer pack(bytes_);
+  pack.U8(static_cast<uint8_t>(operation)).U8(context.now.has_value() ? 1 : 0);
+  pack.U64(context.now ? static_cast<uint64_t>(base::Clamp(*context.now).ns) : 0);
+  pack.U64(Nanos(ahead)).U32(Millis(context.kept_least));
+  if (operation == ScriptOperation::kReset) return;
+
+  const uint64_t cost = operation == ScriptOperation::kLease ? 0 : std::min<uint64_t>(cost_, kU32Max + 1);
+  const auto capacity = static_cast<uint32_t>(limit.capacity());
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      pack.U32(limit.requests()).Span(SpanOf(limit)).Span(MeterPrice(limit, operation, cost_)).Span(IntervalOf(limit));
+      return;
+    case Algorithm::kLeakyBucketQueue:
+      pack.U32(limit.requests()).Span(SpanOf(limit)).Span(TurnsBeforeLast(limit, cost_)).Span(IntervalOf(limit));
+      return;
+    case Algorithm::kFixedWindow:
+      pack.U32(capacity).U64(cost).U8(static_cast<uint8_t>(limit.spec().align));
+      pack.U8(limit.spec().count_denied ? 1 : 0).U64(limit.period());
+      return;
+    case Algorithm::kSlidingWindowCounter:
+      pack.U32(capacity).U64(cost).U8(limit.spec().count_denied ? 1 : 0).U64(limit.period());
+      return;
+    case Algorithm::kSlidingWindowLog:
+      pack.U32(capacity).U64(cost).U64(limit.period());
+      return;
+  }
+}
+
+void BucketCall::AppendLeases(const SharedRequest& request, const CallContext& context) {
+  Packer pack(bytes_);
+  pack.U64(context.epoch).U8(context.epoch_changed ? 1 : 0).U64(Nanos(context.lease_ttl));
+  if (!request.lease) return;
+  const LeaseAsk& ask = *request.lease;
+  lease_wanted_ = ask.want > 0;
+  lease_least_ = std::clamp<uint64_t>(ask.least, 1, kU32Max);
+  pack.U64(ask.id.node).U64(ask.id.number);
+  pack.U32(static_cast<uint32_t>(std::min(ask.want, kU32Max))).U32(static_cast<uint32_t>(lease_least_));
+  pack.U64(Nanos(std::min(ask.ttl, context.lease_ttl))).U32(static_cast<uint32_t>(ask.reports.size()));
+  for (const LeaseReport& report : ask.reports) {
+    pack.U64(report.number).U32(static_cast<uint32_t>(std::min(report.spent, kU32Max))).U8(report.returned ? 1 : 0);
+  }
+}
+
+void BucketCall::AppendCommand(Form form, std::string& out) const {
+  wire::RespWriter writer(out, wire::RespVersion::k2);
+  writer.Array(part_count_ + 2u);
+  writer.Bulk(form == Form::kDigest ? "EVALSHA" : "EVAL");
+  writer.Bulk(form == Form::kDigest ? std::string_view(script_->sha1) : script_->text);
+  writer.Bulk("1");
+  for (size_t i = 0; i < part_count_; ++i) AppendBulk(Part(i), out);
+}
+
+std::optional<SharedAnswer> BucketCall::Read(const wire::RespValue& reply) {
+  if (reply.kind == wire::RespValue::Kind::kBulk && !reply.text.empty()) {
+    const auto status = static_cast<uint8_t>(reply.text.front());
+    std::optional<SharedAnswer> answer;
+    const int carries = carries_;
+    if (status == kDecided) {
+      answer = ReadDecided(reply.text);
+    } else if (status == kOtherLimit) {
+      answer = CarryOver(reply.text);
+    }
+    if (answer || carries_ > carries) return answer;
+  }
+  SharedAnswer answer;
+  answer.status = reply.is_error() ? absl::UnavailableError(fmt::format("script {}: {}", script_->name, reply.text))
+                                   : Unreadable(script_->name, reply);
+  return answer;
+}
+
+std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
+  const Limit& limit = limit_->limit;
+  Unpacker in(reply.substr(1));
+  const bool allowed = in.U8() != 0;
+  const uint8_t events = in.U8();
+  const Instant now = Instant::FromNanos(static_cast<int64_t>(in.U64()));
+  BucketState state{.edge = in.U64(), .seen = Instant::FromNanos(0), .count = in.U32()};
+  HitList hits;
+  const uint64_t seen_or_hit = in.U64();
+  if (limit.algorithm() == Algorithm::kSlidingWindowLog && operation_ != Operation::kReset) {
+    // `edge` is when the newest hit was, and the last two are the hit with whose end enough of them will be gone for the
+    // request to fit, and the cost of the newest: all that the kernel looks at.
+    const Instant newest = Instant::FromNanos(static_cast<int64_t>(state.edge));
+    const Instant freeing = Instant::FromNanos(static_cast<int64_t>(seen_or_hit));
+    const uint32_t newest_cost = in.U32();
+    if (state.count > 0) {
+      if (freeing < newest && newest_cost < state.count) {
+        hits.Append({freeing, state.count - newest_cost});
+        hits.Append({newest, newest_cost});
+      } else {
+        hits.Append({newest, state.count});
+      }
+    }
+    state.edge = 0;
+    state.seen = now;
+  } else {
+    state.seen = std::min(now, Instant::FromNanos(static_cast<int64_t>(seen_or_hit)));
+  }
+  if (!in.complete() || now > Instant::FromNanos(2 * (base::kInstantMax.ns - 1))) return std::nullopt;
+  events_.replaced_corrupt = events_.replaced_corrupt || (events & kEventCorrupt) != 0;
+  events_.clock_reset = (events & kEventClockReset) != 0;
+  events_.learning = (events & kEventLearning) != 0;
+
+  SharedAnswer answer;
+  if (asks_lease_) {
+    answer.events = events_;
+    ReadGrant(in.rest(), state, now, answer);
+    return answer;
+  }
+  answer = Decide(state, std::move(hits), now, allowed);
+  if (leased_ && answer.status.ok() && operation_ != Operation::kReset) {
+    // A bucket that learns is of a time to come.
+    Unpacker tail(in.rest());
+    for (int i = 0; i < 4; ++i) tail.U32();
+    const Duration late(static_cast<int64_t>(tail.U64()));
+    Decision& decision = answer.decision;
+    if (!decision.allowed && !decision.never_fits()) decision.retry_after += late;
+    if (decision.reset_after > Duration(0)) decision.reset_after += late;
+  }
+  return answer;
+}
+
+void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Instant now, SharedAnswer& answer) {
+  const Limit& limit = limit_->limit;
+  Unpacker in(tail);
+  LeaseGrant& grant = answer.grant;
+  grant.granted = in.U32();
+  grant.holders = in.U32();
+  const uint64_t until = in.U64();
+  const Duration late(static_cast<int64_t>(in.U64()));
+  if (!in.complete()) {
+    answer.status = absl::InternalError("a lease was answered without its grant");
+    return;
+  }
+  HitList no_hits;
+  BucketState copy = state;
+  grant.remaining = algorithm::Decide(limit, copy, no_hits, 0, now).remaining;
+  if (grant.granted > 0) {
+    grant.ttl = Instant::FromNanos(static_cast<int64_t>(until)) - now;
+  } else if (lease_wanted_) {
+    copy = state;
+    const Duration retry = algorithm::Decide(limit, copy, no_hits, lease_least_, now).retry_after;
+    // Where there is enough, there are too many leases.
+    grant.retry_after = retry == algorithm::kNever ? retry : std::max(retry, Duration(1)) + late;
+  }
+}
+
+SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bool allowed) {
+  SharedAnswer answer;
+  answer.events = events_;
+  const Limit& limit = limit_->limit;
+  const bool takes = operation_ == Operation::kTake || operation_ == Operation::kLook;
+  if (operation_ == Operation::kReset) {
+    state = {};
+    hits = {};
+  }
+  answer.decision = algorithm::Decide(limit, state, hits, takes ? cost_ : 0, now);
+  if (operation_ == Operation::kTake && cost_ > 0 && answer.decision.allowed != allowed) {
+    answer.status = absl::InternalError(
+        fmt::format("script {} {} a request that the kernel {}; the bucket's key is {}", script_->name,
+                    allowed ? "allowed" : "denied", allowed ? "denies" : "allows", key()));
+  }
+  return answer;
+}
+
+std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
+  Unpacker in(reply.substr(1));
+  const auto shape = in.U8() != 0 ? ValueShape::kList : ValueShape::kString;
+  const Instant now = Instant::FromNanos(static_cast<int64_t>(in.U64()));
+  if (!in.complete() || operation_ == Operation::kReset) return std::nullopt;
+  const uint32_t header_size = shape == ValueShape::kList ? in.U32() : 0;
+  const uint32_t list_size = shape == ValueShape::kList ? in.U32() : 0;
+  const std::string_view raw = in.rest();
+  const Limit& to = limit_->limit;
+  ++carries_;
+  SharedAnswer answer;
+  if (carries_ > kCarriesMax) {
+    answer.status = absl::AbortedError("the bucket's limit is changed back and forth by several instances");
+    return answer;
+  }
+
+  std::optional<FoundBucket> found = ParseValue(raw, shape);
+  BucketState state;
+  HitList hits;
+  std::string_view leases;
+  if (found) {
+    state = found->state;
+    hits = std::move(found->hits);
+    const bool meters = IsMeter(found->limit) && IsMeter(to);
+    const bool same_window = found->limit.algorithm() == to.algorithm() &&
+                             found->limit.spec().period == to.spec().period &&
+                             found->limit.spec().align == to.spec().align;
+    // A lease of another kind of bucket counts as spent.
+    if (CanLease(to) && (meters || same_window)) leases = found->leases;
+    algorithm::Change(found->limit, to, state, hits, now);
+    events_.carried_over = true;
+  } else {
+    events_.replaced_corrupt = true;
+  }
+  const bool looks = !asks_lease_ && (operation_ == Operation::kLook || (operation_ == Operation::kTake && cost_ == 0));
+  // A look changes nothing, so it does not change whose bucket this is either.
+  if (looks) return Decide(state, std::move(hits), std::max(now, state.seen), true);
+
+  // The second call: what was read, and what it becomes. Of a list, its header and its length tell what was read.
+  std::string next(bytes_, 0, part_ends_[2]);
+  next.reserve(bytes_.size() + raw.size() + 64);
+  part_count_ = 3;
+  const std::string_view lease_part = leased_ ? Part(3) : std::string_view();
+  next.append(lease_part);
+  part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
+  if (shape == ValueShape::kString) {
+    next.append(raw);
+  } else {
+    next.append(raw.substr(0, header_size));
+    Packer(next).U32(list_size);
+  }
+  part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
+  if (found) AppendValue(to, state, hits, leases, next);
+  part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
+  bytes_ = std::move(next);
+  return std::nullopt;
+}
+
+}  // namespace headgate::store::redis

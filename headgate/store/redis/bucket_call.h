@@ -1,0 +1,94 @@
+// One question to a bucket in Redis, from the call of its script to the answer. No sockets here: the client sends what
+// AppendCommand makes to the node that has the key, and gives Read what came back.
+//
+//   BucketCall call(request, context);
+//   do send(call) until answer = call.Read(reply)
+//
+// The script decides only whether a request passes, and keeps the new state; it answers with the state that it found.
+// From that the kernel itself computes the decision here, and must come to the same result. A bucket that was made under
+// another limit is carried over here too, by the kernel: the script answers what it found, and a second call replaces
+// that, if it still is what was read. So most questions take one call, and one after a change of their limit two.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headgate/base/time.h"
+#include "headgate/store/redis/script.h"
+#include "headgate/store/redis/value_codec.h"
+#include "headgate/store/shared_store.h"
+#include "headgate/wire/resp_reader.h"
+
+namespace headgate::store::redis {
+
+// What a call carries besides the request.
+struct CallContext {
+  // Which history of its shard a leased bucket belongs to: another one may lack what was granted. Eight bytes.
+  uint64_t epoch = 0;
+  // It changed less than one `lease_ttl` ago, so that an absent leased bucket may be one that was forgotten.
+  bool epoch_changed = false;
+  // The longest life of any lease; also for how long a bucket learns.
+  base::Duration lease_ttl = std::chrono::seconds(2);
+  // Instead of the server's clock, for tests and simulations.
+  std::optional<base::Instant> now{};
+  // How long a key is kept at least, where `now` does not move with the server's clock.
+  base::Duration kept_least{0};
+};
+
+class BucketCall {
+ public:
+  // What needs no store: a limit of 0 requests, a refund to a queue.
+  static std::optional<SharedAnswer> AnswerWithoutStore(const SharedRequest& request);
+
+  // The request is one that needs the store; what it points to is not needed afterwards.
+  BucketCall(const SharedRequest& request, const CallContext& context);
+
+  const Script& script() const { return *script_; }
+  // The one key that is touched, which tells the shard.
+  std::string_view key() const { return Part(0); }
+  // KEYS[1], then ARGV.
+  size_t part_count() const { return part_count_; }
+  std::string_view Part(size_t i) const;
+
+  enum class Form : uint8_t {
+    kDigest,  // EVALSHA
+    kText,    // EVAL: for a server that does not know the script, which knows it then
+  };
+  void AppendCommand(Form form, std::string& out) const;
+
+  // The answer; or nothing, and the call is now another one that is to be sent. Errors of the server that are not of
+  // our script (MOVED, NOSCRIPT, LOADING …) are the client's: here they become Unavailable.
+  std::optional<SharedAnswer> Read(const wire::RespValue& reply);
+
+ private:
+  static constexpr size_t kPartsMax = 6;
+  // So often another instance may have carried the bucket over to a limit of its own meanwhile.
+  static constexpr int kCarriesMax = 8;
+
+  void EndPart() { part_ends_[part_count_++] = static_cast<uint32_t>(bytes_.size()); }
+  void AppendNumbers(const SharedRequest& request, const CallContext& context);
+  void AppendLeases(const SharedRequest& request, const CallContext& context);
+  std::optional<SharedAnswer> ReadDecided(std::string_view reply);
+  std::optional<SharedAnswer> CarryOver(std::string_view reply);
+  SharedAnswer Decide(algorithm::BucketState state, HitList hits, base::Instant now, bool allowed);
+  void ReadGrant(std::string_view tail, const algorithm::BucketState& state, base::Instant now, SharedAnswer& answer);
+
+  LimitHandle limit_;
+  const Script* script_;
+  algorithm::Cost cost_;
+  uint64_t lease_least_ = 0;
+  bool lease_wanted_ = false;
+  bool asks_lease_ = false;
+  bool leased_ = false;
+  Operation operation_;
+  SharedEvents events_;  // of the calls so far
+  int carries_ = 0;
+  std::array<uint32_t, kPartsMax> part_ends_{};
+  uint8_t part_count_ = 0;
+  std::string bytes_;  // all parts, one behind the other
+};
+
+}  // namespace headgate::store::redis

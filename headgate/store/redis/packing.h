@@ -1,0 +1,64 @@
+// Numbers as the scripts pack and unpack them: big-endian, without padding (Redis' `struct` with `>`).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "headgate/algorithm/token_bucket.h"
+
+namespace headgate::store::redis {
+
+class Packer {
+ public:
+  explicit Packer(std::string& out) : out_(out) {}
+
+  Packer& U8(uint8_t value) {
+    out_.push_back(static_cast<char>(value));
+    return *this;
+  }
+  Packer& U32(uint32_t value) { return Bytes<4>(value); }
+  Packer& U64(uint64_t value) { return Bytes<8>(value); }
+  Packer& Span(algorithm::ExactSpan span) { return U64(span.ns).U32(span.fraction); }
+
+ private:
+  template <size_t kBytes>
+  Packer& Bytes(uint64_t value) {
+    char bytes[kBytes];
+    for (size_t i = kBytes; i-- > 0; value >>= 8) bytes[i] = static_cast<char>(value);
+    out_.append(bytes, kBytes);
+    return *this;
+  }
+
+  std::string& out_;
+};
+
+// Reads 0 beyond the end, and says so.
+class Unpacker {
+ public:
+  explicit Unpacker(std::string_view in) : in_(in) {}
+
+  uint8_t U8() { return static_cast<uint8_t>(Bytes(1)); }
+  uint32_t U32() { return static_cast<uint32_t>(Bytes(4)); }
+  uint64_t U64() { return Bytes(8); }
+  bool complete() const { return complete_; }
+  std::string_view rest() const { return in_; }
+
+ private:
+  uint64_t Bytes(size_t count) {
+    if (in_.size() < count) {
+      complete_ = false;
+      in_ = {};
+      return 0;
+    }
+    uint64_t value = 0;
+    for (size_t i = 0; i < count; ++i) value = value << 8 | static_cast<unsigned char>(in_[i]);
+    in_.remove_prefix(count);
+    return value;
+  }
+
+  std::string_view in_;
+  bool complete_ = true;
+};
+
+}  // namespace headgate::store::redis

@@ -1,0 +1,57 @@
+#include "headgate/store/redis/script.h"
+
+#include <array>
+
+#include <openssl/evp.h>
+
+#include "headgate/base/check.h"
+#include "headgate/store/redis/script_texts.h"
+
+namespace headgate::store::redis {
+namespace {
+
+using algorithm::Algorithm;
+
+std::string Sha1Hex(std::string_view text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned int size = 0;
+  HEADGATE_CHECK(EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr) == 1);
+  std::string hex;
+  for (unsigned int i = 0; i < size; ++i) {
+    hex += "0123456789abcdef"[digest[i] >> 4];
+    hex += "0123456789abcdef"[digest[i] & 15];
+  }
+  return hex;
+}
+
+Script Make(std::string_view name, std::string_view text) { return {name, text, Sha1Hex(text)}; }
+
+const std::array<Script, 5>& Scripts() {
+  static const std::array<Script, 5> scripts = {
+      Make("meter", kMeterText), Make("queue", kQueueText), Make("fixed_window", kFixedWindowText),
+      Make("sliding_counter", kSlidingCounterText), Make("sliding_log", kSlidingLogText)};
+  return scripts;
+}
+
+}  // namespace
+
+const Script& ScriptOf(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      return Scripts()[0];
+    case Algorithm::kLeakyBucketQueue:
+      return Scripts()[1];
+    case Algorithm::kFixedWindow:
+      return Scripts()[2];
+    case Algorithm::kSlidingWindowCounter:
+      return Scripts()[3];
+    case Algorithm::kSlidingWindowLog:
+      return Scripts()[4];
+  }
+  __builtin_unreachable();
+}
+
+std::span<const Script> AllScripts() { return Scripts(); }
+
+}  // namespace headgate::store::redis

@@ -1,0 +1,28 @@
+-- The head of every script: what the call carries, and the one place where time is read. A time in ns is two numbers,
+-- hi·2^32 + lo, since a number here is a double and exact only below 2^53.
+--
+-- KEYS[1] the bucket
+-- ARGV[1] how a value of this limit begins: the format's version and the limit (value_codec.h)
+-- ARGV[2] numbers: this head, then what the family unpacks from `at` on
+-- ARGV[3] what a leased bucket's call adds, or empty (leases.lua)
+-- ARGV[4] a value of another limit as it was read, ARGV[5] the same carried over to this one
+--
+-- Docs: docs/reference/redis-state.md.
+local TWO32 = 4294967296
+local TAKE, LOOK, REFUND, RESET = 0, 1, 2, 3
+local CORRUPT, CLOCK_RESET, LEARNING = 1, 2, 4
+local key, prefix = KEYS[1], ARGV[1]
+local op, timed, now_hi, now_lo, far_hi, far_lo, px_least, at = struct.unpack('>BBI4I4I4I4I4', ARGV[2])
+local events = 0
+if timed == 0 then
+  local time = redis.call('TIME')
+  -- A second is 1953125·2^9 ns.
+  local units = time[1] * 1953125
+  now_hi = math.floor(units / 8388608)
+  now_lo = units % 8388608 * 512 + time[2] * 1000
+  if now_lo >= TWO32 then now_hi, now_lo = now_hi + 1, now_lo - TWO32 end
+end
+if op == RESET then
+  redis.call('DEL', key)
+  return struct.pack('>BBBI4I4I4I4I4I4I4', 1, 1, 0, now_hi, now_lo, 0, 0, 0, 0, 0)
+end

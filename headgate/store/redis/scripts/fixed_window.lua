@@ -1,0 +1,92 @@
+-- Fixed window: headgate/algorithm/fixed_window.h. `edge` is the end of the open window, `count` the hits in it.
+local EPOCH, FIRST_HIT, MONTH, YEAR = 0, 1, 2, 3
+local capacity, cost_hi, cost, align, count_denied, period_hi, period_lo =
+  struct.unpack('>I4I4I4BBI4I4', ARGV[2], at)
+cost = cost_hi * TWO32 + cost
+if edge_hi >= 2147483648 then
+  events = events + CORRUPT
+  edge_hi, edge_lo, count = 0, 0, 0
+end
+
+-- Days since the epoch of the first day of a month; months are counted from January of year 0, and may be beyond 12.
+-- Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": years that begin in March.
+local function first_day(year, month)
+  year = year + math.floor((month - 1) / 12)
+  month = (month - 1) % 12
+  if month < 2 then year = year - 1 end
+  local era = math.floor(year / 400)
+  local year_of_era = year - era * 400
+  local day_of_year = math.floor((153 * ((month + 10) % 12) + 2) / 5)
+  return era * 146097 + year_of_era * 365 + math.floor(year_of_era / 4) - math.floor(year_of_era / 100) +
+    day_of_year - 719468
+end
+
+-- The end of the window that holds now; of one that would begin now.
+local function window_end()
+  if align == FIRST_HIT then return later(now_hi, now_lo, period_hi, period_lo, 0, 0) end
+  if align == EPOCH then
+    return later(now_hi, now_lo, period_hi, period_lo, into(now_hi, now_lo, period_hi, period_lo))
+  end
+  -- A day is 20116·2^32 + 2437873664 ns, and 1318359375·2^16.
+  local x_hi, x_lo = into(now_hi, now_lo, 20116, 2437873664)
+  local day = math.floor(((now_hi - x_hi) * 65536 + (now_lo - x_lo) / 65536) / 1318359375 + 0.5)
+  local year = 1970 + math.floor(day / 366)
+  while first_day(year + 1, 1) <= day do year = year + 1 end
+  local next_day
+  if align == YEAR then
+    next_day = first_day(year + 1, 1)
+  else
+    local month = 1 + math.floor((day - first_day(year, 1)) / 31)
+    if first_day(year, month + 1) <= day then month = month + 1 end
+    next_day = first_day(year, month + 1)
+  end
+  local units = next_day * 1318359375
+  local hi = math.floor(units / 65536)
+  return hi, (units - hi * 65536) * 65536
+end
+
+local open = edge_hi > now_hi or edge_hi == now_hi and edge_lo > now_lo
+if set_back and value then
+  -- What was counted counts in a window of now.
+  open = count > 0 and (edge_hi > seen_hi or edge_hi == seen_hi and edge_lo > seen_lo)
+  if open then edge_hi, edge_lo = window_end() end
+end
+if learning then
+  -- It is as if spent until no lease of its window can be alive.
+  edge_hi, edge_lo = window_end()
+  local hi, lo = later(now_hi, now_lo, learn_hi, learn_lo, 0, 0)
+  if hi > edge_hi or hi == edge_hi and lo > edge_lo then edge_hi, edge_lo = hi, lo end
+  count, open = capacity, true
+end
+-- A lease ends with its window.
+if not open then leases, owed = {}, 0 end
+local hits = open and count or 0
+local old_hi, old_lo, old_count = edge_hi, edge_lo, count
+local allowed = hits + cost <= capacity and 1 or 0
+
+if op == REFUND then
+  if open then count = math.max(owed, count - cost, 0) end
+elseif op == LEASE then
+  settle(function(unspent) count = math.max(owed, count - unspent) end)
+  local end_hi, end_lo = edge_hi, edge_lo
+  if not open then end_hi, end_lo = window_end() end
+  local newly = ask(math.max(0, capacity - (open and count or 0)), end_hi, end_lo)
+  if newly > 0 then
+    edge_hi, edge_lo, count = end_hi, end_lo, (open and count or 0) + newly
+    open = true
+  end
+elseif op == TAKE and (allowed == 1 or count_denied == 1 and (open or align ~= FIRST_HIT)) then
+  if not open then edge_hi, edge_lo = window_end() end
+  count = math.min(hits + cost, TWO32 - 1)
+  open = true
+end
+if op ~= LOOK then
+  if open and (count > 0 or align == FIRST_HIT or #leases > 0) then
+    save(tail(), edge_hi, edge_lo)
+  elseif existed then
+    redis.call('DEL', key)
+  end
+end
+-- A refund and a lease answer with what they left, all others with what they found.
+if op == REFUND or op == LEASE then old_hi, old_lo, old_count = edge_hi, edge_lo, count end
+return answer(allowed, old_hi, old_lo, old_count, seen_hi, seen_lo)

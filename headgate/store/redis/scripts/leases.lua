@@ -1,0 +1,122 @@
+-- Leases of a bucket: behind its state an epoch (8 bytes), then 32 bytes for each: node and number (16), granted,
+-- reported, expires at (8). Docs: docs/internals/leases.md.
+--
+-- ARGV[3], where the bucket is one that is leased: the shard's epoch, whether that changed less than one ttl ago, whether
+-- a lease is asked for, for how long to learn, and the ask. A bucket of another epoch may lack leases that are being
+-- spent: it is learning.
+local LEASE = 4
+local LEASES_MAX = 512
+local call = ARGV[3] ~= '' and ARGV[3] or nil
+local leases, epoch, learning = {}, '', false
+local owed_before, owed = 0, 0      -- granted and not reported: of all, of those that have not expired
+local over_hi, over_lo              -- when the last of the expired ones did
+local learn_hi, learn_lo, late_hi, late_lo = 0, 0, 0, 0
+local granted, holders, lease_hi, lease_lo = 0, 0, 0, 0
+local ask_at
+local leased = call or value and #value > #prefix + 20
+local settle, ask
+
+if leased then
+  local from = #prefix + 21
+  if value and #value >= from then
+    if (#value - from + 1) % 32 ~= 8 then
+      events = CORRUPT
+      edge_hi, edge_lo, count, seen_hi, seen_lo = 0, 0, 0, 0, 0
+      value = ''
+    else
+      epoch = string.sub(value, from, from + 7)
+      for i = from + 8, #value, 32 do
+        local id, amount, reported, hi, lo = struct.unpack('>c16I4I4I4I4', value, i)
+        if set_back then
+          hi, lo = hi - back_hi, lo - back_lo
+          if lo < 0 then hi, lo = hi - 1, lo + TWO32 end
+        end
+        reported = math.min(reported, amount)
+        owed_before = owed_before + amount - reported
+        if hi < now_hi or hi == now_hi and lo <= now_lo then
+          if not over_hi or hi > over_hi or hi == over_hi and lo > over_lo then over_hi, over_lo = hi, lo end
+        else
+          owed = owed + amount - reported
+          leases[#leases + 1] = {id = id, granted = amount, reported = reported, hi = hi, lo = lo}
+        end
+      end
+    end
+  end
+  if call then
+    local call_epoch, changed
+    call_epoch, changed, learn_hi, learn_lo, ask_at = struct.unpack('>c8BI4I4', call)
+    if value and value ~= '' then learning = epoch ~= '' and epoch ~= call_epoch else learning = changed == 1 end
+    epoch = call_epoch
+    if learning then
+      events = events + LEARNING
+      leases, owed_before, owed, over_hi = {}, 0, 0, nil
+    end
+    if back_hi >= 0 and not set_back then late_hi, late_lo = back_hi, back_lo end
+  end
+
+  -- Takes in what the caller says of older leases; `give_back` is told what was returned unspent.
+  settle = function(give_back)
+    local node, _, _, _, _, _, reports, from = struct.unpack('>c8c8I4I4I4I4I4', call, ask_at)
+    for i = 0, reports - 1 do
+      local number, spent, returned = struct.unpack('>c8I4B', call, from + 13 * i)
+      for j, lease in ipairs(leases) do
+        if lease.id == node .. number then
+          owed = owed - (lease.granted - lease.reported)
+          lease.reported = math.min(lease.granted, math.max(lease.reported, spent))
+          if returned == 1 then
+            table.remove(leases, j)
+            give_back(lease.granted - lease.reported)
+          else
+            owed = owed + (lease.granted - lease.reported)
+          end
+          break
+        end
+      end
+    end
+  end
+
+  -- Grants of `tokens`, until `end` at the latest; returns how much is newly granted. One that was granted before, to a
+  -- request that comes twice, is the same.
+  ask = function(tokens, end_hi, end_lo)
+    local node, number, want, least, ttl_hi, ttl_lo = struct.unpack('>c8c8I4I4I4I4', call, ask_at)
+    local id = node .. number
+    local nodes = {[node] = true}
+    holders = 1
+    for _, lease in ipairs(leases) do
+      if lease.id == id then granted, lease_hi, lease_lo = lease.granted, lease.hi, lease.lo end
+      local holder = string.sub(lease.id, 1, 8)
+      if not nodes[holder] then
+        nodes[holder] = true
+        holders = holders + 1
+      end
+    end
+    if granted > 0 then return 0 end
+    if tokens < least or #leases >= LEASES_MAX then return 0 end
+    granted = math.min(want, math.max(least, math.floor(tokens / (2 * holders))))
+    if granted == 0 then return 0 end
+    lease_hi, lease_lo = now_hi + ttl_hi, now_lo + ttl_lo
+    if lease_lo >= TWO32 then lease_hi, lease_lo = lease_hi + 1, lease_lo - TWO32 end
+    if end_hi and (lease_hi > end_hi or lease_hi == end_hi and lease_lo > end_lo) then
+      lease_hi, lease_lo = end_hi, end_lo
+    end
+    leases[#leases + 1] = {id = id, granted = granted, reported = 0, hi = lease_hi, lo = lease_lo}
+    owed = owed + granted
+    return granted
+  end
+end
+
+-- What is kept of the leases.
+local function tail()
+  if not leased then return '' end
+  local parts = {epoch}
+  for i, lease in ipairs(leases) do
+    parts[i + 1] = struct.pack('>c16I4I4I4I4', lease.id, lease.granted, lease.reported, lease.hi, lease.lo)
+  end
+  return table.concat(parts)
+end
+
+local function answer(allowed, hi, lo, fraction, at_hi, at_lo)
+  local head = struct.pack('>BBBI4I4I4I4I4I4I4', 1, allowed, events, now_hi, now_lo, hi, lo, fraction, at_hi, at_lo)
+  if not call then return head end
+  return head .. struct.pack('>I4I4I4I4I4I4', granted, holders, lease_hi, lease_lo, late_hi, late_lo)
+end

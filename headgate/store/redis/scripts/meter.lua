@@ -1,0 +1,149 @@
+-- Token bucket, and leaky bucket as a meter: headgate/algorithm/token_bucket.h. `edge` is TAT, `count` its fraction in
+-- 1/n ns. Of a leased bucket at least what is granted and not yet reported is owed at any time:
+--
+--   debt = max(edge − now, owed·T), at most span
+local n, span_hi, span_lo, span_fr, price_hi, price_lo, price_fr, interval_hi, interval_lo, interval_fr =
+  struct.unpack('>I4I4I4I4I4I4I4I4I4I4', ARGV[2], at)
+if count >= n or edge_hi >= 2147483648 then
+  events = CORRUPT
+  edge_hi, edge_lo, count = 0, 0, 0
+end
+if set_back then
+  -- As much is owed as was at its latest time.
+  edge_hi, edge_lo = edge_hi - back_hi, edge_lo - back_lo
+  if edge_lo < 0 then edge_hi, edge_lo = edge_hi - 1, edge_lo + TWO32 end
+  if edge_hi < 0 then edge_hi, edge_lo, count = 0, 0, 0 end
+end
+
+-- k·T, for k below 2^32.
+local function cost_of(k)
+  local _, hi, lo = times(k, interval_hi, interval_lo)
+  if interval_fr == 0 then return hi, lo, 0 end
+  -- k·fraction / n in two steps of 16 bits; the quotient is below k.
+  local _, rest, low = times(k, 0, interval_fr)
+  local digit = math.floor(low / 65536)
+  rest = rest * 65536 + digit
+  local quotient = math.floor(rest / n)
+  rest = (rest - quotient * n) * 65536 + low - digit * 65536
+  local second = math.floor(rest / n)
+  lo = lo + quotient * 65536 + second
+  if lo >= TWO32 then
+    local carry = math.floor(lo / TWO32)
+    hi, lo = hi + carry, lo - carry * TWO32
+  end
+  return hi, lo, rest - second * n
+end
+
+local function above(a_hi, a_lo, a_fr, b_hi, b_lo, b_fr)
+  return a_hi > b_hi or a_hi == b_hi and (a_lo > b_lo or a_lo == b_lo and a_fr > b_fr)
+end
+
+-- The bucket's edge is not before (hi, lo) + k·T.
+local function hold(hi, lo, k)
+  local add_hi, add_lo, add_fr = cost_of(k)
+  hi, lo = hi + add_hi, lo + add_lo
+  if lo >= TWO32 then hi, lo = hi + 1, lo - TWO32 end
+  if above(hi, lo, add_fr, edge_hi, edge_lo, count) then edge_hi, edge_lo, count = hi, lo, add_fr end
+end
+
+if learning then
+  -- It is empty, and will be one ttl from now: nothing happens before.
+  now_hi, now_lo = now_hi + learn_hi, now_lo + learn_lo
+  if now_lo >= TWO32 then now_hi, now_lo = now_hi + 1, now_lo - TWO32 end
+  late_hi, late_lo = learn_hi, learn_lo
+  edge_hi, edge_lo, count = now_hi + span_hi, now_lo + span_lo, span_fr
+  if edge_lo >= TWO32 then edge_hi, edge_lo = edge_hi + 1, edge_lo - TWO32 end
+elseif owed_before > 0 then
+  -- An expired lease was spent when it expired, at the latest; from then on it is made good.
+  if over_hi then hold(over_hi, over_lo, owed_before) end
+  hold(now_hi, now_lo, owed)
+end
+
+local debt_hi, debt_lo, debt_fr = edge_hi - now_hi, edge_lo - now_lo, count
+if debt_lo < 0 then debt_hi, debt_lo = debt_hi - 1, debt_lo + TWO32 end
+if debt_hi < 0 then debt_hi, debt_lo, debt_fr = 0, 0, 0 end
+if above(debt_hi, debt_lo, debt_fr, span_hi, span_lo, span_fr) then
+  debt_hi, debt_lo, debt_fr = span_hi, span_lo, span_fr
+end
+
+local function take(hi, lo, fraction)
+  debt_hi, debt_lo, debt_fr = debt_hi + hi, debt_lo + lo, debt_fr + fraction
+  if debt_fr >= n then debt_lo, debt_fr = debt_lo + 1, debt_fr - n end
+  if debt_lo >= TWO32 then debt_hi, debt_lo = debt_hi + 1, debt_lo - TWO32 end
+end
+
+-- Gives back, but never what is owed for leases.
+local function give_back(hi, lo, fraction)
+  debt_hi, debt_lo, debt_fr = debt_hi - hi, debt_lo - lo, debt_fr - fraction
+  if debt_fr < 0 then debt_lo, debt_fr = debt_lo - 1, debt_fr + n end
+  if debt_lo < 0 then debt_hi, debt_lo = debt_hi - 1, debt_lo + TWO32 end
+  if debt_hi < 0 then debt_hi, debt_lo, debt_fr = 0, 0, 0 end
+  if owed > 0 then
+    local owed_hi, owed_lo, owed_fr = cost_of(owed)
+    if above(owed_hi, owed_lo, owed_fr, span_hi, span_lo, span_fr) then
+      owed_hi, owed_lo, owed_fr = span_hi, span_lo, span_fr
+    end
+    if above(owed_hi, owed_lo, owed_fr, debt_hi, debt_lo, debt_fr) then
+      debt_hi, debt_lo, debt_fr = owed_hi, owed_lo, owed_fr
+    end
+  end
+end
+
+-- Whole tokens that are left, at most 2^32 − 1.
+local function tokens()
+  local hi, lo, fraction = span_hi - debt_hi, span_lo - debt_lo, span_fr - debt_fr
+  if fraction < 0 then lo, fraction = lo - 1, fraction + n end
+  if lo < 0 then hi, lo = hi - 1, lo + TWO32 end
+  -- The estimate is at most one off.
+  local estimate = math.floor((hi * TWO32 + lo + fraction / n) / (interval_hi * TWO32 + interval_lo + interval_fr / n))
+  local whole = math.max(0, math.min(TWO32 - 1, estimate + 1))
+  while whole > 0 do
+    local cost_hi, cost_lo, cost_fr = cost_of(whole)
+    if not above(cost_hi, cost_lo, cost_fr, hi, lo, fraction) then break end
+    whole = whole - 1
+  end
+  return whole
+end
+
+local old_hi, old_lo, old_count = edge_hi, edge_lo, count
+local allowed = 1
+if op == REFUND then
+  give_back(price_hi, price_lo, price_fr)
+elseif op == LEASE then
+  settle(function(unspent) give_back(cost_of(unspent)) end)
+  local newly = learning and 0 or ask(tokens())
+  if newly > 0 then take(cost_of(newly)) end
+else
+  local free_hi, free_lo, free_fr = debt_hi, debt_lo, debt_fr
+  take(price_hi, price_lo, price_fr)
+  if above(debt_hi, debt_lo, debt_fr, span_hi, span_lo, span_fr) then
+    allowed = 0
+    debt_hi, debt_lo, debt_fr = free_hi, free_lo, free_fr
+  end
+end
+
+if op ~= LOOK then
+  if debt_hi == 0 and debt_lo == 0 and debt_fr == 0 and #leases == 0 then
+    edge_hi, edge_lo, count = now_hi, now_lo, 0
+    if existed then redis.call('DEL', key) end
+  else
+    if allowed == 1 then
+      edge_hi, edge_lo, count = now_hi + debt_hi, now_lo + debt_lo, debt_fr
+      if edge_lo >= TWO32 then edge_hi, edge_lo = edge_hi + 1, edge_lo - TWO32 end
+    end
+    local until_hi, until_lo = edge_hi, edge_lo
+    if #leases > 0 then
+      -- What is owed until the last lease expires is made good only then.
+      local owed_hi, owed_lo = cost_of(owed)
+      for _, lease in ipairs(leases) do
+        local hi, lo = lease.hi + owed_hi, lease.lo + owed_lo + 1
+        if lo >= TWO32 then hi, lo = hi + 1, lo - TWO32 end
+        if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
+      end
+    end
+    save(tail(), until_hi, until_lo)
+  end
+end
+-- A refund and a lease answer with what they left, all others with what they found.
+if op == REFUND or op == LEASE then old_hi, old_lo, old_count = edge_hi, edge_lo, count end
+return answer(allowed, old_hi, old_lo, old_count, seen_hi, seen_lo)

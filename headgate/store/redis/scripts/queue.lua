@@ -1,0 +1,43 @@
+-- Leaky bucket as a queue: headgate/algorithm/leaky_queue.h. `edge` is free_at, `count` its fraction in 1/n ns.
+local n, span_hi, span_lo, span_fr, ahead_hi, ahead_lo, ahead_fr, interval_hi, interval_lo, interval_fr =
+  struct.unpack('>I4I4I4I4I4I4I4I4I4I4', ARGV[2], at)
+if count >= n or edge_hi >= 2147483648 then
+  events = events + CORRUPT
+  edge_hi, edge_lo, count = 0, 0, 0
+end
+if set_back then
+  edge_hi, edge_lo = edge_hi - back_hi, edge_lo - back_lo
+  if edge_lo < 0 then edge_hi, edge_lo = edge_hi - 1, edge_lo + TWO32 end
+  if edge_hi < 0 then edge_hi, edge_lo, count = 0, 0, 0 end
+end
+
+local wait_hi, wait_lo, wait_fr = edge_hi - now_hi, edge_lo - now_lo, count
+if wait_lo < 0 then wait_hi, wait_lo = wait_hi - 1, wait_lo + TWO32 end
+if wait_hi < 0 then wait_hi, wait_lo, wait_fr = 0, 0, 0 end
+local empty = wait_hi == 0 and wait_lo == 0 and wait_fr == 0
+
+local old_hi, old_lo, old_count = edge_hi, edge_lo, count
+-- When the last of the request's turns would begin.
+local last_hi, last_lo, last_fr = wait_hi + ahead_hi, wait_lo + ahead_lo, wait_fr + ahead_fr
+if last_fr >= n then last_lo, last_fr = last_lo + 1, last_fr - n end
+if last_lo >= TWO32 then last_hi, last_lo = last_hi + 1, last_lo - TWO32 end
+local allowed = 1
+if last_hi > span_hi or last_hi == span_hi and (last_lo > span_lo or last_lo == span_lo and last_fr > span_fr) then
+  allowed = 0
+end
+
+if op == TAKE then
+  if allowed == 1 then
+    count = last_fr + interval_fr
+    edge_lo = last_lo + interval_lo + now_lo
+    if count >= n then edge_lo, count = edge_lo + 1, count - n end
+    local carry = math.floor(edge_lo / TWO32)
+    edge_hi, edge_lo = last_hi + interval_hi + now_hi + carry, edge_lo - carry * TWO32
+    save('', edge_hi, edge_lo)
+  elseif not empty then
+    save('', edge_hi, edge_lo)
+  elseif existed then
+    redis.call('DEL', key)
+  end
+end
+return struct.pack('>BBBI4I4I4I4I4I4I4', 1, allowed, events, now_hi, now_lo, old_hi, old_lo, old_count, seen_hi, seen_lo)

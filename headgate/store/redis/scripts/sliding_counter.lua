@@ -1,0 +1,66 @@
+-- Sliding window counter: headgate/algorithm/sliding_window_counter.h. `edge` is the two counts.
+local capacity, cost_hi, cost, count_denied, period_hi, period_lo = struct.unpack('>I4I4I4BI4I4', ARGV[2], at)
+cost = cost_hi * TWO32 + cost
+local old_hi, old_lo, old_seen_hi, old_seen_lo = edge_hi, edge_lo, seen_hi, seen_lo
+local previous, current = edge_hi, edge_lo
+if set_back then seen_hi, seen_lo = now_hi, now_lo end
+
+-- On to the window of now.
+local x_hi, x_lo = into(now_hi, now_lo, period_hi, period_lo)
+if previous > 0 or current > 0 then
+  local offset_hi, offset_lo = into(seen_hi, seen_lo, period_hi, period_lo)
+  offset_hi, offset_lo = later(offset_hi, offset_lo, now_hi, now_lo, seen_hi, seen_lo)
+  if offset_hi > period_hi or offset_hi == period_hi and offset_lo >= period_lo then
+    offset_hi, offset_lo = offset_hi - period_hi, offset_lo - period_lo
+    if offset_lo < 0 then offset_hi, offset_lo = offset_hi - 1, offset_lo + TWO32 end
+    local second = offset_hi > period_hi or offset_hi == period_hi and offset_lo >= period_lo
+    previous, current = second and 0 or current, 0
+  end
+end
+
+-- previous·(period − x) ≤ room·period
+local function fits(room)
+  if room < 0 then return false end
+  if previous <= room then return true end
+  local a_2, a_1, a_0 = times(previous, later(0, 0, period_hi, period_lo, x_hi, x_lo))
+  local b_2, b_1, b_0 = times(room, period_hi, period_lo)
+  return a_2 < b_2 or a_2 == b_2 and (a_1 < b_1 or a_1 == b_1 and a_0 <= b_0)
+end
+
+-- Leases of the window before are over, as it is.
+local end_hi, end_lo = later(now_hi, now_lo, period_hi, period_lo, x_hi, x_lo)
+if learning then current = capacity end
+
+-- How many more fit: the most room that is taken by none of what counts.
+local function tokens()
+  local rest_hi, rest_lo = later(0, 0, period_hi, period_lo, x_hi, x_lo)
+  local carried = previous * ((rest_hi * TWO32 + rest_lo) / (period_hi * TWO32 + period_lo))
+  -- The estimate is at most one off.
+  local whole = math.min(capacity, math.ceil(capacity - current - carried) + 1)
+  while whole > 0 and not fits(capacity - whole - current) do whole = whole - 1 end
+  return math.max(0, whole)
+end
+
+if learning then old_hi, old_lo, old_seen_hi, old_seen_lo = previous, current, now_hi, now_lo end
+local allowed = fits(capacity - cost - current) and 1 or 0
+if op == REFUND then
+  current = math.max(owed, current - cost, 0)
+elseif op == LEASE then
+  settle(function(unspent) current = math.max(owed, current - unspent) end)
+  current = current + ask(tokens(), end_hi, end_lo)
+elseif op == TAKE and (allowed == 1 or count_denied == 1) then
+  current = math.min(current + cost, TWO32 - 1)
+end
+if op ~= LOOK then
+  edge_hi, edge_lo, count = previous, current, 0
+  if previous > 0 or current > 0 or #leases > 0 then
+    local until_hi, until_lo = end_hi, end_lo
+    if current > 0 then until_hi, until_lo = later(end_hi, end_lo, period_hi, period_lo, 0, 0) end
+    save(tail(), until_hi, until_lo)
+  elseif existed then
+    redis.call('DEL', key)
+  end
+end
+-- A refund and a lease answer with what they left, all others with what they found.
+if op == REFUND or op == LEASE then old_hi, old_lo, old_seen_hi, old_seen_lo = edge_hi, edge_lo, now_hi, now_lo end
+return answer(allowed, old_hi, old_lo, 0, old_seen_hi, old_seen_lo)

@@ -1,0 +1,202 @@
+-- Sliding window log: headgate/algorithm/sliding_window_log.h. A list: a header (ARGV[1], the sum of the costs, seen),
+-- then a hit of 12 bytes each (at, cost), the oldest first.
+local capacity, cost_hi, cost, period_hi, period_lo = struct.unpack('>I4I4I4I4I4', ARGV[2], at)
+cost = cost_hi * TWO32 + cost
+local count, seen_hi, seen_lo = 0, 0, 0
+local header = redis.pcall('LINDEX', key, 0)
+local existed = header ~= false
+local sound = true
+if type(header) == 'table' then
+  -- No list: perhaps a bucket of another family.
+  header = redis.pcall('GET', key)
+  if type(header) ~= 'string' then
+    sound = false
+  elseif header == ARGV[4] then
+    header = ARGV[5]
+    if op ~= LOOK then redis.call('DEL', key) end
+    existed = false
+  elseif string.byte(header) == 1 then
+    return struct.pack('>BBI4I4', 2, 0, now_hi, now_lo) .. header
+  else
+    sound = false
+  end
+elseif header and string.sub(header, 1, #prefix) ~= prefix then
+  if ARGV[4] and header .. struct.pack('>I4', redis.call('LLEN', key)) == ARGV[4] then
+    header = ARGV[5]
+    if #header == #prefix + 12 then
+      -- The hits stay as they are.
+      redis.call('LSET', key, 0, header)
+    else
+      redis.call('DEL', key)
+      existed = false
+    end
+  elseif string.byte(header) == 1 then
+    local all = redis.call('LRANGE', key, 0, -1)
+    return struct.pack('>BBI4I4I4I4', 2, 1, now_hi, now_lo, #header, #all) .. table.concat(all)
+  else
+    sound = false
+  end
+end
+-- What was carried over may bring one hit.
+local brought
+if header and sound then
+  if #header == #prefix + 12 or #header == #prefix + 24 then
+    count, seen_hi, seen_lo = struct.unpack('>I4I4I4', header, #prefix + 1)
+    if #header == #prefix + 24 then brought = string.sub(header, #prefix + 13) end
+  else
+    sound = false
+  end
+end
+if seen_hi >= 2147483648 then sound = false end
+
+local back_hi, back_lo = seen_hi - now_hi, seen_lo - now_lo
+if back_lo < 0 then back_hi, back_lo = back_hi - 1, back_lo + TWO32 end
+if sound and (back_hi > 0 or back_hi == 0 and back_lo > 0) then
+  if back_hi > far_hi or back_hi == far_hi and back_lo > far_lo then
+    -- All hits become one of now.
+    events = events + CLOCK_RESET
+    if count > 0 then brought = struct.pack('>I4I4I4', now_hi, now_lo, count) end
+    if existed and op ~= LOOK then redis.call('DEL', key) end
+    existed = false
+  else
+    now_hi, now_lo = seen_hi, seen_lo
+  end
+end
+
+-- Up to here hits are over: at ≤ now − period.
+local over_hi, over_lo = now_hi - period_hi, now_lo - period_lo
+if over_lo < 0 then over_hi, over_lo = over_hi - 1, over_lo + TWO32 end
+local function is_over(hi, lo) return hi < over_hi or hi == over_hi and lo <= over_lo end
+
+-- The hits one after another from the oldest on, in growing parts.
+local step, hits, hits_from = 16, nil, 1
+local function hit_at(i)
+  if brought then
+    if i > 1 then return nil end
+    return struct.unpack('>I4I4I4', brought)
+  end
+  if not existed then return nil end
+  if not hits or i >= hits_from + #hits then
+    hits_from = i
+    hits = redis.call('LRANGE', key, i, i + step - 1)
+    if step < 4096 then step = step * 4 end
+  end
+  local hit = hits[i - hits_from + 1]
+  if not hit then return nil end
+  if #hit ~= 12 then
+    sound = false
+    return nil
+  end
+  return struct.unpack('>I4I4I4', hit)
+end
+
+local live = 1
+while sound do
+  local hi, lo, hit_cost = hit_at(live)
+  if not hi or not is_over(hi, lo) then break end
+  count = count - hit_cost
+  live = live + 1
+end
+local newest_hi, newest_lo, newest_cost = 0, 0, 0
+if brought and live > 1 then brought, existed = nil, false end
+if sound and hit_at(live) then
+  if brought then
+    newest_hi, newest_lo, newest_cost = hit_at(1)
+  else
+    local newest = redis.call('LINDEX', key, -1)
+    if #newest == 12 then newest_hi, newest_lo, newest_cost = struct.unpack('>I4I4I4', newest) else sound = false end
+  end
+end
+if count < newest_cost or newest_cost == 0 and count > 0 then sound = false end
+if not sound then
+  events = CORRUPT
+  if existed and op ~= LOOK then redis.call('DEL', key) end
+  existed, brought, count, seen_hi, seen_lo = false, nil, 0, 0, 0
+  newest_hi, newest_lo, newest_cost = 0, 0, 0
+  live = 1
+end
+
+-- What the caller needs to know of the hits to answer as the kernel does: the newest, and, for a denial, the one with
+-- whose end enough of them will be gone.
+local allowed = count + cost <= capacity and 1 or 0
+local freeing_hi, freeing_lo = newest_hi, newest_lo
+if op ~= REFUND and allowed == 0 and cost <= capacity then
+  local surplus = count + cost - capacity
+  local i = live
+  while true do
+    local hi, lo, hit_cost = hit_at(i)
+    if not hi then break end
+    freeing_hi, freeing_lo = hi, lo
+    surplus = surplus - hit_cost
+    if surplus <= 0 then break end
+    i = i + 1
+  end
+end
+local old_count = count
+
+if op ~= LOOK then
+  local added
+  if op == TAKE and allowed == 1 then
+    added = struct.pack('>I4I4I4', now_hi, now_lo, cost)
+    count = count + cost
+  end
+  local ends_hi, ends_lo
+  if added then
+    ends_hi, ends_lo = now_hi, now_lo
+  elseif op == REFUND then
+    while cost > 0 and count > 0 do
+      local last = brought or redis.call('LINDEX', key, -1)
+      if #last ~= 12 then
+        -- There were more counted than there are.
+        events, count = CORRUPT, 0
+        break
+      end
+      local hi, lo, hit_cost = struct.unpack('>I4I4I4', last)
+      local taken = math.min(cost, hit_cost)
+      cost, count, hit_cost = cost - taken, count - taken, hit_cost - taken
+      if brought then
+        brought = hit_cost > 0 and struct.pack('>I4I4I4', hi, lo, hit_cost) or nil
+      elseif hit_cost > 0 then
+        redis.call('LSET', key, -1, struct.pack('>I4I4I4', hi, lo, hit_cost))
+      else
+        redis.call('RPOP', key)
+      end
+    end
+    local last = brought or redis.call('LINDEX', key, -1)
+    if count > 0 and #last == 12 then
+      ends_hi, ends_lo, newest_cost = struct.unpack('>I4I4I4', last)
+      newest_hi, newest_lo = ends_hi, ends_lo
+    else
+      count = 0
+    end
+    old_count = count
+  elseif brought then
+    ends_hi, ends_lo = newest_hi, newest_lo
+  end
+
+  if count == 0 then
+    if existed then redis.call('DEL', key) end
+  else
+    local head = prefix .. struct.pack('>I4I4I4', count, now_hi, now_lo)
+    if brought or not existed or old_count == 0 then
+      if existed then redis.call('DEL', key) end
+      redis.call('RPUSH', key, head)
+      if brought then redis.call('RPUSH', key, brought) end
+    else
+      if live > 1 then
+        redis.call('LTRIM', key, live, -1)
+        redis.call('LPUSH', key, head)
+      else
+        redis.call('LSET', key, 0, head)
+      end
+    end
+    if added then redis.call('RPUSH', key, added) end
+    if ends_hi then
+      local ms = math.ceil(((ends_hi - now_hi + period_hi) * TWO32 + (ends_lo - now_lo + period_lo)) / 1000000) + 1
+      if ms < px_least then ms = px_least end
+      redis.call('PEXPIRE', key, ms)
+    end
+  end
+end
+return struct.pack('>BBBI4I4I4I4I4I4I4I4', 1, allowed, events, now_hi, now_lo, newest_hi, newest_lo, old_count,
+                   freeing_hi, freeing_lo, newest_cost)

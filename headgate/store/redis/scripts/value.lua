@@ -1,0 +1,59 @@
+-- A bucket that is one string: ARGV[1], then edge, count and seen as the kernels have them, then leases where there are.
+-- Whatever else is under the key is foreign, and counts as nothing; a bucket of another limit is the caller's to carry
+-- over, who then calls again.
+local edge_hi, edge_lo, count, seen_hi, seen_lo = 0, 0, 0, 0, 0
+local value = redis.pcall('GET', key)
+local existed = value ~= false
+if type(value) == 'table' then
+  -- No string: perhaps a log.
+  local header = redis.pcall('LINDEX', key, 0)
+  if type(header) ~= 'string' or string.byte(header) ~= 1 then
+    value = ''
+  elseif header .. struct.pack('>I4', redis.call('LLEN', key)) == ARGV[4] then
+    value = ARGV[5]
+  else
+    local all = redis.call('LRANGE', key, 0, -1)
+    return struct.pack('>BBI4I4I4I4', 2, 1, now_hi, now_lo, #header, #all) .. table.concat(all)
+  end
+end
+if value then
+  if string.sub(value, 1, #prefix) ~= prefix then
+    if value == ARGV[4] then
+      value = ARGV[5]
+    elseif string.byte(value) == 1 then
+      return struct.pack('>BBI4I4', 2, 0, now_hi, now_lo) .. value
+    else
+      value = ''
+    end
+  end
+  if #value >= #prefix + 20 then
+    edge_hi, edge_lo, count, seen_hi, seen_lo = struct.unpack('>I4I4I4I4I4', value, #prefix + 1)
+  end
+  if #value < #prefix + 20 or seen_hi >= 2147483648 then
+    events = CORRUPT
+    edge_hi, edge_lo, count, seen_hi, seen_lo = 0, 0, 0, 0, 0
+    value = ''
+  end
+end
+
+-- Time does not go back within a bucket. But a bucket far ahead of the clock was made by a clock that has been set back:
+-- it becomes one of now. `back` is by how much.
+local back_hi, back_lo = seen_hi - now_hi, seen_lo - now_lo
+if back_lo < 0 then back_hi, back_lo = back_hi - 1, back_lo + TWO32 end
+local set_back = false
+if back_hi > 0 or (back_hi == 0 and back_lo > 0) then
+  if back_hi > far_hi or (back_hi == far_hi and back_lo > far_lo) then
+    set_back = true
+    events = events + CLOCK_RESET
+  else
+    now_hi, now_lo = seen_hi, seen_lo
+  end
+end
+
+-- Keeps the bucket until a time at which it is as if never used.
+local function save(tail, until_hi, until_lo)
+  local ms = math.ceil(((until_hi - now_hi) * TWO32 + (until_lo - now_lo)) / 1000000) + 1
+  if ms < px_least then ms = px_least end
+  local state = struct.pack('>I4I4I4I4I4', edge_hi, edge_lo, count, now_hi, now_lo)
+  redis.call('SET', key, prefix .. state .. tail, 'PX', ms)
+end

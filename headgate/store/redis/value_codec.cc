@@ -1,0 +1,132 @@
+#include "headgate/store/redis/value_codec.h"
+
+#include <limits>
+
+#include "headgate/store/redis/packing.h"
+
+namespace headgate::store::redis {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Align;
+using algorithm::BucketState;
+using algorithm::Limit;
+using algorithm::LimitSpec;
+
+// The limit's first byte: algorithm in the lower three bits, align in the next two.
+constexpr int kAlignShift = 3;
+constexpr uint8_t kCountDenied = 1 << 5;
+constexpr uint8_t kHasBurst = 1 << 6;
+
+constexpr size_t kHitBytes = 12;
+
+// Seven bits a byte, the lowest first; the eighth says that more follow.
+void AppendVarint(uint64_t value, std::string& out) {
+  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
+  out.push_back(static_cast<char>(value));
+}
+
+std::optional<uint64_t> TakeVarint(std::string_view& in) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64 && !in.empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(in.front());
+    in.remove_prefix(1);
+    value |= uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return value;
+  }
+  return std::nullopt;
+}
+
+// Takes version and limit off `in`.
+std::optional<Limit> TakePrefix(std::string_view& in) {
+  if (in.size() < 2 || in.front() != kFormatVersion) return std::nullopt;
+  const auto first = static_cast<uint8_t>(in[1]);
+  in.remove_prefix(2);
+  const auto algorithm = static_cast<uint8_t>(first & 7);
+  if (algorithm > static_cast<uint8_t>(Algorithm::kSlidingWindowLog) || first >= 0x80) return std::nullopt;
+  LimitSpec spec{.algorithm = static_cast<Algorithm>(algorithm),
+                 .align = static_cast<Align>(first >> kAlignShift & 3),
+                 .count_denied = (first & kCountDenied) != 0};
+  const auto requests = TakeVarint(in);
+  const auto period = TakeVarint(in);
+  if (!requests || !period || *period > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
+  spec.requests = *requests;
+  spec.period = base::Duration(static_cast<int64_t>(*period));
+  if ((first & kHasBurst) != 0) {
+    spec.burst = TakeVarint(in);
+    if (!spec.burst) return std::nullopt;
+  }
+  auto limit = Limit::Make(spec);
+  if (!limit.ok()) return std::nullopt;
+  return *std::move(limit);
+}
+
+bool IsInstant(uint64_t ns) { return ns <= static_cast<uint64_t>(base::kInstantMax.ns); }
+
+base::Instant InstantOf(uint64_t ns) { return base::Instant::FromNanos(static_cast<int64_t>(ns)); }
+
+std::optional<FoundBucket> ParseLog(FoundBucket found, Unpacker in) {
+  found.state.count = in.U32();
+  const uint64_t seen = in.U64();
+  if (!in.complete() || !IsInstant(seen) || in.rest().size() % kHitBytes != 0) return std::nullopt;
+  found.state.seen = InstantOf(seen);
+  uint64_t sum = 0;
+  while (!in.rest().empty()) {
+    const uint64_t at = in.U64();
+    const uint32_t cost = in.U32();
+    if (!IsInstant(at)) return std::nullopt;
+    sum += cost;
+    found.hits.Append({InstantOf(at), cost});
+  }
+  if (sum != found.state.count) return std::nullopt;
+  return found;
+}
+
+}  // namespace
+
+void AppendPrefix(const LimitSpec& spec, std::string& out) {
+  out.push_back(kFormatVersion);
+  out.push_back(static_cast<char>(static_cast<uint8_t>(spec.algorithm) |
+                                  static_cast<uint8_t>(spec.align) << kAlignShift |
+                                  (spec.count_denied ? kCountDenied : 0) | (spec.burst ? kHasBurst : 0)));
+  AppendVarint(spec.requests, out);
+  AppendVarint(static_cast<uint64_t>(spec.period.count()), out);
+  if (spec.burst) AppendVarint(*spec.burst, out);
+}
+
+std::optional<FoundBucket> ParseValue(std::string_view bytes, ValueShape shape) {
+  auto limit = TakePrefix(bytes);
+  if (!limit) return std::nullopt;
+  const bool log = limit->algorithm() == Algorithm::kSlidingWindowLog;
+  if (log != (shape == ValueShape::kList)) return std::nullopt;
+  FoundBucket found{.limit = *std::move(limit), .state = {}, .hits = {}, .leases = {}};
+  Unpacker in(bytes);
+  if (log) return ParseLog(std::move(found), in);
+  found.state.edge = in.U64();
+  found.state.count = in.U32();
+  const uint64_t seen = in.U64();
+  if (!in.complete() || !IsInstant(seen)) return std::nullopt;
+  found.state.seen = InstantOf(seen);
+  const bool counts = found.limit.algorithm() == Algorithm::kSlidingWindowCounter;
+  const bool bucket = found.limit.algorithm() <= Algorithm::kLeakyBucketQueue;
+  if (!counts && found.state.edge > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
+  if (bucket && !found.limit.denies_all() && found.state.count >= found.limit.requests()) return std::nullopt;
+  found.leases = in.rest();
+  return found;
+}
+
+void AppendValue(const Limit& limit, const BucketState& state, const HitList& hits, std::string_view leases,
+                 std::string& out) {
+  AppendPrefix(limit.spec(), out);
+  Packer pack(out);
+  const auto seen = static_cast<uint64_t>(state.seen.ns);
+  if (limit.algorithm() != Algorithm::kSlidingWindowLog) {
+    pack.U64(state.edge).U32(state.count).U64(seen);
+    out.append(leases);
+    return;
+  }
+  pack.U32(state.count).U64(seen);
+  if (hits.size() == 1) pack.U64(static_cast<uint64_t>(hits.Newest().at.ns)).U32(hits.Newest().cost);
+}
+
+}  // namespace headgate::store::redis

@@ -1,0 +1,42 @@
+// Runs the store's scripts in this process as a Redis server would: the same text in the same Lua (5.1), with `redis`,
+// `struct`, KEYS and ARGV, no globals of a script's own, and values converted as the server converts them.
+//
+// One host can serve any number of keyspaces, and reads no clock: the owner says what TIME answers. Deterministic. Not
+// thread-safe.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "headgate/base/time.h"
+#include "headgate/wire/resp_reader.h"
+#include "tests/redis/keyspace.h"
+
+struct lua_State;
+
+namespace headgate::redis_host {
+
+class LuaHost {
+ public:
+  LuaHost();
+  ~LuaHost();
+  LuaHost(const LuaHost&) = delete;
+  LuaHost& operator=(const LuaHost&) = delete;
+
+  // EVAL. A script that fails answers an error, as the server does.
+  wire::RespValue Eval(Keyspace& keyspace, base::Instant now, std::string_view script, std::string_view key,
+                       std::span<const std::string_view> arguments);
+
+ private:
+  static int Call(lua_State* lua);
+  static int ProtectedCall(lua_State* lua);
+  int RunCommand(bool raise);
+
+  lua_State* lua_;
+  Keyspace* keyspace_ = nullptr;  // of the script that runs
+  base::Instant now_{0};
+};
+
+}  // namespace headgate::redis_host
