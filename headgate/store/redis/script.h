@@ -11,9 +11,9 @@
 namespace headgate::store::redis {
 
 struct Script {
-  std::string_view name;
-  std::string_view text;
-  std::string sha1;  // 40 hex digits
+  std::string_view name{};  // for people
+  std::string_view text{};
+  std::string sha1{};  // 40 hex digits
 };
 
 // The script that decides for this algorithm; the same object every time.
