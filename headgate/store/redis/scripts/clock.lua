@@ -22,6 +22,9 @@ if timed == 0 then
   now_lo = units % 8388608 * 512 + time[2] * 1000
   if now_lo >= TWO32 then now_hi, now_lo = now_hi + 1, now_lo - TWO32 end
 end
+-- What the server's clock says, from which a time to live counts; `now` may become later, as a bucket's time does not go
+-- back.
+local clock_hi, clock_lo = now_hi, now_lo
 if op == RESET then
   redis.call('DEL', key)
   return struct.pack('>BBBI4I4I4I4I4I4I4', 1, 1, 0, now_hi, now_lo, 0, 0, 0, 0, 0)

@@ -23,7 +23,7 @@ if type(header) == 'table' then
 elseif header and string.sub(header, 1, #prefix) ~= prefix then
   if ARGV[4] and header .. struct.pack('>I4', redis.call('LLEN', key)) == ARGV[4] then
     header = ARGV[5]
-    if #header == #prefix + 12 then
+    if #header == #prefix + 12 and struct.unpack('>I4', header, #prefix + 1) > 0 then
       -- The hits stay as they are.
       redis.call('LSET', key, 0, header)
     else
@@ -192,7 +192,7 @@ if op ~= LOOK then
     end
     if added then redis.call('RPUSH', key, added) end
     if ends_hi then
-      local ms = math.ceil(((ends_hi - now_hi + period_hi) * TWO32 + (ends_lo - now_lo + period_lo)) / 1000000) + 1
+      local ms = math.ceil(((ends_hi - clock_hi + period_hi) * TWO32 + (ends_lo - clock_lo + period_lo)) / 1000000) + 1
       if ms < px_least then ms = px_least end
       redis.call('PEXPIRE', key, ms)
     end

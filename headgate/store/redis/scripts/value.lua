@@ -52,7 +52,7 @@ end
 
 -- Keeps the bucket until a time at which it is as if never used.
 local function save(tail, until_hi, until_lo)
-  local ms = math.ceil(((until_hi - now_hi) * TWO32 + (until_lo - now_lo)) / 1000000) + 1
+  local ms = math.ceil(((until_hi - clock_hi) * TWO32 + (until_lo - clock_lo)) / 1000000) + 1
   if ms < px_least then ms = px_least end
   local state = struct.pack('>I4I4I4I4I4', edge_hi, edge_lo, count, now_hi, now_lo)
   redis.call('SET', key, prefix .. state .. tail, 'PX', ms)

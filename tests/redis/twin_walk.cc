@@ -1,0 +1,157 @@
+#include "tests/redis/twin_walk.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace headgate::redis_host {
+namespace {
+
+using algorithm::Cost;
+using algorithm::Decision;
+using algorithm::Limit;
+using algorithm::LimitSpec;
+using base::Instant;
+using model::AnySize;
+using model::Between;
+using model::OneIn;
+using store::Operation;
+
+constexpr int64_t kSecond = 1'000'000'000;
+// A step back is less than what resets a bucket's clock.
+constexpr int64_t kBackMost = kSecond - 1;
+
+}  // namespace
+
+TwinWalk::TwinWalk(uint64_t seed, algorithm::Algorithm algorithm)
+    : random_(seed), spec_(model::RandomSpec(random_, algorithm)) {
+  now_ = OneIn(random_, 4) ? static_cast<int64_t>(1 + AnySize(random_, 61))
+                           : 1'790'000'000 * kSecond + static_cast<int64_t>(AnySize(random_, 50));
+  latest_ = now_;
+  story_ = fmt::format("{} at {}\n", model::Describe(spec_), now_);
+}
+
+TwinStep TwinWalk::Next() {
+  now_ = NextTime();
+  latest_ = std::max(latest_, now_);
+  const uint64_t what = random_() % 100;
+  if (what < 4) spec_ = model::RandomChange(random_, spec_);
+  TwinStep step{.spec = spec_, .cost = 1, .operation = Operation::kTake, .now = Instant::FromNanos(now_)};
+  if (what < 6) {
+    step.operation = Operation::kReset;
+  } else if (what < 16) {
+    step.operation = Operation::kRefund;
+  } else if (what < 24) {
+    step.operation = Operation::kLook;
+  }
+  if (what < 4) step.operation = Operation::kTake;
+  step.cost = NextCost();
+  if (story_.size() > 10'000) story_ = "...\n";
+  story_ += fmt::format("{} operation {} cost {} at {}\n", model::Describe(step.spec), static_cast<int>(step.operation),
+                        step.cost, now_);
+  return step;
+}
+
+std::optional<Decision> TwinWalk::Answer(const TwinStep& step) {
+  const Limit limit = *Limit::Make(step.spec);
+  const bool asks = step.operation == Operation::kTake || step.operation == Operation::kLook;
+  const bool queue = limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
+  if (step.operation == Operation::kRefund && queue) return std::nullopt;
+  if (step.operation == Operation::kReset) Forget();
+  if (limit.denies_all()) return last_ = DenyAll(limit, asks ? step.cost : 0);
+
+  algorithm::BucketState state = state_;
+  testing::DequeHitLog hits = hits_;
+  if (used_under_) Change(*used_under_, limit, state, hits, step.now);
+  const Cost cost = asks ? step.cost : 0;
+  last_ = step.operation == Operation::kRefund ? *Refund(limit, state, hits, step.cost, step.now)
+                                               : Decide(limit, state, hits, cost, step.now);
+  const bool looks = step.operation == Operation::kLook || (step.operation == Operation::kTake && step.cost == 0);
+  if (looks || step.operation == Operation::kReset) return last_;
+  state_ = state;
+  hits_ = std::move(hits);
+  used_under_ = limit;
+  if (IsFresh(step.now)) Forget();
+  return last_;
+}
+
+bool TwinWalk::IsFresh(Instant now) const {
+  return !used_under_ || FreshAt(*used_under_, state_, hits_) <= std::max(now, state_.seen);
+}
+
+void TwinWalk::Forget() {
+  used_under_.reset();
+  state_ = {};
+  hits_ = testing::DequeHitLog();
+}
+
+Cost TwinWalk::NextCost() {
+  const Limit limit = *Limit::Make(spec_);
+  switch (random_() % 16) {
+    case 0:
+      return 0;
+    case 1:
+    case 2:
+      return Between(random_, 2, 5);
+    case 3:
+      return last_.remaining;
+    case 4:
+      return last_.remaining + 1;
+    case 5:
+      return limit.capacity() + random_() % 4 - 1;  // of 0: the largest cost there is
+    case 6:
+      return Between(random_, 0, limit.capacity());
+    case 7:
+      return OneIn(random_, 4) ? ~uint64_t{0} - random_() % 3 : AnySize(random_, 64);
+    case 8:
+      return last_.remaining / 2;
+    default:
+      return 1;
+  }
+}
+
+int64_t TwinWalk::NextTime() {
+  const auto period = static_cast<uint64_t>(std::max<int64_t>(1, spec_.period.count()));
+  int64_t step = 0;
+  switch (random_() % 16) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      break;
+    case 4:
+      step = 1;
+      break;
+    case 5:
+    case 6:  // just when the last answer said that it would pass, or a nanosecond beside
+      if (!last_.never_fits()) step = last_.retry_after.count() + Beside();
+      break;
+    case 7:
+      step = last_.reset_after.count() + Beside();
+      break;
+    case 8:
+    case 9:
+    case 10:  // about one interval
+      step = static_cast<int64_t>(period / std::max<uint64_t>(1, spec_.requests)) + Beside();
+      break;
+    case 11:
+      step = static_cast<int64_t>(Between(random_, 0, std::min(period, uint64_t{1} << 60)));
+      break;
+    case 12:  // the edge of the next window of the epoch
+      step = static_cast<int64_t>(period - static_cast<uint64_t>(now_) % period) + Beside();
+      break;
+    case 13:
+      step = -static_cast<int64_t>(AnySize(random_, 30));
+      break;
+    case 14:
+      step = static_cast<int64_t>(AnySize(random_, 45));
+      break;
+    case 15:
+      step = static_cast<int64_t>(AnySize(random_, OneIn(random_, 20) ? 62 : 57));
+      break;
+  }
+  const int64_t at = base::Clamp(Instant::FromNanos(now_) + base::Duration(std::min(step, base::kDurationMax.count()))).ns;
+  return std::max({int64_t{1}, latest_ - kBackMost, at});
+}
+
+}  // namespace headgate::redis_host
