@@ -55,7 +55,7 @@ class Fronts {
     explicit CountingHandler(net::HttpHandler& handler) : handler_(handler) {}
     void Handle(const net::HttpRequest& request, net::HttpResponse& response, base::Instant now) override {
       handler_.Handle(request, response, now);
-      ++handled_;
+      if (!response.later) ++handled_;
     }
     uint64_t handled() const { return handled_; }
 

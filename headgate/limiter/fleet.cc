@@ -44,7 +44,7 @@ struct Fleet::Group {
   size_t next = 0;   // in `order`
   size_t denied_at = 0;
   bool denied = false;
-  size_t refunds_open = 0;
+  size_t answers_open = 0;
 
   void Finish() {
     std::copy(settled.begin(), settled.end(), state->settled.begin() + static_cast<ptrdiff_t>(first));
@@ -143,33 +143,38 @@ void Fleet::AskNext(const std::shared_ptr<Group>& group) {
   });
 }
 
-// What the members before the one that denied have taken.
+// What the members before the one that denied have taken goes back; and those behind it that would have allowed are
+// asked what there is, untouched.
 void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
-  group->refunds_open = 1;
-  for (size_t position = 0; position < group->denied_at; ++position) {
+  group->answers_open = 1;
+  for (size_t position = 0; position < group->order.size(); ++position) {
     const size_t index = group->order[position];
     Member member = group->members[index];
-    if (member.operation != Operation::kTake || member.cost == 0 || IsQueue(*member.limit)) continue;
-    if (group->settled[index].mode == Mode::kOpen) continue;
-    member.operation = Operation::kRefund;
-    if (group->settled[index].mode == Mode::kLocal) {
+    const Settled& settled = group->settled[index];
+    if (position == group->denied_at || !settled.decision.allowed || settled.mode == Mode::kOpen) continue;
+    if (member.operation != Operation::kTake || member.cost == 0) continue;
+    const bool took = position < group->denied_at;
+    if (took && IsQueue(*member.limit)) continue;
+    member.operation = took ? Operation::kRefund : Operation::kLook;
+    if (!took) member.cost = 0;
+    if (settled.mode == Mode::kLocal) {
       group->settled[index].decision = DecideLocally(member);
       continue;
     }
-    ++group->refunds_open;
+    ++group->answers_open;
     shared_.Ask({.name = group->names[index],
                  .limit = member.limit,
                  .cost = member.cost,
-                 .operation = Operation::kRefund,
+                 .operation = member.operation,
                  .timeout = options_.timeout,
                  .history = member.history},
                 [group, index](const store::SharedAnswer& answer) {
                   // Where it cannot be given back it stays consumed: too few rather than too many.
                   if (answer.status.ok()) group->settled[index].decision = answer.decision;
-                  if (--group->refunds_open == 0) group->Finish();
+                  if (--group->answers_open == 0) group->Finish();
                 });
   }
-  if (--group->refunds_open == 0) group->Finish();
+  if (--group->answers_open == 0) group->Finish();
 }
 
 Settled Fleet::Degraded(const Member& member) {

@@ -148,8 +148,8 @@ TEST_F(FleetTest, SeveralLimitsOfARuleConsumeTogetherOrNotAtAll) {
 TEST_F(FleetTest, AQueueIsAskedLastSinceItTakesNothingBack) {
   EXPECT_TRUE(Allowed({"queued"}));
   EXPECT_FALSE(Allowed({"queued"}));
-  EXPECT_THAT(shared.names(),
-              ElementsAre("hg:{r|d|queued=v#1}", "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#1}", "hg:{r|d|queued=v#0}"));
+  EXPECT_THAT(shared.names(), ElementsAre("hg:{r|d|queued=v#1}", "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#1}",
+                                          "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#0}"));
   now += 20s;  // at once, since the queue was not asked to keep a place the second time
   EXPECT_TRUE(Allowed({"queued"}));
   EXPECT_EQ(response.descriptors[0].decision.wait, 0s);

@@ -110,13 +110,11 @@ ExactSpan TurnsBeforeLast(const Limit& limit, Cost cost) {
 }
 
 absl::Status Unreadable(std::string_view script, const wire::RespValue& reply) {
-  return absl::InternalError(fmt::format("script {} answered {}, which is none of its answers", script,
-                                         reply.ToString()));
+  return absl::InternalError(
+      fmt::format("script {} answered {}, which is none of its answers", script, reply.ToString()));
 }
 
-void AppendBulk(std::string_view bytes, std::string& out) {
-  wire::RespWriter(out, wire::RespVersion::k2).Bulk(bytes);
-}
+void AppendBulk(std::string_view bytes, std::string& out) { wire::RespWriter(out, wire::RespVersion::k2).Bulk(bytes); }
 
 }  // namespace
 
@@ -151,7 +149,8 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context)
       cost_(request.cost),
       asks_lease_(request.lease.has_value()),
       leased_((request.leased || request.lease) && CanLease(limit_->limit)),
-      operation_(request.operation) {
+      operation_(request.operation),
+      history_(request.history) {
   bytes_.reserve(request.name.size() + 128);
   bytes_.append(request.name);
   EndPart();
@@ -255,8 +254,8 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   HitList hits;
   const uint64_t seen_or_hit = in.U64();
   if (limit.algorithm() == Algorithm::kSlidingWindowLog && operation_ != Operation::kReset) {
-    // `edge` is when the newest hit was, and the last two are the hit with whose end enough of them will be gone for the
-    // request to fit, and the cost of the newest: all that the kernel looks at.
+    // `edge` is when the newest hit was, and the last two are the hit with whose end enough of them will be gone for
+    // the request to fit, and the cost of the newest: all that the kernel looks at.
     const Instant newest = Instant::FromNanos(static_cast<int64_t>(state.edge));
     const Instant freeing = Instant::FromNanos(static_cast<int64_t>(seen_or_hit));
     const uint32_t newest_cost = in.U32();
@@ -333,11 +332,27 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
   }
   answer.decision = algorithm::Decide(limit, state, hits, takes ? cost_ : 0, now);
   if (operation_ == Operation::kTake && cost_ > 0 && answer.decision.allowed != allowed) {
-    answer.status = absl::InternalError(
-        fmt::format("script {} {} a request that the kernel {}; the bucket's key is {}", script_->name,
-                    allowed ? "allowed" : "denied", allowed ? "denies" : "allows", key()));
+    answer.status = absl::InternalError(fmt::format("script {} {} a request that the kernel {}; the bucket's key is {}",
+                                                    script_->name, allowed ? "allowed" : "denied",
+                                                    allowed ? "denies" : "allows", key()));
   }
   return answer;
+}
+
+// Through the changes that the rule remembers, each as of its own moment; else as of now.
+void BucketCall::CarryThroughHistory(const Limit& found, BucketState& state, HitList& hits, Instant now) const {
+  const Limit& last = limit_->limit;
+  // The latest change that ended a limit like the one that was found.
+  const auto ended = std::find_if(history_.rbegin(), history_.rend(), [&](const LimitChange& change) {
+    return change.before->limit.spec() == found.spec();
+  });
+  if (ended == history_.rend()) return algorithm::Change(found, last, state, hits, now);
+  const Limit* from = &found;
+  for (auto change = ended.base() - 1; change != history_.end(); ++change) {
+    const Limit& to = change + 1 != history_.end() ? (change + 1)->before->limit : last;
+    algorithm::Change(*from, to, state, hits, std::min(change->at, now));
+    from = &to;
+  }
 }
 
 std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
@@ -369,7 +384,7 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
                              found->limit.spec().align == to.spec().align;
     // A lease of another kind of bucket counts as spent.
     if (CanLease(to) && (meters || same_window)) leases = found->leases;
-    algorithm::Change(found->limit, to, state, hits, now);
+    CarryThroughHistory(found->limit, state, hits, now);
     events_.carried_over = true;
   } else {
     events_.replaced_corrupt = true;

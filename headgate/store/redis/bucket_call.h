@@ -5,9 +5,10 @@
 //   do send(call) until answer = call.Read(reply)
 //
 // The script decides only whether a request passes, and keeps the new state; it answers with the state that it found.
-// From that the kernel itself computes the decision here, and must come to the same result. A bucket that was made under
-// another limit is carried over here too, by the kernel: the script answers what it found, and a second call replaces
-// that, if it still is what was read. So most questions take one call, and one after a change of their limit two.
+// From that the kernel itself computes the decision here, and must come to the same result. A bucket that was made
+// under another limit is carried over here too, by the kernel: the script answers what it found, and a second call
+// replaces that, if it still is what was read. So most questions take one call, and one after a change of their limit
+// two.
 #pragma once
 
 #include <array>
@@ -43,7 +44,7 @@ class BucketCall {
   // What needs no store: a limit of 0 requests, a refund to a queue.
   static std::optional<SharedAnswer> AnswerWithoutStore(const SharedRequest& request);
 
-  // The request is one that needs the store; what it points to is not needed afterwards.
+  // The request is one that needs the store; of what it points to only its history is needed afterwards.
   BucketCall(const SharedRequest& request, const CallContext& context);
 
   const Script& script() const { return *script_; }
@@ -73,6 +74,8 @@ class BucketCall {
   void AppendLeases(const SharedRequest& request, const CallContext& context);
   std::optional<SharedAnswer> ReadDecided(std::string_view reply);
   std::optional<SharedAnswer> CarryOver(std::string_view reply);
+  void CarryThroughHistory(const algorithm::Limit& found, algorithm::BucketState& state, HitList& hits,
+                           base::Instant now) const;
   SharedAnswer Decide(algorithm::BucketState state, HitList hits, base::Instant now, bool allowed);
   void ReadGrant(std::string_view tail, const algorithm::BucketState& state, base::Instant now, SharedAnswer& answer);
 
@@ -84,6 +87,7 @@ class BucketCall {
   bool asks_lease_ = false;
   bool leased_ = false;
   Operation operation_;
+  std::span<const LimitChange> history_;
   SharedEvents events_;  // of the calls so far
   int carries_ = 0;
   std::array<uint32_t, kPartsMax> part_ends_{};

@@ -1,0 +1,77 @@
+// The shared store in Redis or Valkey: a question becomes the call of a script (bucket_call.h), the client carries it
+// (client.h), and what comes back becomes the answer.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "headgate/net/counters.h"
+#include "headgate/store/redis/bucket_call.h"
+#include "headgate/store/redis/client.h"
+#include "headgate/store/shared_store.h"
+
+namespace headgate::store::redis {
+
+// What happened to buckets, so far.
+struct BucketEvents {
+  uint64_t replaced_corrupt = 0;
+  uint64_t clock_resets = 0;
+  uint64_t learning = 0;
+  uint64_t carried_over = 0;
+
+  BucketEvents& operator+=(const BucketEvents& other) {
+    replaced_corrupt += other.replaced_corrupt;
+    clock_resets += other.clock_resets;
+    learning += other.learning;
+    carried_over += other.carried_over;
+    return *this;
+  }
+};
+
+class RedisStore final : public SharedStore {
+ public:
+  struct Options {
+    // How long a lease may live, the same for the whole fleet.
+    base::Duration lease_ttl = std::chrono::seconds(2);
+    // Set: decides by this instant instead of the server's clock, as scenarios in virtual time do.
+    const base::Instant* virtual_now = nullptr;
+  };
+
+  // All of it must outlive the store.
+  RedisStore(Client& client, LimitTable& limits, const Options& options)
+      : client_(client), limits_(limits), options_(options) {}
+  RedisStore(const RedisStore&) = delete;
+  RedisStore& operator=(const RedisStore&) = delete;
+
+  void Ask(const SharedRequest& request, Done done) override;
+  uint32_t instances() const override { return 1; }
+  LimitTable& limits() override { return limits_; }
+
+  // From any thread.
+  BucketEvents ReadEvents() const;
+
+ private:
+  // A question under way. Reused.
+  struct Question {
+    std::optional<BucketCall> call;
+    Done done;
+    base::BootTime give_up_at{0};
+  };
+
+  CallContext ContextOf(const SharedRequest& request);
+  void Send(Question& question, base::Duration timeout);
+  void OnReply(Question& question, const absl::StatusOr<wire::RespValue>& reply);
+  void Finish(Question& question, const SharedAnswer& answer);
+  void Count(const SharedEvents& events);
+
+  Client& client_;
+  LimitTable& limits_;
+  const Options options_;
+  std::vector<std::unique_ptr<Question>> questions_;  // all there are
+  std::vector<Question*> free_;
+  net::LoopCounter replaced_corrupt_, clock_resets_, learning_, carried_over_;
+};
+
+}  // namespace headgate::store::redis

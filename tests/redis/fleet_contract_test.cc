@@ -1,0 +1,97 @@
+// What every store promises, asked of a real Redis through all that stands before it: the limiter's fleet, the scripts
+// and the client. Virtual time.
+#include <gtest/gtest.h>
+
+#include <mutex>
+#include <random>
+
+#include "headgate/limiter/bucket_name.h"
+#include "headgate/limiter/fleet.h"
+#include "headgate/store/memory.h"
+#include "headgate/store/redis/redis_store.h"
+#include "headgate/testing/store_contract.h"
+#include "tests/redis/client_fixture.h"
+#include "tests/redis/redis_process.h"
+
+namespace headgate::testing {
+namespace {
+
+using redis_test::RedisProcess;
+using redis_test::TestClient;
+
+// Waits for what the fleet decides. What takes more than one round trip is asked by itself, so that the requests of a
+// batch are decided in their order: groups, and buckets whose limit has changed.
+class WaitingStore final : public store::Store {
+ public:
+  explicit WaitingStore(RedisProcess& server) : test_(TestClient::Single(server.port())) { server.Ask("FLUSHALL"); }
+
+  void Take(std::span<const store::TakeRequest> requests, std::span<algorithm::Decision> decisions,
+            base::Instant now) override {
+    std::lock_guard lock(mutex_);  // one loop, one thread at a time
+    now_ = now;
+    for (size_t i = 0; i < requests.size();) {
+      size_t end = i + 1;
+      if (IsGroup(requests, i)) {
+        while (end < requests.size() && requests[end].joined) ++end;
+      } else if (requests[i].history.empty()) {
+        while (end < requests.size() && requests[end].history.empty() && !IsGroup(requests, end)) ++end;
+      }
+      TakePart(requests.subspan(i, end - i), decisions.subspan(i, end - i), now);
+      i = end;
+    }
+  }
+  const base::HashSecret& hash_secret() const override { return local_.hash_secret(); }
+  store::LimitTable& limits() override { return local_.limits(); }
+
+ private:
+  static bool IsGroup(std::span<const store::TakeRequest> requests, size_t i) {
+    return i + 1 < requests.size() && requests[i + 1].joined;
+  }
+
+  void TakePart(std::span<const store::TakeRequest> requests, std::span<algorithm::Decision> decisions,
+                base::Instant now) {
+    const std::vector<limiter::SharedTerms> terms(requests.size(), fleet_.default_terms());
+    std::vector<limiter::Settled> settled(requests.size());
+    const auto name = [&](size_t index, std::string& out) {
+      out = fmt::format("hg:{{{:016x}{:016x}}}", requests[index].key.high, requests[index].key.low);
+    };
+    bool ready = false;
+    limiter::Pending pending([&] { ready = true; });
+    if (!fleet_.Take(requests, terms, name, settled, pending, now)) {
+      EXPECT_TRUE(test_.Until([&] { return ready; }));
+      pending.BeginRound();
+      EXPECT_TRUE(fleet_.Take(requests, terms, name, settled, pending, now));
+    }
+    for (size_t i = 0; i < requests.size(); ++i) {
+      EXPECT_EQ(settled[i].mode, limiter::Mode::kExact);
+      decisions[i] = settled[i].decision;
+    }
+  }
+
+  static store::MemoryOptions Options() {
+    store::MemoryOptions options{.max_buckets = 1 << 10, .max_limits = 1 << 12};
+    std::mt19937_64 random(1);
+    for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
+    return options;
+  }
+
+  std::mutex mutex_;
+  base::Instant now_{0};
+  store::MemoryStore local_{Options()};
+  TestClient test_;
+  store::redis::RedisStore store_{*test_.client, local_.limits(), {.virtual_now = &now_}};
+  limiter::Fleet fleet_{store_, local_, {.timeout = std::chrono::seconds(5)}};
+};
+
+std::unique_ptr<store::Store> Redis() {
+  static RedisProcess server;
+  return std::make_unique<WaitingStore>(server);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Redis, StoreContract,
+    ::testing::Values(StoreUnderTest{
+        .name = "redis", .make = Redis, .steps_max = 400, .tells_versions_apart = false, .holds_on_to_time = false}));
+
+}  // namespace
+}  // namespace headgate::testing
