@@ -7,6 +7,7 @@
 namespace headgate::store::redis {
 
 struct Script {
+  std::string_view name;  // for people
   std::string_view text;
   std::string sha1;  // of the text, 40 lower-case hexadecimal digits
 };

@@ -65,6 +65,7 @@ void Shard::Retire(const PendingCall& call, const absl::Status& why, base::BootT
 }
 
 void Shard::Restart(base::BootTime now) {
+  was_replica_ = false;
   for (const auto& link : links_) link->Retire(absl::UnavailableError("its role may have changed"), now);
 }
 
@@ -104,6 +105,7 @@ void Shard::OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime no
 }
 
 void Shard::OnReady(const ServerFacts& facts, base::BootTime now) {
+  was_replica_ = !facts.primary;
   if (facts.primary) {
     if (epoch_ && *epoch_ != facts.epoch) epoch_changed_at_ = now;
     epoch_ = facts.epoch;

@@ -59,6 +59,8 @@ class Shard final : private Connection::User {
   // When it became another.
   std::optional<base::BootTime> epoch_changed_at() const { return epoch_changed_at_; }
   bool ready() const;
+  // It said last that it was a replica.
+  bool was_replica() const { return was_replica_; }
 
  private:
   void OnReply(PendingCall& call, wire::RespValue reply, base::BootTime now) override;
@@ -74,6 +76,7 @@ class Shard final : private Connection::User {
   base::BootTime paused_until_{0};
   absl::Status down_;  // why it was last down
   std::array<absl::Status, 1 + static_cast<size_t>(ConnectionEvent::kStoreRefused)> statuses_;
+  bool was_replica_ = false;
   std::optional<uint64_t> epoch_;
   std::optional<base::BootTime> epoch_changed_at_;
   std::vector<std::unique_ptr<Link>> links_;
