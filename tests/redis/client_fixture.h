@@ -49,7 +49,7 @@ struct TestClient {
   // Turns until it is so.
   bool Until(const std::function<bool()>& done, base::Duration timeout = 20s) { return loop.RunUntil(done, timeout); }
   void Run(base::Duration time) {
-    loop.RunUntil([] { return false; }, time);
+    EXPECT_FALSE(loop.RunUntil([] { return false; }, time));
   }
 
   base::SystemClock clock;

@@ -304,10 +304,13 @@ void Client::ConnectServersInUse(base::BootTime now) {
   }
 }
 
-void Client::OnReady(Shard& shard, const ServerFacts& facts, base::BootTime) {
+void Client::OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime) {
   if (facts.may_evict && listener_.on_eviction_policy) {
     listener_.on_eviction_policy(shard.name(), facts.eviction_policy);
   }
+}
+
+void Client::OnReady(Shard& shard, base::BootTime) {
   absl::Status& told = told_[shard.index()];
   if (told.ok()) return;
   told = absl::OkStatus();

@@ -69,10 +69,8 @@ struct Dialogue final : Connection::User {
   void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime) override {
     said.push_back(call.key + " " + std::string(ActionFor(event).code));
   }
-  void OnReady(const ServerFacts& server_facts, base::BootTime) override {
-    facts = server_facts;
-    said.emplace_back("ready");
-  }
+  void OnFacts(const ServerFacts& server_facts, base::BootTime) override { facts = server_facts; }
+  void OnReady(base::BootTime) override { said.emplace_back("ready"); }
   void OnDown(const absl::Status& why, base::BootTime) override {
     said.push_back("down: " + std::string(why.message()));
   }
@@ -137,9 +135,9 @@ TEST(Greeting, ARefusalIsToldWithoutThePasswordAndNotTriedAgainForASecond) {
     EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kDisconnect);
     const auto heard = dialogue.Heard();
     ASSERT_EQ(heard.size(), 2u);
-    EXPECT_EQ(heard[0], "a connect_refused");
-    EXPECT_THAT(heard[1], HasSubstr("does not let user 'gate' in"));
-    EXPECT_THAT(heard[1], Not(HasSubstr("secret")));
+    EXPECT_THAT(heard[0], HasSubstr("does not let user 'gate' in"));
+    EXPECT_THAT(heard[0], Not(HasSubstr("secret")));
+    EXPECT_EQ(heard[1], "a connect_refused");
     dialogue.Passes(999ms);
     EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kNone);
     dialogue.Passes(1ms);
@@ -151,7 +149,7 @@ TEST(Greeting, AReplicaIsNotWrittenTo) {
   Dialogue dialogue;
   dialogue.Greeted(kReplica);
   EXPECT_EQ(dialogue.connection.state(), State::kDown);
-  EXPECT_THAT(dialogue.Heard(), ElementsAre("ready", "down: it is a replica"));
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("down: it is a replica"));
   Dialogue guide({.replica_ok = true});
   guide.Greeted(kReplica);
   EXPECT_EQ(guide.connection.state(), State::kReady) << "it knows where its cluster's slots are";
@@ -161,7 +159,7 @@ TEST(Greeting, AStrictStoreDoesNotTakeAPolicyThatEvicts) {
   Dialogue strict({.strict_store = true});
   strict.Call("a");
   strict.Greeted(kPrimary, kEvicting);
-  EXPECT_THAT(strict.Heard(), ElementsAre("ready", "a store_refused", HasSubstr("allkeys-lru may drop live limits")));
+  EXPECT_THAT(strict.Heard(), ElementsAre(HasSubstr("allkeys-lru may drop live limits"), "a store_refused"));
   Dialogue other;
   other.Greeted(kPrimary, kEvicting);
   EXPECT_TRUE(other.facts.may_evict);
@@ -275,7 +273,7 @@ TEST(Calls, FailAtOnceWhereNobodyIsThere) {
   dialogue.Call("a");
   dialogue.connection.OnClosed(absl::UnavailableError("refused"), dialogue.now);
   dialogue.Call("b");
-  EXPECT_THAT(dialogue.Heard(), ElementsAre("a connect_refused", "down: refused", "b connect_refused"));
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("down: refused", "a connect_refused", "b connect_refused"));
 }
 
 TEST(Calls, RepliesThatCannotBeReadEndTheConnection) {
