@@ -49,7 +49,7 @@ struct TestClient {
   // Turns until it is so.
   bool Until(const std::function<bool()>& done, base::Duration timeout = 20s) { return loop.RunUntil(done, timeout); }
   void Run(base::Duration time) {
-    loop.RunUntil([] { return false; }, time);
+    EXPECT_FALSE(loop.RunUntil([] { return false; }, time));
   }
 
   base::SystemClock clock;
@@ -61,7 +61,8 @@ struct TestClient {
 
 // INCRBY, as a script.
 inline const store::redis::Script& AddScript() {
-  static const store::redis::Script script = {.text = "return redis.call('INCRBY', KEYS[1], ARGV[1])",
+  static const store::redis::Script script = {.name = "add",
+                                              .text = "return redis.call('INCRBY', KEYS[1], ARGV[1])",
                                               .sha1 = "8cd00688c05c46bde4a2e60658ef20a2e5c0b248"};
   return script;
 }

@@ -8,6 +8,7 @@
 namespace headgate::redis_test {
 namespace {
 
+using store::redis::RedisOptions;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -39,6 +40,171 @@ TEST(Single, CallsOfOneTurnTravelTogetherAndAreAnsweredInOrder) {
   EXPECT_TRUE(test.Until([&] { return answers.size() == 500; }));
   for (size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i], std::to_string(i + 2));
   EXPECT_EQ(test.client->ReadCounters().batches, batches + 1);
+}
+
+TEST(Single, SurvivesThatTheServerForgetsItsScripts) {
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  std::vector<std::string> answers;
+  for (int round = 0; round < 10; ++round) {
+    EXPECT_EQ(server.Ask("SCRIPT FLUSH"), "+OK\r\n");
+    for (int i = 0; i < 100; ++i) {
+      const std::string_view argument = "1";
+      test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
+                        [&](absl::StatusOr<wire::RespValue> reply) { answers.push_back(test.Text(reply)); });
+    }
+    ASSERT_TRUE(test.Until([&] { return answers.size() == 100 * (static_cast<size_t>(round) + 1); }));
+  }
+  EXPECT_EQ(server.Ask("GET a"), "$4\r\n1000\r\n") << "each was done once";
+  for (const std::string& answer : answers) EXPECT_NE(answer, "Unavailable");
+  // The text went over with the first of each round, the name with the rest.
+  EXPECT_LT(test.client->ReadCounters().bytes_written, 500'000u);
+}
+
+TEST(Single, AnErrorOfTheScriptIsItsAnswer) {
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  EXPECT_THAT(test.Call(AddScript(), "a", {"x"}), HasSubstr("-ERR value is not an integer"));
+  EXPECT_EQ(test.client->ReadCounters().calls_answered, 1u);
+}
+
+TEST(Single, AWrongTypeIsNotTheScriptsAnswer) {
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  EXPECT_EQ(server.Ask("LPUSH a 1"), ":1\r\n");
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "INTERNAL");
+  EXPECT_THAT(test.alarms, ElementsAre(HasSubstr("WRONGTYPE")));
+}
+
+TEST(Single, OverAUnixSocketInADatabaseWithAUserAndAPassword) {
+  RedisProcess server({"--user", "gate", "on", ">secret", "~hg:*", "+@all"});
+  RedisOptions options = TestClient::Single(server.port());
+  options.servers = {{.unix_path = server.folder() + "/socket"}};
+  options.user = "gate";
+  options.password = "secret";
+  options.database = 3;
+  TestClient test(options);
+  EXPECT_EQ(test.Call(AddScript(), "hg:a", {"5"}), "5");
+  EXPECT_THAT(server.Ask("INFO keyspace"), HasSubstr("db3:keys=1"));
+  EXPECT_THAT(server.Ask("CLIENT LIST"), HasSubstr("name=headgate"));
+  EXPECT_EQ(test.Call(AddScript(), "other", {"5"}), "PERMISSION_DENIED");
+  EXPECT_EQ(test.Call(AddScript(), "hg:a", {"5"}), "PERMISSION_DENIED") << "left alone for a second";
+  test.Run(1s);
+  EXPECT_EQ(test.Call(AddScript(), "hg:a", {"5"}), "10");
+}
+
+TEST(Single, AWrongPasswordIsRefusedAndNeverSaid) {
+  RedisProcess server({"--requirepass", "right"});
+  RedisOptions options = TestClient::Single(server.port());
+  options.password = "wrong-secret";
+  TestClient test(options);
+  EXPECT_EQ(test.Call(AddScript(), "a", {"5"}), "PERMISSION_DENIED");
+  test.Run(2500ms);
+  ASSERT_EQ(test.connections.size(), 1u) << "what does not change is told once";
+  EXPECT_THAT(test.connections[0], ::testing::Not(HasSubstr("secret")));
+  EXPECT_LE(test.client->ReadCounters().disconnects, 3u) << "once a second";
+}
+
+TEST(Single, GivesUpInTimeWhereTheServerStandsStillAndComesBackWhenItGoesOn) {
+  RedisProcess server;
+  RedisOptions options = TestClient::Single(server.port());
+  options.reply_overdue = 20s;
+  TestClient test(options);
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
+  server.Freeze();
+  const base::BootTime begin = test.clock.BootNow();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(test.Call(AddScript(), "a", {"1"}, 20ms), "DEADLINE_EXCEEDED");
+  EXPECT_LT(test.clock.BootNow() - begin, 2s);
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}, 20ms), "UNAVAILABLE") << "the breaker is open";
+  EXPECT_THAT(test.breaker, ElementsAre("open"));
+  server.Thaw();
+  EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "a", {"0"}) == "6"; })) << "the five were done, late";
+  EXPECT_EQ(test.client->ReadCounters().late_replies, 5u);
+  EXPECT_EQ(test.breaker.back(), "closed");
+}
+
+TEST(Single, WhatWasSentToAServerThatDiedMayHaveBeenDone) {
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
+  const uint64_t epoch = test.client->EpochOf("a")->id;
+  server.Freeze();
+  std::string answer;
+  const std::string_view argument = "1";
+  test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
+                    [&](absl::StatusOr<wire::RespValue> reply) { answer = test.Text(reply); });
+  test.Run(10ms);
+  server.Kill();
+  EXPECT_TRUE(test.Until([&] { return !answer.empty(); }));
+  EXPECT_EQ(answer, "ABORTED");
+  test.Run(100ms);
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
+  EXPECT_EQ(test.client->EpochOf("a")->changed_at, std::nullopt);
+  server.Start();
+  EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "b", {"0"}) == "0"; }));
+  EXPECT_NE(test.client->EpochOf("a")->id, epoch) << "it has forgotten everything, and says so";
+  EXPECT_NE(test.client->EpochOf("a")->changed_at, std::nullopt);
+}
+
+TEST(Single, ComesBackFastWhereConnectionsAreKilled) {
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
+  for (int i = 2; i < 7; ++i) {
+    EXPECT_THAT(server.Ask("CLIENT KILL TYPE normal SKIPME yes"), HasSubstr(":"));
+    test.Run(1ms);
+    EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), std::to_string(i)) << "it waits for the next connection";
+  }
+}
+
+TEST(Single, WarnsOfAnEvictionPolicyOrRefusesTheStore) {
+  RedisProcess server({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"});
+  RedisOptions options = TestClient::Single(server.port());
+  TestClient test(options);
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
+  EXPECT_THAT(test.policies, ElementsAre("allkeys-lru"));
+  options.strict_store = true;
+  TestClient strict(options);
+  EXPECT_EQ(strict.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
+  EXPECT_THAT(strict.connections, ElementsAre(HasSubstr("set maxmemory-policy noeviction")));
+}
+
+TEST(Single, OutOfMemoryIsAStoreThatCannot) {
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
+  EXPECT_EQ(server.Ask("CONFIG SET maxmemory 1"), "+OK\r\n");
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
+  EXPECT_THAT(test.alarms, ElementsAre(HasSubstr("OOM")));
+}
+
+TEST(Single, AReplicaIsNotWrittenTo) {
+  RedisProcess primary;
+  RedisProcess replica({"--replicaof", fmt::format("127.0.0.1 {}", primary.port())});
+  TestClient test(TestClient::Single(replica.port()));
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
+  EXPECT_THAT(test.connections.back(), HasSubstr("it is a replica"));
+}
+
+TEST(Single, AServerThatBecomesAReplicaIsLeft) {
+  RedisProcess primary;
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
+  EXPECT_THAT(server.Ask(fmt::format("REPLICAOF 127.0.0.1 {}", primary.port())), HasSubstr("OK"));
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
+  EXPECT_THAT(server.Ask("REPLICAOF NO ONE"), HasSubstr("OK"));
+  EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "b", {"0"}) == "0"; }));
+}
+
+TEST(Single, ARingSpreadsKeysOverServersThatKnowNothingOfEachOther) {
+  RedisProcess a, b, c;
+  RedisOptions options = TestClient::Single(a.port());
+  options.topology = store::redis::TopologyKind::kRing;
+  for (const RedisProcess* server : {&b, &c}) options.servers.push_back({.host = "127.0.0.1", .port = server->port()});
+  TestClient test(options);
+  for (int i = 0; i < 30; ++i) EXPECT_EQ(test.Call(AddScript(), "k" + std::to_string(i), {"1"}), "1");
+  for (const RedisProcess* server : {&a, &b, &c}) EXPECT_THAT(server->Ask("INFO keyspace"), HasSubstr("db0:keys="));
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ PendingCall& Client::Acquire(std::string_view key, base::Duration timeout, Done 
   call.deadline = call.started + (timeout > base::Duration(0) ? timeout : options_.timeout);
   call.done = std::move(done);
   call.redirects = call.retries = call.script_misses = 0;
-  call.with_text = call.asking = false;
+  call.with_text = call.asking = call.own = false;
   call.pass = Breaker::Pass::kRefused;
   return call;
 }
@@ -152,13 +152,14 @@ bool Client::MayRetry(PendingCall& call, base::BootTime now) {
 }
 
 void Client::Finish(PendingCall& call, absl::StatusOr<wire::RespValue> reply) {
-  if (!reply.ok()) CountFailure(reply.status().code());
+  if (!reply.ok() && !call.own) CountFailure(reply.status().code());
   const Done done = std::exchange(call.done, nullptr);
   free_calls_.push_back(&call);
   done(std::move(reply));
 }
 
 void Client::CountAnswer(const PendingCall& call, base::BootTime now) {
+  if (call.own) return;
   counters_.calls_answered.Add();
   const base::Duration latency = now - call.started;
   const int64_t latency_us = std::chrono::ceil<std::chrono::microseconds>(latency).count();
@@ -236,6 +237,7 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action, 
       const bool remember = action.action == CallAction::kFollow;
       const std::optional<uint32_t> server = topology_->OnRedirect(error, shard.index(), remember, now);
       if (!server) break;
+      if (remember) ConnectServersInUse(now);
       ++call.redirects;
       counters_.redirects.Add();
       call.asking = !remember;
@@ -295,14 +297,20 @@ Shard& Client::EnsureShard(uint32_t server, base::BootTime now) {
 
 void Client::ConnectServersInUse(base::BootTime now) {
   for (uint32_t server = 0; server < topology_->servers().size(); ++server) {
-    if (topology_->InUse(server)) EnsureShard(server, now);
+    if (!topology_->InUse(server)) continue;
+    Shard& shard = EnsureShard(server, now);
+    // It was promoted: what it said as a replica holds no longer.
+    if (shard.was_replica()) shard.Restart(now);
   }
 }
 
-void Client::OnReady(Shard& shard, const ServerFacts& facts, base::BootTime) {
+void Client::OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime) {
   if (facts.may_evict && listener_.on_eviction_policy) {
     listener_.on_eviction_policy(shard.name(), facts.eviction_policy);
   }
+}
+
+void Client::OnReady(Shard& shard, base::BootTime) {
   absl::Status& told = told_[shard.index()];
   if (told.ok()) return;
   told = absl::OkStatus();
@@ -348,6 +356,7 @@ void Client::AskTopology(base::BootTime now) {
   counters_.topology_refreshes.Add();
   PendingCall& call = Acquire("", std::max(options_.timeout, options_.connect_timeout) * 4,
                               [this](absl::StatusOr<wire::RespValue> answer) { OnTopologyAnswer(std::move(answer)); });
+  call.own = true;
   const std::vector<std::string_view> words(question->words.begin(), question->words.end());
   AppendCommand(call.body, words);
   // Past the breaker: it is how a way round a server in trouble is found.

@@ -117,7 +117,8 @@ class Client final : private Shard::User {
 
   void OnReply(Shard& shard, PendingCall& call, wire::RespValue reply, base::BootTime now) override;
   void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) override;
-  void OnReady(Shard& shard, const ServerFacts& facts, base::BootTime now) override;
+  void OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime now) override;
+  void OnReady(Shard& shard, base::BootTime now) override;
   void OnDown(Shard& shard, const absl::Status& why, base::BootTime now) override;
 
   net::EventLoop& loop_;

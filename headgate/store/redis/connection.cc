@@ -155,12 +155,11 @@ void Connection::OnGreetingError(Greeting step, std::string_view error, base::Bo
 }
 
 void Connection::OnGreeted(base::BootTime now) {
+  user_.OnFacts(facts_, now);
   if (!settings_.sentinel && !settings_.replica_ok && !facts_.primary) {
-    user_.OnReady(facts_, now);
     return End(absl::UnavailableError("it is a replica"), kRefusedPause, now);
   }
   if (settings_.strict_store && facts_.may_evict) {
-    user_.OnReady(facts_, now);
     return End(
         absl::FailedPreconditionError(fmt::format(
             "its eviction policy {} may drop live limits; set maxmemory-policy noeviction", facts_.eviction_policy)),
@@ -168,7 +167,7 @@ void Connection::OnGreeted(base::BootTime now) {
   }
   state_ = State::kReady;
   failed_attempts_ = 0;
-  user_.OnReady(facts_, now);
+  user_.OnReady(now);
   if (state_ == State::kReady) SendWaiting(now);
 }
 
@@ -294,12 +293,12 @@ void Connection::End(const absl::Status& why, base::Duration pause_min, base::Bo
   for (const Sent& entry : sent) {
     if (entry.call != nullptr) user_.OnFailed(*entry.call, ConnectionEvent::kClosed, now);
   }
+  user_.OnDown(why, now);
   if (failed_attempts_ > 0) {
     FailWaiting(why.code() == absl::StatusCode::kFailedPrecondition ? ConnectionEvent::kStoreRefused
                                                                     : ConnectionEvent::kConnectRefused,
                 now);
   }
-  user_.OnDown(why, now);
 }
 
 void Connection::FailWaiting(ConnectionEvent event, base::BootTime now) {

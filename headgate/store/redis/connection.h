@@ -55,7 +55,9 @@ class Connection {
     // The call is the user's again.
     virtual void OnReply(PendingCall& call, wire::RespValue reply, base::BootTime now) = 0;
     virtual void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
-    virtual void OnReady(const ServerFacts& facts, base::BootTime now) = 0;
+    virtual void OnFacts(const ServerFacts& facts, base::BootTime now) = 0;
+    // Behind its facts, where it can be used.
+    virtual void OnReady(base::BootTime now) = 0;
     // It ended, or could not be had. PermissionDenied: the server does not let us in. Holds no password.
     virtual void OnDown(const absl::Status& why, base::BootTime now) = 0;
 

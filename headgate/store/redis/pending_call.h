@@ -37,6 +37,7 @@ struct PendingCall {
   uint8_t retries = 0;
   uint8_t script_misses = 0;
   bool with_text = false;  // the server does not know the script
+  bool own = false;        // the client's, not counted
   bool asking = false;     // a slot that is moving: only this once at this server
   // While it is at a server.
   uint32_t shard = 0;

@@ -35,7 +35,7 @@ enum class ConnectionEvent : uint8_t {
 };
 
 struct ReplyAction {
-  std::string_view code;  // the first word of the error; what the event is called
+  std::string_view code{};  // the first word of the error; what the event is called
   CallAction action = CallAction::kFail;
   // Of a call that fails. Unavailable: not done. DeadlineExceeded, Aborted: it may have been done.
   absl::StatusCode status = absl::StatusCode::kUnavailable;

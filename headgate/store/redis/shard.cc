@@ -65,6 +65,7 @@ void Shard::Retire(const PendingCall& call, const absl::Status& why, base::BootT
 }
 
 void Shard::Restart(base::BootTime now) {
+  was_replica_ = false;
   for (const auto& link : links_) link->Retire(absl::UnavailableError("its role may have changed"), now);
 }
 
@@ -103,13 +104,16 @@ void Shard::OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime no
   user_.OnFailed(*this, call, event, now);
 }
 
-void Shard::OnReady(const ServerFacts& facts, base::BootTime now) {
+void Shard::OnFacts(const ServerFacts& facts, base::BootTime now) {
+  was_replica_ = !facts.primary;
   if (facts.primary) {
     if (epoch_ && *epoch_ != facts.epoch) epoch_changed_at_ = now;
     epoch_ = facts.epoch;
   }
-  user_.OnReady(*this, facts, now);
+  user_.OnFacts(*this, facts, now);
 }
+
+void Shard::OnReady(base::BootTime now) { user_.OnReady(*this, now); }
 
 void Shard::OnDown(const absl::Status& why, base::BootTime now) {
   down_ = why;

@@ -18,7 +18,8 @@ class Shard final : private Connection::User {
    public:
     virtual void OnReply(Shard& shard, PendingCall& call, wire::RespValue reply, base::BootTime now) = 0;
     virtual void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
-    virtual void OnReady(Shard& shard, const ServerFacts& facts, base::BootTime now) = 0;
+    virtual void OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime now) = 0;
+    virtual void OnReady(Shard& shard, base::BootTime now) = 0;
     virtual void OnDown(Shard& shard, const absl::Status& why, base::BootTime now) = 0;
 
    protected:
@@ -59,11 +60,14 @@ class Shard final : private Connection::User {
   // When it became another.
   std::optional<base::BootTime> epoch_changed_at() const { return epoch_changed_at_; }
   bool ready() const;
+  // It said last that it was a replica.
+  bool was_replica() const { return was_replica_; }
 
  private:
   void OnReply(PendingCall& call, wire::RespValue reply, base::BootTime now) override;
   void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) override;
-  void OnReady(const ServerFacts& facts, base::BootTime now) override;
+  void OnFacts(const ServerFacts& facts, base::BootTime now) override;
+  void OnReady(base::BootTime now) override;
   void OnDown(const absl::Status& why, base::BootTime now) override;
 
   const uint32_t index_;
@@ -74,6 +78,7 @@ class Shard final : private Connection::User {
   base::BootTime paused_until_{0};
   absl::Status down_;  // why it was last down
   std::array<absl::Status, 1 + static_cast<size_t>(ConnectionEvent::kStoreRefused)> statuses_;
+  bool was_replica_ = false;
   std::optional<uint64_t> epoch_;
   std::optional<base::BootTime> epoch_changed_at_;
   std::vector<std::unique_ptr<Link>> links_;

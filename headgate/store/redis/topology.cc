@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "headgate/store/redis/cluster_topology.h"
 #include "headgate/store/redis/ring.h"
+#include "headgate/store/redis/sentinel_topology.h"
 
 namespace headgate::store::redis {
 namespace {
@@ -45,8 +47,16 @@ std::optional<uint32_t> Topology::IndexOf(const net::StreamTarget& server) {
 }
 
 std::unique_ptr<Topology> MakeTopology(const RedisOptions& options, uint64_t seed) {
-  (void)seed;
-  if (options.topology == TopologyKind::kRing) return std::make_unique<RingTopology>(options);
+  switch (options.topology) {
+    case TopologyKind::kSingle:
+      break;
+    case TopologyKind::kRing:
+      return std::make_unique<RingTopology>(options);
+    case TopologyKind::kCluster:
+      return std::make_unique<ClusterTopology>(options.servers, seed);
+    case TopologyKind::kSentinel:
+      return std::make_unique<SentinelTopology>(options.servers, options.master_name, seed);
+  }
   return std::make_unique<SingleTopology>(options);
 }
 

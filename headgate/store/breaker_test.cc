@@ -1,0 +1,163 @@
+#include "headgate/store/breaker.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace headgate::store {
+namespace {
+
+using namespace std::chrono_literals;
+using Pass = Breaker::Pass;
+using State = Breaker::State;
+using Outcome = Breaker::Outcome;
+
+base::BootTime At(base::Duration d) { return base::BootTime{0} + 1h + d; }
+
+constexpr BreakerOptions kExact = {.jitter_percent = 0};
+
+void Fail(Breaker& breaker, int times, base::BootTime now) {
+  for (int i = 0; i < times; ++i) breaker.Finish(breaker.Ask(now), Outcome::kFailure, now);
+}
+
+TEST(Breaker, OpensAfterFiveFailuresInARow) {
+  Breaker breaker(kExact, 1);
+  Fail(breaker, 4, At(0s));
+  breaker.Finish(breaker.Ask(At(0s)), Outcome::kSuccess, At(0s));
+  Fail(breaker, 4, At(0s));
+  EXPECT_EQ(breaker.Ask(At(0s)), Pass::kCall);
+  Fail(breaker, 1, At(0s));
+  EXPECT_EQ(breaker.Ask(At(0s)), Pass::kRefused);
+  EXPECT_EQ(breaker.opened(), 1u);
+}
+
+TEST(Breaker, OpensWhenHalfOfTwentyCallsFailedWithinTenSeconds) {
+  for (const int calls : {18, 20}) {
+    Breaker breaker(kExact, 1);
+    for (int i = 0; i < calls; ++i) {
+      const base::BootTime now = At(i * 400ms);
+      breaker.Finish(breaker.Ask(now), i % 2 == 0 ? Outcome::kSuccess : Outcome::kFailure, now);
+    }
+    EXPECT_EQ(breaker.state(), calls == 20 ? State::kOpen : State::kClosed) << calls;
+  }
+}
+
+TEST(Breaker, ForgetsWhatFailedLongAgo) {
+  Breaker breaker(kExact, 1);
+  for (int i = 0; i < 19; ++i) {
+    breaker.Finish(breaker.Ask(At(0s)), i % 2 == 0 ? Outcome::kSuccess : Outcome::kFailure, At(0s));
+  }
+  breaker.Finish(breaker.Ask(At(12s)), Outcome::kFailure, At(12s));
+  EXPECT_EQ(breaker.state(), State::kClosed);
+}
+
+TEST(Breaker, StaysOpenForHalfASecondDoublingToEight) {
+  Breaker breaker(kExact, 1);
+  Fail(breaker, 5, At(0s));
+  base::BootTime now = At(0s);
+  for (const base::Duration open : {500ms, 1000ms, 2000ms, 4000ms, 8000ms, 8000ms}) {
+    EXPECT_EQ(breaker.open_until() - now, open);
+    EXPECT_EQ(breaker.Ask(now + open - 1ns), Pass::kRefused);
+    now += open;
+    ASSERT_EQ(breaker.Ask(now), Pass::kProbe);
+    EXPECT_EQ(breaker.Ask(now), Pass::kRefused) << "one probe at a time";
+    breaker.Finish(Pass::kProbe, Outcome::kFailure, now);
+  }
+  ASSERT_EQ(breaker.Ask(now + 8s), Pass::kProbe);
+  breaker.Finish(Pass::kProbe, Outcome::kSuccess, now + 8s);
+  EXPECT_EQ(breaker.state(), State::kClosed);
+  Fail(breaker, 5, now + 8s);
+  EXPECT_EQ(breaker.open_until() - (now + 8s), 500ms) << "begins anew once it was closed";
+}
+
+TEST(Breaker, SpreadsItsProbes) {
+  const BreakerOptions options;
+  std::vector<base::BootTime> until;
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Breaker breaker(options, seed);
+    Fail(breaker, 5, At(0s));
+    until.push_back(breaker.open_until());
+    EXPECT_GE(breaker.open_until(), At(375ms));
+    EXPECT_LE(breaker.open_until(), At(625ms));
+  }
+  const auto [least, most] = std::minmax_element(until.begin(), until.end());
+  EXPECT_GT(*most - *least, 150ms);
+}
+
+// A model that keeps every event, against which all short sequences are compared. Two failures open it.
+struct Model {
+  State state = State::kClosed;
+  int failed_in_row = 0;
+  int opened_in_row = 0;
+  bool probing = false;
+  base::BootTime open_until{0};
+
+  Pass Ask(base::BootTime now) {
+    if (state == State::kClosed) return Pass::kCall;
+    if (probing || (state == State::kOpen && now < open_until)) return Pass::kRefused;
+    state = State::kHalfOpen;
+    probing = true;
+    return Pass::kProbe;
+  }
+  void Finish(Pass pass, Outcome outcome, base::BootTime now) {
+    if (pass == Pass::kProbe) {
+      probing = false;
+      if (outcome == Outcome::kSuccess) *this = {};
+      if (outcome == Outcome::kFailure) Open(now);
+    } else if (state == State::kClosed && outcome == Outcome::kSuccess) {
+      failed_in_row = 0;
+    } else if (state == State::kClosed && outcome == Outcome::kFailure && ++failed_in_row == 2) {
+      Open(now);
+    }
+  }
+  void Open(base::BootTime now) {
+    state = State::kOpen;
+    open_until = now + std::min<base::Duration>(100ms * (1 << opened_in_row++), 200ms);
+  }
+};
+
+TEST(Breaker, AllEventSequencesUpToLength8) {
+  // a: ask; s, f, n: the oldest call under way succeeds, fails, says nothing; t: 100 ms pass.
+  constexpr std::string_view kEvents = "asfnt";
+  constexpr BreakerOptions kOptions = {
+      .failures_in_row = 2, .window_calls_min = 1000, .open_min = 100ms, .open_max = 200ms, .jitter_percent = 0};
+  uint64_t sequences = 0, opened = 0, probed = 0;
+  for (int length = 1, count = 5; length <= 8; ++length, count *= 5) {
+    for (int number = 0; number < count; ++number) {
+      std::string sequence;
+      for (int i = 0, rest = number; i < length; ++i, rest /= 5) sequence += kEvents[static_cast<size_t>(rest % 5)];
+      Breaker breaker(kOptions, 1);
+      Model model;
+      std::vector<Pass> under_way;
+      base::BootTime now = At(0s);
+      ++sequences;
+      for (const char event : sequence) {
+        if (event == 't') {
+          now += 100ms;
+        } else if (event == 'a') {
+          const Pass pass = breaker.Ask(now);
+          ASSERT_EQ(pass, model.Ask(now)) << sequence;
+          if (pass != Pass::kRefused) under_way.push_back(pass);
+          if (pass == Pass::kProbe) ++probed;
+        } else if (!under_way.empty()) {
+          const Outcome outcome = event == 's'   ? Outcome::kSuccess
+                                  : event == 'f' ? Outcome::kFailure
+                                                 : Outcome::kNeither;
+          breaker.Finish(under_way.front(), outcome, now);
+          model.Finish(under_way.front(), outcome, now);
+          under_way.erase(under_way.begin());
+        }
+        ASSERT_EQ(breaker.state(), model.state) << sequence;
+        ASSERT_LE(std::count(under_way.begin(), under_way.end(), Pass::kProbe), 1) << sequence;
+      }
+      opened += breaker.opened();
+    }
+  }
+  EXPECT_EQ(sequences, 488'280u);  // 5 + 25 + … + 5^8
+  EXPECT_GT(opened, 1000u);
+  EXPECT_GT(probed, 100u);
+}
+
+}  // namespace
+}  // namespace headgate::store

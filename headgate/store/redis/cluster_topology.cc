@@ -1,0 +1,101 @@
+#include "headgate/store/redis/cluster_topology.h"
+
+#include <algorithm>
+
+namespace headgate::store::redis {
+namespace {
+
+// A map is asked for at most so often, however much goes wrong.
+constexpr base::Duration kPauseMin = std::chrono::milliseconds(100);
+// Added, so that a fleet does not ask together.
+constexpr base::Duration kSpread = std::chrono::milliseconds(50);
+// Asked for also where nothing goes wrong: somebody else may have noticed.
+constexpr base::Duration kInterval = std::chrono::seconds(30);
+
+}  // namespace
+
+ClusterTopology::ClusterTopology(const std::vector<net::StreamTarget>& seeds, uint64_t seed)
+    : Topology(seeds),
+      seed_count_(static_cast<uint32_t>(seeds.size())),
+      random_(seed),
+      owner_(kSlotCount, kNobody),
+      moved_at_(kSlotCount, base::BootTime{0}) {
+  // Any seed may be the first; the one before it was "asked last".
+  asked_ = static_cast<uint32_t>(random_.Below(seeds.size()));
+}
+
+std::optional<uint32_t> ClusterTopology::Find(std::string_view key) const {
+  const uint16_t owner = owner_[KeySlot(key)];
+  if (owner == kNobody) return std::nullopt;
+  return owner;
+}
+
+std::optional<base::BootTime> ClusterTopology::MovedAt(std::string_view key) const {
+  const base::BootTime at = moved_at_[KeySlot(key)];
+  if (at.ns == 0) return std::nullopt;
+  return at;
+}
+
+void ClusterTopology::Assign(uint16_t slot, uint32_t server, base::BootTime now) {
+  if (owner_[slot] == server) return;
+  if (owner_[slot] != kNobody) moved_at_[slot] = now;
+  owner_[slot] = static_cast<uint16_t>(server);
+}
+
+void ClusterTopology::CountInUse() {
+  in_use_.assign(servers().size(), false);
+  for (const uint16_t owner : owner_) {
+    if (owner != kNobody) in_use_[owner] = true;
+  }
+}
+
+std::optional<uint32_t> ClusterTopology::OnRedirect(std::string_view error, uint32_t from, bool remember,
+                                                    base::BootTime now) {
+  const std::optional<Redirect> redirect = ParseRedirect(error, servers()[from].host);
+  if (!redirect) return std::nullopt;
+  const std::optional<uint32_t> server = IndexOf(redirect->target);
+  if (server && remember) {
+    Assign(redirect->slot, *server, now);
+    CountInUse();
+  }
+  return server;
+}
+
+void ClusterTopology::OnDoubt(base::BootTime now) {
+  ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kPauseMin) + Upto(kSpread));
+}
+
+// Everybody is asked in turn, so that one who is cut off and does not know it cannot mislead for long.
+std::optional<Topology::Question> ClusterTopology::Ask(base::BootTime now) {
+  if (now < ask_at_) return std::nullopt;
+  const auto count = static_cast<uint32_t>(servers().size());
+  for (uint32_t i = 1; i <= count; ++i) {
+    const uint32_t server = (asked_ + i) % count;
+    if (server >= seed_count_ && !InUse(server)) continue;
+    asked_ = server;
+    break;
+  }
+  asked_at_ = now;
+  ask_at_ = now + kInterval + Upto(kInterval / 4);
+  return Question{.server = asked_, .words = {"CLUSTER", "SLOTS"}};
+}
+
+bool ClusterTopology::OnAnswer(const wire::RespValue& answer, base::BootTime now) {
+  const auto ranges = ParseClusterSlots(answer, servers()[asked_].host);
+  if (!ranges.ok() || ranges->empty()) {
+    OnNoAnswer(now);
+    return false;
+  }
+  const std::vector<uint16_t> before = owner_;
+  for (const SlotRange& range : *ranges) {
+    const std::optional<uint32_t> server = IndexOf(range.primary);
+    if (!server) continue;
+    for (uint32_t slot = range.first; slot <= range.last; ++slot) Assign(static_cast<uint16_t>(slot), *server, now);
+  }
+  CountInUse();
+  return owner_ != before;
+}
+
+void ClusterTopology::OnNoAnswer(base::BootTime now) { OnDoubt(now); }
+
+}  // namespace headgate::store::redis

@@ -1,0 +1,348 @@
+// The conversation with a server, as dialogues: what it says comes in, what we send and tell goes out.
+#include "headgate/store/redis/connection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+namespace headgate::store::redis {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using State = Connection::State;
+using Wish = Connection::Wish;
+
+constexpr std::string_view kPrimary =
+    "$69\r\nrole:master\r\nmaster_replid:00000000000000ffaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n";
+constexpr std::string_view kReplica =
+    "$68\r\nrole:slave\r\nmaster_replid:00000000000000ffaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n";
+constexpr std::string_view kMemory = "$43\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n\r\n";
+constexpr std::string_view kEvicting = "$45\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\n\r\n";
+constexpr std::string_view kHello = "%1\r\n$5\r\nproto\r\n:3\r\n";
+
+// A test in which each step is what the server did; what we did is in `said` and `output`.
+struct Dialogue final : Connection::User {
+  explicit Dialogue(ConnectionSettings connection_settings = {})
+      : settings(std::move(connection_settings)), connection(settings, *this, output, 1) {
+    connection.Start(now);
+    EXPECT_EQ(connection.TakeWish(), Wish::kConnect);
+  }
+  static Dialogue& Ready(std::unique_ptr<Dialogue>& dialogue, ConnectionSettings settings = {}) {
+    dialogue = std::make_unique<Dialogue>(std::move(settings));
+    dialogue->Greeted();
+    EXPECT_EQ(dialogue->connection.state(), State::kReady);
+    dialogue->Heard();
+    return *dialogue;
+  }
+  void Greeted(std::string_view role = kPrimary, std::string_view memory = kMemory) {
+    connection.OnConnected(now);
+    Says(kHello);
+    Says(std::string(role) + std::string(memory));
+    output.clear();
+  }
+
+  void Says(std::string_view bytes) { connection.OnBytes(bytes, now); }
+  void Passes(base::Duration time) {
+    now += time;
+    if (connection.wake_at() <= now) connection.OnTime(now);
+  }
+  PendingCall& Call(const std::string& name, base::Duration timeout = 10ms) {
+    PendingCall& call = *calls.emplace_back(std::make_unique<PendingCall>());
+    call.key = name;
+    call.body = name + ";";
+    call.deadline = now + timeout;
+    connection.Send(call, now);
+    return call;
+  }
+  std::string Sent() { return std::exchange(output, ""); }
+  std::vector<std::string> Heard() { return std::exchange(said, {}); }
+
+  void OnReply(PendingCall& call, wire::RespValue reply, base::BootTime) override {
+    said.push_back(call.key + "=" + reply.ToString());
+    if (retire_on_error && reply.is_error()) connection.Retire(absl::UnavailableError("retired"), now);
+  }
+  void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime) override {
+    said.push_back(call.key + " " + std::string(ActionFor(event).code));
+  }
+  void OnFacts(const ServerFacts& server_facts, base::BootTime) override { facts = server_facts; }
+  void OnReady(base::BootTime) override { said.emplace_back("ready"); }
+  void OnDown(const absl::Status& why, base::BootTime) override {
+    said.push_back("down: " + std::string(why.message()));
+  }
+
+  const ConnectionSettings settings;
+  base::BootTime now = base::BootTime{0} + 1h;
+  std::string output;
+  std::vector<std::string> said;
+  std::vector<std::unique_ptr<PendingCall>> calls;
+  ServerFacts facts;
+  bool retire_on_error = false;
+  Connection connection;
+};
+
+// ---- Greeting
+
+TEST(Greeting, SaysHelloAndAsksWhoIsThere) {
+  Dialogue dialogue({.client_name = "headgate"});
+  dialogue.connection.OnConnected(dialogue.now);
+  EXPECT_EQ(dialogue.Sent(), "*4\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$7\r\nSETNAME\r\n$8\r\nheadgate\r\n");
+  dialogue.Says(kHello);
+  EXPECT_EQ(dialogue.Sent(), "*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n*2\r\n$4\r\nINFO\r\n$6\r\nmemory\r\n");
+  dialogue.Says(kPrimary);
+  EXPECT_EQ(dialogue.connection.state(), State::kGreeting);
+  dialogue.Says(kMemory);
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("ready"));
+  EXPECT_EQ(dialogue.facts, (ServerFacts{.epoch = 255, .primary = true, .eviction_policy = "allkeys-lru"}))
+      << "without a bound of memory nothing is evicted";
+}
+
+TEST(Greeting, LogsInAndSelects) {
+  Dialogue dialogue({.user = "gate", .password = "secret", .database = 3});
+  dialogue.connection.OnConnected(dialogue.now);
+  EXPECT_THAT(dialogue.Sent(), HasSubstr("$4\r\nAUTH\r\n$4\r\ngate\r\n$6\r\nsecret\r\n"));
+  dialogue.Says(kHello);
+  EXPECT_THAT(dialogue.Sent(), HasSubstr("SELECT\r\n$1\r\n3\r\n"));
+  dialogue.Says("+OK\r\n" + std::string(kPrimary) + std::string(kMemory));
+  EXPECT_EQ(dialogue.connection.state(), State::kReady);
+}
+
+TEST(Greeting, FallsBackToTheOldProtocol) {
+  for (const std::string_view refusal :
+       {"-ERR unknown command `HELLO`, with args beginning with: `3` `AUTH` `default` `secret`\r\n",
+        "-NOPROTO unsupported protocol version\r\n"}) {
+    Dialogue dialogue({.password = "secret", .client_name = "n"});
+    dialogue.connection.OnConnected(dialogue.now);
+    dialogue.Sent();
+    dialogue.Says(refusal);
+    EXPECT_THAT(dialogue.Sent(),
+                HasSubstr("*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"));
+    dialogue.Says("+OK\r\n+OK\r\n" + std::string(kPrimary) + std::string(kMemory));
+    EXPECT_EQ(dialogue.connection.state(), State::kReady);
+  }
+}
+
+TEST(Greeting, ARefusalIsToldWithoutThePasswordAndNotTriedAgainForASecond) {
+  for (const std::string_view refusal : {"-WRONGPASS invalid: secret\r\n", "-NOAUTH secret\r\n"}) {
+    Dialogue dialogue({.user = "gate", .password = "secret"});
+    dialogue.Call("a");
+    dialogue.connection.OnConnected(dialogue.now);
+    dialogue.Says(refusal);
+    EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kDisconnect);
+    const auto heard = dialogue.Heard();
+    ASSERT_EQ(heard.size(), 2u);
+    EXPECT_THAT(heard[0], HasSubstr("does not let user 'gate' in"));
+    EXPECT_THAT(heard[0], Not(HasSubstr("secret")));
+    EXPECT_EQ(heard[1], "a connect_refused");
+    dialogue.Passes(999ms);
+    EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kNone);
+    dialogue.Passes(1ms);
+    EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kConnect);
+  }
+}
+
+TEST(Greeting, AReplicaIsNotWrittenTo) {
+  Dialogue dialogue;
+  dialogue.Greeted(kReplica);
+  EXPECT_EQ(dialogue.connection.state(), State::kDown);
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("down: it is a replica"));
+  Dialogue guide({.replica_ok = true});
+  guide.Greeted(kReplica);
+  EXPECT_EQ(guide.connection.state(), State::kReady) << "it knows where its cluster's slots are";
+}
+
+TEST(Greeting, AStrictStoreDoesNotTakeAPolicyThatEvicts) {
+  Dialogue strict({.strict_store = true});
+  strict.Call("a");
+  strict.Greeted(kPrimary, kEvicting);
+  EXPECT_THAT(strict.Heard(), ElementsAre(HasSubstr("allkeys-lru may drop live limits"), "a store_refused"));
+  Dialogue other;
+  other.Greeted(kPrimary, kEvicting);
+  EXPECT_TRUE(other.facts.may_evict);
+  EXPECT_EQ(other.connection.state(), State::kReady);
+}
+
+TEST(Greeting, GoesOnWithoutWhatItMayNotSee) {
+  Dialogue dialogue;
+  dialogue.Greeted(kPrimary, "-NOPERM no\r\n");
+  EXPECT_EQ(dialogue.connection.state(), State::kReady);
+}
+
+TEST(Greeting, HasAnEnd) {
+  Dialogue dialogue;
+  dialogue.connection.OnConnected(dialogue.now);
+  dialogue.Passes(50ms);
+  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kDisconnect);
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("down: it connected, and did not say hello in time"));
+}
+
+TEST(Greeting, OfASentinelIsShort) {
+  Dialogue dialogue({.client_name = "n", .sentinel = true});
+  dialogue.connection.OnConnected(dialogue.now);
+  dialogue.Says(kHello);
+  EXPECT_EQ(dialogue.connection.state(), State::kReady);
+  Dialogue old({.client_name = "n", .sentinel = true});
+  old.connection.OnConnected(old.now);
+  old.Says("-ERR unknown command\r\n");
+  old.Says("+OK\r\n");
+  EXPECT_EQ(old.connection.state(), State::kReady);
+}
+
+// ---- Calls
+
+TEST(Calls, AreAnsweredInTheirOrderHoweverTheBytesCome) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  dialogue.Call("a");
+  dialogue.Call("b");
+  dialogue.Call("c");
+  EXPECT_EQ(dialogue.Sent(), "a;b;c;");
+  const std::string replies = ":1\r\n$2\r\nhi\r\n*2\r\n:1\r\n:2\r\n";
+  for (const char c : replies) dialogue.Says(std::string_view(&c, 1));
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a=1", "b=\"hi\"", "c=[1, 2]"));
+}
+
+TEST(Calls, WaitForTheConnectionAndForRoomOnIt) {
+  Dialogue dialogue({.in_flight_max = 2, .waiting_max = 3});
+  for (const char* name : {"a", "b", "c", "d"}) dialogue.Call(name);
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("d queue_full"));
+  dialogue.connection.OnConnected(dialogue.now);
+  dialogue.Says(kHello);
+  dialogue.Sent();
+  dialogue.Says(std::string(kPrimary) + std::string(kMemory));
+  EXPECT_EQ(dialogue.Sent(), "a;b;");
+  dialogue.Says(":1\r\n");
+  EXPECT_EQ(dialogue.Sent(), "c;");
+}
+
+TEST(Calls, ALateReplyIsDroppedInItsPlace) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  dialogue.Call("a", 10ms);
+  dialogue.Call("b", 20ms);
+  dialogue.Passes(10ms);
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a reply_timeout"));
+  dialogue.Says(":1\r\n:2\r\n");
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("b=2"));
+  EXPECT_EQ(dialogue.connection.late_replies(), 1u);
+}
+
+TEST(Calls, AreGivenUpInTimeAlsoWhereTheyWereNeverSent) {
+  Dialogue dialogue;
+  dialogue.Call("a", 10ms);
+  dialogue.Passes(9ms);
+  EXPECT_THAT(dialogue.Heard(), IsEmpty());
+  dialogue.Passes(1ms);
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a queue_timeout"));
+}
+
+TEST(Calls, AnOverdueReplyEndsTheConnection) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  dialogue.Call("a", 10ms);
+  dialogue.Passes(999ms);
+  dialogue.Call("b", 10ms);
+  dialogue.Passes(1ms);
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a reply_timeout", "b closed", "down: it has not answered for too long"));
+  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kDisconnect);
+}
+
+TEST(Calls, ThatWereSentMayHaveBeenDoneWhenTheConnectionEnds) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner, {.in_flight_max = 2});
+  for (const char* name : {"a", "b", "c"}) dialogue.Call(name, 1s);
+  dialogue.Says(":1");
+  dialogue.connection.OnClosed(absl::UnavailableError("reset"), dialogue.now);
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a closed", "b closed", "down: reset"));
+  EXPECT_THAT(dialogue.Sent(), IsEmpty());
+  dialogue.Passes(4ms);
+  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kConnect) << "soon, where it had worked";
+  dialogue.connection.OnConnected(dialogue.now);
+  dialogue.Says(kHello);
+  dialogue.Sent();
+  dialogue.Says(std::string(kPrimary) + std::string(kMemory));
+  EXPECT_EQ(dialogue.Sent(), "c;") << "what was never sent goes now; what may have been done never again";
+}
+
+TEST(Calls, FailAtOnceWhereNobodyIsThere) {
+  Dialogue dialogue;
+  dialogue.Call("a");
+  dialogue.connection.OnClosed(absl::UnavailableError("refused"), dialogue.now);
+  dialogue.Call("b");
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("down: refused", "a connect_refused", "b connect_refused"));
+}
+
+TEST(Calls, RepliesThatCannotBeReadEndTheConnection) {
+  for (const std::string_view bytes : {"?what\r\n", "$-5\r\n", "*1000000000\r\n", ":1\r\n:2\r\n"}) {
+    std::unique_ptr<Dialogue> owner;
+    Dialogue& dialogue = Dialogue::Ready(owner);
+    dialogue.Call("a");
+    dialogue.Says(bytes);
+    EXPECT_EQ(dialogue.connection.state(), State::kDown) << bytes;
+    EXPECT_THAT(dialogue.Heard().back(), HasSubstr("down: "));
+  }
+}
+
+TEST(Calls, PushesAreNoAnswers) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  dialogue.Call("a");
+  dialogue.Says(">2\r\n+invalidate\r\n_\r\n:1\r\n");
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a=1"));
+}
+
+TEST(Calls, AskingGoesBeforeAndItsAnswerIsNobodys) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  PendingCall call;
+  call.key = "a";
+  call.body = "a;";
+  call.asking = true;
+  call.deadline = dialogue.now + 10ms;
+  dialogue.connection.Send(call, dialogue.now);
+  EXPECT_EQ(dialogue.Sent(), "*1\r\n$6\r\nASKING\r\na;");
+  dialogue.Says("+OK\r\n:1\r\n");
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a=1"));
+}
+
+TEST(Calls, OfAConnectionThatRetiresAreAnsweredAndOthersWaitForTheNext) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  dialogue.retire_on_error = true;
+  dialogue.Call("a", 1s);
+  dialogue.Call("b", 1s);
+  dialogue.Says("-READONLY no\r\n");
+  dialogue.Call("c", 1s);
+  dialogue.Says("-READONLY no\r\n");
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a=-READONLY no", "b=-READONLY no", "down: retired"));
+  dialogue.Passes(4ms);
+  dialogue.Greeted();
+  EXPECT_EQ(dialogue.connection.in_flight(), 1u);
+}
+
+// ---- Coming back
+
+TEST(Reconnecting, WaitsLongerEachTimeUpToABoundAndNeverAlike) {
+  Dialogue dialogue({.reconnect_min = 50ms, .reconnect_max = 5s});
+  std::vector<base::Duration> pauses;
+  for (int i = 0; i < 12; ++i) {
+    dialogue.connection.OnClosed(absl::UnavailableError("refused"), dialogue.now);
+    pauses.push_back(dialogue.connection.wake_at() - dialogue.now);
+    dialogue.Passes(pauses.back());
+    ASSERT_EQ(dialogue.connection.TakeWish(), Wish::kConnect);
+  }
+  base::Duration expected = 50ms;
+  for (const base::Duration pause : pauses) {
+    EXPECT_GE(pause, expected / 2);
+    EXPECT_LE(pause, expected * 3 / 2);
+    expected = std::min<base::Duration>(expected * 2, 5s);
+  }
+  EXPECT_NE(pauses[10], pauses[11]);
+}
+
+}  // namespace
+}  // namespace headgate::store::redis

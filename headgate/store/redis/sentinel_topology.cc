@@ -1,0 +1,61 @@
+#include "headgate/store/redis/sentinel_topology.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headgate/wire/resp_number.h"
+
+namespace headgate::store::redis {
+namespace {
+
+// Sentinels are asked at most so often, however much goes wrong.
+constexpr base::Duration kPauseMin = std::chrono::milliseconds(200);
+// Added, so that a fleet does not ask together.
+constexpr base::Duration kSpread = std::chrono::milliseconds(50);
+// Asked also where nothing goes wrong: a primary that was cut off from the others does not know that it was replaced.
+constexpr base::Duration kInterval = std::chrono::seconds(1);
+
+}  // namespace
+
+SentinelTopology::SentinelTopology(const std::vector<net::StreamTarget>& sentinels, std::string master_name,
+                                   uint64_t seed)
+    : Topology(sentinels),
+      sentinel_count_(static_cast<uint32_t>(sentinels.size())),
+      master_name_(std::move(master_name)),
+      random_(seed) {}
+
+void SentinelTopology::OnDoubt(base::BootTime now) {
+  const base::Duration spread(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(kSpread.count()))));
+  ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kPauseMin) + spread);
+}
+
+std::optional<Topology::Question> SentinelTopology::Ask(base::BootTime now) {
+  if (now < ask_at_) return std::nullopt;
+  asked_at_ = now;
+  ask_at_ = now + random_.Jitter(kInterval, 20);
+  return Question{.server = asked_, .words = {"SENTINEL", "get-master-addr-by-name", master_name_}};
+}
+
+bool SentinelTopology::OnAnswer(const wire::RespValue& answer, base::BootTime now) {
+  std::optional<int64_t> port;
+  if (answer.kind == wire::RespValue::Kind::kArray && answer.items.size() == 2) {
+    port = wire::RespNumber(answer.items[1].text);
+  }
+  // Null: this sentinel does not know the name.
+  if (!port || *port < 1 || *port > 65535 || answer.items[0].text.empty()) {
+    OnNoAnswer(now);
+    return false;
+  }
+  const std::optional<uint32_t> master = IndexOf({.host = answer.items[0].text, .port = static_cast<uint16_t>(*port)});
+  if (!master || master == master_) return false;
+  if (master_) moved_at_ = now;
+  master_ = master;
+  return true;
+}
+
+void SentinelTopology::OnNoAnswer(base::BootTime now) {
+  asked_ = (asked_ + 1) % sentinel_count_;
+  OnDoubt(now);
+}
+
+}  // namespace headgate::store::redis

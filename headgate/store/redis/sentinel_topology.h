@@ -1,0 +1,35 @@
+// Redis Sentinel: one primary has all keys; sentinels know which. They are asked every second, and as soon as something
+// goes wrong, one after the other. That the server named is a primary, its connection verifies (see Connection).
+#pragma once
+
+#include "headgate/base/random.h"
+#include "headgate/store/redis/topology.h"
+
+namespace headgate::store::redis {
+
+class SentinelTopology final : public Topology {
+ public:
+  SentinelTopology(const std::vector<net::StreamTarget>& sentinels, std::string master_name, uint64_t seed);
+
+  std::optional<uint32_t> Find(std::string_view) const override { return master_; }
+  std::optional<base::BootTime> MovedAt(std::string_view) const override { return moved_at_; }
+  bool InUse(uint32_t server) const override { return server == master_; }
+  bool IsGuide(uint32_t server) const override { return server < sentinel_count_; }
+  void OnDoubt(base::BootTime now) override;
+  std::optional<Question> Ask(base::BootTime now) override;
+  bool OnAnswer(const wire::RespValue& answer, base::BootTime now) override;
+  void OnNoAnswer(base::BootTime now) override;
+  base::BootTime wake_at() const override { return ask_at_; }
+
+ private:
+  const uint32_t sentinel_count_;
+  const std::string master_name_;
+  base::Random random_;
+  std::optional<uint32_t> master_;
+  std::optional<base::BootTime> moved_at_;
+  base::BootTime ask_at_{0};
+  base::BootTime asked_at_{INT64_MIN / 2};
+  uint32_t asked_ = 0;
+};
+
+}  // namespace headgate::store::redis

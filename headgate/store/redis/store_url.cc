@@ -1,0 +1,226 @@
+#include "headgate/store/redis/store_url.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+namespace headgate::store::redis {
+namespace {
+
+constexpr uint16_t kServerPort = 6379;
+constexpr uint16_t kSentinelPort = 26379;
+constexpr uint32_t kDatabaseMax = 1'000'000;
+constexpr size_t kServersMax = 256;
+constexpr size_t kHostBytesMax = 255;
+
+absl::Status Bad(std::string_view what) {
+  return absl::InvalidArgumentError(fmt::format("store URL: {}; write for instance redis://127.0.0.1:6379", what));
+}
+
+std::optional<uint32_t> Number(std::string_view text, uint32_t max) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number > max) return std::nullopt;
+  return number;
+}
+
+std::optional<std::string> Decoded(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      decoded += text[i];
+      continue;
+    }
+    unsigned byte = 0;
+    const std::string_view digits = text.substr(i + 1, 2);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    if (digits.size() != 2 || error != std::errc() || end != digits.data() + 2 || byte == 0) return std::nullopt;
+    decoded += static_cast<char>(byte);
+    i += 2;
+  }
+  return decoded;
+}
+
+bool IsHostCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+}
+
+absl::StatusOr<net::StreamTarget> ParseServer(std::string_view text, uint16_t default_port) {
+  net::StreamTarget server{.port = default_port};
+  std::string_view rest;
+  if (text.starts_with('[')) {
+    const size_t close = text.find(']');
+    if (close == std::string_view::npos) return Bad(fmt::format("the ']' of '{}' is missing", text));
+    server.host = text.substr(1, close - 1);
+    rest = text.substr(close + 1);
+    if (server.host.find(':') == std::string::npos ||
+        server.host.find_first_not_of("0123456789abcdefABCDEF:.") != std::string::npos) {
+      return Bad(fmt::format("'{}' is no IPv6 address", server.host));
+    }
+  } else {
+    const size_t colon = std::min(text.find(':'), text.size());
+    server.host = text.substr(0, colon);
+    rest = text.substr(colon);
+    if (rest.find(':', 1) != std::string_view::npos) {
+      return Bad(fmt::format("'{}' has more than one ':'; an IPv6 address stands in square brackets", text));
+    }
+    if (!std::all_of(server.host.begin(), server.host.end(), IsHostCharacter)) {
+      return Bad(fmt::format("'{}' is no host", server.host));
+    }
+  }
+  if (server.host.empty()) return Bad("a host is missing");
+  if (server.host.size() > kHostBytesMax) return Bad("a host has more than 255 bytes");
+  if (rest.empty()) return server;
+  const auto port = rest[0] == ':' ? Number(rest.substr(1), 65535) : std::nullopt;
+  if (!port || *port == 0) return Bad(fmt::format("'{}' is no port (1 to 65535)", rest.substr(rest[0] == ':' ? 1 : 0)));
+  server.port = static_cast<uint16_t>(*port);
+  return server;
+}
+
+absl::Status ParseServers(std::string_view text, RedisOptions& options) {
+  const uint16_t port = options.topology == TopologyKind::kSentinel ? kSentinelPort : kServerPort;
+  while (true) {
+    const size_t comma = std::min(text.find(','), text.size());
+    HEADGATE_ASSIGN_OR_RETURN(net::StreamTarget server, ParseServer(text.substr(0, comma), port));
+    if (std::find(options.servers.begin(), options.servers.end(), server) != options.servers.end()) {
+      return Bad(fmt::format("{} is named twice", server.ToString()));
+    }
+    options.servers.push_back(std::move(server));
+    if (comma == text.size()) break;
+    text.remove_prefix(comma + 1);
+    if (options.servers.size() == kServersMax) return Bad(fmt::format("more than {} servers", kServersMax));
+  }
+  if (options.topology == TopologyKind::kSingle && options.servers.size() > 1) {
+    return Bad("several servers need redis+ring://, redis+cluster:// or redis+sentinel://");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ParseLogin(std::string_view login, RedisOptions& options) {
+  const size_t colon = login.find(':');
+  if (colon == std::string_view::npos) {
+    return Bad("a user without a password; write USER:PASSWORD@, or :PASSWORD@ for the default user");
+  }
+  auto user = Decoded(login.substr(0, colon));
+  auto password = Decoded(login.substr(colon + 1));
+  if (!user || !password) return Bad("a '%' of user or password is not followed by two hexadecimal digits");
+  if (password->empty()) return Bad("the password is empty");
+  options.user = *std::move(user);
+  options.password = *std::move(password);
+  return absl::OkStatus();
+}
+
+absl::Status ParseDatabase(std::string_view text, RedisOptions& options) {
+  const auto database = Number(text, kDatabaseMax);
+  if (!database) return Bad(fmt::format("'{}' is no number of a database", text));
+  options.database = *database;
+  return absl::OkStatus();
+}
+
+// What stands behind the servers.
+absl::Status ParsePath(std::string_view path, RedisOptions& options) {
+  if (options.topology == TopologyKind::kSentinel) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    auto name = Decoded(path.substr(0, slash));
+    if (!name) return Bad("a '%' of the master's name is not followed by two hexadecimal digits");
+    if (name->empty()) return Bad("the master's name is missing: redis+sentinel://HOST/MASTER_NAME");
+    options.master_name = *std::move(name);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  if (path.empty()) return absl::OkStatus();
+  if (options.topology == TopologyKind::kCluster) return Bad("a cluster has no databases; nothing follows its servers");
+  return ParseDatabase(path, options);
+}
+
+absl::Status ParseUnix(std::string_view path, RedisOptions& options) {
+  if (const size_t query = path.find('?'); query != std::string_view::npos) {
+    const std::string_view parameter = path.substr(query + 1);
+    if (!parameter.starts_with("db=")) return Bad(fmt::format("'{}' is not known; only db=NUMBER is", parameter));
+    HEADGATE_RETURN_IF_ERROR(ParseDatabase(parameter.substr(3), options));
+    path = path.substr(0, query);
+  }
+  auto decoded = Decoded(path);
+  if (!decoded) return Bad("a '%' of the path is not followed by two hexadecimal digits");
+  if (!decoded->starts_with('/')) return Bad("the path of a Unix socket begins with '/': redis+unix:///PATH");
+  options.servers = {{.unix_path = *std::move(decoded)}};
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
+  const size_t scheme_end = url.find("://");
+  if (scheme_end == std::string_view::npos) return Bad("'://' is missing");
+  const std::string_view scheme = url.substr(0, scheme_end);
+  std::string_view rest = url.substr(scheme_end + 3);
+
+  RedisOptions options;
+  const size_t plus = std::min(scheme.find('+'), scheme.size());
+  const std::string_view protocol = scheme.substr(0, plus);
+  const std::string_view kind = scheme.substr(plus);
+  if (protocol != "redis" && protocol != "rediss") {
+    return Bad(fmt::format("'{}' is not known; redis and rediss (TLS) are", protocol));
+  }
+  options.tls = protocol == "rediss";
+  if (kind == "+ring") {
+    options.topology = TopologyKind::kRing;
+  } else if (kind == "+cluster") {
+    options.topology = TopologyKind::kCluster;
+  } else if (kind == "+sentinel") {
+    options.topology = TopologyKind::kSentinel;
+  } else if (!kind.empty() && kind != "+unix") {
+    return Bad(fmt::format("'{}' is not known; +ring, +cluster, +sentinel and +unix are", kind));
+  }
+
+  // The login ends at the last '@' before the path: a password may hold one, if it is not written as %40.
+  const size_t login_end = rest.substr(0, rest.find('/')).rfind('@');
+  if (login_end != std::string_view::npos) {
+    HEADGATE_RETURN_IF_ERROR(ParseLogin(rest.substr(0, login_end), options));
+    rest.remove_prefix(login_end + 1);
+  }
+  if (kind == "+unix") {
+    if (options.tls) return Bad("TLS over a Unix socket is not supported");
+    HEADGATE_RETURN_IF_ERROR(ParseUnix(rest, options));
+  } else {
+    const size_t slash = std::min(rest.find('/'), rest.size());
+    HEADGATE_RETURN_IF_ERROR(ParseServers(rest.substr(0, slash), options));
+    HEADGATE_RETURN_IF_ERROR(ParsePath(rest.substr(std::min(slash + 1, rest.size())), options));
+    if (options.topology == TopologyKind::kSentinel && options.master_name.empty()) {
+      return Bad("the master's name is missing: redis+sentinel://HOST/MASTER_NAME");
+    }
+  }
+  const std::vector<std::string> problems = options.Validate();
+  if (!problems.empty()) return Bad(problems[0]);
+  return options;
+}
+
+std::string StoreName(const RedisOptions& options) {
+  std::string name = options.tls ? "rediss" : "redis";
+  switch (options.topology) {
+    case TopologyKind::kSingle:
+      if (!options.servers.empty() && !options.servers[0].unix_path.empty()) {
+        return fmt::format("{}+unix://{}{}", name, options.servers[0].unix_path,
+                           options.database == 0 ? "" : fmt::format("?db={}", options.database));
+      }
+      break;
+    case TopologyKind::kRing:
+      name += "+ring";
+      break;
+    case TopologyKind::kCluster:
+      name += "+cluster";
+      break;
+    case TopologyKind::kSentinel:
+      name += "+sentinel";
+      break;
+  }
+  name += "://";
+  for (size_t i = 0; i < options.servers.size(); ++i) name += (i > 0 ? "," : "") + options.servers[i].ToString();
+  if (!options.master_name.empty()) name += "/" + options.master_name;
+  if (options.database != 0) name += fmt::format("/{}", options.database);
+  return name;
+}
+
+}  // namespace headgate::store::redis

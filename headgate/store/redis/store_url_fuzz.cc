@@ -1,0 +1,21 @@
+// Any text is a store or an error; what is a store and is written again, without its login, names the same.
+#include <string>
+#include <string_view>
+
+#include "headgate/base/check.h"
+#include "headgate/store/redis/store_url.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace headgate::store::redis;
+  const auto options = ParseStoreUrl(std::string_view(reinterpret_cast<const char*>(data), size));
+  if (!options.ok()) return 0;
+  HEADGATE_CHECK(!options->servers.empty() && options->Validate().empty());
+  // A path or a name with special characters would have to be written with %XX.
+  const std::string name = StoreName(*options);
+  if (name.find_first_of("%?@ ,") != std::string::npos) return 0;
+  if (options->master_name.find('/') != std::string::npos) return 0;
+  const auto again = ParseStoreUrl(name);
+  HEADGATE_CHECK(again.ok() && again->servers == options->servers && again->topology == options->topology);
+  HEADGATE_CHECK(again->database == options->database && again->master_name == options->master_name);
+  return 0;
+}

@@ -1,0 +1,158 @@
+// The client against a real cluster of three primaries and three replicas.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "headgate/store/redis/key_slot.h"
+#include "tests/redis/client_fixture.h"
+#include "tests/redis/redis_process.h"
+
+namespace headgate::redis_test {
+namespace {
+
+using store::redis::KeySlot;
+using store::redis::RedisOptions;
+using ::testing::HasSubstr;
+
+// One for all tests of this file: a cluster takes seconds to form.
+class Cluster : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    nodes_ = new std::vector<RedisProcess>();
+    for (int i = 0; i < 6; ++i) {
+      nodes_->emplace_back(RedisProcess::Arguments{"--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+                                                   "--cluster-replica-validity-factor", "0",
+                                                   "--repl-diskless-sync-delay", "0"});
+    }
+    for (size_t i = 0; i < 3; ++i) {
+      const size_t first = i * 5462;
+      EXPECT_THAT(Node(i).Ask(fmt::format("CLUSTER ADDSLOTSRANGE {} {}", first, std::min<size_t>(first + 5461, 16383))),
+                  HasSubstr("OK"));
+      EXPECT_THAT(Node(i).Ask(fmt::format("CLUSTER SET-CONFIG-EPOCH {}", i + 1)), HasSubstr("OK"));
+    }
+    for (size_t i = 1; i < 6; ++i) Node(0).Ask(fmt::format("CLUSTER MEET 127.0.0.1 {}", Node(i).port()));
+    for (size_t i = 0; i < 6; ++i) {
+      Wait([&] { return Node(i).Ask("CLUSTER INFO").find("cluster_known_nodes:6") != std::string::npos; });
+    }
+    for (size_t i = 3; i < 6; ++i) {
+      const std::string primary = IdOf(i - 3);
+      Wait([&] { return Node(i).Ask("CLUSTER REPLICATE " + primary).find("OK") != std::string::npos; });
+    }
+    for (size_t i = 3; i < 6; ++i) {
+      Wait([&] { return Node(i).Ask("INFO replication").find("master_link_status:up") != std::string::npos; });
+    }
+    for (size_t i = 0; i < 6; ++i) {
+      Wait([&] { return Node(i).Ask("CLUSTER INFO").find("cluster_state:ok") != std::string::npos; });
+    }
+  }
+  static void TearDownTestSuite() { delete nodes_; }
+
+  static RedisProcess& Node(size_t i) { return (*nodes_)[i]; }
+  static std::string IdOf(size_t i) {
+    const std::string answer = Node(i).Ask("CLUSTER MYID");
+    return answer.substr(answer.find('\n') + 1, 40);
+  }
+  static void Wait(const std::function<bool()>& condition) {
+    const base::SystemClock clock;
+    const base::BootTime deadline = clock.BootNow() + 30s;
+    while (!condition()) {
+      ASSERT_LT(clock.BootNow(), deadline);
+      std::this_thread::yield();
+    }
+  }
+  static RedisOptions Options(size_t seed) {
+    RedisOptions options = TestClient::Single(Node(seed).port());
+    options.topology = store::redis::TopologyKind::kCluster;
+    options.timeout = 5s;
+    return options;
+  }
+  // A key of a slot between the two.
+  static std::string KeyIn(uint16_t first, uint16_t last, std::string_view prefix = "k") {
+    for (int i = 0;; ++i) {
+      std::string key = fmt::format("{}{}", prefix, i);
+      if (KeySlot(key) >= first && KeySlot(key) <= last) return key;
+    }
+  }
+
+ private:
+  static inline std::vector<RedisProcess>* nodes_ = nullptr;
+};
+
+TEST_F(Cluster, FindsEveryKeysPrimaryWhicheverNodeItAsksFirst) {
+  for (const size_t seed : {size_t{0}, size_t{4}}) {
+    TestClient test(Options(seed));
+    for (int i = 0; i < 60; ++i) EXPECT_EQ(test.Call(AddScript(), fmt::format("s{}k{}", seed, i), {"1"}), "1");
+    EXPECT_EQ(test.client->ReadCounters().redirects, 0u);
+    EXPECT_TRUE(test.client->EpochOf("a").has_value());
+    EXPECT_EQ(test.client->EpochOf("a")->changed_at, std::nullopt);
+  }
+}
+
+TEST_F(Cluster, FollowsASlotWhileItMovesAndAfterwards) {
+  TestClient test(Options(0));
+  const std::string key = KeyIn(0, 5000, "moving");
+  const uint16_t slot = KeySlot(key);
+  const std::string fresh = fmt::format("new{{{}}}", key);
+  EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "1");
+  EXPECT_EQ(Node(1).Ask(fmt::format("CLUSTER SETSLOT {} IMPORTING {}", slot, IdOf(0))), "+OK\r\n");
+  EXPECT_EQ(Node(0).Ask(fmt::format("CLUSTER SETSLOT {} MIGRATING {}", slot, IdOf(1))), "+OK\r\n");
+  EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "2") << "still at its old server";
+  EXPECT_EQ(test.Call(AddScript(), fresh, {"1"}), "1") << "ASK";
+  EXPECT_EQ(test.Call(AddScript(), fresh, {"1"}), "2");
+  EXPECT_EQ(test.client->ReadCounters().redirects, 2u);
+  EXPECT_EQ(test.client->EpochOf(key)->changed_at, std::nullopt);
+  EXPECT_THAT(Node(0).Ask(fmt::format("MIGRATE 127.0.0.1 {} {} 0 5000", Node(1).port(), key)), HasSubstr("OK"));
+  EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "3");
+  EXPECT_EQ(test.client->ReadCounters().redirects, 3u);
+  for (const size_t node : {size_t{1}, size_t{0}, size_t{2}}) {
+    EXPECT_EQ(Node(node).Ask(fmt::format("CLUSTER SETSLOT {} NODE {}", slot, IdOf(1))), "+OK\r\n");
+  }
+  EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "4") << "MOVED";
+  const uint64_t redirects = test.client->ReadCounters().redirects;
+  for (int i = 5; i < 20; ++i) EXPECT_EQ(test.Call(AddScript(), key, {"1"}), std::to_string(i));
+  EXPECT_EQ(test.client->ReadCounters().redirects, redirects) << "it is remembered";
+  EXPECT_NE(test.client->EpochOf(key)->changed_at, std::nullopt);
+}
+
+TEST_F(Cluster, FollowsAPlannedFailoverWithoutALoss) {
+  TestClient test(Options(2));
+  const std::string key = KeyIn(10924, 16383, "planned");
+  const auto epoch = [&] { return test.client->EpochOf(key); };
+  EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "1");
+  const uint64_t before = epoch()->id;
+  EXPECT_EQ(Node(5).Ask("CLUSTER FAILOVER"), "+OK\r\n");
+  int added = 1;
+  int failed = 0;
+  ASSERT_TRUE(test.Until([&] {
+    if (test.Call(AddScript(), key, {"1"}) == std::to_string(added + 1)) {
+      ++added;
+    } else {
+      ++failed;
+    }
+    return epoch() && epoch()->id != before && test.Call(AddScript(), key, {"0"}) == std::to_string(added);
+  }));
+  EXPECT_EQ(failed, 0);
+  EXPECT_NE(epoch()->changed_at, std::nullopt);
+}
+
+TEST_F(Cluster, GoesOnAfterAPrimaryHasDied) {
+  TestClient test(Options(1));
+  const std::string key = KeyIn(5463, 10000, "dying");
+  const std::string other = KeyIn(0, 5461, "other");
+  EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "1");
+  Wait([&] { return Node(4).Ask("INFO replication").find("master_link_status:up") != std::string::npos; });
+  Node(1).Kill();
+  const base::BootTime begin = test.clock.BootNow();
+  int unaffected = 0;
+  EXPECT_TRUE(test.Until([&] {
+    if (test.Call(AddScript(), other, {"1"}, 200ms) == std::to_string(unaffected + 1)) ++unaffected;
+    return test.Call(AddScript(), key, {"0"}, 200ms) == "1";
+  }));
+  EXPECT_LT(test.clock.BootNow() - begin, 10s);
+  EXPECT_GT(unaffected, 10);
+  EXPECT_NE(test.client->EpochOf(key)->changed_at, std::nullopt);
+}
+
+}  // namespace
+}  // namespace headgate::redis_test
