@@ -5,6 +5,7 @@
 // and so, whatever is lost, repeated, late or in another order, all nodes together admit no more than one bucket would.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <deque>
 #include <map>
 
@@ -287,6 +288,7 @@ class Fleet {
   Fleet(uint64_t seed, const LimitSpec& spec, Forgetting forgetting)
       : random_(seed), spec_(spec), forgetting_(forgetting), limit_(store_.Intern(spec)) {
     store_.context.epoch = 1;
+    for (uint64_t& weight : weights_) weight = Between(random_, 1, 8);
   }
 
   // The first broken promise, or nothing.
@@ -325,42 +327,34 @@ class Fleet {
     uint64_t accepted = 0;  // the highest lease that was accepted
   };
 
+  // What happens how often differs from fleet to fleet, so that each kind is rare in some.
   void Step() {
     const size_t n = random_() % nodes_.size();
-    switch (random_() % 12) {
-      case 0:
-      case 1:
-        Wait();
-        break;
-      case 2:
-        SendAsk(n);
-        break;
-      case 3:
-      case 4:
-      case 5:
-        DeliverMessage();
-        break;
-      case 6:
-      case 7:
-        DeliverReply();
-        break;
-      case 8:
-      case 9:
-        Spend(nodes_[n]);
-        break;
-      case 10:
-        TakeExactly();
-        break;
-      case 11:
-        if (OneIn(random_, 3)) GiveUp(nodes_[n]);
-        if (OneIn(random_, 60)) LoseState();
-        break;
-    }
+    uint64_t draw = random_() % (weights_[0] + weights_[1] + weights_[2] + weights_[3] + weights_[4] + weights_[5] + 4);
+    const auto drawn = [&](uint64_t weight) {
+      if (draw < weight) return true;
+      draw -= weight;
+      return false;
+    };
+    if (drawn(weights_[0])) return Wait();
+    if (drawn(weights_[1])) return SendAsk(n);
+    if (drawn(weights_[2])) return DeliverMessage();
+    if (drawn(weights_[3])) return DeliverReply();
+    if (drawn(weights_[4])) return Spend(nodes_[n]);
+    if (drawn(weights_[5])) return TakeExactly();
+    if (draw > 0) return Spend(nodes_[n]);
+    if (OneIn(random_, 2)) return GiveUp(nodes_[n]);
+    if (OneIn(random_, 10)) LoseState();
   }
 
   void Wait() {
     const auto pace = static_cast<uint64_t>(spec_.period.count()) / spec_.requests;
-    now_ += Duration(static_cast<int64_t>(Between(random_, 0, OneIn(random_, 5) ? 2'500'000'000 : 4 * pace)));
+    if (!granted_.empty() && OneIn(random_, 3)) {
+      // Just before the end of the latest lease, or at it.
+      now_ = std::max(now_, latest_end_ - Duration(OneIn(random_, 2) ? 1 : 0));
+    } else {
+      now_ += Duration(static_cast<int64_t>(Between(random_, 0, OneIn(random_, 5) ? 2'500'000'000 : 4 * pace)));
+    }
     Note("at {}", now_.ns);
   }
 
@@ -403,7 +397,7 @@ class Fleet {
     }
     if (answer.grant.granted > 0) {
       const auto [held, fresh] = granted_.try_emplace({message.id.node, message.id.number});
-      if (fresh) held->second = {.granted = answer.grant.granted, .ends = now_ + answer.grant.ttl};
+      if (fresh) held->second = {.granted = answer.grant.granted, .ends = latest_end_ = now_ + answer.grant.ttl};
       replies_.push_back({message.id, answer.grant, message.sent});
     }
   }
@@ -502,6 +496,7 @@ class Fleet {
   model::Random random_;
   LimitSpec spec_;
   Forgetting forgetting_;
+  std::array<uint64_t, 6> weights_{};  // wait, ask, message, reply, spend, take
   LuaStore store_;
   store::LimitHandle limit_;
   Instant now_ = Instant::FromNanos(1'790'000'000'000'000'000);
@@ -509,6 +504,7 @@ class Fleet {
   std::deque<Message> messages_;
   std::deque<Reply> replies_;
   std::map<std::pair<uint64_t, uint64_t>, Held> granted_;  // as the store must know it
+  Instant latest_end_{0};
   std::optional<Keyspace> replica_;
   algorithm::BucketState reference_{};
   testing::DequeHitLog no_hits_;
