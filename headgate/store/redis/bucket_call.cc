@@ -7,6 +7,7 @@
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/check.h"
+#include "headgate/store/redis/digest.h"
 #include "headgate/store/redis/packing.h"
 #include "headgate/wire/resp_writer.h"
 
@@ -118,6 +119,8 @@ void AppendBulk(std::string_view bytes, std::string& out) { wire::RespWriter(out
 
 }  // namespace
 
+std::string HashedName(std::string_view name) { return "hg:{" + DigestHex(Digest::kSha256, name).substr(0, 32) + "}"; }
+
 std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& request) {
   const Limit& limit = request.limit->limit;
   SharedAnswer answer;
@@ -152,7 +155,11 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context)
       operation_(request.operation),
       history_(request.history) {
   bytes_.reserve(request.name.size() + 128);
-  bytes_.append(request.name);
+  if (context.hash_names || request.name.size() > kNameBytesMax) {
+    bytes_.append(HashedName(request.name));
+  } else {
+    bytes_.append(request.name);
+  }
   EndPart();
   AppendPrefix(limit_->limit.spec(), bytes_);
   EndPart();
@@ -219,7 +226,7 @@ void BucketCall::AppendLeases(const SharedRequest& request, const CallContext& c
 
 void BucketCall::AppendCommand(Form form, std::string& out) const {
   wire::RespWriter writer(out, wire::RespVersion::k2);
-  writer.Array(part_count_ + 2u);
+  writer.Array(part_count_ + 3u);
   writer.Bulk(form == Form::kDigest ? "EVALSHA" : "EVAL");
   writer.Bulk(form == Form::kDigest ? std::string_view(script_->sha1) : script_->text);
   writer.Bulk("1");

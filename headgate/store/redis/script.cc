@@ -2,9 +2,7 @@
 
 #include <array>
 
-#include <openssl/evp.h>
-
-#include "headgate/base/check.h"
+#include "headgate/store/redis/digest.h"
 #include "headgate/store/redis/script_texts.h"
 
 namespace headgate::store::redis {
@@ -12,19 +10,7 @@ namespace {
 
 using algorithm::Algorithm;
 
-std::string Sha1Hex(std::string_view text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
-  unsigned int size = 0;
-  HEADGATE_CHECK(EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr) == 1);
-  std::string hex;
-  for (unsigned int i = 0; i < size; ++i) {
-    hex += "0123456789abcdef"[digest[i] >> 4];
-    hex += "0123456789abcdef"[digest[i] & 15];
-  }
-  return hex;
-}
-
-Script Make(std::string_view name, std::string_view text) { return {name, text, Sha1Hex(text)}; }
+Script Make(std::string_view name, std::string_view text) { return {name, text, DigestHex(Digest::kSha1, text)}; }
 
 const std::array<Script, 5>& Scripts() {
   static const std::array<Script, 5> scripts = {

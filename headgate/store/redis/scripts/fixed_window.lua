@@ -4,7 +4,7 @@ local capacity, cost_hi, cost, align, count_denied, period_hi, period_lo =
   struct.unpack('>I4I4I4BBI4I4', ARGV[2], at)
 cost = cost_hi * TWO32 + cost
 if edge_hi >= 2147483648 then
-  events = events + CORRUPT
+  events = CORRUPT
   edge_hi, edge_lo, count = 0, 0, 0
 end
 

@@ -1,0 +1,254 @@
+// The scripts on a real redis-server: against the kernels over 10^5 random steps for each algorithm, on whatever may be
+// under a key, and what a key costs.
+#include "tests/redis/redis_server.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include <fmt/format.h>
+
+#include "headgate/store/redis/bucket_call.h"
+#include "tests/redis/twin_walk.h"
+
+namespace headgate::redis_host {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::LimitSpec;
+using base::Instant;
+using store::SharedAnswer;
+using store::SharedRequest;
+using store::redis::BucketCall;
+using store::redis::CallContext;
+using wire::RespValue;
+using namespace std::chrono_literals;
+
+constexpr uint64_t kSteps = 100'000;
+constexpr uint64_t kStepsOfOneBucket = 200;
+constexpr size_t kBucketsAtOnce = 250;
+// To repeat a failure alone, put the seed that it printed here.
+constexpr uint64_t kSeed = 20'261'121;
+
+class RealRedis : public ::testing::Test {
+ protected:
+  // One server for all tests.
+  static void SetUpTestSuite() {
+    server = std::make_unique<RedisServer>();
+    for (const store::redis::Script& script : store::redis::AllScripts()) {
+      EXPECT_EQ(server->Run({"SCRIPT", "LOAD", script.text}).text, script.sha1) << script.name;
+    }
+  }
+  static void TearDownTestSuite() { server.reset(); }
+
+  static void SetUpKeys() { EXPECT_EQ(server->Run({"FLUSHALL"}).text, "OK"); }
+
+  SharedAnswer Ask(const SharedRequest& request, const CallContext& context = {}) {
+    BucketCall call(request, context);
+    while (true) {
+      std::string bytes;
+      call.AppendCommand(BucketCall::Form::kDigest, bytes);
+      if (auto answer = call.Read(server->Exchange(bytes, 1)[0])) return *answer;
+    }
+  }
+
+  // Keys without an end.
+  static int64_t Immortal() {
+    return server
+        ->Run({"EVAL",
+               "local n = 0 for _, k in ipairs(redis.call('KEYS', '*')) do "
+               "if redis.call('PTTL', k) < 0 then n = n + 1 end end return n",
+               "0"})
+        .integer;
+  }
+
+  store::LimitHandle Intern(const LimitSpec& spec) { return *limits.Intern(*algorithm::Limit::Make(spec)); }
+
+  static inline std::unique_ptr<RedisServer> server;
+  store::LimitTable limits;
+};
+
+class RedisTwin : public RealRedis, public ::testing::WithParamInterface<Algorithm> {};
+
+TEST_P(RedisTwin, AnswersAsTheKernelDoes) {
+  SetUpKeys();
+  CallContext context{.kept_least = 24h};  // the walks' time is not the server's
+  struct OneBucket {
+    std::string name;
+    uint64_t seed;
+    TwinWalk walk;
+    std::optional<algorithm::Decision> expected{};
+    std::optional<BucketCall> call{};
+  };
+  std::deque<OneBucket> buckets;
+  uint64_t made = 0;
+  uint64_t steps = 0;
+  while (steps < kSteps) {
+    buckets.clear();
+    while (buckets.size() < kBucketsAtOnce) {
+      const uint64_t seed = kSeed + 1'000'000 * static_cast<uint64_t>(GetParam()) + made++;
+      buckets.push_back({fmt::format("hg:{{{}}}", seed), seed, TwinWalk(seed, GetParam())});
+    }
+    for (uint64_t i = 0; i < kStepsOfOneBucket; ++i) {
+      std::vector<OneBucket*> waiting;
+      for (OneBucket& bucket : buckets) {
+        if (bucket.walk.at_the_end_of_time()) continue;
+        const TwinStep step = bucket.walk.Next();
+        ++steps;
+        bucket.expected = bucket.walk.Answer(step);
+        const SharedRequest request{
+            .name = bucket.name, .limit = Intern(step.spec), .cost = step.cost, .operation = step.operation};
+        if (BucketCall::AnswerWithoutStore(request)) continue;
+        context.now = step.now;
+        bucket.call.emplace(request, context);
+        waiting.push_back(&bucket);
+      }
+      while (!waiting.empty()) {
+        std::string bytes;
+        for (OneBucket* bucket : waiting) bucket->call->AppendCommand(BucketCall::Form::kDigest, bytes);
+        const std::vector<RespValue> replies = server->Exchange(bytes, waiting.size());
+        std::vector<OneBucket*> again;
+        for (size_t j = 0; j < waiting.size(); ++j) {
+          OneBucket& bucket = *waiting[j];
+          const auto answer = bucket.call->Read(replies[j]);
+          if (!answer) {
+            again.push_back(&bucket);
+            continue;
+          }
+          ASSERT_TRUE(answer->status.ok()) << bucket.walk.story() << answer->status << " seed " << bucket.seed;
+          ASSERT_TRUE(answer->decision == *bucket.expected)
+              << bucket.walk.story() << "kernel: " << model::Describe(*bucket.expected)
+              << "\nscript: " << model::Describe(answer->decision) << "\nseed " << bucket.seed;
+          ASSERT_EQ(answer->events.replaced_corrupt, false) << bucket.walk.story() << "seed " << bucket.seed;
+        }
+        waiting = std::move(again);
+      }
+    }
+  }
+  EXPECT_EQ(Immortal(), 0);
+}
+
+// The leaky bucket as a meter is the token bucket's script.
+INSTANTIATE_TEST_SUITE_P(Of, RedisTwin,
+                         ::testing::Values(Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue,
+                                           Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter,
+                                           Algorithm::kSlidingWindowLog),
+                         [](const auto& test) { return std::string(Name(test.param)); });
+
+const std::vector<LimitSpec>& EveryFamily() {
+  static const std::vector<LimitSpec> specs = {
+      {.algorithm = Algorithm::kTokenBucket, .requests = 60, .period = 60s},
+      {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 60, .period = 60s, .burst = 59},
+      {.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = 1h},
+      {.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = 1h, .align = algorithm::Align::kFirstHit},
+      {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 60, .period = 1h},
+      {.algorithm = Algorithm::kSlidingWindowLog, .requests = 60, .period = 1h},
+  };
+  return specs;
+}
+
+TEST_F(RealRedis, TheServersOwnClockDecides) {
+  for (const LimitSpec& spec : EveryFamily()) {
+    SCOPED_TRACE(model::Describe(spec));
+    SetUpKeys();
+    const SharedRequest request{.name = "hg:{clock}", .limit = Intern(spec), .cost = 2};
+    const SharedAnswer first = Ask(request);
+    ASSERT_TRUE(first.status.ok()) << first.status;
+    EXPECT_TRUE(first.decision.allowed);
+    EXPECT_EQ(first.decision.remaining, 58u);
+    EXPECT_EQ(first.events, store::SharedEvents{});
+    const int64_t ttl_ms = server->Run({"PTTL", "hg:{clock}"}).integer;
+    EXPECT_GE(ttl_ms + 1, std::chrono::floor<std::chrono::milliseconds>(first.decision.reset_after).count() - 100);
+    const SharedAnswer second = Ask(request);
+    EXPECT_GE(second.decision.remaining, 56u);
+    EXPECT_LT(second.decision.remaining, 58u);
+  }
+}
+
+TEST_F(RealRedis, WhateverIsForeignIsReplacedAndReported) {
+  for (const LimitSpec& spec : EveryFamily()) {
+    const SharedRequest request{.name = "hg:{k}", .limit = Intern(spec)};
+    const std::string prefix(BucketCall(request, {}).Part(1));
+    const std::string full_of_ones = prefix + std::string(20, '\xff');
+    const std::string half = prefix + std::string(7, 'a');
+    const std::string too_long = prefix + std::string(29, '\0');
+    const std::string long_header = prefix + std::string(12, '\1');
+    const std::vector<std::vector<std::string_view>> foreign = {
+        {"SET", "hg:{k}", "hello"},
+        {"SET", "hg:{k}", ""},
+        {"SET", "hg:{k}", "1e308"},
+        {"SET", "hg:{k}", "\x01"},
+        {"SET", "hg:{k}", "\x01\x07garbage"},
+        {"SET", "hg:{k}", "\x02of a version to come"},
+        {"SET", "hg:{k}", full_of_ones},
+        {"SET", "hg:{k}", half},
+        {"SET", "hg:{k}", too_long},
+        {"HSET", "hg:{k}", "a", "b"},
+        {"SADD", "hg:{k}", "a"},
+        {"ZADD", "hg:{k}", "1", "a"},
+        {"LPUSH", "hg:{k}", "a", "b"},
+        {"RPUSH", "hg:{k}", "\x01", "b"},
+        {"RPUSH", "hg:{k}", prefix, "b"},
+        {"RPUSH", "hg:{k}", long_header, "b"},
+        {"RPUSH", "hg:{k}", long_header, "hit hit hit "},
+    };
+    for (const auto& command : foreign) {
+      for (const auto operation : {store::Operation::kTake, store::Operation::kLook, store::Operation::kRefund}) {
+        const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
+        if (queue && operation == store::Operation::kRefund) continue;
+        // Nothing but zeros behind state: leases of no family of ours but the log and the queue are none.
+        SCOPED_TRACE(fmt::format("{} {} {}", model::Describe(spec), fmt::join(command, " "), static_cast<int>(operation)));
+        SetUpKeys();
+        ASSERT_FALSE(server->Run(command).is_error());
+        SharedRequest asked = request;
+        asked.operation = operation;
+        const SharedAnswer answer = Ask(asked);
+        ASSERT_TRUE(answer.status.ok()) << answer.status;
+        EXPECT_TRUE(answer.events.replaced_corrupt);
+        EXPECT_TRUE(answer.decision.allowed);
+        EXPECT_EQ(answer.decision.remaining, operation == store::Operation::kRefund ? 60u : 59u);
+        if (operation == store::Operation::kTake) {
+          EXPECT_EQ(Immortal(), 0);
+          const SharedAnswer again = Ask(asked);
+          EXPECT_EQ(again.events, store::SharedEvents{});
+          EXPECT_EQ(again.decision.remaining, 58u);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(RealRedis, ATokenBucketIsSmall) {
+  SetUpKeys();
+  const std::string name = "hg:{edge|api_key=0123456789|path=/login}";
+  ASSERT_EQ(name.size(), 40u);
+  const SharedRequest request{
+      .name = name, .limit = Intern({.algorithm = Algorithm::kTokenBucket, .requests = 1000, .period = 1h, .burst = 100})};
+  ASSERT_TRUE(Ask(request).status.ok());
+  EXPECT_EQ(server->Run({"OBJECT", "ENCODING", name}).text, "embstr");
+  EXPECT_LE(server->Run({"MEMORY", "USAGE", name}).integer, 150);
+  SharedRequest leased = request;
+  leased.leased = true;
+  ASSERT_TRUE(Ask(leased).status.ok());
+  EXPECT_EQ(server->Run({"OBJECT", "ENCODING", name}).text, "embstr");
+}
+
+TEST_F(RealRedis, AServerThatDoesNotKnowTheScriptIsToldItOnce) {
+  SetUpKeys();
+  server->Run({"SCRIPT", "FLUSH"});
+  const SharedRequest request{.name = "k", .limit = Intern(EveryFamily()[0])};
+  BucketCall call(request, {});
+  std::string bytes;
+  call.AppendCommand(BucketCall::Form::kDigest, bytes);
+  EXPECT_THAT(server->Exchange(bytes, 1)[0].text, ::testing::StartsWith("NOSCRIPT"));
+  bytes.clear();
+  call.AppendCommand(BucketCall::Form::kText, bytes);
+  const auto answer = call.Read(server->Exchange(bytes, 1)[0]);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_TRUE(answer->status.ok());
+  EXPECT_TRUE(Ask(request).status.ok());
+  for (const store::redis::Script& script : store::redis::AllScripts()) server->Run({"SCRIPT", "LOAD", script.text});
+}
+
+}  // namespace
+}  // namespace headgate::redis_host
