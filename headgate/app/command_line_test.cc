@@ -199,7 +199,7 @@ TEST_F(CommandLine, AsksAServer) {
   Engine engine(settings, 1, system_clock, log);
   ASSERT_TRUE(engine.limiter().OnRules(LoadPaths({rules}, {}, false).result.rules, engine.clock().Now()).ok());
   FrontOptions options(settings, engine, system_clock);
-  Fronts fronts(options, 0);
+  Fronts fronts(options, nullptr, 0);
   net::Server server({}, engine.clock());
   ASSERT_TRUE(server
                   .Listen(*net::ParseEndpoint(address),

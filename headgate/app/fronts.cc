@@ -14,11 +14,15 @@ FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine, cons
       resp_name(engine.metrics().AddFront("resp")),
       http_name(engine.metrics().AddFront("http")) {}
 
-Fronts::Fronts(FrontOptions& options, uint32_t loop)
+Fronts::Fronts(FrontOptions& options, SharedStores* shared, uint32_t loop)
     : options_(options),
-      checker_(options.engine.limiter(), loop),
+      checker_(shared == nullptr
+                   ? limiter::Checker(options.engine.limiter(), loop)
+                   : limiter::Checker(options.engine.limiter(), loop, shared->fleet(loop), shared->naming())),
       resp_({.checker = checker_,
              .store = options.engine.store(),
+             .fleet = shared == nullptr ? nullptr : &shared->fleet(loop),
+             .naming = shared == nullptr ? limiter::BucketNaming{} : shared->naming(),
              .access = options.access,
              .version = std::string(kVersion),
              .loop = loop}),

@@ -7,6 +7,7 @@
 
 #include "headgate/app/engine.h"
 #include "headgate/app/metered_session.h"
+#include "headgate/app/shared_stores.h"
 #include "headgate/front/http/handler.h"
 #include "headgate/front/resp/context.h"
 #include "headgate/limiter/limiter.h"
@@ -36,7 +37,8 @@ void CollectThrottle(std::span<const std::unique_ptr<class Fronts>> fronts, obse
 
 class Fronts {
  public:
-  Fronts(FrontOptions& options, uint32_t loop);
+  // `shared` is null where every limit is this process's alone.
+  Fronts(FrontOptions& options, SharedStores* shared, uint32_t loop);
   Fronts(const Fronts&) = delete;
   Fronts& operator=(const Fronts&) = delete;
 

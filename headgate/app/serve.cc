@@ -84,17 +84,17 @@ class Process {
         rules_(settings_, engine_.limiter(), engine_.clock(), log_),
         front_options_(settings_, engine_, system_clock_),
         server_(ServerOptionsOf(settings_), engine_.clock()) {
-    for (uint32_t i = 0; i < ThreadsOf(settings_); ++i) fronts_.push_back(std::make_unique<Fronts>(front_options_, i));
     engine_.metrics().AddCollector([this](observe::Sink& sink) {
       rules_.Collect(sink);
       CollectThrottle(fronts_, sink);
       CollectConnections(server_.counters(), sink);
+      if (shared_ != nullptr) shared_->Collect(sink);
     });
   }
 
   int Run() {
     AllowFiles(settings_, log_);
-    if (!LoadRules()) return kExitUsage;
+    if (!LoadRules() || !MakeFronts()) return kExitUsage;
     if (!ListenOnAll()) return kExitUnreachable;
     server_.Start();
     log_.Info("server.started", {{"version", kVersion}, {"threads", uint64_t{ThreadsOf(settings_)}}});
@@ -111,6 +111,20 @@ class Process {
     for (const std::string& problem : problems) console_.Error(problem);
     console_.Error("the rules cannot be loaded", "`headgate validate FILES…` checks them without a server");
     return false;
+  }
+
+  bool MakeFronts() {
+    const uint32_t loops = ThreadsOf(settings_);
+    auto shared = SharedStores::Make(settings_, engine_, server_, loops, log_);
+    if (!shared.ok()) {
+      console_.Error(std::string(shared.status().message()), "store: redis://127.0.0.1:6379, for one");
+      return false;
+    }
+    shared_ = *std::move(shared);
+    for (uint32_t i = 0; i < loops; ++i) {
+      fronts_.push_back(std::make_unique<Fronts>(front_options_, shared_.get(), i));
+    }
+    return true;
   }
 
   // False, and said, where an address cannot be had.
@@ -182,6 +196,7 @@ class Process {
     // A second signal ends the wait.
     if (settings_.drain_delay.count() > 0) signals_.Wait(settings_.drain_delay, -1);
     const bool all = server_.Drain(settings_.drain_timeout);
+    server_.Stop();
     engine_.WriteLastSnapshot();
     log_.Info("server.stopped", {{"all_requests_finished", all}});
     return kExitOk;
@@ -198,8 +213,10 @@ class Process {
   FrontOptions front_options_;
   std::vector<std::unique_ptr<Fronts>> fronts_;
   std::string listen_error_;
-  // Last: its loops use all the rest.
+  // Its loops use all that stands above.
   net::Server server_;
+  // Lives on the loops, and goes before them.
+  std::unique_ptr<SharedStores> shared_;
 };
 
 }  // namespace

@@ -31,6 +31,19 @@ struct Settings {
   std::string snapshot;
   base::Duration snapshot_interval = std::chrono::seconds(30);
 
+  std::string store;
+  std::string store_password_file;
+  base::Duration store_timeout = std::chrono::milliseconds(10);
+  base::Duration store_connect_timeout = std::chrono::milliseconds(50);
+  std::string store_ca_file;
+  std::string store_certificate_file;
+  std::string store_key_file;
+  std::string store_server_name;
+  std::string strict_store = "no";
+  std::string on_store_failure = "local";
+  std::string hash_keys = "no";
+  std::string hash_keys_secret_file;
+
   std::string credential;
   std::string credential_file;
   std::vector<std::string> known_host;

@@ -89,6 +89,48 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
     {Metric::kWatchFailures, "headgate_watch_failures_total", kCounter, "failures",
      "Times that the system refused to watch a rule source or lost its events."},
 
+    // The store that instances share
+    {Metric::kSharedDecisions,
+     "headgate_shared_decisions_total",
+     kCounter,
+     "decisions",
+     "Decisions about limits that instances share, by mode: exact (one step at the store), leased, and, where the "
+     "store "
+     "could not be asked, local (this instance's share), open (allowed) and closed (refused).",
+     {"mode"}},
+    {Metric::kStoreCalls,
+     "headgate_store_calls_total",
+     kCounter,
+     "calls",
+     "Calls of the shared store, by outcome: answered, unavailable (not done), timed_out and aborted (perhaps done), "
+     "denied (it does not let us), refused (too many under way here), failed (our own error).",
+     {"outcome"}},
+    {Metric::kStoreSeconds, "headgate_store_seconds_total", kCounter, "seconds",
+     "Time that answered calls of the shared store took, all together."},
+    {Metric::kStoreRetries, "headgate_store_retries_total", kCounter, "calls",
+     "Calls that were sent a second time, since the first was certainly not done."},
+    {Metric::kStoreRedirects, "headgate_store_redirects_total", kCounter, "calls",
+     "Calls that a server of the store sent on to another (MOVED, ASK)."},
+    {Metric::kStoreBatches, "headgate_store_batches_total", kCounter, "writes",
+     "Writes to the store that carried calls."},
+    {Metric::kStoreBatchedCalls, "headgate_store_batched_calls_total", kCounter, "calls",
+     "Calls that these writes carried: with headgate_store_batches_total, how large batches are."},
+    {Metric::kStoreBreakersOpen, "headgate_store_breakers_open", kGauge, "breakers",
+     "Servers of the store that are left alone because they failed, counted by each event loop."},
+    {Metric::kStoreBreakerOpened, "headgate_store_breaker_opened_total", kCounter, "times",
+     "Times that a server of the store was left alone because it failed."},
+    {Metric::kStoreDisconnects, "headgate_store_disconnects_total", kCounter, "connections",
+     "Connections to the store that ended or could not be had."},
+    {Metric::kStoreAlarms, "headgate_store_alarms_total", kCounter, "errors",
+     "Errors of the store that somebody should look at: out of memory, busy with a script, no permission."},
+    {Metric::kStoreBucketEvents,
+     "headgate_store_bucket_events_total",
+     kCounter,
+     "buckets",
+     "What happened to shared buckets: replaced_corrupt (the key held what is not ours), clock_reset (it was far ahead "
+     "of the store's clock), learning (the store may have forgotten leases), carried_over (its limit changed).",
+     {"event"}},
+
     // Connections
     {Metric::kConnections, "headgate_connections", kGauge, "connections", "Open connections."},
     {Metric::kConnectionsAccepted, "headgate_connections_accepted_total", kCounter, "connections",

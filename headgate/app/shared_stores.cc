@@ -1,0 +1,182 @@
+#include "headgate/app/shared_stores.h"
+
+#include <openssl/evp.h>
+
+#include <cstring>
+
+#include "headgate/app/file_io.h"
+#include "headgate/app/random_secret.h"
+#include "headgate/base/check.h"
+#include "headgate/store/redis/store_url.h"
+
+namespace headgate::app {
+namespace {
+
+using observe::Metric;
+using store::redis::ClientCounters;
+
+constexpr size_t kSecretBytesMax = 4096;
+
+absl::StatusOr<std::string> FirstLineOf(const std::string& path) {
+  HEADGATE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kSecretBytesMax));
+  return text.substr(0, text.find_first_of("\r\n"));
+}
+
+absl::StatusOr<store::redis::RedisOptions> OptionsOf(const Settings& settings) {
+  HEADGATE_ASSIGN_OR_RETURN(store::redis::RedisOptions options, store::redis::ParseStoreUrl(settings.store));
+  if (!settings.store_password_file.empty()) {
+    HEADGATE_ASSIGN_OR_RETURN(options.password, FirstLineOf(settings.store_password_file));
+  }
+  options.timeout = settings.store_timeout;
+  options.connect_timeout = settings.store_connect_timeout;
+  options.tls_files = {.ca_file = settings.store_ca_file,
+                       .certificate_file = settings.store_certificate_file,
+                       .key_file = settings.store_key_file};
+  options.tls_server_name = settings.store_server_name;
+  options.strict_store = settings.strict_store == "yes";
+  const std::vector<std::string> problems = options.Validate();
+  if (!problems.empty()) return absl::InvalidArgumentError(problems.front());
+  return options;
+}
+
+// Round keys from a text: each 32 bytes are SHA-256 of the text and their number.
+base::HashSecret SecretFrom(const std::string& text) {
+  base::HashSecret secret{};
+  constexpr size_t kDigestBytes = 32;
+  static_assert(sizeof(secret.bytes) % kDigestBytes == 0);
+  for (size_t i = 0; i < secret.bytes.size() / kDigestBytes; ++i) {
+    const std::string numbered = text + static_cast<char>(i);
+    HEADGATE_CHECK(EVP_Digest(numbered.data(), numbered.size(), secret.bytes.data() + i * kDigestBytes, nullptr,
+                              EVP_sha256(), nullptr) == 1);
+  }
+  return secret;
+}
+
+// For jitter alone.
+uint64_t RandomSeed() {
+  const base::HashSecret secret = RandomSecret();
+  uint64_t seed;
+  std::memcpy(&seed, secret.bytes.data(), sizeof seed);
+  return seed;
+}
+
+// Every instance has to come to the same names, so that the secret is the fleet's.
+absl::StatusOr<limiter::BucketNaming> NamingOf(const Settings& settings) {
+  limiter::BucketNaming naming{.hashed = settings.hash_keys == "yes"};
+  std::string secret;
+  if (!settings.hash_keys_secret_file.empty()) {
+    HEADGATE_ASSIGN_OR_RETURN(secret, FirstLineOf(settings.hash_keys_secret_file));
+  } else if (naming.hashed) {
+    return absl::InvalidArgumentError("hash_keys needs hash_keys_secret_file: the same secret for every instance");
+  }
+  naming.secret = SecretFrom(secret);
+  return naming;
+}
+
+limiter::FleetOptions FleetOptionsOf(const Settings& settings) {
+  using rule::OnStoreFailure;
+  const OnStoreFailure on_failure = settings.on_store_failure == "allow"  ? OnStoreFailure::kAllow
+                                    : settings.on_store_failure == "deny" ? OnStoreFailure::kDeny
+                                                                          : OnStoreFailure::kLocal;
+  return {.on_store_failure = on_failure, .sharing = rule::Sharing::kExact, .timeout = settings.store_timeout};
+}
+
+// What happens to one loop's connections, in the log.
+store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop) {
+  return {
+      .on_connection =
+          [&log, loop](const std::string& server, const absl::Status& state) {
+            if (state.ok()) return log.Info("store.connected", {{"server", server}, {"loop", loop}});
+            log.Warning("store.lost", {{"server", server}, {"loop", loop}, {"why", std::string(state.message())}});
+          },
+      .on_eviction_policy =
+          [&log](const std::string& server, const std::string& policy) {
+            log.Warning("store.may_evict",
+                        {{"server", server},
+                         {"policy", policy},
+                         {"so", std::string_view("live limits can be forgotten when its memory is full")},
+                         {"hint", std::string_view("CONFIG SET maxmemory-policy noeviction, or strict_store: yes")}});
+          },
+      .on_breaker =
+          [&log, loop](const std::string& server, bool open) {
+            if (!open) return log.Info("store.back", {{"server", server}, {"loop", loop}});
+            log.Warning("store.away", {{"server", server},
+                                       {"loop", loop},
+                                       {"so", std::string_view("its limits are decided as on_store_failure says")}});
+          },
+      .on_alarm =
+          [&log](const std::string& server, const std::string& error) {
+            log.Error("store.alarm", {{"server", server}, {"error", error}});
+          }};
+}
+
+}  // namespace
+
+struct SharedStores::Loop {
+  std::unique_ptr<store::redis::Client> client;
+  std::unique_ptr<store::redis::RedisStore> store;
+  std::unique_ptr<limiter::Fleet> fleet;
+};
+
+SharedStores::SharedStores() = default;
+SharedStores::~SharedStores() = default;
+
+absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings& settings, Engine& engine,
+                                                                 net::Server& server, uint32_t loops,
+                                                                 observe::Log& log) {
+  if (settings.store.empty()) return nullptr;
+  std::unique_ptr<SharedStores> shared(new SharedStores());
+  HEADGATE_ASSIGN_OR_RETURN(const store::redis::RedisOptions options, OptionsOf(settings));
+  HEADGATE_ASSIGN_OR_RETURN(shared->naming_, NamingOf(settings));
+  for (uint32_t i = 0; i < loops; ++i) {
+    auto loop = std::make_unique<Loop>();
+    HEADGATE_ASSIGN_OR_RETURN(loop->client,
+                              store::redis::Client::Make(server.loop(i), options, RandomSeed(), ListenerOf(log, i)));
+    loop->store = std::make_unique<store::redis::RedisStore>(*loop->client, engine.store().limits(),
+                                                             store::redis::RedisStore::Options{});
+    loop->fleet = std::make_unique<limiter::Fleet>(*loop->store, engine.store(), FleetOptionsOf(settings));
+    shared->loops_.push_back(std::move(loop));
+  }
+  log.Info("store.shared", {{"store", store::redis::StoreName(options)}});
+  return shared;
+}
+
+limiter::Fleet& SharedStores::fleet(uint32_t loop) { return *loops_.at(loop)->fleet; }
+
+void SharedStores::Collect(observe::Sink& sink) const {
+  ClientCounters calls;
+  store::redis::BucketEvents events;
+  for (const auto& loop : loops_) {
+    calls += loop->client->ReadCounters();
+    events += loop->store->ReadEvents();
+  }
+  for (int i = 0; i < limiter::kModeCount; ++i) {
+    const auto mode = static_cast<limiter::Mode>(i);
+    if (mode == limiter::Mode::kMemory) continue;
+    uint64_t decisions = 0;
+    for (const auto& loop : loops_) decisions += loop->fleet->decisions(mode);
+    sink.Set(Metric::kSharedDecisions, {Name(mode)}, decisions);
+  }
+  sink.Set(Metric::kStoreCalls, {"answered"}, calls.calls_answered);
+  sink.Set(Metric::kStoreCalls, {"unavailable"}, calls.calls_unavailable);
+  sink.Set(Metric::kStoreCalls, {"timed_out"}, calls.calls_timed_out);
+  sink.Set(Metric::kStoreCalls, {"aborted"}, calls.calls_aborted);
+  sink.Set(Metric::kStoreCalls, {"denied"}, calls.calls_denied);
+  sink.Set(Metric::kStoreCalls, {"refused"}, calls.calls_refused);
+  sink.Set(Metric::kStoreCalls, {"failed"}, calls.calls_failed);
+  sink.Set(Metric::kStoreSeconds, {}, base::Duration(static_cast<int64_t>(calls.latency_ns_sum)));
+  sink.Set(Metric::kStoreRetries, {}, calls.retries);
+  sink.Set(Metric::kStoreRedirects, {}, calls.redirects);
+  sink.Set(Metric::kStoreBatches, {}, calls.batches);
+  sink.Set(Metric::kStoreBatchedCalls, {}, calls.batched_calls);
+  sink.Set(Metric::kStoreBreakersOpen, {}, calls.breakers_open);
+  sink.Set(Metric::kStoreBreakerOpened, {}, calls.breaker_opened);
+  sink.Set(Metric::kStoreDisconnects, {}, calls.disconnects);
+  sink.Set(Metric::kStoreAlarms, {}, calls.alarms);
+  sink.Set(Metric::kStoreBucketEvents, {"replaced_corrupt"}, events.replaced_corrupt);
+  sink.Set(Metric::kStoreBucketEvents, {"clock_reset"}, events.clock_resets);
+  sink.Set(Metric::kStoreBucketEvents, {"learning"}, events.learning);
+  sink.Set(Metric::kStoreBucketEvents, {"carried_over"}, events.carried_over);
+}
+
+}  // namespace headgate::app

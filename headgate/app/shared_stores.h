@@ -1,0 +1,45 @@
+// The store that instances share, as each event loop asks it: a client, the store over it, and the fleet that decides
+// by it. None of it where every limit is this process's alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headgate/app/engine.h"
+#include "headgate/app/settings.h"
+#include "headgate/base/status.h"
+#include "headgate/limiter/bucket_name.h"
+#include "headgate/limiter/fleet.h"
+#include "headgate/net/server.h"
+#include "headgate/observe/metrics.h"
+#include "headgate/store/redis/client.h"
+#include "headgate/store/redis/redis_store.h"
+
+namespace headgate::app {
+
+class SharedStores {
+ public:
+  // Null where `settings` names no store. InvalidArgument where what they say of it cannot be. One for each of the
+  // server's `loops`, which do not run: neither yet, nor any more when this goes. All of it must outlive the result.
+  static absl::StatusOr<std::unique_ptr<SharedStores>> Make(const Settings& settings, Engine& engine,
+                                                            net::Server& server, uint32_t loops, observe::Log& log);
+  ~SharedStores();
+  SharedStores(const SharedStores&) = delete;
+
+  limiter::Fleet& fleet(uint32_t loop);
+  const limiter::BucketNaming& naming() const { return naming_; }
+
+  // From any thread.
+  void Collect(observe::Sink& sink) const;
+
+ private:
+  struct Loop;
+  SharedStores();
+
+  limiter::BucketNaming naming_;
+  std::vector<std::unique_ptr<Loop>> loops_;
+};
+
+}  // namespace headgate::app
