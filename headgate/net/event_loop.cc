@@ -1,5 +1,6 @@
 #include "headgate/net/event_loop.h"
 
+#include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -17,6 +18,8 @@ std::chrono::steady_clock::duration Steady(base::Duration d) {
 
 struct EventLoop::State {
   boost::asio::io_context io{1};
+  // Without work the context would stop by itself, and stay so.
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> open{io.get_executor()};
 };
 
 EventLoop::EventLoop(const base::Clock& clock) : clock_(clock), state_(std::make_unique<State>()) {}
@@ -29,13 +32,9 @@ void EventLoop::Post(std::function<void()> work) { boost::asio::post(state_->io,
 
 void EventLoop::Stop() { state_->io.stop(); }
 
-void EventLoop::Run() {
-  const auto work = boost::asio::make_work_guard(state_->io);
-  state_->io.run();
-}
+void EventLoop::Run() { state_->io.run(); }
 
 bool EventLoop::RunUntil(const std::function<bool()>& done, base::Duration timeout) {
-  const auto work = boost::asio::make_work_guard(state_->io);
   const base::BootTime deadline = Now() + timeout;
   while (!done()) {
     const base::Duration left = deadline - Now();

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "headgate/store/redis/heartbeat.h"
 #include "tests/redis/client_fixture.h"
 #include "tests/redis/redis_process.h"
 
@@ -195,6 +198,51 @@ TEST(Single, AServerThatBecomesAReplicaIsLeft) {
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
   EXPECT_THAT(server.Ask("REPLICAOF NO ONE"), HasSubstr("OK"));
   EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "b", {"0"}) == "0"; }));
+}
+
+TEST(Single, CallsCarryTheEpochOfTheServerThatTheyAreSentTo) {
+  static const store::redis::Script echo = {
+      .name = "echo", .text = "return ARGV[2]", .sha1 = "bcdff5e20b3d665f7cd844350cdb0b0395946a66"};
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  const auto ask = [&] {
+    std::string answer;
+    const std::array<std::string_view, 2> arguments = {"1", "123456789rest"};
+    // Sent once the greeting is over, which it is not at first.
+    test.client->Call({.script = &echo, .key = "a", .arguments = arguments, .epoch_argument = 1, .epoch_fresh = 5s}, {},
+                      [&](absl::StatusOr<wire::RespValue> reply) { answer = reply.ok() ? reply->text : "none"; });
+    EXPECT_TRUE(test.Until([&] { return !answer.empty(); }));
+    return answer;
+  };
+  const auto expected = [&](char changed) {
+    std::string text;
+    for (int shift = 56; shift >= 0; shift -= 8) text += static_cast<char>(test.client->EpochOf("a")->id >> shift);
+    return text + changed + "rest";
+  };
+  std::string answer = ask();
+  EXPECT_EQ(answer, expected(0));
+  server.Kill();
+  server.Start();
+  EXPECT_TRUE(test.Until([&] { return (answer = ask()) != "none"; }));
+  EXPECT_EQ(answer, expected(1));
+}
+
+TEST(Single, InstancesAreCountedByTheirHeartbeats) {
+  RedisProcess server;
+  TestClient a(TestClient::Single(server.port()));
+  TestClient b(TestClient::Single(server.port()));
+  const store::redis::HeartbeatOptions options = {.interval = 20ms, .silence_max = 300ms};
+  store::redis::Heartbeat one(*a.client, "one", options);
+  EXPECT_EQ(one.instances(), 1u);
+  auto two = std::make_unique<store::redis::Heartbeat>(*b.client, "two", options);
+  EXPECT_TRUE(b.Until([&] { return b.client->ReadCounters().calls_answered >= 3; }));
+  EXPECT_TRUE(a.Until([&] { return one.instances() == 2; }));
+  two.reset();
+  EXPECT_TRUE(a.Until([&] { return one.instances() == 1; })) << "silent for too long";
+  EXPECT_EQ(a.client->ReadCounters().script_misses + b.client->ReadCounters().script_misses, 1u);
+  one.Leave();
+  a.Run(50ms);
+  EXPECT_EQ(server.Ask("ZCARD hg:instances"), ":0\r\n");
 }
 
 TEST(Single, ARingSpreadsKeysOverServersThatKnowNothingOfEachOther) {

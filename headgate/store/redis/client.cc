@@ -10,6 +10,8 @@
 namespace headgate::store::redis {
 namespace {
 
+// The epoch, and whether it is fresh.
+constexpr size_t kEpochBytes = 9;
 constexpr uint8_t kRedirectsMax = 5;
 // A slot on the move is asked again after so long.
 constexpr base::Duration kRetrySoonMin = std::chrono::milliseconds(2);
@@ -83,6 +85,7 @@ PendingCall& Client::Acquire(std::string_view key, base::Duration timeout, Done 
   free_calls_.pop_back();
   call.script = nullptr;
   call.argument_count = 0;
+  call.epoch_at = 0;
   call.body.clear();
   call.key.assign(key);
   call.started = Now();
@@ -100,7 +103,14 @@ void Client::Call(const ScriptCall& call, base::Duration timeout, Done done) {
   pending.argument_count = static_cast<uint32_t>(call.arguments.size());
   wire::RespWriter writer(pending.body, wire::RespVersion::k2);
   writer.Bulk(call.key);
-  for (const std::string_view argument : call.arguments) writer.Bulk(argument);
+  for (size_t i = 0; i < call.arguments.size(); ++i) {
+    const std::string_view argument = call.arguments[i];
+    writer.Bulk(argument);
+    if (call.epoch_argument != static_cast<int>(i)) continue;
+    HEADGATE_CHECK(argument.size() >= kEpochBytes);
+    pending.epoch_at = static_cast<uint32_t>(pending.body.size() - argument.size() - 2);
+    pending.epoch_fresh = call.epoch_fresh;
+  }
   retries_.OnCall();
   Dispatch(pending, pending.started);
 }
@@ -302,6 +312,14 @@ void Client::ConnectServersInUse(base::BootTime now) {
     // It was promoted: what it said as a replica holds no longer.
     if (shard.was_replica()) shard.Restart(now);
   }
+}
+
+void Client::OnSend(Shard& shard, PendingCall& call, base::BootTime now) {
+  const uint64_t id = shard.epoch().value_or(0);
+  const std::optional<base::BootTime> changed_at = std::max(shard.epoch_changed_at(), topology_->MovedAt(call.key));
+  char* at = call.body.data() + call.epoch_at;
+  for (int shift = 56; shift >= 0; shift -= 8) *at++ = static_cast<char>(id >> shift);
+  *at = changed_at && now - *changed_at < call.epoch_fresh ? 1 : 0;
 }
 
 void Client::OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime) {
