@@ -278,6 +278,46 @@ TEST_F(Leases, AWindowThatMayHaveBeenForgottenIsSpent) {
   }
 }
 
+// Half of what is left, for any limit, and back again: the scripts multiply and divide as the kernels do.
+TEST_F(Leases, OfAnyLimitAreExact) {
+  model::Random random(20'261'121);
+  constexpr uint64_t kU32Max = 0xffff'ffff;
+  for (const Algorithm algorithm :
+       {Algorithm::kTokenBucket, Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter}) {
+    for (int i = 0; i < 3000; ++i) {
+      const LimitSpec spec = model::RandomSpec(random, algorithm);
+      if (spec.requests == 0) continue;
+      SCOPED_TRACE(model::Describe(spec));
+      store.keyspace.Clear();
+      Use(spec);
+      now = Instant::FromNanos(static_cast<int64_t>(1 + model::AnySize(random, 61)));
+      const uint64_t most = std::min(limit->limit.capacity(), kU32Max);
+      ASSERT_TRUE(Take(Between(random, 0, most)));
+      now += Duration(static_cast<int64_t>(model::AnySize(random, 30)));
+      const uint64_t left = Remaining();
+      const LeaseGrant grant = Ask({.node = 1, .number = 1}, kU32Max);
+      ASSERT_EQ(grant.granted, left == 0 ? 0 : std::max<uint64_t>(1, std::min(left, kU32Max) / 2));
+      ASSERT_EQ(grant.remaining, left - grant.granted);
+      const uint64_t spent = Between(random, 0, grant.granted);
+      if (grant.granted > 0 && grant.ttl == 0ns) continue;
+      Ask({.node = 1, .number = 2}, 0, {{.number = 1, .spent = spent, .returned = true}});
+      ASSERT_EQ(Remaining(), left - spent);
+    }
+  }
+}
+
+TEST_F(Leases, ThatOutweighAMuchSmallerLimitLeaveNothing) {
+  Use({.algorithm = Algorithm::kTokenBucket, .requests = 4'000'000'000, .period = 1s});
+  EXPECT_EQ(Ask({.node = 1, .number = 1}, 2'000'000'000).granted, 2'000'000'000u);
+  Use({.algorithm = Algorithm::kTokenBucket, .requests = 1, .period = 1s, .burst = 10});
+  EXPECT_FALSE(Take(1)) << "another period: the smaller of what was left and the capacity, and less what is leased";
+  now += 1s;
+  EXPECT_FALSE(Take(1));
+  EXPECT_EQ(events, store::SharedEvents{});
+  now += 3s;
+  EXPECT_TRUE(Take(2));
+}
+
 // ---- Conservation
 
 // Nodes that ask, spend, report and return over a network that loses, repeats, delays and reorders.

@@ -266,6 +266,8 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
     const Instant newest = Instant::FromNanos(static_cast<int64_t>(state.edge));
     const Instant freeing = Instant::FromNanos(static_cast<int64_t>(seen_or_hit));
     const uint32_t newest_cost = in.U32();
+    const auto sound = [&](Instant at) { return at.ns >= 0 && at <= now; };
+    if (!sound(newest) || !sound(freeing)) return std::nullopt;
     if (state.count > 0) {
       if (freeing < newest && newest_cost < state.count) {
         hits.Append({freeing, state.count - newest_cost});
@@ -279,7 +281,10 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   } else {
     state.seen = std::min(now, Instant::FromNanos(static_cast<int64_t>(seen_or_hit)));
   }
-  if (!in.complete() || now > Instant::FromNanos(2 * (base::kInstantMax.ns - 1))) return std::nullopt;
+  if (!in.complete() || now < state.seen || !IsSound(limit, {.edge = 0, .seen = now, .count = 0}) ||
+      !IsSound(limit, state)) {
+    return std::nullopt;
+  }
   events_.replaced_corrupt = events_.replaced_corrupt || (events & kEventCorrupt) != 0;
   events_.clock_reset = (events & kEventClockReset) != 0;
   events_.learning = (events & kEventLearning) != 0;

@@ -12,6 +12,7 @@ using algorithm::Align;
 using algorithm::BucketState;
 using algorithm::Limit;
 using algorithm::LimitSpec;
+using base::Instant;
 
 // The limit's first byte: algorithm in the lower three bits, align in the next two.
 constexpr int kAlignShift = 3;
@@ -61,9 +62,13 @@ std::optional<Limit> TakePrefix(std::string_view& in) {
   return *std::move(limit);
 }
 
-bool IsInstant(uint64_t ns) { return ns <= static_cast<uint64_t>(base::kInstantMax.ns); }
+// A bucket that learns is of a time to come.
+constexpr Instant kLatest = base::kInstantMax + std::chrono::hours(1);
+constexpr uint64_t kEdgeMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 
-base::Instant InstantOf(uint64_t ns) { return base::Instant::FromNanos(static_cast<int64_t>(ns)); }
+bool IsInstant(uint64_t ns) { return ns <= static_cast<uint64_t>(kLatest.ns); }
+
+Instant InstantOf(uint64_t ns) { return Instant::FromNanos(static_cast<int64_t>(ns)); }
 
 std::optional<FoundBucket> ParseLog(FoundBucket found, Unpacker in) {
   found.state.count = in.U32();
@@ -83,6 +88,22 @@ std::optional<FoundBucket> ParseLog(FoundBucket found, Unpacker in) {
 }
 
 }  // namespace
+
+bool IsSound(const Limit& limit, const BucketState& state) {
+  if (state.seen.ns < 0 || state.seen > kLatest) return false;
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+    case Algorithm::kLeakyBucketQueue:
+      return state.edge <= kEdgeMax && (state.count == 0 || state.count < limit.requests());
+    case Algorithm::kFixedWindow:
+      return state.edge <= kEdgeMax;
+    case Algorithm::kSlidingWindowCounter:
+    case Algorithm::kSlidingWindowLog:
+      return true;
+  }
+  return false;
+}
 
 void AppendPrefix(const LimitSpec& spec, std::string& out) {
   out.push_back(kFormatVersion);
@@ -107,10 +128,7 @@ std::optional<FoundBucket> ParseValue(std::string_view bytes, ValueShape shape) 
   const uint64_t seen = in.U64();
   if (!in.complete() || !IsInstant(seen)) return std::nullopt;
   found.state.seen = InstantOf(seen);
-  const bool counts = found.limit.algorithm() == Algorithm::kSlidingWindowCounter;
-  const bool bucket = found.limit.algorithm() <= Algorithm::kLeakyBucketQueue;
-  if (!counts && found.state.edge > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
-  if (bucket && !found.limit.denies_all() && found.state.count >= found.limit.requests()) return std::nullopt;
+  if (!IsSound(found.limit, found.state)) return std::nullopt;
   found.leases = in.rest();
   return found;
 }

@@ -31,6 +31,9 @@ struct FoundBucket {
   std::string_view leases;  // as they were
 };
 
+// Whether the kernels can compute with such a state; a server is not trusted either.
+bool IsSound(const algorithm::Limit& limit, const algorithm::BucketState& state);
+
 enum class ValueShape : uint8_t { kString, kList };  // kList: header and hits, joined
 
 // Nothing where it is not a bucket of this format.

@@ -82,11 +82,11 @@ elseif op == TAKE and (allowed == 1 or count_denied == 1 and (open or align ~= F
 end
 if op ~= LOOK then
   if open and (count > 0 or align == FIRST_HIT or #leases > 0) then
-    save(tail(), edge_hi, edge_lo)
+    save(leased and tail() or '', edge_hi, edge_lo)
   elseif existed then
     redis.call('DEL', key)
   end
 end
 -- A refund and a lease answer with what they left, all others with what they found.
 if op == REFUND or op == LEASE then old_hi, old_lo, old_count = edge_hi, edge_lo, count end
-return answer(allowed, old_hi, old_lo, old_count, seen_hi, seen_lo)
+return answer(leased and grant() or '', allowed, old_hi, old_lo, old_count, seen_hi, seen_lo)

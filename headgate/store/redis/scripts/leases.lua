@@ -14,7 +14,7 @@ local learn_hi, learn_lo, late_hi, late_lo = 0, 0, 0, 0
 local granted, holders, lease_hi, lease_lo = 0, 0, 0, 0
 local ask_at
 local leased = call or value and #value > #prefix + 20
-local settle, ask
+local settle, ask, tail, grant
 
 if leased then
   local from = #prefix + 21
@@ -92,7 +92,8 @@ if leased then
     end
     if granted > 0 then return 0 end
     if tokens < least or #leases >= LEASES_MAX then return 0 end
-    granted = math.min(want, math.max(least, math.floor(tokens / (2 * holders))))
+    -- All together stay below 2^32, which the arithmetic counts on.
+    granted = math.min(want, math.max(least, math.floor(tokens / (2 * holders))), TWO32 - 1 - owed)
     if granted == 0 then return 0 end
     lease_hi, lease_lo = now_hi + ttl_hi, now_lo + ttl_lo
     if lease_lo >= TWO32 then lease_hi, lease_lo = lease_hi + 1, lease_lo - TWO32 end
@@ -103,20 +104,19 @@ if leased then
     owed = owed + granted
     return granted
   end
-end
 
--- What is kept of the leases.
-local function tail()
-  if not leased then return '' end
-  local parts = {epoch}
-  for i, lease in ipairs(leases) do
-    parts[i + 1] = struct.pack('>c16I4I4I4I4', lease.id, lease.granted, lease.reported, lease.hi, lease.lo)
+  -- What is kept of them.
+  tail = function()
+    local parts = {epoch}
+    for i, lease in ipairs(leases) do
+      parts[i + 1] = struct.pack('>c16I4I4I4I4', lease.id, lease.granted, lease.reported, lease.hi, lease.lo)
+    end
+    return table.concat(parts)
   end
-  return table.concat(parts)
-end
 
-local function answer(allowed, hi, lo, fraction, at_hi, at_lo)
-  local head = struct.pack('>BBBI4I4I4I4I4I4I4', 1, allowed, events, now_hi, now_lo, hi, lo, fraction, at_hi, at_lo)
-  if not call then return head end
-  return head .. struct.pack('>I4I4I4I4I4I4', granted, holders, lease_hi, lease_lo, late_hi, late_lo)
+  -- What an answer says of them, behind the rest.
+  grant = function()
+    if not call then return '' end
+    return struct.pack('>I4I4I4I4I4I4', granted, holders, lease_hi, lease_lo, late_hi, late_lo)
+  end
 end

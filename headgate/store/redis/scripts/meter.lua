@@ -15,110 +15,116 @@ if set_back then
   if edge_hi < 0 then edge_hi, edge_lo, count = 0, 0, 0 end
 end
 
--- k·T, for k below 2^32.
-local function cost_of(k)
-  local _, hi, lo = times(k, interval_hi, interval_lo)
-  if interval_fr == 0 then return hi, lo, 0 end
-  -- k·fraction / n in two steps of 16 bits; the quotient is below k.
-  local _, rest, low = times(k, 0, interval_fr)
-  local digit = math.floor(low / 65536)
-  rest = rest * 65536 + digit
-  local quotient = math.floor(rest / n)
-  rest = (rest - quotient * n) * 65536 + low - digit * 65536
-  local second = math.floor(rest / n)
-  lo = lo + quotient * 65536 + second
-  if lo >= TWO32 then
-    local carry = math.floor(lo / TWO32)
-    hi, lo = hi + carry, lo - carry * TWO32
+local debt_hi, debt_lo, debt_fr
+local cost_of, held, not_below_owed, tokens
+if leased then
+  -- k·T, for k below 2^32; after a change of the limit that may be more than there can be.
+  cost_of = function(k)
+    local top, hi, lo = times(k, interval_hi, interval_lo)
+    if top > 0 or hi >= 1073741824 then return 1073741824, 0, 0 end
+    if interval_fr == 0 then return hi, lo, 0 end
+    -- k·fraction / n in two steps of 16 bits; the quotient is below k.
+    local _, rest, low = times(k, 0, interval_fr)
+    local digit = math.floor(low / 65536)
+    rest = rest * 65536 + digit
+    local quotient = math.floor(rest / n)
+    rest = (rest - quotient * n) * 65536 + low - digit * 65536
+    local second = math.floor(rest / n)
+    lo = lo + quotient * 65536 + second
+    if lo >= TWO32 then
+      local carry = math.floor(lo / TWO32)
+      hi, lo = hi + carry, lo - carry * TWO32
+    end
+    return hi, lo, rest - second * n
   end
-  return hi, lo, rest - second * n
+
+  local function above(a_hi, a_lo, a_fr, b_hi, b_lo, b_fr)
+    return a_hi > b_hi or a_hi == b_hi and (a_lo > b_lo or a_lo == b_lo and a_fr > b_fr)
+  end
+
+  -- An empty bucket owes no more.
+  held = function(k)
+    local hi, lo, fraction = cost_of(k)
+    if above(hi, lo, fraction, span_hi, span_lo, span_fr) then return span_hi, span_lo, span_fr end
+    return hi, lo, fraction
+  end
+
+  -- The bucket's edge is not before (hi, lo) + k·T.
+  local function hold(hi, lo, k)
+    local add_hi, add_lo, add_fr = held(k)
+    hi, lo = hi + add_hi, lo + add_lo
+    if lo >= TWO32 then hi, lo = hi + 1, lo - TWO32 end
+    if above(hi, lo, add_fr, edge_hi, edge_lo, count) then edge_hi, edge_lo, count = hi, lo, add_fr end
+  end
+
+  if learning then
+    -- It is empty, and will be one ttl from now: nothing happens before.
+    now_hi, now_lo = now_hi + learn_hi, now_lo + learn_lo
+    if now_lo >= TWO32 then now_hi, now_lo = now_hi + 1, now_lo - TWO32 end
+    late_hi, late_lo = learn_hi, learn_lo
+    edge_hi, edge_lo, count = now_hi + span_hi, now_lo + span_lo, span_fr
+    if edge_lo >= TWO32 then edge_hi, edge_lo = edge_hi + 1, edge_lo - TWO32 end
+  elseif owed_before > 0 then
+    -- An expired lease was spent when it expired, at the latest; from then on it is made good.
+    if over_hi then hold(over_hi, over_lo, owed_before) end
+    hold(now_hi, now_lo, owed)
+  end
+
+  not_below_owed = function()
+    local hi, lo, fraction = held(owed)
+    if above(hi, lo, fraction, debt_hi, debt_lo, debt_fr) then debt_hi, debt_lo, debt_fr = hi, lo, fraction end
+  end
+
+  -- Whole tokens that are left, at most 2^32 − 1.
+  tokens = function()
+    local hi, lo, fraction = span_hi - debt_hi, span_lo - debt_lo, span_fr - debt_fr
+    if fraction < 0 then lo, fraction = lo - 1, fraction + n end
+    if lo < 0 then hi, lo = hi - 1, lo + TWO32 end
+    -- The estimate is at most one off.
+    local interval = interval_hi * TWO32 + interval_lo + interval_fr / n
+    local whole = math.min(TWO32 - 1, math.floor((hi * TWO32 + lo + fraction / n) / interval) + 1)
+    while whole > 0 do
+      local cost_hi, cost_lo, cost_fr = cost_of(whole)
+      if not above(cost_hi, cost_lo, cost_fr, hi, lo, fraction) then break end
+      whole = whole - 1
+    end
+    return whole
+  end
 end
 
-local function above(a_hi, a_lo, a_fr, b_hi, b_lo, b_fr)
-  return a_hi > b_hi or a_hi == b_hi and (a_lo > b_lo or a_lo == b_lo and a_fr > b_fr)
-end
-
--- The bucket's edge is not before (hi, lo) + k·T.
-local function hold(hi, lo, k)
-  local add_hi, add_lo, add_fr = cost_of(k)
-  hi, lo = hi + add_hi, lo + add_lo
-  if lo >= TWO32 then hi, lo = hi + 1, lo - TWO32 end
-  if above(hi, lo, add_fr, edge_hi, edge_lo, count) then edge_hi, edge_lo, count = hi, lo, add_fr end
-end
-
-if learning then
-  -- It is empty, and will be one ttl from now: nothing happens before.
-  now_hi, now_lo = now_hi + learn_hi, now_lo + learn_lo
-  if now_lo >= TWO32 then now_hi, now_lo = now_hi + 1, now_lo - TWO32 end
-  late_hi, late_lo = learn_hi, learn_lo
-  edge_hi, edge_lo, count = now_hi + span_hi, now_lo + span_lo, span_fr
-  if edge_lo >= TWO32 then edge_hi, edge_lo = edge_hi + 1, edge_lo - TWO32 end
-elseif owed_before > 0 then
-  -- An expired lease was spent when it expired, at the latest; from then on it is made good.
-  if over_hi then hold(over_hi, over_lo, owed_before) end
-  hold(now_hi, now_lo, owed)
-end
-
-local debt_hi, debt_lo, debt_fr = edge_hi - now_hi, edge_lo - now_lo, count
+debt_hi, debt_lo, debt_fr = edge_hi - now_hi, edge_lo - now_lo, count
 if debt_lo < 0 then debt_hi, debt_lo = debt_hi - 1, debt_lo + TWO32 end
 if debt_hi < 0 then debt_hi, debt_lo, debt_fr = 0, 0, 0 end
-if above(debt_hi, debt_lo, debt_fr, span_hi, span_lo, span_fr) then
+if debt_hi > span_hi or debt_hi == span_hi and (debt_lo > span_lo or debt_lo == span_lo and debt_fr > span_fr) then
   debt_hi, debt_lo, debt_fr = span_hi, span_lo, span_fr
 end
+local old_hi, old_lo, old_count = edge_hi, edge_lo, count
 
-local function take(hi, lo, fraction)
-  debt_hi, debt_lo, debt_fr = debt_hi + hi, debt_lo + lo, debt_fr + fraction
-  if debt_fr >= n then debt_lo, debt_fr = debt_lo + 1, debt_fr - n end
-  if debt_lo >= TWO32 then debt_hi, debt_lo = debt_hi + 1, debt_lo - TWO32 end
+-- A lease is taken like a request once its size is known, and what is returned is refunded.
+local gives_back = op == REFUND
+if op == LEASE then
+  local unspent = 0
+  settle(function(part) unspent = unspent + part end)
+  price_hi, price_lo, price_fr = cost_of(unspent)
+  gives_back = true
 end
-
--- Gives back, but never what is owed for leases.
-local function give_back(hi, lo, fraction)
-  debt_hi, debt_lo, debt_fr = debt_hi - hi, debt_lo - lo, debt_fr - fraction
+if gives_back then
+  debt_hi, debt_lo, debt_fr = debt_hi - price_hi, debt_lo - price_lo, debt_fr - price_fr
   if debt_fr < 0 then debt_lo, debt_fr = debt_lo - 1, debt_fr + n end
   if debt_lo < 0 then debt_hi, debt_lo = debt_hi - 1, debt_lo + TWO32 end
   if debt_hi < 0 then debt_hi, debt_lo, debt_fr = 0, 0, 0 end
-  if owed > 0 then
-    local owed_hi, owed_lo, owed_fr = cost_of(owed)
-    if above(owed_hi, owed_lo, owed_fr, span_hi, span_lo, span_fr) then
-      owed_hi, owed_lo, owed_fr = span_hi, span_lo, span_fr
-    end
-    if above(owed_hi, owed_lo, owed_fr, debt_hi, debt_lo, debt_fr) then
-      debt_hi, debt_lo, debt_fr = owed_hi, owed_lo, owed_fr
-    end
-  end
+  if leased then not_below_owed() end
 end
-
--- Whole tokens that are left, at most 2^32 − 1.
-local function tokens()
-  local hi, lo, fraction = span_hi - debt_hi, span_lo - debt_lo, span_fr - debt_fr
-  if fraction < 0 then lo, fraction = lo - 1, fraction + n end
-  if lo < 0 then hi, lo = hi - 1, lo + TWO32 end
-  -- The estimate is at most one off.
-  local estimate = math.floor((hi * TWO32 + lo + fraction / n) / (interval_hi * TWO32 + interval_lo + interval_fr / n))
-  local whole = math.max(0, math.min(TWO32 - 1, estimate + 1))
-  while whole > 0 do
-    local cost_hi, cost_lo, cost_fr = cost_of(whole)
-    if not above(cost_hi, cost_lo, cost_fr, hi, lo, fraction) then break end
-    whole = whole - 1
-  end
-  return whole
-end
-
-local old_hi, old_lo, old_count = edge_hi, edge_lo, count
+if op == LEASE then price_hi, price_lo, price_fr = cost_of(learning and 0 or ask(tokens())) end
 local allowed = 1
-if op == REFUND then
-  give_back(price_hi, price_lo, price_fr)
-elseif op == LEASE then
-  settle(function(unspent) give_back(cost_of(unspent)) end)
-  local newly = learning and 0 or ask(tokens())
-  if newly > 0 then take(cost_of(newly)) end
-else
-  local free_hi, free_lo, free_fr = debt_hi, debt_lo, debt_fr
-  take(price_hi, price_lo, price_fr)
-  if above(debt_hi, debt_lo, debt_fr, span_hi, span_lo, span_fr) then
+if op ~= REFUND then
+  local hi, lo, fraction = debt_hi + price_hi, debt_lo + price_lo, debt_fr + price_fr
+  if fraction >= n then lo, fraction = lo + 1, fraction - n end
+  if lo >= TWO32 then hi, lo = hi + 1, lo - TWO32 end
+  if hi > span_hi or hi == span_hi and (lo > span_lo or lo == span_lo and fraction > span_fr) then
     allowed = 0
-    debt_hi, debt_lo, debt_fr = free_hi, free_lo, free_fr
+  else
+    debt_hi, debt_lo, debt_fr = hi, lo, fraction
   end
 end
 
@@ -134,16 +140,16 @@ if op ~= LOOK then
     local until_hi, until_lo = edge_hi, edge_lo
     if #leases > 0 then
       -- What is owed until the last lease expires is made good only then.
-      local owed_hi, owed_lo = cost_of(owed)
+      local owed_hi, owed_lo = held(owed)
       for _, lease in ipairs(leases) do
         local hi, lo = lease.hi + owed_hi, lease.lo + owed_lo + 1
         if lo >= TWO32 then hi, lo = hi + 1, lo - TWO32 end
         if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
       end
     end
-    save(tail(), until_hi, until_lo)
+    save(leased and tail() or '', until_hi, until_lo)
   end
 end
 -- A refund and a lease answer with what they left, all others with what they found.
 if op == REFUND or op == LEASE then old_hi, old_lo, old_count = edge_hi, edge_lo, count end
-return answer(allowed, old_hi, old_lo, old_count, seen_hi, seen_lo)
+return answer(leased and grant() or '', allowed, old_hi, old_lo, old_count, seen_hi, seen_lo)

@@ -40,4 +40,4 @@ if op == TAKE then
     redis.call('DEL', key)
   end
 end
-return struct.pack('>BBBI4I4I4I4I4I4I4', 1, allowed, events, now_hi, now_lo, old_hi, old_lo, old_count, seen_hi, seen_lo)
+return answer('', allowed, old_hi, old_lo, old_count, seen_hi, seen_lo)

@@ -56,11 +56,11 @@ if op ~= LOOK then
   if previous > 0 or current > 0 or #leases > 0 then
     local until_hi, until_lo = end_hi, end_lo
     if current > 0 then until_hi, until_lo = later(end_hi, end_lo, period_hi, period_lo, 0, 0) end
-    save(tail(), until_hi, until_lo)
+    save(leased and tail() or '', until_hi, until_lo)
   elseif existed then
     redis.call('DEL', key)
   end
 end
 -- A refund and a lease answer with what they left, all others with what they found.
 if op == REFUND or op == LEASE then old_hi, old_lo, old_seen_hi, old_seen_lo = edge_hi, edge_lo, now_hi, now_lo end
-return answer(allowed, old_hi, old_lo, 0, old_seen_hi, old_seen_lo)
+return answer(leased and grant() or '', allowed, old_hi, old_lo, 0, old_seen_hi, old_seen_lo)
