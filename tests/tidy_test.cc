@@ -59,7 +59,7 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"front/admin", {5, {"limiter", "rule", "algorithm", "wire", "net", "observe", "base"}}},
       {"app",
        {6,
-        {"front/resp", "front/http", "front/admin", "watch", "observe", "net", "testing", "limiter", "store", "rule",
+        {"front/resp", "front/http", "front/admin", "store/redis", "watch", "observe", "net", "testing", "limiter", "store", "rule",
          "wire", "algorithm", "base"}}},
   };
   return floors;

@@ -1,8 +1,10 @@
 #include "headgate/app/shared_stores.h"
 
+#include <fmt/format.h>
 #include <openssl/evp.h>
 
 #include <cstring>
+#include <latch>
 
 #include "headgate/app/file_io.h"
 #include "headgate/app/random_secret.h"
@@ -58,6 +60,14 @@ uint64_t RandomSeed() {
   uint64_t seed;
   std::memcpy(&seed, secret.bytes.data(), sizeof seed);
   return seed;
+}
+
+// Of this process, which no other has.
+std::string RandomName() {
+  const base::HashSecret secret = RandomSecret();
+  std::string name;
+  for (size_t i = 0; i < 16; ++i) name += fmt::format("{:02x}", secret.bytes[i]);
+  return name;
 }
 
 // Every instance has to come to the same names, so that the secret is the fleet's.
@@ -132,8 +142,10 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings&
     auto loop = std::make_unique<Loop>();
     HEADGATE_ASSIGN_OR_RETURN(loop->client,
                               store::redis::Client::Make(server.loop(i), options, RandomSeed(), ListenerOf(log, i)));
-    loop->store = std::make_unique<store::redis::RedisStore>(*loop->client, engine.store().limits(),
-                                                             store::redis::RedisStore::Options{});
+    if (i == 0) shared->heartbeat_ = std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName());
+    loop->store = std::make_unique<store::redis::RedisStore>(
+        *loop->client, engine.store().limits(),
+        store::redis::RedisStore::Options{.heartbeat = shared->heartbeat_.get()});
     loop->fleet = std::make_unique<limiter::Fleet>(*loop->store, engine.store(), FleetOptionsOf(settings));
     shared->loops_.push_back(std::move(loop));
   }
@@ -143,6 +155,14 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings&
 
 limiter::Fleet& SharedStores::fleet(uint32_t loop) { return *loops_.at(loop)->fleet; }
 
+void SharedStores::Leave(net::Server& server) {
+  std::latch written(1);
+  server.loop(0).Post([this] { heartbeat_->Leave(); });
+  // A turn later, when what was said has been written.
+  server.loop(0).Post([&] { server.loop(0).Post([&] { written.count_down(); }); });
+  written.wait();
+}
+
 void SharedStores::Collect(observe::Sink& sink) const {
   ClientCounters calls;
   store::redis::BucketEvents events;
@@ -150,6 +170,7 @@ void SharedStores::Collect(observe::Sink& sink) const {
     calls += loop->client->ReadCounters();
     events += loop->store->ReadEvents();
   }
+  sink.Set(Metric::kInstances, {}, heartbeat_->instances());
   for (int i = 0; i < limiter::kModeCount; ++i) {
     const auto mode = static_cast<limiter::Mode>(i);
     if (mode == limiter::Mode::kMemory) continue;

@@ -31,6 +31,9 @@ class SharedStores {
   limiter::Fleet& fleet(uint32_t loop);
   const limiter::BucketNaming& naming() const { return naming_; }
 
+  // While the loops still run: says goodbye to the store.
+  void Leave(net::Server& server);
+
   // From any thread.
   void Collect(observe::Sink& sink) const;
 
@@ -40,6 +43,7 @@ class SharedStores {
 
   limiter::BucketNaming naming_;
   std::vector<std::unique_ptr<Loop>> loops_;
+  std::unique_ptr<store::redis::Heartbeat> heartbeat_;  // lives on the first loop
 };
 
 }  // namespace headgate::app

@@ -98,6 +98,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "store "
      "could not be asked, local (this instance's share), open (allowed) and closed (refused).",
      {"mode"}},
+    {Metric::kInstances, "headgate_instances", kGauge, "instances",
+     "Instances that share the store, as last heard; this many shares a limit has where the store cannot be asked."},
     {Metric::kStoreCalls,
      "headgate_store_calls_total",
      kCounter,

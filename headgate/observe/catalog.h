@@ -41,6 +41,7 @@ enum class Metric : uint8_t {
   kWatchPolling,
   kWatchFailures,
   kSharedDecisions,
+  kInstances,
   kStoreCalls,
   kStoreSeconds,
   kStoreRetries,

@@ -23,7 +23,7 @@ TEST(Catalog, NamesFollowPrometheusAndTheHouse) {
     EXPECT_TRUE(spec.name.starts_with("headgate_"));
     EXPECT_TRUE(IsLowerSnake(spec.name));
     EXPECT_EQ(spec.name.ends_with("_total"), spec.type == MetricType::kCounter);
-    EXPECT_EQ(spec.name.ends_with("_seconds"), spec.unit == "seconds");
+    EXPECT_EQ(spec.name.ends_with("_seconds") || spec.name.ends_with("_seconds_total"), spec.unit == "seconds");
     EXPECT_EQ(spec.name.ends_with("_bytes") || spec.name.ends_with("_bytes_total"), spec.unit == "bytes");
     EXPECT_TRUE(IsLowerSnake(spec.unit));
   }
@@ -40,7 +40,7 @@ TEST(Catalog, HelpIsASentence) {
 
 TEST(Catalog, LabelsAreBoundedSetsNeverKeys) {
   const std::set<std::string_view> bounded = {"domain", "rule",   "outcome",  "front",
-                                              "result", "reason", "protocol", "version"};
+                                              "result", "reason", "protocol", "version", "mode",    "event"};
   for (const MetricSpec& spec : Catalog()) {
     for (const std::string_view label : spec.labels())
       EXPECT_TRUE(bounded.contains(label)) << spec.name << " " << label;

@@ -9,6 +9,7 @@ namespace headgate::store::redis {
 namespace {
 
 constexpr size_t kArgumentsMax = 8;
+constexpr size_t kLeaseArgument = 2;
 // How long the server keeps a key whose time it does not know.
 constexpr base::Duration kVirtualKept = std::chrono::hours(1);
 
@@ -19,24 +20,19 @@ void RedisStore::Ask(const SharedRequest& request, Done done) {
   if (free_.empty()) free_.push_back(questions_.emplace_back(std::make_unique<Question>()).get());
   Question& question = *free_.back();
   free_.pop_back();
-  question.call.emplace(request, ContextOf(request));
+  question.call.emplace(request, Context());
+  question.leased = request.leased || request.lease.has_value();
   question.done = std::move(done);
   const base::Duration timeout = request.timeout.count() > 0 ? request.timeout : client_.options().timeout;
   question.give_up_at = client_.loop().Now() + timeout;
   Send(question, timeout);
 }
 
-CallContext RedisStore::ContextOf(const SharedRequest& request) {
+CallContext RedisStore::Context() const {
   CallContext context{.lease_ttl = options_.lease_ttl};
   if (options_.virtual_now != nullptr) {
     context.now = *options_.virtual_now;
     context.kept_least = kVirtualKept;
-  }
-  if (!request.leased) return context;
-  if (const auto epoch = client_.EpochOf(request.name)) {
-    context.epoch = epoch->id;
-    context.epoch_changed =
-        epoch->changed_at.has_value() && client_.loop().Now() < *epoch->changed_at + options_.lease_ttl;
   }
   return context;
 }
@@ -47,8 +43,14 @@ void RedisStore::Send(Question& question, base::Duration timeout) {
   const size_t count = call.part_count() - 1;
   HEADGATE_CHECK(count <= arguments.size());
   for (size_t i = 0; i < count; ++i) arguments[i] = call.Part(i + 1);
-  client_.Call({.script = &call.script(), .key = call.key(), .arguments = std::span(arguments).first(count)}, timeout,
-               [this, &question](absl::StatusOr<wire::RespValue> reply) { OnReply(question, reply); });
+  // What is said of leases stands behind the limit and the numbers, and begins with the epoch.
+  const bool names_epoch = question.leased && count > kLeaseArgument;
+  client_.Call({.script = &call.script(),
+                .key = call.key(),
+                .arguments = std::span(arguments).first(count),
+                .epoch_argument = names_epoch ? static_cast<int>(kLeaseArgument) : -1,
+                .epoch_fresh = options_.lease_ttl},
+               timeout, [this, &question](absl::StatusOr<wire::RespValue> reply) { OnReply(question, reply); });
 }
 
 void RedisStore::OnReply(Question& question, const absl::StatusOr<wire::RespValue>& reply) {

@@ -10,6 +10,7 @@
 #include "headgate/net/counters.h"
 #include "headgate/store/redis/bucket_call.h"
 #include "headgate/store/redis/client.h"
+#include "headgate/store/redis/heartbeat.h"
 #include "headgate/store/shared_store.h"
 
 namespace headgate::store::redis {
@@ -37,6 +38,8 @@ class RedisStore final : public SharedStore {
     base::Duration lease_ttl = std::chrono::seconds(2);
     // Set: decides by this instant instead of the server's clock, as scenarios in virtual time do.
     const base::Instant* virtual_now = nullptr;
+    // Counts the instances; may be of another loop. Null: there is but this one.
+    const Heartbeat* heartbeat = nullptr;
   };
 
   // All of it must outlive the store.
@@ -46,7 +49,7 @@ class RedisStore final : public SharedStore {
   RedisStore& operator=(const RedisStore&) = delete;
 
   void Ask(const SharedRequest& request, Done done) override;
-  uint32_t instances() const override { return 1; }
+  uint32_t instances() const override { return options_.heartbeat != nullptr ? options_.heartbeat->instances() : 1; }
   LimitTable& limits() override { return limits_; }
 
   // From any thread.
@@ -58,9 +61,10 @@ class RedisStore final : public SharedStore {
     std::optional<BucketCall> call;
     Done done;
     base::BootTime give_up_at{0};
+    bool leased = false;
   };
 
-  CallContext ContextOf(const SharedRequest& request);
+  CallContext Context() const;
   void Send(Question& question, base::Duration timeout);
   void OnReply(Question& question, const absl::StatusOr<wire::RespValue>& reply);
   void Finish(Question& question, const SharedAnswer& answer);
