@@ -117,13 +117,22 @@ class RedisServer:
     """A real Redis without persistence."""
 
     def __init__(self, *args):
+        self.args = args
         self.port = free_port()
         self.folder = tempfile.mkdtemp()
+        self.start()
+
+    def start(self):
+        """Also after it was killed: at the same port, and empty."""
         self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--save", "", "--appendonly", "no", "--dir", self.folder, *args],
+            ["redis-server", "--port", str(self.port), "--save", "", "--appendonly", "no", "--dir", self.folder, *self.args],
             stdout=subprocess.DEVNULL,
         )
         until(self._answers, START_SECONDS, "redis-server answers")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
     def _answers(self):
         try:

@@ -1,0 +1,196 @@
+"""Several instances that share one Redis: one limit for all of them, and what holds while it is away."""
+
+import os
+import re
+import signal
+import socket
+import tempfile
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+from harness import BINARY, Headgate, RedisServer, require, run, until
+
+RULES = """domain: edge
+descriptors:
+  - key: api_key
+    rate_limit: {requests_per_unit: 30, period: 1h, algorithm: token_bucket}
+  - key: window
+    rate_limits:
+      - {requests_per_unit: 20, period: 1h, algorithm: fixed_window}
+      - {requests_per_unit: 12, period: 1d, algorithm: sliding_window_log}
+  - key: strict
+    rate_limit: {requests_per_unit: 30, period: 1h, algorithm: token_bucket, on_store_failure: deny}
+  - key: lenient
+    rate_limit: {requests_per_unit: 1, period: 1h, algorithm: token_bucket, on_store_failure: allow}
+  - key: third
+    rate_limit: {requests_per_unit: 30, period: 1h, algorithm: token_bucket, fallback_share: 0.1}
+"""
+
+
+class Fleet(unittest.TestCase):
+    def setUp(self):
+        require("redis-server", "redis-cli")
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.rules = self.write("edge.yaml", RULES)
+        self.redis = self.enterContext(RedisServer())
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path + ".tmp", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(path + ".tmp", path)
+        return path
+
+    def instance(self, *args):
+        # The machine that runs the tests may be busy: what takes long is not what these tests are about.
+        slow = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
+        return self.enterContext(
+            Headgate("--rules", self.rules, "--store", f"redis://127.0.0.1:{self.redis.port}", "--threads", "2", *slow, *args)
+        )
+
+    def command(self, *words):
+        with socket.create_connection(("127.0.0.1", self.redis.port), timeout=10) as connection:
+            connection.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w.encode()) for w in words))
+            return connection.recv(65536).decode()
+
+    @staticmethod
+    def admitted(instances, requests, **entries):
+        """How many of as many requests pass, spread over the instances, several at a time."""
+
+        def ask(i):
+            return instances[i % len(instances)].check("edge", **entries)[0] == 200
+
+        with ThreadPoolExecutor(8) as pool:
+            return sum(pool.map(ask, range(requests)))
+
+    @staticmethod
+    def modes(instance, requests):
+        """How as many looks, over connections of their own, were answered."""
+
+        def look(_):
+            return instance.check("edge", cost=0, path="/v1/peek", api_key="k9")[1]["x-ratelimit-mode"]
+
+        with ThreadPoolExecutor(8) as pool:
+            return set(pool.map(look, range(requests)))
+
+    @staticmethod
+    def metric(server, name):
+        text = server.request("GET", "/metrics")[2]
+        match = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+        return float(match.group(1)) if match else 0.0
+
+    def test_one_limit_for_all_instances(self):
+        instances = [self.instance() for _ in range(3)]
+        self.assertEqual(self.admitted(instances, 90, api_key="k1"), 30)
+        status, fields, answer = instances[0].check("edge", api_key="k1")
+        self.assertEqual(status, 429)
+        self.assertEqual(fields["x-ratelimit-mode"], "exact")
+        self.assertEqual(answer["decisions"][0]["mode"], "exact")
+        self.assertEqual(self.admitted(instances, 20, api_key="k2"), 20)
+
+    def test_several_limits_of_a_rule_hold_together(self):
+        instances = [self.instance() for _ in range(2)]
+        self.assertEqual(self.admitted(instances, 40, window="w"), 12)
+        # What the window had lent to requests that the log denied was given back.
+        look = instances[0].check("edge", cost=0, path="/v1/peek", window="w")[2]
+        self.assertEqual(look["decisions"][0]["remaining"], 0)
+        self.assertEqual(instances[1].check("edge", path="/v1/refund", cost=2, window="w")[0], 200)
+        self.assertEqual(self.admitted(instances, 8, window="w"), 2)
+
+    def test_cl_throttle_is_shared_too(self):
+        instances = [self.instance() for _ in range(2)]
+        replies = []
+        for i in range(4):
+            with instances[i % 2].connect() as connection:
+                connection.sendall(b"CL.THROTTLE user123 2 1 3600\r\n")
+                replies.append(connection.recv(100).decode().split("\r\n")[1])
+        self.assertEqual(replies, [":0", ":0", ":0", ":1"])
+
+    def test_every_key_in_the_store_ends_by_itself(self):
+        instance = self.instance()
+        for entries in ({"api_key": "a"}, {"window": "b"}, {"third": "c"}):
+            self.assertEqual(instance.check("edge", **entries)[0], 200)
+        keys = [word for word in self.command("KEYS", "hg:{*").split("\r\n") if word.startswith("hg:")]
+        self.assertEqual(
+            sorted(keys),
+            ["hg:{r|edge|api_key=a#0}", "hg:{r|edge|third=c#0}", "hg:{r|edge|window=b#0}", "hg:{r|edge|window=b#1}"],
+        )
+        for key in keys:
+            self.assertGreater(int(self.command("PTTL", key)[1:]), 0, key)
+
+    def test_hashed_keys_show_nothing_of_what_clients_send(self):
+        secret = self.write("secret", "of this fleet\n")
+        instances = [self.instance("--hash-keys", "yes", "--hash-keys-secret-file", secret) for _ in range(2)]
+        self.assertEqual(self.admitted(instances, 40, api_key="someone"), 30)
+        keys = self.command("KEYS", "hg:{*")
+        self.assertNotIn("someone", keys)
+        self.assertRegex(keys, r"hg:\{h\|[0-9a-f]{32}\}")
+
+    def test_a_change_of_limit_keeps_what_the_fleet_consumed(self):
+        instances = [self.instance() for _ in range(2)]
+        self.assertEqual(self.admitted(instances, 25, api_key="k1"), 25)
+
+        def limit_of(instance):
+            return instance.check("edge", cost=0, path="/v1/peek", api_key="k1")[2]["decisions"][0]["limit"]
+
+        self.write("edge.yaml", RULES.replace("requests_per_unit: 30, period: 1h, algorithm: token_bucket}\n  - key: window",
+                                              "requests_per_unit: 10, period: 1h, algorithm: token_bucket}\n  - key: window"))
+        for instance in instances:
+            until(lambda: limit_of(instance) == 10, 2, "the lower limit is in force")
+        self.assertEqual(self.admitted(instances, 10, api_key="k1"), 5)
+        self.write("edge.yaml", RULES)
+        for instance in instances:
+            until(lambda: limit_of(instance) == 30, 2, "the old limit is in force again")
+        self.assertEqual(self.admitted(instances, 10, api_key="k1"), 0)
+
+    def test_without_the_store_each_rule_does_as_it_says_and_afterwards_it_is_as_before(self):
+        instances = [self.instance() for _ in range(2)]
+        until(lambda: self.metric(instances[0], "headgate_instances") == 2, 10, "the instances know of each other")
+        until(lambda: self.metric(instances[1], "headgate_instances") == 2, 10, "the instances know of each other")
+        self.assertEqual(self.admitted(instances, 4, api_key="k1"), 4)
+        self.redis.kill()
+
+        status, fields, answer = instances[0].check("edge", api_key="k2")
+        self.assertEqual((status, fields["x-ratelimit-mode"]), (200, "local"))
+        self.assertEqual(answer["decisions"][0]["mode"], "local")
+        # Half of it for each of the two.
+        self.assertEqual(self.admitted(instances[:1], 40, api_key="k3"), 15)
+        self.assertEqual(self.admitted(instances[:1], 10, third="k"), 3)
+        status, fields, _ = instances[0].request("POST", "/v1/check", '{"domain":"edge","descriptors":[{"entries":[{"key":"strict","value":"v"}]}]}')
+        self.assertEqual((status, fields["x-ratelimit-mode"], fields["retry-after"]), (503, "closed", "1"))
+        for _ in range(3):
+            status, fields, _ = instances[0].check("edge", lenient="v")
+            self.assertEqual((status, fields["x-ratelimit-mode"]), (200, "open"))
+        self.assertEqual(instances[0].request("POST", "/v1/reset", '{"domain":"edge","descriptors":[{"entries":[{"key":"api_key","value":"k2"}]}]}')[0], 503)
+        self.assertGreater(self.metric(instances[0], 'headgate_shared_decisions_total{mode="local"}'), 0)
+        self.assertIn("store.lost", instances[0].errors())
+
+        self.redis.start()
+        for instance in instances:
+            # On every loop, each of which has connections of its own.
+            until(lambda: self.modes(instance, 16) == {"exact"}, 20, "decisions are exact again")
+        self.assertEqual(self.admitted(instances, 60, api_key="k9"), 30)
+
+    def test_an_instance_that_goes_says_so(self):
+        instances = [self.instance() for _ in range(2)]
+        until(lambda: self.metric(instances[0], "headgate_instances") == 2, 10, "the instances know of each other")
+        self.assertEqual(instances[1].stop(signal.SIGTERM), 0)
+        until(lambda: self.metric(instances[0], "headgate_instances") == 1, 5, "the one that is left knows that it is alone")
+
+    def test_a_store_that_cannot_be_is_refused_with_a_hint(self):
+        for url, word in (("http://127.0.0.1", "http"), ("redis://", "host"), ("redis://127.0.0.1:x", "port")):
+            refused = run(BINARY, "serve", "--listen", "127.0.0.1:0", "--store", url)
+            self.assertEqual(refused.returncode, 2)
+            self.assertIn("hint:", refused.stderr)
+            self.assertIn(word, refused.stderr)
+
+    def test_the_password_is_never_shown(self):
+        server = self.enterContext(
+            Headgate("--rules", self.rules, "--store", f"redis://:sesame42@127.0.0.1:{self.redis.port}", "--threads", "1")
+        )
+        until(lambda: "store." in server.errors(), 10, "the log says what became of it")
+        self.assertNotIn("sesame42", server.errors())
+
+
+if __name__ == "__main__":
+    unittest.main()
