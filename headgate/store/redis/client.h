@@ -115,6 +115,8 @@ class Client final : private Shard::User {
   void ConnectServersInUse(base::BootTime now);
   void OnTime();
   void SetTimer();
+  // Unless it is set to an earlier time.
+  void WakeAt(base::BootTime at);
 
   Shard& EnsureShard(uint32_t server, base::BootTime now);
   const Shard* FindShard(std::string_view key) const;
@@ -151,6 +153,7 @@ class Client final : private Shard::User {
   bool turn_open_ = false;
   net::EventLoop::Hook turn_end_;
   net::Timer timer_;
+  base::BootTime timer_at_{INT64_MAX};
   // By the topology's index; null: never connected to. Last: they go first.
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<absl::Status> told_;  // what the listener heard last of each

@@ -34,6 +34,11 @@ void Link::Retire(const absl::Status& why, base::BootTime now) {
   Settle();
 }
 
+void Link::Rest(base::BootTime now) {
+  connection_.Rest(now);
+  Settle();
+}
+
 void Link::OnConnected() {
   connection_.OnConnected(loop_.Now());
   Settle();

@@ -45,6 +45,8 @@ class Shard final : private Connection::User {
   void Retire(const PendingCall& call, const absl::Status& why, base::BootTime now);
   // Makes all connections anew: the server may have become another than it said.
   void Restart(base::BootTime now);
+  // Needs no connection until it is asked something.
+  void Rest(base::BootTime now);
   // Asks nothing of it for a second.
   void Pause(const absl::Status& why, base::BootTime now);
 
