@@ -40,6 +40,7 @@ Shard::Settings SettingsFor(const RedisOptions& options, const std::shared_ptr<n
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Make(net::EventLoop& loop, const RedisOptions& options, uint64_t seed,
                                                      ClientListener listener) {
+  if (const auto problems = options.Validate(); !problems.empty()) return absl::InvalidArgumentError(problems[0]);
   std::shared_ptr<net::TlsContext> tls;
   if (options.tls) {
     HEADGATE_ASSIGN_OR_RETURN(tls, net::TlsContext::Load(options.tls_files));
@@ -363,7 +364,7 @@ std::optional<Epoch> Client::EpochOf(std::string_view key) const {
 
 bool Client::AvailableFor(std::string_view key) const {
   const Shard* const shard = FindShard(key);
-  return shard != nullptr && shard->ready();
+  return shard != nullptr && shard->ready() && shard->breaker().state() == Breaker::State::kClosed;
 }
 
 // ---- The topology

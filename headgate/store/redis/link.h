@@ -30,6 +30,7 @@ class Link final : private net::Stream::Owner {
   void OnClosed(const absl::Status& why) override;
   void Settle();
   void Flush();
+  void Count();
 
   net::EventLoop& loop_;
   const net::StreamTarget target_;

@@ -54,6 +54,7 @@ class Shard final : private Connection::User {
   const std::string& name() const { return name_; }
   const Connection& connection(uint32_t link) const { return links_[link]->connection(); }
   Breaker& breaker() { return breaker_; }
+  const Breaker& breaker() const { return breaker_; }
   // Why nothing may be asked now; OK where it may.
   const absl::Status& PausedAt(base::BootTime now);
   // What calls fail with, made once.
