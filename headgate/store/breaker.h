@@ -8,6 +8,7 @@
 // Pure: events and the time come in, answers go out. Not thread-safe; one per shard and event loop.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -47,6 +48,11 @@ class Breaker {
   // Whether a call may go now. Every pass but kRefused is answered by exactly one Finish.
   Pass Ask(base::BootTime now);
   void Finish(Pass pass, Outcome outcome, base::BootTime now);
+
+  // There is a sign of life: the next call may be the probe.
+  void ProbeSoon(base::BootTime now) {
+    if (state_ == State::kOpen) open_until_ = std::min(open_until_, now);
+  }
 
   State state() const { return state_; }
   // While open: when the probe may go.

@@ -71,6 +71,16 @@ TEST(Breaker, StaysOpenForHalfASecondDoublingToEight) {
   EXPECT_EQ(breaker.open_until() - (now + 8s), 500ms) << "begins anew once it was closed";
 }
 
+TEST(Breaker, ProbesAtOnceWhereThereIsASignOfLife) {
+  Breaker breaker(kExact, 1);
+  breaker.ProbeSoon(At(0s));
+  Fail(breaker, 5, At(0s));
+  breaker.ProbeSoon(At(100ms));
+  EXPECT_EQ(breaker.Ask(At(100ms)), Pass::kProbe);
+  breaker.ProbeSoon(At(100ms));
+  EXPECT_EQ(breaker.Ask(At(100ms)), Pass::kRefused) << "and one at a time";
+}
+
 TEST(Breaker, SpreadsItsProbes) {
   const BreakerOptions options;
   std::vector<base::BootTime> until;

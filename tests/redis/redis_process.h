@@ -26,8 +26,6 @@ extern char** environ;
 
 namespace headgate::redis_test {
 
-inline bool HaveRedis() { return ::access("/usr/bin/redis-server", X_OK) == 0; }
-
 inline uint16_t FreePort() {
   // A cluster node also takes the port 10,000 above its own.
   while (true) {
@@ -94,7 +92,7 @@ class RedisProcess {
     std::vector<char*> argv;
     for (std::string& argument : arguments_) argv.push_back(argument.data());
     argv.push_back(nullptr);
-    HEADGATE_CHECK(::posix_spawn(&pid_, "/usr/bin/redis-server", nullptr, nullptr, argv.data(), environ) == 0);
+    HEADGATE_CHECK(::posix_spawnp(&pid_, "redis-server", nullptr, nullptr, argv.data(), environ) == 0);
     const base::SystemClock clock;
     const base::BootTime deadline = clock.BootNow() + std::chrono::seconds(20);
     while (Ask("PING").find("PONG") == std::string::npos && Ask("PING").find("NOAUTH") == std::string::npos) {

@@ -40,6 +40,7 @@ Shard::Settings SettingsFor(const RedisOptions& options, const std::shared_ptr<n
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Make(net::EventLoop& loop, const RedisOptions& options, uint64_t seed,
                                                      ClientListener listener) {
+  if (const auto problems = options.Validate(); !problems.empty()) return absl::InvalidArgumentError(problems[0]);
   std::shared_ptr<net::TlsContext> tls;
   if (options.tls) {
     HEADGATE_ASSIGN_OR_RETURN(tls, net::TlsContext::Load(options.tls_files));
@@ -129,6 +130,7 @@ void Client::Dispatch(PendingCall& call, base::BootTime now) {
     return Finish(call, absl::ResourceExhaustedError("store redis: too many calls wait to know their server"));
   }
   unrouted_.push_back(&call);
+  WakeAt(call.deadline);
   Doubt(now);
 }
 
@@ -147,7 +149,7 @@ void Client::SendLater(PendingCall& call, base::BootTime now) {
   const base::BootTime at =
       now + kRetrySoonMin + base::Duration(static_cast<int64_t>(random_.Below(uint64_t{kRetrySoonSpread.count()})));
   later_.push_back({at, &call});
-  timer_.Set(at);
+  WakeAt(at);
 }
 
 bool Client::MayRetry(PendingCall& call, base::BootTime now) {
@@ -307,7 +309,11 @@ Shard& Client::EnsureShard(uint32_t server, base::BootTime now) {
 
 void Client::ConnectServersInUse(base::BootTime now) {
   for (uint32_t server = 0; server < topology_->servers().size(); ++server) {
-    if (!topology_->InUse(server)) continue;
+    if (!topology_->InUse(server)) {
+      // Asked again, it connects again.
+      if (server < shards_.size() && shards_[server] != nullptr) shards_[server]->Rest(now);
+      continue;
+    }
     Shard& shard = EnsureShard(server, now);
     // It was promoted: what it said as a replica holds no longer.
     if (shard.was_replica()) shard.Restart(now);
@@ -328,7 +334,8 @@ void Client::OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime) {
   }
 }
 
-void Client::OnReady(Shard& shard, base::BootTime) {
+void Client::OnReady(Shard& shard, base::BootTime now) {
+  shard.breaker().ProbeSoon(now);
   absl::Status& told = told_[shard.index()];
   if (told.ok()) return;
   told = absl::OkStatus();
@@ -336,6 +343,7 @@ void Client::OnReady(Shard& shard, base::BootTime) {
 }
 
 void Client::OnDown(Shard& shard, const absl::Status& why, base::BootTime now) {
+  if (absl::IsCancelled(why)) return;  // we wanted it
   Doubt(now);
   absl::Status& told = told_[shard.index()];
   if (told == why) return;
@@ -356,14 +364,14 @@ std::optional<Epoch> Client::EpochOf(std::string_view key) const {
 
 bool Client::AvailableFor(std::string_view key) const {
   const Shard* const shard = FindShard(key);
-  return shard != nullptr && shard->ready();
+  return shard != nullptr && shard->ready() && shard->breaker().state() == Breaker::State::kClosed;
 }
 
 // ---- The topology
 
 void Client::Doubt(base::BootTime now) {
   topology_->OnDoubt(now);
-  SetTimer();
+  if (!asking_topology_) WakeAt(topology_->wake_at());
 }
 
 void Client::AskTopology(base::BootTime now) {
@@ -398,6 +406,7 @@ void Client::OnTopologyAnswer(absl::StatusOr<wire::RespValue> answer) {
 
 void Client::OnTime() {
   const base::BootTime now = loop_.Now();
+  timer_at_ = base::BootTime{INT64_MAX};
   std::vector<PendingCall*> due;
   std::erase_if(later_, [&](const Later& later) {
     if (later.at <= now) due.push_back(later.call);
@@ -423,10 +432,15 @@ void Client::OnTime() {
 }
 
 void Client::SetTimer() {
-  base::BootTime at = asking_topology_ ? base::BootTime{INT64_MAX} : topology_->wake_at();
-  for (const Later& later : later_) at = std::min(at, later.at);
-  for (const PendingCall* call : unrouted_) at = std::min(at, call->deadline);
-  if (at.ns != INT64_MAX) timer_.Set(at);
+  if (!asking_topology_) WakeAt(topology_->wake_at());
+  for (const Later& later : later_) WakeAt(later.at);
+  for (const PendingCall* call : unrouted_) WakeAt(call->deadline);
+}
+
+void Client::WakeAt(base::BootTime at) {
+  if (at >= timer_at_) return;
+  timer_at_ = at;
+  timer_.Set(at);
 }
 
 }  // namespace headgate::store::redis

@@ -65,7 +65,7 @@ class Client final : private Shard::User {
  public:
   using Done = PendingCall::Done;
 
-  // InvalidArgument where a file of the TLS options cannot be used. `options` must be valid. Connects at once. Two
+  // InvalidArgument where the options are not valid, or a file of the TLS options cannot be used. Connects at once. Two
   // clients with one seed draw the same jitter.
   static absl::StatusOr<std::unique_ptr<Client>> Make(net::EventLoop& loop, const RedisOptions& options, uint64_t seed,
                                                       ClientListener listener = {});
@@ -73,8 +73,8 @@ class Client final : private Shard::User {
   ~Client();
   Client(const Client&) = delete;
 
-  // `timeout` 0: that of the options. Calls `done` exactly once, perhaps before it returns; not from within `done` of
-  // another call of the same connection's end.
+  // `timeout` 0: that of the options. Calls `done` exactly once, perhaps before it returns; `done` may call
+  // again, but not destroy the client.
   // Statuses: Unavailable: not done. DeadlineExceeded, Aborted: it may have been done. PermissionDenied: the store
   // refuses us. ResourceExhausted: too much under way here, not sent. Internal: our own error. An error that the script
   // itself returned is a reply.
@@ -84,7 +84,7 @@ class Client final : private Shard::User {
 
   // Nothing where the key's server has never been connected to.
   std::optional<Epoch> EpochOf(std::string_view key) const;
-  // Whether the key's server could be asked now: connected, and its breaker is not open.
+  // Whether the key's server is well: connected, and its breaker closed.
   bool AvailableFor(std::string_view key) const;
 
   const RedisOptions& options() const { return options_; }
@@ -115,6 +115,8 @@ class Client final : private Shard::User {
   void ConnectServersInUse(base::BootTime now);
   void OnTime();
   void SetTimer();
+  // Unless it is set to an earlier time.
+  void WakeAt(base::BootTime at);
 
   Shard& EnsureShard(uint32_t server, base::BootTime now);
   const Shard* FindShard(std::string_view key) const;
@@ -151,6 +153,7 @@ class Client final : private Shard::User {
   bool turn_open_ = false;
   net::EventLoop::Hook turn_end_;
   net::Timer timer_;
+  base::BootTime timer_at_{INT64_MAX};
   // By the topology's index; null: never connected to. Last: they go first.
   std::vector<std::unique_ptr<Shard>> shards_;
   std::vector<absl::Status> told_;  // what the listener heard last of each

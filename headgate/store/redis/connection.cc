@@ -38,6 +38,7 @@ Connection::Connection(const ConnectionSettings& settings, User& user, std::stri
     : settings_(settings), user_(user), output_(output), random_(seed) {}
 
 void Connection::Start(base::BootTime now) {
+  resting_ = false;
   if (state_ != State::kDown) return;
   state_ = State::kConnecting;
   wish_ = Wish::kConnect;
@@ -176,6 +177,10 @@ void Connection::OnGreeted(base::BootTime now) {
 void Connection::Send(PendingCall& call, base::BootTime now) {
   const bool room = in_flight_.size() < settings_.in_flight_max && retired_.ok();
   if (state_ == State::kReady && waiting_.empty() && room) return SendNow(call, now);
+  if (resting_) {
+    resting_ = false;
+    if (state_ == State::kDown) Start(now);
+  }
   if (state_ != State::kReady && failed_attempts_ > 0)
     return user_.OnFailed(call, ConnectionEvent::kConnectRefused, now);
   if (waiting_.size() >= settings_.waiting_max) return user_.OnFailed(call, ConnectionEvent::kQueueFull, now);
@@ -265,6 +270,14 @@ void Connection::Retire(const absl::Status& why, base::BootTime now) {
   retired_ = why;
 }
 
+void Connection::Rest(base::BootTime now) {
+  if (resting_ || !waiting_.empty()) return;
+  resting_ = true;
+  if (state_ != State::kDown) return Retire(absl::CancelledError("it is not needed"), now);
+  failed_attempts_ = 0;
+  retry_at_ = base::BootTime{INT64_MAX};
+}
+
 void Connection::Drop(const absl::Status& why, base::BootTime now) { End(why, {}, now); }
 
 void Connection::End(const absl::Status& why, base::Duration pause_min, base::BootTime now) {
@@ -287,6 +300,10 @@ void Connection::End(const absl::Status& why, base::Duration pause_min, base::Bo
     retry_at_ =
         now + std::max(pause_min, random_.Jitter(std::min(pause, settings_.reconnect_max), kPauseJitterPercent));
     ++failed_attempts_;
+  }
+  if (resting_) {
+    failed_attempts_ = 0;
+    retry_at_ = base::BootTime{INT64_MAX};
   }
   wake_at_ = std::min(retry_at_, expire_at_);
   std::deque<Sent> sent;

@@ -60,7 +60,8 @@ class Connection {
     virtual void OnFacts(const ServerFacts& facts, base::BootTime now) = 0;
     // Behind its facts, where it can be used.
     virtual void OnReady(base::BootTime now) = 0;
-    // It ended, or could not be had. PermissionDenied: the server does not let us in. Holds no password.
+    // It ended, or could not be had. PermissionDenied: the server does not let us in; Cancelled: we wanted it so. Holds
+    // no password.
     virtual void OnDown(const absl::Status& why, base::BootTime now) = 0;
 
    protected:
@@ -82,6 +83,8 @@ class Connection {
   void Send(PendingCall& call, base::BootTime now);
   // Sends nothing more; ends once all that was sent is answered, and begins anew.
   void Retire(const absl::Status& why, base::BootTime now);
+  // Ends it as Retire does, and begins anew only when it is asked something.
+  void Rest(base::BootTime now);
   // Ends it, and begins anew.
   void Drop(const absl::Status& why, base::BootTime now);
 
@@ -133,6 +136,7 @@ class Connection {
   base::BootTime wake_at_{INT64_MAX};
   std::vector<Greeting> greeting_;  // sent and not answered, the next one last
   bool hello_refused_ = false;
+  bool resting_ = false;  // not needed
   absl::Status retired_;  // why it ends when all is answered
   ServerFacts facts_;
   wire::RespReader reader_{kReplyBounds};

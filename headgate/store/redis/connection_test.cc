@@ -326,6 +326,34 @@ TEST(Calls, OfAConnectionThatRetiresAreAnsweredAndOthersWaitForTheNext) {
 
 // ---- Coming back
 
+TEST(Resting, EndsWhenAllIsAnsweredAndBeginsAnewWhenItIsAsked) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  dialogue.Call("a", 1s);
+  dialogue.connection.Rest(dialogue.now);
+  EXPECT_EQ(dialogue.connection.state(), State::kReady);
+  dialogue.Says(":1\r\n");
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a=1", "down: it is not needed"));
+  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kDisconnect);
+  dialogue.Passes(1h);
+  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kNone);
+  dialogue.Call("b", 1s);
+  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kConnect);
+  dialogue.connection.OnConnected(dialogue.now);
+  dialogue.Says(kHello);
+  dialogue.Sent();
+  dialogue.Says(std::string(kPrimary) + std::string(kMemory));
+  EXPECT_EQ(dialogue.Sent(), "b;");
+}
+
+TEST(Resting, AsksNobodyWhoIsAway) {
+  Dialogue dialogue;
+  dialogue.connection.OnClosed(absl::UnavailableError("refused"), dialogue.now);
+  dialogue.connection.Rest(dialogue.now);
+  dialogue.Passes(1h);
+  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kNone);
+}
+
 TEST(Reconnecting, WaitsLongerEachTimeUpToABoundAndNeverAlike) {
   Dialogue dialogue({.reconnect_min = 50ms, .reconnect_max = 5s});
   std::vector<base::Duration> pauses;

@@ -34,6 +34,11 @@ void Link::Retire(const absl::Status& why, base::BootTime now) {
   Settle();
 }
 
+void Link::Rest(base::BootTime now) {
+  connection_.Rest(now);
+  Settle();
+}
+
 void Link::OnConnected() {
   connection_.OnConnected(loop_.Now());
   Settle();
@@ -60,6 +65,7 @@ void Link::Settle() {
       stream_.Close();
       break;
   }
+  if (connection_.reconnects() != reconnects_) Count();
   if (!stream_.output().empty()) loop_.AtEndOfTurn(flush_);
   if (const base::BootTime wake_at = connection_.wake_at(); wake_at.ns != INT64_MAX) timer_.Set(wake_at);
 }
@@ -70,6 +76,10 @@ void Link::Flush() {
     counters_.batched_calls.Add(std::exchange(calls_unflushed_, 0));
   }
   stream_.Flush();
+  Count();
+}
+
+void Link::Count() {
   counters_.bytes_written.Add(stream_.bytes_written() - bytes_written_);
   counters_.bytes_read.Add(stream_.bytes_read() - bytes_read_);
   counters_.late_replies.Add(connection_.late_replies() - late_replies_);

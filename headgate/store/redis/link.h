@@ -19,6 +19,8 @@ class Link final : private net::Stream::Owner {
   void Send(PendingCall& call, base::BootTime now);
   // Ends the connection once all is answered, and makes another.
   void Retire(const absl::Status& why, base::BootTime now);
+  // Needs no connection until it is asked something.
+  void Rest(base::BootTime now);
 
   const Connection& connection() const { return connection_; }
 
@@ -28,6 +30,7 @@ class Link final : private net::Stream::Owner {
   void OnClosed(const absl::Status& why) override;
   void Settle();
   void Flush();
+  void Count();
 
   net::EventLoop& loop_;
   const net::StreamTarget target_;

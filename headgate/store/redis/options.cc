@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sys/un.h>
 
+#include <algorithm>
+
 namespace headgate::store::redis {
 
 std::vector<std::string> RedisOptions::Validate() const {
@@ -25,6 +27,10 @@ std::vector<std::string> RedisOptions::Validate() const {
   }
   if (topology == TopologyKind::kSentinel && master_name.empty()) {
     problems.emplace_back("sentinels need the name of the master");
+  }
+  const auto is_bad = [](char c) { return c <= ' ' || c > '~'; };
+  if (std::any_of(client_name.begin(), client_name.end(), is_bad)) {
+    problems.emplace_back("the client's name must be printable ASCII without spaces");
   }
   if (!user.empty() && password.empty()) problems.emplace_back("a user needs a password");
   if (tls_files.certificate_file.empty() != tls_files.key_file.empty()) {

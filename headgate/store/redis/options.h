@@ -51,7 +51,7 @@ struct RedisOptions {
   uint32_t waiting_max = 1024;
   // Between attempts to connect: at first, and at most; it doubles in between, with jitter.
   base::Duration reconnect_min = std::chrono::milliseconds(50);
-  base::Duration reconnect_max = std::chrono::seconds(5);
+  base::Duration reconnect_max = std::chrono::seconds(2);
   BreakerOptions breaker{};
   // Second attempts of calls that were certainly not done, in per cent of the calls.
   uint32_t retry_percent = 10;

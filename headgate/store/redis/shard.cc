@@ -66,7 +66,11 @@ void Shard::Retire(const PendingCall& call, const absl::Status& why, base::BootT
 
 void Shard::Restart(base::BootTime now) {
   was_replica_ = false;
-  for (const auto& link : links_) link->Retire(absl::UnavailableError("its role may have changed"), now);
+  for (const auto& link : links_) link->Retire(absl::CancelledError("its role may have changed"), now);
+}
+
+void Shard::Rest(base::BootTime now) {
+  for (const auto& link : links_) link->Rest(now);
 }
 
 void Shard::Pause(const absl::Status& why, base::BootTime now) {

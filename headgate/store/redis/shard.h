@@ -45,6 +45,8 @@ class Shard final : private Connection::User {
   void Retire(const PendingCall& call, const absl::Status& why, base::BootTime now);
   // Makes all connections anew: the server may have become another than it said.
   void Restart(base::BootTime now);
+  // Needs no connection until it is asked something.
+  void Rest(base::BootTime now);
   // Asks nothing of it for a second.
   void Pause(const absl::Status& why, base::BootTime now);
 
@@ -52,6 +54,7 @@ class Shard final : private Connection::User {
   const std::string& name() const { return name_; }
   const Connection& connection(uint32_t link) const { return links_[link]->connection(); }
   Breaker& breaker() { return breaker_; }
+  const Breaker& breaker() const { return breaker_; }
   // Why nothing may be asked now; OK where it may.
   const absl::Status& PausedAt(base::BootTime now);
   // What calls fail with, made once.
