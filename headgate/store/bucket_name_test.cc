@@ -7,7 +7,8 @@
 namespace headgate::store {
 namespace {
 
-std::string Rule(std::string_view domain, std::vector<std::pair<std::string, std::string>> entries, uint32_t index = 0) {
+std::string Rule(std::string_view domain, std::vector<std::pair<std::string, std::string>> entries,
+                 uint32_t index = 0) {
   std::string out;
   BucketName name(out, domain);
   for (const auto& [key, value] : entries) name.AddEntry(key, value);

@@ -39,12 +39,12 @@ class Leases : public ::testing::Test {
   void Use(const LimitSpec& spec) { limit = store.Intern(spec); }
 
   LeaseGrant Ask(LeaseId id, uint64_t want, std::vector<LeaseReport> reports = {}, uint64_t least = 1) {
-    const SharedAnswer answer = store.Ask(
-        {.name = "b",
-         .limit = limit,
-         .lease = LeaseAsk{.id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports},
-         .leased = true},
-        now);
+    const SharedAnswer answer =
+        store.Ask({.name = "b",
+                   .limit = limit,
+                   .lease = LeaseAsk{.id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports},
+                   .leased = true},
+                  now);
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     events = answer.events;
     return answer.grant;
@@ -227,7 +227,8 @@ TEST_F(Leases, SurviveAChangeOfTheLimit) {
 }
 
 TEST_F(Leases, ABucketThatMayHaveBeenForgottenLearns) {
-  for (const LimitSpec& spec : {kHundredPerSecond, LimitSpec{.algorithm = Algorithm::kLeakyBucket, .requests = 100, .period = 1s}}) {
+  for (const LimitSpec& spec :
+       {kHundredPerSecond, LimitSpec{.algorithm = Algorithm::kLeakyBucket, .requests = 100, .period = 1s}}) {
     Use(spec);
     store.keyspace.Clear();
     store.context.epoch = 7;
@@ -504,7 +505,8 @@ class Fleet {
   void Admit(uint64_t cost) {
     if (cost == 0) return;
     spent_ += cost;
-    if (!Decide(limit_->limit, reference_, no_hits_, cost, now_).allowed) wrong_ = "more was admitted than one bucket would";
+    if (!Decide(limit_->limit, reference_, no_hits_, cost, now_).allowed)
+      wrong_ = "more was admitted than one bucket would";
   }
 
   void CheckInvariant() {
@@ -568,7 +570,8 @@ TEST(LeaseProperty, AFleetAdmitsNoMoreThanOneBucket) {
   for (uint64_t i = 0; i < kFleets; ++i) {
     Fleet fleet(kSeed + i, specs[i % specs.size()], Fleet::Forgetting::kNoticed);
     const std::string wrong = fleet.Run(kSteps);
-    ASSERT_TRUE(wrong.empty()) << "seed " << kSeed + i << " " << model::Describe(specs[i % specs.size()]) << ": " << wrong;
+    ASSERT_TRUE(wrong.empty()) << "seed " << kSeed + i << " " << model::Describe(specs[i % specs.size()]) << ": "
+                               << wrong;
     spent += fleet.spent();
   }
   EXPECT_GT(spent, 40'000u) << "they hardly did anything";

@@ -197,7 +197,8 @@ TEST_F(RealRedis, WhateverIsForeignIsReplacedAndReported) {
         const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
         if (queue && operation == store::Operation::kRefund) continue;
         // Nothing but zeros behind state: leases of no family of ours but the log and the queue are none.
-        SCOPED_TRACE(fmt::format("{} {} {}", model::Describe(spec), fmt::join(command, " "), static_cast<int>(operation)));
+        SCOPED_TRACE(
+            fmt::format("{} {} {}", model::Describe(spec), fmt::join(command, " "), static_cast<int>(operation)));
         SetUpKeys();
         ASSERT_FALSE(server->Run(command).is_error());
         SharedRequest asked = request;
@@ -223,7 +224,8 @@ TEST_F(RealRedis, ATokenBucketIsSmall) {
   const std::string name = "hg:{edge|api_key=0123456789|path=/login}";
   ASSERT_EQ(name.size(), 40u);
   const SharedRequest request{
-      .name = name, .limit = Intern({.algorithm = Algorithm::kTokenBucket, .requests = 1000, .period = 1h, .burst = 100})};
+      .name = name,
+      .limit = Intern({.algorithm = Algorithm::kTokenBucket, .requests = 1000, .period = 1h, .burst = 100})};
   ASSERT_TRUE(Ask(request).status.ok());
   EXPECT_EQ(server->Run({"OBJECT", "ENCODING", name}).text, "embstr");
   EXPECT_LE(server->Run({"MEMORY", "USAGE", name}).integer, 150);

@@ -111,13 +111,11 @@ ExactSpan TurnsBeforeLast(const Limit& limit, Cost cost) {
 }
 
 absl::Status Unreadable(std::string_view script, const wire::RespValue& reply) {
-  return absl::InternalError(fmt::format("script {} answered {}, which is none of its answers", script,
-                                         reply.ToString()));
+  return absl::InternalError(
+      fmt::format("script {} answered {}, which is none of its answers", script, reply.ToString()));
 }
 
-void AppendBulk(std::string_view bytes, std::string& out) {
-  wire::RespWriter(out, wire::RespVersion::k2).Bulk(bytes);
-}
+void AppendBulk(std::string_view bytes, std::string& out) { wire::RespWriter(out, wire::RespVersion::k2).Bulk(bytes); }
 
 }  // namespace
 
@@ -262,8 +260,8 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   HitList hits;
   const uint64_t seen_or_hit = in.U64();
   if (limit.algorithm() == Algorithm::kSlidingWindowLog && operation_ != Operation::kReset) {
-    // `edge` is when the newest hit was, and the last two are the hit with whose end enough of them will be gone for the
-    // request to fit, and the cost of the newest: all that the kernel looks at.
+    // `edge` is when the newest hit was, and the last two are the hit with whose end enough of them will be gone for
+    // the request to fit, and the cost of the newest: all that the kernel looks at.
     const Instant newest = Instant::FromNanos(static_cast<int64_t>(state.edge));
     const Instant freeing = Instant::FromNanos(static_cast<int64_t>(seen_or_hit));
     const uint32_t newest_cost = in.U32();
@@ -345,9 +343,9 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
   }
   answer.decision = algorithm::Decide(limit, state, hits, takes ? cost_ : 0, now);
   if (operation_ == Operation::kTake && cost_ > 0 && answer.decision.allowed != allowed) {
-    answer.status = absl::InternalError(
-        fmt::format("script {} {} a request that the kernel {}; the bucket's key is {}", script_->name,
-                    allowed ? "allowed" : "denied", allowed ? "denies" : "allows", key()));
+    answer.status = absl::InternalError(fmt::format("script {} {} a request that the kernel {}; the bucket's key is {}",
+                                                    script_->name, allowed ? "allowed" : "denied",
+                                                    allowed ? "denies" : "allows", key()));
   }
   return answer;
 }

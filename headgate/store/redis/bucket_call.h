@@ -5,9 +5,10 @@
 //   do send(call) until answer = call.Read(reply)
 //
 // The script decides only whether a request passes, and keeps the new state; it answers with the state that it found.
-// From that the kernel itself computes the decision here, and must come to the same result. A bucket that was made under
-// another limit is carried over here too, by the kernel: the script answers what it found, and a second call replaces
-// that, if it still is what was read. So most questions take one call, and one after a change of their limit two.
+// From that the kernel itself computes the decision here, and must come to the same result. A bucket that was made
+// under another limit is carried over here too, by the kernel: the script answers what it found, and a second call
+// replaces that, if it still is what was read. So most questions take one call, and one after a change of their limit
+// two.
 #pragma once
 
 #include <array>
