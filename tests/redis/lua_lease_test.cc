@@ -226,6 +226,30 @@ TEST_F(Leases, SurviveAChangeOfTheLimit) {
   EXPECT_EQ(Remaining(), 50u);
 }
 
+TEST_F(Leases, MintNothingByAChangeOfTheLimit) {
+  Use(kHundredPerSecond);
+  EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).granted, 40u);
+  const Keyspace before = store.keyspace;
+  const Instant begin = now;
+  for (const Duration wait : {1900ms, 2100ms}) {
+    SCOPED_TRACE(wait.count());
+    store.keyspace = before;
+    now = begin + wait;
+    Use(kHundredPerSecond);
+    const uint64_t left = Remaining();
+    EXPECT_EQ(left, wait < kTtl ? 60u : 70u);
+    for (const LimitSpec& to : {LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 200, .period = 1s},
+                                LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 300, .period = 2s},
+                                LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 1h}}) {
+      store.keyspace = before;
+      Use(to);
+      EXPECT_EQ(Remaining(), left) << model::Describe(to);
+      EXPECT_TRUE(Take(1));
+      EXPECT_EQ(Remaining(), left - 1) << model::Describe(to);
+    }
+  }
+}
+
 TEST_F(Leases, ABucketThatMayHaveBeenForgottenLearns) {
   for (const LimitSpec& spec :
        {kHundredPerSecond, LimitSpec{.algorithm = Algorithm::kLeakyBucket, .requests = 100, .period = 1s}}) {
