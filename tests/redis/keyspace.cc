@@ -11,10 +11,18 @@ namespace {
 using base::Instant;
 using wire::RespValue;
 
-RespValue Bulk(std::string text) { return {.kind = RespValue::Kind::kBulk, .integer = 0, .text = std::move(text), .items = {}}; }
-RespValue Integer(int64_t number) { return {.kind = RespValue::Kind::kInteger, .integer = number, .text = {}, .items = {}}; }
-RespValue Simple(std::string text) { return {.kind = RespValue::Kind::kSimple, .integer = 0, .text = std::move(text), .items = {}}; }
-RespValue Error(std::string text) { return {.kind = RespValue::Kind::kError, .integer = 0, .text = std::move(text), .items = {}}; }
+RespValue Bulk(std::string text) {
+  return {.kind = RespValue::Kind::kBulk, .integer = 0, .text = std::move(text), .items = {}};
+}
+RespValue Integer(int64_t number) {
+  return {.kind = RespValue::Kind::kInteger, .integer = number, .text = {}, .items = {}};
+}
+RespValue Simple(std::string text) {
+  return {.kind = RespValue::Kind::kSimple, .integer = 0, .text = std::move(text), .items = {}};
+}
+RespValue Error(std::string text) {
+  return {.kind = RespValue::Kind::kError, .integer = 0, .text = std::move(text), .items = {}};
+}
 RespValue WrongType() { return Error("WRONGTYPE Operation against a key holding the wrong kind of value"); }
 
 int64_t MillisOf(Instant now) { return now.ns / 1'000'000; }
@@ -106,7 +114,8 @@ RespValue Keyspace::RunList(std::span<const std::string> command, Instant now) {
   const auto from_end = [&](int64_t i) { return i < 0 ? i + size : i; };
 
   if (name == "RPUSH" || name == "LPUSH") {
-    if (list == nullptr) list = &std::get<List>(entries_.insert_or_assign(key, Entry{.value = List{}}).first->second.value);
+    if (list == nullptr)
+      list = &std::get<List>(entries_.insert_or_assign(key, Entry{.value = List{}}).first->second.value);
     for (size_t i = 2; i < command.size(); ++i) {
       if (name == "RPUSH") list->push_back(command[i]);
       if (name == "LPUSH") list->push_front(command[i]);

@@ -1,7 +1,7 @@
 // What a Redis server holds, as far as the scripts can tell: strings and lists under keys, each with a time to live.
 //
-// A value: a copy is a replica as of now, and a lost write is a copy from before. It reads no clock; every call is given
-// the server's time.
+// A value: a copy is a replica as of now, and a lost write is a copy from before. It reads no clock; every call is
+// given the server's time.
 #pragma once
 
 #include <cstdint>

@@ -57,7 +57,8 @@ RespValue ReplyOf(lua_State* lua, int index) {
       break;
     }
     case LUA_TBOOLEAN:
-      if (lua_toboolean(lua, index) != 0) reply = {.kind = RespValue::Kind::kInteger, .integer = 1, .text = {}, .items = {}};
+      if (lua_toboolean(lua, index) != 0)
+        reply = {.kind = RespValue::Kind::kInteger, .integer = 1, .text = {}, .items = {}};
       break;
     case LUA_TTABLE: {
       for (const auto& [field, kind] : {std::pair{"err", RespValue::Kind::kError}, {"ok", RespValue::Kind::kSimple}}) {
@@ -154,12 +155,12 @@ int LuaHost::RunCommand(bool raise) {
       }
       command.emplace_back(text, size);
     }
-    const RespValue reply =
-        command.empty() ? RespValue{.kind = RespValue::Kind::kError,
-                                    .integer = 0,
-                                    .text = "ERR Lua redis lib command arguments must be strings or integers",
-                                    .items = {}}
-                        : keyspace_->Run(command, now_);
+    const RespValue reply = command.empty()
+                                ? RespValue{.kind = RespValue::Kind::kError,
+                                            .integer = 0,
+                                            .text = "ERR Lua redis lib command arguments must be strings or integers",
+                                            .items = {}}
+                                : keyspace_->Run(command, now_);
     failed = raise && reply.is_error();
     if (failed) {
       lua_pushlstring(lua_, reply.text.data(), reply.text.size());

@@ -39,12 +39,12 @@ class Leases : public ::testing::Test {
   void Use(const LimitSpec& spec) { limit = store.Intern(spec); }
 
   LeaseGrant Ask(LeaseId id, uint64_t want, std::vector<LeaseReport> reports = {}, uint64_t least = 1) {
-    const SharedAnswer answer = store.Ask(
-        {.name = "b",
-         .limit = limit,
-         .lease = LeaseAsk{.id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports},
-         .leased = true},
-        now);
+    const SharedAnswer answer =
+        store.Ask({.name = "b",
+                   .limit = limit,
+                   .lease = LeaseAsk{.id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports},
+                   .leased = true},
+                  now);
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     events = answer.events;
     return answer.grant;
@@ -226,8 +226,33 @@ TEST_F(Leases, SurviveAChangeOfTheLimit) {
   EXPECT_EQ(Remaining(), 50u);
 }
 
+TEST_F(Leases, MintNothingByAChangeOfTheLimit) {
+  Use(kHundredPerSecond);
+  EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).granted, 40u);
+  const Keyspace before = store.keyspace;
+  const Instant begin = now;
+  for (const Duration wait : {1900ms, 2100ms}) {
+    SCOPED_TRACE(wait.count());
+    store.keyspace = before;
+    now = begin + wait;
+    Use(kHundredPerSecond);
+    const uint64_t left = Remaining();
+    EXPECT_EQ(left, wait < kTtl ? 60u : 70u);
+    for (const LimitSpec& to : {LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 200, .period = 1s},
+                                LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 300, .period = 2s},
+                                LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 1h}}) {
+      store.keyspace = before;
+      Use(to);
+      EXPECT_EQ(Remaining(), left) << model::Describe(to);
+      EXPECT_TRUE(Take(1));
+      EXPECT_EQ(Remaining(), left - 1) << model::Describe(to);
+    }
+  }
+}
+
 TEST_F(Leases, ABucketThatMayHaveBeenForgottenLearns) {
-  for (const LimitSpec& spec : {kHundredPerSecond, LimitSpec{.algorithm = Algorithm::kLeakyBucket, .requests = 100, .period = 1s}}) {
+  for (const LimitSpec& spec :
+       {kHundredPerSecond, LimitSpec{.algorithm = Algorithm::kLeakyBucket, .requests = 100, .period = 1s}}) {
     Use(spec);
     store.keyspace.Clear();
     store.context.epoch = 7;
@@ -504,7 +529,8 @@ class Fleet {
   void Admit(uint64_t cost) {
     if (cost == 0) return;
     spent_ += cost;
-    if (!Decide(limit_->limit, reference_, no_hits_, cost, now_).allowed) wrong_ = "more was admitted than one bucket would";
+    if (!Decide(limit_->limit, reference_, no_hits_, cost, now_).allowed)
+      wrong_ = "more was admitted than one bucket would";
   }
 
   void CheckInvariant() {
@@ -568,7 +594,8 @@ TEST(LeaseProperty, AFleetAdmitsNoMoreThanOneBucket) {
   for (uint64_t i = 0; i < kFleets; ++i) {
     Fleet fleet(kSeed + i, specs[i % specs.size()], Fleet::Forgetting::kNoticed);
     const std::string wrong = fleet.Run(kSteps);
-    ASSERT_TRUE(wrong.empty()) << "seed " << kSeed + i << " " << model::Describe(specs[i % specs.size()]) << ": " << wrong;
+    ASSERT_TRUE(wrong.empty()) << "seed " << kSeed + i << " " << model::Describe(specs[i % specs.size()]) << ": "
+                               << wrong;
     spent += fleet.spent();
   }
   EXPECT_GT(spent, 40'000u) << "they hardly did anything";

@@ -242,14 +242,17 @@ TEST_F(LuaStoreTest, AnOtherShapeOfKeyIsReplaced) {
 TEST(LuaHostTest, KeepsScriptsFromGlobalsAndTellsTheirErrors) {
   LuaHost host;
   Keyspace keyspace;
-  const auto eval = [&](std::string_view script) { return host.Eval(keyspace, Instant::FromNanos(0), script, "k", {}); };
+  const auto eval = [&](std::string_view script) {
+    return host.Eval(keyspace, Instant::FromNanos(0), script, "k", {});
+  };
   EXPECT_TRUE(eval("x = 1").is_error());
   EXPECT_TRUE(eval("return y").is_error());
   EXPECT_TRUE(eval("return os").is_error());
   EXPECT_TRUE(eval("return redis.call('NOSUCH', 'k')").is_error());
   EXPECT_EQ(eval("return 3.7").integer, 3);
   EXPECT_EQ(eval("return {1, 'a', {ok = 'fine'}}").ToString(), "[1, \"a\", fine]");
-  EXPECT_EQ(eval("redis.call('RPUSH', KEYS[1], 'a') return redis.pcall('GET', KEYS[1]).err").text.substr(0, 9), "WRONGTYPE");
+  EXPECT_EQ(eval("redis.call('RPUSH', KEYS[1], 'a') return redis.pcall('GET', KEYS[1]).err").text.substr(0, 9),
+            "WRONGTYPE");
   EXPECT_EQ(eval("return struct.unpack('>I4', struct.pack('>I4', 4294967295))").integer, 4294967295);
 }
 

@@ -20,7 +20,8 @@ Field NextField(lua_State* lua, const char*& format) {
   if (*format == '\0') return {'\0', 0};
   const char kind = *format++;
   size_t size = 0;
-  while (std::isdigit(static_cast<unsigned char>(*format)) != 0) size = 10 * size + static_cast<size_t>(*format++ - '0');
+  while (std::isdigit(static_cast<unsigned char>(*format)) != 0)
+    size = 10 * size + static_cast<size_t>(*format++ - '0');
   switch (kind) {
     case 'B':
       return {kind, 1};

@@ -34,10 +34,11 @@ std::string WalkOnce(uint64_t seed, Algorithm algorithm, bool leased, uint64_t* 
     }
     const auto expected = walk.Answer(step);
     const store::LimitHandle limit = store.Intern(step.spec);
-    const store::SharedAnswer answer =
-        store.Ask({.name = "b", .limit = limit, .cost = step.cost, .operation = step.operation, .leased = leased}, step.now);
+    const store::SharedAnswer answer = store.Ask(
+        {.name = "b", .limit = limit, .cost = step.cost, .operation = step.operation, .leased = leased}, step.now);
     if (!expected) {
-      if (answer.status.code() != absl::StatusCode::kFailedPrecondition) return walk.story() + "a queue took something back";
+      if (answer.status.code() != absl::StatusCode::kFailedPrecondition)
+        return walk.story() + "a queue took something back";
       continue;
     }
     if (!answer.status.ok()) return walk.story() + answer.status.ToString();

@@ -76,6 +76,7 @@ TEST_P(RedisTwin, AnswersAsTheKernelDoes) {
   struct OneBucket {
     std::string name;
     uint64_t seed;
+    bool leased;
     TwinWalk walk;
     std::optional<algorithm::Decision> expected{};
     std::optional<BucketCall> call{};
@@ -87,7 +88,9 @@ TEST_P(RedisTwin, AnswersAsTheKernelDoes) {
     buckets.clear();
     while (buckets.size() < kBucketsAtOnce) {
       const uint64_t seed = kSeed + 1'000'000 * static_cast<uint64_t>(GetParam()) + made++;
-      buckets.push_back({fmt::format("hg:{{{}}}", seed), seed, TwinWalk(seed, GetParam())});
+      const bool leased = made % 3 == 0;
+      const auto time = leased ? TwinWalk::Time::kForward : TwinWalk::Time::kBackAndForth;
+      buckets.push_back({fmt::format("hg:{{{}}}", seed), seed, leased, TwinWalk(seed, GetParam(), time)});
     }
     for (uint64_t i = 0; i < kStepsOfOneBucket; ++i) {
       std::vector<OneBucket*> waiting;
@@ -96,8 +99,11 @@ TEST_P(RedisTwin, AnswersAsTheKernelDoes) {
         const TwinStep step = bucket.walk.Next();
         ++steps;
         bucket.expected = bucket.walk.Answer(step);
-        const SharedRequest request{
-            .name = bucket.name, .limit = Intern(step.spec), .cost = step.cost, .operation = step.operation};
+        const SharedRequest request{.name = bucket.name,
+                                    .limit = Intern(step.spec),
+                                    .cost = step.cost,
+                                    .operation = step.operation,
+                                    .leased = bucket.leased};
         if (BucketCall::AnswerWithoutStore(request)) continue;
         context.now = step.now;
         bucket.call.emplace(request, context);
@@ -135,14 +141,20 @@ INSTANTIATE_TEST_SUITE_P(Of, RedisTwin,
                                            Algorithm::kSlidingWindowLog),
                          [](const auto& test) { return std::string(Name(test.param)); });
 
+// So long that none ends while a test runs.
+constexpr base::Duration kLongWindow = 10'000h;
+
 const std::vector<LimitSpec>& EveryFamily() {
   static const std::vector<LimitSpec> specs = {
       {.algorithm = Algorithm::kTokenBucket, .requests = 60, .period = 60s},
       {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 60, .period = 60s, .burst = 59},
-      {.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = 1h},
-      {.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = 1h, .align = algorithm::Align::kFirstHit},
-      {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 60, .period = 1h},
-      {.algorithm = Algorithm::kSlidingWindowLog, .requests = 60, .period = 1h},
+      {.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = kLongWindow},
+      {.algorithm = Algorithm::kFixedWindow,
+       .requests = 60,
+       .period = kLongWindow,
+       .align = algorithm::Align::kFirstHit},
+      {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 60, .period = kLongWindow},
+      {.algorithm = Algorithm::kSlidingWindowLog, .requests = 60, .period = kLongWindow},
   };
   return specs;
 }
@@ -162,6 +174,23 @@ TEST_F(RealRedis, TheServersOwnClockDecides) {
     const SharedAnswer second = Ask(request);
     EXPECT_GE(second.decision.remaining, 56u);
     EXPECT_LT(second.decision.remaining, 58u);
+  }
+}
+
+TEST_F(RealRedis, TheServersClockIsReadExactly) {
+  SetUpKeys();
+  const auto server_time_ns = [] {
+    const RespValue time = server->Run({"TIME"});
+    return std::stoll(time.items[0].text) * 1'000'000'000 + std::stoll(time.items[1].text) * 1000;
+  };
+  const SharedRequest request{
+      .name = "k", .limit = Intern({.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = kLongWindow})};
+  for (int i = 0; i < 100; ++i) {
+    const int64_t before = server_time_ns();
+    const int64_t now = kLongWindow.count() - Ask(request).decision.reset_after.count();
+    const int64_t after = server_time_ns();
+    EXPECT_LE(before % kLongWindow.count(), now);
+    EXPECT_LE(now, after % kLongWindow.count());
   }
 }
 
@@ -197,7 +226,8 @@ TEST_F(RealRedis, WhateverIsForeignIsReplacedAndReported) {
         const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
         if (queue && operation == store::Operation::kRefund) continue;
         // Nothing but zeros behind state: leases of no family of ours but the log and the queue are none.
-        SCOPED_TRACE(fmt::format("{} {} {}", model::Describe(spec), fmt::join(command, " "), static_cast<int>(operation)));
+        SCOPED_TRACE(
+            fmt::format("{} {} {}", model::Describe(spec), fmt::join(command, " "), static_cast<int>(operation)));
         SetUpKeys();
         ASSERT_FALSE(server->Run(command).is_error());
         SharedRequest asked = request;
@@ -223,7 +253,8 @@ TEST_F(RealRedis, ATokenBucketIsSmall) {
   const std::string name = "hg:{edge|api_key=0123456789|path=/login}";
   ASSERT_EQ(name.size(), 40u);
   const SharedRequest request{
-      .name = name, .limit = Intern({.algorithm = Algorithm::kTokenBucket, .requests = 1000, .period = 1h, .burst = 100})};
+      .name = name,
+      .limit = Intern({.algorithm = Algorithm::kTokenBucket, .requests = 1000, .period = 1h, .burst = 100})};
   ASSERT_TRUE(Ask(request).status.ok());
   EXPECT_EQ(server->Run({"OBJECT", "ENCODING", name}).text, "embstr");
   EXPECT_LE(server->Run({"MEMORY", "USAGE", name}).integer, 150);
@@ -231,6 +262,38 @@ TEST_F(RealRedis, ATokenBucketIsSmall) {
   leased.leased = true;
   ASSERT_TRUE(Ask(leased).status.ok());
   EXPECT_EQ(server->Run({"OBJECT", "ENCODING", name}).text, "embstr");
+}
+
+TEST_F(RealRedis, LeasesAreGivenReportedAndReturned) {
+  for (const LimitSpec& spec : EveryFamily()) {
+    if (spec.algorithm == Algorithm::kLeakyBucketQueue || spec.algorithm == Algorithm::kSlidingWindowLog) continue;
+    SCOPED_TRACE(model::Describe(spec));
+    SetUpKeys();
+    const auto lease = [&](uint64_t node, uint64_t number, uint64_t want, std::vector<store::LeaseReport> reports) {
+      const SharedAnswer answer =
+          Ask({.name = "hg:{lease}",
+               .limit = Intern(spec),
+               .lease =
+                   store::LeaseAsk{
+                       .id = {.node = node, .number = number}, .want = want, .least = 1, .ttl = 2s, .reports = reports},
+               .leased = true},
+              {.epoch = 0xfedc'ba98'7654'3210});
+      EXPECT_TRUE(answer.status.ok()) << answer.status;
+      EXPECT_EQ(answer.events, store::SharedEvents{});
+      return answer.grant;
+    };
+    EXPECT_EQ(lease(~uint64_t{0}, 1, 20, {}).granted, 20u);
+    EXPECT_EQ(lease(~uint64_t{0}, 1, 20, {}).granted, 20u);
+    const store::LeaseGrant second = lease(1, 1, 20, {});
+    EXPECT_EQ(second.granted, 10u);
+    EXPECT_EQ(second.holders, 2u);
+    EXPECT_GE(second.remaining, 30u);
+    EXPECT_LE(second.remaining, 31u);
+    const store::LeaseGrant returned = lease(~uint64_t{0}, 2, 0, {{.number = 1, .spent = 5, .returned = true}});
+    EXPECT_GE(returned.remaining, 45u);
+    EXPECT_LE(returned.remaining, 46u);
+    EXPECT_GE(server->Run({"PTTL", "hg:{lease}"}).integer, 1000);
+  }
 }
 
 TEST_F(RealRedis, AServerThatDoesNotKnowTheScriptIsToldItOnce) {

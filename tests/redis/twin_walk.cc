@@ -150,7 +150,8 @@ int64_t TwinWalk::NextTime() {
       step = static_cast<int64_t>(AnySize(random_, OneIn(random_, 20) ? 62 : 57));
       break;
   }
-  const int64_t at = base::Clamp(Instant::FromNanos(now_) + base::Duration(std::min(step, base::kDurationMax.count()))).ns;
+  const int64_t at =
+      base::Clamp(Instant::FromNanos(now_) + base::Duration(std::min(step, base::kDurationMax.count()))).ns;
   return std::max({int64_t{1}, latest_ - back_most_, at});
 }
 

@@ -8,6 +8,7 @@
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/check.h"
 #include "headgate/store/redis/digest.h"
+#include "headgate/store/redis/lease_hold.h"
 #include "headgate/store/redis/packing.h"
 #include "headgate/wire/resp_writer.h"
 
@@ -396,6 +397,7 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
                              found->limit.spec().align == to.spec().align;
     // A lease of another kind of bucket counts as spent.
     if (CanLease(to) && (meters || same_window)) leases = found->leases;
+    HoldOwed(found->limit, found->leases, state, now);
     CarryThroughHistory(found->limit, state, hits, now);
     events_.carried_over = true;
   } else {
@@ -403,6 +405,7 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   }
   const bool looks = !asks_lease_ && (operation_ == Operation::kLook || (operation_ == Operation::kTake && cost_ == 0));
   // A look changes nothing, so it does not change whose bucket this is either.
+  HoldOwed(to, leases, state, now);
   if (looks) return Decide(state, std::move(hits), std::max(now, state.seen), true);
 
   // The second call: what was read, and what it becomes. Of a list, its header and its length tell what was read.

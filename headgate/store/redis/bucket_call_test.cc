@@ -26,15 +26,17 @@ class BucketCalls : public ::testing::Test {
   const LimitSpec token_bucket{.algorithm = Algorithm::kTokenBucket, .requests = 60, .period = 60s};
 };
 
-RespValue Bulk(std::string text) { return {.kind = RespValue::Kind::kBulk, .integer = 0, .text = std::move(text), .items = {}}; }
+RespValue Bulk(std::string text) {
+  return {.kind = RespValue::Kind::kBulk, .integer = 0, .text = std::move(text), .items = {}};
+}
 
 TEST_F(BucketCalls, AreOneKeyAndItsArguments) {
   BucketCall call(Request(token_bucket), {});
   EXPECT_EQ(call.key(), "hg:{k}");
   std::string command;
   call.AppendCommand(BucketCall::Form::kDigest, command);
-  EXPECT_THAT(command, ::testing::StartsWith(fmt::format("*6\r\n$7\r\nEVALSHA\r\n$40\r\n{}\r\n$1\r\n1\r\n$6\r\nhg:{{k}}\r\n",
-                                                         call.script().sha1)));
+  EXPECT_THAT(command, ::testing::StartsWith(fmt::format(
+                           "*6\r\n$7\r\nEVALSHA\r\n$40\r\n{}\r\n$1\r\n1\r\n$6\r\nhg:{{k}}\r\n", call.script().sha1)));
   EXPECT_EQ(call.script().sha1, DigestHex(Digest::kSha1, call.script().text));
   EXPECT_EQ(DigestHex(Digest::kSha1, "abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
 }

@@ -4,7 +4,7 @@
 //
 // and for the log a list: a header (version · limit · sum of costs (4) · seen (8)), then each hit (at (8), cost (4)),
 // the oldest first. The limit is written shortly, and by this file alone: the scripts only compare it. With a limit of
-// 60 a minute a token bucket is 31 bytes. Formats: docs/reference/redis-state.md.
+// 60 a minute a token bucket is 29 bytes. Formats: docs/reference/redis-state.md.
 #pragma once
 
 #include <cstdint>

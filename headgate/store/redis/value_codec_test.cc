@@ -14,15 +14,16 @@ using base::Instant;
 using namespace std::chrono_literals;
 
 std::vector<LimitSpec> SomeLimits() {
-  return {{.algorithm = Algorithm::kTokenBucket, .requests = 60, .period = 60s},
-          {.algorithm = Algorithm::kTokenBucket, .requests = 60, .period = 60s, .burst = 60},
-          {.algorithm = Algorithm::kLeakyBucket, .requests = 4'294'967'295, .period = 1h, .burst = 1},
-          {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 7, .period = 60s, .burst = 0},
-          {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1s, .count_denied = true},
-          {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 0s, .align = algorithm::Align::kCalendarYear},
-          {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1s, .align = algorithm::Align::kFirstHit},
-          {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 1s},
-          {.algorithm = Algorithm::kSlidingWindowLog, .requests = 100'000, .period = std::chrono::nanoseconds(1LL << 60)}};
+  return {
+      {.algorithm = Algorithm::kTokenBucket, .requests = 60, .period = 60s},
+      {.algorithm = Algorithm::kTokenBucket, .requests = 60, .period = 60s, .burst = 60},
+      {.algorithm = Algorithm::kLeakyBucket, .requests = 4'294'967'295, .period = 1h, .burst = 1},
+      {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 7, .period = 60s, .burst = 0},
+      {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1s, .count_denied = true},
+      {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 0s, .align = algorithm::Align::kCalendarYear},
+      {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1s, .align = algorithm::Align::kFirstHit},
+      {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 1s},
+      {.algorithm = Algorithm::kSlidingWindowLog, .requests = 100'000, .period = std::chrono::nanoseconds(1LL << 60)}};
 }
 
 BucketState SomeState(const LimitSpec& spec) {
@@ -49,6 +50,21 @@ TEST(ValueCodec, WhatIsWrittenIsRead) {
   }
 }
 
+// The example of docs/reference/redis-state.md.
+TEST(ValueCodec, IsAsTheDocumentSays) {
+  const Limit limit = *Limit::Make({.algorithm = Algorithm::kTokenBucket, .requests = 60, .period = 60s});
+  const BucketState state{
+      .edge = 1'790'000'001'000'000'000u, .seen = Instant::FromNanos(1'790'000'000'000'000'000), .count = 0};
+  std::string bytes, hex;
+  AppendValue(limit, state, {}, "", bytes);
+  for (const char c : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  EXPECT_EQ(hex,
+            "01003c80b09dc2df01"
+            "18d75b845f8dca00"
+            "00000000"
+            "18d75b8423f30000");
+}
+
 TEST(ValueCodec, NoPrefixBeginsLikeAnother) {
   std::vector<std::string> prefixes;
   for (const LimitSpec& spec : SomeLimits()) AppendPrefix(spec, prefixes.emplace_back());
@@ -58,7 +74,8 @@ TEST(ValueCodec, NoPrefixBeginsLikeAnother) {
 }
 
 TEST(ValueCodec, ACommonBucketFitsIntoOneAllocationOfTheServer) {
-  const Limit limit = *Limit::Make({.algorithm = Algorithm::kTokenBucket, .requests = 10'000, .period = 24h, .burst = 500});
+  const Limit limit =
+      *Limit::Make({.algorithm = Algorithm::kTokenBucket, .requests = 10'000, .period = 24h, .burst = 500});
   std::string bytes;
   AppendValue(limit, {}, {}, "8 bytes.", bytes);
   EXPECT_LE(bytes.size(), 44u);

@@ -1,5 +1,5 @@
 -- Leases of a bucket: behind its state an epoch (8 bytes), then 32 bytes for each: node and number (16), granted,
--- reported, expires at (8). Docs: docs/internals/leases.md.
+-- reported, expires at (8). Docs: docs/reference/redis-state.md.
 --
 -- ARGV[3], where the bucket is one that is leased: the shard's epoch, whether that changed less than one ttl ago, whether
 -- a lease is asked for, for how long to learn, and the ask. A bucket of another epoch may lack leases that are being
