@@ -1,0 +1,131 @@
+#include "headgate/limiter/held_leases.h"
+
+#include "headgate/base/check.h"
+
+namespace headgate::limiter {
+
+using base::BootTime;
+
+bool HeldLeases::Spend(uint64_t cost) {
+  if (size_ == 0 || leases_[0].closed || cost > left_) return false;
+  left_ -= cost;
+  for (uint32_t i = 0; i < size_; ++i) {
+    HeldLease& lease = leases_[i];
+    const auto part = static_cast<uint32_t>(std::min<uint64_t>(cost, lease.left()));
+    lease.spent += part;
+    cost -= part;
+  }
+  HEADGATE_DCHECK(cost == 0);
+  CloseSpent();
+  return true;
+}
+
+// What is used up is over; and in front is what can be spent from.
+void HeldLeases::CloseSpent() {
+  for (uint32_t i = 0; i < size_; ++i) {
+    if (leases_[i].spent == leases_[i].granted) leases_[i].closed = true;
+  }
+  std::stable_partition(leases_.begin(), leases_.begin() + size_, [](const HeldLease& lease) { return !lease.closed; });
+}
+
+uint64_t HeldLeases::GiveBack(uint64_t cost) {
+  uint64_t given = 0;
+  for (uint32_t i = size_; i-- > 0 && given < cost;) {
+    HeldLease& lease = leases_[i];
+    if (lease.closed || lease.spent <= lease.reported) continue;
+    const auto part = static_cast<uint32_t>(std::min<uint64_t>(cost - given, lease.spent - lease.reported));
+    lease.spent -= part;
+    given += part;
+  }
+  left_ += given;
+  return given;
+}
+
+uint64_t HeldLeases::DropExpired(BootTime now) {
+  uint64_t lost = 0;
+  for (uint32_t i = size_; i-- > 0;) {
+    if (leases_[i].deadline > now) continue;
+    lost += leases_[i].left();
+    Erase(i);
+  }
+  left_ -= lost;
+  return lost;
+}
+
+bool HeldLeases::Add(const HeldLease& lease) {
+  if (size_ == kMax) {
+    const auto closed = std::find_if(begin(), end(), [](const HeldLease& held) { return held.closed; });
+    if (closed == end()) return false;
+    Erase(static_cast<uint32_t>(closed - begin()));
+  }
+  // Those that may be spent in front, by their deadlines.
+  uint32_t at = size_;
+  while (at > 0 && !lease.closed && (leases_[at - 1].closed || leases_[at - 1].deadline > lease.deadline)) {
+    leases_[at] = leases_[at - 1];
+    --at;
+  }
+  leases_[at] = lease;
+  ++size_;
+  left_ += lease.left();
+  return true;
+}
+
+void HeldLeases::Close(BootTime until) {
+  for (uint32_t i = 0; i < size_; ++i) {
+    HeldLease& lease = leases_[i];
+    if (lease.closed || lease.deadline >= until) continue;
+    left_ -= lease.left();
+    lease.closed = true;
+  }
+  std::stable_partition(leases_.begin(), leases_.begin() + size_, [](const HeldLease& lease) { return !lease.closed; });
+}
+
+void HeldLeases::CloseFirst() {
+  if (size_ > 0 && !leases_[0].closed) {
+    left_ -= leases_[0].left();
+    leases_[0].closed = true;
+    std::rotate(leases_.begin(), leases_.begin() + 1, leases_.begin() + size_);
+  }
+}
+
+bool HeldLeases::HasUnspentReturns() const {
+  // One that may have been granted, as far as we know, was granted nothing.
+  return std::any_of(begin(), end(), [](const HeldLease& lease) {
+    return lease.closed && !lease.told && (lease.granted == 0 || lease.spent < lease.granted);
+  });
+}
+
+bool HeldLeases::HasReturns() const {
+  return std::any_of(begin(), end(), [](const HeldLease& lease) { return lease.closed && !lease.told; });
+}
+
+uint32_t HeldLeases::Report(std::array<store::LeaseReport, kMax>& reports) {
+  CloseSpent();
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < size_; ++i) {
+    HeldLease& lease = leases_[i];
+    if (!lease.closed && lease.spent == 0) continue;
+    reports[count++] = {.number = lease.number, .spent = lease.spent, .returned = lease.closed};
+    lease.reported = lease.spent;
+    lease.told = lease.closed;
+  }
+  return count;
+}
+
+void HeldLeases::OnTold(bool arrived) {
+  for (uint32_t i = size_; i-- > 0;) {
+    if (!leases_[i].told) continue;
+    if (arrived) {
+      Erase(i);
+    } else {
+      leases_[i].told = false;
+    }
+  }
+}
+
+void HeldLeases::Erase(uint32_t i) {
+  std::move(leases_.begin() + i + 1, leases_.begin() + size_, leases_.begin() + i);
+  --size_;
+}
+
+}  // namespace headgate::limiter

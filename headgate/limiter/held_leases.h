@@ -1,0 +1,92 @@
+// The leases that this node holds of one bucket, those that end first in front.
+//
+//   granted ── Spend ──> spent ──┐
+//      │                         ├──> closed: reported as returned with the next ask, until one has arrived ──> gone
+//      └── Close (idle, …) ──────┘
+//      └── its deadline passes ──────────────────────────────────────────────────────────────────────────────> gone
+//
+// A closed lease is never spent from again, whatever becomes of the message that says so.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "headgate/base/clock.h"
+#include "headgate/store/shared_store.h"
+
+namespace headgate::limiter {
+
+struct HeldLease {
+  uint64_t number = 0;
+  base::BootTime deadline{0};  // nothing is spent from then on
+  uint32_t granted = 0;
+  uint32_t spent = 0;
+  uint32_t reported = 0;  // the most that was ever said to be spent
+  bool closed = false;
+  bool told = false;  // that it is closed, by the ask that is under way
+
+  uint32_t left() const { return closed ? 0 : granted - spent; }
+};
+
+class HeldLeases {
+ public:
+  static constexpr uint32_t kMax = 5;
+
+  bool empty() const { return size_ == 0; }
+  uint32_t size() const { return size_; }
+  const HeldLease* begin() const { return leases_.data(); }
+  const HeldLease* end() const { return leases_.data() + size_; }
+
+  // What may be spent, as of the last SpendFromFirst that did, or DropExpired.
+  uint64_t left() const { return left_; }
+
+  // Takes `cost` from the lease that ends first, where it is alive and has as much.
+  bool SpendFromFirst(uint64_t cost, base::BootTime now) {
+    if (size_ == 0) return false;
+    HeldLease& first = leases_[0];
+    if (now >= first.deadline || cost > first.left() || first.closed) [[unlikely]]
+      return false;
+    first.spent += static_cast<uint32_t>(cost);
+    left_ -= cost;
+    return true;
+  }
+  // The same from all, behind DropExpired: all of it or nothing.
+  bool Spend(uint64_t cost);
+
+  // Takes back what was spent just now for a request that is not let through after all, as far as it has not been
+  // reported: that is room which others may have filled. Behind DropExpired; returns how much.
+  uint64_t GiveBack(uint64_t cost);
+
+  // Drops those whose deadline has passed; returns how much of them was left.
+  uint64_t DropExpired(base::BootTime now);
+
+  // Full: makes room by dropping a closed lease, which then counts as spent at the store. False: all are in use.
+  bool Add(const HeldLease& lease);
+  // Those that end before `until`.
+  void Close(base::BootTime until);
+  void CloseFirst();
+
+  // There is something to give back that has not been told; or only that a lease is used up.
+  bool HasUnspentReturns() const;
+  bool HasReturns() const;
+  // Of leases that are alive, what the store should know; remembers that it was told. Returns how many reports.
+  uint32_t Report(std::array<store::LeaseReport, kMax>& reports);
+  // The ask that told it has arrived, or not.
+  void OnTold(bool arrived);
+
+  void Clear() {
+    size_ = 0;
+    left_ = 0;
+  }
+
+ private:
+  void CloseSpent();
+  void Erase(uint32_t i);
+
+  uint32_t size_ = 0;
+  uint64_t left_ = 0;
+  std::array<HeldLease, kMax> leases_;
+};
+
+}  // namespace headgate::limiter

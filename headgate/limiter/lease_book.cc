@@ -1,0 +1,474 @@
+#include "headgate/limiter/lease_book.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "headgate/algorithm/token_bucket.h"
+#include "headgate/base/check.h"
+
+namespace headgate::limiter {
+
+using algorithm::Algorithm;
+using algorithm::Align;
+using algorithm::Cost;
+using algorithm::Decision;
+using algorithm::Limit;
+using base::BootTime;
+using base::Duration;
+using base::Hash128;
+
+namespace {
+
+constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
+
+bool IsWindow(const Limit& limit) {
+  return limit.algorithm() == Algorithm::kFixedWindow || limit.algorithm() == Algorithm::kSlidingWindowCounter;
+}
+
+bool IsCalendar(const Limit& limit) {
+  return limit.spec().align == Align::kCalendarMonth || limit.spec().align == Align::kCalendarYear;
+}
+
+// How long an empty bucket takes to fill.
+Duration FillOf(const Limit& limit) {
+  if (IsCalendar(limit)) return std::chrono::hours(24 * 28);
+  return Duration(static_cast<int64_t>(IsWindow(limit) ? limit.period() : limit.span()));
+}
+
+uint64_t PrintOf(const Hash128& key) { return key.high != 0 ? key.high : 1; }
+
+// One thread writes at a time.
+void Count(std::atomic<uint64_t>& counter, uint64_t by = 1) {
+  counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
+// Whether the store may have done it, though it did not say so.
+bool PerhapsDone(const absl::Status& status) {
+  return status.code() != absl::StatusCode::kUnavailable && status.code() != absl::StatusCode::kResourceExhausted &&
+         status.code() != absl::StatusCode::kPermissionDenied && status.code() != absl::StatusCode::kFailedPrecondition;
+}
+
+}  // namespace
+
+LeaseBook::LeaseBook(const LeaseBookOptions& options)
+    : options_(options), interval_(options.ttl / 2), idle_after_(options.ttl / 4), look_every_(options.ttl / 16) {
+  const size_t sets = std::bit_ceil(std::max<size_t>(1, (size_t{options.keys_max} + kWays - 1) / kWays));
+  sets_.resize(sets);
+  records_.resize(sets * kWays);
+}
+
+bool LeaseBook::CanLease(const Limit& limit) {
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+    case Algorithm::kFixedWindow:
+      return true;
+    case Algorithm::kSlidingWindowCounter:
+      return !limit.spec().count_denied;
+    case Algorithm::kLeakyBucketQueue:
+    case Algorithm::kSlidingWindowLog:
+      return false;
+  }
+  __builtin_unreachable();
+}
+
+LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit, Cost cost, Namer name, BootTime now) {
+  LeaseVerdict verdict;
+  Record* found = Find(key);
+  if (found == nullptr) [[unlikely]] {
+    if (!CanLease(limit.limit)) return verdict;
+    found = Insert(key, limit);
+    if (found == nullptr) {
+      Count(counters_.not_followed);
+      return verdict;
+    }
+  }
+  Record& record = *found;
+  record.taken_at = now;
+  if (record.limit.get() != &limit) [[unlikely]] {
+    OnChange(record, limit, now);
+    if (record.asked_number == 0 && record.leases.HasReturns()) verdict.action = Return(record, now);
+    return verdict;
+  }
+  record.demand.Add(cost, interval_, now);
+  bool spent = record.leases.SpendFromFirst(cost, now);
+  if (!spent && !record.leases.empty()) {
+    DropExpired(record, now);
+    spent = record.leases.Spend(cost);
+  }
+  if (now >= record.ask_from && (record.leases.left() <= record.renew_below || now >= record.renew_at)) [[unlikely]] {
+    verdict.action = MaybeAsk(record, cost, name, now);
+  }
+  if (spent) [[likely]] {
+    verdict.kind = LeaseVerdict::Kind::kAllowed;
+    verdict.decision = Allowed(record, now);
+  } else if (IsDenied(record, cost) && now < record.denied_until) {
+    verdict.kind = LeaseVerdict::Kind::kDenied;
+    verdict.decision = Denied(record, cost, now);
+  }
+  return verdict;
+}
+
+void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost cost, const Decision& decision,
+                        BootTime asked_at, BootTime now) {
+  Record* record = Find(key);
+  if (record == nullptr || record->limit.get() != &limit) return;
+  record->shared_rest = decision.remaining;
+  record->reset_at = now + std::min(decision.reset_after, base::kDurationMax / 2);
+  if (decision.allowed) {
+    if (IsDenied(*record, cost) && cost > 0) record->denied_cost = 0;
+    return;
+  }
+  // What can never fit says nothing of the bucket. A smaller cost that is denied says more than a larger one.
+  if (decision.never_fits() || cost == 0) return;
+  if (record->denied_cost != 0 && record->denied_cost < cost && now < record->denied_until) return;
+  const Duration retry = std::min(decision.retry_after, base::kDurationMax / 2);
+  record->denied_cost = cost;
+  record->retry_at = asked_at + retry;
+  // Not for ever: others may return or refund what they took, and someone may reset the bucket.
+  record->denied_until = std::min(std::max(record->retry_at, now + record->pause), now + options_.ttl);
+}
+
+const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const store::SharedAnswer& answer,
+                                      BootTime now) {
+  Record* found = Find(key);
+  if (found == nullptr || number == 0 || found->asked_number != number) {
+    if (answer.status.ok() && answer.grant.granted > 0) Count(counters_.late_grants);
+    return nullptr;
+  }
+  Record& record = *found;
+  record.asked_number = 0;
+  record.leases.OnTold(answer.status.ok());
+  DropExpired(record, now);
+  if (!answer.status.ok()) {
+    OnFailure(record, number, PerhapsDone(answer.status), now);
+  } else {
+    record.shared_rest = answer.grant.remaining;
+    if (answer.grant.granted > 0) {
+      OnGranted(record, answer.grant, number, now);
+    } else if (record.asked_want > 0) {
+      OnRefused(record, answer.grant, now);
+    } else {
+      MayAskFrom(record, now);
+    }
+  }
+  if (!record.leases.empty()) Enqueue(record, now);
+  const bool returns_now = closing_ || record.asked_before_change;
+  record.asked_before_change = false;
+  return returns_now && record.leases.HasUnspentReturns() ? Return(record, now) : nullptr;
+}
+
+void LeaseBook::OnFailure(Record& record, uint64_t number, bool perhaps_done, BootTime now) {
+  // It is never spent; but should it have been granted, it need not wait for its end.
+  if (perhaps_done && record.asked_want > 0) {
+    record.leases.Add({.number = number, .deadline = record.asked_at + Life(options_.ttl), .closed = true});
+  }
+  if (record.asked_exhausted) record.denied_until = now;
+  MayAskFrom(record, now + record.pause);
+}
+
+void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number, BootTime now) {
+  // Counted from before it was asked for, so that the store's own count ends later.
+  const BootTime deadline = record.asked_at + Life(std::min(grant.ttl, options_.ttl));
+  MayAskFrom(record, now);
+  if (now >= deadline) {
+    Count(counters_.late_grants);
+    return;
+  }
+  const HeldLease lease{.number = number,
+                        .deadline = deadline,
+                        .granted = static_cast<uint32_t>(std::min(grant.granted, kU32Max)),
+                        .closed = closing_ || record.asked_before_change};
+  if (!record.leases.Add(lease) || lease.closed) return;
+  Count(counters_.granted, lease.granted);
+  record.renew_below = lease.granted / 2;
+  record.renew_at = record.asked_at + std::min(grant.ttl, options_.ttl) / 2;
+  if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) record.reset_at = now + grant.ttl;
+  if (record.asked_exhausted && grant.granted < record.asked_want / 2) {
+    // All that has accrued, or its share of it: there is no more until some accrues again.
+    record.retry_at = record.denied_until = record.asked_at + record.pause;
+    MayAskFrom(record, record.denied_until);
+  } else {
+    record.denied_cost = 0;
+  }
+}
+
+void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTime now) {
+  const Duration retry = std::min(grant.retry_after, base::kDurationMax / 2);
+  record.denied_cost = std::max<uint64_t>(1, record.asked_least);
+  record.retry_at = now + retry;
+  record.denied_until = std::min(now + std::max(retry, record.pause), now + options_.ttl);
+  MayAskFrom(record, now + record.pause);
+}
+
+Cost LeaseBook::GiveBack(const Hash128& key, Cost cost, BootTime now) {
+  Record* record = Find(key);
+  if (record == nullptr) return 0;
+  DropExpired(*record, now);
+  return record->leases.GiveBack(cost);
+}
+
+void LeaseBook::OnRefunded(const Hash128& key) {
+  if (Record* record = Find(key)) record->denied_cost = 0;
+}
+
+void LeaseBook::OnReset(const Hash128& key) {
+  Record* record = Find(key);
+  if (record == nullptr) return;
+  record->denied_cost = 0;
+  record->leases.Clear();
+  record->asked_number = 0;
+  MayAskFrom(*record, record->taken_at);
+}
+
+// ---- Asking
+
+bool LeaseBook::IsWorthLease(const Record& record) const {
+  return record.leasable && record.demand.requests() >= options_.requests_least;
+}
+
+const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, Namer name, BootTime now) {
+  if (closing_ || !IsWorthLease(record)) return nullptr;
+  const bool exhausted = IsDenied(record, cost) && now < record.denied_until + options_.ttl;
+  if (exhausted) {
+    if (now < record.denied_until) return nullptr;
+    // Those that come until the answer does need not ask the same.
+    record.denied_until = now + options_.timeout;
+  }
+  DropExpired(record, now);
+  if (record.leases.size() + 1 >= HeldLeases::kMax) record.leases.CloseFirst();
+  if (record.name.empty()) name(record.name);
+  const Cost least = std::max<Cost>(cost, 1);
+  const uint64_t want = std::clamp(record.demand.cost(), least, std::max(least, record.limit->limit.capacity()));
+  record.asked_exhausted = exhausted;
+  return Ask(record, want, least, now);
+}
+
+const LeaseAction* LeaseBook::Ask(Record& record, uint64_t want, Cost least, BootTime now) {
+  DropExpired(record, now);
+  if (want == 0) record.asked_exhausted = false;
+  record.asked_want = want;
+  record.asked_least = least;
+  record.asked_at = now;
+  record.asked_before_change = false;
+  record.ask_from = kNeverAt;
+  const LeaseAction* action = Message(record, want, least);
+  record.asked_number = action->ask.id.number;
+  return action;
+}
+
+const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least) {
+  for (const HeldLease& lease : record.leases) {
+    if (lease.closed && !lease.told) Count(counters_.returned, lease.granted - lease.spent);
+  }
+  const uint32_t report_count = record.leases.Report(reports_);
+  Count(counters_.asked);
+  action_ = {.key = record.key,
+             .name = record.name,
+             .limit = record.limit.get(),
+             .ask = {.id = {.node = options_.node, .number = ++last_number_},
+                     .want = std::min(want, kU32Max),
+                     .least = least,
+                     .ttl = options_.ttl,
+                     .reports = std::span(reports_).first(report_count)}};
+  return &action_;
+}
+
+void LeaseBook::MayAskFrom(Record& record, BootTime at) const {
+  record.ask_from = record.leasable ? std::max(at, record.exact_until) : kNeverAt;
+}
+
+void LeaseBook::DropExpired(Record& record, BootTime now) {
+  Count(counters_.expired_unspent, record.leases.DropExpired(now));
+}
+
+Duration LeaseBook::Life(Duration ttl) const {
+  return ttl - Duration((ttl.count() * options_.margin_percent + 99) / 100);
+}
+
+// ---- Time
+
+BootTime LeaseBook::next_wake() const { return queue_head_ != kNone ? records_[queue_head_].look_at : kNeverAt; }
+
+void LeaseBook::OnTime(BootTime now, Perform perform) {
+  while (queue_head_ != kNone && records_[queue_head_].look_at <= now) {
+    Record& record = records_[queue_head_];
+    queue_head_ = record.next;
+    if (queue_head_ == kNone) queue_tail_ = kNone;
+    record.queued = false;
+    record.next = kNone;
+    const LeaseAction* action = Look(record, now);
+    if (!record.leases.empty()) Enqueue(record, now);
+    if (action != nullptr) perform(*action);
+  }
+}
+
+const LeaseAction* LeaseBook::Look(Record& record, BootTime now) {
+  DropExpired(record, now);
+  const bool idle = now - record.taken_at >= idle_after_;
+  // What would end before it is looked at again, and before a message could arrive, goes back now.
+  record.leases.Close(idle ? kNeverAt : now + 2 * look_every_);
+  if (record.asked_number != 0) return nullptr;
+  return record.leases.HasUnspentReturns() || (idle && record.leases.HasReturns()) ? Return(record, now) : nullptr;
+}
+
+void LeaseBook::Enqueue(Record& record, BootTime now) {
+  if (record.queued) return;
+  const auto index = static_cast<uint32_t>(&record - records_.data());
+  record.queued = true;
+  record.next = kNone;
+  record.look_at = now + look_every_;
+  if (queue_tail_ == kNone) {
+    queue_head_ = index;
+  } else {
+    records_[queue_tail_].next = index;
+  }
+  queue_tail_ = index;
+}
+
+void LeaseBook::ReturnAll(BootTime now, Perform perform) {
+  closing_ = true;
+  for (uint32_t i = queue_head_; i != kNone; i = records_[i].next) {
+    Record& record = records_[i];
+    DropExpired(record, now);
+    record.leases.Close(kNeverAt);
+    // Even while an ask is under way: there may be no later.
+    if (record.leases.HasReturns()) perform(*Message(record, 0, 0));
+  }
+}
+
+// ---- The table
+
+LeaseBook::Record* LeaseBook::Find(const Hash128& key) {
+  const size_t set = key.low & (sets_.size() - 1);
+  const uint64_t print = PrintOf(key);
+  for (uint32_t way = 0; way < kWays; ++way) {
+    if (sets_[set][way] != print) continue;
+    Record& record = records_[set * kWays + way];
+    if (record.key == key) return &record;
+  }
+  return nullptr;
+}
+
+LeaseBook::Record* LeaseBook::Insert(const Hash128& key, const store::LimitEntry& limit) {
+  const size_t set = key.low & (sets_.size() - 1);
+  Record* record = Victim(set);
+  if (record == nullptr) return nullptr;
+  uint64_t& print = sets_[set][static_cast<size_t>(record - records_.data()) % kWays];
+  if (print != 0) {
+    Count(counters_.evicted);
+  } else {
+    ++keys_followed_;
+  }
+  print = PrintOf(key);
+  *record = Record{};
+  record->key = key;
+  SetLimit(*record, limit);
+  return record;
+}
+
+// A free place, or that of the key that was asked for longest ago; not of one that holds leases.
+LeaseBook::Record* LeaseBook::Victim(size_t set) {
+  Record* victim = nullptr;
+  for (uint32_t way = 0; way < kWays; ++way) {
+    Record& record = records_[set * kWays + way];
+    if (sets_[set][way] == 0) return &record;
+    if (record.queued || record.asked_number != 0 || !record.leases.empty()) continue;
+    // A key that is being denied is worth remembering.
+    const auto last = [](const Record& r) {
+      return r.denied_cost != 0 ? std::max(r.taken_at, r.denied_until) : r.taken_at;
+    };
+    if (victim == nullptr || last(record) < last(*victim)) victim = &record;
+  }
+  return victim;
+}
+
+void LeaseBook::SetLimit(Record& record, const store::LimitEntry& entry) {
+  const Limit& limit = entry.limit;
+  record.limit = store::LimitHandle::Pin(entry);
+  const Duration fill = FillOf(limit);
+  record.leasable =
+      CanLease(limit) && fill >= options_.fill_least && limit.capacity() / 2 >= std::max(1u, options_.requests_least);
+  record.pause = std::min(options_.pause, fill / 8);
+  record.ask_from = record.leasable ? BootTime{0} : kNeverAt;
+  record.renew_below = ~uint64_t{0};
+}
+
+// The shared bucket keeps the larger of both bounds for a ttl; what is held of the old limit is not added to that.
+void LeaseBook::OnChange(Record& record, const store::LimitEntry& limit, BootTime now) {
+  SetLimit(record, limit);
+  record.exact_until = now + options_.ttl;
+  record.denied_cost = 0;
+  record.shared_rest = 0;
+  record.asked_before_change = record.asked_number != 0;
+  DropExpired(record, now);
+  record.leases.Close(kNeverAt);
+  if (record.asked_number != 0) {
+    record.ask_from = kNeverAt;
+  } else {
+    MayAskFrom(record, now);
+  }
+}
+
+// ---- Decisions
+
+Decision LeaseBook::Allowed(const Record& record, BootTime now) const {
+  const uint64_t capacity = record.limit->limit.capacity();
+  const uint64_t remaining = std::min(capacity, record.leases.left() + record.shared_rest);
+  return {
+      .allowed = true, .limit = capacity, .remaining = remaining, .reset_after = ResetAfter(record, remaining, now)};
+}
+
+Decision LeaseBook::Denied(const Record& record, Cost cost, BootTime now) const {
+  const uint64_t capacity = record.limit->limit.capacity();
+  const uint64_t remaining = std::min(capacity, record.leases.left() + record.shared_rest);
+  const BootTime retry_at = record.retry_at > now ? record.retry_at : record.denied_until;
+  return {.allowed = false,
+          .limit = capacity,
+          .remaining = remaining,
+          .retry_after = cost > capacity ? algorithm::kNever : retry_at - now,
+          .reset_after = ResetAfter(record, remaining, now)};
+}
+
+// An estimate, like `remaining`: what others hold is not known here.
+Duration LeaseBook::ResetAfter(const Record& record, uint64_t remaining, BootTime now) const {
+  const Limit& limit = record.limit->limit;
+  if (!IsWindow(limit)) {
+    // At most the span, which fits.
+    return Duration(static_cast<int64_t>((limit.capacity() - remaining) * limit.interval()));
+  }
+  if (record.reset_at > now) return record.reset_at - now;
+  if (IsCalendar(limit)) return Duration(0);
+  const auto period = static_cast<int64_t>(limit.period());
+  return Duration(period - (now - record.reset_at).count() % period);
+}
+
+// ---- In words
+
+std::ostream& operator<<(std::ostream& out, const LeaseAction& action) {
+  out << "ask #" << action.ask.id.number << " of " << action.name;
+  if (action.ask.want > 0) out << " for " << action.ask.want << " (at least " << action.ask.least << ')';
+  for (const store::LeaseReport& report : action.ask.reports) {
+    out << "; #" << report.number << " spent " << report.spent << (report.returned ? ", returned" : "");
+  }
+  return out;
+}
+
+std::ostream& operator<<(std::ostream& out, const LeaseVerdict& verdict) {
+  switch (verdict.kind) {
+    case LeaseVerdict::Kind::kAskStore:
+      out << "ask the store";
+      break;
+    case LeaseVerdict::Kind::kAllowed:
+      out << "allowed, " << verdict.decision.remaining << " left";
+      break;
+    case LeaseVerdict::Kind::kDenied:
+      out << "denied for " << verdict.decision.retry_after.count() / 1'000'000 << "ms";
+      break;
+  }
+  if (verdict.action != nullptr) out << "; " << *verdict.action;
+  return out;
+}
+
+}  // namespace headgate::limiter

@@ -1,0 +1,214 @@
+// What this node holds of shared buckets. The idea, the proof and an example: docs/internals/leases.md.
+//
+//              demand is worth a lease                 granted
+//     cold ───────────────────────────> asking ─────────────────────> leased ──┐ renewed in the background: half of
+//   every decision is        ^   ^        │ refused                     │  ^   │ it is spent, or half of its life over
+//   asked of the store       │   │        v                             │  └───┘
+//                            │   └──── exhausted: denied without asking, asked for again every 50 ms
+//                            └── no demand (returned), another limit (returned; exact for one ttl), no answer
+//
+// A state machine: events and the time come in, verdicts and asks go out. It reads no clock, sends nothing and never
+// allocates on the way of a decision (the first ask for a key keeps the bucket's name). Not thread-safe: what is shared
+// by threads is split by key, with a lock around each part; every book needs a node id of its own.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "headgate/algorithm/decision.h"
+#include "headgate/base/clock.h"
+#include "headgate/base/hash.h"
+#include "headgate/limiter/demand.h"
+#include "headgate/limiter/held_leases.h"
+#include "headgate/store/limit_table.h"
+#include "headgate/store/shared_store.h"
+
+namespace headgate::limiter {
+
+struct LeaseBookOptions {
+  // Random, drawn when the process starts; no other book ever has it.
+  uint64_t node = 0;
+  // Keys that are followed; about 450 bytes each, taken at the start. What does not fit is asked of the store each
+  // time.
+  uint32_t keys_max = 65'536;
+  // How long a lease lives at the store. Raise it where the store is slow; a node that dies withholds its leases so
+  // long.
+  base::Duration ttl = std::chrono::seconds(2);
+  // By so much of its life a lease ends earlier here: covers two clocks that are off by 1 % each, and a half more.
+  uint32_t margin_percent = 5;
+  // As long as a call of the store takes at most.
+  base::Duration timeout = std::chrono::milliseconds(10);
+  // A key gets a lease when so many requests are expected within half a ttl. Raise it to keep more keys exact.
+  uint32_t requests_least = 4;
+  // A bucket that fills in less is always exact: it would be empty between two messages.
+  base::Duration fill_least = std::chrono::milliseconds(100);
+  // A bucket that had nothing left is asked again after so long.
+  base::Duration pause = std::chrono::milliseconds(50);
+};
+
+// A message to send: SharedRequest{.name, .limit, .lease = ask}; its answer goes to OnGrant.
+struct LeaseAction {
+  base::Hash128 key{};
+  std::string_view name{};
+  const store::LimitEntry* limit = nullptr;
+  store::LeaseAsk ask{};
+};
+std::ostream& operator<<(std::ostream& out, const LeaseAction& action);
+
+struct LeaseVerdict {
+  enum class Kind : uint8_t { kAskStore, kAllowed, kDenied };
+  Kind kind = Kind::kAskStore;
+  algorithm::Decision decision{};
+  // To be performed, besides; good until the book is asked the next time.
+  const LeaseAction* action = nullptr;
+};
+std::ostream& operator<<(std::ostream& out, const LeaseVerdict& verdict);
+
+// From any thread.
+struct LeaseCounters {
+  std::atomic<uint64_t> asked{0};
+  std::atomic<uint64_t> granted{0};          // requests
+  std::atomic<uint64_t> returned{0};         // requests, on the way back
+  std::atomic<uint64_t> expired_unspent{0};  // requests
+  std::atomic<uint64_t> late_grants{0};      // came after their deadline, or to nobody
+  std::atomic<uint64_t> evicted{0};          // keys, for others
+  std::atomic<uint64_t> not_followed{0};     // requests for keys that found no place
+};
+
+class LeaseBook {
+ public:
+  using Namer = absl::FunctionRef<void(std::string& name)>;
+  using Perform = absl::FunctionRef<void(const LeaseAction& action)>;
+
+  explicit LeaseBook(const LeaseBookOptions& options);
+
+  // Whether buckets of this limit are ever leased: not logs and queues, which are exact, nor a sliding counter that
+  // counts denied requests, which have to get there.
+  static bool CanLease(const algorithm::Limit& limit);
+
+  // Decides here where it can. `name` appends the bucket's name where it is needed. The limit denies not all; it is
+  // pinned by the caller until the call returns.
+  LeaseVerdict Take(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost, Namer name,
+                    base::BootTime now);
+
+  // What the store answered to a Take that was kAskStore, where it answered.
+  void OnExact(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
+               const algorithm::Decision& decision, base::BootTime asked_at, base::BootTime now);
+
+  // The answer to an action, or its failure. Null, or what is to be sent at once.
+  const LeaseAction* OnGrant(const base::Hash128& key, uint64_t number, const store::SharedAnswer& answer,
+                             base::BootTime now);
+
+  // Undoes an allowed Take, as far as the store has not been told of it; the rest is to be refunded there.
+  algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
+
+  // The bucket was refunded at the store: what is remembered of its being empty is no longer so.
+  void OnRefunded(const base::Hash128& key);
+  // The bucket was reset at the store, its leases with it: nothing of them is spent from now on.
+  void OnReset(const base::Hash128& key);
+
+  // Returns what is idle or about to end. To be called at next_wake(), or a little later.
+  void OnTime(base::BootTime now, Perform perform);
+  // When OnTime has something to do; the end of time where nothing is held.
+  base::BootTime next_wake() const;
+
+  // The process ends: everything goes back, and nothing is asked for any more.
+  void ReturnAll(base::BootTime now, Perform perform);
+
+  const LeaseCounters& counters() const { return counters_; }
+  uint32_t keys_followed() const { return keys_followed_; }
+
+ private:
+  static constexpr uint32_t kWays = 8;
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  static constexpr base::BootTime kNeverAt{INT64_MAX};
+
+  struct Record {
+    base::Hash128 key{};
+    store::LimitHandle limit;
+    HeldLeases leases;
+    // Nothing is asked before; never while an ask is under way or the limit gives no leases.
+    base::BootTime ask_from{0};
+    // From then on, or with no more than so much left, it is time for the next.
+    base::BootTime renew_at{0};
+    uint64_t renew_below = ~uint64_t{0};
+    base::BootTime taken_at{0};
+    Demand demand;
+    // Requests of at least `denied_cost` were denied (0: none was), and are until then.
+    uint64_t denied_cost = 0;
+    base::BootTime denied_until{0};
+    base::BootTime retry_at{0};  // when the store said that they would not be
+    // Of the shared bucket, as last heard.
+    uint64_t shared_rest = 0;
+    base::BootTime reset_at{0};
+    // The ask that is under way; 0: none is.
+    uint64_t asked_number = 0;
+    uint64_t asked_want = 0;
+    uint64_t asked_least = 0;
+    base::BootTime asked_at{0};
+    bool asked_exhausted = false;      // of a bucket that had nothing left
+    bool asked_before_change = false;  // of the limit: what is granted goes back
+    // What follows from the limit.
+    bool leasable = false;
+    base::Duration pause{0};
+    base::BootTime exact_until{0};  // after a change
+    // Records that hold leases are in a queue, each looked at every so often.
+    bool queued = false;
+    uint32_t next = kNone;
+    base::BootTime look_at{0};
+    std::string name;
+  };
+  using Set = std::array<uint64_t, kWays>;  // of 64 bits of each key; 0: free
+
+  Record* Find(const base::Hash128& key);
+  Record* Insert(const base::Hash128& key, const store::LimitEntry& limit);
+  Record* Victim(size_t set);
+  void SetLimit(Record& record, const store::LimitEntry& limit);
+  void OnChange(Record& record, const store::LimitEntry& limit, base::BootTime now);
+
+  bool IsWorthLease(const Record& record) const;
+  const LeaseAction* MaybeAsk(Record& record, algorithm::Cost cost, Namer name, base::BootTime now);
+  const LeaseAction* Ask(Record& record, uint64_t want, algorithm::Cost least, base::BootTime now);
+  const LeaseAction* Return(Record& record, base::BootTime now) { return Ask(record, 0, 0, now); }
+  const LeaseAction* Message(Record& record, uint64_t want, algorithm::Cost least);
+  void OnFailure(Record& record, uint64_t number, bool perhaps_done, base::BootTime now);
+  void OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number, base::BootTime now);
+  void OnRefused(Record& record, const store::LeaseGrant& grant, base::BootTime now);
+  const LeaseAction* Look(Record& record, base::BootTime now);
+  void Enqueue(Record& record, base::BootTime now);
+  void MayAskFrom(Record& record, base::BootTime at) const;
+  void DropExpired(Record& record, base::BootTime now);
+
+  bool IsDenied(const Record& record, algorithm::Cost cost) const {
+    return record.denied_cost != 0 && cost >= record.denied_cost;
+  }
+  // A lease's life on this node.
+  base::Duration Life(base::Duration ttl) const;
+  algorithm::Decision Allowed(const Record& record, base::BootTime now) const;
+  algorithm::Decision Denied(const Record& record, algorithm::Cost cost, base::BootTime now) const;
+  base::Duration ResetAfter(const Record& record, uint64_t remaining, base::BootTime now) const;
+
+  const LeaseBookOptions options_;
+  const base::Duration interval_;    // between renewals
+  const base::Duration idle_after_;  // without a request
+  const base::Duration look_every_;
+  std::vector<Set> sets_;
+  std::vector<Record> records_;  // kWays for each set
+  uint32_t keys_followed_ = 0;
+  uint32_t queue_head_ = kNone;
+  uint32_t queue_tail_ = kNone;
+  uint64_t last_number_ = 0;
+  bool closing_ = false;
+  LeaseAction action_;
+  std::array<store::LeaseReport, HeldLeases::kMax> reports_;
+  LeaseCounters counters_;
+};
+
+}  // namespace headgate::limiter

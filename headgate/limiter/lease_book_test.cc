@@ -1,0 +1,347 @@
+// Dialogues between a node's book and a store. A limit of 100 a second with a burst of 100; a ttl of 2 s, so that what
+// is spent within 1 s is worth a lease from four requests on, and a lease is spent from for 1.9 s.
+#include "headgate/limiter/lease_book.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace headgate::limiter {
+namespace {
+
+using algorithm::Decision;
+using base::BootTime;
+using base::Duration;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+using namespace std::chrono_literals;
+
+class LeaseBookTest : public ::testing::Test {
+ protected:
+  static constexpr base::Hash128 kKey{7, 9};
+
+  store::LimitHandle Intern(const algorithm::LimitSpec& spec) { return *limits.Intern(*algorithm::Limit::Make(spec)); }
+
+  static std::string Text(const auto& value) {
+    std::ostringstream out;
+    out << value;
+    return out.str();
+  }
+
+  BootTime now() const { return BootTime{0} + 10s + at; }
+
+  LeaseVerdict Take(algorithm::Cost cost = 1, const base::Hash128& key = kKey) {
+    return book.Take(
+        key, *limit, cost, [](std::string& name) { name += "k"; }, now());
+  }
+  std::string Says(algorithm::Cost cost = 1) { return Text(Take(cost)); }
+
+  void Exact(algorithm::Cost cost, const Decision& decision) {
+    book.OnExact(kKey, *limit, cost, decision, now(), now());
+  }
+
+  // Nothing, or what is to be sent at once.
+  std::string Answer(uint64_t number, const store::SharedAnswer& answer) {
+    const LeaseAction* action = book.OnGrant(kKey, number, answer, now());
+    return action != nullptr ? Text(*action) : "";
+  }
+  std::string Grant(uint64_t number, uint64_t granted, uint64_t remaining = 0, Duration ttl = 2s) {
+    store::SharedAnswer answer;
+    answer.grant = {.granted = granted, .remaining = remaining, .holders = 1, .ttl = ttl};
+    return Answer(number, answer);
+  }
+  std::string Fail(uint64_t number, const absl::Status& status) {
+    store::SharedAnswer answer;
+    answer.status = status;
+    return Answer(number, answer);
+  }
+  std::string Refuse(uint64_t number, Duration retry_after) {
+    store::SharedAnswer answer;
+    answer.grant = {.holders = 1, .retry_after = retry_after};
+    return Answer(number, answer);
+  }
+
+  std::vector<std::string> Time() {
+    std::vector<std::string> said;
+    book.OnTime(now(), [&](const LeaseAction& action) { said.push_back(Text(action)); });
+    return said;
+  }
+
+  // Four requests that the store decides, and a lease of `granted`.
+  void Lease(uint64_t granted) {
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(Says(), "ask the store");
+    ASSERT_THAT(Says(), StartsWith("ask the store; ask #1 of k for 4 (at least 1)"));
+    ASSERT_EQ(Grant(1, granted), "");
+  }
+
+  store::LimitTable limits;
+  store::LimitHandle limit = Intern({.requests = 100, .period = 1s});
+  LeaseBook book{{.node = 1, .keys_max = 64}};
+  Duration at{0};
+};
+
+TEST_F(LeaseBookTest, AColdKeyIsAskedOfTheStoreEachTime) {
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(Says(), "ask the store");
+    at += 500ms;  // two within the second that a lease would be for
+  }
+}
+
+TEST_F(LeaseBookTest, AHotKeyAsksForALeaseAndSpendsIt) {
+  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_EQ(Says(), "ask the store; ask #1 of k for 4 (at least 1)");
+  EXPECT_EQ(Says(), "ask the store") << "one ask is enough";
+  at = 1ms;
+  EXPECT_EQ(Grant(1, 4, 50), "");
+  EXPECT_EQ(Says(), "allowed, 53 left") << "3 here, 50 there";
+  EXPECT_EQ(Says(), "allowed, 52 left; ask #2 of k for 7 (at least 1); #1 spent 2") << "half is spent";
+  EXPECT_EQ(Says(), "allowed, 51 left");
+  EXPECT_EQ(Says(), "allowed, 50 left");
+  EXPECT_EQ(Says(), "ask the store") << "nothing is left here, and nobody said that there is nothing there";
+  EXPECT_EQ(Grant(2, 7, 40), "");
+  EXPECT_EQ(Says(3), "allowed, 44 left");
+  EXPECT_EQ(Says(), "allowed, 43 left; ask #3 of k for 14 (at least 1); #2 spent 4; #1 spent 4, returned");
+}
+
+TEST_F(LeaseBookTest, IsRenewedAtHalfOfItsLife) {
+  Lease(50);
+  at = 999ms;
+  EXPECT_EQ(Says(), "allowed, 49 left");
+  at = 1s;
+  EXPECT_EQ(Says(), "allowed, 48 left; ask #2 of k for 5 (at least 1); #1 spent 2");
+}
+
+TEST_F(LeaseBookTest, IsSpentUpToItsDeadlineAndNotAfter) {
+  Lease(50);
+  at = 1s;
+  EXPECT_THAT(Says(), StartsWith("allowed, 49 left; ask #2"));
+  at = 1900ms - 1ns;
+  EXPECT_EQ(Says(), "allowed, 48 left");
+  at = 1900ms;
+  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_EQ(book.counters().expired_unspent, 48u);
+}
+
+TEST_F(LeaseBookTest, CountsALifeFromBeforeItAsked) {
+  for (int i = 0; i < 4; ++i) Take();
+  at = 1800ms;
+  EXPECT_EQ(Grant(1, 50), "");
+  EXPECT_THAT(Says(), StartsWith("allowed, 49 left"));
+  at = 1900ms;
+  EXPECT_EQ(Says(), "ask the store");
+}
+
+TEST_F(LeaseBookTest, ThrowsAwayWhatComesAfterItsDeadline) {
+  for (int i = 0; i < 4; ++i) Take();
+  at = 1900ms;
+  EXPECT_EQ(Grant(1, 50), "");
+  EXPECT_THAT(Says(), StartsWith("ask the store"));
+  EXPECT_EQ(book.counters().late_grants, 1u);
+}
+
+TEST_F(LeaseBookTest, AWindowsLeaseEndsWithIt) {
+  for (int i = 0; i < 4; ++i) Take();
+  EXPECT_EQ(Grant(1, 50, 0, 100ms), "");
+  at = 95ms - 1ns;
+  EXPECT_THAT(Says(), StartsWith("allowed"));
+  at = 95ms;
+  EXPECT_EQ(Says(), "ask the store");
+}
+
+TEST_F(LeaseBookTest, AnAnswerThatComesTwiceOrToNobodyChangesNothing) {
+  Lease(4);
+  EXPECT_EQ(Grant(1, 4), "");
+  EXPECT_EQ(Grant(77, 4), "");
+  for (int i = 0; i < 4; ++i) EXPECT_THAT(Says(), StartsWith("allowed"));
+  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_EQ(book.counters().late_grants, 2u);
+}
+
+TEST_F(LeaseBookTest, WhatWasPerhapsGrantedIsNeverSpentAndGoesBack) {
+  for (int i = 0; i < 4; ++i) Take();
+  at = 10ms;
+  EXPECT_EQ(Fail(1, absl::DeadlineExceededError("no answer")), "");
+  at = 11ms;
+  EXPECT_EQ(Grant(1, 50), "") << "too late";
+  EXPECT_EQ(Says(), "ask the store") << "not asked again at once";
+  at = 60ms;
+  EXPECT_EQ(Says(), "ask the store; ask #2 of k for 6 (at least 1); #1 spent 0, returned");
+}
+
+TEST_F(LeaseBookTest, WhatWasNotDoneLeavesNothingToReturn) {
+  for (int i = 0; i < 4; ++i) Take();
+  EXPECT_EQ(Fail(1, absl::UnavailableError("away")), "");
+  at = 50ms;
+  EXPECT_EQ(Says(), "ask the store; ask #2 of k for 5 (at least 1)");
+}
+
+TEST_F(LeaseBookTest, AReportThatWasLostIsMadeAgain) {
+  Lease(4);
+  for (int i = 0; i < 4; ++i) Take();
+  EXPECT_EQ(Fail(2, absl::DeadlineExceededError("no answer")), "");
+  at = 50ms;
+  EXPECT_EQ(Says(), "ask the store; ask #3 of k for 9 (at least 1); #1 spent 4, returned; #2 spent 0, returned");
+  EXPECT_EQ(Grant(3, 9), "");
+  EXPECT_EQ(Says(5), "allowed, 4 left; ask #4 of k for 14 (at least 5); #3 spent 5") << "what was told is over";
+}
+
+TEST_F(LeaseBookTest, RequestsAreTakenFromSeveralLeases) {
+  Lease(10);
+  EXPECT_EQ(Says(6), "allowed, 4 left; ask #2 of k for 10 (at least 6); #1 spent 6");
+  EXPECT_EQ(Grant(2, 10), "");
+  EXPECT_EQ(Says(8), "allowed, 6 left");
+  EXPECT_EQ(Says(7), "ask the store") << "more than there is";
+}
+
+TEST_F(LeaseBookTest, ADenialIsRememberedForRequestsThatAreNoCheaper) {
+  EXPECT_EQ(Says(5), "ask the store");
+  Exact(5, {.allowed = false, .limit = 100, .remaining = 3, .retry_after = 200ms, .reset_after = 970ms});
+  EXPECT_EQ(Says(5), "denied for 200ms");
+  EXPECT_EQ(Says(4), "ask the store");
+  at = 150ms;
+  EXPECT_EQ(Says(6), "denied for 50ms");
+  at = 200ms;
+  EXPECT_EQ(Says(4), "ask the store; ask #1 of k for 24 (at least 4)");
+  EXPECT_EQ(Says(5), "ask the store");
+}
+
+TEST_F(LeaseBookTest, AnExhaustedKeyIsAskedAgainAfterAPause) {
+  Lease(4);
+  for (int i = 0; i < 4; ++i) Take();
+  EXPECT_EQ(Refuse(2, 10ms), "");
+  EXPECT_EQ(Says(), "denied for 10ms");
+  at = 50ms - 1ns;
+  EXPECT_THAT(Says(), StartsWith("denied"));
+  at = 50ms;
+  EXPECT_EQ(Says(), "denied for 10ms; ask #3 of k for 11 (at least 1); #1 spent 4, returned")
+      << "those that come meanwhile ask nothing";
+  EXPECT_EQ(Grant(3, 3), "");
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(Says(), StartsWith("allowed"));
+  EXPECT_EQ(Says(), "denied for 50ms") << "it took what had accrued";
+  at = 100ms;
+  EXPECT_THAT(Says(), StartsWith("denied for 10ms; ask #4 of k for 16 (at least 1); #3 spent 3, returned"));
+  EXPECT_EQ(Grant(4, 16), "");
+  for (int i = 0; i < 16; ++i) EXPECT_THAT(Says(), StartsWith("allowed"));
+  EXPECT_THAT(Says(), StartsWith("ask the store")) << "there was enough: it is exhausted no more";
+}
+
+TEST_F(LeaseBookTest, ADenialIsNotRememberedForEver) {
+  Take();
+  Exact(1, {.allowed = false, .limit = 100, .retry_after = 1h, .reset_after = 2h});
+  at = 2s - 1ns;
+  EXPECT_EQ(Take().decision.retry_after, 1h - at);
+  at = 2s;
+  EXPECT_EQ(Says(), "ask the store");
+}
+
+TEST_F(LeaseBookTest, ARefundIsRoom) {
+  Take();
+  Exact(1, {.allowed = false, .limit = 100, .retry_after = 1h, .reset_after = 2h});
+  book.OnRefunded(kKey);
+  EXPECT_EQ(Says(), "ask the store");
+}
+
+TEST_F(LeaseBookTest, WhatIsIdleGoesBack) {
+  Lease(50);
+  Take();
+  std::vector<std::string> said;
+  while (said.empty()) {
+    at = book.next_wake() - now() + at;
+    said = Time();
+  }
+  EXPECT_THAT(said, ElementsAre("ask #2 of k; #1 spent 1, returned"));
+  EXPECT_EQ(at, 500ms) << "after a quarter of the ttl";
+  EXPECT_EQ(Says(), "ask the store") << "it is given up from the moment of that message";
+  EXPECT_EQ(Grant(2, 0, 99), "");
+  at += 125ms;
+  EXPECT_THAT(Time(), IsEmpty());
+  EXPECT_EQ(book.next_wake(), BootTime{INT64_MAX}) << "nothing is held";
+}
+
+TEST_F(LeaseBookTest, WhatIsAboutToEndGoesBack) {
+  Lease(50);
+  for (at = 100ms; at < 1700ms; at += 100ms) {
+    Take();
+    EXPECT_THAT(Time(), IsEmpty()) << at.count();
+    if (at == 1s) {
+      EXPECT_EQ(Grant(2, 20), "");
+    }
+  }
+  at = 1750ms;
+  EXPECT_THAT(Time(), ElementsAre("ask #3 of k; #1 spent 16, returned"));
+  EXPECT_THAT(Says(), StartsWith("allowed, 19 left"));
+}
+
+TEST_F(LeaseBookTest, AtTheEndEverythingGoesBack) {
+  Lease(50);
+  Take(7);
+  std::vector<std::string> said;
+  book.ReturnAll(now(), [&](const LeaseAction& action) { said.push_back(Text(action)); });
+  EXPECT_THAT(said, ElementsAre("ask #2 of k; #1 spent 7, returned"));
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(Says(), "ask the store");
+}
+
+TEST_F(LeaseBookTest, WhatComesAtTheEndGoesBackAtOnce) {
+  for (int i = 0; i < 4; ++i) Take();
+  book.ReturnAll(now(), [&](const LeaseAction& action) { ADD_FAILURE() << action; });
+  EXPECT_EQ(Grant(1, 50), "ask #2 of k; #1 spent 0, returned");
+}
+
+TEST_F(LeaseBookTest, AnotherLimitIsExactForOneTtl) {
+  Lease(50);
+  limit = Intern({.requests = 200, .period = 1s});
+  EXPECT_EQ(Says(), "ask the store; ask #2 of k; #1 spent 0, returned");
+  EXPECT_EQ(Grant(2, 0), "");
+  for (; at < 2s; at += 100ms) EXPECT_EQ(Says(), "ask the store");
+  EXPECT_THAT(Says(), StartsWith("ask the store; ask #3 of k"));
+}
+
+TEST_F(LeaseBookTest, WhatWasAskedUnderAnotherLimitGoesBack) {
+  for (int i = 0; i < 4; ++i) Take();
+  limit = Intern({.requests = 200, .period = 1s});
+  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_EQ(Grant(1, 50), "ask #2 of k; #1 spent 0, returned");
+}
+
+TEST_F(LeaseBookTest, AResetForgetsWhatIsHeld) {
+  Lease(50);
+  book.OnReset(kKey);
+  EXPECT_EQ(Take().kind, LeaseVerdict::Kind::kAskStore);
+}
+
+TEST_F(LeaseBookTest, WhatIsGivenBackIsSpentAgainUnlessItWasReported) {
+  Lease(50);
+  Take(10);
+  EXPECT_EQ(book.GiveBack(kKey, 4, now()), 4u);
+  EXPECT_EQ(Says(20), "allowed, 24 left; ask #2 of k for 34 (at least 20); #1 spent 26");
+  EXPECT_EQ(book.GiveBack(kKey, 4, now()), 0u);
+}
+
+TEST_F(LeaseBookTest, SomeBucketsAreAlwaysExact) {
+  using enum algorithm::Algorithm;
+  for (const algorithm::LimitSpec& spec :
+       {algorithm::LimitSpec{.algorithm = kSlidingWindowLog, .requests = 100, .period = 1s},
+        {.algorithm = kLeakyBucketQueue, .requests = 100, .period = 1s},
+        {.algorithm = kSlidingWindowCounter, .requests = 100, .period = 1s, .count_denied = true},
+        {.requests = 100, .period = 1s, .burst = 7},
+        {.requests = 1000, .period = 1s, .burst = 99}}) {
+    limit = Intern(spec);
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(Says(), "ask the store");
+    at += 3s;
+  }
+}
+
+TEST_F(LeaseBookTest, WhenItIsFullKeysThatHoldNothingMakeWay) {
+  Lease(50);
+  for (uint64_t i = 0; i < 1000; ++i) Take(1, {i << 8 | 7, i});
+  EXPECT_THAT(Says(), StartsWith("allowed"));
+  EXPECT_LE(book.keys_followed(), 64u);
+  EXPECT_GT(book.counters().evicted, 900u);
+}
+
+}  // namespace
+}  // namespace headgate::limiter
