@@ -196,8 +196,7 @@ class Process {
     // A second signal ends the wait.
     if (settings_.drain_delay.count() > 0) signals_.Wait(settings_.drain_delay, -1);
     const bool all = server_.Drain(settings_.drain_timeout);
-    if (shared_ != nullptr) shared_->Leave(server_);
-    server_.Stop();
+    shared_ != nullptr ? shared_->Leave(server_) : server_.Stop();
     engine_.WriteLastSnapshot();
     log_.Info("server.stopped", {{"all_requests_finished", all}});
     return kExitOk;

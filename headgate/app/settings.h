@@ -40,6 +40,7 @@ struct Settings {
   std::string store_key_file;
   std::string store_server_name;
   std::string strict_store = "no";
+  std::string sharing = "leased";
   std::string on_store_failure = "local";
   std::string hash_keys = "no";
   std::string hash_keys_secret_file;

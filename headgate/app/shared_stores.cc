@@ -18,6 +18,13 @@ using observe::Metric;
 using store::redis::ClientCounters;
 
 constexpr size_t kSecretBytesMax = 4096;
+// Of all loops together.
+constexpr uint32_t kLeaseKeys = 65'536;
+constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
+// How often leases are looked after, where nothing is due before: they may have been granted meanwhile.
+constexpr base::Duration kLookAfterLeases = std::chrono::milliseconds(100);
+// What is returned at the end gets this long on its way.
+constexpr base::Duration kGoodbye = std::chrono::milliseconds(100);
 
 absl::StatusOr<std::string> FirstLineOf(const std::string& path) {
   HEADGATE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kSecretBytesMax));
@@ -83,12 +90,17 @@ absl::StatusOr<limiter::BucketNaming> NamingOf(const Settings& settings) {
   return naming;
 }
 
-limiter::FleetOptions FleetOptionsOf(const Settings& settings) {
+limiter::FleetOptions FleetOptionsOf(const Settings& settings, uint32_t loops) {
   using rule::OnStoreFailure;
   const OnStoreFailure on_failure = settings.on_store_failure == "allow"  ? OnStoreFailure::kAllow
                                     : settings.on_store_failure == "deny" ? OnStoreFailure::kDeny
                                                                           : OnStoreFailure::kLocal;
-  return {.on_store_failure = on_failure, .sharing = rule::Sharing::kExact, .timeout = settings.store_timeout};
+  // A node in the sense of leases is one loop: nothing of them is shared between threads.
+  const bool leases = settings.sharing == "leased";
+  return {.on_store_failure = on_failure,
+          .sharing = leases ? rule::Sharing::kLeased : rule::Sharing::kExact,
+          .timeout = settings.store_timeout,
+          .leases = limiter::LeaseBookOptions{.node = RandomSeed(), .keys_max = kLeaseKeys / loops, .ttl = kLeaseTtl}};
 }
 
 // What happens to one loop's connections, in the log.
@@ -126,6 +138,13 @@ struct SharedStores::Loop {
   std::unique_ptr<store::redis::Client> client;
   std::unique_ptr<store::redis::RedisStore> store;
   std::unique_ptr<limiter::Fleet> fleet;
+  std::unique_ptr<net::Timer> timer;
+
+  void OnTime() {
+    if (client->loop().Now() >= fleet->next_wake()) fleet->OnTime();
+    SetTimer();
+  }
+  void SetTimer() { timer->Set(std::min(fleet->next_wake(), client->loop().Now() + kLookAfterLeases)); }
 };
 
 SharedStores::SharedStores() = default;
@@ -145,8 +164,10 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings&
     if (i == 0) shared->heartbeat_ = std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName());
     loop->store = std::make_unique<store::redis::RedisStore>(
         *loop->client, engine.store().limits(),
-        store::redis::RedisStore::Options{.heartbeat = shared->heartbeat_.get()});
-    loop->fleet = std::make_unique<limiter::Fleet>(*loop->store, engine.store(), FleetOptionsOf(settings));
+        store::redis::RedisStore::Options{.lease_ttl = kLeaseTtl, .heartbeat = shared->heartbeat_.get()});
+    loop->fleet = std::make_unique<limiter::Fleet>(*loop->store, engine.store(), FleetOptionsOf(settings, loops));
+    loop->timer = std::make_unique<net::Timer>(server.loop(i), [&loop = *loop] { loop.OnTime(); });
+    loop->SetTimer();
     shared->loops_.push_back(std::move(loop));
   }
   log.Info("store.shared", {{"store", store::redis::StoreName(options)}});
@@ -156,11 +177,19 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings&
 limiter::Fleet& SharedStores::fleet(uint32_t loop) { return *loops_.at(loop)->fleet; }
 
 void SharedStores::Leave(net::Server& server) {
-  std::latch written(1);
-  server.loop(0).Post([this] { heartbeat_->Leave(); });
-  // A turn later, when what was said has been written.
-  server.loop(0).Post([&] { server.loop(0).Post([&] { written.count_down(); }); });
-  written.wait();
+  std::latch said(static_cast<ptrdiff_t>(loops_.size()));
+  std::vector<std::unique_ptr<net::Timer>> waits(loops_.size());
+  for (uint32_t i = 0; i < loops_.size(); ++i) {
+    server.loop(i).Post([&, i] {
+      loops_[i]->timer->Cancel();
+      loops_[i]->fleet->ReturnLeases();
+      if (i == 0) heartbeat_->Leave();
+      waits[i] = std::make_unique<net::Timer>(server.loop(i), [&] { said.count_down(); });
+      waits[i]->Set(server.loop(i).Now() + kGoodbye);
+    });
+  }
+  said.wait();
+  server.Stop();
 }
 
 void SharedStores::Collect(observe::Sink& sink) const {
@@ -178,6 +207,24 @@ void SharedStores::Collect(observe::Sink& sink) const {
     for (const auto& loop : loops_) decisions += loop->fleet->decisions(mode);
     sink.Set(Metric::kSharedDecisions, {Name(mode)}, decisions);
   }
+  uint64_t asked = 0, granted = 0, returned = 0, expired = 0, late = 0, evicted = 0, not_followed = 0;
+  for (const auto& loop : loops_) {
+    const limiter::LeaseCounters& counters = loop->fleet->leases()->counters();
+    asked += counters.asked.load(std::memory_order_relaxed);
+    granted += counters.granted.load(std::memory_order_relaxed);
+    returned += counters.returned.load(std::memory_order_relaxed);
+    expired += counters.expired_unspent.load(std::memory_order_relaxed);
+    late += counters.late_grants.load(std::memory_order_relaxed);
+    evicted += counters.evicted.load(std::memory_order_relaxed);
+    not_followed += counters.not_followed.load(std::memory_order_relaxed);
+  }
+  sink.Set(Metric::kLeaseAsks, {}, asked);
+  sink.Set(Metric::kLeasedRequests, {"granted"}, granted);
+  sink.Set(Metric::kLeasedRequests, {"returned"}, returned);
+  sink.Set(Metric::kLeasedRequests, {"expired"}, expired);
+  sink.Set(Metric::kLeaseLateGrants, {}, late);
+  sink.Set(Metric::kLeaseKeysEvicted, {}, evicted);
+  sink.Set(Metric::kLeaseKeysNotFollowed, {}, not_followed);
   sink.Set(Metric::kStoreCalls, {"answered"}, calls.calls_answered);
   sink.Set(Metric::kStoreCalls, {"unavailable"}, calls.calls_unavailable);
   sink.Set(Metric::kStoreCalls, {"timed_out"}, calls.calls_timed_out);

@@ -31,7 +31,8 @@ class SharedStores {
   limiter::Fleet& fleet(uint32_t loop);
   const limiter::BucketNaming& naming() const { return naming_; }
 
-  // While the loops still run: says goodbye to the store.
+  // While the loops still run: what is left of leases goes back, and the instances hear that this one is gone. Then the
+  // loops are stopped.
   void Leave(net::Server& server);
 
   // From any thread.

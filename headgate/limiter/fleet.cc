@@ -52,6 +52,14 @@ struct Fleet::Group {
   }
 };
 
+Fleet::Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions& options)
+    : shared_(shared), local_(local), options_(options) {
+  if (!options.leases) return;
+  LeaseBookOptions leases = *options.leases;
+  leases.timeout = options.timeout;
+  book_.emplace(leases);
+}
+
 bool Fleet::Take(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
                  std::span<Settled> settled, Pending& pending, base::Instant now) {
   HEADGATE_DCHECK(requests.size() == terms.size() && requests.size() == settled.size());
@@ -113,17 +121,68 @@ void Fleet::Ask(const Member& member, std::string_view name, std::function<void(
     Count(Mode::kExact);
     return done({algorithm::DenyAll(member.limit->limit, asks ? member.cost : 0), Mode::kExact});
   }
+  const bool leased = IsLeased(member);
+  if (leased) {
+    if (const auto settled = TakeFromLease(member, name)) {
+      Count(settled->mode);
+      return done(*settled);
+    }
+    if (member.operation == Operation::kReset) book_->OnReset(member.key);
+  }
+  const base::BootTime asked_at = leased ? shared_.Now() : base::BootTime{0};
   shared_.Ask({.name = name,
                .limit = member.limit,
                .cost = member.cost,
                .operation = member.operation,
+               .leased = leased,
                .timeout = options_.timeout,
                .history = member.history},
-              [this, member, done = std::move(done)](const store::SharedAnswer& answer) {
+              [this, member, leased, asked_at, done = std::move(done)](const store::SharedAnswer& answer) {
+                if (leased && answer.status.ok()) {
+                  if (member.operation == Operation::kTake) {
+                    book_->OnExact(member.key, *member.limit, member.cost, answer.decision, asked_at, shared_.Now());
+                  } else if (member.operation == Operation::kRefund) {
+                    book_->OnRefunded(member.key);
+                  }
+                }
                 const Settled settled = answer.status.ok() ? Settled{answer.decision, Mode::kExact} : Degraded(member);
                 Count(settled.mode);
                 done(settled);
               });
+}
+
+bool Fleet::IsLeased(const Member& member) const {
+  return book_ && member.terms.sharing == rule::Sharing::kLeased && LeaseBook::CanLease(member.limit->limit);
+}
+
+std::optional<Settled> Fleet::TakeFromLease(const Member& member, std::string_view name) {
+  if (member.operation != Operation::kTake || member.cost == 0) return std::nullopt;
+  const LeaseVerdict verdict = book_->Take(
+      member.key, *member.limit, member.cost, [&](std::string& out) { out.append(name); }, shared_.Now());
+  if (verdict.action != nullptr) Perform(*verdict.action);
+  if (verdict.kind == LeaseVerdict::Kind::kAskStore) return std::nullopt;
+  return Settled{verdict.decision, Mode::kLeased};
+}
+
+void Fleet::Perform(const LeaseAction& action) {
+  shared_.Ask({.name = action.name,
+               .limit = store::LimitHandle::Pin(*action.limit),
+               .lease = action.ask,
+               .leased = true,
+               .timeout = options_.timeout},
+              [this, key = action.key, number = action.ask.id.number](const store::SharedAnswer& answer) {
+                if (const LeaseAction* next = book_->OnGrant(key, number, answer, shared_.Now())) Perform(*next);
+              });
+}
+
+void Fleet::OnTime() {
+  if (book_) book_->OnTime(shared_.Now(), [this](const LeaseAction& action) { Perform(action); });
+}
+
+base::BootTime Fleet::next_wake() const { return book_ ? book_->next_wake() : base::BootTime{INT64_MAX}; }
+
+void Fleet::ReturnLeases() {
+  if (book_) book_->ReturnAll(shared_.Now(), [this](const LeaseAction& action) { Perform(action); });
 }
 
 void Fleet::AskNext(const std::shared_ptr<Group>& group) {
@@ -161,20 +220,34 @@ void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
       group->settled[index].decision = DecideLocally(member);
       continue;
     }
+    if (took && settled.mode == Mode::kLeased) {
+      member.cost = book_->GiveBack(member.key, member.cost, shared_.Now());
+      if (member.cost == 0) continue;
+    }
     ++group->answers_open;
-    shared_.Ask({.name = group->names[index],
-                 .limit = member.limit,
-                 .cost = member.cost,
-                 .operation = member.operation,
-                 .timeout = options_.timeout,
-                 .history = member.history},
-                [group, index](const store::SharedAnswer& answer) {
-                  // Where it cannot be given back it stays consumed: too few rather than too many.
-                  if (answer.status.ok()) group->settled[index].decision = answer.decision;
-                  if (--group->answers_open == 0) group->Finish();
-                });
+    AskForGroup(group, index, member);
   }
   if (--group->answers_open == 0) group->Finish();
+}
+
+// A refund, or a look.
+void Fleet::AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member) {
+  const bool leased = IsLeased(member);
+  shared_.Ask({.name = group->names[index],
+               .limit = member.limit,
+               .cost = member.cost,
+               .operation = member.operation,
+               .leased = leased,
+               .timeout = options_.timeout,
+               .history = member.history},
+              [this, group, index, leased](const store::SharedAnswer& answer) {
+                // Where it cannot be given back it stays consumed: too few rather than too many.
+                if (answer.status.ok()) {
+                  group->settled[index].decision = answer.decision;
+                  if (leased) book_->OnRefunded(group->members[index].key);
+                }
+                if (--group->answers_open == 0) group->Finish();
+              });
 }
 
 Settled Fleet::Degraded(const Member& member) {

@@ -1,6 +1,7 @@
 // Decides by buckets that all instances share: asks the shared store, and does what each rule says where the store
 // cannot be asked.
 //
+//   a lease is held               → from the lease, without a word to the store (mode leased)
 //   store answers                 → its decision (mode exact)
 //   it cannot, and the rule says
 //     local                       → this instance's share of the limit, from the memory store (mode local)
@@ -14,6 +15,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +23,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "headgate/base/time.h"
+#include "headgate/limiter/lease_book.h"
 #include "headgate/limiter/pending.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/shared_store.h"
@@ -34,6 +37,8 @@ struct FleetOptions {
   rule::Sharing sharing = rule::Sharing::kLeased;
   // How long one call of the store may take. Raise it where the store is far away; a client waits as long.
   base::Duration timeout = std::chrono::milliseconds(10);
+  // Nothing: no leases, every decision is asked of the store. Its `timeout` is the one above.
+  std::optional<LeaseBookOptions> leases{};
 };
 
 // What a shared decision depends on besides its TakeRequest.
@@ -49,8 +54,7 @@ class Fleet {
   using Namer = absl::FunctionRef<void(size_t index, std::string& name)>;
 
   // Both stores must outlive the fleet, and call nothing back when it is gone. They share one table of limits.
-  Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions& options)
-      : shared_(shared), local_(local), options_(options) {}
+  Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions& options);
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;
 
@@ -69,6 +73,14 @@ class Fleet {
   // denies, which others can see for a moment; a queue, which takes nothing back, comes last.
   bool Take(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
             std::span<Settled> settled, Pending& pending, base::Instant now);
+
+  // What leases need from time to time: to be called at next_wake(), or a little later.
+  void OnTime();
+  base::BootTime next_wake() const;
+  // The process ends: what is left of leases goes back. Nothing is decided any more.
+  void ReturnLeases();
+  // Null where there are none.
+  const LeaseBook* leases() const { return book_ ? &*book_ : nullptr; }
 
   // Decisions by Mode, so far. From any thread.
   uint64_t decisions(Mode mode) const { return decisions_[static_cast<size_t>(mode)].load(std::memory_order_relaxed); }
@@ -89,6 +101,11 @@ class Fleet {
 
   Member MemberOf(const store::TakeRequest& request, const SharedTerms& terms, base::Instant now) const;
   void Ask(const Member& member, std::string_view name, std::function<void(const Settled&)> done);
+  // Decides from a lease where there is one.
+  std::optional<Settled> TakeFromLease(const Member& member, std::string_view name);
+  bool IsLeased(const Member& member) const;
+  void Perform(const LeaseAction& action);
+  void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
   void GiveBack(const std::shared_ptr<Group>& group);
   Settled Degraded(const Member& member);
@@ -99,6 +116,7 @@ class Fleet {
   store::SharedStore& shared_;
   store::Store& local_;
   const FleetOptions options_;
+  std::optional<LeaseBook> book_;
   // This instance's shares of limits, by the limit's number and the share.
   absl::flat_hash_map<uint64_t, store::LimitHandle> shares_;
   std::string name_;

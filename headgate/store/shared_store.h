@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "headgate/algorithm/decision.h"
+#include "headgate/base/clock.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/store/limit_table.h"
@@ -97,6 +98,9 @@ class SharedStore {
   // Calls `done` exactly once, on this loop's thread and no later than `timeout` (and a tick): perhaps before it
   // returns, where the store is known to be away.
   virtual void Ask(const SharedRequest& request, Done done) = 0;
+
+  // The clock that timeouts and leases are counted by: CLOCK_BOOTTIME of this machine.
+  virtual base::BootTime Now() const = 0;
 
   // How many instances share this store, by what was last heard; 1 where nothing was.
   virtual uint32_t instances() const = 0;

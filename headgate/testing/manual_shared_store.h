@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "headgate/base/check.h"
 #include "headgate/store/memory.h"
 #include "headgate/store/shared_store.h"
 
@@ -41,9 +42,12 @@ class ManualSharedStore final : public store::SharedStore {
                 .history = request.history,
                 .done = std::move(done)};
     names_.push_back(asked.name);
+    HEADGATE_CHECK(!request.lease);  // it gives none: decide exactly
     if (at_once) return Answer(asked);
     asked_.push_back(std::move(asked));
   }
+  // Moves with the time of decisions.
+  base::BootTime Now() const override { return base::BootTime{now_.ns}; }
   uint32_t instances() const override { return instance_count; }
   store::LimitTable& limits() override { return memory_.limits(); }
 

@@ -49,6 +49,7 @@ class RedisStore final : public SharedStore {
   RedisStore& operator=(const RedisStore&) = delete;
 
   void Ask(const SharedRequest& request, Done done) override;
+  base::BootTime Now() const override { return client_.loop().Now(); }
   uint32_t instances() const override { return options_.heartbeat != nullptr ? options_.heartbeat->instances() : 1; }
   LimitTable& limits() override { return limits_; }
 
