@@ -136,6 +136,47 @@ TEST_F(Cluster, FollowsAPlannedFailoverWithoutALoss) {
   EXPECT_NE(epoch()->changed_at, std::nullopt);
 }
 
+// What was answered was done; what was not done was not; the rest may have been.
+TEST_F(Cluster, KeepsTheBooksThroughAFailoverUnderLoad) {
+  TestClient test(Options(2));
+  const std::string key = KeyIn(0, 5461, "books");
+  EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "1");
+  const uint64_t epoch = test.client->EpochOf(key)->id;
+  int done = 1, perhaps = 0, not_done = 0, under_way = 0;
+  const std::function<void()> start = [&] {
+    ++under_way;
+    const std::string_view argument = "1";
+    test.client->Call({.script = &AddScript(), .key = key, .arguments = {&argument, 1}}, {},
+                      [&](absl::StatusOr<wire::RespValue> reply) {
+                        --under_way;
+                        if (reply.ok()) {
+                          ++done;
+                        } else if (absl::IsAborted(reply.status()) || absl::IsDeadlineExceeded(reply.status())) {
+                          ++perhaps;
+                        } else {
+                          ++not_done;
+                        }
+                      });
+  };
+  const auto keep_going = [&](const std::function<bool()>& enough) {
+    return test.Until([&] {
+      while (under_way < 100) start();
+      return enough();
+    });
+  };
+  EXPECT_TRUE(keep_going([&] { return done > 2000; }));
+  Wait([&] { return Node(3).Ask("CLUSTER FAILOVER") == "+OK\r\n"; });
+  EXPECT_TRUE(keep_going([&] { return test.client->EpochOf(key) && test.client->EpochOf(key)->id != epoch; }));
+  const int then = done;
+  EXPECT_TRUE(keep_going([&] { return done > then + 2000; }));
+  EXPECT_TRUE(test.Until([&] { return under_way == 0; }));
+  const std::string answer = test.Call(AddScript(), key, {"0"});
+  const int counted = std::stoi(answer);
+  EXPECT_GE(counted, done);
+  EXPECT_LE(counted, done + perhaps);
+  EXPECT_LE(perhaps + not_done, 200) << perhaps << " perhaps, " << not_done << " not";
+}
+
 TEST_F(Cluster, GoesOnAfterAPrimaryHasDied) {
   TestClient test(Options(1));
   const std::string key = KeyIn(5463, 10000, "dying");

@@ -246,6 +246,30 @@ TEST(Single, InstancesAreCountedByTheirHeartbeats) {
   EXPECT_EQ(server.Ask("ZCARD hg:instances"), ":0\r\n");
 }
 
+TEST(Single, IsBackSoonAfterALongOutageAndAsksLittleMeanwhile) {
+  RedisProcess server;
+  RedisOptions options = TestClient::Single(server.port());
+  options.timeout = 10ms;
+  options.connect_timeout = 50ms;
+  TestClient test(options);
+  ASSERT_TRUE(test.Until([&] { return test.Call(AddScript(), "a", {"1"}) != "UNAVAILABLE"; }));
+  server.Kill();
+  const base::BootTime down = test.clock.BootNow();
+  uint64_t calls = 0;
+  while (test.clock.BootNow() - down < 4s) {
+    EXPECT_NE(test.Call(AddScript(), "a", {"1"}), "no answer");
+    ++calls;
+    test.Run(1ms);
+  }
+  const auto meanwhile = test.client->ReadCounters();
+  EXPECT_GT(calls, 500u);
+  EXPECT_LE(meanwhile.disconnects, 40u) << "at most ten attempts a second";
+  server.Start();
+  const base::BootTime healed = test.clock.BootNow();
+  EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "b", {"0"}, 1s) == "0"; }));
+  EXPECT_LT(test.clock.BootNow() - healed, 4s);
+}
+
 TEST(Single, ARingSpreadsKeysOverServersThatKnowNothingOfEachOther) {
   RedisProcess a, b, c;
   RedisOptions options = TestClient::Single(a.port());
