@@ -270,6 +270,26 @@ TEST(Single, IsBackSoonAfterALongOutageAndAsksLittleMeanwhile) {
   EXPECT_LT(test.clock.BootNow() - healed, 4s);
 }
 
+TEST(Single, OverSeveralConnectionsIfAsked) {
+  RedisProcess server;
+  RedisOptions options = TestClient::Single(server.port());
+  options.connections_per_server = 3;
+  options.in_flight_max = 16;
+  TestClient test(options);
+  int answered = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string_view argument = "1";
+    test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
+                      [&](const absl::StatusOr<wire::RespValue>& reply) { answered += reply.ok() ? 1 : 0; });
+  }
+  EXPECT_TRUE(test.Until([&] { return answered == 1000; }));
+  EXPECT_EQ(server.Ask("GET a"), "$4\r\n1000\r\n");
+  const std::string clients = server.Ask("CLIENT LIST");
+  size_t named = 0;
+  for (size_t at = 0; (at = clients.find("name=headgate", at)) != std::string::npos; ++at) ++named;
+  EXPECT_EQ(named, 3u);
+}
+
 TEST(Single, ARingSpreadsKeysOverServersThatKnowNothingOfEachOther) {
   RedisProcess a, b, c;
   RedisOptions options = TestClient::Single(a.port());
