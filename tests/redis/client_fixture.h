@@ -41,6 +41,7 @@ struct TestClient {
     client->Call({.script = &script, .key = key, .arguments = arguments}, timeout,
                  [&](absl::StatusOr<wire::RespValue> reply) { answer = std::move(reply); });
     EXPECT_TRUE(loop.RunUntil([&] { return answer.has_value(); }, 20s));
+    if (answer) last_status = answer->status();
     return answer ? Text(*answer) : "no answer";
   }
   static std::string Text(const absl::StatusOr<wire::RespValue>& answer) {
@@ -55,6 +56,7 @@ struct TestClient {
   base::SystemClock clock;
   net::EventLoop loop{clock};
   store::redis::RedisOptions options;
+  absl::Status last_status;  // of the last call that was waited for
   std::vector<std::string> connections, policies, breaker, alarms;
   std::unique_ptr<store::redis::Client> client;
 };

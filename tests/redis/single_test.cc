@@ -246,6 +246,50 @@ TEST(Single, InstancesAreCountedByTheirHeartbeats) {
   EXPECT_EQ(server.Ask("ZCARD hg:instances"), ":0\r\n");
 }
 
+TEST(Single, IsBackSoonAfterALongOutageAndAsksLittleMeanwhile) {
+  RedisProcess server;
+  RedisOptions options = TestClient::Single(server.port());
+  options.timeout = 10ms;
+  options.connect_timeout = 50ms;
+  TestClient test(options);
+  ASSERT_TRUE(test.Until([&] { return test.Call(AddScript(), "a", {"1"}) != "UNAVAILABLE"; }));
+  server.Kill();
+  const base::BootTime down = test.clock.BootNow();
+  uint64_t calls = 0;
+  while (test.clock.BootNow() - down < 4s) {
+    EXPECT_NE(test.Call(AddScript(), "a", {"1"}), "no answer");
+    ++calls;
+    test.Run(1ms);
+  }
+  const auto meanwhile = test.client->ReadCounters();
+  EXPECT_GT(calls, 500u);
+  EXPECT_LE(meanwhile.disconnects, 40u) << "at most ten attempts a second";
+  server.Start();
+  const base::BootTime healed = test.clock.BootNow();
+  EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "b", {"0"}, 1s) == "0"; }));
+  EXPECT_LT(test.clock.BootNow() - healed, 4s);
+}
+
+TEST(Single, OverSeveralConnectionsIfAsked) {
+  RedisProcess server;
+  RedisOptions options = TestClient::Single(server.port());
+  options.connections_per_server = 3;
+  options.in_flight_max = 16;
+  TestClient test(options);
+  int answered = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const std::string_view argument = "1";
+    test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
+                      [&](const absl::StatusOr<wire::RespValue>& reply) { answered += reply.ok() ? 1 : 0; });
+  }
+  EXPECT_TRUE(test.Until([&] { return answered == 1000; }));
+  EXPECT_EQ(server.Ask("GET a"), "$4\r\n1000\r\n");
+  const std::string clients = server.Ask("CLIENT LIST");
+  size_t named = 0;
+  for (size_t at = 0; (at = clients.find("name=headgate", at)) != std::string::npos; ++at) ++named;
+  EXPECT_EQ(named, 3u);
+}
+
 TEST(Single, ARingSpreadsKeysOverServersThatKnowNothingOfEachOther) {
   RedisProcess a, b, c;
   RedisOptions options = TestClient::Single(a.port());

@@ -94,11 +94,13 @@ class FakeRedis {
 };
 
 struct TestClient {
-  explicit TestClient(const FakeRedis& server, TopologyKind topology = TopologyKind::kSingle) {
+  explicit TestClient(const FakeRedis& server, TopologyKind topology = TopologyKind::kSingle,
+                      const BreakerOptions& breaker = {}) {
     RedisOptions options{.topology = topology,
                          .servers = {{.host = "127.0.0.1", .port = server.port()}},
                          .timeout = 5s,
-                         .connect_timeout = 5s};
+                         .connect_timeout = 5s,
+                         .breaker = breaker};
     auto made = Client::Make(loop, options, 1);
     EXPECT_TRUE(made.ok()) << made.status();
     client = *std::move(made);
@@ -182,6 +184,17 @@ TEST(Client, NeverSendsAgainWhatMayHaveBeenDone) {
     EXPECT_EQ(test.Call(), "OK") << half;
     EXPECT_EQ(server.count("EVALSHA"), 2) << half;
   }
+}
+
+TEST(Client, AReplyThatIsCutOffAnywhereIsNoReply) {
+  const std::string reply = "*2\r\n$5\r\nhello\r\n:12345\r\n";
+  std::vector<std::string> answers;
+  for (size_t cut = 0; cut < reply.size(); ++cut) answers.push_back(reply.substr(0, cut) + std::string(kCut));
+  FakeRedis server(InTurn(answers));
+  TestClient test(server, TopologyKind::kSingle, {.failures_in_row = 1000, .window_calls_min = 1000});
+  for (size_t cut = 0; cut < reply.size(); ++cut) EXPECT_EQ(test.Call(), "ABORTED") << cut;
+  EXPECT_EQ(test.Call(), "OK");
+  EXPECT_EQ(server.count("EVALSHA"), static_cast<int>(reply.size()) + 1);
 }
 
 TEST(Client, SendsTheTextWhereTheServerLacksTheScriptAndGivesUpWhereThatDoesNotHelp) {
