@@ -3,7 +3,8 @@ local EPOCH, FIRST_HIT, MONTH, YEAR = 0, 1, 2, 3
 local capacity, cost_hi, cost, align, count_denied, period_hi, period_lo =
   struct.unpack('>I4I4I4BBI4I4', ARGV[2], at)
 cost = cost_hi * TWO32 + cost
-if edge_hi >= 2147483648 then
+-- No window is longer than 2^60 ns.
+if edge_hi > now_hi + (set_back and back_hi or 0) + 268436000 then
   events = CORRUPT
   edge_hi, edge_lo, count = 0, 0, 0
 end
