@@ -54,10 +54,11 @@ if set_back and value then
 end
 if learning then
   -- It is as if spent until no lease of its window can be alive.
+  count = math.max(capacity, open and count or 0)
   edge_hi, edge_lo = window_end()
   local hi, lo = later(now_hi, now_lo, learn_hi, learn_lo, 0, 0)
   if hi > edge_hi or hi == edge_hi and lo > edge_lo then edge_hi, edge_lo = hi, lo end
-  count, open = capacity, true
+  open = true
 end
 -- A lease ends with its window.
 if not open then leases, owed = {}, 0 end
