@@ -161,14 +161,15 @@ class Fleet(unittest.TestCase):
 
     def test_hashed_keys_show_nothing_of_what_clients_send(self):
         secret = self.write("secret", "of this fleet\n")
-        instances = [self.instance("--hash-keys", "yes", "--hash-keys-secret-file", secret) for _ in range(2)]
+        hashed = ("--hash-keys", "yes", "--hash-keys-secret-file", secret, "--sharing", "exact")
+        instances = [self.instance(*hashed) for _ in range(2)]
         self.assertEqual(self.admitted(instances, 40, api_key="someone"), 30)
         keys = self.command("KEYS", "hg:{*")
         self.assertNotIn("someone", keys)
         self.assertRegex(keys, r"hg:\{h\|[0-9a-f]{32}\}")
 
     def test_a_change_of_limit_keeps_what_the_fleet_consumed(self):
-        instances = [self.instance() for _ in range(2)]
+        instances = [self.instance("--sharing", "exact") for _ in range(2)]
         self.assertEqual(self.admitted(instances, 25, api_key="k1"), 25)
 
         def limit_of(instance):

@@ -238,6 +238,46 @@ TEST_F(LuaStoreTest, AnOtherShapeOfKeyIsReplaced) {
   }
 }
 
+// What our own prefix stands before, and no bucket can be.
+TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
+  const std::string far = "\x7f\xff\xff\xff\xff\xff\xff\xff";
+  const std::string soon = "\x18\xd7\x5b\x84\x23\xf3\x01\x00";
+  const auto four = [](char c) { return std::string(3, '\0') + c; };
+  for (const LimitSpec& spec : EveryFamily()) {
+    SCOPED_TRACE(model::Describe(spec));
+    std::string prefix;
+    store::redis::AppendPrefix(spec, prefix);
+    std::vector<std::vector<std::string>> foreign;
+    if (spec.algorithm == Algorithm::kSlidingWindowLog) {
+      foreign = {{"RPUSH", "b", prefix + four(3) + soon, far + four(3)},   // a hit to come
+                 {"RPUSH", "b", prefix + four(4) + soon, soon + four(5)},  // more than all
+                 {"RPUSH", "b", prefix + four(4) + soon},                  // none of those that count
+                 {"RPUSH", "b", prefix + four(4) + far, soon + four(4)}};  // a later clock
+    } else {
+      foreign = {{"SET", "b", prefix + soon + four(3) + std::string(8, '\xff')}};  // a later clock
+      if (spec.algorithm != Algorithm::kSlidingWindowCounter) {
+        foreign.push_back({"SET", "b", prefix + far + four(3) + soon});  // for centuries
+        foreign.push_back({"SET", "b", prefix + std::string(8, '\xff') + four(3) + soon});
+      }
+      if (spec.algorithm <= Algorithm::kLeakyBucketQueue) {
+        foreign.push_back({"SET", "b", prefix + soon + four(10) + soon});  // a whole ns, and more
+      }
+    }
+    for (const std::vector<std::string>& command : foreign) {
+      for (const Operation operation : {Operation::kLook, Operation::kTake}) {
+        store.keyspace.Clear();
+        Run(command);
+        const SharedAnswer answer = Ask(spec, 3, operation);
+        // A later clock, where it can be read, is one that was set back.
+        EXPECT_TRUE(answer.events.replaced_corrupt || answer.events.clock_reset);
+        EXPECT_TRUE(answer.decision.allowed);
+        const bool fresh = operation == Operation::kTake && answer.events.replaced_corrupt;
+        EXPECT_TRUE(!fresh || Look(spec).remaining == 7);
+      }
+    }
+  }
+}
+
 // The host refuses what a server refuses.
 TEST(LuaHostTest, KeepsScriptsFromGlobalsAndTellsTheirErrors) {
   LuaHost host;

@@ -2,7 +2,6 @@
 
 #include <cctype>
 #include <cstdint>
-#include <string>
 
 #include <lua5.1/lua.hpp>
 
@@ -39,14 +38,15 @@ Field NextField(lua_State* lua, const char*& format) {
 
 int Pack(lua_State* lua) {
   const char* format = luaL_checkstring(lua, 1);
-  std::string out;
+  luaL_Buffer out;  // Lua's own: an error leaves this function by a jump
+  luaL_buffinit(lua, &out);
   int argument = 2;
   for (Field field = NextField(lua, format); field.kind != '\0'; field = NextField(lua, format), ++argument) {
     if (field.kind == 'c') {
       size_t size = 0;
       const char* text = luaL_checklstring(lua, argument, &size);
       luaL_argcheck(lua, size >= field.size, argument, "string too short");
-      out.append(text, field.size);
+      luaL_addlstring(&out, text, field.size);
       continue;
     }
     const lua_Number number = luaL_checknumber(lua, argument);
@@ -54,9 +54,9 @@ int Pack(lua_State* lua) {
     const auto whole = static_cast<int64_t>(number);
     luaL_argcheck(lua, static_cast<lua_Number>(whole) == number && whole >= 0, argument, "no whole number");
     luaL_argcheck(lua, whole >> (8 * field.size) == 0, argument, "number too large");
-    for (size_t i = field.size; i-- > 0;) out.push_back(static_cast<char>(whole >> (8 * i)));
+    for (size_t i = field.size; i-- > 0;) luaL_addchar(&out, static_cast<char>(whole >> (8 * i)));
   }
-  lua_pushlstring(lua, out.data(), out.size());
+  luaL_pushresult(&out);
   return 1;
 }
 

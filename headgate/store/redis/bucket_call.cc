@@ -92,6 +92,11 @@ Duration TimeToFull(const Limit& limit) {
   __builtin_unreachable();
 }
 
+// What a server says, bounded so that sums stay inside 63 bits.
+Duration DurationOf(uint64_t ns) {
+  return Duration(static_cast<int64_t>(std::min(ns, static_cast<uint64_t>(base::kDurationMax.count()))));
+}
+
 uint64_t Nanos(Duration duration) { return static_cast<uint64_t>(std::max<int64_t>(0, duration.count())); }
 
 uint32_t Millis(Duration duration) {
@@ -267,8 +272,7 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
     const Instant newest = Instant::FromNanos(static_cast<int64_t>(state.edge));
     const Instant freeing = Instant::FromNanos(static_cast<int64_t>(seen_or_hit));
     const uint32_t newest_cost = in.U32();
-    const auto sound = [&](Instant at) { return at.ns >= 0 && at <= now; };
-    if (!sound(newest) || !sound(freeing)) return std::nullopt;
+    if (newest.ns < 0 || newest > now || freeing.ns < 0) return std::nullopt;
     if (state.count > 0) {
       if (freeing < newest && newest_cost < state.count) {
         hits.Append({freeing, state.count - newest_cost});
@@ -282,8 +286,8 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   } else {
     state.seen = std::min(now, Instant::FromNanos(static_cast<int64_t>(seen_or_hit)));
   }
-  if (!in.complete() || now < state.seen || !IsSound(limit, {.edge = 0, .seen = now, .count = 0}) ||
-      !IsSound(limit, state)) {
+  if (!in.complete() || now < state.seen || !IsSound(limit, {.edge = 0, .seen = now, .count = 0}, now) ||
+      !IsSound(limit, state, now)) {
     return std::nullopt;
   }
   events_.replaced_corrupt = events_.replaced_corrupt || (events & kEventCorrupt) != 0;
@@ -301,7 +305,7 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
     // A bucket that learns is of a time to come.
     Unpacker tail(in.rest());
     for (int i = 0; i < 4; ++i) tail.U32();
-    const Duration late(static_cast<int64_t>(tail.U64()));
+    const Duration late = DurationOf(tail.U64());
     Decision& decision = answer.decision;
     if (!decision.allowed && !decision.never_fits()) decision.retry_after += late;
     if (decision.reset_after > Duration(0)) decision.reset_after += late;
@@ -316,7 +320,7 @@ void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Inst
   grant.granted = in.U32();
   grant.holders = in.U32();
   const uint64_t until = in.U64();
-  const Duration late(static_cast<int64_t>(in.U64()));
+  const Duration late = DurationOf(in.U64());
   if (!in.complete()) {
     answer.status = absl::InternalError("a lease was answered without its grant");
     return;
@@ -325,7 +329,7 @@ void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Inst
   BucketState copy = state;
   grant.remaining = algorithm::Decide(limit, copy, no_hits, 0, now).remaining;
   if (grant.granted > 0) {
-    grant.ttl = Instant::FromNanos(static_cast<int64_t>(until)) - now;
+    grant.ttl = DurationOf(until) - Duration(now.ns);
   } else if (lease_wanted_) {
     copy = state;
     const Duration retry = algorithm::Decide(limit, copy, no_hits, lease_least_, now).retry_after;

@@ -64,7 +64,8 @@ std::optional<Limit> TakePrefix(std::string_view& in) {
 
 // A bucket that learns is of a time to come.
 constexpr Instant kLatest = base::kInstantMax + std::chrono::hours(1);
-constexpr uint64_t kEdgeMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+// No bucket takes so long to be as if never used (limit.h).
+constexpr uint64_t kAheadMax = static_cast<uint64_t>(base::kDurationMax.count());
 
 bool IsInstant(uint64_t ns) { return ns <= static_cast<uint64_t>(kLatest.ns); }
 
@@ -89,15 +90,16 @@ std::optional<FoundBucket> ParseLog(FoundBucket found, Unpacker in) {
 
 }  // namespace
 
-bool IsSound(const Limit& limit, const BucketState& state) {
+bool IsSound(const Limit& limit, const BucketState& state, Instant now) {
   if (state.seen.ns < 0 || state.seen > kLatest) return false;
+  const uint64_t edge_max = static_cast<uint64_t>(now.ns) + kAheadMax;
   switch (limit.algorithm()) {
     case Algorithm::kTokenBucket:
     case Algorithm::kLeakyBucket:
     case Algorithm::kLeakyBucketQueue:
-      return state.edge <= kEdgeMax && (state.count == 0 || state.count < limit.requests());
+      return state.edge <= edge_max && (state.count == 0 || state.count < limit.requests());
     case Algorithm::kFixedWindow:
-      return state.edge <= kEdgeMax;
+      return state.edge <= edge_max;
     case Algorithm::kSlidingWindowCounter:
     case Algorithm::kSlidingWindowLog:
       return true;
@@ -128,7 +130,7 @@ std::optional<FoundBucket> ParseValue(std::string_view bytes, ValueShape shape) 
   const uint64_t seen = in.U64();
   if (!in.complete() || !IsInstant(seen)) return std::nullopt;
   found.state.seen = InstantOf(seen);
-  if (!IsSound(found.limit, found.state)) return std::nullopt;
+  if (!IsSound(found.limit, found.state, found.state.seen)) return std::nullopt;
   found.leases = in.rest();
   return found;
 }

@@ -31,8 +31,8 @@ struct FoundBucket {
   std::string_view leases;  // as they were
 };
 
-// Whether the kernels can compute with such a state; a server is not trusted either.
-bool IsSound(const algorithm::Limit& limit, const algorithm::BucketState& state);
+// Whether the kernels can compute with such a state at `now`; a server is not trusted either.
+bool IsSound(const algorithm::Limit& limit, const algorithm::BucketState& state, base::Instant now);
 
 enum class ValueShape : uint8_t { kString, kList };  // kList: header and hits, joined
 

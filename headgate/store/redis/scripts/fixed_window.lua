@@ -3,7 +3,8 @@ local EPOCH, FIRST_HIT, MONTH, YEAR = 0, 1, 2, 3
 local capacity, cost_hi, cost, align, count_denied, period_hi, period_lo =
   struct.unpack('>I4I4I4BBI4I4', ARGV[2], at)
 cost = cost_hi * TWO32 + cost
-if edge_hi >= 2147483648 then
+-- No window is longer than 2^60 ns.
+if edge_hi > now_hi + (set_back and back_hi or 0) + 268436000 then
   events = CORRUPT
   edge_hi, edge_lo, count = 0, 0, 0
 end
@@ -53,10 +54,11 @@ if set_back and value then
 end
 if learning then
   -- It is as if spent until no lease of its window can be alive.
+  count = math.max(capacity, open and count or 0)
   edge_hi, edge_lo = window_end()
   local hi, lo = later(now_hi, now_lo, learn_hi, learn_lo, 0, 0)
   if hi > edge_hi or hi == edge_hi and lo > edge_lo then edge_hi, edge_lo = hi, lo end
-  count, open = capacity, true
+  open = true
 end
 -- A lease ends with its window.
 if not open then leases, owed = {}, 0 end

@@ -94,6 +94,11 @@ end
 
 debt_hi, debt_lo, debt_fr = edge_hi - now_hi, edge_lo - now_lo, count
 if debt_lo < 0 then debt_hi, debt_lo = debt_hi - 1, debt_lo + TWO32 end
+if debt_hi >= 1073741824 then
+  -- 2^62 ns: no bucket takes so long to fill.
+  events = CORRUPT
+  edge_hi, edge_lo, count, debt_hi = 0, 0, 0, -1
+end
 if debt_hi < 0 then debt_hi, debt_lo, debt_fr = 0, 0, 0 end
 if debt_hi > span_hi or debt_hi == span_hi and (debt_lo > span_lo or debt_lo == span_lo and debt_fr > span_fr) then
   debt_hi, debt_lo, debt_fr = span_hi, span_lo, span_fr

@@ -13,6 +13,11 @@ end
 
 local wait_hi, wait_lo, wait_fr = edge_hi - now_hi, edge_lo - now_lo, count
 if wait_lo < 0 then wait_hi, wait_lo = wait_hi - 1, wait_lo + TWO32 end
+if wait_hi >= 1073741824 then
+  -- 2^62 ns: no limit makes anyone wait so long.
+  events = CORRUPT
+  edge_hi, edge_lo, count, wait_hi = 0, 0, 0, -1
+end
 if wait_hi < 0 then wait_hi, wait_lo, wait_fr = 0, 0, 0 end
 local empty = wait_hi == 0 and wait_lo == 0 and wait_fr == 0
 

@@ -107,6 +107,7 @@ if sound and hit_at(live) then
     if #newest == 12 then newest_hi, newest_lo, newest_cost = struct.unpack('>I4I4I4', newest) else sound = false end
   end
 end
+if newest_hi > now_hi or newest_hi == now_hi and newest_lo > now_lo then sound = false end
 if count < newest_cost or newest_cost == 0 and count > 0 then sound = false end
 if not sound then
   events = CORRUPT
