@@ -155,6 +155,8 @@ void Node::SendExact(size_t index, uint64_t cost, BootTime now) {
 void Node::SendAsk(size_t index, const LeaseAction& action, BootTime now) {
   Key& key = keys_[index];
   key.ledger[action.ask.id.number] = {.asked_at = now};
+  // No lease lives that long, nor is one asked for.
+  std::erase_if(key.ledger, [&](const auto& entry) { return entry.second.asked_at + 2 * plan_.ttl + plan_.timeout < now; });
   CheckReports(index, action.ask, now);
   LeaseAsk ask = action.ask;
   std::vector<LeaseReport> reports(ask.reports.begin(), ask.reports.end());
@@ -162,14 +164,18 @@ void Node::SendAsk(size_t index, const LeaseAction& action, BootTime now) {
     if (report.returned) coverage_.Mark("a lease was returned");
   }
   if (mutant_) MutateAsk(key, ask, reports, now);
-  if (reports.empty() && ask.want == 0) return;
+  if (reports.empty() && ask.want == 0) {
+    // A mutant has nothing to say.
+    SharedAnswer answer;
+    return Granted(index, action.ask.id.number, answer, now);
+  }
   ask.reports = reports;
   if (!connected()) {
     coverage_.Mark("an ask could not be sent");
     key.ledger[action.ask.id.number].over = true;
     SharedAnswer answer;
     answer.status = absl::UnavailableError("not connected");
-    book_.OnGrant(action.key, action.ask.id.number, answer, now);
+    Granted(index, action.ask.id.number, answer, now);
     return;
   }
   const std::string name = NameOf(index);
@@ -206,8 +212,7 @@ void Node::OnTimeout(uint64_t id, BootTime now) {
     SharedAnswer answer;
     answer.status = absl::DeadlineExceededError("no answer");
     if (host_.tracing()) host_.Say(*this, fmt::format("k{} #{}: no answer", call.key, call.number));
-    book_.OnGrant(HashOf(call.key), call.number, answer, now);
-    Wake();
+    Granted(call.key, call.number, answer, now);
   }
   call.timed_out = true;
   if (!keeps) calls_.erase(it);
@@ -280,8 +285,12 @@ void Node::Answer(Call& call, SharedAnswer answer, BootTime now) {
   }
   if (mutant_) MutateGrant(call, grant, now);
   answer.grant = grant;
-  const LeaseAction* action = book_.OnGrant(HashOf(call.key), call.number, answer, now);
-  if (action != nullptr) SendAsk(call.key, *action, now);
+  Granted(call.key, call.number, answer, now);
+}
+
+void Node::Granted(size_t index, uint64_t number, const SharedAnswer& answer, BootTime now) {
+  const LeaseAction* action = book_.OnGrant(HashOf(index), number, answer, now);
+  if (action != nullptr) SendAsk(index, *action, now);
   Wake();
 }
 
@@ -307,7 +316,6 @@ void Node::CheckSpent(size_t index, uint64_t cost, BootTime now) {
     if (account.deadline == now && account.granted > 0) coverage_.Mark("a request came at the very deadline");
   }
   if (seen != cost) host_.Fail(fmt::format("{} were let through, {} were spent", cost, seen));
-  std::erase_if(key.ledger, [&](const auto& entry) { return entry.second.asked_at + 4 * plan_.ttl + plan_.timeout < now; });
 }
 
 void Node::CheckReports(size_t index, const LeaseAsk& ask, BootTime now) {

@@ -112,6 +112,7 @@ class Node {
   store::redis::CallContext Context(base::BootTime now) const;
   store::SharedRequest RequestOf(size_t key, std::string_view name, const store::LimitHandle& limit) const;
   void Answer(Call& call, store::SharedAnswer answer, base::BootTime now);
+  void Granted(size_t key, uint64_t number, const store::SharedAnswer& answer, base::BootTime now);
   void Wake();
   void CheckSpent(size_t key, uint64_t cost, base::BootTime now);
   void CheckReports(size_t key, const store::LeaseAsk& ask, base::BootTime now);

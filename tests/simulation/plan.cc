@@ -37,7 +37,8 @@ algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
 }  // namespace
 
 Plan Draw(uint64_t seed) {
-  Random random(seed * 0x9E3779B97F4A7C15u + 1);
+  // The generator's own steps must not lead from one seed to the next.
+  Random random(Random(seed).Next() ^ seed);
   Plan plan;
   plan.seed = seed;
   plan.nodes = 1 + static_cast<uint32_t>(random.Below(Chance(random, 70) ? 4 : 8));
@@ -65,14 +66,14 @@ Plan Draw(uint64_t seed) {
   plan.calm_from = 4 * plan.ttl + Between(random, 1s, 3s);
   // Leases of before end, what learns has learned, a change of limit is over, the store's clock has caught up.
   plan.measured_from = plan.calm_from + 4 * plan.ttl + 2s + (plan.steps_back > 0 ? 3s : 0s);
-  plan.measured_to = plan.measured_from + 6s;
+  plan.measured_to = plan.measured_from + 5s;
   plan.end = plan.measured_to + plan.ttl / 2 + 50ms;
 
-  const size_t keys = 1 + random.Below(3);
+  const size_t keys = 1 + random.Below(2);
   for (size_t i = 0; i < keys; ++i) {
     constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket, Algorithm::kTokenBucket,
                                      Algorithm::kLeakyBucket, Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
-    constexpr std::array<uint64_t, 6> kDemand{30, 80, 120, 200, 400, 1000};
+    constexpr std::array<uint64_t, 6> kDemand{30, 80, 120, 150, 200, 500};
     KeyPlan key;
     const Algorithm algorithm = kAlgorithms[random.Below(kAlgorithms.size())];
     key.spec = DrawLimit(random, algorithm);
