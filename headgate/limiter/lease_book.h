@@ -105,7 +105,7 @@ class LeaseBook {
 
   // The answer to an action, or its failure: every action gets one. Null, or what is to be sent at once.
   [[nodiscard]] const LeaseAction* OnGrant(const base::Hash128& key, uint64_t number, const store::SharedAnswer& answer,
-                             base::BootTime now);
+                                           base::BootTime now);
 
   // Undoes an allowed Take, as far as the store has not been told of it; the rest is to be refunded there.
   algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);

@@ -24,8 +24,8 @@ class Bound {
   void Widen(const algorithm::Limit& limit, base::Duration at);
   void Narrow(const algorithm::Limit& limit, base::Duration at);
 
-  // What was stated: forgetting adds at most one capacity, a step of the store's clock at most what accrues in it. What was
-  // leased before is spent by `until`.
+  // What was stated: forgetting adds at most one capacity, a step of the store's clock at most what accrues in it. What
+  // was leased before is spent by `until`.
   void AllowCapacity(base::Duration at, base::Duration until);
   void AllowTime(base::Duration step, base::Duration at, base::Duration until);
 

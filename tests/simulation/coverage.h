@@ -23,6 +23,7 @@ inline constexpr auto kMarks = std::to_array<std::string_view>({
     "a window cut a lease short",
     "a node was paused for longer than a lease lives",
     "a node died holding leases",
+    "a node that was cut off spent its leases",
     "a lease expired at the store with something left",
     "a bucket learned",
     "an absent bucket learned",
@@ -40,7 +41,10 @@ inline constexpr auto kMarks = std::to_array<std::string_view>({
 class Coverage {
  public:
   void Mark(std::string_view mark) { ++seen_[mark]; }
-  const std::map<std::string_view, uint64_t>& seen() const { return seen_; }
+  uint64_t Seen(std::string_view mark) const {
+    const auto found = seen_.find(mark);
+    return found != seen_.end() ? found->second : 0;
+  }
 
  private:
   std::map<std::string_view, uint64_t> seen_;

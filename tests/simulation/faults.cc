@@ -1,5 +1,6 @@
 #include "tests/simulation/faults.h"
 
+#include <algorithm>
 #include <array>
 
 namespace headgate::simulation {
@@ -33,7 +34,7 @@ constexpr auto kRows = std::to_array<MutantRow>({
     {Mutant::kAbsentIsFull, "absent-is-full", "a bucket that a failover lost is full"},
     {Mutant::kWindowOutlived, "window-outlived", "a lease lives on when its window has ended"},
     {Mutant::kChangeMints, "change-mints", "a change of limit makes a new bucket"},
-    {Mutant::kChangeForgetsLeases, "change-forgets-leases", "a change of limit gives back what is leased"},
+    {Mutant::kChangeForgetsLeases, "change-forgets-leases", "a change of limit forgets what is leased"},
     {Mutant::kKeyDiesBeforeLease, "key-dies-before-lease", "a key expires before the last of its leases"},
     {Mutant::kExpiresEarly, "expires-early", "the store ends a lease after half of its life"},
     {Mutant::kNeverExpires, "never-expires", "the store keeps leases that nobody returns"},
@@ -58,7 +59,7 @@ constexpr auto kChanges = std::to_array<Change>({
      "if edge_lo < 0 then edge_hi, edge_lo = edge_hi - 1, edge_lo + TWO32 end\n"
      "if edge_hi < 0 then edge_hi, edge_lo, count = 0, 0, 0 end\n"
      "end"},
-    {Mutant::kReturnNotClamped, "  if owed > 0 then\n    local owed_hi, owed_lo, owed_fr", 
+    {Mutant::kReturnNotClamped, "  if owed > 0 then\n    local owed_hi, owed_lo, owed_fr",
      "  if false then\n    local owed_hi, owed_lo, owed_fr"},
     {Mutant::kEpochIgnored, "learning = epoch ~= '' and epoch ~= call_epoch", "learning = false"},
     {Mutant::kAbsentIsFull, "learning = changed == 1", "learning = false"},
@@ -77,6 +78,10 @@ std::optional<Mutant> MutantByName(std::string_view name) {
     if (row.name == name) return row.mutant;
   }
   return std::nullopt;
+}
+
+bool IsInScripts(Mutant mutant) {
+  return std::any_of(kChanges.begin(), kChanges.end(), [&](const Change& change) { return change.mutant == mutant; });
 }
 
 std::string Mutate(std::optional<Mutant> mutant, std::string_view script) {

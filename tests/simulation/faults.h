@@ -1,5 +1,5 @@
-// Planted bugs. Each must be caught within some seeds, or the simulator does not look where it should. They live here, on
-// both sides of the book and in the text of the scripts: the product has no switch for any.
+// Planted bugs. Each must be caught within some seeds, or the simulator does not look where it should. They live here,
+// on both sides of the book and in the text of the scripts: the product has no switch for any.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +55,8 @@ struct MutantRow {
 std::span<const MutantRow> AllMutants();
 std::optional<Mutant> MutantByName(std::string_view name);
 
+// Whether it is a bug in the text of a script.
+bool IsInScripts(Mutant mutant);
 // The text of a script with the bug in it.
 std::string Mutate(std::optional<Mutant> mutant, std::string_view script);
 

@@ -1,8 +1,8 @@
 // One node of a simulated fleet: the book that production runs, and around it the least of what the Fleet does: it asks
 // the store exactly where the book says so, with a deadline for every call; a call without an answer counts as done.
 //
-// A ledger beside the book keeps its own account of every lease, from what was sent and received alone: nothing is spent
-// that was not granted, nor after its deadline, nor twice, and every report says what was spent.
+// A ledger beside the book keeps its own account of every lease, from what was sent and received alone: nothing is
+// spent that was not granted, nor after its deadline, nor twice, and every report says what was spent.
 #pragma once
 
 #include <cstdint>
@@ -114,6 +114,9 @@ class Node {
   void Answer(Call& call, store::SharedAnswer answer, base::BootTime now);
   void Granted(size_t key, uint64_t number, const store::SharedAnswer& answer, base::BootTime now);
   void Wake();
+  void Wrong(const std::string& what) {
+    if (plan_.ledger) host_.Fail(what);
+  }
   void CheckSpent(size_t key, uint64_t cost, base::BootTime now);
   void CheckReports(size_t key, const store::LeaseAsk& ask, base::BootTime now);
   void MutateAsk(Key& key, store::LeaseAsk& ask, std::vector<store::LeaseReport>& reports, base::BootTime now);

@@ -29,7 +29,8 @@ algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
       spec.period = 1s;
       spec.requests = 20 + random.Below(180);
       // From what is always exact, too small for leases, to three seconds' worth.
-      spec.burst = Chance(random, 10) ? 1 + random.Below(8) : std::max<uint64_t>(8, spec.requests * (1 + random.Below(30)) / 10);
+      spec.burst =
+          Chance(random, 10) ? 1 + random.Below(8) : std::max<uint64_t>(8, spec.requests * (1 + random.Below(30)) / 10);
   }
   return spec;
 }
@@ -42,8 +43,8 @@ Plan Draw(uint64_t seed) {
   Plan plan;
   plan.seed = seed;
   plan.nodes = 1 + static_cast<uint32_t>(random.Below(Chance(random, 70) ? 4 : 8));
-  constexpr std::array kTtls{600ms, 1000ms, 2000ms};
-  plan.ttl = kTtls[random.Below(3)];
+  constexpr std::array kTtls{600ms, 600ms, 1000ms, 2000ms};
+  plan.ttl = kTtls[random.Below(kTtls.size())];
   plan.timeout = Chance(random, 15) ? plan.ttl * 3 : Between(random, 8ms, 30ms);
 
   plan.delay_max = Between(random, 100us, 3ms);
@@ -56,6 +57,7 @@ Plan Draw(uint64_t seed) {
   if (Chance(random, 70)) plan.drift_ppm_max = 20'000;  // two clocks, each off by 1 %
   if (Chance(random, 50)) plan.pauses = 1 + static_cast<uint32_t>(random.Below(4));
   if (Chance(random, 40)) plan.crashes = 1 + static_cast<uint32_t>(random.Below(4));
+  if (Chance(random, 30)) plan.cuts = 1 + static_cast<uint32_t>(random.Below(4));
   if (Chance(random, 35)) plan.failovers = 1 + static_cast<uint32_t>(random.Below(2));
   if (Chance(random, 15)) plan.flushes = 1 + static_cast<uint32_t>(random.Below(2));
   if (Chance(random, 15)) plan.steps_forward = 1 + static_cast<uint32_t>(random.Below(3));
@@ -65,14 +67,15 @@ Plan Draw(uint64_t seed) {
 
   plan.calm_from = 4 * plan.ttl + Between(random, 1s, 3s);
   // Leases of before end, what learns has learned, a change of limit is over, the store's clock has caught up.
-  plan.measured_from = plan.calm_from + 4 * plan.ttl + 2s + (plan.steps_back > 0 ? 3s : 0s);
-  plan.measured_to = plan.measured_from + 5s;
+  plan.measured_from = plan.calm_from + 3 * plan.ttl + 500ms + (plan.steps_back > 0 ? 3s : 0s);
+  plan.measured_to = plan.measured_from + 4s;
   plan.end = plan.measured_to + plan.ttl / 2 + 50ms;
 
   const size_t keys = 1 + random.Below(2);
   for (size_t i = 0; i < keys; ++i) {
-    constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket, Algorithm::kTokenBucket,
-                                     Algorithm::kLeakyBucket, Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
+    constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket,
+                                     Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
+                                     Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
     constexpr std::array<uint64_t, 6> kDemand{30, 80, 120, 150, 200, 500};
     KeyPlan key;
     const Algorithm algorithm = kAlgorithms[random.Below(kAlgorithms.size())];
@@ -95,10 +98,11 @@ std::string ToString(const Plan& plan) {
   const auto ms = [](Duration d) { return static_cast<double>(d.count()) / 1e6; };
   std::string text = fmt::format(
       "seed {}: {} nodes, ttl {}ms, timeout {}ms, delay {}ms, drift {}ppm, lost {}ppm, doubled {}ppm, slow {}ppm of "
-      "{}ms, {} pauses, {} crashes, {} failovers (lag {}ms), {} flushes, {} steps forward, {} back{}; calm from {}ms, "
+      "{}ms, {} pauses, {} crashes, {} cuts, {} failovers (lag {}ms), {} flushes, {} steps forward, {} back{}; calm "
+      "from {}ms, "
       "measured from {}ms",
       plan.seed, plan.nodes, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max), plan.drift_ppm_max, plan.lost_ppm,
-      plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.failovers,
+      plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.cuts, plan.failovers,
       ms(plan.replication_lag), plan.flushes, plan.steps_forward, plan.steps_back, plan.sharp ? ", sharp" : "",
       ms(plan.calm_from), ms(plan.measured_from));
   for (size_t i = 0; i < plan.keys.size(); ++i) {

@@ -40,6 +40,7 @@ struct Plan {
   // So many of each, at random times.
   uint32_t pauses = 0;
   uint32_t crashes = 0;
+  uint32_t cuts = 0;  // of a node from the store
   uint32_t failovers = 0;
   uint32_t flushes = 0;
   uint32_t steps_forward = 0;
@@ -47,8 +48,11 @@ struct Plan {
   base::Duration replication_lag{0};
   bool sharp = false;  // requests at the last instants of leases
 
-  // Everything goes wrong until `calm_from`; from `measured_from` to `measured_to` the fleet must do its work; from then on
-  // nobody asks for anything, and by `end` everything has been returned.
+  // Whether nodes are held to their ledgers; without, a planted bug has to show in what the fleet lets through.
+  bool ledger = true;
+
+  // Everything goes wrong until `calm_from`; from `measured_from` to `measured_to` the fleet must do its work; from
+  // then on nobody asks for anything, and by `end` everything has been returned.
   base::Duration calm_from{0};
   base::Duration measured_from{0};
   base::Duration measured_to{0};

@@ -23,7 +23,11 @@ RespValue Server::Run(std::string_view script, const std::vector<std::string>& p
     if (is_new) it->second = Mutate(mutant_, script);
     script = it->second;
   }
-  const std::vector<std::string_view> arguments(parts.begin() + 1, parts.end());
+  std::vector<std::string_view> arguments(parts.begin() + 1, parts.end());
+  if (mutant_ == Mutant::kChangeForgetsLeases && arguments.size() == 5) {
+    if (const auto found = ParseValue(arguments[4], ValueShape::kString))
+      arguments[4].remove_suffix(found->leases.size());
+  }
   RespValue reply = lua_.Eval(keys_, Wall(at), script, parts[0], arguments);
   constexpr char kOtherLimit = 2;
   const bool other_limit = reply.kind == RespValue::Kind::kBulk && !reply.text.empty() && reply.text[0] == kOtherLimit;
@@ -81,7 +85,8 @@ std::string Server::Inspect(const std::string& key, Duration at) {
       return "";
     case algorithm::Algorithm::kSlidingWindowCounter:
       // When the clock was set back, a lease may end in another window than the one that it counts in.
-      if (static_cast<uint32_t>(found->state.edge) < outstanding && !stepped_back_) return "fewer are counted than are leased";
+      if (static_cast<uint32_t>(found->state.edge) < outstanding && !stepped_back_)
+        return "fewer are counted than are leased";
       return "";
     default:
       if (Ahead(found->state, found->state.seen) < Price(limit, owed)) {

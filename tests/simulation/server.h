@@ -1,5 +1,5 @@
-// The store of a simulated fleet: one Redis server's keyspace under the scripts that production runs, with a replica that
-// lags behind, a wall clock that is set, and a look into every bucket it leaves behind.
+// The store of a simulated fleet: one Redis server's keyspace under the scripts that production runs, with a replica
+// that lags behind, a wall clock that is set, and a look into every bucket it leaves behind.
 #pragma once
 
 #include <cstdint>

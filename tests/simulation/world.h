@@ -1,8 +1,8 @@
 // A fleet, its store and the network between, in virtual time: one seed, one course of events, every time.
 //
-// First everything that the plan names goes wrong; then nothing does, and the fleet has to do its work; then nobody asks,
-// and what is held has to come back. Checked at every event: the bound of each limit over the whole fleet, each node's
-// ledger, each bucket that the store leaves behind.
+// First everything that the plan names goes wrong; then nothing does, and the fleet has to do its work; then nobody
+// asks, and what is held has to come back. Checked at every event: the bound of each limit over the whole fleet, each
+// node's ledger, each bucket that the store leaves behind.
 #pragma once
 
 #include <cstdint>
@@ -56,17 +56,18 @@ class World final : public NodeHost {
     int64_t drift_ppm = 0;
     base::Duration boot{0};  // its clock when the world begins
     base::Duration paused_until{0};
+    base::Duration cut_until{0};        // from the store
     base::Duration paused_for{0};       // so far, for a clock that stops
     std::vector<bool> switched{};       // to the changed limit of each key
     std::vector<uint64_t> weight{};     // of each key's demand
+    std::vector<bool> demand{};         // in bursts: now is one, of each key
     std::vector<uint64_t> leased_at{};  // of each key, when the measurement began
   };
   struct Key {
     store::LimitHandle limit;
     store::LimitHandle changed{};
     Bound bound;
-    bool lost = false;    // a failover forgot it
-    bool demand = true;   // in bursts: now is one
+    bool lost = false;      // a failover forgot it
     uint64_t admitted = 0;  // while it was measured
     uint64_t leased = 0;
   };
@@ -86,10 +87,11 @@ class World final : public NodeHost {
   void ScheduleChange(size_t key);
   void FinishChange(size_t key);
   void NextRequest(uint32_t index, size_t key);
-  void NextBurst(size_t key);
+  void NextBurst(uint32_t index, size_t key);
   void Arrive(const Message& message);
   void Crash(uint32_t index);
   void Pause(uint32_t index);
+  void Cut(uint32_t index);
   void FailOver();
   void Flush();
   void StepClock(base::Duration by);
