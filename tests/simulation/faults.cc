@@ -59,13 +59,12 @@ constexpr auto kChanges = std::to_array<Change>({
      "if edge_lo < 0 then edge_hi, edge_lo = edge_hi - 1, edge_lo + TWO32 end\n"
      "if edge_hi < 0 then edge_hi, edge_lo, count = 0, 0, 0 end\n"
      "end"},
-    {Mutant::kReturnNotClamped, "  if owed > 0 then\n    local owed_hi, owed_lo, owed_fr",
-     "  if false then\n    local owed_hi, owed_lo, owed_fr"},
+    {Mutant::kReturnNotClamped, "  if leased then not_below_owed() end", ""},
     {Mutant::kEpochIgnored, "learning = epoch ~= '' and epoch ~= call_epoch", "learning = false"},
     {Mutant::kAbsentIsFull, "learning = changed == 1", "learning = false"},
     {Mutant::kWindowOutlived, "lease_hi, lease_lo = end_hi, end_lo\n", ""},
-    {Mutant::kKeyDiesBeforeLease, "if #leases > 0 then\n      local owed_hi, owed_lo = cost_of(owed)",
-     "if false then\n      local owed_hi, owed_lo = cost_of(owed)"},
+    {Mutant::kKeyDiesBeforeLease, "if #leases > 0 then\n      local owed_hi, owed_lo = held(owed)",
+     "if false then\n      local owed_hi, owed_lo = held(owed)"},
     {Mutant::kNeverExpires, "if hi < now_hi or hi == now_hi and lo <= now_lo then", "if false then"},
 });
 
