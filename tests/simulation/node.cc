@@ -210,7 +210,9 @@ void Node::OnTimeout(uint64_t id, BootTime now) {
   const bool keeps = call.number != 0 && (Is(Mutant::kTimedOutGrantSpent) || Is(Mutant::kLateGrantAccepted));
   if (call.number != 0) {
     coverage_.Mark("an ask timed out");
-    if (Is(Mutant::kLateGrantAccepted)) return;
+    if (const BootTime late = call.asked_at + 3 * plan_.ttl; Is(Mutant::kLateGrantAccepted) && now < late) {
+      return host_.At(*this, NodeHost::Timer::kTimeout, id, late);
+    }
     keys_[call.key].ledger[call.number].over = true;
     SharedAnswer answer;
     answer.status = absl::DeadlineExceededError("no answer");
