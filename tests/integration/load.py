@@ -37,8 +37,8 @@ def throttle(key, burst, rate):
     return encode("CL.THROTTLE", key, str(burst - 1), str(rate), "1")
 
 
-def check(rule, value):
-    return encode("HG.CHECK", "edge", "ENTRIES", "1", rule, value)
+def check(rule, value, domain="edge"):
+    return encode("HG.CHECK", domain, "ENTRIES", "1", rule, value)
 
 
 def passed(reply):

@@ -40,6 +40,8 @@ class FleetOnACluster(unittest.TestCase):
 
     def setUp(self):
         self.cluster.wait_until_well()
+        # The instances of the test before were not asked to say goodbye.
+        self.cluster.primary_of(self.cluster.shard_of("hg:instances")).command("DEL", "hg:instances")
         # A bucket of its own for each test, and keys that live with it or away from it.
         self.key = self.id().split(".")[-1]
         self.shard = self.cluster.shard_of(f"hg:{{t|{self.key}}}")
@@ -53,14 +55,17 @@ class FleetOnACluster(unittest.TestCase):
         self.instances = [
             self.enterContext(Headgate("--rules", self.rules, "--store", f"redis+cluster://{nodes}", *slow)) for _ in range(3)
         ]
-        for instance in self.instances:
-            until(lambda: instance.metric("headgate_instances") == 3, 10, "the instances know of each other")
 
     def start_load(self):
         """On the hot key; on one that lives with it and says how it is decided; on many that live elsewhere."""
         self.hot = self.enterContext(Load(self.instances, {self.key: throttle(self.key, BURST, RATE)}))
         self.beside = self.enterContext(Load(self.instances, {self.near: check("hot", self.near)}, batch=5, pause=0.02))
         self.calm = self.enterContext(Load(self.instances, {v: check("calm", v) for v in self.far}, batch=5, pause=0.02))
+
+    def wait_until_acquainted(self):
+        """Then each has its share of a limit where the store is away."""
+        for instance in self.instances:
+            until(lambda: instance.metric("headgate_instances") == 3, 10, "the instances know of each other")
 
     def stop_load(self, capacities=1):
         """The bound holds over every interval: of one bucket's capacity, or of more where that is stated."""
@@ -102,7 +107,7 @@ class FleetOnACluster(unittest.TestCase):
         self.start_load()
         wait(1)
         self.instances.pop().stop(signal.SIGKILL)
-        wait(LEASE_SECONDS + 0.5)
+        wait(LEASE_SECONDS + 0.3)
         before, began = self.hot.admitted(self.key), time.monotonic()
         wait(1)
         afterwards = (self.hot.admitted(self.key) - before) / (time.monotonic() - began)
@@ -121,6 +126,7 @@ class FleetOnACluster(unittest.TestCase):
         self.assertEqual(self.hot.ended, 0)
 
     def test_the_primary_dies(self):
+        self.wait_until_acquainted()
         primary = self.cluster.primary_of(self.shard)
         others = [node for node in self.cluster.shard_nodes(self.shard) if node is not primary]
         self.addCleanup(primary.start)
@@ -134,6 +140,7 @@ class FleetOnACluster(unittest.TestCase):
         self.assertEqual(self.hot.ended, 0)
 
     def test_the_primary_hands_over(self):
+        self.wait_until_acquainted()
         replica = self.cluster.replicas_of(self.shard)[0]
         self.start_load()
         wait(1)
@@ -146,6 +153,7 @@ class FleetOnACluster(unittest.TestCase):
         self.assertEqual(self.hot.ended, 0)
 
     def test_the_primary_falls_silent(self):
+        self.wait_until_acquainted()
         primary = self.cluster.primary_of(self.shard)
         others = [node for node in self.cluster.shard_nodes(self.shard) if node is not primary]
         self.addCleanup(primary.resume)
