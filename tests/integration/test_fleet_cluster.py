@@ -8,6 +8,7 @@ import tempfile
 import time
 import unittest
 
+from fleet_rights import ACL_CLUSTER_COMMANDS, ACL_COMMANDS, ACL_KEYS
 from harness import Headgate, RedisCluster, require, until
 from load import Load, check, throttle
 
@@ -51,11 +52,12 @@ class FleetOnACluster(unittest.TestCase):
         far = (f"{self.key}{i}" for i in range(1000))
         self.far = [v for v in far if self.cluster.shard_of(f"hg:{{r|edge|calm={v}#0}}") != self.shard][:30]
         nodes = ",".join(f"127.0.0.1:{node.port}" for node in self.cluster.nodes[:2])
+        self.instances = [self.instance(store=f"redis+cluster://{nodes}") for _ in range(3)]
+
+    def instance(self, store):
         # The machine that runs the tests may be busy: what takes long is not what these tests are about.
         slow = ("--store-timeout", "1s", "--store-connect-timeout", "1s", "--threads", "2")
-        self.instances = [
-            self.enterContext(Headgate("--rules", self.rules, "--store", f"redis+cluster://{nodes}", *slow)) for _ in range(3)
-        ]
+        return self.enterContext(Headgate("--rules", self.rules, "--store", store, *slow))
 
     def start_load(self):
         """On the hot key; on one that lives with it and says how it is decided; on many that live elsewhere."""
@@ -168,6 +170,28 @@ class FleetOnACluster(unittest.TestCase):
         wait(1)
         self.stop_load(capacities=2)
         self.assertEqual(self.hot.ended, 0)
+
+    def test_a_user_with_the_least_rights_is_enough(self):
+        for node in self.cluster.nodes:
+            rights = f"on >sesame resetkeys {ACL_KEYS} {ACL_COMMANDS} {ACL_CLUSTER_COMMANDS}"
+            self.assertEqual(node.command("ACL", "SETUSER", "headgate", *rights.split()), "OK")
+        instance = self.instance(store=f"redis+cluster://headgate:sesame@127.0.0.1:{self.cluster.port}")
+        # Also while a slot moves.
+        shard = self.cluster.shard_of(f"hg:{{r|edge|calm={self.far[0]}#0}}")
+        source, target = self.cluster.primary_of(shard), self.cluster.primary_of(self.shard)
+        slot = source.command("CLUSTER", "KEYSLOT", f"hg:{{r|edge|calm={self.far[0]}#0}}")
+        self.assertEqual(target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", source.command("CLUSTER", "MYID")), "OK")
+        self.assertEqual(source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", target.command("CLUSTER", "MYID")), "OK")
+        try:
+            for value in self.far:
+                self.assertEqual(instance.check("edge", calm=value)[1]["x-ratelimit-mode"], "exact")
+            self.assertEqual(instance.check("edge", hot=self.near)[1]["x-ratelimit-mode"], "exact")
+        finally:
+            for node in (source, target):
+                node.command("CLUSTER", "SETSLOT", slot, "STABLE")
+        self.assertGreater(instance.metric("headgate_store_redirects_total"), 0)
+        self.assertEqual(instance.metric("headgate_store_alarms_total"), 0, instance.errors())
+        self.assertEqual(instance.metric('headgate_store_calls_total{outcome="denied"}'), 0, instance.errors())
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import tempfile
 import threading
 import unittest
 
+from fleet_rights import ACL_CLUSTER_COMMANDS, ACL_COMMANDS, ACL_KEYS
 from harness import Headgate, RedisServer, require, until
 from load import Load, check, throttle
 
@@ -23,13 +24,6 @@ ALGORITHMS = {
 RULES = "domain: edge\ndescriptors:\n" + "".join(
     f"  - key: {name}\n    rate_limit: {{requests_per_unit: 50, unit: minute, {words}}}\n" for name, words in ALGORITHMS.items()
 )
-# The least that an ACL user of Headgate needs; the guide docs/guides/fleet.md repeats it, and a test here compares.
-ACL_KEYS = "~hg:*"
-ACL_COMMANDS = (
-    "-@all +hello +client|setname +select +info +eval +evalsha +time +get +set +del +pexpire "
-    "+llen +lindex +lrange +lset +lpush +rpush +rpop +ltrim +zadd +zrem +zcard +zremrangebyscore"
-)
-
 
 def wait(seconds):
     select.select([], [], [], seconds)
@@ -171,6 +165,7 @@ class FleetOnAStore(unittest.TestCase):
         with open(guide, encoding="utf-8") as file:
             text = re.sub(r"[\\\s]+", " ", file.read())
         self.assertIn(f"{ACL_KEYS} {ACL_COMMANDS}", text)
+        self.assertIn(f"`{ACL_CLUSTER_COMMANDS}`", text)
 
     def test_a_user_that_is_turned_off_and_on(self):
         self.redis.command("ACL", "SETUSER", "headgate", "on", ">sesame42", ACL_KEYS, "+@all")
