@@ -164,7 +164,7 @@ const std::array kSettings = {
             .group = kStore,
             .target = &Settings::hash_keys_secret_file,
             .help = "A file whose first line makes the hashes; the same for every instance.",
-            .advice = "Set it with hash_keys, and where clients could aim at long keys of others."},
+            .advice = "Set it with hash_keys; keep it private."},
 
     Setting{.name = "credential",
             .group = kAccess,

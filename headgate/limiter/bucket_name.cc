@@ -45,7 +45,7 @@ void AppendEntry(const rule::Entry& entry, std::string& out) {
 // Ends the name that began at `begin`, or puts its hash in its place.
 void Finish(const BucketNaming& naming, size_t begin, std::string& out) {
   out.push_back('}');
-  if (!naming.hashed && out.size() - begin <= kBucketNameMax) return;
+  if (!naming.hashed) return;
   const base::Hash128 hash = base::HashBytes(naming.secret, base::KeyKind::kRaw, std::string_view(out).substr(begin));
   out.resize(begin);
   out.append("hg:{h|");

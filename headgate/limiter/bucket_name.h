@@ -3,7 +3,7 @@
 //   hg:{r|edge|api_key=k1|path=/search*#0}   of a rule: domain, the matched entries, the limit's index in its rule
 //   hg:{o|edge|api_key=k1#minute}            of a limit that came with the request
 //   hg:{t|user123}                           of CL.THROTTLE
-//   hg:{h|0f1e…}                             any of them by its keyed hash: for names that are long, or secret
+//   hg:{h|0f1e…}                             any of them by its keyed hash, where clients' keys are nobody's business
 //
 // The whole name stands in braces, so that a Redis Cluster puts all of it into the slot's hash; what comes from users
 // is percent-encoded, so that nobody can close the braces, or be another bucket's namesake.
@@ -19,12 +19,9 @@
 
 namespace headgate::limiter {
 
-// Beyond this a bucket goes by its hash.
-inline constexpr size_t kBucketNameMax = 512;
-
 struct BucketNaming {
   bool hashed = false;
-  // The same for the whole fleet. Whoever knows it can find two long names with one hash.
+  // The same for the whole fleet. Whoever knows it can find two names with one hash.
   base::HashSecret secret{};
 };
 

@@ -130,6 +130,8 @@ void Fleet::Ask(const Member& member, std::string_view name, std::function<void(
     if (member.operation == Operation::kReset) book_->OnReset(member.key);
   }
   const base::BootTime asked_at = leased ? shared_.Now() : base::BootTime{0};
+  // Only what is owed needs the name again, when the store is back.
+  std::string owing_name = outage_.Owes(member.key) ? std::string(name) : std::string();
   shared_.Ask({.name = name,
                .limit = member.limit,
                .cost = member.cost,
@@ -137,18 +139,41 @@ void Fleet::Ask(const Member& member, std::string_view name, std::function<void(
                .leased = leased,
                .timeout = options_.timeout,
                .history = member.history},
-              [this, member, leased, asked_at, done = std::move(done)](const store::SharedAnswer& answer) {
-                if (leased && answer.status.ok()) {
-                  if (member.operation == Operation::kTake) {
-                    book_->OnExact(member.key, *member.limit, member.cost, answer.decision, asked_at, shared_.Now());
-                  } else if (member.operation == Operation::kRefund) {
-                    book_->OnRefunded(member.key);
-                  }
+              [this, member, asked_at, owing_name = std::move(owing_name),
+               done = std::move(done)](const store::SharedAnswer& answer) {
+                if (!answer.status.ok()) {
+                  const Settled settled = Degraded(member);
+                  Count(settled.mode);
+                  return done(settled);
                 }
-                const Settled settled = answer.status.ok() ? Settled{answer.decision, Mode::kExact} : Degraded(member);
-                Count(settled.mode);
-                done(settled);
+                OnAnswer(member, answer.decision, asked_at);
+                if (!owing_name.empty()) PayBack(member, owing_name, answer.decision.remaining);
+                Count(Mode::kExact);
+                done({answer.decision, Mode::kExact});
               });
+}
+
+void Fleet::OnAnswer(const Member& member, const Decision& decision, base::BootTime asked_at) {
+  outage_.OnAnswer(member.key, decision.remaining);
+  if (!IsLeased(member)) return;
+  if (member.operation == Operation::kTake) {
+    book_->OnExact(member.key, *member.limit, member.cost, decision, asked_at, shared_.Now());
+  } else if (member.operation == Operation::kRefund) {
+    book_->OnRefunded(member.key);
+  }
+}
+
+// What was let through here while the store could not be asked, as far as it is still there.
+void Fleet::PayBack(const Member& member, std::string_view name, uint64_t remaining) {
+  const algorithm::Cost cost = std::min<algorithm::Cost>(outage_.TakeDebt(member.key), remaining);
+  if (cost == 0 || IsQueue(*member.limit)) return;
+  shared_.Ask({.name = name,
+               .limit = member.limit,
+               .cost = cost,
+               .leased = IsLeased(member),
+               .timeout = options_.timeout,
+               .history = member.history},
+              [](const store::SharedAnswer&) {});
 }
 
 bool Fleet::IsLeased(const Member& member) const {
@@ -265,10 +290,25 @@ Settled Fleet::Degraded(const Member& member) {
 
 Decision Fleet::DecideLocally(const Member& member) {
   const store::LimitHandle share = ShareOf(member);
-  const TakeRequest request{
-      .key = member.key, .limit = share.get(), .cost = member.cost, .operation = member.operation};
+  TakeRequest request{.key = member.key, .limit = share.get(), .cost = 0, .operation = Operation::kLook};
   Decision decision;
+  if (const auto rest = outage_.TakeLastRest(member.key); rest && !IsQueue(*member.limit)) {
+    // At first no more is left here than this share of what was left there.
+    local_.Take({&request, 1}, {&decision, 1}, member.now);
+    const uint64_t capacity = std::max<uint64_t>(1, member.limit->limit.capacity());
+    const auto left =
+        static_cast<uint64_t>(base::WideMul(share->limit.capacity(), std::min(*rest, capacity)) / capacity);
+    if (decision.remaining > left) {
+      request.cost = decision.remaining - left;
+      request.operation = Operation::kTake;
+      local_.Take({&request, 1}, {&decision, 1}, member.now);
+    }
+  }
+  request.cost = member.cost;
+  request.operation = member.operation;
   local_.Take({&request, 1}, {&decision, 1}, member.now);
+  if (member.operation == Operation::kTake && decision.allowed) outage_.OnLetThrough(member.key, member.cost);
+  if (member.operation == Operation::kRefund) outage_.OnGivenBack(member.key, member.cost);
   return decision;
 }
 

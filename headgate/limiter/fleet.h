@@ -4,7 +4,8 @@
 //   a lease is held               → from the lease, without a word to the store (mode leased)
 //   store answers                 → its decision (mode exact)
 //   it cannot, and the rule says
-//     local                       → this instance's share of the limit, from the memory store (mode local)
+//     local                       → this instance's share of the limit, from the memory store (mode local): at first of
+//                                   what was last left, and taken from the shared bucket when the store is back
 //     allow                       → allowed, uncounted (mode open)
 //     deny                        → refused (mode closed)
 //
@@ -24,6 +25,7 @@
 #include "absl/functional/function_ref.h"
 #include "headgate/base/time.h"
 #include "headgate/limiter/lease_book.h"
+#include "headgate/limiter/outage.h"
 #include "headgate/limiter/pending.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/shared_store.h"
@@ -105,6 +107,8 @@ class Fleet {
   std::optional<Settled> TakeFromLease(const Member& member, std::string_view name);
   bool IsLeased(const Member& member) const;
   void Perform(const LeaseAction& action);
+  void OnAnswer(const Member& member, const algorithm::Decision& decision, base::BootTime asked_at);
+  void PayBack(const Member& member, std::string_view name, uint64_t remaining);
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
   void GiveBack(const std::shared_ptr<Group>& group);
@@ -117,6 +121,7 @@ class Fleet {
   store::Store& local_;
   const FleetOptions options_;
   std::optional<LeaseBook> book_;
+  Outage outage_;
   // This instance's shares of limits, by the limit's number and the share.
   absl::flat_hash_map<uint64_t, store::LimitHandle> shares_;
   std::string name_;

@@ -38,6 +38,8 @@ descriptors:
     rate_limit: {period: 20s, requests_per_unit: 2, algorithm: token_bucket, on_store_failure: deny}
   - key: fifth
     rate_limit: {period: 20s, requests_per_unit: 10, algorithm: token_bucket, fallback_share: 0.2}
+  - key: five
+    rate_limit: {period: 1h, requests_per_unit: 5, algorithm: token_bucket}
   - key: watched
     rate_limit: {period: 20s, requests_per_unit: 1, algorithm: token_bucket}
     shadow_mode: true
@@ -178,6 +180,41 @@ TEST_F(FleetTest, AFallbackShareIsWhatTheRuleSays) {
   EXPECT_FALSE(Allowed({"fifth"}, 1));
 }
 
+TEST_F(FleetTest, ALocalShareBeginsWithAPartOfWhatWasLastLeft) {
+  shared.instance_count = 2;
+  EXPECT_TRUE(Allowed({"fifth"}, 6));  // 4 of 10 are left
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_FALSE(Allowed({"fifth"}, 1)) << "a fifth of 4 is less than one";
+  now += 2s;  // 10 per 20 s, of which a fifth
+  EXPECT_FALSE(Allowed({"fifth"}, 1));
+  now += 8s;
+  EXPECT_TRUE(Allowed({"fifth"}, 1));
+}
+
+TEST_F(FleetTest, WhatPassedWithoutTheStoreIsTakenFromItAfterwards) {
+  EXPECT_TRUE(Allowed({"five"}, 1));  // 4 of 5 are left
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_TRUE(Allowed({"five"}, 2));
+  EXPECT_TRUE(Allowed({"five"}, 1));
+  shared.failure = absl::OkStatus();
+  EXPECT_EQ(Remaining("five"), 4u) << "the first answer is from before";
+  EXPECT_EQ(Remaining("five"), 1u);
+  // Once.
+  EXPECT_EQ(Remaining("five"), 1u);
+}
+
+TEST_F(FleetTest, AStoreThatComesAndGoesMintsNothing) {
+  for (int i = 0; i < 5; ++i) {
+    shared.failure = absl::UnavailableError("gone");
+    Allowed({"five"}, 1);
+    shared.failure = absl::OkStatus();
+    EXPECT_TRUE(Ask(&Checker::Peek, {"five"}).ok());
+  }
+  EXPECT_EQ(Remaining("five"), 0u);
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_FALSE(Allowed({"five"}, 1));
+}
+
 TEST_F(FleetTest, ARuleMayLetThroughOrRefuseWithoutItsStore) {
   shared.failure = absl::UnavailableError("gone");
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(Allowed({"open"}));
@@ -253,14 +290,7 @@ TEST(BucketName, IsReadableAndNobodysNamesake) {
   EXPECT_EQ(override_name, "hg:{o|edge|k=v#minute}");
 }
 
-TEST(BucketName, LongOrSecretNamesAreHashes) {
-  const std::string long_key(1000, 'x');
-  std::string name;
-  AppendThrottleBucket({}, long_key, name);
-  EXPECT_THAT(name, ::testing::MatchesRegex("hg:\\{h\\|[0-9a-f]{32}\\}"));
-  std::string other;
-  AppendThrottleBucket({}, long_key + "x", other);
-  EXPECT_NE(name, other);
+TEST(BucketName, SecretNamesAreHashes) {
   std::string secret;
   AppendThrottleBucket({.hashed = true}, "user123", secret);
   EXPECT_THAT(secret, ::testing::MatchesRegex("hg:\\{h\\|[0-9a-f]{32}\\}"));

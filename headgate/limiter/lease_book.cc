@@ -154,7 +154,8 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const
     }
   }
   if (!record.leases.empty()) Enqueue(record, now);
-  const bool returns_now = closing_ || record.asked_before_change;
+  // Not where it could not be told: it would be tried for ever.
+  const bool returns_now = answer.status.ok() && (closing_ || record.asked_before_change);
   record.asked_before_change = false;
   return returns_now && record.leases.HasUnspentReturns() ? Return(record, now) : nullptr;
 }
@@ -170,7 +171,7 @@ void LeaseBook::OnFailure(Record& record, uint64_t number, bool perhaps_done, Bo
 
 void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number, BootTime now) {
   // Counted from before it was asked for, so that the store's own count ends later.
-  const BootTime deadline = record.asked_at + Life(std::min(grant.ttl, options_.ttl));
+  const BootTime deadline = record.asked_at + Life(grant.ttl);
   MayAskFrom(record, now);
   if (now >= deadline) {
     Count(counters_.late_grants);
@@ -183,7 +184,7 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
   if (!record.leases.Add(lease) || lease.closed) return;
   Count(counters_.granted, lease.granted);
   record.renew_below = lease.granted / 2;
-  record.renew_at = record.asked_at + std::min(grant.ttl, options_.ttl) / 2;
+  record.renew_at = record.asked_at + grant.ttl / 2;
   if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) record.reset_at = now + grant.ttl;
   if (record.asked_exhausted && grant.granted < record.asked_want / 2) {
     // All that has accrued, or its share of it: there is no more until some accrues again.
@@ -200,6 +201,11 @@ void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTi
   record.retry_at = now + retry;
   record.denied_until = std::min(now + std::max(retry, record.pause), now + options_.ttl);
   MayAskFrom(record, now + record.pause);
+}
+
+const HeldLeases* LeaseBook::Held(const Hash128& key) const {
+  const Record* record = Find(key);
+  return record != nullptr ? &record->leases : nullptr;
 }
 
 Cost LeaseBook::GiveBack(const Hash128& key, Cost cost, BootTime now) {
@@ -340,12 +346,12 @@ void LeaseBook::ReturnAll(BootTime now, Perform perform) {
 
 // ---- The table
 
-LeaseBook::Record* LeaseBook::Find(const Hash128& key) {
+const LeaseBook::Record* LeaseBook::Find(const Hash128& key) const {
   const size_t set = key.low & (sets_.size() - 1);
   const uint64_t print = PrintOf(key);
   for (uint32_t way = 0; way < kWays; ++way) {
     if (sets_[set][way] != print) continue;
-    Record& record = records_[set * kWays + way];
+    const Record& record = records_[set * kWays + way];
     if (record.key == key) return &record;
   }
   return nullptr;

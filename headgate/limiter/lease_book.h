@@ -19,6 +19,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
@@ -102,9 +103,9 @@ class LeaseBook {
   void OnExact(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
                const algorithm::Decision& decision, base::BootTime asked_at, base::BootTime now);
 
-  // The answer to an action, or its failure. Null, or what is to be sent at once.
-  const LeaseAction* OnGrant(const base::Hash128& key, uint64_t number, const store::SharedAnswer& answer,
-                             base::BootTime now);
+  // The answer to an action, or its failure: every action gets one. Null, or what is to be sent at once.
+  [[nodiscard]] const LeaseAction* OnGrant(const base::Hash128& key, uint64_t number, const store::SharedAnswer& answer,
+                                           base::BootTime now);
 
   // Undoes an allowed Take, as far as the store has not been told of it; the rest is to be refunded there.
   algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
@@ -121,6 +122,9 @@ class LeaseBook {
 
   // The process ends: everything goes back, and nothing is asked for any more.
   void ReturnAll(base::BootTime now, Perform perform);
+
+  // What is held of this key, closed leases included; null where the key is not followed.
+  const HeldLeases* Held(const base::Hash128& key) const;
 
   const LeaseCounters& counters() const { return counters_; }
   uint32_t keys_followed() const { return keys_followed_; }
@@ -167,7 +171,8 @@ class LeaseBook {
   };
   using Set = std::array<uint64_t, kWays>;  // of 64 bits of each key; 0: free
 
-  Record* Find(const base::Hash128& key);
+  const Record* Find(const base::Hash128& key) const;
+  Record* Find(const base::Hash128& key) { return const_cast<Record*>(std::as_const(*this).Find(key)); }
   Record* Insert(const base::Hash128& key, const store::LimitEntry& limit);
   Record* Victim(size_t set);
   void SetLimit(Record& record, const store::LimitEntry& limit);

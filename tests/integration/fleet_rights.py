@@ -2,7 +2,7 @@
 
 ACL_KEYS = "~hg:*"
 ACL_COMMANDS = (
-    "-@all +hello +client|setname +select +info +eval +evalsha +time +get +set +del +pexpire "
+    "-@all +hello +select +info +eval +evalsha +time +get +set +del +pexpire "
     "+llen +lindex +lrange +lset +lpush +rpush +rpop +ltrim +zadd +zrem +zcard +zremrangebyscore"
 )
 ACL_CLUSTER_COMMANDS = "+cluster|slots +asking"

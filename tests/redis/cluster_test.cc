@@ -6,7 +6,7 @@
 
 #include "headgate/store/redis/key_slot.h"
 #include "tests/redis/client_fixture.h"
-#include "tests/redis/redis_process.h"
+#include "tests/redis/redis_cluster.h"
 
 namespace headgate::redis_test {
 namespace {
@@ -18,55 +18,14 @@ using ::testing::HasSubstr;
 // One for all tests of this file: a cluster takes seconds to form.
 class Cluster : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    nodes_ = new std::vector<RedisProcess>();
-    for (int i = 0; i < 6; ++i) {
-      nodes_->emplace_back(RedisProcess::Arguments{"--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
-                                                   "--cluster-replica-validity-factor", "0",
-                                                   "--repl-diskless-sync-delay", "0"});
-    }
-    for (size_t i = 0; i < 3; ++i) {
-      const size_t first = i * 5462;
-      EXPECT_THAT(Node(i).Ask(fmt::format("CLUSTER ADDSLOTSRANGE {} {}", first, std::min<size_t>(first + 5461, 16383))),
-                  HasSubstr("OK"));
-      EXPECT_THAT(Node(i).Ask(fmt::format("CLUSTER SET-CONFIG-EPOCH {}", i + 1)), HasSubstr("OK"));
-    }
-    for (size_t i = 1; i < 6; ++i) Node(0).Ask(fmt::format("CLUSTER MEET 127.0.0.1 {}", Node(i).port()));
-    for (size_t i = 0; i < 6; ++i) {
-      Wait([&] { return Node(i).Ask("CLUSTER INFO").find("cluster_known_nodes:6") != std::string::npos; });
-    }
-    for (size_t i = 3; i < 6; ++i) {
-      const std::string primary = IdOf(i - 3);
-      Wait([&] { return Node(i).Ask("CLUSTER REPLICATE " + primary).find("OK") != std::string::npos; });
-    }
-    for (size_t i = 3; i < 6; ++i) {
-      Wait([&] { return Node(i).Ask("INFO replication").find("master_link_status:up") != std::string::npos; });
-    }
-    for (size_t i = 0; i < 6; ++i) {
-      Wait([&] { return Node(i).Ask("CLUSTER INFO").find("cluster_state:ok") != std::string::npos; });
-    }
-  }
+  static void SetUpTestSuite() { cluster_ = new RedisCluster(RedisCluster::Replicas::kOneEach); }
   // A node that got no time on a busy machine may have been taken for dead.
-  void SetUp() override {
-    for (size_t i = 0; i < 6; ++i) {
-      Wait([&] { return Node(i).Ask("CLUSTER INFO").find("cluster_state:ok") != std::string::npos; });
-    }
-  }
-  static void TearDownTestSuite() { delete nodes_; }
+  void SetUp() override { cluster_->WaitUntilWell(); }
+  static void TearDownTestSuite() { delete cluster_; }
 
-  static RedisProcess& Node(size_t i) { return (*nodes_)[i]; }
-  static std::string IdOf(size_t i) {
-    const std::string answer = Node(i).Ask("CLUSTER MYID");
-    return answer.substr(answer.find('\n') + 1, 40);
-  }
-  static void Wait(const std::function<bool()>& condition) {
-    const base::SystemClock clock;
-    const base::BootTime deadline = clock.BootNow() + 30s;
-    while (!condition()) {
-      ASSERT_LT(clock.BootNow(), deadline);
-      std::this_thread::yield();
-    }
-  }
+  static RedisProcess& Node(size_t i) { return cluster_->Node(i); }
+  static std::string IdOf(size_t i) { return cluster_->IdOf(i); }
+  static void Wait(const std::function<bool()>& condition) { RedisCluster::Wait(condition); }
   static RedisOptions Options(size_t seed) {
     RedisOptions options = TestClient::Single(Node(seed).port());
     options.topology = store::redis::TopologyKind::kCluster;
@@ -82,7 +41,7 @@ class Cluster : public ::testing::Test {
   }
 
  private:
-  static inline std::vector<RedisProcess>* nodes_ = nullptr;
+  static inline RedisCluster* cluster_ = nullptr;
 };
 
 TEST_F(Cluster, FindsEveryKeysPrimaryWhicheverNodeItAsksFirst) {

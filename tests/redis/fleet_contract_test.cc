@@ -11,6 +11,7 @@
 #include "headgate/store/redis/redis_store.h"
 #include "headgate/testing/store_contract.h"
 #include "tests/redis/client_fixture.h"
+#include "tests/redis/redis_cluster.h"
 #include "tests/redis/redis_process.h"
 
 namespace headgate::testing {
@@ -23,7 +24,7 @@ using redis_test::TestClient;
 // batch are decided in their order: groups, and buckets whose limit has changed.
 class WaitingStore final : public store::Store {
  public:
-  explicit WaitingStore(RedisProcess& server) : test_(TestClient::Single(server.port())) { server.Ask("FLUSHALL"); }
+  explicit WaitingStore(const store::redis::RedisOptions& options) : test_(options) {}
 
   void Take(std::span<const store::TakeRequest> requests, std::span<algorithm::Decision> decisions,
             base::Instant now) override {
@@ -83,15 +84,57 @@ class WaitingStore final : public store::Store {
   limiter::Fleet fleet_{store_, local_, {.timeout = std::chrono::seconds(5)}};
 };
 
-std::unique_ptr<store::Store> Redis() {
-  static RedisProcess server;
-  return std::make_unique<WaitingStore>(server);
+// A store over `servers`, which hold nothing.
+std::unique_ptr<store::Store> Over(store::redis::TopologyKind topology, std::initializer_list<RedisProcess*> servers) {
+  store::redis::RedisOptions options = TestClient::Single(0);
+  options.topology = topology;
+  options.timeout = std::chrono::seconds(5);
+  options.servers.clear();
+  for (RedisProcess* server : servers) {
+    server->Ask("FLUSHALL");
+    options.servers.push_back({.host = "127.0.0.1", .port = server->port()});
+  }
+  return std::make_unique<WaitingStore>(options);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Redis, StoreContract,
-    ::testing::Values(StoreUnderTest{
-        .name = "redis", .make = Redis, .steps_max = 400, .tells_versions_apart = false, .holds_on_to_time = false}));
+std::unique_ptr<store::Store> Single() {
+  static RedisProcess server;
+  return Over(store::redis::TopologyKind::kSingle, {&server});
+}
+
+std::unique_ptr<store::Store> Ring() {
+  static RedisProcess first, second, third;
+  return Over(store::redis::TopologyKind::kRing, {&first, &second, &third});
+}
+
+std::unique_ptr<store::Store> Cluster() {
+  static redis_test::RedisCluster cluster(redis_test::RedisCluster::Replicas::kNone);
+  return Over(store::redis::TopologyKind::kCluster, {&cluster.Node(0), &cluster.Node(1), &cluster.Node(2)});
+}
+
+std::unique_ptr<store::Store> Sentinel() {
+  static RedisProcess primary;
+  static RedisProcess sentinel = RedisProcess::Sentinel(fmt::format(
+      "sentinel monitor main 127.0.0.1 {} 1\nsentinel down-after-milliseconds main 30000\n", primary.port()));
+  primary.Ask("FLUSHALL");
+  store::redis::RedisOptions options = TestClient::Single(sentinel.port());
+  options.topology = store::redis::TopologyKind::kSentinel;
+  options.master_name = "main";
+  options.timeout = std::chrono::seconds(5);
+  return std::make_unique<WaitingStore>(options);
+}
+
+StoreUnderTest Topology(std::string name, std::unique_ptr<store::Store> (*make)()) {
+  return {.name = std::move(name),
+          .make = make,
+          .steps_max = 200,
+          .tells_versions_apart = false,
+          .holds_on_to_time = false};
+}
+
+INSTANTIATE_TEST_SUITE_P(Redis, StoreContract,
+                         ::testing::Values(Topology("single", Single), Topology("ring", Ring),
+                                           Topology("cluster", Cluster), Topology("sentinel", Sentinel)));
 
 }  // namespace
 }  // namespace headgate::testing

@@ -1,4 +1,6 @@
 // Leases, in the Lua host: what is granted, reported, returned, expired and learned.
+//
+// One file because each rule is asked of every kind of bucket that leases.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>

@@ -1,14 +1,5 @@
 #include "tests/redis/redis_server.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cstdlib>
-#include <filesystem>
-
 #include "headgate/base/check.h"
 #include "headgate/wire/resp_writer.h"
 
@@ -16,46 +7,15 @@ namespace headgate::redis_host {
 namespace {
 
 constexpr base::Duration kTimeout = std::chrono::seconds(30);
-constexpr int kStartTries = 1000;
-constexpr int kStartPauseMs = 10;
 
 }  // namespace
 
-RedisServer::RedisServer() {
-  std::string folder = (std::filesystem::temp_directory_path() / "headgate_redis_XXXXXX").string();
-  HEADGATE_CHECK(mkdtemp(folder.data()) != nullptr);
-  folder_ = folder;
-  const std::string socket = folder + "/socket";
-  process_ = fork();
-  HEADGATE_CHECK(process_ >= 0);
-  if (process_ == 0) {
-    const int null = open("/dev/null", O_WRONLY);
-    dup2(null, STDOUT_FILENO);
-    execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket.c_str(), "--dir", folder.c_str(),
-           "--save", "", "--appendonly", "no", nullptr);
-    _exit(127);
-  }
-  const net::Endpoint endpoint{.kind = net::Endpoint::Kind::kUnix, .address = socket, .port = 0};
-  for (int i = 0; i < kStartTries; ++i) {
-    int status = 0;
-    HEADGATE_CHECK(waitpid(process_, &status, WNOHANG) == 0);  // no redis-server here: apt-get install redis-server
-    if (auto client = net::BlockingClient::Connect(endpoint, kTimeout); client.ok()) {
-      client_ = *std::move(client);
-      return;
-    }
-    poll(nullptr, 0, kStartPauseMs);
-  }
-  HEADGATE_CHECK(client_.has_value());
-}
-
-RedisServer::~RedisServer() {
-  kill(process_, SIGKILL);
-  waitpid(process_, nullptr, 0);
-  std::filesystem::remove_all(folder_);
-}
+RedisServer::RedisServer()
+    : client_(
+          *net::BlockingClient::Connect(*net::ParseEndpoint(fmt::format("127.0.0.1:{}", process_.port())), kTimeout)) {}
 
 std::vector<wire::RespValue> RedisServer::Exchange(std::string_view commands, size_t reply_count) {
-  HEADGATE_CHECK(client_->Send(commands).ok());
+  HEADGATE_CHECK(client_.Send(commands).ok());
   std::vector<wire::RespValue> replies;
   while (replies.size() < reply_count) {
     size_t consumed = 0;
@@ -66,7 +26,7 @@ std::vector<wire::RespValue> RedisServer::Exchange(std::string_view commands, si
       replies.push_back(std::move(reader_.value()));
       continue;
     }
-    auto more = client_->ReadSome();
+    auto more = client_.ReadSome();
     HEADGATE_CHECK(more.ok() && !more->empty());
     input_ += *more;
   }

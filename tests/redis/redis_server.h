@@ -1,9 +1,6 @@
-// A real redis-server for one test: on a port and in a folder of its own, gone when the test is. Persists nothing.
+// A real redis-server for one test, and one conversation with it.
 #pragma once
 
-#include <sys/types.h>
-
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,14 +8,13 @@
 
 #include "headgate/net/blocking_client.h"
 #include "headgate/wire/resp_reader.h"
+#include "tests/redis/redis_process.h"
 
 namespace headgate::redis_host {
 
 class RedisServer {
  public:
-  // Stops the test where there is no redis-server.
   RedisServer();
-  ~RedisServer();
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
@@ -30,9 +26,8 @@ class RedisServer {
   }
 
  private:
-  pid_t process_ = 0;
-  std::string folder_;
-  std::optional<net::BlockingClient> client_;
+  redis_test::RedisProcess process_;
+  net::BlockingClient client_;
   wire::RespReader reader_;
   std::string input_;
 };

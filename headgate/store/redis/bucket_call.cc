@@ -161,7 +161,7 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context)
       operation_(request.operation),
       history_(request.history) {
   bytes_.reserve(request.name.size() + 128);
-  if (context.hash_names || request.name.size() > kNameBytesMax) {
+  if (request.name.size() > kNameBytesMax) {
     bytes_.append(HashedName(request.name));
   } else {
     bytes_.append(request.name);

@@ -25,7 +25,7 @@
 
 namespace headgate::store::redis {
 
-// A longer name is hashed in any case.
+// A longer name is hashed.
 inline constexpr size_t kNameBytesMax = 512;
 
 // `hg:{…}` with 32 hex digits of the name's SHA-256: the same on all machines.
@@ -39,8 +39,6 @@ struct CallContext {
   bool epoch_changed = false;
   // The longest life of any lease; also for how long a bucket learns.
   base::Duration lease_ttl = std::chrono::seconds(2);
-  // Keys are hashes, for those who do not want their users' names in the store.
-  bool hash_names = false;
   // Instead of the server's clock, for tests and simulations.
   std::optional<base::Instant> now{};
   // How long a key is kept at least, where `now` does not move with the server's clock.

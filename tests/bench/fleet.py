@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""What sharing a limit costs: CPU per decision of an instance and of its Redis, exact and from leases, in one run.
+
+One core for each side. What counts is the CPU time that a process spent (user and system), so that a noisy machine disturbs little;
+each figure is the median of several rounds that take turns.
+
+    tests/bench/fleet.py --headgate build/release/bin/headgate
+"""
+
+import argparse
+import os
+import random
+import re
+import select
+import socket
+import statistics
+import subprocess
+import tempfile
+import threading
+import time
+
+from against_redis import cpu_seconds, free_port, wait_until_answering
+
+PLENTY = ("1000000000", "1000000000", "60")
+
+
+class Instance:
+    def __init__(self, binary, *args):
+        self.port = free_port()
+        self.process = subprocess.Popen(
+            [binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--admin-listen", "none", "--threads", "1",
+             "--store-timeout", "1s", "--store-connect-timeout", "1s", *args],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )
+        wait_until_answering(self.port)
+
+    def metric(self, name):
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            text = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+        match = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+        return float(match.group(1)) if match else 0.0
+
+    def store_calls(self):
+        return sum(self.metric(f'headgate_store_calls_total{{outcome="{o}"}}') for o in ("answered", "timed_out", "unavailable"))
+
+
+def bytes_of(*words):
+    words = [w if isinstance(w, bytes) else str(w).encode() for w in words]
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words)
+
+
+def reply_count(data):
+    """Of replies of CL.THROTTLE, or of bulks."""
+    return data.count(b"*5\r\n")
+
+
+def drive(port, batches, connections, replies_in, seconds=None):
+    """Sends the batches over as many connections, each waiting for its replies; returns how many commands were answered."""
+    answered = [0] * connections
+    share = [batches[i::connections] for i in range(connections)]
+    deadline = None if seconds is None else time.monotonic() + seconds
+
+    def run(i):
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            while True:
+                for batch, count in share[i]:
+                    connection.sendall(batch)
+                    seen = 0
+                    while seen < count:
+                        data = connection.recv(1 << 18)
+                        if not data:
+                            return
+                        seen += replies_in(data)
+                    answered[i] += count
+                    if deadline is not None and time.monotonic() > deadline:
+                        return
+                if deadline is None:
+                    return
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return sum(answered)
+
+
+def script_call(redis_port, instance_port):
+    """The words that an instance sends for one decision, as MONITOR shows them."""
+    with socket.create_connection(("127.0.0.1", redis_port), timeout=10) as monitor:
+        monitor.sendall(b"MONITOR\r\n")
+        monitor.recv(100)
+        with socket.create_connection(("127.0.0.1", instance_port)) as client:
+            client.sendall(bytes_of("CL.THROTTLE", "sampled", *PLENTY))
+            client.recv(100)
+        text = b""
+        while b"hg:{t|sampled}" not in text or not text.endswith(b"\r\n"):
+            text += monitor.recv(65536)
+    line = next(l for l in text.split(b"\r\n") if b"hg:{t|sampled}" in l and b'"EVAL' in l.upper())
+    words = re.findall(rb'"((?:[^"\\]|\\.)*)"', line)
+    words = [w.decode("unicode_escape").encode("latin-1") for w in words]
+    return words
+
+
+def report(name, values, wanted=""):
+    print(f"  {name:66} {statistics.median(values):8.2f}  (min {min(values):.2f}, max {max(values):.2f})  {wanted}")
+
+
+def exact(binary, redis, redis_port, rounds, requests):
+    print("exact: every decision asks the store; 64 connections, one command each, 10,000 keys; µs of CPU per decision")
+    store = ("--store", f"redis://127.0.0.1:{redis_port}", "--sharing", "exact")
+    with_store, alone = Instance(binary, *store), Instance(binary)
+    words = script_call(redis_port, with_store.port)
+    name = words.index(b"hg:{t|sampled}")
+    sha = words[1] if words[0].upper() == b"EVALSHA" else subprocess.run(
+        ["redis-cli", "-p", str(redis_port), "SCRIPT", "LOAD", words[1].decode()], check=True, capture_output=True).stdout.strip()
+    words[0], words[1] = b"EVALSHA", sha
+    batches = []
+    for i in range(requests // 32):
+        batch = b""
+        for k in range(32):
+            words[name] = b"hg:{t|user:%012d}" % ((i * 32 + k) * 7919 % 10_000)
+            batch += bytes_of(*words)
+        batches.append((batch, 32))
+    direct, shared, instance, memory = [], [], [], []
+    for round_number in range(rounds + 1):
+        before = cpu_seconds(redis.pid)
+        drive(redis_port, batches, 8, lambda data, n=reply_bytes(redis_port, batches[0][0]): len(data) / n)
+        one = (cpu_seconds(redis.pid) - before) / requests * 1e6
+        before, before_instance = cpu_seconds(redis.pid), cpu_seconds(with_store.process.pid)
+        benchmark_64(with_store.port, requests)
+        two = (cpu_seconds(redis.pid) - before) / requests * 1e6
+        three = (cpu_seconds(with_store.process.pid) - before_instance) / requests * 1e6
+        before = cpu_seconds(alone.process.pid)
+        benchmark_64(alone.port, requests)
+        four = (cpu_seconds(alone.process.pid) - before) / requests * 1e6
+        if round_number > 0:
+            for values, value in ((direct, one), (shared, two), (instance, three), (memory, four)):
+                values.append(value)
+    report("Redis, the same script pipelined 32 deep", direct)
+    report("Redis, behind one instance", shared)
+    report("  ratio", [s / d for s, d in zip(shared, direct)], "wanted: 1.15 or less")
+    report("the instance", instance)
+    report("an instance with the memory store", memory)
+    report("  more", [i - m for i, m in zip(instance, memory)], "wanted: 2.5 or less")
+    calls = with_store.metric("headgate_store_batched_calls_total") / max(1, with_store.metric("headgate_store_batches_total"))
+    print(f"  calls per write to the store: {calls:.1f}")
+    for server in (with_store, alone):
+        server.process.kill()
+        server.process.wait()
+
+
+def reply_bytes(port, batch):
+    """How long one reply of the script is."""
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(batch)
+        data = b""
+        while True:
+            ready, _, _ = select.select([connection], [], [], 0.3)
+            if not ready:
+                return len(data) / 32
+            data += connection.recv(1 << 18)
+
+
+def benchmark_64(port, requests):
+    subprocess.run(
+        ["redis-benchmark", "-p", str(port), "-n", str(requests), "-P", "1", "-c", "64", "-r", "10000",
+         "CL.THROTTLE", "user:__rand_int__", *PLENTY],
+        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )
+
+
+def zipf_batches(count, depth):
+    """Commands for keys by Zipf's law with exponent 1.1 over 100,000 keys."""
+    weights = [k ** -1.1 for k in range(1, 100_001)]
+    keys = random.Random(1).choices(range(100_000), weights, k=count)
+    commands = [bytes_of("CL.THROTTLE", f"z{key}", *PLENTY) for key in keys]
+    return [(b"".join(commands[i:i + depth]), len(commands[i:i + depth])) for i in range(0, count, depth)]
+
+
+def leased(binary, redis_port, rounds):
+    print("leased: Zipf 1.1 over 100,000 keys, limits not reached; µs of CPU per decision of the instance")
+    for depth, requests in ((1, 100_000), (32, 640_000)):
+        with_store, alone = Instance(binary, "--store", f"redis://127.0.0.1:{redis_port}"), Instance(binary)
+        batches = zipf_batches(requests, depth)
+        shared, memory, asked = [], [], []
+        for round_number in range(rounds + 1):
+            for server, values in ((with_store, shared), (alone, memory)):
+                before, calls_before = cpu_seconds(server.process.pid), server.store_calls()
+                drive(server.port, batches, 16, reply_count)
+                spent = (cpu_seconds(server.process.pid) - before) / requests * 1e6
+                if round_number > 0:
+                    values.append(spent)
+                    if server is with_store:
+                        asked.append(100 * (server.store_calls() - calls_before) / requests)
+        report(f"{depth} deep, with leases", shared)
+        report(f"{depth} deep, memory", memory)
+        report("  ratio", [s / m for s, m in zip(shared, memory)], "wanted: 1.2 or less")
+        report("  store calls, % of decisions", asked)
+        for server in (with_store, alone):
+            server.process.kill()
+            server.process.wait()
+
+
+def hot_key(binary, redis_port):
+    print("one hot key")
+    instance = Instance(binary, "--store", f"redis://127.0.0.1:{redis_port}")
+    batch = [(bytes_of("CL.THROTTLE", "hot", *PLENTY) * 32, 32)] * 16
+    before = instance.store_calls()
+    answered = drive(instance.port, batch, 16, reply_count, seconds=4)
+    print(f"  limit not reached: {100 * (instance.store_calls() - before) / answered:.4f} % of {answered} decisions called the store"
+          "  wanted: 0.5 or less")
+    # 100 a second, asked for as often as it goes: far beyond 20 times.
+    batch = [(bytes_of("CL.THROTTLE", "abused", 99, 100, 1) * 32, 32)] * 4
+    drive(instance.port, batch, 4, reply_count, seconds=1)
+    before = instance.store_calls()
+    answered = drive(instance.port, batch, 4, reply_count, seconds=4)
+    print(f"  abused at {answered / 400:.0f} times its limit: {(instance.store_calls() - before) / 4:.1f} store calls a second"
+          "  wanted: 20 or less")
+    instance.process.kill()
+    instance.process.wait()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--headgate", required=True, help="the binary")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--requests", type=int, default=192_000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        redis_port = free_port()
+        redis = subprocess.Popen(
+            ["redis-server", "--port", str(redis_port), "--save", "", "--appendonly", "no", "--dir", folder], stdout=subprocess.DEVNULL
+        )
+        try:
+            wait_until_answering(redis_port)
+            exact(options.headgate, redis, redis_port, options.rounds, options.requests)
+            leased(options.headgate, redis_port, options.rounds)
+            hot_key(options.headgate, redis_port)
+        finally:
+            redis.kill()
+            redis.wait()
+
+
+if __name__ == "__main__":
+    main()

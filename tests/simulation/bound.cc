@@ -1,0 +1,87 @@
+#include "tests/simulation/bound.h"
+
+#include <algorithm>
+
+namespace headgate::simulation {
+
+using algorithm::Algorithm;
+using base::Duration;
+using base::Instant;
+
+Bound::Bound(const algorithm::Limit& limit)
+    : algorithm_(limit.algorithm()),
+      period_(limit.spec().period.count()),
+      level_(Level{static_cast<int64_t>(limit.capacity())} * period_),
+      capacity_(level_),
+      full_from_(level_),
+      rate_(limit.spec().requests) {}
+
+void Bound::Advance(Duration at) {
+  const Level top = capacity_ + (seen_ < extra_until_ ? extra_ : 0);
+  const Duration passed = at - seen_;
+  seen_ = at;
+  level_ = std::min(std::max(top, level_), level_ + Level{passed.count()} * static_cast<int64_t>(rate_));
+  if (at >= extra_until_) {
+    extra_ = 0;
+    level_ = std::min(level_, capacity_);
+  }
+  if (level_ >= full_from_) level_ = std::max(level_, capacity_);
+}
+
+void Bound::Widen(const algorithm::Limit& limit, Duration at) {
+  const Level capacity = Level{static_cast<int64_t>(limit.capacity())} * period_;
+  Advance(at);
+  full_from_ = std::min(capacity_, capacity);
+  capacity_ = std::max(capacity_, capacity);
+  rate_ = std::max(rate_, limit.spec().requests);
+}
+
+void Bound::Narrow(const algorithm::Limit& limit, Duration at) {
+  Advance(at);
+  full_from_ = capacity_ = Level{static_cast<int64_t>(limit.capacity())} * period_;
+  rate_ = limit.spec().requests;
+  level_ = std::min(level_, capacity_ + extra_);
+}
+
+void Bound::Allow(Level tokens, Duration at, Duration until) {
+  Advance(at);
+  tokens = std::min(tokens, capacity_);
+  level_ += tokens;
+  extra_ += tokens;
+  extra_until_ = std::max(extra_until_, until);
+}
+
+void Bound::AllowCapacity(Duration at, Duration until) { Allow(capacity_, at, until); }
+
+void Bound::AllowTime(Duration step, Duration at, Duration until) {
+  const bool window = algorithm_ == Algorithm::kFixedWindow || algorithm_ == Algorithm::kSlidingWindowCounter;
+  Allow(window ? capacity_ : Level{step.count()} * static_cast<int64_t>(rate_), at, until);
+}
+
+void Bound::AdvanceWindow(Instant wall) {
+  const int64_t window = wall.ns / period_;
+  if (window == window_) return;
+  previous_ = window == window_ + 1 ? current_ : 0;
+  current_ = 0;
+  window_ = window;
+}
+
+bool Bound::Admit(uint64_t cost, Duration at, Instant wall) {
+  Advance(at);
+  const Level scaled = Level{static_cast<int64_t>(cost)} * period_;
+  if (algorithm_ != Algorithm::kFixedWindow && algorithm_ != Algorithm::kSlidingWindowCounter) {
+    level_ -= scaled;
+    return level_ >= 0;
+  }
+  AdvanceWindow(wall);
+  current_ += cost;
+  Level used = Level{static_cast<int64_t>(current_)} * period_;
+  if (algorithm_ == Algorithm::kSlidingWindowCounter) {
+    used += Level{static_cast<int64_t>(previous_)} * (period_ - wall.ns % period_);
+  }
+  return used <= capacity_ + extra_;
+}
+
+int64_t Bound::left_millis() const { return static_cast<int64_t>(level_ * 1000 / period_); }
+
+}  // namespace headgate::simulation

@@ -1,0 +1,61 @@
+// What a limit promises of the whole fleet, checked at every admission and in the store's true time. This is the
+// definition, computed by code that shares nothing with what it checks.
+//
+//   token bucket     in every interval admitted ≤ capacity + rate · its length: exactly when a bucket of that capacity
+//                    and rate, fed with every admission, never goes below zero
+//   fixed window     admitted ≤ requests in each window
+//   sliding counter  previous · (P − x)/P + current ≤ requests at each admission
+#pragma once
+
+#include <cstdint>
+
+#include "headgate/algorithm/limit.h"
+#include "headgate/base/time.h"
+#include "headgate/base/wide.h"
+
+namespace headgate::simulation {
+
+class Bound {
+ public:
+  explicit Bound(const algorithm::Limit& limit);
+
+  // A change is under way: the larger of both holds, and a bucket that is as if never used under one is so under the
+  // other. Over: `limit` holds.
+  void Widen(const algorithm::Limit& limit, base::Duration at);
+  void Narrow(const algorithm::Limit& limit, base::Duration at);
+
+  // What was stated: forgetting adds at most one capacity, a step of the store's clock at most what accrues in it. What
+  // was leased before is spent by `until`.
+  void AllowCapacity(base::Duration at, base::Duration until);
+  void AllowTime(base::Duration step, base::Duration at, base::Duration until);
+
+  // `at` is true time, `wall` what the store's clock says then. False: more than was promised.
+  bool Admit(uint64_t cost, base::Duration at, base::Instant wall);
+
+  // What would still be promised: for messages.
+  int64_t left_millis() const;
+
+ private:
+  using Level = __int128;
+
+  void Advance(base::Duration at);
+  void Allow(Level tokens, base::Duration at, base::Duration until);
+  void AdvanceWindow(base::Instant wall);
+
+  algorithm::Algorithm algorithm_;
+  int64_t period_;
+  // In requests · period.
+  Level level_;
+  Level capacity_;
+  Level full_from_;  // while a change is under way: the smaller capacity
+  Level extra_ = 0;  // above the capacity, until `extra_until_`
+  base::Duration extra_until_{0};
+  uint64_t rate_;  // requests per period
+  base::Duration seen_{0};
+  // Windows.
+  int64_t window_ = 0;
+  uint64_t current_ = 0;
+  uint64_t previous_ = 0;
+};
+
+}  // namespace headgate::simulation

@@ -1,0 +1,53 @@
+// Which rare branches a run went through. A run of many seeds has to see each of kMarks: a simulator that no longer
+// reaches a branch finds nothing there.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string_view>
+
+namespace headgate::simulation {
+
+inline constexpr auto kMarks = std::to_array<std::string_view>({
+    "a lease was renewed before it was used up",
+    "a lease expired on its node with something left",
+    "a lease was returned",
+    "an ask timed out",
+    "an ask could not be sent",
+    "a grant came after its deadline",
+    "an answer came twice",
+    "an answer came after its call had timed out",
+    "a request was denied from memory",
+    "an exhausted bucket was asked again",
+    "a window cut a lease short",
+    "a node was paused for longer than a lease lives",
+    "a node died holding leases",
+    "a node that was cut off spent its leases",
+    "a lease expired at the store with something left",
+    "a bucket learned",
+    "an absent bucket learned",
+    "an absent bucket was full after a failover",
+    "a bucket was set back to the store's clock",
+    "a bucket was carried over to another limit",
+    "a bucket was carried over with leases",
+    "the last instant of a lease was used",
+    "a request came at the very deadline",
+    "the store was emptied",
+    "the store's clock was set forward",
+    "two nodes held leases of one bucket",
+});
+
+class Coverage {
+ public:
+  void Mark(std::string_view mark) { ++seen_[mark]; }
+  uint64_t Seen(std::string_view mark) const {
+    const auto found = seen_.find(mark);
+    return found != seen_.end() ? found->second : 0;
+  }
+
+ private:
+  std::map<std::string_view, uint64_t> seen_;
+};
+
+}  // namespace headgate::simulation

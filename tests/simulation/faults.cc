@@ -1,0 +1,95 @@
+#include "tests/simulation/faults.h"
+
+#include <algorithm>
+#include <array>
+
+namespace headgate::simulation {
+namespace {
+
+constexpr auto kRows = std::to_array<MutantRow>({
+    {Mutant::kLeaseNeverEnds, "lease-never-ends", "a node spends a lease as long as something is left"},
+    {Mutant::kDeadlineFromReceipt, "deadline-from-receipt", "a node counts a lease's life from when the grant came"},
+    {Mutant::kNoMargin, "no-margin", "a node spends a lease for as long as the store lets it live"},
+    {Mutant::kDeadlineOneLater, "deadline-one-later", "a node spends a lease at its very deadline"},
+    {Mutant::kLateGrantAccepted, "late-grant-accepted", "a grant that comes after its deadline is spent"},
+    {Mutant::kTimedOutGrantSpent, "timed-out-grant-spent", "a grant that comes after its ask has timed out is spent"},
+    {Mutant::kAnswerTakenTwice, "answer-taken-twice", "a grant that comes twice is spent twice"},
+    {Mutant::kReturnedAndSpent, "returned-and-spent", "what was returned is spent all the same"},
+    {Mutant::kReportNotCumulative, "report-not-cumulative", "a report says what was spent since the last one"},
+    {Mutant::kReturnForgetsWhatWasSpent, "return-forgets-spent", "a return gives everything back"},
+    {Mutant::kReturnedAfterItsEnd, "returned-after-its-end", "a lease is returned after its deadline"},
+    {Mutant::kNumbersAfterRestart, "numbers-after-restart", "a node that restarts uses its lease ids again"},
+    {Mutant::kClockStopsInPause, "clock-stops-in-pause", "a node's clock does not count while it is suspended"},
+    {Mutant::kDenialNeverEnds, "denial-never-ends", "a denial is remembered for ever"},
+    {Mutant::kNeverRenewed, "never-renewed", "a node asks for one lease of a key and no other"},
+    {Mutant::kNeverReturned, "never-returned", "idle leases are left to expire"},
+    {Mutant::kEpochNotSeen, "epoch-not-seen", "a node does not notice that it speaks to another server"},
+    {Mutant::kGrantedTwice, "granted-twice", "an ask that comes twice is granted twice"},
+    {Mutant::kGivenBackTwice, "given-back-twice", "a return that comes twice gives back twice"},
+    {Mutant::kRefillNotClamped, "refill-not-clamped", "a bucket refills as if its leases were not"},
+    {Mutant::kExpiredNotMadeGood, "expired-not-made-good", "an expired lease counts as spent when it was granted"},
+    {Mutant::kExpiredGivenBack, "expired-given-back", "an expired lease counts as unspent"},
+    {Mutant::kReturnNotClamped, "return-not-clamped", "a return goes into the room of other leases"},
+    {Mutant::kEpochIgnored, "epoch-ignored", "a bucket of another epoch is believed"},
+    {Mutant::kAbsentIsFull, "absent-is-full", "a bucket that a failover lost is full"},
+    {Mutant::kWindowOutlived, "window-outlived", "a lease lives on when its window has ended"},
+    {Mutant::kChangeMints, "change-mints", "a change of limit makes a new bucket"},
+    {Mutant::kChangeForgetsLeases, "change-forgets-leases", "a change of limit forgets what is leased"},
+    {Mutant::kKeyDiesBeforeLease, "key-dies-before-lease", "a key expires before the last of its leases"},
+    {Mutant::kExpiresEarly, "expires-early", "the store ends a lease after half of its life"},
+    {Mutant::kNeverExpires, "never-expires", "the store keeps leases that nobody returns"},
+});
+
+struct Change {
+  Mutant mutant;
+  std::string_view from;
+  std::string_view to;
+};
+
+constexpr auto kChanges = std::to_array<Change>({
+    {Mutant::kGrantedTwice, "if granted > 0 then return 0 end", ""},
+    {Mutant::kGivenBackTwice, "table.remove(leases, j)\n            give_back(lease.granted - lease.reported)",
+     "give_back(lease.granted - math.min(lease.granted, spent))\n            lease.reported = lease.granted"},
+    {Mutant::kRefillNotClamped, "  hold(now_hi, now_lo, owed)\n", ""},
+    {Mutant::kExpiredNotMadeGood, "if over_hi then hold(over_hi, over_lo, owed_before) end", ""},
+    {Mutant::kExpiredGivenBack, "if over_hi then hold(over_hi, over_lo, owed_before) end",
+     "if over_hi then\n"
+     "local h, l = cost_of(owed_before - owed)\n"
+     "edge_hi, edge_lo = edge_hi - h, edge_lo - l\n"
+     "if edge_lo < 0 then edge_hi, edge_lo = edge_hi - 1, edge_lo + TWO32 end\n"
+     "if edge_hi < 0 then edge_hi, edge_lo, count = 0, 0, 0 end\n"
+     "end"},
+    {Mutant::kReturnNotClamped, "  if leased then not_below_owed() end", ""},
+    {Mutant::kEpochIgnored, "learning = epoch ~= '' and epoch ~= call_epoch", "learning = false"},
+    {Mutant::kAbsentIsFull, "learning = changed == 1", "learning = false"},
+    {Mutant::kWindowOutlived, "lease_hi, lease_lo = end_hi, end_lo\n", ""},
+    {Mutant::kKeyDiesBeforeLease, "if #leases > 0 then\n      local owed_hi, owed_lo = held(owed)",
+     "if false then\n      local owed_hi, owed_lo = held(owed)"},
+    {Mutant::kNeverExpires, "if hi < now_hi or hi == now_hi and lo <= now_lo then", "if false then"},
+});
+
+}  // namespace
+
+std::span<const MutantRow> AllMutants() { return kRows; }
+
+std::optional<Mutant> MutantByName(std::string_view name) {
+  for (const MutantRow& row : kRows) {
+    if (row.name == name) return row.mutant;
+  }
+  return std::nullopt;
+}
+
+bool IsInScripts(Mutant mutant) {
+  return std::any_of(kChanges.begin(), kChanges.end(), [&](const Change& change) { return change.mutant == mutant; });
+}
+
+std::string Mutate(std::optional<Mutant> mutant, std::string_view script) {
+  std::string text(script);
+  for (const Change& change : kChanges) {
+    if (change.mutant != mutant) continue;
+    if (const size_t at = text.find(change.from); at != text.npos) text.replace(at, change.from.size(), change.to);
+  }
+  return text;
+}
+
+}  // namespace headgate::simulation

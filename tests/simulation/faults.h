@@ -1,0 +1,63 @@
+// Planted bugs. Each must be caught within some seeds, or the simulator does not look where it should. They live here,
+// on both sides of the book and in the text of the scripts: the product has no switch for any.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace headgate::simulation {
+
+enum class Mutant : uint8_t {
+  // On the node.
+  kLeaseNeverEnds,
+  kDeadlineFromReceipt,
+  kNoMargin,
+  kDeadlineOneLater,
+  kLateGrantAccepted,
+  kTimedOutGrantSpent,
+  kAnswerTakenTwice,
+  kReturnedAndSpent,
+  kReportNotCumulative,
+  kReturnForgetsWhatWasSpent,
+  kReturnedAfterItsEnd,
+  kNumbersAfterRestart,
+  kClockStopsInPause,
+  kDenialNeverEnds,
+  kNeverRenewed,
+  kNeverReturned,
+  kEpochNotSeen,
+  // At the store.
+  kGrantedTwice,
+  kGivenBackTwice,
+  kRefillNotClamped,
+  kExpiredNotMadeGood,
+  kExpiredGivenBack,
+  kReturnNotClamped,
+  kEpochIgnored,
+  kAbsentIsFull,
+  kWindowOutlived,
+  kChangeMints,
+  kChangeForgetsLeases,
+  kKeyDiesBeforeLease,
+  kExpiresEarly,
+  kNeverExpires,
+};
+
+struct MutantRow {
+  Mutant mutant;
+  std::string_view name;
+  std::string_view sentence;
+};
+
+std::span<const MutantRow> AllMutants();
+std::optional<Mutant> MutantByName(std::string_view name);
+
+// Whether it is a bug in the text of a script.
+bool IsInScripts(Mutant mutant);
+// The text of a script with the bug in it.
+std::string Mutate(std::optional<Mutant> mutant, std::string_view script);
+
+}  // namespace headgate::simulation

@@ -1,0 +1,121 @@
+#include "tests/simulation/plan.h"
+
+#include <fmt/format.h>
+
+namespace headgate::simulation {
+
+using algorithm::Algorithm;
+using base::Duration;
+using base::Random;
+using namespace std::chrono_literals;
+
+namespace {
+
+Duration Between(Random& random, Duration from, Duration to) {
+  return from + Duration(static_cast<int64_t>(random.Below(static_cast<uint64_t>((to - from).count()) + 1)));
+}
+
+bool Chance(Random& random, uint64_t percent) { return random.Below(100) < percent; }
+
+algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
+  algorithm::LimitSpec spec{.algorithm = algorithm};
+  switch (algorithm) {
+    case Algorithm::kFixedWindow:
+    case Algorithm::kSlidingWindowCounter:
+      spec.period = Between(random, 1s, 3s) / 1'000'000 * 1'000'000;
+      spec.requests = 20 + random.Below(300);
+      break;
+    default:
+      spec.period = 1s;
+      spec.requests = 20 + random.Below(180);
+      // From what is always exact, too small for leases, to three seconds' worth.
+      spec.burst =
+          Chance(random, 10) ? 1 + random.Below(8) : std::max<uint64_t>(8, spec.requests * (1 + random.Below(30)) / 10);
+  }
+  return spec;
+}
+
+}  // namespace
+
+Plan Draw(uint64_t seed) {
+  // The generator's own steps must not lead from one seed to the next.
+  Random random(Random(seed).Next() ^ seed);
+  Plan plan;
+  plan.seed = seed;
+  plan.nodes = 1 + static_cast<uint32_t>(random.Below(Chance(random, 70) ? 4 : 8));
+  constexpr std::array kTtls{600ms, 600ms, 1000ms, 2000ms};
+  plan.ttl = kTtls[random.Below(kTtls.size())];
+  plan.timeout = Chance(random, 15) ? plan.ttl * 3 : Between(random, 8ms, 30ms);
+
+  plan.delay_max = Between(random, 100us, 3ms);
+  if (Chance(random, 50)) plan.lost_ppm = random.Below(100'000);
+  if (Chance(random, 50)) plan.doubled_ppm = random.Below(200'000);
+  if (Chance(random, 50)) {
+    plan.slow_ppm = random.Below(200'000);
+    plan.slow_max = Chance(random, 50) ? Between(random, 10ms, 100ms) : plan.ttl + plan.ttl / 2;
+  }
+  if (Chance(random, 70)) plan.drift_ppm_max = 20'000;  // two clocks, each off by 1 %
+  if (Chance(random, 50)) plan.pauses = 1 + static_cast<uint32_t>(random.Below(4));
+  if (Chance(random, 40)) plan.crashes = 1 + static_cast<uint32_t>(random.Below(4));
+  if (Chance(random, 30)) plan.cuts = 1 + static_cast<uint32_t>(random.Below(4));
+  if (Chance(random, 35)) plan.failovers = 1 + static_cast<uint32_t>(random.Below(2));
+  if (Chance(random, 15)) plan.flushes = 1 + static_cast<uint32_t>(random.Below(2));
+  if (Chance(random, 15)) plan.steps_forward = 1 + static_cast<uint32_t>(random.Below(3));
+  if (Chance(random, 15)) plan.steps_back = 1 + static_cast<uint32_t>(random.Below(2));
+  plan.replication_lag = Chance(random, 50) ? Between(random, 1ms, 50ms) : Between(random, 50ms, plan.ttl);
+  plan.sharp = Chance(random, 50);
+
+  plan.calm_from = 4 * plan.ttl + Between(random, 1s, 3s);
+  // Leases of before end, what learns has learned, a change of limit is over, the store's clock has caught up.
+  plan.measured_from = plan.calm_from + 3 * plan.ttl + 500ms + (plan.steps_back > 0 ? 3s : 0s);
+  plan.measured_to = plan.measured_from + 4s;
+  plan.end = plan.measured_to + plan.ttl / 2 + 50ms;
+
+  const size_t keys = 1 + random.Below(2);
+  for (size_t i = 0; i < keys; ++i) {
+    constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket,
+                                     Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
+                                     Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
+    constexpr std::array<uint64_t, 6> kDemand{30, 80, 120, 150, 200, 500};
+    KeyPlan key;
+    const Algorithm algorithm = kAlgorithms[random.Below(kAlgorithms.size())];
+    key.spec = DrawLimit(random, algorithm);
+    if (Chance(random, 25)) {
+      key.changed = DrawLimit(random, algorithm);
+      key.changed->period = key.spec.period;
+      key.changed_at = Between(random, 500ms, plan.calm_from - 500ms);
+    }
+    if (Chance(random, 25)) key.cost_max = 1 + random.Below(4);
+    key.demand_percent = kDemand[random.Below(kDemand.size())];
+    key.demand_percent_calm = 125 + random.Below(150);
+    key.bursts = Chance(random, 40);
+    plan.keys.push_back(key);
+  }
+  return plan;
+}
+
+std::string ToString(const Plan& plan) {
+  const auto ms = [](Duration d) { return static_cast<double>(d.count()) / 1e6; };
+  std::string text = fmt::format(
+      "seed {}: {} nodes, ttl {}ms, timeout {}ms, delay {}ms, drift {}ppm, lost {}ppm, doubled {}ppm, slow {}ppm of "
+      "{}ms, {} pauses, {} crashes, {} cuts, {} failovers (lag {}ms), {} flushes, {} steps forward, {} back{}; calm "
+      "from {}ms, "
+      "measured from {}ms",
+      plan.seed, plan.nodes, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max), plan.drift_ppm_max, plan.lost_ppm,
+      plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.cuts, plan.failovers,
+      ms(plan.replication_lag), plan.flushes, plan.steps_forward, plan.steps_back, plan.sharp ? ", sharp" : "",
+      ms(plan.calm_from), ms(plan.measured_from));
+  for (size_t i = 0; i < plan.keys.size(); ++i) {
+    const KeyPlan& key = plan.keys[i];
+    const auto limit = [&](const algorithm::LimitSpec& spec) {
+      return fmt::format("{} {} per {}ms burst {}", Name(spec.algorithm), spec.requests, ms(spec.period),
+                         spec.burst.value_or(spec.requests));
+    };
+    text += fmt::format("\n  key {}: {}, cost up to {}, demand {} %{}", i, limit(key.spec), key.cost_max,
+                        key.demand_percent, key.bursts ? " in bursts" : "");
+    if (key.changed) text += fmt::format(", from {}ms on {}", ms(key.changed_at), limit(*key.changed));
+  }
+  return text;
+}
+
+}  // namespace headgate::simulation

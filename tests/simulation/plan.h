@@ -1,0 +1,65 @@
+// What one seed draws: the fleet, its limits and demand, and what goes wrong. Each seed switches some faults off
+// altogether (swarm testing: Groce et al., ISSTA 2012), so that no fault hides what another would show.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headgate/algorithm/limit.h"
+#include "headgate/base/random.h"
+#include "headgate/base/time.h"
+
+namespace headgate::simulation {
+
+struct KeyPlan {
+  algorithm::LimitSpec spec;
+  // The limit that replaces it, on each node a little earlier or later.
+  std::optional<algorithm::LimitSpec> changed{};
+  base::Duration changed_at{0};
+  uint64_t cost_max = 1;
+  uint64_t demand_percent = 100;       // of the rate, of all nodes together, while things go wrong
+  uint64_t demand_percent_calm = 150;  // and afterwards
+  bool bursts = false;                 // demand comes and goes
+};
+
+struct Plan {
+  uint64_t seed = 0;
+  uint32_t nodes = 1;
+  std::vector<KeyPlan> keys;
+  base::Duration ttl{0};
+  base::Duration timeout{0};
+
+  base::Duration delay_max{0};
+  uint64_t lost_ppm = 0;
+  uint64_t doubled_ppm = 0;
+  uint64_t slow_ppm = 0;
+  base::Duration slow_max{0};
+  uint64_t drift_ppm_max = 0;
+  // So many of each, at random times.
+  uint32_t pauses = 0;
+  uint32_t crashes = 0;
+  uint32_t cuts = 0;  // of a node from the store
+  uint32_t failovers = 0;
+  uint32_t flushes = 0;
+  uint32_t steps_forward = 0;
+  uint32_t steps_back = 0;
+  base::Duration replication_lag{0};
+  bool sharp = false;  // requests at the last instants of leases
+
+  // Whether nodes are held to their ledgers; without, a planted bug has to show in what the fleet lets through.
+  bool ledger = true;
+
+  // Everything goes wrong until `calm_from`; from `measured_from` to `measured_to` the fleet must do its work; from
+  // then on nobody asks for anything, and by `end` everything has been returned.
+  base::Duration calm_from{0};
+  base::Duration measured_from{0};
+  base::Duration measured_to{0};
+  base::Duration end{0};
+};
+
+Plan Draw(uint64_t seed);
+std::string ToString(const Plan& plan);
+
+}  // namespace headgate::simulation

@@ -1,0 +1,99 @@
+#include "tests/simulation/server.h"
+
+#include <set>
+
+#include <fmt/format.h>
+
+#include "headgate/algorithm/token_bucket.h"
+#include "headgate/store/redis/packing.h"
+#include "headgate/store/redis/value_codec.h"
+
+namespace headgate::simulation {
+
+using base::Duration;
+using base::Instant;
+using store::redis::FoundBucket;
+using store::redis::ParseValue;
+using store::redis::ValueShape;
+using wire::RespValue;
+
+RespValue Server::Run(std::string_view script, const std::vector<std::string>& parts, Duration at) {
+  if (mutant_) {
+    auto [it, is_new] = mutated_.try_emplace(script);
+    if (is_new) it->second = Mutate(mutant_, script);
+    script = it->second;
+  }
+  std::vector<std::string_view> arguments(parts.begin() + 1, parts.end());
+  if (mutant_ == Mutant::kChangeForgetsLeases && arguments.size() == 5) {
+    if (const auto found = ParseValue(arguments[4], ValueShape::kString))
+      arguments[4].remove_suffix(found->leases.size());
+  }
+  RespValue reply = lua_.Eval(keys_, Wall(at), script, parts[0], arguments);
+  constexpr char kOtherLimit = 2;
+  const bool other_limit = reply.kind == RespValue::Kind::kBulk && !reply.text.empty() && reply.text[0] == kOtherLimit;
+  if (other_limit && mutant_ == Mutant::kChangeMints) {
+    keys_.Run(std::vector<std::string>{"DEL", parts[0]}, Wall(at));
+    reply = lua_.Eval(keys_, Wall(at), script, parts[0], arguments);
+  }
+  return reply;
+}
+
+std::string Server::Value(const std::string& key, Duration at) {
+  RespValue reply = keys_.Run(std::vector<std::string>{"GET", key}, Wall(at));
+  return reply.kind == RespValue::Kind::kBulk ? reply.text : std::string();
+}
+
+std::vector<StoredLease> Server::Leases(const std::string& key, Duration at) {
+  std::vector<StoredLease> leases;
+  const std::string value = Value(key, at);
+  const auto found = ParseValue(value, ValueShape::kString);
+  if (!found) return leases;
+  constexpr size_t kEpochBytes = 8;
+  constexpr size_t kLeaseBytes = 32;
+  for (size_t from = kEpochBytes; from + kLeaseBytes <= found->leases.size(); from += kLeaseBytes) {
+    store::redis::Unpacker in(found->leases.substr(from, kLeaseBytes));
+    StoredLease lease{};
+    lease.node = in.U64();
+    lease.number = in.U64();
+    lease.granted = in.U32();
+    lease.reported = in.U32();
+    lease.expires_at = Instant::FromNanos(static_cast<int64_t>(in.U64()));
+    leases.push_back(lease);
+  }
+  return leases;
+}
+
+std::string Server::Inspect(const std::string& key, Duration at) {
+  const std::string value = Value(key, at);
+  if (value.empty()) return "";
+  const auto found = ParseValue(value, ValueShape::kString);
+  if (!found) return "the bucket cannot be read";
+  std::set<std::pair<uint64_t, uint64_t>> ids;
+  uint64_t outstanding = 0;
+  for (const StoredLease& lease : Leases(key, at)) {
+    if (!ids.emplace(lease.node, lease.number).second) {
+      return fmt::format("lease #{} of node {} is there twice", lease.number, lease.node);
+    }
+    if (lease.reported > lease.granted) return "more was reported than granted";
+    if (lease.expires_at > found->state.seen) outstanding += lease.granted - lease.reported;
+  }
+  const algorithm::Limit& limit = found->limit;
+  const uint64_t owed = std::min(outstanding, limit.capacity());
+  switch (limit.algorithm()) {
+    case algorithm::Algorithm::kFixedWindow:
+      if (found->state.count < outstanding) return "fewer are counted than are leased";
+      return "";
+    case algorithm::Algorithm::kSlidingWindowCounter:
+      // When the clock was set back, a lease may end in another window than the one that it counts in.
+      if (static_cast<uint32_t>(found->state.edge) < outstanding && !stepped_back_)
+        return "fewer are counted than are leased";
+      return "";
+    default:
+      if (Ahead(found->state, found->state.seen) < Price(limit, owed)) {
+        return fmt::format("{} are outstanding, but the bucket has room for them", outstanding);
+      }
+      return "";
+  }
+}
+
+}  // namespace headgate::simulation

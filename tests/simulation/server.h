@@ -1,0 +1,73 @@
+// The store of a simulated fleet: one Redis server's keyspace under the scripts that production runs, with a replica
+// that lags behind, a wall clock that is set, and a look into every bucket it leaves behind.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/base/time.h"
+#include "headgate/wire/resp_reader.h"
+#include "tests/redis/keyspace.h"
+#include "tests/redis/lua_host.h"
+#include "tests/simulation/faults.h"
+
+namespace headgate::simulation {
+
+// A lease as it is written in a bucket.
+struct StoredLease {
+  uint64_t node;
+  uint64_t number;
+  uint64_t granted;
+  uint64_t reported;
+  base::Instant expires_at;
+};
+
+class Server {
+ public:
+  Server(redis_host::LuaHost& lua, std::optional<Mutant> mutant, base::Instant start)
+      : lua_(lua), mutant_(mutant), start_(start) {}
+
+  base::Instant Wall(base::Duration at) const { return start_ + at + step_; }
+  void StepClock(base::Duration by) {
+    step_ += by;
+    stepped_back_ = stepped_back_ || by < base::Duration(0);
+  }
+
+  wire::RespValue Run(std::string_view script, const std::vector<std::string>& parts, base::Duration at);
+
+  // The replica has now what the server has.
+  void Replicate() { replica_ = keys_; }
+  // The replica is the server; it is another epoch.
+  void FailOver() {
+    keys_ = replica_;
+    ++epoch_;
+  }
+  void Flush() { keys_.Clear(); }
+
+  uint64_t epoch() const { return epoch_; }
+  bool Contains(const std::string& key, base::Duration at) { return keys_.Contains(key, Wall(at)); }
+
+  // The leases in a bucket, expired ones included.
+  std::vector<StoredLease> Leases(const std::string& key, base::Duration at);
+  // What is wrong with the bucket, or nothing: tokens + Σ outstanding ≤ capacity, and no lease twice.
+  std::string Inspect(const std::string& key, base::Duration at);
+
+ private:
+  std::string Value(const std::string& key, base::Duration at);
+
+  redis_host::LuaHost& lua_;
+  const std::optional<Mutant> mutant_;
+  const base::Instant start_;
+  base::Duration step_{0};
+  bool stepped_back_ = false;
+  redis_host::Keyspace keys_;
+  redis_host::Keyspace replica_;
+  uint64_t epoch_ = 1;
+  std::map<std::string_view, std::string> mutated_;
+};
+
+}  // namespace headgate::simulation

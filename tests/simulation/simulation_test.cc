@@ -1,0 +1,64 @@
+// That the simulator replays, and that it looks where it should: bugs that are planted are found.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "headgate/store/redis/script.h"
+#include "tests/simulation/world.h"
+
+namespace headgate::simulation {
+namespace {
+
+TEST(Simulation, ASeedIsOneCourseOfEvents) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    redis_host::LuaHost one;
+    redis_host::LuaHost other;
+    Coverage coverage;
+    const Outcome first = World(Draw(seed), std::nullopt, one, coverage, false).Run();
+    const Outcome second = World(Draw(seed), std::nullopt, other, coverage, false).Run();
+    EXPECT_EQ(first.failure, "");
+    EXPECT_EQ(first.digest, second.digest);
+    EXPECT_EQ(first.calls, second.calls);
+    EXPECT_NE(first.digest, World(Draw(seed + 1), std::nullopt, one, coverage, false).Run().digest);
+  }
+}
+
+// A script that was changed must not make a mutant into the original.
+TEST(Simulation, EveryBugInAScriptIsPlanted) {
+  for (const MutantRow& row : AllMutants()) {
+    if (!IsInScripts(row.mutant)) continue;
+    bool planted = false;
+    for (const auto& script : store::redis::AllScripts()) planted |= Mutate(row.mutant, script.text) != script.text;
+    EXPECT_TRUE(planted) << row.name << ": its text is in no script";
+  }
+}
+
+// Those that show quickly; all of them: headgate_sim --mutants --seeds 10000.
+class Mutants : public ::testing::TestWithParam<std::string_view> {};
+
+TEST_P(Mutants, IsCaught) {
+  constexpr uint64_t kSeedsMax = 60;
+  const auto mutant = MutantByName(GetParam());
+  ASSERT_TRUE(mutant.has_value());
+  redis_host::LuaHost lua;
+  Coverage coverage;
+  std::string failure;
+  for (uint64_t seed = 1; seed <= kSeedsMax && failure.empty(); ++seed) {
+    failure = World(Draw(seed), mutant, lua, coverage, false).Run().failure;
+  }
+  EXPECT_NE(failure, "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Some, Mutants,
+                         ::testing::Values("lease-never-ends", "deadline-from-receipt", "no-margin",
+                                           "deadline-one-later", "returned-and-spent", "return-forgets-spent",
+                                           "denial-never-ends", "never-renewed", "never-returned", "granted-twice",
+                                           "refill-not-clamped", "expired-given-back", "window-outlived",
+                                           "change-mints"),
+                         [](const auto& row) {
+                           std::string name(row.param);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace headgate::simulation

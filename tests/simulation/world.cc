@@ -1,0 +1,477 @@
+#include "tests/simulation/world.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+namespace headgate::simulation {
+
+using base::BootTime;
+using base::Duration;
+using base::Instant;
+using store::redis::BucketCall;
+using wire::RespValue;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr Instant kStart = Instant::FromNanos(1'800'000'000'000'000'000);
+constexpr char kDecided = 1;
+
+bool Later(const auto& a, const auto& b) { return a.at > b.at || (a.at == b.at && a.order > b.order); }
+
+// The store's clock ticks in microseconds: what happens there happens at one.
+Duration ToTick(Duration at) { return Duration((at.count() + 999) / 1000 * 1000); }
+
+bool IsMeter(const algorithm::Limit& limit) {
+  return limit.algorithm() == algorithm::Algorithm::kTokenBucket ||
+         limit.algorithm() == algorithm::Algorithm::kLeakyBucket;
+}
+
+}  // namespace
+
+World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost& lua, Coverage& coverage, bool trace)
+    : plan_(plan),
+      mutant_(mutant),
+      coverage_(coverage),
+      trace_(trace),
+      random_(base::Random(~plan.seed).Next()),
+      server_(lua, mutant, kStart + Duration(static_cast<int64_t>(random_.Below(10'000'000)) * 1000)),
+      machines_(plan.nodes) {
+  for (const KeyPlan& key : plan_.keys) {
+    Key state{.limit = *limits_.Intern(*algorithm::Limit::Make(key.spec)),
+              .bound = Bound(*algorithm::Limit::Make(key.spec))};
+    if (key.changed) state.changed = *limits_.Intern(*algorithm::Limit::Make(*key.changed));
+    keys_.push_back(std::move(state));
+  }
+}
+
+Outcome World::Run() {
+  for (uint32_t i = 0; i < plan_.nodes; ++i) {
+    Machine& machine = machines_[i];
+    if (plan_.drift_ppm_max > 0) {
+      machine.drift_ppm =
+          static_cast<int64_t>(random_.Below(2 * plan_.drift_ppm_max + 1)) - static_cast<int64_t>(plan_.drift_ppm_max);
+    }
+    machine.boot = 1s + Duration(static_cast<int64_t>(random_.Below(1'000'000'000'000)));
+    machine.switched.resize(keys_.size());
+    machine.demand.resize(keys_.size(), true);
+    for (size_t key = 0; key < keys_.size(); ++key) machine.weight.push_back(random_.Below(4));
+    machine.leased_at.resize(keys_.size());
+    Start(i);
+  }
+  for (uint32_t i = 0; i < plan_.nodes; ++i) {
+    for (size_t key = 0; key < keys_.size(); ++key) NextRequest(i, key);
+  }
+  for (size_t key = 0; key < keys_.size(); ++key) {
+    for (uint32_t i = 0; i < plan_.nodes && plan_.keys[key].bursts; ++i) NextBurst(i, key);
+    if (plan_.keys[key].changed) ScheduleChange(key);
+  }
+  ScheduleFaults();
+  Replicate();
+  Schedule(plan_.measured_from, [this] { BeginMeasurement(); });
+  Schedule(plan_.measured_to, [this] { EndMeasurement(); });
+  Schedule(plan_.end, [this] { CheckReturned(); });
+  while (!events_.empty() && outcome_.failure.empty()) {
+    std::pop_heap(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return Later(a, b); });
+    const Event event = std::move(events_.back());
+    events_.pop_back();
+    if (event.at > plan_.end) break;
+    now_ = event.at;
+    Digest(static_cast<uint64_t>(now_.count()));
+    event.happen();
+  }
+  return outcome_;
+}
+
+// ---- What happens
+
+void World::Schedule(Duration at, std::function<void()> happen) {
+  events_.push_back({.at = std::max(at, now_), .order = ++last_order_, .happen = std::move(happen)});
+  std::push_heap(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return Later(a, b); });
+}
+
+// Not while the machine is paused, and not when it has restarted since.
+void World::OnMachine(uint32_t index, uint64_t incarnation, Duration at, std::function<void(Node&)> happen) {
+  Schedule(at, [this, index, incarnation, happen = std::move(happen)] {
+    Machine& machine = machines_[index];
+    if (machine.incarnation != incarnation || machine.node == nullptr) return;
+    if (now_ < machine.paused_until) return OnMachine(index, incarnation, machine.paused_until, happen);
+    happen(*machine.node);
+  });
+}
+
+void World::Start(uint32_t index) {
+  Machine& machine = machines_[index];
+  ++machine.incarnation;
+  std::vector<store::LimitHandle> limits;
+  for (size_t key = 0; key < keys_.size(); ++key) {
+    limits.push_back(machine.switched[key] ? keys_[key].changed : keys_[key].limit);
+  }
+  machine.node = std::make_unique<Node>(*this, plan_, mutant_, coverage_,
+                                        NodeStart{.index = index, .id = random_.Next() | 1, .epoch = server_.epoch()},
+                                        std::move(limits));
+}
+
+void World::ScheduleFaults() {
+  const auto times = [&](uint32_t count, auto happen) {
+    for (uint32_t i = 0; i < count; ++i) Schedule(AnyTime(), happen);
+  };
+  const auto machine = [this] { return static_cast<uint32_t>(random_.Below(plan_.nodes)); };
+  times(plan_.pauses, [this, machine] { Pause(machine()); });
+  times(plan_.crashes, [this, machine] { Crash(machine()); });
+  times(plan_.cuts, [this, machine] { Cut(machine()); });
+  times(plan_.failovers, [this] { FailOver(); });
+  times(plan_.flushes, [this] { Flush(); });
+  times(plan_.steps_forward, [this] { StepClock(Duration(static_cast<int64_t>(random_.Below(3'000'000)) * 1000)); });
+  times(plan_.steps_back, [this] {
+    const bool far = random_.Below(4) == 0;
+    StepClock(far ? -Duration(1h) : -Duration(static_cast<int64_t>(random_.Below(1'500'000)) * 1000));
+  });
+}
+
+void World::NextBurst(uint32_t index, size_t key) {
+  Schedule(now_ + 100ms + Duration(static_cast<int64_t>(random_.Below(1'500'000'000))), [this, index, key] {
+    std::vector<bool>& demand = machines_[index].demand;
+    demand[key] = calm() || !demand[key];
+    if (!calm()) NextBurst(index, key);
+  });
+}
+
+void World::NextRequest(uint32_t index, size_t key) {
+  const KeyPlan& plan = plan_.keys[key];
+  Machine& machine = machines_[index];
+  const algorithm::LimitSpec& spec = machine.switched[key] ? *plan.changed : plan.spec;
+  uint64_t weights = 0;
+  for (const Machine& each : machines_) weights += each.weight[key] + (calm() ? 1 : 0);
+  const uint64_t weight = machine.weight[key] + (calm() ? 1 : 0);
+  const uint64_t percent = calm() ? plan.demand_percent_calm : plan.demand_percent;
+  if (weight == 0 || !machine.demand[key]) {
+    return Schedule(now_ + 50ms, [this, index, key] { NextRequest(index, key); });
+  }
+  // A request costs half of what it may at most.
+  const uint64_t per_period = spec.requests * percent * weight;
+  const uint64_t gap =
+      static_cast<uint64_t>(spec.period.count()) * 100 * weights * (plan.cost_max + 1) / 2 / per_period;
+  const auto until_next = Duration(static_cast<int64_t>(random_.Below(2 * gap + 1)));
+  Schedule(now_ + until_next, [this, index, key] {
+    if (now_ >= plan_.measured_to) return;
+    const uint64_t cost = 1 + random_.Below(plan_.keys[key].cost_max);
+    OnMachine(index, machines_[index].incarnation, now_,
+              [this, index, key, cost](Node& node) { node.OnRequest(key, cost, BootAt(machines_[index], now_)); });
+    NextRequest(index, key);
+  });
+}
+
+void World::At(Node& node, Timer timer, uint64_t what, BootTime at) {
+  const uint32_t index = node.index();
+  OnMachine(index, machines_[index].incarnation, TrueAt(machines_[index], at), [this, index, timer, what](Node& woken) {
+    const BootTime now = BootAt(machines_[index], now_);
+    switch (timer) {
+      case Timer::kTimeout:
+        return woken.OnTimeout(what, now);
+      case Timer::kWake:
+        return woken.OnWake(now);
+      case Timer::kRequest:
+        if (now_ < plan_.measured_to) woken.OnRequest(what, 1, now);
+    }
+  });
+}
+
+void World::Admit(Node& node, size_t index, uint64_t cost) {
+  Key& key = keys_[index];
+  Digest(index << 32 | cost);
+  outcome_.admitted += cost;
+  outcome_.leased += cost;
+  if (now_ < machines_[node.index()].cut_until) coverage_.Mark("a node that was cut off spent its leases");
+  if (now_ >= plan_.measured_from) {
+    key.admitted += cost;
+    key.leased += cost;
+  }
+  if (!key.bound.Admit(cost, now_, server_.Wall(now_))) {
+    Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound", node.index(), cost, index));
+  }
+}
+
+// ---- The network and the store
+
+Duration World::Delay() {
+  const auto below = [&](Duration d) {
+    return Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(d.count()) + 1)));
+  };
+  const bool slow = !calm() && random_.Below(1'000'000) < plan_.slow_ppm;
+  return below(slow ? plan_.slow_max : plan_.delay_max);
+}
+
+void World::Send(Node& node, const Sent& sent, const BucketCall& content) {
+  Message message{.machine = node.index(),
+                  .incarnation = machines_[node.index()].incarnation,
+                  .generation = generation_,
+                  .sent = sent,
+                  .script = content.script().text,
+                  .parts = {}};
+  for (size_t i = 0; i < content.part_count(); ++i) message.parts.emplace_back(content.Part(i));
+  if (now_ < machines_[node.index()].cut_until) return;
+  if (!calm() && random_.Below(1'000'000) < plan_.lost_ppm) return;
+  const int copies = !calm() && random_.Below(1'000'000) < plan_.doubled_ppm ? 2 : 1;
+  for (int i = 0; i < copies; ++i) {
+    Schedule(ToTick(now_ + Delay()), [this, message] { Arrive(message); });
+  }
+}
+
+void World::Arrive(const Message& message) {
+  // The server that it was for is no more.
+  if (message.generation != generation_) return;
+  const std::string& name = message.parts[0];
+  Key& key = keys_[message.sent.key];
+  const bool existed = server_.Contains(name, now_);
+  if (!existed && key.lost) {
+    if (message.sent.fresh) {
+      coverage_.Mark("an absent bucket was full after a failover");
+      Note(fmt::format("k{} was lost, and nobody knows: one capacity is allowed", message.sent.key));
+      key.bound.AllowCapacity(now_, Forgotten(message.sent.key));
+    } else {
+      coverage_.Mark("an absent bucket learned");
+    }
+  }
+  key.lost = key.lost && !existed;
+  const std::vector<StoredLease> before = server_.Leases(name, now_);
+  ++outcome_.calls;
+  const RespValue reply = server_.Run(message.script, message.parts, now_);
+  if (server_.Contains(name, now_)) key.lost = false;
+  if (reply.kind != RespValue::Kind::kBulk) return Fail(fmt::format("the script answered {}", reply.ToString()));
+  for (const StoredLease& lease : before) {
+    if (lease.expires_at <= server_.Wall(now_) && lease.reported < lease.granted) {
+      coverage_.Mark("a lease expired at the store with something left");
+    }
+  }
+  const bool decided = reply.text[0] == kDecided;
+  if (!decided && !before.empty()) coverage_.Mark("a bucket was carried over with leases");
+  // Where the answer is lost it was let through nowhere; but it is consumed, which is what is bounded.
+  if (decided && message.sent.takes > 0 && reply.text[1] == 1) {
+    outcome_.admitted += message.sent.takes;
+    if (now_ >= plan_.measured_from) key.admitted += message.sent.takes;
+    if (!key.bound.Admit(message.sent.takes, now_, server_.Wall(now_))) {
+      Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes, message.sent.key));
+    }
+  }
+  if (const std::string wrong = server_.Inspect(name, now_); !wrong.empty()) {
+    Fail(fmt::format("k{} at the store: {}", message.sent.key, wrong));
+  }
+  Digest(reply.text.size());
+  for (const char byte : reply.text) Digest(static_cast<unsigned char>(byte));
+  if (now_ < machines_[message.machine].cut_until) return;
+  if (!calm() && random_.Below(1'000'000) < plan_.lost_ppm) return;
+  const int copies = !calm() && random_.Below(1'000'000) < plan_.doubled_ppm ? 2 : 1;
+  if (copies == 2) coverage_.Mark("an answer came twice");
+  for (int i = 0; i < copies; ++i) {
+    OnMachine(message.machine, message.incarnation, now_ + Delay(), [this, message, reply](Node& node) {
+      if (message.generation != generation_) return;
+      node.OnReply(message.sent.call, reply, BootAt(machines_[message.machine], now_));
+    });
+  }
+}
+
+// ---- What goes wrong
+
+void World::Crash(uint32_t index) {
+  Machine& machine = machines_[index];
+  if (machine.node == nullptr || calm()) return;
+  if (machine.node->holds_leases()) coverage_.Mark("a node died holding leases");
+  Note(fmt::format("node {} dies", index));
+  machine.node.reset();
+  Schedule(now_ + Duration(static_cast<int64_t>(random_.Below(1'000'000'000))), [this, index] {
+    if (machines_[index].node != nullptr) return;
+    Note(fmt::format("node {} starts", index));
+    Start(index);
+  });
+}
+
+void World::Pause(uint32_t index) {
+  Machine& machine = machines_[index];
+  const bool is_long = random_.Below(2) == 0;
+  const auto most = static_cast<uint64_t>((is_long ? 2 * plan_.ttl : plan_.ttl / 2).count());
+  const Duration pause(static_cast<int64_t>(random_.Below(most)) + 1);
+  if (now_ < machine.paused_until) return;
+  if (pause > plan_.ttl) coverage_.Mark("a node was paused for longer than a lease lives");
+  Note(fmt::format("node {} is paused for {}ms", index, pause.count() / 1'000'000));
+  machine.paused_until = now_ + pause;
+  if (mutant_ == Mutant::kClockStopsInPause) machine.paused_for += pause;
+}
+
+void World::Cut(uint32_t index) {
+  const Duration cut(static_cast<int64_t>(random_.Below(static_cast<uint64_t>((2 * plan_.ttl).count()))));
+  Note(fmt::format("node {} is cut off for {}ms", index, cut.count() / 1'000'000));
+  machines_[index].cut_until = std::min(now_ + cut, plan_.calm_from);
+}
+
+void World::FailOver() {
+  std::vector<bool> before;
+  for (size_t i = 0; i < keys_.size(); ++i) before.push_back(server_.Contains(Node::NameOf(i), now_));
+  server_.FailOver();
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    if (before[i] && !server_.Contains(Node::NameOf(i), now_)) keys_[i].lost = true;
+  }
+  ++generation_;
+  Note("the replica takes over");
+  for (uint32_t i = 0; i < plan_.nodes; ++i) {
+    if (machines_[i].node == nullptr) continue;
+    machines_[i].node->OnDisconnected();
+    OnMachine(i, machines_[i].incarnation, now_ + Duration(static_cast<int64_t>(random_.Below(300'000'000))),
+              [this, i](Node& node) { node.OnConnected(server_.epoch(), BootAt(machines_[i], now_)); });
+  }
+}
+
+// Until then what was leased before a bucket was forgotten may be spent, or is counted in a window.
+Duration World::Forgotten(size_t key) const {
+  return now_ + plan_.ttl + (IsMeter(keys_[key].limit->limit) ? 0s : 2 * plan_.keys[key].spec.period);
+}
+
+void World::Flush() {
+  coverage_.Mark("the store was emptied");
+  Note("the store is emptied");
+  server_.Flush();
+  for (size_t i = 0; i < keys_.size(); ++i) keys_[i].bound.AllowCapacity(now_, Forgotten(i));
+}
+
+void World::StepClock(Duration by) {
+  Note(fmt::format("the store's clock is set by {}ms", by.count() / 1'000'000));
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    keys_[i].bound.Admit(0, now_, server_.Wall(now_));
+    if (by > 0s || !IsMeter(keys_[i].limit->limit)) keys_[i].bound.AllowTime(by, now_, Forgotten(i));
+  }
+  if (by > 0s) coverage_.Mark("the store's clock was set forward");
+  server_.StepClock(by);
+}
+
+void World::Replicate() {
+  server_.Replicate();
+  if (plan_.failovers == 0 || calm()) return;
+  Schedule(now_ + plan_.replication_lag, [this] { Replicate(); });
+}
+
+void World::ScheduleChange(size_t key) {
+  Schedule(plan_.keys[key].changed_at, [this, key] {
+    keys_[key].bound.Widen(keys_[key].changed->limit, now_);
+    for (uint32_t i = 0; i < plan_.nodes; ++i) {
+      Schedule(now_ + Duration(static_cast<int64_t>(random_.Below(300'000'000))), [this, i, key] {
+        Note(fmt::format("node {} has another limit for k{}", i, key));
+        machines_[i].switched[key] = true;
+        OnMachine(i, machines_[i].incarnation, now_,
+                  [this, key](Node& node) { node.OnLimit(key, keys_[key].changed); });
+      });
+    }
+    FinishChange(key);
+  });
+}
+
+// When all have noticed, nothing of before is under way, and what was leased before is over.
+void World::FinishChange(size_t key) {
+  Schedule(now_ + 300ms + plan_.slow_max + 2 * plan_.ttl, [this, key] {
+    for (const Machine& machine : machines_) {
+      if (now_ < machine.paused_until + plan_.slow_max + 2 * plan_.ttl) return FinishChange(key);
+    }
+    keys_[key].bound.Narrow(keys_[key].changed->limit, now_);
+  });
+}
+
+// ---- The calm
+
+void World::BeginMeasurement() {
+  for (Machine& machine : machines_) {
+    if (machine.node == nullptr) return Fail("a node has not come back");
+    for (size_t key = 0; key < keys_.size(); ++key) machine.leased_at[key] = machine.node->leased(key);
+  }
+}
+
+// The fleet admits what the limit gives but for 2 %, and for what has accrued since each node last asked. (A sliding
+// counter, whose leases end with each window, but for 12 %; a bucket of which each node holds a good part, for 20 %.)
+// And every node that is asked for enough decides from leases again.
+void World::EndMeasurement() {
+  const Duration measured = plan_.measured_to - plan_.measured_from;
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    const Key& key = keys_[i];
+    const KeyPlan& plan = plan_.keys[i];
+    const store::LimitHandle& limit = plan.changed ? key.changed : key.limit;
+    const algorithm::LimitSpec& spec = limit->limit.spec();
+    const bool sliding = spec.algorithm == algorithm::Algorithm::kSlidingWindowCounter;
+    const bool small = limit->limit.capacity() < 16 * plan_.nodes;
+    const auto in = [&](Duration time) {
+      return static_cast<uint64_t>(time.count()) / 1000 * spec.requests /
+             (static_cast<uint64_t>(spec.period.count()) / 1000);
+    };
+    // Of windows, those that are whole.
+    const uint64_t due = in(IsMeter(limit->limit) ? measured : measured - spec.period);
+    const uint64_t least = due * (small ? 80 : sliding ? 88 : 98) / 100 - std::min(due, in(100ms) + 2 * plan.cost_max);
+    if (trace_) fmt::print("k{}: {} admitted, {} are due; {} from leases\n", i, key.admitted, due, key.leased);
+    // So small a bucket runs over between two requests that come at random.
+    const bool tiny = limit->limit.capacity() < 8;
+    if (key.admitted < least && !tiny)
+      Fail(fmt::format("k{}: only {} of {} were admitted in the calm", i, key.admitted, due));
+    uint64_t weights = 0;
+    for (const Machine& machine : machines_) weights += machine.weight[i] + 1;
+    const bool leasable = limiter::LeaseBook::CanLease(limit->limit) && limit->limit.capacity() >= 20 * plan_.nodes;
+    for (const Machine& machine : machines_) {
+      const uint64_t expected = in(plan_.ttl / 2) * plan.demand_percent_calm * (machine.weight[i] + 1) / 100 / weights /
+                                ((plan.cost_max + 1) / 2);
+      if (!leasable || expected < 12 || machine.node == nullptr) continue;
+      if (machine.node->leased(i) < machine.leased_at[i] + expected / 4) {
+        Fail(fmt::format(
+            "node {} has let only {} of k{} through from leases in the calm, and is asked for {} in half a ttl",
+            machine.node->index(), machine.node->leased(i) - machine.leased_at[i], i, expected));
+      }
+    }
+  }
+}
+
+void World::CheckReturned() {
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    for (const StoredLease& lease : server_.Leases(Node::NameOf(i), now_)) {
+      if (lease.expires_at > server_.Wall(now_)) {
+        Fail(fmt::format("lease #{} of k{} was not returned when nobody asked any more", lease.number, i));
+      }
+    }
+  }
+}
+
+// ---- Time
+
+Duration World::AnyTime() {
+  return 200ms +
+         Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>((plan_.calm_from - 400ms).count()))));
+}
+
+BootTime World::BootAt(const Machine& machine, Duration at) const {
+  const Duration counted = at - machine.paused_for;
+  return BootTime{(machine.boot + counted + Duration(counted.count() / 1000 * machine.drift_ppm / 1000)).count()};
+}
+
+// The first moment at which the machine's clock says so.
+Duration World::TrueAt(const Machine& machine, BootTime at) const {
+  Duration guess = now_ + (at - BootAt(machine, now_)) * 1'000'000 / (1'000'000 + machine.drift_ppm);
+  guess = std::max(guess, now_);
+  while (BootAt(machine, guess) < at) guess += Duration(1);
+  while (guess > now_ && BootAt(machine, guess - Duration(1)) >= at) guess -= Duration(1);
+  return guess;
+}
+
+// ---- Words
+
+void World::Digest(uint64_t value) { outcome_.digest = (outcome_.digest ^ value) * 0x100000001b3u; }
+
+void World::Fail(const std::string& what) {
+  if (!outcome_.failure.empty()) return;
+  outcome_.failure = fmt::format("at {}ms: {}", static_cast<double>(now_.count()) / 1e6, what);
+  if (trace_) fmt::print("{}\n", outcome_.failure);
+}
+
+void World::Note(const std::string& what) {
+  if (trace_) fmt::print("{:>10.3f}ms         {}\n", static_cast<double>(now_.count()) / 1e6, what);
+}
+
+void World::Say(Node& node, const std::string& what) {
+  fmt::print("{:>10.3f}ms node {}: {}\n", static_cast<double>(now_.count()) / 1e6, node.index(), what);
+}
+
+}  // namespace headgate::simulation

@@ -1,0 +1,128 @@
+// A fleet, its store and the network between, in virtual time: one seed, one course of events, every time.
+//
+// First everything that the plan names goes wrong; then nothing does, and the fleet has to do its work; then nobody
+// asks, and what is held has to come back. Checked at every event: the bound of each limit over the whole fleet, each
+// node's ledger, each bucket that the store leaves behind.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "headgate/base/random.h"
+#include "tests/simulation/bound.h"
+#include "tests/simulation/coverage.h"
+#include "tests/simulation/faults.h"
+#include "tests/simulation/node.h"
+#include "tests/simulation/plan.h"
+#include "tests/simulation/server.h"
+
+namespace headgate::simulation {
+
+struct Outcome {
+  std::string failure;  // empty: all held
+  uint64_t digest = 0;  // of everything that happened
+  uint64_t calls = 0;   // of the store
+  uint64_t admitted = 0;
+  uint64_t leased = 0;  // of them, without asking the store
+};
+
+class World final : public NodeHost {
+ public:
+  // `trace`: prints what happens.
+  World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost& lua, Coverage& coverage, bool trace);
+
+  Outcome Run();
+
+  void Send(Node& node, const Sent& sent, const store::redis::BucketCall& content) override;
+  void At(Node& node, Timer timer, uint64_t what, base::BootTime at) override;
+  void Admit(Node& node, size_t key, uint64_t cost) override;
+  void Fail(const std::string& what) override;
+  bool tracing() const override { return trace_; }
+  void Say(Node& node, const std::string& what) override;
+
+ private:
+  struct Event {
+    base::Duration at;
+    uint64_t order;
+    std::function<void()> happen;
+  };
+  // A machine: what survives its processes.
+  struct Machine {
+    std::unique_ptr<Node> node;
+    uint64_t incarnation = 0;
+    int64_t drift_ppm = 0;
+    base::Duration boot{0};  // its clock when the world begins
+    base::Duration paused_until{0};
+    base::Duration cut_until{0};        // from the store
+    base::Duration paused_for{0};       // so far, for a clock that stops
+    std::vector<bool> switched{};       // to the changed limit of each key
+    std::vector<uint64_t> weight{};     // of each key's demand
+    std::vector<bool> demand{};         // in bursts: now is one, of each key
+    std::vector<uint64_t> leased_at{};  // of each key, when the measurement began
+  };
+  struct Key {
+    store::LimitHandle limit;
+    store::LimitHandle changed{};
+    Bound bound;
+    bool lost = false;      // a failover forgot it
+    uint64_t admitted = 0;  // while it was measured
+    uint64_t leased = 0;
+  };
+  struct Message {
+    uint32_t machine;
+    uint64_t incarnation;
+    uint64_t generation;
+    Sent sent;
+    std::string_view script;
+    std::vector<std::string> parts;
+  };
+
+  void Schedule(base::Duration at, std::function<void()> happen);
+  void OnMachine(uint32_t index, uint64_t incarnation, base::Duration at, std::function<void(Node&)> happen);
+  void Start(uint32_t index);
+  void ScheduleFaults();
+  void ScheduleChange(size_t key);
+  void FinishChange(size_t key);
+  void NextRequest(uint32_t index, size_t key);
+  void NextBurst(uint32_t index, size_t key);
+  void Arrive(const Message& message);
+  void Crash(uint32_t index);
+  void Pause(uint32_t index);
+  void Cut(uint32_t index);
+  void FailOver();
+  void Flush();
+  void StepClock(base::Duration by);
+  void Replicate();
+  void BeginMeasurement();
+  void EndMeasurement();
+  void CheckReturned();
+
+  bool calm() const { return now_ >= plan_.calm_from; }
+  base::Duration Delay();
+  base::Duration AnyTime();
+  base::BootTime BootAt(const Machine& machine, base::Duration at) const;
+  base::Duration TrueAt(const Machine& machine, base::BootTime at) const;
+  base::Duration Forgotten(size_t key) const;
+  void Digest(uint64_t value);
+  void Note(const std::string& what);
+
+  const Plan plan_;
+  const std::optional<Mutant> mutant_;
+  Coverage& coverage_;
+  const bool trace_;
+  base::Random random_;
+  store::LimitTable limits_;
+  Server server_;
+  std::vector<Machine> machines_;
+  std::vector<Key> keys_;
+  std::vector<Event> events_;  // a heap
+  uint64_t last_order_ = 0;
+  base::Duration now_{0};
+  uint64_t generation_ = 0;  // of connections
+  Outcome outcome_;
+};
+
+}  // namespace headgate::simulation
