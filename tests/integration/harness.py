@@ -3,6 +3,7 @@
 Every test file runs alone: HEADGATE_BINARY=build/dev/bin/headgate python3 -m unittest tests/integration/test_http.py
 """
 
+import binascii
 import http.client
 import json
 import os
@@ -15,6 +16,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+from contextlib import ExitStack
 
 BINARY = os.environ.get("HEADGATE_BINARY", "build/dev/bin/headgate")
 INTEGRATION = os.path.dirname(os.path.abspath(__file__))
@@ -68,6 +70,17 @@ class Headgate:
         self.log.seek(0)
         return self.log.read()
 
+    def metric(self, name):
+        """Of one series, as `headgate_x_total{label="value"}`; 0 where there is none."""
+        match = re.search(rf"^{re.escape(name)} (\S+)$", self.request("GET", "/metrics")[2], re.MULTILINE)
+        return float(match.group(1)) if match else 0.0
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
     def stop(self, signal_number=signal.SIGTERM):
         """Sends the signal and returns the exit code."""
         if self.process.poll() is None:
@@ -114,12 +127,15 @@ class Headgate:
 
 
 class RedisServer:
-    """A real Redis without persistence."""
+    """A real Redis without persistence; `files` are put into its folder first."""
 
-    def __init__(self, *args):
+    def __init__(self, *args, files=None, port=None):
         self.args = args
-        self.port = free_port()
+        self.port = port or free_port()
         self.folder = tempfile.mkdtemp()
+        for name, text in (files or {}).items():
+            with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:
+                file.write(text)
         self.start()
 
     def start(self):
@@ -129,6 +145,19 @@ class RedisServer:
             stdout=subprocess.DEVNULL,
         )
         until(self._answers, START_SECONDS, "redis-server answers")
+
+    def command(self, *words, seconds=10):
+        """What it answers, as redis-cli would print it without a terminal."""
+        return run("redis-cli", "-p", str(self.port), *words, timeout=seconds).stdout.strip()
+
+    def is_running(self):
+        return self.process.poll() is None
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
 
     def kill(self):
         self.process.kill()
@@ -151,9 +180,94 @@ class RedisServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def run(*command, **kwargs):
+class RedisCluster:
+    """Three primaries and a replica of each on one machine. They find each other from the table of the cluster that each
+    of them starts with, so that nothing is negotiated; two seconds later, as Redis has it, they accept writes."""
+
+    SHARDS = 3
+    SLOTS = 16384
+
+    def __init__(self, node_timeout_ms=1000):
+        count = 2 * self.SHARDS
+        self._ids = [f"{i + 1:040x}" for i in range(count)]
+        ports = [(free_port(), free_port()) for _ in range(count)]
+        self.nodes = []
+        with ExitStack() as started:
+            for i in range(count):
+                options = {
+                    "cluster-enabled": "yes",
+                    "cluster-node-timeout": node_timeout_ms,
+                    "cluster-port": ports[i][1],
+                    # Slots without a server are no reason to refuse the others.
+                    "cluster-require-full-coverage": "no",
+                    "cluster-replica-validity-factor": 0,
+                    "repl-diskless-sync-delay": 0,
+                    "repl-ping-replica-period": 1,
+                }
+                args = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+                files = {"nodes.conf": self._table(i, ports)}
+                self.nodes.append(started.enter_context(RedisServer(*args, files=files, port=ports[i][0])))
+            for node in self.nodes:
+                until(lambda: self._is_well(node), 30, "the cluster is formed")
+            self._processes = started.pop_all()
+
+    def _table(self, of, ports):
+        lines = []
+        for i, (port, bus_port) in enumerate(ports):
+            shard = i % self.SHARDS
+            first, end = (self.SLOTS * n // self.SHARDS for n in (shard, shard + 1))
+            flags = ("myself," if i == of else "") + ("master" if i < self.SHARDS else "slave")
+            primary, slots = ("-", f" {first}-{end - 1}") if i < self.SHARDS else (self._ids[shard], "")
+            lines.append(f"{self._ids[i]} 127.0.0.1:{port}@{bus_port} {flags} {primary} 0 0 {shard + 1} connected{slots}\n")
+        return "".join(lines) + f"vars currentEpoch {self.SHARDS} lastVoteEpoch 0\n"
+
+    @staticmethod
+    def _is_well(node):
+        """It sees all others, and where it is a replica it follows its primary."""
+        if "cluster_state:ok" not in node.command("CLUSTER", "INFO") or "fail" in node.command("CLUSTER", "NODES"):
+            return False
+        replication = node.command("INFO", "replication")
+        return "role:master" in replication or "master_link_status:up" in replication
+
+    def wait_until_well(self, seconds=30):
+        """Every shard has its primary again, with a replica that follows it."""
+        until(lambda: all(self._is_well(node) for node in self.nodes), seconds, "the cluster is well")
+        until(lambda: all(self.replicas_of(i) for i in range(self.SHARDS)), seconds, "every shard has a replica")
+
+    @property
+    def port(self):
+        """Of any node: the others are found by asking it."""
+        return self.nodes[0].port
+
+    def shard_of(self, key):
+        """The first primary's number for the shard that has `key`; it keeps the number when a replica takes it over."""
+        tag = key[key.find("{") + 1 : key.find("}")] if "{" in key else key
+        slot = binascii.crc_hqx(tag.encode(), 0) % self.SLOTS
+        return next(i for i in range(self.SHARDS) if slot < self.SLOTS * (i + 1) // self.SHARDS)
+
+    def shard_nodes(self, shard):
+        return [self.nodes[shard], self.nodes[shard + self.SHARDS]]
+
+    def primary_of(self, shard, among=None):
+        """The node that says it is, of those that answer."""
+        for node in among or self.shard_nodes(shard):
+            if node.is_running() and node.command("ROLE").startswith("master"):
+                return node
+        return None
+
+    def replicas_of(self, shard):
+        return [node for node in self.shard_nodes(shard) if node.is_running() and node.command("ROLE").startswith("slave")]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._processes.close()
+
+
+def run(*command, timeout=60, **kwargs):
     """A finished process with its output as text."""
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, **kwargs)
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **kwargs)
 
 
 def require(*programs):

@@ -1,7 +1,6 @@
 """Several instances that share one Redis: one limit for all of them, and what holds while it is away."""
 
 import os
-import re
 import select
 import signal
 import socket
@@ -76,11 +75,7 @@ class Fleet(unittest.TestCase):
         with ThreadPoolExecutor(8) as pool:
             return set(pool.map(look, range(requests)))
 
-    @staticmethod
-    def metric(server, name):
-        text = server.request("GET", "/metrics")[2]
-        match = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
-        return float(match.group(1)) if match else 0.0
+    metric = staticmethod(Headgate.metric)
 
     def test_one_limit_for_all_instances(self):
         for sharing in ("exact", "leased"):

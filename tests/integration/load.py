@@ -1,0 +1,158 @@
+"""Load on a fleet, and what it was allowed: for each batch when it was sent, when it was answered, and how many passed.
+
+Of every interval at least as much was admitted as batches that lie in it were: that is what `excess` holds against the
+bound of one bucket, admitted ≤ burst + rate · t.
+"""
+
+import bisect
+import collections
+import threading
+import time
+import types
+
+ANSWER_SECONDS = 30  # an answer that takes longer is a hang
+
+
+def read_reply(reader):
+    """One reply of the Redis protocol, version 2; an error is an Exception in its place."""
+    line = reader.readline()
+    if not line.endswith(b"\r\n"):
+        raise EOFError("the connection ended")
+    kind, rest = line[:1], line[1:-2]
+    if kind == b":":
+        return int(rest)
+    if kind == b"*":
+        return [read_reply(reader) for _ in range(int(rest))]
+    if kind == b"$":
+        return None if rest == b"-1" else reader.read(int(rest) + 2)[:-2].decode()
+    return Exception(rest.decode()) if kind == b"-" else rest.decode()
+
+
+def encode(*words):
+    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w.encode()) for w in words)
+
+
+def throttle(key, burst, rate):
+    """CL.THROTTLE with `burst` at once and `rate` a second."""
+    return encode("CL.THROTTLE", key, str(burst - 1), str(rate), "1")
+
+
+def check(rule, value, domain="edge"):
+    return encode("HG.CHECK", domain, "ENTRIES", "1", rule, value)
+
+
+def passed(reply):
+    """Of either command; an error passes nobody."""
+    if not isinstance(reply, list):
+        return False
+    return reply[1] == 1 if reply[0] == "allowed" else reply[0] == 0
+
+
+def mode_of(reply):
+    """exact, leased, local …; of CL.THROTTLE nothing, of an error `error`."""
+    if not isinstance(reply, list):
+        return "error"
+    if reply[0] != "allowed":
+        return None
+    decision = reply[3][0]
+    return decision[decision.index("mode") + 1]
+
+
+Batch = collections.namedtuple("Batch", "sent answered passed")
+
+
+class Load:
+    """Sends batches of commands to each of the instances, over connections of its own, until it is stopped.
+
+    `commands` maps a name to a command; a batch is `batch` times one of them, in turn. Ends quietly where an instance is
+    killed (`ended` counts that); an answer that never comes is a failure.
+    """
+
+    def __init__(self, instances, commands, batch=40, connections=1, pause=0.005):
+        self.commands = dict(commands)
+        self.batch = batch
+        self.pause = pause
+        self.batches = collections.defaultdict(list)  # by name
+        self.modes = collections.defaultdict(collections.Counter)  # by name
+        self.asked = self.ended = 0
+        self.hung = []
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self.began = time.monotonic()
+        self._threads = [
+            threading.Thread(target=self._run, args=(instance, turn), daemon=True)
+            for turn, instance in enumerate(list(instances) * connections)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def _run(self, instance, turn):
+        names = list(self.commands)
+        try:
+            with instance.connect() as connection:
+                connection.settimeout(ANSWER_SECONDS)
+                reader = connection.makefile("rb")
+                while not self._stop.is_set():
+                    name = names[turn % len(names)]
+                    turn += 1
+                    sent = time.monotonic()
+                    connection.sendall(self.commands[name] * self.batch)
+                    replies = [read_reply(reader) for _ in range(self.batch)]
+                    answered = time.monotonic()
+                    with self._lock:
+                        self.asked += len(replies)
+                        self.batches[name].append(Batch(sent, answered, sum(map(passed, replies))))
+                        self.modes[name].update(map(mode_of, replies))
+                    self._stop.wait(self.pause)
+        except TimeoutError:
+            self.hung.append(f"no answer in {ANSWER_SECONDS} s from port {instance.port}")
+        except (OSError, EOFError):
+            with self._lock:
+                self.ended += 1
+
+    def take_modes(self):
+        """By name, how decisions came about since this was last asked."""
+        with self._lock:
+            modes, self.modes = self.modes, collections.defaultdict(collections.Counter)
+        return modes
+
+    def stop(self):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(2 * ANSWER_SECONDS)
+        self.took = time.monotonic() - self.began
+        if self.hung:
+            raise AssertionError("; ".join(self.hung))
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+
+    def admitted(self, name):
+        return sum(batch.passed for batch in self.batches[name])
+
+    def excess(self, name, burst, rate):
+        """By how many more were admitted than burst + rate · t, in the worst of the intervals that batches span; at
+        most 0 where the bound holds."""
+        return worst_excess(self.batches[name], burst, rate).excess
+
+
+def worst_excess(batches, burst, rate, starts_max=300):
+    """Every interval from one of at most `starts_max` sendings to any answer."""
+    by_answer = sorted(batches, key=lambda batch: batch.answered)
+    starts = sorted(batch.sent for batch in batches)
+    worst = types.SimpleNamespace(excess=float("-inf"), interval=None, admitted=0)
+    for start in starts[:: max(1, len(starts) // starts_max)]:
+        admitted = 0
+        first = bisect.bisect_left(by_answer, start, key=lambda batch: batch.answered)
+        for batch in by_answer[first:]:
+            if batch.sent < start:
+                continue
+            admitted += batch.passed
+            excess = admitted - burst - rate * (batch.answered - start)
+            if excess > worst.excess:
+                worst = types.SimpleNamespace(excess=excess, interval=(start, batch.answered), admitted=admitted)
+    return worst

@@ -1,0 +1,198 @@
+"""Three instances that share a Redis Cluster of six: one limit for all of them, whatever happens to an instance or a
+server. Load on one hot key, which is leased, and on keys in the other shards, which must not notice."""
+
+import os
+import select
+import signal
+import tempfile
+import time
+import unittest
+
+from fleet_rights import ACL_CLUSTER_COMMANDS, ACL_COMMANDS, ACL_KEYS
+from harness import Headgate, RedisCluster, require, until
+from load import Load, check, throttle
+
+# Half a second's worth at once, so that a machine that is busy for less loses nothing.
+RATE, BURST = 2000, 1000
+CALM_RATE, CALM_BURST = 50, 20
+RULES = f"""domain: edge
+descriptors:
+  - key: hot
+    rate_limit: {{requests_per_unit: {RATE}, unit: second, algorithm: token_bucket, burst: {BURST}}}
+  - key: calm
+    rate_limit: {{requests_per_unit: {CALM_RATE}, unit: second, algorithm: token_bucket, burst: {CALM_BURST}}}
+"""
+SHARED = {"exact", "leased"}
+LEASE_SECONDS = 2  # how long a lease lives at the store
+
+
+def wait(seconds):
+    select.select([], [], [], seconds)
+
+
+class FleetOnACluster(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        require("redis-server", "redis-cli")
+        folder = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.rules = os.path.join(folder, "edge.yaml")
+        with open(cls.rules, "w", encoding="utf-8") as file:
+            file.write(RULES)
+        cls.cluster = cls.enterClassContext(RedisCluster())
+
+    def setUp(self):
+        self.cluster.wait_until_well()
+        # The instances of the test before were not asked to say goodbye.
+        self.cluster.primary_of(self.cluster.shard_of("hg:instances")).command("DEL", "hg:instances")
+        # A bucket of its own for each test, and keys that live with it or away from it.
+        self.key = self.id().split(".")[-1]
+        self.shard = self.cluster.shard_of(f"hg:{{t|{self.key}}}")
+        near = (f"{self.key}{i}" for i in range(1000))
+        self.near = next(v for v in near if self.cluster.shard_of(f"hg:{{r|edge|hot={v}#0}}") == self.shard)
+        far = (f"{self.key}{i}" for i in range(1000))
+        self.far = [v for v in far if self.cluster.shard_of(f"hg:{{r|edge|calm={v}#0}}") != self.shard][:30]
+        nodes = ",".join(f"127.0.0.1:{node.port}" for node in self.cluster.nodes[:2])
+        self.instances = [self.instance(store=f"redis+cluster://{nodes}") for _ in range(3)]
+
+    def instance(self, store):
+        # The machine that runs the tests may be busy: what takes long is not what these tests are about.
+        slow = ("--store-timeout", "1s", "--store-connect-timeout", "1s", "--threads", "2")
+        return self.enterContext(Headgate("--rules", self.rules, "--store", store, *slow))
+
+    def start_load(self):
+        """On the hot key; on one that lives with it and says how it is decided; on many that live elsewhere."""
+        self.hot = self.enterContext(Load(self.instances, {self.key: throttle(self.key, BURST, RATE)}))
+        self.beside = self.enterContext(Load(self.instances, {self.near: check("hot", self.near)}, batch=5, pause=0.02))
+        self.calm = self.enterContext(Load(self.instances, {v: check("calm", v) for v in self.far}, batch=5, pause=0.02))
+
+    def wait_until_acquainted(self):
+        """Then each has its share of a limit where the store is away."""
+        for instance in self.instances:
+            until(lambda: instance.metric("headgate_instances") == 3, 10, "the instances know of each other")
+
+    def stop_load(self, capacities=1):
+        """The bound holds over every interval: of one bucket's capacity, or of more where that is stated."""
+        for load in (self.hot, self.beside, self.calm):
+            load.stop()
+        self.assertLessEqual(self.hot.excess(self.key, capacities * BURST, RATE), 0)
+        self.assertLessEqual(self.beside.excess(self.near, capacities * BURST, RATE), 0)
+        for value in self.far:
+            self.assertLessEqual(self.calm.excess(value, CALM_BURST, CALM_RATE), 0, value)
+            self.assertGreater(self.calm.admitted(value), 0, value)
+        self.assertLessEqual(set().union(*self.calm.modes.values()), SHARED, "keys of other shards noticed")
+
+    def capacities(self):
+        """Two where an instance had to decide alone, or the store may have forgotten: both add one at most."""
+        disturbed = ('headgate_shared_decisions_total{mode="local"}', 'headgate_store_bucket_events_total{event="learning"}')
+        return 2 if any(instance.metric(name) for instance in self.instances for name in disturbed) else 1
+
+    def admits_again(self, seconds):
+        """Within as many seconds what lives in the shard is decided with the store again, and something passes."""
+
+        def is_shared():
+            before = self.hot.admitted(self.key)
+            self.beside.take_modes()
+            wait(0.5)
+            modes = self.beside.take_modes()[self.near]
+            return self.hot.admitted(self.key) > before and modes and set(modes) <= SHARED
+
+        until(is_shared, seconds, "the shard's keys are decided as before")
+
+    def test_one_limit_and_all_of_it(self):
+        self.start_load()
+        wait(3)
+        self.stop_load()
+        self.assertEqual(self.capacities(), 1, "nothing happened")
+        self.assertGreaterEqual(self.hot.admitted(self.key), 0.9 * RATE * self.hot.took)
+        self.assertGreater(self.hot.asked, 1.5 * self.hot.admitted(self.key), "the load was no load")
+
+    def test_an_instance_dies_with_its_leases(self):
+        self.start_load()
+        wait(1)
+        self.instances.pop().stop(signal.SIGKILL)
+        wait(LEASE_SECONDS + 0.3)
+        before, began = self.hot.admitted(self.key), time.monotonic()
+        wait(1)
+        afterwards = (self.hot.admitted(self.key) - before) / (time.monotonic() - began)
+        self.stop_load()
+        self.assertGreaterEqual(afterwards, 0.8 * RATE, "the others admit what the dead one no longer does")
+        self.assertEqual(self.hot.ended, 1)
+
+    def test_an_instance_sleeps_for_longer_than_its_leases_live(self):
+        self.start_load()
+        wait(1)
+        self.instances[0].pause()
+        wait(LEASE_SECONDS + 1)
+        self.instances[0].resume()
+        wait(0.7)
+        self.stop_load()
+        self.assertEqual(self.hot.ended, 0)
+
+    def test_the_primary_dies(self):
+        self.wait_until_acquainted()
+        primary = self.cluster.primary_of(self.shard)
+        others = [node for node in self.cluster.shard_nodes(self.shard) if node is not primary]
+        self.addCleanup(primary.start)
+        self.start_load()
+        wait(1)
+        primary.kill()
+        until(lambda: self.cluster.primary_of(self.shard, others), 20, "the replica takes over")
+        self.admits_again(10)
+        wait(1)
+        self.stop_load(capacities=2)
+        self.assertEqual(self.hot.ended, 0)
+
+    def test_the_primary_hands_over(self):
+        self.wait_until_acquainted()
+        replica = self.cluster.replicas_of(self.shard)[0]
+        self.start_load()
+        wait(1)
+        self.assertEqual(replica.command("CLUSTER", "FAILOVER"), "OK")
+        until(lambda: self.cluster.primary_of(self.shard, [replica]), 20, "the replica takes over")
+        self.admits_again(10)
+        # Nobody had to wait for anything: no instance decided alone.
+        local = sum(instance.metric('headgate_shared_decisions_total{mode="local"}') for instance in self.instances)
+        self.stop_load(capacities=2 if local else 1)
+        self.assertEqual(self.hot.ended, 0)
+
+    def test_the_primary_falls_silent(self):
+        self.wait_until_acquainted()
+        primary = self.cluster.primary_of(self.shard)
+        others = [node for node in self.cluster.shard_nodes(self.shard) if node is not primary]
+        self.addCleanup(primary.resume)
+        self.start_load()
+        wait(1)
+        primary.pause()
+        until(lambda: self.cluster.primary_of(self.shard, others), 20, "the replica takes over")
+        self.admits_again(10)
+        # What the old one finds when it wakes up is too late for everybody.
+        primary.resume()
+        wait(1)
+        self.stop_load(capacities=2)
+        self.assertEqual(self.hot.ended, 0)
+
+    def test_a_user_with_the_least_rights_is_enough(self):
+        for node in self.cluster.nodes:
+            rights = f"on >sesame resetkeys {ACL_KEYS} {ACL_COMMANDS} {ACL_CLUSTER_COMMANDS}"
+            self.assertEqual(node.command("ACL", "SETUSER", "headgate", *rights.split()), "OK")
+        instance = self.instance(store=f"redis+cluster://headgate:sesame@127.0.0.1:{self.cluster.port}")
+        # Also while a slot moves.
+        shard = self.cluster.shard_of(f"hg:{{r|edge|calm={self.far[0]}#0}}")
+        source, target = self.cluster.primary_of(shard), self.cluster.primary_of(self.shard)
+        slot = source.command("CLUSTER", "KEYSLOT", f"hg:{{r|edge|calm={self.far[0]}#0}}")
+        self.assertEqual(target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", source.command("CLUSTER", "MYID")), "OK")
+        self.assertEqual(source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", target.command("CLUSTER", "MYID")), "OK")
+        try:
+            for value in self.far:
+                self.assertEqual(instance.check("edge", calm=value)[1]["x-ratelimit-mode"], "exact")
+            self.assertEqual(instance.check("edge", hot=self.near)[1]["x-ratelimit-mode"], "exact")
+        finally:
+            for node in (source, target):
+                node.command("CLUSTER", "SETSLOT", slot, "STABLE")
+        self.assertGreater(instance.metric("headgate_store_redirects_total"), 0)
+        self.assertEqual(instance.metric("headgate_store_alarms_total"), 0, instance.errors())
+        self.assertEqual(instance.metric('headgate_store_calls_total{outcome="denied"}'), 0, instance.errors())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,201 @@
+"""What a Redis can lose, hold or refuse while a fleet uses it: its keys, its scripts, what is ours; and who may use it."""
+
+import os
+import re
+import select
+import tempfile
+import threading
+import unittest
+
+from fleet_rights import ACL_CLUSTER_COMMANDS, ACL_COMMANDS, ACL_KEYS
+from harness import Headgate, RedisServer, require, until
+from load import Load, check, throttle
+
+# Half a second's worth at once, so that a machine that is busy for less loses nothing.
+RATE, BURST = 2000, 1000
+ALGORITHMS = {
+    "bucket": "algorithm: token_bucket",
+    "meter": "algorithm: leaky_bucket",
+    "queue": "algorithm: leaky_bucket, queue: true",
+    "window": "algorithm: fixed_window",
+    "counter": "algorithm: sliding_window_counter",
+    "log": "algorithm: sliding_window_log",
+}
+RULES = "domain: edge\ndescriptors:\n" + "".join(
+    f"  - key: {name}\n    rate_limit: {{requests_per_unit: 50, unit: minute, {words}}}\n" for name, words in ALGORITHMS.items()
+)
+
+def wait(seconds):
+    select.select([], [], [], seconds)
+
+
+class FleetOnAStore(unittest.TestCase):
+    def setUp(self):
+        require("redis-server", "redis-cli")
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.rules = self.write("edge.yaml", RULES)
+        self.redis = self.enterContext(RedisServer())
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def instance(self, *args, store=None):
+        store = store or f"redis://127.0.0.1:{self.redis.port}"
+        # The machine that runs the tests may be busy: what takes long is not what these tests are about.
+        slow = ("--store-timeout", "2s", "--store-connect-timeout", "2s", "--threads", "2")
+        return self.enterContext(Headgate("--rules", self.rules, "--store", store, *slow, *args))
+
+    def keys(self):
+        return [key for key in self.redis.command("KEYS", "hg:{*").split("\n") if key]
+
+    def undecided(self, instances):
+        """Decisions that did not come from the store, and calls that failed."""
+        names = [f'headgate_shared_decisions_total{{mode="{mode}"}}' for mode in ("local", "open", "closed")]
+        names += [f'headgate_store_calls_total{{outcome="{outcome}"}}' for outcome in ("denied", "failed", "refused")]
+        return sum(instance.metric(name) for instance in instances for name in names)
+
+    def repeatedly(self, *words, milliseconds):
+        """Sends a command again and again, until the function that this returns is called."""
+        stop = threading.Event()
+
+        def repeat():
+            while not stop.wait(milliseconds / 1000):
+                self.redis.command(*words)
+
+        thread = threading.Thread(target=repeat)
+        thread.start()
+
+        def end():
+            stop.set()
+            thread.join()
+
+        self.addCleanup(end)
+        return end
+
+    def test_all_keys_forgotten_gives_one_capacity_each_time(self):
+        instances = [self.instance() for _ in range(2)]
+        load = self.enterContext(Load(instances, {"hot": throttle("hot", BURST, RATE)}))
+        for _ in range(3):
+            wait(0.7)
+            self.assertEqual(self.redis.command("FLUSHALL"), "OK")
+        wait(0.7)
+        load.stop()
+        self.assertLessEqual(load.excess("hot", 4 * BURST, RATE), 0)
+        self.assertGreater(load.admitted("hot"), 0.8 * RATE * load.took)
+        self.assertEqual(self.undecided(instances), 0)
+
+    def test_a_store_that_restarts_empty_gives_nothing_twice(self):
+        instances = [self.instance("--on-store-failure", "deny") for _ in range(2)]
+        load = self.enterContext(Load(instances, {"hot": throttle("hot", BURST, RATE)}, connections=2))
+        for _ in range(2):
+            wait(1)
+            self.redis.kill()
+            self.redis.start()
+            before = load.admitted("hot")
+            until(lambda: load.admitted("hot") > before + BURST, 20, "requests pass again")
+        load.stop()
+        self.assertLessEqual(load.excess("hot", BURST, RATE), 0)
+        self.assertGreater(sum(i.metric('headgate_store_bucket_events_total{event="learning"}') for i in instances), 0)
+
+    def test_scripts_forgotten_all_the_time_cost_no_decision(self):
+        for sharing in ("exact", "leased"):
+            with self.subTest(sharing):
+                instances = [self.instance("--sharing", sharing) for _ in range(2)]
+                end = self.repeatedly("SCRIPT", "FLUSH", milliseconds=20)
+                load = self.enterContext(Load(instances, {sharing: throttle(sharing, BURST, RATE)}))
+                wait(2)
+                load.stop()
+                end()
+                self.assertLessEqual(load.excess(sharing, BURST, RATE), 0)
+                self.assertGreater(load.admitted(sharing), 0.8 * RATE * load.took)
+                self.assertEqual(self.undecided(instances), 0)
+
+    def test_every_key_ends_by_itself(self):
+        instances = [self.instance() for _ in range(2)]
+        commands = {f"{name}{i}": check(name, f"{name}{i}") for i in range(20) for name in ALGORITHMS}
+        commands["hot"] = throttle("hot", BURST, RATE)
+        load = self.enterContext(Load(instances, commands, batch=10, connections=2, pause=0))
+        wait(2)
+        load.stop()
+        keys = self.keys()
+        self.assertGreater(len(keys), 100)
+        for instance in instances:
+            # Also what is written when they go.
+            instance.stop()
+        lives = {key: int(self.redis.command("PTTL", key)) for key in [*keys, *self.keys(), "hg:instances"]}
+        self.assertNotIn(-1, lives.values())
+        # A minute's limit is as if never used after one, or two of the sliding counter, and its leases.
+        self.assertLessEqual(max(lives.values()), 125_000)
+
+    def test_what_is_not_ours_is_replaced_and_counted(self):
+        for sharing in ("exact", "leased"):
+            with self.subTest(sharing):
+                instance = self.instance("--sharing", sharing)
+                foreign = [
+                    ("SET", "hello"), ("SET", ""), ("SET", "-1"), ("SET", "1e308"), ("SET", "\x01" * 29), ("SET", "x" * 100_000),
+                    ("HSET", "a", "b"), ("LPUSH", "a", "b", "c"), ("RPUSH", ""), ("SADD", "a"), ("ZADD", "1", "a"), ("XADD", "*", "a", "b"),
+                ]
+                for i, (command, *words) in enumerate(foreign):
+                    for name in ALGORITHMS:
+                        self.redis.command(command, f"hg:{{r|edge|{name}={sharing}{i}#0}}", *words)
+                        status, fields, _ = instance.check("edge", **{name: f"{sharing}{i}"})
+                        self.assertEqual((status, fields["x-ratelimit-mode"]), (200, "exact"), (name, command, words))
+                replaced = instance.metric('headgate_store_bucket_events_total{event="replaced_corrupt"}')
+                self.assertEqual(replaced, len(foreign) * len(ALGORITHMS))
+                self.assertEqual(self.undecided([instance]), 0)
+
+    def test_a_user_with_the_least_rights_is_enough(self):
+        user = f"on >sesame resetkeys {ACL_KEYS} {ACL_COMMANDS}"
+        self.assertEqual(self.redis.command("ACL", "SETUSER", "headgate", *user.split()), "OK")
+        instances = [
+            self.instance("--sharing", sharing, store=f"redis://headgate:sesame@127.0.0.1:{self.redis.port}")
+            for sharing in ("exact", "leased")
+        ]
+        commands = {f"{name}{i}": check(name, f"{name}{i}") for i in range(3) for name in ALGORITHMS}
+        commands["hot"] = throttle("hot", BURST, RATE)
+        load = self.enterContext(Load(instances, commands, batch=10, connections=2))
+        wait(1.5)
+        self.redis.command("SCRIPT", "FLUSH")
+        wait(0.5)
+        load.stop()
+        for path in ("/v1/refund", "/v1/reset"):
+            for name in set(ALGORITHMS) - {"queue"}:
+                self.assertEqual(instances[0].check("edge", path=path, **{name: name + "0"})[0], 200, (path, name))
+        for instance in instances:
+            until(lambda: instance.metric("headgate_instances") == 2, 10, "the instances know of each other")
+            self.assertEqual(instance.metric("headgate_store_alarms_total"), 0, instance.errors())
+        self.assertEqual(self.undecided(instances), 0)
+        instances.pop().stop()
+        until(lambda: instances[0].metric("headgate_instances") == 1, 10, "the one that went has said so")
+        refused = [line for line in self.redis.command("ACL", "LOG").split("\n") if line == "object"]
+        self.assertEqual(refused, [], "the server refused something: ACL LOG")
+
+    def test_each_of_the_rights_is_in_the_guide(self):
+        guide = os.path.join(os.path.dirname(__file__), "../../docs/guides/fleet.md")
+        with open(guide, encoding="utf-8") as file:
+            text = re.sub(r"[\\\s]+", " ", file.read())
+        self.assertIn(f"{ACL_KEYS} {ACL_COMMANDS}", text)
+        self.assertIn(f"`{ACL_CLUSTER_COMMANDS}`", text)
+
+    def test_a_user_that_is_turned_off_and_on(self):
+        self.redis.command("ACL", "SETUSER", "headgate", "on", ">sesame42", ACL_KEYS, "+@all")
+        instance = self.instance(store=f"redis://headgate:sesame42@127.0.0.1:{self.redis.port}")
+
+        def mode():
+            return instance.check("edge", cost=0, path="/v1/peek", bucket="k")[1]["x-ratelimit-mode"]
+
+        until(lambda: mode() == "exact", 10, "the store is asked")
+        self.redis.command("ACL", "SETUSER", "headgate", "off", "-@all")
+        until(lambda: mode() == "local", 10, "without the store")
+        wait(1.5)
+        self.assertGreater(instance.metric("headgate_store_alarms_total"), 0)
+        self.assertNotIn("sesame42", instance.errors())
+        self.redis.command("ACL", "SETUSER", "headgate", "on", "+@all")
+        until(lambda: {mode() for _ in range(16)} == {"exact"}, 15, "the store is asked again")
+
+
+if __name__ == "__main__":
+    unittest.main()
