@@ -73,7 +73,7 @@ class Gate:
         return self
 
     def __exit__(self, *_):
-        self.cut()
+        self._do(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -134,20 +134,19 @@ class Gate:
             filling.cancel()
 
     async def _write(self, writer, chunk, direction):
+        # As it is now: the test may switch it meanwhile.
+        reset_after, slice_bytes = self._reset_after, self.slice_bytes or len(chunk)
         if direction == TO_CLIENT and self._corrupt_chunks > 0:
             self._corrupt_chunks -= 1
             at = self._random.randrange(len(chunk)) if self._corrupt_anywhere else 0
             chunk = chunk[:at] + bytes([chunk[at] ^ 0x15]) + chunk[at + 1 :]
-        if direction == TO_CLIENT and self._reset_after is not None:
-            writer.write(chunk[: self._reset_after])
+        if direction == TO_CLIENT and reset_after is not None:
+            writer.write(chunk[:reset_after])
             await writer.drain()
             hang_up(writer)
             raise ConnectionResetError
-        if self.slice_bytes is None:
-            writer.write(chunk)
-            return await writer.drain()
-        for at in range(0, len(chunk), self.slice_bytes):
-            writer.write(chunk[at : at + self.slice_bytes])
+        for at in range(0, len(chunk), slice_bytes):
+            writer.write(chunk[at : at + slice_bytes])
             await writer.drain()
             await asyncio.sleep(0)
 
@@ -166,6 +165,13 @@ class Gate:
             self._listener.close()
             self._listener = None
         await self._reset()
+
+    async def _end(self):
+        await self._cut()
+        running = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
     async def _heal(self):
         self._calm()
