@@ -300,5 +300,19 @@ TEST(Single, ARingSpreadsKeysOverServersThatKnowNothingOfEachOther) {
   for (const RedisProcess* server : {&a, &b, &c}) EXPECT_THAT(server->Ask("INFO keyspace"), HasSubstr("db0:keys="));
 }
 
+// The server gives itself another replication id then. Whoever does not hear of it would be a stranger to all others.
+TEST(Single, AConnectionHearsOfAnEpochThatChangesWhileItStands) {
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
+  const uint64_t before = test.client->EpochOf("a")->id;
+  RedisProcess replica({"--replicaof", fmt::format("127.0.0.1 {}", server.port()), "--repl-diskless-sync-delay", "0"});
+  EXPECT_TRUE(test.Until([&] { return test.client->EpochOf("a")->id != before; }));
+  EXPECT_NE(test.client->EpochOf("a")->changed_at, std::nullopt);
+  EXPECT_THAT(server.Ask("INFO replication"),
+              HasSubstr(fmt::format("master_replid:{:016x}", test.client->EpochOf("a")->id)));
+  EXPECT_EQ(test.client->ReadCounters().disconnects, 0u);
+}
+
 }  // namespace
 }  // namespace headgate::redis_test

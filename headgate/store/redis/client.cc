@@ -10,6 +10,9 @@
 namespace headgate::store::redis {
 namespace {
 
+// How often servers are asked which life of their data they are in.
+constexpr base::Duration kEpochInterval = std::chrono::seconds(1);
+
 // The epoch, and whether it is fresh.
 constexpr size_t kEpochBytes = 9;
 constexpr uint8_t kRedirectsMax = 5;
@@ -404,6 +407,23 @@ void Client::OnTopologyAnswer(absl::StatusOr<wire::RespValue> answer) {
   SetTimer();
 }
 
+// A primary draws another replication id while it runs, when its first replica comes. Connections that did not hear of
+// it would make every bucket learn that others have asked for: each would take the other's epoch for a stranger's.
+void Client::LookAtEpochs(base::BootTime now) {
+  if (now < look_at_epochs_at_) return;
+  look_at_epochs_at_ = now + kEpochInterval;
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    if (shard == nullptr || !shard->ready() || topology_->IsGuide(shard->index())) continue;
+    PendingCall& call = Acquire("", kEpochInterval, [this, &shard = *shard](absl::StatusOr<wire::RespValue> answer) {
+      if (answer.ok() && !answer->is_error()) shard.OnRole(RoleIn(answer->text), Now());
+    });
+    call.own = true;
+    constexpr std::string_view kWords[] = {"INFO", "replication"};
+    AppendCommand(call.body, kWords);
+    shard->Send(call, now);
+  }
+}
+
 void Client::OnTime() {
   const base::BootTime now = loop_.Now();
   timer_at_ = base::BootTime{INT64_MAX};
@@ -428,10 +448,12 @@ void Client::OnTime() {
     Finish(*call, absl::UnavailableError("store redis: nobody has said yet which server has the key"));
   }
   AskTopology(now);
+  LookAtEpochs(now);
   SetTimer();
 }
 
 void Client::SetTimer() {
+  WakeAt(look_at_epochs_at_);
   if (!asking_topology_) WakeAt(topology_->wake_at());
   for (const Later& later : later_) WakeAt(later.at);
   for (const PendingCall* call : unrouted_) WakeAt(call->deadline);

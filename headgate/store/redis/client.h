@@ -113,6 +113,7 @@ class Client final : private Shard::User {
   void AskTopology(base::BootTime now);
   void OnTopologyAnswer(absl::StatusOr<wire::RespValue> answer);
   void ConnectServersInUse(base::BootTime now);
+  void LookAtEpochs(base::BootTime now);
   void OnTime();
   void SetTimer();
   // Unless it is set to an earlier time.
@@ -147,6 +148,7 @@ class Client final : private Shard::User {
   };
   std::vector<Later> later_;
   bool asking_topology_ = false;
+  base::BootTime look_at_epochs_at_{0};
 
   // One look at the clock for the calls of a turn.
   base::BootTime turn_now_{0};

@@ -34,6 +34,13 @@ std::string_view InfoField(std::string_view info, std::string_view name) {
 
 }  // namespace
 
+ServerRole RoleIn(std::string_view replication_info) {
+  ServerRole role{.primary = InfoField(replication_info, "role") != "slave"};
+  const std::string_view id = InfoField(replication_info, "master_replid").substr(0, 16);
+  std::from_chars(id.data(), id.data() + id.size(), role.epoch, 16);
+  return role;
+}
+
 Connection::Connection(const ConnectionSettings& settings, User& user, std::string& output, uint64_t seed)
     : settings_(settings), user_(user), output_(output), random_(seed) {}
 
@@ -103,9 +110,9 @@ void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime no
   if (reply.is_error()) {
     OnGreetingError(step, reply.text, now);
   } else if (step == Greeting::kReplication) {
-    facts_.primary = InfoField(reply.text, "role") != "slave";
-    const std::string_view id = InfoField(reply.text, "master_replid").substr(0, 16);
-    std::from_chars(id.data(), id.data() + id.size(), facts_.epoch, 16);
+    const ServerRole role = RoleIn(reply.text);
+    facts_.primary = role.primary;
+    facts_.epoch = role.epoch;
   } else if (step == Greeting::kMemory) {
     facts_.eviction_policy = std::string(InfoField(reply.text, "maxmemory_policy"));
     const std::string_view bound = InfoField(reply.text, "maxmemory");

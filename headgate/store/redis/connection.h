@@ -32,6 +32,13 @@ struct ServerFacts {
   bool operator==(const ServerFacts&) const = default;
 };
 
+// What a server says of itself under `INFO replication`.
+struct ServerRole {
+  bool primary = true;
+  uint64_t epoch = 0;
+};
+ServerRole RoleIn(std::string_view replication_info);
+
 struct ConnectionSettings {
   std::string user{}, password{};
   uint32_t database = 0;

@@ -108,12 +108,15 @@ void Shard::OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime no
   user_.OnFailed(*this, call, event, now);
 }
 
+void Shard::OnRole(const ServerRole& role, base::BootTime now) {
+  was_replica_ = !role.primary;
+  if (!role.primary || role.epoch == 0) return;
+  if (epoch_ && *epoch_ != role.epoch) epoch_changed_at_ = now;
+  epoch_ = role.epoch;
+}
+
 void Shard::OnFacts(const ServerFacts& facts, base::BootTime now) {
-  was_replica_ = !facts.primary;
-  if (facts.primary) {
-    if (epoch_ && *epoch_ != facts.epoch) epoch_changed_at_ = now;
-    epoch_ = facts.epoch;
-  }
+  OnRole({.primary = facts.primary, .epoch = facts.epoch}, now);
   user_.OnFacts(*this, facts, now);
 }
 

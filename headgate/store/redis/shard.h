@@ -64,6 +64,8 @@ class Shard final : private Connection::User {
   std::optional<uint64_t> epoch() const { return epoch_; }
   // When it became another.
   std::optional<base::BootTime> epoch_changed_at() const { return epoch_changed_at_; }
+  // It says, once more, what it is.
+  void OnRole(const ServerRole& role, base::BootTime now);
   bool ready() const;
   // It said last that it was a replica.
   bool was_replica() const { return was_replica_; }
