@@ -164,7 +164,11 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings&
     if (i == 0) shared->heartbeat_ = std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName());
     loop->store = std::make_unique<store::redis::RedisStore>(
         *loop->client, engine.store().limits(),
-        store::redis::RedisStore::Options{.lease_ttl = kLeaseTtl, .heartbeat = shared->heartbeat_.get()});
+        store::redis::RedisStore::Options{.lease_ttl = kLeaseTtl,
+                                          .heartbeat = shared->heartbeat_.get(),
+                                          .on_script_error = [&log](const std::string& error) {
+                                            log.Error("store.script_failed", {{"error", error}});
+                                          }});
     loop->fleet = std::make_unique<limiter::Fleet>(*loop->store, engine.store(), FleetOptionsOf(settings, loops));
     loop->timer = std::make_unique<net::Timer>(server.loop(i), [&loop = *loop] { loop.OnTime(); });
     loop->SetTimer();
@@ -244,6 +248,7 @@ void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kStoreBucketEvents, {"replaced_corrupt"}, events.replaced_corrupt);
   sink.Set(Metric::kStoreBucketEvents, {"clock_reset"}, events.clock_resets);
   sink.Set(Metric::kStoreBucketEvents, {"learning"}, events.learning);
+  sink.Set(Metric::kStoreBucketEvents, {"script_failed"}, events.script_errors);
   sink.Set(Metric::kStoreBucketEvents, {"carried_over"}, events.carried_over);
 }
 

@@ -59,6 +59,10 @@ void RedisStore::OnReply(Question& question, const absl::StatusOr<wire::RespValu
     answer.status = reply.status();
     return Finish(question, answer);
   }
+  if (reply->is_error()) {
+    script_errors_.Add();
+    if (options_.on_script_error) options_.on_script_error(reply->text);
+  }
   if (const auto answer = question.call->Read(*reply)) return Finish(question, *answer);
   // The bucket was another limit's: a second call carries it over, within the time of the first.
   const base::Duration left = question.give_up_at - client_.loop().Now();
@@ -87,7 +91,8 @@ BucketEvents RedisStore::ReadEvents() const {
   return {.replaced_corrupt = replaced_corrupt_.value(),
           .clock_resets = clock_resets_.value(),
           .learning = learning_.value(),
-          .carried_over = carried_over_.value()};
+          .carried_over = carried_over_.value(),
+          .script_errors = script_errors_.value()};
 }
 
 }  // namespace headgate::store::redis

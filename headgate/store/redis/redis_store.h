@@ -21,12 +21,14 @@ struct BucketEvents {
   uint64_t clock_resets = 0;
   uint64_t learning = 0;
   uint64_t carried_over = 0;
+  uint64_t script_errors = 0;  // the script did not come to an end: a right that is missing, or a fault of ours
 
   BucketEvents& operator+=(const BucketEvents& other) {
     replaced_corrupt += other.replaced_corrupt;
     clock_resets += other.clock_resets;
     learning += other.learning;
     carried_over += other.carried_over;
+    script_errors += other.script_errors;
     return *this;
   }
 };
@@ -40,6 +42,8 @@ class RedisStore final : public SharedStore {
     const base::Instant* virtual_now = nullptr;
     // Counts the instances; may be of another loop. Null: there is but this one.
     const Heartbeat* heartbeat = nullptr;
+    // Somebody should hear of a script that failed.
+    std::function<void(const std::string& error)> on_script_error{};
   };
 
   // All of it must outlive the store.
@@ -76,7 +80,7 @@ class RedisStore final : public SharedStore {
   const Options options_;
   std::vector<std::unique_ptr<Question>> questions_;  // all there are
   std::vector<Question*> free_;
-  net::LoopCounter replaced_corrupt_, clock_resets_, learning_, carried_over_;
+  net::LoopCounter replaced_corrupt_, clock_resets_, learning_, carried_over_, script_errors_;
 };
 
 }  // namespace headgate::store::redis
