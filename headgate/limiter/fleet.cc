@@ -283,7 +283,8 @@ Settled Fleet::Degraded(const Member& member) {
     return {Decision{.allowed = false, .limit = limit.capacity()}, Mode::kClosed};
   }
   if (member.terms.on_store_failure == rule::OnStoreFailure::kAllow) {
-    return {Decision{.allowed = true, .limit = limit.capacity()}, Mode::kOpen};
+    // Nothing is counted, so nothing is used up: a client that paces itself need not stop.
+    return {Decision{.allowed = true, .limit = limit.capacity(), .remaining = limit.capacity()}, Mode::kOpen};
   }
   return {DecideLocally(member), Mode::kLocal};
 }

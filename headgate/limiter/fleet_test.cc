@@ -219,6 +219,7 @@ TEST_F(FleetTest, ARuleMayLetThroughOrRefuseWithoutItsStore) {
   shared.failure = absl::UnavailableError("gone");
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(Allowed({"open"}));
   EXPECT_EQ(mode(), Mode::kOpen);
+  EXPECT_EQ(response.descriptors[0].decision.remaining, 2u);
   const absl::Status refused = Ask(&Checker::Check, {"closed"});
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("rule closed"));
