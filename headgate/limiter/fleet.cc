@@ -114,6 +114,16 @@ Fleet::Member Fleet::MemberOf(const TakeRequest& request, const SharedTerms& ter
           .history = request.history};
 }
 
+store::SharedRequest Fleet::RequestOf(const Member& member, std::string_view name) const {
+  return {.name = name,
+          .limit = member.limit,
+          .cost = member.cost,
+          .operation = member.operation,
+          .leased = IsLeased(member),
+          .timeout = options_.timeout,
+          .history = member.history};
+}
+
 void Fleet::Ask(const Member& member, std::string_view name, std::function<void(const Settled&)> done) {
   const bool asks = member.operation == Operation::kTake || member.operation == Operation::kLook;
   if (member.limit->limit.denies_all() && member.operation != Operation::kReset) {
@@ -132,25 +142,18 @@ void Fleet::Ask(const Member& member, std::string_view name, std::function<void(
   const base::BootTime asked_at = leased ? shared_.Now() : base::BootTime{0};
   // Only what is owed needs the name again, when the store is back.
   std::string owing_name = outage_.Owes(member.key) ? std::string(name) : std::string();
-  shared_.Ask({.name = name,
-               .limit = member.limit,
-               .cost = member.cost,
-               .operation = member.operation,
-               .leased = leased,
-               .timeout = options_.timeout,
-               .history = member.history},
-              [this, member, asked_at, owing_name = std::move(owing_name),
-               done = std::move(done)](const store::SharedAnswer& answer) {
-                if (!answer.status.ok()) {
-                  const Settled settled = Degraded(member);
-                  Count(settled.mode);
-                  return done(settled);
-                }
-                OnAnswer(member, answer.decision, asked_at);
-                if (!owing_name.empty()) PayBack(member, owing_name, answer.decision.remaining);
-                Count(Mode::kExact);
-                done({answer.decision, Mode::kExact});
-              });
+  shared_.Ask(RequestOf(member, name), [this, member, asked_at, owing_name = std::move(owing_name),
+                                        done = std::move(done)](const store::SharedAnswer& answer) {
+    if (!answer.status.ok()) {
+      const Settled settled = Degraded(member);
+      Count(settled.mode);
+      return done(settled);
+    }
+    OnAnswer(member, answer.decision, asked_at);
+    if (!owing_name.empty()) PayBack(member, owing_name, answer.decision.remaining);
+    Count(Mode::kExact);
+    done({answer.decision, Mode::kExact});
+  });
 }
 
 void Fleet::OnAnswer(const Member& member, const Decision& decision, base::BootTime asked_at) {
@@ -167,13 +170,10 @@ void Fleet::OnAnswer(const Member& member, const Decision& decision, base::BootT
 void Fleet::PayBack(const Member& member, std::string_view name, uint64_t remaining) {
   const algorithm::Cost cost = std::min<algorithm::Cost>(outage_.TakeDebt(member.key), remaining);
   if (cost == 0 || IsQueue(*member.limit)) return;
-  shared_.Ask({.name = name,
-               .limit = member.limit,
-               .cost = cost,
-               .leased = IsLeased(member),
-               .timeout = options_.timeout,
-               .history = member.history},
-              [](const store::SharedAnswer&) {});
+  store::SharedRequest request = RequestOf(member, name);
+  request.cost = cost;
+  request.operation = Operation::kTake;
+  shared_.Ask(request, [](const store::SharedAnswer&) {});
 }
 
 bool Fleet::IsLeased(const Member& member) const {
@@ -257,15 +257,8 @@ void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
 
 // A refund, or a look.
 void Fleet::AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member) {
-  const bool leased = IsLeased(member);
-  shared_.Ask({.name = group->names[index],
-               .limit = member.limit,
-               .cost = member.cost,
-               .operation = member.operation,
-               .leased = leased,
-               .timeout = options_.timeout,
-               .history = member.history},
-              [this, group, index, leased](const store::SharedAnswer& answer) {
+  shared_.Ask(RequestOf(member, group->names[index]),
+              [this, group, index, leased = IsLeased(member)](const store::SharedAnswer& answer) {
                 // Where it cannot be given back it stays consumed: too few rather than too many.
                 if (answer.status.ok()) {
                   group->settled[index].decision = answer.decision;

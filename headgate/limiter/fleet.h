@@ -101,6 +101,7 @@ class Fleet {
   };
   struct Group;
 
+  store::SharedRequest RequestOf(const Member& member, std::string_view name) const;
   Member MemberOf(const store::TakeRequest& request, const SharedTerms& terms, base::Instant now) const;
   void Ask(const Member& member, std::string_view name, std::function<void(const Settled&)> done);
   // Decides from a lease where there is one.
