@@ -1,6 +1,7 @@
 #include "headgate/limiter/fleet.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
@@ -75,12 +76,12 @@ bool Fleet::Take(std::span<const TakeRequest> requests, std::span<const SharedTe
       while (end < requests.size() && requests[end].joined) ++end;
       ++state->open;
       if (end == i + 1) {
-        name_.clear();
-        name(i, name_);
-        Ask(MemberOf(requests[i], terms[i], now), name_, [state, index = first + i](const Settled& answer) {
-          state->settled[index] = answer;
-          state->Close();
-        });
+        Ask(
+            MemberOf(requests[i], terms[i], now), [&](std::string& out) { name(i, out); },
+            [state, index = first + i](const Settled& answer) {
+              state->settled[index] = answer;
+              state->Close();
+            });
       } else {
         auto group = std::make_shared<Group>();
         group->state = state;
@@ -124,22 +125,30 @@ store::SharedRequest Fleet::RequestOf(const Member& member, std::string_view nam
           .history = member.history};
 }
 
-void Fleet::Ask(const Member& member, std::string_view name, std::function<void(const Settled&)> done) {
+void Fleet::Ask(const Member& member, LeaseBook::Namer name, std::function<void(const Settled&)> done) {
   const bool asks = member.operation == Operation::kTake || member.operation == Operation::kLook;
   if (member.limit->limit.denies_all() && member.operation != Operation::kReset) {
     // Known without the store, and it leaves the bucket as it is.
     Count(Mode::kExact);
     return done({algorithm::DenyAll(member.limit->limit, asks ? member.cost : 0), Mode::kExact});
   }
-  const bool leased = IsLeased(member);
-  if (leased) {
+  if (IsLeased(member)) {
     if (const auto settled = TakeFromLease(member, name)) {
       Count(settled->mode);
       return done(*settled);
     }
     if (member.operation == Operation::kReset) book_->OnReset(member.key);
   }
-  const base::BootTime asked_at = leased ? shared_.Now() : base::BootTime{0};
+  // Taken out while it is used: an answer in the same call may ask again.
+  std::string text = std::exchange(name_, {});
+  text.clear();
+  name(text);
+  AskStore(member, text, std::move(done));
+  name_ = std::move(text);
+}
+
+void Fleet::AskStore(const Member& member, std::string_view name, std::function<void(const Settled&)> done) {
+  const base::BootTime asked_at = IsLeased(member) ? shared_.Now() : base::BootTime{0};
   // Only what is owed needs the name again, when the store is back.
   std::string owing_name = outage_.Owes(member.key) ? std::string(name) : std::string();
   shared_.Ask(RequestOf(member, name), [this, member, asked_at, owing_name = std::move(owing_name),
@@ -180,10 +189,9 @@ bool Fleet::IsLeased(const Member& member) const {
   return book_ && member.terms.sharing == rule::Sharing::kLeased && LeaseBook::CanLease(member.limit->limit);
 }
 
-std::optional<Settled> Fleet::TakeFromLease(const Member& member, std::string_view name) {
+std::optional<Settled> Fleet::TakeFromLease(const Member& member, LeaseBook::Namer name) {
   if (member.operation != Operation::kTake || member.cost == 0) return std::nullopt;
-  const LeaseVerdict verdict = book_->Take(
-      member.key, *member.limit, member.cost, [&](std::string& out) { out.append(name); }, shared_.Now());
+  const LeaseVerdict verdict = book_->Take(member.key, *member.limit, member.cost, name, shared_.Now());
   if (verdict.action != nullptr) Perform(*verdict.action);
   if (verdict.kind == LeaseVerdict::Kind::kAskStore) return std::nullopt;
   return Settled{verdict.decision, Mode::kLeased};
@@ -216,15 +224,17 @@ void Fleet::AskNext(const std::shared_ptr<Group>& group) {
   Member member = group->members[index];
   // Once one has denied, those behind it are only asked what they would have said.
   if (group->denied && member.operation == Operation::kTake) member.operation = Operation::kLook;
-  Ask(member, group->names[index], [this, group, index](const Settled& settled) {
-    group->settled[index] = settled;
-    if (!settled.decision.allowed && !group->denied) {
-      group->denied = true;
-      group->denied_at = group->next;
-    }
-    ++group->next;
-    AskNext(group);
-  });
+  Ask(
+      member, [&](std::string& out) { out.append(group->names[index]); },
+      [this, group, index](const Settled& settled) {
+        group->settled[index] = settled;
+        if (!settled.decision.allowed && !group->denied) {
+          group->denied = true;
+          group->denied_at = group->next;
+        }
+        ++group->next;
+        AskNext(group);
+      });
 }
 
 // What the members before the one that denied have taken goes back; and those behind it that would have allowed are

@@ -103,9 +103,11 @@ class Fleet {
 
   store::SharedRequest RequestOf(const Member& member, std::string_view name) const;
   Member MemberOf(const store::TakeRequest& request, const SharedTerms& terms, base::Instant now) const;
-  void Ask(const Member& member, std::string_view name, std::function<void(const Settled&)> done);
+  // `name` appends the bucket's name, where the store has to be asked or a lease is asked for the first time.
+  void Ask(const Member& member, LeaseBook::Namer name, std::function<void(const Settled&)> done);
+  void AskStore(const Member& member, std::string_view name, std::function<void(const Settled&)> done);
   // Decides from a lease where there is one.
-  std::optional<Settled> TakeFromLease(const Member& member, std::string_view name);
+  std::optional<Settled> TakeFromLease(const Member& member, LeaseBook::Namer name);
   bool IsLeased(const Member& member) const;
   void Perform(const LeaseAction& action);
   void OnAnswer(const Member& member, const algorithm::Decision& decision, base::BootTime asked_at);
@@ -125,7 +127,7 @@ class Fleet {
   Outage outage_;
   // This instance's shares of limits, by the limit's number and the share.
   absl::flat_hash_map<uint64_t, store::LimitHandle> shares_;
-  std::string name_;
+  std::string name_;  // its memory is reused
   std::array<std::atomic<uint64_t>, kModeCount> decisions_{};
 };
 
