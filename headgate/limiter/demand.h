@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "headgate/base/clock.h"
 
@@ -17,8 +18,8 @@ class Demand {
   void Add(uint64_t cost, base::Duration interval, base::BootTime now) {
     if (now >= interval_end_) [[unlikely]]
       Roll(interval, now);
-    cost_now_ += cost;
-    ++requests_now_;
+    cost_now_ += static_cast<uint32_t>(std::min<uint64_t>(cost, kMax - cost_now_));
+    requests_now_ += requests_now_ < kMax ? 1 : 0;
   }
 
   // What an interval brings, by the last ones and by this one so far: a burst counts at once.
@@ -36,13 +37,18 @@ class Demand {
     interval_end_ = ended == 64 ? now + interval : interval_end_ + ended * interval;
   }
 
-  static uint64_t Average(uint64_t before, uint64_t last) { return before == 0 ? last : (before + last + 1) / 2; }
+  static uint32_t Average(uint64_t before, uint64_t last) {
+    return static_cast<uint32_t>(before == 0 ? last : (before + last + 1) / 2);
+  }
+
+  static constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
 
   base::BootTime interval_end_{0};
-  uint64_t cost_now_ = 0;
-  uint64_t cost_average_ = 0;
-  uint64_t requests_now_ = 0;
-  uint64_t requests_average_ = 0;
+  // Each stays where it cannot be more.
+  uint32_t cost_now_ = 0;
+  uint32_t cost_average_ = 0;
+  uint32_t requests_now_ = 0;
+  uint32_t requests_average_ = 0;
 };
 
 }  // namespace headgate::limiter

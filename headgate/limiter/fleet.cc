@@ -64,39 +64,34 @@ Fleet::Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions
 bool Fleet::Take(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
                  std::span<Settled> settled, Pending& pending, base::Instant now) {
   HEADGATE_DCHECK(requests.size() == terms.size() && requests.size() == settled.size());
-  const State state = pending.state_;
+  const State& state = pending.state_;
   if (state->open > 0) return false;
   const size_t first = state->asked_again;
   const size_t known = state->settled.size() - first;
   if (known < requests.size()) {
     state->settled.resize(first + requests.size());
     state->open = 1;  // holds on_ready back while this asks
+    const base::BootTime boot_now = book_ ? shared_.Now() : base::BootTime{0};
+    if (book_ && requests.size() - known > 1) Prefetch(requests.subspan(known));
     for (size_t i = known; i < requests.size();) {
       size_t end = i + 1;
       while (end < requests.size() && requests[end].joined) ++end;
-      ++state->open;
-      if (end == i + 1) {
-        Ask(
-            MemberOf(requests[i], terms[i], now), [&](std::string& out) { name(i, out); },
-            [state, index = first + i](const Settled& answer) {
-              state->settled[index] = answer;
-              state->Close();
-            });
-      } else {
-        auto group = std::make_shared<Group>();
-        group->state = state;
-        group->first = first + i;
-        for (size_t k = i; k < end; ++k) {
-          group->members.push_back(MemberOf(requests[k], terms[k], now));
-          name(k, group->names.emplace_back());
-          group->order.push_back(k - i);
-        }
-        std::stable_partition(group->order.begin(), group->order.end(),
-                              [&](size_t k) { return !IsQueue(*group->members[k].limit); });
-        group->settled.resize(group->members.size());
-        AskNext(group);
+      if (end > i + 1) {
+        ++state->open;
+        AskGroup(requests, terms, i, end, first, name, state, now);
+        i = end;
+        continue;
       }
-      i = end;
+      const auto name_it = [&](std::string& out) { name(i, out); };
+      const LeaseAction* awaited = nullptr;
+      if (!SettleHere(requests[i], terms[i], name_it, boot_now, state->settled[first + i], awaited)) {
+        ++state->open;
+        Ask(MemberOf(requests[i], terms[i], now), name_it, awaited, [state, index = first + i](const Settled& answer) {
+          state->settled[index] = answer;
+          state->Close();
+        });
+      }
+      ++i;
     }
     if (--state->open > 0) return false;
   }
@@ -105,7 +100,12 @@ bool Fleet::Take(std::span<const TakeRequest> requests, std::span<const SharedTe
   return true;
 }
 
-Fleet::Member Fleet::MemberOf(const TakeRequest& request, const SharedTerms& terms, base::Instant now) const {
+void Fleet::Prefetch(std::span<const TakeRequest> requests) const {
+  for (const TakeRequest& request : requests) book_->PrefetchSet(request.key);
+  for (const TakeRequest& request : requests) book_->PrefetchRecord(request.key);
+}
+
+Fleet::Member Fleet::MemberOf(const TakeRequest& request, const SharedTerms& terms, base::Instant now) {
   return {.key = request.key,
           .limit = store::LimitHandle::Pin(*request.limit),
           .cost = request.cost,
@@ -115,30 +115,50 @@ Fleet::Member Fleet::MemberOf(const TakeRequest& request, const SharedTerms& ter
           .history = request.history};
 }
 
+TakeRequest Fleet::TakeOf(const Member& member) {
+  return {.key = member.key, .limit = member.limit.get(), .cost = member.cost, .operation = member.operation};
+}
+
 store::SharedRequest Fleet::RequestOf(const Member& member, std::string_view name) const {
   return {.name = name,
           .limit = member.limit,
           .cost = member.cost,
           .operation = member.operation,
-          .leased = IsLeased(member),
+          .leased = IsLeased(*member.limit, member.terms),
           .timeout = options_.timeout,
           .history = member.history};
 }
 
-void Fleet::Ask(const Member& member, LeaseBook::Namer name, std::function<void(const Settled&)> done) {
-  const bool asks = member.operation == Operation::kTake || member.operation == Operation::kLook;
-  if (member.limit->limit.denies_all() && member.operation != Operation::kReset) {
+bool Fleet::IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const {
+  return book_ && terms.sharing == rule::Sharing::kLeased && LeaseBook::CanLease(limit.limit);
+}
+
+bool Fleet::SettleHere(const TakeRequest& request, const SharedTerms& terms, LeaseBook::Namer name,
+                       base::BootTime boot_now, Settled& settled, const LeaseAction*& awaited) {
+  const algorithm::Limit& limit = request.limit->limit;
+  if (limit.denies_all() && request.operation != Operation::kReset) {
     // Known without the store, and it leaves the bucket as it is.
+    const bool asks = request.operation == Operation::kTake || request.operation == Operation::kLook;
     Count(Mode::kExact);
-    return done({algorithm::DenyAll(member.limit->limit, asks ? member.cost : 0), Mode::kExact});
+    settled = {algorithm::DenyAll(limit, asks ? request.cost : 0), Mode::kExact};
+    return true;
   }
-  if (IsLeased(member)) {
-    if (const auto settled = TakeFromLease(member, name)) {
-      Count(settled->mode);
-      return done(*settled);
-    }
-    if (member.operation == Operation::kReset) book_->OnReset(member.key);
+  if (request.operation != Operation::kTake || request.cost == 0 || !IsLeased(*request.limit, terms)) return false;
+  const LeaseVerdict verdict = book_->Take(request.key, *request.limit, request.cost, name, boot_now);
+  if (verdict.kind == LeaseVerdict::Kind::kAwaitLease) {
+    awaited = verdict.action;
+    return false;
   }
+  if (verdict.action != nullptr) Perform(*verdict.action);
+  if (verdict.kind == LeaseVerdict::Kind::kAskStore) return false;
+  Count(Mode::kLeased);
+  settled = {verdict.decision, Mode::kLeased};
+  return true;
+}
+
+void Fleet::Ask(const Member& member, LeaseBook::Namer name, const LeaseAction* awaited, Done done) {
+  if (awaited != nullptr) return AwaitLease(member, *awaited, std::move(done));
+  if (member.operation == Operation::kReset && IsLeased(*member.limit, member.terms)) book_->OnReset(member.key);
   // Taken out while it is used: an answer in the same call may ask again.
   std::string text = std::exchange(name_, {});
   text.clear();
@@ -147,17 +167,13 @@ void Fleet::Ask(const Member& member, LeaseBook::Namer name, std::function<void(
   name_ = std::move(text);
 }
 
-void Fleet::AskStore(const Member& member, std::string_view name, std::function<void(const Settled&)> done) {
-  const base::BootTime asked_at = IsLeased(member) ? shared_.Now() : base::BootTime{0};
+void Fleet::AskStore(const Member& member, std::string_view name, Done done) {
+  const base::BootTime asked_at = IsLeased(*member.limit, member.terms) ? shared_.Now() : base::BootTime{0};
   // Only what is owed needs the name again, when the store is back.
   std::string owing_name = outage_.Owes(member.key) ? std::string(name) : std::string();
   shared_.Ask(RequestOf(member, name), [this, member, asked_at, owing_name = std::move(owing_name),
                                         done = std::move(done)](const store::SharedAnswer& answer) {
-    if (!answer.status.ok()) {
-      const Settled settled = Degraded(member);
-      Count(settled.mode);
-      return done(settled);
-    }
+    if (!answer.status.ok()) return Fail(member, done);
     OnAnswer(member, answer.decision, asked_at);
     if (!owing_name.empty()) PayBack(member, owing_name, answer.decision.remaining);
     Count(Mode::kExact);
@@ -165,9 +181,30 @@ void Fleet::AskStore(const Member& member, std::string_view name, std::function<
   });
 }
 
+// One message both asks for the lease and decides the request.
+void Fleet::AwaitLease(const Member& member, const LeaseAction& action, Done done) {
+  Perform(action,
+          [this, member, name = std::string(action.name), done = std::move(done)](const store::SharedAnswer& answer) {
+            if (!answer.status.ok()) return Fail(member, done);
+            outage_.OnAnswer(member.key, answer.grant.remaining);
+            if (outage_.Owes(member.key)) PayBack(member, name, answer.grant.remaining);
+            const LeaseVerdict verdict = book_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
+            // The lease came too late, or is another limit's.
+            if (verdict.kind == LeaseVerdict::Kind::kAskStore) return AskStore(member, name, done);
+            Count(Mode::kLeased);
+            done({verdict.decision, Mode::kLeased});
+          });
+}
+
+void Fleet::Fail(const Member& member, const Done& done) {
+  const Settled settled = Degraded(member);
+  Count(settled.mode);
+  done(settled);
+}
+
 void Fleet::OnAnswer(const Member& member, const Decision& decision, base::BootTime asked_at) {
   outage_.OnAnswer(member.key, decision.remaining);
-  if (!IsLeased(member)) return;
+  if (!IsLeased(*member.limit, member.terms)) return;
   if (member.operation == Operation::kTake) {
     book_->OnExact(member.key, *member.limit, member.cost, decision, asked_at, shared_.Now());
   } else if (member.operation == Operation::kRefund) {
@@ -185,26 +222,16 @@ void Fleet::PayBack(const Member& member, std::string_view name, uint64_t remain
   shared_.Ask(request, [](const store::SharedAnswer&) {});
 }
 
-bool Fleet::IsLeased(const Member& member) const {
-  return book_ && member.terms.sharing == rule::Sharing::kLeased && LeaseBook::CanLease(member.limit->limit);
-}
-
-std::optional<Settled> Fleet::TakeFromLease(const Member& member, LeaseBook::Namer name) {
-  if (member.operation != Operation::kTake || member.cost == 0) return std::nullopt;
-  const LeaseVerdict verdict = book_->Take(member.key, *member.limit, member.cost, name, shared_.Now());
-  if (verdict.action != nullptr) Perform(*verdict.action);
-  if (verdict.kind == LeaseVerdict::Kind::kAskStore) return std::nullopt;
-  return Settled{verdict.decision, Mode::kLeased};
-}
-
-void Fleet::Perform(const LeaseAction& action) {
+void Fleet::Perform(const LeaseAction& action, std::function<void(const store::SharedAnswer&)> then) {
   shared_.Ask({.name = action.name,
                .limit = store::LimitHandle::Pin(*action.limit),
                .lease = action.ask,
                .leased = true,
                .timeout = options_.timeout},
-              [this, key = action.key, number = action.ask.id.number](const store::SharedAnswer& answer) {
+              [this, key = action.key, number = action.ask.id.number,
+               then = std::move(then)](const store::SharedAnswer& answer) {
                 if (const LeaseAction* next = book_->OnGrant(key, number, answer, shared_.Now())) Perform(*next);
+                if (then) then(answer);
               });
 }
 
@@ -218,23 +245,43 @@ void Fleet::ReturnLeases() {
   if (book_) book_->ReturnAll(shared_.Now(), [this](const LeaseAction& action) { Perform(action); });
 }
 
+// `begin` to `end` of the requests, whose first is `first` of what is settled.
+void Fleet::AskGroup(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, size_t begin,
+                     size_t end, size_t first, Namer name, const State& state, base::Instant now) {
+  auto group = std::make_shared<Group>();
+  group->state = state;
+  group->first = first + begin;
+  for (size_t k = begin; k < end; ++k) {
+    group->members.push_back(MemberOf(requests[k], terms[k], now));
+    name(k, group->names.emplace_back());
+    group->order.push_back(k - begin);
+  }
+  std::stable_partition(group->order.begin(), group->order.end(),
+                        [&](size_t k) { return !IsQueue(*group->members[k].limit); });
+  group->settled.resize(group->members.size());
+  AskNext(group);
+}
+
 void Fleet::AskNext(const std::shared_ptr<Group>& group) {
   if (group->next == group->order.size()) return group->denied ? GiveBack(group) : group->Finish();
   const size_t index = group->order[group->next];
   Member member = group->members[index];
   // Once one has denied, those behind it are only asked what they would have said.
   if (group->denied && member.operation == Operation::kTake) member.operation = Operation::kLook;
-  Ask(
-      member, [&](std::string& out) { out.append(group->names[index]); },
-      [this, group, index](const Settled& settled) {
-        group->settled[index] = settled;
-        if (!settled.decision.allowed && !group->denied) {
-          group->denied = true;
-          group->denied_at = group->next;
-        }
-        ++group->next;
-        AskNext(group);
-      });
+  const auto name = [&](std::string& out) { out.append(group->names[index]); };
+  const auto done = [this, group, index](const Settled& settled) {
+    group->settled[index] = settled;
+    if (!settled.decision.allowed && !group->denied) {
+      group->denied = true;
+      group->denied_at = group->next;
+    }
+    ++group->next;
+    AskNext(group);
+  };
+  Settled settled;
+  const LeaseAction* awaited = nullptr;
+  if (SettleHere(TakeOf(member), member.terms, name, shared_.Now(), settled, awaited)) return done(settled);
+  Ask(member, name, awaited, done);
 }
 
 // What the members before the one that denied have taken goes back; and those behind it that would have allowed are
@@ -267,12 +314,13 @@ void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
 
 // A refund, or a look.
 void Fleet::AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member) {
+  const bool gives_back = member.operation == Operation::kRefund && IsLeased(*member.limit, member.terms);
   shared_.Ask(RequestOf(member, group->names[index]),
-              [this, group, index, leased = IsLeased(member)](const store::SharedAnswer& answer) {
+              [this, group, index, gives_back](const store::SharedAnswer& answer) {
                 // Where it cannot be given back it stays consumed: too few rather than too many.
                 if (answer.status.ok()) {
                   group->settled[index].decision = answer.decision;
-                  if (leased) book_->OnRefunded(group->members[index].key);
+                  if (gives_back) book_->OnRefunded(group->members[index].key);
                 }
                 if (--group->answers_open == 0) group->Finish();
               });

@@ -101,16 +101,26 @@ class Fleet {
   };
   struct Group;
 
+  static Member MemberOf(const store::TakeRequest& request, const SharedTerms& terms, base::Instant now);
+  static store::TakeRequest TakeOf(const Member& member);
+
+  using Done = std::function<void(const Settled&)>;
+
+  void Prefetch(std::span<const store::TakeRequest> requests) const;
   store::SharedRequest RequestOf(const Member& member, std::string_view name) const;
-  Member MemberOf(const store::TakeRequest& request, const SharedTerms& terms, base::Instant now) const;
-  // `name` appends the bucket's name, where the store has to be asked or a lease is asked for the first time.
-  void Ask(const Member& member, LeaseBook::Namer name, std::function<void(const Settled&)> done);
-  void AskStore(const Member& member, std::string_view name, std::function<void(const Settled&)> done);
-  // Decides from a lease where there is one.
-  std::optional<Settled> TakeFromLease(const Member& member, LeaseBook::Namer name);
-  bool IsLeased(const Member& member) const;
-  void Perform(const LeaseAction& action);
+  // Decides without the store where that can be; `awaited` is set to the lease that the request has to wait for, if it
+  // has to. `name` appends the bucket's name.
+  bool SettleHere(const store::TakeRequest& request, const SharedTerms& terms, LeaseBook::Namer name,
+                  base::BootTime boot_now, Settled& settled, const LeaseAction*& awaited);
+  void Ask(const Member& member, LeaseBook::Namer name, const LeaseAction* awaited, Done done);
+  void AskStore(const Member& member, std::string_view name, Done done);
+  void AwaitLease(const Member& member, const LeaseAction& action, Done done);
+  void AskGroup(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, size_t begin,
+                size_t end, size_t first, Namer name, const State& state, base::Instant now);
+  bool IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const;
+  void Perform(const LeaseAction& action, std::function<void(const store::SharedAnswer&)> then = {});
   void OnAnswer(const Member& member, const algorithm::Decision& decision, base::BootTime asked_at);
+  void Fail(const Member& member, const Done& done);
   void PayBack(const Member& member, std::string_view name, uint64_t remaining);
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);

@@ -40,6 +40,10 @@ descriptors:
     rate_limit: {period: 20s, requests_per_unit: 10, algorithm: token_bucket, fallback_share: 0.2}
   - key: five
     rate_limit: {period: 1h, requests_per_unit: 5, algorithm: token_bucket}
+  - key: hundred
+    rate_limit: {period: 1h, requests_per_unit: 100, algorithm: token_bucket}
+  - key: hour
+    rate_limit: {period: 1h, requests_per_unit: 8, algorithm: fixed_window}
   - key: watched
     rate_limit: {period: 20s, requests_per_unit: 1, algorithm: token_bucket}
     shadow_mode: true
@@ -47,7 +51,7 @@ descriptors:
 
 class FleetTest : public ::testing::Test {
  protected:
-  FleetTest() {
+  explicit FleetTest(const FleetOptions& options = {}) : fleet(shared, local, options) {
     const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = std::string(kRules)}};
     rule::LoadResult loaded = rule::LoadRules(files, {});
     EXPECT_EQ(Describe(loaded.problems), "");
@@ -91,7 +95,7 @@ class FleetTest : public ::testing::Test {
   store::MemoryStore local{Options()};
   testing::ManualSharedStore shared{local, now};
   Limiter limiter{local, nullptr};
-  Fleet fleet{shared, local, {}};
+  Fleet fleet;
   Checker checker{limiter, 0, fleet, BucketNaming{}};
   int ready = 0;
   Pending pending{[this] { ++ready; }};
@@ -266,6 +270,62 @@ TEST_F(FleetTest, AnAnswerToAConversationThatHasEndedIsDropped) {
   shared.AnswerAll();
   EXPECT_EQ(woken, 0);
   EXPECT_EQ(Remaining("two"), 1u);
+}
+
+class LeasingFleetTest : public FleetTest {
+ protected:
+  LeasingFleetTest() : FleetTest({.leases = LeaseBookOptions{.node = 1, .keys_max = 64}}) {}
+};
+
+TEST_F(LeasingFleetTest, TheSecondRequestBringsALeaseAndIsDecidedByIt) {
+  EXPECT_TRUE(Allowed({"hundred"}));
+  EXPECT_EQ(mode(), Mode::kExact);
+  EXPECT_TRUE(Allowed({"hundred"}));
+  EXPECT_EQ(mode(), Mode::kLeased);
+  EXPECT_EQ(response.descriptors[0].decision.remaining, 98u);
+  EXPECT_EQ(shared.names().size(), 2u) << "one message for the lease and the decision";
+  EXPECT_TRUE(Allowed({"hundred"}));
+  EXPECT_EQ(mode(), Mode::kLeased);
+  EXPECT_EQ(response.descriptors[0].decision.remaining, 97u);
+  EXPECT_EQ(fleet.decisions(Mode::kLeased), 2u);
+}
+
+TEST_F(LeasingFleetTest, WhatAwaitsALeaseIsDeniedWhereThereIsNone) {
+  EXPECT_TRUE(Allowed({"hour"}, 8));
+  EXPECT_FALSE(Allowed({"hour"}));
+  EXPECT_EQ(response.descriptors[0].decision.retry_after, 2800s) << "when the window ends";
+}
+
+TEST_F(LeasingFleetTest, AllThatAwaitAreLetThroughOnce) {
+  int allowed = 0;
+  for (int i = 0; i < 30; ++i) allowed += Allowed({"hundred"}, 7) ? 1 : 0;
+  EXPECT_EQ(allowed, 14) << "100 of 7";
+}
+
+TEST_F(LeasingFleetTest, WithoutTheStoreWhatAwaitsALeaseIsHeldToThisInstancesShare) {
+  EXPECT_TRUE(Allowed({"hundred"}));
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_TRUE(Allowed({"hundred"}));
+  EXPECT_EQ(mode(), Mode::kLocal);
+}
+
+TEST_F(LeasingFleetTest, WhatAwaitsALeasePaysBackWhatPassedWithoutTheStore) {
+  EXPECT_TRUE(Allowed({"hundred"}, 10));
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_TRUE(Allowed({"hundred"}, 20));
+  shared.failure = absl::OkStatus();
+  now += 50ms;
+  EXPECT_TRUE(Allowed({"hundred"}, 30));
+  EXPECT_EQ(mode(), Mode::kLeased);
+  shared.AnswerAll();
+  EXPECT_TRUE(Ask(&Checker::Peek, {"hundred"}).ok());
+  const uint64_t held = fleet.leases()->counters().held();
+  EXPECT_EQ(response.descriptors[0].decision.remaining + held, 40u);
+}
+
+TEST_F(LeasingFleetTest, AGroupTakesFromLeasesToo) {
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(Allowed({"hundred", "five"}));
+  EXPECT_TRUE(Allowed({"hundred"}, 20));
 }
 
 TEST(BucketName, IsReadableAndNobodysNamesake) {

@@ -1,5 +1,7 @@
 #include "headgate/limiter/held_leases.h"
 
+#include <limits>
+
 #include "headgate/base/check.h"
 
 namespace headgate::limiter {
@@ -8,7 +10,7 @@ using base::BootTime;
 
 bool HeldLeases::Spend(uint64_t cost) {
   if (size_ == 0 || leases_[0].closed || cost > left_) return false;
-  left_ -= cost;
+  left_ -= static_cast<uint32_t>(cost);
   for (uint32_t i = 0; i < size_; ++i) {
     HeldLease& lease = leases_[i];
     const auto part = static_cast<uint32_t>(std::min<uint64_t>(cost, lease.left()));
@@ -37,7 +39,7 @@ uint64_t HeldLeases::GiveBack(uint64_t cost) {
     lease.spent -= part;
     given += part;
   }
-  left_ += given;
+  left_ += static_cast<uint32_t>(given);
   return given;
 }
 
@@ -45,19 +47,22 @@ uint64_t HeldLeases::DropExpired(BootTime now) {
   uint64_t lost = 0;
   for (uint32_t i = size_; i-- > 0;) {
     if (leases_[i].deadline > now) continue;
-    lost += leases_[i].left();
+    lost += leases_[i].unspent();
+    left_ -= leases_[i].left();
     Erase(i);
   }
-  left_ -= lost;
   return lost;
 }
 
-bool HeldLeases::Add(const HeldLease& lease) {
+bool HeldLeases::Add(HeldLease lease, uint64_t& lost) {
+  lost = 0;
   if (size_ == kMax) {
     const auto closed = std::find_if(begin(), end(), [](const HeldLease& held) { return held.closed; });
     if (closed == end()) return false;
+    lost = closed->unspent();
     Erase(static_cast<uint32_t>(closed - begin()));
   }
+  lease.granted = std::min(lease.granted, std::numeric_limits<uint32_t>::max() - left_);
   // Those that may be spent in front, by their deadlines.
   uint32_t at = size_;
   while (at > 0 && !lease.closed && (leases_[at - 1].closed || leases_[at - 1].deadline > lease.deadline)) {
@@ -112,15 +117,26 @@ uint32_t HeldLeases::Report(std::array<store::LeaseReport, kMax>& reports) {
   return count;
 }
 
-void HeldLeases::OnTold(bool arrived) {
+uint64_t HeldLeases::OnTold(bool arrived) {
+  uint64_t returned = 0;
   for (uint32_t i = size_; i-- > 0;) {
     if (!leases_[i].told) continue;
     if (arrived) {
+      returned += leases_[i].unspent();
       Erase(i);
     } else {
       leases_[i].told = false;
     }
   }
+  return returned;
+}
+
+uint64_t HeldLeases::Clear() {
+  uint64_t lost = 0;
+  for (const HeldLease& lease : *this) lost += lease.unspent();
+  size_ = 0;
+  left_ = 0;
+  return lost;
 }
 
 void HeldLeases::Erase(uint32_t i) {

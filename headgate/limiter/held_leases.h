@@ -26,7 +26,8 @@ struct HeldLease {
   bool closed = false;
   bool told = false;  // that it is closed, by the ask that is under way
 
-  uint32_t left() const { return closed ? 0 : granted - spent; }
+  uint32_t unspent() const { return granted - spent; }
+  uint32_t left() const { return closed ? 0 : unspent(); }
 };
 
 class HeldLeases {
@@ -38,8 +39,8 @@ class HeldLeases {
   const HeldLease* begin() const { return leases_.data(); }
   const HeldLease* end() const { return leases_.data() + size_; }
 
-  // What may be spent, as of the last SpendFromFirst that did, or DropExpired.
-  uint64_t left() const { return left_; }
+  // What may be spent, as of the last SpendFromFirst that did, or DropExpired. All together below 2^32.
+  uint32_t left() const { return left_; }
 
   // Takes `cost` from the lease that ends first, where it is alive and has as much.
   bool SpendFromFirst(uint64_t cost, base::BootTime now) {
@@ -48,7 +49,7 @@ class HeldLeases {
     if (now >= first.deadline || cost > first.left() || first.closed) [[unlikely]]
       return false;
     first.spent += static_cast<uint32_t>(cost);
-    left_ -= cost;
+    left_ -= static_cast<uint32_t>(cost);
     return true;
   }
   // The same from all, behind DropExpired: all of it or nothing.
@@ -58,11 +59,13 @@ class HeldLeases {
   // reported: that is room which others may have filled. Behind DropExpired; returns how much.
   uint64_t GiveBack(uint64_t cost);
 
-  // Drops those whose deadline has passed; returns how much of them was left.
+  // Drops those whose deadline has passed; returns how much of them was never spent.
   uint64_t DropExpired(base::BootTime now);
 
-  // Full: makes room by dropping a closed lease, which then counts as spent at the store. False: all are in use.
-  bool Add(const HeldLease& lease);
+  // The lease is to be spent from now on, or to be returned; at most as much of it as keeps all together below 2^32.
+  // Full: makes room by dropping a closed lease, which then counts as spent at the store; `lost` is what was unspent of
+  // it. False: all are in use.
+  bool Add(HeldLease lease, uint64_t& lost);
   // Those that end before `until`.
   void Close(base::BootTime until);
   void CloseFirst();
@@ -72,20 +75,18 @@ class HeldLeases {
   bool HasReturns() const;
   // Of leases that are alive, what the store should know; remembers that it was told. Returns how many reports.
   uint32_t Report(std::array<store::LeaseReport, kMax>& reports);
-  // The ask that told it has arrived, or not.
-  void OnTold(bool arrived);
-
-  void Clear() {
-    size_ = 0;
-    left_ = 0;
-  }
+  // The ask that told it has arrived, or not. Returns how much has gone back with it.
+  uint64_t OnTold(bool arrived);
+  // All of them; returns how much was never spent.
+  uint64_t Clear();
 
  private:
   void CloseSpent();
   void Erase(uint32_t i);
 
+  // What a decision reads and writes comes first; a lease that is spent from has its place in front.
   uint32_t size_ = 0;
-  uint64_t left_ = 0;
+  uint32_t left_ = 0;
   std::array<HeldLease, kMax> leases_;
 };
 

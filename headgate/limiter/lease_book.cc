@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <limits>
 
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
+#include "headgate/store/pages.h"
 
 namespace headgate::limiter {
 
@@ -22,6 +24,10 @@ namespace {
 
 constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 
+// There is plenty where a lease of so many times what is expected is a small share of what is left.
+constexpr uint64_t kPlentyTimes = 4;
+constexpr uint64_t kPlentyShare = 32;
+
 bool IsWindow(const Limit& limit) {
   return limit.algorithm() == Algorithm::kFixedWindow || limit.algorithm() == Algorithm::kSlidingWindowCounter;
 }
@@ -36,7 +42,14 @@ Duration FillOf(const Limit& limit) {
   return Duration(static_cast<int64_t>(IsWindow(limit) ? limit.period() : limit.span()));
 }
 
-uint64_t PrintOf(const Hash128& key) { return key.high != 0 ? key.high : 1; }
+uint32_t PrintOf(const Hash128& key) {
+  const auto print = static_cast<uint32_t>(key.high);
+  return print != 0 ? print : 1;
+}
+
+size_t SetsFor(uint32_t keys_max, uint32_t ways) {
+  return std::bit_ceil(std::max<size_t>(1, (size_t{keys_max} + ways - 1) / ways));
+}
 
 // One thread writes at a time.
 void Count(std::atomic<uint64_t>& counter, uint64_t by = 1) {
@@ -52,10 +65,21 @@ bool PerhapsDone(const absl::Status& status) {
 }  // namespace
 
 LeaseBook::LeaseBook(const LeaseBookOptions& options)
-    : options_(options), interval_(options.ttl / 2), idle_after_(options.ttl / 4), look_every_(options.ttl / 16) {
-  const size_t sets = std::bit_ceil(std::max<size_t>(1, (size_t{options.keys_max} + kWays - 1) / kWays));
-  sets_.resize(sets);
-  records_.resize(sets * kWays);
+    : options_(options),
+      interval_(options.ttl / 2),
+      idle_after_(options.ttl / 4),
+      look_every_(options.ttl / 16),
+      sets_(SetsFor(options.keys_max, kWays)),
+      records_(static_cast<Record*>(store::MapPages(sets_.size() * kWays * sizeof(Record), store::HugePages::kYes))) {
+  static_assert(offsetof(Record, leases) + sizeof(uint32_t) * 2 + sizeof(HeldLease) == 128,
+                "a decision from the first lease needs two cache lines");
+}
+
+LeaseBook::~LeaseBook() {
+  for (size_t i = 0; i < sets_.size() * kWays; ++i) {
+    if (sets_[i / kWays].prints[i % kWays] != 0) std::destroy_at(&records_[i]);
+  }
+  store::UnmapPages(records_, sets_.size() * kWays * sizeof(Record));
 }
 
 bool LeaseBook::CanLease(const Limit& limit) {
@@ -86,19 +110,21 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
   }
   Record& record = *found;
   record.taken_at = now;
-  if (record.limit.get() != &limit) [[unlikely]] {
+  if (record.limit != &limit) [[unlikely]] {
     OnChange(record, limit, now);
     if (record.asked_number == 0 && record.leases.HasReturns()) verdict.action = Return(record, now);
     return verdict;
   }
   record.demand.Add(cost, interval_, now);
-  bool spent = record.leases.SpendFromFirst(cost, now);
-  if (!spent && !record.leases.empty()) {
-    DropExpired(record, now);
-    spent = record.leases.Spend(cost);
-  }
-  if (now >= record.ask_from && (record.leases.left() <= record.renew_below || now >= record.renew_at)) [[unlikely]] {
-    verdict.action = MaybeAsk(record, cost, name, now);
+  return Spend(record, cost, name, now);
+}
+
+LeaseVerdict LeaseBook::Spend(Record& record, Cost cost, Namer name, BootTime now) {
+  LeaseVerdict verdict;
+  const bool spent = SpendFromAny(record, cost, now);
+  if (now >= record.ask_from && (record.leases.left() <= record.renew_below || now >= record.renew_at || !spent))
+      [[unlikely]] {
+    verdict.action = MaybeAsk(record, cost, spent, name, now);
   }
   if (spent) [[likely]] {
     verdict.kind = LeaseVerdict::Kind::kAllowed;
@@ -106,6 +132,32 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
   } else if (IsDenied(record, cost) && now < record.denied_until) {
     verdict.kind = LeaseVerdict::Kind::kDenied;
     verdict.decision = Denied(record, cost, now);
+  } else if (verdict.action != nullptr) {
+    verdict.kind = LeaseVerdict::Kind::kAwaitLease;
+  }
+  return verdict;
+}
+
+bool LeaseBook::SpendFromAny(Record& record, Cost cost, BootTime now) {
+  bool spent = record.leases.SpendFromFirst(cost, now);
+  if (!spent && !record.leases.empty()) {
+    DropExpired(record, now);
+    spent = record.leases.Spend(cost);
+  }
+  if (spent) Count(counters_.spent, cost);
+  return spent;
+}
+
+LeaseVerdict LeaseBook::TakeAgain(const Hash128& key, const store::LimitEntry& limit, Cost cost, BootTime now) {
+  LeaseVerdict verdict;
+  Record* record = Find(key);
+  if (record == nullptr || record->limit != &limit) return verdict;
+  if (SpendFromAny(*record, cost, now)) {
+    verdict.kind = LeaseVerdict::Kind::kAllowed;
+    verdict.decision = Allowed(*record, now);
+  } else if (IsDenied(*record, cost) && now < record->denied_until) {
+    verdict.kind = LeaseVerdict::Kind::kDenied;
+    verdict.decision = Denied(*record, cost, now);
   }
   return verdict;
 }
@@ -113,7 +165,7 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
 void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost cost, const Decision& decision,
                         BootTime asked_at, BootTime now) {
   Record* record = Find(key);
-  if (record == nullptr || record->limit.get() != &limit) return;
+  if (record == nullptr || record->limit != &limit) return;
   record->shared_rest = decision.remaining;
   record->reset_at = now + std::min(decision.reset_after, base::kDurationMax / 2);
   if (decision.allowed) {
@@ -139,7 +191,7 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const
   }
   Record& record = *found;
   record.asked_number = 0;
-  record.leases.OnTold(answer.status.ok());
+  Count(counters_.returned, record.leases.OnTold(answer.status.ok()));
   DropExpired(record, now);
   if (!answer.status.ok()) {
     OnFailure(record, number, PerhapsDone(answer.status), now);
@@ -163,7 +215,7 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const
 void LeaseBook::OnFailure(Record& record, uint64_t number, bool perhaps_done, BootTime now) {
   // It is never spent; but should it have been granted, it need not wait for its end.
   if (perhaps_done && record.asked_want > 0) {
-    record.leases.Add({.number = number, .deadline = record.asked_at + Life(options_.ttl), .closed = true});
+    Hold(record, {.number = number, .deadline = record.asked_at + Life(options_.ttl), .closed = true});
   }
   if (record.asked_exhausted) record.denied_until = now;
   MayAskFrom(record, now + record.pause);
@@ -181,8 +233,7 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
                         .deadline = deadline,
                         .granted = static_cast<uint32_t>(std::min(grant.granted, kU32Max)),
                         .closed = closing_ || record.asked_before_change};
-  if (!record.leases.Add(lease) || lease.closed) return;
-  Count(counters_.granted, lease.granted);
+  if (!Hold(record, lease) || lease.closed) return;
   record.renew_below = lease.granted / 2;
   record.renew_at = record.asked_at + grant.ttl / 2;
   if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) record.reset_at = now + grant.ttl;
@@ -212,7 +263,9 @@ Cost LeaseBook::GiveBack(const Hash128& key, Cost cost, BootTime now) {
   Record* record = Find(key);
   if (record == nullptr) return 0;
   DropExpired(*record, now);
-  return record->leases.GiveBack(cost);
+  const Cost given_back = record->leases.GiveBack(cost);
+  Count(counters_.spent, -given_back);
+  return given_back;
 }
 
 void LeaseBook::OnRefunded(const Hash128& key) {
@@ -223,7 +276,7 @@ void LeaseBook::OnReset(const Hash128& key) {
   Record* record = Find(key);
   if (record == nullptr) return;
   record->denied_cost = 0;
-  record->leases.Clear();
+  Count(counters_.expired_unspent, record->leases.Clear());
   record->asked_number = 0;
   MayAskFrom(*record, record->taken_at);
 }
@@ -234,7 +287,7 @@ bool LeaseBook::IsWorthLease(const Record& record) const {
   return record.leasable && record.demand.requests() >= options_.requests_least;
 }
 
-const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, Namer name, BootTime now) {
+const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Namer name, BootTime now) {
   if (closing_ || !IsWorthLease(record)) return nullptr;
   const bool exhausted = IsDenied(record, cost) && now < record.denied_until + options_.ttl;
   if (exhausted) {
@@ -243,12 +296,21 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, Namer name, Bo
     record.denied_until = now + options_.timeout;
   }
   DropExpired(record, now);
+  // What is held and what is left at the store may be enough only together.
+  if (!spent) record.leases.Close(kNeverAt);
   if (record.leases.size() + 1 >= HeldLeases::kMax) record.leases.CloseFirst();
   if (record.name.empty()) name(record.name);
   const Cost least = std::max<Cost>(cost, 1);
-  const uint64_t want = std::clamp(record.demand.cost(), least, std::max(least, record.limit->limit.capacity()));
   record.asked_exhausted = exhausted;
-  return Ask(record, want, least, now);
+  return Ask(record, WantOf(record, least), least, now);
+}
+
+// What an interval brings. Where there is plenty, some more, so that a key that is asked for now and then need not come
+// again so soon.
+uint64_t LeaseBook::WantOf(const Record& record, Cost least) const {
+  const uint64_t expected = record.demand.cost();
+  const uint64_t want = std::max(expected, std::min(kPlentyTimes * expected, record.shared_rest / kPlentyShare));
+  return std::clamp(want, least, std::max(least, record.limit->limit.capacity()));
 }
 
 const LeaseAction* LeaseBook::Ask(Record& record, uint64_t want, Cost least, BootTime now) {
@@ -265,20 +327,27 @@ const LeaseAction* LeaseBook::Ask(Record& record, uint64_t want, Cost least, Boo
 }
 
 const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least) {
-  for (const HeldLease& lease : record.leases) {
-    if (lease.closed && !lease.told) Count(counters_.returned, lease.granted - lease.spent);
-  }
   const uint32_t report_count = record.leases.Report(reports_);
   Count(counters_.asked);
   action_ = {.key = record.key,
              .name = record.name,
-             .limit = record.limit.get(),
+             .limit = record.limit,
              .ask = {.id = {.node = options_.node, .number = ++last_number_},
                      .want = std::min(want, kU32Max),
                      .least = least,
                      .ttl = options_.ttl,
                      .reports = std::span(reports_).first(report_count)}};
   return &action_;
+}
+
+// Counts what it holds from now on; false where there is no room.
+bool LeaseBook::Hold(Record& record, const HeldLease& lease) {
+  uint64_t lost = 0;
+  const uint64_t before = record.leases.left();
+  if (!record.leases.Add(lease, lost)) return false;
+  Count(counters_.expired_unspent, lost);
+  Count(counters_.granted, lease.closed ? lease.granted : record.leases.left() - before);
+  return true;
 }
 
 void LeaseBook::MayAskFrom(Record& record, BootTime at) const {
@@ -321,7 +390,7 @@ const LeaseAction* LeaseBook::Look(Record& record, BootTime now) {
 
 void LeaseBook::Enqueue(Record& record, BootTime now) {
   if (record.queued) return;
-  const auto index = static_cast<uint32_t>(&record - records_.data());
+  const auto index = static_cast<uint32_t>(&record - records_);
   record.queued = true;
   record.next = kNone;
   record.look_at = now + look_every_;
@@ -340,17 +409,32 @@ void LeaseBook::ReturnAll(BootTime now, Perform perform) {
     DropExpired(record, now);
     record.leases.Close(kNeverAt);
     // Even while an ask is under way: there may be no later.
-    if (record.leases.HasReturns()) perform(*Message(record, 0, 0));
+    if (!record.leases.HasReturns()) continue;
+    perform(*Message(record, 0, 0));
+    Count(counters_.returned, record.leases.OnTold(true));
   }
 }
 
 // ---- The table
 
-const LeaseBook::Record* LeaseBook::Find(const Hash128& key) const {
-  const size_t set = key.low & (sets_.size() - 1);
-  const uint64_t print = PrintOf(key);
+void LeaseBook::PrefetchSet(const Hash128& key) const { __builtin_prefetch(&sets_[SetOf(key)]); }
+
+void LeaseBook::PrefetchRecord(const Hash128& key) const {
+  const size_t set = SetOf(key);
+  const uint32_t print = PrintOf(key);
   for (uint32_t way = 0; way < kWays; ++way) {
-    if (sets_[set][way] != print) continue;
+    if (sets_[set].prints[way] != print) continue;
+    const auto* const line = reinterpret_cast<const char*>(&records_[set * kWays + way]);
+    __builtin_prefetch(line, /*write*/ 1);
+    __builtin_prefetch(line + 64, /*write*/ 1);
+  }
+}
+
+const LeaseBook::Record* LeaseBook::Find(const Hash128& key) const {
+  const size_t set = SetOf(key);
+  const uint32_t print = PrintOf(key);
+  for (uint32_t way = 0; way < kWays; ++way) {
+    if (sets_[set].prints[way] != print) continue;
     const Record& record = records_[set * kWays + way];
     if (record.key == key) return &record;
   }
@@ -358,17 +442,18 @@ const LeaseBook::Record* LeaseBook::Find(const Hash128& key) const {
 }
 
 LeaseBook::Record* LeaseBook::Insert(const Hash128& key, const store::LimitEntry& limit) {
-  const size_t set = key.low & (sets_.size() - 1);
+  const size_t set = SetOf(key);
   Record* record = Victim(set);
   if (record == nullptr) return nullptr;
-  uint64_t& print = sets_[set][static_cast<size_t>(record - records_.data()) % kWays];
+  uint32_t& print = sets_[set].prints[static_cast<size_t>(record - records_) % kWays];
   if (print != 0) {
     Count(counters_.evicted);
+    std::destroy_at(record);
   } else {
     ++keys_followed_;
   }
   print = PrintOf(key);
-  *record = Record{};
+  std::construct_at(record);
   record->key = key;
   SetLimit(*record, limit);
   return record;
@@ -379,7 +464,7 @@ LeaseBook::Record* LeaseBook::Victim(size_t set) {
   Record* victim = nullptr;
   for (uint32_t way = 0; way < kWays; ++way) {
     Record& record = records_[set * kWays + way];
-    if (sets_[set][way] == 0) return &record;
+    if (sets_[set].prints[way] == 0) return &record;
     if (record.queued || record.asked_number != 0 || !record.leases.empty()) continue;
     // A key that is being denied is worth remembering.
     const auto last = [](const Record& r) {
@@ -392,13 +477,13 @@ LeaseBook::Record* LeaseBook::Victim(size_t set) {
 
 void LeaseBook::SetLimit(Record& record, const store::LimitEntry& entry) {
   const Limit& limit = entry.limit;
-  record.limit = store::LimitHandle::Pin(entry);
+  record.limit = &entry;
+  record.limit_pin = store::LimitHandle::Pin(entry);
   const Duration fill = FillOf(limit);
-  record.leasable =
-      CanLease(limit) && fill >= options_.fill_least && limit.capacity() / 2 >= std::max(1u, options_.requests_least);
+  record.leasable = CanLease(limit) && fill >= options_.fill_least && limit.capacity() >= options_.capacity_least;
   record.pause = std::min(options_.pause, fill / 8);
   record.ask_from = record.leasable ? BootTime{0} : kNeverAt;
-  record.renew_below = ~uint64_t{0};
+  record.renew_below = ~uint32_t{0};
 }
 
 // The shared bucket keeps the larger of both bounds for a ttl; what is held of the old limit is not added to that.
@@ -465,6 +550,9 @@ std::ostream& operator<<(std::ostream& out, const LeaseVerdict& verdict) {
   switch (verdict.kind) {
     case LeaseVerdict::Kind::kAskStore:
       out << "ask the store";
+      break;
+    case LeaseVerdict::Kind::kAwaitLease:
+      out << "await a lease";
       break;
     case LeaseVerdict::Kind::kAllowed:
       out << "allowed, " << verdict.decision.remaining << " left";

@@ -2,8 +2,8 @@
 //
 //              demand is worth a lease                 granted
 //     cold ───────────────────────────> asking ─────────────────────> leased ──┐ renewed in the background: half of
-//   every decision is        ^   ^        │ refused                     │  ^   │ it is spent, or half of its life over
-//   asked of the store       │   │        v                             │  └───┘
+//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or half of its life over
+//   asked of the store       │   │   waits     v                        │  └───┘
 //                            │   └──── exhausted: denied without asking, asked for again every 50 ms
 //                            └── no demand (returned), another limit (returned; exact for one ttl), no answer
 //
@@ -36,8 +36,8 @@ namespace headgate::limiter {
 struct LeaseBookOptions {
   // Random, drawn when the process starts; no other book ever has it.
   uint64_t node = 0;
-  // Keys that are followed; about 450 bytes each, taken at the start. What does not fit is asked of the store each
-  // time.
+  // Keys that are followed; about 400 bytes each, resident where they are used. What does not fit is asked of the store
+  // each time.
   uint32_t keys_max = 65'536;
   // How long a lease lives at the store. Raise it where the store is slow; a node that dies withholds its leases so
   // long.
@@ -47,7 +47,9 @@ struct LeaseBookOptions {
   // As long as a call of the store takes at most.
   base::Duration timeout = std::chrono::milliseconds(10);
   // A key gets a lease when so many requests are expected within half a ttl. Raise it to keep more keys exact.
-  uint32_t requests_least = 4;
+  uint32_t requests_least = 2;
+  // A smaller bucket is always exact: one node would hold most of it.
+  uint64_t capacity_least = 8;
   // A bucket that fills in less is always exact: it would be empty between two messages.
   base::Duration fill_least = std::chrono::milliseconds(100);
   // A bucket that had nothing left is asked again after so long.
@@ -64,10 +66,11 @@ struct LeaseAction {
 std::ostream& operator<<(std::ostream& out, const LeaseAction& action);
 
 struct LeaseVerdict {
-  enum class Kind : uint8_t { kAskStore, kAllowed, kDenied };
+  // kAwaitLease: `action` asks for a lease that this request needs too. When it has been answered, TakeAgain.
+  enum class Kind : uint8_t { kAskStore, kAwaitLease, kAllowed, kDenied };
   Kind kind = Kind::kAskStore;
   algorithm::Decision decision{};
-  // To be performed, besides; good until the book is asked the next time.
+  // To be performed; good until the book is asked the next time.
   const LeaseAction* action = nullptr;
 };
 std::ostream& operator<<(std::ostream& out, const LeaseVerdict& verdict);
@@ -75,12 +78,21 @@ std::ostream& operator<<(std::ostream& out, const LeaseVerdict& verdict);
 // From any thread.
 struct LeaseCounters {
   std::atomic<uint64_t> asked{0};
-  std::atomic<uint64_t> granted{0};          // requests
-  std::atomic<uint64_t> returned{0};         // requests, on the way back
-  std::atomic<uint64_t> expired_unspent{0};  // requests
-  std::atomic<uint64_t> late_grants{0};      // came after their deadline, or to nobody
-  std::atomic<uint64_t> evicted{0};          // keys, for others
-  std::atomic<uint64_t> not_followed{0};     // requests for keys that found no place
+  // Requests: each that was granted has been spent, has gone back, was lost with its lease, or is held.
+  std::atomic<uint64_t> granted{0};
+  std::atomic<uint64_t> spent{0};
+  std::atomic<uint64_t> returned{0};
+  std::atomic<uint64_t> expired_unspent{0};
+  std::atomic<uint64_t> late_grants{0};   // came after their deadline, or to nobody
+  std::atomic<uint64_t> evicted{0};       // keys, for others
+  std::atomic<uint64_t> not_followed{0};  // requests for keys that found no place
+
+  // What is held, unspent.
+  uint64_t held() const {
+    const uint64_t gone = spent.load(std::memory_order_relaxed) + returned.load(std::memory_order_relaxed) +
+                          expired_unspent.load(std::memory_order_relaxed);
+    return granted.load(std::memory_order_relaxed) - gone;
+  }
 };
 
 class LeaseBook {
@@ -89,6 +101,8 @@ class LeaseBook {
   using Perform = absl::FunctionRef<void(const LeaseAction& action)>;
 
   explicit LeaseBook(const LeaseBookOptions& options);
+  ~LeaseBook();
+  LeaseBook(const LeaseBook&) = delete;
 
   // Whether buckets of this limit are ever leased: not logs and queues, which are exact, nor a sliding counter that
   // counts denied requests, which have to get there.
@@ -98,6 +112,12 @@ class LeaseBook {
   // pinned by the caller until the call returns.
   LeaseVerdict Take(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost, Namer name,
                     base::BootTime now);
+  // The same for a request that awaited a lease, once OnGrant has heard of it. Never waits again.
+  LeaseVerdict TakeAgain(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
+                         base::BootTime now);
+  // Of keys that are about to be asked for: first all of them, then once more, which finds what the first has fetched.
+  void PrefetchSet(const base::Hash128& key) const;
+  void PrefetchRecord(const base::Hash128& key) const;
 
   // What the store answered to a Take that was kAskStore, where it answered.
   void OnExact(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
@@ -134,52 +154,61 @@ class LeaseBook {
   static constexpr uint32_t kNone = ~uint32_t{0};
   static constexpr base::BootTime kNeverAt{INT64_MAX};
 
-  struct Record {
+  // What a decision from a lease reads and writes is in the first two cache lines.
+  struct alignas(64) Record {
     base::Hash128 key{};
-    store::LimitHandle limit;
-    HeldLeases leases;
+    const store::LimitEntry* limit = nullptr;  // pinned by limit_pin
+    Demand demand;
+    base::BootTime taken_at{0};
+    uint64_t shared_rest = 0;  // of the shared bucket, as last heard
     // Nothing is asked before; never while an ask is under way or the limit gives no leases.
     base::BootTime ask_from{0};
     // From then on, or with no more than so much left, it is time for the next.
     base::BootTime renew_at{0};
-    uint64_t renew_below = ~uint64_t{0};
-    base::BootTime taken_at{0};
-    Demand demand;
+    uint32_t renew_below = ~uint32_t{0};
+    uint32_t next = kNone;  // in the queue of records that hold leases
+    HeldLeases leases;
+
+    base::BootTime reset_at{0};  // as last heard, too
     // Requests of at least `denied_cost` were denied (0: none was), and are until then.
     uint64_t denied_cost = 0;
     base::BootTime denied_until{0};
     base::BootTime retry_at{0};  // when the store said that they would not be
-    // Of the shared bucket, as last heard.
-    uint64_t shared_rest = 0;
-    base::BootTime reset_at{0};
     // The ask that is under way; 0: none is.
     uint64_t asked_number = 0;
     uint64_t asked_want = 0;
     uint64_t asked_least = 0;
     base::BootTime asked_at{0};
-    bool asked_exhausted = false;      // of a bucket that had nothing left
-    bool asked_before_change = false;  // of the limit: what is granted goes back
     // What follows from the limit.
-    bool leasable = false;
+    store::LimitHandle limit_pin;
     base::Duration pause{0};
     base::BootTime exact_until{0};  // after a change
-    // Records that hold leases are in a queue, each looked at every so often.
-    bool queued = false;
-    uint32_t next = kNone;
-    base::BootTime look_at{0};
+    base::BootTime look_at{0};      // while in the queue
     std::string name;
+    bool queued = false;
+    bool leasable = false;
+    bool asked_exhausted = false;      // of a bucket that had nothing left
+    bool asked_before_change = false;  // of the limit: what is granted goes back
   };
-  using Set = std::array<uint64_t, kWays>;  // of 64 bits of each key; 0: free
+  // Of each key 32 bits; 0: free.
+  struct alignas(sizeof(uint32_t) * kWays) Set {
+    std::array<uint32_t, kWays> prints{};
+  };
 
   const Record* Find(const base::Hash128& key) const;
   Record* Find(const base::Hash128& key) { return const_cast<Record*>(std::as_const(*this).Find(key)); }
   Record* Insert(const base::Hash128& key, const store::LimitEntry& limit);
   Record* Victim(size_t set);
+  size_t SetOf(const base::Hash128& key) const { return key.low & (sets_.size() - 1); }
+  LeaseVerdict Spend(Record& record, algorithm::Cost cost, Namer name, base::BootTime now);
+  bool SpendFromAny(Record& record, algorithm::Cost cost, base::BootTime now);
+  bool Hold(Record& record, const HeldLease& lease);
   void SetLimit(Record& record, const store::LimitEntry& limit);
   void OnChange(Record& record, const store::LimitEntry& limit, base::BootTime now);
 
   bool IsWorthLease(const Record& record) const;
-  const LeaseAction* MaybeAsk(Record& record, algorithm::Cost cost, Namer name, base::BootTime now);
+  uint64_t WantOf(const Record& record, algorithm::Cost least) const;
+  const LeaseAction* MaybeAsk(Record& record, algorithm::Cost cost, bool spent, Namer name, base::BootTime now);
   const LeaseAction* Ask(Record& record, uint64_t want, algorithm::Cost least, base::BootTime now);
   const LeaseAction* Return(Record& record, base::BootTime now) { return Ask(record, 0, 0, now); }
   const LeaseAction* Message(Record& record, uint64_t want, algorithm::Cost least);
@@ -205,7 +234,7 @@ class LeaseBook {
   const base::Duration idle_after_;  // without a request
   const base::Duration look_every_;
   std::vector<Set> sets_;
-  std::vector<Record> records_;  // kWays for each set
+  Record* const records_;  // kWays for each set; there is one where there is a print
   uint32_t keys_followed_ = 0;
   uint32_t queue_head_ = kNone;
   uint32_t queue_tail_ = kNone;

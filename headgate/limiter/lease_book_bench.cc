@@ -51,7 +51,7 @@ void BM_Leased(benchmark::State& state) {
   store::LimitTable limits;
   const store::LimitHandle limit = *limits.Intern(Plentiful());
   // Room for all: one that finds no place is asked of the store.
-  LeaseBook book({.node = 1, .keys_max = 4 * 65'536});
+  LeaseBook book({.node = 1, .keys_max = 2 * 65'536});
   const BootTime now{1'000'000'000};
   const auto name = [](std::string& out) { out += "k"; };
   for (const Key& key : keys) {

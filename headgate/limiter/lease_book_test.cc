@@ -38,6 +38,8 @@ class LeaseBookTest : public ::testing::Test {
   }
   std::string Says(algorithm::Cost cost = 1) { return Text(Take(cost)); }
 
+  std::string SaysAgain(algorithm::Cost cost = 1) { return Text(book.TakeAgain(kKey, *limit, cost, now())); }
+
   void Exact(algorithm::Cost cost, const Decision& decision) {
     book.OnExact(kKey, *limit, cost, decision, now(), now());
   }
@@ -72,13 +74,13 @@ class LeaseBookTest : public ::testing::Test {
   // Four requests that the store decides, and a lease of `granted`.
   void Lease(uint64_t granted) {
     for (int i = 0; i < 3; ++i) ASSERT_EQ(Says(), "ask the store");
-    ASSERT_THAT(Says(), StartsWith("ask the store; ask #1 of k for 4 (at least 1)"));
+    ASSERT_THAT(Says(), StartsWith("await a lease; ask #1 of k for 4 (at least 1)"));
     ASSERT_EQ(Grant(1, granted), "");
   }
 
   store::LimitTable limits;
   store::LimitHandle limit = Intern({.requests = 100, .period = 1s});
-  LeaseBook book{{.node = 1, .keys_max = 64}};
+  LeaseBook book{{.node = 1, .keys_max = 64, .requests_least = 4}};
   Duration at{0};
 };
 
@@ -93,7 +95,7 @@ TEST_F(LeaseBookTest, AHotKeyAsksForALeaseAndSpendsIt) {
   EXPECT_EQ(Says(), "ask the store");
   EXPECT_EQ(Says(), "ask the store");
   EXPECT_EQ(Says(), "ask the store");
-  EXPECT_EQ(Says(), "ask the store; ask #1 of k for 4 (at least 1)");
+  EXPECT_EQ(Says(), "await a lease; ask #1 of k for 4 (at least 1)");
   EXPECT_EQ(Says(), "ask the store") << "one ask is enough";
   at = 1ms;
   EXPECT_EQ(Grant(1, 4, 50), "");
@@ -105,6 +107,65 @@ TEST_F(LeaseBookTest, AHotKeyAsksForALeaseAndSpendsIt) {
   EXPECT_EQ(Grant(2, 7, 40), "");
   EXPECT_EQ(Says(3), "allowed, 44 left");
   EXPECT_EQ(Says(), "allowed, 43 left; ask #3 of k for 14 (at least 1); #2 spent 4; #1 spent 4, returned");
+}
+
+TEST_F(LeaseBookTest, ARequestIsDecidedByTheLeaseThatItAwaited) {
+  for (int i = 0; i < 3; ++i) Take();
+  EXPECT_EQ(Says(), "await a lease; ask #1 of k for 4 (at least 1)");
+  at = 1ms;
+  EXPECT_EQ(SaysAgain(), "ask the store") << "nobody has answered";
+  EXPECT_EQ(Grant(1, 4, 50), "");
+  EXPECT_EQ(SaysAgain(), "allowed, 53 left");
+  EXPECT_EQ(SaysAgain(4), "ask the store") << "nor does it wait again";
+}
+
+TEST_F(LeaseBookTest, ARequestIsDeniedByTheRefusalThatItAwaited) {
+  for (int i = 0; i < 4; ++i) Take();
+  at = 1ms;
+  EXPECT_EQ(Refuse(1, 80ms), "");
+  EXPECT_EQ(SaysAgain(), "denied for 80ms");
+}
+
+TEST_F(LeaseBookTest, WhatIsAwaitedUnderAnotherLimitDecidesNothing) {
+  for (int i = 0; i < 4; ++i) Take();
+  EXPECT_EQ(Grant(1, 4), "");
+  limit = Intern({.requests = 200, .period = 1s});
+  EXPECT_EQ(SaysAgain(), "ask the store");
+}
+
+TEST_F(LeaseBookTest, AsksForMoreWhereThereIsPlenty) {
+  limit = Intern({.requests = 1000, .period = 1s});
+  for (int i = 0; i < 3; ++i) Take();
+  Exact(1, {.allowed = true, .limit = 1000, .remaining = 12 * 32, .reset_after = 1s});
+  EXPECT_EQ(Says(), "await a lease; ask #1 of k for 12 (at least 1)") << "a small share of what is left";
+  EXPECT_EQ(Grant(1, 4, 990), "");
+  Take();
+  EXPECT_EQ(Says(), "allowed, 992 left; ask #2 of k for 24 (at least 1); #1 spent 2") << "four times what came";
+}
+
+TEST_F(LeaseBookTest, WhatWasGrantedIsSpentReturnedLostOrHeld) {
+  const LeaseCounters& counters = book.counters();
+  Lease(50);
+  Take(10);
+  EXPECT_EQ(counters.granted, 50u);
+  EXPECT_EQ(counters.spent, 10u);
+  EXPECT_EQ(counters.held(), 40u);
+  EXPECT_EQ(book.GiveBack(kKey, 3, now()), 3u);
+  EXPECT_EQ(counters.held(), 43u);
+  at = 1s;
+  EXPECT_THAT(Says(), StartsWith("allowed, 42 left; ask #2"));
+  EXPECT_EQ(Grant(2, 20), "");
+  EXPECT_EQ(counters.held(), 62u);
+  at = 1900ms;
+  Take();
+  EXPECT_EQ(counters.expired_unspent, 42u);
+  EXPECT_EQ(counters.held(), 19u);
+  at = 2500ms;
+  EXPECT_THAT(Time(), ElementsAre("ask #3 of k; #2 spent 1, returned"));
+  EXPECT_EQ(counters.held(), 19u) << "not before the store has heard of it";
+  EXPECT_EQ(Grant(3, 0), "");
+  EXPECT_EQ(counters.returned, 19u);
+  EXPECT_EQ(counters.held(), 0u);
 }
 
 TEST_F(LeaseBookTest, IsRenewedAtHalfOfItsLife) {
@@ -139,7 +200,7 @@ TEST_F(LeaseBookTest, ThrowsAwayWhatComesAfterItsDeadline) {
   for (int i = 0; i < 4; ++i) Take();
   at = 1900ms;
   EXPECT_EQ(Grant(1, 50), "");
-  EXPECT_THAT(Says(), StartsWith("ask the store"));
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #2"));
   EXPECT_EQ(book.counters().late_grants, 1u);
 }
 
@@ -169,14 +230,14 @@ TEST_F(LeaseBookTest, WhatWasPerhapsGrantedIsNeverSpentAndGoesBack) {
   EXPECT_EQ(Grant(1, 50), "") << "too late";
   EXPECT_EQ(Says(), "ask the store") << "not asked again at once";
   at = 60ms;
-  EXPECT_EQ(Says(), "ask the store; ask #2 of k for 6 (at least 1); #1 spent 0, returned");
+  EXPECT_EQ(Says(), "await a lease; ask #2 of k for 6 (at least 1); #1 spent 0, returned");
 }
 
 TEST_F(LeaseBookTest, WhatWasNotDoneLeavesNothingToReturn) {
   for (int i = 0; i < 4; ++i) Take();
   EXPECT_EQ(Fail(1, absl::UnavailableError("away")), "");
   at = 50ms;
-  EXPECT_EQ(Says(), "ask the store; ask #2 of k for 5 (at least 1)");
+  EXPECT_EQ(Says(), "await a lease; ask #2 of k for 5 (at least 1)");
 }
 
 TEST_F(LeaseBookTest, AReportThatWasLostIsMadeAgain) {
@@ -184,7 +245,7 @@ TEST_F(LeaseBookTest, AReportThatWasLostIsMadeAgain) {
   for (int i = 0; i < 4; ++i) Take();
   EXPECT_EQ(Fail(2, absl::DeadlineExceededError("no answer")), "");
   at = 50ms;
-  EXPECT_EQ(Says(), "ask the store; ask #3 of k for 9 (at least 1); #1 spent 4, returned; #2 spent 0, returned");
+  EXPECT_EQ(Says(), "await a lease; ask #3 of k for 9 (at least 1); #1 spent 4, returned; #2 spent 0, returned");
   EXPECT_EQ(Grant(3, 9), "");
   EXPECT_EQ(Says(5), "allowed, 4 left; ask #4 of k for 14 (at least 5); #3 spent 5") << "what was told is over";
 }
@@ -194,7 +255,8 @@ TEST_F(LeaseBookTest, RequestsAreTakenFromSeveralLeases) {
   EXPECT_EQ(Says(6), "allowed, 4 left; ask #2 of k for 10 (at least 6); #1 spent 6");
   EXPECT_EQ(Grant(2, 10), "");
   EXPECT_EQ(Says(8), "allowed, 6 left");
-  EXPECT_EQ(Says(7), "ask the store") << "more than there is";
+  EXPECT_EQ(Says(7), "await a lease; ask #3 of k for 25 (at least 7); #2 spent 4, returned; #1 spent 10, returned")
+      << "more than there is here: together with what is there it may be enough";
 }
 
 TEST_F(LeaseBookTest, ADenialIsRememberedForRequestsThatAreNoCheaper) {
@@ -205,7 +267,7 @@ TEST_F(LeaseBookTest, ADenialIsRememberedForRequestsThatAreNoCheaper) {
   at = 150ms;
   EXPECT_EQ(Says(6), "denied for 50ms");
   at = 200ms;
-  EXPECT_EQ(Says(4), "ask the store; ask #1 of k for 24 (at least 4)");
+  EXPECT_EQ(Says(4), "await a lease; ask #1 of k for 24 (at least 4)");
   EXPECT_EQ(Says(5), "ask the store");
 }
 
@@ -297,7 +359,7 @@ TEST_F(LeaseBookTest, AnotherLimitIsExactForOneTtl) {
   EXPECT_EQ(Says(), "ask the store; ask #2 of k; #1 spent 0, returned");
   EXPECT_EQ(Grant(2, 0), "");
   for (; at < 2s; at += 100ms) EXPECT_EQ(Says(), "ask the store");
-  EXPECT_THAT(Says(), StartsWith("ask the store; ask #3 of k"));
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #3 of k"));
 }
 
 TEST_F(LeaseBookTest, WhatWasAskedUnderAnotherLimitGoesBack) {
@@ -310,7 +372,7 @@ TEST_F(LeaseBookTest, WhatWasAskedUnderAnotherLimitGoesBack) {
 TEST_F(LeaseBookTest, AResetForgetsWhatIsHeld) {
   Lease(50);
   book.OnReset(kKey);
-  EXPECT_EQ(Take().kind, LeaseVerdict::Kind::kAskStore);
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #2 of k for 5 (at least 1)")) << "and no word of the first";
 }
 
 TEST_F(LeaseBookTest, WhatIsGivenBackIsSpentAgainUnlessItWasReported) {

@@ -22,6 +22,7 @@ class ManualSharedStore final : public store::SharedStore {
     algorithm::Cost cost;
     store::Operation operation;
     std::span<const store::LimitChange> history;
+    std::optional<store::LeaseAsk> lease;  // without its reports, which have been taken in
     Done done;
   };
 
@@ -40,9 +41,12 @@ class ManualSharedStore final : public store::SharedStore {
                 .cost = request.cost,
                 .operation = request.operation,
                 .history = request.history,
+                .lease = request.lease,
                 .done = std::move(done)};
     names_.push_back(asked.name);
-    HEADGATE_CHECK(!request.lease);  // it gives none: decide exactly
+    if (request.lease) {
+      for (const store::LeaseReport& report : request.lease->reports) TakeIn(asked, report);
+    }
     if (at_once) return Answer(asked);
     asked_.push_back(std::move(asked));
   }
@@ -70,21 +74,54 @@ class ManualSharedStore final : public store::SharedStore {
   void Answer(Asked& asked) {
     store::SharedAnswer answer;
     answer.status = failure;
-    if (failure.ok()) {
-      const store::TakeRequest request{.key = base::HashBytes(memory_.hash_secret(), base::KeyKind::kRaw, asked.name),
-                                       .limit = asked.limit.get(),
-                                       .history = asked.history,
-                                       .cost = asked.cost,
-                                       .operation = asked.operation};
-      memory_.Take({&request, 1}, {&answer.decision, 1}, now_);
+    if (failure.ok() && asked.lease) {
+      answer.grant = Grant(asked);
+    } else if (failure.ok()) {
+      answer.decision = Decide(asked, asked.operation, asked.cost);
     }
     asked.done(answer);
+  }
+
+  // What it grants is taken from the bucket, and what comes back is refunded. Nothing expires.
+  store::LeaseGrant Grant(const Asked& asked) {
+    store::LeaseGrant grant{.holders = 1, .ttl = asked.lease->ttl};
+    const uint64_t left = Decide(asked, store::Operation::kLook, 0).remaining;
+    if (asked.lease->want > 0 && left >= asked.lease->least) {
+      grant.granted = std::min(asked.lease->want, std::max(asked.lease->least, left / 2));
+      grants_[asked.lease->id.number] = grant.granted;
+    }
+    const bool refused = asked.lease->want > 0 && grant.granted == 0;
+    const algorithm::Decision decision =
+        Decide(asked, store::Operation::kTake, refused ? asked.lease->least : grant.granted);
+    grant.remaining = decision.remaining;
+    grant.retry_after = decision.retry_after;
+    return grant;
+  }
+
+  void TakeIn(const Asked& asked, const store::LeaseReport& report) {
+    if (!report.returned) return;
+    const auto granted = grants_.find(report.number);
+    if (granted == grants_.end()) return;
+    Decide(asked, store::Operation::kRefund, granted->second - report.spent);
+    grants_.erase(granted);
+  }
+
+  algorithm::Decision Decide(const Asked& asked, store::Operation operation, algorithm::Cost cost) {
+    const store::TakeRequest request{.key = base::HashBytes(memory_.hash_secret(), base::KeyKind::kRaw, asked.name),
+                                     .limit = asked.limit.get(),
+                                     .history = asked.history,
+                                     .cost = cost,
+                                     .operation = operation};
+    algorithm::Decision decision;
+    memory_.Take({&request, 1}, {&decision, 1}, now_);
+    return decision;
   }
 
   store::Store& memory_;
   const base::Instant& now_;
   std::deque<Asked> asked_;
   std::vector<std::string> names_;
+  std::map<uint64_t, uint64_t> grants_;  // by their numbers
 };
 
 }  // namespace headgate::testing

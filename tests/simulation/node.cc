@@ -84,9 +84,19 @@ void Node::OnRequest(size_t index, uint64_t cost, BootTime now) {
       coverage_.Mark("a lease was renewed before it was used up");
     }
   }
+  if (verdict.kind == LeaseVerdict::Kind::kAwaitLease) key.awaiting[verdict.action->ask.id.number] = cost;
+  Follow(index, cost, verdict, now);
+  Wake();
+}
+
+// Does what the book says of a request.
+void Node::Follow(size_t index, uint64_t cost, const LeaseVerdict& verdict, BootTime now) {
+  Key& key = keys_[index];
   CheckSpent(index, verdict.kind == LeaseVerdict::Kind::kAllowed ? cost : 0, now);
   if (verdict.action != nullptr) SendAsk(index, *verdict.action, now);
   switch (verdict.kind) {
+    case LeaseVerdict::Kind::kAwaitLease:
+      break;
     case LeaseVerdict::Kind::kAllowed:
       ++key.leased;
       host_.Admit(*this, index, cost);
@@ -102,7 +112,6 @@ void Node::OnRequest(size_t index, uint64_t cost, BootTime now) {
         SendExact(index, cost, now);
       }
   }
-  Wake();
 }
 
 void Node::OnWake(BootTime now) {
@@ -303,6 +312,15 @@ void Node::Answer(Call& call, SharedAnswer answer, BootTime now) {
 void Node::Granted(size_t index, uint64_t number, const SharedAnswer& answer, BootTime now) {
   const LeaseAction* action = book_.OnGrant(HashOf(index), number, answer, now);
   if (action != nullptr) SendAsk(index, *action, now);
+  const auto awaiting = keys_[index].awaiting.extract(number);
+  // Where there was no answer, the rule's failure policy decides.
+  if (!awaiting.empty() && answer.status.ok()) {
+    coverage_.Mark("a request awaited its lease");
+    const uint64_t cost = awaiting.mapped();
+    const LeaseVerdict verdict = book_.TakeAgain(HashOf(index), *keys_[index].limit, cost, now);
+    if (host_.tracing()) host_.Say(*this, fmt::format("k{} ×{} again: {}", index, cost, Text(verdict)));
+    Follow(index, cost, verdict, now);
+  }
   Wake();
 }
 

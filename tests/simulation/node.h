@@ -97,7 +97,8 @@ class Node {
   struct Key {
     store::LimitHandle limit;
     std::map<uint64_t, Account> ledger;
-    uint64_t leased = 0;  // requests let through from leases
+    uint64_t leased = 0;                    // requests let through from leases
+    std::map<uint64_t, uint64_t> awaiting;  // what requests cost that await a lease, by the number of its ask
     // What mutants do.
     uint64_t pot = 0;
     base::BootTime pot_until{0};
@@ -106,6 +107,7 @@ class Node {
     std::map<uint64_t, uint64_t> reported;
   };
 
+  void Follow(size_t key, uint64_t cost, const limiter::LeaseVerdict& verdict, base::BootTime now);
   void SendExact(size_t key, uint64_t cost, base::BootTime now);
   void SendAsk(size_t key, const limiter::LeaseAction& action, base::BootTime now);
   void Send(uint64_t id, base::BootTime now);
