@@ -86,10 +86,7 @@ bool Fleet::Take(std::span<const TakeRequest> requests, std::span<const SharedTe
       const LeaseAction* awaited = nullptr;
       if (!SettleHere(requests[i], terms[i], name_it, boot_now, state->settled[first + i], awaited)) {
         ++state->open;
-        Ask(MemberOf(requests[i], terms[i], now), name_it, awaited, [state, index = first + i](const Settled& answer) {
-          state->settled[index] = answer;
-          state->Close();
-        });
+        Ask(MemberOf(requests[i], terms[i], now), name_it, awaited, {.state = state, .index = first + i});
       }
       ++i;
     }
@@ -156,50 +153,73 @@ bool Fleet::SettleHere(const TakeRequest& request, const SharedTerms& terms, Lea
   return true;
 }
 
-void Fleet::Ask(const Member& member, LeaseBook::Namer name, const LeaseAction* awaited, Done done) {
-  if (awaited != nullptr) return AwaitLease(member, *awaited, std::move(done));
+void Fleet::Receiver::operator()(const Settled& settled) const {
+  if (goes_on) return goes_on(settled);
+  state->settled[index] = settled;
+  state->Close();
+}
+
+void Fleet::Ask(Member member, LeaseBook::Namer name, const LeaseAction* awaited, Receiver receiver) {
   if (member.operation == Operation::kReset && IsLeased(*member.limit, member.terms)) book_->OnReset(member.key);
+  if (free_questions_.empty()) {
+    free_questions_.push_back(questions_.emplace_back(std::make_unique<Question>()).get());
+  }
+  Question& question = *free_questions_.back();
+  free_questions_.pop_back();
+  question.member = std::move(member);
+  question.receiver = std::move(receiver);
+  if (awaited != nullptr) return AwaitLease(question, *awaited);
   // Taken out while it is used: an answer in the same call may ask again.
   std::string text = std::exchange(name_, {});
   text.clear();
   name(text);
-  AskStore(member, text, std::move(done));
+  AskStore(question, text);
   name_ = std::move(text);
 }
 
-void Fleet::AskStore(const Member& member, std::string_view name, Done done) {
-  const base::BootTime asked_at = IsLeased(*member.limit, member.terms) ? shared_.Now() : base::BootTime{0};
+void Fleet::AskStore(Question& question, std::string_view name) {
+  const Member& member = question.member;
+  question.asked_at = IsLeased(*member.limit, member.terms) ? shared_.Now() : base::BootTime{0};
   // Only what is owed needs the name again, when the store is back.
-  std::string owing_name = outage_.Owes(member.key) ? std::string(name) : std::string();
-  shared_.Ask(RequestOf(member, name), [this, member, asked_at, owing_name = std::move(owing_name),
-                                        done = std::move(done)](const store::SharedAnswer& answer) {
-    if (!answer.status.ok()) return Fail(member, done);
-    OnAnswer(member, answer.decision, asked_at);
-    if (!owing_name.empty()) PayBack(member, owing_name, answer.decision.remaining);
-    Count(Mode::kExact);
-    done({answer.decision, Mode::kExact});
-  });
+  if (outage_.Owes(member.key)) question.owing_name.assign(name);
+  shared_.Ask(RequestOf(member, name),
+              [this, &question](const store::SharedAnswer& answer) { OnAnswered(question, answer); });
+}
+
+void Fleet::OnAnswered(Question& question, const store::SharedAnswer& answer) {
+  const Member& member = question.member;
+  if (!answer.status.ok()) return Settle(question, Degraded(member));
+  OnAnswer(member, answer.decision, question.asked_at);
+  if (!question.owing_name.empty()) PayBack(member, question.owing_name, answer.decision.remaining);
+  Settle(question, {answer.decision, Mode::kExact});
 }
 
 // One message both asks for the lease and decides the request.
-void Fleet::AwaitLease(const Member& member, const LeaseAction& action, Done done) {
-  Perform(action,
-          [this, member, name = std::string(action.name), done = std::move(done)](const store::SharedAnswer& answer) {
-            if (!answer.status.ok()) return Fail(member, done);
-            outage_.OnAnswer(member.key, answer.grant.remaining);
-            if (outage_.Owes(member.key)) PayBack(member, name, answer.grant.remaining);
-            const LeaseVerdict verdict = book_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
-            // The lease came too late, or is another limit's.
-            if (verdict.kind == LeaseVerdict::Kind::kAskStore) return AskStore(member, name, done);
-            Count(Mode::kLeased);
-            done({verdict.decision, Mode::kLeased});
-          });
+void Fleet::AwaitLease(Question& question, const LeaseAction& action) {
+  question.owing_name.assign(action.name);
+  Perform(action, &question);
 }
 
-void Fleet::Fail(const Member& member, const Done& done) {
-  const Settled settled = Degraded(member);
+void Fleet::OnLease(Question& question, const store::SharedAnswer& answer) {
+  const Member& member = question.member;
+  if (!answer.status.ok()) return Settle(question, Degraded(member));
+  outage_.OnAnswer(member.key, answer.grant.remaining);
+  if (outage_.Owes(member.key)) PayBack(member, question.owing_name, answer.grant.remaining);
+  const LeaseVerdict verdict = book_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
+  if (verdict.kind != LeaseVerdict::Kind::kAskStore) return Settle(question, {verdict.decision, Mode::kLeased});
+  // The lease came too late, or is another limit's.
+  const std::string name = std::exchange(question.owing_name, {});
+  AskStore(question, name);
+}
+
+void Fleet::Settle(Question& question, const Settled& settled) {
   Count(settled.mode);
-  done(settled);
+  // Free before it is told: whoever hears of it may ask again.
+  const Receiver receiver = std::exchange(question.receiver, {});
+  question.member.limit = {};
+  question.owing_name.clear();
+  free_questions_.push_back(&question);
+  receiver(settled);
 }
 
 void Fleet::OnAnswer(const Member& member, const Decision& decision, base::BootTime asked_at) {
@@ -222,16 +242,15 @@ void Fleet::PayBack(const Member& member, std::string_view name, uint64_t remain
   shared_.Ask(request, [](const store::SharedAnswer&) {});
 }
 
-void Fleet::Perform(const LeaseAction& action, std::function<void(const store::SharedAnswer&)> then) {
+void Fleet::Perform(const LeaseAction& action, Question* awaiting) {
   shared_.Ask({.name = action.name,
                .limit = store::LimitHandle::Pin(*action.limit),
                .lease = action.ask,
                .leased = true,
                .timeout = options_.timeout},
-              [this, key = action.key, number = action.ask.id.number,
-               then = std::move(then)](const store::SharedAnswer& answer) {
+              [this, key = action.key, number = action.ask.id.number, awaiting](const store::SharedAnswer& answer) {
                 if (const LeaseAction* next = book_->OnGrant(key, number, answer, shared_.Now())) Perform(*next);
-                if (then) then(answer);
+                if (awaiting != nullptr) OnLease(*awaiting, answer);
               });
 }
 
@@ -281,7 +300,7 @@ void Fleet::AskNext(const std::shared_ptr<Group>& group) {
   Settled settled;
   const LeaseAction* awaited = nullptr;
   if (SettleHere(TakeOf(member), member.terms, name, shared_.Now(), settled, awaited)) return done(settled);
-  Ask(member, name, awaited, done);
+  Ask(std::move(member), name, awaited, {.goes_on = done});
 }
 
 // What the members before the one that denied have taken goes back; and those behind it that would have allowed are

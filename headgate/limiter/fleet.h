@@ -104,7 +104,21 @@ class Fleet {
   static Member MemberOf(const store::TakeRequest& request, const SharedTerms& terms, base::Instant now);
   static store::TakeRequest TakeOf(const Member& member);
 
-  using Done = std::function<void(const Settled&)>;
+  // Whom an answer is for: a place in a request's State, or, in a group, who goes on from there.
+  struct Receiver {
+    State state{};
+    size_t index = 0;
+    std::function<void(const Settled&)> goes_on{};
+
+    void operator()(const Settled& settled) const;
+  };
+  // What is remembered of a question to the store until it is answered. Reused.
+  struct Question {
+    Member member;
+    Receiver receiver;
+    base::BootTime asked_at{0};
+    std::string owing_name;  // of the bucket, where something is owed
+  };
 
   void Prefetch(std::span<const store::TakeRequest> requests) const;
   store::SharedRequest RequestOf(const Member& member, std::string_view name) const;
@@ -112,15 +126,18 @@ class Fleet {
   // has to. `name` appends the bucket's name.
   bool SettleHere(const store::TakeRequest& request, const SharedTerms& terms, LeaseBook::Namer name,
                   base::BootTime boot_now, Settled& settled, const LeaseAction*& awaited);
-  void Ask(const Member& member, LeaseBook::Namer name, const LeaseAction* awaited, Done done);
-  void AskStore(const Member& member, std::string_view name, Done done);
-  void AwaitLease(const Member& member, const LeaseAction& action, Done done);
+  void Ask(Member member, LeaseBook::Namer name, const LeaseAction* awaited, Receiver receiver);
+  void AskStore(Question& question, std::string_view name);
+  void OnAnswered(Question& question, const store::SharedAnswer& answer);
+  void AwaitLease(Question& question, const LeaseAction& action);
+  void OnLease(Question& question, const store::SharedAnswer& answer);
+  void Settle(Question& question, const Settled& settled);
   void AskGroup(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, size_t begin,
                 size_t end, size_t first, Namer name, const State& state, base::Instant now);
   bool IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const;
-  void Perform(const LeaseAction& action, std::function<void(const store::SharedAnswer&)> then = {});
+  // Where somebody awaits it, the answer settles that question.
+  void Perform(const LeaseAction& action, Question* awaiting = nullptr);
   void OnAnswer(const Member& member, const algorithm::Decision& decision, base::BootTime asked_at);
-  void Fail(const Member& member, const Done& done);
   void PayBack(const Member& member, std::string_view name, uint64_t remaining);
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
@@ -137,7 +154,9 @@ class Fleet {
   Outage outage_;
   // This instance's shares of limits, by the limit's number and the share.
   absl::flat_hash_map<uint64_t, store::LimitHandle> shares_;
-  std::string name_;  // its memory is reused
+  std::string name_;                                  // its memory is reused
+  std::vector<std::unique_ptr<Question>> questions_;  // all there are
+  std::vector<Question*> free_questions_;
   std::array<std::atomic<uint64_t>, kModeCount> decisions_{};
 };
 

@@ -181,7 +181,7 @@ def zipf_batches(count, depth):
 
 def leased(binary, redis_port, rounds):
     print("leased: Zipf 1.1 over 100,000 keys, limits not reached; µs of CPU per decision of the instance")
-    for depth, requests in ((1, 100_000), (32, 640_000)):
+    for depth, requests in ((1, 200_000), (32, 640_000)):
         with_store, alone = Instance(binary, "--store", f"redis://127.0.0.1:{redis_port}"), Instance(binary)
         batches = zipf_batches(requests, depth)
         shared, memory, asked = [], [], []

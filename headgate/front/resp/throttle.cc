@@ -147,24 +147,24 @@ bool ThrottleBatch::Flush(const ThrottleTurn& turn) {
 }
 
 bool ThrottleBatch::DecideShared(size_t count, const ThrottleTurn& turn) {
-  std::array<limiter::SharedTerms, kCommandsMax> terms;
-  std::array<limiter::Settled, kCommandsMax> settled;
-  std::fill_n(terms.begin(), count, fleet_->default_terms());
+  const std::span settled = std::span(settled_).first(count);
   const auto name = [this](size_t index, std::string& out) {
     limiter::AppendThrottleBucket(naming_, keys_[index], out);
   };
-  if (!fleet_->Take(std::span(requests_).first(count), std::span(terms).first(count), name,
-                    std::span(settled).first(count), turn.pending, turn.now)) {
+  if (!fleet_->Take(std::span(requests_).first(count), std::span(terms_).first(count), name, settled, turn.pending,
+                    turn.now)) {
     return false;
   }
   turn.pending.Commit();
-  for (size_t i = 0; i < count; ++i) {
-    if (settled[i].mode != limiter::Mode::kClosed) {
-      Reply({&settled[i].decision, 1}, turn.output);
-      continue;
+  for (size_t begin = 0; begin < count;) {
+    size_t end = begin;
+    for (; end < count && settled[end].mode != limiter::Mode::kClosed; ++end) decisions_[end] = settled[end].decision;
+    Reply(std::span(decisions_).subspan(begin, end - begin), turn.output);
+    if (end < count) {
+      counters_.errors.Add();
+      wire::RespWriter(turn.output, wire::RespVersion::k2).Error("ERR the shared store cannot be asked");
     }
-    counters_.errors.Add();
-    wire::RespWriter(turn.output, wire::RespVersion::k2).Error("ERR the shared store cannot be asked");
+    begin = end + 1;
   }
   return true;
 }

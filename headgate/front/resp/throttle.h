@@ -46,7 +46,9 @@ class ThrottleBatch {
  public:
   // `fleet` is null where `store` decides.
   ThrottleBatch(store::Store& store, limiter::Fleet* fleet, const limiter::BucketNaming& naming, Counters& counters)
-      : store_(store), fleet_(fleet), naming_(naming), counters_(counters) {}
+      : store_(store), fleet_(fleet), naming_(naming), counters_(counters) {
+    if (fleet != nullptr) terms_.fill(fleet->default_terms());
+  }
 
   // How many commands are collected and not answered.
   size_t size() const { return size_; }
@@ -79,7 +81,10 @@ class ThrottleBatch {
   size_t size_ = 0;
   std::array<store::TakeRequest, kCommandsMax> requests_;
   std::array<algorithm::Decision, kCommandsMax> decisions_;
-  std::array<std::string, kCommandsMax> keys_;  // with a fleet only
+  // With a fleet only. Kept, since making them anew costs more than a decision does.
+  std::array<std::string, kCommandsMax> keys_;
+  std::array<limiter::SharedTerms, kCommandsMax> terms_;
+  std::array<limiter::Settled, kCommandsMax> settled_;
 };
 
 }  // namespace headgate::front::resp

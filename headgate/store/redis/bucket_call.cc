@@ -152,14 +152,16 @@ std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& 
   return answer;
 }
 
-BucketCall::BucketCall(const SharedRequest& request, const CallContext& context)
+BucketCall::BucketCall(const SharedRequest& request, const CallContext& context, std::string memory)
     : limit_(request.limit),
       script_(&ScriptOf(limit_->limit.algorithm())),
       cost_(request.cost),
       asks_lease_(request.lease.has_value()),
       leased_((request.leased || request.lease) && CanLease(limit_->limit)),
       operation_(request.operation),
-      history_(request.history) {
+      history_(request.history),
+      bytes_(std::move(memory)) {
+  bytes_.clear();
   bytes_.reserve(request.name.size() + 128);
   if (request.name.size() > kNameBytesMax) {
     bytes_.append(HashedName(request.name));

@@ -50,8 +50,10 @@ class BucketCall {
   // What needs no store: a limit of 0 requests, a refund to a queue.
   static std::optional<SharedAnswer> AnswerWithoutStore(const SharedRequest& request);
 
-  // The request is one that needs the store; of what it points to only its history is needed afterwards.
-  BucketCall(const SharedRequest& request, const CallContext& context);
+  // The request is one that needs the store; of what it points to only its history is needed afterwards. `memory` is
+  // used again: that of a call that is over.
+  BucketCall(const SharedRequest& request, const CallContext& context, std::string memory = {});
+  std::string TakeMemory() && { return std::move(bytes_); }
 
   const Script& script() const { return *script_; }
   // The one key that is touched, which tells the shard.

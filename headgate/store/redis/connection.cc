@@ -206,6 +206,7 @@ void Connection::SendNow(PendingCall& call, base::BootTime now) {
   call.scripts_sent_before = scripts_sent_;
   if (call.with_text) ++scripts_sent_;
   in_flight_.push_back({.call = &call, .at = now});
+  ++calls_appended_;
   expire_at_ = std::min(expire_at_, call.deadline);
   WakeAt(std::min(expire_at_, in_flight_.front().at + settings_.reply_overdue));
 }

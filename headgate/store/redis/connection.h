@@ -102,6 +102,8 @@ class Connection {
 
   State state() const { return state_; }
   size_t in_flight() const { return in_flight_.size(); }
+  // How many calls were ever appended to the output.
+  uint64_t calls_appended() const { return calls_appended_; }
   size_t waiting() const { return waiting_.size(); }
   // How many texts of scripts have been sent over this connection: what came before the last of them may have lacked
   // it.
@@ -151,6 +153,7 @@ class Connection {
   std::deque<Sent> in_flight_;
   std::deque<PendingCall*> waiting_;
   base::BootTime expire_at_{INT64_MAX};  // no call's deadline is before
+  uint64_t calls_appended_ = 0;
   uint64_t scripts_sent_ = 0;
   uint64_t late_replies_ = 0;
   uint64_t reconnects_ = 0;

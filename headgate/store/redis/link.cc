@@ -1,8 +1,14 @@
 #include "headgate/store/redis/link.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace headgate::store::redis {
+namespace {
+
+constexpr base::Duration kGatherMax = std::chrono::microseconds(200);
+
+}  // namespace
 
 Link::Link(net::EventLoop& loop, const net::StreamTarget& target, const net::Stream::Options& stream_options,
            const ConnectionSettings& settings, Connection::User& user, LoopClientCounters& counters, uint64_t seed)
@@ -15,7 +21,7 @@ Link::Link(net::EventLoop& loop, const net::StreamTarget& target, const net::Str
                connection_.OnTime(loop_.Now());
                Settle();
              }),
-      flush_(loop, [this] { Flush(); }),
+      flush_(loop, [this] { OnTurnEnd(); }),
       connection_(settings, user, stream_.output(), seed) {}
 
 void Link::Start(base::BootTime now) {
@@ -24,8 +30,8 @@ void Link::Start(base::BootTime now) {
 }
 
 void Link::Send(PendingCall& call, base::BootTime now) {
+  if (calls_gathered() == 0) gathers_until_ = now + kGatherMax;
   connection_.Send(call, now);
-  ++calls_unflushed_;
   Settle();
 }
 
@@ -70,10 +76,22 @@ void Link::Settle() {
   if (const base::BootTime wake_at = connection_.wake_at(); wake_at.ns != INT64_MAX) timer_.Set(wake_at);
 }
 
+void Link::OnTurnEnd() {
+  if (!Gathers()) Flush();
+}
+
+bool Link::Gathers() const {
+  if (connection_.state() != Connection::State::kReady) return false;
+  const uint64_t gathered = calls_gathered();
+  const uint64_t under_way = connection_.in_flight() - std::min<uint64_t>(connection_.in_flight(), gathered);
+  return under_way > gathered && loop_.Now() < gathers_until_;
+}
+
 void Link::Flush() {
-  if (calls_unflushed_ > 0) {
+  if (const uint64_t calls = calls_gathered(); calls > 0) {
     counters_.batches.Add();
-    counters_.batched_calls.Add(std::exchange(calls_unflushed_, 0));
+    counters_.batched_calls.Add(calls);
+    calls_flushed_ += calls;
   }
   stream_.Flush();
   Count();

@@ -1,4 +1,8 @@
-// A conversation on its socket: performs what Connection wishes, writes once per turn, wakes it in time.
+// A conversation on its socket: performs what Connection wishes, writes at most once per turn, wakes it in time.
+//
+// A write waits while more calls are under way than have gathered for it, for their answers or 200 µs: a busy loop then
+// sends a few large batches in place of many small ones, each of which costs both ends a system call or two. Where
+// little is under way nothing waits.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +33,9 @@ class Link final : private net::Stream::Owner {
   void OnBytes(std::string_view bytes) override;
   void OnClosed(const absl::Status& why) override;
   void Settle();
+  void OnTurnEnd();
+  uint64_t calls_gathered() const { return connection_.calls_appended() - calls_flushed_; }
+  bool Gathers() const;
   void Flush();
   void Count();
 
@@ -39,7 +46,8 @@ class Link final : private net::Stream::Owner {
   net::Timer timer_;
   net::EventLoop::Hook flush_;
   Connection connection_;
-  uint32_t calls_unflushed_ = 0;
+  uint64_t calls_flushed_ = 0;       // of those that the connection appended
+  base::BootTime gathers_until_{0};  // while some are
   // What has been counted of the stream and the connection.
   uint64_t bytes_read_ = 0, bytes_written_ = 0, late_replies_ = 0, reconnects_ = 0;
 };

@@ -1,22 +1,24 @@
 // Numbers as the scripts pack and unpack them: big-endian, without padding (Redis' `struct` with `>`).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "headgate/algorithm/token_bucket.h"
 
 namespace headgate::store::redis {
 
+// Appends to `out` when it goes, or is full.
 class Packer {
  public:
   explicit Packer(std::string& out) : out_(out) {}
+  ~Packer() { Flush(); }
+  Packer(const Packer&) = delete;
 
-  Packer& U8(uint8_t value) {
-    out_.push_back(static_cast<char>(value));
-    return *this;
-  }
+  Packer& U8(uint8_t value) { return Bytes<1>(value); }
   Packer& U32(uint32_t value) { return Bytes<4>(value); }
   Packer& U64(uint64_t value) { return Bytes<8>(value); }
   Packer& Span(algorithm::ExactSpan span) { return U64(span.ns).U32(span.fraction); }
@@ -24,13 +26,17 @@ class Packer {
  private:
   template <size_t kBytes>
   Packer& Bytes(uint64_t value) {
-    char bytes[kBytes];
-    for (size_t i = kBytes; i-- > 0; value >>= 8) bytes[i] = static_cast<char>(value);
-    out_.append(bytes, kBytes);
+    if (size_ + kBytes > buffer_.size()) Flush();
+    for (size_t i = kBytes; i-- > 0; value >>= 8) buffer_[size_ + i] = static_cast<char>(value);
+    size_ += kBytes;
     return *this;
   }
 
+  void Flush() { out_.append(buffer_.data(), std::exchange(size_, 0)); }
+
   std::string& out_;
+  size_t size_ = 0;
+  std::array<char, 64> buffer_;
 };
 
 // Reads 0 beyond the end, and says so.

@@ -20,7 +20,7 @@ void RedisStore::Ask(const SharedRequest& request, Done done) {
   if (free_.empty()) free_.push_back(questions_.emplace_back(std::make_unique<Question>()).get());
   Question& question = *free_.back();
   free_.pop_back();
-  question.call.emplace(request, Context());
+  question.call.emplace(request, Context(), std::move(question.memory));
   question.leased = request.leased || request.lease.has_value();
   question.done = std::move(done);
   const base::Duration timeout = request.timeout.count() > 0 ? request.timeout : client_.options().timeout;
@@ -75,6 +75,7 @@ void RedisStore::OnReply(Question& question, const absl::StatusOr<wire::RespValu
 void RedisStore::Finish(Question& question, const SharedAnswer& answer) {
   Count(answer.events);
   const Done done = std::exchange(question.done, nullptr);
+  question.memory = std::move(*question.call).TakeMemory();
   question.call.reset();
   free_.push_back(&question);
   done(answer);

@@ -64,6 +64,7 @@ class RedisStore final : public SharedStore {
   // A question under way. Reused.
   struct Question {
     std::optional<BucketCall> call;
+    std::string memory;  // for the next
     Done done;
     base::BootTime give_up_at{0};
     bool leased = false;

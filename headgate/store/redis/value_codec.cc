@@ -1,5 +1,6 @@
 #include "headgate/store/redis/value_codec.h"
 
+#include <array>
 #include <limits>
 
 #include "headgate/store/redis/packing.h"
@@ -20,11 +21,13 @@ constexpr uint8_t kCountDenied = 1 << 5;
 constexpr uint8_t kHasBurst = 1 << 6;
 
 constexpr size_t kHitBytes = 12;
+constexpr size_t kVarintBytesMax = 10;
 
 // Seven bits a byte, the lowest first; the eighth says that more follow.
-void AppendVarint(uint64_t value, std::string& out) {
-  for (; value >= 0x80; value >>= 7) out.push_back(static_cast<char>(value | 0x80));
-  out.push_back(static_cast<char>(value));
+char* WriteVarint(uint64_t value, char* at) {
+  for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
+  *at++ = static_cast<char>(value);
+  return at;
 }
 
 std::optional<uint64_t> TakeVarint(std::string_view& in) {
@@ -108,13 +111,15 @@ bool IsSound(const Limit& limit, const BucketState& state, Instant now) {
 }
 
 void AppendPrefix(const LimitSpec& spec, std::string& out) {
-  out.push_back(kFormatVersion);
-  out.push_back(static_cast<char>(static_cast<uint8_t>(spec.algorithm) |
-                                  static_cast<uint8_t>(spec.align) << kAlignShift |
-                                  (spec.count_denied ? kCountDenied : 0) | (spec.burst ? kHasBurst : 0)));
-  AppendVarint(spec.requests, out);
-  AppendVarint(static_cast<uint64_t>(spec.period.count()), out);
-  if (spec.burst) AppendVarint(*spec.burst, out);
+  std::array<char, 2 + 3 * kVarintBytesMax> bytes;
+  char* at = bytes.data();
+  *at++ = kFormatVersion;
+  *at++ = static_cast<char>(static_cast<uint8_t>(spec.algorithm) | static_cast<uint8_t>(spec.align) << kAlignShift |
+                            (spec.count_denied ? kCountDenied : 0) | (spec.burst ? kHasBurst : 0));
+  at = WriteVarint(spec.requests, at);
+  at = WriteVarint(static_cast<uint64_t>(spec.period.count()), at);
+  if (spec.burst) at = WriteVarint(*spec.burst, at);
+  out.append(bytes.data(), at);
 }
 
 std::optional<FoundBucket> ParseValue(std::string_view bytes, ValueShape shape) {
@@ -138,13 +143,13 @@ std::optional<FoundBucket> ParseValue(std::string_view bytes, ValueShape shape) 
 void AppendValue(const Limit& limit, const BucketState& state, const HitList& hits, std::string_view leases,
                  std::string& out) {
   AppendPrefix(limit.spec(), out);
-  Packer pack(out);
   const auto seen = static_cast<uint64_t>(state.seen.ns);
   if (limit.algorithm() != Algorithm::kSlidingWindowLog) {
-    pack.U64(state.edge).U32(state.count).U64(seen);
+    Packer(out).U64(state.edge).U32(state.count).U64(seen);
     out.append(leases);
     return;
   }
+  Packer pack(out);
   pack.U32(state.count).U64(seen);
   if (hits.size() == 1) pack.U64(static_cast<uint64_t>(hits.Newest().at.ns)).U32(hits.Newest().cost);
 }
