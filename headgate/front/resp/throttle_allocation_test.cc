@@ -1,6 +1,8 @@
-// The path of CL.THROTTLE allocates nothing once its limits are known.
+// The path of CL.THROTTLE allocates nothing once its limits are known, and, where the buckets are shared, once there
+// are leases.
 #include "headgate/front/resp/conversation.h"
 #include "headgate/testing/count_allocations.h"
+#include "headgate/testing/manual_shared_store.h"
 
 namespace headgate::front::resp {
 namespace {
@@ -27,6 +29,36 @@ TEST(ClThrottle, AllocatesNothingInSteadyState) {
   }
   EXPECT_EQ(testing::allocation_count, before);
   EXPECT_EQ(world.context.counters.commands.value(), 3200u);
+}
+
+TEST(ClThrottle, AllocatesNothingForDecisionsFromLeases) {
+  base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
+  store::MemoryStore store{store::MemoryOptions{.max_buckets = 4096}};
+  testing::ManualSharedStore shared(store, now);
+  shared.at_once = true;
+  limiter::Limiter limiter(store, nullptr);
+  limiter::Fleet fleet(shared, store, {.leases = limiter::LeaseBookOptions{.node = 1, .keys_max = 64}});
+  limiter::Checker checker(limiter, 0, fleet, {});
+  const net::Access access;
+  Context context({.checker = checker, .store = store, .fleet = &fleet, .access = access, .version = "1"});
+  RespSession session(context, {});
+  std::string input;
+  for (int i = 0; i < 32; ++i) {
+    input += Conversation::Bytes({"CL.THROTTLE", "user" + std::to_string(i % 7), "1000000", "1000000", "60"});
+  }
+  std::string output;
+  uint64_t before = 0, leased_before = 0;
+  for (int round = 0; round < 210; ++round) {
+    // By then the leases are so large that none is renewed.
+    if (round == 200) {
+      before = testing::allocation_count;
+      leased_before = fleet.decisions(limiter::Mode::kLeased);
+    }
+    output.clear();
+    session.OnBytes(input, output, now);
+  }
+  EXPECT_EQ(fleet.decisions(limiter::Mode::kLeased) - leased_before, 320u);
+  EXPECT_EQ(testing::allocation_count, before);
 }
 
 }  // namespace

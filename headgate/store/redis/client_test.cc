@@ -232,6 +232,25 @@ TEST(Client, RefusesWhatIsTooMuch) {
   EXPECT_EQ(test.client->ReadCounters().calls_refused, 3000u - 1024);
 }
 
+TEST(Client, AWriteWaitsForMoreWhileMuchIsUnderWay) {
+  // Says nothing to scripts.
+  FakeRedis server([](const Words& words) { return words[0] == "EVALSHA" ? ">1\r\n+push\r\n" : ""; });
+  TestClient test(server);
+  std::vector<std::string> answers;
+  const auto arrived = [&](int count, base::Duration timeout) {
+    return test.loop.RunUntil([&] { return server.count("EVALSHA") >= count; }, timeout);
+  };
+  for (int i = 0; i < 3; ++i) test.Start(answers, 20s);
+  ASSERT_TRUE(arrived(3, 20s));
+  test.Start(answers, 20s);
+  EXPECT_FALSE(arrived(4, 20ms)) << "three are under way, and one has gathered";
+  test.Start(answers, 20s);
+  EXPECT_TRUE(arrived(5, 20s)) << "but not for ever";
+  const ClientCounters counters = test.client->ReadCounters();
+  EXPECT_EQ(counters.batches, 2u);
+  EXPECT_EQ(counters.batched_calls, 5u);
+}
+
 TEST(Client, MayGoWhileCallsAreUnderWay) {
   FakeRedis server(Always(">1\r\n+push\r\n"));
   TestClient test(server);
