@@ -310,17 +310,17 @@ TEST_F(LeasingFleetTest, WithoutTheStoreWhatAwaitsALeaseIsHeldToThisInstancesSha
 }
 
 TEST_F(LeasingFleetTest, WhatAwaitsALeasePaysBackWhatPassedWithoutTheStore) {
-  EXPECT_TRUE(Allowed({"hundred"}, 10));
+  EXPECT_TRUE(Allowed({"hundred"}));
   shared.failure = absl::UnavailableError("gone");
-  EXPECT_TRUE(Allowed({"hundred"}, 20));
+  EXPECT_TRUE(Allowed({"hundred"}));
   shared.failure = absl::OkStatus();
   now += 50ms;
-  EXPECT_TRUE(Allowed({"hundred"}, 30));
+  EXPECT_TRUE(Allowed({"hundred"}));
   EXPECT_EQ(mode(), Mode::kLeased);
   shared.AnswerAll();
   EXPECT_TRUE(Ask(&Checker::Peek, {"hundred"}).ok());
   const uint64_t held = fleet.leases()->counters().held();
-  EXPECT_EQ(response.descriptors[0].decision.remaining + held, 40u);
+  EXPECT_EQ(response.descriptors[0].decision.remaining + held, 97u);
 }
 
 TEST_F(LeasingFleetTest, AGroupTakesFromLeasesToo) {

@@ -27,6 +27,7 @@ constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 // There is plenty where a lease of so many times what is expected is a small share of what is left.
 constexpr uint64_t kPlentyTimes = 4;
 constexpr uint64_t kPlentyShare = 32;
+constexpr uint64_t kPlentyRequests = 2;
 
 bool IsWindow(const Limit& limit) {
   return limit.algorithm() == Algorithm::kFixedWindow || limit.algorithm() == Algorithm::kSlidingWindowCounter;
@@ -284,7 +285,10 @@ void LeaseBook::OnReset(const Hash128& key) {
 // ---- Asking
 
 bool LeaseBook::IsWorthLease(const Record& record) const {
-  return record.leasable && record.demand.requests() >= options_.requests_least;
+  if (!record.leasable) return false;
+  const uint64_t requests = record.demand.requests();
+  const bool plenty = record.demand.cost() <= record.shared_rest / kPlentyShare;
+  return requests >= options_.requests_least || (plenty && requests >= kPlentyRequests);
 }
 
 const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Namer name, BootTime now) {

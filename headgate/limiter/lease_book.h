@@ -2,7 +2,7 @@
 //
 //              demand is worth a lease                 granted
 //     cold ───────────────────────────> asking ─────────────────────> leased ──┐ renewed in the background: half of
-//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or half of its life over
+//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or half of its life is over
 //   asked of the store       │   │   waits     v                        │  └───┘
 //                            │   └──── exhausted: denied without asking, asked for again every 50 ms
 //                            └── no demand (returned), another limit (returned; exact for one ttl), no answer
@@ -46,8 +46,9 @@ struct LeaseBookOptions {
   uint32_t margin_percent = 5;
   // As long as a call of the store takes at most.
   base::Duration timeout = std::chrono::milliseconds(10);
-  // A key gets a lease when so many requests are expected within half a ttl. Raise it to keep more keys exact.
-  uint32_t requests_least = 2;
+  // A key gets a lease when so many requests are expected within half a ttl, or two where they are a small share of
+  // what is left. Raise it to keep more keys exact.
+  uint32_t requests_least = 4;
   // A smaller bucket is always exact: one node would hold most of it.
   uint64_t capacity_least = 8;
   // A bucket that fills in less is always exact: it would be empty between two messages.

@@ -80,7 +80,7 @@ class LeaseBookTest : public ::testing::Test {
 
   store::LimitTable limits;
   store::LimitHandle limit = Intern({.requests = 100, .period = 1s});
-  LeaseBook book{{.node = 1, .keys_max = 64, .requests_least = 4}};
+  LeaseBook book{{.node = 1, .keys_max = 64}};
   Duration at{0};
 };
 
@@ -133,14 +133,16 @@ TEST_F(LeaseBookTest, WhatIsAwaitedUnderAnotherLimitDecidesNothing) {
   EXPECT_EQ(SaysAgain(), "ask the store");
 }
 
-TEST_F(LeaseBookTest, AsksForMoreWhereThereIsPlenty) {
+TEST_F(LeaseBookTest, AsksSoonerAndForMoreWhereThereIsPlenty) {
   limit = Intern({.requests = 1000, .period = 1s});
-  for (int i = 0; i < 3; ++i) Take();
+  Take();
+  Exact(1, {.allowed = true, .limit = 1000, .remaining = 2 * 32 - 1, .reset_after = 1s});
+  EXPECT_EQ(Says(), "ask the store");
   Exact(1, {.allowed = true, .limit = 1000, .remaining = 12 * 32, .reset_after = 1s});
   EXPECT_EQ(Says(), "await a lease; ask #1 of k for 12 (at least 1)") << "a small share of what is left";
   EXPECT_EQ(Grant(1, 4, 990), "");
   Take();
-  EXPECT_EQ(Says(), "allowed, 992 left; ask #2 of k for 24 (at least 1); #1 spent 2") << "four times what came";
+  EXPECT_EQ(Says(), "allowed, 992 left; ask #2 of k for 20 (at least 1); #1 spent 2") << "four times what came";
 }
 
 TEST_F(LeaseBookTest, WhatWasGrantedIsSpentReturnedLostOrHeld) {

@@ -8,8 +8,8 @@ each figure is the median of several rounds that take turns.
 """
 
 import argparse
+import json
 import os
-import random
 import re
 import select
 import socket
@@ -34,6 +34,10 @@ class Instance:
         )
         wait_until_answering(self.port)
 
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
     def metric(self, name):
         with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
             connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
@@ -50,40 +54,33 @@ def bytes_of(*words):
     return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w) for w in words)
 
 
-def reply_count(data):
-    """Of replies of CL.THROTTLE, or of bulks."""
-    return data.count(b"*5\r\n")
+def drive(port, batches, connections, replies_in):
+    """Sends the batches over as many connections, each waiting for its replies."""
 
-
-def drive(port, batches, connections, replies_in, seconds=None):
-    """Sends the batches over as many connections, each waiting for its replies; returns how many commands were answered."""
-    answered = [0] * connections
-    share = [batches[i::connections] for i in range(connections)]
-    deadline = None if seconds is None else time.monotonic() + seconds
-
-    def run(i):
+    def run(share):
         with socket.create_connection(("127.0.0.1", port)) as connection:
-            while True:
-                for batch, count in share[i]:
-                    connection.sendall(batch)
-                    seen = 0
-                    while seen < count:
-                        data = connection.recv(1 << 18)
-                        if not data:
-                            return
-                        seen += replies_in(data)
-                    answered[i] += count
-                    if deadline is not None and time.monotonic() > deadline:
+            for batch, count in share:
+                connection.sendall(batch)
+                seen = 0
+                while seen < count:
+                    data = connection.recv(1 << 18)
+                    if not data:
                         return
-                if deadline is None:
-                    return
+                    seen += replies_in(data)
 
-    threads = [threading.Thread(target=run, args=(i,)) for i in range(connections)]
+    threads = [threading.Thread(target=run, args=(batches[i::connections],)) for i in range(connections)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return sum(answered)
+
+
+def load(binary, port, **options):
+    """What throttle_load says."""
+    words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    tool = os.path.join(os.path.dirname(binary), "throttle_load")
+    run = subprocess.run([tool, "--port", str(port), *words], check=True, capture_output=True, text=True)
+    return json.loads(run.stdout)
 
 
 def script_call(redis_port, instance_port):
@@ -147,8 +144,7 @@ def exact(binary, redis, redis_port, rounds, requests):
     calls = with_store.metric("headgate_store_batched_calls_total") / max(1, with_store.metric("headgate_store_batches_total"))
     print(f"  calls per write to the store: {calls:.1f}")
     for server in (with_store, alone):
-        server.process.kill()
-        server.process.wait()
+        server.stop()
 
 
 def reply_bytes(port, batch):
@@ -171,55 +167,75 @@ def benchmark_64(port, requests):
     )
 
 
-def zipf_batches(count, depth):
-    """Commands for keys by Zipf's law with exponent 1.1 over 100,000 keys."""
-    weights = [k ** -1.1 for k in range(1, 100_001)]
-    keys = random.Random(1).choices(range(100_000), weights, k=count)
-    commands = [bytes_of("CL.THROTTLE", f"z{key}", *PLENTY) for key in keys]
-    return [(b"".join(commands[i:i + depth]), len(commands[i:i + depth])) for i in range(0, count, depth)]
+ZIPF = {"zipf": 1.1, "keys": 100_000, "connections": 64}
 
 
 def leased(binary, redis_port, rounds):
-    print("leased: Zipf 1.1 over 100,000 keys, limits not reached; µs of CPU per decision of the instance")
-    for depth, requests in ((1, 200_000), (32, 640_000)):
-        with_store, alone = Instance(binary, "--store", f"redis://127.0.0.1:{redis_port}"), Instance(binary)
-        batches = zipf_batches(requests, depth)
-        shared, memory, asked = [], [], []
+    print("leased: Zipf 1.1 over 100,000 keys, 64 connections, limits not reached; µs of CPU per decision of the instance")
+    with_store, alone = Instance(binary, "--store", f"redis://127.0.0.1:{redis_port}"), Instance(binary)
+    for depth in (1, 32):
+        shared, memory, asked, pace = [], [], [], []
         for round_number in range(rounds + 1):
             for server, values in ((with_store, shared), (alone, memory)):
+                # In its stride: what is measured follows at once.
+                load(binary, server.port, depth=depth, seconds=2, warm_up=0, seed=2, **ZIPF)
                 before, calls_before = cpu_seconds(server.process.pid), server.store_calls()
-                drive(server.port, batches, 16, reply_count)
-                spent = (cpu_seconds(server.process.pid) - before) / requests * 1e6
-                if round_number > 0:
-                    values.append(spent)
-                    if server is with_store:
-                        asked.append(100 * (server.store_calls() - calls_before) / requests)
+                done = load(binary, server.port, depth=depth, seconds=4, warm_up=0, seed=3 + round_number, **ZIPF)
+                spent = (cpu_seconds(server.process.pid) - before) / done["decisions"] * 1e6
+                if round_number == 0:
+                    continue
+                values.append(spent)
+                if server is with_store:
+                    asked.append(100 * (server.store_calls() - calls_before) / done["decisions"])
+                    pace.append(done["per_second"])
         report(f"{depth} deep, with leases", shared)
         report(f"{depth} deep, memory", memory)
-        report("  ratio", [s / m for s, m in zip(shared, memory)], "wanted: 1.2 or less")
+        report("  ratio", [s / m for s, m in zip(shared, memory)], "wanted: 1.2 or less" if depth == 1 else "")
         report("  store calls, % of decisions", asked)
-        for server in (with_store, alone):
-            server.process.kill()
-            server.process.wait()
+        report("  decisions a second", pace)
+    for server in (with_store, alone):
+        server.stop()
+
+
+def latency(binary, redis_port, rounds):
+    print("how long a decision takes: 64 connections, at half of the load that saturates; 99th percentile, µs")
+    store = f"redis://127.0.0.1:{redis_port}"
+    exact_one, leased_one, alone = Instance(binary, "--store", store, "--sharing", "exact"), Instance(binary, "--store", store), Instance(binary)
+    even, hot = {"keys": 10_000}, {"keys": 100}
+    half = {}
+    for server, keys in ((exact_one, even), (leased_one, hot), (alone, hot)):
+        half[server] = load(binary, server.port, seconds=3, **keys)["per_second"] / 2
+    # One pace for those that are compared.
+    half[leased_one] = half[alone] = min(half[leased_one], half[alone])
+    took = {server: [] for server in half}
+    for _ in range(rounds):
+        for server, keys in ((exact_one, even), (leased_one, hot), (alone, hot)):
+            took[server].append(load(binary, server.port, seconds=4, rate=half[server], **keys)["p99_us"])
+    report(f"exact, {half[exact_one]:.0f} decisions a second", took[exact_one], "wanted: 3000 or less")
+    report(f"leased, 100 hot keys, {half[alone]:.0f} decisions a second", took[leased_one])
+    report("memory, the same", took[alone])
+    report("  ratio", [l / m for l, m in zip(took[leased_one], took[alone])], "wanted: 1.2 or less")
+    for server in half:
+        server.stop()
 
 
 def hot_key(binary, redis_port):
     print("one hot key")
     instance = Instance(binary, "--store", f"redis://127.0.0.1:{redis_port}")
-    batch = [(bytes_of("CL.THROTTLE", "hot", *PLENTY) * 32, 32)] * 16
     before = instance.store_calls()
-    answered = drive(instance.port, batch, 16, reply_count, seconds=4)
+    answered = load(binary, instance.port, keys=1, prefix="hot", connections=16, depth=32, seconds=4)["decisions"]
     print(f"  limit not reached: {100 * (instance.store_calls() - before) / answered:.4f} % of {answered} decisions called the store"
           "  wanted: 0.5 or less")
     # 100 a second, asked for as often as it goes: far beyond 20 times.
-    batch = [(bytes_of("CL.THROTTLE", "abused", 99, 100, 1) * 32, 32)] * 4
-    drive(instance.port, batch, 4, reply_count, seconds=1)
-    before = instance.store_calls()
-    answered = drive(instance.port, batch, 4, reply_count, seconds=4)
-    print(f"  abused at {answered / 400:.0f} times its limit: {(instance.store_calls() - before) / 4:.1f} store calls a second"
+    abuse = {"keys": 1, "prefix": "abused", "limit": "100 100 1", "connections": 4, "depth": 32, "warm_up": 0}
+    load(binary, instance.port, seconds=1, **abuse)
+    # Not the heartbeats of the instance.
+    asked = lambda: instance.metric("headgate_lease_asks_total") + instance.metric('headgate_shared_decisions_total{mode="exact"}')
+    before = asked()
+    done = load(binary, instance.port, seconds=4, **abuse)
+    print(f"  abused at {done['per_second'] / 100:.0f} times its limit: {(asked() - before) / done['seconds']:.1f} store calls a second"
           "  wanted: 20 or less")
-    instance.process.kill()
-    instance.process.wait()
+    instance.stop()
 
 
 def main():
@@ -237,6 +253,7 @@ def main():
             wait_until_answering(redis_port)
             exact(options.headgate, redis, redis_port, options.rounds, options.requests)
             leased(options.headgate, redis_port, options.rounds)
+            latency(options.headgate, redis_port, options.rounds)
             hot_key(options.headgate, redis_port)
         finally:
             redis.kill()
