@@ -19,6 +19,8 @@ import unittest
 from contextlib import ExitStack
 
 BINARY = os.environ.get("HEADGATE_BINARY", "build/dev/bin/headgate")
+# Another server that speaks the protocol may be named: Valkey's.
+REDIS_SERVER = os.environ.get("HEADGATE_REDIS_SERVER") or "redis-server"
 INTEGRATION = os.path.dirname(os.path.abspath(__file__))
 START_SECONDS = 20
 
@@ -39,6 +41,11 @@ def until(condition, seconds, what):
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds} s: {what}")
         select.select([], [], [], 0.01)
+
+
+def wait(seconds):
+    """For time itself to pass, as load goes on: never for something to happen."""
+    select.select([], [], [], seconds)
 
 
 class Headgate:
@@ -141,10 +148,10 @@ class RedisServer:
     def start(self):
         """Also after it was killed: at the same port, and empty."""
         self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--save", "", "--appendonly", "no", "--dir", self.folder, *self.args],
+            [REDIS_SERVER, "--port", str(self.port), "--save", "", "--appendonly", "no", "--dir", self.folder, *self.args],
             stdout=subprocess.DEVNULL,
         )
-        until(self._answers, START_SECONDS, "redis-server answers")
+        until(self._answers, START_SECONDS, f"{REDIS_SERVER} answers")
 
     def command(self, *words, seconds=10):
         """What it answers, as redis-cli would print it without a terminal."""
@@ -268,6 +275,10 @@ class RedisCluster:
 def run(*command, timeout=60, **kwargs):
     """A finished process with its output as text."""
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **kwargs)
+
+
+def require_redis():
+    require(REDIS_SERVER, "redis-cli")
 
 
 def require(*programs):

@@ -1,16 +1,15 @@
 """Several instances that share one Redis: one limit for all of them, and what holds while it is away."""
 
-import os
 import select
 import signal
 import socket
-import tempfile
 import threading
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from harness import BINARY, Headgate, RedisServer, require, run, until
+from fleet import FleetTest
+from harness import BINARY, Headgate, run, until
 
 RULES = """domain: edge
 descriptors:
@@ -29,26 +28,8 @@ descriptors:
 """
 
 
-class Fleet(unittest.TestCase):
-    def setUp(self):
-        require("redis-server", "redis-cli")
-        self.folder = self.enterContext(tempfile.TemporaryDirectory())
-        self.rules = self.write("edge.yaml", RULES)
-        self.redis = self.enterContext(RedisServer())
-
-    def write(self, name, text):
-        path = os.path.join(self.folder, name)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(path + ".tmp", path)
-        return path
-
-    def instance(self, *args):
-        # The machine that runs the tests may be busy: what takes long is not what these tests are about.
-        slow = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
-        return self.enterContext(
-            Headgate("--rules", self.rules, "--store", f"redis://127.0.0.1:{self.redis.port}", "--threads", "2", *slow, *args)
-        )
+class Fleet(FleetTest):
+    RULES = RULES
 
     def command(self, *words):
         with socket.create_connection(("127.0.0.1", self.redis.port), timeout=10) as connection:

@@ -2,14 +2,13 @@
 server. Load on one hot key, which is leased, and on keys in the other shards, which must not notice."""
 
 import os
-import select
 import signal
 import tempfile
 import time
 import unittest
 
 from fleet_rights import ACL_CLUSTER_COMMANDS, ACL_COMMANDS, ACL_KEYS
-from harness import Headgate, RedisCluster, require, until
+from harness import Headgate, RedisCluster, require_redis, until, wait
 from load import Load, check, throttle
 
 # Half a second's worth at once, so that a machine that is busy for less loses nothing.
@@ -26,14 +25,10 @@ SHARED = {"exact", "leased"}
 LEASE_SECONDS = 2  # how long a lease lives at the store
 
 
-def wait(seconds):
-    select.select([], [], [], seconds)
-
-
 class FleetOnACluster(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        require("redis-server", "redis-cli")
+        require_redis()
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
         cls.rules = os.path.join(folder, "edge.yaml")
         with open(cls.rules, "w", encoding="utf-8") as file:

@@ -1,11 +1,10 @@
 """Two instances and one Redis, one of them behind a gate: what its network can do to it. It goes on deciding, says how, lets
 no more pass than is documented, and is back to the fleet's limit soon after."""
 
-import select
 import unittest
 
 from gate import TO_CLIENT, TO_SERVER, Gate
-from harness import Headgate, RedisServer, require, until
+from harness import Headgate, RedisServer, require_redis, until, wait
 from load import Load, check, throttle
 
 # Half a second's worth at once, so that a machine that is busy for less loses nothing.
@@ -15,14 +14,11 @@ SHARED = {"exact", "leased"}
 BACK_SECONDS = 10
 
 
-def wait(seconds):
-    select.select([], [], [], seconds)
-
 
 class BehindAGate(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        require("redis-server", "redis-cli")
+        require_redis()
         cls.redis = cls.enterClassContext(RedisServer())
         cls.gate = cls.enterClassContext(Gate(cls.redis.port))
         # Patient, since the machine may be busy; the same two for all tests, so that each begins where one ended well.
