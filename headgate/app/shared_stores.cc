@@ -236,11 +236,14 @@ void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kStoreCalls, {"denied"}, calls.calls_denied);
   sink.Set(Metric::kStoreCalls, {"refused"}, calls.calls_refused);
   sink.Set(Metric::kStoreCalls, {"failed"}, calls.calls_failed);
-  sink.Set(Metric::kStoreSeconds, {}, base::Duration(static_cast<int64_t>(calls.latency_ns_sum)));
+  sink.Set(Metric::kStoreCallSeconds, {},
+           {.bounds = store::redis::kCallTimeBounds, .counts = calls.call_ns.counts, .sum = calls.call_ns.sum});
   sink.Set(Metric::kStoreRetries, {}, calls.retries);
   sink.Set(Metric::kStoreRedirects, {}, calls.redirects);
-  sink.Set(Metric::kStoreBatches, {}, calls.batches);
-  sink.Set(Metric::kStoreBatchedCalls, {}, calls.batched_calls);
+  sink.Set(Metric::kStoreBatchCalls, {},
+           {.bounds = store::redis::kBatchCallsBounds,
+            .counts = calls.batched_calls.counts,
+            .sum = calls.batched_calls.sum});
   sink.Set(Metric::kStoreBreakersOpen, {}, calls.breakers_open);
   sink.Set(Metric::kStoreBreakerOpened, {}, calls.breaker_opened);
   sink.Set(Metric::kStoreDisconnects, {}, calls.disconnects);

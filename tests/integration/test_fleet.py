@@ -105,6 +105,32 @@ class Fleet(FleetTest):
         for instance in instances:
             self.assertEqual(instance.stop(), 0)
 
+    def test_how_long_the_store_takes_and_how_long_requests_wait_for_it(self):
+        instance = self.instance("--sharing", "exact")
+        for _ in range(5):
+            self.assertEqual(instance.check("edge", api_key="k")[1]["x-ratelimit-mode"], "exact")
+        with instance.connect() as connection:
+            connection.sendall(b"CL.THROTTLE user123 100 1 3600\r\n" * 20)
+            reader = connection.makefile("rb")
+            self.assertEqual([reader.readline() for _ in range(20 * 6)][:2], [b"*5\r\n", b":0\r\n"])
+
+        def of(name, labels=""):
+            return self.metric(instance, f"{name}_sum{labels}"), self.metric(instance, f"{name}_count{labels}")
+
+        seconds, calls = of("headgate_store_call_seconds")
+        self.assertEqual(calls, self.metric(instance, 'headgate_store_calls_total{outcome="answered"}'))
+        self.assertGreaterEqual(calls, 25)
+        self.assertTrue(0 < seconds < 10, seconds)
+        carried, writes = of("headgate_store_batch_calls")
+        self.assertGreaterEqual(carried, 25)
+        self.assertLess(writes, carried, "what was ready together travelled together")
+        # What waits says how long in all; how long deciding took is less.
+        for front, waits in (("http", 5), ("resp", 1)):
+            waited, count = of("headgate_wait_seconds", f'{{front="{front}"}}')
+            self.assertGreaterEqual(count, waits)
+            self.assertTrue(0 < waited < 10, waited)
+        self.assertLess(of("headgate_batch_seconds", '{front="resp"}')[0], of("headgate_wait_seconds", '{front="resp"}')[0])
+
     def test_several_limits_of_a_rule_hold_together(self):
         instances = [self.instance() for _ in range(2)]
         self.assertEqual(self.admitted(instances, 40, window="w"), 12)
