@@ -36,6 +36,10 @@ absl::StatusOr<store::redis::RedisOptions> OptionsOf(const Settings& settings) {
   if (!settings.store_password_file.empty()) {
     HEADGATE_ASSIGN_OR_RETURN(options.password, FirstLineOf(settings.store_password_file));
   }
+  options.sentinel_user = settings.store_sentinel_user;
+  if (!settings.store_sentinel_password_file.empty()) {
+    HEADGATE_ASSIGN_OR_RETURN(options.sentinel_password, FirstLineOf(settings.store_sentinel_password_file));
+  }
   options.timeout = settings.store_timeout;
   options.connect_timeout = settings.store_connect_timeout;
   options.tls_files = {.ca_file = settings.store_ca_file,
