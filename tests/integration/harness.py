@@ -49,10 +49,10 @@ def wait(seconds):
 
 
 class Headgate:
-    """A running server. `args` go behind `headgate serve`."""
+    """A running server. `args` go behind `headgate serve`, `prefix` stands before it."""
 
-    def __init__(self, *args, env=None):
-        self.args = [BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", *args]
+    def __init__(self, *args, env=None, prefix=()):
+        self.args = [*prefix, BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", *args]
         self.log = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen(
             self.args, stdout=subprocess.PIPE, stderr=self.log, text=True, env={**os.environ, **(env or {})}
@@ -153,9 +153,9 @@ class RedisServer:
         self.process = subprocess.Popen(self._words(), stdout=subprocess.DEVNULL)
         until(self._answers, START_SECONDS, f"{REDIS_SERVER} answers")
 
-    def command(self, *words, seconds=10):
+    def command(self, *words, seconds=10, prefix=()):
         """What it answers, as redis-cli would print it without a terminal."""
-        return run("redis-cli", "-p", str(self.port), *words, timeout=seconds).stdout.strip()
+        return run(*prefix, "redis-cli", "-p", str(self.port), *words, timeout=seconds).stdout.strip()
 
     def is_running(self):
         return self.process.poll() is None
