@@ -11,6 +11,8 @@ ALONE = ("local", "open", "closed")  # the modes of decisions that the store did
 
 class FleetTest(unittest.TestCase):
     RULES = "domain: edge\ndescriptors: []\n"
+    # The machine that runs the tests may be busy: what takes long is not what most of them are about.
+    TIMES = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
 
     def setUp(self):
         require_redis()
@@ -28,9 +30,7 @@ class FleetTest(unittest.TestCase):
 
     def instance(self, *args, store=None):
         store = store or f"redis://127.0.0.1:{self.redis.port}"
-        # The machine that runs the tests may be busy: what takes long is not what these tests are about.
-        slow = ("--store-timeout", "2s", "--store-connect-timeout", "2s", "--threads", "2")
-        return self.enterContext(Headgate("--rules", self.rules, "--store", store, *slow, *args))
+        return self.enterContext(Headgate("--rules", self.rules, "--store", store, "--threads", "2", *self.TIMES, *args))
 
 
 def decided_alone(instances):

@@ -114,6 +114,11 @@ class Load:
             with self._lock:
                 self.ended += 1
 
+    @staticmethod
+    def now():
+        """By the clock of `batches`."""
+        return time.monotonic()
+
     def take_modes(self):
         """By name, how decisions came about since this was last asked."""
         with self._lock:
