@@ -41,9 +41,8 @@ class Partition(unittest.TestCase):
             self.enterContext(Load([instance], {"probe": check("probe", f"{self.key}{i}", "default")}, batch=5, connections=2))
             for i, instance in enumerate(self.instances)
         ]
-        self.alone_before = decided_alone(self.instances)
-        wait(0.5)
-        self.assertEqual(decided_alone(self.instances), self.alone_before, "all is well at first")
+        # An event loop that no load of the test before was on may have to find out that the store is back.
+        until(self.is_well, BACK_SECONDS, "all is well at first")
 
     def modes(self, instance, seconds):
         """How decisions of the instance come about in the next seconds."""
@@ -51,6 +50,11 @@ class Partition(unittest.TestCase):
         probe.take_modes()
         wait(seconds)
         return set(probe.take_modes()["probe"])
+
+    def is_well(self):
+        before = decided_alone(self.instances)
+        wait(0.3)
+        return decided_alone(self.instances) == before
 
     def is_back(self, instance):
         modes = self.modes(instance, 0.2)
@@ -68,12 +72,12 @@ class Partition(unittest.TestCase):
         """One instance is cut off, for longer than a lease lives: it goes on with its share, and the other with the store."""
         self.addCleanup(self.network.plug, *pulled)
         self.network.pull(*pulled)
-        until(lambda: self.modes(0, 0.2) == {"local"}, 5, "the one that is cut off decides alone")
-        self.assertEqual(self.modes(0, 1.5), {"local"})
+        # What it holds of leases it may spend, to their end.
+        until(lambda: self.modes(0, 0.8) == {"local"}, 8, "the one that is cut off decides alone")
         self.assertLessEqual(self.modes(1, 0.5), SHARED, "the other does not notice")
         self.network.plug(*pulled)
         until(lambda: self.is_back(0), BACK_SECONDS, "the one that was cut off is back")
-        self.assertEqual(self.modes(0, 0.5) - SHARED, set())
+        until(self.is_well, BACK_SECONDS, "nobody decides alone any more")
         self.stop(shares=0.5)
 
     def test_the_cable_is_pulled_at_the_store(self):
