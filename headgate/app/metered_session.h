@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "headgate/base/clock.h"
 #include "headgate/net/session.h"
@@ -31,7 +32,8 @@ class MeteredSession final : public net::Session {
     const uint64_t before = meter_.answered();
     const Progress progress = session_->OnBytes(input, output, now);
     const uint64_t requests = meter_.answered() - before;
-    if (requests > 0) meter_.metrics.OnBatch(meter_.worker, meter_.front, requests, meter_.clock.BootNow() - began);
+    if (requests > 0) OnAnswers(requests, began);
+    waits_since_ = progress.waiting ? std::optional(waits_since_.value_or(began)) : std::nullopt;
     if (progress.protocol_error) meter_.metrics.OnProtocolError(meter_.worker, meter_.front);
     return progress;
   }
@@ -40,8 +42,16 @@ class MeteredSession final : public net::Session {
   void OnDrain() override { session_->OnDrain(); }
 
  private:
+  void OnAnswers(uint64_t requests, base::BootTime began) {
+    const base::BootTime ended = meter_.clock.BootNow();
+    meter_.metrics.OnBatch(meter_.worker, meter_.front, requests, ended - began);
+    if (waits_since_) meter_.metrics.OnWait(meter_.worker, meter_.front, ended - *waits_since_);
+    waits_since_.reset();
+  }
+
   const std::unique_ptr<net::Session> session_;
   const Meter& meter_;
+  std::optional<base::BootTime> waits_since_;  // when the bytes came that wait for an answer
 };
 
 }  // namespace headgate::app

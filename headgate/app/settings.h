@@ -33,6 +33,8 @@ struct Settings {
 
   std::string store;
   std::string store_password_file;
+  std::string store_sentinel_user;
+  std::string store_sentinel_password_file;
   base::Duration store_timeout = std::chrono::milliseconds(10);
   base::Duration store_connect_timeout = std::chrono::milliseconds(50);
   std::string store_ca_file;

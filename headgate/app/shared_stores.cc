@@ -36,6 +36,10 @@ absl::StatusOr<store::redis::RedisOptions> OptionsOf(const Settings& settings) {
   if (!settings.store_password_file.empty()) {
     HEADGATE_ASSIGN_OR_RETURN(options.password, FirstLineOf(settings.store_password_file));
   }
+  options.sentinel_user = settings.store_sentinel_user;
+  if (!settings.store_sentinel_password_file.empty()) {
+    HEADGATE_ASSIGN_OR_RETURN(options.sentinel_password, FirstLineOf(settings.store_sentinel_password_file));
+  }
   options.timeout = settings.store_timeout;
   options.connect_timeout = settings.store_connect_timeout;
   options.tls_files = {.ca_file = settings.store_ca_file,
@@ -236,11 +240,14 @@ void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kStoreCalls, {"denied"}, calls.calls_denied);
   sink.Set(Metric::kStoreCalls, {"refused"}, calls.calls_refused);
   sink.Set(Metric::kStoreCalls, {"failed"}, calls.calls_failed);
-  sink.Set(Metric::kStoreSeconds, {}, base::Duration(static_cast<int64_t>(calls.latency_ns_sum)));
+  sink.Set(Metric::kStoreCallSeconds, {},
+           {.bounds = store::redis::kCallTimeBounds, .counts = calls.call_ns.counts, .sum = calls.call_ns.sum});
   sink.Set(Metric::kStoreRetries, {}, calls.retries);
   sink.Set(Metric::kStoreRedirects, {}, calls.redirects);
-  sink.Set(Metric::kStoreBatches, {}, calls.batches);
-  sink.Set(Metric::kStoreBatchedCalls, {}, calls.batched_calls);
+  sink.Set(Metric::kStoreBatchCalls, {},
+           {.bounds = store::redis::kBatchCallsBounds,
+            .counts = calls.batched_calls.counts,
+            .sum = calls.batched_calls.sum});
   sink.Set(Metric::kStoreBreakersOpen, {}, calls.breakers_open);
   sink.Set(Metric::kStoreBreakerOpened, {}, calls.breaker_opened);
   sink.Set(Metric::kStoreDisconnects, {}, calls.disconnects);

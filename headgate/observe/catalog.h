@@ -22,6 +22,7 @@ enum class Metric : uint8_t {
   kRequests,
   kProtocolErrors,
   kBatchSeconds,
+  kWaitSeconds,
   kBuckets,
   kBucketsMax,
   kEvictions,
@@ -48,11 +49,10 @@ enum class Metric : uint8_t {
   kLeaseKeysEvicted,
   kLeaseKeysNotFollowed,
   kStoreCalls,
-  kStoreSeconds,
+  kStoreCallSeconds,
   kStoreRetries,
   kStoreRedirects,
-  kStoreBatches,
-  kStoreBatchedCalls,
+  kStoreBatchCalls,
   kStoreBreakersOpen,
   kStoreBreakerOpened,
   kStoreDisconnects,
@@ -97,5 +97,10 @@ const MetricSpec& SpecOf(Metric metric);
 inline constexpr std::array<uint64_t, 19> kLatencyBounds = {
     100,     200,     500,       1'000,     2'000,     5'000,      10'000,     20'000,     50'000,     100'000,
     200'000, 500'000, 1'000'000, 2'000'000, 5'000'000, 10'000'000, 20'000'000, 50'000'000, 100'000'000};
+
+// Those of kWaitSeconds: 50 µs, a store on this machine, to 1 s, three a decade.
+inline constexpr std::array<uint64_t, 14> kWaitBounds = {
+    50'000,     100'000,    200'000,    500'000,     1'000'000,   2'000'000,   5'000'000,
+    10'000'000, 20'000'000, 50'000'000, 100'000'000, 200'000'000, 500'000'000, 1'000'000'000};
 
 }  // namespace headgate::observe

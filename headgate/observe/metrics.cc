@@ -26,11 +26,25 @@ class WorkerCounter {
   std::atomic<uint64_t> value_{0};
 };
 
+// Durations, by their length in nanoseconds.
+template <const auto& kBounds>
+struct WorkerHistogram {
+  WorkerCounter sum;
+  std::array<WorkerCounter, kBounds.size() + 1> counts;  // the last: longer than all bounds
+
+  void Add(base::Duration elapsed) {
+    const auto ns = static_cast<uint64_t>(std::max<int64_t>(0, elapsed.count()));
+    const auto bucket = std::lower_bound(kBounds.begin(), kBounds.end(), ns) - kBounds.begin();
+    counts[static_cast<size_t>(bucket)].Add(1);
+    sum.Add(ns);
+  }
+};
+
 struct FrontCounters {
   WorkerCounter requests;
   WorkerCounter protocol_errors;
-  WorkerCounter batch_ns;
-  std::array<WorkerCounter, kLatencyBounds.size() + 1> batches;  // the last: longer than all bounds
+  WorkerHistogram<kLatencyBounds> batches;
+  WorkerHistogram<kWaitBounds> waits;
 };
 
 prometheus::MetricType TypeOf(const MetricSpec& spec) {
@@ -80,6 +94,20 @@ class FamilySink final : public Sink {
     HEADGATE_CHECK(SpecOf(metric).unit == "seconds");
     Put(metric, labels, Seconds(value));
   }
+  void Set(Metric metric, std::initializer_list<std::string_view> labels, const HistogramValue& value) override {
+    const MetricSpec& spec = SpecOf(metric);
+    HEADGATE_CHECK(spec.type == MetricType::kHistogram && value.counts.size() == value.bounds.size() + 1);
+    const double unit = spec.unit == "seconds" ? 1e9 : 1;
+    auto& histogram = Ensure(metric, labels).histogram;
+    histogram = {};
+    for (size_t i = 0; i < value.counts.size(); ++i) {
+      const double bound = i < value.bounds.size() ? static_cast<double>(value.bounds[i]) / unit
+                                                   : std::numeric_limits<double>::infinity();
+      histogram.sample_count += value.counts[i];
+      histogram.bucket.push_back({histogram.sample_count, bound});
+    }
+    histogram.sample_sum = static_cast<double>(value.sum) / unit;
+  }
 
   // Without looking whether it is there already, which is what makes Set slow for thousands.
   prometheus::ClientMetric& Append(Metric metric, std::span<const std::string_view> labels) {
@@ -99,15 +127,19 @@ class FamilySink final : public Sink {
   void Put(Metric metric, std::span<const std::string_view> label_values, double value) {
     const MetricSpec& spec = SpecOf(metric);
     HEADGATE_CHECK(spec.type != MetricType::kHistogram);
+    prometheus::ClientMetric& series = Ensure(metric, label_values);
+    (spec.type == MetricType::kCounter ? series.counter.value : series.gauge.value) = value;
+  }
+  prometheus::ClientMetric& Ensure(Metric metric, std::span<const std::string_view> label_values) {
     auto& all = families_[static_cast<size_t>(metric)].metric;
-    const Labels labels = MakeLabels(spec, label_values);
+    Labels labels = MakeLabels(SpecOf(metric), label_values);
     auto series =
         std::find_if(all.begin(), all.end(), [&](const auto& candidate) { return candidate.label == labels; });
     if (series == all.end()) {
       series = all.emplace(all.end());
-      series->label = labels;
+      series->label = std::move(labels);
     }
-    (spec.type == MetricType::kCounter ? series->counter.value : series->gauge.value) = value;
+    return *series;
   }
 
   std::vector<prometheus::MetricFamily> families_;
@@ -156,11 +188,13 @@ void Metrics::OnDecision(uint32_t worker_index, const limiter::DecisionEvent& ev
 void Metrics::OnBatch(uint32_t worker, Front front, uint64_t requests, base::Duration elapsed) {
   HEADGATE_CHECK(worker < worker_count_ && static_cast<size_t>(front) < fronts_.size());
   FrontCounters& counters = workers_[worker].fronts[static_cast<size_t>(front)];
-  const auto ns = static_cast<uint64_t>(std::max<int64_t>(0, elapsed.count()));
   counters.requests.Add(requests);
-  counters.batch_ns.Add(ns);
-  const auto bucket = std::lower_bound(kLatencyBounds.begin(), kLatencyBounds.end(), ns) - kLatencyBounds.begin();
-  counters.batches[static_cast<size_t>(bucket)].Add(1);
+  counters.batches.Add(elapsed);
+}
+
+void Metrics::OnWait(uint32_t worker, Front front, base::Duration elapsed) {
+  HEADGATE_CHECK(worker < worker_count_ && static_cast<size_t>(front) < fronts_.size());
+  workers_[worker].fronts[static_cast<size_t>(front)].waits.Add(elapsed);
 }
 
 void Metrics::OnProtocolError(uint32_t worker, Front front) {
@@ -174,6 +208,14 @@ void Metrics::CollectOwn(FamilySink& sink) {
     uint64_t total = 0;
     for (const Worker& worker : workers) total += counter_of(worker).value();
     return total;
+  };
+  const auto set_histogram = [&](Metric metric, std::string_view front, const auto& bounds, auto&& histogram_of) {
+    std::vector<uint64_t> counts(bounds.size() + 1);
+    for (size_t i = 0; i < counts.size(); ++i) {
+      counts[i] = sum([&](const Worker& w) -> const auto& { return histogram_of(w).counts[i]; });
+    }
+    const uint64_t ns = sum([&](const Worker& w) -> const auto& { return histogram_of(w).sum; });
+    sink.Set(metric, {front}, HistogramValue{.bounds = bounds, .counts = counts, .sum = ns});
   };
 
   for (const SeriesTable::Series& series : series_.List()) {
@@ -190,18 +232,11 @@ void Metrics::CollectOwn(FamilySink& sink) {
     sink.Set(Metric::kRequests, {name}, sum([&](const Worker& w) -> const auto& { return w.fronts[i].requests; }));
     sink.Set(Metric::kProtocolErrors, {name},
              sum([&](const Worker& w) -> const auto& { return w.fronts[i].protocol_errors; }));
-
-    auto& histogram = sink.Append(Metric::kBatchSeconds, {{name}}).histogram;
-    uint64_t cumulative = 0;
-    for (size_t bucket = 0; bucket <= kLatencyBounds.size(); ++bucket) {
-      cumulative += sum([&](const Worker& w) -> const auto& { return w.fronts[i].batches[bucket]; });
-      const double bound = bucket < kLatencyBounds.size() ? static_cast<double>(kLatencyBounds[bucket]) / 1e9
-                                                          : std::numeric_limits<double>::infinity();
-      histogram.bucket.push_back({cumulative, bound});
-    }
-    histogram.sample_count = cumulative;
-    const uint64_t ns = sum([&](const Worker& w) -> const auto& { return w.fronts[i].batch_ns; });
-    histogram.sample_sum = Seconds(base::Duration(static_cast<int64_t>(ns)));
+    set_histogram(
+        Metric::kBatchSeconds, name,
+        kLatencyBounds, [&](const Worker& w) -> const auto& { return w.fronts[i].batches; });
+    set_histogram(
+        Metric::kWaitSeconds, name, kWaitBounds, [&](const Worker& w) -> const auto& { return w.fronts[i].waits; });
   }
 }
 

@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,14 @@
 
 namespace headgate::observe {
 
+// What a histogram holds, in what its metric counts; in nanoseconds where that is seconds. For each of the ascending
+// bounds how many were at most that and above the one before, and one more: larger than all.
+struct HistogramValue {
+  std::span<const uint64_t> bounds;
+  std::span<const uint64_t> counts;
+  uint64_t sum = 0;
+};
+
 // Takes what collectors know.
 class Sink {
  public:
@@ -31,6 +40,8 @@ class Sink {
   virtual void Set(Metric metric, std::initializer_list<std::string_view> labels, uint64_t value) = 0;
   // The same for a metric whose unit is seconds.
   virtual void Set(Metric metric, std::initializer_list<std::string_view> labels, base::Duration value) = 0;
+  // The same for a histogram.
+  virtual void Set(Metric metric, std::initializer_list<std::string_view> labels, const HistogramValue& value) = 0;
 };
 
 struct MetricsOptions {
@@ -63,6 +74,8 @@ class Metrics final : public limiter::Observer {
   // ---- The fronts' events. No lock, no allocation.
   // `requests` were decided together in `elapsed`.
   void OnBatch(uint32_t worker, Front front, uint64_t requests, base::Duration elapsed);
+  // Requests that were decided together had to wait for the shared store: `elapsed` from their bytes to their answers.
+  void OnWait(uint32_t worker, Front front, base::Duration elapsed);
   void OnProtocolError(uint32_t worker, Front front);
 
   // Everything, in the catalogue's order. Thread-safe.

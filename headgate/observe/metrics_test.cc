@@ -173,6 +173,39 @@ TEST(Metrics, BatchesFallIntoBucketsWhoseBoundsAreInclusive) {
   EXPECT_EQ(ValueOf(text, R"(headgate_protocol_errors_total{front="http"})"), "1");
 }
 
+TEST(Metrics, WaitsHaveBoundsOfTheirOwn) {
+  Metrics metrics({});
+  const auto front = metrics.AddFront("http");
+  for (const int64_t ns : {50'000, 50'001, 1'000'000'000, 1'000'000'001}) {
+    metrics.OnWait(0, front, base::Duration(ns));
+  }
+  const std::string text = metrics.Render();
+  EXPECT_EQ(ValueOf(text, R"(headgate_wait_seconds_bucket{front="http",le="5e-05"})"), "1");
+  EXPECT_EQ(ValueOf(text, R"(headgate_wait_seconds_bucket{front="http",le="0.0001"})"), "2");
+  EXPECT_EQ(ValueOf(text, R"(headgate_wait_seconds_bucket{front="http",le="1"})"), "3");
+  EXPECT_EQ(ValueOf(text, R"(headgate_wait_seconds_count{front="http"})"), "4");
+  EXPECT_EQ(ValueOf(text, R"(headgate_wait_seconds_sum{front="http"})"), "2.000100002");
+  EXPECT_EQ(ValueOf(text, R"(headgate_batch_seconds_count{front="http"})"), "0");
+}
+
+TEST(Metrics, CollectorsSayWhatHistogramsOfOthersHold) {
+  Metrics metrics({});
+  const std::array<uint64_t, 2> bounds = {1'000'000, 2'500'000};
+  const std::array<uint64_t, 3> counts = {3, 0, 1};
+  metrics.AddCollector([&](Sink& sink) {
+    sink.Set(Metric::kStoreCallSeconds, {}, {.bounds = bounds, .counts = counts, .sum = 5'000'000});
+    sink.Set(Metric::kStoreBatchCalls, {}, {.bounds = bounds, .counts = counts, .sum = 7});
+  });
+  const std::string text = metrics.Render();
+  EXPECT_EQ(ValueOf(text, R"(headgate_store_call_seconds_bucket{le="0.001"})"), "3");
+  EXPECT_EQ(ValueOf(text, R"(headgate_store_call_seconds_bucket{le="0.0025"})"), "3");
+  EXPECT_EQ(ValueOf(text, R"(headgate_store_call_seconds_bucket{le="+Inf"})"), "4");
+  EXPECT_EQ(ValueOf(text, "headgate_store_call_seconds_sum"), "0.005");
+  EXPECT_EQ(ValueOf(text, "headgate_store_call_seconds_count"), "4");
+  EXPECT_EQ(ValueOf(text, R"(headgate_store_batch_calls_bucket{le="2500000"})"), "3");
+  EXPECT_EQ(ValueOf(text, "headgate_store_batch_calls_sum"), "7");
+}
+
 TEST(Metrics, CollectorsSayWhatOthersCount) {
   Metrics metrics({});
   uint64_t buckets = 7;

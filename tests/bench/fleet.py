@@ -141,7 +141,7 @@ def exact(binary, redis, redis_port, rounds, requests):
     report("the instance", instance)
     report("an instance with the memory store", memory)
     report("  more", [i - m for i, m in zip(instance, memory)], "wanted: 2.5 or less")
-    calls = with_store.metric("headgate_store_batched_calls_total") / max(1, with_store.metric("headgate_store_batches_total"))
+    calls = with_store.metric("headgate_store_batch_calls_sum") / max(1, with_store.metric("headgate_store_batch_calls_count"))
     print(f"  calls per write to the store: {calls:.1f}")
     for server in (with_store, alone):
         server.stop()

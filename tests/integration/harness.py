@@ -19,6 +19,8 @@ import unittest
 from contextlib import ExitStack
 
 BINARY = os.environ.get("HEADGATE_BINARY", "build/dev/bin/headgate")
+# Another server that speaks the protocol may be named: Valkey's.
+REDIS_SERVER = os.environ.get("HEADGATE_REDIS_SERVER") or "redis-server"
 INTEGRATION = os.path.dirname(os.path.abspath(__file__))
 START_SECONDS = 20
 
@@ -41,11 +43,16 @@ def until(condition, seconds, what):
         select.select([], [], [], 0.01)
 
 
-class Headgate:
-    """A running server. `args` go behind `headgate serve`."""
+def wait(seconds):
+    """For time itself to pass, as load goes on: never for something to happen."""
+    select.select([], [], [], seconds)
 
-    def __init__(self, *args, env=None):
-        self.args = [BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", *args]
+
+class Headgate:
+    """A running server. `args` go behind `headgate serve`, `prefix` stands before it."""
+
+    def __init__(self, *args, env=None, prefix=()):
+        self.args = [*prefix, BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", *args]
         self.log = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen(
             self.args, stdout=subprocess.PIPE, stderr=self.log, text=True, env={**os.environ, **(env or {})}
@@ -138,17 +145,17 @@ class RedisServer:
                 file.write(text)
         self.start()
 
+    def _words(self):
+        return [REDIS_SERVER, "--port", str(self.port), "--save", "", "--appendonly", "no", "--dir", self.folder, *self.args]
+
     def start(self):
         """Also after it was killed: at the same port, and empty."""
-        self.process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--save", "", "--appendonly", "no", "--dir", self.folder, *self.args],
-            stdout=subprocess.DEVNULL,
-        )
-        until(self._answers, START_SECONDS, "redis-server answers")
+        self.process = subprocess.Popen(self._words(), stdout=subprocess.DEVNULL)
+        until(self._answers, START_SECONDS, f"{REDIS_SERVER} answers")
 
-    def command(self, *words, seconds=10):
+    def command(self, *words, seconds=10, prefix=()):
         """What it answers, as redis-cli would print it without a terminal."""
-        return run("redis-cli", "-p", str(self.port), *words, timeout=seconds).stdout.strip()
+        return run(*prefix, "redis-cli", "-p", str(self.port), *words, timeout=seconds).stdout.strip()
 
     def is_running(self):
         return self.process.poll() is None
@@ -167,7 +174,7 @@ class RedisServer:
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=1) as connection:
                 connection.sendall(b"PING\r\n")
-                return connection.recv(16).startswith(b"+PONG")
+                return connection.recv(16).startswith((b"+PONG", b"-NOAUTH"))
         except OSError:
             return False
 
@@ -178,6 +185,20 @@ class RedisServer:
         self.process.kill()
         self.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class RedisSentinel(RedisServer):
+    """A sentinel with these lines of configuration."""
+
+    def __init__(self, configuration):
+        self._configuration = configuration
+        super().__init__()
+
+    def _words(self):
+        path = os.path.join(self.folder, "sentinel.conf")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"port {self.port}\ndir {self.folder}\n{self._configuration}")
+        return [REDIS_SERVER, path, "--sentinel"]
 
 
 class RedisCluster:
@@ -239,11 +260,37 @@ class RedisCluster:
         """Of any node: the others are found by asking it."""
         return self.nodes[0].port
 
+    def slot_of(self, key):
+        tag = key[key.find("{") + 1 : key.find("}")] if "{" in key else key
+        return binascii.crc_hqx(tag.encode(), 0) % self.SLOTS
+
     def shard_of(self, key):
         """The first primary's number for the shard that has `key`; it keeps the number when a replica takes it over."""
-        tag = key[key.find("{") + 1 : key.find("}")] if "{" in key else key
-        slot = binascii.crc_hqx(tag.encode(), 0) % self.SLOTS
-        return next(i for i in range(self.SHARDS) if slot < self.SLOTS * (i + 1) // self.SHARDS)
+        return next(i for i in range(self.SHARDS) if self.slot_of(key) < self.SLOTS * (i + 1) // self.SHARDS)
+
+    def begin_move(self, slot, source, target):
+        """Both nodes have the slot: keys that are still at the source are served there, all others at the target."""
+        self._must(target, "CLUSTER", "SETSLOT", str(slot), "IMPORTING", source.command("CLUSTER", "MYID"))
+        self._must(source, "CLUSTER", "SETSLOT", str(slot), "MIGRATING", target.command("CLUSTER", "MYID"))
+
+    def move_keys(self, slot, source, target):
+        while keys := source.command("CLUSTER", "GETKEYSINSLOT", str(slot), "10").split():
+            # NOKEY: they have ended meanwhile.
+            answer = source.command("MIGRATE", "127.0.0.1", str(target.port), "", "0", "5000", "KEYS", *keys)
+            if answer not in ("OK", "NOKEY"):
+                raise AssertionError(f"MIGRATE: {answer}")
+
+    def end_move(self, slot, source, target):
+        owner = target.command("CLUSTER", "MYID")
+        primaries = [self.primary_of(shard) for shard in range(self.SHARDS)]
+        for node in (target, source, *(node for node in primaries if node not in (source, target))):
+            self._must(node, "CLUSTER", "SETSLOT", str(slot), "NODE", owner)
+
+    @staticmethod
+    def _must(node, *words):
+        answer = node.command(*words)
+        if answer != "OK":
+            raise AssertionError(f"{' '.join(words)}: {answer}")
 
     def shard_nodes(self, shard):
         return [self.nodes[shard], self.nodes[shard + self.SHARDS]]
@@ -268,6 +315,10 @@ class RedisCluster:
 def run(*command, timeout=60, **kwargs):
     """A finished process with its output as text."""
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **kwargs)
+
+
+def require_redis():
+    require(REDIS_SERVER, "redis-cli")
 
 
 def require(*programs):

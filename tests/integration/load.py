@@ -64,14 +64,16 @@ Batch = collections.namedtuple("Batch", "sent answered passed")
 class Load:
     """Sends batches of commands to each of the instances, over connections of its own, until it is stopped.
 
-    `commands` maps a name to a command; a batch is `batch` times one of them, in turn. Ends quietly where an instance is
-    killed (`ended` counts that); an answer that never comes is a failure.
+    `commands` maps a name to a command; a batch is `batch` times one of them, in turn. The next one follows `pause` seconds
+    behind the answers, or, with `every`, is sent every so many seconds; what it is late for is left out. Ends quietly where
+    an instance is killed (`ended` counts that); an answer that never comes is a failure.
     """
 
-    def __init__(self, instances, commands, batch=40, connections=1, pause=0.005):
+    def __init__(self, instances, commands, batch=40, connections=1, pause=0.005, every=None):
         self.commands = dict(commands)
         self.batch = batch
         self.pause = pause
+        self.every = every
         self.batches = collections.defaultdict(list)  # by name
         self.modes = collections.defaultdict(collections.Counter)  # by name
         self.asked = self.ended = 0
@@ -88,6 +90,7 @@ class Load:
 
     def _run(self, instance, turn):
         names = list(self.commands)
+        due = time.monotonic()
         try:
             with instance.connect() as connection:
                 connection.settimeout(ANSWER_SECONDS)
@@ -103,12 +106,18 @@ class Load:
                         self.asked += len(replies)
                         self.batches[name].append(Batch(sent, answered, sum(map(passed, replies))))
                         self.modes[name].update(map(mode_of, replies))
-                    self._stop.wait(self.pause)
+                    due = max(due + self.every, answered) if self.every else answered + self.pause
+                    self._stop.wait(due - time.monotonic())
         except TimeoutError:
             self.hung.append(f"no answer in {ANSWER_SECONDS} s from port {instance.port}")
         except (OSError, EOFError):
             with self._lock:
                 self.ended += 1
+
+    @staticmethod
+    def now():
+        """By the clock of `batches`."""
+        return time.monotonic()
 
     def take_modes(self):
         """By name, how decisions came about since this was last asked."""

@@ -1,16 +1,15 @@
 """Several instances that share one Redis: one limit for all of them, and what holds while it is away."""
 
-import os
 import select
 import signal
 import socket
-import tempfile
 import threading
 import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
-from harness import BINARY, Headgate, RedisServer, require, run, until
+from fleet import FleetTest
+from harness import BINARY, Headgate, run, until
 
 RULES = """domain: edge
 descriptors:
@@ -29,26 +28,8 @@ descriptors:
 """
 
 
-class Fleet(unittest.TestCase):
-    def setUp(self):
-        require("redis-server", "redis-cli")
-        self.folder = self.enterContext(tempfile.TemporaryDirectory())
-        self.rules = self.write("edge.yaml", RULES)
-        self.redis = self.enterContext(RedisServer())
-
-    def write(self, name, text):
-        path = os.path.join(self.folder, name)
-        with open(path + ".tmp", "w", encoding="utf-8") as file:
-            file.write(text)
-        os.replace(path + ".tmp", path)
-        return path
-
-    def instance(self, *args):
-        # The machine that runs the tests may be busy: what takes long is not what these tests are about.
-        slow = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
-        return self.enterContext(
-            Headgate("--rules", self.rules, "--store", f"redis://127.0.0.1:{self.redis.port}", "--threads", "2", *slow, *args)
-        )
+class Fleet(FleetTest):
+    RULES = RULES
 
     def command(self, *words):
         with socket.create_connection(("127.0.0.1", self.redis.port), timeout=10) as connection:
@@ -123,6 +104,32 @@ class Fleet(unittest.TestCase):
         # What was left of leases goes back when an instance ends, so that the next one finds it.
         for instance in instances:
             self.assertEqual(instance.stop(), 0)
+
+    def test_how_long_the_store_takes_and_how_long_requests_wait_for_it(self):
+        instance = self.instance("--sharing", "exact")
+        for _ in range(5):
+            self.assertEqual(instance.check("edge", api_key="k")[1]["x-ratelimit-mode"], "exact")
+        with instance.connect() as connection:
+            connection.sendall(b"CL.THROTTLE user123 100 1 3600\r\n" * 20)
+            reader = connection.makefile("rb")
+            self.assertEqual([reader.readline() for _ in range(20 * 6)][:2], [b"*5\r\n", b":0\r\n"])
+
+        def of(name, labels=""):
+            return self.metric(instance, f"{name}_sum{labels}"), self.metric(instance, f"{name}_count{labels}")
+
+        seconds, calls = of("headgate_store_call_seconds")
+        self.assertEqual(calls, self.metric(instance, 'headgate_store_calls_total{outcome="answered"}'))
+        self.assertGreaterEqual(calls, 25)
+        self.assertTrue(0 < seconds < 10, seconds)
+        carried, writes = of("headgate_store_batch_calls")
+        self.assertGreaterEqual(carried, 25)
+        self.assertLess(writes, carried, "what was ready together travelled together")
+        # What waits says how long in all; how long deciding took is less.
+        for front, waits in (("http", 5), ("resp", 1)):
+            waited, count = of("headgate_wait_seconds", f'{{front="{front}"}}')
+            self.assertGreaterEqual(count, waits)
+            self.assertTrue(0 < waited < 10, waited)
+        self.assertLess(of("headgate_batch_seconds", '{front="resp"}')[0], of("headgate_wait_seconds", '{front="resp"}')[0])
 
     def test_several_limits_of_a_rule_hold_together(self):
         instances = [self.instance() for _ in range(2)]

@@ -2,38 +2,37 @@
 server. Load on one hot key, which is leased, and on keys in the other shards, which must not notice."""
 
 import os
-import select
 import signal
 import tempfile
 import time
 import unittest
 
+from fleet import decided_alone
 from fleet_rights import ACL_CLUSTER_COMMANDS, ACL_COMMANDS, ACL_KEYS
-from harness import Headgate, RedisCluster, require, until
+from harness import Headgate, RedisCluster, require_redis, until, wait
 from load import Load, check, throttle
 
 # Half a second's worth at once, so that a machine that is busy for less loses nothing.
 RATE, BURST = 2000, 1000
 CALM_RATE, CALM_BURST = 50, 20
+KEPT = 60  # a day: nothing comes back within a test
 RULES = f"""domain: edge
 descriptors:
   - key: hot
     rate_limit: {{requests_per_unit: {RATE}, unit: second, algorithm: token_bucket, burst: {BURST}}}
   - key: calm
     rate_limit: {{requests_per_unit: {CALM_RATE}, unit: second, algorithm: token_bucket, burst: {CALM_BURST}}}
+  - key: kept
+    rate_limit: {{requests_per_unit: {KEPT}, unit: day, algorithm: token_bucket, sharing: exact}}
 """
 SHARED = {"exact", "leased"}
 LEASE_SECONDS = 2  # how long a lease lives at the store
 
 
-def wait(seconds):
-    select.select([], [], [], seconds)
-
-
 class FleetOnACluster(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        require("redis-server", "redis-cli")
+        require_redis()
         folder = cls.enterClassContext(tempfile.TemporaryDirectory())
         cls.rules = os.path.join(folder, "edge.yaml")
         with open(cls.rules, "w", encoding="utf-8") as file:
@@ -155,6 +154,44 @@ class FleetOnACluster(unittest.TestCase):
         self.stop_load(capacities=2 if local else 1)
         self.assertEqual(self.hot.ended, 0)
 
+    def test_slots_move_there_and_back_while_requests_run(self):
+        self.wait_until_acquainted()
+        there = next(shard for shard in range(self.cluster.SHARDS) if shard != self.shard)
+        source, target = self.cluster.primary_of(self.shard), self.cluster.primary_of(there)
+        kept = next(v for v in (f"{self.key}{i}" for i in range(1000)) if self.cluster.shard_of(f"hg:{{r|edge|kept={v}#0}}") == self.shard)
+        names = [f"hg:{{t|{self.key}}}", f"hg:{{r|edge|hot={self.near}#0}}", f"hg:{{r|edge|kept={kept}#0}}"]
+        slots = [self.cluster.slot_of(name) for name in names]
+        passed = 0
+
+        def ask_kept(requests):
+            answers = [self.instances[i % 3].check("edge", kept=kept) for i in range(requests)]
+            self.assertEqual({fields["x-ratelimit-mode"] for _, fields, _ in answers}, {"exact"})
+            return sum(status == 200 for status, _, _ in answers)
+
+        self.start_load()
+        wait(1)
+        for node, other in ((source, target), (target, source)):
+            passed += ask_kept(9)
+            for slot in slots:
+                self.cluster.begin_move(slot, node, other)
+            passed += ask_kept(9)
+            wait(0.3)
+            for slot in slots:
+                self.cluster.move_keys(slot, node, other)
+            passed += ask_kept(9)
+            for slot in slots:
+                self.cluster.end_move(slot, node, other)
+            self.assertEqual(other.command("EXISTS", names[2]), "1")
+            self.assertGreater(int(other.command("PTTL", names[2])), 0)
+            self.assertEqual(node.command("EXISTS", names[2]).split()[0], "MOVED")
+            self.admits_again(10)
+        # What was consumed is known wherever the bucket lives.
+        self.assertEqual(passed + ask_kept(12), KEPT)
+        self.stop_load()
+        self.assertEqual(self.hot.ended, 0)
+        self.assertEqual(decided_alone(self.instances), 0, "a moving slot is no outage")
+        self.assertGreater(sum(instance.metric("headgate_store_redirects_total") for instance in self.instances), 0)
+
     def test_the_primary_falls_silent(self):
         self.wait_until_acquainted()
         primary = self.cluster.primary_of(self.shard)
@@ -179,16 +216,15 @@ class FleetOnACluster(unittest.TestCase):
         # Also while a slot moves.
         shard = self.cluster.shard_of(f"hg:{{r|edge|calm={self.far[0]}#0}}")
         source, target = self.cluster.primary_of(shard), self.cluster.primary_of(self.shard)
-        slot = source.command("CLUSTER", "KEYSLOT", f"hg:{{r|edge|calm={self.far[0]}#0}}")
-        self.assertEqual(target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", source.command("CLUSTER", "MYID")), "OK")
-        self.assertEqual(source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", target.command("CLUSTER", "MYID")), "OK")
+        slot = self.cluster.slot_of(f"hg:{{r|edge|calm={self.far[0]}#0}}")
+        self.cluster.begin_move(slot, source, target)
         try:
             for value in self.far:
                 self.assertEqual(instance.check("edge", calm=value)[1]["x-ratelimit-mode"], "exact")
             self.assertEqual(instance.check("edge", hot=self.near)[1]["x-ratelimit-mode"], "exact")
         finally:
             for node in (source, target):
-                node.command("CLUSTER", "SETSLOT", slot, "STABLE")
+                node.command("CLUSTER", "SETSLOT", str(slot), "STABLE")
         self.assertGreater(instance.metric("headgate_store_redirects_total"), 0)
         self.assertEqual(instance.metric("headgate_store_alarms_total"), 0, instance.errors())
         self.assertEqual(instance.metric('headgate_store_calls_total{outcome="denied"}'), 0, instance.errors())

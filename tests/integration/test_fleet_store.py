@@ -2,13 +2,12 @@
 
 import os
 import re
-import select
-import tempfile
 import threading
 import unittest
 
+from fleet import FleetTest, decided_alone
 from fleet_rights import ACL_CLUSTER_COMMANDS, ACL_COMMANDS, ACL_KEYS
-from harness import Headgate, RedisServer, require, until
+from harness import BINARY, RedisSentinel, run, until, wait
 from load import Load, check, throttle
 
 # Half a second's worth at once, so that a machine that is busy for less loses nothing.
@@ -25,37 +24,17 @@ RULES = "domain: edge\ndescriptors:\n" + "".join(
     f"  - key: {name}\n    rate_limit: {{requests_per_unit: 50, unit: minute, {words}}}\n" for name, words in ALGORITHMS.items()
 )
 
-def wait(seconds):
-    select.select([], [], [], seconds)
 
-
-class FleetOnAStore(unittest.TestCase):
-    def setUp(self):
-        require("redis-server", "redis-cli")
-        self.folder = self.enterContext(tempfile.TemporaryDirectory())
-        self.rules = self.write("edge.yaml", RULES)
-        self.redis = self.enterContext(RedisServer())
-
-    def write(self, name, text):
-        path = os.path.join(self.folder, name)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        return path
-
-    def instance(self, *args, store=None):
-        store = store or f"redis://127.0.0.1:{self.redis.port}"
-        # The machine that runs the tests may be busy: what takes long is not what these tests are about.
-        slow = ("--store-timeout", "2s", "--store-connect-timeout", "2s", "--threads", "2")
-        return self.enterContext(Headgate("--rules", self.rules, "--store", store, *slow, *args))
+class FleetOnAStore(FleetTest):
+    RULES = RULES
 
     def keys(self):
         return [key for key in self.redis.command("KEYS", "hg:{*").split("\n") if key]
 
     def undecided(self, instances):
         """Decisions that did not come from the store, and calls that failed."""
-        names = [f'headgate_shared_decisions_total{{mode="{mode}"}}' for mode in ("local", "open", "closed")]
-        names += [f'headgate_store_calls_total{{outcome="{outcome}"}}' for outcome in ("denied", "failed", "refused")]
-        return sum(instance.metric(name) for instance in instances for name in names)
+        names = [f'headgate_store_calls_total{{outcome="{outcome}"}}' for outcome in ("denied", "failed", "refused")]
+        return decided_alone(instances) + sum(instance.metric(name) for instance in instances for name in names)
 
     def repeatedly(self, *words, milliseconds):
         """Sends a command again and again, until the function that this returns is called."""
@@ -179,6 +158,36 @@ class FleetOnAStore(unittest.TestCase):
             text = re.sub(r"[\\\s]+", " ", file.read())
         self.assertIn(f"{ACL_KEYS} {ACL_COMMANDS}", text)
         self.assertIn(f"`{ACL_CLUSTER_COMMANDS}`", text)
+
+    def test_sentinels_have_a_login_of_their_own(self):
+        self.redis.command("CONFIG", "SET", "requirepass", "of-the-server")
+        sentinel = self.enterContext(
+            RedisSentinel(
+                f"sentinel monitor main 127.0.0.1 {self.redis.port} 1\nsentinel auth-pass main of-the-server\n"
+                "requirepass of-the-sentinel\nuser headgate on >of-its-user -@all +hello +sentinel|get-master-addr-by-name\n"
+            )
+        )
+        store = f"redis+sentinel://127.0.0.1:{sentinel.port}/main"
+        server = ("--store-password-file", self.write("server", "of-the-server\n"))
+
+        def modes(*args):
+            instance = self.instance(*server, *args, store=store)
+            return {instance.check("edge", bucket="k")[1]["x-ratelimit-mode"] for _ in range(2)}, instance.errors()
+
+        password = ("--store-sentinel-password-file", self.write("sentinel", "of-the-sentinel\n"))
+        self.assertEqual(modes(*password)[0], {"exact"})
+        user = ("--store-sentinel-user", "headgate", "--store-sentinel-password-file", self.write("user", "of-its-user\n"))
+        self.assertEqual(modes(*user)[0], {"exact"})
+        # Where it is refused the log says so, and shows no password.
+        found, errors = modes()
+        self.assertEqual(found, {"local"})
+        self.assertIn("NOAUTH", errors)
+        self.assertNotIn("of-the-", errors)
+        for args, what in ((user[:2], "a user of the sentinels needs a password"), (password, "a login to sentinels is given")):
+            url = store if args is not password else f"redis://127.0.0.1:{self.redis.port}"
+            refused = run(BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--store", url, *args)
+            self.assertEqual(refused.returncode, 2, refused.stderr)
+            self.assertIn(what, refused.stderr)
 
     def test_a_user_that_is_turned_off_and_on(self):
         self.redis.command("ACL", "SETUSER", "headgate", "on", ">sesame42", ACL_KEYS, "+@all")

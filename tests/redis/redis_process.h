@@ -37,6 +37,12 @@ inline uint16_t FreePort() {
   }
 }
 
+// Which server the tests run against: redis-server, or another that is named, as Valkey's.
+inline std::string RedisServerBinary() {
+  const char* const named = ::getenv("HEADGATE_REDIS_SERVER");
+  return named != nullptr && *named != '\0' ? named : "redis-server";
+}
+
 class RedisProcess {
  public:
   using Arguments = std::vector<std::string>;
@@ -44,7 +50,7 @@ class RedisProcess {
   explicit RedisProcess(const Arguments& arguments = {}, uint16_t port = FreePort()) : port_(port) {
     std::string pattern = std::filesystem::temp_directory_path() / "headgate-redis-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
-    arguments_ = {"redis-server",
+    arguments_ = {RedisServerBinary(),
                   "--port",
                   std::to_string(port_),
                   "--bind",
@@ -70,7 +76,7 @@ class RedisProcess {
     const std::string file = sentinel.folder_ + "/sentinel.conf";
     std::ofstream(file) << fmt::format("port {}\nbind 127.0.0.1\ndir {}\nlogfile {}/log\n{}", sentinel.port_,
                                        sentinel.folder_, sentinel.folder_, configuration);
-    sentinel.arguments_ = {"redis-server", file, "--sentinel"};
+    sentinel.arguments_ = {RedisServerBinary(), file, "--sentinel"};
     sentinel.Start();
     return sentinel;
   }
@@ -92,7 +98,7 @@ class RedisProcess {
     std::vector<char*> argv;
     for (std::string& argument : arguments_) argv.push_back(argument.data());
     argv.push_back(nullptr);
-    HEADGATE_CHECK(::posix_spawnp(&pid_, "redis-server", nullptr, nullptr, argv.data(), environ) == 0);
+    HEADGATE_CHECK(::posix_spawnp(&pid_, argv[0], nullptr, nullptr, argv.data(), environ) == 0);
     const base::SystemClock clock;
     const base::BootTime deadline = clock.BootNow() + std::chrono::seconds(20);
     while (Ask("PING").find("PONG") == std::string::npos && Ask("PING").find("NOAUTH") == std::string::npos) {

@@ -42,6 +42,43 @@ TEST(Sentinel, FollowsTheMasterWhenItDies) {
   EXPECT_NE(test.client->EpochOf("a")->changed_at, std::nullopt);
 }
 
+// The servers ask for a login and the sentinel for another: neither is sent to the wrong one.
+TEST(Sentinel, LogsInToSentinelsAndServersEachWithItsOwnPassword) {
+  RedisProcess primary({"--requirepass", "of-the-server"});
+  RedisProcess sentinel =
+      RedisProcess::Sentinel(fmt::format("sentinel monitor main 127.0.0.1 {} 1\nsentinel auth-pass main of-the-server\n"
+                                         "requirepass of-the-sentinel\n"
+                                         "user headgate on >of-its-user +hello +sentinel|get-master-addr-by-name\n",
+                                         primary.port()));
+  RedisOptions options = TestClient::Single(sentinel.port());
+  options.topology = store::redis::TopologyKind::kSentinel;
+  options.master_name = "main";
+  options.password = "of-the-server";
+  options.sentinel_password = "of-the-sentinel";
+  {
+    TestClient test(options);
+    EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
+  }
+  {
+    RedisOptions as_user = options;
+    as_user.sentinel_user = "headgate";
+    as_user.sentinel_password = "of-its-user";
+    TestClient test(as_user);
+    EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "2");
+  }
+  for (const std::string_view wrong : {"", "of-the-server"}) {
+    RedisOptions refused = options;
+    refused.sentinel_password = wrong;
+    refused.timeout = 300ms;
+    TestClient test(refused);
+    EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE") << wrong;
+    // Whoever looks for the reason finds it, and no password.
+    EXPECT_TRUE(test.Until([&] { return !test.connections.empty(); }));
+    EXPECT_THAT(test.connections, ::testing::Contains(::testing::AnyOf(HasSubstr("NOAUTH"), HasSubstr("WRONGPASS"))));
+    EXPECT_THAT(test.connections, ::testing::Not(::testing::Contains(HasSubstr("of-the-s"))));
+  }
+}
+
 TEST(Sentinel, SaysSoWhereNobodyKnowsTheMaster) {
   RedisProcess stranger = RedisProcess::Sentinel("");
   RedisOptions options = TestClient::Single(stranger.port());

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <numeric>
 
 #include "headgate/store/redis/heartbeat.h"
 #include "tests/redis/client_fixture.h"
@@ -33,7 +34,7 @@ TEST(Single, CallsOfOneTurnTravelTogetherAndAreAnsweredInOrder) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
-  const uint64_t batches = test.client->ReadCounters().batches;
+  const auto before = test.client->ReadCounters();
   std::vector<std::string> answers;
   for (int i = 0; i < 500; ++i) {
     const std::string_view argument = "1";
@@ -42,7 +43,12 @@ TEST(Single, CallsOfOneTurnTravelTogetherAndAreAnsweredInOrder) {
   }
   EXPECT_TRUE(test.Until([&] { return answers.size() == 500; }));
   for (size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i], std::to_string(i + 2));
-  EXPECT_EQ(test.client->ReadCounters().batches, batches + 1);
+  const auto after = test.client->ReadCounters();
+  EXPECT_EQ(after.batches, before.batches + 1);
+  EXPECT_EQ(after.batched_calls.sum, before.batched_calls.sum + 500);
+  // Of those with 257 to 512 calls.
+  EXPECT_EQ(after.batched_calls.counts[9], 1u);
+  EXPECT_EQ(std::accumulate(after.call_ns.counts.begin(), after.call_ns.counts.end(), uint64_t{0}), 501u);
 }
 
 TEST(Single, SurvivesThatTheServerForgetsItsScripts) {

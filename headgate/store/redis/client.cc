@@ -176,12 +176,7 @@ void Client::Finish(PendingCall& call, absl::StatusOr<wire::RespValue> reply) {
 void Client::CountAnswer(const PendingCall& call, base::BootTime now) {
   if (call.own) return;
   counters_.calls_answered.Add();
-  const base::Duration latency = now - call.started;
-  const int64_t latency_us = std::chrono::ceil<std::chrono::microseconds>(latency).count();
-  size_t bucket = 0;
-  while (bucket < kLatencyBucketsUs.size() && latency_us > kLatencyBucketsUs[bucket]) ++bucket;
-  counters_.latency_buckets[bucket].Add();
-  counters_.latency_ns_sum.Add(static_cast<uint64_t>(std::max<int64_t>(0, latency.count())));
+  counters_.call_ns.Add(static_cast<uint64_t>(std::max<int64_t>(0, (now - call.started).count())));
 }
 
 void Client::CountFailure(absl::StatusCode code) {

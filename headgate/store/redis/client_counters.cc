@@ -10,7 +10,7 @@ ClientCounters& ClientCounters::operator+=(const ClientCounters& other) {
   calls_denied += other.calls_denied;
   calls_refused += other.calls_refused;
   calls_failed += other.calls_failed;
-  latency_ns_sum += other.latency_ns_sum;
+  call_ns += other.call_ns;
   retries += other.retries;
   retries_refused += other.retries_refused;
   redirects += other.redirects;
@@ -26,7 +26,6 @@ ClientCounters& ClientCounters::operator+=(const ClientCounters& other) {
   breakers_open += other.breakers_open;
   topology_refreshes += other.topology_refreshes;
   topology_changes += other.topology_changes;
-  for (size_t i = 0; i < latency_buckets.size(); ++i) latency_buckets[i] += other.latency_buckets[i];
   return *this;
 }
 
@@ -39,14 +38,14 @@ ClientCounters LoopClientCounters::Read() const {
   read.calls_denied = calls_denied.value();
   read.calls_refused = calls_refused.value();
   read.calls_failed = calls_failed.value();
-  read.latency_ns_sum = latency_ns_sum.value();
+  read.call_ns = call_ns.Read();
   read.retries = retries.value();
   read.retries_refused = retries_refused.value();
   read.redirects = redirects.value();
   read.script_misses = script_misses.value();
   read.alarms = alarms.value();
   read.batches = batches.value();
-  read.batched_calls = batched_calls.value();
+  read.batched_calls = batched_calls.Read();
   read.bytes_read = bytes_read.value();
   read.bytes_written = bytes_written.value();
   read.late_replies = late_replies.value();
@@ -55,7 +54,6 @@ ClientCounters LoopClientCounters::Read() const {
   read.breakers_open = breakers_open.value();
   read.topology_refreshes = topology_refreshes.value();
   read.topology_changes = topology_changes.value();
-  for (size_t i = 0; i < latency_buckets.size(); ++i) read.latency_buckets[i] = latency_buckets[i].value();
   return read;
 }
 

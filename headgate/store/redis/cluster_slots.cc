@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "headgate/store/redis/key_slot.h"
+#include "headgate/store/redis/number.h"
 
 namespace headgate::store::redis {
 namespace {
@@ -16,13 +15,6 @@ constexpr size_t kHostBytesMax = 255;
 
 absl::Status Bad(std::string_view what) {
   return absl::InvalidArgumentError(fmt::format("the answer to CLUSTER SLOTS: {}", what));
-}
-
-std::optional<uint16_t> Number(std::string_view text, uint32_t max) {
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number > max) return std::nullopt;
-  return static_cast<uint16_t>(number);
 }
 
 bool IsNumber(const wire::RespValue& value, int64_t min, int64_t max) {
@@ -63,18 +55,19 @@ std::optional<Redirect> ParseRedirect(std::string_view error, const std::string&
   if (slot_at == std::string_view::npos) return std::nullopt;
   const size_t target_at = error.find(' ', slot_at + 1);
   if (target_at == std::string_view::npos) return std::nullopt;
-  const auto slot = Number(error.substr(slot_at + 1, target_at - slot_at - 1), kSlotCount - 1);
+  const auto slot = ParseNumber(error.substr(slot_at + 1, target_at - slot_at - 1), kSlotCount - 1);
   const std::string_view target = error.substr(target_at + 1);
   // An IPv6 address stands here without brackets.
   const size_t colon = target.rfind(':');
   if (!slot || colon == std::string_view::npos || colon > kHostBytesMax) return std::nullopt;
   const std::string_view host = target.substr(0, colon);
-  const auto port = Number(target.substr(colon + 1), 65535);
+  const auto port = ParseNumber(target.substr(colon + 1), 65535);
   if (!port || *port == 0 || host.find_first_of(std::string_view(" \0", 2)) != std::string_view::npos) {
     return std::nullopt;
   }
-  return Redirect{.slot = *slot,
-                  .target = {.host = host.empty() || host == "?" ? asked_host : std::string(host), .port = *port}};
+  return Redirect{.slot = static_cast<uint16_t>(*slot),
+                  .target = {.host = host.empty() || host == "?" ? asked_host : std::string(host),
+                             .port = static_cast<uint16_t>(*port)}};
 }
 
 }  // namespace headgate::store::redis

@@ -33,6 +33,12 @@ std::vector<std::string> RedisOptions::Validate() const {
     problems.emplace_back("the client's name must be printable ASCII without spaces");
   }
   if (!user.empty() && password.empty()) problems.emplace_back("a user needs a password");
+  if (!sentinel_user.empty() && sentinel_password.empty()) {
+    problems.emplace_back("a user of the sentinels needs a password");
+  }
+  if (topology != TopologyKind::kSentinel && !sentinel_password.empty()) {
+    problems.emplace_back("a login to sentinels is given, and the store has none");
+  }
   if (tls_files.certificate_file.empty() != tls_files.key_file.empty()) {
     problems.emplace_back("a client certificate needs its key and a key its certificate; give both");
   }

@@ -25,9 +25,9 @@ struct RedisOptions {
   std::string password{};  // empty: none is sent
   uint32_t database = 0;
   std::string master_name{};  // Sentinel: of which master
-  // Sentinel: how to log in to the sentinels themselves.
-  std::string sentinel_user{};
-  std::string sentinel_password{};
+  // Sentinel: how to log in to the sentinels themselves, which know nothing of the servers' users.
+  std::string sentinel_user{};      // empty: their default user
+  std::string sentinel_password{};  // empty: none is sent
 
   // How our connections are called in CLIENT LIST.
   std::string client_name = "headgate";

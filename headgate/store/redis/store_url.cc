@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "headgate/store/redis/number.h"
+
 namespace headgate::store::redis {
 namespace {
 
@@ -18,13 +20,6 @@ constexpr size_t kHostBytesMax = 255;
 
 absl::Status Bad(std::string_view what) {
   return absl::InvalidArgumentError(fmt::format("store URL: {}; write for instance redis://127.0.0.1:6379", what));
-}
-
-std::optional<uint32_t> Number(std::string_view text, uint32_t max) {
-  uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number > max) return std::nullopt;
-  return number;
 }
 
 std::optional<std::string> Decoded(std::string_view text) {
@@ -74,7 +69,7 @@ absl::StatusOr<net::StreamTarget> ParseServer(std::string_view text, uint16_t de
   if (server.host.empty()) return Bad("a host is missing");
   if (server.host.size() > kHostBytesMax) return Bad("a host has more than 255 bytes");
   if (rest.empty()) return server;
-  const auto port = rest[0] == ':' ? Number(rest.substr(1), 65535) : std::nullopt;
+  const auto port = rest[0] == ':' ? ParseNumber(rest.substr(1), 65535) : std::nullopt;
   if (!port || *port == 0) return Bad(fmt::format("'{}' is no port (1 to 65535)", rest.substr(rest[0] == ':' ? 1 : 0)));
   server.port = static_cast<uint16_t>(*port);
   return server;
@@ -114,7 +109,7 @@ absl::Status ParseLogin(std::string_view login, RedisOptions& options) {
 }
 
 absl::Status ParseDatabase(std::string_view text, RedisOptions& options) {
-  const auto database = Number(text, kDatabaseMax);
+  const auto database = ParseNumber(text, kDatabaseMax);
   if (!database) return Bad(fmt::format("'{}' is no number of a database", text));
   options.database = *database;
   return absl::OkStatus();

@@ -1,0 +1,38 @@
+"""A folder with rules, a Redis, and instances that share it: what most tests of a fleet begin with."""
+
+import os
+import tempfile
+import unittest
+
+from harness import Headgate, RedisServer, require_redis
+
+ALONE = ("local", "open", "closed")  # the modes of decisions that the store did not make
+
+
+class FleetTest(unittest.TestCase):
+    RULES = "domain: edge\ndescriptors: []\n"
+    # The machine that runs the tests may be busy: what takes long is not what most of them are about.
+    TIMES = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
+
+    def setUp(self):
+        require_redis()
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+        self.rules = self.write("edge.yaml", self.RULES)
+        self.redis = self.enterContext(RedisServer())
+
+    def write(self, name, text):
+        """At once, as instances see it that follow the file."""
+        path = os.path.join(self.folder, name)
+        with open(path + ".tmp", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(path + ".tmp", path)
+        return path
+
+    def instance(self, *args, store=None):
+        store = store or f"redis://127.0.0.1:{self.redis.port}"
+        return self.enterContext(Headgate("--rules", self.rules, "--store", store, "--threads", "2", *self.TIMES, *args))
+
+
+def decided_alone(instances):
+    """Decisions, so far, that did not come from the store."""
+    return sum(i.metric(f'headgate_shared_decisions_total{{mode="{mode}"}}') for i in instances for mode in ALONE)

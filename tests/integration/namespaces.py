@@ -1,0 +1,116 @@
+"""Network namespaces, each an own machine as far as its network goes, joined by virtual cables that can be pulled.
+
+    network = self.enterContext(Network("store", "a"))   # skips the test, and says why, where that is not permitted
+    network.join("store", "a")                           # a cable; network.address_of("store", "a") is store's end of it
+    network.run("a", "ping", …)                          # a process in there
+    with network.inside("a"): socket.create_connection(…)  # a socket of this process that lives in there
+    network.pull("store", "a")                           # at store's end: what a sends is lost, and nobody tells it
+    network.pull("a", "store")                           # at a's own end: a knows no way any more
+    network.plug("a", "store")
+"""
+
+import contextlib
+import ctypes
+import os
+import subprocess
+import unittest
+
+from harness import Headgate, RedisServer, require
+
+CLONE_NEWNET = 0x40000000
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+class Network:
+    def __init__(self, *names):
+        require("ip")
+        self._spaces = {name: f"headgate-{os.getpid()}-{name}" for name in names}
+        self._cables = {}
+        self._stack = contextlib.ExitStack()
+        for space in self._spaces.values():
+            added = subprocess.run(["ip", "netns", "add", space], capture_output=True, text=True)
+            if added.returncode != 0:
+                self._stack.close()
+                raise unittest.SkipTest(f"no network namespaces here (they need root): {added.stderr.strip()}")
+            self._stack.callback(self._ip, "netns", "del", space)
+            self._ip("-n", space, "link", "set", "lo", "up")
+
+    def join(self, one, other):
+        number = len(self._cables) // 2 + 1
+        ends = {(one, other): f"10.77.{number}.1", (other, one): f"10.77.{number}.2"}
+        self._ip("link", "add", f"to-{other}", "netns", self._spaces[one], "type", "veth",
+                 "peer", "name", f"to-{one}", "netns", self._spaces[other])
+        for (here, there), address in ends.items():
+            self._ip("-n", self._spaces[here], "address", "add", f"{address}/24", "dev", f"to-{there}")
+            self._ip("-n", self._spaces[here], "link", "set", f"to-{there}", "up")
+        self._cables |= ends
+
+    def address_of(self, name, towards):
+        return self._cables[name, towards]
+
+    def pull(self, name, other):
+        self._ip("-n", self._spaces[name], "link", "set", f"to-{other}", "down")
+
+    def plug(self, name, other):
+        self._ip("-n", self._spaces[name], "link", "set", f"to-{other}", "up")
+
+    def prefix(self, name):
+        """What stands in front of a command that shall run in there."""
+        return ["ip", "netns", "exec", self._spaces[name]]
+
+    @contextlib.contextmanager
+    def inside(self, name):
+        """This thread makes its sockets in there; they stay there."""
+        with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{self._spaces[name]}") as space:
+            enter(space)
+            try:
+                yield
+            finally:
+                enter(home)
+
+    @staticmethod
+    def _ip(*words):
+        subprocess.run(["ip", *words], check=True, capture_output=True, timeout=20)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._stack.close()
+
+
+def enter(space):
+    if libc.setns(space.fileno(), CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+class HeadgateInside(Headgate):
+    def __init__(self, network, name, *args):
+        self._inside = lambda: network.inside(name)
+        super().__init__(*args, prefix=network.prefix(name))
+
+    def request(self, *args, **kwargs):
+        with self._inside():
+            return super().request(*args, **kwargs)
+
+    def connect(self):
+        with self._inside():
+            return super().connect()
+
+
+class RedisInside(RedisServer):
+    """Reachable through every cable."""
+
+    def __init__(self, network, name):
+        self._prefix, self._inside = network.prefix(name), lambda: network.inside(name)
+        super().__init__("--bind", "0.0.0.0", "--protected-mode", "no")
+
+    def _words(self):
+        return [*self._prefix, *super()._words()]
+
+    def command(self, *words, seconds=10):
+        return super().command(*words, seconds=seconds, prefix=self._prefix)
+
+    def _answers(self):
+        with self._inside():
+            return super()._answers()

@@ -1,0 +1,109 @@
+"""Somebody asks for one new key after the other: what it costs is bounded in the instance, which follows as many keys as it has
+places, and in Redis, where every key ends by itself."""
+
+import threading
+import time
+import unittest
+
+from fleet import FleetTest, decided_alone
+from harness import until, wait
+from load import Load, check, encode, read_reply
+
+KEYS = 250_000
+# An instance follows so many, all its event loops together.
+FOLLOWED_MAX = 65_536
+FIRST_KEYS = 80_000  # enough for every place to be taken once
+WORKERS, BATCH = 4, 500
+# One request is as if never made after 4 s.
+RATE, PERIOD_S, BURST = 15, 60, 10
+FULL_AGAIN_SECONDS, LEASE_SECONDS = PERIOD_S / RATE, 2
+HOT_RATE = 1000
+RULES = f"""domain: edge
+descriptors:
+  - key: hot
+    rate_limit: {{requests_per_unit: {HOT_RATE}, unit: second, algorithm: token_bucket}}
+"""
+# All keys by their names, in one go: how many, the longest life, and whether one has none.
+LOOK = """
+local cursor, count, longest, endless = '0', 0, 0, 0
+repeat
+  local page = redis.call('SCAN', cursor, 'MATCH', 'hg:{t|*', 'COUNT', 10000)
+  cursor = page[1]
+  for _, key in ipairs(page[2]) do
+    local life = redis.call('PTTL', key)
+    count = count + 1
+    if life > longest then longest = life end
+    if life == -1 then endless = endless + 1 end
+  end
+until cursor == '0'
+return {count, longest, endless}
+"""
+MEBIBYTE = 1 << 20
+
+
+class Flood(FleetTest):
+    RULES = RULES
+
+    def flood(self, instance, first, keys):
+        """As many keys, each asked for once; returns how many requests passed."""
+        passed = [0] * WORKERS
+
+        def run(worker):
+            with instance.connect() as connection:
+                connection.settimeout(30)
+                reader = connection.makefile("rb")
+                for begin in range(first + worker * BATCH, first + keys, WORKERS * BATCH):
+                    names = range(begin, min(begin + BATCH, first + keys))
+                    connection.sendall(b"".join(encode("CL.THROTTLE", f"flood{n}", str(BURST - 1), str(RATE), str(PERIOD_S)) for n in names))
+                    passed[worker] += sum(read_reply(reader)[0] == 0 for _ in names)
+
+        threads = [threading.Thread(target=run, args=(worker,)) for worker in range(WORKERS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return sum(passed)
+
+    @staticmethod
+    def resident_bytes(instance):
+        with open(f"/proc/{instance.process.pid}/status", encoding="utf-8") as file:
+            line = next(line for line in file if line.startswith("VmRSS:"))
+        return 1024 * int(line.split()[1])
+
+    def redis_bytes(self):
+        text = self.redis.command("INFO", "memory")
+        return int(next(line for line in text.splitlines() if line.startswith("used_memory:")).split(":")[1])
+
+    def test_a_flood_of_unique_keys_is_bounded_here_and_there(self):
+        instance = self.instance()
+        self.assertEqual(self.flood(instance, 0, FIRST_KEYS), FIRST_KEYS)
+        until(lambda: self.redis.command("DBSIZE") == "1", 30, "all that is there are the instances")
+        resident, stored = self.resident_bytes(instance), self.redis_bytes()
+
+        hot = self.enterContext(Load([instance], {"hot": check("hot", "hot")}, batch=5, pause=0.01))
+        wait(1)
+        hot.take_modes()
+        began = time.monotonic()
+        self.assertEqual(self.flood(instance, FIRST_KEYS, KEYS), KEYS)
+        took = time.monotonic() - began
+        modes = hot.take_modes()["hot"]
+        hot.stop()
+
+        count, longest_ms, endless = map(int, self.redis.command("EVAL", LOOK, "0", seconds=30).split())
+        self.assertGreater(count, min(KEYS, KEYS / took * FULL_AGAIN_SECONDS) / 2, "the flood was none")
+        self.assertEqual(endless, 0)
+        self.assertLessEqual(longest_ms, 1000 * (FULL_AGAIN_SECONDS + LEASE_SECONDS))
+        # Here nothing grows, and the key that is asked for often keeps its place.
+        self.assertLess(self.resident_bytes(instance) - resident, 4 * MEBIBYTE)
+        turned_away = sum(instance.metric(f"headgate_lease_keys_{how}_total") for how in ("evicted", "not_followed"))
+        self.assertGreaterEqual(turned_away, FIRST_KEYS + KEYS - FOLLOWED_MAX)
+        self.assertGreater(modes["leased"], 0.9 * sum(modes.values()), modes)
+        self.assertEqual(decided_alone([instance]), 0)
+        self.assertEqual(instance.metric('headgate_store_calls_total{outcome="refused"}'), 0)
+        # There everything ends by itself.
+        until(lambda: self.redis.command("DBSIZE") == "1", 30, "all that is there are the instances")
+        self.assertLess(self.redis_bytes() - stored, MEBIBYTE)
+
+
+if __name__ == "__main__":
+    unittest.main()

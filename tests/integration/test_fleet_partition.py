@@ -1,0 +1,114 @@
+"""Two instances and their Redis on networks of their own: what happens when a cable is pulled, and plugged in again. Real
+links, and so what the kernel does to connections on them: it sends into the void, or says that there is no way."""
+
+import unittest
+
+from fleet import decided_alone
+from harness import require_redis, until, wait
+from load import Load, check, throttle
+from namespaces import HeadgateInside, Network, RedisInside
+
+# Half a second's worth at once, so that a machine that is busy for less loses nothing.
+RATE, BURST = 2000, 1000
+SHARED = {"exact", "leased"}
+BACK_SECONDS = 10
+
+
+class Partition(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        require_redis()
+        cls.network = cls.enterClassContext(Network("store", "a", "b"))
+        cls.network.join("store", "a")
+        cls.network.join("store", "b")
+        cls.redis = cls.enterClassContext(RedisInside(cls.network, "store"))
+        cls.instances = [cls.enterClassContext(cls.instance(name)) for name in ("a", "b")]
+        for instance in cls.instances:
+            until(lambda: instance.metric("headgate_instances") == 2, 10, "the instances know of each other")
+
+    @classmethod
+    def instance(cls, name):
+        store = f"redis://{cls.network.address_of('store', name)}:{cls.redis.port}"
+        # Patient, since the machine may be busy.
+        slow = ("--store-timeout", "300ms", "--store-connect-timeout", "500ms", "--threads", "2")
+        return HeadgateInside(cls.network, name, "--store", store, *slow, "--rule", f"probe: {RATE}/s burst {BURST}")
+
+    def setUp(self):
+        self.key = self.id().split(".")[-1]
+        self.hot = self.enterContext(Load(self.instances, {self.key: throttle(self.key, BURST, RATE)}, connections=2))
+        # Of keys of their own, so that they take nothing from the other's.
+        self.probes = [
+            self.enterContext(Load([instance], {"probe": check("probe", f"{self.key}{i}", "default")}, batch=5, connections=2))
+            for i, instance in enumerate(self.instances)
+        ]
+        # An event loop that no load of the test before was on may have to find out that the store is back.
+        until(self.is_well, BACK_SECONDS, "all is well at first")
+
+    def modes(self, instance, seconds):
+        """How decisions of the instance come about in the next seconds."""
+        probe = self.probes[instance]
+        probe.take_modes()
+        wait(seconds)
+        return set(probe.take_modes()["probe"])
+
+    def is_well(self):
+        before = decided_alone(self.instances)
+        wait(0.3)
+        return decided_alone(self.instances) == before
+
+    def is_back(self, instance):
+        modes = self.modes(instance, 0.2)
+        return modes and modes <= SHARED
+
+    def stop(self, shares):
+        """The bound of one bucket over every interval; on top, the shares of those that decided alone."""
+        for load in (self.hot, *self.probes):
+            load.stop()
+            self.assertEqual(load.ended, 0, "a client lost its connection")
+        self.assertLessEqual(self.hot.excess(self.key, (1 + shares) * BURST, (1 + shares) * RATE), 0)
+        self.assertGreater(self.hot.admitted(self.key), 0.5 * RATE * self.hot.took)
+
+    def during(self, pulled, plugged=None):
+        """One instance is cut off, for longer than a lease lives: it goes on with its share, and the other with the store."""
+        self.addCleanup(self.network.plug, *pulled)
+        self.network.pull(*pulled)
+        # What it holds of leases it may spend, to their end.
+        until(lambda: self.modes(0, 0.8) == {"local"}, 8, "the one that is cut off decides alone")
+        self.assertLessEqual(self.modes(1, 0.5), SHARED, "the other does not notice")
+        self.network.plug(*pulled)
+        until(lambda: self.is_back(0), BACK_SECONDS, "the one that was cut off is back")
+        until(self.is_well, BACK_SECONDS, "nobody decides alone any more")
+        self.stop(shares=0.5)
+
+    def test_the_cable_is_pulled_at_the_store(self):
+        self.during(("store", "a"))
+
+    def test_the_cable_is_pulled_at_the_instance(self):
+        self.during(("a", "store"))
+
+    def test_the_cable_is_loose(self):
+        self.addCleanup(self.network.plug, "store", "a")
+        for _ in range(4):
+            self.network.pull("store", "a")
+            wait(0.15)
+            self.network.plug("store", "a")
+            wait(0.5)
+        until(lambda: self.is_back(0), BACK_SECONDS, "the one with the loose cable is back")
+        self.stop(shares=0.5)
+
+    def test_nobody_reaches_the_store(self):
+        for name in ("a", "b"):
+            self.addCleanup(self.network.plug, "store", name)
+            self.network.pull("store", name)
+        for i in (0, 1):
+            until(lambda: self.modes(i, 0.2) == {"local"}, 5, "each decides alone")
+        wait(1)
+        for name in ("a", "b"):
+            self.network.plug("store", name)
+        for i in (0, 1):
+            until(lambda: self.is_back(i), BACK_SECONDS, "both are back")
+        self.stop(shares=1)
+
+
+if __name__ == "__main__":
+    unittest.main()

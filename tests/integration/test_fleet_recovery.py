@@ -1,0 +1,118 @@
+"""A store that comes back while nobody asks for less: what it is asked in its first seconds, and how soon all is as before.
+
+The load is 80 % of every limit, so that all of it passes while all is well, and it does not wait for answers that are late:
+half of the decisions ask the store, half come from leases. A fleet that retried, or asked for every lease at once,
+would show here as more calls for each decision than before.
+"""
+
+import re
+import unittest
+from collections import namedtuple
+
+from fleet import FleetTest, decided_alone
+from harness import until, wait
+from load import Load, check
+
+INSTANCES, CONNECTIONS = 2, 2
+BATCH, EVERY = 10, 0.02
+ASKED_PER_SECOND = INSTANCES * CONNECTIONS * BATCH / EVERY
+EXACT_KEYS, LEASED_KEYS = 40, 2
+
+
+def limit_for(keys):
+    """Of which a key's part of the load is 80 %; a second's worth at once, since its part comes in batches."""
+    rate = round(ASKED_PER_SECOND / keys / 0.8)
+    return f"{{requests_per_unit: {rate}, unit: second, algorithm: token_bucket, burst: {rate}"
+
+
+RULES = f"""domain: edge
+descriptors:
+  - key: exact
+    rate_limit: {limit_for(EXACT_KEYS)}, sharing: exact}}
+  - key: leased
+    rate_limit: {limit_for(LEASED_KEYS)}}}
+"""
+AMPLIFICATION_MAX = 1.1
+# Of what is asked, which may be less than usual where the machine is busy; or where answers come late, which is no recovery.
+GOODPUT_LEAST, OFFERED_LEAST = 0.95, 0.8
+BACK_SECONDS = 10
+
+# `least` and `most`: between which the number of decisions that asked the store is for certain, at the time of `calls`.
+Sample = namedtuple("Sample", "at least calls most asked admitted alone")
+Window = namedtuple("Window", "seconds calls decided asked admitted alone")
+
+
+class Recovery(FleetTest):
+    RULES = RULES
+    # Those that are usual, but for a machine that is busy.
+    TIMES = ("--store-timeout", "100ms", "--store-connect-timeout", "200ms")
+
+    def setUp(self):
+        super().setUp()
+        self.instances = [self.instance() for _ in range(INSTANCES)]
+        for instance in self.instances:
+            until(lambda: instance.metric("headgate_instances") == INSTANCES, 10, "the instances know of each other")
+        self.exact, self.leased = self.loads = [
+            self.enterContext(Load(self.instances, {str(i): check(rule, str(i)) for i in range(keys)}, BATCH, CONNECTIONS, every=EVERY))
+            for rule, keys in (("exact", EXACT_KEYS), ("leased", LEASED_KEYS))
+        ]
+        wait(1.5)  # until what is asked for often is leased
+
+    def calls(self):
+        """Scripts that the store ran, by its own count."""
+        counts = re.findall(r"cmdstat_eval(?:sha)?:calls=(\d+)", self.redis.command("INFO", "commandstats"))
+        return sum(map(int, counts))
+
+    def sample(self):
+        at, least = self.exact.now(), self.exact.asked
+        calls = self.calls()
+        most = self.exact.asked + INSTANCES * CONNECTIONS * BATCH  # what was sent, and is not answered yet
+        admitted = sum(load.admitted(name) for load in self.loads for name in list(load.batches))
+        asked = sum(load.asked for load in self.loads)
+        return Sample(at, least, calls, most, asked, admitted, decided_alone(self.instances))
+
+    def window(self, seconds):
+        a = self.sample()
+        wait(seconds)
+        b = self.sample()
+        return Window(b.at - a.at, b.calls - a.calls, b.most - a.least, b.asked - a.asked, b.admitted - a.admitted, b.alone - a.alone)
+
+    def quiet(self):
+        """Two seconds in which nothing happened; nothing where something did."""
+        window = self.window(2)
+        return None if window.alone else window
+
+    def heals(self, away, back):
+        usual = until(self.quiet, 15, "all is well at first")
+        self.assertGreaterEqual(usual.admitted, 0.99 * usual.asked, "the load is below every limit")
+        calls_per_decision = usual.calls / usual.decided
+
+        away()
+        wait(3)
+        back()
+        began, recovered, windows = self.loads[0].now(), None, []
+        while recovered is None or self.loads[0].now() - began < 6:
+            window = self.window(1)
+            windows.append(window)
+            self.assertLessEqual(window.calls, AMPLIFICATION_MAX * calls_per_decision * window.decided, (usual, windows))
+            offered = window.asked >= OFFERED_LEAST * usual.asked / usual.seconds * window.seconds
+            normal = offered and window.alone == 0 and window.admitted >= GOODPUT_LEAST * window.asked
+            if normal and recovered is None:
+                recovered = self.loads[0].now() - began
+            self.assertLessEqual(recovered or self.loads[0].now() - began, BACK_SECONDS, windows)
+        self.assertTrue(normal, windows)
+        for instance in self.instances:
+            self.assertEqual(instance.metric("headgate_store_breakers_open"), 0)
+        for load in self.loads:
+            self.assertEqual(load.stop().ended, 0)
+
+    def test_a_store_that_stood_still(self):
+        self.addCleanup(self.redis.resume)
+        self.heals(self.redis.pause, self.redis.resume)
+
+    def test_a_store_that_died_and_begins_empty(self):
+        self.heals(self.redis.kill, self.redis.start)
+
+
+if __name__ == "__main__":
+    unittest.main()
