@@ -215,12 +215,15 @@ void SharedStores::Collect(observe::Sink& sink) const {
     for (const auto& loop : loops_) decisions += loop->fleet->decisions(mode);
     sink.Set(Metric::kSharedDecisions, {Name(mode)}, decisions);
   }
-  uint64_t asked = 0, granted = 0, returned = 0, expired = 0, late = 0, evicted = 0, not_followed = 0;
+  uint64_t asked = 0, granted = 0, spent = 0, returned = 0, expired = 0, held = 0;
+  uint64_t late = 0, evicted = 0, not_followed = 0;
   for (const auto& loop : loops_) {
     const limiter::LeaseCounters& counters = loop->fleet->leases()->counters();
     asked += counters.asked.load(std::memory_order_relaxed);
     granted += counters.granted.load(std::memory_order_relaxed);
+    spent += counters.spent.load(std::memory_order_relaxed);
     returned += counters.returned.load(std::memory_order_relaxed);
+    held += counters.held();
     expired += counters.expired_unspent.load(std::memory_order_relaxed);
     late += counters.late_grants.load(std::memory_order_relaxed);
     evicted += counters.evicted.load(std::memory_order_relaxed);
@@ -228,8 +231,10 @@ void SharedStores::Collect(observe::Sink& sink) const {
   }
   sink.Set(Metric::kLeaseAsks, {}, asked);
   sink.Set(Metric::kLeasedRequests, {"granted"}, granted);
+  sink.Set(Metric::kLeasedRequests, {"spent"}, spent);
   sink.Set(Metric::kLeasedRequests, {"returned"}, returned);
   sink.Set(Metric::kLeasedRequests, {"expired"}, expired);
+  sink.Set(Metric::kLeaseRequestsHeld, {}, held);
   sink.Set(Metric::kLeaseLateGrants, {}, late);
   sink.Set(Metric::kLeaseKeysEvicted, {}, evicted);
   sink.Set(Metric::kLeaseKeysNotFollowed, {}, not_followed);

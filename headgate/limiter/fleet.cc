@@ -194,7 +194,7 @@ void Fleet::OnAnswered(Question& question, const store::SharedAnswer& answer) {
   Settle(question, {answer.decision, Mode::kExact});
 }
 
-// One message both asks for the lease and decides the request.
+// One message both asks for the lease and decides the request, at the store.
 void Fleet::AwaitLease(Question& question, const LeaseAction& action) {
   question.owing_name.assign(action.name);
   Perform(action, &question);
@@ -206,7 +206,7 @@ void Fleet::OnLease(Question& question, const store::SharedAnswer& answer) {
   outage_.OnAnswer(member.key, answer.grant.remaining);
   if (outage_.Owes(member.key)) PayBack(member, question.owing_name, answer.grant.remaining);
   const LeaseVerdict verdict = book_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
-  if (verdict.kind != LeaseVerdict::Kind::kAskStore) return Settle(question, {verdict.decision, Mode::kLeased});
+  if (verdict.kind != LeaseVerdict::Kind::kAskStore) return Settle(question, {verdict.decision, Mode::kExact});
   // The lease came too late, or is another limit's.
   const std::string name = std::exchange(question.owing_name, {});
   AskStore(question, name);

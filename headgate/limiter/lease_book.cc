@@ -238,7 +238,7 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
   record.renew_below = lease.granted / 2;
   record.renew_at = record.asked_at + grant.ttl / 2;
   if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) record.reset_at = now + grant.ttl;
-  if (record.asked_exhausted && grant.granted < record.asked_want / 2) {
+  if (record.asked_exhausted && grant.granted + grant.remaining < record.asked_want / 2) {
     // All that has accrued, or its share of it: there is no more until some accrues again.
     record.retry_at = record.denied_until = record.asked_at + record.pause;
     MayAskFrom(record, record.denied_until);

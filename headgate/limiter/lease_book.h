@@ -2,8 +2,8 @@
 //
 //              demand is worth a lease                 granted
 //     cold ───────────────────────────> asking ─────────────────────> leased ──┐ renewed in the background: half of
-//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or half of its life is over
-//   asked of the store       │   │   waits     v                        │  └───┘
+//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or half of its life is
+//   over asked of the store       │   │   waits     v                        │  └───┘
 //                            │   └──── exhausted: denied without asking, asked for again every 50 ms
 //                            └── no demand (returned), another limit (returned; exact for one ttl), no answer
 //
@@ -88,11 +88,12 @@ struct LeaseCounters {
   std::atomic<uint64_t> evicted{0};       // keys, for others
   std::atomic<uint64_t> not_followed{0};  // requests for keys that found no place
 
-  // What is held, unspent.
+  // What is held, unspent. Read while it changes it can be a few off.
   uint64_t held() const {
     const uint64_t gone = spent.load(std::memory_order_relaxed) + returned.load(std::memory_order_relaxed) +
                           expired_unspent.load(std::memory_order_relaxed);
-    return granted.load(std::memory_order_relaxed) - gone;
+    const uint64_t all = granted.load(std::memory_order_relaxed);
+    return all > gone ? all - gone : 0;
   }
 };
 

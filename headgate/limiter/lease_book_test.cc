@@ -293,6 +293,17 @@ TEST_F(LeaseBookTest, AnExhaustedKeyIsAskedAgainAfterAPause) {
   EXPECT_THAT(Says(), StartsWith("ask the store")) << "there was enough: it is exhausted no more";
 }
 
+TEST_F(LeaseBookTest, AShareOfWhatThereIsIsNoExhaustion) {
+  Lease(4);
+  for (int i = 0; i < 4; ++i) Take();
+  EXPECT_EQ(Refuse(2, 10ms), "");
+  at = 50ms;
+  EXPECT_THAT(Says(), StartsWith("denied for 10ms; ask #3 of k for 9"));
+  EXPECT_EQ(Grant(3, 3, 40), "") << "others hold leases too";
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(Says(), StartsWith("allowed"));
+  EXPECT_THAT(Says(), ::testing::Not(StartsWith("denied"))) << "there are 40";
+}
+
 TEST_F(LeaseBookTest, ADenialIsNotRememberedForEver) {
   Take();
   Exact(1, {.allowed = false, .limit = 100, .retry_after = 1h, .reset_after = 2h});

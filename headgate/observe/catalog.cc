@@ -113,8 +113,11 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_leased_requests_total",
      kCounter,
      "requests",
-     "Requests that leases allowed for, by event: granted, returned (unspent, in time), expired (unspent, and lost).",
+     "Requests that leases allowed for, by event: granted, spent, returned (unspent, in time), expired (unspent, and "
+     "lost).",
      {"event"}},
+    {Metric::kLeaseRequestsHeld, "headgate_lease_requests_held", kGauge, "requests",
+     "Requests that the leases of this instance allow for, unspent: what is out on lease."},
     {Metric::kLeaseLateGrants, "headgate_lease_late_grants_total", kCounter, "leases",
      "Leases that came after their deadline and were thrown away."},
     {Metric::kLeaseKeysEvicted, "headgate_lease_keys_evicted_total", kCounter, "keys",

@@ -45,6 +45,7 @@ enum class Metric : uint8_t {
   kInstances,
   kLeaseAsks,
   kLeasedRequests,
+  kLeaseRequestsHeld,
   kLeaseLateGrants,
   kLeaseKeysEvicted,
   kLeaseKeysNotFollowed,

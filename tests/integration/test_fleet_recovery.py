@@ -114,5 +114,33 @@ class Recovery(FleetTest):
         self.heals(self.redis.kill, self.redis.start)
 
 
+class RecoveryOfLeases(FleetTest):
+    """Many leased keys, each asked for by every event loop in bursts: a limit that was once reached is not remembered for ever."""
+
+    KEYS = 40
+    RULES = f"domain: edge\ndescriptors:\n  - key: leased\n    rate_limit: {limit_for(KEYS)}}}\n"
+    TIMES = Recovery.TIMES
+
+    def test_leased_keys_are_used_as_before(self):
+        instances = [self.instance() for _ in range(INSTANCES)]
+        commands = {str(i): check("leased", str(i)) for i in range(self.KEYS)}
+        load = self.enterContext(Load(instances, commands, BATCH // 2, 2 * CONNECTIONS, every=EVERY))
+
+        def passing():
+            """Which part passes in the next two seconds, without decisions of an instance alone."""
+            asked, admitted, alone = load.asked, sum(map(load.admitted, commands)), decided_alone(instances)
+            wait(2)
+            share = (sum(map(load.admitted, commands)) - admitted) / max(1, load.asked - asked)
+            return share if decided_alone(instances) == alone else 0
+
+        until(lambda: passing() >= 0.99, 15, "all is well at first")
+        self.addCleanup(self.redis.resume)
+        self.redis.pause()
+        wait(3)
+        self.redis.resume()
+        until(lambda: passing() >= GOODPUT_LEAST, BACK_SECONDS, "nearly all passes again")
+        self.assertEqual(load.stop().ended, 0)
+
+
 if __name__ == "__main__":
     unittest.main()

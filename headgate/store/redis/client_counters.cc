@@ -16,7 +16,6 @@ ClientCounters& ClientCounters::operator+=(const ClientCounters& other) {
   redirects += other.redirects;
   script_misses += other.script_misses;
   alarms += other.alarms;
-  batches += other.batches;
   batched_calls += other.batched_calls;
   bytes_read += other.bytes_read;
   bytes_written += other.bytes_written;
@@ -44,7 +43,6 @@ ClientCounters LoopClientCounters::Read() const {
   read.redirects = redirects.value();
   read.script_misses = script_misses.value();
   read.alarms = alarms.value();
-  read.batches = batches.value();
   read.batched_calls = batched_calls.Read();
   read.bytes_read = bytes_read.value();
   read.bytes_written = bytes_written.value();

@@ -67,8 +67,7 @@ struct ClientCounters {
   uint64_t redirects = 0;                      // MOVED and ASK
   uint64_t script_misses = 0;                  // NOSCRIPT
   uint64_t alarms = 0;                         // errors that somebody should look at
-  uint64_t batches = 0;                        // writes that carried calls
-  Histogram<kBatchCallsBounds> batched_calls;  // what they carried
+  Histogram<kBatchCallsBounds> batched_calls;  // of each write that carried calls, how many
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
   uint64_t late_replies = 0;
@@ -87,7 +86,7 @@ struct alignas(64) LoopClientCounters {
   LoopHistogram<kCallTimeBounds> call_ns;
   net::LoopCounter retries, retries_refused, redirects, script_misses, alarms;
   LoopHistogram<kBatchCallsBounds> batched_calls;
-  net::LoopCounter batches, bytes_read, bytes_written, late_replies, disconnects;
+  net::LoopCounter bytes_read, bytes_written, late_replies, disconnects;
   net::LoopCounter breaker_opened, breakers_open, topology_refreshes, topology_changes;
 
   ClientCounters Read() const;

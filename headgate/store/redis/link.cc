@@ -89,7 +89,6 @@ bool Link::Gathers() const {
 
 void Link::Flush() {
   if (const uint64_t calls = calls_gathered(); calls > 0) {
-    counters_.batches.Add();
     counters_.batched_calls.Add(calls);
     calls_flushed_ += calls;
   }
