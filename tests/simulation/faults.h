@@ -39,6 +39,7 @@ enum class Mutant : uint8_t {
   kEpochIgnored,
   kAbsentIsFull,
   kWindowOutlived,
+  kSetBackOutlivesWindow,
   kChangeMints,
   kChangeForgetsLeases,
   kKeyDiesBeforeLease,

@@ -84,9 +84,7 @@ std::string Server::Inspect(const std::string& key, Duration at) {
       if (found->state.count < outstanding) return "fewer are counted than are leased";
       return "";
     case algorithm::Algorithm::kSlidingWindowCounter:
-      // When the clock was set back, a lease may end in another window than the one that it counts in.
-      if (static_cast<uint32_t>(found->state.edge) < outstanding && !stepped_back_)
-        return "fewer are counted than are leased";
+      if (static_cast<uint32_t>(found->state.edge) < outstanding) return "fewer are counted than are leased";
       return "";
     default:
       if (Ahead(found->state, found->state.seen) < Price(limit, owed)) {

@@ -32,10 +32,7 @@ class Server {
       : lua_(lua), mutant_(mutant), start_(start) {}
 
   base::Instant Wall(base::Duration at) const { return start_ + at + step_; }
-  void StepClock(base::Duration by) {
-    step_ += by;
-    stepped_back_ = stepped_back_ || by < base::Duration(0);
-  }
+  void StepClock(base::Duration by) { step_ += by; }
 
   wire::RespValue Run(std::string_view script, const std::vector<std::string>& parts, base::Duration at);
 
@@ -63,7 +60,6 @@ class Server {
   const std::optional<Mutant> mutant_;
   const base::Instant start_;
   base::Duration step_{0};
-  bool stepped_back_ = false;
   redis_host::Keyspace keys_;
   redis_host::Keyspace replica_;
   uint64_t epoch_ = 1;

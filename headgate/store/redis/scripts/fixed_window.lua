@@ -62,6 +62,7 @@ if learning then
 end
 -- A lease ends with its window.
 if not open then leases, owed = {}, 0 end
+if set_back and leased then cut(edge_hi, edge_lo) end
 local hits = open and count or 0
 local old_hi, old_lo, old_count = edge_hi, edge_lo, count
 local allowed = hits + cost <= capacity and 1 or 0
