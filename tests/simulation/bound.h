@@ -15,6 +15,11 @@
 
 namespace headgate::simulation {
 
+inline bool IsMeter(const algorithm::Limit& limit) {
+  return limit.algorithm() == algorithm::Algorithm::kTokenBucket ||
+         limit.algorithm() == algorithm::Algorithm::kLeakyBucket;
+}
+
 class Bound {
  public:
   explicit Bound(const algorithm::Limit& limit);

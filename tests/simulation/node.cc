@@ -59,6 +59,11 @@ bool Node::holds_leases() const {
   return false;
 }
 
+uint64_t Node::held(size_t key) const {
+  const HeldLeases* held = book_.Held(HashOf(key));
+  return held != nullptr ? held->left() : 0;
+}
+
 void Node::OnConnected(uint64_t epoch, BootTime now) {
   if (was_connected_) epoch_changed_until_ = now + plan_.ttl;
   was_connected_ = true;

@@ -62,6 +62,8 @@ class Node {
   bool connected() const { return epoch_.has_value(); }
   uint64_t leased(size_t key) const { return keys_[key].leased; }
   bool holds_leases() const;
+  // What it may spend of this key from leases, if it still lives then.
+  uint64_t held(size_t key) const;
 
   static std::string NameOf(size_t key);
   static base::Hash128 HashOf(size_t key) { return {key * 0x9E3779B97F4A7C15u + 1, key + 1}; }

@@ -22,7 +22,7 @@ algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kFixedWindow:
     case Algorithm::kSlidingWindowCounter:
-      spec.period = Between(random, 1s, 3s) / 1'000'000 * 1'000'000;
+      spec.period = Between(random, 1s, 2s) / 1'000'000 * 1'000'000;
       spec.requests = 20 + random.Below(300);
       break;
     default:
@@ -68,9 +68,7 @@ Plan Draw(uint64_t seed) {
   plan.calm_from = 4 * plan.ttl + Between(random, 1s, 3s);
   // Leases of before end, what learns has learned, a change of limit is over, the store's clock has caught up.
   plan.measured_from = plan.calm_from + 3 * plan.ttl + 500ms + (plan.steps_back > 0 ? 3s : 0s);
-  plan.measured_to = plan.measured_from + 4s;
-  plan.end = plan.measured_to + plan.ttl / 2 + 50ms;
-
+  Duration measured = 4s;
   const size_t keys = 1 + random.Below(2);
   for (size_t i = 0; i < keys; ++i) {
     constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket,
@@ -80,6 +78,7 @@ Plan Draw(uint64_t seed) {
     KeyPlan key;
     const Algorithm algorithm = kAlgorithms[random.Below(kAlgorithms.size())];
     key.spec = DrawLimit(random, algorithm);
+    key.pace = key.spec.period;
     if (Chance(random, 25)) {
       key.changed = DrawLimit(random, algorithm);
       key.changed->period = key.spec.period;
@@ -90,7 +89,10 @@ Plan Draw(uint64_t seed) {
     key.demand_percent_calm = 125 + random.Below(150);
     key.bursts = Chance(random, 40);
     plan.keys.push_back(key);
+    measured = std::max(measured, 3 * key.pace + 200ms);
   }
+  plan.measured_to = plan.measured_from + measured;
+  plan.end = plan.measured_to + plan.ttl / 2 + 50ms;
   return plan;
 }
 

@@ -15,6 +15,7 @@ namespace headgate::simulation {
 
 struct KeyPlan {
   algorithm::LimitSpec spec;
+  base::Duration pace{0};  // what demand is reckoned by: the period, or less than a calendar's
   // The limit that replaces it, on each node a little earlier or later.
   std::optional<algorithm::LimitSpec> changed{};
   base::Duration changed_at{0};

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/token_bucket.h"
+#include "headgate/store/redis/hit_list.h"
 #include "headgate/store/redis/packing.h"
 #include "headgate/store/redis/value_codec.h"
 
@@ -61,6 +63,22 @@ std::vector<StoredLease> Server::Leases(const std::string& key, Duration at) {
     leases.push_back(lease);
   }
   return leases;
+}
+
+algorithm::BucketState Server::State(const std::string& key, Duration at) {
+  const auto found = ParseValue(Value(key, at), ValueShape::kString);
+  return found ? found->state : algorithm::BucketState{};
+}
+
+uint64_t Server::Rest(const algorithm::Limit& limit, const std::string& key, Duration at) {
+  uint64_t outstanding = 0;
+  for (const StoredLease& lease : Leases(key, at)) {
+    if (lease.expires_at > Wall(at)) outstanding += lease.granted - lease.reported;
+  }
+  algorithm::BucketState state = State(key, at);
+  store::redis::HitList no_hits;
+  const uint64_t left = algorithm::Decide(limit, state, no_hits, 0, Wall(at)).remaining;
+  return std::min(left, limit.capacity() - std::min(limit.capacity(), outstanding));
 }
 
 std::string Server::Inspect(const std::string& key, Duration at) {

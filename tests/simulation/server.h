@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headgate/algorithm/bucket.h"
+#include "headgate/algorithm/limit.h"
 #include "headgate/base/time.h"
 #include "headgate/wire/resp_reader.h"
 #include "tests/redis/keyspace.h"
@@ -50,6 +52,10 @@ class Server {
 
   // The leases in a bucket, expired ones included.
   std::vector<StoredLease> Leases(const std::string& key, base::Duration at);
+  // The bucket, or one as if never used.
+  algorithm::BucketState State(const std::string& key, base::Duration at);
+  // What is left in the shared bucket of a limit.
+  uint64_t Rest(const algorithm::Limit& limit, const std::string& key, base::Duration at);
   // What is wrong with the bucket, or nothing: tokens + Σ outstanding ≤ capacity, and no lease twice.
   std::string Inspect(const std::string& key, base::Duration at);
 

@@ -24,11 +24,6 @@ bool Later(const auto& a, const auto& b) { return a.at > b.at || (a.at == b.at &
 // The store's clock ticks in microseconds: what happens there happens at one.
 Duration ToTick(Duration at) { return Duration((at.count() + 999) / 1000 * 1000); }
 
-bool IsMeter(const algorithm::Limit& limit) {
-  return limit.algorithm() == algorithm::Algorithm::kTokenBucket ||
-         limit.algorithm() == algorithm::Algorithm::kLeakyBucket;
-}
-
 }  // namespace
 
 World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost& lua, Coverage& coverage, bool trace)
@@ -70,8 +65,9 @@ Outcome World::Run() {
   }
   ScheduleFaults();
   Replicate();
-  Schedule(plan_.measured_from, [this] { BeginMeasurement(); });
-  Schedule(plan_.measured_to, [this] { EndMeasurement(); });
+  Schedule(plan_.measured_from, [this] {
+    for (size_t key = 0; key < keys_.size(); ++key) ScheduleMeasurement(key);
+  });
   Schedule(plan_.end, [this] { CheckReturned(); });
   while (!events_.empty() && outcome_.failure.empty()) {
     std::pop_heap(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return Later(a, b); });
@@ -152,16 +148,19 @@ void World::NextRequest(uint32_t index, size_t key) {
   }
   // A request costs half of what it may at most.
   const uint64_t per_period = spec.requests * percent * weight;
-  const uint64_t gap =
-      static_cast<uint64_t>(spec.period.count()) * 100 * weights * (plan.cost_max + 1) / 2 / per_period;
+  const uint64_t gap = static_cast<uint64_t>(plan.pace.count()) * 100 * weights * (plan.cost_max + 1) / 2 / per_period;
   const auto until_next = Duration(static_cast<int64_t>(random_.Below(2 * gap + 1)));
   Schedule(now_ + until_next, [this, index, key] {
     if (now_ >= plan_.measured_to) return;
     const uint64_t cost = 1 + random_.Below(plan_.keys[key].cost_max);
-    OnMachine(index, machines_[index].incarnation, now_,
-              [this, index, key, cost](Node& node) { node.OnRequest(key, cost, BootAt(machines_[index], now_)); });
+    OnMachine(index, machines_[index].incarnation, now_, [this, key, cost](Node& node) { Request(node, key, cost); });
     NextRequest(index, key);
   });
+}
+
+void World::Request(Node& node, size_t key, uint64_t cost) {
+  if (keys_[key].exact) keys_[key].exact->Ask(cost, server_.Wall(now_));
+  node.OnRequest(key, cost, BootAt(machines_[node.index()], now_));
 }
 
 void World::At(Node& node, Timer timer, uint64_t what, BootTime at) {
@@ -174,7 +173,7 @@ void World::At(Node& node, Timer timer, uint64_t what, BootTime at) {
       case Timer::kWake:
         return woken.OnWake(now);
       case Timer::kRequest:
-        if (now_ < plan_.measured_to) woken.OnRequest(what, 1, now);
+        if (now_ < plan_.measured_to) Request(woken, what, 1);
     }
   });
 }
@@ -185,10 +184,7 @@ void World::Admit(Node& node, size_t index, uint64_t cost) {
   outcome_.admitted += cost;
   outcome_.leased += cost;
   if (now_ < machines_[node.index()].cut_until) coverage_.Mark("a node that was cut off spent its leases");
-  if (now_ >= plan_.measured_from) {
-    key.admitted += cost;
-    key.leased += cost;
-  }
+  if (key.exact) key.admitted += cost;
   if (!key.bound.Admit(cost, now_, server_.Wall(now_))) {
     Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound", node.index(), cost, index));
   }
@@ -251,7 +247,7 @@ void World::Arrive(const Message& message) {
   // Where the answer is lost it was let through nowhere; but it is consumed, which is what is bounded.
   if (decided && message.sent.takes > 0 && reply.text[1] == 1) {
     outcome_.admitted += message.sent.takes;
-    if (now_ >= plan_.measured_from) key.admitted += message.sent.takes;
+    if (key.exact) key.admitted += message.sent.takes;
     if (!key.bound.Admit(message.sent.takes, now_, server_.Wall(now_))) {
       Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes, message.sent.key));
     }
@@ -380,67 +376,6 @@ void World::FinishChange(size_t key) {
     }
     keys_[key].bound.Narrow(keys_[key].changed->limit, now_);
   });
-}
-
-// ---- The calm
-
-void World::BeginMeasurement() {
-  for (Machine& machine : machines_) {
-    if (machine.node == nullptr) return Fail("a node has not come back");
-    for (size_t key = 0; key < keys_.size(); ++key) machine.leased_at[key] = machine.node->leased(key);
-  }
-}
-
-// The fleet admits what the limit gives but for 5 %, and for what has accrued since each node last asked. (A sliding
-// counter, whose leases end with each window, but for 12 %; a bucket of which each node holds a good part, for 20 %.)
-// And every node that is asked for enough decides from leases again.
-void World::EndMeasurement() {
-  const Duration measured = plan_.measured_to - plan_.measured_from;
-  for (size_t i = 0; i < keys_.size(); ++i) {
-    const Key& key = keys_[i];
-    const KeyPlan& plan = plan_.keys[i];
-    const store::LimitHandle& limit = plan.changed ? key.changed : key.limit;
-    const algorithm::LimitSpec& spec = limit->limit.spec();
-    const bool sliding = spec.algorithm == algorithm::Algorithm::kSlidingWindowCounter;
-    const bool small = limit->limit.capacity() < 16 * plan_.nodes;
-    const auto in = [&](Duration time) {
-      return static_cast<uint64_t>(time.count()) / 1000 * spec.requests /
-             (static_cast<uint64_t>(spec.period.count()) / 1000);
-    };
-    // Of windows, those that are whole.
-    const uint64_t due = in(IsMeter(limit->limit) ? measured : measured - spec.period);
-    const uint64_t slack = in(100ms) + 2 * plan.cost_max;
-    const uint64_t share = due * (small ? 80 : sliding ? 88 : 95) / 100;
-    const uint64_t least = share - std::min(share, slack);
-    if (trace_) fmt::print("k{}: {} admitted, {} are due; {} from leases\n", i, key.admitted, due, key.leased);
-    // So small a bucket runs over between two requests that come at random.
-    const bool tiny = limit->limit.capacity() < 8;
-    if (key.admitted < least && !tiny)
-      Fail(fmt::format("k{}: only {} of {} were admitted in the calm", i, key.admitted, due));
-    uint64_t weights = 0;
-    for (const Machine& machine : machines_) weights += machine.weight[i] + 1;
-    const bool leasable = limiter::LeaseBook::CanLease(limit->limit) && limit->limit.capacity() >= 20 * plan_.nodes;
-    for (const Machine& machine : machines_) {
-      const uint64_t expected = in(plan_.ttl / 2) * plan.demand_percent_calm * (machine.weight[i] + 1) / 100 / weights /
-                                ((plan.cost_max + 1) / 2);
-      if (!leasable || expected < 12 || machine.node == nullptr) continue;
-      if (machine.node->leased(i) < machine.leased_at[i] + expected / 4) {
-        Fail(fmt::format(
-            "node {} has let only {} of k{} through from leases in the calm, and is asked for {} in half a ttl",
-            machine.node->index(), machine.node->leased(i) - machine.leased_at[i], i, expected));
-      }
-    }
-  }
-}
-
-void World::CheckReturned() {
-  for (size_t i = 0; i < keys_.size(); ++i) {
-    for (const StoredLease& lease : server_.Leases(Node::NameOf(i), now_)) {
-      if (lease.expires_at > server_.Wall(now_) && lease.reported < lease.granted) {
-        Fail(fmt::format("lease #{} of k{} was not returned when nobody asked any more", lease.number, i));
-      }
-    }
-  }
 }
 
 // ---- Time

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "tests/simulation/node.h"
 #include "tests/simulation/plan.h"
 #include "tests/simulation/server.h"
+#include "tests/simulation/yardstick.h"
 
 namespace headgate::simulation {
 
@@ -67,9 +69,11 @@ class World final : public NodeHost {
     store::LimitHandle limit;
     store::LimitHandle changed{};
     Bound bound;
-    bool lost = false;      // a failover forgot it
-    uint64_t admitted = 0;  // while it was measured
-    uint64_t leased = 0;
+    bool lost = false;  // a failover forgot it
+    // While it is measured.
+    std::optional<Yardstick> exact{};
+    uint64_t admitted = 0;
+    base::Duration span{0};
   };
   struct Message {
     uint32_t machine;
@@ -87,6 +91,7 @@ class World final : public NodeHost {
   void ScheduleChange(size_t key);
   void FinishChange(size_t key);
   void NextRequest(uint32_t index, size_t key);
+  void Request(Node& node, size_t key, uint64_t cost);
   void NextBurst(uint32_t index, size_t key);
   void Arrive(const Message& message);
   void Crash(uint32_t index);
@@ -96,10 +101,17 @@ class World final : public NodeHost {
   void Flush();
   void StepClock(base::Duration by);
   void Replicate();
-  void BeginMeasurement();
-  void EndMeasurement();
+  void ScheduleMeasurement(size_t key);
+  void BeginMeasurement(size_t key, base::Duration until);
+  void EndMeasurement(size_t key);
+  void CheckLeasing(size_t key);
+  uint64_t Held(size_t key) const;
+  uint64_t DueIn(size_t key, base::Duration time) const;
   void CheckReturned();
 
+  const store::LimitHandle& LimitAfter(size_t key) const {
+    return plan_.keys[key].changed ? keys_[key].changed : keys_[key].limit;
+  }
   bool calm() const { return now_ >= plan_.calm_from; }
   base::Duration Delay();
   base::Duration AnyTime();
