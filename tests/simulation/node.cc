@@ -64,6 +64,15 @@ uint64_t Node::held(size_t key) const {
   return held != nullptr ? held->left() : 0;
 }
 
+std::optional<BootTime> Node::DeadlineOf(size_t key, uint64_t number) const {
+  const HeldLeases* held = book_.Held(HashOf(key));
+  if (held == nullptr) return std::nullopt;
+  for (const HeldLease& lease : *held) {
+    if (lease.number == number && !lease.closed) return lease.deadline;
+  }
+  return std::nullopt;
+}
+
 void Node::OnConnected(uint64_t epoch, BootTime now) {
   if (was_connected_) epoch_changed_until_ = now + plan_.ttl;
   was_connected_ = true;

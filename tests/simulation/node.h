@@ -64,6 +64,8 @@ class Node {
   bool holds_leases() const;
   // What it may spend of this key from leases, if it still lives then.
   uint64_t held(size_t key) const;
+  // Of a lease that can be spent from.
+  std::optional<base::BootTime> DeadlineOf(size_t key, uint64_t number) const;
 
   static std::string NameOf(size_t key);
   static base::Hash128 HashOf(size_t key) { return {key * 0x9E3779B97F4A7C15u + 1, key + 1}; }

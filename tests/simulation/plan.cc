@@ -82,12 +82,19 @@ Plan Draw(uint64_t seed) {
     if (Chance(random, 25)) {
       key.changed = DrawLimit(random, algorithm);
       key.changed->period = key.spec.period;
+      if (Chance(random, 50)) {
+        // A little more or less, as people change limits; the larger of both hides less.
+        key.changed->requests = key.spec.requests * (90 + random.Below(30)) / 100;
+        key.changed->burst = key.spec.burst;
+      }
+      key.change_in_stampede = Chance(random, 50);
       key.changed_at = Between(random, 500ms, plan.calm_from - 500ms);
     }
     if (Chance(random, 25)) key.cost_max = 1 + random.Below(4);
     key.demand_percent = kDemand[random.Below(kDemand.size())];
     key.demand_percent_calm = 125 + random.Below(150);
     key.bursts = Chance(random, 40);
+    if (Chance(random, 40)) key.stampedes = 1 + static_cast<uint32_t>(random.Below(3));
     plan.keys.push_back(key);
     measured = std::max(measured, 3 * key.pace + 200ms);
   }
@@ -113,8 +120,9 @@ std::string ToString(const Plan& plan) {
       return fmt::format("{} {} per {}ms burst {}", Name(spec.algorithm), spec.requests, ms(spec.period),
                          spec.burst.value_or(spec.requests));
     };
-    text += fmt::format("\n  key {}: {}, cost up to {}, demand {} %{}", i, limit(key.spec), key.cost_max,
-                        key.demand_percent, key.bursts ? " in bursts" : "");
+    text += fmt::format("\n  key {}: {}, cost up to {}, demand {} %{}, {} stampedes{}", i, limit(key.spec),
+                        key.cost_max, key.demand_percent, key.bursts ? " in bursts" : "", key.stampedes,
+                        key.change_in_stampede ? " and one at the change" : "");
     if (key.changed) text += fmt::format(", from {}ms on {}", ms(key.changed_at), limit(*key.changed));
   }
   return text;

@@ -23,6 +23,9 @@ struct KeyPlan {
   uint64_t demand_percent = 100;       // of the rate, of all nodes together, while things go wrong
   uint64_t demand_percent_calm = 150;  // and afterwards
   bool bursts = false;                 // demand comes and goes
+  // So often nobody asks while a lease lives, and all ask when it ends; also when the limit changes.
+  uint32_t stampedes = 0;
+  bool change_in_stampede = false;
 };
 
 struct Plan {

@@ -120,6 +120,9 @@ void World::ScheduleFaults() {
   times(plan_.cuts, [this, machine] { Cut(machine()); });
   times(plan_.failovers, [this] { FailOver(); });
   times(plan_.flushes, [this] { Flush(); });
+  for (size_t key = 0; key < keys_.size(); ++key) {
+    times(plan_.keys[key].stampedes, [this, key] { Stampede(key); });
+  }
   times(plan_.steps_forward, [this] { StepClock(Duration(static_cast<int64_t>(random_.Below(3'000'000)) * 1000)); });
   times(plan_.steps_back, [this] {
     const bool far = random_.Below(4) == 0;
@@ -153,7 +156,9 @@ void World::NextRequest(uint32_t index, size_t key) {
   Schedule(now_ + until_next, [this, index, key] {
     if (now_ >= plan_.measured_to) return;
     const uint64_t cost = 1 + random_.Below(plan_.keys[key].cost_max);
-    OnMachine(index, machines_[index].incarnation, now_, [this, key, cost](Node& node) { Request(node, key, cost); });
+    if (now_ >= keys_[key].quiet_until) {
+      OnMachine(index, machines_[index].incarnation, now_, [this, key, cost](Node& node) { Request(node, key, cost); });
+    }
     NextRequest(index, key);
   });
 }
@@ -173,7 +178,7 @@ void World::At(Node& node, Timer timer, uint64_t what, BootTime at) {
       case Timer::kWake:
         return woken.OnWake(now);
       case Timer::kRequest:
-        if (now_ < plan_.measured_to) Request(woken, what, 1);
+        if (now_ < plan_.measured_to && now_ >= keys_[what].quiet_until) Request(woken, what, 1);
     }
   });
 }
@@ -292,12 +297,16 @@ void World::Pause(uint32_t index) {
   if (now_ < machine.paused_until) return;
   if (pause > plan_.ttl) coverage_.Mark("a node was paused for longer than a lease lives");
   Note(fmt::format("node {} is paused for {}ms", index, pause.count() / 1'000'000));
-  machine.paused_until = now_ + pause;
+  SetPaused(machine, now_ + pause);
   // Whatever stopped it may have broken its connections too: it wakes with leases, and nobody hears of them.
   if (plan_.cuts > 0 && random_.Below(2) == 0) {
     Schedule(machine.paused_until - Duration(1), [this, index] { Cut(index); });
   }
-  if (mutant_ == Mutant::kClockStopsInPause) machine.paused_for += pause;
+}
+
+void World::SetPaused(Machine& machine, Duration until) {
+  machine.paused_until = until;
+  if (mutant_ == Mutant::kClockStopsInPause) machine.paused_for += until - now_;
 }
 
 void World::Cut(uint32_t index) {
@@ -356,23 +365,37 @@ void World::Replicate() {
 void World::ScheduleChange(size_t key) {
   Schedule(plan_.keys[key].changed_at, [this, key] {
     keys_[key].bound.Widen(keys_[key].changed->limit, now_);
+    const std::optional<Holder> holder = plan_.keys[key].change_in_stampede ? Stampede(key) : std::nullopt;
+    const uint32_t first = holder ? (holder->machine + 1) % plan_.nodes : plan_.nodes;
     for (uint32_t i = 0; i < plan_.nodes; ++i) {
-      Schedule(now_ + Duration(static_cast<int64_t>(random_.Below(300'000'000))), [this, i, key] {
-        Note(fmt::format("node {} has another limit for k{}", i, key));
-        machines_[i].switched[key] = true;
-        OnMachine(i, machines_[i].incarnation, now_,
-                  [this, key](Node& node) { node.OnLimit(key, keys_[key].changed); });
-      });
+      Duration noticed = now_ + Below(300ms);
+      if (i == first) noticed = now_;
+      if (holder && i == holder->machine) noticed = holder->end;
+      keys_[key].change_noticed = std::max(keys_[key].change_noticed, noticed);
+      Schedule(noticed, [this, i, key] { Switch(i, key); });
+    }
+    if (holder && first != holder->machine) {
+      OnMachine(first, machines_[first].incarnation, now_ + 1ms, [this, key](Node& node) { Request(node, key, 1); });
     }
     FinishChange(key);
   });
 }
 
+void World::Switch(uint32_t index, size_t key) {
+  Note(fmt::format("node {} has another limit for k{}", index, key));
+  machines_[index].switched[key] = true;
+  OnMachine(index, machines_[index].incarnation, now_,
+            [this, key](Node& node) { node.OnLimit(key, keys_[key].changed); });
+}
+
 // When all have noticed, nothing of before is under way, and what was leased before is over.
 void World::FinishChange(size_t key) {
-  Schedule(now_ + 300ms + plan_.slow_max + 2 * plan_.ttl, [this, key] {
+  Schedule(keys_[key].change_noticed + plan_.slow_max + 2 * plan_.ttl, [this, key] {
     for (const Machine& machine : machines_) {
-      if (now_ < machine.paused_until + plan_.slow_max + 2 * plan_.ttl) return FinishChange(key);
+      if (now_ < machine.paused_until + plan_.slow_max + 2 * plan_.ttl) {
+        keys_[key].change_noticed = std::max(keys_[key].change_noticed, machine.paused_until);
+        return FinishChange(key);
+      }
     }
     keys_[key].bound.Narrow(keys_[key].changed->limit, now_);
   });
@@ -383,6 +406,10 @@ void World::FinishChange(size_t key) {
 Duration World::AnyTime() {
   return 200ms +
          Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>((plan_.calm_from - 400ms).count()))));
+}
+
+Duration World::Below(Duration most) {
+  return Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(most.count()))));
 }
 
 BootTime World::BootAt(const Machine& machine, Duration at) const {

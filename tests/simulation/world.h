@@ -69,7 +69,9 @@ class World final : public NodeHost {
     store::LimitHandle limit;
     store::LimitHandle changed{};
     Bound bound;
-    bool lost = false;  // a failover forgot it
+    bool lost = false;                 // a failover forgot it
+    base::Duration quiet_until{0};     // nobody asks for it
+    base::Duration change_noticed{0};  // by all
     // While it is measured.
     std::optional<Yardstick> exact{};
     uint64_t admitted = 0;
@@ -84,18 +86,31 @@ class World final : public NodeHost {
     std::vector<std::string> parts;
   };
 
+  // Of a lease.
+  struct Holder {
+    uint32_t machine;
+    base::Duration last_instant;  // in true time, like its end at the store
+    base::Duration end;
+  };
+
   void Schedule(base::Duration at, std::function<void()> happen);
   void OnMachine(uint32_t index, uint64_t incarnation, base::Duration at, std::function<void(Node&)> happen);
   void Start(uint32_t index);
   void ScheduleFaults();
   void ScheduleChange(size_t key);
+  void Switch(uint32_t index, size_t key);
   void FinishChange(size_t key);
   void NextRequest(uint32_t index, size_t key);
   void Request(Node& node, size_t key, uint64_t cost);
   void NextBurst(uint32_t index, size_t key);
+  std::optional<Holder> LargestHolder(size_t key);
+  std::optional<Holder> Stampede(size_t key);
+  void SpendAll(uint32_t index, size_t key);
+  void AskForEverything(size_t key);
   void Arrive(const Message& message);
   void Crash(uint32_t index);
   void Pause(uint32_t index);
+  void SetPaused(Machine& machine, base::Duration until);
   void Cut(uint32_t index);
   void FailOver();
   void Flush();
@@ -115,6 +130,7 @@ class World final : public NodeHost {
   bool calm() const { return now_ >= plan_.calm_from; }
   base::Duration Delay();
   base::Duration AnyTime();
+  base::Duration Below(base::Duration most);
   base::BootTime BootAt(const Machine& machine, base::Duration at) const;
   base::Duration TrueAt(const Machine& machine, base::BootTime at) const;
   base::Duration Forgotten(size_t key) const;
