@@ -8,13 +8,15 @@ using algorithm::Algorithm;
 using base::Duration;
 using base::Instant;
 
-Bound::Bound(const algorithm::Limit& limit)
+Bound::Bound(const algorithm::Limit& limit, Instant calendar_edge)
     : algorithm_(limit.algorithm()),
-      period_(limit.spec().period.count()),
+      period_(std::max<int64_t>(1, limit.spec().period.count())),
       level_(Level{static_cast<int64_t>(limit.capacity())} * period_),
       capacity_(level_),
       full_from_(level_),
-      rate_(limit.spec().requests) {}
+      rate_(limit.spec().requests),
+      align_(limit.spec().align),
+      calendar_edge_(calendar_edge) {}
 
 void Bound::Advance(Duration at) {
   const Level top = capacity_ + (seen_ < extra_until_ ? extra_ : 0);
@@ -59,7 +61,8 @@ void Bound::AllowTime(Duration step, Duration at, Duration until) {
 }
 
 void Bound::AdvanceWindow(Instant wall) {
-  const int64_t window = wall.ns / period_;
+  if (align_ == algorithm::Align::kFirstHit) return;
+  const int64_t window = align_ == algorithm::Align::kEpoch ? wall.ns / period_ : wall >= calendar_edge_ ? 1 : 0;
   if (window == window_) return;
   previous_ = window == window_ + 1 ? current_ : 0;
   current_ = 0;
@@ -75,11 +78,25 @@ bool Bound::Admit(uint64_t cost, Duration at, Instant wall) {
   }
   AdvanceWindow(wall);
   current_ += cost;
+  if (align_ == algorithm::Align::kFirstHit && cost > 0 && wall >= until_ && extra_ == 0) return false;
   Level used = Level{static_cast<int64_t>(current_)} * period_;
   if (algorithm_ == Algorithm::kSlidingWindowCounter) {
     used += Level{static_cast<int64_t>(previous_)} * (period_ - wall.ns % period_);
   }
   return used <= capacity_ + extra_;
+}
+
+void Bound::OnWindow(Instant until, Instant wall) {
+  if (until == until_ || until <= wall) return;
+  if (wall >= until_) current_ = 0;
+  until_ = until;
+}
+
+void Bound::Refund(uint64_t cost, Duration at, Instant wall) {
+  Advance(at);
+  level_ = std::max(level_, std::min(level_ + Level{static_cast<int64_t>(cost)} * period_, capacity_ + extra_));
+  AdvanceWindow(wall);
+  current_ -= std::min(current_, cost);
 }
 
 int64_t Bound::left_millis() const { return static_cast<int64_t>(level_ * 1000 / period_); }

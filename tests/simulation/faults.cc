@@ -18,6 +18,8 @@ constexpr auto kRows = std::to_array<MutantRow>({
     {Mutant::kReportNotCumulative, "report-not-cumulative", "a report says what was spent since the last one"},
     {Mutant::kReturnForgetsWhatWasSpent, "return-forgets-spent", "a return gives everything back"},
     {Mutant::kReturnedAfterItsEnd, "returned-after-its-end", "a lease is returned after its deadline"},
+    {Mutant::kGivenBackAndRefunded, "given-back-and-refunded",
+     "what goes back into a lease is refunded at the store too"},
     {Mutant::kNumbersAfterRestart, "numbers-after-restart", "a node that restarts uses its lease ids again"},
     {Mutant::kClockStopsInPause, "clock-stops-in-pause", "a node's clock does not count while it is suspended"},
     {Mutant::kDenialNeverEnds, "denial-never-ends", "a denial is remembered for ever"},

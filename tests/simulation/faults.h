@@ -23,6 +23,7 @@ enum class Mutant : uint8_t {
   kReportNotCumulative,
   kReturnForgetsWhatWasSpent,
   kReturnedAfterItsEnd,
+  kGivenBackAndRefunded,
   kNumbersAfterRestart,
   kClockStopsInPause,
   kDenialNeverEnds,

@@ -5,7 +5,9 @@
 namespace headgate::simulation {
 
 using algorithm::Algorithm;
+using algorithm::Align;
 using base::Duration;
+using base::Instant;
 using base::Random;
 using namespace std::chrono_literals;
 
@@ -17,6 +19,14 @@ Duration Between(Random& random, Duration from, Duration to) {
 
 bool Chance(Random& random, uint64_t percent) { return random.Below(100) < percent; }
 
+void DrawAlign(Random& random, algorithm::LimitSpec& spec) {
+  constexpr std::array kAligns{Align::kEpoch,    Align::kEpoch,         Align::kEpoch,       Align::kFirstHit,
+                               Align::kFirstHit, Align::kCalendarMonth, Align::kCalendarYear};
+  spec.align = kAligns[random.Below(kAligns.size())];
+  spec.count_denied = Chance(random, 20);
+  if (IsCalendar(spec)) spec.period = 0s;
+}
+
 algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
   algorithm::LimitSpec spec{.algorithm = algorithm};
   switch (algorithm) {
@@ -24,6 +34,7 @@ algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
     case Algorithm::kSlidingWindowCounter:
       spec.period = Between(random, 1s, 2s) / 1'000'000 * 1'000'000;
       spec.requests = 20 + random.Below(300);
+      if (algorithm == Algorithm::kFixedWindow) DrawAlign(random, spec);
       break;
     default:
       spec.period = 1s;
@@ -33,6 +44,22 @@ algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
           Chance(random, 10) ? 1 + random.Below(8) : std::max<uint64_t>(8, spec.requests * (1 + random.Below(30)) / 10);
   }
   return spec;
+}
+
+// Where there are calendars, a year or a leap February ends while the world lasts.
+void DrawStart(Random& random, Plan& plan) {
+  constexpr Instant kYearEnds = Instant::FromNanos(1'798'761'600'000'000'000);      // 2027-01-01
+  constexpr Instant kFebruaryEnds = Instant::FromNanos(1'835'481'600'000'000'000);  // 2028-03-01
+  plan.start = Instant::FromNanos(1'800'000'000'000'000'000) + Between(random, 0s, 10s) / 1000 * 1000;
+  bool any = false;
+  bool year = false;
+  for (const KeyPlan& key : plan.keys) {
+    any = any || IsCalendar(key.spec);
+    year = year || key.spec.align == Align::kCalendarYear;
+  }
+  if (!any) return;
+  plan.calendar_edge = year ? kYearEnds : kFebruaryEnds;
+  plan.start = plan.calendar_edge - Between(random, 0s, plan.end) / 1000 * 1000;
 }
 
 }  // namespace
@@ -78,10 +105,12 @@ Plan Draw(uint64_t seed) {
     KeyPlan key;
     const Algorithm algorithm = kAlgorithms[random.Below(kAlgorithms.size())];
     key.spec = DrawLimit(random, algorithm);
-    key.pace = key.spec.period;
+    // What there is for a month is asked for in some seconds.
+    key.pace = IsCalendar(key.spec) ? 8s : key.spec.period;
     if (Chance(random, 25)) {
       key.changed = DrawLimit(random, algorithm);
       key.changed->period = key.spec.period;
+      key.changed->align = key.spec.align;
       if (Chance(random, 50)) {
         // A little more or less, as people change limits; the larger of both hides less.
         key.changed->requests = key.spec.requests * (90 + random.Below(30)) / 100;
@@ -94,12 +123,14 @@ Plan Draw(uint64_t seed) {
     key.demand_percent = kDemand[random.Below(kDemand.size())];
     key.demand_percent_calm = 125 + random.Below(150);
     key.bursts = Chance(random, 40);
+    if (Chance(random, 30)) key.refund_percent = 1 + random.Below(60);
     if (Chance(random, 40)) key.stampedes = 1 + static_cast<uint32_t>(random.Below(3));
     plan.keys.push_back(key);
-    measured = std::max(measured, 3 * key.pace + 200ms);
+    if (!IsCalendar(key.spec)) measured = std::max(measured, 3 * key.pace + 200ms);
   }
   plan.measured_to = plan.measured_from + measured;
   plan.end = plan.measured_to + plan.ttl / 2 + 50ms;
+  DrawStart(random, plan);
   return plan;
 }
 
@@ -117,12 +148,13 @@ std::string ToString(const Plan& plan) {
   for (size_t i = 0; i < plan.keys.size(); ++i) {
     const KeyPlan& key = plan.keys[i];
     const auto limit = [&](const algorithm::LimitSpec& spec) {
-      return fmt::format("{} {} per {}ms burst {}", Name(spec.algorithm), spec.requests, ms(spec.period),
-                         spec.burst.value_or(spec.requests));
+      constexpr std::array<std::string_view, 4> kAligns{"", " from the first hit", " and month", " and year"};
+      return fmt::format("{} {} per {}ms{} burst {}", Name(spec.algorithm), spec.requests, ms(spec.period),
+                         kAligns[static_cast<size_t>(spec.align)], spec.burst.value_or(spec.requests));
     };
-    text += fmt::format("\n  key {}: {}, cost up to {}, demand {} %{}, {} stampedes{}", i, limit(key.spec),
-                        key.cost_max, key.demand_percent, key.bursts ? " in bursts" : "", key.stampedes,
-                        key.change_in_stampede ? " and one at the change" : "");
+    text += fmt::format("\n  key {}: {}, cost up to {}, demand {} %{}, {} stampedes{}, {} % refunded", i,
+                        limit(key.spec), key.cost_max, key.demand_percent, key.bursts ? " in bursts" : "",
+                        key.stampedes, key.change_in_stampede ? " and one at the change" : "", key.refund_percent);
     if (key.changed) text += fmt::format(", from {}ms on {}", ms(key.changed_at), limit(*key.changed));
   }
   return text;

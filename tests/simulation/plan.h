@@ -13,6 +13,10 @@
 
 namespace headgate::simulation {
 
+inline bool IsCalendar(const algorithm::LimitSpec& spec) {
+  return spec.align == algorithm::Align::kCalendarMonth || spec.align == algorithm::Align::kCalendarYear;
+}
+
 struct KeyPlan {
   algorithm::LimitSpec spec;
   base::Duration pace{0};  // what demand is reckoned by: the period, or less than a calendar's
@@ -25,6 +29,7 @@ struct KeyPlan {
   bool bursts = false;                 // demand comes and goes
   // So often nobody asks while a lease lives, and all ask when it ends; also when the limit changes.
   uint32_t stampedes = 0;
+  uint64_t refund_percent = 0;  // of what is let through is undone
   bool change_in_stampede = false;
 };
 
@@ -55,6 +60,9 @@ struct Plan {
   // Whether nodes are held to their ledgers; without, a planted bug has to show in what the fleet lets through.
   bool ledger = true;
 
+  // The store's clock at the beginning, and where a month or year ends by it.
+  base::Instant start{0};
+  base::Instant calendar_edge{0};
   // Everything goes wrong until `calm_from`; from `measured_from` to `measured_to` the fleet must do its work; from
   // then on nobody asks for anything, and by `end` everything has been returned.
   base::Duration calm_from{0};

@@ -16,7 +16,6 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Instant kStart = Instant::FromNanos(1'800'000'000'000'000'000);
 constexpr char kDecided = 1;
 
 bool Later(const auto& a, const auto& b) { return a.at > b.at || (a.at == b.at && a.order > b.order); }
@@ -32,11 +31,11 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost
       coverage_(coverage),
       trace_(trace),
       random_(base::Random(~plan.seed).Next()),
-      server_(lua, mutant, kStart + Duration(static_cast<int64_t>(random_.Below(10'000'000)) * 1000)),
+      server_(lua, mutant, plan.start),
       machines_(plan.nodes) {
   for (const KeyPlan& key : plan_.keys) {
     Key state{.limit = *limits_.Intern(*algorithm::Limit::Make(key.spec)),
-              .bound = Bound(*algorithm::Limit::Make(key.spec))};
+              .bound = Bound(*algorithm::Limit::Make(key.spec), plan_.calendar_edge)};
     if (key.changed) state.changed = *limits_.Intern(*algorithm::Limit::Make(*key.changed));
     keys_.push_back(std::move(state));
   }
@@ -62,6 +61,9 @@ Outcome World::Run() {
   for (size_t key = 0; key < keys_.size(); ++key) {
     for (uint32_t i = 0; i < plan_.nodes && plan_.keys[key].bursts; ++i) NextBurst(i, key);
     if (plan_.keys[key].changed) ScheduleChange(key);
+    if (IsCalendar(plan_.keys[key].spec)) {
+      Schedule(plan_.calendar_edge - plan_.start, [this] { coverage_.Mark("a month or a year ended"); });
+    }
   }
   ScheduleFaults();
   Replicate();
@@ -193,6 +195,22 @@ void World::Admit(Node& node, size_t index, uint64_t cost) {
   if (!key.bound.Admit(cost, now_, server_.Wall(now_))) {
     Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound", node.index(), cost, index));
   }
+  Allowed(node, index, cost);
+}
+
+void World::Allowed(Node& node, size_t key, uint64_t cost) {
+  if (calm() || random_.Below(100) >= plan_.keys[key].refund_percent) return;
+  const bool joined = random_.Below(3) > 0;
+  OnMachine(node.index(), machines_[node.index()].incarnation, now_ + Below(joined ? 3ms : 200ms),
+            [this, key, cost, joined](Node& giver) {
+              const BootTime now = BootAt(machines_[giver.index()], now_);
+              return joined ? giver.OnGiveBack(key, cost, now) : giver.OnRefund(key, cost, now);
+            });
+}
+
+void World::TakeBack(Node& node, size_t key, uint64_t cost) {
+  Digest(node.index() << 16 | cost);
+  keys_[key].bound.Refund(cost, now_, server_.Wall(now_));
 }
 
 // ---- The network and the store
@@ -249,6 +267,15 @@ void World::Arrive(const Message& message) {
   }
   const bool decided = reply.text[0] == kDecided;
   if (!decided && !before.empty()) coverage_.Mark("a bucket was carried over with leases");
+  if (decided && IsFirstHit(key)) {
+    coverage_.Mark("a window began with its first hit");
+    const uint64_t until = server_.State(name, now_).edge;
+    key.bound.OnWindow(Instant::FromNanos(static_cast<int64_t>(until)), server_.Wall(now_));
+  }
+  if (decided && message.sent.gives > 0) {
+    coverage_.Mark("a request was refunded at the store");
+    key.bound.Refund(message.sent.gives, now_, server_.Wall(now_));
+  }
   // Where the answer is lost it was let through nowhere; but it is consumed, which is what is bounded.
   if (decided && message.sent.takes > 0 && reply.text[1] == 1) {
     outcome_.admitted += message.sent.takes;
@@ -336,7 +363,9 @@ void World::FailOver() {
 
 // Until then what was leased before a bucket was forgotten may be spent, or is counted in a window.
 Duration World::Forgotten(size_t key) const {
-  return now_ + plan_.ttl + (IsMeter(keys_[key].limit->limit) ? 0s : 2 * plan_.keys[key].spec.period);
+  const algorithm::LimitSpec& spec = keys_[key].limit->limit.spec();
+  if (IsMeter(keys_[key].limit->limit)) return now_ + plan_.ttl;
+  return IsCalendar(spec) ? plan_.end : now_ + plan_.ttl + 2 * spec.period;
 }
 
 void World::Flush() {

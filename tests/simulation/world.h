@@ -41,6 +41,8 @@ class World final : public NodeHost {
   void Send(Node& node, const Sent& sent, const store::redis::BucketCall& content) override;
   void At(Node& node, Timer timer, uint64_t what, base::BootTime at) override;
   void Admit(Node& node, size_t key, uint64_t cost) override;
+  void Allowed(Node& node, size_t key, uint64_t cost) override;
+  void TakeBack(Node& node, size_t key, uint64_t cost) override;
   void Fail(const std::string& what) override;
   bool tracing() const override { return trace_; }
   void Say(Node& node, const std::string& what) override;
@@ -127,6 +129,7 @@ class World final : public NodeHost {
   const store::LimitHandle& LimitAfter(size_t key) const {
     return plan_.keys[key].changed ? keys_[key].changed : keys_[key].limit;
   }
+  static bool IsFirstHit(const Key& key) { return key.limit->limit.spec().align == algorithm::Align::kFirstHit; }
   bool calm() const { return now_ >= plan_.calm_from; }
   base::Duration Delay();
   base::Duration AnyTime();
