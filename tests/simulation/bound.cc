@@ -20,7 +20,8 @@ Bound::Bound(const algorithm::Limit& limit, Instant calendar_edge)
 
 void Bound::Advance(Duration at) {
   const Level top = capacity_ + (seen_ < extra_until_ ? extra_ : 0);
-  const Duration passed = at - seen_;
+  Duration passed = at - seen_;
+  if (seen_ < second_until_) passed += std::min(at, second_until_) - seen_;
   seen_ = at;
   level_ = std::min(std::max(top, level_), level_ + Level{passed.count()} * static_cast<int64_t>(rate_));
   if (at >= extra_until_) {
@@ -54,6 +55,15 @@ void Bound::Allow(Level tokens, Duration at, Duration until) {
 }
 
 void Bound::AllowCapacity(Duration at, Duration until) { Allow(capacity_, at, until); }
+
+void Bound::AllowSecondServer(Duration at, Duration stops, Duration until) {
+  Advance(at);
+  second_until_ = std::max(second_until_, stops);
+  extra_until_ = std::max(extra_until_, until);
+  extra_ += capacity_;
+  // As many of its windows as one of ours may reach into.
+  if (align_ == algorithm::Align::kFirstHit) extra_ += capacity_ * (1 + (stops - at).count() / period_);
+}
 
 void Bound::AllowTime(Duration step, Duration at, Duration until) {
   const bool window = algorithm_ == Algorithm::kFixedWindow || algorithm_ == Algorithm::kSlidingWindowCounter;

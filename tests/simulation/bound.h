@@ -36,6 +36,10 @@ class Bound {
   // was leased before is spent by `until`.
   void AllowCapacity(base::Duration at, base::Duration until);
   void AllowTime(base::Duration step, base::Duration at, base::Duration until);
+  // Two servers answer, the one that was and the one that is, until the first stops. It has what the bucket had; the
+  // other's begins empty. So the rate counts twice until then, and there may be twice the capacity until what the first
+  // has leased is over. Windows: theirs are other windows, and each may be filled.
+  void AllowSecondServer(base::Duration at, base::Duration stops, base::Duration until);
 
   // `at` is true time, `wall` what the store's clock says then. False: more than was promised.
   bool Admit(uint64_t cost, base::Duration at, base::Instant wall);
@@ -63,7 +67,8 @@ class Bound {
   Level full_from_;  // while a change is under way: the smaller capacity
   Level extra_ = 0;  // above the capacity, until `extra_until_`
   base::Duration extra_until_{0};
-  uint64_t rate_;  // requests per period
+  base::Duration second_until_{0};  // the rate counts twice
+  uint64_t rate_;                   // requests per period
   base::Duration seen_{0};
   // Windows.
   algorithm::Align align_;

@@ -39,6 +39,7 @@ inline constexpr auto kMarks = std::to_array<std::string_view>({
     "a request was taken back into its lease",
     "a window began with its first hit",
     "a month or a year ended",
+    "a server that had been replaced let something through",
     "two nodes held leases of one bucket",
     "all asked when a lease had been spent at its last instant",
 });

@@ -86,6 +86,7 @@ Plan Draw(uint64_t seed) {
   if (Chance(random, 40)) plan.crashes = 1 + static_cast<uint32_t>(random.Below(4));
   if (Chance(random, 30)) plan.cuts = 1 + static_cast<uint32_t>(random.Below(4));
   if (Chance(random, 35)) plan.failovers = 1 + static_cast<uint32_t>(random.Below(2));
+  if (Chance(random, 15)) plan.partitions = 1 + static_cast<uint32_t>(random.Below(2));
   if (Chance(random, 15)) plan.flushes = 1 + static_cast<uint32_t>(random.Below(2));
   if (Chance(random, 15)) plan.steps_forward = 1 + static_cast<uint32_t>(random.Below(3));
   if (Chance(random, 15)) plan.steps_back = 1 + static_cast<uint32_t>(random.Below(2));
@@ -138,13 +139,14 @@ std::string ToString(const Plan& plan) {
   const auto ms = [](Duration d) { return static_cast<double>(d.count()) / 1e6; };
   std::string text = fmt::format(
       "seed {}: {} nodes, ttl {}ms, timeout {}ms, delay {}ms, drift {}ppm, lost {}ppm, doubled {}ppm, slow {}ppm of "
-      "{}ms, {} pauses, {} crashes, {} cuts, {} failovers (lag {}ms), {} flushes, {} steps forward, {} back{}; calm "
+      "{}ms, {} pauses, {} crashes, {} cuts, {} failovers (lag {}ms), {} partitions, {} flushes, {} steps forward, {} "
+      "back{}; calm "
       "from {}ms, "
       "measured from {}ms",
       plan.seed, plan.nodes, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max), plan.drift_ppm_max, plan.lost_ppm,
       plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.cuts, plan.failovers,
-      ms(plan.replication_lag), plan.flushes, plan.steps_forward, plan.steps_back, plan.sharp ? ", sharp" : "",
-      ms(plan.calm_from), ms(plan.measured_from));
+      ms(plan.replication_lag), plan.partitions, plan.flushes, plan.steps_forward, plan.steps_back,
+      plan.sharp ? ", sharp" : "", ms(plan.calm_from), ms(plan.measured_from));
   for (size_t i = 0; i < plan.keys.size(); ++i) {
     const KeyPlan& key = plan.keys[i];
     const auto limit = [&](const algorithm::LimitSpec& spec) {

@@ -51,6 +51,7 @@ struct Plan {
   uint32_t crashes = 0;
   uint32_t cuts = 0;  // of a node from the store
   uint32_t failovers = 0;
+  uint32_t partitions = 0;  // a failover, but the server that was goes on answering some of the nodes
   uint32_t flushes = 0;
   uint32_t steps_forward = 0;
   uint32_t steps_back = 0;

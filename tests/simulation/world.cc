@@ -103,6 +103,7 @@ void World::OnMachine(uint32_t index, uint64_t incarnation, Duration at, std::fu
 void World::Start(uint32_t index) {
   Machine& machine = machines_[index];
   ++machine.incarnation;
+  machine.aside = false;
   std::vector<store::LimitHandle> limits;
   for (size_t key = 0; key < keys_.size(); ++key) {
     limits.push_back(machine.switched[key] ? keys_[key].changed : keys_[key].limit);
@@ -121,6 +122,7 @@ void World::ScheduleFaults() {
   times(plan_.crashes, [this, machine] { Crash(machine()); });
   times(plan_.cuts, [this, machine] { Cut(machine()); });
   times(plan_.failovers, [this] { FailOver(); });
+  times(plan_.partitions, [this] { Partition(); });
   times(plan_.flushes, [this] { Flush(); });
   for (size_t key = 0; key < keys_.size(); ++key) {
     times(plan_.keys[key].stampedes, [this, key] { Stampede(key); });
@@ -226,7 +228,8 @@ Duration World::Delay() {
 void World::Send(Node& node, const Sent& sent, const BucketCall& content) {
   Message message{.machine = node.index(),
                   .incarnation = machines_[node.index()].incarnation,
-                  .generation = generation_,
+                  .aside = machines_[node.index()].aside,
+                  .generation = machines_[node.index()].aside ? partitions_ : generation_,
                   .sent = sent,
                   .script = content.script().text,
                   .parts = {}};
@@ -239,13 +242,19 @@ void World::Send(Node& node, const Sent& sent, const BucketCall& content) {
   }
 }
 
+// Whether the connection that it travels on is no more.
+bool World::IsGone(const Message& message) const {
+  if (!message.aside) return message.generation != generation_;
+  return !old_server_ || message.generation != partitions_;
+}
+
 void World::Arrive(const Message& message) {
-  // The server that it was for is no more.
-  if (message.generation != generation_) return;
+  if (IsGone(message)) return;
+  Server& server = message.aside ? *old_server_ : server_;
   const std::string& name = message.parts[0];
   Key& key = keys_[message.sent.key];
-  const bool existed = server_.Contains(name, now_);
-  if (!existed && key.lost) {
+  const bool existed = server.Contains(name, now_);
+  if (!message.aside && !existed && key.lost) {
     if (message.sent.fresh) {
       coverage_.Mark("an absent bucket was full after a failover");
       Note(fmt::format("k{} was lost, and nobody knows: one capacity is allowed", message.sent.key));
@@ -254,37 +263,38 @@ void World::Arrive(const Message& message) {
       coverage_.Mark("an absent bucket learned");
     }
   }
-  key.lost = key.lost && !existed;
-  const std::vector<StoredLease> before = server_.Leases(name, now_);
+  if (!message.aside) key.lost = key.lost && !existed;
+  const std::vector<StoredLease> before = server.Leases(name, now_);
   ++outcome_.calls;
-  const RespValue reply = server_.Run(message.script, message.parts, now_);
-  if (server_.Contains(name, now_)) key.lost = false;
+  const RespValue reply = server.Run(message.script, message.parts, now_);
+  if (!message.aside && server.Contains(name, now_)) key.lost = false;
   if (reply.kind != RespValue::Kind::kBulk) return Fail(fmt::format("the script answered {}", reply.ToString()));
   for (const StoredLease& lease : before) {
-    if (lease.expires_at <= server_.Wall(now_) && lease.reported < lease.granted) {
+    if (lease.expires_at <= server.Wall(now_) && lease.reported < lease.granted) {
       coverage_.Mark("a lease expired at the store with something left");
     }
   }
   const bool decided = reply.text[0] == kDecided;
   if (!decided && !before.empty()) coverage_.Mark("a bucket was carried over with leases");
-  if (decided && IsFirstHit(key)) {
+  if (decided && IsFirstHit(key) && !message.aside) {
     coverage_.Mark("a window began with its first hit");
-    const uint64_t until = server_.State(name, now_).edge;
-    key.bound.OnWindow(Instant::FromNanos(static_cast<int64_t>(until)), server_.Wall(now_));
+    const uint64_t until = server.State(name, now_).edge;
+    key.bound.OnWindow(Instant::FromNanos(static_cast<int64_t>(until)), server.Wall(now_));
   }
   if (decided && message.sent.gives > 0) {
     coverage_.Mark("a request was refunded at the store");
-    key.bound.Refund(message.sent.gives, now_, server_.Wall(now_));
+    key.bound.Refund(message.sent.gives, now_, server.Wall(now_));
   }
   // Where the answer is lost it was let through nowhere; but it is consumed, which is what is bounded.
   if (decided && message.sent.takes > 0 && reply.text[1] == 1) {
     outcome_.admitted += message.sent.takes;
+    if (message.aside) coverage_.Mark("a server that had been replaced let something through");
     if (key.exact) key.admitted += message.sent.takes;
-    if (!key.bound.Admit(message.sent.takes, now_, server_.Wall(now_))) {
+    if (!key.bound.Admit(message.sent.takes, now_, server.Wall(now_))) {
       Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes, message.sent.key));
     }
   }
-  if (const std::string wrong = server_.Inspect(name, now_); !wrong.empty()) {
+  if (const std::string wrong = server.Inspect(name, now_); !wrong.empty()) {
     Fail(fmt::format("k{} at the store: {}", message.sent.key, wrong));
   }
   Digest(reply.text.size());
@@ -295,7 +305,7 @@ void World::Arrive(const Message& message) {
   if (copies == 2) coverage_.Mark("an answer came twice");
   for (int i = 0; i < copies; ++i) {
     OnMachine(message.machine, message.incarnation, now_ + Delay(), [this, message, reply](Node& node) {
-      if (message.generation != generation_) return;
+      if (IsGone(message)) return;
       node.OnReply(message.sent.call, reply, BootAt(machines_[message.machine], now_));
     });
   }
@@ -354,10 +364,42 @@ void World::FailOver() {
   // What took the server may have taken a node, which then starts without having seen another epoch.
   if (random_.Below(3) == 0) Crash(static_cast<uint32_t>(random_.Below(plan_.nodes)));
   for (uint32_t i = 0; i < plan_.nodes; ++i) {
-    if (machines_[i].node == nullptr) continue;
-    machines_[i].node->OnDisconnected();
-    OnMachine(i, machines_[i].incarnation, now_ + Duration(static_cast<int64_t>(random_.Below(300'000'000))),
-              [this, i](Node& node) { node.OnConnected(server_.epoch(), BootAt(machines_[i], now_)); });
+    if (!machines_[i].aside) Reconnect(i);
+  }
+}
+
+void World::Reconnect(uint32_t index) {
+  if (machines_[index].node == nullptr) return;
+  machines_[index].node->OnDisconnected();
+  OnMachine(index, machines_[index].incarnation, now_ + Below(300ms), [this, index](Node& node) {
+    if (!machines_[index].aside) node.OnConnected(server_.epoch(), BootAt(machines_[index], now_));
+  });
+}
+
+// The replica takes over, but some of the nodes do not hear of it, nor does the server that was, which goes on
+// answering them until it stops.
+void World::Partition() {
+  if (old_server_ || calm()) return;
+  const Duration stops = std::min(now_ + 1ms + Below(3 * plan_.ttl), plan_.calm_from);
+  old_server_.emplace(server_);
+  ++partitions_;
+  for (Machine& machine : machines_) {
+    machine.aside = machine.node != nullptr && machine.node->connected() && random_.Below(2) == 0;
+  }
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    keys_[i].bound.AllowSecondServer(now_, stops, stops + (Forgotten(i) - now_));
+  }
+  FailOver();
+  // What is absent here may be used there.
+  for (Key& key : keys_) key.lost = true;
+  Schedule(stops, [this] { EndPartition(); });
+}
+
+void World::EndPartition() {
+  Note("the server that was stops");
+  old_server_.reset();
+  for (uint32_t i = 0; i < plan_.nodes; ++i) {
+    if (std::exchange(machines_[i].aside, false)) Reconnect(i);
   }
 }
 
@@ -383,11 +425,12 @@ void World::StepClock(Duration by) {
   }
   if (by > 0s) coverage_.Mark("the store's clock was set forward");
   server_.StepClock(by);
+  if (old_server_) old_server_->StepClock(by);
 }
 
 void World::Replicate() {
   server_.Replicate();
-  if (plan_.failovers == 0 || calm()) return;
+  if (plan_.failovers + plan_.partitions == 0 || calm()) return;
   Schedule(now_ + plan_.replication_lag, [this] { Replicate(); });
 }
 

@@ -61,6 +61,7 @@ class World final : public NodeHost {
     base::Duration boot{0};  // its clock when the world begins
     base::Duration paused_until{0};
     base::Duration cut_until{0};        // from the store
+    bool aside = false;                 // it speaks to the server that was
     base::Duration paused_for{0};       // so far, for a clock that stops
     std::vector<bool> switched{};       // to the changed limit of each key
     std::vector<uint64_t> weight{};     // of each key's demand
@@ -82,7 +83,8 @@ class World final : public NodeHost {
   struct Message {
     uint32_t machine;
     uint64_t incarnation;
-    uint64_t generation;
+    bool aside;           // to the server that was
+    uint64_t generation;  // of connections to it
     Sent sent;
     std::string_view script;
     std::vector<std::string> parts;
@@ -115,6 +117,10 @@ class World final : public NodeHost {
   void SetPaused(Machine& machine, base::Duration until);
   void Cut(uint32_t index);
   void FailOver();
+  void Reconnect(uint32_t index);
+  void Partition();
+  void EndPartition();
+  bool IsGone(const Message& message) const;
   void Flush();
   void StepClock(base::Duration by);
   void Replicate();
@@ -153,6 +159,9 @@ class World final : public NodeHost {
   uint64_t last_order_ = 0;
   base::Duration now_{0};
   uint64_t generation_ = 0;  // of connections
+  // The server that was, while it still answers.
+  std::optional<Server> old_server_;
+  uint64_t partitions_ = 0;
   Outcome outcome_;
 };
 
