@@ -46,6 +46,36 @@ algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
   return spec;
 }
 
+KeyPlan DrawKey(Random& random, Duration calm_from) {
+  constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket, Algorithm::kTokenBucket,
+                                   Algorithm::kLeakyBucket, Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
+  constexpr std::array<uint64_t, 6> kDemand{30, 80, 120, 150, 200, 500};
+  KeyPlan key;
+  const Algorithm algorithm = kAlgorithms[random.Below(kAlgorithms.size())];
+  key.spec = DrawLimit(random, algorithm);
+  // What there is for a month is asked for in some seconds.
+  key.pace = IsCalendar(key.spec) ? 8s : key.spec.period;
+  if (Chance(random, 25)) {
+    key.changed = DrawLimit(random, algorithm);
+    key.changed->period = key.spec.period;
+    key.changed->align = key.spec.align;
+    if (Chance(random, 50)) {
+      // A little more or less, as people change limits; the larger of both hides less.
+      key.changed->requests = key.spec.requests * (90 + random.Below(30)) / 100;
+      key.changed->burst = key.spec.burst;
+    }
+    key.change_in_stampede = Chance(random, 50);
+    key.changed_at = Between(random, 500ms, calm_from - 500ms);
+  }
+  if (Chance(random, 25)) key.cost_max = 1 + random.Below(4);
+  key.demand_percent = kDemand[random.Below(kDemand.size())];
+  key.demand_percent_calm = 125 + random.Below(150);
+  key.bursts = Chance(random, 40);
+  if (Chance(random, 30)) key.refund_percent = 1 + random.Below(60);
+  if (Chance(random, 40)) key.stampedes = 1 + static_cast<uint32_t>(random.Below(3));
+  return key;
+}
+
 // Where there are calendars, a year or a leap February ends while the world lasts.
 void DrawStart(Random& random, Plan& plan) {
   constexpr Instant kYearEnds = Instant::FromNanos(1'798'761'600'000'000'000);      // 2027-01-01
@@ -99,34 +129,7 @@ Plan Draw(uint64_t seed) {
   Duration measured = 4s;
   const size_t keys = 1 + random.Below(2);
   for (size_t i = 0; i < keys; ++i) {
-    constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket,
-                                     Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
-                                     Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
-    constexpr std::array<uint64_t, 6> kDemand{30, 80, 120, 150, 200, 500};
-    KeyPlan key;
-    const Algorithm algorithm = kAlgorithms[random.Below(kAlgorithms.size())];
-    key.spec = DrawLimit(random, algorithm);
-    // What there is for a month is asked for in some seconds.
-    key.pace = IsCalendar(key.spec) ? 8s : key.spec.period;
-    if (Chance(random, 25)) {
-      key.changed = DrawLimit(random, algorithm);
-      key.changed->period = key.spec.period;
-      key.changed->align = key.spec.align;
-      if (Chance(random, 50)) {
-        // A little more or less, as people change limits; the larger of both hides less.
-        key.changed->requests = key.spec.requests * (90 + random.Below(30)) / 100;
-        key.changed->burst = key.spec.burst;
-      }
-      key.change_in_stampede = Chance(random, 50);
-      key.changed_at = Between(random, 500ms, plan.calm_from - 500ms);
-    }
-    if (Chance(random, 25)) key.cost_max = 1 + random.Below(4);
-    key.demand_percent = kDemand[random.Below(kDemand.size())];
-    key.demand_percent_calm = 125 + random.Below(150);
-    key.bursts = Chance(random, 40);
-    if (Chance(random, 30)) key.refund_percent = 1 + random.Below(60);
-    if (Chance(random, 40)) key.stampedes = 1 + static_cast<uint32_t>(random.Below(3));
-    plan.keys.push_back(key);
+    const KeyPlan& key = plan.keys.emplace_back(DrawKey(random, plan.calm_from));
     if (!IsCalendar(key.spec)) measured = std::max(measured, 3 * key.pace + 200ms);
   }
   plan.measured_to = plan.measured_from + measured;
