@@ -232,17 +232,7 @@ void World::Arrive(const Message& message) {
   Server& server = message.aside ? *old_server_ : server_;
   const std::string& name = message.parts[0];
   Key& key = keys_[message.sent.key];
-  const bool existed = server.Contains(name, now_);
-  if (!message.aside && !existed && key.lost) {
-    if (message.sent.fresh) {
-      coverage_.Mark("an absent bucket was full after a failover");
-      Note(fmt::format("k{} was lost, and nobody knows: one capacity is allowed", message.sent.key));
-      key.bound.AllowCapacity(now_, Forgotten(message.sent.key));
-    } else {
-      coverage_.Mark("an absent bucket learned");
-    }
-  }
-  if (!message.aside) key.lost = key.lost && !existed;
+  if (!message.aside) FindOrMiss(message, key);
   const std::vector<StoredLease> before = server.Leases(name, now_);
   ++outcome_.calls;
   const RespValue reply = server.Run(message.script, message.parts, now_);
@@ -255,29 +245,50 @@ void World::Arrive(const Message& message) {
   }
   const bool decided = reply.text[0] == kDecided;
   if (!decided && !before.empty()) coverage_.Mark("a bucket was carried over with leases");
-  if (decided && IsFirstHit(key) && !message.aside) {
-    coverage_.Mark("a window began with its first hit");
-    const uint64_t until = server.State(name, now_).edge;
-    key.bound.OnWindow(Instant::FromNanos(static_cast<int64_t>(until)), server.Wall(now_));
-  }
-  if (decided && message.sent.gives > 0) {
-    coverage_.Mark("a request was refunded at the store");
-    key.bound.Refund(message.sent.gives, now_, server.Wall(now_));
-  }
-  // Where the answer is lost it was let through nowhere; but it is consumed, which is what is bounded.
-  if (decided && message.sent.takes > 0 && reply.text[1] == 1) {
-    outcome_.admitted += message.sent.takes;
-    if (message.aside) coverage_.Mark("a server that had been replaced let something through");
-    if (key.exact) key.admitted += message.sent.takes;
-    if (!key.bound.Admit(message.sent.takes, now_, server.Wall(now_))) {
-      Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes, message.sent.key));
-    }
-  }
+  if (decided) CountAtStore(message, server, reply.text[1] == 1);
   if (const std::string wrong = server.Inspect(name, now_); !wrong.empty()) {
     Fail(fmt::format("k{} at the store: {}", message.sent.key, wrong));
   }
   Digest(reply.text.size());
   for (const char byte : reply.text) Digest(static_cast<unsigned char>(byte));
+  Reply(message, reply);
+}
+
+// Where a failover has lost the bucket, whoever knows of that lets it learn; to others it is full.
+void World::FindOrMiss(const Message& message, Key& key) {
+  if (server_.Contains(message.parts[0], now_)) {
+    key.lost = false;
+  } else if (key.lost && message.sent.fresh) {
+    coverage_.Mark("an absent bucket was full after a failover");
+    Note(fmt::format("k{} was lost, and nobody knows: one capacity is allowed", message.sent.key));
+    key.bound.AllowCapacity(now_, Forgotten(message.sent.key));
+  } else if (key.lost) {
+    coverage_.Mark("an absent bucket learned");
+  }
+}
+
+// Where the answer is lost it was let through nowhere; but it is consumed, which is what is bounded.
+void World::CountAtStore(const Message& message, Server& server, bool allowed) {
+  Key& key = keys_[message.sent.key];
+  const Instant wall = server.Wall(now_);
+  if (IsFirstHit(key) && !message.aside) {
+    coverage_.Mark("a window began with its first hit");
+    key.bound.OnWindow(Instant::FromNanos(static_cast<int64_t>(server.State(message.parts[0], now_).edge)), wall);
+  }
+  if (message.sent.gives > 0) {
+    coverage_.Mark("a request was refunded at the store");
+    key.bound.Refund(message.sent.gives, now_, wall);
+  }
+  if (message.sent.takes == 0 || !allowed) return;
+  outcome_.admitted += message.sent.takes;
+  if (message.aside) coverage_.Mark("a server that had been replaced let something through");
+  if (key.exact) key.admitted += message.sent.takes;
+  if (!key.bound.Admit(message.sent.takes, now_, wall)) {
+    Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes, message.sent.key));
+  }
+}
+
+void World::Reply(const Message& message, const RespValue& reply) {
   if (now_ < machines_[message.machine].cut_until) return;
   if (!calm() && random_.Below(1'000'000) < plan_.lost_ppm) return;
   const int copies = !calm() && random_.Below(1'000'000) < plan_.doubled_ppm ? 2 : 1;

@@ -112,6 +112,9 @@ class World final : public NodeHost {
   void SpendAll(uint32_t index, size_t key);
   void AskForEverything(size_t key);
   void Arrive(const Message& message);
+  void FindOrMiss(const Message& message, Key& key);
+  void CountAtStore(const Message& message, Server& server, bool allowed);
+  void Reply(const Message& message, const wire::RespValue& reply);
   void Crash(uint32_t index);
   void Pause(uint32_t index);
   void SetPaused(Machine& machine, base::Duration until);
