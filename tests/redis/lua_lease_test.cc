@@ -316,6 +316,25 @@ TEST_F(Leases, AWindowThatMayHaveBeenForgottenIsSpent) {
   }
 }
 
+// It may be learning for longer than its window lasts: room that a larger limit or a refund made in it would be in the
+// next one too.
+TEST_F(Leases, AWindowThatMayHaveBeenForgottenIsSpentWhateverHappens) {
+  Use({.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 10s});
+  now = Instant::FromNanos(1'790'000'009'000'000'000);
+  store.context.epoch_changed = true;
+  EXPECT_FALSE(Take(1));
+  EXPECT_TRUE(events.learning);
+  store.context.epoch_changed = false;
+  Do(store::Operation::kRefund, 5);
+  EXPECT_FALSE(Take(1));
+  Use({.algorithm = Algorithm::kFixedWindow, .requests = 200, .period = 10s});
+  EXPECT_FALSE(Take(1));
+  now += 1900ms;
+  EXPECT_FALSE(Take(1));
+  now += 100ms;
+  EXPECT_TRUE(Take(200));
+}
+
 // Half of what is left, for any limit, and back again: the scripts multiply and divide as the kernels do.
 TEST_F(Leases, OfAnyLimitAreExact) {
   model::Random random(20'261'121);

@@ -63,10 +63,11 @@ void World::BeginMeasurement(size_t index, Duration until) {
 //                     something always is. It stays the same, however long that goes on.
 //   sliding counter   That much in each window. A counter knows no stock: what one window leaves unused, the next does
 //                     not have either.
-//   fixed window      Shorter than two ttl: 88 %. What leases have left a quarter of a ttl before the window ends comes
-//                     back too late for everybody.
-//   fewer than 8 (windows: 16) for each node: 80 %. What one holds the others lack.
-//   count_denied: 80 %. A request that is denied because others hold the rest in leases counts as well.
+//   fixed window      Shorter than two ttl: 70 %. The first who asks in it is given half of it, and what it returns at
+//   the
+//                     end finds nobody: who was refused meanwhile has been told to come back with the next window.
+//   fewer than 8 for each node: 80 % (windows: 16, and 70 %). What one holds the others lack.
+//   count_denied: 70 %. A request that is denied because others hold the rest in leases counts as well.
 //   fewer than 8: 90 %. Always exact; but a bucket of one token runs over between two requests whose messages take
 //                     their time.
 //
@@ -77,8 +78,10 @@ void World::EndMeasurement(size_t index) {
   const bool sliding = limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
   const bool small = limit.capacity() < (IsMeter(limit) ? 8 : 16) * uint64_t{plan_.nodes};
   const bool short_window = !IsMeter(limit) && !sliding && plan_.keys[index].pace < 2 * plan_.ttl;
-  const bool loses_more = small || limit.spec().count_denied;
-  const uint64_t percent = limit.capacity() < 8 ? 90 : loses_more ? 80 : short_window ? 88 : 98;
+  const uint64_t percent = limit.capacity() < 8                                 ? 90
+                           : IsMeter(limit)                                     ? (small ? 80 : 98)
+                           : small || short_window || limit.spec().count_denied ? 70
+                                                                                : 98;
 
   const uint64_t exact = key.exact->admitted();
   const uint64_t kept = DueIn(index, kKeptMax);
