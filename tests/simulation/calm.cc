@@ -66,7 +66,7 @@ void World::BeginMeasurement(size_t index, Duration until) {
 //   fixed window      Shorter than two ttl: 70 %. The first who asks in it is given half of it, and what it returns at
 //   the
 //                     end finds nobody: who was refused meanwhile has been told to come back with the next window.
-//   fewer than 8 for each node: 80 % (windows: 16, and 70 %). What one holds the others lack.
+//   fewer than 16 for each node: 90 %; than 8, 80 % (windows: than 16, 70 %). What one holds the others lack.
 //   count_denied: 70 %. A request that is denied because others hold the rest in leases counts as well.
 //   fewer than 8: 90 %. Always exact; but a bucket of one token runs over between two requests whose messages take
 //                     their time.
@@ -76,12 +76,14 @@ void World::EndMeasurement(size_t index) {
   const Key& key = keys_[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   const bool sliding = limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
-  const bool small = limit.capacity() < (IsMeter(limit) ? 8 : 16) * uint64_t{plan_.nodes};
+  const uint64_t each = limit.capacity() / plan_.nodes;
   const bool short_window = !IsMeter(limit) && !sliding && plan_.keys[index].pace < 2 * plan_.ttl;
-  const uint64_t percent = limit.capacity() < 8                                 ? 90
-                           : IsMeter(limit)                                     ? (small ? 80 : 98)
-                           : small || short_window || limit.spec().count_denied ? 70
-                                                                                : 98;
+  uint64_t percent = 98;
+  if (IsMeter(limit)) {
+    percent = limit.capacity() < 8 ? 90 : each < 8 ? 80 : each < 16 ? 90 : 98;
+  } else if (each < 16 || short_window || limit.spec().count_denied) {
+    percent = 70;
+  }
 
   const uint64_t exact = key.exact->admitted();
   const uint64_t kept = DueIn(index, kKeptMax);

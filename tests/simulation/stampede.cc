@@ -22,16 +22,16 @@ std::optional<World::Holder> World::LargestHolder(size_t key) {
   std::optional<Holder> largest;
   uint64_t most = 0;
   for (const StoredLease& lease : server_.Leases(Node::NameOf(key), now_)) {
-    if (lease.granted - lease.reported <= most || lease.expires_at <= server_.Wall(now_)) continue;
+    const Duration left = lease.expires_at - server_.Wall(now_);
+    // More than it was given, where the clock has been set back.
+    if (lease.granted - lease.reported <= most || left <= 0s || left > plan_.ttl) continue;
     for (uint32_t i = 0; i < plan_.nodes; ++i) {
       const Machine& machine = machines_[i];
       if (machine.node == nullptr || machine.node->id() != lease.node || now_ < machine.paused_until) continue;
       const std::optional<BootTime> deadline = machine.node->DeadlineOf(key, lease.number);
       if (!deadline) continue;
       most = lease.granted - lease.reported;
-      largest = Holder{.machine = i,
-                       .last_instant = TrueAt(machine, *deadline - Duration(1)),
-                       .end = now_ + (lease.expires_at - server_.Wall(now_))};
+      largest = Holder{.machine = i, .last_instant = TrueAt(machine, *deadline - Duration(1)), .end = now_ + left};
     }
   }
   return largest;
