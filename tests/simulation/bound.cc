@@ -25,7 +25,7 @@ void Bound::Advance(Duration at) {
   seen_ = at;
   level_ = std::min(std::max(top, level_), level_ + Level{passed.count()} * static_cast<int64_t>(rate_));
   if (at >= extra_until_) {
-    extra_ = 0;
+    extra_ = second_capacities_ = 0;
     level_ = std::min(level_, capacity_);
   }
   if (level_ >= full_from_) level_ = std::max(level_, capacity_);
@@ -35,6 +35,7 @@ void Bound::Widen(const algorithm::Limit& limit, Duration at) {
   const Level capacity = Level{static_cast<int64_t>(limit.capacity())} * period_;
   Advance(at);
   full_from_ = std::min(capacity_, capacity);
+  extra_ += second_capacities_ * std::max<Level>(0, capacity - capacity_);
   capacity_ = std::max(capacity_, capacity);
   rate_ = std::max(rate_, limit.spec().requests);
 }
@@ -60,9 +61,11 @@ void Bound::AllowSecondServer(Duration at, Duration stops, Duration until) {
   Advance(at);
   second_until_ = std::max(second_until_, stops);
   extra_until_ = std::max(extra_until_, until);
-  extra_ += capacity_;
-  // As many of its windows as one of ours may reach into.
-  if (align_ == algorithm::Align::kFirstHit) extra_ += capacity_ * (1 + (stops - at).count() / period_);
+  // Of windows that begin with their first hit, as many as one of ours may reach into.
+  const bool first_hit = align_ == algorithm::Align::kFirstHit;
+  const Level more = first_hit ? 2 + (stops - at).count() / period_ : 1;
+  second_capacities_ += more;
+  extra_ += more * capacity_;
 }
 
 void Bound::AllowTime(Duration step, Duration at, Duration until) {

@@ -68,6 +68,7 @@ class Bound {
   Level extra_ = 0;  // above the capacity, until `extra_until_`
   base::Duration extra_until_{0};
   base::Duration second_until_{0};  // the rate counts twice
+  Level second_capacities_ = 0;     // of the extra
   uint64_t rate_;                   // requests per period
   base::Duration seen_{0};
   // Windows.

@@ -86,11 +86,11 @@ void World::EndMeasurement(size_t index) {
   }
 
   const uint64_t exact = key.exact->admitted();
-  const uint64_t kept = DueIn(index, kKeptMax);
+  const uint64_t kept = DueIn(index, kKeptMax) + 2 * plan_.nodes;
   uint64_t lost_most = exact * (100 - percent) / 100 + 2 * plan_.keys[index].cost_max;
   if (sliding) lost_most += kept * static_cast<uint64_t>(key.span / plan_.keys[index].pace);
   if (IsMeter(limit) || IsCalendar(limit.spec())) {
-    lost_most += std::min(kept + 2 * plan_.nodes, server_.Rest(limit, Node::NameOf(index), now_) + Held(index));
+    lost_most += std::min(kept, server_.Rest(limit, Node::NameOf(index), now_) + Held(index));
   }
   if (trace_) fmt::print("k{}: {} admitted, {} by one exact bucket\n", index, key.admitted, exact);
   if (key.admitted + lost_most < exact) {
