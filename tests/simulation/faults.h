@@ -41,6 +41,7 @@ enum class Mutant : uint8_t {
   kAbsentIsFull,
   kWindowOutlived,
   kSetBackOutlivesWindow,
+  kLearnedWindowHasRoom,
   kChangeMints,
   kChangeForgetsLeases,
   kKeyDiesBeforeLease,
