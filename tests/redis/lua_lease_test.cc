@@ -196,6 +196,28 @@ TEST_F(Leases, OfASlidingCounterCountWhereTheyAreGiven) {
   EXPECT_EQ(Remaining(), 60u);
 }
 
+// A window that is made anew for a clock that was set back may end before what was leased in it would.
+TEST_F(Leases, OfAWindowDieWithTheOneThatAClockSetBackPutsThemIn) {
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter}) {
+    SCOPED_TRACE(Name(algorithm));
+    Use({.algorithm = algorithm, .requests = 100, .period = 10s});
+    store.keyspace.Clear();
+    now = Instant::FromNanos(1'790'000'002'000'000'000);
+    EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).ttl, kTtl);
+    now = Instant::FromNanos(1'789'990'009'500'000'000);
+    const LeaseGrant again = Ask({.node = 1, .number = 1}, 40);
+    EXPECT_TRUE(events.clock_reset);
+    EXPECT_EQ(again.granted, 40u);
+    EXPECT_EQ(again.ttl, 500ms) << "not beyond its window";
+    now += 600ms;
+    EXPECT_TRUE(Take(20));
+    const uint64_t left = Remaining();
+    EXPECT_EQ(Ask({.node = 2, .number = 1}, 0, {}).holders, 1u) << "over, as its window is";
+    Ask({.node = 1, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}});
+    EXPECT_EQ(Remaining(), left) << "nothing comes back into a window that it was not taken from";
+  }
+}
+
 TEST_F(Leases, AreNotForQueuesAndLogs) {
   for (const Algorithm algorithm : {Algorithm::kLeakyBucketQueue, Algorithm::kSlidingWindowLog}) {
     Use({.algorithm = algorithm, .requests = 10, .period = 1s});
@@ -292,6 +314,25 @@ TEST_F(Leases, AWindowThatMayHaveBeenForgottenIsSpent) {
     now += 6s;
     EXPECT_TRUE(Take(1));
   }
+}
+
+// It may be learning for longer than its window lasts: room that a larger limit or a refund made in it would be in the
+// next one too.
+TEST_F(Leases, AWindowThatMayHaveBeenForgottenIsSpentWhateverHappens) {
+  Use({.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 10s});
+  now = Instant::FromNanos(1'790'000'009'000'000'000);
+  store.context.epoch_changed = true;
+  EXPECT_FALSE(Take(1));
+  EXPECT_TRUE(events.learning);
+  store.context.epoch_changed = false;
+  Do(store::Operation::kRefund, 5);
+  EXPECT_FALSE(Take(1));
+  Use({.algorithm = Algorithm::kFixedWindow, .requests = 200, .period = 10s});
+  EXPECT_FALSE(Take(1));
+  now += 1900ms;
+  EXPECT_FALSE(Take(1));
+  now += 100ms;
+  EXPECT_TRUE(Take(200));
 }
 
 // Half of what is left, for any limit, and back again: the scripts multiply and divide as the kernels do.

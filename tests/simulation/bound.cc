@@ -8,21 +8,24 @@ using algorithm::Algorithm;
 using base::Duration;
 using base::Instant;
 
-Bound::Bound(const algorithm::Limit& limit)
+Bound::Bound(const algorithm::Limit& limit, Instant calendar_edge)
     : algorithm_(limit.algorithm()),
-      period_(limit.spec().period.count()),
+      period_(std::max<int64_t>(1, limit.spec().period.count())),
       level_(Level{static_cast<int64_t>(limit.capacity())} * period_),
       capacity_(level_),
       full_from_(level_),
-      rate_(limit.spec().requests) {}
+      rate_(limit.spec().requests),
+      align_(limit.spec().align),
+      calendar_edge_(calendar_edge) {}
 
 void Bound::Advance(Duration at) {
   const Level top = capacity_ + (seen_ < extra_until_ ? extra_ : 0);
-  const Duration passed = at - seen_;
+  Duration passed = at - seen_;
+  if (seen_ < second_until_) passed += std::min(at, second_until_) - seen_;
   seen_ = at;
   level_ = std::min(std::max(top, level_), level_ + Level{passed.count()} * static_cast<int64_t>(rate_));
   if (at >= extra_until_) {
-    extra_ = 0;
+    extra_ = second_capacities_ = 0;
     level_ = std::min(level_, capacity_);
   }
   if (level_ >= full_from_) level_ = std::max(level_, capacity_);
@@ -32,6 +35,7 @@ void Bound::Widen(const algorithm::Limit& limit, Duration at) {
   const Level capacity = Level{static_cast<int64_t>(limit.capacity())} * period_;
   Advance(at);
   full_from_ = std::min(capacity_, capacity);
+  extra_ += second_capacities_ * std::max<Level>(0, capacity - capacity_);
   capacity_ = std::max(capacity_, capacity);
   rate_ = std::max(rate_, limit.spec().requests);
 }
@@ -53,13 +57,25 @@ void Bound::Allow(Level tokens, Duration at, Duration until) {
 
 void Bound::AllowCapacity(Duration at, Duration until) { Allow(capacity_, at, until); }
 
+void Bound::AllowSecondServer(Duration at, Duration stops, Duration until) {
+  Advance(at);
+  second_until_ = std::max(second_until_, stops);
+  extra_until_ = std::max(extra_until_, until);
+  // Of windows that begin with their first hit, as many as one of ours may reach into.
+  const bool first_hit = align_ == algorithm::Align::kFirstHit;
+  const Level more = first_hit ? 2 + (stops - at).count() / period_ : 1;
+  second_capacities_ += more;
+  extra_ += more * capacity_;
+}
+
 void Bound::AllowTime(Duration step, Duration at, Duration until) {
   const bool window = algorithm_ == Algorithm::kFixedWindow || algorithm_ == Algorithm::kSlidingWindowCounter;
   Allow(window ? capacity_ : Level{step.count()} * static_cast<int64_t>(rate_), at, until);
 }
 
 void Bound::AdvanceWindow(Instant wall) {
-  const int64_t window = wall.ns / period_;
+  if (align_ == algorithm::Align::kFirstHit) return;
+  const int64_t window = align_ == algorithm::Align::kEpoch ? wall.ns / period_ : wall >= calendar_edge_ ? 1 : 0;
   if (window == window_) return;
   previous_ = window == window_ + 1 ? current_ : 0;
   current_ = 0;
@@ -75,11 +91,25 @@ bool Bound::Admit(uint64_t cost, Duration at, Instant wall) {
   }
   AdvanceWindow(wall);
   current_ += cost;
+  if (align_ == algorithm::Align::kFirstHit && cost > 0 && wall >= until_ && extra_ == 0) return false;
   Level used = Level{static_cast<int64_t>(current_)} * period_;
   if (algorithm_ == Algorithm::kSlidingWindowCounter) {
     used += Level{static_cast<int64_t>(previous_)} * (period_ - wall.ns % period_);
   }
   return used <= capacity_ + extra_;
+}
+
+void Bound::OnWindow(Instant until, Instant wall) {
+  if (until == until_ || until <= wall) return;
+  if (wall >= until_) current_ = 0;
+  until_ = until;
+}
+
+void Bound::Refund(uint64_t cost, Duration at, Instant wall) {
+  Advance(at);
+  level_ = std::max(level_, std::min(level_ + Level{static_cast<int64_t>(cost)} * period_, capacity_ + extra_));
+  AdvanceWindow(wall);
+  current_ -= std::min(current_, cost);
 }
 
 int64_t Bound::left_millis() const { return static_cast<int64_t>(level_ * 1000 / period_); }

@@ -3,7 +3,9 @@
 //
 //   token bucket     in every interval admitted ≤ capacity + rate · its length: exactly when a bucket of that capacity
 //                    and rate, fed with every admission, never goes below zero
-//   fixed window     admitted ≤ requests in each window
+//   fixed window     admitted ≤ requests in each window; one that begins with its first hit is taken from the store,
+//   but
+//                    one that begins before the last is over counts as the same
 //   sliding counter  previous · (P − x)/P + current ≤ requests at each admission
 #pragma once
 
@@ -15,9 +17,15 @@
 
 namespace headgate::simulation {
 
+inline bool IsMeter(const algorithm::Limit& limit) {
+  return limit.algorithm() == algorithm::Algorithm::kTokenBucket ||
+         limit.algorithm() == algorithm::Algorithm::kLeakyBucket;
+}
+
 class Bound {
  public:
-  explicit Bound(const algorithm::Limit& limit);
+  // `calendar_edge`: where one month or year ends and the next begins.
+  Bound(const algorithm::Limit& limit, base::Instant calendar_edge);
 
   // A change is under way: the larger of both holds, and a bucket that is as if never used under one is so under the
   // other. Over: `limit` holds.
@@ -28,9 +36,18 @@ class Bound {
   // was leased before is spent by `until`.
   void AllowCapacity(base::Duration at, base::Duration until);
   void AllowTime(base::Duration step, base::Duration at, base::Duration until);
+  // Two servers answer, the one that was and the one that is, until the first stops. It has what the bucket had; the
+  // other's begins empty. So the rate counts twice until then, and there may be twice the capacity until what the first
+  // has leased is over. Windows: theirs are other windows, and each may be filled.
+  void AllowSecondServer(base::Duration at, base::Duration stops, base::Duration until);
 
   // `at` is true time, `wall` what the store's clock says then. False: more than was promised.
   bool Admit(uint64_t cost, base::Duration at, base::Instant wall);
+
+  // What was admitted is undone, or the store is told so.
+  void Refund(uint64_t cost, base::Duration at, base::Instant wall);
+  // A window that begins with its first hit: until then it lasts, the store says at `wall`.
+  void OnWindow(base::Instant until, base::Instant wall);
 
   // What would still be promised: for messages.
   int64_t left_millis() const;
@@ -50,9 +67,14 @@ class Bound {
   Level full_from_;  // while a change is under way: the smaller capacity
   Level extra_ = 0;  // above the capacity, until `extra_until_`
   base::Duration extra_until_{0};
-  uint64_t rate_;  // requests per period
+  base::Duration second_until_{0};  // the rate counts twice
+  Level second_capacities_ = 0;     // of the extra
+  uint64_t rate_;                   // requests per period
   base::Duration seen_{0};
   // Windows.
+  algorithm::Align align_;
+  base::Instant calendar_edge_;
+  base::Instant until_{0};
   int64_t window_ = 0;
   uint64_t current_ = 0;
   uint64_t previous_ = 0;

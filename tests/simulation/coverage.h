@@ -35,7 +35,13 @@ inline constexpr auto kMarks = std::to_array<std::string_view>({
     "a request came at the very deadline",
     "the store was emptied",
     "the store's clock was set forward",
+    "a request was refunded at the store",
+    "a request was taken back into its lease",
+    "a window began with its first hit",
+    "a month or a year ended",
+    "a server that had been replaced let something through",
     "two nodes held leases of one bucket",
+    "all asked when a lease had been spent at its last instant",
 });
 
 class Coverage {

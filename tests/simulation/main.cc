@@ -1,5 +1,6 @@
 // headgate_sim: runs seeds of the simulated fleet. A failure prints its seed; the same seed is the same run.
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -80,6 +81,7 @@ int RunMutants(const Arguments& arguments, redis_host::LuaHost& lua) {
     fmt::print("{:<24} {}\n", row.name,
                failure.empty() ? fmt::format("NOT CAUGHT within {} seeds", arguments.seeds)
                                : fmt::format("seed {:>5}  {}", seed - 1, failure));
+    std::fflush(stdout);
   }
   return missed == 0 ? 0 : 1;
 }
@@ -101,6 +103,7 @@ int Run(const Arguments& arguments) {
     if (outcome.failure.empty()) continue;
     ++failed;
     fmt::print("seed {} failed {}\n  headgate_sim --seed {} --trace\n", seed, outcome.failure, seed);
+    std::fflush(stdout);
   }
   fmt::print("{} seeds, {} failed; {} admitted, {} of them from leases, {} calls of the store; digest {:016x}\n",
              arguments.seeds, failed, sum.admitted, sum.leased, sum.calls, sum.digest);

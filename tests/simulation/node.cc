@@ -59,6 +59,20 @@ bool Node::holds_leases() const {
   return false;
 }
 
+uint64_t Node::held(size_t key) const {
+  const HeldLeases* held = book_.Held(HashOf(key));
+  return held != nullptr ? held->left() : 0;
+}
+
+std::optional<BootTime> Node::DeadlineOf(size_t key, uint64_t number) const {
+  const HeldLeases* held = book_.Held(HashOf(key));
+  if (held == nullptr) return std::nullopt;
+  for (const HeldLease& lease : *held) {
+    if (lease.number == number && !lease.closed) return lease.deadline;
+  }
+  return std::nullopt;
+}
+
 void Node::OnConnected(uint64_t epoch, BootTime now) {
   if (was_connected_) epoch_changed_until_ = now + plan_.ttl;
   was_connected_ = true;
@@ -163,6 +177,40 @@ void Node::SendExact(size_t index, uint64_t cost, BootTime now) {
   Send(last_call_, now);
 }
 
+void Node::SendRefund(size_t index, uint64_t cost, uint64_t undoes, BootTime now) {
+  if (!connected()) return;  // whoever asked is told so
+  Key& key = keys_[index];
+  const std::string name = NameOf(index);
+  store::SharedRequest request = RequestOf(index, name, key.limit);
+  request.cost = cost;
+  request.operation = store::Operation::kRefund;
+  calls_.try_emplace(++last_call_, Call{.key = index,
+                                        .cost = cost,
+                                        .number = 0,
+                                        .want = 0,
+                                        .asked_at = now,
+                                        .limit = key.limit,
+                                        .content = BucketCall(request, Context(now)),
+                                        .fresh = now >= epoch_changed_until_,
+                                        .refund = true,
+                                        .undoes = undoes});
+  Send(last_call_, now);
+}
+
+void Node::OnGiveBack(size_t index, uint64_t cost, BootTime now) {
+  const uint64_t given = book_.GiveBack(HashOf(index), cost, now);
+  if (host_.tracing()) host_.Say(*this, fmt::format("k{} ×{}: {} given back", index, cost, given));
+  CheckGivenBack(index, given);
+  if (given > 0) {
+    coverage_.Mark("a request was taken back into its lease");
+    host_.TakeBack(*this, index, given);
+  }
+  const uint64_t rest = cost - given;
+  if (const uint64_t told = Is(Mutant::kGivenBackAndRefunded) ? given : rest; told > 0) {
+    SendRefund(index, told, rest, now);
+  }
+}
+
 void Node::SendAsk(size_t index, const LeaseAction& action, BootTime now) {
   Key& key = keys_[index];
   key.ledger[action.ask.id.number] = {.asked_at = now};
@@ -208,7 +256,10 @@ void Node::SendAsk(size_t index, const LeaseAction& action, BootTime now) {
 
 void Node::Send(uint64_t id, BootTime now) {
   const Call& call = calls_.at(id);
-  host_.Send(*this, {.call = id, .key = call.key, .takes = call.cost, .fresh = call.fresh}, call.content);
+  host_.Send(
+      *this,
+      {.call = id, .key = call.key, .takes = call.refund ? 0 : call.cost, .gives = call.undoes, .fresh = call.fresh},
+      call.content);
   host_.At(*this, NodeHost::Timer::kTimeout, id, now + plan_.timeout);
 }
 
@@ -242,7 +293,10 @@ void Node::OnReply(uint64_t id, const wire::RespValue& reply, BootTime now) {
   const auto answer = call.content.Read(reply);
   if (!answer) {
     // Carried over to another limit: what was read, and what it becomes.
-    host_.Send(*this, {.call = id, .key = call.key, .takes = call.cost, .fresh = call.fresh}, call.content);
+    host_.Send(
+        *this,
+        {.call = id, .key = call.key, .takes = call.refund ? 0 : call.cost, .gives = call.undoes, .fresh = call.fresh},
+        call.content);
     return;
   }
   Answer(call, *answer, now);
@@ -274,7 +328,9 @@ void Node::Answer(Call& call, SharedAnswer answer, BootTime now) {
       host_.Say(*this, fmt::format("k{} ×{}: the store {}", call.key, call.cost,
                                    answer.decision.allowed ? "allowed" : "denied"));
     }
+    if (call.refund) return book_.OnRefunded(HashOf(call.key));
     book_.OnExact(HashOf(call.key), *call.limit, call.cost, answer.decision, call.asked_at, now);
+    if (answer.decision.allowed) host_.Allowed(*this, call.key, call.cost);
     if (!answer.decision.allowed && Is(Mutant::kDenialNeverEnds)) key.denied_for_ever = true;
     return;
   }
@@ -349,6 +405,24 @@ void Node::CheckSpent(size_t index, uint64_t cost, BootTime now) {
   if (seen != cost) Wrong(fmt::format("{} were let through, {} were spent", cost, seen));
 }
 
+void Node::CheckGivenBack(size_t index, uint64_t given) {
+  Key& key = keys_[index];
+  uint64_t seen = 0;
+  if (const HeldLeases* held = book_.Held(HashOf(index))) {
+    for (const HeldLease& lease : *held) {
+      Account& account = key.ledger[lease.number];
+      if (lease.spent >= account.spent) continue;
+      seen += account.spent - lease.spent;
+      account.spent = lease.spent;
+      if (account.over) Wrong(fmt::format("something was given back into lease #{} when it was over", lease.number));
+      if (account.spent < account.reported) {
+        Wrong(fmt::format("lease #{} was given back what the store knows of", lease.number));
+      }
+    }
+  }
+  if (seen != given) Wrong(fmt::format("{} were given back, {} are there", given, seen));
+}
+
 void Node::CheckReports(size_t index, const LeaseAsk& ask, BootTime now) {
   for (const LeaseReport& report : ask.reports) {
     Account& account = keys_[index].ledger[report.number];
@@ -358,6 +432,7 @@ void Node::CheckReports(size_t index, const LeaseAsk& ask, BootTime now) {
     if (report.returned && account.granted > 0 && now >= account.deadline) {
       Wrong(fmt::format("lease #{} was returned after its end", report.number));
     }
+    account.reported = std::max(account.reported, report.spent);
     if (report.returned) account.over = true;
   }
 }

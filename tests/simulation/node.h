@@ -30,7 +30,8 @@ class NodeHost {
   struct Sent {
     uint64_t call;
     size_t key;
-    uint64_t takes;  // 0: it asks for a lease
+    uint64_t takes;  // 0: it asks for a lease, or
+    uint64_t gives;  // is a refund
     bool fresh;      // the node has not seen the store's epoch change
   };
   virtual void Send(Node& node, const Sent& sent, const store::redis::BucketCall& content) = 0;
@@ -38,6 +39,9 @@ class NodeHost {
   enum class Timer : uint8_t { kTimeout, kWake, kRequest };
   virtual void At(Node& node, Timer timer, uint64_t what, base::BootTime at) = 0;
   virtual void Admit(Node& node, size_t key, uint64_t cost) = 0;
+  // The store let it through, and the answer is here.
+  virtual void Allowed(Node& node, size_t key, uint64_t cost) = 0;
+  virtual void TakeBack(Node& node, size_t key, uint64_t cost) = 0;
   virtual void Fail(const std::string& what) = 0;
   virtual bool tracing() const = 0;
   virtual void Say(Node& node, const std::string& what) = 0;
@@ -62,11 +66,19 @@ class Node {
   bool connected() const { return epoch_.has_value(); }
   uint64_t leased(size_t key) const { return keys_[key].leased; }
   bool holds_leases() const;
+  // What it may spend of this key from leases, if it still lives then.
+  uint64_t held(size_t key) const;
+  // Of a lease that can be spent from.
+  std::optional<base::BootTime> DeadlineOf(size_t key, uint64_t number) const;
 
   static std::string NameOf(size_t key);
   static base::Hash128 HashOf(size_t key) { return {key * 0x9E3779B97F4A7C15u + 1, key + 1}; }
 
   void OnRequest(size_t key, uint64_t cost, base::BootTime now);
+  // As the Fleet does for a request that several limits decide together, where another one denies: what was taken from
+  // a lease goes back into it, as far as the store does not know of it; the rest is refunded.
+  void OnGiveBack(size_t key, uint64_t cost, base::BootTime now);
+  void OnRefund(size_t key, uint64_t cost, base::BootTime now) { SendRefund(key, cost, cost, now); }
   void OnReply(uint64_t call, const wire::RespValue& reply, base::BootTime now);
   void OnTimeout(uint64_t call, base::BootTime now);
   void OnWake(base::BootTime now);
@@ -84,6 +96,8 @@ class Node {
     store::LimitHandle limit;
     store::redis::BucketCall content;
     bool fresh;
+    bool refund = false;
+    uint64_t undoes = 0;  // by a refund: what it should give back
     bool timed_out = false;
   };
   // The ledger's account of one lease.
@@ -92,6 +106,7 @@ class Node {
     base::BootTime deadline{0};
     uint64_t granted = 0;
     uint64_t spent = 0;
+    uint64_t reported = 0;
     bool over = false;  // returned, failed or refused
   };
   struct Key {
@@ -109,6 +124,7 @@ class Node {
 
   void Follow(size_t key, uint64_t cost, const limiter::LeaseVerdict& verdict, base::BootTime now);
   void SendExact(size_t key, uint64_t cost, base::BootTime now);
+  void SendRefund(size_t key, uint64_t cost, uint64_t undoes, base::BootTime now);
   void SendAsk(size_t key, const limiter::LeaseAction& action, base::BootTime now);
   void Send(uint64_t id, base::BootTime now);
   store::redis::CallContext Context(base::BootTime now) const;
@@ -120,6 +136,7 @@ class Node {
     if (plan_.ledger) host_.Fail(what);
   }
   void CheckSpent(size_t key, uint64_t cost, base::BootTime now);
+  void CheckGivenBack(size_t key, uint64_t given);
   void CheckReports(size_t key, const store::LeaseAsk& ask, base::BootTime now);
   void MutateAsk(Key& key, store::LeaseAsk& ask, std::vector<store::LeaseReport>& reports, base::BootTime now);
   void MutateGrant(const Call& call, store::LeaseGrant& grant, base::BootTime now);

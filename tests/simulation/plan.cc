@@ -5,7 +5,9 @@
 namespace headgate::simulation {
 
 using algorithm::Algorithm;
+using algorithm::Align;
 using base::Duration;
+using base::Instant;
 using base::Random;
 using namespace std::chrono_literals;
 
@@ -17,13 +19,22 @@ Duration Between(Random& random, Duration from, Duration to) {
 
 bool Chance(Random& random, uint64_t percent) { return random.Below(100) < percent; }
 
+void DrawAlign(Random& random, algorithm::LimitSpec& spec) {
+  constexpr std::array kAligns{Align::kEpoch,    Align::kEpoch,         Align::kEpoch,       Align::kFirstHit,
+                               Align::kFirstHit, Align::kCalendarMonth, Align::kCalendarYear};
+  spec.align = kAligns[random.Below(kAligns.size())];
+  spec.count_denied = Chance(random, 20);
+  if (IsCalendar(spec)) spec.period = 0s;
+}
+
 algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
   algorithm::LimitSpec spec{.algorithm = algorithm};
   switch (algorithm) {
     case Algorithm::kFixedWindow:
     case Algorithm::kSlidingWindowCounter:
-      spec.period = Between(random, 1s, 3s) / 1'000'000 * 1'000'000;
+      spec.period = Between(random, 1s, 2s) / 1'000'000 * 1'000'000;
       spec.requests = 20 + random.Below(300);
+      if (algorithm == Algorithm::kFixedWindow) DrawAlign(random, spec);
       break;
     default:
       spec.period = 1s;
@@ -33,6 +44,52 @@ algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
           Chance(random, 10) ? 1 + random.Below(8) : std::max<uint64_t>(8, spec.requests * (1 + random.Below(30)) / 10);
   }
   return spec;
+}
+
+KeyPlan DrawKey(Random& random, Duration calm_from) {
+  constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket, Algorithm::kTokenBucket,
+                                   Algorithm::kLeakyBucket, Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
+  constexpr std::array<uint64_t, 6> kDemand{30, 80, 120, 150, 200, 500};
+  KeyPlan key;
+  const Algorithm algorithm = kAlgorithms[random.Below(kAlgorithms.size())];
+  key.spec = DrawLimit(random, algorithm);
+  // What there is for a month is asked for in some seconds.
+  key.pace = IsCalendar(key.spec) ? 8s : key.spec.period;
+  if (Chance(random, 25)) {
+    key.changed = DrawLimit(random, algorithm);
+    key.changed->period = key.spec.period;
+    key.changed->align = key.spec.align;
+    if (Chance(random, 50)) {
+      // A little more or less, as people change limits; the larger of both hides less.
+      key.changed->requests = key.spec.requests * (90 + random.Below(30)) / 100;
+      key.changed->burst = key.spec.burst;
+    }
+    key.change_in_stampede = Chance(random, 50);
+    key.changed_at = Between(random, 500ms, calm_from - 500ms);
+  }
+  if (Chance(random, 25)) key.cost_max = 1 + random.Below(4);
+  key.demand_percent = kDemand[random.Below(kDemand.size())];
+  key.demand_percent_calm = 125 + random.Below(150);
+  key.bursts = Chance(random, 40);
+  if (Chance(random, 30)) key.refund_percent = 1 + random.Below(60);
+  if (Chance(random, 40)) key.stampedes = 1 + static_cast<uint32_t>(random.Below(3));
+  return key;
+}
+
+// Where there are calendars, a year or a leap February ends while the world lasts.
+void DrawStart(Random& random, Plan& plan) {
+  constexpr Instant kYearEnds = Instant::FromNanos(1'798'761'600'000'000'000);      // 2027-01-01
+  constexpr Instant kFebruaryEnds = Instant::FromNanos(1'835'481'600'000'000'000);  // 2028-03-01
+  plan.start = Instant::FromNanos(1'800'000'000'000'000'000) + Between(random, 0s, 10s) / 1000 * 1000;
+  bool any = false;
+  bool year = false;
+  for (const KeyPlan& key : plan.keys) {
+    any = any || IsCalendar(key.spec);
+    year = year || key.spec.align == Align::kCalendarYear;
+  }
+  if (!any) return;
+  plan.calendar_edge = year ? kYearEnds : kFebruaryEnds;
+  plan.start = plan.calendar_edge - Between(random, 0s, plan.end) / 1000 * 1000;
 }
 
 }  // namespace
@@ -59,6 +116,7 @@ Plan Draw(uint64_t seed) {
   if (Chance(random, 40)) plan.crashes = 1 + static_cast<uint32_t>(random.Below(4));
   if (Chance(random, 30)) plan.cuts = 1 + static_cast<uint32_t>(random.Below(4));
   if (Chance(random, 35)) plan.failovers = 1 + static_cast<uint32_t>(random.Below(2));
+  if (Chance(random, 15)) plan.partitions = 1 + static_cast<uint32_t>(random.Below(2));
   if (Chance(random, 15)) plan.flushes = 1 + static_cast<uint32_t>(random.Below(2));
   if (Chance(random, 15)) plan.steps_forward = 1 + static_cast<uint32_t>(random.Below(3));
   if (Chance(random, 15)) plan.steps_back = 1 + static_cast<uint32_t>(random.Below(2));
@@ -68,29 +126,15 @@ Plan Draw(uint64_t seed) {
   plan.calm_from = 4 * plan.ttl + Between(random, 1s, 3s);
   // Leases of before end, what learns has learned, a change of limit is over, the store's clock has caught up.
   plan.measured_from = plan.calm_from + 3 * plan.ttl + 500ms + (plan.steps_back > 0 ? 3s : 0s);
-  plan.measured_to = plan.measured_from + 4s;
-  plan.end = plan.measured_to + plan.ttl / 2 + 50ms;
-
+  Duration measured = 4s;
   const size_t keys = 1 + random.Below(2);
   for (size_t i = 0; i < keys; ++i) {
-    constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket,
-                                     Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
-                                     Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
-    constexpr std::array<uint64_t, 6> kDemand{30, 80, 120, 150, 200, 500};
-    KeyPlan key;
-    const Algorithm algorithm = kAlgorithms[random.Below(kAlgorithms.size())];
-    key.spec = DrawLimit(random, algorithm);
-    if (Chance(random, 25)) {
-      key.changed = DrawLimit(random, algorithm);
-      key.changed->period = key.spec.period;
-      key.changed_at = Between(random, 500ms, plan.calm_from - 500ms);
-    }
-    if (Chance(random, 25)) key.cost_max = 1 + random.Below(4);
-    key.demand_percent = kDemand[random.Below(kDemand.size())];
-    key.demand_percent_calm = 125 + random.Below(150);
-    key.bursts = Chance(random, 40);
-    plan.keys.push_back(key);
+    const KeyPlan& key = plan.keys.emplace_back(DrawKey(random, plan.calm_from));
+    if (!IsCalendar(key.spec)) measured = std::max(measured, 3 * key.pace + 200ms);
   }
+  plan.measured_to = plan.measured_from + measured;
+  plan.end = plan.measured_to + plan.ttl / 2 + 50ms;
+  DrawStart(random, plan);
   return plan;
 }
 
@@ -98,21 +142,24 @@ std::string ToString(const Plan& plan) {
   const auto ms = [](Duration d) { return static_cast<double>(d.count()) / 1e6; };
   std::string text = fmt::format(
       "seed {}: {} nodes, ttl {}ms, timeout {}ms, delay {}ms, drift {}ppm, lost {}ppm, doubled {}ppm, slow {}ppm of "
-      "{}ms, {} pauses, {} crashes, {} cuts, {} failovers (lag {}ms), {} flushes, {} steps forward, {} back{}; calm "
+      "{}ms, {} pauses, {} crashes, {} cuts, {} failovers (lag {}ms), {} partitions, {} flushes, {} steps forward, {} "
+      "back{}; calm "
       "from {}ms, "
       "measured from {}ms",
       plan.seed, plan.nodes, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max), plan.drift_ppm_max, plan.lost_ppm,
       plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.cuts, plan.failovers,
-      ms(plan.replication_lag), plan.flushes, plan.steps_forward, plan.steps_back, plan.sharp ? ", sharp" : "",
-      ms(plan.calm_from), ms(plan.measured_from));
+      ms(plan.replication_lag), plan.partitions, plan.flushes, plan.steps_forward, plan.steps_back,
+      plan.sharp ? ", sharp" : "", ms(plan.calm_from), ms(plan.measured_from));
   for (size_t i = 0; i < plan.keys.size(); ++i) {
     const KeyPlan& key = plan.keys[i];
     const auto limit = [&](const algorithm::LimitSpec& spec) {
-      return fmt::format("{} {} per {}ms burst {}", Name(spec.algorithm), spec.requests, ms(spec.period),
-                         spec.burst.value_or(spec.requests));
+      constexpr std::array<std::string_view, 4> kAligns{"", " from the first hit", " and month", " and year"};
+      return fmt::format("{} {} per {}ms{} burst {}", Name(spec.algorithm), spec.requests, ms(spec.period),
+                         kAligns[static_cast<size_t>(spec.align)], spec.burst.value_or(spec.requests));
     };
-    text += fmt::format("\n  key {}: {}, cost up to {}, demand {} %{}", i, limit(key.spec), key.cost_max,
-                        key.demand_percent, key.bursts ? " in bursts" : "");
+    text += fmt::format("\n  key {}: {}, cost up to {}, demand {} %{}, {} stampedes{}, {} % refunded", i,
+                        limit(key.spec), key.cost_max, key.demand_percent, key.bursts ? " in bursts" : "",
+                        key.stampedes, key.change_in_stampede ? " and one at the change" : "", key.refund_percent);
     if (key.changed) text += fmt::format(", from {}ms on {}", ms(key.changed_at), limit(*key.changed));
   }
   return text;

@@ -13,8 +13,13 @@
 
 namespace headgate::simulation {
 
+inline bool IsCalendar(const algorithm::LimitSpec& spec) {
+  return spec.align == algorithm::Align::kCalendarMonth || spec.align == algorithm::Align::kCalendarYear;
+}
+
 struct KeyPlan {
   algorithm::LimitSpec spec;
+  base::Duration pace{0};  // what demand is reckoned by: the period, or less than a calendar's
   // The limit that replaces it, on each node a little earlier or later.
   std::optional<algorithm::LimitSpec> changed{};
   base::Duration changed_at{0};
@@ -22,6 +27,10 @@ struct KeyPlan {
   uint64_t demand_percent = 100;       // of the rate, of all nodes together, while things go wrong
   uint64_t demand_percent_calm = 150;  // and afterwards
   bool bursts = false;                 // demand comes and goes
+  // So often nobody asks while a lease lives, and all ask when it ends; also when the limit changes.
+  uint32_t stampedes = 0;
+  uint64_t refund_percent = 0;  // of what is let through is undone
+  bool change_in_stampede = false;
 };
 
 struct Plan {
@@ -42,6 +51,7 @@ struct Plan {
   uint32_t crashes = 0;
   uint32_t cuts = 0;  // of a node from the store
   uint32_t failovers = 0;
+  uint32_t partitions = 0;  // a failover, but the server that was goes on answering some of the nodes
   uint32_t flushes = 0;
   uint32_t steps_forward = 0;
   uint32_t steps_back = 0;
@@ -51,6 +61,9 @@ struct Plan {
   // Whether nodes are held to their ledgers; without, a planted bug has to show in what the fleet lets through.
   bool ledger = true;
 
+  // The store's clock at the beginning, and where a month or year ends by it.
+  base::Instant start{0};
+  base::Instant calendar_edge{0};
   // Everything goes wrong until `calm_from`; from `measured_from` to `measured_to` the fleet must do its work; from
   // then on nobody asks for anything, and by `end` everything has been returned.
   base::Duration calm_from{0};

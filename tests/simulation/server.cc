@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/token_bucket.h"
+#include "headgate/store/redis/hit_list.h"
 #include "headgate/store/redis/packing.h"
 #include "headgate/store/redis/value_codec.h"
 
@@ -63,6 +65,22 @@ std::vector<StoredLease> Server::Leases(const std::string& key, Duration at) {
   return leases;
 }
 
+algorithm::BucketState Server::State(const std::string& key, Duration at) {
+  const auto found = ParseValue(Value(key, at), ValueShape::kString);
+  return found ? found->state : algorithm::BucketState{};
+}
+
+uint64_t Server::Rest(const algorithm::Limit& limit, const std::string& key, Duration at) {
+  uint64_t outstanding = 0;
+  for (const StoredLease& lease : Leases(key, at)) {
+    if (lease.expires_at > Wall(at)) outstanding += lease.granted - lease.reported;
+  }
+  algorithm::BucketState state = State(key, at);
+  store::redis::HitList no_hits;
+  const uint64_t left = algorithm::Decide(limit, state, no_hits, 0, Wall(at)).remaining;
+  return std::min(left, limit.capacity() - std::min(limit.capacity(), outstanding));
+}
+
 std::string Server::Inspect(const std::string& key, Duration at) {
   const std::string value = Value(key, at);
   if (value.empty()) return "";
@@ -84,9 +102,7 @@ std::string Server::Inspect(const std::string& key, Duration at) {
       if (found->state.count < outstanding) return "fewer are counted than are leased";
       return "";
     case algorithm::Algorithm::kSlidingWindowCounter:
-      // When the clock was set back, a lease may end in another window than the one that it counts in.
-      if (static_cast<uint32_t>(found->state.edge) < outstanding && !stepped_back_)
-        return "fewer are counted than are leased";
+      if (static_cast<uint32_t>(found->state.edge) < outstanding) return "fewer are counted than are leased";
       return "";
     default:
       if (Ahead(found->state, found->state.seen) < Price(limit, owed)) {

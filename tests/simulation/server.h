@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "headgate/algorithm/bucket.h"
+#include "headgate/algorithm/limit.h"
 #include "headgate/base/time.h"
 #include "headgate/wire/resp_reader.h"
 #include "tests/redis/keyspace.h"
@@ -32,10 +34,7 @@ class Server {
       : lua_(lua), mutant_(mutant), start_(start) {}
 
   base::Instant Wall(base::Duration at) const { return start_ + at + step_; }
-  void StepClock(base::Duration by) {
-    step_ += by;
-    stepped_back_ = stepped_back_ || by < base::Duration(0);
-  }
+  void StepClock(base::Duration by) { step_ += by; }
 
   wire::RespValue Run(std::string_view script, const std::vector<std::string>& parts, base::Duration at);
 
@@ -53,6 +52,10 @@ class Server {
 
   // The leases in a bucket, expired ones included.
   std::vector<StoredLease> Leases(const std::string& key, base::Duration at);
+  // The bucket, or one as if never used.
+  algorithm::BucketState State(const std::string& key, base::Duration at);
+  // What is left in the shared bucket of a limit.
+  uint64_t Rest(const algorithm::Limit& limit, const std::string& key, base::Duration at);
   // What is wrong with the bucket, or nothing: tokens + Σ outstanding ≤ capacity, and no lease twice.
   std::string Inspect(const std::string& key, base::Duration at);
 
@@ -63,7 +66,6 @@ class Server {
   const std::optional<Mutant> mutant_;
   const base::Instant start_;
   base::Duration step_{0};
-  bool stepped_back_ = false;
   redis_host::Keyspace keys_;
   redis_host::Keyspace replica_;
   uint64_t epoch_ = 1;

@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Some, Mutants,
                                            "deadline-one-later", "returned-and-spent", "return-forgets-spent",
                                            "denial-never-ends", "never-renewed", "never-returned", "granted-twice",
                                            "refill-not-clamped", "expired-given-back", "window-outlived",
-                                           "change-mints"),
+                                           "change-mints", "given-back-and-refunded", "key-dies-before-lease"),
                          [](const auto& row) {
                            std::string name(row.param);
                            std::replace(name.begin(), name.end(), '-', '_');

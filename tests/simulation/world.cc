@@ -16,18 +16,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr Instant kStart = Instant::FromNanos(1'800'000'000'000'000'000);
 constexpr char kDecided = 1;
 
 bool Later(const auto& a, const auto& b) { return a.at > b.at || (a.at == b.at && a.order > b.order); }
 
 // The store's clock ticks in microseconds: what happens there happens at one.
 Duration ToTick(Duration at) { return Duration((at.count() + 999) / 1000 * 1000); }
-
-bool IsMeter(const algorithm::Limit& limit) {
-  return limit.algorithm() == algorithm::Algorithm::kTokenBucket ||
-         limit.algorithm() == algorithm::Algorithm::kLeakyBucket;
-}
 
 }  // namespace
 
@@ -37,11 +31,11 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost
       coverage_(coverage),
       trace_(trace),
       random_(base::Random(~plan.seed).Next()),
-      server_(lua, mutant, kStart + Duration(static_cast<int64_t>(random_.Below(10'000'000)) * 1000)),
+      server_(lua, mutant, plan.start),
       machines_(plan.nodes) {
   for (const KeyPlan& key : plan_.keys) {
     Key state{.limit = *limits_.Intern(*algorithm::Limit::Make(key.spec)),
-              .bound = Bound(*algorithm::Limit::Make(key.spec))};
+              .bound = Bound(*algorithm::Limit::Make(key.spec), plan_.calendar_edge)};
     if (key.changed) state.changed = *limits_.Intern(*algorithm::Limit::Make(*key.changed));
     keys_.push_back(std::move(state));
   }
@@ -67,11 +61,15 @@ Outcome World::Run() {
   for (size_t key = 0; key < keys_.size(); ++key) {
     for (uint32_t i = 0; i < plan_.nodes && plan_.keys[key].bursts; ++i) NextBurst(i, key);
     if (plan_.keys[key].changed) ScheduleChange(key);
+    if (IsCalendar(plan_.keys[key].spec)) {
+      Schedule(plan_.calendar_edge - plan_.start, [this] { coverage_.Mark("a month or a year ended"); });
+    }
   }
   ScheduleFaults();
   Replicate();
-  Schedule(plan_.measured_from, [this] { BeginMeasurement(); });
-  Schedule(plan_.measured_to, [this] { EndMeasurement(); });
+  Schedule(plan_.measured_from, [this] {
+    for (size_t key = 0; key < keys_.size(); ++key) ScheduleMeasurement(key);
+  });
   Schedule(plan_.end, [this] { CheckReturned(); });
   while (!events_.empty() && outcome_.failure.empty()) {
     std::pop_heap(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return Later(a, b); });
@@ -105,6 +103,7 @@ void World::OnMachine(uint32_t index, uint64_t incarnation, Duration at, std::fu
 void World::Start(uint32_t index) {
   Machine& machine = machines_[index];
   ++machine.incarnation;
+  machine.aside = false;
   std::vector<store::LimitHandle> limits;
   for (size_t key = 0; key < keys_.size(); ++key) {
     limits.push_back(machine.switched[key] ? keys_[key].changed : keys_[key].limit);
@@ -112,23 +111,6 @@ void World::Start(uint32_t index) {
   machine.node = std::make_unique<Node>(*this, plan_, mutant_, coverage_,
                                         NodeStart{.index = index, .id = random_.Next() | 1, .epoch = server_.epoch()},
                                         std::move(limits));
-}
-
-void World::ScheduleFaults() {
-  const auto times = [&](uint32_t count, auto happen) {
-    for (uint32_t i = 0; i < count; ++i) Schedule(AnyTime(), happen);
-  };
-  const auto machine = [this] { return static_cast<uint32_t>(random_.Below(plan_.nodes)); };
-  times(plan_.pauses, [this, machine] { Pause(machine()); });
-  times(plan_.crashes, [this, machine] { Crash(machine()); });
-  times(plan_.cuts, [this, machine] { Cut(machine()); });
-  times(plan_.failovers, [this] { FailOver(); });
-  times(plan_.flushes, [this] { Flush(); });
-  times(plan_.steps_forward, [this] { StepClock(Duration(static_cast<int64_t>(random_.Below(3'000'000)) * 1000)); });
-  times(plan_.steps_back, [this] {
-    const bool far = random_.Below(4) == 0;
-    StepClock(far ? -Duration(1h) : -Duration(static_cast<int64_t>(random_.Below(1'500'000)) * 1000));
-  });
 }
 
 void World::NextBurst(uint32_t index, size_t key) {
@@ -152,16 +134,21 @@ void World::NextRequest(uint32_t index, size_t key) {
   }
   // A request costs half of what it may at most.
   const uint64_t per_period = spec.requests * percent * weight;
-  const uint64_t gap =
-      static_cast<uint64_t>(spec.period.count()) * 100 * weights * (plan.cost_max + 1) / 2 / per_period;
+  const uint64_t gap = static_cast<uint64_t>(plan.pace.count()) * 100 * weights * (plan.cost_max + 1) / 2 / per_period;
   const auto until_next = Duration(static_cast<int64_t>(random_.Below(2 * gap + 1)));
   Schedule(now_ + until_next, [this, index, key] {
     if (now_ >= plan_.measured_to) return;
     const uint64_t cost = 1 + random_.Below(plan_.keys[key].cost_max);
-    OnMachine(index, machines_[index].incarnation, now_,
-              [this, index, key, cost](Node& node) { node.OnRequest(key, cost, BootAt(machines_[index], now_)); });
+    if (now_ >= keys_[key].quiet_until) {
+      OnMachine(index, machines_[index].incarnation, now_, [this, key, cost](Node& node) { Request(node, key, cost); });
+    }
     NextRequest(index, key);
   });
+}
+
+void World::Request(Node& node, size_t key, uint64_t cost) {
+  if (keys_[key].exact) keys_[key].exact->Ask(cost, server_.Wall(now_));
+  node.OnRequest(key, cost, BootAt(machines_[node.index()], now_));
 }
 
 void World::At(Node& node, Timer timer, uint64_t what, BootTime at) {
@@ -174,7 +161,7 @@ void World::At(Node& node, Timer timer, uint64_t what, BootTime at) {
       case Timer::kWake:
         return woken.OnWake(now);
       case Timer::kRequest:
-        if (now_ < plan_.measured_to) woken.OnRequest(what, 1, now);
+        if (now_ < plan_.measured_to && now_ >= keys_[what].quiet_until) Request(woken, what, 1);
     }
   });
 }
@@ -185,13 +172,26 @@ void World::Admit(Node& node, size_t index, uint64_t cost) {
   outcome_.admitted += cost;
   outcome_.leased += cost;
   if (now_ < machines_[node.index()].cut_until) coverage_.Mark("a node that was cut off spent its leases");
-  if (now_ >= plan_.measured_from) {
-    key.admitted += cost;
-    key.leased += cost;
-  }
+  if (key.exact) key.admitted += cost;
   if (!key.bound.Admit(cost, now_, server_.Wall(now_))) {
     Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound", node.index(), cost, index));
   }
+  Allowed(node, index, cost);
+}
+
+void World::Allowed(Node& node, size_t key, uint64_t cost) {
+  if (calm() || random_.Below(100) >= plan_.keys[key].refund_percent) return;
+  const bool joined = random_.Below(3) > 0;
+  OnMachine(node.index(), machines_[node.index()].incarnation, now_ + Below(joined ? 3ms : 200ms),
+            [this, key, cost, joined](Node& giver) {
+              const BootTime now = BootAt(machines_[giver.index()], now_);
+              return joined ? giver.OnGiveBack(key, cost, now) : giver.OnRefund(key, cost, now);
+            });
+}
+
+void World::TakeBack(Node& node, size_t key, uint64_t cost) {
+  Digest(node.index() << 16 | cost);
+  keys_[key].bound.Refund(cost, now_, server_.Wall(now_));
 }
 
 // ---- The network and the store
@@ -207,7 +207,8 @@ Duration World::Delay() {
 void World::Send(Node& node, const Sent& sent, const BucketCall& content) {
   Message message{.machine = node.index(),
                   .incarnation = machines_[node.index()].incarnation,
-                  .generation = generation_,
+                  .aside = machines_[node.index()].aside,
+                  .generation = machines_[node.index()].aside ? partitions_ : generation_,
                   .sent = sent,
                   .script = content.script().text,
                   .parts = {}};
@@ -220,226 +221,83 @@ void World::Send(Node& node, const Sent& sent, const BucketCall& content) {
   }
 }
 
+// Whether the connection that it travels on is no more.
+bool World::IsGone(const Message& message) const {
+  if (!message.aside) return message.generation != generation_;
+  return !old_server_ || message.generation != partitions_;
+}
+
 void World::Arrive(const Message& message) {
-  // The server that it was for is no more.
-  if (message.generation != generation_) return;
+  if (IsGone(message)) return;
+  Server& server = message.aside ? *old_server_ : server_;
   const std::string& name = message.parts[0];
   Key& key = keys_[message.sent.key];
-  const bool existed = server_.Contains(name, now_);
-  if (!existed && key.lost) {
-    if (message.sent.fresh) {
-      coverage_.Mark("an absent bucket was full after a failover");
-      Note(fmt::format("k{} was lost, and nobody knows: one capacity is allowed", message.sent.key));
-      key.bound.AllowCapacity(now_, Forgotten(message.sent.key));
-    } else {
-      coverage_.Mark("an absent bucket learned");
-    }
-  }
-  key.lost = key.lost && !existed;
-  const std::vector<StoredLease> before = server_.Leases(name, now_);
+  if (!message.aside) FindOrMiss(message, key);
+  const std::vector<StoredLease> before = server.Leases(name, now_);
   ++outcome_.calls;
-  const RespValue reply = server_.Run(message.script, message.parts, now_);
-  if (server_.Contains(name, now_)) key.lost = false;
+  const RespValue reply = server.Run(message.script, message.parts, now_);
+  if (!message.aside && server.Contains(name, now_)) key.lost = false;
   if (reply.kind != RespValue::Kind::kBulk) return Fail(fmt::format("the script answered {}", reply.ToString()));
   for (const StoredLease& lease : before) {
-    if (lease.expires_at <= server_.Wall(now_) && lease.reported < lease.granted) {
+    if (lease.expires_at <= server.Wall(now_) && lease.reported < lease.granted) {
       coverage_.Mark("a lease expired at the store with something left");
     }
   }
   const bool decided = reply.text[0] == kDecided;
   if (!decided && !before.empty()) coverage_.Mark("a bucket was carried over with leases");
-  // Where the answer is lost it was let through nowhere; but it is consumed, which is what is bounded.
-  if (decided && message.sent.takes > 0 && reply.text[1] == 1) {
-    outcome_.admitted += message.sent.takes;
-    if (now_ >= plan_.measured_from) key.admitted += message.sent.takes;
-    if (!key.bound.Admit(message.sent.takes, now_, server_.Wall(now_))) {
-      Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes, message.sent.key));
-    }
-  }
-  if (const std::string wrong = server_.Inspect(name, now_); !wrong.empty()) {
+  if (decided) CountAtStore(message, server, reply.text[1] == 1);
+  if (const std::string wrong = server.Inspect(name, now_); !wrong.empty()) {
     Fail(fmt::format("k{} at the store: {}", message.sent.key, wrong));
   }
   Digest(reply.text.size());
   for (const char byte : reply.text) Digest(static_cast<unsigned char>(byte));
+  Reply(message, reply);
+}
+
+// Where a failover has lost the bucket, whoever knows of that lets it learn; to others it is full.
+void World::FindOrMiss(const Message& message, Key& key) {
+  if (server_.Contains(message.parts[0], now_)) {
+    key.lost = false;
+  } else if (key.lost && message.sent.fresh) {
+    coverage_.Mark("an absent bucket was full after a failover");
+    Note(fmt::format("k{} was lost, and nobody knows: one capacity is allowed", message.sent.key));
+    key.bound.AllowCapacity(now_, Forgotten(message.sent.key));
+  } else if (key.lost) {
+    coverage_.Mark("an absent bucket learned");
+  }
+}
+
+// Where the answer is lost it was let through nowhere; but it is consumed, which is what is bounded.
+void World::CountAtStore(const Message& message, Server& server, bool allowed) {
+  Key& key = keys_[message.sent.key];
+  const Instant wall = server.Wall(now_);
+  if (IsFirstHit(key) && !message.aside) {
+    coverage_.Mark("a window began with its first hit");
+    key.bound.OnWindow(Instant::FromNanos(static_cast<int64_t>(server.State(message.parts[0], now_).edge)), wall);
+  }
+  if (message.sent.gives > 0) {
+    coverage_.Mark("a request was refunded at the store");
+    key.bound.Refund(message.sent.gives, now_, wall);
+  }
+  if (message.sent.takes == 0 || !allowed) return;
+  outcome_.admitted += message.sent.takes;
+  if (message.aside) coverage_.Mark("a server that had been replaced let something through");
+  if (key.exact) key.admitted += message.sent.takes;
+  if (!key.bound.Admit(message.sent.takes, now_, wall)) {
+    Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes, message.sent.key));
+  }
+}
+
+void World::Reply(const Message& message, const RespValue& reply) {
   if (now_ < machines_[message.machine].cut_until) return;
   if (!calm() && random_.Below(1'000'000) < plan_.lost_ppm) return;
   const int copies = !calm() && random_.Below(1'000'000) < plan_.doubled_ppm ? 2 : 1;
   if (copies == 2) coverage_.Mark("an answer came twice");
   for (int i = 0; i < copies; ++i) {
     OnMachine(message.machine, message.incarnation, now_ + Delay(), [this, message, reply](Node& node) {
-      if (message.generation != generation_) return;
+      if (IsGone(message)) return;
       node.OnReply(message.sent.call, reply, BootAt(machines_[message.machine], now_));
     });
-  }
-}
-
-// ---- What goes wrong
-
-void World::Crash(uint32_t index) {
-  Machine& machine = machines_[index];
-  if (machine.node == nullptr || calm()) return;
-  if (machine.node->holds_leases()) coverage_.Mark("a node died holding leases");
-  Note(fmt::format("node {} dies", index));
-  machine.node.reset();
-  Schedule(now_ + Duration(static_cast<int64_t>(random_.Below(1'000'000'000))), [this, index] {
-    if (machines_[index].node != nullptr) return;
-    Note(fmt::format("node {} starts", index));
-    Start(index);
-  });
-}
-
-void World::Pause(uint32_t index) {
-  Machine& machine = machines_[index];
-  const bool is_long = random_.Below(2) == 0;
-  const auto most = static_cast<uint64_t>((is_long ? 2 * plan_.ttl : plan_.ttl / 2).count());
-  const Duration pause(static_cast<int64_t>(random_.Below(most)) + 1);
-  if (now_ < machine.paused_until) return;
-  if (pause > plan_.ttl) coverage_.Mark("a node was paused for longer than a lease lives");
-  Note(fmt::format("node {} is paused for {}ms", index, pause.count() / 1'000'000));
-  machine.paused_until = now_ + pause;
-  // Whatever stopped it may have broken its connections too: it wakes with leases, and nobody hears of them.
-  if (plan_.cuts > 0 && random_.Below(2) == 0) {
-    Schedule(machine.paused_until - Duration(1), [this, index] { Cut(index); });
-  }
-  if (mutant_ == Mutant::kClockStopsInPause) machine.paused_for += pause;
-}
-
-void World::Cut(uint32_t index) {
-  if (calm()) return;
-  const Duration cut(static_cast<int64_t>(random_.Below(static_cast<uint64_t>((2 * plan_.ttl).count()))));
-  Note(fmt::format("node {} is cut off for {}ms", index, cut.count() / 1'000'000));
-  machines_[index].cut_until = std::min(now_ + cut, plan_.calm_from);
-}
-
-void World::FailOver() {
-  std::vector<bool> before;
-  for (size_t i = 0; i < keys_.size(); ++i) before.push_back(server_.Contains(Node::NameOf(i), now_));
-  server_.FailOver();
-  // Even one that the replica has may be too old there, and gone before anybody asks for it.
-  for (size_t i = 0; i < keys_.size(); ++i) keys_[i].lost = keys_[i].lost || before[i];
-  ++generation_;
-  Note("the replica takes over");
-  // What took the server may have taken a node, which then starts without having seen another epoch.
-  if (random_.Below(3) == 0) Crash(static_cast<uint32_t>(random_.Below(plan_.nodes)));
-  for (uint32_t i = 0; i < plan_.nodes; ++i) {
-    if (machines_[i].node == nullptr) continue;
-    machines_[i].node->OnDisconnected();
-    OnMachine(i, machines_[i].incarnation, now_ + Duration(static_cast<int64_t>(random_.Below(300'000'000))),
-              [this, i](Node& node) { node.OnConnected(server_.epoch(), BootAt(machines_[i], now_)); });
-  }
-}
-
-// Until then what was leased before a bucket was forgotten may be spent, or is counted in a window.
-Duration World::Forgotten(size_t key) const {
-  return now_ + plan_.ttl + (IsMeter(keys_[key].limit->limit) ? 0s : 2 * plan_.keys[key].spec.period);
-}
-
-void World::Flush() {
-  coverage_.Mark("the store was emptied");
-  Note("the store is emptied");
-  server_.Flush();
-  for (size_t i = 0; i < keys_.size(); ++i) keys_[i].bound.AllowCapacity(now_, Forgotten(i));
-}
-
-void World::StepClock(Duration by) {
-  Note(fmt::format("the store's clock is set by {}ms", by.count() / 1'000'000));
-  for (size_t i = 0; i < keys_.size(); ++i) {
-    keys_[i].bound.Admit(0, now_, server_.Wall(now_));
-    if (by > 0s || !IsMeter(keys_[i].limit->limit)) keys_[i].bound.AllowTime(by, now_, Forgotten(i));
-  }
-  if (by > 0s) coverage_.Mark("the store's clock was set forward");
-  server_.StepClock(by);
-}
-
-void World::Replicate() {
-  server_.Replicate();
-  if (plan_.failovers == 0 || calm()) return;
-  Schedule(now_ + plan_.replication_lag, [this] { Replicate(); });
-}
-
-void World::ScheduleChange(size_t key) {
-  Schedule(plan_.keys[key].changed_at, [this, key] {
-    keys_[key].bound.Widen(keys_[key].changed->limit, now_);
-    for (uint32_t i = 0; i < plan_.nodes; ++i) {
-      Schedule(now_ + Duration(static_cast<int64_t>(random_.Below(300'000'000))), [this, i, key] {
-        Note(fmt::format("node {} has another limit for k{}", i, key));
-        machines_[i].switched[key] = true;
-        OnMachine(i, machines_[i].incarnation, now_,
-                  [this, key](Node& node) { node.OnLimit(key, keys_[key].changed); });
-      });
-    }
-    FinishChange(key);
-  });
-}
-
-// When all have noticed, nothing of before is under way, and what was leased before is over.
-void World::FinishChange(size_t key) {
-  Schedule(now_ + 300ms + plan_.slow_max + 2 * plan_.ttl, [this, key] {
-    for (const Machine& machine : machines_) {
-      if (now_ < machine.paused_until + plan_.slow_max + 2 * plan_.ttl) return FinishChange(key);
-    }
-    keys_[key].bound.Narrow(keys_[key].changed->limit, now_);
-  });
-}
-
-// ---- The calm
-
-void World::BeginMeasurement() {
-  for (Machine& machine : machines_) {
-    if (machine.node == nullptr) return Fail("a node has not come back");
-    for (size_t key = 0; key < keys_.size(); ++key) machine.leased_at[key] = machine.node->leased(key);
-  }
-}
-
-// The fleet admits what the limit gives but for 5 %, and for what has accrued since each node last asked. (A sliding
-// counter, whose leases end with each window, but for 12 %; a bucket of which each node holds a good part, for 20 %.)
-// And every node that is asked for enough decides from leases again.
-void World::EndMeasurement() {
-  const Duration measured = plan_.measured_to - plan_.measured_from;
-  for (size_t i = 0; i < keys_.size(); ++i) {
-    const Key& key = keys_[i];
-    const KeyPlan& plan = plan_.keys[i];
-    const store::LimitHandle& limit = plan.changed ? key.changed : key.limit;
-    const algorithm::LimitSpec& spec = limit->limit.spec();
-    const bool sliding = spec.algorithm == algorithm::Algorithm::kSlidingWindowCounter;
-    const bool small = limit->limit.capacity() < 16 * plan_.nodes;
-    const auto in = [&](Duration time) {
-      return static_cast<uint64_t>(time.count()) / 1000 * spec.requests /
-             (static_cast<uint64_t>(spec.period.count()) / 1000);
-    };
-    // Of windows, those that are whole.
-    const uint64_t due = in(IsMeter(limit->limit) ? measured : measured - spec.period);
-    const uint64_t slack = in(100ms) + 2 * plan.cost_max;
-    const uint64_t share = due * (small ? 80 : sliding ? 88 : 95) / 100;
-    const uint64_t least = share - std::min(share, slack);
-    if (trace_) fmt::print("k{}: {} admitted, {} are due; {} from leases\n", i, key.admitted, due, key.leased);
-    // So small a bucket runs over between two requests that come at random.
-    const bool tiny = limit->limit.capacity() < 8;
-    if (key.admitted < least && !tiny)
-      Fail(fmt::format("k{}: only {} of {} were admitted in the calm", i, key.admitted, due));
-    uint64_t weights = 0;
-    for (const Machine& machine : machines_) weights += machine.weight[i] + 1;
-    const bool leasable = limiter::LeaseBook::CanLease(limit->limit) && limit->limit.capacity() >= 20 * plan_.nodes;
-    for (const Machine& machine : machines_) {
-      const uint64_t expected = in(plan_.ttl / 2) * plan.demand_percent_calm * (machine.weight[i] + 1) / 100 / weights /
-                                ((plan.cost_max + 1) / 2);
-      if (!leasable || expected < 12 || machine.node == nullptr) continue;
-      if (machine.node->leased(i) < machine.leased_at[i] + expected / 4) {
-        Fail(fmt::format(
-            "node {} has let only {} of k{} through from leases in the calm, and is asked for {} in half a ttl",
-            machine.node->index(), machine.node->leased(i) - machine.leased_at[i], i, expected));
-      }
-    }
-  }
-}
-
-void World::CheckReturned() {
-  for (size_t i = 0; i < keys_.size(); ++i) {
-    for (const StoredLease& lease : server_.Leases(Node::NameOf(i), now_)) {
-      if (lease.expires_at > server_.Wall(now_) && lease.reported < lease.granted) {
-        Fail(fmt::format("lease #{} of k{} was not returned when nobody asked any more", lease.number, i));
-      }
-    }
   }
 }
 
@@ -448,6 +306,10 @@ void World::CheckReturned() {
 Duration World::AnyTime() {
   return 200ms +
          Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>((plan_.calm_from - 400ms).count()))));
+}
+
+Duration World::Below(Duration most) {
+  return Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(most.count()))));
 }
 
 BootTime World::BootAt(const Machine& machine, Duration at) const {

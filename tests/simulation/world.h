@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "tests/simulation/node.h"
 #include "tests/simulation/plan.h"
 #include "tests/simulation/server.h"
+#include "tests/simulation/yardstick.h"
 
 namespace headgate::simulation {
 
@@ -39,6 +41,8 @@ class World final : public NodeHost {
   void Send(Node& node, const Sent& sent, const store::redis::BucketCall& content) override;
   void At(Node& node, Timer timer, uint64_t what, base::BootTime at) override;
   void Admit(Node& node, size_t key, uint64_t cost) override;
+  void Allowed(Node& node, size_t key, uint64_t cost) override;
+  void TakeBack(Node& node, size_t key, uint64_t cost) override;
   void Fail(const std::string& what) override;
   bool tracing() const override { return trace_; }
   void Say(Node& node, const std::string& what) override;
@@ -57,6 +61,7 @@ class World final : public NodeHost {
     base::Duration boot{0};  // its clock when the world begins
     base::Duration paused_until{0};
     base::Duration cut_until{0};        // from the store
+    bool aside = false;                 // it speaks to the server that was
     base::Duration paused_for{0};       // so far, for a clock that stops
     std::vector<bool> switched{};       // to the changed limit of each key
     std::vector<uint64_t> weight{};     // of each key's demand
@@ -67,17 +72,29 @@ class World final : public NodeHost {
     store::LimitHandle limit;
     store::LimitHandle changed{};
     Bound bound;
-    bool lost = false;      // a failover forgot it
-    uint64_t admitted = 0;  // while it was measured
-    uint64_t leased = 0;
+    bool lost = false;                 // a failover forgot it
+    base::Duration quiet_until{0};     // nobody asks for it
+    base::Duration change_noticed{0};  // by all
+    // While it is measured.
+    std::optional<Yardstick> exact{};
+    uint64_t admitted = 0;
+    base::Duration span{0};
   };
   struct Message {
     uint32_t machine;
     uint64_t incarnation;
-    uint64_t generation;
+    bool aside;           // to the server that was
+    uint64_t generation;  // of connections to it
     Sent sent;
     std::string_view script;
     std::vector<std::string> parts;
+  };
+
+  // Of a lease.
+  struct Holder {
+    uint32_t machine;
+    base::Duration last_instant;  // in true time, like its end at the store
+    base::Duration end;
   };
 
   void Schedule(base::Duration at, std::function<void()> happen);
@@ -85,24 +102,47 @@ class World final : public NodeHost {
   void Start(uint32_t index);
   void ScheduleFaults();
   void ScheduleChange(size_t key);
+  void Switch(uint32_t index, size_t key);
   void FinishChange(size_t key);
   void NextRequest(uint32_t index, size_t key);
+  void Request(Node& node, size_t key, uint64_t cost);
   void NextBurst(uint32_t index, size_t key);
+  std::optional<Holder> LargestHolder(size_t key);
+  std::optional<Holder> Stampede(size_t key);
+  void SpendAll(uint32_t index, size_t key);
+  void AskForEverything(size_t key);
   void Arrive(const Message& message);
+  void FindOrMiss(const Message& message, Key& key);
+  void CountAtStore(const Message& message, Server& server, bool allowed);
+  void Reply(const Message& message, const wire::RespValue& reply);
   void Crash(uint32_t index);
   void Pause(uint32_t index);
+  void SetPaused(Machine& machine, base::Duration until);
   void Cut(uint32_t index);
   void FailOver();
+  void Reconnect(uint32_t index);
+  void Partition();
+  void EndPartition();
+  bool IsGone(const Message& message) const;
   void Flush();
   void StepClock(base::Duration by);
   void Replicate();
-  void BeginMeasurement();
-  void EndMeasurement();
+  void ScheduleMeasurement(size_t key);
+  void BeginMeasurement(size_t key, base::Duration until);
+  void EndMeasurement(size_t key);
+  void CheckLeasing(size_t key);
+  uint64_t Held(size_t key) const;
+  uint64_t DueIn(size_t key, base::Duration time) const;
   void CheckReturned();
 
+  const store::LimitHandle& LimitAfter(size_t key) const {
+    return plan_.keys[key].changed ? keys_[key].changed : keys_[key].limit;
+  }
+  static bool IsFirstHit(const Key& key) { return key.limit->limit.spec().align == algorithm::Align::kFirstHit; }
   bool calm() const { return now_ >= plan_.calm_from; }
   base::Duration Delay();
   base::Duration AnyTime();
+  base::Duration Below(base::Duration most);
   base::BootTime BootAt(const Machine& machine, base::Duration at) const;
   base::Duration TrueAt(const Machine& machine, base::BootTime at) const;
   base::Duration Forgotten(size_t key) const;
@@ -122,6 +162,9 @@ class World final : public NodeHost {
   uint64_t last_order_ = 0;
   base::Duration now_{0};
   uint64_t generation_ = 0;  // of connections
+  // The server that was, while it still answers.
+  std::optional<Server> old_server_;
+  uint64_t partitions_ = 0;
   Outcome outcome_;
 };
 

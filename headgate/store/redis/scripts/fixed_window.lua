@@ -53,8 +53,9 @@ if set_back and value then
   if open then edge_hi, edge_lo = window_end() end
 end
 if learning then
-  -- It is as if spent until no lease of its window can be alive.
-  count = math.max(capacity, open and count or 0)
+  -- It is spent until no lease of its window can be alive: under a larger limit too, and whatever is refunded, since that
+  -- may be in the next window already.
+  count = TWO32 - 1
   edge_hi, edge_lo = window_end()
   local hi, lo = later(now_hi, now_lo, learn_hi, learn_lo, 0, 0)
   if hi > edge_hi or hi == edge_hi and lo > edge_lo then edge_hi, edge_lo = hi, lo end
@@ -62,6 +63,7 @@ if learning then
 end
 -- A lease ends with its window.
 if not open then leases, owed = {}, 0 end
+if set_back and leased then cut(edge_hi, edge_lo) end
 local hits = open and count or 0
 local old_hi, old_lo, old_count = edge_hi, edge_lo, count
 local allowed = hits + cost <= capacity and 1 or 0

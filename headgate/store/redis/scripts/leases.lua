@@ -14,7 +14,7 @@ local learn_hi, learn_lo, late_hi, late_lo = 0, 0, 0, 0
 local granted, holders, lease_hi, lease_lo = 0, 0, 0, 0
 local ask_at
 local leased = call or value and #value > #prefix + 20
-local settle, ask, tail, grant
+local settle, ask, cut, tail, grant
 
 if leased then
   local from = #prefix + 21
@@ -103,6 +103,13 @@ if leased then
     leases[#leases + 1] = {id = id, granted = granted, reported = 0, hi = lease_hi, lo = lease_lo}
     owed = owed + granted
     return granted
+  end
+
+  -- None lives beyond (hi, lo), the end of its window: a clock that was set back puts it into another one.
+  cut = function(hi, lo)
+    for _, lease in ipairs(leases) do
+      if lease.hi > hi or lease.hi == hi and lease.lo > lo then lease.hi, lease.lo = hi, lo end
+    end
   end
 
   -- What is kept of them.

@@ -1,0 +1,137 @@
+// The world's last part: nothing goes wrong any more, and the fleet has to do its work.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tests/simulation/world.h"
+
+namespace headgate::simulation {
+
+using base::Duration;
+using base::Instant;
+using namespace std::chrono_literals;
+
+namespace {
+
+// What a fleet in demand keeps on hand is less than what accrues in so long: about two and a half of the pauses (50 ms)
+// in which each node asks once, and what it was given the last time; and than two for each node, since it is whole
+// requests that are given.
+constexpr Duration kKeptMax = 300ms;
+
+}  // namespace
+
+uint64_t World::Held(size_t key) const {
+  uint64_t held = 0;
+  for (const Machine& machine : machines_) held += machine.node->held(key);
+  return held;
+}
+
+// A window is measured as a whole; of several as many as there are.
+void World::ScheduleMeasurement(size_t key) {
+  for (const Machine& machine : machines_) {
+    if (machine.node == nullptr) return Fail("a node has not come back");
+  }
+  const algorithm::Limit& limit = LimitAfter(key)->limit;
+  if (IsMeter(limit) || IsCalendar(limit.spec())) return BeginMeasurement(key, plan_.measured_to);
+  const Duration period = plan_.keys[key].pace;
+  const Instant wall = server_.Wall(now_);
+  Duration begin = now_ + period - Duration(wall.ns % period.count());
+  if (IsFirstHit(keys_[key])) {
+    const auto open_until = static_cast<int64_t>(server_.State(Node::NameOf(key), now_).edge);
+    begin = now_ + std::max(0ns, Instant::FromNanos(open_until) - wall);
+  }
+  Schedule(begin, [this, key, until = begin + (plan_.measured_to - begin) / period * period] {
+    BeginMeasurement(key, until);
+  });
+}
+
+void World::BeginMeasurement(size_t index, Duration until) {
+  Key& key = keys_[index];
+  const std::string name = Node::NameOf(index);
+  const Instant wall = server_.Wall(now_);
+  const uint64_t held = Held(index);
+  key.span = until - now_;
+  key.exact.emplace(LimitAfter(index)->limit, server_.State(name, now_), held, wall);
+  for (Machine& machine : machines_) machine.leased_at[index] = machine.node->leased(index);
+  Schedule(until, [this, index] { EndMeasurement(index); });
+}
+
+// The fleet lets through 98 % of what the yardstick does, but for what follows.
+//
+//   token bucket, calendar
+//                     What it has on hand at the end: nodes are given half of an even share of what is left, so that
+//                     something always is. It stays the same, however long that goes on.
+//   sliding counter   That much in each window. A counter knows no stock: what one window leaves unused, the next does
+//                     not have either.
+//   fixed window      Shorter than two ttl: 70 %. The first who asks in it is given half of it, and what it returns at
+//   the
+//                     end finds nobody: who was refused meanwhile has been told to come back with the next window.
+//   fewer than 16 for each node: 90 %; than 8, 80 % (windows: than 16, 70 %). What one holds the others lack.
+//   count_denied: 70 %. A request that is denied because others hold the rest in leases counts as well.
+//   fewer than 8: 90 %. Always exact; but a bucket of one token runs over between two requests whose messages take
+//                     their time.
+//
+// And every node that is asked for enough decides from leases again.
+void World::EndMeasurement(size_t index) {
+  const Key& key = keys_[index];
+  const algorithm::Limit& limit = LimitAfter(index)->limit;
+  const bool sliding = limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
+  const uint64_t each = limit.capacity() / plan_.nodes;
+  const bool short_window = !IsMeter(limit) && !sliding && plan_.keys[index].pace < 2 * plan_.ttl;
+  uint64_t percent = 98;
+  if (IsMeter(limit)) {
+    percent = limit.capacity() < 8 ? 90 : each < 8 ? 80 : each < 16 ? 90 : 98;
+  } else if (each < 16 || short_window || limit.spec().count_denied) {
+    percent = 70;
+  }
+
+  const uint64_t exact = key.exact->admitted();
+  const uint64_t kept = DueIn(index, kKeptMax) + 2 * plan_.nodes;
+  uint64_t lost_most = exact * (100 - percent) / 100 + 2 * plan_.keys[index].cost_max;
+  if (sliding) lost_most += kept * static_cast<uint64_t>(key.span / plan_.keys[index].pace);
+  if (IsMeter(limit) || IsCalendar(limit.spec())) {
+    lost_most += std::min(kept, server_.Rest(limit, Node::NameOf(index), now_) + Held(index));
+  }
+  if (trace_) fmt::print("k{}: {} admitted, {} by one exact bucket\n", index, key.admitted, exact);
+  if (key.admitted + lost_most < exact) {
+    Fail(fmt::format("k{}: only {} were admitted in the calm, and {} by one exact bucket", index, key.admitted, exact));
+  }
+  CheckLeasing(index);
+}
+
+uint64_t World::DueIn(size_t key, Duration time) const {
+  return static_cast<uint64_t>(time / 1us) * LimitAfter(key)->limit.spec().requests /
+         static_cast<uint64_t>(plan_.keys[key].pace / 1us);
+}
+
+void World::CheckLeasing(size_t index) {
+  const KeyPlan& plan = plan_.keys[index];
+  const algorithm::Limit& limit = LimitAfter(index)->limit;
+  if (IsCalendar(limit.spec()) || !limiter::LeaseBook::CanLease(limit) || limit.capacity() < 20 * uint64_t{plan_.nodes})
+    return;
+  uint64_t weights = 0;
+  for (const Machine& machine : machines_) weights += machine.weight[index] + 1;
+  for (const Machine& machine : machines_) {
+    const uint64_t expected = DueIn(index, plan_.ttl / 2) * plan.demand_percent_calm * (machine.weight[index] + 1) /
+                              100 / weights / ((plan.cost_max + 1) / 2);
+    const uint64_t leased = machine.node->leased(index) - machine.leased_at[index];
+    if (expected < 12 || leased >= expected / 4) continue;
+    Fail(
+        fmt::format("node {} has let only {} of k{} through from leases in the calm, and is asked for {} in half a ttl",
+                    machine.node->index(), leased, index, expected));
+  }
+}
+
+void World::CheckReturned() {
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    for (const StoredLease& lease : server_.Leases(Node::NameOf(i), now_)) {
+      // Where the clock was set back, but not far for such a bucket, its leases live for so much longer.
+      if (lease.expires_at > server_.Wall(now_) + plan_.ttl) continue;
+      if (lease.expires_at > server_.Wall(now_) && lease.reported < lease.granted) {
+        Fail(fmt::format("lease #{} of k{} was not returned when nobody asked any more", lease.number, i));
+      }
+    }
+  }
+}
+
+}  // namespace headgate::simulation

@@ -1,0 +1,28 @@
+// What one single exact bucket lets through under the same demand: what the fleet's throughput is measured by. It
+// begins as the shared bucket is, with what is out in leases back in it, and decides with the product's own kernel.
+#pragma once
+
+#include <cstdint>
+
+#include "headgate/algorithm/bucket.h"
+#include "headgate/algorithm/limit.h"
+#include "headgate/base/time.h"
+
+namespace headgate::simulation {
+
+class Yardstick {
+ public:
+  // `state`: of the shared bucket; `held`: what nodes may still spend from leases of it.
+  Yardstick(const algorithm::Limit& limit, algorithm::BucketState state, uint64_t held, base::Instant wall);
+
+  void Ask(uint64_t cost, base::Instant wall);
+
+  uint64_t admitted() const { return admitted_; }
+
+ private:
+  algorithm::Limit limit_;
+  algorithm::BucketState state_;
+  uint64_t admitted_ = 0;
+};
+
+}  // namespace headgate::simulation
