@@ -24,10 +24,11 @@ namespace {
 
 constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 
-// There is plenty where a lease of so many times what is expected is a small share of what is left.
-constexpr uint64_t kPlentyTimes = 4;
-constexpr uint64_t kPlentyShare = 32;
-constexpr uint64_t kPlentyRequests = 2;
+// What so many nodes can hold each, and leave a good part to others.
+constexpr uint64_t kSmallShare = 32;
+// Where it is a small share, a lease is of so many times what is expected, and given from so many requests on.
+constexpr uint64_t kAmpleTimes = 4;
+constexpr uint64_t kRequestsLeast = 2;
 
 bool IsWindow(const Limit& limit) {
   return limit.algorithm() == Algorithm::kFixedWindow || limit.algorithm() == Algorithm::kSlidingWindowCounter;
@@ -236,7 +237,8 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
                         .closed = closing_ || record.asked_before_change};
   if (!Hold(record, lease) || lease.closed) return;
   record.renew_below = lease.granted / 2;
-  record.renew_at = record.asked_at + grant.ttl / 2;
+  // A small share is not missed by others: it is kept to its end.
+  record.renew_at = IsSmallShare(record, lease.granted) ? deadline : record.asked_at + grant.ttl / 2;
   if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) record.reset_at = now + grant.ttl;
   if (record.asked_exhausted && grant.granted + grant.remaining < record.asked_want / 2) {
     // All that has accrued, or its share of it: there is no more until some accrues again.
@@ -284,11 +286,15 @@ void LeaseBook::OnReset(const Hash128& key) {
 
 // ---- Asking
 
+bool LeaseBook::IsSmallShare(const Record& record, uint64_t requests) {
+  return requests <= record.shared_rest / kSmallShare;
+}
+
 bool LeaseBook::IsWorthLease(const Record& record) const {
   if (!record.leasable) return false;
   const uint64_t requests = record.demand.requests();
-  const bool plenty = record.demand.cost() <= record.shared_rest / kPlentyShare;
-  return requests >= options_.requests_least || (plenty && requests >= kPlentyRequests);
+  return requests >= options_.requests_least ||
+         (requests >= kRequestsLeast && IsSmallShare(record, record.demand.cost()));
 }
 
 const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Namer name, BootTime now) {
@@ -313,7 +319,7 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Na
 // again so soon.
 uint64_t LeaseBook::WantOf(const Record& record, Cost least) const {
   const uint64_t expected = record.demand.cost();
-  const uint64_t want = std::max(expected, std::min(kPlentyTimes * expected, record.shared_rest / kPlentyShare));
+  const uint64_t want = std::max(expected, std::min(kAmpleTimes * expected, record.shared_rest / kSmallShare));
   return std::clamp(want, least, std::max(least, record.limit->limit.capacity()));
 }
 
@@ -385,11 +391,17 @@ void LeaseBook::OnTime(BootTime now, Perform perform) {
 
 const LeaseAction* LeaseBook::Look(Record& record, BootTime now) {
   DropExpired(record, now);
-  const bool idle = now - record.taken_at >= idle_after_;
+  const Duration quiet = now - record.taken_at;
+  const bool idle = quiet >= idle_after_ && !IsSmallShare(record, record.leases.left());
   // What would end before it is looked at again, and before a message could arrive, goes back now.
   record.leases.Close(idle ? kNeverAt : now + 2 * look_every_);
   if (record.asked_number != 0) return nullptr;
-  return record.leases.HasUnspentReturns() || (idle && record.leases.HasReturns()) ? Return(record, now) : nullptr;
+  if (!record.leases.HasUnspentReturns() && !(idle && record.leases.HasReturns())) return nullptr;
+  // The message goes anyway: where the key is asked for still, it brings the next lease.
+  const bool wanted = quiet < interval_ && record.leases.left() < record.demand.cost() && record.denied_cost == 0;
+  if (idle || closing_ || !wanted || now < record.ask_from || !IsWorthLease(record)) return Return(record, now);
+  record.asked_exhausted = false;
+  return Ask(record, WantOf(record, 1), 1, now);
 }
 
 void LeaseBook::Enqueue(Record& record, BootTime now) {

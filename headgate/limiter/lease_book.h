@@ -208,6 +208,8 @@ class LeaseBook {
   void SetLimit(Record& record, const store::LimitEntry& limit);
   void OnChange(Record& record, const store::LimitEntry& limit, base::BootTime now);
 
+  // Of what is left in the shared bucket, as last heard.
+  static bool IsSmallShare(const Record& record, uint64_t requests);
   bool IsWorthLease(const Record& record) const;
   uint64_t WantOf(const Record& record, algorithm::Cost least) const;
   const LeaseAction* MaybeAsk(Record& record, algorithm::Cost cost, bool spent, Namer name, base::BootTime now);

@@ -351,6 +351,28 @@ TEST_F(LeaseBookTest, WhatIsAboutToEndGoesBack) {
   EXPECT_THAT(Says(), StartsWith("allowed, 19 left"));
 }
 
+TEST_F(LeaseBookTest, ASmallShareOfWhatIsLeftStaysToItsEnd) {
+  Take();
+  Exact(1, {.allowed = true, .limit = 100, .remaining = 99, .reset_after = 10ms});
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #1 of k for 3"));
+  EXPECT_EQ(Grant(1, 3, 96), "");
+  EXPECT_EQ(SaysAgain(), "allowed, 98 left");
+  for (at = 125ms; at <= 1625ms; at += 125ms) EXPECT_THAT(Time(), IsEmpty()) << at.count();
+  at = 1750ms;
+  EXPECT_THAT(Time(), ElementsAre("ask #2 of k; #1 spent 1, returned")) << "nobody has asked for a second";
+}
+
+TEST_F(LeaseBookTest, WhatGoesBackAtItsEndBringsTheNextLeaseWhereTheKeyIsAskedForStill) {
+  Take();
+  Exact(1, {.allowed = true, .limit = 1000, .remaining = 990, .reset_after = 10ms});
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #1 of k for 8"));
+  EXPECT_EQ(Grant(1, 8, 990), "");
+  for (at = 125ms; at <= 1625ms; at += 125ms) EXPECT_THAT(Time(), IsEmpty()) << at.count();
+  EXPECT_EQ(Says(), "allowed, 100 left");
+  at = 1750ms;
+  EXPECT_THAT(Time(), ElementsAre("ask #2 of k for 8 (at least 1); #1 spent 1, returned"));
+}
+
 TEST_F(LeaseBookTest, AtTheEndEverythingGoesBack) {
   Lease(50);
   Take(7);

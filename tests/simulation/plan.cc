@@ -133,7 +133,7 @@ Plan Draw(uint64_t seed) {
     if (!IsCalendar(key.spec)) measured = std::max(measured, 3 * key.pace + 200ms);
   }
   plan.measured_to = plan.measured_from + measured;
-  plan.end = plan.measured_to + plan.ttl / 2 + 50ms;
+  plan.end = plan.measured_to + plan.ttl + 50ms;
   DrawStart(random, plan);
   return plan;
 }
