@@ -322,7 +322,8 @@ void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
       continue;
     }
     if (took && settled.mode == Mode::kLeased) {
-      member.cost = book_->GiveBack(member.key, member.cost, shared_.Now());
+      // What the lease takes back is in the bucket as it was; the store is told of the rest.
+      member.cost -= book_->GiveBack(member.key, member.cost, shared_.Now());
       if (member.cost == 0) continue;
     }
     ++group->answers_open;

@@ -42,6 +42,10 @@ descriptors:
     rate_limit: {period: 1h, requests_per_unit: 5, algorithm: token_bucket}
   - key: hundred
     rate_limit: {period: 1h, requests_per_unit: 100, algorithm: token_bucket}
+  - key: pair
+    rate_limits:
+      - {period: 1h, requests_per_unit: 1000, algorithm: token_bucket}
+      - {period: 1h, requests_per_unit: 10, algorithm: sliding_window_log}
   - key: hour
     rate_limit: {period: 1h, requests_per_unit: 8, algorithm: fixed_window}
   - key: watched
@@ -321,6 +325,15 @@ TEST_F(LeasingFleetTest, WhatAwaitsALeasePaysBackWhatPassedWithoutTheStore) {
   EXPECT_TRUE(Ask(&Checker::Peek, {"hundred"}).ok());
   const uint64_t held = fleet.leases()->counters().held();
   EXPECT_EQ(response.descriptors[0].decision.remaining + held, 97u);
+}
+
+TEST_F(LeasingFleetTest, WhatAGroupGivesBackIsGivenBackOnce) {
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(Allowed({"pair"}));
+  for (int i = 0; i < 30; ++i) EXPECT_FALSE(Allowed({"pair"}));
+  const std::string bucket = "hg:{r|d|pair=v#0}";
+  const uint64_t left =
+      shared.Remaining(bucket, *shared.limits().Intern(*algorithm::Limit::Make({.requests = 1000, .period = 1h})));
+  EXPECT_EQ(left + fleet.leases()->counters().held(), 990u);
 }
 
 TEST_F(LeasingFleetTest, AGroupTakesFromLeasesToo) {

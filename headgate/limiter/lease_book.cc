@@ -253,7 +253,9 @@ void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTi
   const Duration retry = std::min(grant.retry_after, base::kDurationMax / 2);
   record.denied_cost = std::max<uint64_t>(1, record.asked_least);
   record.retry_at = now + retry;
-  record.denied_until = std::min(now + std::max(retry, record.pause), now + options_.ttl);
+  // What others hold of a window may come back before it ends.
+  const bool may_come_back = IsWindow(record.limit->limit) && grant.holders > 1;
+  record.denied_until = now + std::clamp(may_come_back ? Duration(0) : retry, record.pause, options_.ttl);
   MayAskFrom(record, now + record.pause);
 }
 
@@ -497,7 +499,7 @@ void LeaseBook::SetLimit(Record& record, const store::LimitEntry& entry) {
   record.limit_pin = store::LimitHandle::Pin(entry);
   const Duration fill = FillOf(limit);
   record.leasable = CanLease(limit) && fill >= options_.fill_least && limit.capacity() >= options_.capacity_least;
-  record.pause = std::min(options_.pause, fill / 8);
+  record.pause = std::min({options_.pause, fill / 8, options_.ttl});
   record.ask_from = record.leasable ? BootTime{0} : kNeverAt;
   record.renew_below = ~uint32_t{0};
 }

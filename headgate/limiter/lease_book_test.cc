@@ -293,6 +293,20 @@ TEST_F(LeaseBookTest, AnExhaustedKeyIsAskedAgainAfterAPause) {
   EXPECT_THAT(Says(), StartsWith("ask the store")) << "there was enough: it is exhausted no more";
 }
 
+TEST_F(LeaseBookTest, AWindowIsAskedAgainWhileOthersHoldLeasesOfIt) {
+  limit = Intern({.algorithm = algorithm::Algorithm::kFixedWindow, .requests = 100, .period = 10s});
+  for (int i = 0; i < 4; ++i) Take();
+  store::SharedAnswer refusal;
+  refusal.grant = {.holders = 2, .retry_after = 9s};
+  EXPECT_EQ(Answer(1, refusal), "");
+  EXPECT_EQ(SaysAgain(), "denied for 9000ms");
+  at = 50ms;
+  EXPECT_THAT(Says(), StartsWith("denied for 8950ms; ask #2")) << "they may have returned some";
+  EXPECT_EQ(Refuse(2, 9s), "");
+  at = 1s;
+  EXPECT_EQ(Says(), "denied for 8050ms") << "nobody else holds any: it is used up";
+}
+
 TEST_F(LeaseBookTest, AShareOfWhatThereIsIsNoExhaustion) {
   Lease(4);
   for (int i = 0; i < 4; ++i) Take();

@@ -19,11 +19,11 @@ class ManualSharedStore final : public store::SharedStore {
   struct Asked {
     std::string name;
     store::LimitHandle limit;
-    algorithm::Cost cost;
-    store::Operation operation;
-    std::span<const store::LimitChange> history;
-    std::optional<store::LeaseAsk> lease;  // without its reports, which have been taken in
-    Done done;
+    algorithm::Cost cost = 0;
+    store::Operation operation = store::Operation::kLook;
+    std::span<const store::LimitChange> history{};
+    std::optional<store::LeaseAsk> lease{};  // without its reports, which have been taken in
+    Done done{};
   };
 
   // Decides in `memory`, by the time that `now` says.
@@ -54,6 +54,11 @@ class ManualSharedStore final : public store::SharedStore {
   base::BootTime Now() const override { return base::BootTime{now_.ns}; }
   uint32_t instances() const override { return instance_count; }
   store::LimitTable& limits() override { return memory_.limits(); }
+
+  // What is left in a bucket, leases not included.
+  uint64_t Remaining(const std::string& name, const store::LimitHandle& limit) {
+    return Decide({.name = name, .limit = limit}, store::Operation::kLook, 0).remaining;
+  }
 
   size_t waiting() const { return asked_.size(); }
   // Every name that was asked for, in order.

@@ -63,9 +63,8 @@ void World::BeginMeasurement(size_t index, Duration until) {
 //                     something always is. It stays the same, however long that goes on.
 //   sliding counter   That much in each window. A counter knows no stock: what one window leaves unused, the next does
 //                     not have either.
-//   fixed window      Shorter than two ttl: 70 %. The first who asks in it is given half of it, and what it returns at
-//   the
-//                     end finds nobody: who was refused meanwhile has been told to come back with the next window.
+//   fixed window      Shorter than two ttl: 90 %. The first who asks in it is given half of it, and what it returns at
+//                     the end has to find somebody.
 //   fewer than 16 for each node: 90 %; than 8, 80 % (windows: than 16, 70 %). What one holds the others lack.
 //   count_denied: 70 %. A request that is denied because others hold the rest in leases counts as well.
 //   fewer than 8: 90 %. Always exact; but a bucket of one token runs over between two requests whose messages take
@@ -81,8 +80,10 @@ void World::EndMeasurement(size_t index) {
   uint64_t percent = 98;
   if (IsMeter(limit)) {
     percent = limit.capacity() < 8 ? 90 : each < 8 ? 80 : each < 16 ? 90 : 98;
-  } else if (each < 16 || short_window || limit.spec().count_denied) {
+  } else if (each < 16 || limit.spec().count_denied) {
     percent = 70;
+  } else if (short_window) {
+    percent = 90;
   }
 
   const uint64_t exact = key.exact->admitted();
