@@ -400,7 +400,7 @@ const LeaseAction* LeaseBook::Look(Record& record, BootTime now) {
   if (record.asked_number != 0) return nullptr;
   if (!record.leases.HasUnspentReturns() && !(idle && record.leases.HasReturns())) return nullptr;
   // The message goes anyway: where the key is asked for still, it brings the next lease.
-  const bool wanted = quiet < interval_ && record.leases.left() < record.demand.cost() && record.denied_cost == 0;
+  const bool wanted = quiet < idle_after_ && record.leases.left() < record.demand.cost() && record.denied_cost == 0;
   if (idle || closing_ || !wanted || now < record.ask_from || !IsWorthLease(record)) return Return(record, now);
   record.asked_exhausted = false;
   return Ask(record, WantOf(record, 1), 1, now);

@@ -65,14 +65,15 @@ constexpr auto kChanges = std::to_array<Change>({
      "if edge_lo < 0 then edge_hi, edge_lo = edge_hi - 1, edge_lo + TWO32 end\n"
      "if edge_hi < 0 then edge_hi, edge_lo, count = 0, 0, 0 end\n"
      "end"},
-    {Mutant::kReturnNotClamped, "  if leased then not_below_owed() end", ""},
+    {Mutant::kReturnNotClamped, "  if lends then not_below_owed() end", ""},
     {Mutant::kEpochIgnored, "learning = epoch ~= '' and epoch ~= call_epoch", "learning = false"},
     {Mutant::kAbsentIsFull, "learning = changed == 1", "learning = false"},
     {Mutant::kWindowOutlived, "lease_hi, lease_lo = end_hi, end_lo\n", ""},
-    {Mutant::kSetBackOutlivesWindow, "if set_back and leased then cut(end_hi, end_lo) end\n", ""},
+    {Mutant::kSetBackOutlivesWindow, "if set_back then\n  for _, lease in ipairs(leases) do\n    if lease.hi > end_hi",
+     "if false then\n  for _, lease in ipairs(leases) do\n    if lease.hi > end_hi"},
     {Mutant::kLearnedWindowHasRoom, "count = TWO32 - 1\n  edge_hi", "count = capacity\n  edge_hi"},
-    {Mutant::kKeyDiesBeforeLease, "if #leases > 0 then\n      local owed_hi, owed_lo = held(owed)",
-     "if false then\n      local owed_hi, owed_lo = held(owed)"},
+    {Mutant::kKeyDiesBeforeLease, "if #leases > 0 then\n    local owed_hi, owed_lo = held(owed)",
+     "if false then\n    local owed_hi, owed_lo = held(owed)"},
     {Mutant::kNeverExpires, "if hi < now_hi or hi == now_hi and lo <= now_lo then", "if false then"},
 });
 

@@ -66,6 +66,11 @@ class Node {
   bool connected() const { return epoch_.has_value(); }
   uint64_t leased(size_t key) const { return keys_[key].leased; }
   bool holds_leases() const;
+  // Of a lease it was granted, as its ledger has it.
+  uint64_t Unspent(size_t key, uint64_t number) const {
+    const auto account = keys_[key].ledger.find(number);
+    return account != keys_[key].ledger.end() ? account->second.granted - account->second.spent : 0;
+  }
   // What it may spend of this key from leases, if it still lives then.
   uint64_t held(size_t key) const;
   // Of a lease that can be spent from.

@@ -63,7 +63,12 @@ if learning then
 end
 -- A lease ends with its window.
 if not open then leases, owed = {}, 0 end
-if set_back and leased then cut(edge_hi, edge_lo) end
+-- None lives beyond it: a clock that was set back puts it into another window.
+if set_back then
+  for _, lease in ipairs(leases) do
+    if lease.hi > edge_hi or lease.hi == edge_hi and lease.lo > edge_lo then lease.hi, lease.lo = edge_hi, edge_lo end
+  end
+end
 local hits = open and count or 0
 local old_hi, old_lo, old_count = edge_hi, edge_lo, count
 local allowed = hits + cost <= capacity and 1 or 0
@@ -84,13 +89,9 @@ elseif op == TAKE and (allowed == 1 or count_denied == 1 and (open or align ~= F
   count = math.min(hits + cost, TWO32 - 1)
   open = true
 end
-if op ~= LOOK then
-  if open and (count > 0 or align == FIRST_HIT or #leases > 0) then
-    save(leased and tail() or '', edge_hi, edge_lo)
-  elseif existed then
-    redis.call('DEL', key)
-  end
-end
+local until_hi, until_lo
+local drop = op ~= LOOK and not (open and (count > 0 or align == FIRST_HIT or #leases > 0))
+if op ~= LOOK and not drop then until_hi, until_lo = edge_hi, edge_lo end
 -- A refund and a lease answer with what they left, all others with what they found.
 if op == REFUND or op == LEASE then old_hi, old_lo, old_count = edge_hi, edge_lo, count end
-return answer(leased and grant() or '', allowed, old_hi, old_lo, old_count, seen_hi, seen_lo)
+local old_seen_hi, old_seen_lo = seen_hi, seen_lo

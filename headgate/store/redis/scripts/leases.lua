@@ -14,7 +14,7 @@ local learn_hi, learn_lo, late_hi, late_lo = 0, 0, 0, 0
 local granted, holders, lease_hi, lease_lo = 0, 0, 0, 0
 local ask_at
 local leased = call or value and #value > #prefix + 20
-local settle, ask, cut, tail, grant
+local settle, ask
 
 if leased then
   local from = #prefix + 21
@@ -53,7 +53,9 @@ if leased then
     end
     if back_hi >= 0 and not set_back then late_hi, late_lo = back_hi, back_lo end
   end
+end
 
+if op == LEASE then
   -- Takes in what the caller says of older leases; `give_back` is told what was returned unspent.
   settle = function(give_back)
     local node, _, _, _, _, _, reports, from = struct.unpack('>c8c8I4I4I4I4I4', call, ask_at)
@@ -103,27 +105,5 @@ if leased then
     leases[#leases + 1] = {id = id, granted = granted, reported = 0, hi = lease_hi, lo = lease_lo}
     owed = owed + granted
     return granted
-  end
-
-  -- None lives beyond (hi, lo), the end of its window: a clock that was set back puts it into another one.
-  cut = function(hi, lo)
-    for _, lease in ipairs(leases) do
-      if lease.hi > hi or lease.hi == hi and lease.lo > lo then lease.hi, lease.lo = hi, lo end
-    end
-  end
-
-  -- What is kept of them.
-  tail = function()
-    local parts = {epoch}
-    for i, lease in ipairs(leases) do
-      parts[i + 1] = struct.pack('>c16I4I4I4I4', lease.id, lease.granted, lease.reported, lease.hi, lease.lo)
-    end
-    return table.concat(parts)
-  end
-
-  -- What an answer says of them, behind the rest.
-  grant = function()
-    if not call then return '' end
-    return struct.pack('>I4I4I4I4I4I4', granted, holders, lease_hi, lease_lo, late_hi, late_lo)
   end
 end

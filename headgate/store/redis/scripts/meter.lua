@@ -17,7 +17,9 @@ end
 
 local debt_hi, debt_lo, debt_fr
 local cost_of, held, not_below_owed, tokens
-if leased then
+-- Whatever nobody holds leases of needs none of this.
+local lends = op == LEASE or owed_before > 0 or #leases > 0
+if lends then
   -- k·T, for k below 2^32; after a change of the limit that may be more than there can be.
   cost_of = function(k)
     local top, hi, lo = times(k, interval_hi, interval_lo)
@@ -57,14 +59,7 @@ if leased then
     if above(hi, lo, add_fr, edge_hi, edge_lo, count) then edge_hi, edge_lo, count = hi, lo, add_fr end
   end
 
-  if learning then
-    -- It is empty, and will be one ttl from now: nothing happens before.
-    now_hi, now_lo = now_hi + learn_hi, now_lo + learn_lo
-    if now_lo >= TWO32 then now_hi, now_lo = now_hi + 1, now_lo - TWO32 end
-    late_hi, late_lo = learn_hi, learn_lo
-    edge_hi, edge_lo, count = now_hi + span_hi, now_lo + span_lo, span_fr
-    if edge_lo >= TWO32 then edge_hi, edge_lo = edge_hi + 1, edge_lo - TWO32 end
-  elseif owed_before > 0 then
+  if owed_before > 0 then
     -- An expired lease was spent when it expired, at the latest; from then on it is made good.
     if over_hi then hold(over_hi, over_lo, owed_before) end
     hold(now_hi, now_lo, owed)
@@ -90,6 +85,14 @@ if leased then
     end
     return whole
   end
+end
+if learning then
+  -- It is empty, and will be one ttl from now: nothing happens before.
+  now_hi, now_lo = now_hi + learn_hi, now_lo + learn_lo
+  if now_lo >= TWO32 then now_hi, now_lo = now_hi + 1, now_lo - TWO32 end
+  late_hi, late_lo = learn_hi, learn_lo
+  edge_hi, edge_lo, count = now_hi + span_hi, now_lo + span_lo, span_fr
+  if edge_lo >= TWO32 then edge_hi, edge_lo = edge_hi + 1, edge_lo - TWO32 end
 end
 
 debt_hi, debt_lo, debt_fr = edge_hi - now_hi, edge_lo - now_lo, count
@@ -118,7 +121,7 @@ if gives_back then
   if debt_fr < 0 then debt_lo, debt_fr = debt_lo - 1, debt_fr + n end
   if debt_lo < 0 then debt_hi, debt_lo = debt_hi - 1, debt_lo + TWO32 end
   if debt_hi < 0 then debt_hi, debt_lo, debt_fr = 0, 0, 0 end
-  if leased then not_below_owed() end
+  if lends then not_below_owed() end
 end
 if op == LEASE then price_hi, price_lo, price_fr = cost_of(learning and 0 or ask(tokens())) end
 local allowed = 1
@@ -133,28 +136,26 @@ if op ~= REFUND then
   end
 end
 
-if op ~= LOOK then
-  if debt_hi == 0 and debt_lo == 0 and debt_fr == 0 and #leases == 0 then
-    edge_hi, edge_lo, count = now_hi, now_lo, 0
-    if existed then redis.call('DEL', key) end
-  else
-    if allowed == 1 then
-      edge_hi, edge_lo, count = now_hi + debt_hi, now_lo + debt_lo, debt_fr
-      if edge_lo >= TWO32 then edge_hi, edge_lo = edge_hi + 1, edge_lo - TWO32 end
+local until_hi, until_lo
+local drop = op ~= LOOK and debt_hi == 0 and debt_lo == 0 and debt_fr == 0 and #leases == 0
+if drop then
+  edge_hi, edge_lo, count = now_hi, now_lo, 0
+elseif op ~= LOOK then
+  if allowed == 1 then
+    edge_hi, edge_lo, count = now_hi + debt_hi, now_lo + debt_lo, debt_fr
+    if edge_lo >= TWO32 then edge_hi, edge_lo = edge_hi + 1, edge_lo - TWO32 end
+  end
+  until_hi, until_lo = edge_hi, edge_lo
+  if #leases > 0 then
+    -- What is owed until the last lease expires is made good only then.
+    local owed_hi, owed_lo = held(owed)
+    for _, lease in ipairs(leases) do
+      local hi, lo = lease.hi + owed_hi, lease.lo + owed_lo + 1
+      if lo >= TWO32 then hi, lo = hi + 1, lo - TWO32 end
+      if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
     end
-    local until_hi, until_lo = edge_hi, edge_lo
-    if #leases > 0 then
-      -- What is owed until the last lease expires is made good only then.
-      local owed_hi, owed_lo = held(owed)
-      for _, lease in ipairs(leases) do
-        local hi, lo = lease.hi + owed_hi, lease.lo + owed_lo + 1
-        if lo >= TWO32 then hi, lo = hi + 1, lo - TWO32 end
-        if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
-      end
-    end
-    save(leased and tail() or '', until_hi, until_lo)
   end
 end
 -- A refund and a lease answer with what they left, all others with what they found.
 if op == REFUND or op == LEASE then old_hi, old_lo, old_count = edge_hi, edge_lo, count end
-return answer(leased and grant() or '', allowed, old_hi, old_lo, old_count, seen_hi, seen_lo)
+local old_seen_hi, old_seen_lo = seen_hi, seen_lo

@@ -31,18 +31,17 @@ if last_hi > span_hi or last_hi == span_hi and (last_lo > span_lo or last_lo == 
   allowed = 0
 end
 
-if op == TAKE then
+local until_hi, until_lo
+local drop = op == TAKE and allowed == 0 and empty
+if op == TAKE and not drop then
   if allowed == 1 then
     count = last_fr + interval_fr
     edge_lo = last_lo + interval_lo + now_lo
     if count >= n then edge_lo, count = edge_lo + 1, count - n end
     local carry = math.floor(edge_lo / TWO32)
     edge_hi, edge_lo = last_hi + interval_hi + now_hi + carry, edge_lo - carry * TWO32
-    save('', edge_hi, edge_lo)
-  elseif not empty then
-    save('', edge_hi, edge_lo)
-  elseif existed then
-    redis.call('DEL', key)
   end
+  until_hi, until_lo = edge_hi, edge_lo
 end
-return answer('', allowed, old_hi, old_lo, old_count, seen_hi, seen_lo)
+local old_seen_hi, old_seen_lo = seen_hi, seen_lo
+local kept, said = '', ''

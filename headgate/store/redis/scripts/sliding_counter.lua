@@ -29,7 +29,11 @@ end
 
 -- Leases of the window before are over, as it is.
 local end_hi, end_lo = later(now_hi, now_lo, period_hi, period_lo, x_hi, x_lo)
-if set_back and leased then cut(end_hi, end_lo) end
+if set_back then
+  for _, lease in ipairs(leases) do
+    if lease.hi > end_hi or lease.hi == end_hi and lease.lo > end_lo then lease.hi, lease.lo = end_hi, end_lo end
+  end
+end
 if learning then current = math.max(current, capacity) end
 
 -- How many more fit: the most room that is taken by none of what counts.
@@ -52,16 +56,13 @@ elseif op == LEASE then
 elseif op == TAKE and (allowed == 1 or count_denied == 1) then
   current = math.min(current + cost, TWO32 - 1)
 end
-if op ~= LOOK then
-  edge_hi, edge_lo, count = previous, current, 0
-  if previous > 0 or current > 0 or #leases > 0 then
-    local until_hi, until_lo = end_hi, end_lo
-    if current > 0 then until_hi, until_lo = later(end_hi, end_lo, period_hi, period_lo, 0, 0) end
-    save(leased and tail() or '', until_hi, until_lo)
-  elseif existed then
-    redis.call('DEL', key)
-  end
+local until_hi, until_lo
+local drop = op ~= LOOK and previous == 0 and current == 0 and #leases == 0
+if op ~= LOOK then edge_hi, edge_lo, count = previous, current, 0 end
+if op ~= LOOK and not drop then
+  until_hi, until_lo = end_hi, end_lo
+  if current > 0 then until_hi, until_lo = later(end_hi, end_lo, period_hi, period_lo, 0, 0) end
 end
 -- A refund and a lease answer with what they left, all others with what they found.
 if op == REFUND or op == LEASE then old_hi, old_lo, old_seen_hi, old_seen_lo = edge_hi, edge_lo, now_hi, now_lo end
-return answer(leased and grant() or '', allowed, old_hi, old_lo, 0, old_seen_hi, old_seen_lo)
+local old_count = 0

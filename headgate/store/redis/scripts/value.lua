@@ -49,14 +49,3 @@ if back_hi > 0 or (back_hi == 0 and back_lo > 0) then
     now_hi, now_lo = seen_hi, seen_lo
   end
 end
-
--- Keeps the bucket, and behind its state `more`, until a time at which it is as if never used.
-local function save(more, until_hi, until_lo)
-  local ms = math.ceil(((until_hi - clock_hi) * TWO32 + (until_lo - clock_lo)) / 1000000) + 1
-  if ms < px_least then ms = px_least end
-  local state = struct.pack('>I4I4I4I4I4', edge_hi, edge_lo, count, now_hi, now_lo)
-  redis.call('SET', key, prefix .. state .. more, 'PX', ms)
-end
-local function answer(more, allowed, hi, lo, fraction, at_hi, at_lo)
-  return struct.pack('>BBBI4I4I4I4I4I4I4', 1, allowed, events, now_hi, now_lo, hi, lo, fraction, at_hi, at_lo) .. more
-end

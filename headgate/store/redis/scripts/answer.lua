@@ -1,0 +1,15 @@
+-- The end of every script of a bucket that is one string. Not a function: each would be made anew for every call, with
+-- all that it refers to.
+--
+-- `until_hi`, `until_lo`: when the bucket will be as if never used; until then it is kept. nil: it stays as it is. Where
+-- it is as if never used now, `drop`.
+if until_hi then
+  local ms = math.ceil(((until_hi - clock_hi) * TWO32 + (until_lo - clock_lo)) / 1000000) + 1
+  if ms < px_least then ms = px_least end
+  local state = struct.pack('>I4I4I4I4I4', edge_hi, edge_lo, count, now_hi, now_lo)
+  redis.call('SET', key, prefix .. state .. kept, 'PX', ms)
+elseif drop and existed then
+  redis.call('DEL', key)
+end
+return struct.pack('>BBBI4I4I4I4I4I4I4', 1, allowed, events, now_hi, now_lo, old_hi, old_lo, old_count, old_seen_hi,
+  old_seen_lo) .. said
