@@ -36,7 +36,7 @@ namespace headgate::limiter {
 struct LeaseBookOptions {
   // Random, drawn when the process starts; no other book ever has it.
   uint64_t node = 0;
-  // Keys that are followed; about 400 bytes each, resident where they are used. What does not fit is asked of the store
+  // Keys that are followed; 448 bytes each, resident where they are used. What does not fit is asked of the store
   // each time.
   uint32_t keys_max = 65'536;
   // How long a lease lives at the store. Raise it where the store is slow; a node that dies withholds its leases so
