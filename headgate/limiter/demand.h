@@ -31,15 +31,13 @@ class Demand {
     // The first request of all begins the first interval.
     const int64_t ended = interval_end_.ns == 0 ? 64 : 1 + (now - interval_end_) / interval;
     const auto halvings = static_cast<int>(std::min<int64_t>(ended - 1, 63));
-    cost_average_ = Average(cost_average_, cost_now_) >> halvings;
-    requests_average_ = Average(requests_average_, requests_now_) >> halvings;
+    cost_average_ = static_cast<uint32_t>(Average(cost_average_, cost_now_) >> halvings);
+    requests_average_ = static_cast<uint32_t>(Average(requests_average_, requests_now_) >> halvings);
     cost_now_ = requests_now_ = 0;
     interval_end_ = ended == 64 ? now + interval : interval_end_ + ended * interval;
   }
 
-  static uint32_t Average(uint64_t before, uint64_t last) {
-    return static_cast<uint32_t>(before == 0 ? last : (before + last + 1) / 2);
-  }
+  static uint64_t Average(uint64_t before, uint64_t last) { return before == 0 ? last : (before + last + 1) / 2; }
 
   static constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
 
