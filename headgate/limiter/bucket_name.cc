@@ -25,13 +25,15 @@ bool IsPlain(unsigned char c) {
 }
 
 void AppendEncoded(std::string_view text, std::string& out) {
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (IsPlain(byte)) {
-      out.push_back(c);
-    } else {
-      out.append({'%', kHexDigits[byte >> 4], kHexDigits[byte & 15]});
-    }
+  while (!text.empty()) {
+    // Whole runs of what stays as it is: nearly always all of it.
+    size_t plain = 0;
+    while (plain < text.size() && IsPlain(static_cast<unsigned char>(text[plain]))) ++plain;
+    out.append(text.substr(0, plain));
+    if (plain == text.size()) return;
+    const auto byte = static_cast<unsigned char>(text[plain]);
+    out.append({'%', kHexDigits[byte >> 4], kHexDigits[byte & 15]});
+    text.remove_prefix(plain + 1);
   }
 }
 

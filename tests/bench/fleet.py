@@ -21,6 +21,10 @@ import time
 
 from against_redis import cpu_seconds, free_port, wait_until_answering
 
+# One core for the instances, one of which is busy at a time; the load and the store have the other.
+CPUS = sorted(os.sched_getaffinity(0))
+INSTANCE_CPUS, OTHER_CPUS = {CPUS[-1]}, {CPUS[0]}
+
 PLENTY = ("1000000000", "1000000000", "60")
 
 
@@ -30,7 +34,7 @@ class Instance:
         self.process = subprocess.Popen(
             [binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--admin-listen", "none", "--threads", "1",
              "--store-timeout", "1s", "--store-connect-timeout", "1s", *args],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, preexec_fn=lambda: os.sched_setaffinity(0, INSTANCE_CPUS),
         )
         wait_until_answering(self.port)
 
@@ -244,6 +248,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--requests", type=int, default=192_000)
     options = parser.parse_args()
+    os.sched_setaffinity(0, OTHER_CPUS)
     with tempfile.TemporaryDirectory() as folder:
         redis_port = free_port()
         redis = subprocess.Popen(
