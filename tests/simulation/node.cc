@@ -123,7 +123,7 @@ void Node::Follow(size_t index, uint64_t cost, const LeaseVerdict& verdict, Boot
         key.pot -= cost;
         host_.Admit(*this, index, cost);
       } else {
-        SendExact(index, cost, now);
+        SendExact(index, store::Operation::kTake, cost, 0, now);
       }
   }
 }
@@ -160,30 +160,14 @@ store::SharedRequest Node::RequestOf(size_t key, std::string_view name, const st
           .timeout = plan_.timeout};
 }
 
-void Node::SendExact(size_t index, uint64_t cost, BootTime now) {
-  if (!connected()) return;  // the rule's failure policy decides
+// Where it is not connected the rule's failure policy decides, or whoever asked is told so.
+void Node::SendExact(size_t index, store::Operation operation, uint64_t cost, uint64_t undoes, BootTime now) {
+  if (!connected()) return;
   Key& key = keys_[index];
   const std::string name = NameOf(index);
   store::SharedRequest request = RequestOf(index, name, key.limit);
   request.cost = cost;
-  calls_.try_emplace(++last_call_, Call{.key = index,
-                                        .cost = cost,
-                                        .number = 0,
-                                        .want = 0,
-                                        .asked_at = now,
-                                        .limit = key.limit,
-                                        .content = BucketCall(request, Context(now)),
-                                        .fresh = now >= epoch_changed_until_});
-  Send(last_call_, now);
-}
-
-void Node::SendRefund(size_t index, uint64_t cost, uint64_t undoes, BootTime now) {
-  if (!connected()) return;  // whoever asked is told so
-  Key& key = keys_[index];
-  const std::string name = NameOf(index);
-  store::SharedRequest request = RequestOf(index, name, key.limit);
-  request.cost = cost;
-  request.operation = store::Operation::kRefund;
+  request.operation = operation;
   calls_.try_emplace(++last_call_, Call{.key = index,
                                         .cost = cost,
                                         .number = 0,
@@ -192,7 +176,7 @@ void Node::SendRefund(size_t index, uint64_t cost, uint64_t undoes, BootTime now
                                         .limit = key.limit,
                                         .content = BucketCall(request, Context(now)),
                                         .fresh = now >= epoch_changed_until_,
-                                        .refund = true,
+                                        .refund = operation == store::Operation::kRefund,
                                         .undoes = undoes});
   Send(last_call_, now);
 }
@@ -207,7 +191,7 @@ void Node::OnGiveBack(size_t index, uint64_t cost, BootTime now) {
   }
   const uint64_t rest = cost - given;
   if (const uint64_t told = Is(Mutant::kGivenBackAndRefunded) ? given : rest; told > 0) {
-    SendRefund(index, told, rest, now);
+    SendExact(index, store::Operation::kRefund, told, rest, now);
   }
 }
 

@@ -83,7 +83,9 @@ class Node {
   // As the Fleet does for a request that several limits decide together, where another one denies: what was taken from
   // a lease goes back into it, as far as the store does not know of it; the rest is refunded.
   void OnGiveBack(size_t key, uint64_t cost, base::BootTime now);
-  void OnRefund(size_t key, uint64_t cost, base::BootTime now) { SendRefund(key, cost, cost, now); }
+  void OnRefund(size_t key, uint64_t cost, base::BootTime now) {
+    SendExact(key, store::Operation::kRefund, cost, cost, now);
+  }
   void OnReply(uint64_t call, const wire::RespValue& reply, base::BootTime now);
   void OnTimeout(uint64_t call, base::BootTime now);
   void OnWake(base::BootTime now);
@@ -128,8 +130,8 @@ class Node {
   };
 
   void Follow(size_t key, uint64_t cost, const limiter::LeaseVerdict& verdict, base::BootTime now);
-  void SendExact(size_t key, uint64_t cost, base::BootTime now);
-  void SendRefund(size_t key, uint64_t cost, uint64_t undoes, base::BootTime now);
+  // A refund `undoes` so much of what was let through.
+  void SendExact(size_t key, store::Operation operation, uint64_t cost, uint64_t undoes, base::BootTime now);
   void SendAsk(size_t key, const limiter::LeaseAction& action, base::BootTime now);
   void Send(uint64_t id, base::BootTime now);
   store::redis::CallContext Context(base::BootTime now) const;
