@@ -118,29 +118,27 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
     return verdict;
   }
   record.demand.Add(cost, interval_, now);
-  return Spend(record, cost, name, now);
-}
-
-LeaseVerdict LeaseBook::Spend(Record& record, Cost cost, Namer name, BootTime now) {
-  LeaseVerdict verdict;
-  const bool spent = SpendFromAny(record, cost, now);
+  const bool spent = Spend(record, cost, now);
+  const LeaseAction* action = nullptr;
   if (now >= record.ask_from && (record.leases.left() <= record.renew_below || now >= record.renew_at || !spent))
       [[unlikely]] {
-    verdict.action = MaybeAsk(record, cost, spent, name, now);
+    action = MaybeAsk(record, cost, spent, name, now);
   }
-  if (spent) [[likely]] {
-    verdict.kind = LeaseVerdict::Kind::kAllowed;
-    verdict.decision = Allowed(record, now);
-  } else if (IsDenied(record, cost) && now < record.denied_until) {
-    verdict.kind = LeaseVerdict::Kind::kDenied;
-    verdict.decision = Denied(record, cost, now);
-  } else if (verdict.action != nullptr) {
+  verdict = VerdictOf(record, cost, spent, now);
+  verdict.action = action;
+  if (verdict.kind == LeaseVerdict::Kind::kAskStore && action != nullptr)
     verdict.kind = LeaseVerdict::Kind::kAwaitLease;
-  }
   return verdict;
 }
 
-bool LeaseBook::SpendFromAny(Record& record, Cost cost, BootTime now) {
+LeaseVerdict LeaseBook::TakeAgain(const Hash128& key, const store::LimitEntry& limit, Cost cost, BootTime now) {
+  Record* record = Find(key);
+  if (record == nullptr || record->limit != &limit) return {};
+  const bool spent = Spend(*record, cost, now);
+  return VerdictOf(*record, cost, spent, now);
+}
+
+bool LeaseBook::Spend(Record& record, Cost cost, BootTime now) {
   bool spent = record.leases.SpendFromFirst(cost, now);
   if (!spent && !record.leases.empty()) {
     DropExpired(record, now);
@@ -148,20 +146,6 @@ bool LeaseBook::SpendFromAny(Record& record, Cost cost, BootTime now) {
   }
   if (spent) Count(counters_.spent, cost);
   return spent;
-}
-
-LeaseVerdict LeaseBook::TakeAgain(const Hash128& key, const store::LimitEntry& limit, Cost cost, BootTime now) {
-  LeaseVerdict verdict;
-  Record* record = Find(key);
-  if (record == nullptr || record->limit != &limit) return verdict;
-  if (SpendFromAny(*record, cost, now)) {
-    verdict.kind = LeaseVerdict::Kind::kAllowed;
-    verdict.decision = Allowed(*record, now);
-  } else if (IsDenied(*record, cost) && now < record->denied_until) {
-    verdict.kind = LeaseVerdict::Kind::kDenied;
-    verdict.decision = Denied(*record, cost, now);
-  }
-  return verdict;
 }
 
 void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost cost, const Decision& decision,
@@ -521,6 +505,15 @@ void LeaseBook::OnChange(Record& record, const store::LimitEntry& limit, BootTim
 }
 
 // ---- Decisions
+
+LeaseVerdict LeaseBook::VerdictOf(const Record& record, Cost cost, bool spent, BootTime now) const {
+  if (spent) [[likely]]
+    return {.kind = LeaseVerdict::Kind::kAllowed, .decision = Allowed(record, now)};
+  if (IsDenied(record, cost) && now < record.denied_until) {
+    return {.kind = LeaseVerdict::Kind::kDenied, .decision = Denied(record, cost, now)};
+  }
+  return {};
+}
 
 Decision LeaseBook::Allowed(const Record& record, BootTime now) const {
   const uint64_t capacity = record.limit->limit.capacity();

@@ -2,8 +2,8 @@
 //
 //              demand is worth a lease                 granted
 //     cold ───────────────────────────> asking ─────────────────────> leased ──┐ renewed in the background: half of
-//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or half of its life is
-//   over asked of the store       │   │   waits     v                        │  └───┘
+//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or half of its life over
+//   asked of the store       │   │   waits     v                        │  └───┘
 //                            │   └──── exhausted: denied without asking, asked for again every 50 ms
 //                            └── no demand (returned), another limit (returned; exact for one ttl), no answer
 //
@@ -202,8 +202,7 @@ class LeaseBook {
   Record* Insert(const base::Hash128& key, const store::LimitEntry& limit);
   Record* Victim(size_t set);
   size_t SetOf(const base::Hash128& key) const { return key.low & (sets_.size() - 1); }
-  LeaseVerdict Spend(Record& record, algorithm::Cost cost, Namer name, base::BootTime now);
-  bool SpendFromAny(Record& record, algorithm::Cost cost, base::BootTime now);
+  bool Spend(Record& record, algorithm::Cost cost, base::BootTime now);
   bool Hold(Record& record, const HeldLease& lease);
   void SetLimit(Record& record, const store::LimitEntry& limit);
   void OnChange(Record& record, const store::LimitEntry& limit, base::BootTime now);
@@ -229,6 +228,8 @@ class LeaseBook {
   }
   // A lease's life on this node.
   base::Duration Life(base::Duration ttl) const;
+  // Of a request that was spent from a lease, or was not.
+  LeaseVerdict VerdictOf(const Record& record, algorithm::Cost cost, bool spent, base::BootTime now) const;
   algorithm::Decision Allowed(const Record& record, base::BootTime now) const;
   algorithm::Decision Denied(const Record& record, algorithm::Cost cost, base::BootTime now) const;
   base::Duration ResetAfter(const Record& record, uint64_t remaining, base::BootTime now) const;
