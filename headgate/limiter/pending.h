@@ -1,12 +1,13 @@
 // Where a conversation waits for what a shared store decides.
 //
-// A request that cannot be decided at once is asked again, the same, when the answers have come; it then finds them
-// here. Nothing of the request itself is kept, so that whoever asks may keep it where it arrived. One per conversation,
-// which waits for one request at a time. Used on one thread.
+// What cannot be decided at once is settled here when the answers have come. Whoever asked takes it from here, or asks
+// the same again and finds it. Nothing of the request itself is kept, so that it may stay where it arrived. One per
+// conversation, which waits for one request at a time. Used on one thread.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "headgate/algorithm/decision.h"
@@ -34,6 +35,9 @@ class Pending {
   Pending& operator=(const Pending&) = delete;
 
   bool waiting() const { return state_->open > 0; }
+  // What was asked for, in its order, once it waits no longer; until Forget.
+  std::span<const Settled> settled() const { return state_->settled; }
+  void Forget() { state_->settled.clear(); }
 
   // For who asks a Fleet directly: begins to ask again, from the first; and ends it, when what was asked for so far has
   // been answered for good.

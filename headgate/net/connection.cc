@@ -59,6 +59,7 @@ Connection::Connection(Loop& loop, FileDescriptor socket, ConnectionLimits::Plac
 }
 
 Connection::~Connection() {
+  if (to_resume_) std::erase(loop_.woken_, this);
   (previous_ != nullptr ? previous_->next_ : loop_.connections_) = next_;
   if (next_ != nullptr) next_->previous_ = previous_;
   loop_.counters().connections_open.Subtract();
@@ -69,8 +70,16 @@ awaitable<void> Connection::Run(std::unique_ptr<Connection> connection) { co_awa
 awaitable<void> Connection::Serve() {
   int reads_in_drain = 0;
   while (!cut_off_) {
-    const ReadResult result = ReadOnce();
-    if (result == ReadResult::kEnd) co_return;
+    ReadResult result = ReadResult::kSome;
+    const bool summoned = std::exchange(summoned_, false);
+    if (waiting_ == Waiting::kForAnswer) {
+      // Nothing is read before what was said has been answered.
+      if (!co_await WaitForAnswer()) co_return;
+      Handle({}, loop_.shared().clock.Now());
+    } else if (!summoned) {
+      result = ReadOnce();
+      if (result == ReadResult::kEnd) co_return;
+    }
     const bool answered = co_await Answer();
     if (!answered) co_return;
     if (phase_ == Phase::kClosing) {
@@ -82,8 +91,11 @@ awaitable<void> Connection::Serve() {
       if (result == ReadResult::kNothing || ++reads_in_drain == kReadsInDrainMax) co_return;
       continue;
     }
+    if (waiting_ == Waiting::kForAnswer && woken_) continue;
+    at_rest_ = true;
     const bool readable = co_await WaitFor(descriptor_base::wait_read);
-    if (!readable && !loop_.draining()) co_return;
+    at_rest_ = false;
+    if (!readable && !summoned_ && !loop_.draining()) co_return;
   }
 }
 
@@ -93,11 +105,6 @@ awaitable<bool> Connection::Answer() {
     if (!SendNow()) {
       const bool written = co_await WriteSlowly();
       if (!written) co_return false;
-    }
-    if (waiting_ == Waiting::kForAnswer) {
-      if (!co_await WaitForAnswer()) co_return false;
-      Handle({}, loop_.shared().clock.Now());
-      continue;
     }
     if (!more_) co_return true;
     // Others get their turn in between.
@@ -127,7 +134,21 @@ awaitable<bool> Connection::WaitForAnswer() {
 
 void Connection::Wake() {
   woken_ = true;
-  if (answer_) answer_->cancel();
+  if (at_rest_) {
+    if (!std::exchange(to_resume_, true)) loop_.ResumeAtEndOfTurn(*this);
+  } else if (answer_) {
+    answer_->cancel();
+  }
+}
+
+void Connection::Resume(base::Instant now) {
+  to_resume_ = false;
+  if (!at_rest_ || waiting_ != Waiting::kForAnswer || cut_off_) return;
+  Handle({}, now);
+  const bool sent = SendNow();
+  if (sent && !more_ && phase_ != Phase::kClosing && !loop_.draining()) return;
+  summoned_ = true;
+  socket_.cancel();
 }
 
 Connection::ReadResult Connection::ReadOnce() {
@@ -206,7 +227,7 @@ void Connection::KeepRest(std::span<const char> input, size_t consumed) {
 
 bool Connection::SendNow() {
   std::string& output = loop_.output();
-  if (output.empty()) return true;
+  if (output.empty()) return unsent_.empty();
   const ssize_t count = ::send(socket_.native_handle(), output.data(), output.size(), MSG_NOSIGNAL);
   const size_t sent = count > 0 ? static_cast<size_t>(count) : 0;
   loop_.counters().bytes_written.Add(sent);

@@ -38,6 +38,8 @@ class Connection {
   void OnTick(base::Instant now);
   void OnDrain();
   void CutOff();
+  // What the session waits for has come: answers, where the coroutine rests until the peer says more.
+  void Resume(base::Instant now);
 
   Connection* next() const { return next_; }
   bool in_request() const {
@@ -80,11 +82,15 @@ class Connection {
   std::unique_ptr<Session> session_;
   Phase phase_ = Phase::kSniffing;
   bool more_ = false;     // the session has whole requests left in `rest_`
+  bool at_rest_ = false;  // the coroutine waits for the peer to say more; an answer that comes meanwhile needs it not
+  bool summoned_ = false;  // it is called from there, for what an answer has left to do
   bool woken_ = false;    // what the session waits for has come
+  bool to_resume_ = false;  // the loop will
   bool cut_off_ = false;  // a deadline passed, or the server stops: nothing more is written
   Waiting waiting_ = Waiting::kForRequest;
   base::Instant deadline_;
-  std::optional<boost::asio::steady_timer> answer_;  // never rings; cut short when the answer has come
+  // Never rings; cut short when the answer has come. Where a peer that waits for an answer says more, or goes.
+  std::optional<boost::asio::steady_timer> answer_;
   std::string rest_;                                 // input that the session has not consumed
   std::string unsent_;                               // output that the peer has not taken
   Connection* next_ = nullptr;

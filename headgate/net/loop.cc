@@ -122,6 +122,19 @@ awaitable<void> Loop::Tick() {
   }
 }
 
+void Loop::ResumeAtEndOfTurn(Connection& connection) {
+  woken_.push_back(&connection);
+  events_.AtEndOfTurn(resume_);
+}
+
+void Loop::ResumeWoken() {
+  const base::Instant now = shared_.clock.Now();
+  // Whoever is woken meanwhile has its turn after these.
+  const size_t count = woken_.size();
+  for (size_t i = 0; i < count; ++i) woken_[i]->Resume(now);
+  woken_.erase(woken_.begin(), woken_.begin() + static_cast<ptrdiff_t>(count));
+}
+
 void Loop::Drain() {
   if (draining_) return;
   // Who is connected already has been promised an answer.

@@ -67,13 +67,14 @@ class Loop {
   std::span<char> read_buffer() { return read_buffer_; }
   std::string& output() { return output_; }
   void ReleaseOutput();  // empties it
+  void ResumeAtEndOfTurn(Connection& connection);
   EventLoop& events() { return events_; }
   boost::asio::io_context& io() { return events_.io(); }
 
   Counters ReadCounters() const { return counters_.Read(); }
 
  private:
-  friend class Connection;  // enters and leaves the list
+  friend class Connection;  // enters and leaves the lists
 
   struct Door {
     boost::asio::posix::stream_descriptor socket;
@@ -84,6 +85,7 @@ class Loop {
   boost::asio::awaitable<void> Accept(Door& door);
   AcceptResult AcceptWaiting(Door& door);
   boost::asio::awaitable<void> Tick();
+  void ResumeWoken();
 
   Shared& shared_;
   LoopCounters counters_;
@@ -91,9 +93,11 @@ class Loop {
   std::string output_;
   std::vector<std::unique_ptr<Door>> doors_;
   Connection* connections_ = nullptr;  // intrusive list of those that are open
+  std::vector<Connection*> woken_;     // those that wait no longer for what was decided elsewhere
   bool draining_ = false;
-  // Last, so that it goes first: what it destroys still uses the rest.
+  // Behind the others, so that it goes before them: what it destroys still uses them.
   EventLoop events_;
+  EventLoop::Hook resume_{events_, [this] { ResumeWoken(); }};
   std::thread thread_;
 };
 

@@ -25,12 +25,17 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
   const size_t output_pause = output.size() + kOutputPauseBytes;
   const ThrottleTurn turn{.output = output, .pending = pending_, .now = now};
   Progress progress;
-  // Before the first command that has no answer yet; what waits is run again from here.
+  if (awaited_.bytes > 0) {
+    if (!context_.throttle.AnswerSettled(turn)) return {.waiting = true};
+    rest.remove_prefix(awaited_.bytes);
+    context_.counters.commands.Add(awaited_.commands);
+    awaited_ = {};
+  }
+  // Before the first command that has no answer yet.
   std::string_view unanswered = rest;
   uint64_t commands = 0;
   uint64_t answered = 0;
   bool on_time = true;
-  pending_.BeginRound();
   while (!closing_) {
     const RespParser::Step step = parser_.Parse(rest);
     if (step == RespParser::Step::kIncomplete) break;
@@ -42,21 +47,26 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
       closing_ = true;
       break;
     }
-    if (context_.throttle.size() == 0) {
-      unanswered = rest;
-      answered = commands;
-    }
     if (parser_.size() > 0) {
-      const std::string_view before = rest;
-      on_time = Run(turn);
+      const CommandSpec* const spec = FindCommand(parser_[0]);
+      const bool collects = spec != nullptr && spec->verb == Verb::kThrottle;
+      on_time = collects ? context_.throttle.Add(parser_, turn) : context_.throttle.Flush(turn);
       if (!on_time) break;
-      if (context_.throttle.size() == 1) {
-        unanswered = before;
+      if (context_.throttle.size() <= 1) {
+        unanswered = rest;
         answered = commands;
+      }
+      if (!collects) {
+        on_time = Run(spec, turn);
+        if (!on_time) break;
       }
       ++commands;
     }
     rest.remove_prefix(parser_.consumed_bytes());
+    if (context_.throttle.full()) {
+      on_time = context_.throttle.Flush(turn);
+      if (!on_time) break;
+    }
     if (output.size() >= output_pause) {
       progress.more = !rest.empty();
       break;
@@ -64,6 +74,8 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
   }
   on_time = on_time && context_.throttle.Flush(turn);
   if (!on_time) {
+    // A verb of the rules that has to wait is none of them: it is run again.
+    awaited_ = {.bytes = static_cast<size_t>(rest.data() - unanswered.data()), .commands = commands - answered};
     rest = unanswered;
     commands = answered;
     parser_.Forget();
@@ -78,11 +90,7 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
   return progress;
 }
 
-bool RespSession::Run(const ThrottleTurn& turn) {
-  const CommandSpec* const spec = FindCommand(parser_[0]);
-  if (spec != nullptr && spec->verb == Verb::kThrottle) [[likely]]
-    return context_.throttle.Add(parser_, turn);
-  if (!context_.throttle.Flush(turn)) return false;
+bool RespSession::Run(const CommandSpec* spec, const ThrottleTurn& turn) {
   const Ran ran = RunOther(spec, turn);
   if (ran == Ran::kFailed) context_.counters.errors.Add();
   return ran != Ran::kWaits;

@@ -36,8 +36,8 @@ class RespSession final : public net::Session {
  private:
   enum class Ran : uint8_t { kDone, kFailed, kWaits };
 
-  // False where the answers come later: the commands that have none yet will be run again.
-  bool Run(const ThrottleTurn& turn);
+  // Answers a command that is not collected. False where its answer comes later: it is run again then.
+  bool Run(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunOther(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunRuleVerb(RuleVerb verb, wire::RespWriter& reply, base::Instant now);
   bool Unknown(wire::RespWriter& reply) const;
@@ -51,6 +51,11 @@ class RespSession final : public net::Session {
   ClientState client_;
   std::function<void()> wake_;
   limiter::Pending pending_{[this] { wake_(); }};
+  // What a batch whose answers come later was read from: the beginning of what is not consumed.
+  struct {
+    size_t bytes = 0;
+    uint64_t commands = 0;
+  } awaited_;
   bool draining_ = false;
   bool closing_ = false;
   bool http_ = false;  // closed because the client speaks HTTP

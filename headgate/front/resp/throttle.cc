@@ -85,7 +85,7 @@ bool ThrottleBatch::Add(const wire::RespParser& command, const ThrottleTurn& tur
   request.limit = limit;
   request.cost = static_cast<algorithm::Cost>(arguments.quantity);
   request.operation = arguments.quantity == 0 ? store::Operation::kLook : store::Operation::kTake;
-  return size_ < kCommandsMax || Flush(turn);
+  return true;
 }
 
 absl::Status ThrottleBatch::ReadArguments(const wire::RespParser& command, Arguments& arguments) {
@@ -156,17 +156,29 @@ bool ThrottleBatch::DecideShared(size_t count, const ThrottleTurn& turn) {
     return false;
   }
   turn.pending.Commit();
+  ReplySettled(settled, turn.output);
+  return true;
+}
+
+bool ThrottleBatch::AnswerSettled(const ThrottleTurn& turn) {
+  if (turn.pending.waiting()) return false;
+  ReplySettled(turn.pending.settled(), turn.output);
+  turn.pending.Forget();
+  return true;
+}
+
+void ThrottleBatch::ReplySettled(std::span<const limiter::Settled> settled, std::string& output) {
+  const size_t count = settled.size();
   for (size_t begin = 0; begin < count;) {
     size_t end = begin;
     for (; end < count && settled[end].mode != limiter::Mode::kClosed; ++end) decisions_[end] = settled[end].decision;
-    Reply(std::span(decisions_).subspan(begin, end - begin), turn.output);
+    Reply(std::span(decisions_).subspan(begin, end - begin), output);
     if (end < count) {
       counters_.errors.Add();
-      wire::RespWriter(turn.output, wire::RespVersion::k2).Error("ERR the shared store cannot be asked");
+      wire::RespWriter(output, wire::RespVersion::k2).Error("ERR the shared store cannot be asked");
     }
     begin = end + 1;
   }
-  return true;
 }
 
 void ThrottleBatch::Reply(std::span<const Decision> decisions, std::string& output) {

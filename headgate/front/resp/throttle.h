@@ -39,9 +39,8 @@ struct ThrottleTurn {
 
 // One per loop. Between two calls of OnBytes it is empty.
 //
-// Each call answers false where what was collected is decided elsewhere and its answers come later, when the session's
-// Pending says so. Then nothing has been answered, nothing is collected any more, and the session adds the same
-// commands again.
+// Each call says false where what was collected is decided elsewhere and its answers come later, when the session's
+// Pending says so. Then nothing has been answered, and nothing is collected any more; AnswerSettled answers all of it.
 class ThrottleBatch {
  public:
   // `fleet` is null where `store` decides.
@@ -52,12 +51,17 @@ class ThrottleBatch {
 
   // How many commands are collected and not answered.
   size_t size() const { return size_; }
+  bool full() const { return size_ == kCommandsMax; }
 
-  // Takes one command; what has to be answered at once (a full batch, an error) is appended to the output.
+  // Takes one command, where it is not full; what has to be answered before it comes first. Not taken where that comes
+  // later.
   bool Add(const wire::RespParser& command, const ThrottleTurn& turn);
 
   // Decides what was collected and appends the replies.
   bool Flush(const ThrottleTurn& turn);
+
+  // Appends the replies that came later.
+  bool AnswerSettled(const ThrottleTurn& turn);
 
  private:
   static constexpr size_t kCommandsMax = 64;  // twice the usual depth of a pipeline; the replies fit on the stack
@@ -71,6 +75,7 @@ class ThrottleBatch {
   absl::StatusOr<store::LimitHandle> MakeLimit(const ThrottleLimit& limit);
   bool Refuse(const absl::Status& status, const ThrottleTurn& turn);
   bool DecideShared(size_t count, const ThrottleTurn& turn);
+  void ReplySettled(std::span<const limiter::Settled> settled, std::string& output);
   void Reply(std::span<const algorithm::Decision> decisions, std::string& output);
 
   store::Store& store_;
