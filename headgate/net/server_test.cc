@@ -188,6 +188,71 @@ TEST(Server, ASessionThatWaitsIsAskedAgainWhenItSaysSoAndKeepsTheOrder) {
   EXPECT_EQ(Read(client, 14), "ask\ntwo\nthree\n");
 }
 
+// What may lie behind a request that waits, and how it is answered once the wait is over.
+struct Behind {
+  std::string_view lines;
+  std::string answers;
+  bool closes = false;
+};
+
+TEST(Server, AfterAWaitTheConnectionGoesOnAsAfterAnyRequest) {
+  const Behind cases[] = {
+      {.lines = "", .answers = "ask\n"},
+      {.lines = "two\n", .answers = "ask\ntwo\n"},
+      {.lines = "big\n", .answers = "ask\n" + std::string(size_t{4} << 20, 'b')},
+      {.lines = "one at a time\none at a time\n", .answers = "ask\ndone\ndone\n"},
+      {.lines = "nonsense\n", .answers = "ask\nerror\n", .closes = true},
+  };
+  for (const bool says_more : {false, true}) {
+    for (const Behind& behind : cases) {
+      TestServer server;
+      server.server->Start();
+      BlockingClient client = server.Connect();
+      BlockingClient other = server.Connect();
+      EXPECT_TRUE(client.Send("ask\n" + std::string(behind.lines)).ok());
+      if (says_more && !behind.closes) {
+        EXPECT_TRUE(client.Send("more\n").ok());
+      }
+      EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
+      EXPECT_EQ(Ask(other, "tell\n", "tell\n"), "tell\n");
+      const std::string answers = behind.answers + (says_more && !behind.closes ? "more\n" : "");
+      EXPECT_EQ(Read(client, answers.size()), answers) << behind.lines;
+      if (behind.closes) {
+        EXPECT_TRUE(Closed(client));
+      } else {
+        EXPECT_EQ(Ask(client, "again\n", "again\n"), "again\n") << behind.lines;
+      }
+    }
+  }
+}
+
+TEST(Server, WhoGoesWhileItsAnswerIsAwaitedIsForgotten) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient other = server.Connect();
+  {
+    BlockingClient client = server.Connect();
+    EXPECT_EQ(Ask(client, "one\nask\n", "one\n"), "one\n");
+  }
+  EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
+  EXPECT_EQ(Ask(other, "tell\n", "tell\n"), "tell\n");
+  while (server.server->counters().connections_open > 1) EXPECT_EQ(Ask(other, "x\n", "x\n"), "x\n");
+}
+
+TEST(Server, WhatWaitsWhenTheServerDrainsIsAnsweredFirst) {
+  TestServer server;
+  server.server->Start();
+  BlockingClient client = server.Connect();
+  BlockingClient other = server.Connect();
+  EXPECT_EQ(Ask(client, "one\nask\n", "one\n"), "one\n");
+  EXPECT_EQ(Ask(other, "tell\nbegins", "tell\n"), "tell\n");
+  std::thread drain([&] { EXPECT_TRUE(server.server->Drain(10s)); });
+  EXPECT_EQ(Read(client, 8), "ask\n");
+  EXPECT_TRUE(Closed(client));
+  EXPECT_TRUE(other.Send("\n").ok());
+  drain.join();
+}
+
 TEST(Server, AnAnswerThatNeverComesEndsTheConnection) {
   TestServer server;
   server.server->Start();
