@@ -1,5 +1,6 @@
 #include "headgate/limiter/bucket_name.h"
 
+#include <array>
 #include <charconv>
 
 #include "headgate/rule/rule_names.h"
@@ -10,25 +11,18 @@ namespace {
 constexpr char kHexDigits[] = "0123456789abcdef";
 
 // Printable ASCII but for what has a meaning in a name.
-bool IsPlain(unsigned char c) {
-  switch (c) {
-    case '%':
-    case '{':
-    case '}':
-    case '|':
-    case '=':
-    case '#':
-      return false;
-    default:
-      return c > 0x20 && c < 0x7f;
-  }
-}
+constexpr std::array<bool, 256> kPlain = [] {
+  std::array<bool, 256> plain{};
+  for (size_t c = 0x21; c < 0x7f; ++c) plain[c] = true;
+  for (const char c : {'%', '{', '}', '|', '=', '#'}) plain[static_cast<unsigned char>(c)] = false;
+  return plain;
+}();
 
 void AppendEncoded(std::string_view text, std::string& out) {
   while (!text.empty()) {
     // Whole runs of what stays as it is: nearly always all of it.
     size_t plain = 0;
-    while (plain < text.size() && IsPlain(static_cast<unsigned char>(text[plain]))) ++plain;
+    while (plain < text.size() && kPlain[static_cast<unsigned char>(text[plain])]) ++plain;
     out.append(text.substr(0, plain));
     if (plain == text.size()) return;
     const auto byte = static_cast<unsigned char>(text[plain]);

@@ -194,7 +194,13 @@ RespReader::Progress RespReader::ReadBulk(std::string_view input, size_t& consum
     if (text.size() < 4 || text[3] != ':') return Fail("a verbatim text does not say its kind");
     text.remove_prefix(4);
   }
-  return Close(Text(bulk_kind_, text));
+  if (!open_.empty()) return Close(Text(bulk_kind_, text));
+  // A reply of its own: into the memory of the one before.
+  value_.kind = bulk_kind_;
+  value_.integer = 0;
+  value_.text.assign(text);
+  value_.items.clear();
+  return Progress::kWhole;
 }
 
 // Puts a whole value where it belongs, and closes what it completes.

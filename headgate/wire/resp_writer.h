@@ -4,6 +4,7 @@
 // 1, null as the nil bulk, a verbatim text as a bulk.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <string>
@@ -19,9 +20,12 @@ inline constexpr size_t kRespNumberBytesMax = 23;
 // Writes `kind`, the number and a line end at `at`; returns their end. `at` has kRespNumberBytesMax bytes.
 inline char* WriteRespNumber(char* at, char kind, int64_t number) {
   *at++ = kind;
-  // One digit, which most numbers in replies are, is written without a loop.
+  // One digit, which most numbers in replies are, or two, as of a bulk's length, are written without a loop.
   if (number >= 0 && number <= 9) {
     *at++ = static_cast<char>('0' + number);
+  } else if (number >= 10 && number <= 99) {
+    *at++ = static_cast<char>('0' + number / 10);
+    *at++ = static_cast<char>('0' + number % 10);
   } else {
     at = std::to_chars(at, at + 20, number).ptr;
   }
@@ -42,8 +46,16 @@ class RespWriter {
   void Error(std::string_view text) { AppendLine('-', text); }
   void Integer(int64_t number) { AppendNumber(':', number); }
   void Bulk(std::string_view bytes) {
-    AppendNumber('$', static_cast<int64_t>(bytes.size()));
-    out_.append(bytes).append("\r\n");
+    char buffer[kRespNumberBytesMax + kShortBulk + 2];
+    char* at = WriteRespNumber(buffer, '$', static_cast<int64_t>(bytes.size()));
+    if (bytes.size() > kShortBulk) {
+      out_.append(buffer, static_cast<size_t>(at - buffer)).append(bytes).append("\r\n");
+      return;
+    }
+    at = std::copy(bytes.begin(), bytes.end(), at);
+    *at++ = '\r';
+    *at++ = '\n';
+    out_.append(buffer, static_cast<size_t>(at - buffer));
   }
   // Text for people, of a kind named by three letters.
   void Verbatim(std::string_view kind, std::string_view text) {
@@ -65,6 +77,8 @@ class RespWriter {
   }
 
  private:
+  static constexpr size_t kShortBulk = 100;  // appended in one piece
+
   void AppendNumber(char kind, int64_t number) {
     char buffer[kRespNumberBytesMax];
     out_.append(buffer, static_cast<size_t>(WriteRespNumber(buffer, kind, number) - buffer));

@@ -37,15 +37,17 @@ struct TestClient {
 
   std::string Call(const store::redis::Script& script, std::string_view key,
                    std::vector<std::string_view> arguments = {}, base::Duration timeout = {}) {
-    std::optional<absl::StatusOr<wire::RespValue>> answer;
+    std::optional<std::string> answer;
     client->Call({.script = &script, .key = key, .arguments = arguments}, timeout,
-                 [&](absl::StatusOr<wire::RespValue> reply) { answer = std::move(reply); });
+                 [&](const store::redis::PendingCall::Outcome& reply) {
+                   answer = Text(reply);
+                   last_status = reply.status();
+                 });
     EXPECT_TRUE(loop.RunUntil([&] { return answer.has_value(); }, 20s));
-    if (answer) last_status = answer->status();
-    return answer ? Text(*answer) : "no answer";
+    return answer.value_or("no answer");
   }
-  static std::string Text(const absl::StatusOr<wire::RespValue>& answer) {
-    return answer.ok() ? answer->ToString() : std::string(absl::StatusCodeToString(answer.status().code()));
+  static std::string Text(const store::redis::PendingCall::Outcome& answer) {
+    return answer.ok() ? (*answer)->ToString() : std::string(absl::StatusCodeToString(answer.status().code()));
   }
   // Turns until it is so.
   bool Until(const std::function<bool()>& done, base::Duration timeout = 20s) { return loop.RunUntil(done, timeout); }
@@ -63,9 +65,8 @@ struct TestClient {
 
 // INCRBY, as a script.
 inline const store::redis::Script& AddScript() {
-  static const store::redis::Script script = {.name = "add",
-                                              .text = "return redis.call('INCRBY', KEYS[1], ARGV[1])",
-                                              .sha1 = "8cd00688c05c46bde4a2e60658ef20a2e5c0b248"};
+  static const store::redis::Script script =
+      store::redis::MakeScript("add", "return redis.call('INCRBY', KEYS[1], ARGV[1])");
   return script;
 }
 

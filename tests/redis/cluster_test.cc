@@ -112,7 +112,7 @@ TEST_F(Cluster, KeepsTheBooksThroughAFailoverUnderLoad) {
     ++under_way;
     const std::string_view argument = "1";
     test.client->Call({.script = &AddScript(), .key = key, .arguments = {&argument, 1}}, {},
-                      [&](absl::StatusOr<wire::RespValue> reply) {
+                      [&](const store::redis::PendingCall::Outcome& reply) {
                         --under_way;
                         if (reply.ok()) {
                           ++done;

@@ -39,7 +39,7 @@ TEST(Single, CallsOfOneTurnTravelTogetherAndAreAnsweredInOrder) {
   for (int i = 0; i < 500; ++i) {
     const std::string_view argument = "1";
     test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
-                      [&](absl::StatusOr<wire::RespValue> reply) { answers.push_back(test.Text(reply)); });
+                      [&](const store::redis::PendingCall::Outcome& reply) { answers.push_back(test.Text(reply)); });
   }
   EXPECT_TRUE(test.Until([&] { return answers.size() == 500; }));
   for (size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i], std::to_string(i + 2));
@@ -59,7 +59,7 @@ TEST(Single, SurvivesThatTheServerForgetsItsScripts) {
     for (int i = 0; i < 100; ++i) {
       const std::string_view argument = "1";
       test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
-                        [&](absl::StatusOr<wire::RespValue> reply) { answers.push_back(test.Text(reply)); });
+                        [&](const store::redis::PendingCall::Outcome& reply) { answers.push_back(test.Text(reply)); });
     }
     ASSERT_TRUE(test.Until([&] { return answers.size() == 100 * (static_cast<size_t>(round) + 1); }));
   }
@@ -141,7 +141,7 @@ TEST(Single, WhatWasSentToAServerThatDiedMayHaveBeenDone) {
   std::string answer;
   const std::string_view argument = "1";
   test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
-                    [&](absl::StatusOr<wire::RespValue> reply) { answer = test.Text(reply); });
+                    [&](const store::redis::PendingCall::Outcome& reply) { answer = test.Text(reply); });
   test.Run(10ms);
   server.Kill();
   EXPECT_TRUE(test.Until([&] { return !answer.empty(); }));
@@ -207,8 +207,7 @@ TEST(Single, AServerThatBecomesAReplicaIsLeft) {
 }
 
 TEST(Single, CallsCarryTheEpochOfTheServerThatTheyAreSentTo) {
-  static const store::redis::Script echo = {
-      .name = "echo", .text = "return ARGV[2]", .sha1 = "bcdff5e20b3d665f7cd844350cdb0b0395946a66"};
+  static const store::redis::Script echo = store::redis::MakeScript("echo", "return ARGV[2]");
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   const auto ask = [&] {
@@ -216,7 +215,7 @@ TEST(Single, CallsCarryTheEpochOfTheServerThatTheyAreSentTo) {
     const std::array<std::string_view, 2> arguments = {"1", "123456789rest"};
     // Sent once the greeting is over, which it is not at first.
     test.client->Call({.script = &echo, .key = "a", .arguments = arguments, .epoch_argument = 1, .epoch_fresh = 5s}, {},
-                      [&](absl::StatusOr<wire::RespValue> reply) { answer = reply.ok() ? reply->text : "none"; });
+                      [&](const store::redis::PendingCall::Outcome& reply) { answer = reply.ok() ? (*reply)->text : "none"; });
     EXPECT_TRUE(test.Until([&] { return !answer.empty(); }));
     return answer;
   };
@@ -285,7 +284,7 @@ TEST(Single, OverSeveralConnectionsIfAsked) {
   for (int i = 0; i < 1000; ++i) {
     const std::string_view argument = "1";
     test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
-                      [&](const absl::StatusOr<wire::RespValue>& reply) { answered += reply.ok() ? 1 : 0; });
+                      [&](const store::redis::PendingCall::Outcome& reply) { answered += reply.ok() ? 1 : 0; });
   }
   EXPECT_TRUE(test.Until([&] { return answered == 1000; }));
   EXPECT_EQ(server.Ask("GET a"), "$4\r\n1000\r\n");

@@ -59,7 +59,7 @@ TEST_F(Tls, CarriesCalls) {
   for (int i = 0; i < 500; ++i) {
     const std::string_view argument = "1";
     test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
-                      [&](absl::StatusOr<wire::RespValue> reply) { answers.push_back(test.Text(reply)); });
+                      [&](const store::redis::PendingCall::Outcome& reply) { answers.push_back(test.Text(reply)); });
   }
   ASSERT_TRUE(test.Until([&] { return answers.size() == 500; }));
   EXPECT_EQ(answers.back(), "501");

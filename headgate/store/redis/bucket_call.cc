@@ -121,8 +121,6 @@ absl::Status Unreadable(std::string_view script, const wire::RespValue& reply) {
       fmt::format("script {} answered {}, which is none of its answers", script, reply.ToString()));
 }
 
-void AppendBulk(std::string_view bytes, std::string& out) { wire::RespWriter(out, wire::RespVersion::k2).Bulk(bytes); }
-
 }  // namespace
 
 std::string HashedName(std::string_view name) { return "hg:{" + DigestHex(Digest::kSha256, name).substr(0, 32) + "}"; }
@@ -235,10 +233,8 @@ void BucketCall::AppendLeases(const SharedRequest& request, const CallContext& c
 void BucketCall::AppendCommand(Form form, std::string& out) const {
   wire::RespWriter writer(out, wire::RespVersion::k2);
   writer.Array(part_count_ + 3u);
-  writer.Bulk(form == Form::kDigest ? "EVALSHA" : "EVAL");
-  writer.Bulk(form == Form::kDigest ? std::string_view(script_->sha1) : script_->text);
-  writer.Bulk("1");
-  for (size_t i = 0; i < part_count_; ++i) AppendBulk(Part(i), out);
+  out.append(form == Form::kDigest ? script_->by_digest : script_->by_text);
+  for (size_t i = 0; i < part_count_; ++i) writer.Bulk(Part(i));
 }
 
 std::optional<SharedAnswer> BucketCall::Read(const wire::RespValue& reply) {

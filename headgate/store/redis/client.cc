@@ -166,11 +166,11 @@ bool Client::MayRetry(PendingCall& call, base::BootTime now) {
   return true;
 }
 
-void Client::Finish(PendingCall& call, absl::StatusOr<wire::RespValue> reply) {
-  if (!reply.ok() && !call.own) CountFailure(reply.status().code());
+void Client::Finish(PendingCall& call, const PendingCall::Outcome& outcome) {
+  if (!outcome.ok() && !call.own) CountFailure(outcome.status().code());
   const Done done = std::exchange(call.done, nullptr);
   free_calls_.push_back(&call);
-  done(std::move(reply));
+  done(outcome);
 }
 
 void Client::CountAnswer(const PendingCall& call, base::BootTime now) {
@@ -214,11 +214,11 @@ void Client::FinishBreaker(Shard& shard, PendingCall& call, Breaker::Outcome out
   if (listener_.on_breaker) listener_.on_breaker(shard.name(), !closed);
 }
 
-void Client::OnReply(Shard& shard, PendingCall& call, wire::RespValue reply, base::BootTime now) {
+void Client::OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply, base::BootTime now) {
   if (!reply.is_error()) {
     FinishBreaker(shard, call, Breaker::Outcome::kSuccess, now);
     CountAnswer(call, now);
-    return Finish(call, std::move(reply));
+    return Finish(call, &reply);
   }
   const ReplyAction& action = ActionFor(reply.text);
   FinishBreaker(shard, call, action.counts_as_failure ? Breaker::Outcome::kFailure : Breaker::Outcome::kSuccess, now);
@@ -229,7 +229,7 @@ void Client::OnReply(Shard& shard, PendingCall& call, wire::RespValue reply, bas
   }
   if (action.action == CallAction::kPassOn) {
     CountAnswer(call, now);
-    return Finish(call, std::move(reply));
+    return Finish(call, &reply);
   }
   if (action.refreshes_topology) Doubt(now);
   if (action.drops_connection) shard.Retire(call, absl::UnavailableError(fmt::format("it says {}", action.code)), now);
@@ -379,7 +379,7 @@ void Client::AskTopology(base::BootTime now) {
   asking_topology_ = true;
   counters_.topology_refreshes.Add();
   PendingCall& call = Acquire("", std::max(options_.timeout, options_.connect_timeout) * 4,
-                              [this](absl::StatusOr<wire::RespValue> answer) { OnTopologyAnswer(std::move(answer)); });
+                              [this](const PendingCall::Outcome& answer) { OnTopologyAnswer(answer); });
   call.own = true;
   const std::vector<std::string_view> words(question->words.begin(), question->words.end());
   AppendCommand(call.body, words);
@@ -387,12 +387,12 @@ void Client::AskTopology(base::BootTime now) {
   EnsureShard(question->server, now).Send(call, now);
 }
 
-void Client::OnTopologyAnswer(absl::StatusOr<wire::RespValue> answer) {
+void Client::OnTopologyAnswer(const PendingCall::Outcome& answer) {
   asking_topology_ = false;
   const base::BootTime now = Now();
-  if (!answer.ok() || answer->is_error()) {
+  if (!answer.ok() || (*answer)->is_error()) {
     topology_->OnNoAnswer(now);
-  } else if (topology_->OnAnswer(*answer, now)) {
+  } else if (topology_->OnAnswer(**answer, now)) {
     counters_.topology_changes.Add();
     ConnectServersInUse(now);
   }
@@ -409,8 +409,8 @@ void Client::LookAtEpochs(base::BootTime now) {
   look_at_epochs_at_ = now + kEpochInterval;
   for (const std::unique_ptr<Shard>& shard : shards_) {
     if (shard == nullptr || !shard->ready() || topology_->IsGuide(shard->index())) continue;
-    PendingCall& call = Acquire("", kEpochInterval, [this, &shard = *shard](absl::StatusOr<wire::RespValue> answer) {
-      if (answer.ok() && !answer->is_error()) shard.OnRole(RoleIn(answer->text), Now());
+    PendingCall& call = Acquire("", kEpochInterval, [this, &shard = *shard](const PendingCall::Outcome& answer) {
+      if (answer.ok() && !(*answer)->is_error()) shard.OnRole(RoleIn((*answer)->text), Now());
     });
     call.own = true;
     constexpr std::string_view kWords[] = {"INFO", "replication"};

@@ -89,6 +89,8 @@ class Client final : private Shard::User {
 
   const RedisOptions& options() const { return options_; }
   net::EventLoop& loop() { return loop_; }
+  // One look at the clock for all calls of a turn.
+  base::BootTime Now();
   // From any thread.
   ClientCounters ReadCounters() const { return counters_.Read(); }
 
@@ -101,7 +103,7 @@ class Client final : private Shard::User {
   void SendTo(uint32_t server, PendingCall& call, base::BootTime now);
   void SendLater(PendingCall& call, base::BootTime now);
   bool MayRetry(PendingCall& call, base::BootTime now);
-  void Finish(PendingCall& call, absl::StatusOr<wire::RespValue> reply);
+  void Finish(PendingCall& call, const PendingCall::Outcome& outcome);
   void CountAnswer(const PendingCall& call, base::BootTime now);
   void CountFailure(absl::StatusCode code);
   void FinishBreaker(Shard& shard, PendingCall& call, Breaker::Outcome outcome, base::BootTime now);
@@ -111,7 +113,7 @@ class Client final : private Shard::User {
 
   // The topology's questions.
   void AskTopology(base::BootTime now);
-  void OnTopologyAnswer(absl::StatusOr<wire::RespValue> answer);
+  void OnTopologyAnswer(const PendingCall::Outcome& answer);
   void ConnectServersInUse(base::BootTime now);
   void LookAtEpochs(base::BootTime now);
   void OnTime();
@@ -121,9 +123,8 @@ class Client final : private Shard::User {
 
   Shard& EnsureShard(uint32_t server, base::BootTime now);
   const Shard* FindShard(std::string_view key) const;
-  base::BootTime Now();
 
-  void OnReply(Shard& shard, PendingCall& call, wire::RespValue reply, base::BootTime now) override;
+  void OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply, base::BootTime now) override;
   void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) override;
   void OnSend(Shard& shard, PendingCall& call, base::BootTime now) override;
   void OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime now) override;
@@ -150,7 +151,6 @@ class Client final : private Shard::User {
   bool asking_topology_ = false;
   base::BootTime look_at_epochs_at_{0};
 
-  // One look at the clock for the calls of a turn.
   base::BootTime turn_now_{0};
   bool turn_open_ = false;
   net::EventLoop::Hook turn_end_;

@@ -106,9 +106,9 @@ struct TestClient {
     client = *std::move(made);
   }
   void Start(std::vector<std::string>& answers, base::Duration timeout = {}) {
-    static const Script script = {.name = "x", .text = "text", .sha1 = "0123456789012345678901234567890123456789"};
-    client->Call({.script = &script, .key = "a"}, timeout, [&](absl::StatusOr<wire::RespValue> reply) {
-      answers.push_back(reply.ok() ? reply->ToString() : std::string(absl::StatusCodeToString(reply.status().code())));
+    static const Script script = MakeScript("x", "text");
+    client->Call({.script = &script, .key = "a"}, timeout, [&](const PendingCall::Outcome& reply) {
+      answers.push_back(reply.ok() ? (*reply)->ToString() : std::string(absl::StatusCodeToString(reply.status().code())));
     });
   }
   std::string Call(base::Duration timeout = {}) {
@@ -269,7 +269,7 @@ TEST(Client, LivesOnAServersLoop) {
   net::Server server(net::ServerOptions{.threads = 2}, clock);
   std::array<std::unique_ptr<Client>, 2> clients;
   std::array<std::atomic<bool>, 2> answered{};
-  static const Script script = {.name = "x", .text = "text", .sha1 = "0123456789012345678901234567890123456789"};
+  static const Script script = MakeScript("x", "text");
   for (uint32_t i = 0; i < 2; ++i) {
     auto made = Client::Make(
         server.loop(i),
@@ -280,8 +280,8 @@ TEST(Client, LivesOnAServersLoop) {
   server.Start();
   for (uint32_t i = 0; i < 2; ++i) {
     server.loop(i).Post([&, i] {
-      clients[i]->Call({.script = &script, .key = "a"}, {}, [&, i](const absl::StatusOr<wire::RespValue>& reply) {
-        answered[i] = reply.ok() && reply->text == "from the loop";
+      clients[i]->Call({.script = &script, .key = "a"}, {}, [&, i](const PendingCall::Outcome& reply) {
+        answered[i] = reply.ok() && (*reply)->text == "from the loop";
       });
     });
   }

@@ -224,11 +224,11 @@ void Connection::SendWaiting(base::BootTime now) {
   }
 }
 
-void Connection::OnCallReply(wire::RespValue reply, base::BootTime now) {
+void Connection::OnCallReply(base::BootTime now) {
   const Sent sent = in_flight_.front();
   in_flight_.pop_front();
   if (sent.late) ++late_replies_;
-  if (sent.call != nullptr) user_.OnReply(*sent.call, std::move(reply), now);
+  if (sent.call != nullptr) user_.OnReply(*sent.call, reply_, now);
   if (!retired_.ok() && in_flight_.empty()) End(absl::Status(retired_), {}, now);
 }
 
@@ -254,7 +254,9 @@ void Connection::OnBytes(std::string_view bytes, base::BootTime now) {
     } else if (in_flight_.empty()) {
       return End(absl::UnavailableError("an answer that nobody asked for"), {}, now);
     } else {
-      OnCallReply(std::move(reader_.value()), now);
+      // Out of the reader, which may begin anew meanwhile. Each takes the other's memory.
+      std::swap(reply_, reader_.value());
+      OnCallReply(now);
     }
     if (generation_ != generation) return;  // it ended meanwhile
   }

@@ -60,7 +60,7 @@ class Connection {
   class User {
    public:
     // The call is the user's again.
-    virtual void OnReply(PendingCall& call, wire::RespValue reply, base::BootTime now) = 0;
+    virtual void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) = 0;
     virtual void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
     // It is about to be sent, and carries an epoch.
     virtual void OnSend(PendingCall& /*call*/, base::BootTime /*now*/) {}
@@ -124,7 +124,7 @@ class Connection {
   void OnGreetingReply(const wire::RespValue& reply, base::BootTime now);
   void OnGreetingError(Greeting step, std::string_view error, base::BootTime now);
   void OnGreeted(base::BootTime now);
-  void OnCallReply(wire::RespValue reply, base::BootTime now);
+  void OnCallReply(base::BootTime now);
   void SendNow(PendingCall& call, base::BootTime now);
   void SendWaiting(base::BootTime now);
   void End(const absl::Status& why, base::Duration pause_min, base::BootTime now);
@@ -149,6 +149,7 @@ class Connection {
   absl::Status retired_;  // why it ends when all is answered
   ServerFacts facts_;
   wire::RespReader reader_{kReplyBounds};
+  wire::RespValue reply_;  // the one that is being told of
   std::string rest_;  // of the input, not digested
   std::deque<Sent> in_flight_;
   std::deque<PendingCall*> waiting_;

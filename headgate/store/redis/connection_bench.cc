@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kBatch = 64;
 
 struct Quiet final : Connection::User {
-  void OnReply(PendingCall&, wire::RespValue reply, base::BootTime) override { bytes += reply.text.size(); }
+  void OnReply(PendingCall&, const wire::RespValue& reply, base::BootTime) override { bytes += reply.text.size(); }
   void OnFailed(PendingCall&, ConnectionEvent, base::BootTime) override {}
   void OnFacts(const ServerFacts&, base::BootTime) override {}
   void OnReady(base::BootTime) override {}
@@ -25,7 +25,7 @@ struct Quiet final : Connection::User {
 };
 
 void CallsAndReplies(benchmark::State& state) {
-  const Script script = {.name = "x", .text = "", .sha1 = std::string(40, 'a')};
+  const Script script = MakeScript("x", "");
   Quiet user;
   std::string output;
   Connection connection({}, user, output, 1);

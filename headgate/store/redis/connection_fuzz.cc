@@ -98,7 +98,7 @@ class World final : public Connection::User {
   }
 
   void Told(PendingCall& call) { HEADGATE_CHECK(open_.erase(&call) == 1); }
-  void OnReply(PendingCall& call, wire::RespValue, base::BootTime) override { Told(call); }
+  void OnReply(PendingCall& call, const wire::RespValue&, base::BootTime) override { Told(call); }
   void OnFailed(PendingCall& call, ConnectionEvent, base::BootTime) override { Told(call); }
   void OnFacts(const ServerFacts&, base::BootTime) override {}
   void OnReady(base::BootTime) override {}

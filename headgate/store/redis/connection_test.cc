@@ -62,7 +62,7 @@ struct Dialogue final : Connection::User {
   std::string Sent() { return std::exchange(output, ""); }
   std::vector<std::string> Heard() { return std::exchange(said, {}); }
 
-  void OnReply(PendingCall& call, wire::RespValue reply, base::BootTime) override {
+  void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime) override {
     said.push_back(call.key + "=" + reply.ToString());
     if (retire_on_error && reply.is_error()) connection.Retire(absl::UnavailableError("retired"), now);
   }

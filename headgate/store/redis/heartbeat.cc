@@ -20,7 +20,7 @@ redis.call('PEXPIRE', KEYS[1], silence)
 return redis.call('ZCARD', KEYS[1]))lua";
 
 const Script& BeatScript() {
-  static const Script script = {.name = "heartbeat", .text = kText, .sha1 = "370a28bed42f58f7b0937b341ad03e2bbbacf1cf"};
+  static const Script script = MakeScript("heartbeat", kText);
   return script;
 }
 
@@ -40,9 +40,9 @@ void Heartbeat::Beat() {
       std::to_string(std::chrono::ceil<std::chrono::milliseconds>(options_.silence_max).count());
   const std::array<std::string_view, 2> arguments = {instance_, silence_ms};
   client_.Call({.script = &BeatScript(), .key = options_.key, .arguments = arguments}, {},
-               [heard = heard_](const absl::StatusOr<wire::RespValue>& reply) {
-                 if (!reply.ok() || reply->kind != wire::RespValue::Kind::kInteger) return;
-                 heard->store(static_cast<uint32_t>(std::clamp<int64_t>(reply->integer, 1, UINT32_MAX)),
+               [heard = heard_](const PendingCall::Outcome& reply) {
+                 if (!reply.ok() || (*reply)->kind != wire::RespValue::Kind::kInteger) return;
+                 heard->store(static_cast<uint32_t>(std::clamp<int64_t>((*reply)->integer, 1, UINT32_MAX)),
                               std::memory_order_relaxed);
                });
 }
@@ -50,7 +50,7 @@ void Heartbeat::Beat() {
 void Heartbeat::Leave() {
   timer_.Cancel();
   const std::array<std::string_view, 3> words = {"ZREM", options_.key, instance_};
-  client_.CallCommand(options_.key, words, {}, [](const absl::StatusOr<wire::RespValue>&) {});
+  client_.CallCommand(options_.key, words, {}, [](const PendingCall::Outcome&) {});
 }
 
 }  // namespace headgate::store::redis

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +12,8 @@
 #include "headgate/algorithm/token_bucket.h"
 
 namespace headgate::store::redis {
+
+static_assert(std::endian::native == std::endian::little);
 
 // Appends to `out` when it goes, or is full.
 class Packer {
@@ -27,7 +31,8 @@ class Packer {
   template <size_t kBytes>
   Packer& Bytes(uint64_t value) {
     if (size_ + kBytes > buffer_.size()) Flush();
-    for (size_t i = kBytes; i-- > 0; value >>= 8) buffer_[size_ + i] = static_cast<char>(value);
+    const uint64_t in_order = __builtin_bswap64(value << (64 - 8 * kBytes));
+    std::memcpy(buffer_.data() + size_, &in_order, kBytes);
     size_ += kBytes;
     return *this;
   }
@@ -44,23 +49,24 @@ class Unpacker {
  public:
   explicit Unpacker(std::string_view in) : in_(in) {}
 
-  uint8_t U8() { return static_cast<uint8_t>(Bytes(1)); }
-  uint32_t U32() { return static_cast<uint32_t>(Bytes(4)); }
-  uint64_t U64() { return Bytes(8); }
+  uint8_t U8() { return static_cast<uint8_t>(Bytes<1>()); }
+  uint32_t U32() { return static_cast<uint32_t>(Bytes<4>()); }
+  uint64_t U64() { return Bytes<8>(); }
   bool complete() const { return complete_; }
   std::string_view rest() const { return in_; }
 
  private:
-  uint64_t Bytes(size_t count) {
-    if (in_.size() < count) {
+  template <size_t kBytes>
+  uint64_t Bytes() {
+    if (in_.size() < kBytes) {
       complete_ = false;
       in_ = {};
       return 0;
     }
-    uint64_t value = 0;
-    for (size_t i = 0; i < count; ++i) value = value << 8 | static_cast<unsigned char>(in_[i]);
-    in_.remove_prefix(count);
-    return value;
+    uint64_t in_order = 0;
+    std::memcpy(&in_order, in_.data(), kBytes);
+    in_.remove_prefix(kBytes);
+    return __builtin_bswap64(in_order) >> (64 - 8 * kBytes);
   }
 
   std::string_view in_;

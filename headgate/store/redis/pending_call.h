@@ -22,7 +22,9 @@ inline constexpr wire::ReplyBounds kReplyBounds = {
     .depth_max = 8, .values_max = 1 << 16, .bulk_bytes_max = 1 << 20, .line_bytes_max = 16 << 10};
 
 struct PendingCall {
-  using Done = std::function<void(absl::StatusOr<wire::RespValue> reply)>;
+  // What the server replied, for the time of the call that tells it; or why nothing.
+  using Outcome = absl::StatusOr<const wire::RespValue*>;
+  using Done = std::function<void(const Outcome& outcome)>;
 
   const Script* script = nullptr;  // null: `body` is a whole command
   uint32_t argument_count = 0;     // of the script, its key not among them
@@ -51,14 +53,7 @@ struct PendingCall {
     if (script != nullptr) {
       wire::RespWriter writer(output, wire::RespVersion::k2);
       writer.Array(4 + size_t{argument_count});
-      if (with_text) {
-        output.append("$4\r\nEVAL\r\n");
-        writer.Bulk(script->text);
-      } else {
-        output.append("$7\r\nEVALSHA\r\n");
-        writer.Bulk(script->sha1);
-      }
-      output.append("$1\r\n1\r\n");
+      output.append(with_text ? script->by_text : script->by_digest);
     }
     output.append(body);
   }

@@ -24,7 +24,7 @@ void RedisStore::Ask(const SharedRequest& request, Done done) {
   question.leased = request.leased || request.lease.has_value();
   question.done = std::move(done);
   const base::Duration timeout = request.timeout.count() > 0 ? request.timeout : client_.options().timeout;
-  question.give_up_at = client_.loop().Now() + timeout;
+  question.give_up_at = client_.Now() + timeout;
   Send(question, timeout);
 }
 
@@ -50,20 +50,20 @@ void RedisStore::Send(Question& question, base::Duration timeout) {
                 .arguments = std::span(arguments).first(count),
                 .epoch_argument = names_epoch ? static_cast<int>(kLeaseArgument) : -1,
                 .epoch_fresh = options_.lease_ttl},
-               timeout, [this, &question](absl::StatusOr<wire::RespValue> reply) { OnReply(question, reply); });
+               timeout, [this, &question](const PendingCall::Outcome& reply) { OnReply(question, reply); });
 }
 
-void RedisStore::OnReply(Question& question, const absl::StatusOr<wire::RespValue>& reply) {
+void RedisStore::OnReply(Question& question, const PendingCall::Outcome& reply) {
   if (!reply.ok()) {
     SharedAnswer answer;
     answer.status = reply.status();
     return Finish(question, answer);
   }
-  if (reply->is_error()) {
+  if ((*reply)->is_error()) {
     script_errors_.Add();
-    if (options_.on_script_error) options_.on_script_error(reply->text);
+    if (options_.on_script_error) options_.on_script_error((*reply)->text);
   }
-  if (const auto answer = question.call->Read(*reply)) return Finish(question, *answer);
+  if (const auto answer = question.call->Read(**reply)) return Finish(question, *answer);
   // The bucket was another limit's: a second call carries it over, within the time of the first.
   const base::Duration left = question.give_up_at - client_.loop().Now();
   if (left.count() > 0) return Send(question, left);

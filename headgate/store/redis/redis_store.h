@@ -72,7 +72,7 @@ class RedisStore final : public SharedStore {
 
   CallContext Context() const;
   void Send(Question& question, base::Duration timeout);
-  void OnReply(Question& question, const absl::StatusOr<wire::RespValue>& reply);
+  void OnReply(Question& question, const PendingCall::Outcome& reply);
   void Finish(Question& question, const SharedAnswer& answer);
   void Count(const SharedEvents& events);
 

@@ -4,22 +4,36 @@
 
 #include "headgate/store/redis/digest.h"
 #include "headgate/store/redis/script_texts.h"
+#include "headgate/wire/resp_writer.h"
 
 namespace headgate::store::redis {
 namespace {
 
 using algorithm::Algorithm;
 
-Script Make(std::string_view name, std::string_view text) { return {name, text, DigestHex(Digest::kSha1, text)}; }
-
 const std::array<Script, 5>& Scripts() {
   static const std::array<Script, 5> scripts = {
-      Make("meter", kMeterText), Make("queue", kQueueText), Make("fixed_window", kFixedWindowText),
-      Make("sliding_counter", kSlidingCounterText), Make("sliding_log", kSlidingLogText)};
+      MakeScript("meter", kMeterText), MakeScript("queue", kQueueText), MakeScript("fixed_window", kFixedWindowText),
+      MakeScript("sliding_counter", kSlidingCounterText), MakeScript("sliding_log", kSlidingLogText)};
   return scripts;
 }
 
 }  // namespace
+
+Script MakeScript(std::string_view name, std::string_view text) {
+  Script script{.name = name, .text = text, .sha1 = DigestHex(Digest::kSha1, text)};
+  const auto head = [](std::string_view verb, std::string_view which) {
+    std::string words;
+    wire::RespWriter writer(words, wire::RespVersion::k2);
+    writer.Bulk(verb);
+    writer.Bulk(which);
+    writer.Bulk("1");
+    return words;
+  };
+  script.by_digest = head("EVALSHA", script.sha1);
+  script.by_text = head("EVAL", text);
+  return script;
+}
 
 const Script& ScriptOf(Algorithm algorithm) {
   switch (algorithm) {

@@ -14,7 +14,13 @@ struct Script {
   std::string_view name{};  // for people
   std::string_view text{};
   std::string sha1{};  // 40 hex digits
+  // As they go over the wire, between the count of a command's words and its key.
+  std::string by_digest{};
+  std::string by_text{};
 };
+
+// `text` must outlive it.
+Script MakeScript(std::string_view name, std::string_view text);
 
 // The script that decides for this algorithm; the same object every time.
 const Script& ScriptOf(algorithm::Algorithm algorithm);

@@ -100,8 +100,8 @@ bool Shard::ready() const {
                      [](const auto& link) { return link->connection().state() == Connection::State::kReady; });
 }
 
-void Shard::OnReply(PendingCall& call, wire::RespValue reply, base::BootTime now) {
-  user_.OnReply(*this, call, std::move(reply), now);
+void Shard::OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) {
+  user_.OnReply(*this, call, reply, now);
 }
 
 void Shard::OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) {

@@ -16,7 +16,7 @@ class Shard final : private Connection::User {
  public:
   class User {
    public:
-    virtual void OnReply(Shard& shard, PendingCall& call, wire::RespValue reply, base::BootTime now) = 0;
+    virtual void OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply, base::BootTime now) = 0;
     virtual void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
     // A call that carries an epoch is about to be sent.
     virtual void OnSend(Shard& shard, PendingCall& call, base::BootTime now) = 0;
@@ -71,7 +71,7 @@ class Shard final : private Connection::User {
   bool was_replica() const { return was_replica_; }
 
  private:
-  void OnReply(PendingCall& call, wire::RespValue reply, base::BootTime now) override;
+  void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) override;
   void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) override;
   void OnSend(PendingCall& call, base::BootTime now) override { user_.OnSend(*this, call, now); }
   void OnFacts(const ServerFacts& facts, base::BootTime now) override;
