@@ -44,6 +44,12 @@ Duration FillOf(const Limit& limit) {
   return Duration(static_cast<int64_t>(IsWindow(limit) ? limit.period() : limit.span()));
 }
 
+// Another part of `whole` for each number: keys that were asked for together are not renewed together for ever.
+Duration PartOf(Duration whole, uint64_t number) {
+  constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;  // Knuth, TAOCP 3, 6.4: multiplicative hashing
+  return whole / 256 * static_cast<int64_t>(number * kGolden >> 56);
+}
+
 uint32_t PrintOf(const Hash128& key) {
   const auto print = static_cast<uint32_t>(key.high);
   return print != 0 ? print : 1;
@@ -221,8 +227,10 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
                         .closed = closing_ || record.asked_before_change};
   if (!Hold(record, lease) || lease.closed) return;
   record.renew_below = lease.granted / 2;
-  // A small share is not missed by others: it is kept to its end.
-  record.renew_at = IsSmallShare(record, lease.granted) ? deadline : record.asked_at + grant.ttl / 2;
+  // A small share is not missed by others: it is kept nearly to its end.
+  const BootTime renew_at =
+      IsSmallShare(record, lease.granted) ? deadline - grant.ttl / 8 : record.asked_at + grant.ttl / 2;
+  record.renew_at = renew_at - PartOf(grant.ttl / 8, number);
   if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) record.reset_at = now + grant.ttl;
   if (record.asked_exhausted && grant.granted + grant.remaining < record.asked_want / 2) {
     // All that has accrued, or its share of it: there is no more until some accrues again.
@@ -360,18 +368,26 @@ Duration LeaseBook::Life(Duration ttl) const {
 
 // ---- Time
 
-BootTime LeaseBook::next_wake() const { return queue_head_ != kNone ? records_[queue_head_].look_at : kNeverAt; }
+BootTime LeaseBook::next_wake() const {
+  BootTime at = kNeverAt;
+  for (const Queue& queue : queues_) {
+    if (queue.head != kNone) at = std::min(at, records_[queue.head].look_at);
+  }
+  return at;
+}
 
 void LeaseBook::OnTime(BootTime now, Perform perform) {
-  while (queue_head_ != kNone && records_[queue_head_].look_at <= now) {
-    Record& record = records_[queue_head_];
-    queue_head_ = record.next;
-    if (queue_head_ == kNone) queue_tail_ = kNone;
-    record.queued = false;
-    record.next = kNone;
-    const LeaseAction* action = Look(record, now);
-    if (!record.leases.empty()) Enqueue(record, now);
-    if (action != nullptr) perform(*action);
+  for (Queue& queue : queues_) {
+    while (queue.head != kNone && records_[queue.head].look_at <= now) {
+      Record& record = records_[queue.head];
+      queue.head = record.next;
+      if (queue.head == kNone) queue.tail = kNone;
+      record.queued = false;
+      record.next = kNone;
+      const LeaseAction* action = Look(record, now);
+      if (!record.leases.empty()) Enqueue(record, now);
+      if (action != nullptr) perform(*action);
+    }
   }
 }
 
@@ -393,27 +409,33 @@ const LeaseAction* LeaseBook::Look(Record& record, BootTime now) {
 void LeaseBook::Enqueue(Record& record, BootTime now) {
   if (record.queued) return;
   const auto index = static_cast<uint32_t>(&record - records_);
+  // A look is early enough two of the short delays before the end.
+  const bool late = IsSmallShare(record, record.leases.left()) &&
+                    record.leases.begin()->deadline >= now + (kLateLook + 2) * look_every_;
+  Queue& queue = queues_[late ? 1 : 0];
   record.queued = true;
   record.next = kNone;
-  record.look_at = now + look_every_;
-  if (queue_tail_ == kNone) {
-    queue_head_ = index;
+  record.look_at = now + queue.delay;
+  if (queue.tail == kNone) {
+    queue.head = index;
   } else {
-    records_[queue_tail_].next = index;
+    records_[queue.tail].next = index;
   }
-  queue_tail_ = index;
+  queue.tail = index;
 }
 
 void LeaseBook::ReturnAll(BootTime now, Perform perform) {
   closing_ = true;
-  for (uint32_t i = queue_head_; i != kNone; i = records_[i].next) {
-    Record& record = records_[i];
-    DropExpired(record, now);
-    record.leases.Close(kNeverAt);
-    // Even while an ask is under way: there may be no later.
-    if (!record.leases.HasReturns()) continue;
-    perform(*Message(record, 0, 0));
-    Count(counters_.returned, record.leases.OnTold(true));
+  for (const Queue& queue : queues_) {
+    for (uint32_t i = queue.head; i != kNone; i = records_[i].next) {
+      Record& record = records_[i];
+      DropExpired(record, now);
+      record.leases.Close(kNeverAt);
+      // Even while an ask is under way: there may be no later.
+      if (!record.leases.HasReturns()) continue;
+      perform(*Message(record, 0, 0));
+      Count(counters_.returned, record.leases.OnTold(true));
+    }
   }
 }
 

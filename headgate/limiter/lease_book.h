@@ -2,7 +2,7 @@
 //
 //              demand is worth a lease                 granted
 //     cold ───────────────────────────> asking ─────────────────────> leased ──┐ renewed in the background: half of
-//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or half of its life over
+//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or about half of its life over
 //   asked of the store       │   │   waits     v                        │  └───┘
 //                            │   └──── exhausted: denied without asking, asked for again every 50 ms
 //                            └── no demand (returned), another limit (returned; exact for one ttl), no answer
@@ -185,13 +185,21 @@ class LeaseBook {
     store::LimitHandle limit_pin;
     base::Duration pause{0};
     base::BootTime exact_until{0};  // after a change
-    base::BootTime look_at{0};      // while in the queue
+    base::BootTime look_at{0};      // while in a queue
     std::string name;
     bool queued = false;
     bool leasable = false;
     bool asked_exhausted = false;      // of a bucket that had nothing left
     bool asked_before_change = false;  // of the limit: what is granted goes back
   };
+  // Records that hold something, in the order in which they are to be looked at: soon, or, where that is a small share
+  // and has just begun, only when its end comes near.
+  struct Queue {
+    base::Duration delay;
+    uint32_t head = kNone;
+    uint32_t tail = kNone;
+  };
+  static constexpr int kLateLook = 12;
   // Of each key 32 bits; 0: free.
   struct alignas(sizeof(uint32_t) * kWays) Set {
     std::array<uint32_t, kWays> prints{};
@@ -241,8 +249,7 @@ class LeaseBook {
   std::vector<Set> sets_;
   Record* const records_;  // kWays for each set; there is one where there is a print
   uint32_t keys_followed_ = 0;
-  uint32_t queue_head_ = kNone;
-  uint32_t queue_tail_ = kNone;
+  std::array<Queue, 2> queues_{{{.delay = look_every_}, {.delay = kLateLook * look_every_}}};
   uint64_t last_number_ = 0;
   bool closing_ = false;
   LeaseAction action_;

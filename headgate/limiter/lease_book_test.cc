@@ -170,12 +170,33 @@ TEST_F(LeaseBookTest, WhatWasGrantedIsSpentReturnedLostOrHeld) {
   EXPECT_EQ(counters.held(), 0u);
 }
 
-TEST_F(LeaseBookTest, IsRenewedAtHalfOfItsLife) {
+TEST_F(LeaseBookTest, IsRenewedAtAboutHalfOfItsLife) {
   Lease(50);
-  at = 999ms;
+  at = 749ms;
   EXPECT_EQ(Says(), "allowed, 49 left");
   at = 1s;
   EXPECT_EQ(Says(), "allowed, 48 left; ask #2 of k for 5 (at least 1); #1 spent 2");
+}
+
+TEST_F(LeaseBookTest, KeysThatWereLeasedTogetherAreNotRenewedTogether) {
+  constexpr uint64_t kKeys = 16;
+  const auto key_of = [](uint64_t k) { return base::Hash128{k, k}; };
+  store::SharedAnswer answer;
+  answer.grant = {.granted = 50, .holders = 1, .ttl = 2s};
+  for (uint64_t k = 1; k <= kKeys; ++k) {
+    for (int i = 0; i < 4; ++i) Take(1, key_of(k));
+    EXPECT_EQ(book.OnGrant(key_of(k), k, answer, now()), nullptr);
+  }
+  uint64_t renewed = 0;
+  uint64_t at_once_most = 0;
+  for (at = 750ms; at <= 1s; at += 10ms) {
+    uint64_t at_once = 0;
+    for (uint64_t k = 1; k <= kKeys; ++k) at_once += Take(1, key_of(k)).action != nullptr ? 1u : 0u;
+    renewed += at_once;
+    at_once_most = std::max(at_once_most, at_once);
+  }
+  EXPECT_EQ(renewed, kKeys);
+  EXPECT_LE(at_once_most, 3u);
 }
 
 TEST_F(LeaseBookTest, IsSpentUpToItsDeadlineAndNotAfter) {
@@ -381,10 +402,22 @@ TEST_F(LeaseBookTest, WhatGoesBackAtItsEndBringsTheNextLeaseWhereTheKeyIsAskedFo
   Exact(1, {.allowed = true, .limit = 1000, .remaining = 990, .reset_after = 10ms});
   EXPECT_THAT(Says(), StartsWith("await a lease; ask #1 of k for 8"));
   EXPECT_EQ(Grant(1, 8, 990), "");
-  for (at = 125ms; at <= 1625ms; at += 125ms) EXPECT_THAT(Time(), IsEmpty()) << at.count();
-  EXPECT_EQ(Says(), "allowed, 100 left");
+  for (at = 125ms; at <= 1375ms; at += 125ms) EXPECT_THAT(Time(), IsEmpty()) << at.count();
+  at = 1400ms;
+  EXPECT_EQ(Says(), "allowed, 100 left") << "too early for the next";
+  for (at = 1500ms; at <= 1625ms; at += 125ms) EXPECT_THAT(Time(), IsEmpty()) << at.count();
   at = 1750ms;
   EXPECT_THAT(Time(), ElementsAre("ask #2 of k for 8 (at least 1); #1 spent 1, returned"));
+}
+
+TEST_F(LeaseBookTest, ASmallShareThatIsAskedForNearItsEndIsRenewedWhileItCanBeSpent) {
+  Take();
+  Exact(1, {.allowed = true, .limit = 1000, .remaining = 990, .reset_after = 10ms});
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #1 of k for 8"));
+  EXPECT_EQ(Grant(1, 8, 990), "");
+  at = 1740ms;
+  EXPECT_EQ(Says(), "allowed, 100 left; ask #2 of k for 8 (at least 1); #1 spent 1");
+  EXPECT_EQ(Says(), "allowed, 100 left") << "nobody waits for it";
 }
 
 TEST_F(LeaseBookTest, AtTheEndEverythingGoesBack) {
