@@ -63,37 +63,61 @@ Fleet::Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions
 
 bool Fleet::Take(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
                  std::span<Settled> settled, Pending& pending, base::Instant now) {
-  HEADGATE_DCHECK(requests.size() == terms.size() && requests.size() == settled.size());
   const State& state = pending.state_;
   if (state->open > 0) return false;
-  const size_t first = state->asked_again;
-  const size_t known = state->settled.size() - first;
-  if (known < requests.size()) {
-    state->settled.resize(first + requests.size());
-    state->open = 1;  // holds on_ready back while this asks
-    const base::BootTime boot_now = book_ ? shared_.Now() : base::BootTime{0};
-    if (book_ && requests.size() - known > 1) Prefetch(requests.subspan(known));
-    for (size_t i = known; i < requests.size();) {
-      size_t end = i + 1;
-      while (end < requests.size() && requests[end].joined) ++end;
-      if (end > i + 1) {
-        ++state->open;
-        AskGroup(requests, terms, i, end, first, name, state, now);
-        i = end;
-        continue;
-      }
-      const auto name_it = [&](std::string& out) { name(i, out); };
-      const LeaseAction* awaited = nullptr;
-      if (!SettleHere(requests[i], terms[i], name_it, boot_now, state->settled[first + i], awaited)) {
-        ++state->open;
-        Ask(MemberOf(requests[i], terms[i], now), name_it, awaited, {.state = state, .index = first + i});
-      }
-      ++i;
-    }
-    if (--state->open > 0) return false;
+  const auto known = std::span(state->settled).subspan(state->asked_again);
+  if (!known.empty()) {
+    HEADGATE_DCHECK(known.size() >= requests.size());
+    std::copy_n(known.begin(), requests.size(), settled.begin());
+  } else {
+    if (!Decide(requests, terms, name, settled, pending, now)) return false;
+    // Should a later part of the request have to wait, this one is asked again with it.
+    state->settled.insert(state->settled.end(), settled.begin(), settled.end());
   }
+  state->asked_again += requests.size();
+  return true;
+}
+
+bool Fleet::Decide(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
+                   std::span<Settled> settled, Pending& pending, base::Instant now) {
+  HEADGATE_DCHECK(requests.size() == terms.size() && requests.size() == settled.size());
+  const State& state = pending.state_;
+  HEADGATE_DCHECK(state->open == 0);
+  const size_t first = state->settled.size();
+  bool asks = false;
+  // From the first on that cannot be settled here, all are settled in `state`.
+  const auto begin_asking = [&](size_t i) {
+    if (std::exchange(asks, true)) return;
+    state->settled.resize(first + requests.size());
+    std::copy_n(settled.begin(), i, state->settled.begin() + static_cast<ptrdiff_t>(first));
+    state->open = 1;  // holds on_ready back while this asks
+  };
+  const base::BootTime boot_now = book_ ? shared_.Now() : base::BootTime{0};
+  if (book_ && requests.size() > 1) Prefetch(requests);
+  for (size_t i = 0; i < requests.size();) {
+    size_t end = i + 1;
+    while (end < requests.size() && requests[end].joined) ++end;
+    if (end > i + 1) {
+      begin_asking(i);
+      ++state->open;
+      AskGroup(requests, terms, i, end, first, name, state, now);
+      i = end;
+      continue;
+    }
+    const auto name_it = [&](std::string& out) { name(i, out); };
+    const LeaseAction* awaited = nullptr;
+    Settled& here = asks ? state->settled[first + i] : settled[i];
+    if (!SettleHere(requests[i], terms[i], name_it, boot_now, here, awaited)) {
+      begin_asking(i);
+      ++state->open;
+      Ask(MemberOf(requests[i], terms[i], now), name_it, awaited, {.state = state, .index = first + i});
+    }
+    ++i;
+  }
+  if (!asks) return true;
+  if (--state->open > 0) return false;
   std::copy_n(state->settled.begin() + static_cast<ptrdiff_t>(first), requests.size(), settled.begin());
-  state->asked_again = first + requests.size();
+  state->settled.resize(first);
   return true;
 }
 

@@ -76,6 +76,10 @@ class Fleet {
   bool Take(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
             std::span<Settled> settled, Pending& pending, base::Instant now);
 
+  // The same for who does not ask again. False: all of it will be in `pending`, behind what is there.
+  bool Decide(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
+              std::span<Settled> settled, Pending& pending, base::Instant now);
+
   // What leases need from time to time: to be called at next_wake(), or a little later.
   void OnTime();
   base::BootTime next_wake() const;

@@ -28,7 +28,7 @@ constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 constexpr uint64_t kSmallShare = 32;
 // Where it is a small share, a lease is of so many times what is expected, and given from so many requests on.
 constexpr uint64_t kAmpleTimes = 4;
-constexpr uint64_t kRequestsLeast = 2;
+constexpr uint64_t kRequestsLeast = 3;
 
 bool IsWindow(const Limit& limit) {
   return limit.algorithm() == Algorithm::kFixedWindow || limit.algorithm() == Algorithm::kSlidingWindowCounter;
@@ -370,20 +370,20 @@ Duration LeaseBook::Life(Duration ttl) const {
 
 BootTime LeaseBook::next_wake() const {
   BootTime at = kNeverAt;
-  for (const Queue& queue : queues_) {
-    if (queue.head != kNone) at = std::min(at, records_[queue.head].look_at);
+  for (const LookQueue& looks : looks_) {
+    if (!looks.empty()) at = std::min(at, looks.due());
   }
-  return at;
+  if (at == kNeverAt) return at;
+  // In steps, so that a book that holds thousands wakes nobody thousands of times.
+  const int64_t step = std::max<int64_t>(1, look_every_.count() / 8);
+  return BootTime{(at.ns + step - 1) / step * step};
 }
 
 void LeaseBook::OnTime(BootTime now, Perform perform) {
-  for (Queue& queue : queues_) {
-    while (queue.head != kNone && records_[queue.head].look_at <= now) {
-      Record& record = records_[queue.head];
-      queue.head = record.next;
-      if (queue.head == kNone) queue.tail = kNone;
+  for (LookQueue& looks : looks_) {
+    while (!looks.empty() && looks.due() <= now) {
+      Record& record = records_[looks.Take()];
       record.queued = false;
-      record.next = kNone;
       const LeaseAction* action = Look(record, now);
       if (!record.leases.empty()) Enqueue(record, now);
       if (action != nullptr) perform(*action);
@@ -407,28 +407,18 @@ const LeaseAction* LeaseBook::Look(Record& record, BootTime now) {
 }
 
 void LeaseBook::Enqueue(Record& record, BootTime now) {
-  if (record.queued) return;
-  const auto index = static_cast<uint32_t>(&record - records_);
+  if (std::exchange(record.queued, true)) return;
   // A look is early enough two of the short delays before the end.
   const bool late = IsSmallShare(record, record.leases.left()) &&
                     record.leases.begin()->deadline >= now + (kLateLook + 2) * look_every_;
-  Queue& queue = queues_[late ? 1 : 0];
-  record.queued = true;
-  record.next = kNone;
-  record.look_at = now + queue.delay;
-  if (queue.tail == kNone) {
-    queue.head = index;
-  } else {
-    records_[queue.tail].next = index;
-  }
-  queue.tail = index;
+  looks_[late ? 1 : 0].Add(static_cast<uint32_t>(&record - records_), now);
 }
 
 void LeaseBook::ReturnAll(BootTime now, Perform perform) {
   closing_ = true;
-  for (const Queue& queue : queues_) {
-    for (uint32_t i = queue.head; i != kNone; i = records_[i].next) {
-      Record& record = records_[i];
+  for (const LookQueue& looks : looks_) {
+    for (const LookQueue::Entry& entry : looks) {
+      Record& record = records_[entry.index];
       DropExpired(record, now);
       record.leases.Close(kNeverAt);
       // Even while an ask is under way: there may be no later.

@@ -28,6 +28,7 @@
 #include "headgate/base/hash.h"
 #include "headgate/limiter/demand.h"
 #include "headgate/limiter/held_leases.h"
+#include "headgate/limiter/look_queue.h"
 #include "headgate/store/limit_table.h"
 #include "headgate/store/shared_store.h"
 
@@ -46,7 +47,7 @@ struct LeaseBookOptions {
   uint32_t margin_percent = 5;
   // As long as a call of the store takes at most.
   base::Duration timeout = std::chrono::milliseconds(10);
-  // A key gets a lease when so many requests are expected within half a ttl, or two where they are a small share of
+  // A key gets a lease when so many requests are expected within half a ttl, or three where they are a small share of
   // what is left. Raise it to keep more keys exact.
   uint32_t requests_least = 4;
   // A smaller bucket is always exact: one node would hold most of it.
@@ -139,7 +140,7 @@ class LeaseBook {
 
   // Returns what is idle or about to end. To be called at next_wake(), or a little later.
   void OnTime(base::BootTime now, Perform perform);
-  // When OnTime has something to do; the end of time where nothing is held.
+  // When OnTime has something to do, in steps of 1/128 of the ttl; the end of time where nothing is held.
   base::BootTime next_wake() const;
 
   // The process ends: everything goes back, and nothing is asked for any more.
@@ -153,7 +154,6 @@ class LeaseBook {
 
  private:
   static constexpr uint32_t kWays = 8;
-  static constexpr uint32_t kNone = ~uint32_t{0};
   static constexpr base::BootTime kNeverAt{INT64_MAX};
 
   // What a decision from a lease reads and writes is in the first two cache lines.
@@ -168,7 +168,6 @@ class LeaseBook {
     // From then on, or with no more than so much left, it is time for the next.
     base::BootTime renew_at{0};
     uint32_t renew_below = ~uint32_t{0};
-    uint32_t next = kNone;  // in the queue of records that hold leases
     HeldLeases leases;
 
     base::BootTime reset_at{0};  // as last heard, too
@@ -185,19 +184,11 @@ class LeaseBook {
     store::LimitHandle limit_pin;
     base::Duration pause{0};
     base::BootTime exact_until{0};  // after a change
-    base::BootTime look_at{0};      // while in a queue
     std::string name;
     bool queued = false;
     bool leasable = false;
     bool asked_exhausted = false;      // of a bucket that had nothing left
     bool asked_before_change = false;  // of the limit: what is granted goes back
-  };
-  // Records that hold something, in the order in which they are to be looked at: soon, or, where that is a small share
-  // and has just begun, only when its end comes near.
-  struct Queue {
-    base::Duration delay;
-    uint32_t head = kNone;
-    uint32_t tail = kNone;
   };
   static constexpr int kLateLook = 12;
   // Of each key 32 bits; 0: free.
@@ -249,7 +240,8 @@ class LeaseBook {
   std::vector<Set> sets_;
   Record* const records_;  // kWays for each set; there is one where there is a print
   uint32_t keys_followed_ = 0;
-  std::array<Queue, 2> queues_{{{.delay = look_every_}, {.delay = kLateLook * look_every_}}};
+  // Of records that hold something. Late: a small share that has just begun is looked at only when its end comes near.
+  std::array<LookQueue, 2> looks_{LookQueue(look_every_), LookQueue(kLateLook * look_every_)};
   uint64_t last_number_ = 0;
   bool closing_ = false;
   LeaseAction action_;

@@ -387,8 +387,10 @@ TEST_F(LeaseBookTest, WhatIsAboutToEndGoesBack) {
 }
 
 TEST_F(LeaseBookTest, ASmallShareOfWhatIsLeftStaysToItsEnd) {
-  Take();
-  Exact(1, {.allowed = true, .limit = 100, .remaining = 99, .reset_after = 10ms});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Says(), "ask the store");
+    Exact(1, {.allowed = true, .limit = 100, .remaining = 99, .reset_after = 10ms});
+  }
   EXPECT_THAT(Says(), StartsWith("await a lease; ask #1 of k for 3"));
   EXPECT_EQ(Grant(1, 3, 96), "");
   EXPECT_EQ(SaysAgain(), "allowed, 98 left");
@@ -398,25 +400,29 @@ TEST_F(LeaseBookTest, ASmallShareOfWhatIsLeftStaysToItsEnd) {
 }
 
 TEST_F(LeaseBookTest, WhatGoesBackAtItsEndBringsTheNextLeaseWhereTheKeyIsAskedForStill) {
-  Take();
-  Exact(1, {.allowed = true, .limit = 1000, .remaining = 990, .reset_after = 10ms});
-  EXPECT_THAT(Says(), StartsWith("await a lease; ask #1 of k for 8"));
-  EXPECT_EQ(Grant(1, 8, 990), "");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Says(), "ask the store");
+    Exact(1, {.allowed = true, .limit = 1000, .remaining = 990, .reset_after = 10ms});
+  }
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #1 of k for 12"));
+  EXPECT_EQ(Grant(1, 12, 990), "");
   for (at = 125ms; at <= 1375ms; at += 125ms) EXPECT_THAT(Time(), IsEmpty()) << at.count();
   at = 1400ms;
   EXPECT_EQ(Says(), "allowed, 100 left") << "too early for the next";
   for (at = 1500ms; at <= 1625ms; at += 125ms) EXPECT_THAT(Time(), IsEmpty()) << at.count();
   at = 1750ms;
-  EXPECT_THAT(Time(), ElementsAre("ask #2 of k for 8 (at least 1); #1 spent 1, returned"));
+  EXPECT_THAT(Time(), ElementsAre("ask #2 of k for 12 (at least 1); #1 spent 1, returned"));
 }
 
 TEST_F(LeaseBookTest, ASmallShareThatIsAskedForNearItsEndIsRenewedWhileItCanBeSpent) {
-  Take();
-  Exact(1, {.allowed = true, .limit = 1000, .remaining = 990, .reset_after = 10ms});
-  EXPECT_THAT(Says(), StartsWith("await a lease; ask #1 of k for 8"));
-  EXPECT_EQ(Grant(1, 8, 990), "");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Says(), "ask the store");
+    Exact(1, {.allowed = true, .limit = 1000, .remaining = 990, .reset_after = 10ms});
+  }
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #1 of k for 12"));
+  EXPECT_EQ(Grant(1, 12, 990), "");
   at = 1740ms;
-  EXPECT_EQ(Says(), "allowed, 100 left; ask #2 of k for 8 (at least 1); #1 spent 1");
+  EXPECT_EQ(Says(), "allowed, 100 left; ask #2 of k for 12 (at least 1); #1 spent 1");
   EXPECT_EQ(Says(), "allowed, 100 left") << "nobody waits for it";
 }
 

@@ -38,6 +38,9 @@ char* WriteReply(char* at, const Decision& decision) {
   return wire::WriteRespNumber(at, ':', SecondsUp(decision.reset_after));
 }
 
+const Decision& DecisionOf(const Decision& decision) { return decision; }
+const Decision& DecisionOf(const limiter::Settled& settled) { return settled.decision; }
+
 absl::Status Negative(std::string_view name, int64_t value) {
   return absl::InvalidArgumentError(fmt::format("{} must not be negative: {}", name, value));
 }
@@ -142,7 +145,7 @@ bool ThrottleBatch::Flush(const ThrottleTurn& turn) {
   if (fleet_ != nullptr) return DecideShared(count, turn);
   const std::span decisions = std::span(decisions_).first(count);
   store_.Take(std::span(requests_).first(count), decisions, turn.now);
-  Reply(decisions, turn.output);
+  Reply<Decision>(decisions, turn.output);
   return true;
 }
 
@@ -151,11 +154,10 @@ bool ThrottleBatch::DecideShared(size_t count, const ThrottleTurn& turn) {
   const auto name = [this](size_t index, std::string& out) {
     limiter::AppendThrottleBucket(naming_, keys_[index], out);
   };
-  if (!fleet_->Take(std::span(requests_).first(count), std::span(terms_).first(count), name, settled, turn.pending,
-                    turn.now)) {
+  if (!fleet_->Decide(std::span(requests_).first(count), std::span(terms_).first(count), name, settled, turn.pending,
+                      turn.now)) {
     return false;
   }
-  turn.pending.Commit();
   ReplySettled(settled, turn.output);
   return true;
 }
@@ -171,8 +173,8 @@ void ThrottleBatch::ReplySettled(std::span<const limiter::Settled> settled, std:
   const size_t count = settled.size();
   for (size_t begin = 0; begin < count;) {
     size_t end = begin;
-    for (; end < count && settled[end].mode != limiter::Mode::kClosed; ++end) decisions_[end] = settled[end].decision;
-    Reply(std::span(decisions_).subspan(begin, end - begin), output);
+    while (end < count && settled[end].mode != limiter::Mode::kClosed) ++end;
+    Reply(settled.subspan(begin, end - begin), output);
     if (end < count) {
       counters_.errors.Add();
       wire::RespWriter(output, wire::RespVersion::k2).Error("ERR the shared store cannot be asked");
@@ -181,18 +183,21 @@ void ThrottleBatch::ReplySettled(std::span<const limiter::Settled> settled, std:
   }
 }
 
-void ThrottleBatch::Reply(std::span<const Decision> decisions, std::string& output) {
+// Of decisions, or of what was settled.
+template <typename Decided>
+void ThrottleBatch::Reply(std::span<const Decided> all, std::string& output) {
   std::array<char, kCommandsMax * kReplyBytesMax> replies;
   char* at = replies.data();
   uint64_t denied = 0;
   uint64_t never_fits = 0;
-  for (const Decision& decision : decisions) {
+  for (const Decided& decided : all) {
+    const Decision& decision = DecisionOf(decided);
     at = WriteReply(at, decision);
     if (decision.allowed) continue;
     ++(decision.never_fits() ? never_fits : denied);
   }
   output.append(replies.data(), static_cast<size_t>(at - replies.data()));
-  counters_.throttle_allowed.Add(decisions.size() - denied - never_fits);
+  counters_.throttle_allowed.Add(all.size() - denied - never_fits);
   counters_.throttle_denied.Add(denied);
   counters_.throttle_never_fits.Add(never_fits);
 }

@@ -76,7 +76,8 @@ class ThrottleBatch {
   bool Refuse(const absl::Status& status, const ThrottleTurn& turn);
   bool DecideShared(size_t count, const ThrottleTurn& turn);
   void ReplySettled(std::span<const limiter::Settled> settled, std::string& output);
-  void Reply(std::span<const algorithm::Decision> decisions, std::string& output);
+  template <typename Decided>
+  void Reply(std::span<const Decided> all, std::string& output);
 
   store::Store& store_;
   limiter::Fleet* const fleet_;

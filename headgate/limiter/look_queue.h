@@ -1,0 +1,40 @@
+// What is to be looked at again after one and the same delay: what comes first is due first, so that a queue does.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "headgate/base/clock.h"
+
+namespace headgate::limiter {
+
+class LookQueue {
+ public:
+  struct Entry {
+    uint32_t index;
+    base::BootTime at;
+  };
+
+  explicit LookQueue(base::Duration delay) : delay_(delay) {}
+
+  // `now` never goes back.
+  void Add(uint32_t index, base::BootTime now) { entries_.push_back({index, now + delay_}); }
+
+  bool empty() const { return entries_.empty(); }
+  // Of one that is not empty: when its first is due, and the first itself.
+  base::BootTime due() const { return entries_.front().at; }
+  uint32_t Take() {
+    const uint32_t index = entries_.front().index;
+    entries_.pop_front();
+    return index;
+  }
+
+  auto begin() const { return entries_.begin(); }
+  auto end() const { return entries_.end(); }
+
+ private:
+  const base::Duration delay_;
+  std::deque<Entry> entries_;
+};
+
+}  // namespace headgate::limiter
