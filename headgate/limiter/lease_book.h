@@ -2,8 +2,8 @@
 //
 //              demand is worth a lease                 granted
 //     cold ───────────────────────────> asking ─────────────────────> leased ──┐ renewed in the background: half of
-//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or about half of its life over
-//   asked of the store       │   │   waits     v                        │  └───┘
+//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or about half of its life
+//   over asked of the store       │   │   waits     v                        │  └───┘
 //                            │   └──── exhausted: denied without asking, asked for again every 50 ms
 //                            └── no demand (returned), another limit (returned; exact for one ttl), no answer
 //
@@ -241,7 +241,7 @@ class LeaseBook {
   Record* const records_;  // kWays for each set; there is one where there is a print
   uint32_t keys_followed_ = 0;
   // Of records that hold something. Late: a small share that has just begun is looked at only when its end comes near.
-  std::array<LookQueue, 2> looks_{LookQueue(look_every_), LookQueue(kLateLook * look_every_)};
+  std::array<LookQueue, 2> looks_{LookQueue(look_every_), LookQueue(kLateLook* look_every_)};
   uint64_t last_number_ = 0;
   bool closing_ = false;
   LeaseAction action_;

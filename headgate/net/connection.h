@@ -2,7 +2,8 @@
 //
 //   sniffing --protocol known--> serving --session closes--> lingering --peer closes or time is up--> gone
 //
-// Runs as one coroutine, which owns it.
+// Runs as one coroutine, which owns it. While it rests for the peer's next words, an answer that was decided elsewhere
+// is written without it (Resume): it gets up only for what a single write does not end.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -81,18 +82,18 @@ class Connection {
   const SessionFactories& factories_;
   std::unique_ptr<Session> session_;
   Phase phase_ = Phase::kSniffing;
-  bool more_ = false;     // the session has whole requests left in `rest_`
-  bool at_rest_ = false;  // the coroutine waits for the peer to say more; an answer that comes meanwhile needs it not
-  bool summoned_ = false;  // it is called from there, for what an answer has left to do
-  bool woken_ = false;    // what the session waits for has come
+  bool more_ = false;       // the session has whole requests left in `rest_`
+  bool at_rest_ = false;    // the coroutine waits for the peer to say more; an answer that comes meanwhile needs it not
+  bool summoned_ = false;   // it is called from there, for what an answer has left to do
+  bool woken_ = false;      // what the session waits for has come
   bool to_resume_ = false;  // the loop will
-  bool cut_off_ = false;  // a deadline passed, or the server stops: nothing more is written
+  bool cut_off_ = false;    // a deadline passed, or the server stops: nothing more is written
   Waiting waiting_ = Waiting::kForRequest;
   base::Instant deadline_;
   // Never rings; cut short when the answer has come. Where a peer that waits for an answer says more, or goes.
   std::optional<boost::asio::steady_timer> answer_;
-  std::string rest_;                                 // input that the session has not consumed
-  std::string unsent_;                               // output that the peer has not taken
+  std::string rest_;    // input that the session has not consumed
+  std::string unsent_;  // output that the peer has not taken
   Connection* next_ = nullptr;
   Connection* previous_ = nullptr;
 };

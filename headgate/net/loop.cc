@@ -38,8 +38,8 @@ Loop::~Loop() {
 }
 
 void Loop::AddDoor(FileDescriptor socket, HandOver hand_over) {
-  doors_.push_back(std::make_unique<Door>(
-      Door{.socket = boost::asio::posix::stream_descriptor(io(), socket.release()), .hand_over = std::move(hand_over)}));
+  doors_.push_back(std::make_unique<Door>(Door{.socket = boost::asio::posix::stream_descriptor(io(), socket.release()),
+                                               .hand_over = std::move(hand_over)}));
 }
 
 void Loop::Start() {

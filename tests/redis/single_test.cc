@@ -214,8 +214,9 @@ TEST(Single, CallsCarryTheEpochOfTheServerThatTheyAreSentTo) {
     std::string answer;
     const std::array<std::string_view, 2> arguments = {"1", "123456789rest"};
     // Sent once the greeting is over, which it is not at first.
-    test.client->Call({.script = &echo, .key = "a", .arguments = arguments, .epoch_argument = 1, .epoch_fresh = 5s}, {},
-                      [&](const store::redis::PendingCall::Outcome& reply) { answer = reply.ok() ? (*reply)->text : "none"; });
+    test.client->Call(
+        {.script = &echo, .key = "a", .arguments = arguments, .epoch_argument = 1, .epoch_fresh = 5s}, {},
+        [&](const store::redis::PendingCall::Outcome& reply) { answer = reply.ok() ? (*reply)->text : "none"; });
     EXPECT_TRUE(test.Until([&] { return !answer.empty(); }));
     return answer;
   };

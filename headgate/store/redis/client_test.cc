@@ -108,7 +108,8 @@ struct TestClient {
   void Start(std::vector<std::string>& answers, base::Duration timeout = {}) {
     static const Script script = MakeScript("x", "text");
     client->Call({.script = &script, .key = "a"}, timeout, [&](const PendingCall::Outcome& reply) {
-      answers.push_back(reply.ok() ? (*reply)->ToString() : std::string(absl::StatusCodeToString(reply.status().code())));
+      answers.push_back(reply.ok() ? (*reply)->ToString()
+                                   : std::string(absl::StatusCodeToString(reply.status().code())));
     });
   }
   std::string Call(base::Duration timeout = {}) {

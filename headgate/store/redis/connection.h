@@ -150,7 +150,7 @@ class Connection {
   ServerFacts facts_;
   wire::RespReader reader_{kReplyBounds};
   wire::RespValue reply_;  // the one that is being told of
-  std::string rest_;  // of the input, not digested
+  std::string rest_;       // of the input, not digested
   std::deque<Sent> in_flight_;
   std::deque<PendingCall*> waiting_;
   base::BootTime expire_at_{INT64_MAX};  // no call's deadline is before
