@@ -185,11 +185,7 @@ void Fleet::Receiver::operator()(const Settled& settled) const {
 
 void Fleet::Ask(Member member, LeaseBook::Namer name, const LeaseAction* awaited, Receiver receiver) {
   if (member.operation == Operation::kReset && IsLeased(*member.limit, member.terms)) book_->OnReset(member.key);
-  if (free_questions_.empty()) {
-    free_questions_.push_back(questions_.emplace_back(std::make_unique<Question>()).get());
-  }
-  Question& question = *free_questions_.back();
-  free_questions_.pop_back();
+  Question& question = questions_.Take();
   question.member = std::move(member);
   question.receiver = std::move(receiver);
   if (awaited != nullptr) return AwaitLease(question, *awaited);
@@ -242,7 +238,7 @@ void Fleet::Settle(Question& question, const Settled& settled) {
   const Receiver receiver = std::exchange(question.receiver, {});
   question.member.limit = {};
   question.owing_name.clear();
-  free_questions_.push_back(&question);
+  questions_.Release(question);
   receiver(settled);
 }
 

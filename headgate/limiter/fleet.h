@@ -23,6 +23,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
+#include "headgate/base/pool.h"
 #include "headgate/base/time.h"
 #include "headgate/limiter/lease_book.h"
 #include "headgate/limiter/outage.h"
@@ -158,9 +159,8 @@ class Fleet {
   Outage outage_;
   // This instance's shares of limits, by the limit's number and the share.
   absl::flat_hash_map<uint64_t, store::LimitHandle> shares_;
-  std::string name_;                                  // its memory is reused
-  std::vector<std::unique_ptr<Question>> questions_;  // all there are
-  std::vector<Question*> free_questions_;
+  std::string name_;  // its memory is reused
+  base::Pool<Question> questions_;
   std::array<std::atomic<uint64_t>, kModeCount> decisions_{};
 };
 

@@ -1,8 +1,9 @@
 // What happened to connections. Each loop counts for itself, without an atomic read-modify-write; readers sum.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
+
+#include "headgate/base/counter.h"
 
 namespace headgate::net {
 
@@ -27,22 +28,11 @@ struct Counters {
   Counters& operator+=(const Counters& other);
 };
 
-// Written by one thread, read by any.
-class LoopCounter {
- public:
-  void Add(uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
-  void Subtract(uint64_t n = 1) { Add(~n + 1); }
-  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<uint64_t> value_{0};
-};
-
 struct alignas(64) LoopCounters {
-  LoopCounter connections_open, connections_accepted, refused_total_limit, refused_address_limit, accept_errors;
-  LoopCounter sessions_resp, sessions_http1, refused_protocol, protocol_errors;
-  LoopCounter request_timeouts, idle_timeouts, write_timeouts, buffer_overflows, drain_cutoffs;
-  LoopCounter bytes_read, bytes_written;
+  base::Counter connections_open, connections_accepted, refused_total_limit, refused_address_limit, accept_errors;
+  base::Counter sessions_resp, sessions_http1, refused_protocol, protocol_errors;
+  base::Counter request_timeouts, idle_timeouts, write_timeouts, buffer_overflows, drain_cutoffs;
+  base::Counter bytes_read, bytes_written;
 
   Counters Read() const;
 };

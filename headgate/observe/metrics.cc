@@ -12,39 +12,18 @@
 #include <utility>
 
 #include "headgate/base/check.h"
+#include "headgate/base/counter.h"
 
 namespace headgate::observe {
 namespace {
 
-// Written by one thread, read by any.
-class WorkerCounter {
- public:
-  void Add(uint64_t n) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
-  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<uint64_t> value_{0};
-};
-
-// Durations, by their length in nanoseconds.
-template <const auto& kBounds>
-struct WorkerHistogram {
-  WorkerCounter sum;
-  std::array<WorkerCounter, kBounds.size() + 1> counts;  // the last: longer than all bounds
-
-  void Add(base::Duration elapsed) {
-    const auto ns = static_cast<uint64_t>(std::max<int64_t>(0, elapsed.count()));
-    const auto bucket = std::lower_bound(kBounds.begin(), kBounds.end(), ns) - kBounds.begin();
-    counts[static_cast<size_t>(bucket)].Add(1);
-    sum.Add(ns);
-  }
-};
+uint64_t Nanos(base::Duration elapsed) { return static_cast<uint64_t>(std::max<int64_t>(0, elapsed.count())); }
 
 struct FrontCounters {
-  WorkerCounter requests;
-  WorkerCounter protocol_errors;
-  WorkerHistogram<kLatencyBounds> batches;
-  WorkerHistogram<kWaitBounds> waits;
+  base::Counter requests;
+  base::Counter protocol_errors;
+  base::HistogramCounter<kLatencyBounds> batches;  // nanoseconds
+  base::HistogramCounter<kWaitBounds> waits;
 };
 
 prometheus::MetricType TypeOf(const MetricSpec& spec) {
@@ -146,8 +125,8 @@ class FamilySink final : public Sink {
 };
 
 struct alignas(64) Metrics::Worker {
-  std::array<WorkerCounter, SeriesTable::kCounterCount> decisions;
-  WorkerCounter series_dropped;
+  std::array<base::Counter, SeriesTable::kCounterCount> decisions;
+  base::Counter series_dropped;
   std::array<FrontCounters, kFrontsMax> fronts;
 };
 
@@ -189,12 +168,12 @@ void Metrics::OnBatch(uint32_t worker, Front front, uint64_t requests, base::Dur
   HEADGATE_CHECK(worker < worker_count_ && static_cast<size_t>(front) < fronts_.size());
   FrontCounters& counters = workers_[worker].fronts[static_cast<size_t>(front)];
   counters.requests.Add(requests);
-  counters.batches.Add(elapsed);
+  counters.batches.Add(Nanos(elapsed));
 }
 
 void Metrics::OnWait(uint32_t worker, Front front, base::Duration elapsed) {
   HEADGATE_CHECK(worker < worker_count_ && static_cast<size_t>(front) < fronts_.size());
-  workers_[worker].fronts[static_cast<size_t>(front)].waits.Add(elapsed);
+  workers_[worker].fronts[static_cast<size_t>(front)].waits.Add(Nanos(elapsed));
 }
 
 void Metrics::OnProtocolError(uint32_t worker, Front front) {
@@ -209,13 +188,11 @@ void Metrics::CollectOwn(FamilySink& sink) {
     for (const Worker& worker : workers) total += counter_of(worker).value();
     return total;
   };
-  const auto set_histogram = [&](Metric metric, std::string_view front, const auto& bounds, auto&& histogram_of) {
-    std::vector<uint64_t> counts(bounds.size() + 1);
-    for (size_t i = 0; i < counts.size(); ++i) {
-      counts[i] = sum([&](const Worker& w) -> const auto& { return histogram_of(w).counts[i]; });
-    }
-    const uint64_t ns = sum([&](const Worker& w) -> const auto& { return histogram_of(w).sum; });
-    sink.Set(metric, {front}, HistogramValue{.bounds = bounds, .counts = counts, .sum = ns});
+  const auto set_histogram = [&]<const auto & kBounds>(Metric metric, std::string_view name, size_t front,
+                                                       base::HistogramCounter<kBounds> FrontCounters::*histogram) {
+    base::Histogram<kBounds> total;
+    for (const Worker& worker : workers) total += (worker.fronts[front].*histogram).Read();
+    sink.Set(metric, {name}, HistogramValue{.bounds = kBounds, .counts = total.counts, .sum = total.sum});
   };
 
   for (const SeriesTable::Series& series : series_.List()) {
@@ -232,11 +209,8 @@ void Metrics::CollectOwn(FamilySink& sink) {
     sink.Set(Metric::kRequests, {name}, sum([&](const Worker& w) -> const auto& { return w.fronts[i].requests; }));
     sink.Set(Metric::kProtocolErrors, {name},
              sum([&](const Worker& w) -> const auto& { return w.fronts[i].protocol_errors; }));
-    set_histogram(
-        Metric::kBatchSeconds, name,
-        kLatencyBounds, [&](const Worker& w) -> const auto& { return w.fronts[i].batches; });
-    set_histogram(
-        Metric::kWaitSeconds, name, kWaitBounds, [&](const Worker& w) -> const auto& { return w.fronts[i].waits; });
+    set_histogram(Metric::kBatchSeconds, name, i, &FrontCounters::batches);
+    set_histogram(Metric::kWaitSeconds, name, i, &FrontCounters::waits);
   }
 }
 

@@ -2,17 +2,17 @@
 // limiter observer's to count.) Written by the loop's thread, read by any.
 #pragma once
 
-#include "headgate/net/counters.h"
+#include "headgate/base/counter.h"
 
 namespace headgate::front::resp {
 
 struct alignas(64) Counters {
-  net::LoopCounter commands;          // answered, with a value or an error
-  net::LoopCounter errors;            // those answered with an error
-  net::LoopCounter logins_refused;    // a wrong password or user
-  net::LoopCounter throttle_allowed;  // CL.THROTTLE
-  net::LoopCounter throttle_denied;
-  net::LoopCounter throttle_never_fits;  // quantity above the limit
+  base::Counter commands;          // answered, with a value or an error
+  base::Counter errors;            // those answered with an error
+  base::Counter logins_refused;    // a wrong password or user
+  base::Counter throttle_allowed;  // CL.THROTTLE
+  base::Counter throttle_denied;
+  base::Counter throttle_never_fits;  // quantity above the limit
 };
 
 }  // namespace headgate::front::resp

@@ -82,11 +82,7 @@ base::BootTime Client::Now() {
 // ---- Calls
 
 PendingCall& Client::Acquire(std::string_view key, base::Duration timeout, Done done) {
-  if (free_calls_.empty()) {
-    free_calls_.push_back(calls_.emplace_back(std::make_unique<PendingCall>()).get());
-  }
-  PendingCall& call = *free_calls_.back();
-  free_calls_.pop_back();
+  PendingCall& call = calls_.Take();
   call.script = nullptr;
   call.argument_count = 0;
   call.epoch_at = 0;
@@ -169,7 +165,7 @@ bool Client::MayRetry(PendingCall& call, base::BootTime now) {
 void Client::Finish(PendingCall& call, const PendingCall::Outcome& outcome) {
   if (!outcome.ok() && !call.own) CountFailure(outcome.status().code());
   const Done done = std::exchange(call.done, nullptr);
-  free_calls_.push_back(&call);
+  calls_.Release(call);
   done(outcome);
 }
 

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "headgate/base/pool.h"
 #include "headgate/base/random.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/store/redis/client_counters.h"
@@ -140,8 +141,7 @@ class Client final : private Shard::User {
   RetryBudget retries_;
   std::unique_ptr<Topology> topology_;
 
-  std::vector<std::unique_ptr<PendingCall>> calls_;  // all there are
-  std::vector<PendingCall*> free_calls_;
+  base::Pool<PendingCall> calls_;
   std::deque<PendingCall*> unrouted_;  // their server is not known yet
   struct Later {
     base::BootTime at;

@@ -17,9 +17,7 @@ constexpr base::Duration kVirtualKept = std::chrono::hours(1);
 
 void RedisStore::Ask(const SharedRequest& request, Done done) {
   if (const auto answer = BucketCall::AnswerWithoutStore(request)) return done(*answer);
-  if (free_.empty()) free_.push_back(questions_.emplace_back(std::make_unique<Question>()).get());
-  Question& question = *free_.back();
-  free_.pop_back();
+  Question& question = questions_.Take();
   question.call.emplace(request, Context(), std::move(question.memory));
   question.leased = request.leased || request.lease.has_value();
   question.done = std::move(done);
@@ -77,7 +75,7 @@ void RedisStore::Finish(Question& question, const SharedAnswer& answer) {
   const Done done = std::exchange(question.done, nullptr);
   question.memory = std::move(*question.call).TakeMemory();
   question.call.reset();
-  free_.push_back(&question);
+  questions_.Release(question);
   done(answer);
 }
 

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <optional>
-#include <vector>
+#include <string>
 
-#include "headgate/net/counters.h"
+#include "headgate/base/counter.h"
+#include "headgate/base/pool.h"
 #include "headgate/store/redis/bucket_call.h"
 #include "headgate/store/redis/client.h"
 #include "headgate/store/redis/heartbeat.h"
@@ -79,9 +80,8 @@ class RedisStore final : public SharedStore {
   Client& client_;
   LimitTable& limits_;
   const Options options_;
-  std::vector<std::unique_ptr<Question>> questions_;  // all there are
-  std::vector<Question*> free_;
-  net::LoopCounter replaced_corrupt_, clock_resets_, learning_, carried_over_, script_errors_;
+  base::Pool<Question> questions_;
+  base::Counter replaced_corrupt_, clock_resets_, learning_, carried_over_, script_errors_;
 };
 
 }  // namespace headgate::store::redis
