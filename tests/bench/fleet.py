@@ -209,25 +209,28 @@ def leased(binary, redis_port, rounds):
         server.stop()
 
 
-def latency(binary, redis_port, rounds):
+def latency(binary, redis, redis_port, rounds):
     print("how long a decision takes: 64 connections, at half of the load that saturates; 99th percentile, µs")
     store = f"redis://127.0.0.1:{redis_port}"
     exact_one, leased_one, alone = Instance(binary, "--store", store, "--sharing", "exact"), Instance(binary, "--store", store), Instance(binary)
     even, hot = {"keys": 10_000}, {"keys": 100}
-    half = {}
-    for server, keys in ((exact_one, even), (leased_one, hot), (alone, hot)):
-        half[server] = load(binary, server.port, seconds=3, **keys)["per_second"] / 2
-    # One pace for those that are compared.
-    half[leased_one] = half[alone] = min(half[leased_one], half[alone])
-    took = {server: [] for server in half}
-    for _ in range(2 * rounds):
-        for server, keys in ((exact_one, even), (leased_one, hot), (alone, hot)):
-            took[server].append(load(binary, server.port, seconds=4, rate=half[server], **keys)["p99_us"])
-    report(f"exact, {half[exact_one]:.0f} decisions a second", took[exact_one], "wanted: 3000 or less")
-    report(f"leased, 100 hot keys, {half[alone]:.0f} decisions a second", took[leased_one])
-    report("memory, the same", took[alone])
-    report("  ratio", [l / m for l, m in zip(took[leased_one], took[alone])], "wanted: 1.2 or less")
-    for server in half:
+    pace = load(binary, exact_one.port, seconds=3, **even)["per_second"] / 2
+    took = [load(binary, exact_one.port, seconds=4, rate=pace, **even)["p99_us"] for _ in range(rounds)]
+    report(f"exact, {pace:.0f} decisions a second", took, "wanted: 3000 or less")
+
+    # One pace for those that are compared; short rounds that take turns, of which the quietest and the most disturbed
+    # fifth do not count. Redis has to share the load's core: it runs when the load has nothing to do, as if it were elsewhere.
+    os.sched_setscheduler(redis.pid, os.SCHED_IDLE, os.sched_param(0))
+    pace = min(load(binary, server.port, seconds=3, **hot)["per_second"] for server in (leased_one, alone)) / 2
+    took = {leased_one: [], alone: []}
+    for _ in range(10 * rounds):
+        for server, values in took.items():
+            values.append(load(binary, server.port, seconds=1, warm_up=0.2, rate=pace, **hot)["p99_us"])
+    os.sched_setscheduler(redis.pid, os.SCHED_OTHER, os.sched_param(0))
+    typical = {server: statistics.mean(sorted(values)[2 * rounds : -2 * rounds]) for server, values in took.items()}
+    print(f"  leased, 100 hot keys, {pace:.0f} decisions a second: {typical[leased_one]:.0f}; memory, the same: {typical[alone]:.0f}; "
+          f"ratio {typical[leased_one] / typical[alone]:.2f}  wanted: 1.2 or less")
+    for server in (exact_one, leased_one, alone):
         server.stop()
 
 
@@ -266,7 +269,7 @@ def main():
             wait_until_answering(redis_port)
             exact(options.headgate, redis, redis_port, options.rounds, options.requests)
             leased(options.headgate, redis_port, options.rounds)
-            latency(options.headgate, redis_port, options.rounds)
+            latency(options.headgate, redis, redis_port, options.rounds)
             hot_key(options.headgate, redis_port)
         finally:
             redis.kill()
