@@ -29,6 +29,8 @@ constexpr uint64_t kSmallShare = 32;
 // Where it is a small share, a lease is of so many times what is expected, and given from so many requests on.
 constexpr uint64_t kAmpleTimes = 4;
 constexpr uint64_t kRequestsLeast = 3;
+// From so many within half a ttl on a message more for each lease does not count.
+constexpr uint64_t kBusyRequests = 64;
 
 bool IsWindow(const Limit& limit) {
   return limit.algorithm() == Algorithm::kFixedWindow || limit.algorithm() == Algorithm::kSlidingWindowCounter;
@@ -227,10 +229,14 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
                         .closed = closing_ || record.asked_before_change};
   if (!Hold(record, lease) || lease.closed) return;
   record.renew_below = lease.granted / 2;
-  // A small share is not missed by others: it is kept nearly to its end.
-  const BootTime renew_at =
-      IsSmallShare(record, lease.granted) ? deadline - grant.ttl / 8 : record.asked_at + grant.ttl / 2;
-  record.renew_at = renew_at - PartOf(grant.ttl / 8, number);
+  if (!IsSmallShare(record, lease.granted)) {
+    record.renew_at = record.asked_at + grant.ttl / 2 - PartOf(grant.ttl / 8, number);
+  } else {
+    // It is not missed by others: the message that returns the rest of it brings the next. Where many would wait for
+    // that, the next comes before.
+    const bool busy = record.demand.requests() >= kBusyRequests;
+    record.renew_at = busy ? deadline - grant.ttl / 8 - PartOf(grant.ttl / 8, number) : deadline;
+  }
   if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) record.reset_at = now + grant.ttl;
   if (record.asked_exhausted && grant.granted + grant.remaining < record.asked_want / 2) {
     // All that has accrued, or its share of it: there is no more until some accrues again.

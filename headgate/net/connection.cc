@@ -143,7 +143,7 @@ void Connection::Wake() {
 
 void Connection::Resume(base::Instant now) {
   to_resume_ = false;
-  if (!at_rest_ || waiting_ != Waiting::kForAnswer || cut_off_) return;
+  if (!at_rest_ || !woken_ || waiting_ != Waiting::kForAnswer || cut_off_) return;
   Handle({}, now);
   const bool sent = SendNow();
   if (sent && !more_ && phase_ != Phase::kClosing && !loop_.draining()) return;
