@@ -267,7 +267,7 @@ def main():
         )
         try:
             wait_until_answering(redis_port)
-            exact(options.headgate, redis, redis_port, options.rounds, options.requests)
+            exact(options.headgate, redis, redis_port, 3 * options.rounds, options.requests)
             leased(options.headgate, redis_port, options.rounds)
             latency(options.headgate, redis, redis_port, options.rounds)
             hot_key(options.headgate, redis_port)
