@@ -79,6 +79,7 @@ LeaseBook::LeaseBook(const LeaseBookOptions& options)
       interval_(options.ttl / 2),
       idle_after_(options.ttl / 4),
       look_every_(options.ttl / 16),
+      first_look_late_(12 * look_every_),
       sets_(SetsFor(options.keys_max, kWays)),
       records_(static_cast<Record*>(store::MapPages(sets_.size() * kWays * sizeof(Record), store::HugePages::kYes))) {
   static_assert(offsetof(Record, leases) + sizeof(uint32_t) * 2 + sizeof(HeldLease) == 128,
@@ -416,7 +417,7 @@ void LeaseBook::Enqueue(Record& record, BootTime now) {
   if (std::exchange(record.queued, true)) return;
   // A look is early enough two of the short delays before the end.
   const bool late = IsSmallShare(record, record.leases.left()) &&
-                    record.leases.begin()->deadline >= now + (kLateLook + 2) * look_every_;
+                    record.leases.begin()->deadline >= now + first_look_late_ + 2 * look_every_;
   looks_[late ? 1 : 0].Add(static_cast<uint32_t>(&record - records_), now);
 }
 

@@ -2,8 +2,8 @@
 //
 //              demand is worth a lease                 granted
 //     cold ───────────────────────────> asking ─────────────────────> leased ──┐ renewed in the background: half of
-//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or about half of its life
-//   over asked of the store       │   │   waits     v                        │  └───┘
+//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or half of its life over
+//   asked of the store       │   │   waits     v                        │  └───┘
 //                            │   └──── exhausted: denied without asking, asked for again every 50 ms
 //                            └── no demand (returned), another limit (returned; exact for one ttl), no answer
 //
@@ -190,7 +190,6 @@ class LeaseBook {
     bool asked_exhausted = false;      // of a bucket that had nothing left
     bool asked_before_change = false;  // of the limit: what is granted goes back
   };
-  static constexpr int kLateLook = 12;
   // Of each key 32 bits; 0: free.
   struct alignas(sizeof(uint32_t) * kWays) Set {
     std::array<uint32_t, kWays> prints{};
@@ -237,11 +236,12 @@ class LeaseBook {
   const base::Duration interval_;    // between renewals
   const base::Duration idle_after_;  // without a request
   const base::Duration look_every_;
+  const base::Duration first_look_late_;  // where only the end is to be looked for
   std::vector<Set> sets_;
   Record* const records_;  // kWays for each set; there is one where there is a print
   uint32_t keys_followed_ = 0;
-  // Of records that hold something. Late: a small share that has just begun is looked at only when its end comes near.
-  std::array<LookQueue, 2> looks_{LookQueue(look_every_), LookQueue(kLateLook* look_every_)};
+  // Of records that hold something; the second, of those whose small share has just begun.
+  std::array<LookQueue, 2> looks_{LookQueue(look_every_), LookQueue(first_look_late_)};
   uint64_t last_number_ = 0;
   bool closing_ = false;
   LeaseAction action_;

@@ -170,7 +170,7 @@ absl::Status Checker::Ask(Operation operation, const Request& request, Response&
   pending->BeginRound();
   const absl::Status status = Decide(operation, request, response, now, pending);
   std::swap(rules_, rules);
-  if (!response.waiting) pending->Commit();
+  if (!response.waiting) pending->Forget();
   return status;
 }
 

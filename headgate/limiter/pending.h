@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "headgate/algorithm/decision.h"
+#include "headgate/base/check.h"
 #include "headgate/limiter/mode.h"
 
 namespace headgate::limiter {
@@ -35,19 +36,17 @@ class Pending {
   Pending& operator=(const Pending&) = delete;
 
   bool waiting() const { return state_->open > 0; }
-  // What was asked for, in its order, once it waits no longer; until Forget.
+  // What was asked for, in its order, once it waits no longer; until Forget, when it has been answered for good.
   std::span<const Settled> settled() const { return state_->settled; }
-  void Forget() { state_->settled.clear(); }
-
-  // For who asks a Fleet directly: begins to ask again, from the first; and ends it, when what was asked for so far has
-  // been answered for good.
-  void BeginRound() { state_->asked_again = 0; }
-  void Commit() {
-    state_->settled.erase(state_->settled.begin(),
-                          state_->settled.begin() + static_cast<ptrdiff_t>(state_->asked_again));
+  void Forget() {
+    HEADGATE_DCHECK(!waiting());
+    state_->settled.clear();
     state_->asked_again = 0;
     state_->rules = nullptr;
   }
+
+  // Begins to ask again, from the first.
+  void BeginRound() { state_->asked_again = 0; }
 
  private:
   friend class Fleet;
