@@ -69,6 +69,10 @@ class Gate:
     def heal(self):
         self._do(self._heal())
 
+    @property
+    def open_links(self):
+        return len(self._links)
+
     def __enter__(self):
         return self
 
@@ -97,41 +101,39 @@ class Gate:
             end.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         link = (client, server)
         self._links.add(link)
-        pumps = [self._pump(client_reader, server, TO_SERVER), self._pump(server_reader, client, TO_CLIENT)]
         try:
-            await asyncio.gather(*pumps)
-        except OSError:
+            # The first that fails ends all four: what a dead connection was about to say is nobody's any more.
+            async with asyncio.TaskGroup() as pumps:
+                for reader, writer, direction in ((client_reader, server, TO_SERVER), (server_reader, client, TO_CLIENT)):
+                    line = asyncio.Queue(maxsize=1024)
+                    pumps.create_task(self._fill(line, reader))
+                    pumps.create_task(self._empty(line, writer, direction))
+        except* OSError:
             pass
         finally:
             self._links.discard(link)
             client.transport.abort()
             server.transport.abort()
 
-    async def _pump(self, reader, writer, direction):
-        """A delay line: what is read at t is written at t + delay, in order."""
-        line = asyncio.Queue(maxsize=1024)
+    # A delay line each way: what is read at t is written at t + delay, in order.
 
-        async def fill():
-            while chunk := await reader.read(CHUNK_BYTES):
-                due = self._loop.time() + self.delay + self._random.random() * self.jitter
-                await line.put((due, chunk))
-            await line.put((0, b""))
+    async def _fill(self, line, reader):
+        at_end = False
+        while not at_end:
+            chunk = await reader.read(CHUNK_BYTES)
+            due = self._loop.time() + self.delay + self._random.random() * self.jitter
+            await line.put((due, chunk))
+            at_end = not chunk
 
-        filling = asyncio.ensure_future(fill())
-        try:
-            while True:
-                due, chunk = await line.get()
-                await asyncio.sleep(max(0, due - self._loop.time()))
-                while direction in self._held:
-                    await asyncio.sleep(0.01)
-                if not chunk:
-                    break
-                await self._write(writer, chunk, direction)
-            writer.write_eof()
-        finally:
-            if filling.done():
-                filling.exception()
-            filling.cancel()
+    async def _empty(self, line, writer, direction):
+        while True:
+            due, chunk = await line.get()
+            await asyncio.sleep(max(0, due - self._loop.time()))
+            while direction in self._held:
+                await asyncio.sleep(0.01)
+            if not chunk:
+                return writer.write_eof()
+            await self._write(writer, chunk, direction)
 
     async def _write(self, writer, chunk, direction):
         # As it is now: the test may switch it meanwhile.
@@ -180,6 +182,8 @@ class Gate:
 
 
 def hang_up(writer):
-    """With a reset rather than an end."""
+    """With a reset rather than an end, where the other side has not done so before."""
+    if writer.transport.is_closing():
+        return
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     writer.transport.abort()
