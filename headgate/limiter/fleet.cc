@@ -15,21 +15,10 @@ using store::TakeRequest;
 
 namespace {
 
-constexpr size_t kSharesMax = 4096;
-constexpr uint64_t kWholePpm = 1'000'000;
+constexpr uint32_t kWholePpm = 1'000'000;
 
 bool IsQueue(const store::LimitEntry& limit) {
   return limit.limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
-}
-
-// `share_ppm` millionths of the limit, at least one request of it.
-algorithm::LimitSpec ShareOfSpec(algorithm::LimitSpec spec, uint64_t numerator, uint64_t denominator) {
-  const auto part = [&](uint64_t n) {
-    return std::max<uint64_t>(1, static_cast<uint64_t>(base::WideMul(n, numerator) / denominator));
-  };
-  if (spec.requests > 0) spec.requests = part(spec.requests);
-  if (spec.burst.value_or(0) > 0) spec.burst = part(*spec.burst);
-  return spec;
 }
 
 }  // namespace
@@ -41,7 +30,7 @@ struct Fleet::Group {
   std::vector<std::string> names;
   std::vector<size_t> order;  // queues last
   std::vector<Settled> settled;
-  size_t first = 0;  // of the request's takes
+  size_t first = 0;  // of what is settled in `state`
   size_t next = 0;   // in `order`
   size_t denied_at = 0;
   bool denied = false;
@@ -54,7 +43,7 @@ struct Fleet::Group {
 };
 
 Fleet::Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions& options)
-    : shared_(shared), local_(local), options_(options) {
+    : shared_(shared), local_(local), options_(options), shares_(local.limits()) {
   if (!options.leases) return;
   LeaseBookOptions leases = *options.leases;
   leases.timeout = options.timeout;
@@ -100,7 +89,9 @@ bool Fleet::Decide(std::span<const TakeRequest> requests, std::span<const Shared
     if (end > i + 1) {
       begin_asking(i);
       ++state->open;
-      AskGroup(requests, terms, i, end, first, name, state, now);
+      AskGroup(
+          requests.subspan(i, end - i), terms.subspan(i, end - i),
+          [&](size_t k, std::string& out) { name(i + k, out); }, now, state, first + i);
       i = end;
       continue;
     }
@@ -259,7 +250,10 @@ void Fleet::PayBack(const Member& member, std::string_view name, uint64_t remain
   store::SharedRequest request = RequestOf(member, name);
   request.cost = cost;
   request.operation = Operation::kTake;
-  shared_.Ask(request, [](const store::SharedAnswer&) {});
+  request.history = {};  // lives no longer than the request that is being answered
+  shared_.Ask(request, [this, key = member.key, cost](const store::SharedAnswer& answer) {
+    if (!answer.status.ok() || !answer.decision.allowed) outage_.OnLetThrough(key, cost);
+  });
 }
 
 void Fleet::Perform(const LeaseAction& action, Question* awaiting) {
@@ -284,16 +278,15 @@ void Fleet::ReturnLeases() {
   if (book_) book_->ReturnAll(shared_.Now(), [this](const LeaseAction& action) { Perform(action); });
 }
 
-// `begin` to `end` of the requests, whose first is `first` of what is settled.
-void Fleet::AskGroup(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, size_t begin,
-                     size_t end, size_t first, Namer name, const State& state, base::Instant now) {
+void Fleet::AskGroup(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
+                     base::Instant now, const State& state, size_t first) {
   auto group = std::make_shared<Group>();
   group->state = state;
-  group->first = first + begin;
-  for (size_t k = begin; k < end; ++k) {
+  group->first = first;
+  for (size_t k = 0; k < requests.size(); ++k) {
     group->members.push_back(MemberOf(requests[k], terms[k], now));
     name(k, group->names.emplace_back());
-    group->order.push_back(k - begin);
+    group->order.push_back(k);
   }
   std::stable_partition(group->order.begin(), group->order.end(),
                         [&](size_t k) { return !IsQueue(*group->members[k].limit); });
@@ -406,19 +399,7 @@ Decision Fleet::DecideLocally(const Member& member) {
 
 store::LimitHandle Fleet::ShareOf(const Member& member) {
   const uint32_t ppm = member.terms.fallback_share_ppm;
-  const uint64_t numerator = ppm != 0 ? ppm : 1;
-  const uint64_t denominator = ppm != 0 ? kWholePpm : std::max<uint32_t>(1, shared_.instances());
-  if (numerator == denominator) return member.limit;
-  const uint64_t id = uint64_t{member.limit->id} << 40 | denominator << 20 | (ppm & 0xfffff);
-  if (const auto found = shares_.find(id); found != shares_.end()) return found->second;
-  const auto limit = algorithm::Limit::Make(ShareOfSpec(member.limit->limit.spec(), numerator, denominator));
-  // A part of a limit that is within bounds is too; should it not be, the whole is no worse than its word.
-  if (!limit.ok()) return member.limit;
-  auto handle = local_.limits().Intern(*limit);
-  if (!handle.ok()) return member.limit;
-  if (shares_.size() >= kSharesMax) shares_.clear();
-  shares_.emplace(id, *handle);
-  return *handle;
+  return shares_.Of(member.limit, ppm != 0 ? Fraction{ppm, kWholePpm} : Fraction{1, std::max(1u, shared_.instances())});
 }
 
 void Fleet::Count(Mode mode) {

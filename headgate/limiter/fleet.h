@@ -21,11 +21,11 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "headgate/base/pool.h"
 #include "headgate/base/time.h"
 #include "headgate/limiter/lease_book.h"
+#include "headgate/limiter/local_shares.h"
 #include "headgate/limiter/outage.h"
 #include "headgate/limiter/pending.h"
 #include "headgate/rule/rule_set.h"
@@ -137,8 +137,9 @@ class Fleet {
   void AwaitLease(Question& question, const LeaseAction& action);
   void OnLease(Question& question, const store::SharedAnswer& answer);
   void Settle(Question& question, const Settled& settled);
-  void AskGroup(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, size_t begin,
-                size_t end, size_t first, Namer name, const State& state, base::Instant now);
+  // Settled in `state`, from `first` on.
+  void AskGroup(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
+                base::Instant now, const State& state, size_t first);
   bool IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const;
   // Where somebody awaits it, the answer settles that question.
   void Perform(const LeaseAction& action, Question* awaiting = nullptr);
@@ -157,8 +158,7 @@ class Fleet {
   const FleetOptions options_;
   std::optional<LeaseBook> book_;
   Outage outage_;
-  // This instance's shares of limits, by the limit's number and the share.
-  absl::flat_hash_map<uint64_t, store::LimitHandle> shares_;
+  LocalShares shares_;
   std::string name_;  // its memory is reused
   base::Pool<Question> questions_;
   std::array<std::atomic<uint64_t>, kModeCount> decisions_{};

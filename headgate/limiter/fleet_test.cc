@@ -55,8 +55,10 @@ descriptors:
 
 class FleetTest : public ::testing::Test {
  protected:
-  explicit FleetTest(const FleetOptions& options = {}) : fleet(shared, local, options) {
-    const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = std::string(kRules)}};
+  explicit FleetTest(const FleetOptions& options = {}) : fleet(shared, local, options) { Publish(std::string(kRules)); }
+
+  void Publish(const std::string& text) {
+    const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = text}};
     rule::LoadResult loaded = rule::LoadRules(files, {});
     EXPECT_EQ(Describe(loaded.problems), "");
     EXPECT_TRUE(limiter.OnRules(loaded.rules, now).ok());
@@ -88,6 +90,13 @@ class FleetTest : public ::testing::Test {
   bool Allowed(const std::vector<std::string>& keys, std::optional<uint64_t> cost = {}) {
     EXPECT_TRUE(Ask(&Checker::Check, keys, cost).ok());
     return response.allowed;
+  }
+  // Asks, and leaves it at that.
+  void Peek(const std::string& key) {
+    const rule::Entry entry{key, "v"};
+    const rule::Descriptor descriptor{.entries = {&entry, 1}};
+    EXPECT_TRUE(checker.Peek({"d", {&descriptor, 1}}, response, now, &pending).ok());
+    EXPECT_TRUE(response.waiting);
   }
   uint64_t Remaining(const std::string& key) {
     EXPECT_TRUE(Ask(&Checker::Peek, {key}).ok());
@@ -209,6 +218,39 @@ TEST_F(FleetTest, WhatPassedWithoutTheStoreIsTakenFromItAfterwards) {
   EXPECT_EQ(Remaining("five"), 1u);
   // Once.
   EXPECT_EQ(Remaining("five"), 1u);
+}
+
+TEST_F(FleetTest, WhatCouldNotBePaidBackIsOwedStill) {
+  EXPECT_TRUE(Allowed({"five"}, 1));  // 4 of 5 are left
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_TRUE(Allowed({"five"}, 3));
+  shared.failure = absl::OkStatus();
+  Peek("five");
+  shared.AnswerOne();
+  shared.failure = absl::UnavailableError("gone again, before it was paid");
+  shared.AnswerAll();
+  shared.failure = absl::OkStatus();
+  pending.Forget();
+  EXPECT_EQ(Remaining("five"), 4u);
+  EXPECT_EQ(Remaining("five"), 1u);
+}
+
+TEST_F(FleetTest, PayingBackOutlivesTheRulesOfTheRequestThatMadeIt) {
+  EXPECT_TRUE(Allowed({"five"}, 1));
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_TRUE(Allowed({"five"}, 2));
+  shared.failure = absl::OkStatus();
+  // The bucket in the store is of an older limit, which the request's rules know.
+  std::string changed(kRules);
+  const size_t at = changed.find("requests_per_unit: 5", changed.find("key: five"));
+  changed[at + std::string_view("requests_per_unit: ").size()] = '6';
+  Publish(changed);
+  Peek("five");
+  shared.AnswerOne();
+  EXPECT_EQ(shared.waiting(), 1u) << "what is owed";
+  pending.Forget();
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(limiter.OnRules(rule::LoadRules({}, {}).rules, now).ok());
+  shared.AnswerAll();
 }
 
 TEST_F(FleetTest, AStoreThatComesAndGoesMintsNothing) {
