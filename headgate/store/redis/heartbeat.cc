@@ -13,23 +13,45 @@ namespace {
 constexpr std::string_view kText = R"lua(local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local silence = tonumber(ARGV[2])
-redis.call('ZADD', KEYS[1], now, ARGV[1])
+local added = redis.call('ZADD', KEYS[1], now, ARGV[1])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - silence)
 redis.call('ZREMRANGEBYSCORE', KEYS[1], now + silence, '+inf')
 redis.call('PEXPIRE', KEYS[1], silence)
-return redis.call('ZCARD', KEYS[1]))lua";
+return {redis.call('ZCARD', KEYS[1]), added})lua";
 
 const Script& BeatScript() {
   static const Script script = MakeScript("heartbeat", kText);
   return script;
 }
 
+struct Heard {
+  uint32_t members = 0;
+  bool missing = false;
+};
+
+std::optional<Heard> HeardIn(const wire::RespValue& reply) {
+  const auto is_integer = [](const wire::RespValue& item) { return item.kind == wire::RespValue::Kind::kInteger; };
+  if (reply.items.size() != 2 || !std::all_of(reply.items.begin(), reply.items.end(), is_integer)) return std::nullopt;
+  return Heard{.members = static_cast<uint32_t>(std::clamp<int64_t>(reply.items[0].integer, 1, UINT32_MAX)),
+               .missing = reply.items[1].integer != 0};
+}
+
 }  // namespace
+
+uint32_t InstanceCount::OnHeard(uint32_t heard, bool missing, base::BootTime now) {
+  if (missing) doubted_until_ = now + silence_max_;
+  if (heard >= known_ || !doubted_until_ || now >= *doubted_until_) {
+    known_ = heard;
+    doubted_until_.reset();
+  }
+  return known_;
+}
 
 Heartbeat::Heartbeat(Client& client, std::string instance, HeartbeatOptions options)
     : client_(client),
       instance_(std::move(instance)),
       options_(std::move(options)),
+      count_(std::make_shared<InstanceCount>(options_.silence_max)),
       timer_(client.loop(), [this] { Beat(); }) {
   timer_.Set(client_.loop().Now());
 }
@@ -40,10 +62,10 @@ void Heartbeat::Beat() {
       std::to_string(std::chrono::ceil<std::chrono::milliseconds>(options_.silence_max).count());
   const std::array<std::string_view, 2> arguments = {instance_, silence_ms};
   client_.Call({.script = &BeatScript(), .key = options_.key, .arguments = arguments}, {},
-               [heard = heard_](const PendingCall::Outcome& reply) {
-                 if (!reply.ok() || (*reply)->kind != wire::RespValue::Kind::kInteger) return;
-                 heard->store(static_cast<uint32_t>(std::clamp<int64_t>((*reply)->integer, 1, UINT32_MAX)),
-                              std::memory_order_relaxed);
+               [known = known_, count = count_, &loop = client_.loop()](const PendingCall::Outcome& reply) {
+                 const auto heard = reply.ok() ? HeardIn(**reply) : std::nullopt;
+                 if (!heard) return;
+                 known->store(count->OnHeard(heard->members, heard->missing, loop.Now()), std::memory_order_relaxed);
                });
 }
 

@@ -8,12 +8,29 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "headgate/net/event_loop.h"
 #include "headgate/store/redis/client.h"
 
 namespace headgate::store::redis {
+
+// How many instances there are, as far as the set in the store tells. The set may have been lost, and then fills again as
+// each instance beats: whoever does not find itself in it goes by what it knew until all have had the time to.
+// Not thread-safe.
+class InstanceCount {
+ public:
+  explicit InstanceCount(base::Duration silence_max) : silence_max_(silence_max) {}
+
+  // The set has `heard` members, this instance among them, which was `missing` before. Returns how many there are.
+  uint32_t OnHeard(uint32_t heard, bool missing, base::BootTime now);
+
+ private:
+  const base::Duration silence_max_;
+  uint32_t known_ = 1;
+  std::optional<base::BootTime> doubted_until_;
+};
 
 struct HeartbeatOptions {
   std::string key = "hg:instances";
@@ -27,8 +44,8 @@ class Heartbeat {
   // `instance` is this process' name, which no other has. Begins at once, on the client's loop; must not outlive it.
   Heartbeat(Client& client, std::string instance, HeartbeatOptions options = {});
 
-  // As last heard, also where the store is away since; 1 where nothing was. From any thread.
-  uint32_t instances() const { return heard_->load(std::memory_order_relaxed); }
+  // As last known, also where the store is away since; 1 where nothing was heard. From any thread.
+  uint32_t instances() const { return known_->load(std::memory_order_relaxed); }
 
   // Takes this instance off the list at once, and beats no more. On the loop's thread.
   void Leave();
@@ -39,7 +56,8 @@ class Heartbeat {
   Client& client_;
   const std::string instance_;
   const HeartbeatOptions options_;
-  const std::shared_ptr<std::atomic<uint32_t>> heard_ = std::make_shared<std::atomic<uint32_t>>(1);
+  const std::shared_ptr<std::atomic<uint32_t>> known_ = std::make_shared<std::atomic<uint32_t>>(1);
+  const std::shared_ptr<InstanceCount> count_;  // outlives this while a beat is under way
   net::Timer timer_;
 };
 

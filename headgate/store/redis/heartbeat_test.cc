@@ -1,0 +1,41 @@
+#include "headgate/store/redis/heartbeat.h"
+
+#include <gtest/gtest.h>
+
+namespace headgate::store::redis {
+namespace {
+
+using base::BootTime;
+using namespace std::chrono_literals;
+
+constexpr BootTime kStart{1'000'000'000};
+
+class InstanceCountTest : public ::testing::Test {
+ protected:
+  InstanceCount count{7s};
+};
+
+TEST_F(InstanceCountTest, BelievesASetThatItIsIn) {
+  EXPECT_EQ(count.OnHeard(1, true, kStart), 1u);
+  EXPECT_EQ(count.OnHeard(3, false, kStart + 2s), 3u);
+  EXPECT_EQ(count.OnHeard(2, false, kStart + 4s), 2u);
+}
+
+// The set was flushed, or its server was away for so long that it expired: each instance comes back in its turn.
+TEST_F(InstanceCountTest, ASetThatFillsAgainIsNotAFleetThatShrank) {
+  EXPECT_EQ(count.OnHeard(3, true, kStart), 3u);
+  EXPECT_EQ(count.OnHeard(1, true, kStart + 60s), 3u);
+  EXPECT_EQ(count.OnHeard(2, false, kStart + 62s), 3u);
+  EXPECT_EQ(count.OnHeard(3, false, kStart + 64s), 3u);
+  EXPECT_EQ(count.OnHeard(2, false, kStart + 66s), 2u) << "one has gone";
+}
+
+TEST_F(InstanceCountTest, WhoHasNotComeBackInTimeIsGone) {
+  EXPECT_EQ(count.OnHeard(3, true, kStart), 3u);
+  EXPECT_EQ(count.OnHeard(1, true, kStart + 60s), 3u);
+  EXPECT_EQ(count.OnHeard(2, false, kStart + 66s), 3u);
+  EXPECT_EQ(count.OnHeard(2, false, kStart + 67s), 2u);
+}
+
+}  // namespace
+}  // namespace headgate::store::redis
