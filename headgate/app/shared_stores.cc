@@ -94,17 +94,16 @@ absl::StatusOr<limiter::BucketNaming> NamingOf(const Settings& settings) {
   return naming;
 }
 
-limiter::FleetOptions FleetOptionsOf(const Settings& settings, uint32_t loops) {
+limiter::FleetOptions FleetOptionsOf(const Settings& settings, const limiter::LeaseBookOptions& leases) {
   using rule::OnStoreFailure;
   const OnStoreFailure on_failure = settings.on_store_failure == "allow"  ? OnStoreFailure::kAllow
                                     : settings.on_store_failure == "deny" ? OnStoreFailure::kDeny
                                                                           : OnStoreFailure::kLocal;
-  // A node in the sense of leases is one loop: nothing of them is shared between threads.
-  const bool leases = settings.sharing == "leased";
+  const bool leased = settings.sharing == "leased";
   return {.on_store_failure = on_failure,
-          .sharing = leases ? rule::Sharing::kLeased : rule::Sharing::kExact,
+          .sharing = leased ? rule::Sharing::kLeased : rule::Sharing::kExact,
           .timeout = settings.store_timeout,
-          .leases = limiter::LeaseBookOptions{.node = RandomSeed(), .keys_max = kLeaseKeys / loops, .ttl = kLeaseTtl}};
+          .leases = leases};
 }
 
 // What happens to one loop's connections, in the log.
@@ -161,6 +160,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings&
   std::unique_ptr<SharedStores> shared(new SharedStores());
   HEADGATE_ASSIGN_OR_RETURN(const store::redis::RedisOptions options, OptionsOf(settings));
   HEADGATE_ASSIGN_OR_RETURN(shared->naming_, NamingOf(settings));
+  const uint64_t instance = RandomSeed();
   for (uint32_t i = 0; i < loops; ++i) {
     auto loop = std::make_unique<Loop>();
     HEADGATE_ASSIGN_OR_RETURN(loop->client,
@@ -173,7 +173,12 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings&
                                           .on_script_error = [&log](const std::string& error) {
                                             log.Error("store.script_failed", {{"error", error}});
                                           }});
-    loop->fleet = std::make_unique<limiter::Fleet>(*loop->store, engine.store(), FleetOptionsOf(settings, loops));
+    // A node in the sense of leases is one loop: all but the pace is a thread's own.
+    const limiter::LeaseBookOptions leases{.node = limiter::NodeOf(instance, static_cast<uint16_t>(i)),
+                                           .pace = shared->ask_pace_.get(),
+                                           .keys_max = kLeaseKeys / loops,
+                                           .ttl = kLeaseTtl};
+    loop->fleet = std::make_unique<limiter::Fleet>(*loop->store, engine.store(), FleetOptionsOf(settings, leases));
     loop->timer = std::make_unique<net::Timer>(server.loop(i), [&loop = *loop] { loop.OnTime(); });
     loop->SetTimer();
     shared->loops_.push_back(std::move(loop));

@@ -43,6 +43,7 @@ class SharedStores {
   SharedStores();
 
   limiter::BucketNaming naming_;
+  const std::unique_ptr<limiter::AskPace> ask_pace_ = std::make_unique<limiter::AskPace>();
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<store::redis::Heartbeat> heartbeat_;  // lives on the first loop
 };

@@ -303,6 +303,13 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Na
   const bool exhausted = IsDenied(record, cost) && now < record.denied_until + options_.ttl;
   if (exhausted) {
     if (now < record.denied_until) return nullptr;
+    if (options_.pace != nullptr) {
+      const BootTime turn = options_.pace->TakeTurn(record.key, now, record.pause);
+      if (turn > now) {
+        record.denied_until = turn;
+        return nullptr;
+      }
+    }
     // Those that come until the answer does need not ask the same.
     record.denied_until = now + options_.timeout;
   }
@@ -563,36 +570,6 @@ Duration LeaseBook::ResetAfter(const Record& record, uint64_t remaining, BootTim
   if (IsCalendar(limit)) return Duration(0);
   const auto period = static_cast<int64_t>(limit.period());
   return Duration(period - (now - record.reset_at).count() % period);
-}
-
-// ---- In words
-
-std::ostream& operator<<(std::ostream& out, const LeaseAction& action) {
-  out << "ask #" << action.ask.id.number << " of " << action.name;
-  if (action.ask.want > 0) out << " for " << action.ask.want << " (at least " << action.ask.least << ')';
-  for (const store::LeaseReport& report : action.ask.reports) {
-    out << "; #" << report.number << " spent " << report.spent << (report.returned ? ", returned" : "");
-  }
-  return out;
-}
-
-std::ostream& operator<<(std::ostream& out, const LeaseVerdict& verdict) {
-  switch (verdict.kind) {
-    case LeaseVerdict::Kind::kAskStore:
-      out << "ask the store";
-      break;
-    case LeaseVerdict::Kind::kAwaitLease:
-      out << "await a lease";
-      break;
-    case LeaseVerdict::Kind::kAllowed:
-      out << "allowed, " << verdict.decision.remaining << " left";
-      break;
-    case LeaseVerdict::Kind::kDenied:
-      out << "denied for " << verdict.decision.retry_after.count() / 1'000'000 << "ms";
-      break;
-  }
-  if (verdict.action != nullptr) out << "; " << *verdict.action;
-  return out;
 }
 
 }  // namespace headgate::limiter

@@ -26,6 +26,7 @@
 #include "headgate/algorithm/decision.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/hash.h"
+#include "headgate/limiter/ask_pace.h"
 #include "headgate/limiter/demand.h"
 #include "headgate/limiter/held_leases.h"
 #include "headgate/limiter/look_queue.h"
@@ -35,8 +36,10 @@
 namespace headgate::limiter {
 
 struct LeaseBookOptions {
-  // Random, drawn when the process starts; no other book ever has it.
+  // No other book ever has it: NodeOf what was drawn when the process started.
   uint64_t node = 0;
+  // What the books of one instance share, where there are several; outlives them.
+  AskPace* pace = nullptr;
   // Keys that are followed; 448 bytes each, resident where they are used. What does not fit is asked of the store
   // each time.
   uint32_t keys_max = 65'536;
@@ -57,6 +60,11 @@ struct LeaseBookOptions {
   // A bucket that had nothing left is asked again after so long.
   base::Duration pause = std::chrono::milliseconds(50);
 };
+
+// Of one event loop of an instance. 48 bits say which instance, and the store shares out what is left by these.
+constexpr uint64_t NodeOf(uint64_t instance_random, uint16_t loop) {
+  return (instance_random & ~uint64_t{0xffff}) | loop;
+}
 
 // A message to send: SharedRequest{.name, .limit, .lease = ask}; its answer goes to OnGrant.
 struct LeaseAction {

@@ -494,5 +494,36 @@ TEST_F(LeaseBookTest, WhenItIsFullKeysThatHoldNothingMakeWay) {
   EXPECT_GT(book.counters().evicted, 900u);
 }
 
+// Two event loops of an instance, both flooded with requests for a bucket that has nothing left.
+TEST_F(LeaseBookTest, TheLoopsOfAnInstanceTakeTurnsAtAskingForAnExhaustedKey) {
+  AskPace pace;
+  LeaseBook one{{.node = NodeOf(0xabc0000, 0), .pace = &pace, .keys_max = 64}};
+  LeaseBook other{{.node = NodeOf(0xabc0000, 1), .pace = &pace, .keys_max = 64}};
+  int asked = 0;
+  const auto flood = [&](LeaseBook& loop) {
+    const LeaseVerdict verdict = loop.Take(
+        kKey, *limit, 1, [](std::string& name) { name += "k"; }, now());
+    if (verdict.kind == LeaseVerdict::Kind::kAskStore) {
+      loop.OnExact(kKey, *limit, 1, {.allowed = false, .limit = 100, .retry_after = 10ms}, now(), now());
+    }
+    if (verdict.action == nullptr) return;
+    ++asked;
+    store::SharedAnswer answer;
+    answer.grant = {.holders = 1, .retry_after = 10ms};
+    EXPECT_EQ(loop.OnGrant(kKey, verdict.action->ask.id.number, answer, now()), nullptr);
+  };
+  const auto flood_both = [&](Duration time) {
+    for (const Duration end = at + time; at < end; at += 1ms) {
+      flood(one);
+      flood(other);
+    }
+  };
+  flood_both(200ms);  // each finds out
+  asked = 0;
+  flood_both(2s);
+  EXPECT_GE(asked, 38);
+  EXPECT_LE(asked, 40) << "20 a second, of both";
+}
+
 }  // namespace
 }  // namespace headgate::limiter

@@ -23,7 +23,9 @@ namespace headgate::store {
 // A lease is named by who holds it and a number that this node has used for no other. A node that restarts is another
 // node.
 struct LeaseId {
-  uint64_t node = 0;  // random, drawn when the process starts
+  // Random, drawn when the process starts. What is left is shared out by instances: nodes that differ in the lowest
+  // sixteen bits alone are one.
+  uint64_t node = 0;
   uint64_t number = 0;
   bool operator==(const LeaseId&) const = default;
 };

@@ -24,6 +24,9 @@ using store::SharedAnswer;
 using namespace std::chrono_literals;
 
 constexpr Duration kTtl = 2s;
+// Nodes of different instances.
+constexpr uint64_t kNode = 0x10000;
+constexpr uint64_t kOther = 0x20000;
 
 class Leases : public ::testing::Test {
  protected:
@@ -60,31 +63,42 @@ const LimitSpec kHundredPerSecond{.algorithm = Algorithm::kTokenBucket, .request
 
 TEST_F(Leases, AreHalfOfAnEvenShareOfWhatIsLeft) {
   Use(kHundredPerSecond);
-  EXPECT_EQ(Ask({.node = 1, .number = 1}, 80),
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 80),
             (LeaseGrant{.granted = 50, .remaining = 50, .holders = 1, .ttl = kTtl, .retry_after = 0s}));
-  EXPECT_EQ(Ask({.node = 2, .number = 1}, 80),
+  EXPECT_EQ(Ask({.node = kOther, .number = 1}, 80),
             (LeaseGrant{.granted = 12, .remaining = 38, .holders = 2, .ttl = kTtl, .retry_after = 0s}));
-  EXPECT_EQ(Ask({.node = 2, .number = 2}, 5).granted, 5u);
+  EXPECT_EQ(Ask({.node = kOther, .number = 2}, 5).granted, 5u);
   EXPECT_EQ(Remaining(), 33u);
   EXPECT_TRUE(Take(33));
   EXPECT_FALSE(Take(1));
 }
 
+TEST_F(Leases, AreSharedOutByInstancesOfWhichEachMayHaveManyNodes) {
+  Use(kHundredPerSecond);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 80).granted, 50u);
+  const LeaseGrant second = Ask({.node = kNode + 1, .number = 1}, 80);
+  EXPECT_EQ(second.granted, 25u);
+  EXPECT_EQ(second.holders, 2u);
+  const LeaseGrant other = Ask({.node = kOther + 1, .number = 1}, 80);
+  EXPECT_EQ(other.granted, 6u) << "a quarter of 25";
+  EXPECT_EQ(other.holders, 3u);
+}
+
 TEST_F(Leases, AreNotLessThanIsWorthTheWhile) {
   Use(kHundredPerSecond);
   EXPECT_TRUE(Take(90));
-  EXPECT_EQ(Ask({.node = 1, .number = 1}, 80, {}, 8).granted, 8u);
-  const LeaseGrant none = Ask({.node = 2, .number = 1}, 80, {}, 8);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 80, {}, 8).granted, 8u);
+  const LeaseGrant none = Ask({.node = kOther, .number = 1}, 80, {}, 8);
   EXPECT_EQ(none.granted, 0u);
   EXPECT_EQ(none.retry_after, 60ms) << "six more tokens";
-  EXPECT_EQ(Ask({.node = 2, .number = 2}, 80, {}, 101).retry_after, algorithm::kNever);
+  EXPECT_EQ(Ask({.node = kOther, .number = 2}, 80, {}, 101).retry_after, algorithm::kNever);
 }
 
 TEST_F(Leases, ToTheSameRequestAreTheSame) {
   Use(kHundredPerSecond);
-  const LeaseGrant first = Ask({.node = 1, .number = 1}, 20);
+  const LeaseGrant first = Ask({.node = kNode, .number = 1}, 20);
   now += 500ms;
-  const LeaseGrant again = Ask({.node = 1, .number = 1}, 20);
+  const LeaseGrant again = Ask({.node = kNode, .number = 1}, 20);
   EXPECT_EQ(again.granted, first.granted);
   EXPECT_EQ(again.ttl, kTtl - 500ms);
   EXPECT_EQ(Remaining(), 80u);
@@ -92,11 +106,11 @@ TEST_F(Leases, ToTheSameRequestAreTheSame) {
 
 TEST_F(Leases, LeaveNoRoomForWhatTheyHold) {
   Use(kHundredPerSecond);
-  EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).granted, 40u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   now += 1900ms;  // the bucket would be full twice over
   EXPECT_EQ(Remaining(), 60u);
   // What was spent is made good.
-  Ask({.node = 1, .number = 2}, 0, {{.number = 1, .spent = 30}});
+  Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 30}});
   EXPECT_EQ(Remaining(), 60u);
   now += 50ms;
   EXPECT_EQ(Remaining(), 65u);
@@ -104,7 +118,7 @@ TEST_F(Leases, LeaveNoRoomForWhatTheyHold) {
 
 TEST_F(Leases, CountAsSpentWhenTheyExpire) {
   Use(kHundredPerSecond);
-  EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).granted, 40u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   now += kTtl - 1ns;
   EXPECT_EQ(Remaining(), 60u);
   now += 1ns;
@@ -114,43 +128,43 @@ TEST_F(Leases, CountAsSpentWhenTheyExpire) {
   now += 300ms;
   EXPECT_EQ(Remaining(), 100u);
   // Too late.
-  Ask({.node = 1, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}});
+  Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}});
   EXPECT_EQ(Remaining(), 100u);
 }
 
 TEST_F(Leases, GiveBackWhatIsReturnedUnspent) {
   Use(kHundredPerSecond);
-  EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).granted, 40u);
-  Ask({.node = 1, .number = 2}, 0, {{.number = 1, .spent = 10}});
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
+  Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 10}});
   EXPECT_EQ(Remaining(), 60u);
-  Ask({.node = 1, .number = 3}, 0, {{.number = 1, .spent = 15, .returned = true}});
+  Ask({.node = kNode, .number = 3}, 0, {{.number = 1, .spent = 15, .returned = true}});
   EXPECT_EQ(Remaining(), 85u);
-  Ask({.node = 1, .number = 3}, 0, {{.number = 1, .spent = 0, .returned = true}});
+  Ask({.node = kNode, .number = 3}, 0, {{.number = 1, .spent = 0, .returned = true}});
   EXPECT_EQ(Remaining(), 85u) << "only once";
 }
 
 TEST_F(Leases, AreNotTouchedByReportsOfOthersOrOlderOnes) {
   Use(kHundredPerSecond);
-  EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).granted, 40u);
-  Ask({.node = 2, .number = 1}, 0, {{.number = 1, .spent = 0, .returned = true}});
-  Ask({.node = 1, .number = 2}, 0, {{.number = 7, .spent = 0, .returned = true}});
-  Ask({.node = 1, .number = 2}, 0, {{.number = 1, .spent = 30}});
-  Ask({.node = 1, .number = 2}, 0, {{.number = 1, .spent = 20}});
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
+  Ask({.node = kOther, .number = 1}, 0, {{.number = 1, .spent = 0, .returned = true}});
+  Ask({.node = kNode, .number = 2}, 0, {{.number = 7, .spent = 0, .returned = true}});
+  Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 30}});
+  Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 20}});
   now += 1s;
   EXPECT_EQ(Remaining(), 90u);
 }
 
 TEST_F(Leases, AreNotRefundedAway) {
   Use(kHundredPerSecond);
-  EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).granted, 40u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   EXPECT_TRUE(Take(10));
   EXPECT_EQ(Do(store::Operation::kRefund, 100).decision.remaining, 60u);
 }
 
 TEST_F(Leases, OfOneKeyAreBounded) {
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 1'000'000, .period = 1s});
-  for (uint64_t i = 1; i <= 512; ++i) ASSERT_EQ(Ask({.node = i, .number = 1}, 1).granted, 1u);
-  const LeaseGrant refused = Ask({.node = 513, .number = 1}, 1);
+  for (uint64_t i = 1; i <= 512; ++i) ASSERT_EQ(Ask({.node = i << 16, .number = 1}, 1).granted, 1u);
+  const LeaseGrant refused = Ask({.node = 513 << 16, .number = 1}, 1);
   EXPECT_EQ(refused.granted, 0u);
   EXPECT_GT(refused.retry_after, 0s);
   EXPECT_EQ(refused.holders, 513u);
@@ -158,27 +172,27 @@ TEST_F(Leases, OfOneKeyAreBounded) {
 
 TEST_F(Leases, AreKeptUntilTheLastHasExpiredAndIsMadeGood) {
   Use(kHundredPerSecond);
-  EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).granted, 40u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   EXPECT_GE(store.keyspace.TimeToLive("b", now), kTtl + 400ms);
-  Ask({.node = 1, .number = 2}, 0, {{.number = 1, .spent = 40}});
+  Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 40}});
   EXPECT_GE(store.keyspace.TimeToLive("b", now), kTtl) << "so that a repeated request is known";
 }
 
 TEST_F(Leases, OfAWindowDieWithIt) {
   Use({.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 10s});
   now = Instant::FromNanos(1'790'000'009'000'000'000);
-  const LeaseGrant grant = Ask({.node = 1, .number = 1}, 40);
+  const LeaseGrant grant = Ask({.node = kNode, .number = 1}, 40);
   EXPECT_EQ(grant.granted, 40u);
   EXPECT_EQ(grant.ttl, 1s);
   EXPECT_EQ(Remaining(), 60u);
-  Ask({.node = 1, .number = 2}, 0, {{.number = 1, .spent = 5}});
+  Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 5}});
   EXPECT_EQ(Remaining(), 60u);
   now += 1s;
   EXPECT_EQ(Remaining(), 100u);
-  Ask({.node = 1, .number = 3}, 0, {{.number = 1, .spent = 5, .returned = true}});
+  Ask({.node = kNode, .number = 3}, 0, {{.number = 1, .spent = 5, .returned = true}});
   EXPECT_EQ(Remaining(), 100u);
-  EXPECT_EQ(Ask({.node = 1, .number = 4}, 40).granted, 40u);
-  Ask({.node = 1, .number = 5}, 0, {{.number = 4, .spent = 30, .returned = true}});
+  EXPECT_EQ(Ask({.node = kNode, .number = 4}, 40).granted, 40u);
+  Ask({.node = kNode, .number = 5}, 0, {{.number = 4, .spent = 30, .returned = true}});
   EXPECT_EQ(Remaining(), 70u) << "returned within the window";
 }
 
@@ -186,11 +200,11 @@ TEST_F(Leases, OfASlidingCounterCountWhereTheyAreGiven) {
   Use({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 10s});
   now = Instant::FromNanos(1'790'000'005'000'000'000);
   EXPECT_TRUE(Take(20));
-  EXPECT_EQ(Ask({.node = 1, .number = 1}, 100).granted, 40u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 100).granted, 40u);
   EXPECT_EQ(Remaining(), 40u);
   now += 4s;
   EXPECT_EQ(Remaining(), 40u) << "expired: spent";
-  EXPECT_EQ(Ask({.node = 1, .number = 2}, 100).ttl, 1s);
+  EXPECT_EQ(Ask({.node = kNode, .number = 2}, 100).ttl, 1s);
   EXPECT_EQ(Remaining(), 20u);
   now += 6s;  // half of the next window: 80 count half
   EXPECT_EQ(Remaining(), 60u);
@@ -203,17 +217,17 @@ TEST_F(Leases, OfAWindowDieWithTheOneThatAClockSetBackPutsThemIn) {
     Use({.algorithm = algorithm, .requests = 100, .period = 10s});
     store.keyspace.Clear();
     now = Instant::FromNanos(1'790'000'002'000'000'000);
-    EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).ttl, kTtl);
+    EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).ttl, kTtl);
     now = Instant::FromNanos(1'789'990'009'500'000'000);
-    const LeaseGrant again = Ask({.node = 1, .number = 1}, 40);
+    const LeaseGrant again = Ask({.node = kNode, .number = 1}, 40);
     EXPECT_TRUE(events.clock_reset);
     EXPECT_EQ(again.granted, 40u);
     EXPECT_EQ(again.ttl, 500ms) << "not beyond its window";
     now += 600ms;
     EXPECT_TRUE(Take(20));
     const uint64_t left = Remaining();
-    EXPECT_EQ(Ask({.node = 2, .number = 1}, 0, {}).holders, 1u) << "over, as its window is";
-    Ask({.node = 1, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}});
+    EXPECT_EQ(Ask({.node = kOther, .number = 1}, 0, {}).holders, 1u) << "over, as its window is";
+    Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}});
     EXPECT_EQ(Remaining(), left) << "nothing comes back into a window that it was not taken from";
   }
 }
@@ -229,19 +243,19 @@ TEST_F(Leases, AreNotForQueuesAndLogs) {
 
 TEST_F(Leases, SurviveAChangeOfTheLimit) {
   Use(kHundredPerSecond);
-  EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).granted, 40u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 50, .period = 1s});
   EXPECT_TRUE(Take(10));
   EXPECT_TRUE(events.carried_over);
   now += 1s;
   EXPECT_EQ(Remaining(), 10u) << "50 less what is leased";
-  Ask({.node = 1, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}});
+  Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}});
   EXPECT_EQ(Remaining(), 50u);
 }
 
 TEST_F(Leases, MintNothingByAChangeOfTheLimit) {
   Use(kHundredPerSecond);
-  EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).granted, 40u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   const Keyspace before = store.keyspace;
   const Instant begin = now;
   for (const Duration wait : {1900ms, 2100ms}) {
@@ -269,7 +283,7 @@ TEST_F(Leases, ABucketThatMayHaveBeenForgottenLearns) {
     Use(spec);
     store.keyspace.Clear();
     store.context.epoch = 7;
-    EXPECT_EQ(Ask({.node = 1, .number = 1}, 40).granted, 40u);
+    EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
     const Keyspace replica = store.keyspace;
     for (const bool key_is_lost : {false, true}) {
       SCOPED_TRACE(key_is_lost);
@@ -281,7 +295,7 @@ TEST_F(Leases, ABucketThatMayHaveBeenForgottenLearns) {
       EXPECT_TRUE(events.learning);
       EXPECT_FALSE(denied.decision.allowed);
       EXPECT_EQ(denied.decision.retry_after, kTtl + 10ms);
-      const LeaseGrant none = Ask({.node = 1, .number = 2}, 40, {{.number = 1, .spent = 0, .returned = true}});
+      const LeaseGrant none = Ask({.node = kNode, .number = 2}, 40, {{.number = 1, .spent = 0, .returned = true}});
       EXPECT_FALSE(events.learning) << "said once";
       EXPECT_EQ(none.granted, 0u);
       EXPECT_EQ(none.retry_after, kTtl + 10ms);
@@ -299,6 +313,23 @@ TEST_F(Leases, ABucketThatMayHaveBeenForgottenLearns) {
   }
 }
 
+// Written before its limit was leased, or carried over from another kind of limit: the server that failed may have
+// granted since what this one has never heard of.
+TEST_F(Leases, ABucketWithoutAnEpochLearnsWhereTheStoreHasChanged) {
+  Use(kHundredPerSecond);
+  EXPECT_TRUE(
+      store.Ask({.name = "b", .limit = limit, .cost = 1, .operation = store::Operation::kTake}, now).decision.allowed);
+  const Keyspace replica = store.keyspace;
+  EXPECT_TRUE(Take(1));
+  EXPECT_FALSE(events.learning) << "the store is the one it was";
+  store.keyspace = replica;
+  store.context.epoch_changed = true;
+  EXPECT_FALSE(Take(1));
+  EXPECT_TRUE(events.learning);
+  now += kTtl + 10ms;
+  EXPECT_TRUE(Take(1));
+}
+
 TEST_F(Leases, AWindowThatMayHaveBeenForgottenIsSpent) {
   for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter}) {
     Use({.algorithm = algorithm, .requests = 100, .period = 10s});
@@ -307,7 +338,7 @@ TEST_F(Leases, AWindowThatMayHaveBeenForgottenIsSpent) {
     store.context.epoch_changed = true;
     EXPECT_FALSE(Take(1));
     EXPECT_TRUE(events.learning);
-    EXPECT_EQ(Ask({.node = 1, .number = 2}, 40).granted, 0u);
+    EXPECT_EQ(Ask({.node = kNode, .number = 2}, 40).granted, 0u);
     now += 8s;
     EXPECT_FALSE(Take(1));
     store.context.epoch_changed = false;
@@ -352,12 +383,12 @@ TEST_F(Leases, OfAnyLimitAreExact) {
       ASSERT_TRUE(Take(Between(random, 0, most)));
       now += Duration(static_cast<int64_t>(model::AnySize(random, 30)));
       const uint64_t left = Remaining();
-      const LeaseGrant grant = Ask({.node = 1, .number = 1}, kU32Max);
+      const LeaseGrant grant = Ask({.node = kNode, .number = 1}, kU32Max);
       ASSERT_EQ(grant.granted, left == 0 ? 0 : std::max<uint64_t>(1, std::min(left, kU32Max) / 2));
       ASSERT_EQ(grant.remaining, left - grant.granted);
       const uint64_t spent = Between(random, 0, grant.granted);
       if (grant.granted > 0 && grant.ttl == 0ns) continue;
-      Ask({.node = 1, .number = 2}, 0, {{.number = 1, .spent = spent, .returned = true}});
+      Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = spent, .returned = true}});
       ASSERT_EQ(Remaining(), left - spent);
     }
   }
@@ -365,7 +396,7 @@ TEST_F(Leases, OfAnyLimitAreExact) {
 
 TEST_F(Leases, ThatOutweighAMuchSmallerLimitLeaveNothing) {
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 4'000'000'000, .period = 1s});
-  EXPECT_EQ(Ask({.node = 1, .number = 1}, 2'000'000'000).granted, 2'000'000'000u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 2'000'000'000).granted, 2'000'000'000u);
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 1, .period = 1s, .burst = 10});
   EXPECT_FALSE(Take(1)) << "another period: the smaller of what was left and the capacity, and less what is leased";
   now += 1s;

@@ -66,11 +66,10 @@ constexpr auto kChanges = std::to_array<Change>({
      "if edge_hi < 0 then edge_hi, edge_lo, count = 0, 0, 0 end\n"
      "end"},
     {Mutant::kReturnNotClamped, "  if lends then not_below_owed() end", ""},
-    {Mutant::kEpochIgnored, "learning = epoch ~= '' and epoch ~= call_epoch", "learning = false"},
+    {Mutant::kEpochIgnored, "learning = epoch ~= call_epoch", "learning = false"},
     {Mutant::kAbsentIsFull, "learning = changed == 1", "learning = false"},
     {Mutant::kWindowOutlived, "lease_hi, lease_lo = end_hi, end_lo\n", ""},
-    {Mutant::kSetBackOutlivesWindow, "if set_back then\n  for _, lease in ipairs(leases) do\n    if lease.hi > end_hi",
-     "if false then\n  for _, lease in ipairs(leases) do\n    if lease.hi > end_hi"},
+    {Mutant::kSetBackOutlivesWindow, "then lease.hi, lease.lo = end_hi, end_lo end", "then end"},
     {Mutant::kLearnedWindowHasRoom, "count = TWO32 - 1\n  edge_hi", "count = capacity\n  edge_hi"},
     {Mutant::kKeyDiesBeforeLease, "if #leases > 0 then\n    local owed_hi, owed_lo = held(owed)",
      "if false then\n    local owed_hi, owed_lo = held(owed)"},

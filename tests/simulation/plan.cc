@@ -99,6 +99,7 @@ Plan Draw(uint64_t seed) {
   Random random(Random(seed).Next() ^ seed);
   Plan plan;
   plan.seed = seed;
+  plan.one_instance = seed % 4 == 0;
   plan.nodes = 1 + static_cast<uint32_t>(random.Below(Chance(random, 70) ? 4 : 8));
   constexpr std::array kTtls{600ms, 600ms, 1000ms, 2000ms};
   plan.ttl = kTtls[random.Below(kTtls.size())];

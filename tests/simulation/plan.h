@@ -36,6 +36,7 @@ struct KeyPlan {
 struct Plan {
   uint64_t seed = 0;
   uint32_t nodes = 1;
+  bool one_instance = false;  // the nodes are its event loops, as far as the store can tell
   std::vector<KeyPlan> keys;
   base::Duration ttl{0};
   base::Duration timeout{0};

@@ -108,9 +108,14 @@ void World::Start(uint32_t index) {
   for (size_t key = 0; key < keys_.size(); ++key) {
     limits.push_back(machine.switched[key] ? keys_[key].changed : keys_[key].limit);
   }
-  machine.node = std::make_unique<Node>(*this, plan_, mutant_, coverage_,
-                                        NodeStart{.index = index, .id = random_.Next() | 1, .epoch = server_.epoch()},
-                                        std::move(limits));
+  machine.node =
+      std::make_unique<Node>(*this, plan_, mutant_, coverage_,
+                             NodeStart{.index = index, .id = NewNode(), .epoch = server_.epoch()}, std::move(limits));
+}
+
+uint64_t World::NewNode() {
+  const uint64_t random = random_.Next() | 1;
+  return plan_.one_instance ? limiter::NodeOf(0, ++nodes_started_) : random;
 }
 
 void World::NextBurst(uint32_t index, size_t key) {

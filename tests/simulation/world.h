@@ -100,6 +100,7 @@ class World final : public NodeHost {
   void Schedule(base::Duration at, std::function<void()> happen);
   void OnMachine(uint32_t index, uint64_t incarnation, base::Duration at, std::function<void(Node&)> happen);
   void Start(uint32_t index);
+  uint64_t NewNode();
   void ScheduleFaults();
   void ScheduleChange(size_t key);
   void Switch(uint32_t index, size_t key);
@@ -154,6 +155,7 @@ class World final : public NodeHost {
   Coverage& coverage_;
   const bool trace_;
   base::Random random_;
+  uint16_t nodes_started_ = 0;
   store::LimitTable limits_;
   Server server_;
   std::vector<Machine> machines_;

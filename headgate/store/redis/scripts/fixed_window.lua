@@ -63,12 +63,7 @@ if learning then
 end
 -- A lease ends with its window.
 if not open then leases, owed = {}, 0 end
--- None lives beyond it: a clock that was set back puts it into another window.
-if set_back then
-  for _, lease in ipairs(leases) do
-    if lease.hi > edge_hi or lease.hi == edge_hi and lease.lo > edge_lo then lease.hi, lease.lo = edge_hi, edge_lo end
-  end
-end
+if set_back then end_by(edge_hi, edge_lo) end
 local hits = open and count or 0
 local old_hi, old_lo, old_count = edge_hi, edge_lo, count
 local allowed = hits + cost <= capacity and 1 or 0

@@ -14,7 +14,7 @@ local learn_hi, learn_lo, late_hi, late_lo = 0, 0, 0, 0
 local granted, holders, lease_hi, lease_lo = 0, 0, 0, 0
 local ask_at
 local leased = call or value and #value > #prefix + 20
-local settle, ask
+local settle, ask, end_by
 
 if leased then
   local from = #prefix + 21
@@ -45,13 +45,23 @@ if leased then
   if call then
     local call_epoch, changed
     call_epoch, changed, learn_hi, learn_lo, ask_at = struct.unpack('>c8BI4I4', call)
-    if value and value ~= '' then learning = epoch ~= '' and epoch ~= call_epoch else learning = changed == 1 end
+    -- One without an epoch may have had leases that only the store before knew.
+    if value and value ~= '' and epoch ~= '' then learning = epoch ~= call_epoch else learning = changed == 1 end
     epoch = call_epoch
     if learning then
       events = events + LEARNING
       leases, owed_before, owed, over_hi = {}, 0, 0, nil
     end
     if back_hi >= 0 and not set_back then late_hi, late_lo = back_hi, back_lo end
+  end
+end
+
+-- A lease ends with its window at the latest; a clock that was set back has put it into another one.
+if set_back then
+  end_by = function(end_hi, end_lo)
+    for _, lease in ipairs(leases) do
+      if lease.hi > end_hi or lease.hi == end_hi and lease.lo > end_lo then lease.hi, lease.lo = end_hi, end_lo end
+    end
   end
 end
 
@@ -82,7 +92,8 @@ if op == LEASE then
   ask = function(tokens, end_hi, end_lo)
     local node, number, want, least, ttl_hi, ttl_lo = struct.unpack('>c8c8I4I4I4I4', call, ask_at)
     local id = node .. number
-    local nodes = {[node] = true}
+    -- The nodes of one instance differ in the last two bytes; what it holds is shared out by instances.
+    local nodes, instances, sharers = {[node] = true}, {[string.sub(node, 1, 6)] = true}, 1
     holders = 1
     for _, lease in ipairs(leases) do
       if lease.id == id then granted, lease_hi, lease_lo = lease.granted, lease.hi, lease.lo end
@@ -90,12 +101,17 @@ if op == LEASE then
       if not nodes[holder] then
         nodes[holder] = true
         holders = holders + 1
+        local instance = string.sub(holder, 1, 6)
+        if not instances[instance] then
+          instances[instance] = true
+          sharers = sharers + 1
+        end
       end
     end
     if granted > 0 then return 0 end
     if tokens < least or #leases >= LEASES_MAX then return 0 end
     -- All together stay below 2^32, which the arithmetic counts on.
-    granted = math.min(want, math.max(least, math.floor(tokens / (2 * holders))), TWO32 - 1 - owed)
+    granted = math.min(want, math.max(least, math.floor(tokens / (2 * sharers))), TWO32 - 1 - owed)
     if granted == 0 then return 0 end
     lease_hi, lease_lo = now_hi + ttl_hi, now_lo + ttl_lo
     if lease_lo >= TWO32 then lease_hi, lease_lo = lease_hi + 1, lease_lo - TWO32 end

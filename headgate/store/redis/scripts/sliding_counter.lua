@@ -29,11 +29,7 @@ end
 
 -- Leases of the window before are over, as it is.
 local end_hi, end_lo = later(now_hi, now_lo, period_hi, period_lo, x_hi, x_lo)
-if set_back then
-  for _, lease in ipairs(leases) do
-    if lease.hi > end_hi or lease.hi == end_hi and lease.lo > end_lo then lease.hi, lease.lo = end_hi, end_lo end
-  end
-end
+if set_back then end_by(end_hi, end_lo) end
 if learning then current = math.max(current, capacity) end
 
 -- How many more fit: the most room that is taken by none of what counts.
