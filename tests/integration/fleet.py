@@ -28,9 +28,9 @@ class FleetTest(unittest.TestCase):
         os.replace(path + ".tmp", path)
         return path
 
-    def instance(self, *args, store=None):
+    def instance(self, *args, store=None, threads=2):
         store = store or f"redis://127.0.0.1:{self.redis.port}"
-        return self.enterContext(Headgate("--rules", self.rules, "--store", store, "--threads", "2", *self.TIMES, *args))
+        return self.enterContext(Headgate("--rules", self.rules, "--store", store, "--threads", str(threads), *self.TIMES, *args))
 
 
 def decided_alone(instances):

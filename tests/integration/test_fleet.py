@@ -9,7 +9,8 @@ import unittest
 from concurrent.futures import ThreadPoolExecutor
 
 from fleet import FleetTest
-from harness import BINARY, Headgate, run, until
+from harness import BINARY, Headgate, run, until, wait
+from load import Load, throttle
 
 RULES = """domain: edge
 descriptors:
@@ -104,6 +105,21 @@ class Fleet(FleetTest):
         # What was left of leases goes back when an instance ends, so that the next one finds it.
         for instance in instances:
             self.assertEqual(instance.stop(), 0)
+
+    def test_an_abused_key_costs_no_more_messages_on_many_loops(self):
+        instance = self.instance(threads=4)
+        rate, burst, seconds = 100, 100, 4
+        load = self.enterContext(Load([instance], {"abused": throttle("abused", burst, rate)}, connections=8))
+        wait(1)  # the burst, and every loop finds out
+        asked = self.metric(instance, "headgate_lease_asks_total")
+        began = load.now()
+        wait(seconds)
+        messages = (self.metric(instance, "headgate_lease_asks_total") - asked) / (load.now() - began)
+        load.stop()
+        self.assertGreater(load.asked, 20 * rate * seconds, "it was not abused")
+        self.assertLessEqual(messages, 21)
+        self.assertLessEqual(load.excess("abused", burst, rate), 0)
+        self.assertGreaterEqual(load.admitted("abused"), 0.9 * rate * load.took)
 
     def test_how_long_the_store_takes_and_how_long_requests_wait_for_it(self):
         instance = self.instance("--sharing", "exact")

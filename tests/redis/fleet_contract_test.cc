@@ -10,14 +10,11 @@
 #include "headgate/store/memory.h"
 #include "headgate/store/redis/redis_store.h"
 #include "headgate/testing/store_contract.h"
-#include "tests/redis/client_fixture.h"
-#include "tests/redis/redis_cluster.h"
-#include "tests/redis/redis_process.h"
+#include "tests/redis/contract_servers.h"
 
 namespace headgate::testing {
 namespace {
 
-using redis_test::RedisProcess;
 using redis_test::TestClient;
 
 // Waits for what the fleet decides. What takes more than one round trip is asked by itself, so that the requests of a
@@ -84,57 +81,19 @@ class WaitingStore final : public store::Store {
   limiter::Fleet fleet_{store_, local_, {.timeout = std::chrono::seconds(5)}};
 };
 
-// A store over `servers`, which hold nothing.
-std::unique_ptr<store::Store> Over(store::redis::TopologyKind topology, std::initializer_list<RedisProcess*> servers) {
-  store::redis::RedisOptions options = TestClient::Single(0);
-  options.topology = topology;
-  options.timeout = std::chrono::seconds(5);
-  options.servers.clear();
-  for (RedisProcess* server : servers) {
-    server->Ask("FLUSHALL");
-    options.servers.push_back({.host = "127.0.0.1", .port = server->port()});
-  }
-  return std::make_unique<WaitingStore>(options);
-}
-
-std::unique_ptr<store::Store> Single() {
-  static RedisProcess server;
-  return Over(store::redis::TopologyKind::kSingle, {&server});
-}
-
-std::unique_ptr<store::Store> Ring() {
-  static RedisProcess first, second, third;
-  return Over(store::redis::TopologyKind::kRing, {&first, &second, &third});
-}
-
-std::unique_ptr<store::Store> Cluster() {
-  static redis_test::RedisCluster cluster(redis_test::RedisCluster::Replicas::kNone);
-  return Over(store::redis::TopologyKind::kCluster, {&cluster.Node(0), &cluster.Node(1), &cluster.Node(2)});
-}
-
-std::unique_ptr<store::Store> Sentinel() {
-  static RedisProcess primary;
-  static RedisProcess sentinel = RedisProcess::Sentinel(fmt::format(
-      "sentinel monitor main 127.0.0.1 {} 1\nsentinel down-after-milliseconds main 30000\n", primary.port()));
-  primary.Ask("FLUSHALL");
-  store::redis::RedisOptions options = TestClient::Single(sentinel.port());
-  options.topology = store::redis::TopologyKind::kSentinel;
-  options.master_name = "main";
-  options.timeout = std::chrono::seconds(5);
-  return std::make_unique<WaitingStore>(options);
-}
-
-StoreUnderTest Topology(std::string name, std::unique_ptr<store::Store> (*make)()) {
+StoreUnderTest Topology(std::string name, store::redis::RedisOptions (*servers)()) {
   return {.name = std::move(name),
-          .make = make,
+          .make = [servers] { return std::make_unique<WaitingStore>(servers()); },
           .steps_max = 200,
           .tells_versions_apart = false,
           .holds_on_to_time = false};
 }
 
 INSTANTIATE_TEST_SUITE_P(Redis, StoreContract,
-                         ::testing::Values(Topology("single", Single), Topology("ring", Ring),
-                                           Topology("cluster", Cluster), Topology("sentinel", Sentinel)));
+                         ::testing::Values(Topology("single", redis_test::SingleServer),
+                                           Topology("ring", redis_test::RingOfThree),
+                                           Topology("cluster", redis_test::ClusterOfThree),
+                                           Topology("sentinel", redis_test::BehindASentinel)));
 
 }  // namespace
 }  // namespace headgate::testing
