@@ -210,6 +210,7 @@ class RedisCluster:
 
     def __init__(self, node_timeout_ms=1000):
         count = 2 * self.SHARDS
+        self._hosts = [self._host(i) for i in range(count)]
         self._ids = [f"{i + 1:040x}" for i in range(count)]
         ports = [(free_port(), free_port()) for _ in range(count)]
         self.nodes = []
@@ -227,10 +228,16 @@ class RedisCluster:
                 }
                 args = [word for name, value in options.items() for word in (f"--{name}", str(value))]
                 files = {"nodes.conf": self._table(i, ports)}
-                self.nodes.append(started.enter_context(RedisServer(*args, files=files, port=ports[i][0])))
+                self.nodes.append(started.enter_context(self._server(i, *args, files=files, port=ports[i][0])))
             for node in self.nodes:
                 until(lambda: self._is_well(node), 30, "the cluster is formed")
             self._processes = started.pop_all()
+
+    def _host(self, _):
+        return "127.0.0.1"
+
+    def _server(self, _, *args, **kwargs):
+        return RedisServer(*args, **kwargs)
 
     def _table(self, of, ports):
         lines = []
@@ -239,7 +246,7 @@ class RedisCluster:
             first, end = (self.SLOTS * n // self.SHARDS for n in (shard, shard + 1))
             flags = ("myself," if i == of else "") + ("master" if i < self.SHARDS else "slave")
             primary, slots = ("-", f" {first}-{end - 1}") if i < self.SHARDS else (self._ids[shard], "")
-            lines.append(f"{self._ids[i]} 127.0.0.1:{port}@{bus_port} {flags} {primary} 0 0 {shard + 1} connected{slots}\n")
+            lines.append(f"{self._ids[i]} {self._hosts[i]}:{port}@{bus_port} {flags} {primary} 0 0 {shard + 1} connected{slots}\n")
         return "".join(lines) + f"vars currentEpoch {self.SHARDS} lastVoteEpoch 0\n"
 
     @staticmethod

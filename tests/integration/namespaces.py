@@ -2,6 +2,7 @@
 
     network = self.enterContext(Network("store", "a"))   # skips the test, and says why, where that is not permitted
     network.join("store", "a")                           # a cable; network.address_of("store", "a") is store's end of it
+    network.home_of("a")                                 # an address that a keeps without any cable; cables lead to it
     network.run("a", "ping", …)                          # a process in there
     with network.inside("a"): socket.create_connection(…)  # a socket of this process that lives in there
     network.pull("store", "a")                           # at store's end: what a sends is lost, and nobody tells it
@@ -15,7 +16,7 @@ import os
 import subprocess
 import unittest
 
-from harness import Headgate, RedisServer, require
+from harness import Headgate, RedisCluster, RedisServer, require
 
 CLONE_NEWNET = 0x40000000
 libc = ctypes.CDLL(None, use_errno=True)
@@ -34,6 +35,9 @@ class Network:
                 raise unittest.SkipTest(f"no network namespaces here (they need root): {added.stderr.strip()}")
             self._stack.callback(self._ip, "netns", "del", space)
             self._ip("-n", space, "link", "set", "lo", "up")
+        self._homes = {name: f"10.78.{number}.1" for number, name in enumerate(names)}
+        for name, address in self._homes.items():
+            self._ip("-n", self._spaces[name], "address", "add", f"{address}/32", "dev", "lo")
 
     def join(self, one, other):
         number = len(self._cables) // 2 + 1
@@ -44,6 +48,15 @@ class Network:
             self._ip("-n", self._spaces[here], "address", "add", f"{address}/24", "dev", f"to-{there}")
             self._ip("-n", self._spaces[here], "link", "set", f"to-{there}", "up")
         self._cables |= ends
+        for here, there in ends:
+            self._lead_home(here, there)
+
+    def _lead_home(self, here, there):
+        way = ["via", self._cables[there, here], "src", self._homes[here]]
+        self._ip("-n", self._spaces[here], "route", "replace", self._homes[there], *way)
+
+    def home_of(self, name):
+        return self._homes[name]
 
     def address_of(self, name, towards):
         return self._cables[name, towards]
@@ -53,6 +66,7 @@ class Network:
 
     def plug(self, name, other):
         self._ip("-n", self._spaces[name], "link", "set", f"to-{other}", "up")
+        self._lead_home(name, other)
 
     def prefix(self, name):
         """What stands in front of a command that shall run in there."""
@@ -101,9 +115,9 @@ class HeadgateInside(Headgate):
 class RedisInside(RedisServer):
     """Reachable through every cable."""
 
-    def __init__(self, network, name):
+    def __init__(self, network, name, *args, **kwargs):
         self._prefix, self._inside = network.prefix(name), lambda: network.inside(name)
-        super().__init__("--bind", "0.0.0.0", "--protected-mode", "no")
+        super().__init__("--bind", "0.0.0.0", "--protected-mode", "no", *args, **kwargs)
 
     def _words(self):
         return [*self._prefix, *super()._words()]
@@ -114,3 +128,18 @@ class RedisInside(RedisServer):
     def _answers(self):
         with self._inside():
             return super()._answers()
+
+
+class ClusterInside(RedisCluster):
+    """Its nodes live where `places` says, by their numbers: first the primaries, then a replica of each."""
+
+    def __init__(self, network, places):
+        self._network, self._places = network, places
+        super().__init__()
+
+    def _host(self, node):
+        return self._network.home_of(self._places[node])
+
+    def _server(self, node, *args, **kwargs):
+        announced = ("--cluster-announce-ip", self._host(node))
+        return RedisInside(self._network, self._places[node], *announced, *args, **kwargs)
