@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "headgate/store/redis/heartbeat.h"
+#include "headgate/store/redis/packing.h"
+#include "headgate/store/redis/redis_store.h"
 #include "tests/redis/client_fixture.h"
 #include "tests/redis/redis_process.h"
 
@@ -67,6 +69,61 @@ TEST(Single, SurvivesThatTheServerForgetsItsScripts) {
   for (const std::string& answer : answers) EXPECT_NE(answer, "Unavailable");
   // The text went over with the first of each round, the name with the rest.
   EXPECT_LT(test.client->ReadCounters().bytes_written, 500'000u);
+}
+
+// Its value is all of what a reply may hold.
+TEST(Single, TheLongestLogIsCarriedOverToAnotherLimit) {
+  static const store::redis::Script fill = store::redis::MakeScript(
+      "fill",
+      "redis.call('RPUSH', KEYS[1], ARGV[1]) for i = 1, 1000 do redis.call('RPUSH', KEYS[1], unpack(ARGV, 2)) end");
+  constexpr base::Instant kNow = base::Instant::FromNanos(1'790'000'000'000'000'000);
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  store::LimitTable limits;
+  store::redis::RedisStore store(*test.client, limits, {.virtual_now = &kNow});
+  algorithm::LimitSpec spec{
+      .algorithm = algorithm::Algorithm::kSlidingWindowLog, .requests = algorithm::kLogRequestsMax, .period = 1h};
+  std::string header;
+  store::redis::AppendPrefix(spec, header);
+  store::redis::Packer(header).U32(algorithm::kLogRequestsMax).U64(static_cast<uint64_t>(kNow.ns));
+  std::string hit;
+  store::redis::Packer(hit).U64(static_cast<uint64_t>(kNow.ns)).U32(1);
+  std::vector<std::string_view> arguments(101, hit);
+  arguments[0] = header;
+  EXPECT_EQ(test.Call(fill, "hg:{k}", arguments), "nil");
+  EXPECT_EQ(server.Ask("LLEN hg:{k}"), ":100001\r\n");
+
+  spec.period = 2h;
+  std::optional<store::SharedAnswer> answer;
+  store.Ask({.name = "hg:{k}", .limit = *limits.Intern(*algorithm::Limit::Make(spec)), .timeout = 20s},
+            [&](const store::SharedAnswer& given) { answer = given; });
+  ASSERT_TRUE(test.Until([&] { return answer.has_value(); }));
+  EXPECT_TRUE(answer->status.ok()) << answer->status;
+  EXPECT_TRUE(answer->events.carried_over);
+  EXPECT_FALSE(answer->decision.allowed);
+  EXPECT_EQ(test.client->ReadCounters().disconnects, 0u);
+}
+
+// Logs and queues are never leased, whatever the rule says: their calls carry no epoch.
+TEST(Single, ARequestOfALeasedRuleCarriesOverALogAndAQueueToo) {
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  store::LimitTable limits;
+  store::redis::RedisStore store(*test.client, limits, {});
+  for (const auto algorithm : {algorithm::Algorithm::kSlidingWindowLog, algorithm::Algorithm::kLeakyBucketQueue}) {
+    for (const uint64_t requests : {10u, 20u}) {
+      std::optional<store::SharedAnswer> answer;
+      const algorithm::LimitSpec spec{
+          .algorithm = algorithm, .requests = requests, .period = 1h, .burst = std::nullopt};
+      store.Ask({.name = fmt::format("hg:{{{}}}", static_cast<int>(algorithm)),
+                 .limit = *limits.Intern(*algorithm::Limit::Make(spec)),
+                 .leased = true},
+                [&](const store::SharedAnswer& given) { answer = given; });
+      ASSERT_TRUE(test.Until([&] { return answer.has_value(); }));
+      EXPECT_TRUE(answer->status.ok()) << answer->status;
+      EXPECT_EQ(answer->events.carried_over, requests == 20);
+    }
+  }
 }
 
 TEST(Single, AnErrorOfTheScriptIsItsAnswer) {
