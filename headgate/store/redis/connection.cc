@@ -15,6 +15,8 @@ namespace {
 constexpr base::Duration kRefusedPause = std::chrono::seconds(1);
 // A connection that had worked is made again within so long.
 constexpr base::Duration kFirstPauseMax = std::chrono::milliseconds(4);
+// A connection that was ready for so long has worked, also where nothing was asked over it.
+constexpr base::Duration kWorkedAfter = std::chrono::seconds(1);
 // More or less, so that a fleet does not come back together.
 constexpr uint32_t kPauseJitterPercent = 50;
 
@@ -174,7 +176,7 @@ void Connection::OnGreeted(base::BootTime now) {
         kRefusedPause, now);
   }
   state_ = State::kReady;
-  failed_attempts_ = 0;
+  ready_at_ = now;
   user_.OnReady(now);
   if (state_ == State::kReady) SendWaiting(now);
 }
@@ -224,9 +226,15 @@ void Connection::SendWaiting(base::BootTime now) {
   }
 }
 
+void Connection::OnWorked() {
+  failed_attempts_ = 0;
+  back_at_once_ = true;
+}
+
 void Connection::OnCallReply(base::BootTime now) {
   const Sent sent = in_flight_.front();
   in_flight_.pop_front();
+  if (!reply_.is_error()) OnWorked();
   if (sent.late) ++late_replies_;
   if (sent.call != nullptr) user_.OnReply(*sent.call, reply_, now);
   if (!retired_.ok() && in_flight_.empty()) End(absl::Status(retired_), {}, now);
@@ -293,6 +301,7 @@ void Connection::Drop(const absl::Status& why, base::BootTime now) { End(why, {}
 void Connection::End(const absl::Status& why, base::Duration pause_min, base::BootTime now) {
   if (state_ == State::kDown) return;
   const bool was_ready = state_ == State::kReady;
+  if (was_ready && (now - ready_at_ >= kWorkedAfter || absl::IsCancelled(why))) OnWorked();
   state_ = State::kDown;
   wish_ = Wish::kDisconnect;
   ++generation_;
@@ -302,7 +311,9 @@ void Connection::End(const absl::Status& why, base::Duration pause_min, base::Bo
   reader_ = wire::RespReader(kReplyBounds);
   greeting_.clear();
   retired_ = absl::OkStatus();
-  if (was_ready && pause_min == base::Duration(0)) {
+  if (was_ready && pause_min == base::Duration(0) && back_at_once_) {
+    // The next one must do something to be replaced so soon: a server may greet everybody and close.
+    back_at_once_ = false;
     retry_at_ = now + base::Duration(static_cast<int64_t>(random_.Below(uint64_t{kFirstPauseMax.count()})));
   } else {
     base::Duration pause = settings_.reconnect_min;

@@ -125,6 +125,7 @@ class Connection {
   void OnGreetingError(Greeting step, std::string_view error, base::BootTime now);
   void OnGreeted(base::BootTime now);
   void OnCallReply(base::BootTime now);
+  void OnWorked();
   void SendNow(PendingCall& call, base::BootTime now);
   void SendWaiting(base::BootTime now);
   void End(const absl::Status& why, base::Duration pause_min, base::BootTime now);
@@ -138,8 +139,10 @@ class Connection {
   base::Random random_;
   State state_ = State::kDown;
   Wish wish_ = Wish::kNone;
-  uint64_t generation_ = 0;        // of connections
-  uint32_t failed_attempts_ = 0;   // since the last one that got ready
+  uint64_t generation_ = 0;       // of connections
+  uint32_t failed_attempts_ = 0;  // since the last one that worked
+  bool back_at_once_ = true;      // a connection has worked since one was last made anew at once
+  base::BootTime ready_at_{0};
   base::BootTime retry_at_{0};     // while down
   base::BootTime greet_until_{0};  // while connecting and greeting
   base::BootTime wake_at_{INT64_MAX};

@@ -372,5 +372,37 @@ TEST(Reconnecting, WaitsLongerEachTimeUpToABoundAndNeverAlike) {
   EXPECT_NE(pauses[10], pauses[11]);
 }
 
+// What greets has not worked yet.
+TEST(Reconnecting, AServerThatGreetsAndClosesIsNotAskedAllTheTime) {
+  Dialogue dialogue({.reconnect_min = 50ms, .reconnect_max = 2s});
+  const base::BootTime begin = dialogue.now;
+  int connections = 0;
+  for (; dialogue.now - begin < 10s; ++connections) {
+    dialogue.Greeted();
+    ASSERT_EQ(dialogue.connection.state(), State::kReady);
+    dialogue.Call("a", 1s);
+    dialogue.connection.OnClosed(absl::UnavailableError("closed"), dialogue.now);
+    dialogue.Passes(dialogue.connection.wake_at() - dialogue.now);
+  }
+  EXPECT_LE(connections, 20);
+  dialogue.Greeted();
+  dialogue.Call("a", 1s);
+  dialogue.Says(":1\r\n");
+  dialogue.connection.OnClosed(absl::UnavailableError("closed"), dialogue.now);
+  EXPECT_LE(dialogue.connection.wake_at() - dialogue.now, 4ms) << "it has answered";
+}
+
+TEST(Reconnecting, AConnectionThatStoodForASecondIsMadeAnewAtOnce) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  for (int i = 0; i < 5; ++i) {
+    dialogue.Passes(1s);
+    dialogue.connection.OnClosed(absl::UnavailableError("closed"), dialogue.now);
+    EXPECT_LE(dialogue.connection.wake_at() - dialogue.now, 4ms);
+    dialogue.Passes(4ms);
+    dialogue.Greeted();
+  }
+}
+
 }  // namespace
 }  // namespace headgate::store::redis
