@@ -22,15 +22,19 @@ SentinelTopology::SentinelTopology(const std::vector<net::StreamTarget>& sentine
     : Topology(sentinels),
       sentinel_count_(static_cast<uint32_t>(sentinels.size())),
       master_name_(std::move(master_name)),
-      random_(seed) {}
+      random_(seed),
+      asked_(sentinel_count_ - 1) {}
 
 void SentinelTopology::OnDoubt(base::BootTime now) {
   const base::Duration spread(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(kSpread.count()))));
   ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kPauseMin) + spread);
+  doubted_ = true;
 }
 
 std::optional<Topology::Question> SentinelTopology::Ask(base::BootTime now) {
   if (now < ask_at_) return std::nullopt;
+  // Whom the last answer misled asks somebody else: a sentinel that was cut off names the old master for ever.
+  if (std::exchange(doubted_, false)) asked_ = (asked_ + 1) % sentinel_count_;
   asked_at_ = now;
   ask_at_ = now + random_.Jitter(kInterval, 20);
   return Question{.server = asked_, .words = {"SENTINEL", "get-master-addr-by-name", master_name_}};
@@ -53,9 +57,6 @@ bool SentinelTopology::OnAnswer(const wire::RespValue& answer, base::BootTime no
   return true;
 }
 
-void SentinelTopology::OnNoAnswer(base::BootTime now) {
-  asked_ = (asked_ + 1) % sentinel_count_;
-  OnDoubt(now);
-}
+void SentinelTopology::OnNoAnswer(base::BootTime now) { OnDoubt(now); }
 
 }  // namespace headgate::store::redis

@@ -180,6 +180,20 @@ TEST(SentinelTopology, AsksTheNextWhereOneDoesNotKnow) {
   EXPECT_EQ(topology.Ask(At(500ms))->server, 0u);
 }
 
+// It answers, and what it says is of yesterday.
+TEST(SentinelTopology, AsksAnotherWhereTheOneThatAnswersMisleads) {
+  Sentinels sentinels;
+  Topology& topology = *sentinels.topology;
+  const wire::RespValue dead = Reply("*2\r\n$1\r\nh\r\n$1\r\n7\r\n");
+  EXPECT_EQ(topology.Ask(At(0s))->server, 0u);
+  EXPECT_TRUE(topology.OnAnswer(dead, At(0s)));
+  topology.OnDoubt(At(10ms));
+  topology.OnDoubt(At(20ms));
+  EXPECT_EQ(topology.Ask(At(300ms))->server, 1u);
+  EXPECT_TRUE(topology.OnAnswer(Reply("*2\r\n$1\r\nh\r\n$1\r\n8\r\n"), At(300ms)));
+  EXPECT_EQ(topology.Ask(At(2s))->server, 1u) << "as long as nothing goes wrong";
+}
+
 TEST(Topology, OfOneServerOrARingNeverAsks) {
   for (const TopologyKind kind : {TopologyKind::kSingle, TopologyKind::kRing}) {
     const auto topology = MakeTopology({.topology = kind, .servers = {Server(1)}}, 7);
