@@ -169,6 +169,7 @@ TEST(Single, AWrongPasswordIsRefusedAndNeverSaid) {
   EXPECT_THAT(test.connections[0], ::testing::Not(HasSubstr("secret")));
   EXPECT_GE(test.client->ReadCounters().disconnects, 2u);
   EXPECT_LE(test.client->ReadCounters().disconnects, 3u) << "once a second";
+  EXPECT_EQ(test.client->ReadCounters().alarms, test.client->ReadCounters().disconnects);
 }
 
 TEST(Single, GivesUpInTimeWhereTheServerStandsStillAndComesBackWhenItGoesOn) {
@@ -233,6 +234,20 @@ TEST(Single, WarnsOfAnEvictionPolicyOrRefusesTheStore) {
   TestClient strict(options);
   EXPECT_EQ(strict.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
   EXPECT_THAT(strict.connections, ElementsAre(HasSubstr("set maxmemory-policy noeviction")));
+  EXPECT_GE(strict.client->ReadCounters().alarms, 1u);
+  EXPECT_TRUE(strict.Until([&] { return strict.client->ReadCounters().alarms >= 3; }));
+  EXPECT_EQ(strict.connections.size(), 1u) << "counted each time, and told once";
+  EXPECT_THAT(strict.policies, ::testing::IsEmpty());
+}
+
+TEST(Single, AnEvictionPolicyIsToldOncePerServer) {
+  RedisProcess server({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"});
+  TestClient test(TestClient::Single(server.port()));
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
+  EXPECT_THAT(server.Ask("CLIENT KILL TYPE normal SKIPME yes"), HasSubstr(":"));
+  test.Run(1ms);
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "2");
+  EXPECT_THAT(test.policies, ElementsAre("allkeys-lru"));
 }
 
 TEST(Single, OutOfMemoryIsAStoreThatCannot) {

@@ -289,7 +289,7 @@ void Client::Alarm(const Shard& shard, std::string_view error) {
 Shard& Client::EnsureShard(uint32_t server, base::BootTime now) {
   if (server >= shards_.size()) {
     shards_.resize(server + 1);
-    told_.resize(server + 1, absl::UnknownError(""));
+    told_.resize(server + 1);
   }
   std::unique_ptr<Shard>& shard = shards_[server];
   if (shard == nullptr) {
@@ -323,14 +323,16 @@ void Client::OnSend(Shard& shard, PendingCall& call, base::BootTime now) {
 }
 
 void Client::OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime) {
-  if (facts.may_evict && listener_.on_eviction_policy) {
-    listener_.on_eviction_policy(shard.name(), facts.eviction_policy);
-  }
+  std::optional<std::string>& told = told_[shard.index()].eviction_policy;
+  if (!facts.may_evict || options_.strict_store || topology_->IsGuide(shard.index())) return told.reset();
+  if (told == facts.eviction_policy) return;
+  told = facts.eviction_policy;
+  if (listener_.on_eviction_policy) listener_.on_eviction_policy(shard.name(), facts.eviction_policy);
 }
 
 void Client::OnReady(Shard& shard, base::BootTime now) {
   shard.breaker().ProbeSoon(now);
-  absl::Status& told = told_[shard.index()];
+  absl::Status& told = told_[shard.index()].connection;
   if (told.ok()) return;
   told = absl::OkStatus();
   if (listener_.on_connection) listener_.on_connection(shard.name(), told);
@@ -339,7 +341,9 @@ void Client::OnReady(Shard& shard, base::BootTime now) {
 void Client::OnDown(Shard& shard, const absl::Status& why, base::BootTime now) {
   if (absl::IsCancelled(why)) return;  // we wanted it
   Doubt(now);
-  absl::Status& told = told_[shard.index()];
+  // It does not let us in, or is not to be used: nothing mends that but somebody who looks.
+  if (absl::IsPermissionDenied(why) || absl::IsFailedPrecondition(why)) counters_.alarms.Add();
+  absl::Status& told = told_[shard.index()].connection;
   if (told == why) return;
   told = why;
   if (listener_.on_connection) listener_.on_connection(shard.name(), why);

@@ -54,7 +54,8 @@ struct Epoch {
 struct ClientListener {
   // A server was connected to; or not, and why. Repeated attempts that fail alike are told once.
   std::function<void(const std::string& server, const absl::Status& state)> on_connection{};
-  // An eviction policy that may drop live limits.
+  // An eviction policy that may drop live limits; empty: the server does not say. Once, until it is another. Of a
+  // strict store on_connection tells why it is refused.
   std::function<void(const std::string& server, const std::string& policy)> on_eviction_policy{};
   // The breaker opened, or closed again.
   std::function<void(const std::string& server, bool open)> on_breaker{};
@@ -158,7 +159,11 @@ class Client final : private Shard::User {
   base::BootTime timer_at_{INT64_MAX};
   // By the topology's index; null: never connected to. Last: they go first.
   std::vector<std::unique_ptr<Shard>> shards_;
-  std::vector<absl::Status> told_;  // what the listener heard last of each
+  struct Told {  // what the listener heard last of a server
+    absl::Status connection = absl::UnknownError("");
+    std::optional<std::string> eviction_policy{};  // that may drop live limits
+  };
+  std::vector<Told> told_;
 };
 
 }  // namespace headgate::store::redis

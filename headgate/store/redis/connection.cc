@@ -117,9 +117,7 @@ void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime no
     facts_.epoch = role.epoch;
   } else if (step == Greeting::kMemory) {
     facts_.eviction_policy = std::string(InfoField(reply.text, "maxmemory_policy"));
-    const std::string_view bound = InfoField(reply.text, "maxmemory");
-    facts_.may_evict =
-        !bound.empty() && bound != "0" && !facts_.eviction_policy.empty() && facts_.eviction_policy != "noeviction";
+    facts_.may_evict = InfoField(reply.text, "maxmemory") != "0" && facts_.eviction_policy != "noeviction";
   }
   if (state_ != State::kGreeting || !greeting_.empty()) return;
   if (step != Greeting::kMemory && !(settings_.sentinel && step != Greeting::kHello)) {
@@ -148,8 +146,11 @@ void Connection::OnGreetingError(Greeting step, std::string_view error, base::Bo
     return;
   }
   if (step == Greeting::kSetName) return;
-  // What INFO memory says is wanted for a warning alone.
-  if (step == Greeting::kMemory && code != "NOAUTH") return;
+  // Only a strict store needs to know.
+  if (step == Greeting::kMemory && code != "NOAUTH") {
+    facts_.may_evict = true;
+    return;
+  }
   const ReplyAction& action = ActionFor(error);
   if (step == Greeting::kAuth || action.status == absl::StatusCode::kPermissionDenied) {
     return End(absl::PermissionDeniedError(
@@ -157,11 +158,16 @@ void Connection::OnGreetingError(Greeting step, std::string_view error, base::Bo
                                settings_.user.empty() ? "default" : settings_.user, code)),
                kRefusedPause, now);
   }
-  End(absl::UnavailableError(fmt::format("it answered {} to {}", code,
-                                         step == Greeting::kSelect        ? "SELECT"
-                                         : step == Greeting::kReplication ? "INFO replication"
-                                                                          : "HELLO")),
-      kRefusedPause, now);
+  // Nothing secret was sent with these two.
+  if (step == Greeting::kSelect) {
+    return End(absl::UnavailableError(fmt::format("it has no database {} ({})", settings_.database, error)),
+               kRefusedPause, now);
+  }
+  if (step == Greeting::kReplication) {
+    return End(absl::UnavailableError(fmt::format("it did not answer INFO replication ({})", error)), kRefusedPause,
+               now);
+  }
+  End(absl::UnavailableError(fmt::format("it answered {} to HELLO", code)), kRefusedPause, now);
 }
 
 void Connection::OnGreeted(base::BootTime now) {
@@ -170,10 +176,12 @@ void Connection::OnGreeted(base::BootTime now) {
     return End(absl::UnavailableError("it is a replica"), kRefusedPause, now);
   }
   if (settings_.strict_store && facts_.may_evict) {
-    return End(
-        absl::FailedPreconditionError(fmt::format(
-            "its eviction policy {} may drop live limits; set maxmemory-policy noeviction", facts_.eviction_policy)),
-        kRefusedPause, now);
+    const std::string why =
+        facts_.eviction_policy.empty()
+            ? "it does not say in INFO memory whether it may drop live limits; let our user run INFO"
+            : fmt::format("its eviction policy {} may drop live limits; set maxmemory-policy noeviction",
+                          facts_.eviction_policy);
+    return End(absl::FailedPreconditionError(why + ", or strict_store: no"), kRefusedPause, now);
   }
   state_ = State::kReady;
   ready_at_ = now;

@@ -27,8 +27,9 @@ namespace headgate::store::redis {
 struct ServerFacts {
   uint64_t epoch = 0;  // the first 8 bytes of its replication id
   bool primary = true;
-  bool may_evict = false;  // memory is bounded, and its policy drops what lives
-  std::string eviction_policy{};
+  // Memory is bounded, and its policy drops what lives; or it does not say.
+  bool may_evict = false;
+  std::string eviction_policy{};  // empty: it does not say
   bool operator==(const ServerFacts&) const = default;
 };
 

@@ -166,10 +166,26 @@ TEST(Greeting, AStrictStoreDoesNotTakeAPolicyThatEvicts) {
   EXPECT_EQ(other.connection.state(), State::kReady);
 }
 
-TEST(Greeting, GoesOnWithoutWhatItMayNotSee) {
-  Dialogue dialogue;
-  dialogue.Greeted(kPrimary, "-NOPERM no\r\n");
-  EXPECT_EQ(dialogue.connection.state(), State::kReady);
+TEST(Greeting, GoesOnWithoutWhatItMayNotSeeUnlessTheStoreIsStrict) {
+  for (const std::string_view silence :
+       {"-NOPERM no\r\n", "-ERR unknown command 'INFO'\r\n", "$0\r\n\r\n", "$17\r\nmaxmemory:100\r\n\r\n\r\n"}) {
+    Dialogue dialogue;
+    dialogue.Greeted(kPrimary, silence);
+    EXPECT_EQ(dialogue.connection.state(), State::kReady) << silence;
+    EXPECT_EQ(dialogue.facts, (ServerFacts{.epoch = 255, .may_evict = true})) << silence;
+    Dialogue strict({.strict_store = true});
+    strict.Call("a");
+    strict.Greeted(kPrimary, silence);
+    EXPECT_THAT(strict.Heard(), ElementsAre(HasSubstr("it does not say in INFO memory"), "a store_refused"));
+  }
+}
+
+TEST(Greeting, SaysWhichDatabaseThereIsNot) {
+  Dialogue dialogue({.database = 99});
+  dialogue.connection.OnConnected(dialogue.now);
+  dialogue.Says(kHello);
+  dialogue.Says("-ERR DB index is out of range\r\n");
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("down: it has no database 99 (ERR DB index is out of range)"));
 }
 
 TEST(Greeting, HasAnEnd) {
