@@ -125,6 +125,16 @@ store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop) {
                                              : std::string_view("CONFIG SET maxmemory-policy noeviction, or "
                                                                 "strict_store: yes")}});
               },
+          .on_topology =
+              [&log, loop](const std::string& server, const absl::Status& state) {
+                if (state.ok()) return log.Info("store.topology_known", {{"server", server}, {"loop", loop}});
+                log.Error("store.topology_unknown",
+                          {{"server", server},
+                           {"loop", loop},
+                           {"why", std::string(state.message())},
+                           {"hint", std::string_view("is the store what --store says: a cluster, sentinels, their "
+                                                     "master's name?")}});
+              },
           .on_breaker =
               [&log, loop](const std::string& server, bool open) {
                 if (!open) return log.Info("store.back", {{"server", server}, {"loop", loop}});

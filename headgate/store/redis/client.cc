@@ -242,7 +242,11 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action, 
       if (!in_time || call.redirects >= kRedirectsMax) break;
       const bool remember = action.action == CallAction::kFollow;
       const std::optional<uint32_t> server = topology_->OnRedirect(error, shard.index(), remember, now);
-      if (!server) break;
+      if (!server) {
+        // Of a cluster that is taken for a single server, say.
+        Alarm(shard, error);
+        break;
+      }
       if (remember) ConnectServersInUse(now);
       ++call.redirects;
       counters_.redirects.Add();
@@ -378,8 +382,9 @@ void Client::AskTopology(base::BootTime now) {
   if (!question) return;
   asking_topology_ = true;
   counters_.topology_refreshes.Add();
-  PendingCall& call = Acquire("", std::max(options_.timeout, options_.connect_timeout) * 4,
-                              [this](const PendingCall::Outcome& answer) { OnTopologyAnswer(answer); });
+  PendingCall& call = Acquire(
+      "", std::max(options_.timeout, options_.connect_timeout) * 4,
+      [this, server = question->server](const PendingCall::Outcome& answer) { OnTopologyAnswer(server, answer); });
   call.own = true;
   const std::vector<std::string_view> words(question->words.begin(), question->words.end());
   AppendCommand(call.body, words);
@@ -387,19 +392,40 @@ void Client::AskTopology(base::BootTime now) {
   EnsureShard(question->server, now).Send(call, now);
 }
 
-void Client::OnTopologyAnswer(const PendingCall::Outcome& answer) {
+void Client::OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answer) {
   asking_topology_ = false;
   const base::BootTime now = Now();
-  if (!answer.ok() || (*answer)->is_error()) {
+  if (!answer.ok()) {
     topology_->OnNoAnswer(now);
-  } else if (topology_->OnAnswer(**answer, now)) {
-    counters_.topology_changes.Add();
-    ConnectServersInUse(now);
+  } else if ((*answer)->is_error()) {
+    topology_->OnNoAnswer(now);
+    // A server that is loading or without its primary will do better; all else somebody should look at.
+    const ReplyAction& action = ActionFor((*answer)->text);
+    if (action.alarms || action.action == CallAction::kPassOn) {
+      TellTopology(server, fmt::format("it answered {}", (*answer)->text));
+    }
+  } else {
+    const bool changed = topology_->OnAnswer(**answer, now);
+    TellTopology(server, topology_->problem());
+    if (changed) {
+      counters_.topology_changes.Add();
+      ConnectServersInUse(now);
+    }
   }
   std::deque<PendingCall*> unrouted;
   unrouted.swap(unrouted_);
   for (PendingCall* call : unrouted) Dispatch(*call, now);
   SetTimer();
+}
+
+// Where nobody says where the keys are, every decision is made without the store, and nothing else shows why.
+void Client::TellTopology(uint32_t server, const std::string& problem) {
+  if (!problem.empty()) counters_.alarms.Add();
+  std::string& told = told_[server].topology_problem;
+  if (told == problem) return;
+  told = problem;
+  if (!listener_.on_topology) return;
+  listener_.on_topology(shards_[server]->name(), problem.empty() ? absl::OkStatus() : absl::UnavailableError(problem));
 }
 
 // A primary draws another replication id while it runs, when its first replica comes. Connections that did not hear of

@@ -57,6 +57,9 @@ struct ClientListener {
   // An eviction policy that may drop live limits; empty: the server does not say. Once, until it is another. Of a
   // strict store on_connection tells why it is refused.
   std::function<void(const std::string& server, const std::string& policy)> on_eviction_policy{};
+  // What a server that was asked where the keys are had to say: nothing of use, and why; or OK, once it does. Repeated
+  // answers that are alike are told once.
+  std::function<void(const std::string& server, const absl::Status& state)> on_topology{};
   // The breaker opened, or closed again.
   std::function<void(const std::string& server, bool open)> on_breaker{};
   // An error reply that somebody should look at: OOM, BUSY, NOPERM and the like.
@@ -115,7 +118,8 @@ class Client final : private Shard::User {
 
   // The topology's questions.
   void AskTopology(base::BootTime now);
-  void OnTopologyAnswer(const PendingCall::Outcome& answer);
+  void OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answer);
+  void TellTopology(uint32_t server, const std::string& problem);
   void ConnectServersInUse(base::BootTime now);
   void LookAtEpochs(base::BootTime now);
   void OnTime();
@@ -162,6 +166,7 @@ class Client final : private Shard::User {
   struct Told {  // what the listener heard last of a server
     absl::Status connection = absl::UnknownError("");
     std::optional<std::string> eviction_policy{};  // that may drop live limits
+    std::string topology_problem{};
   };
   std::vector<Told> told_;
 };

@@ -150,6 +150,13 @@ TEST(Client, FollowsAtMostFiveRedirects) {
   EXPECT_EQ(test.client->ReadCounters().redirects, 5u);
 }
 
+TEST(Client, ARedirectThatCannotBeFollowedIsAnAlarm) {
+  FakeRedis server(Always("-MOVED 15495 127.0.0.1:7000\r\n"));
+  TestClient test(server);
+  EXPECT_EQ(test.Call(), "UNAVAILABLE");
+  EXPECT_EQ(test.client->ReadCounters().alarms, 1u);
+}
+
 TEST(Client, TriesAgainOnceWhereTheServerSaysSo) {
   FakeRedis once(InTurn({"-TRYAGAIN later\r\n"}));
   TestClient test(once);

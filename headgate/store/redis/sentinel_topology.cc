@@ -1,5 +1,7 @@
 #include "headgate/store/redis/sentinel_topology.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -41,12 +43,15 @@ std::optional<Topology::Question> SentinelTopology::Ask(base::BootTime now) {
 }
 
 bool SentinelTopology::OnAnswer(const wire::RespValue& answer, base::BootTime now) {
+  problem_.clear();
   std::optional<int64_t> port;
   if (answer.kind == wire::RespValue::Kind::kArray && answer.items.size() == 2) {
     port = wire::RespNumber(answer.items[1].text);
   }
-  // Null: this sentinel does not know the name.
   if (!port || *port < 1 || *port > 65535 || answer.items[0].text.empty()) {
+    problem_ = answer.kind == wire::RespValue::Kind::kNull
+                   ? fmt::format("it knows of no master '{}'", master_name_)
+                   : fmt::format("its answer is no address: {}", answer.ToString());
     OnNoAnswer(now);
     return false;
   }

@@ -52,6 +52,8 @@ class Topology {
   // True where something has changed.
   virtual bool OnAnswer(const wire::RespValue& /*answer*/, base::BootTime /*now*/) { return false; }
   virtual void OnNoAnswer(base::BootTime /*now*/) {}
+  // What was wrong with the last answer, for people; empty: nothing was.
+  const std::string& problem() const { return problem_; }
   // When to call Ask at latest.
   virtual base::BootTime wake_at() const { return base::BootTime{INT64_MAX}; }
   // Whether a server is one to ask, and has no keys at all: a sentinel.
@@ -63,6 +65,8 @@ class Topology {
   explicit Topology(std::vector<net::StreamTarget> servers) : servers_(std::move(servers)) {}
   // The index of a server, a new one where need be; nothing where there are too many.
   std::optional<uint32_t> IndexOf(const net::StreamTarget& server);
+
+  std::string problem_;
 
  private:
   std::vector<net::StreamTarget> servers_;
