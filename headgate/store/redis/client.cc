@@ -16,9 +16,12 @@ constexpr base::Duration kEpochInterval = std::chrono::seconds(1);
 // The epoch, and whether it is fresh.
 constexpr size_t kEpochBytes = 9;
 constexpr uint8_t kRedirectsMax = 5;
-// A slot on the move is asked again after so long.
-constexpr base::Duration kRetrySoonMin = std::chrono::milliseconds(2);
-constexpr base::Duration kRetrySoonSpread = std::chrono::milliseconds(3);
+// A slot on the move is asked again after so long,
+constexpr base::Duration kRetrySoonMin = std::chrono::milliseconds(5);
+constexpr base::Duration kRetrySoonSpread = std::chrono::milliseconds(15);
+// and an address behind which there is another server now.
+constexpr base::Duration kRetryFreshMin = std::chrono::milliseconds(2);
+constexpr base::Duration kRetryFreshSpread = std::chrono::milliseconds(3);
 
 Shard::Settings SettingsFor(const RedisOptions& options, const std::shared_ptr<net::TlsContext>& tls, bool guide) {
   return {.stream = {.tls = tls, .server_name = options.tls_server_name, .connect_timeout = options.connect_timeout},
@@ -144,11 +147,23 @@ void Client::SendTo(uint32_t server, PendingCall& call, base::BootTime now) {
   shard.Send(call, now);
 }
 
-void Client::SendLater(PendingCall& call, base::BootTime now) {
+bool Client::RetryLater(PendingCall& call, base::Duration least, base::Duration spread, base::BootTime now) {
   const base::BootTime at =
-      now + kRetrySoonMin + base::Duration(static_cast<int64_t>(random_.Below(uint64_t{kRetrySoonSpread.count()})));
+      now + least + base::Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(spread.count()))));
+  if (at >= call.deadline || !MayRetry(call, now)) return false;
   later_.push_back({at, &call});
   WakeAt(at);
+  return true;
+}
+
+// On a fresh connection to whoever is the primary now: where the topology can be asked, once it has said who that is.
+bool Client::RetryFresh(PendingCall& call, base::BootTime now) {
+  const bool asks = topology_->wake_at().ns != INT64_MAX;
+  if (!asks) return RetryLater(call, kRetryFreshMin, kRetryFreshSpread, now);
+  if (unrouted_.size() >= options_.waiting_max || !MayRetry(call, now)) return false;
+  unrouted_.push_back(&call);
+  WakeAt(call.deadline);
+  return true;
 }
 
 bool Client::MayRetry(PendingCall& call, base::BootTime now) {
@@ -254,15 +269,15 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action, 
       return SendTo(*server, call, now);
     }
     case CallAction::kRetrySoon:
-      if (!MayRetry(call, now)) break;
       call.asking = false;
-      return SendLater(call, now);
+      if (RetryLater(call, kRetrySoonMin, kRetrySoonSpread, now)) return;
+      break;
     case CallAction::kRetryFresh:
-      if (!MayRetry(call, now)) break;
-      return SendLater(call, now);
+      if (RetryFresh(call, now)) return;
+      break;
     case CallAction::kSendScript: {
       counters_.script_misses.Add();
-      if (!in_time || call.script == nullptr || call.script_misses >= 2) break;
+      if (!in_time || call.script == nullptr || call.with_text) break;
       // The text may have followed already, with another call that missed it; then the name does now.
       const bool text_followed = shard.connection(call.link).scripts_sent() > call.scripts_sent_before;
       call.with_text = call.script_misses > 0 || !text_followed;

@@ -81,8 +81,9 @@ class Client final : private Shard::User {
   // `timeout` 0: that of the options. Calls `done` exactly once, perhaps before it returns; `done` may call
   // again, but not destroy the client.
   // Statuses: Unavailable: not done. DeadlineExceeded, Aborted: it may have been done. PermissionDenied: the store
-  // refuses us. ResourceExhausted: too much under way here, not sent. Internal: our own error. An error that the script
-  // itself returned is a reply.
+  // refuses us. ResourceExhausted: too much under way here, not sent. Internal: our own error. Unimplemented: our own
+  // error too, a call of keys in several places, which must not be allowed (CROSSSLOT). An error that the script itself
+  // returned is a reply.
   void Call(const ScriptCall& call, base::Duration timeout, Done done);
   // A command that touches one key, or, with an empty key, none; the same way.
   void CallCommand(std::string_view key, std::span<const std::string_view> words, base::Duration timeout, Done done);
@@ -106,7 +107,9 @@ class Client final : private Shard::User {
   PendingCall& Acquire(std::string_view key, base::Duration timeout, Done done);
   void Dispatch(PendingCall& call, base::BootTime now);
   void SendTo(uint32_t server, PendingCall& call, base::BootTime now);
-  void SendLater(PendingCall& call, base::BootTime now);
+  // Whether the call will go a second time.
+  bool RetryLater(PendingCall& call, base::Duration least, base::Duration spread, base::BootTime now);
+  bool RetryFresh(PendingCall& call, base::BootTime now);
   bool MayRetry(PendingCall& call, base::BootTime now);
   void Finish(PendingCall& call, const PendingCall::Outcome& outcome);
   void CountAnswer(const PendingCall& call, base::BootTime now);
@@ -147,7 +150,7 @@ class Client final : private Shard::User {
   std::unique_ptr<Topology> topology_;
 
   base::Pool<PendingCall> calls_;
-  std::deque<PendingCall*> unrouted_;  // their server is not known yet
+  std::deque<PendingCall*> unrouted_;  // their server is not known yet, or is another by now
   struct Later {
     base::BootTime at;
     PendingCall* call;

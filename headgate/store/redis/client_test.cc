@@ -168,6 +168,32 @@ TEST(Client, TriesAgainOnceWhereTheServerSaysSo) {
   EXPECT_EQ(always.count("EVALSHA"), 2);
 }
 
+TEST(Client, DoesNotTryAgainWhereNoTimeIsLeftForIt) {
+  FakeRedis server(Always("-TRYAGAIN later\r\n"));
+  base::ManualClock still;
+  TestClient test(server, TopologyKind::kSingle, {}, &still);
+  EXPECT_EQ(test.Call(5ms), "UNAVAILABLE") << "at once";
+  EXPECT_EQ(server.count("EVALSHA"), 1);
+  EXPECT_EQ(test.client->ReadCounters().retries, 0u);
+}
+
+// Its sentinels, or its cluster, know where to: asking it again at once would find the same.
+TEST(Client, TriesAgainBehindTheNextMapWhereTheServerBecameAReplica) {
+  FakeRedis other(Always("+from the other\r\n"));
+  bool moved = false;
+  FakeRedis server([&](const Words& words) -> std::string {
+    if (words[0] == "EVALSHA") {
+      moved = true;
+      return "-READONLY You can't write against a read only replica.\r\n";
+    }
+    if (words[0] != "CLUSTER" || !moved) return "";
+    return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:" + std::to_string(other.port()) + "\r\n";
+  });
+  TestClient test(server, TopologyKind::kCluster);
+  EXPECT_EQ(test.Call(), "from the other");
+  EXPECT_EQ(server.count("EVALSHA"), 1);
+}
+
 TEST(Client, TriesAgainForATenthOfTheCallsAtMost) {
   FakeRedis server(Always("-TRYAGAIN later\r\n"));
   TestClient test(server);
@@ -218,7 +244,7 @@ TEST(Client, SendsTheTextWhereTheServerLacksTheScriptAndGivesUpWhereThatDoesNotH
   TestClient test(server);
   EXPECT_EQ(test.Call(), "UNAVAILABLE");
   EXPECT_EQ(server.count("EVALSHA"), 1);
-  EXPECT_EQ(server.count("EVAL"), 2);
+  EXPECT_EQ(server.count("EVAL"), 1);
 }
 
 TEST(Client, LeavesAServerAloneThatKeepsFailing) {
