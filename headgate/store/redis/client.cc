@@ -10,8 +10,8 @@
 namespace headgate::store::redis {
 namespace {
 
-// How often servers are asked which life of their data they are in.
-constexpr base::Duration kEpochInterval = std::chrono::seconds(1);
+// How often servers are asked which life of their data they are in, and those that are gone are forgotten.
+constexpr base::Duration kLookInterval = std::chrono::seconds(1);
 
 // The epoch, and whether it is fresh.
 constexpr size_t kEpochBytes = 9;
@@ -443,14 +443,30 @@ void Client::TellTopology(uint32_t server, const std::string& problem) {
   listener_.on_topology(shards_[server]->name(), problem.empty() ? absl::OkStatus() : absl::UnavailableError(problem));
 }
 
+void Client::LookAtServers(base::BootTime now) {
+  if (now < look_at_servers_at_) return;
+  look_at_servers_at_ = now + kLookInterval;
+  ForgetServers();
+  LookAtEpochs(now);
+}
+
+// Those that a cluster no longer has: where its nodes come and go, each at an address of its own, their places run out.
+void Client::ForgetServers() {
+  for (uint32_t server = 0; server < shards_.size(); ++server) {
+    std::unique_ptr<Shard>& shard = shards_[server];
+    if (shard == nullptr || !shard->at_rest() || !topology_->Forget(server)) continue;
+    if (shard->breaker().state() != Breaker::State::kClosed) counters_.breakers_open.Subtract();
+    shard.reset();
+    told_[server] = {};
+  }
+}
+
 // A primary draws another replication id while it runs, when its first replica comes. Connections that did not hear of
 // it would make every bucket learn that others have asked for: each would take the other's epoch for a stranger's.
 void Client::LookAtEpochs(base::BootTime now) {
-  if (now < look_at_epochs_at_) return;
-  look_at_epochs_at_ = now + kEpochInterval;
   for (const std::unique_ptr<Shard>& shard : shards_) {
     if (shard == nullptr || !shard->ready() || topology_->IsGuide(shard->index())) continue;
-    PendingCall& call = Acquire("", kEpochInterval, [this, &shard = *shard](const PendingCall::Outcome& answer) {
+    PendingCall& call = Acquire("", kLookInterval, [this, &shard = *shard](const PendingCall::Outcome& answer) {
       if (answer.ok() && !(*answer)->is_error()) shard.OnRole(RoleIn((*answer)->text), Now());
     });
     call.own = true;
@@ -484,12 +500,12 @@ void Client::OnTime() {
     Finish(*call, absl::UnavailableError("store redis: nobody has said yet which server has the key"));
   }
   AskTopology(now);
-  LookAtEpochs(now);
+  LookAtServers(now);
   SetTimer();
 }
 
 void Client::SetTimer() {
-  WakeAt(look_at_epochs_at_);
+  WakeAt(look_at_servers_at_);
   if (!asking_topology_) WakeAt(topology_->wake_at());
   for (const Later& later : later_) WakeAt(later.at);
   for (const PendingCall* call : unrouted_) WakeAt(call->deadline);

@@ -124,7 +124,9 @@ class Client final : private Shard::User {
   void OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answer);
   void TellTopology(uint32_t server, const std::string& problem);
   void ConnectServersInUse(base::BootTime now);
+  void LookAtServers(base::BootTime now);
   void LookAtEpochs(base::BootTime now);
+  void ForgetServers();
   void OnTime();
   void SetTimer();
   // Unless it is set to an earlier time.
@@ -157,7 +159,7 @@ class Client final : private Shard::User {
   };
   std::vector<Later> later_;
   bool asking_topology_ = false;
-  base::BootTime look_at_epochs_at_{0};
+  base::BootTime look_at_servers_at_{0};
 
   base::BootTime turn_now_{0};
   bool turn_open_ = false;

@@ -194,6 +194,25 @@ TEST(Client, TriesAgainBehindTheNextMapWhereTheServerBecameAReplica) {
   EXPECT_EQ(server.count("EVALSHA"), 1);
 }
 
+TEST(Client, ForgetsAServerThatItsClusterNoLongerHas) {
+  FakeRedis gone([](const Words& words) {
+    return words[0] == "EVALSHA" || words[0] == "CLUSTER" ? "-CLUSTERDOWN The cluster is down\r\n" : "";
+  });
+  FakeRedis next(Always("+from the next\r\n"));
+  bool moved = false;
+  FakeRedis seed([&](const Words& words) -> std::string {
+    if (words[0] != "CLUSTER") return "";
+    const std::string port = std::to_string(std::exchange(moved, true) ? next.port() : gone.port());
+    return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:" + port + "\r\n";
+  });
+  TestClient test(seed, TopologyKind::kCluster, {.failures_in_row = 1});
+  EXPECT_EQ(test.Call(), "UNAVAILABLE");
+  EXPECT_EQ(test.client->ReadCounters().breakers_open, 1u);
+  ASSERT_TRUE(test.loop.RunUntil([&] { return test.client->ReadCounters().topology_changes == 2; }, 20s));
+  EXPECT_EQ(test.Call(), "from the next");
+  EXPECT_TRUE(test.loop.RunUntil([&] { return test.client->ReadCounters().breakers_open == 0; }, 20s));
+}
+
 TEST(Client, TriesAgainForATenthOfTheCallsAtMost) {
   FakeRedis server(Always("-TRYAGAIN later\r\n"));
   TestClient test(server);

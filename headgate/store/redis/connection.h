@@ -102,6 +102,8 @@ class Connection {
   base::BootTime wake_at() const { return wake_at_; }
 
   State state() const { return state_; }
+  // Not needed, and nothing is under way.
+  bool at_rest() const { return resting_ && state_ == State::kDown && waiting_.empty(); }
   size_t in_flight() const { return in_flight_.size(); }
   // How many calls were ever appended to the output.
   uint64_t calls_appended() const { return calls_appended_; }

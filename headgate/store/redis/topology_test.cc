@@ -93,6 +93,22 @@ TEST(ClusterTopology, FollowsMovedAtOnceForItsSlotAndAsksForTheRest) {
   EXPECT_EQ(cluster.topology->MovedAt("bar"), std::nullopt);
 }
 
+TEST(ClusterTopology, FindsNewServersHoweverManyThereHaveBeen) {
+  Cluster cluster;
+  cluster.Asked();
+  cluster.topology->OnAnswer(TwoNodes(8000), cluster.now);
+  for (uint16_t port = 100; port < 5000; ++port) {
+    const uint32_t from = *cluster.topology->Find("foo");
+    ASSERT_TRUE(cluster.topology->OnRedirect("MOVED 12182 h:" + std::to_string(port), from, true, cluster.now)) << port;
+    EXPECT_EQ(cluster.PortOf("foo"), port);
+    EXPECT_FALSE(cluster.topology->Forget(*cluster.topology->Find("foo"))) << "it has the slot";
+    const bool was_found = cluster.topology->servers()[from].port >= 100;
+    EXPECT_TRUE(!was_found || cluster.topology->Forget(from));
+  }
+  EXPECT_LE(cluster.topology->servers().size(), 10u);
+  EXPECT_FALSE(cluster.topology->Forget(1)) << "a seed, which is asked";
+}
+
 TEST(ClusterTopology, RemembersNothingOfAsk) {
   Cluster cluster;
   cluster.Asked();
