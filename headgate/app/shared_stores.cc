@@ -108,31 +108,44 @@ limiter::FleetOptions FleetOptionsOf(const Settings& settings, const limiter::Le
 
 // What happens to one loop's connections, in the log.
 store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop) {
-  return {
-      .on_connection =
-          [&log, loop](const std::string& server, const absl::Status& state) {
-            if (state.ok()) return log.Info("store.connected", {{"server", server}, {"loop", loop}});
-            log.Warning("store.lost", {{"server", server}, {"loop", loop}, {"why", std::string(state.message())}});
-          },
-      .on_eviction_policy =
-          [&log](const std::string& server, const std::string& policy) {
-            log.Warning("store.may_evict",
-                        {{"server", server},
-                         {"policy", policy},
-                         {"so", std::string_view("live limits can be forgotten when its memory is full")},
-                         {"hint", std::string_view("CONFIG SET maxmemory-policy noeviction, or strict_store: yes")}});
-          },
-      .on_breaker =
-          [&log, loop](const std::string& server, bool open) {
-            if (!open) return log.Info("store.back", {{"server", server}, {"loop", loop}});
-            log.Warning("store.away", {{"server", server},
-                                       {"loop", loop},
-                                       {"so", std::string_view("its limits are decided as on_store_failure says")}});
-          },
-      .on_alarm =
-          [&log](const std::string& server, const std::string& error) {
-            log.Error("store.alarm", {{"server", server}, {"error", error}});
-          }};
+  return {.on_connection =
+              [&log, loop](const std::string& server, const absl::Status& state) {
+                if (state.ok()) return log.Info("store.connected", {{"server", server}, {"loop", loop}});
+                log.Warning("store.lost", {{"server", server}, {"loop", loop}, {"why", std::string(state.message())}});
+              },
+          .on_eviction_policy =
+              [&log](const std::string& server, const std::string& policy) {
+                const bool silent = policy.empty();
+                log.Warning("store.may_evict",
+                            {{"server", server},
+                             {"policy", silent ? std::string_view("unknown") : std::string_view(policy)},
+                             {"so", std::string_view("live limits can be forgotten when its memory is full")},
+                             {"hint", silent ? std::string_view("let our user run INFO: it says what the server evicts")
+                                             : std::string_view("CONFIG SET maxmemory-policy noeviction, or "
+                                                                "strict_store: yes")}});
+              },
+          .on_topology =
+              [&log, loop](const std::string& server, const absl::Status& state) {
+                if (state.ok()) return log.Info("store.topology_known", {{"server", server}, {"loop", loop}});
+                log.Error("store.topology_unknown",
+                          {{"server", server},
+                           {"loop", loop},
+                           {"why", std::string(state.message())},
+                           {"hint", std::string_view("is the store what --store says: a cluster, sentinels, their "
+                                                     "master's name?")}});
+              },
+          .on_breaker =
+              [&log, loop](const std::string& server, bool open) {
+                if (!open) return log.Info("store.back", {{"server", server}, {"loop", loop}});
+                log.Warning("store.away",
+                            {{"server", server},
+                             {"loop", loop},
+                             {"so", std::string_view("its limits are decided as on_store_failure says")}});
+              },
+          .on_alarm =
+              [&log](const std::string& server, const std::string& error) {
+                log.Error("store.alarm", {{"server", server}, {"error", error}});
+              }};
 }
 
 }  // namespace

@@ -93,11 +93,7 @@ struct Stream::Life : std::enable_shared_from_this<Stream::Life> {
   void Start() {
     deadline.expires_after(std::chrono::ceil<std::chrono::steady_clock::duration>(stream->options_.connect_timeout));
     deadline.async_wait([self = shared_from_this()](const ErrorCode& error) {
-      if (!error)
-        self->Fail(fmt::format("no connection within {} ms",
-                               std::chrono::ceil<std::chrono::milliseconds>(
-                                   self->stream == nullptr ? base::Duration(0) : self->stream->options_.connect_timeout)
-                                   .count()));
+      if (!error) self->OnDeadline();
     });
     if (!target.unix_path.empty()) {
       addresses.emplace_back(boost::asio::local::stream_protocol::endpoint(target.unix_path));
@@ -115,6 +111,14 @@ struct Stream::Life : std::enable_shared_from_this<Stream::Life> {
                              for (const auto& result : results) self->addresses.emplace_back(result.endpoint());
                              self->TryNextAddress();
                            });
+  }
+
+  void OnDeadline() {
+    // It may have been due already when the connection came.
+    if (stream == nullptr || connected) return;
+    const auto ms = std::chrono::ceil<std::chrono::milliseconds>(stream->options_.connect_timeout).count();
+    if (!tls) return Fail(fmt::format("no connection within {} ms", ms));
+    Fail(fmt::format("it accepted, and did not answer to TLS within {} ms; does it speak TLS on this port?", ms));
   }
 
   void TryNextAddress() {

@@ -83,6 +83,26 @@ TEST(Stream, GoesToAUnixSocket) {
   ::unlink(path.c_str());
 }
 
+// Both are ready when the loop looks.
+TEST(Stream, ADeadlineThatComesWithTheConnectionDoesNotEndIt) {
+  for (int i = 0; i < 20; ++i) {
+    Peer peer;
+    TestStream test(base::Duration(1));
+    test.stream.Connect({.host = "127.0.0.1", .port = peer.port()});
+    ASSERT_TRUE(test.Until([&] { return test.connected || !test.closed.empty(); }));
+    EXPECT_FALSE(test.Until([&] { return test.connected && !test.closed.empty(); }, 2ms));
+  }
+}
+
+TEST(Stream, SaysWhatIsMissingWhereTheOtherEndDoesNotSpeakTls) {
+  Peer peer;
+  TestStream test;
+  Stream stream(test.loop, test, {.tls = *TlsContext::Load({}), .connect_timeout = 20ms});
+  stream.Connect({.host = "127.0.0.1", .port = peer.port()});
+  EXPECT_TRUE(test.Until([&] { return !test.closed.empty(); }));
+  EXPECT_THAT(test.closed, HasSubstr("does it speak TLS"));
+}
+
 TEST(Stream, SaysWhyThereIsNoConnection) {
   TestStream test;
   const uint16_t port = Peer().port();

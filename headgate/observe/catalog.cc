@@ -146,7 +146,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
     {Metric::kStoreDisconnects, "headgate_store_disconnects_total", kCounter, "connections",
      "Connections to the store that ended or could not be had."},
     {Metric::kStoreAlarms, "headgate_store_alarms_total", kCounter, "errors",
-     "Errors of the store that somebody should look at: out of memory, busy with a script, no permission."},
+     "Errors of the store that somebody should look at: out of memory, busy with a script, no permission, not of the "
+     "kind that is configured."},
     {Metric::kStoreBucketEvents,
      "headgate_store_bucket_events_total",
      kCounter,

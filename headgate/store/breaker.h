@@ -1,7 +1,7 @@
 // A circuit breaker: whether to ask a shard that has been failing. It keeps a caller from waiting for what will not
 // answer, and a shard that recovers from being asked by everybody at once.
 //
-//   closed --5 failures in a row, or half of at least 20 calls in 10 s--> open (0.5 s, doubling to 8 s, with jitter)
+//   closed --5 failures in a row, or half of at least 20 calls in 10 s--> open (0.5 s, doubling to 5 s, with jitter)
 //   open --time is up--> half open: exactly one call goes through, the probe
 //   half open --the probe succeeds--> closed;  --it fails--> open, for twice as long
 //
@@ -25,9 +25,10 @@ struct BreakerOptions {
   // … and there were at least so many calls. Raise it where calls are rare and failures come in groups.
   uint32_t window_calls_min = 20;
   base::Duration window = std::chrono::seconds(10);
-  // How long it stays open at first, and at most: it doubles each time the probe fails.
+  // How long it stays open at first, and at most: it doubles each time the probe fails. A store that is well again is
+  // used within open_max and the jitter, 6.25 s, also where its connection stood all the time.
   base::Duration open_min = std::chrono::milliseconds(500);
-  base::Duration open_max = std::chrono::seconds(8);
+  base::Duration open_max = std::chrono::seconds(5);
   // More or less, so that a fleet's probes do not come together.
   uint32_t jitter_percent = 25;
 };

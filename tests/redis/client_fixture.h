@@ -25,6 +25,10 @@ struct TestClient {
                connections.push_back(server + " " + (state.ok() ? "up" : std::string(state.message())));
              },
          .on_eviction_policy = [this](const std::string&, const std::string& policy) { policies.push_back(policy); },
+         .on_topology =
+             [this](const std::string&, const absl::Status& state) {
+               topologies.push_back(state.ok() ? "well" : std::string(state.message()));
+             },
          .on_breaker = [this](const std::string&, bool open) { breaker.push_back(open ? "open" : "closed"); },
          .on_alarm = [this](const std::string&, const std::string& error) { alarms.push_back(error); }});
     EXPECT_TRUE(made.ok()) << made.status();
@@ -59,7 +63,7 @@ struct TestClient {
   net::EventLoop loop{clock};
   store::redis::RedisOptions options;
   absl::Status last_status;  // of the last call that was waited for
-  std::vector<std::string> connections, policies, breaker, alarms;
+  std::vector<std::string> connections, policies, topologies, breaker, alarms;
   std::unique_ptr<store::redis::Client> client;
 };
 

@@ -238,6 +238,27 @@ TEST_F(LuaStoreTest, AnOtherShapeOfKeyIsReplaced) {
   }
 }
 
+TEST_F(LuaStoreTest, WhatIsLongerThanAnyBucketIsReplaced) {
+  const std::string longer(store::redis::kValueBytesMax, 'x');
+  const std::string many(12, 'x');
+  for (const LimitSpec& spec : EveryFamily()) {
+    SCOPED_TRACE(model::Describe(spec));
+    std::vector<std::string> list = {"RPUSH", "b", "\x01"};
+    list.resize(3 + store::redis::kValueBytesMax / 12, many);
+    for (const std::vector<std::string>& foreign :
+         {std::vector<std::string>{"SET", "b", "\x01" + longer}, {"RPUSH", "b", "\x01", longer}, list}) {
+      store.keyspace.Clear();
+      Run(foreign);
+      const int calls = store.calls;
+      const SharedAnswer answer = Ask(spec, 3);
+      EXPECT_TRUE(answer.events.replaced_corrupt);
+      EXPECT_EQ(answer.decision.remaining, 7u);
+      EXPECT_EQ(store.calls, calls + 1) << "it did not travel";
+      EXPECT_EQ(Look(spec).remaining, 7u);
+    }
+  }
+}
+
 // What our own prefix stands before, and no bucket can be.
 TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
   const std::string far = "\x7f\xff\xff\xff\xff\xff\xff\xff";

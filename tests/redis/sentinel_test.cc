@@ -9,6 +9,7 @@ namespace headgate::redis_test {
 namespace {
 
 using store::redis::RedisOptions;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(Sentinel, FollowsTheMasterWhenItDies) {
@@ -87,6 +88,28 @@ TEST(Sentinel, SaysSoWhereNobodyKnowsTheMaster) {
   options.timeout = 300ms;
   TestClient test(options);
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
+  EXPECT_THAT(test.topologies, ElementsAre("it knows of no master 'main'")) << "once";
+  EXPECT_GE(test.client->ReadCounters().alarms, 1u);
+  EXPECT_THAT(stranger.Ask(fmt::format("SENTINEL MONITOR main 127.0.0.1 {} 1", stranger.port())), HasSubstr("OK"));
+  EXPECT_TRUE(test.Until([&] { return test.topologies.size() == 2; }));
+  EXPECT_EQ(test.topologies[1], "well");
+}
+
+// The URL names another kind of store than there is.
+TEST(Sentinel, SaysSoWhereAServerIsNone) {
+  RedisProcess server;
+  for (const auto kind : {store::redis::TopologyKind::kSentinel, store::redis::TopologyKind::kCluster}) {
+    RedisOptions options = TestClient::Single(server.port());
+    options.topology = kind;
+    if (kind == store::redis::TopologyKind::kSentinel) options.master_name = "main";
+    options.timeout = 500ms;
+    TestClient test(options);
+    EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
+    const bool sentinel = kind == store::redis::TopologyKind::kSentinel;
+    EXPECT_THAT(test.topologies,
+                ElementsAre(HasSubstr(sentinel ? "unknown command 'SENTINEL'" : "cluster support disabled")));
+    EXPECT_GE(test.client->ReadCounters().alarms, 1u);
+  }
 }
 
 }  // namespace

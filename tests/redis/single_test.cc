@@ -6,6 +6,8 @@
 #include <numeric>
 
 #include "headgate/store/redis/heartbeat.h"
+#include "headgate/store/redis/packing.h"
+#include "headgate/store/redis/redis_store.h"
 #include "tests/redis/client_fixture.h"
 #include "tests/redis/redis_process.h"
 
@@ -69,6 +71,61 @@ TEST(Single, SurvivesThatTheServerForgetsItsScripts) {
   EXPECT_LT(test.client->ReadCounters().bytes_written, 500'000u);
 }
 
+// Its value is all of what a reply may hold.
+TEST(Single, TheLongestLogIsCarriedOverToAnotherLimit) {
+  static const store::redis::Script fill = store::redis::MakeScript(
+      "fill",
+      "redis.call('RPUSH', KEYS[1], ARGV[1]) for i = 1, 1000 do redis.call('RPUSH', KEYS[1], unpack(ARGV, 2)) end");
+  constexpr base::Instant kNow = base::Instant::FromNanos(1'790'000'000'000'000'000);
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  store::LimitTable limits;
+  store::redis::RedisStore store(*test.client, limits, {.virtual_now = &kNow});
+  algorithm::LimitSpec spec{
+      .algorithm = algorithm::Algorithm::kSlidingWindowLog, .requests = algorithm::kLogRequestsMax, .period = 1h};
+  std::string header;
+  store::redis::AppendPrefix(spec, header);
+  store::redis::Packer(header).U32(algorithm::kLogRequestsMax).U64(static_cast<uint64_t>(kNow.ns));
+  std::string hit;
+  store::redis::Packer(hit).U64(static_cast<uint64_t>(kNow.ns)).U32(1);
+  std::vector<std::string_view> arguments(101, hit);
+  arguments[0] = header;
+  EXPECT_EQ(test.Call(fill, "hg:{k}", arguments), "nil");
+  EXPECT_EQ(server.Ask("LLEN hg:{k}"), ":100001\r\n");
+
+  spec.period = 2h;
+  std::optional<store::SharedAnswer> answer;
+  store.Ask({.name = "hg:{k}", .limit = *limits.Intern(*algorithm::Limit::Make(spec)), .timeout = 20s},
+            [&](const store::SharedAnswer& given) { answer = given; });
+  ASSERT_TRUE(test.Until([&] { return answer.has_value(); }));
+  EXPECT_TRUE(answer->status.ok()) << answer->status;
+  EXPECT_TRUE(answer->events.carried_over);
+  EXPECT_FALSE(answer->decision.allowed);
+  EXPECT_EQ(test.client->ReadCounters().disconnects, 0u);
+}
+
+// Logs and queues are never leased, whatever the rule says: their calls carry no epoch.
+TEST(Single, ARequestOfALeasedRuleCarriesOverALogAndAQueueToo) {
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  store::LimitTable limits;
+  store::redis::RedisStore store(*test.client, limits, {});
+  for (const auto algorithm : {algorithm::Algorithm::kSlidingWindowLog, algorithm::Algorithm::kLeakyBucketQueue}) {
+    for (const uint64_t requests : {10u, 20u}) {
+      std::optional<store::SharedAnswer> answer;
+      const algorithm::LimitSpec spec{
+          .algorithm = algorithm, .requests = requests, .period = 1h, .burst = std::nullopt};
+      store.Ask({.name = fmt::format("hg:{{{}}}", static_cast<int>(algorithm)),
+                 .limit = *limits.Intern(*algorithm::Limit::Make(spec)),
+                 .leased = true},
+                [&](const store::SharedAnswer& given) { answer = given; });
+      ASSERT_TRUE(test.Until([&] { return answer.has_value(); }));
+      EXPECT_TRUE(answer->status.ok()) << answer->status;
+      EXPECT_EQ(answer->events.carried_over, requests == 20);
+    }
+  }
+}
+
 TEST(Single, AnErrorOfTheScriptIsItsAnswer) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
@@ -112,6 +169,7 @@ TEST(Single, AWrongPasswordIsRefusedAndNeverSaid) {
   EXPECT_THAT(test.connections[0], ::testing::Not(HasSubstr("secret")));
   EXPECT_GE(test.client->ReadCounters().disconnects, 2u);
   EXPECT_LE(test.client->ReadCounters().disconnects, 3u) << "once a second";
+  EXPECT_EQ(test.client->ReadCounters().alarms, test.client->ReadCounters().disconnects);
 }
 
 TEST(Single, GivesUpInTimeWhereTheServerStandsStillAndComesBackWhenItGoesOn) {
@@ -176,6 +234,20 @@ TEST(Single, WarnsOfAnEvictionPolicyOrRefusesTheStore) {
   TestClient strict(options);
   EXPECT_EQ(strict.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
   EXPECT_THAT(strict.connections, ElementsAre(HasSubstr("set maxmemory-policy noeviction")));
+  EXPECT_GE(strict.client->ReadCounters().alarms, 1u);
+  EXPECT_TRUE(strict.Until([&] { return strict.client->ReadCounters().alarms >= 3; }));
+  EXPECT_EQ(strict.connections.size(), 1u) << "counted each time, and told once";
+  EXPECT_THAT(strict.policies, ::testing::IsEmpty());
+}
+
+TEST(Single, AnEvictionPolicyIsToldOncePerServer) {
+  RedisProcess server({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"});
+  TestClient test(TestClient::Single(server.port()));
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
+  EXPECT_THAT(server.Ask("CLIENT KILL TYPE normal SKIPME yes"), HasSubstr(":"));
+  test.Run(1ms);
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "2");
+  EXPECT_THAT(test.policies, ElementsAre("allkeys-lru"));
 }
 
 TEST(Single, OutOfMemoryIsAStoreThatCannot) {

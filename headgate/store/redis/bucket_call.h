@@ -58,6 +58,8 @@ class BucketCall {
   const Script& script() const { return *script_; }
   // The one key that is touched, which tells the shard.
   std::string_view key() const { return Part(0); }
+  // Part 3 says of leases what the script needs to know, and begins with the epoch.
+  bool leased() const { return leased_; }
   // KEYS[1], then ARGV.
   size_t part_count() const { return part_count_; }
   std::string_view Part(size_t i) const;

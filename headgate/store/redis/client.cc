@@ -10,15 +10,18 @@
 namespace headgate::store::redis {
 namespace {
 
-// How often servers are asked which life of their data they are in.
-constexpr base::Duration kEpochInterval = std::chrono::seconds(1);
+// How often servers are asked which life of their data they are in, and those that are gone are forgotten.
+constexpr base::Duration kLookInterval = std::chrono::seconds(1);
 
 // The epoch, and whether it is fresh.
 constexpr size_t kEpochBytes = 9;
 constexpr uint8_t kRedirectsMax = 5;
-// A slot on the move is asked again after so long.
-constexpr base::Duration kRetrySoonMin = std::chrono::milliseconds(2);
-constexpr base::Duration kRetrySoonSpread = std::chrono::milliseconds(3);
+// A slot on the move is asked again after so long,
+constexpr base::Duration kRetrySoonMin = std::chrono::milliseconds(5);
+constexpr base::Duration kRetrySoonSpread = std::chrono::milliseconds(15);
+// and an address behind which there is another server now.
+constexpr base::Duration kRetryFreshMin = std::chrono::milliseconds(2);
+constexpr base::Duration kRetryFreshSpread = std::chrono::milliseconds(3);
 
 Shard::Settings SettingsFor(const RedisOptions& options, const std::shared_ptr<net::TlsContext>& tls, bool guide) {
   return {.stream = {.tls = tls, .server_name = options.tls_server_name, .connect_timeout = options.connect_timeout},
@@ -144,11 +147,23 @@ void Client::SendTo(uint32_t server, PendingCall& call, base::BootTime now) {
   shard.Send(call, now);
 }
 
-void Client::SendLater(PendingCall& call, base::BootTime now) {
+bool Client::RetryLater(PendingCall& call, base::Duration least, base::Duration spread, base::BootTime now) {
   const base::BootTime at =
-      now + kRetrySoonMin + base::Duration(static_cast<int64_t>(random_.Below(uint64_t{kRetrySoonSpread.count()})));
+      now + least + base::Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(spread.count()))));
+  if (at >= call.deadline || !MayRetry(call, now)) return false;
   later_.push_back({at, &call});
   WakeAt(at);
+  return true;
+}
+
+// On a fresh connection to whoever is the primary now: where the topology can be asked, once it has said who that is.
+bool Client::RetryFresh(PendingCall& call, base::BootTime now) {
+  const bool asks = topology_->wake_at().ns != INT64_MAX;
+  if (!asks) return RetryLater(call, kRetryFreshMin, kRetryFreshSpread, now);
+  if (unrouted_.size() >= options_.waiting_max || !MayRetry(call, now)) return false;
+  unrouted_.push_back(&call);
+  WakeAt(call.deadline);
+  return true;
 }
 
 bool Client::MayRetry(PendingCall& call, base::BootTime now) {
@@ -242,7 +257,11 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action, 
       if (!in_time || call.redirects >= kRedirectsMax) break;
       const bool remember = action.action == CallAction::kFollow;
       const std::optional<uint32_t> server = topology_->OnRedirect(error, shard.index(), remember, now);
-      if (!server) break;
+      if (!server) {
+        // Of a cluster that is taken for a single server, say.
+        Alarm(shard, error);
+        break;
+      }
       if (remember) ConnectServersInUse(now);
       ++call.redirects;
       counters_.redirects.Add();
@@ -250,15 +269,15 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action, 
       return SendTo(*server, call, now);
     }
     case CallAction::kRetrySoon:
-      if (!MayRetry(call, now)) break;
       call.asking = false;
-      return SendLater(call, now);
+      if (RetryLater(call, kRetrySoonMin, kRetrySoonSpread, now)) return;
+      break;
     case CallAction::kRetryFresh:
-      if (!MayRetry(call, now)) break;
-      return SendLater(call, now);
+      if (RetryFresh(call, now)) return;
+      break;
     case CallAction::kSendScript: {
       counters_.script_misses.Add();
-      if (!in_time || call.script == nullptr || call.script_misses >= 2) break;
+      if (!in_time || call.script == nullptr || call.with_text) break;
       // The text may have followed already, with another call that missed it; then the name does now.
       const bool text_followed = shard.connection(call.link).scripts_sent() > call.scripts_sent_before;
       call.with_text = call.script_misses > 0 || !text_followed;
@@ -289,7 +308,7 @@ void Client::Alarm(const Shard& shard, std::string_view error) {
 Shard& Client::EnsureShard(uint32_t server, base::BootTime now) {
   if (server >= shards_.size()) {
     shards_.resize(server + 1);
-    told_.resize(server + 1, absl::UnknownError(""));
+    told_.resize(server + 1);
   }
   std::unique_ptr<Shard>& shard = shards_[server];
   if (shard == nullptr) {
@@ -323,14 +342,16 @@ void Client::OnSend(Shard& shard, PendingCall& call, base::BootTime now) {
 }
 
 void Client::OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime) {
-  if (facts.may_evict && listener_.on_eviction_policy) {
-    listener_.on_eviction_policy(shard.name(), facts.eviction_policy);
-  }
+  std::optional<std::string>& told = told_[shard.index()].eviction_policy;
+  if (!facts.may_evict || options_.strict_store || topology_->IsGuide(shard.index())) return told.reset();
+  if (told == facts.eviction_policy) return;
+  told = facts.eviction_policy;
+  if (listener_.on_eviction_policy) listener_.on_eviction_policy(shard.name(), facts.eviction_policy);
 }
 
 void Client::OnReady(Shard& shard, base::BootTime now) {
   shard.breaker().ProbeSoon(now);
-  absl::Status& told = told_[shard.index()];
+  absl::Status& told = told_[shard.index()].connection;
   if (told.ok()) return;
   told = absl::OkStatus();
   if (listener_.on_connection) listener_.on_connection(shard.name(), told);
@@ -339,7 +360,9 @@ void Client::OnReady(Shard& shard, base::BootTime now) {
 void Client::OnDown(Shard& shard, const absl::Status& why, base::BootTime now) {
   if (absl::IsCancelled(why)) return;  // we wanted it
   Doubt(now);
-  absl::Status& told = told_[shard.index()];
+  // It does not let us in, or is not to be used: nothing mends that but somebody who looks.
+  if (absl::IsPermissionDenied(why) || absl::IsFailedPrecondition(why)) counters_.alarms.Add();
+  absl::Status& told = told_[shard.index()].connection;
   if (told == why) return;
   told = why;
   if (listener_.on_connection) listener_.on_connection(shard.name(), why);
@@ -374,8 +397,9 @@ void Client::AskTopology(base::BootTime now) {
   if (!question) return;
   asking_topology_ = true;
   counters_.topology_refreshes.Add();
-  PendingCall& call = Acquire("", std::max(options_.timeout, options_.connect_timeout) * 4,
-                              [this](const PendingCall::Outcome& answer) { OnTopologyAnswer(answer); });
+  PendingCall& call = Acquire(
+      "", std::max(options_.timeout, options_.connect_timeout) * 4,
+      [this, server = question->server](const PendingCall::Outcome& answer) { OnTopologyAnswer(server, answer); });
   call.own = true;
   const std::vector<std::string_view> words(question->words.begin(), question->words.end());
   AppendCommand(call.body, words);
@@ -383,14 +407,25 @@ void Client::AskTopology(base::BootTime now) {
   EnsureShard(question->server, now).Send(call, now);
 }
 
-void Client::OnTopologyAnswer(const PendingCall::Outcome& answer) {
+void Client::OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answer) {
   asking_topology_ = false;
   const base::BootTime now = Now();
-  if (!answer.ok() || (*answer)->is_error()) {
+  if (!answer.ok()) {
     topology_->OnNoAnswer(now);
-  } else if (topology_->OnAnswer(**answer, now)) {
-    counters_.topology_changes.Add();
-    ConnectServersInUse(now);
+  } else if ((*answer)->is_error()) {
+    topology_->OnNoAnswer(now);
+    // A server that is loading or without its primary will do better; all else somebody should look at.
+    const ReplyAction& action = ActionFor((*answer)->text);
+    if (action.alarms || action.action == CallAction::kPassOn) {
+      TellTopology(server, fmt::format("it answered {}", (*answer)->text));
+    }
+  } else {
+    const bool changed = topology_->OnAnswer(**answer, now);
+    TellTopology(server, topology_->problem());
+    if (changed) {
+      counters_.topology_changes.Add();
+      ConnectServersInUse(now);
+    }
   }
   std::deque<PendingCall*> unrouted;
   unrouted.swap(unrouted_);
@@ -398,14 +433,40 @@ void Client::OnTopologyAnswer(const PendingCall::Outcome& answer) {
   SetTimer();
 }
 
+// Where nobody says where the keys are, every decision is made without the store, and nothing else shows why.
+void Client::TellTopology(uint32_t server, const std::string& problem) {
+  if (!problem.empty()) counters_.alarms.Add();
+  std::string& told = told_[server].topology_problem;
+  if (told == problem) return;
+  told = problem;
+  if (!listener_.on_topology) return;
+  listener_.on_topology(shards_[server]->name(), problem.empty() ? absl::OkStatus() : absl::UnavailableError(problem));
+}
+
+void Client::LookAtServers(base::BootTime now) {
+  if (now < look_at_servers_at_) return;
+  look_at_servers_at_ = now + kLookInterval;
+  ForgetServers();
+  LookAtEpochs(now);
+}
+
+// Those that a cluster no longer has: where its nodes come and go, each at an address of its own, their places run out.
+void Client::ForgetServers() {
+  for (uint32_t server = 0; server < shards_.size(); ++server) {
+    std::unique_ptr<Shard>& shard = shards_[server];
+    if (shard == nullptr || !shard->at_rest() || !topology_->Forget(server)) continue;
+    if (shard->breaker().state() != Breaker::State::kClosed) counters_.breakers_open.Subtract();
+    shard.reset();
+    told_[server] = {};
+  }
+}
+
 // A primary draws another replication id while it runs, when its first replica comes. Connections that did not hear of
 // it would make every bucket learn that others have asked for: each would take the other's epoch for a stranger's.
 void Client::LookAtEpochs(base::BootTime now) {
-  if (now < look_at_epochs_at_) return;
-  look_at_epochs_at_ = now + kEpochInterval;
   for (const std::unique_ptr<Shard>& shard : shards_) {
     if (shard == nullptr || !shard->ready() || topology_->IsGuide(shard->index())) continue;
-    PendingCall& call = Acquire("", kEpochInterval, [this, &shard = *shard](const PendingCall::Outcome& answer) {
+    PendingCall& call = Acquire("", kLookInterval, [this, &shard = *shard](const PendingCall::Outcome& answer) {
       if (answer.ok() && !(*answer)->is_error()) shard.OnRole(RoleIn((*answer)->text), Now());
     });
     call.own = true;
@@ -439,12 +500,12 @@ void Client::OnTime() {
     Finish(*call, absl::UnavailableError("store redis: nobody has said yet which server has the key"));
   }
   AskTopology(now);
-  LookAtEpochs(now);
+  LookAtServers(now);
   SetTimer();
 }
 
 void Client::SetTimer() {
-  WakeAt(look_at_epochs_at_);
+  WakeAt(look_at_servers_at_);
   if (!asking_topology_) WakeAt(topology_->wake_at());
   for (const Later& later : later_) WakeAt(later.at);
   for (const PendingCall* call : unrouted_) WakeAt(call->deadline);

@@ -54,8 +54,12 @@ struct Epoch {
 struct ClientListener {
   // A server was connected to; or not, and why. Repeated attempts that fail alike are told once.
   std::function<void(const std::string& server, const absl::Status& state)> on_connection{};
-  // An eviction policy that may drop live limits.
+  // An eviction policy that may drop live limits; empty: the server does not say. Once, until it is another. Of a
+  // strict store on_connection tells why it is refused.
   std::function<void(const std::string& server, const std::string& policy)> on_eviction_policy{};
+  // What a server that was asked where the keys are had to say: nothing of use, and why; or OK, once it does. Repeated
+  // answers that are alike are told once.
+  std::function<void(const std::string& server, const absl::Status& state)> on_topology{};
   // The breaker opened, or closed again.
   std::function<void(const std::string& server, bool open)> on_breaker{};
   // An error reply that somebody should look at: OOM, BUSY, NOPERM and the like.
@@ -77,8 +81,9 @@ class Client final : private Shard::User {
   // `timeout` 0: that of the options. Calls `done` exactly once, perhaps before it returns; `done` may call
   // again, but not destroy the client.
   // Statuses: Unavailable: not done. DeadlineExceeded, Aborted: it may have been done. PermissionDenied: the store
-  // refuses us. ResourceExhausted: too much under way here, not sent. Internal: our own error. An error that the script
-  // itself returned is a reply.
+  // refuses us. ResourceExhausted: too much under way here, not sent. Internal: our own error. Unimplemented: our own
+  // error too, a call of keys in several places, which must not be allowed (CROSSSLOT). An error that the script itself
+  // returned is a reply.
   void Call(const ScriptCall& call, base::Duration timeout, Done done);
   // A command that touches one key, or, with an empty key, none; the same way.
   void CallCommand(std::string_view key, std::span<const std::string_view> words, base::Duration timeout, Done done);
@@ -102,7 +107,9 @@ class Client final : private Shard::User {
   PendingCall& Acquire(std::string_view key, base::Duration timeout, Done done);
   void Dispatch(PendingCall& call, base::BootTime now);
   void SendTo(uint32_t server, PendingCall& call, base::BootTime now);
-  void SendLater(PendingCall& call, base::BootTime now);
+  // Whether the call will go a second time.
+  bool RetryLater(PendingCall& call, base::Duration least, base::Duration spread, base::BootTime now);
+  bool RetryFresh(PendingCall& call, base::BootTime now);
   bool MayRetry(PendingCall& call, base::BootTime now);
   void Finish(PendingCall& call, const PendingCall::Outcome& outcome);
   void CountAnswer(const PendingCall& call, base::BootTime now);
@@ -114,9 +121,12 @@ class Client final : private Shard::User {
 
   // The topology's questions.
   void AskTopology(base::BootTime now);
-  void OnTopologyAnswer(const PendingCall::Outcome& answer);
+  void OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answer);
+  void TellTopology(uint32_t server, const std::string& problem);
   void ConnectServersInUse(base::BootTime now);
+  void LookAtServers(base::BootTime now);
   void LookAtEpochs(base::BootTime now);
+  void ForgetServers();
   void OnTime();
   void SetTimer();
   // Unless it is set to an earlier time.
@@ -142,14 +152,14 @@ class Client final : private Shard::User {
   std::unique_ptr<Topology> topology_;
 
   base::Pool<PendingCall> calls_;
-  std::deque<PendingCall*> unrouted_;  // their server is not known yet
+  std::deque<PendingCall*> unrouted_;  // their server is not known yet, or is another by now
   struct Later {
     base::BootTime at;
     PendingCall* call;
   };
   std::vector<Later> later_;
   bool asking_topology_ = false;
-  base::BootTime look_at_epochs_at_{0};
+  base::BootTime look_at_servers_at_{0};
 
   base::BootTime turn_now_{0};
   bool turn_open_ = false;
@@ -158,7 +168,12 @@ class Client final : private Shard::User {
   base::BootTime timer_at_{INT64_MAX};
   // By the topology's index; null: never connected to. Last: they go first.
   std::vector<std::unique_ptr<Shard>> shards_;
-  std::vector<absl::Status> told_;  // what the listener heard last of each
+  struct Told {  // what the listener heard last of a server
+    absl::Status connection = absl::UnknownError("");
+    std::optional<std::string> eviction_policy{};  // that may drop live limits
+    std::string topology_problem{};
+  };
+  std::vector<Told> told_;
 };
 
 }  // namespace headgate::store::redis

@@ -95,7 +95,8 @@ class FakeRedis {
 
 struct TestClient {
   explicit TestClient(const FakeRedis& server, TopologyKind topology = TopologyKind::kSingle,
-                      const BreakerOptions& breaker = {}) {
+                      const BreakerOptions& breaker = {}, const base::Clock* loop_clock = nullptr)
+      : loop(loop_clock != nullptr ? *loop_clock : clock) {
     RedisOptions options{.topology = topology,
                          .servers = {{.host = "127.0.0.1", .port = server.port()}},
                          .timeout = 5s,
@@ -120,7 +121,7 @@ struct TestClient {
   }
 
   base::SystemClock clock;
-  net::EventLoop loop{clock};
+  net::EventLoop loop;
   std::unique_ptr<Client> client;
 };
 
@@ -149,6 +150,13 @@ TEST(Client, FollowsAtMostFiveRedirects) {
   EXPECT_EQ(test.client->ReadCounters().redirects, 5u);
 }
 
+TEST(Client, ARedirectThatCannotBeFollowedIsAnAlarm) {
+  FakeRedis server(Always("-MOVED 15495 127.0.0.1:7000\r\n"));
+  TestClient test(server);
+  EXPECT_EQ(test.Call(), "UNAVAILABLE");
+  EXPECT_EQ(test.client->ReadCounters().alarms, 1u);
+}
+
 TEST(Client, TriesAgainOnceWhereTheServerSaysSo) {
   FakeRedis once(InTurn({"-TRYAGAIN later\r\n"}));
   TestClient test(once);
@@ -158,6 +166,51 @@ TEST(Client, TriesAgainOnceWhereTheServerSaysSo) {
   TestClient other(always);
   EXPECT_EQ(other.Call(), "UNAVAILABLE");
   EXPECT_EQ(always.count("EVALSHA"), 2);
+}
+
+TEST(Client, DoesNotTryAgainWhereNoTimeIsLeftForIt) {
+  FakeRedis server(Always("-TRYAGAIN later\r\n"));
+  base::ManualClock still;
+  TestClient test(server, TopologyKind::kSingle, {}, &still);
+  EXPECT_EQ(test.Call(5ms), "UNAVAILABLE") << "at once";
+  EXPECT_EQ(server.count("EVALSHA"), 1);
+  EXPECT_EQ(test.client->ReadCounters().retries, 0u);
+}
+
+// Its sentinels, or its cluster, know where to: asking it again at once would find the same.
+TEST(Client, TriesAgainBehindTheNextMapWhereTheServerBecameAReplica) {
+  FakeRedis other(Always("+from the other\r\n"));
+  bool moved = false;
+  FakeRedis server([&](const Words& words) -> std::string {
+    if (words[0] == "EVALSHA") {
+      moved = true;
+      return "-READONLY You can't write against a read only replica.\r\n";
+    }
+    if (words[0] != "CLUSTER" || !moved) return "";
+    return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:" + std::to_string(other.port()) + "\r\n";
+  });
+  TestClient test(server, TopologyKind::kCluster);
+  EXPECT_EQ(test.Call(), "from the other");
+  EXPECT_EQ(server.count("EVALSHA"), 1);
+}
+
+TEST(Client, ForgetsAServerThatItsClusterNoLongerHas) {
+  FakeRedis gone([](const Words& words) {
+    return words[0] == "EVALSHA" || words[0] == "CLUSTER" ? "-CLUSTERDOWN The cluster is down\r\n" : "";
+  });
+  FakeRedis next(Always("+from the next\r\n"));
+  bool moved = false;
+  FakeRedis seed([&](const Words& words) -> std::string {
+    if (words[0] != "CLUSTER") return "";
+    const std::string port = std::to_string(std::exchange(moved, true) ? next.port() : gone.port());
+    return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:" + port + "\r\n";
+  });
+  TestClient test(seed, TopologyKind::kCluster, {.failures_in_row = 1});
+  EXPECT_EQ(test.Call(), "UNAVAILABLE");
+  EXPECT_EQ(test.client->ReadCounters().breakers_open, 1u);
+  ASSERT_TRUE(test.loop.RunUntil([&] { return test.client->ReadCounters().topology_changes == 2; }, 20s));
+  EXPECT_EQ(test.Call(), "from the next");
+  EXPECT_TRUE(test.loop.RunUntil([&] { return test.client->ReadCounters().breakers_open == 0; }, 20s));
 }
 
 TEST(Client, TriesAgainForATenthOfTheCallsAtMost) {
@@ -190,12 +243,17 @@ TEST(Client, NeverSendsAgainWhatMayHaveBeenDone) {
 TEST(Client, AReplyThatIsCutOffAnywhereIsNoReply) {
   const std::string reply = "*2\r\n$5\r\nhello\r\n:12345\r\n";
   std::vector<std::string> answers;
-  for (size_t cut = 0; cut < reply.size(); ++cut) answers.push_back(reply.substr(0, cut) + std::string(kCut));
+  for (size_t cut = 0; cut < reply.size(); ++cut) {
+    answers.push_back(reply.substr(0, cut) + std::string(kCut));
+    answers.push_back("+OK\r\n");
+  }
   FakeRedis server(InTurn(answers));
   TestClient test(server, TopologyKind::kSingle, {.failures_in_row = 1000, .window_calls_min = 1000});
-  for (size_t cut = 0; cut < reply.size(); ++cut) EXPECT_EQ(test.Call(), "ABORTED") << cut;
-  EXPECT_EQ(test.Call(), "OK");
-  EXPECT_EQ(server.count("EVALSHA"), static_cast<int>(reply.size()) + 1);
+  for (size_t cut = 0; cut < reply.size(); ++cut) {
+    EXPECT_EQ(test.Call(), "ABORTED") << cut;
+    EXPECT_EQ(test.Call(), "OK");
+  }
+  EXPECT_EQ(server.count("EVALSHA"), static_cast<int>(reply.size()) * 2);
 }
 
 TEST(Client, SendsTheTextWhereTheServerLacksTheScriptAndGivesUpWhereThatDoesNotHelp) {
@@ -205,7 +263,7 @@ TEST(Client, SendsTheTextWhereTheServerLacksTheScriptAndGivesUpWhereThatDoesNotH
   TestClient test(server);
   EXPECT_EQ(test.Call(), "UNAVAILABLE");
   EXPECT_EQ(server.count("EVALSHA"), 1);
-  EXPECT_EQ(server.count("EVAL"), 2);
+  EXPECT_EQ(server.count("EVAL"), 1);
 }
 
 TEST(Client, LeavesAServerAloneThatKeepsFailing) {
@@ -236,17 +294,24 @@ TEST(Client, RefusesWhatIsTooMuch) {
 TEST(Client, AWriteWaitsForMoreWhileMuchIsUnderWay) {
   // Says nothing to scripts.
   FakeRedis server([](const Words& words) { return words[0] == "EVALSHA" ? ">1\r\n+push\r\n" : ""; });
-  TestClient test(server);
+  base::ManualClock still;
+  TestClient test(server, TopologyKind::kSingle, {}, &still);
   std::vector<std::string> answers;
   const auto arrived = [&](int count, base::Duration timeout) {
-    return test.loop.RunUntil([&] { return server.count("EVALSHA") >= count; }, timeout);
+    const base::BootTime until = test.clock.BootNow() + timeout;
+    const auto done = [&] { return server.count("EVALSHA") >= count || test.clock.BootNow() >= until; };
+    return test.loop.RunUntil(done, 20s) && server.count("EVALSHA") >= count;
   };
   for (int i = 0; i < 3; ++i) test.Start(answers, 20s);
   ASSERT_TRUE(arrived(3, 20s));
   test.Start(answers, 20s);
-  EXPECT_FALSE(arrived(4, 20ms)) << "three are under way, and one has gathered";
+  EXPECT_FALSE(arrived(4, 5ms)) << "three are under way, and one has gathered";
   test.Start(answers, 20s);
-  EXPECT_TRUE(arrived(5, 20s)) << "but not for ever";
+  EXPECT_FALSE(arrived(5, 5ms));
+  still.Advance(199us);
+  EXPECT_FALSE(arrived(5, 5ms));
+  still.Advance(1us);
+  EXPECT_TRUE(arrived(5, 20s)) << "200 µs after the first of them, though nothing else happens";
   const ClientCounters counters = test.client->ReadCounters();
   EXPECT_EQ(counters.batched_calls.counts[1], 1u) << "of two";
   EXPECT_EQ(counters.batched_calls.counts[2], 1u) << "of three";

@@ -81,8 +81,11 @@ std::optional<Topology::Question> ClusterTopology::Ask(base::BootTime now) {
 }
 
 bool ClusterTopology::OnAnswer(const wire::RespValue& answer, base::BootTime now) {
+  problem_.clear();
   const auto ranges = ParseClusterSlots(answer, servers()[asked_].host);
   if (!ranges.ok() || ranges->empty()) {
+    problem_ = ranges.ok() ? "it knows of no slots: it has joined no cluster, or nobody serves them"
+                           : std::string(ranges.status().message());
     OnNoAnswer(now);
     return false;
   }

@@ -15,6 +15,8 @@ namespace {
 constexpr base::Duration kRefusedPause = std::chrono::seconds(1);
 // A connection that had worked is made again within so long.
 constexpr base::Duration kFirstPauseMax = std::chrono::milliseconds(4);
+// A connection that was ready for so long has worked, also where nothing was asked over it.
+constexpr base::Duration kWorkedAfter = std::chrono::seconds(1);
 // More or less, so that a fleet does not come back together.
 constexpr uint32_t kPauseJitterPercent = 50;
 
@@ -115,9 +117,7 @@ void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime no
     facts_.epoch = role.epoch;
   } else if (step == Greeting::kMemory) {
     facts_.eviction_policy = std::string(InfoField(reply.text, "maxmemory_policy"));
-    const std::string_view bound = InfoField(reply.text, "maxmemory");
-    facts_.may_evict =
-        !bound.empty() && bound != "0" && !facts_.eviction_policy.empty() && facts_.eviction_policy != "noeviction";
+    facts_.may_evict = InfoField(reply.text, "maxmemory") != "0" && facts_.eviction_policy != "noeviction";
   }
   if (state_ != State::kGreeting || !greeting_.empty()) return;
   if (step != Greeting::kMemory && !(settings_.sentinel && step != Greeting::kHello)) {
@@ -146,8 +146,11 @@ void Connection::OnGreetingError(Greeting step, std::string_view error, base::Bo
     return;
   }
   if (step == Greeting::kSetName) return;
-  // What INFO memory says is wanted for a warning alone.
-  if (step == Greeting::kMemory && code != "NOAUTH") return;
+  // Only a strict store needs to know.
+  if (step == Greeting::kMemory && code != "NOAUTH") {
+    facts_.may_evict = true;
+    return;
+  }
   const ReplyAction& action = ActionFor(error);
   if (step == Greeting::kAuth || action.status == absl::StatusCode::kPermissionDenied) {
     return End(absl::PermissionDeniedError(
@@ -155,11 +158,16 @@ void Connection::OnGreetingError(Greeting step, std::string_view error, base::Bo
                                settings_.user.empty() ? "default" : settings_.user, code)),
                kRefusedPause, now);
   }
-  End(absl::UnavailableError(fmt::format("it answered {} to {}", code,
-                                         step == Greeting::kSelect        ? "SELECT"
-                                         : step == Greeting::kReplication ? "INFO replication"
-                                                                          : "HELLO")),
-      kRefusedPause, now);
+  // Nothing secret was sent with these two.
+  if (step == Greeting::kSelect) {
+    return End(absl::UnavailableError(fmt::format("it has no database {} ({})", settings_.database, error)),
+               kRefusedPause, now);
+  }
+  if (step == Greeting::kReplication) {
+    return End(absl::UnavailableError(fmt::format("it did not answer INFO replication ({})", error)), kRefusedPause,
+               now);
+  }
+  End(absl::UnavailableError(fmt::format("it answered {} to HELLO", code)), kRefusedPause, now);
 }
 
 void Connection::OnGreeted(base::BootTime now) {
@@ -168,13 +176,15 @@ void Connection::OnGreeted(base::BootTime now) {
     return End(absl::UnavailableError("it is a replica"), kRefusedPause, now);
   }
   if (settings_.strict_store && facts_.may_evict) {
-    return End(
-        absl::FailedPreconditionError(fmt::format(
-            "its eviction policy {} may drop live limits; set maxmemory-policy noeviction", facts_.eviction_policy)),
-        kRefusedPause, now);
+    const std::string why =
+        facts_.eviction_policy.empty()
+            ? "it does not say in INFO memory whether it may drop live limits; let our user run INFO"
+            : fmt::format("its eviction policy {} may drop live limits; set maxmemory-policy noeviction",
+                          facts_.eviction_policy);
+    return End(absl::FailedPreconditionError(why + ", or strict_store: no"), kRefusedPause, now);
   }
   state_ = State::kReady;
-  failed_attempts_ = 0;
+  ready_at_ = now;
   user_.OnReady(now);
   if (state_ == State::kReady) SendWaiting(now);
 }
@@ -224,9 +234,15 @@ void Connection::SendWaiting(base::BootTime now) {
   }
 }
 
+void Connection::OnWorked() {
+  failed_attempts_ = 0;
+  back_at_once_ = true;
+}
+
 void Connection::OnCallReply(base::BootTime now) {
   const Sent sent = in_flight_.front();
   in_flight_.pop_front();
+  if (!reply_.is_error()) OnWorked();
   if (sent.late) ++late_replies_;
   if (sent.call != nullptr) user_.OnReply(*sent.call, reply_, now);
   if (!retired_.ok() && in_flight_.empty()) End(absl::Status(retired_), {}, now);
@@ -293,6 +309,7 @@ void Connection::Drop(const absl::Status& why, base::BootTime now) { End(why, {}
 void Connection::End(const absl::Status& why, base::Duration pause_min, base::BootTime now) {
   if (state_ == State::kDown) return;
   const bool was_ready = state_ == State::kReady;
+  if (was_ready && (now - ready_at_ >= kWorkedAfter || absl::IsCancelled(why))) OnWorked();
   state_ = State::kDown;
   wish_ = Wish::kDisconnect;
   ++generation_;
@@ -302,7 +319,9 @@ void Connection::End(const absl::Status& why, base::Duration pause_min, base::Bo
   reader_ = wire::RespReader(kReplyBounds);
   greeting_.clear();
   retired_ = absl::OkStatus();
-  if (was_ready && pause_min == base::Duration(0)) {
+  if (was_ready && pause_min == base::Duration(0) && back_at_once_) {
+    // The next one must do something to be replaced so soon: a server may greet everybody and close.
+    back_at_once_ = false;
     retry_at_ = now + base::Duration(static_cast<int64_t>(random_.Below(uint64_t{kFirstPauseMax.count()})));
   } else {
     base::Duration pause = settings_.reconnect_min;

@@ -27,8 +27,9 @@ namespace headgate::store::redis {
 struct ServerFacts {
   uint64_t epoch = 0;  // the first 8 bytes of its replication id
   bool primary = true;
-  bool may_evict = false;  // memory is bounded, and its policy drops what lives
-  std::string eviction_policy{};
+  // Memory is bounded, and its policy drops what lives; or it does not say.
+  bool may_evict = false;
+  std::string eviction_policy{};  // empty: it does not say
   bool operator==(const ServerFacts&) const = default;
 };
 
@@ -101,6 +102,8 @@ class Connection {
   base::BootTime wake_at() const { return wake_at_; }
 
   State state() const { return state_; }
+  // Not needed, and nothing is under way.
+  bool at_rest() const { return resting_ && state_ == State::kDown && waiting_.empty(); }
   size_t in_flight() const { return in_flight_.size(); }
   // How many calls were ever appended to the output.
   uint64_t calls_appended() const { return calls_appended_; }
@@ -125,6 +128,7 @@ class Connection {
   void OnGreetingError(Greeting step, std::string_view error, base::BootTime now);
   void OnGreeted(base::BootTime now);
   void OnCallReply(base::BootTime now);
+  void OnWorked();
   void SendNow(PendingCall& call, base::BootTime now);
   void SendWaiting(base::BootTime now);
   void End(const absl::Status& why, base::Duration pause_min, base::BootTime now);
@@ -138,8 +142,10 @@ class Connection {
   base::Random random_;
   State state_ = State::kDown;
   Wish wish_ = Wish::kNone;
-  uint64_t generation_ = 0;        // of connections
-  uint32_t failed_attempts_ = 0;   // since the last one that got ready
+  uint64_t generation_ = 0;       // of connections
+  uint32_t failed_attempts_ = 0;  // since the last one that worked
+  bool back_at_once_ = true;      // a connection has worked since one was last made anew at once
+  base::BootTime ready_at_{0};
   base::BootTime retry_at_{0};     // while down
   base::BootTime greet_until_{0};  // while connecting and greeting
   base::BootTime wake_at_{INT64_MAX};

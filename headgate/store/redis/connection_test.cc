@@ -166,10 +166,26 @@ TEST(Greeting, AStrictStoreDoesNotTakeAPolicyThatEvicts) {
   EXPECT_EQ(other.connection.state(), State::kReady);
 }
 
-TEST(Greeting, GoesOnWithoutWhatItMayNotSee) {
-  Dialogue dialogue;
-  dialogue.Greeted(kPrimary, "-NOPERM no\r\n");
-  EXPECT_EQ(dialogue.connection.state(), State::kReady);
+TEST(Greeting, GoesOnWithoutWhatItMayNotSeeUnlessTheStoreIsStrict) {
+  for (const std::string_view silence :
+       {"-NOPERM no\r\n", "-ERR unknown command 'INFO'\r\n", "$0\r\n\r\n", "$17\r\nmaxmemory:100\r\n\r\n\r\n"}) {
+    Dialogue dialogue;
+    dialogue.Greeted(kPrimary, silence);
+    EXPECT_EQ(dialogue.connection.state(), State::kReady) << silence;
+    EXPECT_EQ(dialogue.facts, (ServerFacts{.epoch = 255, .may_evict = true})) << silence;
+    Dialogue strict({.strict_store = true});
+    strict.Call("a");
+    strict.Greeted(kPrimary, silence);
+    EXPECT_THAT(strict.Heard(), ElementsAre(HasSubstr("it does not say in INFO memory"), "a store_refused"));
+  }
+}
+
+TEST(Greeting, SaysWhichDatabaseThereIsNot) {
+  Dialogue dialogue({.database = 99});
+  dialogue.connection.OnConnected(dialogue.now);
+  dialogue.Says(kHello);
+  dialogue.Says("-ERR DB index is out of range\r\n");
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("down: it has no database 99 (ERR DB index is out of range)"));
 }
 
 TEST(Greeting, HasAnEnd) {
@@ -370,6 +386,38 @@ TEST(Reconnecting, WaitsLongerEachTimeUpToABoundAndNeverAlike) {
     expected = std::min<base::Duration>(expected * 2, 5s);
   }
   EXPECT_NE(pauses[10], pauses[11]);
+}
+
+// What greets has not worked yet.
+TEST(Reconnecting, AServerThatGreetsAndClosesIsNotAskedAllTheTime) {
+  Dialogue dialogue({.reconnect_min = 50ms, .reconnect_max = 2s});
+  const base::BootTime begin = dialogue.now;
+  int connections = 0;
+  for (; dialogue.now - begin < 10s; ++connections) {
+    dialogue.Greeted();
+    ASSERT_EQ(dialogue.connection.state(), State::kReady);
+    dialogue.Call("a", 1s);
+    dialogue.connection.OnClosed(absl::UnavailableError("closed"), dialogue.now);
+    dialogue.Passes(dialogue.connection.wake_at() - dialogue.now);
+  }
+  EXPECT_LE(connections, 20);
+  dialogue.Greeted();
+  dialogue.Call("a", 1s);
+  dialogue.Says(":1\r\n");
+  dialogue.connection.OnClosed(absl::UnavailableError("closed"), dialogue.now);
+  EXPECT_LE(dialogue.connection.wake_at() - dialogue.now, 4ms) << "it has answered";
+}
+
+TEST(Reconnecting, AConnectionThatStoodForASecondIsMadeAnewAtOnce) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  for (int i = 0; i < 5; ++i) {
+    dialogue.Passes(1s);
+    dialogue.connection.OnClosed(absl::UnavailableError("closed"), dialogue.now);
+    EXPECT_LE(dialogue.connection.wake_at() - dialogue.now, 4ms);
+    dialogue.Passes(4ms);
+    dialogue.Greeted();
+  }
 }
 
 }  // namespace

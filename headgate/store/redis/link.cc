@@ -21,6 +21,7 @@ Link::Link(net::EventLoop& loop, const net::StreamTarget& target, const net::Str
                connection_.OnTime(loop_.Now());
                Settle();
              }),
+      gather_timer_(loop, [this] { Flush(); }),
       flush_(loop, [this] { OnTurnEnd(); }),
       connection_(settings, user, stream_.output(), seed) {}
 
@@ -77,7 +78,9 @@ void Link::Settle() {
 }
 
 void Link::OnTurnEnd() {
-  if (!Gathers()) Flush();
+  if (!Gathers()) return Flush();
+  // A call of the system at most every 200 µs: the timer is not armed again while it is.
+  gather_timer_.Set(gathers_until_);
 }
 
 bool Link::Gathers() const {
@@ -88,6 +91,7 @@ bool Link::Gathers() const {
 }
 
 void Link::Flush() {
+  gather_timer_.Cancel();
   if (const uint64_t calls = calls_gathered(); calls > 0) {
     counters_.batched_calls.Add(calls);
     calls_flushed_ += calls;

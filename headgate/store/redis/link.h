@@ -44,6 +44,7 @@ class Link final : private net::Stream::Owner {
   LoopClientCounters& counters_;
   net::Stream stream_;
   net::Timer timer_;
+  net::Timer gather_timer_;  // of its own: it is set for single writes, and mostly the answers come before
   net::EventLoop::Hook flush_;
   Connection connection_;
   uint64_t calls_flushed_ = 0;       // of those that the connection appended

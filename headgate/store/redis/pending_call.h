@@ -12,14 +12,15 @@
 #include "headgate/base/clock.h"
 #include "headgate/store/breaker.h"
 #include "headgate/store/redis/script.h"
+#include "headgate/store/redis/value_codec.h"
 #include "headgate/wire/resp_reader.h"
 #include "headgate/wire/resp_writer.h"
 
 namespace headgate::store::redis {
 
-// Bounds of what a server may answer.
+// Bounds of what a server may answer: a whole value, and what a script says before it.
 inline constexpr wire::ReplyBounds kReplyBounds = {
-    .depth_max = 8, .values_max = 1 << 16, .bulk_bytes_max = 1 << 20, .line_bytes_max = 16 << 10};
+    .depth_max = 8, .values_max = 1 << 16, .bulk_bytes_max = kValueBytesMax + 64, .line_bytes_max = 16 << 10};
 
 struct PendingCall {
   // What the server replied, for the time of the call that tells it; or why nothing.

@@ -19,7 +19,6 @@ void RedisStore::Ask(const SharedRequest& request, Done done) {
   if (const auto answer = BucketCall::AnswerWithoutStore(request)) return done(*answer);
   Question& question = questions_.Take();
   question.call.emplace(request, Context(), std::move(question.memory));
-  question.leased = request.leased || request.lease.has_value();
   question.done = std::move(done);
   const base::Duration timeout = request.timeout.count() > 0 ? request.timeout : client_.options().timeout;
   question.give_up_at = client_.Now() + timeout;
@@ -41,12 +40,10 @@ void RedisStore::Send(Question& question, base::Duration timeout) {
   const size_t count = call.part_count() - 1;
   HEADGATE_CHECK(count <= arguments.size());
   for (size_t i = 0; i < count; ++i) arguments[i] = call.Part(i + 1);
-  // What is said of leases stands behind the limit and the numbers, and begins with the epoch.
-  const bool names_epoch = question.leased && count > kLeaseArgument;
   client_.Call({.script = &call.script(),
                 .key = call.key(),
                 .arguments = std::span(arguments).first(count),
-                .epoch_argument = names_epoch ? static_cast<int>(kLeaseArgument) : -1,
+                .epoch_argument = call.leased() ? static_cast<int>(kLeaseArgument) : -1,
                 .epoch_fresh = options_.lease_ttl},
                timeout, [this, &question](const PendingCall::Outcome& reply) { OnReply(question, reply); });
 }

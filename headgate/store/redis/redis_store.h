@@ -68,7 +68,6 @@ class RedisStore final : public SharedStore {
     std::string memory;  // for the next
     Done done;
     base::BootTime give_up_at{0};
-    bool leased = false;
   };
 
   CallContext Context() const;

@@ -18,8 +18,9 @@ enum class CallAction : uint8_t {
   kPassOn,      // the caller gets the error as the script's answer
   kFollow,      // MOVED: ask the server that the error names, and remember it for the slot
   kAsk,         // ASK: ask the server that the error names, behind ASKING, and remember nothing
-  kRetrySoon,   // ask the same server again, once, after a few milliseconds
-  kRetryFresh,  // ask again, once, on a connection of its own to whoever is the primary now
+  kRetrySoon,   // ask the same server again, once, after 5 to 20 ms
+  kRetryFresh,  // ask again, once, on a fresh connection to whoever is the primary, as the topology says once it was
+                // asked
   kSendScript,  // ask again, once, with the text of the script
 };
 

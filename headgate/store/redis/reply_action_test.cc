@@ -48,7 +48,7 @@ INSTANTIATE_TEST_SUITE_P(
         Expected{"WRONGTYPE Operation against a key holding the wrong kind", {.status = kInternal, .alarms = true}},
         Expected{"NOAUTH Authentication required.", kDenied}, Expected{"WRONGPASS invalid username-password", kDenied},
         Expected{"NOPERM this user has no permissions", kDenied},
-        Expected{"CROSSSLOT Keys in request don't hash to the same slot", {.status = kInternal, .alarms = true}},
+        Expected{"CROSSSLOT Keys in request don't hash to the same slot", {.status = kUnimplemented, .alarms = true}},
         Expected{"ERR user_script:1: something", {.action = kPassOn}}, Expected{"", {.action = kPassOn}},
         Expected{"MOVEDX", {.action = kPassOn}}));
 

@@ -1,5 +1,7 @@
 #include "headgate/store/redis/sentinel_topology.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -22,27 +24,34 @@ SentinelTopology::SentinelTopology(const std::vector<net::StreamTarget>& sentine
     : Topology(sentinels),
       sentinel_count_(static_cast<uint32_t>(sentinels.size())),
       master_name_(std::move(master_name)),
-      random_(seed) {}
+      random_(seed),
+      asked_(sentinel_count_ - 1) {}
 
 void SentinelTopology::OnDoubt(base::BootTime now) {
   const base::Duration spread(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(kSpread.count()))));
   ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kPauseMin) + spread);
+  doubted_ = true;
 }
 
 std::optional<Topology::Question> SentinelTopology::Ask(base::BootTime now) {
   if (now < ask_at_) return std::nullopt;
+  // Whom the last answer misled asks somebody else: a sentinel that was cut off names the old master for ever.
+  if (std::exchange(doubted_, false)) asked_ = (asked_ + 1) % sentinel_count_;
   asked_at_ = now;
   ask_at_ = now + random_.Jitter(kInterval, 20);
   return Question{.server = asked_, .words = {"SENTINEL", "get-master-addr-by-name", master_name_}};
 }
 
 bool SentinelTopology::OnAnswer(const wire::RespValue& answer, base::BootTime now) {
+  problem_.clear();
   std::optional<int64_t> port;
   if (answer.kind == wire::RespValue::Kind::kArray && answer.items.size() == 2) {
     port = wire::RespNumber(answer.items[1].text);
   }
-  // Null: this sentinel does not know the name.
   if (!port || *port < 1 || *port > 65535 || answer.items[0].text.empty()) {
+    problem_ = answer.kind == wire::RespValue::Kind::kNull
+                   ? fmt::format("it knows of no master '{}'", master_name_)
+                   : fmt::format("its answer is no address: {}", answer.ToString());
     OnNoAnswer(now);
     return false;
   }
@@ -53,9 +62,6 @@ bool SentinelTopology::OnAnswer(const wire::RespValue& answer, base::BootTime no
   return true;
 }
 
-void SentinelTopology::OnNoAnswer(base::BootTime now) {
-  asked_ = (asked_ + 1) % sentinel_count_;
-  OnDoubt(now);
-}
+void SentinelTopology::OnNoAnswer(base::BootTime now) { OnDoubt(now); }
 
 }  // namespace headgate::store::redis

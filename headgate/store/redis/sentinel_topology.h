@@ -1,5 +1,6 @@
 // Redis Sentinel: one primary has all keys; sentinels know which. They are asked every second, and as soon as something
-// goes wrong, one after the other. That the server named is a primary, its connection verifies (see Connection).
+// goes wrong, then another one than before. That the server named is a primary, its connection verifies (see
+// Connection).
 #pragma once
 
 #include "headgate/base/random.h"
@@ -29,7 +30,8 @@ class SentinelTopology final : public Topology {
   std::optional<base::BootTime> moved_at_;
   base::BootTime ask_at_{0};
   base::BootTime asked_at_{INT64_MIN / 2};
-  uint32_t asked_ = 0;
+  uint32_t asked_;
+  bool doubted_ = true;  // since it was asked
 };
 
 }  // namespace headgate::store::redis

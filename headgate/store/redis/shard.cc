@@ -100,6 +100,10 @@ bool Shard::ready() const {
                      [](const auto& link) { return link->connection().state() == Connection::State::kReady; });
 }
 
+bool Shard::at_rest() const {
+  return std::all_of(links_.begin(), links_.end(), [](const auto& link) { return link->connection().at_rest(); });
+}
+
 void Shard::OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) {
   user_.OnReply(*this, call, reply, now);
 }

@@ -67,6 +67,7 @@ class Shard final : private Connection::User {
   // It says, once more, what it is.
   void OnRole(const ServerRole& role, base::BootTime now);
   bool ready() const;
+  bool at_rest() const;
   // It said last that it was a replica.
   bool was_replica() const { return was_replica_; }
 

@@ -38,12 +38,23 @@ class RingTopology final : public Topology {
 
 std::optional<uint32_t> Topology::IndexOf(const net::StreamTarget& server) {
   const auto found = std::find(servers_.begin(), servers_.end(), server);
-  if (found == servers_.end()) {
-    if (servers_.size() >= kServersMax) return std::nullopt;
-    servers_.push_back(server);
-    return static_cast<uint32_t>(servers_.size() - 1);
+  if (found != servers_.end()) return static_cast<uint32_t>(found - servers_.begin());
+  if (!free_.empty()) {
+    const uint32_t index = free_.back();
+    free_.pop_back();
+    servers_[index] = server;
+    return index;
   }
-  return static_cast<uint32_t>(found - servers_.begin());
+  if (servers_.size() >= kServersMax) return std::nullopt;
+  servers_.push_back(server);
+  return static_cast<uint32_t>(servers_.size() - 1);
+}
+
+bool Topology::Forget(uint32_t server) {
+  if (server < configured_count_ || InUse(server)) return false;
+  servers_[server] = {};
+  free_.push_back(server);
+  return true;
 }
 
 std::unique_ptr<Topology> MakeTopology(const RedisOptions& options, uint64_t seed) {

@@ -1,8 +1,8 @@
 // Which server a key's calls go to, and how that is found out. Pure: keys, answers, errors and the time come in;
 // servers and questions go out. The client holds the connections.
 //
-// A server is named by its index in servers(), which only grows: what is under way keeps its name. Its length is
-// bounded; what would go beyond replaces nothing and is not found.
+// A server is named by its index in servers(), which it keeps until the client has nothing more to do with it and says
+// so (Forget): then its place is another's. There are at most kServersMax; who would be one more is not found.
 #pragma once
 
 #include <cstdint>
@@ -52,20 +52,29 @@ class Topology {
   // True where something has changed.
   virtual bool OnAnswer(const wire::RespValue& /*answer*/, base::BootTime /*now*/) { return false; }
   virtual void OnNoAnswer(base::BootTime /*now*/) {}
+  // What was wrong with the last answer, for people; empty: nothing was.
+  const std::string& problem() const { return problem_; }
   // When to call Ask at latest.
   virtual base::BootTime wake_at() const { return base::BootTime{INT64_MAX}; }
   // Whether a server is one to ask, and has no keys at all: a sentinel.
   virtual bool IsGuide(uint32_t /*server*/) const { return false; }
 
   const std::vector<net::StreamTarget>& servers() const { return servers_; }
+  // True where the server was forgotten: it has no keys, and is none that was configured.
+  bool Forget(uint32_t server);
 
  protected:
-  explicit Topology(std::vector<net::StreamTarget> servers) : servers_(std::move(servers)) {}
+  explicit Topology(std::vector<net::StreamTarget> servers)
+      : configured_count_(servers.size()), servers_(std::move(servers)) {}
   // The index of a server, a new one where need be; nothing where there are too many.
   std::optional<uint32_t> IndexOf(const net::StreamTarget& server);
 
+  std::string problem_;
+
  private:
+  const size_t configured_count_;
   std::vector<net::StreamTarget> servers_;
+  std::vector<uint32_t> free_;  // places in servers_
 };
 
 std::unique_ptr<Topology> MakeTopology(const RedisOptions& options, uint64_t seed);

@@ -93,6 +93,22 @@ TEST(ClusterTopology, FollowsMovedAtOnceForItsSlotAndAsksForTheRest) {
   EXPECT_EQ(cluster.topology->MovedAt("bar"), std::nullopt);
 }
 
+TEST(ClusterTopology, FindsNewServersHoweverManyThereHaveBeen) {
+  Cluster cluster;
+  cluster.Asked();
+  cluster.topology->OnAnswer(TwoNodes(8000), cluster.now);
+  for (uint16_t port = 100; port < 5000; ++port) {
+    const uint32_t from = *cluster.topology->Find("foo");
+    ASSERT_TRUE(cluster.topology->OnRedirect("MOVED 12182 h:" + std::to_string(port), from, true, cluster.now)) << port;
+    EXPECT_EQ(cluster.PortOf("foo"), port);
+    EXPECT_FALSE(cluster.topology->Forget(*cluster.topology->Find("foo"))) << "it has the slot";
+    const bool was_found = cluster.topology->servers()[from].port >= 100;
+    EXPECT_TRUE(!was_found || cluster.topology->Forget(from));
+  }
+  EXPECT_LE(cluster.topology->servers().size(), 10u);
+  EXPECT_FALSE(cluster.topology->Forget(1)) << "a seed, which is asked";
+}
+
 TEST(ClusterTopology, RemembersNothingOfAsk) {
   Cluster cluster;
   cluster.Asked();
@@ -178,6 +194,20 @@ TEST(SentinelTopology, AsksTheNextWhereOneDoesNotKnow) {
   EXPECT_EQ(topology.Ask(At(250ms))->server, 1u);
   topology.OnNoAnswer(At(250ms));
   EXPECT_EQ(topology.Ask(At(500ms))->server, 0u);
+}
+
+// It answers, and what it says is of yesterday.
+TEST(SentinelTopology, AsksAnotherWhereTheOneThatAnswersMisleads) {
+  Sentinels sentinels;
+  Topology& topology = *sentinels.topology;
+  const wire::RespValue dead = Reply("*2\r\n$1\r\nh\r\n$1\r\n7\r\n");
+  EXPECT_EQ(topology.Ask(At(0s))->server, 0u);
+  EXPECT_TRUE(topology.OnAnswer(dead, At(0s)));
+  topology.OnDoubt(At(10ms));
+  topology.OnDoubt(At(20ms));
+  EXPECT_EQ(topology.Ask(At(300ms))->server, 1u);
+  EXPECT_TRUE(topology.OnAnswer(Reply("*2\r\n$1\r\nh\r\n$1\r\n8\r\n"), At(300ms)));
+  EXPECT_EQ(topology.Ask(At(2s))->server, 1u) << "as long as nothing goes wrong";
 }
 
 TEST(Topology, OfOneServerOrARingNeverAsks) {

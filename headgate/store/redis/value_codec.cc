@@ -22,6 +22,7 @@ constexpr uint8_t kHasBurst = 1 << 6;
 
 constexpr size_t kHitBytes = 12;
 constexpr size_t kVarintBytesMax = 10;
+static_assert(2 + 3 * kVarintBytesMax + 12 + kHitBytes * algorithm::kLogRequestsMax <= kValueBytesMax);
 
 // Seven bits a byte, the lowest first; the eighth says that more follow.
 char* WriteVarint(uint64_t value, char* at) {

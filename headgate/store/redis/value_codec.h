@@ -7,6 +7,7 @@
 // 60 a minute a token bucket is 29 bytes. Formats: docs/reference/redis-state.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,8 @@
 namespace headgate::store::redis {
 
 inline constexpr char kFormatVersion = 1;
+// The longest value is a log's, with all its hits. The scripts take what is longer for foreign (scripts/clock.lua).
+inline constexpr size_t kValueBytesMax = 1'200'128;
 
 // Version and limit. No two limits' prefixes begin alike.
 void AppendPrefix(const algorithm::LimitSpec& spec, std::string& out);

@@ -11,6 +11,8 @@
 local TWO32 = 4294967296
 local TAKE, LOOK, REFUND, RESET = 0, 1, 2, 3
 local CORRUPT, CLOCK_RESET, LEARNING = 1, 2, 4
+-- No bucket of ours is longer: kValueBytesMax in value_codec.h.
+local VALUE_MAX = 1200128
 local key, prefix = KEYS[1], ARGV[1]
 local op, timed, now_hi, now_lo, far_hi, far_lo, px_least, at = struct.unpack('>BBI4I4I4I4I4', ARGV[2])
 local events = 0

@@ -15,7 +15,7 @@ if type(header) == 'table' then
     header = ARGV[5]
     if op ~= LOOK then redis.call('DEL', key) end
     existed = false
-  elseif string.byte(header) == 1 then
+  elseif string.byte(header) == 1 and #header <= VALUE_MAX then
     return struct.pack('>BBI4I4', 2, 0, now_hi, now_lo) .. header
   else
     sound = false
@@ -31,8 +31,12 @@ elseif header and string.sub(header, 1, #prefix) ~= prefix then
       existed = false
     end
   elseif string.byte(header) == 1 then
-    local all = redis.call('LRANGE', key, 0, -1)
-    return struct.pack('>BBI4I4I4I4', 2, 1, now_hi, now_lo, #header, #all) .. table.concat(all)
+    local length = redis.call('LLEN', key)
+    local all = length * 12 <= VALUE_MAX and table.concat(redis.call('LRANGE', key, 0, -1))
+    if all and #all <= VALUE_MAX then
+      return struct.pack('>BBI4I4I4I4', 2, 1, now_hi, now_lo, #header, length) .. all
+    end
+    sound = false
   else
     sound = false
   end

@@ -12,15 +12,19 @@ if type(value) == 'table' then
   elseif header .. struct.pack('>I4', redis.call('LLEN', key)) == ARGV[4] then
     value = ARGV[5]
   else
-    local all = redis.call('LRANGE', key, 0, -1)
-    return struct.pack('>BBI4I4I4I4', 2, 1, now_hi, now_lo, #header, #all) .. table.concat(all)
+    local length = redis.call('LLEN', key)
+    local all = length * 12 <= VALUE_MAX and table.concat(redis.call('LRANGE', key, 0, -1))
+    if all and #all <= VALUE_MAX then
+      return struct.pack('>BBI4I4I4I4', 2, 1, now_hi, now_lo, #header, length) .. all
+    end
+    value = ''
   end
 end
 if value then
   if string.sub(value, 1, #prefix) ~= prefix then
     if value == ARGV[4] then
       value = ARGV[5]
-    elseif string.byte(value) == 1 then
+    elseif string.byte(value) == 1 and #value <= VALUE_MAX then
       return struct.pack('>BBI4I4', 2, 0, now_hi, now_lo) .. value
     else
       value = ''
