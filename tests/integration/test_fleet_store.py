@@ -129,9 +129,12 @@ class FleetOnAStore(FleetTest):
     def test_a_user_with_the_least_rights_is_enough(self):
         user = f"on >sesame resetkeys {ACL_KEYS} {ACL_COMMANDS}"
         self.assertEqual(self.redis.command("ACL", "SETUSER", "headgate", *user.split()), "OK")
+        server = f"127.0.0.1:{self.redis.port}"
         instances = [
-            self.instance("--sharing", sharing, store=f"redis://headgate:sesame@127.0.0.1:{self.redis.port}")
-            for sharing in ("exact", "leased")
+            self.instance("--sharing", "exact", store=f"redis://headgate:sesame@{server}"),
+            self.instance(
+                "--sharing", "leased", "--store-password-file", self.write("password", "sesame\n"), store=f"redis://headgate@{server}"
+            ),
         ]
         commands = {f"{name}{i}": check(name, f"{name}{i}") for i in range(3) for name in ALGORITHMS}
         commands["hot"] = throttle("hot", BURST, RATE)
