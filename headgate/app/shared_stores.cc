@@ -9,6 +9,7 @@
 #include "headgate/app/file_io.h"
 #include "headgate/app/random_secret.h"
 #include "headgate/base/check.h"
+#include "headgate/store/redis/error_text.h"
 #include "headgate/store/redis/store_url.h"
 
 namespace headgate::app {
@@ -132,7 +133,7 @@ store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop) {
           },
       .on_alarm =
           [&log](const std::string& server, const std::string& error) {
-            log.Error("store.alarm", {{"server", server}, {"error", error}});
+            log.Error("store.alarm", {{"server", server}, {"error", store::redis::WithoutArguments(error)}});
           }};
 }
 
@@ -168,11 +169,12 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings&
     if (i == 0) shared->heartbeat_ = std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName());
     loop->store = std::make_unique<store::redis::RedisStore>(
         *loop->client, engine.store().limits(),
-        store::redis::RedisStore::Options{.lease_ttl = kLeaseTtl,
-                                          .heartbeat = shared->heartbeat_.get(),
-                                          .on_script_error = [&log](const std::string& error) {
-                                            log.Error("store.script_failed", {{"error", error}});
-                                          }});
+        store::redis::RedisStore::Options{
+            .lease_ttl = kLeaseTtl,
+            .heartbeat = shared->heartbeat_.get(),
+            .on_script_error = [&log](const std::string& error) {
+              log.Error("store.script_failed", {{"error", store::redis::WithoutArguments(error)}});
+            }});
     loop->fleet = std::make_unique<limiter::Fleet>(*loop->store, engine.store(), FleetOptionsOf(settings, loops));
     loop->timer = std::make_unique<net::Timer>(server.loop(i), [&loop = *loop] { loop.OnTime(); });
     loop->SetTimer();

@@ -7,7 +7,7 @@ import unittest
 
 from fleet import FleetTest, decided_alone
 from fleet_rights import ACL_CLUSTER_COMMANDS, ACL_COMMANDS, ACL_KEYS
-from harness import BINARY, RedisSentinel, run, until, wait
+from harness import BINARY, RedisSentinel, RedisServer, run, until, wait
 from load import Load, check, throttle
 
 # Half a second's worth at once, so that a machine that is busy for less loses nothing.
@@ -154,6 +154,18 @@ class FleetOnAStore(FleetTest):
         until(lambda: instances[0].metric("headgate_instances") == 1, 10, "the one that went has said so")
         refused = [line for line in self.redis.command("ACL", "LOG").split("\n") if line == "object"]
         self.assertEqual(refused, [], "the server refused something: ACL LOG")
+
+    def test_the_log_shows_no_key_that_the_store_repeats(self):
+        redis = self.enterContext(RedisServer("--rename-command", "EVALSHA", ""))
+        instance = self.instance("--sharing", "exact", store=f"redis://127.0.0.1:{redis.port}")
+
+        def failed():
+            instance.check("edge", bucket="ann@example.org")
+            return "store.script_failed" in instance.errors()
+
+        until(failed, 10, "the log says that scripts fail")
+        self.assertIn("EVALSHA", instance.errors())
+        self.assertNotIn("example.org", instance.errors())
 
     def test_each_of_the_rights_is_in_the_guide(self):
         guide = os.path.join(os.path.dirname(__file__), "../../docs/guides/fleet.md")
