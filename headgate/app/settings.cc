@@ -17,6 +17,8 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kSecond = 1000 * kMillisecond;
 constexpr uint64_t kYear = 365 * 24 * 3600 * kSecond;
 
+constexpr std::string_view kNoOrYes = "no|yes";
+
 constexpr std::string_view kWhere = "Where it listens";
 constexpr std::string_view kRules = "Rules";
 constexpr std::string_view kMemory = "Memory";
@@ -62,7 +64,7 @@ const std::array kSettings = {
             .target = &Settings::merge_domains,
             .help = "Whether several rule files may have one domain.",
             .advice = "Set it to yes where each team keeps its part of a domain in a file of its own.",
-            .choices = "no|yes"},
+            .choices = kNoOrYes},
 
     Setting{.name = "max_buckets",
             .group = kMemory,
@@ -151,7 +153,7 @@ const std::array kSettings = {
             .target = &Settings::strict_store,
             .help = "Whether a store is refused that may evict live limits (maxmemory-policy).",
             .advice = "Set it to yes where a forgotten limit is worse than a store that is not used.",
-            .choices = "no|yes"},
+            .choices = kNoOrYes},
     Setting{.name = "sharing",
             .group = kStore,
             .target = &Settings::sharing,
@@ -169,7 +171,7 @@ const std::array kSettings = {
             .target = &Settings::hash_keys,
             .help = "Whether the store sees keyed hashes in place of what clients send.",
             .advice = "Set it to yes where keys are personal, with hash_keys_secret_file.",
-            .choices = "no|yes"},
+            .choices = kNoOrYes},
     Setting{.name = "hash_keys_secret_file",
             .group = kStore,
             .target = &Settings::hash_keys_secret_file,
@@ -290,6 +292,12 @@ bool IsChoice(std::string_view choices, std::string_view value) {
   }
 }
 
+// `true` and `false` are as good.
+const std::string& NoOrYes(const std::string& value) {
+  static const std::string no = "no", yes = "yes";
+  return value == "true" ? yes : value == "false" ? no : value;
+}
+
 std::string ShowDuration(uint64_t ns) { return rule::FormatDuration(base::Duration(static_cast<int64_t>(ns))); }
 
 absl::StatusOr<uint64_t> ParseNumber(const Setting& setting, std::string_view text) {
@@ -357,10 +365,11 @@ absl::Status SetValue(const Setting& setting, std::span<const std::string> value
   } else if (const auto* duration = std::get_if<base::Duration Settings::*>(&setting.target)) {
     HEADGATE_ASSIGN_OR_RETURN(settings.**duration, ParseDurationSetting(setting, value));
   } else {
-    if (!setting.choices.empty() && !IsChoice(setting.choices, value)) {
+    const std::string& meant = setting.choices == kNoOrYes ? NoOrYes(value) : value;
+    if (!setting.choices.empty() && !IsChoice(setting.choices, meant)) {
       return Bad(setting, value, fmt::format("write {}", InWords(setting.choices)));
     }
-    settings.*std::get<std::string Settings::*>(setting.target) = value;
+    settings.*std::get<std::string Settings::*>(setting.target) = meant;
   }
   return absl::OkStatus();
 }
