@@ -1,14 +1,11 @@
 #include "headgate/app/shared_stores.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <cstring>
 #include <latch>
 
-#include "headgate/app/file_io.h"
 #include "headgate/app/random_secret.h"
-#include "headgate/base/check.h"
 #include "headgate/store/redis/error_text.h"
 #include "headgate/store/redis/store_url.h"
 
@@ -18,7 +15,6 @@ namespace {
 using observe::Metric;
 using store::redis::ClientCounters;
 
-constexpr size_t kSecretBytesMax = 4096;
 // Of all loops together.
 constexpr uint32_t kLeaseKeys = 65'536;
 constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
@@ -26,45 +22,6 @@ constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
 constexpr base::Duration kLookAfterLeases = std::chrono::milliseconds(100);
 // What is returned at the end gets this long on its way.
 constexpr base::Duration kGoodbye = std::chrono::milliseconds(100);
-
-absl::StatusOr<std::string> FirstLineOf(const std::string& path) {
-  HEADGATE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kSecretBytesMax));
-  return text.substr(0, text.find_first_of("\r\n"));
-}
-
-absl::StatusOr<store::redis::RedisOptions> OptionsOf(const Settings& settings) {
-  HEADGATE_ASSIGN_OR_RETURN(store::redis::RedisOptions options, store::redis::ParseStoreUrl(settings.store));
-  if (!settings.store_password_file.empty()) {
-    HEADGATE_ASSIGN_OR_RETURN(options.password, FirstLineOf(settings.store_password_file));
-  }
-  options.sentinel_user = settings.store_sentinel_user;
-  if (!settings.store_sentinel_password_file.empty()) {
-    HEADGATE_ASSIGN_OR_RETURN(options.sentinel_password, FirstLineOf(settings.store_sentinel_password_file));
-  }
-  options.timeout = settings.store_timeout;
-  options.connect_timeout = settings.store_connect_timeout;
-  options.tls_files = {.ca_file = settings.store_ca_file,
-                       .certificate_file = settings.store_certificate_file,
-                       .key_file = settings.store_key_file};
-  options.tls_server_name = settings.store_server_name;
-  options.strict_store = settings.strict_store == "yes";
-  const std::vector<std::string> problems = options.Validate();
-  if (!problems.empty()) return absl::InvalidArgumentError(problems.front());
-  return options;
-}
-
-// Round keys from a text: each 32 bytes are SHA-256 of the text and their number.
-base::HashSecret SecretFrom(const std::string& text) {
-  base::HashSecret secret{};
-  constexpr size_t kDigestBytes = 32;
-  static_assert(sizeof(secret.bytes) % kDigestBytes == 0);
-  for (size_t i = 0; i < secret.bytes.size() / kDigestBytes; ++i) {
-    const std::string numbered = text + static_cast<char>(i);
-    HEADGATE_CHECK(EVP_Digest(numbered.data(), numbered.size(), secret.bytes.data() + i * kDigestBytes, nullptr,
-                              EVP_sha256(), nullptr) == 1);
-  }
-  return secret;
-}
 
 // For jitter alone.
 uint64_t RandomSeed() {
@@ -80,19 +37,6 @@ std::string RandomName() {
   std::string name;
   for (size_t i = 0; i < 16; ++i) name += fmt::format("{:02x}", secret.bytes[i]);
   return name;
-}
-
-// Every instance has to come to the same names, so that the secret is the fleet's.
-absl::StatusOr<limiter::BucketNaming> NamingOf(const Settings& settings) {
-  limiter::BucketNaming naming{.hashed = settings.hash_keys == "yes"};
-  std::string secret;
-  if (!settings.hash_keys_secret_file.empty()) {
-    HEADGATE_ASSIGN_OR_RETURN(secret, FirstLineOf(settings.hash_keys_secret_file));
-  } else if (naming.hashed) {
-    return absl::InvalidArgumentError("hash_keys needs hash_keys_secret_file: the same secret for every instance");
-  }
-  naming.secret = SecretFrom(secret);
-  return naming;
 }
 
 limiter::FleetOptions FleetOptionsOf(const Settings& settings, uint32_t loops) {
@@ -155,17 +99,15 @@ struct SharedStores::Loop {
 SharedStores::SharedStores() = default;
 SharedStores::~SharedStores() = default;
 
-absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings& settings, Engine& engine,
-                                                                 net::Server& server, uint32_t loops,
+absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSettings& store, const Settings& settings,
+                                                                 Engine& engine, net::Server& server, uint32_t loops,
                                                                  observe::Log& log) {
-  if (settings.store.empty()) return nullptr;
   std::unique_ptr<SharedStores> shared(new SharedStores());
-  HEADGATE_ASSIGN_OR_RETURN(const store::redis::RedisOptions options, OptionsOf(settings));
-  HEADGATE_ASSIGN_OR_RETURN(shared->naming_, NamingOf(settings));
+  shared->naming_ = store.naming;
   for (uint32_t i = 0; i < loops; ++i) {
     auto loop = std::make_unique<Loop>();
-    HEADGATE_ASSIGN_OR_RETURN(loop->client,
-                              store::redis::Client::Make(server.loop(i), options, RandomSeed(), ListenerOf(log, i)));
+    HEADGATE_ASSIGN_OR_RETURN(
+        loop->client, store::redis::Client::Make(server.loop(i), store.redis, RandomSeed(), ListenerOf(log, i)));
     if (i == 0) shared->heartbeat_ = std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName());
     loop->store = std::make_unique<store::redis::RedisStore>(
         *loop->client, engine.store().limits(),
@@ -180,7 +122,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings&
     loop->SetTimer();
     shared->loops_.push_back(std::move(loop));
   }
-  log.Info("store.shared", {{"store", store::redis::StoreName(options)}});
+  log.Info("store.shared", {{"store", store::redis::StoreName(store.redis)}});
   return shared;
 }
 

@@ -9,6 +9,7 @@
 
 #include "headgate/app/engine.h"
 #include "headgate/app/settings.h"
+#include "headgate/app/store_settings.h"
 #include "headgate/base/status.h"
 #include "headgate/limiter/bucket_name.h"
 #include "headgate/limiter/fleet.h"
@@ -21,10 +22,11 @@ namespace headgate::app {
 
 class SharedStores {
  public:
-  // Null where `settings` names no store. InvalidArgument where what they say of it cannot be. One for each of the
-  // server's `loops`, which do not run: neither yet, nor any more when this goes. All of it must outlive the result.
-  static absl::StatusOr<std::unique_ptr<SharedStores>> Make(const Settings& settings, Engine& engine,
-                                                            net::Server& server, uint32_t loops, observe::Log& log);
+  // InvalidArgument where `store` cannot be. One for each of the server's `loops`, which do not run: neither yet, nor
+  // any more when this goes. All but the settings must outlive the result.
+  static absl::StatusOr<std::unique_ptr<SharedStores>> Make(const StoreSettings& store, const Settings& settings,
+                                                            Engine& engine, net::Server& server, uint32_t loops,
+                                                            observe::Log& log);
   ~SharedStores();
   SharedStores(const SharedStores&) = delete;
 

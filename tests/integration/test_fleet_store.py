@@ -7,7 +7,7 @@ import unittest
 
 from fleet import FleetTest, decided_alone
 from fleet_rights import ACL_CLUSTER_COMMANDS, ACL_COMMANDS, ACL_KEYS
-from harness import BINARY, RedisSentinel, RedisServer, run, until, wait
+from harness import BINARY, Headgate, RedisSentinel, RedisServer, run, until, wait
 from load import Load, check, throttle
 
 # Half a second's worth at once, so that a machine that is busy for less loses nothing.
@@ -203,6 +203,24 @@ class FleetOnAStore(FleetTest):
             refused = run(BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--store", url, *args)
             self.assertEqual(refused.returncode, 2, refused.stderr)
             self.assertIn(what, refused.stderr)
+
+    def test_what_is_wrong_with_the_settings_is_said_all_at_once(self):
+        self.write("headgate.yaml", "store: rediss://headgate@127.0.0.1:1\nstore_ca_file: /not/there\nhash_keys: true\n")
+        config = os.path.join(self.folder, "headgate.yaml")
+        refused = run(BINARY, "serve", "--config", config, "--listen", "8080", "--credential-file", "/nor/this")
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        for what in (
+            f"{config}:1:8: store: a user needs a password",
+            f"{config}:2:16: store_ca_file: the CA file '/not/there' cannot be used",
+            f"{config}:3:12: hash_keys: it needs hash_keys_secret_file",
+            "--listen: address '8080': the port is missing",
+            "--credential-file: credential_file: cannot open /nor/this",
+        ):
+            self.assertIn(what, refused.stderr)
+
+    def test_settings_that_do_nothing_without_a_store_are_warned_of(self):
+        with Headgate("--strict-store", "yes", "--sharing", "exact") as alone:
+            self.assertRegex(alone.errors(), 'warning store.not_set settings="strict_store, sharing"')
 
     def test_a_user_that_is_turned_off_and_on(self):
         self.redis.command("ACL", "SETUSER", "headgate", "on", ">sesame42", ACL_KEYS, "+@all")
