@@ -114,6 +114,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
         store::redis::RedisStore::Options{
             .lease_ttl = kLeaseTtl,
             .heartbeat = shared->heartbeat_.get(),
+            .instances = static_cast<uint32_t>(settings.store_instances),
             .on_script_error = [&log](const std::string& error) {
               log.Error("store.script_failed", {{"error", store::redis::WithoutArguments(error)}});
             }});

@@ -76,11 +76,26 @@ class Reader {
     ReadSecret("store_sentinel_password_file", settings_.store_sentinel_password_file, redis.sentinel_password);
     redis.timeout = settings_.store_timeout;
     redis.connect_timeout = settings_.store_connect_timeout;
+    FillInNumbers(redis);
     redis.tls_files = {.ca_file = settings_.store_ca_file,
                        .certificate_file = settings_.store_certificate_file,
                        .key_file = settings_.store_key_file};
     redis.tls_server_name = settings_.store_server_name;
     redis.strict_store = settings_.strict_store == "yes";
+  }
+
+  void FillInNumbers(RedisOptions& redis) {
+    const auto number = [](uint64_t value) { return static_cast<uint32_t>(value); };
+    redis.connections_per_server = number(settings_.store_connections);
+    redis.in_flight_max = number(settings_.store_in_flight_max);
+    redis.retry_percent = number(settings_.store_retry_percent);
+    redis.breaker = {.failures_in_row = number(settings_.store_breaker_failures_in_row),
+                     .failure_percent = number(settings_.store_breaker_failure_percent),
+                     .window_calls_min = number(settings_.store_breaker_window_calls_min),
+                     .window = settings_.store_breaker_window,
+                     .open_min = settings_.store_breaker_open_min,
+                     .open_max = settings_.store_breaker_open_max,
+                     .jitter_percent = number(settings_.store_breaker_jitter_percent)};
   }
 
   void Check(const RedisOptions& redis) {

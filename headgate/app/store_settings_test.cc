@@ -94,6 +94,43 @@ TEST(StoreSettings, OfTlsNeedTls) {
                           "headgate.yaml:3:20: store_server_name: the store's URL is without TLS"));
 }
 
+TEST(StoreSettings, ReachTheClientAndItsBreaker) {
+  const store::redis::RedisOptions defaults = Read("store: redis://host").redis;
+  EXPECT_EQ(defaults.breaker, store::BreakerOptions());
+  EXPECT_EQ(defaults.connections_per_server, store::redis::RedisOptions().connections_per_server);
+  EXPECT_EQ(defaults.in_flight_max, store::redis::RedisOptions().in_flight_max);
+  EXPECT_EQ(defaults.retry_percent, store::redis::RedisOptions().retry_percent);
+  const store::redis::RedisOptions set = Read(
+                                             "store: redis://host\n"
+                                             "store_connections: 2\n"
+                                             "store_in_flight_max: 3\n"
+                                             "store_retry_percent: 4\n"
+                                             "store_breaker_failures_in_row: 5\n"
+                                             "store_breaker_failure_percent: 6\n"
+                                             "store_breaker_window_calls_min: 7\n"
+                                             "store_breaker_window: 8s\n"
+                                             "store_breaker_open_min: 9s\n"
+                                             "store_breaker_open_max: 10s\n"
+                                             "store_breaker_jitter_percent: 11\n")
+                                             .redis;
+  EXPECT_EQ(set.connections_per_server, 2u);
+  EXPECT_EQ(set.in_flight_max, 3u);
+  EXPECT_EQ(set.retry_percent, 4u);
+  EXPECT_EQ(set.breaker, (store::BreakerOptions{.failures_in_row = 5,
+                                                .failure_percent = 6,
+                                                .window_calls_min = 7,
+                                                .window = std::chrono::seconds(8),
+                                                .open_min = std::chrono::seconds(9),
+                                                .open_max = std::chrono::seconds(10),
+                                                .jitter_percent = 11}));
+}
+
+TEST(StoreSettings, OfTheBreakerMustFitTogether) {
+  EXPECT_THAT(
+      ProblemsOf("store: redis://host\nstore_breaker_open_max: 100ms\n"),
+      ElementsAre("headgate.yaml:2:25: store_breaker_open_max: breaker_open_max is less than breaker_open_min"));
+}
+
 TEST(StoreSettings, OfSentinelsNeedSentinels) {
   EXPECT_THAT(ProblemsOf("store: redis://host\nstore_sentinel_password_file: " + FileWith("password", "secret")),
               ElementsAre(HasSubstr("headgate.yaml:2:31: store_sentinel_password_file: a login to sentinels")));

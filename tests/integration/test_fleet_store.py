@@ -222,6 +222,24 @@ class FleetOnAStore(FleetTest):
         with Headgate("--strict-store", "yes", "--sharing", "exact") as alone:
             self.assertRegex(alone.errors(), 'warning store.not_set settings="strict_store, sharing"')
 
+    def test_shares_are_of_as_many_instances_as_are_given(self):
+        instance = self.instance("--store-instances", "10", store="redis://127.0.0.1:1")
+        statuses = [instance.check("edge", bucket="k")[0] for _ in range(7)]
+        self.assertEqual(statuses, [200] * 5 + [429] * 2)  # of 50 a minute
+
+    def test_the_breaker_is_as_it_is_set(self):
+        words = ("--store-timeout", "50ms", "--store-breaker-failures-in-row", "2", "--store-breaker-open-min", "1h")
+        words += ("--store-breaker-open-max", "1h", "--threads", "1", "--sharing", "exact")
+        instance = self.enterContext(Headgate("--rules", self.rules, "--store", f"redis://127.0.0.1:{self.redis.port}", *words))
+        until(lambda: instance.check("edge", bucket="k")[1]["x-ratelimit-mode"] == "exact", 10, "the store is asked")
+        self.redis.pause()
+        self.addCleanup(self.redis.resume)
+        opened = "headgate_store_breaker_opened_total"
+        for i in range(3):
+            self.assertEqual(instance.metric(opened), i // 2)
+            self.assertEqual(instance.check("edge", bucket="k")[1]["x-ratelimit-mode"], "local")
+        self.assertEqual(instance.metric("headgate_store_breakers_open"), 1)
+
     def test_a_user_that_is_turned_off_and_on(self):
         self.redis.command("ACL", "SETUSER", "headgate", "on", ">sesame42", ACL_KEYS, "+@all")
         instance = self.instance(store=f"redis://headgate:sesame42@127.0.0.1:{self.redis.port}")
