@@ -194,6 +194,7 @@ class Process {
       const base::Instant now = engine_.clock().Now();
       if (now < tick_at) continue;
       engine_.Tick();
+      if (shared_ != nullptr) shared_->Tick(now);
       tick_at = now + kTick;
     }
   }

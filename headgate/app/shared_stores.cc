@@ -81,6 +81,12 @@ store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop) {
           }};
 }
 
+std::string_view WhatHoldsIn(limiter::Mode mode) {
+  if (mode == limiter::Mode::kOpen) return "all is let through, uncounted";
+  if (mode == limiter::Mode::kClosed) return "all is refused";
+  return "this instance holds its share of each limit";
+}
+
 }  // namespace
 
 struct SharedStores::Loop {
@@ -96,13 +102,13 @@ struct SharedStores::Loop {
   void SetTimer() { timer->Set(std::min(fleet->next_wake(), client->loop().Now() + kLookAfterLeases)); }
 };
 
-SharedStores::SharedStores() = default;
+SharedStores::SharedStores(observe::Log& log) : log_(log) {}
 SharedStores::~SharedStores() = default;
 
 absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSettings& store, const Settings& settings,
                                                                  Engine& engine, net::Server& server, uint32_t loops,
                                                                  observe::Log& log) {
-  std::unique_ptr<SharedStores> shared(new SharedStores());
+  std::unique_ptr<SharedStores> shared(new SharedStores(log));
   shared->naming_ = store.naming;
   for (uint32_t i = 0; i < loops; ++i) {
     auto loop = std::make_unique<Loop>();
@@ -145,6 +151,27 @@ void SharedStores::Leave(net::Server& server) {
   server.Stop();
 }
 
+void SharedStores::Tick(base::Instant now) {
+  using limiter::Mode;
+  const uint64_t together = DecisionsOf(Mode::kExact) + DecisionsOf(Mode::kLeased);
+  for (const Mode mode : {Mode::kLocal, Mode::kOpen, Mode::kClosed}) {
+    AloneWatch& watch = alone_[static_cast<size_t>(mode)];
+    const AloneWatch::Change change = watch.Look(DecisionsOf(mode), together, now);
+    if (change == AloneWatch::Change::kBegan) {
+      log_.Warning("decisions.without_store", {{"mode", Name(mode)}, {"so", WhatHoldsIn(mode)}});
+    } else if (change == AloneWatch::Change::kEnded) {
+      log_.Info("decisions.with_store",
+                {{"mode_left", Name(mode)}, {"decided_in_it", watch.decided()}, {"for", watch.lasted()}});
+    }
+  }
+}
+
+uint64_t SharedStores::DecisionsOf(limiter::Mode mode) const {
+  uint64_t decisions = 0;
+  for (const auto& loop : loops_) decisions += loop->fleet->decisions(mode);
+  return decisions;
+}
+
 void SharedStores::Collect(observe::Sink& sink) const {
   ClientCounters calls;
   store::redis::BucketEvents events;
@@ -156,9 +183,7 @@ void SharedStores::Collect(observe::Sink& sink) const {
   for (int i = 0; i < limiter::kModeCount; ++i) {
     const auto mode = static_cast<limiter::Mode>(i);
     if (mode == limiter::Mode::kMemory) continue;
-    uint64_t decisions = 0;
-    for (const auto& loop : loops_) decisions += loop->fleet->decisions(mode);
-    sink.Set(Metric::kSharedDecisions, {Name(mode)}, decisions);
+    sink.Set(Metric::kSharedDecisions, {Name(mode)}, DecisionsOf(mode));
   }
   uint64_t asked = 0, granted = 0, spent = 0, returned = 0, expired = 0, held = 0;
   uint64_t late = 0, evicted = 0, not_followed = 0;

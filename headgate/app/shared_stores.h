@@ -2,11 +2,13 @@
 // by it. None of it where every limit is this process's alone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "headgate/app/alone_watch.h"
 #include "headgate/app/engine.h"
 #include "headgate/app/settings.h"
 #include "headgate/app/store_settings.h"
@@ -37,16 +39,24 @@ class SharedStores {
   // loops are stopped.
   void Leave(net::Server& server);
 
+  // Every second or so, by one thread: says in the log when decisions begin to be made without the store, and when
+  // that is over.
+  void Tick(base::Instant now);
+
   // From any thread.
   void Collect(observe::Sink& sink) const;
 
  private:
   struct Loop;
-  SharedStores();
+  explicit SharedStores(observe::Log& log);
 
+  uint64_t DecisionsOf(limiter::Mode mode) const;
+
+  observe::Log& log_;
   limiter::BucketNaming naming_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<store::redis::Heartbeat> heartbeat_;  // lives on the first loop
+  std::array<AloneWatch, limiter::kModeCount> alone_;   // of the modes without the store
 };
 
 }  // namespace headgate::app
