@@ -131,6 +131,25 @@ class FleetWatch(FleetTest):
         self.assertEqual(instance.metric("headgate_store_breakers_open"), 0)
         self.assertEqual(counts()["redirects"], 0)
 
+    def test_what_is_pipelined_travels_together(self):
+        instance = self.alone("--sharing", "exact")
+        self.until_asked(instance)
+        commands = {
+            "CL.THROTTLE": [f"CL.THROTTLE k{i} 100 1 3600" for i in range(10)],
+            "HG.CHECK": [f"HG.{'PEEK' if i % 3 == 2 else 'CHECK'} edge ENTRIES 1 hot k{i}" for i in range(10)],
+        }
+        for name, lines in commands.items():
+            with self.subTest(name), instance.connect() as connection:
+                before = [instance.metric(f"headgate_store_batch_calls_{part}") for part in ("sum", "count")]
+                connection.sendall("".join(line + "\r\n" for line in (*lines, "PING")).encode())
+                reader = connection.makefile("rb")
+                while reader.readline() != b"+PONG\r\n":
+                    pass
+                after = [instance.metric(f"headgate_store_batch_calls_{part}") for part in ("sum", "count")]
+                self.assertGreaterEqual(after[0] - before[0], 10)
+                # What arrives may come in two reads, and the instance says now and then that it lives.
+                self.assertLessEqual(after[1] - before[1], 4)
+
     # ---- The log
 
     def test_the_log_says_when_a_server_is_left_alone_and_when_it_is_back(self):
