@@ -117,6 +117,12 @@ std::string_view Configuration::OriginOf(std::string_view name) const {
   return found == origins.end() ? std::string_view("default") : std::string_view(found->second);
 }
 
+void Configuration::AddProblem(std::string_view setting, std::string_view what, std::string_view hint) {
+  const std::string help = fmt::format("{}: {}", setting, FindSetting(setting)->help);
+  problems.push_back(
+      {std::string(OriginOf(setting)), fmt::format("{}: {}", setting, what), hint.empty() ? help : std::string(hint)});
+}
+
 GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
                              std::vector<ConfigurationProblem>& problems) {
   const rule::Document::Parsed parsed = rule::Document::Parse(text);

@@ -26,6 +26,11 @@ struct Configuration {
   std::vector<ConfigurationProblem> problems;
 
   std::string_view OriginOf(std::string_view name) const;
+  // Something is wrong with what a setting says; without a `hint`, what the setting is.
+  void AddProblem(std::string_view setting, std::string_view what, std::string_view hint = {});
+  void AddProblem(std::string_view setting, const absl::Status& why) {
+    AddProblem(setting, std::string(why.message()));
+  }
 };
 
 // Values by setting name, as one place gave them.

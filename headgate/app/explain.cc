@@ -55,11 +55,11 @@ std::string AsJson(const rule::Explanation& explanation) {
 // Where no rules are named, those that a server would be started with here.
 bool FindRules(ExplainArguments& arguments, const Console& console) {
   if (!arguments.rules.empty() || !arguments.rule.empty()) return true;
-  const std::optional<Configuration> configuration = Configure({}, ::getenv, console);
-  if (!configuration) return false;
-  arguments.rules = configuration->settings.rules;
-  arguments.rule = configuration->settings.rule;
-  arguments.merge_domains = arguments.merge_domains || configuration->settings.merge_domains == "yes";
+  const Configuration configuration = Configure({}, ::getenv);
+  if (SayProblems(configuration, console)) return false;
+  arguments.rules = configuration.settings.rules;
+  arguments.rule = configuration.settings.rule;
+  arguments.merge_domains = arguments.merge_domains || configuration.settings.merge_domains == "yes";
   if (!arguments.rules.empty() || !arguments.rule.empty()) return true;
   console.Error("there are no rules to explain by", "headgate explain --rules rules.yaml DOMAIN k=v,k=v…");
   return false;

@@ -16,6 +16,8 @@
 namespace headgate::app {
 namespace {
 
+constexpr size_t kSecretBytesMax = 4096;
+
 absl::Status FileError(std::string_view what, const std::string& path, int error) {
   const std::string text = fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error));
   return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
@@ -59,6 +61,13 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max) 
     if (count > 0) text.append(buffer, static_cast<size_t>(count));
   }
   return absl::ResourceExhaustedError(fmt::format("{} is longer than {} bytes", path, bytes_max));
+}
+
+absl::StatusOr<std::string> ReadFirstLine(const std::string& path) {
+  HEADGATE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kSecretBytesMax));
+  std::string line = text.substr(0, text.find_first_of("\r\n"));
+  if (line.empty()) return absl::InvalidArgumentError(fmt::format("the first line of {} is empty", path));
+  return line;
 }
 
 absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {

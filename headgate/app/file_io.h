@@ -12,6 +12,9 @@ namespace headgate::app {
 // NotFound where there is none; otherwise what the system said. Larger files than `bytes_max` are refused.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max);
 
+// The first line of a small file, without its end, where it is not empty: a password.
+absl::StatusOr<std::string> ReadFirstLine(const std::string& path);
+
 // A file's bytes, mapped while this lives.
 class MappedFile {
  public:

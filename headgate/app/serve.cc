@@ -17,6 +17,7 @@
 #include "headgate/app/rule_source.h"
 #include "headgate/app/serve_arguments.h"
 #include "headgate/app/signals.h"
+#include "headgate/app/store_settings.h"
 #include "headgate/app/version.h"
 #include "headgate/net/server.h"
 
@@ -26,7 +27,6 @@ namespace {
 constexpr base::Duration kTick = std::chrono::seconds(1);
 // Files that are open besides connections.
 constexpr uint64_t kOtherFiles = 64;
-constexpr size_t kCredentialBytesMax = 4096;
 
 uint32_t ThreadsOf(const Settings& settings) {
   if (settings.threads != 0) return static_cast<uint32_t>(settings.threads);
@@ -50,12 +50,12 @@ observe::LogOptions LogOptionsOf(const Settings& settings) {
 }
 
 // Puts the file's first line in the credential's place.
-absl::Status ReadCredential(Settings& settings) {
-  if (settings.credential_file.empty()) return absl::OkStatus();
-  HEADGATE_ASSIGN_OR_RETURN(const std::string text, ReadFile(settings.credential_file, kCredentialBytesMax));
-  settings.credential = text.substr(0, text.find_first_of("\r\n"));
-  if (!settings.credential.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(fmt::format("the first line of {} is empty", settings.credential_file));
+void ReadCredential(Configuration& configuration) {
+  Settings& settings = configuration.settings;
+  if (settings.credential_file.empty()) return;
+  auto credential = ReadFirstLine(settings.credential_file);
+  if (!credential.ok()) return configuration.AddProblem("credential_file", credential.status());
+  settings.credential = *std::move(credential);
 }
 
 // As many open files as the system lets us have; says so where they are too few.
@@ -74,9 +74,11 @@ void AllowFiles(const Settings& settings, observe::Log& log) {
 // A server that runs.
 class Process {
  public:
-  Process(const Configuration& configuration, const Console& console, const Signals& signals)
+  Process(const Configuration& configuration, const std::optional<StoreSettings>& store, const Console& console,
+          const Signals& signals)
       : configuration_(configuration),
         settings_(configuration.settings),
+        store_(store),
         console_(console),
         signals_(signals),
         log_(LogOptionsOf(settings_), system_clock_),
@@ -115,12 +117,18 @@ class Process {
 
   bool MakeFronts() {
     const uint32_t loops = ThreadsOf(settings_);
-    auto shared = SharedStores::Make(settings_, engine_, server_, loops, log_);
-    if (!shared.ok()) {
-      console_.Error(std::string(shared.status().message()), "store: redis://127.0.0.1:6379, for one");
-      return false;
+    if (store_) {
+      auto shared = SharedStores::Make(*store_, settings_, engine_, server_, loops, log_);
+      if (!shared.ok()) {
+        console_.Error(std::string(shared.status().message()));
+        return false;
+      }
+      shared_ = *std::move(shared);
+    } else if (const std::string unused = SettingsWithoutStore(settings_); !unused.empty()) {
+      log_.Warning("store.not_set", {{"settings", unused},
+                                     {"so", std::string_view("they do nothing: each instance counts by itself")},
+                                     {"hint", std::string_view("set store, or remove them")}});
     }
-    shared_ = *std::move(shared);
     for (uint32_t i = 0; i < loops; ++i) {
       fronts_.push_back(std::make_unique<Fronts>(front_options_, shared_.get(), i));
     }
@@ -186,6 +194,7 @@ class Process {
       const base::Instant now = engine_.clock().Now();
       if (now < tick_at) continue;
       engine_.Tick();
+      if (shared_ != nullptr) shared_->Tick(now);
       tick_at = now + kTick;
     }
   }
@@ -204,6 +213,7 @@ class Process {
 
   const Configuration& configuration_;
   const Settings& settings_;
+  const std::optional<StoreSettings>& store_;  // nothing: each instance by itself
   const Console& console_;
   const Signals& signals_;
   base::SystemClock system_clock_;
@@ -224,19 +234,20 @@ class Process {
 int Serve(const std::vector<std::string>& arguments, const Console& console) {
   const auto parsed = ParseServeArguments(arguments, console);
   if (!parsed) return kExitUsage;
-  std::optional<Configuration> configuration = Configure(*parsed, ::getenv, console);
-  if (!configuration) return kExitUsage;
-  if (parsed->print_config) {
-    console.out << (parsed->json ? PrintConfigurationJson(*configuration) : PrintConfiguration(*configuration));
-    return kExitOk;
+  Configuration configuration = Configure(*parsed, ::getenv);
+  std::optional<StoreSettings> store;
+  if (!parsed->print_config) {
+    ReadCredential(configuration);
+    store = ReadStoreSettings(configuration);
   }
-  if (const absl::Status read = ReadCredential(configuration->settings); !read.ok()) {
-    console.Error(std::string(read.message()), "credential_file names a file whose first line is the credential");
-    return kExitUsage;
+  if (SayProblems(configuration, console)) return kExitUsage;
+  if (parsed->print_config) {
+    console.out << (parsed->json ? PrintConfigurationJson(configuration) : PrintConfiguration(configuration));
+    return kExitOk;
   }
   // Before any thread, so that all of them leave signals to this one.
   const Signals signals;
-  return Process(*configuration, console, signals).Run();
+  return Process(configuration, store, console, signals).Run();
 }
 
 }  // namespace headgate::app

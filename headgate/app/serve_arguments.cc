@@ -33,9 +33,8 @@ std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>
   return parsed;
 }
 
-std::optional<Configuration> Configure(const ServeArguments& arguments,
-                                       const std::function<const char*(const char*)>& get_environment,
-                                       const Console& console) {
+Configuration Configure(const ServeArguments& arguments,
+                        const std::function<const char*(const char*)>& get_environment) {
   Configuration configuration;
   const char* from_environment = get_environment("HEADGATE_CONFIG");
   const bool named = arguments.config || from_environment != nullptr;
@@ -49,12 +48,15 @@ std::optional<Configuration> Configure(const ServeArguments& arguments,
   Apply(ReadEnvironment(get_environment), configuration);
   Apply(arguments.flags, configuration);
   CheckTogether(configuration);
-  if (configuration.problems.empty()) return configuration;
+  return configuration;
+}
+
+bool SayProblems(const Configuration& configuration, const Console& console) {
   for (const ConfigurationProblem& problem : configuration.problems) {
     console.Error(problem.where.empty() ? problem.what : fmt::format("{}: {}", problem.where, problem.what),
                   problem.hint);
   }
-  return std::nullopt;
+  return !configuration.problems.empty();
 }
 
 }  // namespace headgate::app

@@ -21,10 +21,12 @@ struct ServeArguments {
 // Nothing, and errors on the console, where they make no sense.
 std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>& arguments, const Console& console);
 
-// Reads the file (--config, HEADGATE_CONFIG, else ./headgate.yaml where there is one), the environment and the flags,
-// and reports all problems together. Nothing where there are any.
-std::optional<Configuration> Configure(const ServeArguments& arguments,
-                                       const std::function<const char*(const char*)>& get_environment,
-                                       const Console& console);
+// Reads the file (--config, HEADGATE_CONFIG, else ./headgate.yaml where there is one), the environment and the flags.
+// What is wrong is among the problems.
+Configuration Configure(const ServeArguments& arguments,
+                        const std::function<const char*(const char*)>& get_environment);
+
+// All of them. False where there are none.
+bool SayProblems(const Configuration& configuration, const Console& console);
 
 }  // namespace headgate::app

@@ -17,6 +17,8 @@ constexpr uint64_t kMillisecond = 1'000'000;
 constexpr uint64_t kSecond = 1000 * kMillisecond;
 constexpr uint64_t kYear = 365 * 24 * 3600 * kSecond;
 
+constexpr std::string_view kNoOrYes = "no|yes";
+
 constexpr std::string_view kWhere = "Where it listens";
 constexpr std::string_view kRules = "Rules";
 constexpr std::string_view kMemory = "Memory";
@@ -62,7 +64,7 @@ const std::array kSettings = {
             .target = &Settings::merge_domains,
             .help = "Whether several rule files may have one domain.",
             .advice = "Set it to yes where each team keeps its part of a domain in a file of its own.",
-            .choices = "no|yes"},
+            .choices = kNoOrYes},
 
     Setting{.name = "max_buckets",
             .group = kMemory,
@@ -126,6 +128,80 @@ const std::array kSettings = {
             .advice = "Raise it for a store far away.",
             .min = kMillisecond,
             .max = 60 * kSecond},
+    Setting{.name = "store_connections",
+            .group = kStore,
+            .target = &Settings::store_connections,
+            .help = "Connections to each of the store's servers, of each event loop.",
+            .advice = "Raise it where one connection's bandwidth does not do.",
+            .min = 1,
+            .max = 64},
+    Setting{.name = "store_in_flight_max",
+            .group = kStore,
+            .target = &Settings::store_in_flight_max,
+            .help = "Calls of the store that a connection has sent and not heard of; others wait.",
+            .advice = "Raise it with the latency.",
+            .min = 1,
+            .max = 1'000'000},
+    Setting{.name = "store_retry_percent",
+            .group = kStore,
+            .target = &Settings::store_retry_percent,
+            .help = "Second attempts of calls that were certainly not done, in per cent of the calls; 0 for none.",
+            .advice = "Raise it where slots of a cluster move often.",
+            .max = 100},
+    Setting{.name = "store_breaker_failures_in_row",
+            .group = kStore,
+            .target = &Settings::store_breaker_failures_in_row,
+            .help = "A server of the store is left alone for a while after so many failed calls in a row.",
+            .advice = "Raise it for a store that often loses single calls.",
+            .min = 1,
+            .max = 1'000'000},
+    Setting{.name = "store_breaker_failure_percent",
+            .group = kStore,
+            .target = &Settings::store_breaker_failure_percent,
+            .help = "The same after so many per cent of the calls of the last store_breaker_window failed.",
+            .advice = "Raise it where an answer in two is better than none.",
+            .min = 1,
+            .max = 100},
+    Setting{.name = "store_breaker_window_calls_min",
+            .group = kStore,
+            .target = &Settings::store_breaker_window_calls_min,
+            .help = "What share of the calls failed does not count where there were fewer than so many.",
+            .advice = "Raise it where calls are rare and failures come in groups.",
+            .min = 1,
+            .max = 1'000'000},
+    Setting{.name = "store_breaker_window",
+            .group = kStore,
+            .target = &Settings::store_breaker_window,
+            .help = "How far back calls of the store count for store_breaker_failure_percent.",
+            .advice = "Raise it where calls are rare.",
+            .min = 100 * kMillisecond,
+            .max = 3600 * kSecond},
+    Setting{.name = "store_breaker_open_min",
+            .group = kStore,
+            .target = &Settings::store_breaker_open_min,
+            .help = "How long a server of the store is left alone at first; then one call tries.",
+            .advice = "Lower it where outages are short; each attempt costs one request its store_timeout.",
+            .min = kMillisecond,
+            .max = 3600 * kSecond},
+    Setting{.name = "store_breaker_open_max",
+            .group = kStore,
+            .target = &Settings::store_breaker_open_max,
+            .help = "How long it is left alone at most: the time doubles whenever the attempt fails.",
+            .advice = "Lower it where the store shall be used again sooner after a long outage.",
+            .min = kMillisecond,
+            .max = 3600 * kSecond},
+    Setting{.name = "store_breaker_jitter_percent",
+            .group = kStore,
+            .target = &Settings::store_breaker_jitter_percent,
+            .help = "How much more or less than that, so that a fleet's attempts do not come together.",
+            .advice = "Raise it in large fleets.",
+            .max = 90},
+    Setting{.name = "store_instances",
+            .group = kStore,
+            .target = &Settings::store_instances,
+            .help = "How many instances share a limit while the store is away; 0: as many as it last counted.",
+            .advice = "Set it where the number is fixed: an instance that starts without the store knows of no others.",
+            .max = 1'000'000},
     Setting{.name = "store_ca_file",
             .group = kStore,
             .target = &Settings::store_ca_file,
@@ -151,7 +227,7 @@ const std::array kSettings = {
             .target = &Settings::strict_store,
             .help = "Whether a store is refused that may evict live limits (maxmemory-policy).",
             .advice = "Set it to yes where a forgotten limit is worse than a store that is not used.",
-            .choices = "no|yes"},
+            .choices = kNoOrYes},
     Setting{.name = "sharing",
             .group = kStore,
             .target = &Settings::sharing,
@@ -169,7 +245,7 @@ const std::array kSettings = {
             .target = &Settings::hash_keys,
             .help = "Whether the store sees keyed hashes in place of what clients send.",
             .advice = "Set it to yes where keys are personal, with hash_keys_secret_file.",
-            .choices = "no|yes"},
+            .choices = kNoOrYes},
     Setting{.name = "hash_keys_secret_file",
             .group = kStore,
             .target = &Settings::hash_keys_secret_file,
@@ -290,6 +366,12 @@ bool IsChoice(std::string_view choices, std::string_view value) {
   }
 }
 
+// `true` and `false` are as good.
+const std::string& NoOrYes(const std::string& value) {
+  static const std::string no = "no", yes = "yes";
+  return value == "true" ? yes : value == "false" ? no : value;
+}
+
 std::string ShowDuration(uint64_t ns) { return rule::FormatDuration(base::Duration(static_cast<int64_t>(ns))); }
 
 absl::StatusOr<uint64_t> ParseNumber(const Setting& setting, std::string_view text) {
@@ -357,10 +439,11 @@ absl::Status SetValue(const Setting& setting, std::span<const std::string> value
   } else if (const auto* duration = std::get_if<base::Duration Settings::*>(&setting.target)) {
     HEADGATE_ASSIGN_OR_RETURN(settings.**duration, ParseDurationSetting(setting, value));
   } else {
-    if (!setting.choices.empty() && !IsChoice(setting.choices, value)) {
+    const std::string& meant = setting.choices == kNoOrYes ? NoOrYes(value) : value;
+    if (!setting.choices.empty() && !IsChoice(setting.choices, meant)) {
       return Bad(setting, value, fmt::format("write {}", InWords(setting.choices)));
     }
-    settings.*std::get<std::string Settings::*>(setting.target) = value;
+    settings.*std::get<std::string Settings::*>(setting.target) = meant;
   }
   return absl::OkStatus();
 }

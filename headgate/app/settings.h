@@ -37,6 +37,17 @@ struct Settings {
   std::string store_sentinel_password_file;
   base::Duration store_timeout = std::chrono::milliseconds(10);
   base::Duration store_connect_timeout = std::chrono::milliseconds(50);
+  uint64_t store_connections = 1;
+  uint64_t store_in_flight_max = 1024;
+  uint64_t store_retry_percent = 10;
+  uint64_t store_breaker_failures_in_row = 5;
+  uint64_t store_breaker_failure_percent = 50;
+  uint64_t store_breaker_window_calls_min = 20;
+  base::Duration store_breaker_window = std::chrono::seconds(10);
+  base::Duration store_breaker_open_min = std::chrono::milliseconds(500);
+  base::Duration store_breaker_open_max = std::chrono::seconds(8);
+  uint64_t store_breaker_jitter_percent = 25;
+  uint64_t store_instances = 0;
   std::string store_ca_file;
   std::string store_certificate_file;
   std::string store_key_file;

@@ -68,6 +68,18 @@ TEST(Settings, TakeValuesOfTheirType) {
   EXPECT_EQ(settings.log_level, "debug");
 }
 
+TEST(Settings, TakeTrueAndFalseForYesAndNo) {
+  for (const std::string_view name : {"merge_domains", "strict_store", "hash_keys"}) {
+    Settings settings;
+    EXPECT_TRUE(Set(name, {"true"}, settings).ok()) << name;
+    EXPECT_THAT(ShowValue(*FindSetting(name), settings), ElementsAre("yes"));
+    EXPECT_TRUE(Set(name, {"false"}, settings).ok()) << name;
+    EXPECT_THAT(ShowValue(*FindSetting(name), settings), ElementsAre("no"));
+  }
+  EXPECT_EQ(ErrorOf("hash_keys", "maybe"), "hash_keys 'maybe': write no or yes");
+  EXPECT_EQ(ErrorOf("log_level", "true"), "log_level 'true': write debug, info, warning or error");
+}
+
 TEST(Settings, SayWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_EQ(ErrorOf("threads", "x"), "threads 'x': write a whole number from 0 to 1024");
   EXPECT_EQ(ErrorOf("threads", "1025"), "threads '1025': write a whole number from 0 to 1024");

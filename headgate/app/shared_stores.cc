@@ -1,14 +1,12 @@
 #include "headgate/app/shared_stores.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
 #include <cstring>
 #include <latch>
 
-#include "headgate/app/file_io.h"
 #include "headgate/app/random_secret.h"
-#include "headgate/base/check.h"
+#include "headgate/store/redis/error_text.h"
 #include "headgate/store/redis/store_url.h"
 
 namespace headgate::app {
@@ -17,7 +15,6 @@ namespace {
 using observe::Metric;
 using store::redis::ClientCounters;
 
-constexpr size_t kSecretBytesMax = 4096;
 // Of all loops together.
 constexpr uint32_t kLeaseKeys = 65'536;
 constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
@@ -25,45 +22,6 @@ constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
 constexpr base::Duration kLookAfterLeases = std::chrono::milliseconds(100);
 // What is returned at the end gets this long on its way.
 constexpr base::Duration kGoodbye = std::chrono::milliseconds(100);
-
-absl::StatusOr<std::string> FirstLineOf(const std::string& path) {
-  HEADGATE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kSecretBytesMax));
-  return text.substr(0, text.find_first_of("\r\n"));
-}
-
-absl::StatusOr<store::redis::RedisOptions> OptionsOf(const Settings& settings) {
-  HEADGATE_ASSIGN_OR_RETURN(store::redis::RedisOptions options, store::redis::ParseStoreUrl(settings.store));
-  if (!settings.store_password_file.empty()) {
-    HEADGATE_ASSIGN_OR_RETURN(options.password, FirstLineOf(settings.store_password_file));
-  }
-  options.sentinel_user = settings.store_sentinel_user;
-  if (!settings.store_sentinel_password_file.empty()) {
-    HEADGATE_ASSIGN_OR_RETURN(options.sentinel_password, FirstLineOf(settings.store_sentinel_password_file));
-  }
-  options.timeout = settings.store_timeout;
-  options.connect_timeout = settings.store_connect_timeout;
-  options.tls_files = {.ca_file = settings.store_ca_file,
-                       .certificate_file = settings.store_certificate_file,
-                       .key_file = settings.store_key_file};
-  options.tls_server_name = settings.store_server_name;
-  options.strict_store = settings.strict_store == "yes";
-  const std::vector<std::string> problems = options.Validate();
-  if (!problems.empty()) return absl::InvalidArgumentError(problems.front());
-  return options;
-}
-
-// Round keys from a text: each 32 bytes are SHA-256 of the text and their number.
-base::HashSecret SecretFrom(const std::string& text) {
-  base::HashSecret secret{};
-  constexpr size_t kDigestBytes = 32;
-  static_assert(sizeof(secret.bytes) % kDigestBytes == 0);
-  for (size_t i = 0; i < secret.bytes.size() / kDigestBytes; ++i) {
-    const std::string numbered = text + static_cast<char>(i);
-    HEADGATE_CHECK(EVP_Digest(numbered.data(), numbered.size(), secret.bytes.data() + i * kDigestBytes, nullptr,
-                              EVP_sha256(), nullptr) == 1);
-  }
-  return secret;
-}
 
 // For jitter alone.
 uint64_t RandomSeed() {
@@ -79,19 +37,6 @@ std::string RandomName() {
   std::string name;
   for (size_t i = 0; i < 16; ++i) name += fmt::format("{:02x}", secret.bytes[i]);
   return name;
-}
-
-// Every instance has to come to the same names, so that the secret is the fleet's.
-absl::StatusOr<limiter::BucketNaming> NamingOf(const Settings& settings) {
-  limiter::BucketNaming naming{.hashed = settings.hash_keys == "yes"};
-  std::string secret;
-  if (!settings.hash_keys_secret_file.empty()) {
-    HEADGATE_ASSIGN_OR_RETURN(secret, FirstLineOf(settings.hash_keys_secret_file));
-  } else if (naming.hashed) {
-    return absl::InvalidArgumentError("hash_keys needs hash_keys_secret_file: the same secret for every instance");
-  }
-  naming.secret = SecretFrom(secret);
-  return naming;
 }
 
 limiter::FleetOptions FleetOptionsOf(const Settings& settings, const limiter::LeaseBookOptions& leases) {
@@ -144,8 +89,14 @@ store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop) {
               },
           .on_alarm =
               [&log](const std::string& server, const std::string& error) {
-                log.Error("store.alarm", {{"server", server}, {"error", error}});
+                log.Error("store.alarm", {{"server", server}, {"error", store::redis::WithoutArguments(error)}});
               }};
+}
+
+std::string_view WhatHoldsIn(limiter::Mode mode) {
+  if (mode == limiter::Mode::kOpen) return "all is let through, uncounted";
+  if (mode == limiter::Mode::kClosed) return "all is refused";
+  return "this instance holds its share of each limit";
 }
 
 }  // namespace
@@ -163,29 +114,29 @@ struct SharedStores::Loop {
   void SetTimer() { timer->Set(std::min(fleet->next_wake(), client->loop().Now() + kLookAfterLeases)); }
 };
 
-SharedStores::SharedStores() = default;
+SharedStores::SharedStores(observe::Log& log) : log_(log) {}
 SharedStores::~SharedStores() = default;
 
-absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings& settings, Engine& engine,
-                                                                 net::Server& server, uint32_t loops,
+absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSettings& store, const Settings& settings,
+                                                                 Engine& engine, net::Server& server, uint32_t loops,
                                                                  observe::Log& log) {
-  if (settings.store.empty()) return nullptr;
-  std::unique_ptr<SharedStores> shared(new SharedStores());
-  HEADGATE_ASSIGN_OR_RETURN(const store::redis::RedisOptions options, OptionsOf(settings));
-  HEADGATE_ASSIGN_OR_RETURN(shared->naming_, NamingOf(settings));
+  std::unique_ptr<SharedStores> shared(new SharedStores(log));
+  shared->naming_ = store.naming;
   const uint64_t instance = RandomSeed();
   for (uint32_t i = 0; i < loops; ++i) {
     auto loop = std::make_unique<Loop>();
-    HEADGATE_ASSIGN_OR_RETURN(loop->client,
-                              store::redis::Client::Make(server.loop(i), options, RandomSeed(), ListenerOf(log, i)));
+    HEADGATE_ASSIGN_OR_RETURN(
+        loop->client, store::redis::Client::Make(server.loop(i), store.redis, RandomSeed(), ListenerOf(log, i)));
     if (i == 0) shared->heartbeat_ = std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName());
     loop->store = std::make_unique<store::redis::RedisStore>(
         *loop->client, engine.store().limits(),
-        store::redis::RedisStore::Options{.lease_ttl = kLeaseTtl,
-                                          .heartbeat = shared->heartbeat_.get(),
-                                          .on_script_error = [&log](const std::string& error) {
-                                            log.Error("store.script_failed", {{"error", error}});
-                                          }});
+        store::redis::RedisStore::Options{
+            .lease_ttl = kLeaseTtl,
+            .heartbeat = shared->heartbeat_.get(),
+            .instances = static_cast<uint32_t>(settings.store_instances),
+            .on_script_error = [&log](const std::string& error) {
+              log.Error("store.script_failed", {{"error", store::redis::WithoutArguments(error)}});
+            }});
     // A node in the sense of leases is one loop: all but the pace is a thread's own.
     const limiter::LeaseBookOptions leases{.node = limiter::NodeOf(instance, static_cast<uint16_t>(i)),
                                            .pace = shared->ask_pace_.get(),
@@ -196,7 +147,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const Settings&
     loop->SetTimer();
     shared->loops_.push_back(std::move(loop));
   }
-  log.Info("store.shared", {{"store", store::redis::StoreName(options)}});
+  log.Info("store.shared", {{"store", store::redis::StoreName(store.redis)}});
   return shared;
 }
 
@@ -218,6 +169,27 @@ void SharedStores::Leave(net::Server& server) {
   server.Stop();
 }
 
+void SharedStores::Tick(base::Instant now) {
+  using limiter::Mode;
+  const uint64_t together = DecisionsOf(Mode::kExact) + DecisionsOf(Mode::kLeased);
+  for (const Mode mode : {Mode::kLocal, Mode::kOpen, Mode::kClosed}) {
+    AloneWatch& watch = alone_[static_cast<size_t>(mode)];
+    const AloneWatch::Change change = watch.Look(DecisionsOf(mode), together, now);
+    if (change == AloneWatch::Change::kBegan) {
+      log_.Warning("decisions.without_store", {{"mode", Name(mode)}, {"so", WhatHoldsIn(mode)}});
+    } else if (change == AloneWatch::Change::kEnded) {
+      log_.Info("decisions.with_store",
+                {{"mode_left", Name(mode)}, {"decided_in_it", watch.decided()}, {"for", watch.lasted()}});
+    }
+  }
+}
+
+uint64_t SharedStores::DecisionsOf(limiter::Mode mode) const {
+  uint64_t decisions = 0;
+  for (const auto& loop : loops_) decisions += loop->fleet->decisions(mode);
+  return decisions;
+}
+
 void SharedStores::Collect(observe::Sink& sink) const {
   ClientCounters calls;
   store::redis::BucketEvents events;
@@ -229,9 +201,7 @@ void SharedStores::Collect(observe::Sink& sink) const {
   for (int i = 0; i < limiter::kModeCount; ++i) {
     const auto mode = static_cast<limiter::Mode>(i);
     if (mode == limiter::Mode::kMemory) continue;
-    uint64_t decisions = 0;
-    for (const auto& loop : loops_) decisions += loop->fleet->decisions(mode);
-    sink.Set(Metric::kSharedDecisions, {Name(mode)}, decisions);
+    sink.Set(Metric::kSharedDecisions, {Name(mode)}, DecisionsOf(mode));
   }
   uint64_t asked = 0, granted = 0, spent = 0, returned = 0, expired = 0, held = 0;
   uint64_t late = 0, evicted = 0, not_followed = 0;

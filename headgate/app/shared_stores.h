@@ -2,13 +2,16 @@
 // by it. None of it where every limit is this process's alone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "headgate/app/alone_watch.h"
 #include "headgate/app/engine.h"
 #include "headgate/app/settings.h"
+#include "headgate/app/store_settings.h"
 #include "headgate/base/status.h"
 #include "headgate/limiter/bucket_name.h"
 #include "headgate/limiter/fleet.h"
@@ -21,10 +24,11 @@ namespace headgate::app {
 
 class SharedStores {
  public:
-  // Null where `settings` names no store. InvalidArgument where what they say of it cannot be. One for each of the
-  // server's `loops`, which do not run: neither yet, nor any more when this goes. All of it must outlive the result.
-  static absl::StatusOr<std::unique_ptr<SharedStores>> Make(const Settings& settings, Engine& engine,
-                                                            net::Server& server, uint32_t loops, observe::Log& log);
+  // InvalidArgument where `store` cannot be. One for each of the server's `loops`, which do not run: neither yet, nor
+  // any more when this goes. All but the settings must outlive the result.
+  static absl::StatusOr<std::unique_ptr<SharedStores>> Make(const StoreSettings& store, const Settings& settings,
+                                                            Engine& engine, net::Server& server, uint32_t loops,
+                                                            observe::Log& log);
   ~SharedStores();
   SharedStores(const SharedStores&) = delete;
 
@@ -35,17 +39,25 @@ class SharedStores {
   // loops are stopped.
   void Leave(net::Server& server);
 
+  // Every second or so, by one thread: says in the log when decisions begin to be made without the store, and when
+  // that is over.
+  void Tick(base::Instant now);
+
   // From any thread.
   void Collect(observe::Sink& sink) const;
 
  private:
   struct Loop;
-  SharedStores();
+  explicit SharedStores(observe::Log& log);
 
+  uint64_t DecisionsOf(limiter::Mode mode) const;
+
+  observe::Log& log_;
   limiter::BucketNaming naming_;
   const std::unique_ptr<limiter::AskPace> ask_pace_ = std::make_unique<limiter::AskPace>();
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<store::redis::Heartbeat> heartbeat_;  // lives on the first loop
+  std::array<AloneWatch, limiter::kModeCount> alone_;   // of the modes without the store
 };
 
 }  // namespace headgate::app

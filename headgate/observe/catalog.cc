@@ -106,7 +106,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "could not be asked, local (this instance's share), open (allowed) and closed (refused).",
      {"mode"}},
     {Metric::kInstances, "headgate_instances", kGauge, "instances",
-     "Instances that share the store, as last heard; this many shares a limit has where the store cannot be asked."},
+     "Instances that share the store, as last heard; this many shares a limit has where the store cannot be asked, "
+     "unless store_instances is set."},
     {Metric::kLeaseAsks, "headgate_lease_asks_total", kCounter, "messages",
      "Messages to the store that asked for a lease, or reported or returned one."},
     {Metric::kLeasedRequests,

@@ -31,6 +31,8 @@ struct BreakerOptions {
   base::Duration open_max = std::chrono::seconds(5);
   // More or less, so that a fleet's probes do not come together.
   uint32_t jitter_percent = 25;
+
+  bool operator==(const BreakerOptions&) const = default;
 };
 
 class Breaker {

@@ -47,6 +47,14 @@ class ClusterExample(unittest.TestCase):
         self.assertIn("hint:", missing.stderr)
         self.assertEqual(run(EXAMPLE, "--what", env=self.env).returncode, 2)
 
+    def test_a_number_that_is_none_is_refused_before_anything_starts(self):
+        for flag, words in (("--seconds", ("abc", "0", "-1", "1.5", "99999", "$(id)", "a[0]")), ("--port", ("abc", "80", "65514"))):
+            for word in words:
+                refused = run(EXAMPLE, flag, word, env=self.env)
+                self.assertEqual((refused.returncode, refused.stdout), (2, ""), refused.stderr)
+                self.assertIn(f"run: {flag} {word}\nhint: write a whole number from", refused.stderr)
+        self.assertEqual(os.listdir(self.folder), [])
+
 
 if __name__ == "__main__":
     unittest.main()

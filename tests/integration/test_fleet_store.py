@@ -7,7 +7,7 @@ import unittest
 
 from fleet import FleetTest, decided_alone
 from fleet_rights import ACL_CLUSTER_COMMANDS, ACL_COMMANDS, ACL_KEYS
-from harness import BINARY, RedisSentinel, run, until, wait
+from harness import BINARY, Headgate, RedisSentinel, RedisServer, run, until, wait
 from load import Load, check, throttle
 
 # Half a second's worth at once, so that a machine that is busy for less loses nothing.
@@ -129,9 +129,12 @@ class FleetOnAStore(FleetTest):
     def test_a_user_with_the_least_rights_is_enough(self):
         user = f"on >sesame resetkeys {ACL_KEYS} {ACL_COMMANDS}"
         self.assertEqual(self.redis.command("ACL", "SETUSER", "headgate", *user.split()), "OK")
+        server = f"127.0.0.1:{self.redis.port}"
         instances = [
-            self.instance("--sharing", sharing, store=f"redis://headgate:sesame@127.0.0.1:{self.redis.port}")
-            for sharing in ("exact", "leased")
+            self.instance("--sharing", "exact", store=f"redis://headgate:sesame@{server}"),
+            self.instance(
+                "--sharing", "leased", "--store-password-file", self.write("password", "sesame\n"), store=f"redis://headgate@{server}"
+            ),
         ]
         commands = {f"{name}{i}": check(name, f"{name}{i}") for i in range(3) for name in ALGORITHMS}
         commands["hot"] = throttle("hot", BURST, RATE)
@@ -151,6 +154,18 @@ class FleetOnAStore(FleetTest):
         until(lambda: instances[0].metric("headgate_instances") == 1, 10, "the one that went has said so")
         refused = [line for line in self.redis.command("ACL", "LOG").split("\n") if line == "object"]
         self.assertEqual(refused, [], "the server refused something: ACL LOG")
+
+    def test_the_log_shows_no_key_that_the_store_repeats(self):
+        redis = self.enterContext(RedisServer("--rename-command", "EVALSHA", ""))
+        instance = self.instance("--sharing", "exact", store=f"redis://127.0.0.1:{redis.port}")
+
+        def failed():
+            instance.check("edge", bucket="ann@example.org")
+            return "store.script_failed" in instance.errors()
+
+        until(failed, 10, "the log says that scripts fail")
+        self.assertIn("EVALSHA", instance.errors())
+        self.assertNotIn("example.org", instance.errors())
 
     def test_each_of_the_rights_is_in_the_guide(self):
         guide = os.path.join(os.path.dirname(__file__), "../../docs/guides/fleet.md")
@@ -188,6 +203,42 @@ class FleetOnAStore(FleetTest):
             refused = run(BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--store", url, *args)
             self.assertEqual(refused.returncode, 2, refused.stderr)
             self.assertIn(what, refused.stderr)
+
+    def test_what_is_wrong_with_the_settings_is_said_all_at_once(self):
+        self.write("headgate.yaml", "store: rediss://headgate@127.0.0.1:1\nstore_ca_file: /not/there\nhash_keys: true\n")
+        config = os.path.join(self.folder, "headgate.yaml")
+        refused = run(BINARY, "serve", "--config", config, "--listen", "8080", "--credential-file", "/nor/this")
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        for what in (
+            f"{config}:1:8: store: a user needs a password",
+            f"{config}:2:16: store_ca_file: the CA file '/not/there' cannot be used",
+            f"{config}:3:12: hash_keys: it needs hash_keys_secret_file",
+            "--listen: address '8080': the port is missing",
+            "--credential-file: credential_file: cannot open /nor/this",
+        ):
+            self.assertIn(what, refused.stderr)
+
+    def test_settings_that_do_nothing_without_a_store_are_warned_of(self):
+        with Headgate("--strict-store", "yes", "--sharing", "exact") as alone:
+            self.assertRegex(alone.errors(), 'warning store.not_set settings="strict_store, sharing"')
+
+    def test_shares_are_of_as_many_instances_as_are_given(self):
+        instance = self.instance("--store-instances", "10", store="redis://127.0.0.1:1")
+        statuses = [instance.check("edge", bucket="k")[0] for _ in range(7)]
+        self.assertEqual(statuses, [200] * 5 + [429] * 2)  # of 50 a minute
+
+    def test_the_breaker_is_as_it_is_set(self):
+        words = ("--store-timeout", "50ms", "--store-breaker-failures-in-row", "2", "--store-breaker-open-min", "1h")
+        words += ("--store-breaker-open-max", "1h", "--threads", "1", "--sharing", "exact")
+        instance = self.enterContext(Headgate("--rules", self.rules, "--store", f"redis://127.0.0.1:{self.redis.port}", *words))
+        until(lambda: instance.check("edge", bucket="k")[1]["x-ratelimit-mode"] == "exact", 10, "the store is asked")
+        self.redis.pause()
+        self.addCleanup(self.redis.resume)
+        opened = "headgate_store_breaker_opened_total"
+        for i in range(3):
+            self.assertEqual(instance.metric(opened), i // 2)
+            self.assertEqual(instance.check("edge", bucket="k")[1]["x-ratelimit-mode"], "local")
+        self.assertEqual(instance.metric("headgate_store_breakers_open"), 1)
 
     def test_a_user_that_is_turned_off_and_on(self):
         self.redis.command("ACL", "SETUSER", "headgate", "on", ">sesame42", ACL_KEYS, "+@all")

@@ -15,7 +15,8 @@ constexpr size_t kEchoedMax = 128;
 
 }  // namespace
 
-RespSession::RespSession(Context& context, const net::Peer& peer) : context_(context), peer_(peer) {
+RespSession::RespSession(Context& context, const net::Peer& peer)
+    : context_(context), peer_(peer), verbs_(context.rule_verbs, [this] { wake_(); }) {
   client_.id = context.NextClientId();
   ChooseBounds();
 }
@@ -58,7 +59,10 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
       }
       if (!collects) {
         on_time = Run(spec, turn);
-        if (!on_time) break;
+        if (!on_time) {
+          if (verbs_.only_one()) AskAhead(rest.substr(parser_.consumed_bytes()), now);
+          break;
+        }
       }
       ++commands;
     }
@@ -111,13 +115,13 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
     case Verb::kThrottle:
       break;
     case Verb::kHgCheck:
-      return RunRuleVerb(RuleVerb::kCheck, reply, now);
+      return RunRuleVerb(RuleVerb::kCheck, turn);
     case Verb::kHgPeek:
-      return RunRuleVerb(RuleVerb::kPeek, reply, now);
+      return RunRuleVerb(RuleVerb::kPeek, turn);
     case Verb::kHgRefund:
-      return RunRuleVerb(RuleVerb::kRefund, reply, now);
+      return RunRuleVerb(RuleVerb::kRefund, turn);
     case Verb::kHgReset:
-      return RunRuleVerb(RuleVerb::kReset, reply, now);
+      return RunRuleVerb(RuleVerb::kReset, turn);
     case Verb::kPing:
       parser_.size() > 1 ? reply.Bulk(parser_[1]) : reply.Simple("PONG");
       return done(true);
@@ -162,12 +166,25 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
   return done(true);
 }
 
-RespSession::Ran RespSession::RunRuleVerb(RuleVerb verb, RespWriter& reply, base::Instant now) {
-  const auto answered = context_.rule_verbs.Answer(verb, parser_, reply, pending_, now);
+RespSession::Ran RespSession::RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn) {
+  const auto answered = verbs_.AnswerNext(verb, parser_, client_.version, turn.now, turn.output);
   if (answered.ok()) return *answered == RuleVerbs::Answered::kNow ? Ran::kDone : Ran::kWaits;
   const absl::string_view message = answered.status().message();
-  reply.Error(fmt::format("ERR {}", std::string_view(message.data(), message.size())));
+  RespWriter(turn.output, client_.version)
+      .Error(fmt::format("ERR {}", std::string_view(message.data(), message.size())));
   return Ran::kFailed;
+}
+
+// `input` stands behind a verb that waits. Up to the first command that is another, or not whole, or wrong in form.
+void RespSession::AskAhead(std::string_view input, base::Instant now) {
+  while (verbs_.has_room() && parser_.Parse(input) == RespParser::Step::kCommand) {
+    input.remove_prefix(parser_.consumed_bytes());
+    if (parser_.size() == 0) continue;
+    const CommandSpec* const spec = FindCommand(parser_[0]);
+    if (spec == nullptr || !spec->AcceptsCount(parser_.size())) return;
+    if (spec->verb != Verb::kHgCheck && spec->verb != Verb::kHgPeek) return;
+    verbs_.AskAhead(spec->verb == Verb::kHgCheck ? RuleVerb::kCheck : RuleVerb::kPeek, parser_, client_.version, now);
+  }
 }
 
 bool RespSession::Unknown(RespWriter& reply) const {

@@ -1,15 +1,18 @@
 // One Redis client's conversation: RESP2 or RESP3 in, decisions out.
 //
 // Commands of one call that can be decided together are: every CL.THROTTLE is collected (see throttle.h) until another
-// command needs its answer behind theirs, or the input ends.
+// command needs its answer behind theirs, or the input ends; and where HG.CHECK or HG.PEEK has to wait for the shared
+// store, those that follow it are asked together with it (see verb_queue.h).
 #pragma once
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "headgate/front/resp/commands.h"
 #include "headgate/front/resp/connection_verbs.h"
 #include "headgate/front/resp/context.h"
+#include "headgate/front/resp/verb_queue.h"
 #include "headgate/net/session.h"
 #include "headgate/wire/resp_parser.h"
 
@@ -39,7 +42,8 @@ class RespSession final : public net::Session {
   // Answers a command that is not collected. False where its answer comes later: it is run again then.
   bool Run(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunOther(const CommandSpec* spec, const ThrottleTurn& turn);
-  Ran RunRuleVerb(RuleVerb verb, wire::RespWriter& reply, base::Instant now);
+  Ran RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn);
+  void AskAhead(std::string_view input, base::Instant now);
   bool Unknown(wire::RespWriter& reply) const;
   bool MayNotUseState(const CommandSpec& spec, wire::RespWriter& reply) const;
   void ResetClient();
@@ -50,7 +54,8 @@ class RespSession final : public net::Session {
   wire::RespParser parser_;
   ClientState client_;
   std::function<void()> wake_;
-  limiter::Pending pending_{[this] { wake_(); }};
+  limiter::Pending pending_{[this] { wake_(); }};  // of CL.THROTTLE
+  VerbQueue verbs_;
   // What a batch whose answers come later was read from: the beginning of what is not consumed.
   struct {
     size_t bytes = 0;

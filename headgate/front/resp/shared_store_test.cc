@@ -51,11 +51,6 @@ class Side {
   }
   uint64_t commands() const { return context_.counters.commands.value(); }
 
-  std::string output;
-  net::Session::Progress progress;
-  int woken = 0;
-
- private:
   void Feed() {
     do {
       progress = session_.OnBytes(rest_, output, now_);
@@ -64,6 +59,11 @@ class Side {
     } while (progress.more);
   }
 
+  std::string output;
+  net::Session::Progress progress;
+  int woken = 0;
+
+ private:
   base::Instant now_ = base::Instant::FromNanos(1'790'000'000'000'000'000);
   store::MemoryStore store_{store::MemoryOptions{.max_buckets = 4096}};
 
@@ -90,7 +90,7 @@ std::string Command(const std::vector<std::string>& words) {
 
 std::string RandomCommand(std::mt19937_64& random) {
   const std::string key = "k" + std::to_string(random() % 5);
-  switch (random() % 11) {
+  switch (random() % 15) {
     case 0:
       return Command({"PING"});
     case 1:
@@ -105,7 +105,15 @@ std::string RandomCommand(std::mt19937_64& random) {
     case 5:
       return "\r\n";
     case 6:
+    case 7:
+    case 8:
       return Command({"HG.CHECK", "d", "ENTRIES", "1", "user", key});
+    case 9:
+      return Command({"HG.PEEK", "d", "ENTRIES", "1", "user", key});
+    case 10:
+      // Nothing of it waits: it has no rule, or is wrong.
+      return Command({"HG.CHECK", random() % 2 == 0 ? "other" : "d", "ENTRIES", "1", "user", key, "more"}) +
+             Command({"hg.check", "other", "ENTRIES", "1", "user", key});
     default:
       return Command({"CL.THROTTLE", key, "15", "30", "60", std::to_string(random() % 3)});
   }
@@ -156,6 +164,59 @@ TEST(SharedStore, CommandsOfOneReadAreAskedTogether) {
   EXPECT_FALSE(side.progress.waiting);
   EXPECT_THAT(side.output, StartsWith("*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n"));
   EXPECT_THAT(side.output, ::testing::EndsWith("+PONG\r\n"));
+}
+
+TEST(SharedStore, ChecksOfOneReadAreAskedTogetherAndAnsweredInTheirOrder) {
+  const auto check = [](const std::string& verb, const std::string& value) {
+    return Command({verb, "d", "ENTRIES", "1", "user", value});
+  };
+  std::string bytes;
+  for (int i = 0; i < 10; ++i) bytes += check(i % 3 == 0 ? "HG.PEEK" : "HG.CHECK", "k" + std::to_string(i % 4));
+  bytes += "\r\n" + Command({"HG.CHECK", "", "ENTRIES", "1", "user", "k"}) + check("HG.CHECK", "last");
+  bytes += Command({"PING"}) + check("HG.CHECK", "behind");
+  Side at_hand(false);
+  at_hand.Arrive(bytes);
+  Side side(true);
+  side.Arrive(bytes);
+  EXPECT_TRUE(side.progress.waiting);
+  EXPECT_EQ(side.shared.waiting(), 11u) << "all but the wrong one, and what stands behind another command";
+  EXPECT_EQ(side.shared.names()[1], "hg:{r|d|user=k1#0}");
+  EXPECT_EQ(side.output, "");
+  side.Answer();
+  EXPECT_TRUE(side.progress.waiting) << "for what stood behind";
+  EXPECT_EQ(side.shared.waiting(), 1u);
+  side.Answer();
+  EXPECT_EQ(WithoutModes(side.output), at_hand.output);
+  EXPECT_EQ(side.commands(), at_hand.commands());
+}
+
+TEST(SharedStore, NoMoreChecksAreAskedTogetherThanHaveAPlace) {
+  std::string bytes;
+  for (int i = 0; i < 150; ++i) bytes += Command({"HG.CHECK", "d", "ENTRIES", "1", "user", "k" + std::to_string(i)});
+  Side side(true);
+  side.Arrive(bytes);
+  std::vector<size_t> together;
+  while (side.progress.waiting) {
+    together.push_back(side.shared.waiting());
+    side.Answer();
+  }
+  EXPECT_THAT(together, ::testing::ElementsAre(64, 64, 22));
+  EXPECT_EQ(side.commands(), 150u);
+}
+
+TEST(SharedStore, AWakeThatComesTooSoonAnswersOnlyWhatIsThere) {
+  Side side(true);
+  side.Arrive(Command({"HG.CHECK", "d", "ENTRIES", "1", "user", "a"}) +
+              Command({"HG.CHECK", "d", "ENTRIES", "1", "user", "b"}));
+  side.shared.AnswerOne();
+  EXPECT_EQ(side.woken, 0);
+  side.Feed();
+  EXPECT_TRUE(side.progress.waiting);
+  EXPECT_THAT(side.output, StartsWith("*4\r\n$7\r\nallowed\r\n:1\r\n"));
+  EXPECT_EQ(side.commands(), 1u);
+  side.Answer();
+  EXPECT_FALSE(side.progress.waiting);
+  EXPECT_EQ(side.commands(), 2u);
 }
 
 TEST(SharedStore, WhatALeaseHasDecidedIsAnsweredOnceThoughTheNextCommandWaits) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "headgate/base/time.h"
@@ -58,7 +59,13 @@ struct RedisOptions {
   // Refuse a store whose eviction policy may drop live limits. Otherwise it is only warned of.
   bool strict_store = false;
 
-  // One sentence per thing that is wrong; empty where nothing is.
+  struct Problem {
+    std::string_view field;  // what of the above it is about
+    std::string what;        // a sentence
+  };
+  // Everything that is wrong.
+  std::vector<Problem> Problems() const;
+  // The same, each in its sentence.
   std::vector<std::string> Validate() const;
 };
 

@@ -43,6 +43,8 @@ class RedisStore final : public SharedStore {
     const base::Instant* virtual_now = nullptr;
     // Counts the instances; may be of another loop. Null: there is but this one.
     const Heartbeat* heartbeat = nullptr;
+    // How many there are, whatever is counted; 0: as counted.
+    uint32_t instances = 0;
     // Somebody should hear of a script that failed.
     std::function<void(const std::string& error)> on_script_error{};
   };
@@ -55,7 +57,10 @@ class RedisStore final : public SharedStore {
 
   void Ask(const SharedRequest& request, Done done) override;
   base::BootTime Now() const override { return client_.loop().Now(); }
-  uint32_t instances() const override { return options_.heartbeat != nullptr ? options_.heartbeat->instances() : 1; }
+  uint32_t instances() const override {
+    if (options_.instances != 0) return options_.instances;
+    return options_.heartbeat != nullptr ? options_.heartbeat->instances() : 1;
+  }
   LimitTable& limits() override { return limits_; }
 
   // From any thread.

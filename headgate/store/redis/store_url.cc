@@ -95,14 +95,10 @@ absl::Status ParseServers(std::string_view text, RedisOptions& options) {
 }
 
 absl::Status ParseLogin(std::string_view login, RedisOptions& options) {
-  const size_t colon = login.find(':');
-  if (colon == std::string_view::npos) {
-    return Bad("a user without a password; write USER:PASSWORD@, or :PASSWORD@ for the default user");
-  }
+  const size_t colon = std::min(login.find(':'), login.size());
   auto user = Decoded(login.substr(0, colon));
-  auto password = Decoded(login.substr(colon + 1));
+  auto password = Decoded(login.substr(std::min(colon + 1, login.size())));
   if (!user || !password) return Bad("a '%' of user or password is not followed by two hexadecimal digits");
-  if (password->empty()) return Bad("the password is empty");
   options.user = *std::move(user);
   options.password = *std::move(password);
   return absl::OkStatus();
@@ -187,8 +183,6 @@ absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
       return Bad("the master's name is missing: redis+sentinel://HOST/MASTER_NAME");
     }
   }
-  const std::vector<std::string> problems = options.Validate();
-  if (!problems.empty()) return Bad(problems[0]);
   return options;
 }
 

@@ -1,4 +1,6 @@
 // Any text is a store or an error; what is a store and is written again, without its login, names the same.
+#include <sys/un.h>
+
 #include <string>
 #include <string_view>
 
@@ -7,9 +9,12 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headgate::store::redis;
-  const auto options = ParseStoreUrl(std::string_view(reinterpret_cast<const char*>(data), size));
+  auto options = ParseStoreUrl(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!options.ok()) return 0;
-  HEADGATE_CHECK(!options->servers.empty() && options->Validate().empty());
+  HEADGATE_CHECK(!options->servers.empty());
+  options->password = "from elsewhere";
+  const bool long_path = options->servers[0].unix_path.size() >= sizeof(sockaddr_un::sun_path);
+  HEADGATE_CHECK(options->Validate().empty() != long_path);
   // A path or a name with special characters would have to be written with %XX.
   const std::string name = StoreName(*options);
   if (name.find_first_of("%?@ ,") != std::string::npos) return 0;

@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 
 RedisOptions Parsed(std::string_view url) {
@@ -37,6 +38,17 @@ TEST(StoreUrl, HoldsUserAndPassword) {
   EXPECT_EQ(Parsed("redis://:secret@host").user, "");
   EXPECT_EQ(Parsed("redis://:secret@host").password, "secret");
   EXPECT_EQ(Parsed("redis://:a@b@host").password, "a@b");
+}
+
+TEST(StoreUrl, MayNameAUserWhosePasswordComesFromElsewhere) {
+  for (const std::string_view url : {"redis://g%61te@host:7000/1", "redis://gate:@host:7000/1"}) {
+    RedisOptions options = Parsed(url);
+    EXPECT_EQ(options.user, "gate");
+    EXPECT_EQ(options.servers[0].ToString(), "host:7000");
+    EXPECT_THAT(options.Validate(), ElementsAre("a user needs a password"));
+    options.password = "secret";
+    EXPECT_THAT(options.Validate(), IsEmpty());
+  }
 }
 
 TEST(StoreUrl, NamesSeveralServers) {
@@ -80,12 +92,12 @@ TEST(StoreUrl, SaysWhatIsWrong) {
   EXPECT_THAT(Problem("redis+sentinel://a"), HasSubstr("master's name is missing"));
   EXPECT_THAT(Problem("redis+unix://run"), HasSubstr("begins with '/'"));
   EXPECT_THAT(Problem("redis+unix:///a?x=1"), HasSubstr("only db=NUMBER"));
-  EXPECT_THAT(Problem("redis+unix:///" + std::string(200, 'a')), HasSubstr("201 bytes"));
+  EXPECT_THAT(Parsed("redis+unix:///" + std::string(200, 'a')).Validate(), ElementsAre(HasSubstr("201 bytes")));
   EXPECT_THAT(Problem("rediss+unix:///a"), HasSubstr("TLS over a Unix socket"));
 }
 
 TEST(StoreUrl, NeverSaysThePassword) {
-  for (const std::string_view url : {"redis://secret@a", "redis://u:secret%@a", "redis://u:secret@a:x",
+  for (const std::string_view url : {"redis://secret%@a", "redis://u:secret%@a", "redis://u:secret@a:x",
                                      "redis://u:secret@", "redis+ring://u:secret@a,a", "redis://u:sec/ret@a"}) {
     EXPECT_FALSE(ParseStoreUrl(url).ok()) << url;
     EXPECT_THAT(Problem(url), Not(HasSubstr("secret")));

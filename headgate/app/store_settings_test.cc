@@ -1,0 +1,149 @@
+#include "headgate/app/store_settings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "headgate/app/file_io.h"
+
+namespace headgate::app {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+std::string FileWith(std::string_view name, std::string_view text) {
+  const std::string path = ::testing::TempDir() + "store_settings_test_" + std::string(name);
+  EXPECT_TRUE(ReplaceFile(path, [&](const auto& write) { write(text); }).ok());
+  return path;
+}
+
+Configuration FromFile(std::string_view text) {
+  Configuration configuration;
+  Apply(ReadSettingsFile(text, "headgate.yaml", configuration.problems), configuration);
+  EXPECT_THAT(configuration.problems, IsEmpty());
+  return configuration;
+}
+
+StoreSettings Read(std::string_view text) {
+  Configuration configuration = FromFile(text);
+  const auto store = ReadStoreSettings(configuration);
+  for (const ConfigurationProblem& problem : configuration.problems) ADD_FAILURE() << problem.what;
+  return store.value_or(StoreSettings{});
+}
+
+// Each as "where: what".
+std::vector<std::string> ProblemsOf(std::string_view text) {
+  Configuration configuration = FromFile(text);
+  EXPECT_TRUE(ReadStoreSettings(configuration));
+  std::vector<std::string> said;
+  for (const ConfigurationProblem& problem : configuration.problems)
+    said.push_back(problem.where + ": " + problem.what);
+  return said;
+}
+
+TEST(StoreSettings, AreNothingWithoutAStore) {
+  Configuration configuration = FromFile("store_password_file: /not/there\n");
+  EXPECT_FALSE(ReadStoreSettings(configuration));
+  EXPECT_THAT(configuration.problems, IsEmpty());
+}
+
+TEST(StoreSettings, PutThePasswordOfAFileBesideTheUserOfTheUrl) {
+  const StoreSettings store =
+      Read("store: redis://gate@host\nstore_password_file: " + FileWith("password", "secret\nmore\n"));
+  EXPECT_EQ(store.redis.user, "gate");
+  EXPECT_EQ(store.redis.password, "secret");
+}
+
+TEST(StoreSettings, SayAllThatIsWrongWithItsPlace) {
+  EXPECT_THAT(
+      ProblemsOf("store: rediss://gate@host\n"
+                 "store_ca_file: /not/there/ca\n"
+                 "store_certificate_file: /not/there/certificate\n"
+                 "store_key_file: /not/there/key\n"
+                 "hash_keys: true\n"
+                 "store_sentinel_user: ann\n"),
+      UnorderedElementsAre("headgate.yaml:1:8: store: a user needs a password",
+                           HasSubstr("headgate.yaml:2:16: store_ca_file: the CA file '/not/there/ca' cannot"),
+                           HasSubstr("headgate.yaml:3:25: store_certificate_file: the certificate file '/not"),
+                           HasSubstr("headgate.yaml:5:12: hash_keys: it needs hash_keys_secret_file"),
+                           "headgate.yaml:6:22: store_sentinel_user: a user of the sentinels needs a password"));
+}
+
+TEST(StoreSettings, SayOnceThatAFileCannotBeRead) {
+  EXPECT_THAT(ProblemsOf("store: redis+sentinel://gate@host/main\n"
+                         "store_password_file: /not/there\n"
+                         "store_sentinel_user: ann\n"
+                         "store_sentinel_password_file: " +
+                         FileWith("empty", "\n") + "\nhash_keys_secret_file: /not/there\n"),
+              UnorderedElementsAre(HasSubstr("headgate.yaml:2:22: store_password_file: cannot open /not/there"),
+                                   HasSubstr("headgate.yaml:4:31: store_sentinel_password_file: the first line of"),
+                                   HasSubstr("headgate.yaml:5:24: hash_keys_secret_file: cannot open /not/there")));
+}
+
+TEST(StoreSettings, NameWhatAWrongUrlDoesNotHide) {
+  EXPECT_THAT(ProblemsOf("store: http://host\nstore_password_file: /not/there\n"),
+              UnorderedElementsAre(HasSubstr("headgate.yaml:1:8: store: store URL: 'http' is not known"),
+                                   HasSubstr("headgate.yaml:2:22: store_password_file")));
+}
+
+TEST(StoreSettings, OfTlsNeedTls) {
+  EXPECT_THAT(ProblemsOf("store: redis://host\nstore_ca_file: /ca\nstore_server_name: host\n"),
+              ElementsAre("headgate.yaml:2:16: store_ca_file: the store's URL is without TLS",
+                          "headgate.yaml:3:20: store_server_name: the store's URL is without TLS"));
+}
+
+TEST(StoreSettings, ReachTheClientAndItsBreaker) {
+  const store::redis::RedisOptions defaults = Read("store: redis://host").redis;
+  EXPECT_EQ(defaults.breaker, store::BreakerOptions());
+  EXPECT_EQ(defaults.connections_per_server, store::redis::RedisOptions().connections_per_server);
+  EXPECT_EQ(defaults.in_flight_max, store::redis::RedisOptions().in_flight_max);
+  EXPECT_EQ(defaults.retry_percent, store::redis::RedisOptions().retry_percent);
+  const store::redis::RedisOptions set = Read(
+                                             "store: redis://host\n"
+                                             "store_connections: 2\n"
+                                             "store_in_flight_max: 3\n"
+                                             "store_retry_percent: 4\n"
+                                             "store_breaker_failures_in_row: 5\n"
+                                             "store_breaker_failure_percent: 6\n"
+                                             "store_breaker_window_calls_min: 7\n"
+                                             "store_breaker_window: 8s\n"
+                                             "store_breaker_open_min: 9s\n"
+                                             "store_breaker_open_max: 10s\n"
+                                             "store_breaker_jitter_percent: 11\n")
+                                             .redis;
+  EXPECT_EQ(set.connections_per_server, 2u);
+  EXPECT_EQ(set.in_flight_max, 3u);
+  EXPECT_EQ(set.retry_percent, 4u);
+  EXPECT_EQ(set.breaker, (store::BreakerOptions{.failures_in_row = 5,
+                                                .failure_percent = 6,
+                                                .window_calls_min = 7,
+                                                .window = std::chrono::seconds(8),
+                                                .open_min = std::chrono::seconds(9),
+                                                .open_max = std::chrono::seconds(10),
+                                                .jitter_percent = 11}));
+}
+
+TEST(StoreSettings, OfTheBreakerMustFitTogether) {
+  EXPECT_THAT(
+      ProblemsOf("store: redis://host\nstore_breaker_open_max: 100ms\n"),
+      ElementsAre("headgate.yaml:2:25: store_breaker_open_max: breaker_open_max is less than breaker_open_min"));
+}
+
+TEST(StoreSettings, OfSentinelsNeedSentinels) {
+  EXPECT_THAT(ProblemsOf("store: redis://host\nstore_sentinel_password_file: " + FileWith("password", "secret")),
+              ElementsAre(HasSubstr("headgate.yaml:2:31: store_sentinel_password_file: a login to sentinels")));
+  EXPECT_THAT(ProblemsOf("store: rediss://host\nstore_key_file: /key\n"),
+              ElementsAre(HasSubstr("headgate.yaml:2:17: store_key_file: a client certificate needs its key")));
+}
+
+TEST(StoreSettings, ThatDoNothingWithoutAStoreAreNamed) {
+  EXPECT_EQ(SettingsWithoutStore(Settings{}), "");
+  EXPECT_EQ(
+      SettingsWithoutStore(FromFile("strict_store: yes\nstore_timeout: 10ms\nsharing: exact\nthreads: 2\n").settings),
+      "strict_store, sharing");
+}
+
+}  // namespace
+}  // namespace headgate::app

@@ -1,0 +1,222 @@
+"""What a fleet shows of itself: each line of its log and each metric is moved by what it is about, and by nothing else."""
+
+import re
+import unittest
+
+from fleet import FleetTest
+from harness import Headgate, RedisServer, until, wait
+
+RULES = """domain: edge
+descriptors:
+  - key: hot
+    rate_limit: {requests_per_unit: 1000, unit: minute, algorithm: token_bucket}
+  - key: deny
+    rate_limit: {requests_per_unit: 1000, unit: minute, algorithm: token_bucket, on_store_failure: deny}
+  - key: allow
+    rate_limit: {requests_per_unit: 1000, unit: minute, algorithm: token_bucket, on_store_failure: allow}
+"""
+CALL_OUTCOMES = ("answered", "unavailable", "timed_out", "aborted", "denied", "refused", "failed")
+LEASED = ("granted", "spent", "returned", "expired")
+
+
+class FleetWatch(FleetTest):
+    RULES = RULES
+    # A store that stands still is noticed soon.
+    TIMES = ("--store-timeout", "300ms", "--store-connect-timeout", "2s")
+
+    def alone(self, *args, store=None):
+        """One loop, so that each request meets the same leases and the same breaker."""
+        store = store or f"redis://127.0.0.1:{self.redis.port}"
+        return self.enterContext(Headgate("--rules", self.rules, "--store", store, "--threads", "1", *self.TIMES, *args))
+
+    @staticmethod
+    def mode(instance, rule="hot"):
+        return instance.check("edge", **{rule: "k"})[1]["x-ratelimit-mode"]
+
+    def until_asked(self, instance):
+        until(lambda: self.mode(instance) == "exact", 10, "the store is asked")
+
+    @staticmethod
+    def leased(instance):
+        """Requests of leases by event, and what is held."""
+        events = {event: instance.metric(f'headgate_leased_requests_total{{event="{event}"}}') for event in LEASED}
+        return {**events, "held": instance.metric("headgate_lease_requests_held")}
+
+    @staticmethod
+    def calls(instance):
+        return {outcome: instance.metric(f'headgate_store_calls_total{{outcome="{outcome}"}}') for outcome in CALL_OUTCOMES}
+
+    @staticmethod
+    def lines(instance, event):
+        return re.findall(rf"^\S+ (\w+) {re.escape(event)} ?(.*)$", instance.errors(), re.MULTILINE)
+
+    # ---- Metrics
+
+    def test_leases_are_counted_as_what_becomes_of_them(self):
+        instance = self.alone()
+        self.until_asked(instance)
+        self.assertEqual(self.leased(instance), dict.fromkeys((*LEASED, "held"), 0))
+        until(lambda: self.mode(instance) == "leased", 10, "the key is leased")
+        for _ in range(20):
+            self.mode(instance)
+        by_lease = instance.metric('headgate_shared_decisions_total{mode="leased"}')
+        now = self.leased(instance)
+        self.assertGreaterEqual(by_lease, 20)
+        asks = instance.metric("headgate_lease_asks_total")
+        self.assertGreaterEqual(asks, 1)
+        # The request that asked for a lease is decided by it, and counts as exact.
+        self.assertGreaterEqual(now["spent"], by_lease)
+        self.assertLessEqual(now["spent"], by_lease + asks)
+        self.assertGreater(now["held"], 0)
+        self.assertEqual(now["granted"], now["spent"] + now["held"])
+
+        # Nobody asks any more: what is left goes back, with a message.
+        until(lambda: self.leased(instance)["held"] == 0, 10, "nothing is held any more")
+        idle = self.leased(instance)
+        self.assertEqual(idle["expired"], 0)
+        self.assertGreater(idle["returned"], 0)
+        self.assertEqual(idle["granted"], idle["spent"] + idle["returned"])
+        self.assertGreater(instance.metric("headgate_lease_asks_total"), asks)
+
+        # The store stands still: what is held then is lost.
+        until(lambda: self.mode(instance) == "leased", 10, "the key is leased again")
+        before = self.leased(instance)
+        self.redis.pause()
+        self.addCleanup(self.redis.resume)
+        until(lambda: self.leased(instance)["held"] == 0, 10, "nothing is held any more")
+        lost = self.leased(instance)
+        self.assertEqual(lost["returned"], before["returned"])
+        self.assertGreater(lost["expired"], 0)
+        self.assertEqual(lost["granted"], lost["spent"] + lost["returned"] + lost["expired"])
+
+    def test_calls_are_counted_by_what_became_of_them(self):
+        instance = self.alone("--sharing", "exact", "--store-breaker-failures-in-row", "2")
+        self.until_asked(instance)
+        names = ("retries", "redirects", "disconnects", "breaker_opened")
+
+        def counts():
+            return {name: instance.metric(f"headgate_store_{name}_total") for name in names}
+
+        self.assertEqual(counts(), dict.fromkeys(names, 0))
+        before = self.calls(instance)
+        self.assertEqual({name for name, count in before.items() if count}, {"answered"})
+        self.assertEqual(self.mode(instance), "exact")
+        self.assertGreater(self.calls(instance)["answered"], before["answered"])
+
+        # A connection that ends while nothing is under way.
+        self.redis.command("CLIENT", "KILL", "TYPE", "normal")
+        until(lambda: counts()["disconnects"] == 1, 10, "the connection has ended")
+        self.until_asked(instance)
+        self.assertEqual(counts(), {**dict.fromkeys(names, 0), "disconnects": 1})
+
+        # A server that has become a replica says that it did nothing.
+        self.redis.command("REPLICAOF", "127.0.0.1", "1")
+        self.assertEqual(self.mode(instance), "local")
+        self.assertGreaterEqual(counts()["retries"], 1)
+        self.assertGreater(self.calls(instance)["unavailable"], 0)
+        self.redis.command("REPLICAOF", "NO", "ONE")
+        self.until_asked(instance)
+
+        # One that stands still.
+        before, opened = self.calls(instance), counts()["breaker_opened"]
+        self.redis.pause()
+        self.addCleanup(self.redis.resume)
+        for _ in range(2):
+            self.assertEqual(self.mode(instance), "local")
+        self.assertEqual(counts()["breaker_opened"], opened + 1)
+        self.assertEqual(instance.metric("headgate_store_breakers_open"), 1)
+        self.assertGreaterEqual(self.calls(instance)["timed_out"], before["timed_out"] + 2)
+        self.redis.resume()
+        self.until_asked(instance)
+        self.assertEqual(instance.metric("headgate_store_breakers_open"), 0)
+        self.assertEqual(counts()["redirects"], 0)
+
+    def test_what_is_pipelined_travels_together(self):
+        instance = self.alone("--sharing", "exact")
+        self.until_asked(instance)
+        commands = {
+            "CL.THROTTLE": [f"CL.THROTTLE k{i} 100 1 3600" for i in range(10)],
+            "HG.CHECK": [f"HG.{'PEEK' if i % 3 == 2 else 'CHECK'} edge ENTRIES 1 hot k{i}" for i in range(10)],
+        }
+        for name, lines in commands.items():
+            with self.subTest(name), instance.connect() as connection:
+                before = [instance.metric(f"headgate_store_batch_calls_{part}") for part in ("sum", "count")]
+                connection.sendall("".join(line + "\r\n" for line in (*lines, "PING")).encode())
+                reader = connection.makefile("rb")
+                while reader.readline() != b"+PONG\r\n":
+                    pass
+                after = [instance.metric(f"headgate_store_batch_calls_{part}") for part in ("sum", "count")]
+                self.assertGreaterEqual(after[0] - before[0], 10)
+                # What arrives may come in two reads, and the instance says now and then that it lives.
+                self.assertLessEqual(after[1] - before[1], 4)
+
+    # ---- The log
+
+    def test_the_log_says_when_a_server_is_left_alone_and_when_it_is_back(self):
+        instance = self.alone("--sharing", "exact", "--store-breaker-failures-in-row", "2")
+        self.until_asked(instance)
+        self.assertEqual(self.lines(instance, "store.away") + self.lines(instance, "store.back"), [])
+        server = f"server=127.0.0.1:{self.redis.port} loop=0"
+        self.redis.pause()
+        self.addCleanup(self.redis.resume)
+        for _ in range(4):
+            self.mode(instance)
+        self.assertEqual(
+            self.lines(instance, "store.away"), [("warning", f'{server} so="its limits are decided as on_store_failure says"')]
+        )
+        self.redis.resume()
+        self.until_asked(instance)
+        self.assertEqual(self.lines(instance, "store.back"), [("info", server)])
+
+    def test_the_log_says_once_that_decisions_are_made_without_the_store_and_once_that_this_is_over(self):
+        # A breaker that never opens: it is the decisions that show it.
+        never = ("--store-breaker-failures-in-row", "1000000", "--store-breaker-window-calls-min", "1000000")
+        instance = self.alone("--sharing", "exact", *never)
+        self.until_asked(instance)
+        wait(1.5)  # a look at what was decided, which was nothing
+        self.redis.pause()
+        self.addCleanup(self.redis.resume)
+        modes = {"hot": "local", "deny": "closed", "allow": "open"}
+        for rule, mode in modes.items():
+            self.assertEqual(self.mode(instance, rule), mode)
+        until(lambda: len(self.lines(instance, "decisions.without_store")) == 3, 5, "the log says so")
+        said = self.lines(instance, "decisions.without_store")
+        self.assertEqual({re.search(r"mode=(\w+)", words).group(1) for _, words in said}, set(modes.values()))
+        for _ in range(4):
+            self.mode(instance)
+        self.assertEqual(self.lines(instance, "decisions.with_store"), [])
+        self.redis.resume()
+
+        def is_over():
+            self.mode(instance)
+            return len(self.lines(instance, "decisions.with_store")) == 3
+
+        until(is_over, 20, "the log says that it is over")
+        over = dict(re.search(r"mode_left=(\w+) decided_in_it=(\d+)", words).groups() for _, words in self.lines(instance, "decisions.with_store"))
+        self.assertGreaterEqual(int(over.pop("local")), 5)
+        self.assertEqual(over, {"closed": "1", "open": "1"})
+        self.assertEqual(len(self.lines(instance, "decisions.without_store")), 3)
+        self.assertEqual(self.lines(instance, "store.away"), [])
+
+    # ---- A store that may forget limits
+
+    def test_a_store_that_may_evict_is_warned_of_or_refused(self):
+        redis = self.enterContext(RedisServer("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"))
+        store = f"redis://127.0.0.1:{redis.port}"
+        lenient = self.alone(store=store)
+        self.until_asked(lenient)
+        warned = self.lines(lenient, "store.may_evict")
+        self.assertEqual([level for level, _ in warned], ["warning"])
+        self.assertIn(f"server=127.0.0.1:{redis.port} policy=allkeys-lru", warned[0][1])
+
+        strict = self.alone("--strict-store", "yes", store=store)
+        until(lambda: self.lines(strict, "store.lost"), 10, "the store is refused")
+        self.assertIn("allkeys-lru", self.lines(strict, "store.lost")[0][1])
+        self.assertEqual({self.mode(strict) for _ in range(5)}, {"local"})
+        # Once it keeps what it is told, it is used.
+        redis.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
+        self.until_asked(strict)
+
+
+if __name__ == "__main__":
+    unittest.main()
