@@ -45,7 +45,7 @@ struct Settings {
   uint64_t store_breaker_window_calls_min = 20;
   base::Duration store_breaker_window = std::chrono::seconds(10);
   base::Duration store_breaker_open_min = std::chrono::milliseconds(500);
-  base::Duration store_breaker_open_max = std::chrono::seconds(8);
+  base::Duration store_breaker_open_max = std::chrono::seconds(5);
   uint64_t store_breaker_jitter_percent = 25;
   uint64_t store_instances = 0;
   std::string store_ca_file;

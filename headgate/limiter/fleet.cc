@@ -199,7 +199,7 @@ void Fleet::AskStore(Question& question, std::string_view name) {
 
 void Fleet::OnAnswered(Question& question, const store::SharedAnswer& answer) {
   const Member& member = question.member;
-  if (!answer.status.ok()) return Settle(question, Degraded(member));
+  if (!answer.status.ok()) return Settle(question, Degraded(member, answer.status));
   OnAnswer(member, answer.decision, question.asked_at);
   if (!question.owing_name.empty()) PayBack(member, question.owing_name, answer.decision.remaining);
   Settle(question, {answer.decision, Mode::kExact});
@@ -213,7 +213,7 @@ void Fleet::AwaitLease(Question& question, const LeaseAction& action) {
 
 void Fleet::OnLease(Question& question, const store::SharedAnswer& answer) {
   const Member& member = question.member;
-  if (!answer.status.ok()) return Settle(question, Degraded(member));
+  if (!answer.status.ok()) return Settle(question, Degraded(member, answer.status));
   outage_.OnAnswer(member.key, answer.grant.remaining);
   if (outage_.Owes(member.key)) PayBack(member, question.owing_name, answer.grant.remaining);
   const LeaseVerdict verdict = book_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
@@ -359,11 +359,12 @@ void Fleet::AskForGroup(const std::shared_ptr<Group>& group, size_t index, const
               });
 }
 
-Settled Fleet::Degraded(const Member& member) {
+Settled Fleet::Degraded(const Member& member, const absl::Status& why) {
   const bool asks = member.operation == Operation::kTake || member.operation == Operation::kLook;
   const algorithm::Limit& limit = member.limit->limit;
   // What was to be given back or forgotten is not: whoever asked has to know.
-  if (!asks || member.terms.on_store_failure == rule::OnStoreFailure::kDeny) {
+  // Nor where the store says that it was asked wrongly: that is no outage, and nobody would look for it.
+  if (!asks || absl::IsUnimplemented(why) || member.terms.on_store_failure == rule::OnStoreFailure::kDeny) {
     return {Decision{.allowed = false, .limit = limit.capacity()}, Mode::kClosed};
   }
   if (member.terms.on_store_failure == rule::OnStoreFailure::kAllow) {

@@ -148,7 +148,7 @@ class Fleet {
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
   void GiveBack(const std::shared_ptr<Group>& group);
-  Settled Degraded(const Member& member);
+  Settled Degraded(const Member& member, const absl::Status& why);
   algorithm::Decision DecideLocally(const Member& member);
   store::LimitHandle ShareOf(const Member& member);
   void Count(Mode mode);

@@ -277,6 +277,13 @@ TEST_F(FleetTest, ARuleMayLetThroughOrRefuseWithoutItsStore) {
   EXPECT_FALSE(response.allowed);
 }
 
+TEST_F(FleetTest, ABugOfOursIsNoOutage) {
+  shared.failure = absl::UnimplementedError("CROSSSLOT");
+  EXPECT_EQ(Ask(&Checker::Check, {"open"}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Ask(&Checker::Check, {"two"}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(mode(), Mode::kClosed);
+}
+
 TEST_F(FleetTest, WhatCannotBeGivenBackOrForgottenIsSaid) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_EQ(Ask(&Checker::Refund, {"open"}).code(), absl::StatusCode::kUnavailable);

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <limits>
+#include <utility>
 
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
@@ -69,7 +70,8 @@ void Count(std::atomic<uint64_t>& counter, uint64_t by = 1) {
 // Whether the store may have done it, though it did not say so.
 bool PerhapsDone(const absl::Status& status) {
   return status.code() != absl::StatusCode::kUnavailable && status.code() != absl::StatusCode::kResourceExhausted &&
-         status.code() != absl::StatusCode::kPermissionDenied && status.code() != absl::StatusCode::kFailedPrecondition;
+         status.code() != absl::StatusCode::kPermissionDenied &&
+         status.code() != absl::StatusCode::kFailedPrecondition && status.code() != absl::StatusCode::kUnimplemented;
 }
 
 }  // namespace
@@ -84,6 +86,7 @@ LeaseBook::LeaseBook(const LeaseBookOptions& options)
       records_(static_cast<Record*>(store::MapPages(sets_.size() * kWays * sizeof(Record), store::HugePages::kYes))) {
   static_assert(offsetof(Record, leases) + sizeof(uint32_t) * 2 + sizeof(HeldLease) == 128,
                 "a decision from the first lease needs two cache lines");
+  static_assert(sizeof(Record) == 448, "as LeaseBookOptions and the guide say");
 }
 
 LeaseBook::~LeaseBook() {
@@ -134,6 +137,7 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
     action = MaybeAsk(record, cost, spent, name, now);
   }
   verdict = VerdictOf(record, cost, spent, now);
+  if (verdict.kind == LeaseVerdict::Kind::kDenied) record.seen.denied += cost;
   verdict.action = action;
   if (verdict.kind == LeaseVerdict::Kind::kAskStore && action != nullptr)
     verdict.kind = LeaseVerdict::Kind::kAwaitLease;
@@ -228,6 +232,7 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
                         .deadline = deadline,
                         .granted = static_cast<uint32_t>(std::min(grant.granted, kU32Max)),
                         .closed = closing_ || record.asked_before_change};
+  record.seen.granted += grant.granted;
   if (!Hold(record, lease) || lease.closed) return;
   record.renew_below = lease.granted / 2;
   if (!IsSmallShare(record, lease.granted)) {
@@ -301,17 +306,17 @@ bool LeaseBook::IsWorthLease(const Record& record) const {
 const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Namer name, BootTime now) {
   if (closing_ || !IsWorthLease(record)) return nullptr;
   const bool exhausted = IsDenied(record, cost) && now < record.denied_until + options_.ttl;
+  bool in_turns = false;
   if (exhausted) {
     if (now < record.denied_until) return nullptr;
+    AskPace::Turn turn{.at = now};
     if (options_.pace != nullptr) {
-      const BootTime turn = options_.pace->TakeTurn(record.key, now, record.pause);
-      if (turn > now) {
-        record.denied_until = turn;
-        return nullptr;
-      }
+      turn = options_.pace->TakeTurn(record.key, now, record.pause, std::exchange(record.seen, {}));
     }
-    // Those that come until the answer does need not ask the same.
-    record.denied_until = now + options_.timeout;
+    in_turns = turn.in_turns;
+    // Those that come until then, or until the answer does, need not ask the same.
+    record.denied_until = turn.at > now ? turn.at : now + options_.timeout;
+    if (turn.at > now) return nullptr;
   }
   DropExpired(record, now);
   // What is held and what is left at the store may be enough only together.
@@ -320,6 +325,7 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Na
   if (record.name.empty()) name(record.name);
   const Cost least = std::max<Cost>(cost, 1);
   record.asked_exhausted = exhausted;
+  record.asked_for_instance = in_turns;
   return Ask(record, WantOf(record, least), least, now);
 }
 
@@ -333,7 +339,7 @@ uint64_t LeaseBook::WantOf(const Record& record, Cost least) const {
 
 const LeaseAction* LeaseBook::Ask(Record& record, uint64_t want, Cost least, BootTime now) {
   DropExpired(record, now);
-  if (want == 0) record.asked_exhausted = false;
+  if (want == 0) record.asked_exhausted = record.asked_for_instance = false;
   record.asked_want = want;
   record.asked_least = least;
   record.asked_at = now;
@@ -354,6 +360,7 @@ const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least)
                      .want = std::min(want, kU32Max),
                      .least = least,
                      .ttl = options_.ttl,
+                     .for_instance = want > 0 && record.asked_for_instance,
                      .reports = std::span(reports_).first(report_count)}};
   return &action_;
 }
@@ -416,7 +423,7 @@ const LeaseAction* LeaseBook::Look(Record& record, BootTime now) {
   // The message goes anyway: where the key is asked for still, it brings the next lease.
   const bool wanted = quiet < idle_after_ && record.leases.left() < record.demand.cost() && record.denied_cost == 0;
   if (idle || closing_ || !wanted || now < record.ask_from || !IsWorthLease(record)) return Return(record, now);
-  record.asked_exhausted = false;
+  record.asked_exhausted = record.asked_for_instance = false;
   return Ask(record, WantOf(record, 1), 1, now);
 }
 

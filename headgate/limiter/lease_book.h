@@ -183,6 +183,7 @@ class LeaseBook {
     uint64_t denied_cost = 0;
     base::BootTime denied_until{0};
     base::BootTime retry_at{0};  // when the store said that they would not be
+    AskPace::Seen seen;
     // The ask that is under way; 0: none is.
     uint64_t asked_number = 0;
     uint64_t asked_want = 0;
@@ -195,7 +196,8 @@ class LeaseBook {
     std::string name;
     bool queued = false;
     bool leasable = false;
-    bool asked_exhausted = false;      // of a bucket that had nothing left
+    bool asked_exhausted = false;  // of a bucket that had nothing left
+    bool asked_for_instance = false;
     bool asked_before_change = false;  // of the limit: what is granted goes back
   };
   // Of each key 32 bits; 0: free.

@@ -23,8 +23,7 @@ namespace headgate::store {
 // A lease is named by who holds it and a number that this node has used for no other. A node that restarts is another
 // node.
 struct LeaseId {
-  // Random, drawn when the process starts. What is left is shared out by instances: nodes that differ in the lowest
-  // sixteen bits alone are one.
+  // Random, drawn when the process starts. Nodes that differ in the lowest sixteen bits alone are one instance's.
   uint64_t node = 0;
   uint64_t number = 0;
   bool operator==(const LeaseId&) const = default;
@@ -45,6 +44,8 @@ struct LeaseAsk {
   uint64_t want = 0;      // requests; 0 only reports
   uint64_t least = 0;     // do not bother to grant less
   base::Duration ttl{0};  // how long it may live at the store
+  // For all nodes of its instance, which otherwise ask each for itself: what is left is shared out by instances.
+  bool for_instance = false;
   std::span<const LeaseReport> reports{};
 };
 
@@ -84,7 +85,7 @@ struct SharedEvents {
 struct SharedAnswer {
   // Unavailable: not done, and the store cannot. DeadlineExceeded, Aborted: it may have been done. PermissionDenied:
   // the store refuses us. FailedPrecondition: a refund to a queue. ResourceExhausted: too much under way here; not
-  // sent.
+  // sent. Unimplemented: it was asked wrongly, a bug of ours; not done.
   absl::Status status;
   algorithm::Decision decision;
   LeaseGrant grant;

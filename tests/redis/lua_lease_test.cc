@@ -32,13 +32,16 @@ class Leases : public ::testing::Test {
  protected:
   void Use(const LimitSpec& spec) { limit = store.Intern(spec); }
 
-  LeaseGrant Ask(LeaseId id, uint64_t want, std::vector<LeaseReport> reports = {}, uint64_t least = 1) {
-    const SharedAnswer answer =
-        store.Ask({.name = "b",
-                   .limit = limit,
-                   .lease = LeaseAsk{.id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports},
-                   .leased = true},
-                  now);
+  LeaseGrant Ask(LeaseId id, uint64_t want, std::vector<LeaseReport> reports = {}, uint64_t least = 1,
+                 bool for_instance = false) {
+    const SharedAnswer answer = store.Ask(
+        {.name = "b",
+         .limit = limit,
+         .lease =
+             LeaseAsk{
+                 .id = id, .want = want, .least = least, .ttl = kTtl, .for_instance = for_instance, .reports = reports},
+         .leased = true},
+        now);
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     events = answer.events;
     return answer.grant;
@@ -73,15 +76,16 @@ TEST_F(Leases, AreHalfOfAnEvenShareOfWhatIsLeft) {
   EXPECT_FALSE(Take(1));
 }
 
-TEST_F(Leases, AreSharedOutByInstancesOfWhichEachMayHaveManyNodes) {
+TEST_F(Leases, AreSharedOutByNodesOrByInstancesOfWhichEachMayHaveManyNodes) {
   Use(kHundredPerSecond);
-  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 80).granted, 50u);
-  const LeaseGrant second = Ask({.node = kNode + 1, .number = 1}, 80);
-  EXPECT_EQ(second.granted, 25u);
-  EXPECT_EQ(second.holders, 2u);
-  const LeaseGrant other = Ask({.node = kOther + 1, .number = 1}, 80);
-  EXPECT_EQ(other.granted, 6u) << "a quarter of 25";
-  EXPECT_EQ(other.holders, 3u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 50).granted, 50u);
+  EXPECT_EQ(Ask({.node = kNode + 1, .number = 1}, 80).granted, 12u) << "a quarter of 50";
+  const LeaseGrant for_all = Ask({.node = kNode + 2, .number = 1}, 80, {}, 1, /*for_instance=*/true);
+  EXPECT_EQ(for_all.granted, 19u) << "a half of 38";
+  EXPECT_EQ(for_all.holders, 3u);
+  const LeaseGrant other = Ask({.node = kOther + 1, .number = 1}, 80, {}, 1, /*for_instance=*/true);
+  EXPECT_EQ(other.granted, 4u) << "a quarter of 19";
+  EXPECT_EQ(other.holders, 4u);
 }
 
 TEST_F(Leases, AreNotLessThanIsWorthTheWhile) {

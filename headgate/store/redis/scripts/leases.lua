@@ -68,7 +68,7 @@ end
 if op == LEASE then
   -- Takes in what the caller says of older leases; `give_back` is told what was returned unspent.
   settle = function(give_back)
-    local node, _, _, _, _, _, reports, from = struct.unpack('>c8c8I4I4I4I4I4', call, ask_at)
+    local node, _, _, _, _, _, reports, _, from = struct.unpack('>c8c8I4I4I4I4I4B', call, ask_at)
     for i = 0, reports - 1 do
       local number, spent, returned = struct.unpack('>c8I4B', call, from + 13 * i)
       for j, lease in ipairs(leases) do
@@ -90,10 +90,11 @@ if op == LEASE then
   -- Grants of `tokens`, until `end` at the latest; returns how much is newly granted. One that was granted before, to a
   -- request that comes twice, is the same.
   ask = function(tokens, end_hi, end_lo)
-    local node, number, want, least, ttl_hi, ttl_lo = struct.unpack('>c8c8I4I4I4I4', call, ask_at)
+    local node, number, want, least, ttl_hi, ttl_lo, _, for_instance = struct.unpack('>c8c8I4I4I4I4I4B', call, ask_at)
     local id = node .. number
-    -- The nodes of one instance differ in the last two bytes; what it holds is shared out by instances.
-    local nodes, instances, sharers = {[node] = true}, {[string.sub(node, 1, 6)] = true}, 1
+    -- Whom what is left is shared out by: the nodes, or the instances, whose nodes differ in the last two bytes.
+    local id_bytes = for_instance == 1 and 6 or 8
+    local nodes, sharing, sharers = {[node] = true}, {[string.sub(node, 1, id_bytes)] = true}, 1
     holders = 1
     for _, lease in ipairs(leases) do
       if lease.id == id then granted, lease_hi, lease_lo = lease.granted, lease.hi, lease.lo end
@@ -101,9 +102,9 @@ if op == LEASE then
       if not nodes[holder] then
         nodes[holder] = true
         holders = holders + 1
-        local instance = string.sub(holder, 1, 6)
-        if not instances[instance] then
-          instances[instance] = true
+        local sharer = string.sub(holder, 1, id_bytes)
+        if not sharing[sharer] then
+          sharing[sharer] = true
           sharers = sharers + 1
         end
       end
