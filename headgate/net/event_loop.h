@@ -66,8 +66,8 @@ class EventLoop {
   std::unique_ptr<State> state_;
 };
 
-// Calls once when a time has come. May be set anew at any time, also from its call; setting it to a later time costs
-// nothing. CLOCK_BOOTTIME: a machine that wakes from a suspend calls at once what became due.
+// Calls once when a time has come, and never before; setting it to a later time costs nothing, also from its call. It
+// waits by CLOCK_MONOTONIC: late by as long as the machine slept, so that who must not be late looks at Now() too.
 class Timer {
  public:
   Timer(EventLoop& loop, std::function<void()> call);

@@ -3,9 +3,9 @@
 //
 //   token bucket     in every interval admitted ≤ capacity + rate · its length: exactly when a bucket of that capacity
 //                    and rate, fed with every admission, never goes below zero
-//   fixed window     admitted ≤ requests in each window; one that begins with its first hit is taken from the store,
-//   but
-//                    one that begins before the last is over counts as the same
+//   fixed window     admitted ≤ requests in each window;
+//                    one that begins with its first hit is taken from the store, but one that begins before the last
+//                    is over counts as the same
 //   sliding counter  previous · (P − x)/P + current ≤ requests at each admission
 #pragma once
 
