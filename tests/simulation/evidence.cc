@@ -35,9 +35,11 @@ std::string WrongDegraded(const Decided& decided, const Evidence& evidence) {
       evidence.decision == Call::kFailed || (evidence.decision == Call::kNone && evidence.grant == Call::kFailed);
   if (!failed) return "but nothing failed";
   if (evidence.spent != 0 || evidence.refunded != 0) return "took something from the shared bucket";
-  const bool closed = decided.settled.mode == Mode::kClosed;
-  if (closed && decided.settled.decision.allowed) return "was let through";
-  if (!closed && decided.on_failure != rule::OnStoreFailure::kLocal) return "is not what the rule says";
+  const bool allowed = decided.settled.decision.allowed;
+  if (decided.settled.mode == Mode::kClosed) return allowed ? "was let through" : "";
+  if (decided.on_failure != rule::OnStoreFailure::kLocal) return "is not what the rule says";
+  if (evidence.here == Call::kNone) return "was not decided here";
+  if (allowed != evidence.allowed_here && !decided.in_group) return "is not what was decided here";
   return "";
 }
 

@@ -3,7 +3,8 @@
 //
 //   leased          nothing was asked for it, and its cost was spent from leases; or, where it was denied, nothing was
 //   exact           the store answered: with this decision, or with the lease that it waited for and was decided from
-//   closed, local   what was asked for it failed, had no answer in time or could not be sent; nothing was spent
+//   closed, local   what was asked for it failed, had no answer in time or could not be sent; nothing was spent. Local:
+//                   and the node's own store has decided it so
 #pragma once
 
 #include <cstdint>
@@ -23,6 +24,8 @@ struct Evidence {
   bool waited = false;          // it was not decided when it came
   int64_t spent = 0;            // from leases, less what was given back
   uint64_t refunded = 0;        // the store was told so
+  Call here = Call::kNone;      // the node's own store was asked
+  bool allowed_here = false;
 };
 
 // A take as it was decided.

@@ -58,7 +58,10 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
       coverage_(coverage),
       start_(start),
       now_(start.boot),
-      local_({.max_buckets = 64}),
+      local_({.max_buckets = 64},
+             [this](const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant at) {
+               OnLocal(request, decision, at);
+             }),
       fleet_(*this, local_, OptionsOf(plan, start.id)),
       epoch_(start.epoch),
       was_connected_(start.epoch.has_value()) {
@@ -260,7 +263,7 @@ void Node::Tell(const Request& request, std::span<Settled> all) {
   if (exact && !decision.allowed && Is(Mutant::kDenialNeverEnds)) key.denied_for_ever = true;
   if (settled.mode == Mode::kClosed) coverage_.Mark("a request was refused since the store could not be asked");
   if (!decision.allowed) return;
-  if (settled.mode == Mode::kLocal) return LetThroughLocally(request, decision);
+  if (settled.mode == Mode::kLocal) return coverage_.Mark("a request was let through locally");
   if (!exact) {
     ++key.leased;
     host_.Admit(*this, request.key, request.cost);
@@ -283,16 +286,24 @@ void Node::CheckHonest(const Request& request, std::span<const Settled> settled)
 }
 
 // While the store cannot be asked each node is held to its share of the limit.
-void Node::LetThroughLocally(const Request& request, const algorithm::Decision& decision) {
-  coverage_.Mark("a request was let through locally");
-  Key& key = keys_[request.key];
-  key.share_at = std::max(key.share_at, request.at);
+void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant at) {
+  size_t index = 0;
+  while (HashOf(index) != request.key) ++index;
+  Key& key = keys_[index];
+  key.share_at = std::max(key.share_at, at);
+  const Duration since = key.share_at - plan_.start;
+  if (request.operation == Operation::kRefund) return key.share.Refund(request.cost, since, key.share_at);
+  if (turn_.request == nullptr) return Wrong("something was decided locally for nobody");
+  Evidence& evidence = EvidenceOf(*turn_.request, index);
+  evidence.here = Outcome::kAnswered;
+  evidence.allowed_here = decision.allowed;
+  if (!decision.allowed || request.operation != Operation::kTake) return;
   if (key.limit->limit.spec().align == algorithm::Align::kFirstHit) {
     key.share.OnWindow(key.share_at + decision.reset_after, key.share_at);
   }
-  if (!key.share.Admit(request.cost, key.share_at - plan_.start, key.share_at)) {
-    host_.Fail(fmt::format("node {} let {} of k{} through locally: beyond its share", index(), request.cost,
-                           request.key));
+  if (!key.share.Admit(request.cost, since, key.share_at)) {
+    host_.Fail(fmt::format("node {} let {} of k{} through locally: beyond its share", this->index(), request.cost,
+                           index));
   }
 }
 
@@ -496,6 +507,7 @@ void Node::MarkAnswer(const Call& call, const SharedAnswer& answer) {
     return;
   }
   if (!answer.status.ok()) return host_.Fail(fmt::format("the store answered {}", answer.status.ToString()));
+  if (call.key + 1 == keys_.size()) return;
   if (answer.events.learning) coverage_.Mark("a bucket learned");
   if (answer.events.clock_reset) coverage_.Mark("a bucket was set back to the store's clock");
   if (answer.events.replaced_corrupt) host_.Fail("a bucket could not be read");

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -60,6 +61,26 @@ struct NodeStart {
   std::optional<uint64_t> epoch;
   // Its clock when the world begins.
   base::BootTime boot;
+};
+
+// A store that tells what it decided.
+class WatchedStore final : public store::Store {
+ public:
+  using Watch =
+      std::function<void(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant now)>;
+  WatchedStore(const store::MemoryOptions& options, Watch watch) : memory_(options), watch_(std::move(watch)) {}
+
+  void Take(std::span<const store::TakeRequest> requests, std::span<algorithm::Decision> decisions,
+            base::Instant now) override {
+    memory_.Take(requests, decisions, now);
+    for (size_t i = 0; i < requests.size(); ++i) watch_(requests[i], decisions[i], now);
+  }
+  const base::HashSecret& hash_secret() const override { return memory_.hash_secret(); }
+  store::LimitTable& limits() override { return memory_.limits(); }
+
+ private:
+  store::MemoryStore memory_;
+  const Watch watch_;
 };
 
 class Node final : public store::SharedStore {
@@ -140,7 +161,7 @@ class Node final : public store::SharedStore {
     store::LimitHandle limit;
     Ledger ledger;
     Bound share;              // of this node, while the store cannot be asked
-    base::Instant share_at{0};  // as far as it was looked at
+    base::Instant share_at;   // as far as it was looked at
     uint64_t leased = 0;      // requests let through from leases
     int64_t unaccounted = 0;  // spent from leases in this turn, less what went back
     // What mutants do.
@@ -167,7 +188,7 @@ class Node final : public store::SharedStore {
   void TellWaiting(uint64_t id, std::span<limiter::Settled> settled);
   void Tell(const Request& request, std::span<limiter::Settled> settled);
   void CheckHonest(const Request& request, std::span<const limiter::Settled> settled);
-  void LetThroughLocally(const Request& request, const algorithm::Decision& decision);
+  void OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant at);
 
   size_t KeyOf(std::string_view name) const;
   Evidence& EvidenceOf(Request& request, size_t key) {
@@ -206,7 +227,7 @@ class Node final : public store::SharedStore {
   Coverage& coverage_;
   const NodeStart start_;
   base::BootTime now_{0};
-  store::MemoryStore local_;
+  WatchedStore local_;
   limiter::Fleet fleet_;
   std::vector<Key> keys_;
   std::map<uint64_t, Call> calls_;
