@@ -39,8 +39,15 @@ limiter::FleetOptions OptionsOf(const Plan& plan, uint64_t id) {
           .leases = limiter::LeaseBookOptions{.node = id, .keys_max = 8, .ttl = plan.ttl}};
 }
 
-algorithm::Limit ShareOf(const algorithm::Limit& whole, uint32_t nodes) {
-  return *algorithm::Limit::Make(limiter::PartOf(whole.spec(), {1, nodes}));
+// What a node may let through by itself. Requests are decided as of when they came, but one that waited for the store in
+// vain only after a timeout: they may be told apart by so much less.
+algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
+  algorithm::LimitSpec share = limiter::PartOf(whole.spec(), {1, plan.nodes});
+  if (IsMeter(whole)) {
+    *share.burst += (share.requests * static_cast<uint64_t>(plan.timeout.count())) /
+                        static_cast<uint64_t>(share.period.count()) + 1;
+  }
+  return *algorithm::Limit::Make(share);
 }
 
 std::string Text(const Settled& settled) {
@@ -68,7 +75,7 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
   const auto add = [this](const algorithm::Limit& limit) {
     keys_.push_back({.limit = *local_.limits().Intern(limit),
                      .ledger = Ledger(plan_, coverage_, [this](const std::string& what) { Wrong(what); }),
-                     .share = Bound(ShareOf(limit, plan_.nodes), plan_.calendar_edge),
+                     .share = Bound(ShareOf(limit, plan_), plan_.calendar_edge),
                      .share_at = plan_.start});
   };
   for (const store::LimitHandle& limit : limits) add(limit->limit);
@@ -122,7 +129,7 @@ void Node::OnConnected(uint64_t epoch, BootTime now) {
 void Node::OnLimit(size_t index, const store::LimitHandle& limit) {
   Key& key = keys_[index];
   key.limit = *local_.limits().Intern(limit->limit);
-  key.share.Widen(ShareOf(limit->limit, plan_.nodes), key.share_at - plan_.start);
+  key.share.Widen(ShareOf(limit->limit, plan_), key.share_at - plan_.start);
 }
 
 // ---- Requests
@@ -307,6 +314,15 @@ void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision&
   }
 }
 
+// After a pause those that came before it are decided along with those that come now: each as of its own time.
+void Node::AllowLate(size_t index, Duration late) {
+  Key& key = keys_[index];
+  if (late < std::chrono::milliseconds(1) || now_ < key.late_until) return;
+  key.late_until = now_ + plan_.timeout;
+  const Duration since = key.share_at - plan_.start;
+  key.share.AllowCapacity(since, since + plan_.timeout);
+}
+
 void Node::OnWake(BootTime now) {
   now_ = now;
   wake_at_ = BootTime{0};
@@ -385,12 +401,10 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
     if (report.returned) coverage_.Mark("a lease was returned");
   }
   if (mutant_) MutateAsk(key, ask, reports);
-  SharedAnswer answer;
-  // A mutant has nothing to say.
-  if (reports.empty() && ask.want == 0) return done(answer);
   if (!connected()) {
     coverage_.Mark("an ask could not be sent");
     key.ledger.OnFailure(request.lease->id.number);
+    SharedAnswer answer;
     answer.status = absl::UnavailableError("not connected");
     return done(answer);
   }
@@ -434,6 +448,7 @@ void Node::OnTimeout(uint64_t id, BootTime now) {
     }
     keys_[call.key].ledger.OnFailure(call.number);
   }
+  AllowLate(call.key, now - (call.asked_at + plan_.timeout));
   if (host_.tracing()) host_.Say(*this, fmt::format("k{} #{}: no answer", call.key, call.number));
   SharedAnswer answer;
   answer.status = absl::DeadlineExceededError("no answer");

@@ -162,6 +162,7 @@ class Node final : public store::SharedStore {
     Ledger ledger;
     Bound share;              // of this node, while the store cannot be asked
     base::Instant share_at;   // as far as it was looked at
+    base::BootTime late_until{0};
     uint64_t leased = 0;      // requests let through from leases
     int64_t unaccounted = 0;  // spent from leases in this turn, less what went back
     // What mutants do.
@@ -188,6 +189,7 @@ class Node final : public store::SharedStore {
   void TellWaiting(uint64_t id, std::span<limiter::Settled> settled);
   void Tell(const Request& request, std::span<limiter::Settled> settled);
   void CheckHonest(const Request& request, std::span<const limiter::Settled> settled);
+  void AllowLate(size_t key, base::Duration late);
   void OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant at);
 
   size_t KeyOf(std::string_view name) const;
