@@ -32,6 +32,7 @@ constexpr auto kRows = std::to_array<MutantRow>({
     {Mutant::kAnswerForAnother, "answer-for-another", "what the store says of one bucket decides a request to another"},
     {Mutant::kDegradedCalledLeased, "degraded-called-leased",
      "a decision without the store is said to be from a lease"},
+    {Mutant::kShareIsWhole, "share-is-whole", "a node that cannot ask the store lets through as much as all together"},
     {Mutant::kGrantedTwice, "granted-twice", "an ask that comes twice is granted twice"},
     {Mutant::kGivenBackTwice, "given-back-twice", "a return that comes twice gives back twice"},
     {Mutant::kRefillNotClamped, "refill-not-clamped", "a bucket refills as if its leases were not"},

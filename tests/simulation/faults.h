@@ -34,6 +34,7 @@ enum class Mutant : uint8_t {
   kLateAnswerDecidesAgain,
   kAnswerForAnother,
   kDegradedCalledLeased,
+  kShareIsWhole,
   // At the store.
   kGrantedTwice,
   kGivenBackTwice,

@@ -39,13 +39,14 @@ limiter::FleetOptions OptionsOf(const Plan& plan, uint64_t id) {
           .leases = limiter::LeaseBookOptions{.node = id, .keys_max = 8, .ttl = plan.ttl}};
 }
 
-// What a node may let through by itself. Requests are decided as of when they came, but one that waited for the store in
-// vain only after a timeout: they may be told apart by so much less.
+// What a node may let through by itself. Requests are decided as of when they came, but one that waited for the store
+// in vain only after a timeout: they may be told apart by so much less.
 algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
   algorithm::LimitSpec share = limiter::PartOf(whole.spec(), {1, plan.nodes});
   if (IsMeter(whole)) {
-    *share.burst += (share.requests * static_cast<uint64_t>(plan.timeout.count())) /
-                        static_cast<uint64_t>(share.period.count()) + 1;
+    *share.burst +=
+        (share.requests * static_cast<uint64_t>(plan.timeout.count())) / static_cast<uint64_t>(share.period.count()) +
+        1;
   }
   return *algorithm::Limit::Make(share);
 }
@@ -65,10 +66,8 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
       coverage_(coverage),
       start_(start),
       now_(start.boot),
-      local_({.max_buckets = 64},
-             [this](const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant at) {
-               OnLocal(request, decision, at);
-             }),
+      local_({.max_buckets = 64}, [this](const store::TakeRequest& request, const algorithm::Decision& decision,
+                                         base::Instant at) { OnLocal(request, decision, at); }),
       fleet_(*this, local_, OptionsOf(plan, start.id)),
       epoch_(start.epoch),
       was_connected_(start.epoch.has_value()) {
@@ -183,8 +182,7 @@ bool Node::Take(Request& request, std::span<Settled> settled) {
                          .limit = keys_[request.key].limit.get(),
                          .cost = request.cost,
                          .operation = request.operation},
-      store::TakeRequest{
-          .key = HashOf(gate), .limit = keys_[gate].limit.get(), .cost = kGateCost, .joined = true}};
+      store::TakeRequest{.key = HashOf(gate), .limit = keys_[gate].limit.get(), .cost = kGateCost, .joined = true}};
   const std::array<limiter::SharedTerms, 2> terms{fleet_.default_terms(), fleet_.default_terms()};
   const size_t count = request.in_group ? 2 : 1;
   const auto name = [&](size_t i, std::string& out) { out += NameOf(i == 0 ? request.key : gate); };
@@ -309,8 +307,8 @@ void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision&
     key.share.OnWindow(key.share_at + decision.reset_after, key.share_at);
   }
   if (!key.share.Admit(request.cost, since, key.share_at)) {
-    host_.Fail(fmt::format("node {} let {} of k{} through locally: beyond its share", this->index(), request.cost,
-                           index));
+    host_.Fail(
+        fmt::format("node {} let {} of k{} through locally: beyond its share", this->index(), request.cost, index));
   }
 }
 

@@ -1,5 +1,6 @@
-// One node of a simulated fleet: the Fleet that production runs, with its book of leases and its local store, and behind
-// it, as its shared store, the simulated network: every call has a deadline, and one without an answer counts as done.
+// One node of a simulated fleet: the Fleet that production runs, with its book of leases and its local store, and
+// behind it, as its shared store, the simulated network: every call has a deadline, and one without an answer counts as
+// done.
 //
 // Beside it a Ledger for each key keeps its own account of every lease, and an Evidence of every request what the store
 // was asked for it and answered: each is decided once, in the mode that this shows.
@@ -128,7 +129,7 @@ class Node final : public store::SharedStore {
   // What the Fleet asks of its store.
   void Ask(const store::SharedRequest& request, Done done) override;
   base::BootTime Now() const override { return now_; }
-  uint32_t instances() const override { return plan_.nodes; }
+  uint32_t instances() const override { return Is(Mutant::kShareIsWhole) ? 1 : plan_.nodes; }
   store::LimitTable& limits() override { return local_.limits(); }
 
  private:
@@ -160,8 +161,8 @@ class Node final : public store::SharedStore {
   struct Key {
     store::LimitHandle limit;
     Ledger ledger;
-    Bound share;              // of this node, while the store cannot be asked
-    base::Instant share_at;   // as far as it was looked at
+    Bound share;             // of this node, while the store cannot be asked
+    base::Instant share_at;  // as far as it was looked at
     base::BootTime late_until{0};
     uint64_t leased = 0;      // requests let through from leases
     int64_t unaccounted = 0;  // spent from leases in this turn, less what went back

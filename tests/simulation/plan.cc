@@ -152,7 +152,8 @@ std::string ToString(const Plan& plan) {
       plan.seed, plan.nodes, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max), plan.drift_ppm_max, plan.lost_ppm,
       plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.cuts, plan.failovers,
       ms(plan.replication_lag), plan.partitions, plan.flushes, plan.steps_forward, plan.steps_back,
-      plan.sharp ? ", sharp" : "", plan.on_store_failure == rule::OnStoreFailure::kLocal ? ", local" : "", ms(plan.calm_from), ms(plan.measured_from));
+      plan.sharp ? ", sharp" : "", plan.on_store_failure == rule::OnStoreFailure::kLocal ? ", local" : "",
+      ms(plan.calm_from), ms(plan.measured_from));
   for (size_t i = 0; i < plan.keys.size(); ++i) {
     const KeyPlan& key = plan.keys[i];
     const auto limit = [&](const algorithm::LimitSpec& spec) {

@@ -108,13 +108,10 @@ void World::Start(uint32_t index) {
   for (size_t key = 0; key < keys_.size(); ++key) {
     limits.push_back(machine.switched[key] ? keys_[key].changed : keys_[key].limit);
   }
-  machine.node =
-      std::make_unique<Node>(*this, plan_, mutant_, coverage_,
-                             NodeStart{.index = index,
-                                       .id = NewNode(),
-                                       .epoch = server_.epoch(),
-                                       .boot = BootTime{machine.boot.count()}},
-                             limits);
+  machine.node = std::make_unique<Node>(
+      *this, plan_, mutant_, coverage_,
+      NodeStart{.index = index, .id = NewNode(), .epoch = server_.epoch(), .boot = BootTime{machine.boot.count()}},
+      limits);
 }
 
 uint64_t World::NewNode() {
@@ -194,9 +191,8 @@ void World::Admit(Node& node, size_t index, uint64_t cost) {
 
 void World::Allowed(Node& node, size_t key, uint64_t cost) {
   if (calm() || random_.Below(300) >= plan_.keys[key].refund_percent) return;
-  OnMachine(node.index(), machines_[node.index()].incarnation, now_ + Below(200ms), [this, key, cost](Node& giver) {
-    giver.OnRefund(key, cost, BootAt(machines_[giver.index()], now_));
-  });
+  OnMachine(node.index(), machines_[node.index()].incarnation, now_ + Below(200ms),
+            [this, key, cost](Node& giver) { giver.OnRefund(key, cost, BootAt(machines_[giver.index()], now_)); });
 }
 
 void World::TakeBack(Node& node, size_t key, uint64_t cost) {
