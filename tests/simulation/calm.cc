@@ -124,6 +124,11 @@ void World::CheckLeasing(size_t index) {
 }
 
 void World::CheckReturned() {
+  for (const Machine& machine : machines_) {
+    if (plan_.ledger && machine.node->waiting() > 0) {
+      Fail(fmt::format("node {} has not decided every request", machine.node->index()));
+    }
+  }
   for (size_t i = 0; i < keys_.size(); ++i) {
     for (const StoredLease& lease : server_.Leases(Node::NameOf(i), now_)) {
       // Where the clock was set back, but not far for such a bucket, its leases live for so much longer.

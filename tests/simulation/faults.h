@@ -1,5 +1,5 @@
 // Planted bugs. Each must be caught within some seeds, or the simulator does not look where it should. They live here,
-// on both sides of the book and in the text of the scripts: the product has no switch for any.
+// on both sides of the Fleet and in the text of the scripts: the product has no switch for any.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,11 @@ enum class Mutant : uint8_t {
   kNeverRenewed,
   kNeverReturned,
   kEpochNotSeen,
+  kTimeoutCalledExact,
+  kLateAnswerDecidesAgain,
+  kAnswerForAnother,
+  kDegradedCalledLeased,
+  kShareIsWhole,
   // At the store.
   kGrantedTwice,
   kGivenBackTwice,

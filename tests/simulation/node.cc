@@ -1,8 +1,12 @@
 #include "tests/simulation/node.h"
 
-#include <sstream>
+#include <algorithm>
+#include <array>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "headgate/limiter/local_shares.h"
 
 namespace headgate::simulation {
 
@@ -10,62 +14,98 @@ using base::BootTime;
 using base::Duration;
 using limiter::HeldLease;
 using limiter::HeldLeases;
-using limiter::LeaseAction;
-using limiter::LeaseVerdict;
-using store::LeaseAsk;
-using store::LeaseGrant;
-using store::LeaseReport;
-using store::SharedAnswer;
-using store::redis::BucketCall;
+using limiter::Mode;
+using limiter::Settled;
+using store::Operation;
+using Outcome = Evidence::Call;
 
 namespace {
 
-// As the book's options say.
-constexpr int64_t kMarginPercent = 5;
+// Whoever asks for two of it is denied for ever, and that is all it is for.
+constexpr algorithm::LimitSpec kGate{
+    .algorithm = algorithm::Algorithm::kTokenBucket, .requests = 1, .period = std::chrono::hours(1), .burst = 1};
+constexpr uint64_t kGateCost = 2;
 
-std::string Text(const auto& value) {
-  std::ostringstream out;
-  out << value;
-  return out.str();
+limiter::FleetOptions OptionsOf(const Plan& plan, uint64_t id) {
+  return {.on_store_failure = plan.on_store_failure,
+          // Its timer may fire late, by far: the network's is the plan's.
+          .timeout = std::min(plan.timeout, plan.ttl / 16),
+          .leases = limiter::LeaseBookOptions{.node = id, .keys_max = 8, .ttl = plan.ttl}};
 }
 
-limiter::LeaseBookOptions OptionsOf(const Plan& plan, uint64_t id) {
-  return {.node = id, .keys_max = 8, .ttl = plan.ttl, .timeout = std::min(plan.timeout, plan.ttl / 16)};
+// What a node may let through by itself. Requests are decided as of when they came, but one that waited for the store
+// in vain only after a timeout: they may be told apart by so much less.
+algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
+  algorithm::LimitSpec share = limiter::PartOf(whole.spec(), {1, plan.nodes});
+  if (IsMeter(whole)) {
+    *share.burst +=
+        (share.requests * static_cast<uint64_t>(plan.timeout.count())) / static_cast<uint64_t>(share.period.count()) +
+        1;
+  }
+  return *algorithm::Limit::Make(share);
+}
+
+std::string Text(const Settled& settled) {
+  return fmt::format("{} {}, {} left", Name(settled.mode), settled.decision.allowed ? "allowed" : "denied",
+                     settled.decision.remaining);
 }
 
 }  // namespace
 
 Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Coverage& coverage, const NodeStart& start,
-           std::vector<store::LimitHandle> limits)
+           const std::vector<store::LimitHandle>& limits)
     : host_(host),
       plan_(plan),
       mutant_(mutant),
       coverage_(coverage),
-      index_(start.index),
-      options_(OptionsOf(plan, start.id)),
-      book_(options_),
+      start_(start),
+      now_(start.boot),
+      local_({.max_buckets = 64}, [this](const store::TakeRequest& request, const algorithm::Decision& decision,
+                                         base::Instant at) { OnLocal(request, decision, at); }),
+      fleet_(*this, local_, OptionsOf(plan, start.id)),
       epoch_(start.epoch),
       was_connected_(start.epoch.has_value()) {
-  for (store::LimitHandle& limit : limits) keys_.emplace_back().limit = std::move(limit);
+  const auto add = [this](const algorithm::Limit& limit) {
+    keys_.push_back({.limit = *local_.limits().Intern(limit),
+                     .ledger = Ledger(plan_, coverage_, [this](const std::string& what) { Wrong(what); }),
+                     .share = Bound(ShareOf(limit, plan_), plan_.calendar_edge),
+                     .share_at = plan_.start});
+  };
+  for (const store::LimitHandle& limit : limits) add(limit->limit);
+  add(*algorithm::Limit::Make(kGate));
 }
 
 std::string Node::NameOf(size_t key) { return fmt::format("k{}", key); }
 
+size_t Node::KeyOf(std::string_view name) const {
+  for (size_t key = 0; key < keys_.size(); ++key) {
+    if (name == NameOf(key)) return key;
+  }
+  host_.Fail(fmt::format("the store was asked for {}", name));
+  return 0;
+}
+
 bool Node::holds_leases() const {
   for (size_t i = 0; i < keys_.size(); ++i) {
-    const HeldLeases* held = book_.Held(HashOf(i));
+    const HeldLeases* held = fleet_.leases()->Held(HashOf(i));
     if (held != nullptr && !held->empty()) return true;
   }
   return false;
 }
 
+uint64_t Node::Unspent(size_t key, uint64_t number) const {
+  const auto& accounts = keys_[key].ledger.accounts();
+  const auto account = accounts.find(number);
+  return account != accounts.end() ? account->second.granted - account->second.spent : 0;
+}
+
 uint64_t Node::held(size_t key) const {
-  const HeldLeases* held = book_.Held(HashOf(key));
+  const HeldLeases* held = fleet_.leases()->Held(HashOf(key));
   return held != nullptr ? held->left() : 0;
 }
 
 std::optional<BootTime> Node::DeadlineOf(size_t key, uint64_t number) const {
-  const HeldLeases* held = book_.Held(HashOf(key));
+  const HeldLeases* held = fleet_.leases()->Held(HashOf(key));
   if (held == nullptr) return std::nullopt;
   for (const HeldLease& lease : *held) {
     if (lease.number == number && !lease.closed) return lease.deadline;
@@ -79,395 +119,215 @@ void Node::OnConnected(uint64_t epoch, BootTime now) {
   epoch_ = epoch;
 }
 
-Duration Node::Life(Duration ttl) const { return ttl - Duration((ttl.count() * kMarginPercent + 99) / 100); }
+void Node::OnLimit(size_t index, const store::LimitHandle& limit) {
+  Key& key = keys_[index];
+  key.limit = *local_.limits().Intern(limit->limit);
+  key.share.Widen(ShareOf(limit->limit, plan_), key.share_at - plan_.start);
+}
 
 // ---- Requests
 
-void Node::OnRequest(size_t index, uint64_t cost, BootTime now) {
-  Key& key = keys_[index];
-  if (key.denied_for_ever) return;
-  const bool held = book_.Held(HashOf(index)) != nullptr && !book_.Held(HashOf(index))->empty();
-  const uint64_t lost = book_.counters().expired_unspent;
-  const LeaseVerdict verdict = book_.Take(
-      HashOf(index), *key.limit, cost, [&](std::string& name) { name = NameOf(index); }, now);
-  if (host_.tracing()) host_.Say(*this, fmt::format("k{} ×{}: {}", index, cost, Text(verdict)));
-  if (book_.counters().expired_unspent > lost) coverage_.Mark("a lease expired on its node with something left");
-  if (verdict.action != nullptr) {
-    if (verdict.kind == LeaseVerdict::Kind::kDenied) coverage_.Mark("an exhausted bucket was asked again");
-    if (verdict.kind == LeaseVerdict::Kind::kAllowed && held) {
-      coverage_.Mark("a lease was renewed before it was used up");
+void Node::Begin(Request request, BootTime now) {
+  now_ = now;
+  Key& key = keys_[request.key];
+  const bool takes = request.operation == Operation::kTake;
+  if (takes && (key.denied_for_ever || SpendPot(request.key, request.cost))) return;
+  if (plan_.sharp && takes) {
+    for (const auto& [number, account] : key.ledger.accounts()) {
+      if (account.deadline == now && account.granted > 0) coverage_.Mark("a request came at the very deadline");
     }
   }
-  if (verdict.kind == LeaseVerdict::Kind::kAwaitLease) key.awaiting[verdict.action->ask.id.number] = cost;
-  Follow(index, cost, verdict, now);
+  const HeldLeases* leases = fleet_.leases()->Held(HashOf(request.key));
+  const bool held = leases != nullptr && !leases->empty();
+  const uint64_t lost = fleet_.leases()->counters().expired_unspent;
+
+  const uint64_t id = ++last_request_;
+  request.at = Wall();
+  request.pending = std::make_unique<limiter::Pending>([this, id] { ready_.push_back(id); });
+  turn_ = {.request = &request, .id = id, .first = true};
+  std::array<Settled, 2> settled;
+  const bool decided = Take(request, settled);
+  const bool asked_lease = turn_.asked_lease;
+  Account(request.key);
+  turn_ = {};
+
+  if (fleet_.leases()->counters().expired_unspent > lost) {
+    coverage_.Mark("a lease expired on its node with something left");
+  }
+  if (decided) {
+    if (asked_lease && settled[0].mode == Mode::kLeased) {
+      if (!settled[0].decision.allowed) coverage_.Mark("an exhausted bucket was asked again");
+      if (settled[0].decision.allowed && held) coverage_.Mark("a lease was renewed before it was used up");
+    }
+    Tell(request, settled);
+  } else {
+    // A group goes on to its gate once its first member is decided.
+    request.evidence.waited = request.gate_evidence.decision == Outcome::kNone;
+    requests_.emplace(id, std::move(request));
+  }
   Wake();
 }
 
-// Does what the book says of a request.
-void Node::Follow(size_t index, uint64_t cost, const LeaseVerdict& verdict, BootTime now) {
+// As RESP sessions do: asked again when it is ready, the same request finds its answers.
+bool Node::Take(Request& request, std::span<Settled> settled) {
+  const size_t gate = keys_.size() - 1;
+  const std::array<store::TakeRequest, 2> takes{
+      store::TakeRequest{.key = HashOf(request.key),
+                         .limit = keys_[request.key].limit.get(),
+                         .cost = request.cost,
+                         .operation = request.operation},
+      store::TakeRequest{.key = HashOf(gate), .limit = keys_[gate].limit.get(), .cost = kGateCost, .joined = true}};
+  const std::array<limiter::SharedTerms, 2> terms{fleet_.default_terms(), fleet_.default_terms()};
+  const size_t count = request.in_group ? 2 : 1;
+  const auto name = [&](size_t i, std::string& out) { out += NameOf(i == 0 ? request.key : gate); };
+  return fleet_.Take(std::span(takes).first(count), std::span(terms).first(count), name, settled.first(count),
+                     *request.pending, request.at);
+}
+
+// What the book has spent or was given back since it was last looked at.
+void Node::Compare(size_t key) {
+  keys_[key].unaccounted += keys_[key].ledger.Compare(fleet_.leases()->Held(HashOf(key)), now_);
+}
+
+// Whose it was that the book has spent in this turn.
+void Node::Account(size_t index) {
+  Compare(index);
+  const int64_t delta = std::exchange(keys_[index].unaccounted, 0);
+  Request* request = turn_.request;
+  if (request != nullptr) {
+    request->evidence.spent += delta;
+  } else if (delta != 0) {
+    Wrong(fmt::format("{} of k{} were spent for nobody", delta, index));
+  }
+  // What is let through for one alone counts when it is told so.
+  if (delta > 0 && (request == nullptr || request->in_group)) host_.Admit(*this, index, static_cast<uint64_t>(delta));
+  if (delta >= 0) return;
+  const auto given = static_cast<uint64_t>(-delta);
+  coverage_.Mark("a request was taken back into its lease");
+  if (host_.tracing()) host_.Say(*this, fmt::format("k{}: {} given back", index, given));
+  host_.TakeBack(*this, index, given);
+  if (Is(Mutant::kGivenBackAndRefunded)) RefundOnceMore(index, given);
+}
+
+void Node::EndTurn(size_t key) {
+  Request* request = turn_.request;
+  Account(request != nullptr ? request->key : key);
+  if (turn_.last_take != 0) {
+    const bool goes_on = ready_.empty() && request->gate_evidence.decision == Outcome::kNone;
+    if (goes_on) {
+      // The lease that it waited for came too late, so it is decided by the store.
+      calls_.at(turn_.last_take).own = true;
+      request->evidence.decision = Outcome::kOpen;
+    } else {
+      coverage_.Mark("what was let through locally was taken from the shared bucket");
+    }
+  }
+  turn_ = {};
+  for (const uint64_t id : std::exchange(ready_, {})) {
+    const auto found = requests_.find(id);
+    std::array<Settled, 2> settled;
+    if (found == requests_.end()) {
+      Wrong("who was told already can ask again");
+    } else if (!Take(found->second, settled)) {
+      Wrong("who can ask again has to wait");
+    } else {
+      TellWaiting(id, settled);
+    }
+  }
+  Wake();
+}
+
+void Node::TellWaiting(uint64_t id, std::span<Settled> settled) {
+  const auto found = requests_.find(id);
+  if (found == requests_.end()) return Wrong("a request was decided twice");
+  const Request request = std::move(found->second);
+  requests_.erase(found);
+  Tell(request, settled);
+}
+
+void Node::Tell(const Request& request, std::span<Settled> all) {
+  Key& key = keys_[request.key];
+  Settled& settled = all[0];
+  if (host_.tracing()) {
+    host_.Say(*this, fmt::format("k{} ×{}{}: {}", request.key, request.cost, request.in_group ? " in a group" : "",
+                                 Text(settled)));
+  }
+  if (IsDegraded(settled.mode) && Is(Mutant::kDegradedCalledLeased)) settled.mode = Mode::kLeased;
+  CheckHonest(request, all);
+  if (request.operation != Operation::kTake || request.in_group) return;
+  const bool exact = settled.mode == Mode::kExact && request.evidence.decision != Outcome::kNone;
+  const algorithm::Decision& decision = settled.decision;
+  if (settled.mode == Mode::kExact && !exact) coverage_.Mark("a request waited for its lease");
+  if (settled.mode == Mode::kLeased && !decision.allowed) coverage_.Mark("a request was denied from memory");
+  if (exact && !decision.allowed && Is(Mutant::kDenialNeverEnds)) key.denied_for_ever = true;
+  if (settled.mode == Mode::kClosed) coverage_.Mark("a request was refused since the store could not be asked");
+  if (!decision.allowed) return;
+  if (settled.mode == Mode::kLocal) return coverage_.Mark("a request was let through locally");
+  if (!exact) {
+    ++key.leased;
+    host_.Admit(*this, request.key, request.cost);
+  }
+  host_.Allowed(*this, request.key, request.cost);
+}
+
+void Node::CheckHonest(const Request& request, std::span<const Settled> settled) {
+  const auto check = [&](const Settled& what, size_t key, uint64_t cost, const Evidence& evidence) {
+    const Decided decided{
+        .settled = what, .cost = cost, .in_group = request.in_group, .on_failure = plan_.on_store_failure};
+    if (const std::string wrong = Dishonesty(decided, evidence); !wrong.empty()) {
+      Wrong(fmt::format("a decision of k{}, said to be {}, {}", key, Name(what.mode), wrong));
+    }
+  };
+  check(settled[0], request.key, request.cost, request.evidence);
+  if (!request.in_group) return;
+  check(settled[1], keys_.size() - 1, kGateCost, request.gate_evidence);
+  if (settled[1].decision.allowed) Wrong("the gate let something through");
+}
+
+// While the store cannot be asked each node is held to its share of the limit.
+void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant at) {
+  size_t index = 0;
+  while (HashOf(index) != request.key) ++index;
   Key& key = keys_[index];
-  CheckSpent(index, verdict.kind == LeaseVerdict::Kind::kAllowed ? cost : 0, now);
-  if (verdict.action != nullptr) SendAsk(index, *verdict.action, now);
-  switch (verdict.kind) {
-    case LeaseVerdict::Kind::kAwaitLease:
-      break;
-    case LeaseVerdict::Kind::kAllowed:
-      ++key.leased;
-      host_.Admit(*this, index, cost);
-      break;
-    case LeaseVerdict::Kind::kDenied:
-      coverage_.Mark("a request was denied from memory");
-      break;
-    case LeaseVerdict::Kind::kAskStore:
-      if (key.pot >= cost && now < key.pot_until) {
-        key.pot -= cost;
-        host_.Admit(*this, index, cost);
-      } else {
-        SendExact(index, store::Operation::kTake, cost, 0, now);
-      }
+  key.share_at = std::max(key.share_at, at);
+  const Duration since = key.share_at - plan_.start;
+  if (request.operation == Operation::kRefund) return key.share.Refund(request.cost, since, key.share_at);
+  if (turn_.request == nullptr) return Wrong("something was decided locally for nobody");
+  Evidence& evidence = EvidenceOf(*turn_.request, index);
+  evidence.here = Outcome::kAnswered;
+  evidence.allowed_here = decision.allowed;
+  if (!decision.allowed || request.operation != Operation::kTake) return;
+  if (key.limit->limit.spec().align == algorithm::Align::kFirstHit) {
+    key.share.OnWindow(key.share_at + decision.reset_after, key.share_at);
+  }
+  if (!key.share.Admit(request.cost, since, key.share_at)) {
+    host_.Fail(
+        fmt::format("node {} let {} of k{} through locally: beyond its share", this->index(), request.cost, index));
   }
 }
 
+// After a pause those that came before it are decided along with those that come now: each as of its own time.
+void Node::AllowLate(size_t index, Duration late) {
+  Key& key = keys_[index];
+  if (late < std::chrono::milliseconds(1) || now_ < key.late_until) return;
+  key.late_until = now_ + plan_.timeout;
+  const Duration since = key.share_at - plan_.start;
+  key.share.AllowCapacity(since, since + plan_.timeout);
+}
+
 void Node::OnWake(BootTime now) {
+  now_ = now;
   wake_at_ = BootTime{0};
-  book_.OnTime(now, [&](const LeaseAction& action) {
-    for (size_t i = 0; i < keys_.size(); ++i) {
-      if (HashOf(i) == action.key) SendAsk(i, action, now);
-    }
-  });
+  fleet_.OnTime();
+  for (size_t key = 0; key < keys_.size(); ++key) Account(key);
   Wake();
 }
 
 void Node::Wake() {
-  const BootTime next = book_.next_wake();
+  const BootTime next = fleet_.next_wake();
   if (next.ns == INT64_MAX || wake_at_ == next) return;
   wake_at_ = next;
   host_.At(*this, NodeHost::Timer::kWake, 0, next);
-}
-
-// ---- Calls
-
-store::redis::CallContext Node::Context(BootTime now) const {
-  return {.epoch = epoch_.value_or(0),
-          .epoch_changed = now < epoch_changed_until_ && !Is(Mutant::kEpochNotSeen),
-          .lease_ttl = plan_.ttl};
-}
-
-store::SharedRequest Node::RequestOf(size_t key, std::string_view name, const store::LimitHandle& limit) const {
-  return {.name = name,
-          .limit = limit,
-          .leased = limiter::LeaseBook::CanLease(keys_[key].limit->limit),
-          .timeout = plan_.timeout};
-}
-
-// Where it is not connected the rule's failure policy decides, or whoever asked is told so.
-void Node::SendExact(size_t index, store::Operation operation, uint64_t cost, uint64_t undoes, BootTime now) {
-  if (!connected()) return;
-  Key& key = keys_[index];
-  const std::string name = NameOf(index);
-  store::SharedRequest request = RequestOf(index, name, key.limit);
-  request.cost = cost;
-  request.operation = operation;
-  calls_.try_emplace(++last_call_, Call{.key = index,
-                                        .cost = cost,
-                                        .number = 0,
-                                        .want = 0,
-                                        .asked_at = now,
-                                        .limit = key.limit,
-                                        .content = BucketCall(request, Context(now)),
-                                        .fresh = now >= epoch_changed_until_,
-                                        .refund = operation == store::Operation::kRefund,
-                                        .undoes = undoes});
-  Send(last_call_, now);
-}
-
-void Node::OnGiveBack(size_t index, uint64_t cost, BootTime now) {
-  const uint64_t given = book_.GiveBack(HashOf(index), cost, now);
-  if (host_.tracing()) host_.Say(*this, fmt::format("k{} ×{}: {} given back", index, cost, given));
-  CheckGivenBack(index, given);
-  if (given > 0) {
-    coverage_.Mark("a request was taken back into its lease");
-    host_.TakeBack(*this, index, given);
-  }
-  const uint64_t rest = cost - given;
-  if (const uint64_t told = Is(Mutant::kGivenBackAndRefunded) ? given : rest; told > 0) {
-    SendExact(index, store::Operation::kRefund, told, rest, now);
-  }
-}
-
-void Node::SendAsk(size_t index, const LeaseAction& action, BootTime now) {
-  Key& key = keys_[index];
-  key.ledger[action.ask.id.number] = {.asked_at = now};
-  // No lease lives that long, nor is one asked for.
-  std::erase_if(key.ledger,
-                [&](const auto& entry) { return entry.second.asked_at + 2 * plan_.ttl + plan_.timeout < now; });
-  CheckReports(index, action.ask, now);
-  LeaseAsk ask = action.ask;
-  std::vector<LeaseReport> reports(ask.reports.begin(), ask.reports.end());
-  for (const LeaseReport& report : reports) {
-    if (report.returned) coverage_.Mark("a lease was returned");
-  }
-  if (mutant_) MutateAsk(key, ask, reports, now);
-  if (reports.empty() && ask.want == 0) {
-    // A mutant has nothing to say.
-    SharedAnswer answer;
-    return Granted(index, action.ask.id.number, answer, now);
-  }
-  ask.reports = reports;
-  if (!connected()) {
-    coverage_.Mark("an ask could not be sent");
-    key.ledger[action.ask.id.number].over = true;
-    SharedAnswer answer;
-    answer.status = absl::UnavailableError("not connected");
-    Granted(index, action.ask.id.number, answer, now);
-    return;
-  }
-  const std::string name = NameOf(index);
-  const store::LimitHandle limit = store::LimitHandle::Pin(*action.limit);
-  store::SharedRequest request = RequestOf(index, name, limit);
-  request.lease = ask;
-  request.leased = true;
-  calls_.try_emplace(++last_call_, Call{.key = index,
-                                        .cost = 0,
-                                        .number = ask.id.number,
-                                        .want = ask.want,
-                                        .asked_at = now,
-                                        .limit = limit,
-                                        .content = BucketCall(request, Context(now)),
-                                        .fresh = now >= epoch_changed_until_});
-  Send(last_call_, now);
-}
-
-void Node::Send(uint64_t id, BootTime now) {
-  const Call& call = calls_.at(id);
-  host_.Send(
-      *this,
-      {.call = id, .key = call.key, .takes = call.refund ? 0 : call.cost, .gives = call.undoes, .fresh = call.fresh},
-      call.content);
-  host_.At(*this, NodeHost::Timer::kTimeout, id, now + plan_.timeout);
-}
-
-void Node::OnTimeout(uint64_t id, BootTime now) {
-  const auto it = calls_.find(id);
-  if (it == calls_.end() || it->second.timed_out) return;
-  Call& call = it->second;
-  const bool keeps = call.number != 0 && (Is(Mutant::kTimedOutGrantSpent) || Is(Mutant::kLateGrantAccepted));
-  if (call.number != 0) {
-    coverage_.Mark("an ask timed out");
-    if (const BootTime late = call.asked_at + 3 * plan_.ttl; Is(Mutant::kLateGrantAccepted) && now < late) {
-      return host_.At(*this, NodeHost::Timer::kTimeout, id, late);
-    }
-    keys_[call.key].ledger[call.number].over = true;
-    SharedAnswer answer;
-    answer.status = absl::DeadlineExceededError("no answer");
-    if (host_.tracing()) host_.Say(*this, fmt::format("k{} #{}: no answer", call.key, call.number));
-    Granted(call.key, call.number, answer, now);
-  }
-  call.timed_out = true;
-  if (!keeps) calls_.erase(it);
-}
-
-void Node::OnReply(uint64_t id, const wire::RespValue& reply, BootTime now) {
-  const auto it = calls_.find(id);
-  if (it == calls_.end()) {
-    coverage_.Mark("an answer came after its call had timed out");
-    return;
-  }
-  Call& call = it->second;
-  const auto answer = call.content.Read(reply);
-  if (!answer) {
-    // Carried over to another limit: what was read, and what it becomes.
-    host_.Send(
-        *this,
-        {.call = id, .key = call.key, .takes = call.refund ? 0 : call.cost, .gives = call.undoes, .fresh = call.fresh},
-        call.content);
-    return;
-  }
-  Answer(call, *answer, now);
-  if (Is(Mutant::kAnswerTakenTwice) && call.number != 0 && !call.timed_out) {
-    call.timed_out = true;
-    return;
-  }
-  calls_.erase(it);
-}
-
-void Node::Answer(Call& call, SharedAnswer answer, BootTime now) {
-  Key& key = keys_[call.key];
-  if (absl::IsAborted(answer.status) && !call.timed_out) {
-    // While a limit changes, others may carry the bucket over faster than this node.
-    coverage_.Mark("a bucket was carried over back and forth");
-    if (call.number != 0) key.ledger[call.number].over = true;
-    if (call.number != 0) Granted(call.key, call.number, answer, now);
-    return;
-  }
-  if (!answer.status.ok()) return host_.Fail(fmt::format("the store answered {}", answer.status.ToString()));
-  if (answer.events.learning) coverage_.Mark("a bucket learned");
-  if (answer.events.clock_reset) coverage_.Mark("a bucket was set back to the store's clock");
-  if (answer.events.replaced_corrupt) host_.Fail("a bucket could not be read");
-  if (answer.events.carried_over) {
-    coverage_.Mark("a bucket was carried over to another limit");
-  }
-  if (call.number == 0) {
-    if (host_.tracing()) {
-      host_.Say(*this, fmt::format("k{} ×{}: the store {}", call.key, call.cost,
-                                   answer.decision.allowed ? "allowed" : "denied"));
-    }
-    if (call.refund) return book_.OnRefunded(HashOf(call.key));
-    book_.OnExact(HashOf(call.key), *call.limit, call.cost, answer.decision, call.asked_at, now);
-    if (answer.decision.allowed) host_.Allowed(*this, call.key, call.cost);
-    if (!answer.decision.allowed && Is(Mutant::kDenialNeverEnds)) key.denied_for_ever = true;
-    return;
-  }
-  LeaseGrant grant = answer.grant;
-  if (host_.tracing()) {
-    host_.Say(*this, fmt::format("k{} #{}: granted {} for {}us, {} left, {} holders, retry {}us", call.key, call.number,
-                                 grant.granted, grant.ttl.count() / 1000, grant.remaining, grant.holders,
-                                 grant.retry_after.count() / 1000));
-  }
-  if (grant.granted > call.want) host_.Fail("more was granted than asked for");
-  if (call.timed_out) {
-    // Only a mutant listens.
-    key.pot += grant.granted;
-    key.pot_until = std::max(key.pot_until, now + Life(plan_.ttl));
-    return;
-  }
-  Account& account = key.ledger[call.number];
-  account.granted = grant.granted;
-  account.deadline = call.asked_at + Life(grant.ttl);
-  if (grant.granted == 0) account.over = true;
-  if (grant.granted > 0) {
-    if (grant.ttl < plan_.ttl) coverage_.Mark("a window cut a lease short");
-    if (grant.holders > 1) coverage_.Mark("two nodes held leases of one bucket");
-    if (now >= account.deadline) coverage_.Mark("a grant came after its deadline");
-    if (plan_.sharp && now < account.deadline) {
-      host_.At(*this, NodeHost::Timer::kRequest, call.key, account.deadline - Duration(1));
-      host_.At(*this, NodeHost::Timer::kRequest, call.key, account.deadline);
-    }
-  }
-  if (mutant_) MutateGrant(call, grant, now);
-  answer.grant = grant;
-  Granted(call.key, call.number, answer, now);
-}
-
-void Node::Granted(size_t index, uint64_t number, const SharedAnswer& answer, BootTime now) {
-  const LeaseAction* action = book_.OnGrant(HashOf(index), number, answer, now);
-  if (action != nullptr) SendAsk(index, *action, now);
-  const auto awaiting = keys_[index].awaiting.extract(number);
-  // Where there was no answer, the rule's failure policy decides.
-  if (!awaiting.empty() && answer.status.ok()) {
-    coverage_.Mark("a request awaited its lease");
-    const uint64_t cost = awaiting.mapped();
-    const LeaseVerdict verdict = book_.TakeAgain(HashOf(index), *keys_[index].limit, cost, now);
-    if (host_.tracing()) host_.Say(*this, fmt::format("k{} ×{} again: {}", index, cost, Text(verdict)));
-    Follow(index, cost, verdict, now);
-  }
-  Wake();
-}
-
-// ---- The ledger
-
-void Node::CheckSpent(size_t index, uint64_t cost, BootTime now) {
-  Key& key = keys_[index];
-  uint64_t seen = 0;
-  if (const HeldLeases* held = book_.Held(HashOf(index))) {
-    for (const HeldLease& lease : *held) {
-      Account& account = key.ledger[lease.number];
-      if (lease.spent < account.spent) Wrong(fmt::format("lease #{} was unspent", lease.number));
-      if (lease.spent == account.spent) continue;
-      seen += lease.spent - account.spent;
-      account.spent = lease.spent;
-      if (account.over) Wrong(fmt::format("lease #{} was spent when it was over", lease.number));
-      if (now >= account.deadline) Wrong(fmt::format("lease #{} was spent after its deadline", lease.number));
-      if (account.spent > account.granted) Wrong(fmt::format("lease #{} was overspent", lease.number));
-      if (now == account.deadline - Duration(1)) coverage_.Mark("the last instant of a lease was used");
-    }
-  }
-  for (const auto& [number, account] : key.ledger) {
-    if (!plan_.sharp) break;
-    if (account.deadline == now && account.granted > 0) coverage_.Mark("a request came at the very deadline");
-  }
-  if (seen != cost) Wrong(fmt::format("{} were let through, {} were spent", cost, seen));
-}
-
-void Node::CheckGivenBack(size_t index, uint64_t given) {
-  Key& key = keys_[index];
-  uint64_t seen = 0;
-  if (const HeldLeases* held = book_.Held(HashOf(index))) {
-    for (const HeldLease& lease : *held) {
-      Account& account = key.ledger[lease.number];
-      if (lease.spent >= account.spent) continue;
-      seen += account.spent - lease.spent;
-      account.spent = lease.spent;
-      if (account.over) Wrong(fmt::format("something was given back into lease #{} when it was over", lease.number));
-      if (account.spent < account.reported) {
-        Wrong(fmt::format("lease #{} was given back what the store knows of", lease.number));
-      }
-    }
-  }
-  if (seen != given) Wrong(fmt::format("{} were given back, {} are there", given, seen));
-}
-
-void Node::CheckReports(size_t index, const LeaseAsk& ask, BootTime now) {
-  for (const LeaseReport& report : ask.reports) {
-    Account& account = keys_[index].ledger[report.number];
-    if (report.spent != account.spent) {
-      Wrong(fmt::format("lease #{} was said to be spent {}, not {}", report.number, report.spent, account.spent));
-    }
-    if (report.returned && account.granted > 0 && now >= account.deadline) {
-      Wrong(fmt::format("lease #{} was returned after its end", report.number));
-    }
-    account.reported = std::max(account.reported, report.spent);
-    if (report.returned) account.over = true;
-  }
-}
-
-// ---- Planted bugs
-
-void Node::MutateAsk(Key& key, LeaseAsk& ask, std::vector<LeaseReport>& reports, BootTime now) {
-  if (Is(Mutant::kNumbersAfterRestart)) ask.id.node = index_ + 1;
-  if (Is(Mutant::kExpiresEarly)) ask.ttl /= 2;
-  if (Is(Mutant::kNeverRenewed) && ask.want > 0) {
-    if (key.asked) ask.want = 0;
-    key.asked = true;
-  }
-  if (Is(Mutant::kNeverReturned) && ask.want == 0) reports.clear();
-  for (LeaseReport& report : reports) {
-    if (Is(Mutant::kReportNotCumulative)) {
-      const uint64_t before = std::exchange(key.reported[report.number], report.spent);
-      report.spent -= std::min(before, report.spent);
-    }
-    if (!report.returned) continue;
-    const uint64_t granted = key.ledger[report.number].granted;
-    if (Is(Mutant::kReturnForgetsWhatWasSpent)) report.spent = 0;
-    if (Is(Mutant::kReturnedAndSpent) && granted > report.spent) {
-      key.pot += granted - report.spent;
-      key.pot_until = key.ledger[report.number].deadline;
-    }
-  }
-  if (Is(Mutant::kReturnedAfterItsEnd)) {
-    for (const auto& [number, account] : key.ledger) {
-      if (!account.over && account.granted > account.spent && now >= account.deadline) {
-        reports.push_back({.number = number, .spent = account.spent, .returned = true});
-        LeaseAsk late = ask;
-        late.reports = std::span(reports).last(1);
-        return CheckReports(static_cast<size_t>(&key - keys_.data()), late, now);
-      }
-    }
-  }
-}
-
-void Node::MutateGrant(const Call& call, LeaseGrant& grant, BootTime now) {
-  if (grant.granted == 0) return;
-  const Duration late = now - call.asked_at;
-  if (Is(Mutant::kExpiresEarly)) grant.ttl *= 2;
-  if (Is(Mutant::kLeaseNeverEnds)) grant.ttl = std::chrono::hours(1);
-  if (Is(Mutant::kDeadlineFromReceipt)) grant.ttl += late;
-  if (Is(Mutant::kNoMargin)) grant.ttl += grant.ttl * 2 / 35;
-  if (Is(Mutant::kDeadlineOneLater)) {
-    const Duration life = Life(grant.ttl);
-    while (Life(grant.ttl) == life) grant.ttl += Duration(1);
-  }
-  if (Is(Mutant::kLateGrantAccepted) && late >= Life(grant.ttl)) grant.ttl += late;
 }
 
 }  // namespace headgate::simulation

@@ -1,21 +1,28 @@
-// One node of a simulated fleet: the book that production runs, and around it the least of what the Fleet does: it asks
-// the store exactly where the book says so, with a deadline for every call; a call without an answer counts as done.
+// One node of a simulated fleet: the Fleet that production runs, with its book of leases and its local store, and
+// behind it, as its shared store, the simulated network: every call has a deadline, and one without an answer counts as
+// done.
 //
-// A ledger beside the book keeps its own account of every lease, from what was sent and received alone: nothing is
-// spent that was not granted, nor after its deadline, nor twice, and every report says what was spent.
+// Beside it a Ledger for each key keeps its own account of every lease, and an Evidence of every request what the store
+// was asked for it and answered: each is decided once, in the mode that this shows.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "headgate/base/clock.h"
-#include "headgate/limiter/lease_book.h"
+#include "headgate/limiter/fleet.h"
+#include "headgate/store/memory.h"
 #include "headgate/store/redis/bucket_call.h"
+#include "tests/simulation/bound.h"
 #include "tests/simulation/coverage.h"
+#include "tests/simulation/evidence.h"
 #include "tests/simulation/faults.h"
+#include "tests/simulation/ledger.h"
 #include "tests/simulation/plan.h"
 
 namespace headgate::simulation {
@@ -38,8 +45,9 @@ class NodeHost {
   // Calls OnTimeout or OnWake at this time of the node's clock, or OnRequest.
   enum class Timer : uint8_t { kTimeout, kWake, kRequest };
   virtual void At(Node& node, Timer timer, uint64_t what, base::BootTime at) = 0;
+  // From leases.
   virtual void Admit(Node& node, size_t key, uint64_t cost) = 0;
-  // The store let it through, and the answer is here.
+  // The request was let through, from a lease or as the store has answered.
   virtual void Allowed(Node& node, size_t key, uint64_t cost) = 0;
   virtual void TakeBack(Node& node, size_t key, uint64_t cost) = 0;
   virtual void Fail(const std::string& what) = 0;
@@ -52,114 +60,185 @@ struct NodeStart {
   uint64_t id;
   // Which history the store has, as far as this node knows; null: not connected.
   std::optional<uint64_t> epoch;
+  // Its clock when the world begins.
+  base::BootTime boot;
 };
 
-class Node {
+// A store that tells what it decided.
+class WatchedStore final : public store::Store {
+ public:
+  using Watch =
+      std::function<void(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant now)>;
+  WatchedStore(const store::MemoryOptions& options, Watch watch) : memory_(options), watch_(std::move(watch)) {}
+
+  void Take(std::span<const store::TakeRequest> requests, std::span<algorithm::Decision> decisions,
+            base::Instant now) override {
+    memory_.Take(requests, decisions, now);
+    for (size_t i = 0; i < requests.size(); ++i) watch_(requests[i], decisions[i], now);
+  }
+  const base::HashSecret& hash_secret() const override { return memory_.hash_secret(); }
+  store::LimitTable& limits() override { return memory_.limits(); }
+
+ private:
+  store::MemoryStore memory_;
+  const Watch watch_;
+};
+
+class Node final : public store::SharedStore {
  public:
   Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Coverage& coverage, const NodeStart& start,
-       std::vector<store::LimitHandle> limits);
+       const std::vector<store::LimitHandle>& limits);
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  uint32_t index() const { return index_; }
-  uint64_t id() const { return options_.node; }
+  uint32_t index() const { return start_.index; }
+  uint64_t id() const { return start_.id; }
   bool connected() const { return epoch_.has_value(); }
   uint64_t leased(size_t key) const { return keys_[key].leased; }
   bool holds_leases() const;
   // Of a lease it was granted, as its ledger has it.
-  uint64_t Unspent(size_t key, uint64_t number) const {
-    const auto account = keys_[key].ledger.find(number);
-    return account != keys_[key].ledger.end() ? account->second.granted - account->second.spent : 0;
-  }
+  uint64_t Unspent(size_t key, uint64_t number) const;
   // What it may spend of this key from leases, if it still lives then.
   uint64_t held(size_t key) const;
   // Of a lease that can be spent from.
   std::optional<base::BootTime> DeadlineOf(size_t key, uint64_t number) const;
+  // Requests that are not decided.
+  size_t waiting() const { return requests_.size(); }
 
+  // The key behind the last is the gate: it lets nothing through, and only the store knows.
   static std::string NameOf(size_t key);
   static base::Hash128 HashOf(size_t key) { return {key * 0x9E3779B97F4A7C15u + 1, key + 1}; }
 
-  void OnRequest(size_t key, uint64_t cost, base::BootTime now);
-  // As the Fleet does for a request that several limits decide together, where another one denies: what was taken from
-  // a lease goes back into it, as far as the store does not know of it; the rest is refunded.
-  void OnGiveBack(size_t key, uint64_t cost, base::BootTime now);
+  void OnRequest(size_t key, uint64_t cost, base::BootTime now) {
+    Begin({.key = key, .cost = cost, .operation = store::Operation::kTake}, now);
+  }
+  // Decided together with the gate, so that all that it takes has to go back.
+  void OnGroup(size_t key, uint64_t cost, base::BootTime now) {
+    Begin({.key = key, .cost = cost, .operation = store::Operation::kTake, .in_group = true}, now);
+  }
   void OnRefund(size_t key, uint64_t cost, base::BootTime now) {
-    SendExact(key, store::Operation::kRefund, cost, cost, now);
+    Begin({.key = key, .cost = cost, .operation = store::Operation::kRefund}, now);
   }
   void OnReply(uint64_t call, const wire::RespValue& reply, base::BootTime now);
   void OnTimeout(uint64_t call, base::BootTime now);
   void OnWake(base::BootTime now);
   void OnDisconnected() { epoch_.reset(); }
   void OnConnected(uint64_t epoch, base::BootTime now);
-  void OnLimit(size_t key, store::LimitHandle limit) { keys_[key].limit = std::move(limit); }
+  void OnLimit(size_t key, const store::LimitHandle& limit);
+
+  // What the Fleet asks of its store.
+  void Ask(const store::SharedRequest& request, Done done) override;
+  base::BootTime Now() const override { return now_; }
+  uint32_t instances() const override { return Is(Mutant::kShareIsWhole) ? 1 : plan_.nodes; }
+  store::LimitTable& limits() override { return local_.limits(); }
 
  private:
   struct Call {
     size_t key;
-    uint64_t cost;
-    uint64_t number;  // of the ask; 0: an exact one
-    uint64_t want;
-    base::BootTime asked_at;
-    store::LimitHandle limit;
-    store::redis::BucketCall content;
-    bool fresh;
-    bool refund = false;
+    uint64_t request;  // on whose behalf; 0: nobody's
+    bool own = false;  // the request is decided by it
+    store::Operation operation = store::Operation::kTake;
+    uint64_t cost = 0;    // of a decision
     uint64_t undoes = 0;  // by a refund: what it should give back
+    uint64_t number = 0;  // of an ask for a lease; 0: a decision
+    uint64_t want = 0;
+    base::BootTime asked_at;
+    store::redis::BucketCall content;
+    Done done;
+    bool fresh;
     bool timed_out = false;
   };
-  // The ledger's account of one lease.
-  struct Account {
-    base::BootTime asked_at;
-    base::BootTime deadline{0};
-    uint64_t granted = 0;
-    uint64_t spent = 0;
-    uint64_t reported = 0;
-    bool over = false;  // returned, failed or refused
+  struct Request {
+    size_t key;
+    uint64_t cost;
+    store::Operation operation;
+    bool in_group = false;
+    base::Instant at{0};       // by the wall clock of its machine
+    Evidence evidence{};       // of the take itself
+    Evidence gate_evidence{};  // of a group's other member
+    std::unique_ptr<limiter::Pending> pending{};
   };
   struct Key {
     store::LimitHandle limit;
-    std::map<uint64_t, Account> ledger;
-    uint64_t leased = 0;                    // requests let through from leases
-    std::map<uint64_t, uint64_t> awaiting;  // what requests cost that await a lease, by the number of its ask
+    Ledger ledger;
+    Bound share;             // of this node, while the store cannot be asked
+    base::Instant share_at;  // as far as it was looked at
+    base::BootTime late_until{0};
+    uint64_t leased = 0;      // requests let through from leases
+    int64_t unaccounted = 0;  // spent from leases in this turn, less what went back
     // What mutants do.
     uint64_t pot = 0;
     base::BootTime pot_until{0};
     bool denied_for_ever = false;
     bool asked = false;
-    std::map<uint64_t, uint64_t> reported;
+    std::map<uint64_t, uint64_t> reported{};
+  };
+  // What happens between two moments at which nothing does: a request comes, an answer, or the time.
+  struct Turn {
+    Request* request = nullptr;  // the one that it is about
+    uint64_t id = 0;
+    bool first = false;      // it has just come
+    uint64_t last_take = 0;  // the last call that takes
+    bool asked_lease = false;
   };
 
-  void Follow(size_t key, uint64_t cost, const limiter::LeaseVerdict& verdict, base::BootTime now);
-  // A refund `undoes` so much of what was let through.
-  void SendExact(size_t key, store::Operation operation, uint64_t cost, uint64_t undoes, base::BootTime now);
-  void SendAsk(size_t key, const limiter::LeaseAction& action, base::BootTime now);
-  void Send(uint64_t id, base::BootTime now);
-  store::redis::CallContext Context(base::BootTime now) const;
-  store::SharedRequest RequestOf(size_t key, std::string_view name, const store::LimitHandle& limit) const;
-  void Answer(Call& call, store::SharedAnswer answer, base::BootTime now);
-  void Granted(size_t key, uint64_t number, const store::SharedAnswer& answer, base::BootTime now);
+  void Begin(Request request, base::BootTime now);
+  bool Take(Request& request, std::span<limiter::Settled> settled);
+  void EndTurn(size_t key);
+  void Account(size_t key);
+  // To a request that waited.
+  void TellWaiting(uint64_t id, std::span<limiter::Settled> settled);
+  void Tell(const Request& request, std::span<limiter::Settled> settled);
+  void CheckHonest(const Request& request, std::span<const limiter::Settled> settled);
+  void AllowLate(size_t key, base::Duration late);
+  void OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant at);
+
+  size_t KeyOf(std::string_view name) const;
+  Evidence& EvidenceOf(Request& request, size_t key) {
+    return key == request.key ? request.evidence : request.gate_evidence;
+  }
+  void AskDecision(size_t key, const store::SharedRequest& request, Done done);
+  void AskLease(size_t key, const store::SharedRequest& request, Done done);
+  void Send(uint64_t id);
+  void SendContent(uint64_t id, const Call& call);
+  void Complete(Call& call, const store::SharedAnswer& answer);
+  void NoteAnswer(const Call& call, const store::SharedAnswer& answer);
+  void MarkAnswer(const Call& call, const store::SharedAnswer& answer);
+  void OnGrant(Call& call, store::LeaseGrant& grant);
+  store::redis::CallContext Context() const;
+  void Compare(size_t key);
   void Wake();
+  base::Instant Wall() const { return plan_.start + (now_ - start_.boot); }
   void Wrong(const std::string& what) {
     if (plan_.ledger) host_.Fail(what);
   }
-  void CheckSpent(size_t key, uint64_t cost, base::BootTime now);
-  void CheckGivenBack(size_t key, uint64_t given);
-  void CheckReports(size_t key, const store::LeaseAsk& ask, base::BootTime now);
-  void MutateAsk(Key& key, store::LeaseAsk& ask, std::vector<store::LeaseReport>& reports, base::BootTime now);
-  void MutateGrant(const Call& call, store::LeaseGrant& grant, base::BootTime now);
-  base::Duration Life(base::Duration ttl) const;
+
+  // What mutants do: planted.cc.
   bool Is(Mutant mutant) const { return mutant_ == mutant; }
+  bool SpendPot(size_t key, uint64_t cost);
+  void MutateAsk(Key& key, store::LeaseAsk& ask, std::vector<store::LeaseReport>& reports);
+  void MutateGrant(const Call& call, store::LeaseGrant& grant);
+  void RefundOnceMore(size_t key, uint64_t cost);
+  // Whether the call is kept for an answer that comes late.
+  bool MutateFailure(const Call& call, store::SharedAnswer& answer);
+  void OnLate(const Call& call, const store::SharedAnswer& answer);
+  Call* AnotherCall(const Call& call);
 
   NodeHost& host_;
   const Plan& plan_;
   const std::optional<Mutant> mutant_;
   Coverage& coverage_;
-  const uint32_t index_;
-  limiter::LeaseBookOptions options_;
-  limiter::LeaseBook book_;
+  const NodeStart start_;
+  base::BootTime now_{0};
+  WatchedStore local_;
+  limiter::Fleet fleet_;
   std::vector<Key> keys_;
   std::map<uint64_t, Call> calls_;
   uint64_t last_call_ = 0;
+  std::map<uint64_t, Request> requests_;  // that are not decided
+  uint64_t last_request_ = 0;
+  std::vector<uint64_t> ready_;
+  Turn turn_;
   std::optional<uint64_t> epoch_;
   bool was_connected_ = false;
   base::BootTime epoch_changed_until_{0};

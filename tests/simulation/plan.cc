@@ -137,6 +137,7 @@ Plan Draw(uint64_t seed) {
   // A key that was asked for a quarter of a ttl ago is given one more lease, which is kept to its end.
   plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;
   DrawStart(random, plan);
+  if (Chance(random, 30)) plan.on_store_failure = rule::OnStoreFailure::kLocal;
   return plan;
 }
 
@@ -145,13 +146,14 @@ std::string ToString(const Plan& plan) {
   std::string text = fmt::format(
       "seed {}: {} nodes, ttl {}ms, timeout {}ms, delay {}ms, drift {}ppm, lost {}ppm, doubled {}ppm, slow {}ppm of "
       "{}ms, {} pauses, {} crashes, {} cuts, {} failovers (lag {}ms), {} partitions, {} flushes, {} steps forward, {} "
-      "back{}; calm "
+      "back{}{}; calm "
       "from {}ms, "
       "measured from {}ms",
       plan.seed, plan.nodes, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max), plan.drift_ppm_max, plan.lost_ppm,
       plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.cuts, plan.failovers,
       ms(plan.replication_lag), plan.partitions, plan.flushes, plan.steps_forward, plan.steps_back,
-      plan.sharp ? ", sharp" : "", ms(plan.calm_from), ms(plan.measured_from));
+      plan.sharp ? ", sharp" : "", plan.on_store_failure == rule::OnStoreFailure::kLocal ? ", local" : "",
+      ms(plan.calm_from), ms(plan.measured_from));
   for (size_t i = 0; i < plan.keys.size(); ++i) {
     const KeyPlan& key = plan.keys[i];
     const auto limit = [&](const algorithm::LimitSpec& spec) {

@@ -10,6 +10,7 @@
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/random.h"
 #include "headgate/base/time.h"
+#include "headgate/rule/rule_set.h"
 
 namespace headgate::simulation {
 
@@ -58,6 +59,9 @@ struct Plan {
   uint32_t steps_back = 0;
   base::Duration replication_lag{0};
   bool sharp = false;  // requests at the last instants of leases
+
+  // What a node does that cannot ask the store: refuses, or keeps to its share of the limit.
+  rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kDeny;
 
   // Whether nodes are held to their ledgers; without, a planted bug has to show in what the fleet lets through.
   bool ledger = true;

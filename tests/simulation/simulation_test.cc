@@ -53,7 +53,9 @@ INSTANTIATE_TEST_SUITE_P(Some, Mutants,
                                            "deadline-one-later", "returned-and-spent", "return-forgets-spent",
                                            "denial-never-ends", "never-renewed", "never-returned", "granted-twice",
                                            "refill-not-clamped", "expired-given-back", "window-outlived",
-                                           "change-mints", "given-back-and-refunded", "key-dies-before-lease"),
+                                           "change-mints", "given-back-and-refunded", "key-dies-before-lease",
+                                           "timeout-called-exact", "late-answer-decides-again", "answer-for-another",
+                                           "degraded-called-leased", "share-is-whole"),
                          [](const auto& row) {
                            std::string name(row.param);
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -108,9 +108,10 @@ void World::Start(uint32_t index) {
   for (size_t key = 0; key < keys_.size(); ++key) {
     limits.push_back(machine.switched[key] ? keys_[key].changed : keys_[key].limit);
   }
-  machine.node =
-      std::make_unique<Node>(*this, plan_, mutant_, coverage_,
-                             NodeStart{.index = index, .id = NewNode(), .epoch = server_.epoch()}, std::move(limits));
+  machine.node = std::make_unique<Node>(
+      *this, plan_, mutant_, coverage_,
+      NodeStart{.index = index, .id = NewNode(), .epoch = server_.epoch(), .boot = BootTime{machine.boot.count()}},
+      limits);
 }
 
 uint64_t World::NewNode() {
@@ -144,8 +145,13 @@ void World::NextRequest(uint32_t index, size_t key) {
   Schedule(now_ + until_next, [this, index, key] {
     if (now_ >= plan_.measured_to) return;
     const uint64_t cost = 1 + random_.Below(plan_.keys[key].cost_max);
+    // Of what is undone most is so because another limit denies.
+    const bool in_group = !calm() && random_.Below(100) < plan_.keys[key].refund_percent && random_.Below(3) > 0;
     if (now_ >= keys_[key].quiet_until) {
-      OnMachine(index, machines_[index].incarnation, now_, [this, key, cost](Node& node) { Request(node, key, cost); });
+      OnMachine(index, machines_[index].incarnation, now_, [this, key, cost, in_group](Node& node) {
+        if (!in_group) return Request(node, key, cost);
+        node.OnGroup(key, cost, BootAt(machines_[node.index()], now_));
+      });
     }
     NextRequest(index, key);
   });
@@ -181,17 +187,12 @@ void World::Admit(Node& node, size_t index, uint64_t cost) {
   if (!key.bound.Admit(cost, now_, server_.Wall(now_))) {
     Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound", node.index(), cost, index));
   }
-  Allowed(node, index, cost);
 }
 
 void World::Allowed(Node& node, size_t key, uint64_t cost) {
-  if (calm() || random_.Below(100) >= plan_.keys[key].refund_percent) return;
-  const bool joined = random_.Below(3) > 0;
-  OnMachine(node.index(), machines_[node.index()].incarnation, now_ + Below(joined ? 3ms : 200ms),
-            [this, key, cost, joined](Node& giver) {
-              const BootTime now = BootAt(machines_[giver.index()], now_);
-              return joined ? giver.OnGiveBack(key, cost, now) : giver.OnRefund(key, cost, now);
-            });
+  if (calm() || random_.Below(300) >= plan_.keys[key].refund_percent) return;
+  OnMachine(node.index(), machines_[node.index()].incarnation, now_ + Below(200ms),
+            [this, key, cost](Node& giver) { giver.OnRefund(key, cost, BootAt(machines_[giver.index()], now_)); });
 }
 
 void World::TakeBack(Node& node, size_t key, uint64_t cost) {
@@ -236,6 +237,7 @@ void World::Arrive(const Message& message) {
   if (IsGone(message)) return;
   Server& server = message.aside ? *old_server_ : server_;
   const std::string& name = message.parts[0];
+  if (IsGate(message.sent)) return Reply(message, server.Run(message.script, message.parts, now_));
   Key& key = keys_[message.sent.key];
   if (!message.aside) FindOrMiss(message, key);
   const std::vector<StoredLease> before = server.Leases(name, now_);

@@ -107,6 +107,7 @@ class World final : public NodeHost {
   void FinishChange(size_t key);
   void NextRequest(uint32_t index, size_t key);
   void Request(Node& node, size_t key, uint64_t cost);
+  bool IsGate(const Sent& sent) const { return sent.key == keys_.size(); }
   void NextBurst(uint32_t index, size_t key);
   std::optional<Holder> LargestHolder(size_t key);
   std::optional<Holder> Stampede(size_t key);

@@ -1,0 +1,236 @@
+// A node's calls: what its Fleet asks of the shared store becomes messages, and what comes back, or does not, an
+// answer.
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "tests/simulation/node.h"
+
+namespace headgate::simulation {
+
+using base::BootTime;
+using base::Duration;
+using store::LeaseAsk;
+using store::LeaseGrant;
+using store::LeaseReport;
+using store::Operation;
+using store::SharedAnswer;
+using store::SharedRequest;
+using store::redis::BucketCall;
+using Outcome = Evidence::Call;
+
+store::redis::CallContext Node::Context() const {
+  return {.epoch = epoch_.value_or(0),
+          .epoch_changed = now_ < epoch_changed_until_ && !Is(Mutant::kEpochNotSeen),
+          .lease_ttl = plan_.ttl};
+}
+
+void Node::Ask(const SharedRequest& request, Done done) {
+  const size_t key = KeyOf(request.name);
+  if (request.lease) return AskLease(key, request, std::move(done));
+  AskDecision(key, request, std::move(done));
+}
+
+void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
+  const uint64_t id = ++last_call_;
+  const bool refunds = request.operation == Operation::kRefund;
+  bool own = false;
+  if (Request* asker = turn_.request; asker != nullptr) {
+    Evidence& evidence = EvidenceOf(*asker, key);
+    if (refunds && asker->operation != Operation::kRefund) {
+      evidence.refunded += request.cost;
+    } else if (turn_.first || key != asker->key) {
+      own = true;
+      evidence.decision = connected() ? Outcome::kOpen : Outcome::kFailed;
+    } else {
+      // A debt is paid, or the request goes on to ask: how the turn ends tells which.
+      turn_.last_take = id;
+    }
+  } else {
+    Wrong("the store was asked for a decision for nobody");
+  }
+  if (!connected()) {
+    SharedAnswer answer;
+    answer.status = absl::UnavailableError("not connected");
+    return done(answer);
+  }
+  calls_.try_emplace(id, Call{.key = key,
+                              .request = turn_.id,
+                              .own = own,
+                              .operation = request.operation,
+                              .cost = request.cost,
+                              .undoes = refunds ? request.cost : 0,
+                              .asked_at = now_,
+                              .content = BucketCall(request, Context()),
+                              .done = std::move(done),
+                              .fresh = now_ >= epoch_changed_until_});
+  Send(id);
+}
+
+void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
+  Key& key = keys_[index];
+  LeaseAsk ask = *request.lease;
+  Compare(index);
+  key.ledger.OnAsk(ask, now_);
+  turn_.asked_lease = true;
+  const bool own = turn_.first && ask.want > 0;
+  if (own) EvidenceOf(*turn_.request, index).grant = connected() ? Outcome::kOpen : Outcome::kFailed;
+  std::vector<LeaseReport> reports(ask.reports.begin(), ask.reports.end());
+  for (const LeaseReport& report : reports) {
+    if (report.returned) coverage_.Mark("a lease was returned");
+  }
+  if (mutant_) MutateAsk(key, ask, reports);
+  if (!connected()) {
+    coverage_.Mark("an ask could not be sent");
+    key.ledger.OnFailure(request.lease->id.number);
+    SharedAnswer answer;
+    answer.status = absl::UnavailableError("not connected");
+    return done(answer);
+  }
+  ask.reports = reports;
+  SharedRequest sent = request;
+  sent.lease = ask;
+  const uint64_t id = ++last_call_;
+  calls_.try_emplace(id, Call{.key = index,
+                              .request = turn_.id,
+                              .own = own,
+                              .number = ask.id.number,
+                              .want = ask.want,
+                              .asked_at = now_,
+                              .content = BucketCall(sent, Context()),
+                              .done = std::move(done),
+                              .fresh = now_ >= epoch_changed_until_});
+  Send(id);
+}
+
+void Node::Send(uint64_t id) {
+  SendContent(id, calls_.at(id));
+  host_.At(*this, NodeHost::Timer::kTimeout, id, now_ + plan_.timeout);
+}
+
+void Node::SendContent(uint64_t id, const Call& call) {
+  const bool takes = call.number == 0 && call.operation == Operation::kTake;
+  host_.Send(*this,
+             {.call = id, .key = call.key, .takes = takes ? call.cost : 0, .gives = call.undoes, .fresh = call.fresh},
+             call.content);
+}
+
+void Node::OnTimeout(uint64_t id, BootTime now) {
+  now_ = now;
+  const auto it = calls_.find(id);
+  if (it == calls_.end() || it->second.timed_out) return;
+  Call& call = it->second;
+  if (call.number != 0) {
+    coverage_.Mark("an ask timed out");
+    if (const BootTime late = call.asked_at + 3 * plan_.ttl; Is(Mutant::kLateGrantAccepted) && now < late) {
+      return host_.At(*this, NodeHost::Timer::kTimeout, id, late);
+    }
+    keys_[call.key].ledger.OnFailure(call.number);
+  }
+  AllowLate(call.key, now - (call.asked_at + plan_.timeout));
+  if (host_.tracing()) host_.Say(*this, fmt::format("k{} #{}: no answer", call.key, call.number));
+  SharedAnswer answer;
+  answer.status = absl::DeadlineExceededError("no answer");
+  call.timed_out = true;
+  NoteAnswer(call, answer);
+  const bool keeps = mutant_ && MutateFailure(call, answer);
+  Complete(call, answer);
+  if (!keeps) calls_.erase(it);
+}
+
+void Node::OnReply(uint64_t id, const wire::RespValue& reply, BootTime now) {
+  now_ = now;
+  const auto it = calls_.find(id);
+  if (it == calls_.end()) {
+    coverage_.Mark("an answer came after its call had timed out");
+    return;
+  }
+  Call& call = it->second;
+  auto answer = call.content.Read(reply);
+  // Carried over to another limit: what was read, and what it becomes.
+  if (!answer) return SendContent(id, call);
+  MarkAnswer(call, *answer);
+  if (call.timed_out) {
+    OnLate(call, *answer);
+  } else {
+    if (Call* other = mutant_ ? AnotherCall(call) : nullptr; other != nullptr) {
+      const auto wrong = std::find_if(calls_.begin(), calls_.end(), [&](auto& each) { return &each.second == other; });
+      Complete(*other, *answer);
+      calls_.erase(wrong);
+      return;
+    }
+    if (call.number != 0 && answer->status.ok()) OnGrant(call, answer->grant);
+    NoteAnswer(call, *answer);
+    Complete(call, *answer);
+    if (Is(Mutant::kAnswerTakenTwice) && call.number != 0) {
+      call.timed_out = true;
+      return;
+    }
+  }
+  calls_.erase(it);
+}
+
+// What the answer, or that there was none, says of the request that it is for.
+void Node::NoteAnswer(const Call& call, const SharedAnswer& answer) {
+  const auto found = requests_.find(call.request);
+  if (!call.own || found == requests_.end()) return;
+  Evidence& evidence = EvidenceOf(found->second, call.key);
+  const Outcome outcome = answer.status.ok() ? Outcome::kAnswered : Outcome::kFailed;
+  if (call.number != 0) {
+    evidence.grant = outcome;
+  } else {
+    evidence.decision = outcome;
+    evidence.allowed = answer.decision.allowed;
+  }
+}
+
+// Tells the Fleet, and whoever it has decided for then.
+void Node::Complete(Call& call, const SharedAnswer& answer) {
+  const auto found = requests_.find(call.request);
+  if (found != requests_.end()) turn_ = {.request = &found->second, .id = call.request};
+  const Done done = std::move(call.done);
+  done(answer);
+  EndTurn(call.key);
+}
+
+void Node::MarkAnswer(const Call& call, const SharedAnswer& answer) {
+  if (absl::IsAborted(answer.status)) {
+    // While a limit changes, others may carry the bucket over faster than this node.
+    coverage_.Mark("a bucket was carried over back and forth");
+    if (call.number != 0) keys_[call.key].ledger.OnFailure(call.number);
+    return;
+  }
+  if (!answer.status.ok()) return host_.Fail(fmt::format("the store answered {}", answer.status.ToString()));
+  if (call.key + 1 == keys_.size()) return;
+  if (answer.events.learning) coverage_.Mark("a bucket learned");
+  if (answer.events.clock_reset) coverage_.Mark("a bucket was set back to the store's clock");
+  if (answer.events.replaced_corrupt) host_.Fail("a bucket could not be read");
+  if (answer.events.carried_over) coverage_.Mark("a bucket was carried over to another limit");
+  if (answer.grant.granted > call.want) host_.Fail("more was granted than asked for");
+  if (!host_.tracing()) return;
+  const LeaseGrant& grant = answer.grant;
+  if (call.number == 0) {
+    host_.Say(*this, fmt::format("k{} ×{}: the store {}", call.key, call.cost,
+                                 answer.decision.allowed ? "allowed" : "denied"));
+  } else {
+    host_.Say(*this, fmt::format("k{} #{}: granted {} for {}us, {} left, {} holders, retry {}us", call.key, call.number,
+                                 grant.granted, grant.ttl.count() / 1000, grant.remaining, grant.holders,
+                                 grant.retry_after.count() / 1000));
+  }
+}
+
+void Node::OnGrant(Call& call, LeaseGrant& grant) {
+  const BootTime deadline = keys_[call.key].ledger.OnGrant(call.number, grant, call.asked_at);
+  if (grant.granted == 0) return;
+  if (grant.ttl < plan_.ttl) coverage_.Mark("a window cut a lease short");
+  if (grant.holders > 1) coverage_.Mark("two nodes held leases of one bucket");
+  if (now_ >= deadline) coverage_.Mark("a grant came after its deadline");
+  if (plan_.sharp && now_ < deadline) {
+    host_.At(*this, NodeHost::Timer::kRequest, call.key, deadline - Duration(1));
+    host_.At(*this, NodeHost::Timer::kRequest, call.key, deadline);
+  }
+  if (mutant_) MutateGrant(call, grant);
+}
+
+}  // namespace headgate::simulation

@@ -1,0 +1,42 @@
+// What a node asked of the store on behalf of one take, and what came back. The mode that the take was decided in has
+// to agree with it:
+//
+//   leased          nothing was asked for it, and its cost was spent from leases; or, where it was denied, nothing was
+//   exact           the store answered: with this decision, or with the lease that it waited for and was decided from
+//   closed, local   what was asked for it failed, had no answer in time or could not be sent; nothing was spent. Local:
+//                   and the node's own store has decided it so
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "headgate/limiter/pending.h"
+#include "headgate/rule/rule_set.h"
+
+namespace headgate::simulation {
+
+struct Evidence {
+  enum class Call : uint8_t { kNone, kOpen, kAnswered, kFailed };
+
+  Call decision = Call::kNone;  // the store was asked to decide it
+  bool allowed = false;         // it did so
+  Call grant = Call::kNone;     // of the lease that was asked for when it came
+  bool waited = false;          // it was not decided when it came
+  int64_t spent = 0;            // from leases, less what was given back
+  uint64_t refunded = 0;        // the store was told so
+  Call here = Call::kNone;      // the node's own store was asked
+  bool allowed_here = false;
+};
+
+// A take as it was decided.
+struct Decided {
+  limiter::Settled settled;
+  uint64_t cost = 0;
+  bool in_group = false;  // which another member denied: what it took has been given back
+  rule::OnStoreFailure on_failure = rule::OnStoreFailure::kDeny;
+};
+
+// What is wrong with it, or nothing.
+std::string Dishonesty(const Decided& decided, const Evidence& evidence);
+
+}  // namespace headgate::simulation

@@ -1,0 +1,55 @@
+// A node's own account of the leases of one key, kept beside the book from what was sent and received alone: nothing is
+// spent that was not granted, nor after its deadline, nor twice, and every report says what was spent.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+
+#include "headgate/base/clock.h"
+#include "headgate/limiter/held_leases.h"
+#include "headgate/store/shared_store.h"
+#include "tests/simulation/coverage.h"
+#include "tests/simulation/plan.h"
+
+namespace headgate::simulation {
+
+class Ledger {
+ public:
+  struct Account {
+    base::BootTime asked_at;
+    base::BootTime deadline{0};
+    uint64_t granted = 0;
+    uint64_t spent = 0;
+    uint64_t reported = 0;
+    bool over = false;  // returned, failed or refused
+  };
+  using Wrong = std::function<void(const std::string& what)>;
+
+  Ledger(const Plan& plan, Coverage& coverage, Wrong wrong)
+      : plan_(plan), coverage_(coverage), wrong_(std::move(wrong)) {}
+
+  // A lease's life on its node.
+  static base::Duration Life(base::Duration ttl);
+
+  // What is asked for and reported, before a mutant changes it.
+  void OnAsk(const store::LeaseAsk& ask, base::BootTime now);
+  void OnReports(std::span<const store::LeaseReport> reports, base::BootTime now);
+  // Returns when it ends on the node.
+  base::BootTime OnGrant(uint64_t number, const store::LeaseGrant& grant, base::BootTime asked_at);
+  void OnFailure(uint64_t number) { accounts_[number].over = true; }
+  // What the book has spent since it was last looked at, less what it was given back.
+  int64_t Compare(const limiter::HeldLeases* held, base::BootTime now);
+
+  const std::map<uint64_t, Account>& accounts() const { return accounts_; }
+
+ private:
+  const Plan& plan_;
+  Coverage& coverage_;
+  Wrong wrong_;
+  std::map<uint64_t, Account> accounts_;  // by the number of the lease
+};
+
+}  // namespace headgate::simulation
