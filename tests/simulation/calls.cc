@@ -80,6 +80,7 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
   for (const LeaseReport& report : reports) {
     if (report.returned) coverage_.Mark("a lease was returned");
   }
+  if (ask.for_instance) coverage_.Mark("a lease was asked for all nodes of an instance");
   if (mutant_) MutateAsk(key, ask, reports);
   if (!connected()) {
     coverage_.Mark("an ask could not be sent");

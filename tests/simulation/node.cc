@@ -26,11 +26,11 @@ constexpr algorithm::LimitSpec kGate{
     .algorithm = algorithm::Algorithm::kTokenBucket, .requests = 1, .period = std::chrono::hours(1), .burst = 1};
 constexpr uint64_t kGateCost = 2;
 
-limiter::FleetOptions OptionsOf(const Plan& plan, uint64_t id) {
+limiter::FleetOptions OptionsOf(const Plan& plan, uint64_t id, limiter::AskPace* pace) {
   return {.on_store_failure = plan.on_store_failure,
           // Its timer may fire late, by far: the network's is the plan's.
           .timeout = std::min(plan.timeout, plan.ttl / 16),
-          .leases = limiter::LeaseBookOptions{.node = id, .keys_max = 8, .ttl = plan.ttl}};
+          .leases = limiter::LeaseBookOptions{.node = id, .pace = pace, .keys_max = 8, .ttl = plan.ttl}};
 }
 
 // What a node may let through by itself. Requests are decided as of when they came, but one that waited for the store
@@ -62,7 +62,8 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
       now_(start.boot),
       local_({.max_buckets = 64}, [this](const store::TakeRequest& request, const algorithm::Decision& decision,
                                          base::Instant at) { OnLocal(request, decision, at); }),
-      fleet_(*this, local_, OptionsOf(plan, start.id)),
+      pace_(plan.one_instance ? std::make_unique<limiter::AskPace>() : nullptr),
+      fleet_(*this, local_, OptionsOf(plan, start.id, pace_.get())),
       epoch_(start.epoch),
       was_connected_(start.epoch.has_value()) {
   const auto add = [this](const algorithm::Limit& limit) {

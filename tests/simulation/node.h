@@ -231,6 +231,7 @@ class Node final : public store::SharedStore {
   const NodeStart start_;
   base::BootTime now_{0};
   WatchedStore local_;
+  const std::unique_ptr<limiter::AskPace> pace_;  // its own: nodes' clocks are not one
   limiter::Fleet fleet_;
   std::vector<Key> keys_;
   std::map<uint64_t, Call> calls_;
