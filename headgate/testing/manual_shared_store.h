@@ -61,6 +61,8 @@ class ManualSharedStore final : public store::SharedStore {
   }
 
   size_t waiting() const { return asked_.size(); }
+  // The question that is answered next.
+  const Asked& oldest() const { return asked_.front(); }
   // Every name that was asked for, in order.
   const std::vector<std::string>& names() const { return names_; }
 
