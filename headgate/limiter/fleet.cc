@@ -252,7 +252,8 @@ void Fleet::PayBack(const Member& member, std::string_view name, uint64_t remain
   request.operation = Operation::kTake;
   request.history = {};  // lives no longer than the request that is being answered
   shared_.Ask(request, [this, key = member.key, cost](const store::SharedAnswer& answer) {
-    if (!answer.status.ok() || !answer.decision.allowed) outage_.OnLetThrough(key, cost);
+    // Where others were faster it is not there any more: to try again would be calls at the worst of times.
+    if (!answer.status.ok()) outage_.OnLetThrough(key, cost);
   });
 }
 
