@@ -12,11 +12,14 @@
 
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/store/breaker.h"
 
 namespace headgate::app {
 
 // The values, with their defaults.
 struct Settings {
+  static constexpr store::BreakerOptions kBreaker{};
+
   std::vector<std::string> listen{"127.0.0.1:8080"};
   std::vector<std::string> listen_resp;
   std::vector<std::string> listen_http;
@@ -40,13 +43,13 @@ struct Settings {
   uint64_t store_connections = 1;
   uint64_t store_in_flight_max = 1024;
   uint64_t store_retry_percent = 10;
-  uint64_t store_breaker_failures_in_row = 5;
-  uint64_t store_breaker_failure_percent = 50;
-  uint64_t store_breaker_window_calls_min = 20;
-  base::Duration store_breaker_window = std::chrono::seconds(10);
-  base::Duration store_breaker_open_min = std::chrono::milliseconds(500);
-  base::Duration store_breaker_open_max = std::chrono::seconds(5);
-  uint64_t store_breaker_jitter_percent = 25;
+  uint64_t store_breaker_failures_in_row = kBreaker.failures_in_row;
+  uint64_t store_breaker_failure_percent = kBreaker.failure_percent;
+  uint64_t store_breaker_window_calls_min = kBreaker.window_calls_min;
+  base::Duration store_breaker_window = kBreaker.window;
+  base::Duration store_breaker_open_min = kBreaker.open_min;
+  base::Duration store_breaker_open_max = kBreaker.open_max;
+  uint64_t store_breaker_jitter_percent = kBreaker.jitter_percent;
   uint64_t store_instances = 0;
   std::string store_ca_file;
   std::string store_certificate_file;
