@@ -339,7 +339,7 @@ uint64_t LeaseBook::WantOf(const Record& record, Cost least) const {
 
 const LeaseAction* LeaseBook::Ask(Record& record, uint64_t want, Cost least, BootTime now) {
   DropExpired(record, now);
-  if (want == 0) record.asked_exhausted = record.asked_for_instance = false;
+  if (want == 0) record.asked_exhausted = false;
   record.asked_want = want;
   record.asked_least = least;
   record.asked_at = now;
