@@ -8,7 +8,7 @@ absl::Status KernelDriver::SetRules(std::span<const ScenarioRule> rules, base::I
   for (const ScenarioRule& rule : rules) {
     RuleBuckets& held = rules_[rule.name];
     for (auto& [key, bucket] : held.buckets) {
-      algorithm::Change(held.limit, rule.limit, bucket.state, bucket.hits, now);
+      algorithm::Change(held.limit, rule.limit, bucket.state, bucket.hits, bucket.remembered_until, now);
     }
     held.limit = rule.limit;
   }
@@ -25,6 +25,7 @@ absl::StatusOr<algorithm::Decision> KernelDriver::Answer(const Ask& ask, base::I
       return algorithm::Refund(rule.limit, bucket.state, bucket.hits, ask.cost, now);
     case Operation::kReset:
       algorithm::Reset(rule.limit, bucket.state, bucket.hits);
+      bucket.remembered_until = {};
       return algorithm::Decide(rule.limit, bucket.state, bucket.hits, 0, now);
   }
   __builtin_unreachable();

@@ -21,6 +21,7 @@ class KernelDriver final : public Driver {
   struct Bucket {
     algorithm::BucketState state;
     DequeHitLog hits;
+    base::Instant remembered_until{0};
   };
   struct RuleBuckets {
     algorithm::Limit limit;
