@@ -52,9 +52,9 @@ void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant&
 
 // Carries a bucket from one limit to another at `now`; mints no allowance.
 //
-// `remembered_until` belongs to the bucket and changes here alone: by then it would have been full under each limit that
-// it had before `from`, as it stood when that was replaced. Begins as 0. The bucket is as if never used once both this
-// and FreshAt are over; then it may be forgotten.
+// `remembered_until` belongs to the bucket and changes here alone: by then it would have been full under each limit
+// that it had before `from`, as it stood when that was replaced. Begins as 0. The bucket is as if never used once both
+// this and FreshAt are over; then it may be forgotten.
 //
 // A bucket that is as if never used at `now` starts full: state, hits and `remembered_until` are cleared. Else, with
 // algorithm and period kept, a token bucket keeps its tokens (at most the new burst), a queue its free_at, windows and

@@ -4,7 +4,8 @@
 //
 // What the definitions leave open is decided thus, here and in the kernels:
 //   - a limit of 0 requests denies every cost but 0, answers 0 remaining, and touches nothing;
-//   - a bucket that comes under a limit of 0 holds nothing afterwards; windows and the log keep their counts; a queue of
+//   - a bucket that comes under a limit of 0 holds nothing afterwards; windows and the log keep their counts; a queue
+//   of
 //     0 that was another algorithm's bucket is free when that would have been full;
 //   - a bucket that was never asked, or was reset, is as if never used under any limit;
 //   - a change finds a bucket as if never used: it is forgotten, the latest time seen with it;
