@@ -66,7 +66,8 @@ struct SharedRequest {
   Operation operation = Operation::kTake;
   // Set: asks for a lease instead of a decision, or reports; cost and operation are ignored.
   std::optional<LeaseAsk> lease{};
-  // Whether leases are ever given of this bucket, so that it has to be careful after the store has forgotten.
+  // Whether leases are ever given of this bucket: then nothing is decided about it while the store may have forgotten
+  // some that are being spent.
   bool leased = false;
   base::Duration timeout{0};
   // As in a TakeRequest; valid until `done` has been called.
@@ -77,7 +78,6 @@ struct SharedRequest {
 struct SharedEvents {
   bool replaced_corrupt = false;  // it held what is not ours, or cannot be read
   bool clock_reset = false;       // its time was far ahead of the store's clock
-  bool learning = false;          // the store may have forgotten leases: nothing is granted for one ttl
   bool carried_over = false;      // it was made under another limit
   bool operator==(const SharedEvents&) const = default;
 };

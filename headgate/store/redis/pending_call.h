@@ -31,8 +31,6 @@ struct PendingCall {
   uint32_t argument_count = 0;     // of the script, its key not among them
   std::string body;                // the key and the arguments as they go over the wire
   std::string key;                 // where a redirect needs it; empty for commands
-  uint32_t epoch_at = 0;           // where in `body` an epoch goes; 0: nowhere
-  base::Duration epoch_fresh{0};
   base::BootTime started{0};
   base::BootTime deadline{0};
   Done done;
@@ -43,6 +41,7 @@ struct PendingCall {
   uint8_t script_misses = 0;
   bool with_text = false;  // the server does not know the script
   bool own = false;        // the client's, not counted
+  bool learns = false;     // not sent while its shard is learning
   bool asking = false;     // a slot that is moving: only this once at this server
   // While it is at a server.
   uint32_t shard = 0;
