@@ -140,7 +140,7 @@ class Process {
       shared_ = *std::move(shared);
     } else if (const std::string unused = SettingsWithoutStore(settings_); !unused.empty()) {
       log_.Warning("store.not_set", {{"settings", unused},
-                                     {"so", std::string_view("they do nothing: each instance counts by itself")},
+                                     {"effect", std::string_view("they do nothing: each instance counts by itself")},
                                      {"hint", std::string_view("set store, or remove them")}});
     }
     for (uint32_t i = 0; i < loops; ++i) {
@@ -163,7 +163,7 @@ class Process {
     if (!endpoint.loopback() && !front_options_.access.credential_set()) {
       log_.Warning("access.no_credential",
                    {{"address", bound->ToString()},
-                    {"so", std::string_view("refund, reset, rules and metrics are refused from other machines")},
+                    {"effect", std::string_view("refund, reset, rules and metrics are refused from other machines")},
                     {"hint", std::string_view("set credential_file")}});
     }
     return true;
@@ -191,7 +191,7 @@ class Process {
     if (listening) return true;
     if (configuration_.OriginOf("admin_listen") == "default") {
       // Nobody asked for it: a second server on this machine starts without.
-      log_.Warning("admin.off", {{"why", listen_error_},
+      log_.Warning("admin.off", {{"reason", listen_error_},
                                  {"hint", std::string_view("--admin-listen 127.0.0.1:0 takes a free port")}});
       return true;
     }

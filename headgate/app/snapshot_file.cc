@@ -84,9 +84,9 @@ void SnapshotFile::Restore(base::Instant now) {
   const std::optional<std::string> aside = KeepAside(path_);
   log_.Error("snapshot.refused", {{"file", path_},
                                   {"result", Name(restored_)},
-                                  {"why", why},
+                                  {"reason", why},
                                   {"kept_as", std::string_view(aside ? *aside : "nothing")},
-                                  {"so", std::string_view("starting without what was consumed before")}});
+                                  {"effect", std::string_view("starting without what was consumed before")}});
 }
 
 bool SnapshotFile::Write(base::Instant now) {
@@ -97,7 +97,7 @@ bool SnapshotFile::Write(base::Instant now) {
     log_.Error(
         "snapshot.failed",
         {{"file", path_},
-         {"why", std::string(status.message())},
+         {"reason", std::string(status.message())},
          {"hint", std::string_view("what was consumed since the last one is in memory only: mend it before a stop")}});
     return false;
   }
