@@ -60,6 +60,13 @@ ScriptOperation OperationOf(const SharedRequest& request) {
   __builtin_unreachable();
 }
 
+// What gives back, and a report of what was spent, is safe whatever the store has forgotten.
+bool LearnsFirst(const SharedRequest& request) {
+  if (!CanLease(request.limit->limit)) return false;
+  if (request.lease) return request.lease->want > 0;
+  return request.leased && (request.operation == Operation::kTake || request.operation == Operation::kLook);
+}
+
 // How long a used bucket takes to be as if never used.
 Duration TimeToFull(const Limit& limit) {
   if (limit.denies_all()) return Duration(0);
@@ -150,6 +157,7 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context,
       script_(&ScriptOf(limit_->limit.algorithm())),
       cost_(request.cost),
       asks_lease_(request.lease.has_value()),
+      learns_(LearnsFirst(request)),
       operation_(request.operation),
       history_(request.history),
       bytes_(std::move(memory)) {
