@@ -105,7 +105,7 @@ void World::Reconnect(uint32_t index) {
   if (machines_[index].node == nullptr) return;
   machines_[index].node->OnDisconnected();
   OnMachine(index, machines_[index].incarnation, now_ + Below(300ms), [this, index](Node& node) {
-    if (!machines_[index].aside) node.OnConnected(BootAt(machines_[index], now_));
+    if (!machines_[index].aside) node.OnConnected(server_.identity(), BootAt(machines_[index], now_));
   });
 }
 

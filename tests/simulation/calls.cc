@@ -22,7 +22,7 @@ using Outcome = Evidence::Call;
 
 absl::Status Node::Reachable() {
   if (!connected()) return absl::UnavailableError("not connected");
-  if (now_ >= learning_until_) return absl::OkStatus();
+  if (!histories_.LearningUntil(kShard, now_)) return absl::OkStatus();
   coverage_.Mark("a call was kept back while a history was learned");
   return absl::UnavailableError("learning what may have been lost");
 }

@@ -64,6 +64,7 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
                                          base::Instant at) { OnLocal(request, decision, at); }),
       pace_(plan.one_instance ? std::make_unique<limiter::AskPace>() : nullptr),
       fleet_(*this, local_, OptionsOf(plan, start.id, pace_.get())) {
+  histories_.OnSeen(kShard, start.server, start.boot);
   const auto add = [this](const algorithm::Limit& limit) {
     keys_.push_back({.limit = *local_.limits().Intern(limit),
                      .ledger = Ledger(plan_, coverage_, [this](const std::string& what) { Wrong(what); }),
@@ -112,8 +113,8 @@ std::optional<BootTime> Node::DeadlineOf(size_t key, uint64_t number) const {
   return std::nullopt;
 }
 
-void Node::OnConnected(BootTime now) {
-  if (now >= learning_until_) learning_until_ = now + plan_.ttl;
+void Node::OnConnected(const store::redis::ServerIdentity& server, BootTime now) {
+  histories_.OnSeen(kShard, server, now);
   connected_ = true;
 }
 

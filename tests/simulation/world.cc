@@ -110,7 +110,8 @@ void World::Start(uint32_t index) {
   }
   machine.node = std::make_unique<Node>(
       *this, plan_, mutant_, coverage_,
-      NodeStart{.index = index, .id = NewNode(), .boot = BootTime{machine.boot.count()}}, limits);
+      NodeStart{.index = index, .id = NewNode(), .server = server_.identity(), .boot = BootTime{machine.boot.count()}},
+      limits);
 }
 
 uint64_t World::NewNode() {
