@@ -15,6 +15,7 @@
 #include "headgate/app/fronts.h"
 #include "headgate/app/net_metrics.h"
 #include "headgate/app/random_secret.h"
+#include "headgate/app/resident_memory.h"
 #include "headgate/app/rule_source.h"
 #include "headgate/app/serve_arguments.h"
 #include "headgate/app/signals.h"
@@ -99,6 +100,7 @@ class Process {
         rules_(settings_, engine_.limiter(), engine_.clock(), log_),
         front_options_(settings_, engine_, system_clock_),
         server_(ServerOptionsOf(settings_), engine_.clock()) {
+    front_options_.figures = [this] { return Figures(); };
     engine_.metrics().AddCollector([this](observe::Sink& sink) {
       rules_.Collect(sink);
       CollectThrottle(fronts_, sink);
@@ -120,6 +122,20 @@ class Process {
 
  private:
   using FactoryOf = std::function<net::SessionFactories(Fronts&)>;
+
+  front::resp::ServerFigures Figures() {
+    const net::Counters connections = server_.counters();
+    front::resp::ServerFigures figures{
+        .uptime = system_clock_.BootNow() - started_at_,
+        .memory_bytes = ResidentBytes(),
+        .connections_open = connections.connections_open,
+        .connections_max = settings_.max_connections,
+        .connections_accepted = connections.connections_accepted,
+        .connections_refused = connections.refused_total_limit + connections.refused_address_limit,
+        .buckets = engine_.store().stats().buckets};
+    for (const auto& front : fronts_) figures.commands += front->resp_counters().commands.value();
+    return figures;
+  }
 
   bool LoadRules() {
     const std::vector<std::string> problems = rules_.LoadFirst();
@@ -234,6 +250,7 @@ class Process {
   const Console& console_;
   const Signals& signals_;
   base::SystemClock system_clock_;
+  const base::BootTime started_at_ = system_clock_.BootNow();
   observe::Log log_;
   Engine engine_;
   RuleSource rules_;
