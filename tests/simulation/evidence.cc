@@ -9,7 +9,7 @@ namespace {
 
 // Decided from leases, here or when one came: its cost was spent. Of a group all went back, the rest at the store.
 std::string WrongFromLease(const Decided& decided, const Evidence& evidence) {
-  if (decided.in_group) {
+  if (decided.undone) {
     if (evidence.spent != static_cast<int64_t>(evidence.refunded)) return "did not give back what it had spent";
     return "";
   }
@@ -24,8 +24,9 @@ std::string WrongExact(const Decided& decided, const Evidence& evidence) {
   }
   if (evidence.decision != Call::kAnswered) return "had no answer of the store";
   if (evidence.spent != 0) return "was spent from a lease too";
-  if (decided.in_group) {
-    return evidence.refunded == (evidence.allowed ? decided.cost : 0) ? "" : "was not refunded what it had taken";
+  if (decided.undone) {
+    const bool took = evidence.took && evidence.allowed;
+    return evidence.refunded == (took ? decided.cost : 0) ? "" : "was not refunded what it had taken";
   }
   return decided.settled.decision.allowed == evidence.allowed ? "" : "is not what the store answered";
 }
@@ -37,9 +38,13 @@ std::string WrongDegraded(const Decided& decided, const Evidence& evidence) {
   if (evidence.spent != 0 || evidence.refunded != 0) return "took something from the shared bucket";
   const bool allowed = decided.settled.decision.allowed;
   if (decided.settled.mode == Mode::kClosed) return allowed ? "was let through" : "";
+  if (decided.settled.mode == Mode::kOpen) {
+    if (decided.on_failure != rule::OnStoreFailure::kAllow) return "is not what the rule says";
+    return allowed || decided.undone ? "" : "was refused";
+  }
   if (decided.on_failure != rule::OnStoreFailure::kLocal) return "is not what the rule says";
   if (evidence.here == Call::kNone) return "was not decided here";
-  if (allowed != evidence.allowed_here && !decided.in_group) return "is not what was decided here";
+  if (allowed != evidence.allowed_here && !decided.undone) return "is not what was decided here";
   return "";
 }
 
@@ -53,10 +58,10 @@ std::string Dishonesty(const Decided& decided, const Evidence& evidence) {
     case Mode::kExact:
       return WrongExact(decided, evidence);
     case Mode::kLocal:
+    case Mode::kOpen:
     case Mode::kClosed:
       return WrongDegraded(decided, evidence);
     case Mode::kMemory:
-    case Mode::kOpen:
       break;
   }
   return "is none of this rule";
