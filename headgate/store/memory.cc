@@ -63,6 +63,11 @@ bool IsLook(const TakeRequest& request) {
   return request.operation == Operation::kLook || (request.operation == Operation::kTake && request.cost == 0);
 }
 
+// Whether a request counts although it is denied, by its own limit or by another one of its group.
+bool CountsDenied(const TakeRequest& request) {
+  return request.operation == Operation::kTake && request.limit->limit.spec().count_denied;
+}
+
 Instant Later(Instant a, Instant b) { return std::max(a, b); }
 
 }  // namespace
@@ -263,8 +268,13 @@ void MemoryStore::TakeGroup(std::span<const TakeRequest> group, std::span<Decisi
   if (denied) {
     for (size_t i = 0; i < group.size(); ++i) {
       if (!decisions[i].allowed) continue;
+      // A limit that has counted the request answers when the same would pass, if it would not now; others, what is
+      // left.
       TakeRequest look = group[i];
-      look.cost = 0;
+      const bool counted = CountsDenied(look);
+      if (counted && look.cost <= decisions[i].remaining) continue;
+      if (!counted) look.cost = 0;
+      look.operation = Operation::kLook;
       TakeLocked(look, Fingerprint::Of(look.key), Held::kBoth, decisions[i], now);
     }
   }
@@ -273,6 +283,7 @@ void MemoryStore::TakeGroup(std::span<const TakeRequest> group, std::span<Decisi
 
 void MemoryStore::Undo(const TakeRequest& request, const Fingerprint& print, const Before& before,
                        const Decision& decision) {
+  if (CountsDenied(request)) return;
   const Place place = Find(print, Held::kBoth);
   if (!place.found()) return;
   const Limit& limit = request.limit->limit;

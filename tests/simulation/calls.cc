@@ -20,12 +20,6 @@ using store::SharedRequest;
 using store::redis::BucketCall;
 using Outcome = Evidence::Call;
 
-store::redis::CallContext Node::Context() const {
-  return {.epoch = epoch_.value_or(0),
-          .epoch_changed = now_ < epoch_changed_until_ && !Is(Mutant::kEpochNotSeen),
-          .lease_ttl = plan_.ttl};
-}
-
 void Node::Ask(const SharedRequest& request, Done done) {
   const size_t key = KeyOf(request.name);
   if (request.lease) return AskLease(key, request, std::move(done));
@@ -35,6 +29,10 @@ void Node::Ask(const SharedRequest& request, Done done) {
 // Whether a call may go now, and how; kRefused: it fails at once.
 store::Breaker::Pass Node::MayAsk() {
   if (!connected()) return store::Breaker::Pass::kRefused;
+  if (now_ < learning_until_) {
+    coverage_.Mark("a call was kept back while a history was learned");
+    return store::Breaker::Pass::kRefused;
+  }
   const store::Breaker::Pass pass = breaker_.Ask(now_);
   if (pass == store::Breaker::Pass::kRefused) coverage_.Mark("the breaker refused a call");
   if (pass == store::Breaker::Pass::kProbe) coverage_.Mark("the breaker let a probe through");
@@ -84,7 +82,6 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
                               .asked_at = now_,
                               .content = BucketCall(request, Context()),
                               .done = std::move(done),
-                              .fresh = now_ >= epoch_changed_until_,
                               .pass = pass});
   Send(id);
 }
@@ -125,7 +122,6 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
                               .asked_at = now_,
                               .content = BucketCall(sent, Context()),
                               .done = std::move(done),
-                              .fresh = now_ >= epoch_changed_until_,
                               .pass = pass});
   Send(id);
 }
@@ -142,8 +138,7 @@ void Node::SendContent(uint64_t id, const Call& call) {
               .key = call.key,
               .takes = takes ? call.cost : 0,
               .gives = call.undoes,
-              .resets = call.number == 0 && call.operation == Operation::kReset,
-              .fresh = call.fresh},
+              .resets = call.number == 0 && call.operation == Operation::kReset},
              call.content);
 }
 
@@ -236,7 +231,6 @@ void Node::MarkAnswer(const Call& call, const SharedAnswer& answer) {
   }
   if (!answer.status.ok()) return host_.Fail(fmt::format("the store answered {}", answer.status.ToString()));
   if (IsGate(call.key)) return;
-  if (answer.events.learning) coverage_.Mark("a bucket learned");
   if (answer.events.clock_reset) coverage_.Mark("a bucket was set back to the store's clock");
   if (answer.events.replaced_corrupt) host_.Fail("a bucket could not be read");
   if (answer.events.carried_over) coverage_.Mark("a bucket was carried over to another limit");

@@ -49,9 +49,7 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
       local_(instance.memory(), [this](const store::TakeRequest& request, const algorithm::Decision& decision,
                                        base::Instant at) { OnLocal(request, decision, at); }),
       breaker_(BreakerOf(plan), start.id),
-      fleet_(*this, local_, OptionsOf(plan, start.id, &instance.pace())),
-      epoch_(start.epoch),
-      was_connected_(start.epoch.has_value()) {
+      fleet_(*this, local_, OptionsOf(plan, start.id, &instance.pace())) {
   for (size_t key = 0; key < instance.key_count(); ++key) {
     keys_.push_back({.limit = instance.limit(key),
                      .ledger = Ledger(plan_, coverage_, [this](const std::string& what) { Wrong(what); })});
@@ -96,10 +94,9 @@ std::optional<BootTime> Node::DeadlineOf(size_t key, uint64_t number) const {
   return std::nullopt;
 }
 
-void Node::OnConnected(uint64_t epoch, BootTime now) {
-  if (was_connected_) epoch_changed_until_ = now + plan_.ttl;
-  was_connected_ = true;
-  epoch_ = epoch;
+void Node::OnConnected(BootTime now) {
+  if (now >= learning_until_) learning_until_ = now + plan_.ttl;
+  connected_ = true;
 }
 
 void Node::OnLimit(size_t key, const store::LimitHandle& limit) {

@@ -83,7 +83,6 @@ void Node::RefundOnceMore(size_t index, uint64_t cost) {
                                                                    .leased = true},
                                                                   Context()),
                               .done = [](const SharedAnswer&) {},
-                              .fresh = now_ >= epoch_changed_until_,
                               .pass = store::Breaker::Pass::kRefused});
   Send(id);
 }
