@@ -63,7 +63,7 @@ void World::ShutDown(uint32_t index) {
   Note(fmt::format("instance {} shuts down", index));
   coverage_.Mark("an instance shut down in good order");
   for (const auto& node : machine.nodes) node->OnShutdown(BootAt(machine, now_));
-  Schedule(now_ + 2 * plan_.timeout, [this, index, incarnation = machine.incarnation] {
+  Schedule(std::min(now_ + 2 * plan_.timeout, plan_.calm_from), [this, index, incarnation = machine.incarnation] {
     if (machines_[index].incarnation != incarnation || machines_[index].nodes.empty()) return;
     Note(fmt::format("instance {} has ended", index));
     machines_[index].nodes.clear();

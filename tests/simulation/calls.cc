@@ -51,11 +51,14 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
   const bool goes = pass != store::Breaker::Pass::kRefused;
   bool own = false;
   if (Request* asker = turn_.request; asker != nullptr) {
+    if (request.operation == Operation::kLook) Account(key);
     Evidence& evidence = *EvidenceOf(*asker, key);
+    turn_.others = turn_.others || key != turn_.key || turn_.last_take != 0;
     if (refunds && asker->operation != Operation::kRefund) {
       evidence.refunded += request.cost;
-    } else if (request.operation == Operation::kLook && evidence.decision != Outcome::kNone) {
-      // Another member of its group has denied: what there is, untouched.
+    } else if (request.operation == Operation::kLook &&
+               (evidence.decision != Outcome::kNone || evidence.grant != Outcome::kNone || evidence.spent != 0)) {
+      // Another member of its group has denied: what is left now.
     } else if (evidence.decision == Outcome::kNone && (turn_.first || evidence.grant == Outcome::kNone)) {
       own = true;
       evidence.decision = goes ? Outcome::kOpen : Outcome::kFailed;
@@ -66,6 +69,10 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
     }
   } else {
     Wrong("the store was asked for a decision for nobody");
+  }
+  if (host_.tracing()) {
+    host_.Say(*this, fmt::format("k{} ×{}: operation {} asked for request {}{}", key, request.cost,
+                                 static_cast<int>(request.operation), turn_.id, own ? "" : ", not its decision"));
   }
   if (!goes) {
     turn_.last_take = turn_.last_take == id ? 0 : turn_.last_take;
@@ -216,7 +223,7 @@ void Node::NoteAnswer(const Call& call, const SharedAnswer& answer) {
 // Tells the Fleet, and whoever it has decided for then.
 void Node::Complete(Call& call, const SharedAnswer& answer) {
   const auto found = requests_.find(call.request);
-  if (found != requests_.end()) turn_ = {.request = &found->second, .id = call.request};
+  if (found != requests_.end()) turn_ = {.request = &found->second, .id = call.request, .key = call.key};
   const Done done = std::move(call.done);
   done(answer);
   EndTurn(call.key);

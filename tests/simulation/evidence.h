@@ -34,7 +34,10 @@ struct Evidence {
 struct Decided {
   limiter::Settled settled;
   uint64_t cost = 0;
-  bool undone = false;  // a member of its group denied: what it took has been given back
+  // Members of a group are asked one after the other, so that one may wait for another.
+  bool in_group = false;
+  bool counted = false;  // a member denied, but this limit counts denied requests
+  bool undone = false;   // a member of its group denied: what it took has been given back
   rule::OnStoreFailure on_failure = rule::OnStoreFailure::kDeny;
 };
 

@@ -17,13 +17,16 @@ constexpr algorithm::LimitSpec kGate{
     .algorithm = algorithm::Algorithm::kTokenBucket, .requests = 1, .period = std::chrono::hours(1), .burst = 1};
 
 // What an instance may let through by itself. Requests are decided as of when they came, but one that waited for the
-// store in vain only after a timeout: what accrues in one timeout is added.
+// store in vain only after a timeout: what accrues in one timeout is added. A window may have ended meanwhile, and then
+// holds what came in it and what came in the next.
 algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
   algorithm::LimitSpec share = limiter::PartOf(whole.spec(), {1, plan.instances});
   if (IsMeter(whole)) {
     *share.burst +=
         (share.requests * static_cast<uint64_t>(plan.timeout.count())) / static_cast<uint64_t>(share.period.count()) +
         1;
+  } else if (4 * plan.timeout > share.period) {
+    share.requests *= 2;
   }
   return *algorithm::Limit::Make(share);
 }
@@ -47,18 +50,16 @@ void Instance::OnLimit(size_t index, const algorithm::Limit& limit) {
   key.share.Widen(ShareOf(limit, plan_), key.share_at - plan_.start);
 }
 
-bool Instance::AdmitLocally(size_t index, uint64_t cost, Duration reset_after, Instant at) {
+bool Instance::AdmitLocally(size_t index, uint64_t cost, Duration reset_after) {
   Key& key = keys_[index];
-  key.share_at = std::max(key.share_at, at);
   if (key.limit->limit.spec().align == algorithm::Align::kFirstHit) {
     key.share.OnWindow(key.share_at + reset_after, key.share_at);
   }
   return key.share.Admit(cost, key.share_at - plan_.start, key.share_at);
 }
 
-void Instance::RefundLocally(size_t index, uint64_t cost, Instant at) {
+void Instance::RefundLocally(size_t index, uint64_t cost) {
   Key& key = keys_[index];
-  key.share_at = std::max(key.share_at, at);
   key.share.Refund(cost, key.share_at - plan_.start, key.share_at);
 }
 

@@ -2,6 +2,7 @@
 // asked, the instance is held to its share of each limit: a bound of its own, checked at every local decision.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -49,9 +50,11 @@ class Instance {
   size_t key_count() const { return keys_.size(); }
 
   void OnLimit(size_t key, const algorithm::Limit& limit);
+  // Something was decided or looked at as of this time; a bucket's own time does not go back.
+  void SeeAt(size_t key, base::Instant at) { keys_[key].share_at = std::max(keys_[key].share_at, at); }
   // False: more than its share.
-  bool AdmitLocally(size_t key, uint64_t cost, base::Duration reset_after, base::Instant at);
-  void RefundLocally(size_t key, uint64_t cost, base::Instant at);
+  bool AdmitLocally(size_t key, uint64_t cost, base::Duration reset_after);
+  void RefundLocally(size_t key, uint64_t cost);
   // A call failed `late` after its time was up. After a pause requests that came before it are decided along with those
   // that come now, each as of its own time.
   void AllowLate(size_t key, base::Duration late, base::BootTime now);

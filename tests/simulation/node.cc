@@ -155,7 +155,7 @@ void Node::Begin(Request request, BootTime now) {
   now_ = now;
   if (closing_) return;
   const bool takes = request.operation == Operation::kTake;
-  const Member& first = request.members.front();
+  const Member first = request.members.front();
   if (takes && (keys_[first.key].denied_for_ever || SpendPot(first.key, first.cost))) return;
   if (plan_.sharp && takes) {
     for (const auto& [number, account] : keys_[first.key].ledger.accounts()) {
@@ -186,12 +186,7 @@ void Node::Begin(Request request, BootTime now) {
     }
     Tell(request, settled);
   } else {
-    // A group goes on to its next member once one is decided.
-    for (Member& member : request.members) {
-      if (IsLaterTouched(request, member.key)) continue;
-      member.evidence.waited = true;
-      break;
-    }
+    request.members.front().evidence.waited = !IsLaterTouched(request, first.key);
     requests_.emplace(id, std::move(request));
   }
   Wake();
@@ -233,6 +228,8 @@ void Node::Account(size_t index) {
   } else if (delta != 0) {
     Wrong(fmt::format("{} of k{} were spent for nobody", delta, index));
   }
+  if (delta > 0 && host_.tracing())
+    host_.Say(*this, fmt::format("k{}: {} spent for request {}", index, delta, turn_.id));
   // What is let through for one alone counts when it is told so.
   if (delta > 0 && (request == nullptr || request->in_group())) host_.Admit(*this, index, static_cast<uint64_t>(delta));
   if (delta >= 0) return;
@@ -248,10 +245,12 @@ void Node::EndTurn(size_t key) {
   if (request != nullptr) AccountAll(*request);
   if (request == nullptr || EvidenceOf(*request, key) == nullptr) Account(key);
   if (turn_.last_take != 0) {
-    if (ready_.empty() && !IsLaterTouched(*request, key)) {
+    Evidence& evidence = *EvidenceOf(*request, key);
+    if (ready_.empty() && !turn_.others && evidence.decision == Outcome::kNone && !IsLaterTouched(*request, key)) {
       // The lease that it waited for came too late, so it is decided by the store.
       calls_.at(turn_.last_take).own = true;
-      EvidenceOf(*request, key)->decision = Outcome::kOpen;
+      evidence.decision = Outcome::kOpen;
+      evidence.took = true;
     } else {
       coverage_.Mark("what was let through locally was taken from the shared bucket");
       host_.OnDebt(*this, turn_.last_take);
@@ -329,13 +328,19 @@ void Node::TellGroup(const Request& request, std::span<const Settled> settled) {
 }
 
 void Node::CheckHonest(const Request& request, std::span<const Settled> settled) {
-  const bool undone =
-      std::any_of(settled.begin(), settled.end(), [](const Settled& s) { return !s.decision.allowed; });
+  // The first that denied, in whose place the last may stand, decides whether others count the request nevertheless.
+  const auto denier =
+      std::find_if(settled.begin(), settled.end(), [](const Settled& s) { return !s.decision.allowed; });
+  const bool undone = request.in_group() && denier != settled.end();
+  const bool counts = undone && request.operation == Operation::kTake;
   for (size_t i = 0; i < settled.size(); ++i) {
     const Member& member = request.members[i];
+    const bool counted = counts && keys_[member.key].limit->limit.spec().count_denied;
     const Decided decided{.settled = settled[i],
                           .cost = member.cost,
-                          .undone = request.in_group() && undone,
+                          .in_group = request.in_group(),
+                          .counted = counted,
+                          .undone = undone && !counted,
                           .on_failure = PolicyOf(member.key)};
     if (const std::string wrong = Dishonesty(decided, member.evidence); !wrong.empty()) {
       Wrong(fmt::format("a decision of k{}, said to be {}, {}", member.key, Name(settled[i].mode), wrong));
@@ -348,15 +353,14 @@ void Node::CheckHonest(const Request& request, std::span<const Settled> settled)
 void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant at) {
   size_t index = 0;
   while (HashOf(index) != request.key) ++index;
-  if (request.operation == Operation::kRefund) {
-    return instance_.RefundLocally(index, request.cost, at);
-  }
+  instance_.SeeAt(index, at);
+  if (request.operation == Operation::kRefund) return instance_.RefundLocally(index, request.cost);
   Evidence* evidence = turn_.request != nullptr ? EvidenceOf(*turn_.request, index) : nullptr;
   if (evidence == nullptr) return Wrong("something was decided locally for nobody");
   evidence->here = Outcome::kAnswered;
   evidence->allowed_here = decision.allowed;
   if (!decision.allowed || request.operation != Operation::kTake || request.cost == 0) return;
-  if (!instance_.AdmitLocally(index, request.cost, decision.reset_after, at)) {
+  if (!instance_.AdmitLocally(index, request.cost, decision.reset_after)) {
     host_.Fail(
         fmt::format("node {} let {} of k{} through locally: beyond its share", this->index(), request.cost, index));
   }

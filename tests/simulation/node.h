@@ -169,6 +169,8 @@ class Node final : public store::SharedStore {
     Request* request = nullptr;  // the one that it is about
     uint64_t id = 0;
     bool first = false;      // it has just come
+    size_t key = 0;          // of the call that was answered
+    bool others = false;     // calls were made for other keys, or followed the last that takes
     uint64_t last_take = 0;  // the last call that takes
     bool asked_lease = false;
   };

@@ -159,15 +159,17 @@ Plan Draw(uint64_t seed) {
 std::string ToString(const Plan& plan) {
   const auto ms = [](Duration d) { return static_cast<double>(d.count()) / 1e6; };
   std::string text = fmt::format(
-      "seed {}: {} instances of {} loops, ttl {}ms, timeout {}ms, delay {}ms, drift {}ppm, lost {}ppm, doubled {}ppm, slow {}ppm of "
-      "{}ms, {} pauses, {} crashes, {} shutdowns, {} resets, {} cuts, {} failovers (lag {}ms), {} partitions, {} flushes, {} steps forward, {} "
+      "seed {}: {} instances of {} loops, ttl {}ms, timeout {}ms, delay {}ms, drift {}ppm, lost {}ppm, doubled {}ppm, "
+      "slow {}ppm of "
+      "{}ms, {} pauses, {} crashes, {} shutdowns, {} resets, {} cuts, {} failovers (lag {}ms), {} partitions, {} "
+      "flushes, {} steps forward, {} "
       "back{}, {} % in groups, breaker {}ms; calm "
       "from {}ms, "
       "measured from {}ms",
-      plan.seed, plan.instances, plan.loops, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max), plan.drift_ppm_max, plan.lost_ppm,
-      plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.shutdowns, plan.resets, plan.cuts, plan.failovers,
-      ms(plan.replication_lag), plan.partitions, plan.flushes, plan.steps_forward, plan.steps_back,
-      plan.sharp ? ", sharp" : "", plan.group_percent, ms(plan.breaker_open_max),
+      plan.seed, plan.instances, plan.loops, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max), plan.drift_ppm_max,
+      plan.lost_ppm, plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.shutdowns,
+      plan.resets, plan.cuts, plan.failovers, ms(plan.replication_lag), plan.partitions, plan.flushes,
+      plan.steps_forward, plan.steps_back, plan.sharp ? ", sharp" : "", plan.group_percent, ms(plan.breaker_open_max),
       ms(plan.calm_from), ms(plan.measured_from));
   for (size_t i = 0; i < plan.keys.size(); ++i) {
     const KeyPlan& key = plan.keys[i];
@@ -179,8 +181,9 @@ std::string ToString(const Plan& plan) {
     constexpr std::array<std::string_view, 3> kPolicies{"allow", "deny", "local"};
     text += fmt::format("\n  key {}: {}{}, else {}, cost up to {}, demand {} %{}, {} stampedes{}, {} % refunded", i,
                         limit(key.spec), key.sharing == rule::Sharing::kLeased ? "" : " exact",
-                        kPolicies[static_cast<size_t>(key.on_store_failure)], key.cost_max, key.demand_percent, key.bursts ? " in bursts" : "",
-                        key.stampedes, key.change_in_stampede ? " and one at the change" : "", key.refund_percent);
+                        kPolicies[static_cast<size_t>(key.on_store_failure)], key.cost_max, key.demand_percent,
+                        key.bursts ? " in bursts" : "", key.stampedes,
+                        key.change_in_stampede ? " and one at the change" : "", key.refund_percent);
     if (key.changed) text += fmt::format(", from {}ms on {}", ms(key.changed_at), limit(*key.changed));
   }
   return text;

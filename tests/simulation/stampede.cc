@@ -45,8 +45,7 @@ std::optional<World::Holder> World::Stampede(size_t key) {
   keys_[key].quiet_until = std::max(keys_[key].quiet_until, end);
   Schedule(end, [this, key] { AskForEverything(key); });
   if (!holder) return holder;
-  Note("nobody asks for k" + std::to_string(key) + " until a lease of node " + std::to_string(holder->node) +
-       " ends");
+  Note("nobody asks for k" + std::to_string(key) + " until a lease of node " + std::to_string(holder->node) + " ends");
   coverage_.Mark("all asked when a lease had been spent at its last instant");
   Machine& machine = MachineOf(holder->node);
   // It is asked before it sees what it has missed: this is scheduled first.

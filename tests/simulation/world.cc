@@ -111,12 +111,11 @@ void World::Start(uint32_t index) {
   const uint64_t id = random_.Next() | uint64_t{1} << 16;
   machine.instance = std::make_unique<Instance>(plan_, id, limits);
   for (uint32_t loop = 0; loop < plan_.loops; ++loop) {
-    machine.nodes.push_back(
-        std::make_unique<Node>(*this, plan_, mutant_, coverage_,
-                               NodeStart{.index = index * plan_.loops + loop,
-                                         .id = limiter::NodeOf(id, static_cast<uint16_t>(loop + 1)),
-                                         .boot = BootTime{machine.boot.count()}},
-                               *machine.instance));
+    machine.nodes.push_back(std::make_unique<Node>(*this, plan_, mutant_, coverage_,
+                                                   NodeStart{.index = index * plan_.loops + loop,
+                                                             .id = limiter::NodeOf(id, static_cast<uint16_t>(loop + 1)),
+                                                             .boot = BootTime{machine.boot.count()}},
+                                                   *machine.instance));
   }
 }
 

@@ -179,7 +179,7 @@ class World final : public NodeHost {
   store::LimitTable limits_;
   Server server_;
   std::vector<Machine> machines_;
-  std::vector<Demand> demands_;  // by node
+  std::vector<Demand> demands_;    // by node
   std::vector<uint64_t> weights_;  // of all nodes, of each key, while things go wrong; in the calm
   std::vector<uint64_t> weights_calm_;
   std::vector<Key> keys_;
