@@ -24,7 +24,8 @@ absl::Status KernelDriver::SetRules(std::span<const ScenarioRule> rules, base::I
     for (auto& [key, buckets] : held.buckets) {
       buckets.resize(rule.limits.size());
       for (size_t i = 0; i < std::min(held.limits.size(), rule.limits.size()); ++i) {
-        algorithm::Change(held.limits[i], rule.limits[i], buckets[i].state, buckets[i].hits, now);
+        Bucket& bucket = buckets[i];
+        algorithm::Change(held.limits[i], rule.limits[i], bucket.state, bucket.hits, bucket.remembered_until, now);
       }
     }
     held.limits = rule.limits;
@@ -40,6 +41,7 @@ absl::StatusOr<Decision> KernelDriver::Answer(const Ask& ask, base::Instant now)
   for (size_t i = 0; i < buckets.size(); ++i) {
     if (ask.operation == Operation::kReset) {
       algorithm::Reset(rule.limits[i], buckets[i].state, buckets[i].hits);
+      buckets[i].remembered_until = {};
     } else {
       HEADGATE_RETURN_IF_ERROR(
           algorithm::Refund(rule.limits[i], buckets[i].state, buckets[i].hits, ask.cost, now).status());

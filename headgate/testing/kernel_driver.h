@@ -22,6 +22,7 @@ class KernelDriver final : public Driver {
   struct Bucket {
     algorithm::BucketState state;
     DequeHitLog hits;
+    base::Instant remembered_until{0};
   };
   struct RuleBuckets {
     std::vector<algorithm::Limit> limits;

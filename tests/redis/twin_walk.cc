@@ -62,7 +62,8 @@ std::optional<Decision> TwinWalk::Answer(const TwinStep& step) {
 
   algorithm::BucketState state = state_;
   testing::DequeHitLog hits = hits_;
-  if (used_under_) Change(*used_under_, limit, state, hits, step.now);
+  Instant remembered_until{0};
+  if (used_under_) Change(*used_under_, limit, state, hits, remembered_until, step.now);
   const Cost cost = asks ? step.cost : 0;
   last_ = step.operation == Operation::kRefund ? *Refund(limit, state, hits, step.cost, step.now)
                                                : Decide(limit, state, hits, cost, step.now);

@@ -341,15 +341,16 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
 // Through the changes that the rule remembers, each as of its own moment; else as of now.
 void BucketCall::CarryThroughHistory(const Limit& found, BucketState& state, HitList& hits, Instant now) const {
   const Limit& last = limit_->limit;
+  Instant remembered_until{0};
   // The latest change that ended a limit like the one that was found.
   const auto ended = std::find_if(history_.rbegin(), history_.rend(), [&](const LimitChange& change) {
     return change.before->limit.spec() == found.spec();
   });
-  if (ended == history_.rend()) return algorithm::Change(found, last, state, hits, now);
+  if (ended == history_.rend()) return algorithm::Change(found, last, state, hits, remembered_until, now);
   const Limit* from = &found;
   for (auto change = ended.base() - 1; change != history_.end(); ++change) {
     const Limit& to = change + 1 != history_.end() ? (change + 1)->before->limit : last;
-    algorithm::Change(*from, to, state, hits, std::min(change->at, now));
+    algorithm::Change(*from, to, state, hits, remembered_until, std::min(change->at, now));
     from = &to;
   }
 }
