@@ -46,7 +46,9 @@ Instance::Instance(const Plan& plan, uint64_t id, const std::vector<store::Limit
 
 void Instance::OnLimit(size_t index, const algorithm::Limit& limit) {
   Key& key = keys_[index];
-  key.limit = *memory_.limits().Intern(limit);
+  const store::LimitHandle changed = *memory_.limits().Intern(limit);
+  if (changed.get() == key.limit.get()) return;  // another loop was told before
+  key.limit = changed;
   key.share.Widen(ShareOf(limit, plan_), key.share_at - plan_.start);
 }
 
