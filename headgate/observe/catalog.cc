@@ -146,6 +146,17 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Times that a server of the store was left alone because it failed."},
     {Metric::kStoreDisconnects, "headgate_store_disconnects_total", kCounter, "connections",
      "Connections to the store that ended or could not be had."},
+    {Metric::kStoreShardsLearning, "headgate_store_shards_learning", kGauge, "shards",
+     "Shards of the store that are learning: what they have may lack leases that are still being spent. Counted by "
+     "each "
+     "event loop."},
+    {Metric::kStoreHistoryChanges,
+     "headgate_store_history_changes_total",
+     kCounter,
+     "changes",
+     "Breaks in the history of a shard, by what happened: restarted, promoted (a replica took over), replaced (another "
+     "server at its address). Counted by each event loop.",
+     {"event"}},
     {Metric::kStoreAlarms, "headgate_store_alarms_total", kCounter, "errors",
      "Errors of the store that somebody should look at: out of memory, busy with a script, no permission, not of the "
      "kind that is configured."},

@@ -57,6 +57,8 @@ enum class Metric : uint8_t {
   kStoreBreakersOpen,
   kStoreBreakerOpened,
   kStoreDisconnects,
+  kStoreShardsLearning,
+  kStoreHistoryChanges,
   kStoreAlarms,
   kStoreBucketEvents,
   kConnections,

@@ -143,7 +143,7 @@ void World::Reconnect(uint32_t index) {
   for (const auto& each : machine.nodes) {
     each->OnDisconnected();
     OnNode(each->index(), now_ + Below(300ms), [this, index](Node& node) {
-      if (!machines_[index].aside) node.OnConnected(BootAt(machines_[index], now_));
+      if (!machines_[index].aside) node.OnConnected(server_.identity(), BootAt(machines_[index], now_));
     });
   }
 }

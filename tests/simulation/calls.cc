@@ -29,7 +29,7 @@ void Node::Ask(const SharedRequest& request, Done done) {
 // Whether a call may go now, and how; kRefused: it fails at once.
 store::Breaker::Pass Node::MayAsk() {
   if (!connected()) return store::Breaker::Pass::kRefused;
-  if (now_ < learning_until_) {
+  if (histories_.LearningUntil(kShard, now_)) {
     coverage_.Mark("a call was kept back while a history was learned");
     return store::Breaker::Pass::kRefused;
   }

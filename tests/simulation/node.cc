@@ -50,6 +50,7 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
                                        base::Instant at) { OnLocal(request, decision, at); }),
       breaker_(BreakerOf(plan), start.id),
       fleet_(*this, local_, OptionsOf(plan, start.id, &instance.pace())) {
+  histories_.OnSeen(kShard, start.server, start.boot);
   for (size_t key = 0; key < instance.key_count(); ++key) {
     keys_.push_back({.limit = instance.limit(key),
                      .ledger = Ledger(plan_, coverage_, [this](const std::string& what) { Wrong(what); })});
@@ -94,8 +95,8 @@ std::optional<BootTime> Node::DeadlineOf(size_t key, uint64_t number) const {
   return std::nullopt;
 }
 
-void Node::OnConnected(BootTime now) {
-  if (now >= learning_until_) learning_until_ = now + plan_.ttl;
+void Node::OnConnected(const store::redis::ServerIdentity& server, BootTime now) {
+  histories_.OnSeen(kShard, server, now);
   connected_ = true;
 }
 

@@ -19,6 +19,7 @@
 #include "headgate/store/breaker.h"
 #include "headgate/store/memory.h"
 #include "headgate/store/redis/bucket_call.h"
+#include "headgate/store/redis/shard_histories.h"
 #include "tests/simulation/bound.h"
 #include "tests/simulation/coverage.h"
 #include "tests/simulation/evidence.h"
@@ -30,6 +31,9 @@
 namespace headgate::simulation {
 
 class Node;
+
+// All keys are in one shard.
+inline constexpr uint32_t kShard = 0;
 
 // What a node needs of the world.
 class NodeHost {
@@ -64,6 +68,8 @@ class NodeHost {
 struct NodeStart {
   uint32_t index;
   uint64_t id;
+  // The server that it is connected to.
+  store::redis::ServerIdentity server;
   // Its clock when the world begins.
   base::BootTime boot;
 };
@@ -111,8 +117,7 @@ class Node final : public store::SharedStore {
   void OnTimeout(uint64_t call, base::BootTime now);
   void OnWake(base::BootTime now);
   void OnDisconnected() { connected_ = false; }
-  // To another server than before: what it has may lack the end of what that one had.
-  void OnConnected(base::BootTime now);
+  void OnConnected(const store::redis::ServerIdentity& server, base::BootTime now);
   void OnLimit(size_t key, const store::LimitHandle& limit);
   // The process is told to end: it returns what it holds, and takes no more requests.
   void OnShutdown(base::BootTime now);
@@ -241,7 +246,7 @@ class Node final : public store::SharedStore {
   std::vector<uint64_t> ready_;
   Turn turn_;
   bool connected_ = true;
-  base::BootTime learning_until_{0};
+  store::redis::ShardHistories histories_{plan_.ttl};
   base::BootTime wake_at_{0};
   bool closing_ = false;
 };

@@ -114,6 +114,7 @@ void World::Start(uint32_t index) {
     machine.nodes.push_back(std::make_unique<Node>(*this, plan_, mutant_, coverage_,
                                                    NodeStart{.index = index * plan_.loops + loop,
                                                              .id = limiter::NodeOf(id, static_cast<uint16_t>(loop + 1)),
+                                                             .server = server_.identity(),
                                                              .boot = BootTime{machine.boot.count()}},
                                                    *machine.instance));
   }

@@ -73,12 +73,13 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{ConnectionEvent::kConnectRefused, ReplyAction{.counts_as_failure = true, .refreshes_topology = true}},
         std::pair{ConnectionEvent::kQueueFull, ReplyAction{.status = kResourceExhausted}},
         std::pair{ConnectionEvent::kBreakerOpen, ReplyAction{}},
-        std::pair{ConnectionEvent::kStoreRefused, ReplyAction{.refreshes_topology = true}}));
+        std::pair{ConnectionEvent::kStoreRefused, ReplyAction{.refreshes_topology = true}},
+        std::pair{ConnectionEvent::kLearning, ReplyAction{}}));
 
 TEST(ReplyActions, EachCodeHasOneRow) {
   std::set<std::string_view> codes;
   for (const ReplyAction& row : ReplyActions()) EXPECT_TRUE(codes.insert(row.code).second) << row.code;
-  EXPECT_EQ(codes.size(), 25u) << "a new row needs its line in this test";
+  EXPECT_EQ(codes.size(), 26u) << "a new row needs its line in this test";
 }
 
 }  // namespace
