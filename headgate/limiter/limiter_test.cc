@@ -305,7 +305,7 @@ TEST_F(LimiterTest, LoweringAndRaisingALimitFreesNobody) {
 
 TEST_F(LimiterTest, RulesThatDoNotFitLeaveTheOldOnes) {
   store::MemoryOptions options = Options();
-  options.max_limits = 2;
+  options.max_rule_limits = 2;
   store::MemoryStore small(options);
   Limiter small_limiter(small, nullptr);
   FirstKeyRules fits, too_many;

@@ -13,7 +13,7 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_decisions_total",
      kCounter,
      "decisions",
-     "Descriptors decided, by the rule that applied and what came of it. Rule `none`: no rule applied; rule "
+     "Descriptors decided, by the rule that applied and what came of it. Rule empty: no rule applied; rule "
      "`CL.THROTTLE`: a limit that the client brought; domain `other`: a domain without rules, or beyond the cap on "
      "series.",
      {"domain", "rule", "outcome"}},
@@ -61,6 +61,10 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Requests denied because memory for the hits of sliding_window_log was full."},
     {Metric::kLimits, "headgate_limits", kGauge, "limits",
      "Different limits in use by rules and by live buckets, those that requests brought included."},
+    {Metric::kClientLimits, "headgate_client_limits", kGauge, "limits",
+     "Different limits in use that requests brought (CL.THROTTLE, overrides)."},
+    {Metric::kClientLimitsForgotten, "headgate_client_limits_forgotten_total", kCounter, "limits",
+     "Limits that requests brought and that made way for others, with their buckets. Raise max_limits when it grows."},
 
     // Snapshots
     {Metric::kSnapshotWrites,
@@ -79,6 +83,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      {"result"}},
     {Metric::kBucketsRebased, "headgate_buckets_rebased_total", kCounter, "buckets",
      "Restored buckets that were ahead of the clock and were moved to it."},
+    {Metric::kSnapshotBucketsLeftOut, "headgate_snapshot_buckets_left_out_total", kCounter, "buckets",
+     "Buckets of the snapshot that were not restored, because max_limits had no room for their limits."},
 
     // Rules
     {Metric::kRules, "headgate_rules", kGauge, "rules", "Rules in force."},
