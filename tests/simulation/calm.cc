@@ -32,7 +32,7 @@ void World::ScheduleMeasurement(size_t key) {
     if (machine.nodes.empty()) return Fail("an instance has not come back");
   }
   const algorithm::Limit& limit = LimitAfter(key)->limit;
-  if (IsMeter(limit) || IsCalendar(limit.spec())) return BeginMeasurement(key, plan_.measured_to);
+  if (IsMeter(limit) || IsLong(limit.spec())) return BeginMeasurement(key, plan_.measured_to);
   const Duration period = plan_.keys[key].pace;
   const Instant wall = server_.Wall(now_);
   Duration begin = now_ + period - Duration(wall.ns % period.count());
@@ -87,10 +87,10 @@ void World::EndMeasurement(size_t index) {
   }
 
   const uint64_t exact = key.exact->admitted();
-  const uint64_t kept = DueIn(index, kKeptMax) + 2 * plan_.nodes();
+  const uint64_t kept = KeptMax(limit.spec(), plan_.keys[index].pace);
   uint64_t lost_most = exact * (100 - percent) / 100 + 2 * plan_.keys[index].cost_max;
   if (sliding) lost_most += kept * static_cast<uint64_t>(key.span / plan_.keys[index].pace);
-  if (IsMeter(limit) || IsCalendar(limit.spec())) {
+  if (IsMeter(limit) || IsLong(limit.spec())) {
     lost_most += std::min(kept, server_.Rest(limit, Node::NameOf(index), now_) + Held(index));
   }
   if (trace_) fmt::print("k{}: {} admitted, {} by one exact bucket\n", index, key.admitted, exact);
@@ -98,6 +98,10 @@ void World::EndMeasurement(size_t index) {
     Fail(fmt::format("k{}: only {} were admitted in the calm, and {} by one exact bucket", index, key.admitted, exact));
   }
   CheckLeasing(index);
+}
+
+uint64_t World::KeptMax(const algorithm::LimitSpec& spec, Duration pace) const {
+  return static_cast<uint64_t>(kKeptMax / 1us) * spec.requests / static_cast<uint64_t>(pace / 1us) + 2 * plan_.nodes();
 }
 
 uint64_t World::DueIn(size_t key, Duration time) const {
@@ -109,8 +113,7 @@ void World::CheckLeasing(size_t index) {
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   if (plan.sharing != rule::Sharing::kLeased) return;
-  if (IsCalendar(limit.spec()) || !limiter::LeaseBook::CanLease(limit) ||
-      limit.capacity() < 20 * uint64_t{plan_.nodes()})
+  if (IsLong(limit.spec()) || !limiter::LeaseBook::CanLease(limit) || limit.capacity() < 20 * uint64_t{plan_.nodes()})
     return;
   for (uint32_t i = 0; i < plan_.nodes(); ++i) {
     const uint64_t expected = DueIn(index, plan_.ttl / 2) * plan.demand_percent_calm * WeightOf(i, index) / 100 /

@@ -1,8 +1,12 @@
 // That the simulator replays, and that it looks where it should: bugs that are planted are found.
+#include <fstream>
+#include <iterator>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "headgate/store/redis/script.h"
+#include "tests/simulation/terms.h"
 #include "tests/simulation/world.h"
 
 namespace headgate::simulation {
@@ -20,6 +24,14 @@ TEST(Simulation, ASeedIsOneCourseOfEvents) {
     EXPECT_EQ(first.calls, second.calls);
     EXPECT_NE(first.digest, World(Draw(seed + 1), std::nullopt, one, coverage, false).Run().digest);
   }
+}
+
+TEST(Terms, AreWhatTheDocumentationSays) {
+  std::ifstream file(HEADGATE_SOURCE_DIR "/docs/internals/leases.md");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(text, ::testing::HasSubstr(TermsTable()));
+  EXPECT_EQ(AllTerms().size(), static_cast<size_t>(Fault::kLimitChange) + 1);
+  for (size_t i = 0; i < AllTerms().size(); ++i) EXPECT_EQ(AllTerms()[i].fault, static_cast<Fault>(i));
 }
 
 // A script that was changed must not make a mutant into the original.
