@@ -119,7 +119,7 @@ void World::Cut(uint32_t index) {
 
 // Every machine stands still, and the network with them, for minutes or for weeks: clocks go on, and nothing else.
 void World::Sleep() {
-  if (calm()) return;
+  if (calm() || old_server_) return;
   constexpr std::array<Duration, 4> kSleeps{1min, 1h, 13h, 24h * 40};
   const Duration sleep = kSleeps[random_.Below(kSleeps.size())] + Below(1s);
   Note(fmt::format("everything stands still for {}s", sleep / 1s));

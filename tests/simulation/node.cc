@@ -314,7 +314,7 @@ void Node::Tell(const Request& request, std::span<Settled> all) {
   if (exact && !decision.allowed && Is(Mutant::kDenialNeverEnds)) key.denied_for_ever = true;
   if (settled.mode == Mode::kClosed) coverage_.Mark("a request was refused since the store could not be asked");
   if (!decision.allowed && !IsDegraded(settled.mode) && first.cost <= decision.limit) {
-    host_.Denied(*this, first.key, first.cost);
+    host_.Denied(*this, first.key, first.cost, answered_at_);
   }
   if (!decision.allowed) return;
   if (settled.mode == Mode::kLocal) {

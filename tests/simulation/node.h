@@ -55,7 +55,7 @@ class NodeHost {
   // By the instance's own share of the limit.
   virtual void AdmitLocally(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) = 0;
   // By the store or from memory, though the cost fits the limit.
-  virtual void Denied(Node& node, size_t key, uint64_t cost) = 0;
+  virtual void Denied(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) = 0;
   // The request was let through, from a lease or as the store has answered.
   virtual void Allowed(Node& node, size_t key, uint64_t cost) = 0;
   virtual void TakeBack(Node& node, size_t key, uint64_t cost) = 0;

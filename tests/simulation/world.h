@@ -48,7 +48,7 @@ class World final : public NodeHost {
   void OnDebt(Node& node, uint64_t call) override;
   void Admit(Node& node, size_t key, uint64_t cost) override;
   void AdmitLocally(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) override;
-  void Denied(Node& node, size_t key, uint64_t cost) override;
+  void Denied(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) override;
   void Allowed(Node& node, size_t key, uint64_t cost) override;
   void TakeBack(Node& node, size_t key, uint64_t cost) override;
   void Fail(const std::string& what) override;
