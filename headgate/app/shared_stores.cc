@@ -122,6 +122,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
                                                                  observe::Log& log) {
   std::unique_ptr<SharedStores> shared(new SharedStores(log));
   shared->naming_ = store.naming;
+  shared->ask_pace_ = std::make_unique<limiter::AskPace>(loops);
   const uint64_t instance = RandomSeed();
   for (uint32_t i = 0; i < loops; ++i) {
     auto loop = std::make_unique<Loop>();
