@@ -143,24 +143,32 @@ base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog
   __builtin_unreachable();
 }
 
-void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant now) {
-  const uint64_t remaining = Decide(limit, state, hits, 0, state.seen).remaining;
+void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant& remembered_until, base::Instant now) {
+  const base::Instant latest = state.seen;
+  const uint64_t remaining = Decide(limit, state, hits, 0, latest).remaining;
   Clear(limit, state, hits, now);
   LeaveRemaining(limit, remaining, state, hits, now);
+  remembered_until = remembered_until > latest ? now + (remembered_until - latest) : base::Instant::FromNanos(0);
 }
 
-void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits, base::Instant now) {
-  // A bucket that was never asked, or was reset, is as if never used under any limit.
+void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits, base::Instant& remembered_until,
+            base::Instant now) {
   if (from.spec() == to.spec() || state == BucketState{}) return;
   now = std::max(now, state.seen);
+  const base::Instant fresh_at = FreshAt(from, state, hits);
+  remembered_until = std::max(remembered_until, fresh_at);
+  if (remembered_until <= now) {
+    Reset(from, state, hits);
+    remembered_until = base::Instant::FromNanos(0);
+    return;
+  }
   const bool kept = (from.algorithm() == to.algorithm() || (IsTokenBucket(from) && IsTokenBucket(to))) &&
                     SamePeriod(from.spec(), to.spec());
-  if (IsBucket(to) && to.denies_all()) {
-    // It holds nothing. Its edge says how long it must be remembered that something was consumed: for as long as the
-    // old limit would have taken to make that good. A queue's edge is its free_at, which it keeps.
-    const base::Instant fresh_at = FreshAt(from, state, hits);
+  if (to.denies_all() && IsBucket(to)) {
     Clear(from, state, hits, now);
-    if (fresh_at > now) state.edge = static_cast<uint64_t>(fresh_at.ns);
+    // A queue of 0 has no interval to count turns in. It is free when the bucket before it would have been full: for a
+    // queue, its free_at.
+    if (to.algorithm() == Algorithm::kLeakyBucketQueue) state.edge = static_cast<uint64_t>(fresh_at.ns);
     return;
   }
   if (!kept || (IsTokenBucket(from) && from.denies_all())) {

@@ -42,17 +42,25 @@ absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& 
 // Makes the bucket as if never used: all zero.
 void Reset(const Limit& limit, BucketState& state, HitLog& hits);
 
-// From when on the bucket is as if never used, if nothing comes. Its distance from now is what forgetting it loses.
+// From when on the bucket is full (a window: over) under `limit`, if nothing comes. A bucket that has had other limits
+// before is as if never used only once their time is over too: see Change.
 base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog& hits);
 
 // Makes a bucket whose times are ahead of `now`, because the clock was set back between two runs, one of `now` in which
-// as much is left as was at its latest time.
-void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant now);
+// as much is left as was at its latest time. `remembered_until` keeps its distance from that time.
+void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant& remembered_until, base::Instant now);
 
-// Carries a live bucket from one limit to another at `now`; mints no allowance. With algorithm and period kept a token
-// bucket keeps its tokens (at most the new burst), a queue its free_at, windows and the log their counts; otherwise the
-// new bucket starts with the smaller of the old remaining and the new capacity. A limit of 0 requests holds no tokens.
-// A state that is all zero is no live bucket and stays as it is.
-void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits, base::Instant now);
+// Carries a bucket from one limit to another at `now`; mints no allowance.
+//
+// `remembered_until` belongs to the bucket and changes here alone: by then it would have been full under each limit
+// that it had before `from`, as it stood when that was replaced. Begins as 0. The bucket is as if never used once both
+// this and FreshAt are over; then it may be forgotten.
+//
+// A bucket that is as if never used at `now` starts full: state, hits and `remembered_until` are cleared. Else, with
+// algorithm and period kept, a token bucket keeps its tokens (at most the new burst), a queue its free_at, windows and
+// the log their counts; otherwise the new bucket starts with the smaller of the old remaining and the new capacity. A
+// token bucket of 0 requests holds no tokens. A state that is all zero is as if never used under any limit.
+void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits, base::Instant& remembered_until,
+            base::Instant now);
 
 }  // namespace headgate::algorithm

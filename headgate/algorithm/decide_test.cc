@@ -106,8 +106,9 @@ TEST(Change, CountsDownFromARaisedWindowAtOnce) {
   hundred.requests = 100;
   BucketState state;
   DequeHitLog hits;
+  Instant remembered_until{0};
   Decide(*Limit::Make(ten), state, hits, 10, At(1));
-  Change(*Limit::Make(ten), *Limit::Make(hundred), state, hits, At(2));
+  Change(*Limit::Make(ten), *Limit::Make(hundred), state, hits, remembered_until, At(2));
   EXPECT_EQ(Decide(*Limit::Make(hundred), state, hits, 0, At(2)).remaining, 90u);
 }
 
@@ -116,8 +117,9 @@ TEST(Change, StartsABucketOfAnotherPeriodWithTheSmallerOfRestAndCapacity) {
   const Limit to = *Limit::Make({.requests = 100, .period = seconds(60)});
   BucketState state;
   DequeHitLog hits;
+  Instant remembered_until{0};
   Decide(from, state, hits, 7, At(1));
-  Change(from, to, state, hits, At(1) + Duration(1'999'999'999));
+  Change(from, to, state, hits, remembered_until, At(1) + Duration(1'999'999'999));
   EXPECT_EQ(Decide(to, state, hits, 0, At(3)).remaining, 4u) << "3 + 1.99… tokens, of which whole ones count";
 }
 
@@ -126,7 +128,8 @@ TEST(Change, LeavesABucketThatWasNeverAskedAsItIs) {
   const Limit to = *Limit::Make({.requests = 100, .period = seconds(10)});
   BucketState state;
   DequeHitLog hits;
-  Change(from, to, state, hits, At(5));
+  Instant remembered_until{0};
+  Change(from, to, state, hits, remembered_until, At(5));
   EXPECT_EQ(Decide(to, state, hits, 0, At(5)).remaining, 100u);
   Decide(to, state, hits, 50, At(6));
   Reset(to, state, hits);
@@ -139,13 +142,42 @@ TEST(Change, ToNoRequestsAndBackIsRememberedAsLongAsItMatters) {
   none.requests = 0;
   BucketState state;
   DequeHitLog hits;
+  Instant remembered_until{0};
   Decide(*Limit::Make(ten), state, hits, 10, At(1));
-  Change(*Limit::Make(ten), *Limit::Make(none), state, hits, At(2));
-  EXPECT_EQ(FreshAt(*Limit::Make(none), state, hits), At(11)) << "as the old limit would have had it";
-  Change(*Limit::Make(none), *Limit::Make(ten), state, hits, At(3));
+  Change(*Limit::Make(ten), *Limit::Make(none), state, hits, remembered_until, At(2));
+  EXPECT_EQ(remembered_until, At(11)) << "when the old limit would have had it full";
+  Change(*Limit::Make(none), *Limit::Make(ten), state, hits, remembered_until, At(3));
   const Decision decision = Decide(*Limit::Make(ten), state, hits, 1, At(3));
   EXPECT_FALSE(decision.allowed);
   EXPECT_EQ(decision.retry_after, seconds(1));
+}
+
+TEST(Change, StartsABucketFullThatIsFullUnderEveryLimitItHad) {
+  const Limit hundred = *Limit::Make({.requests = 100, .period = seconds(60)});
+  const Limit ten = *Limit::Make({.requests = 10, .period = seconds(60)});
+  for (const int back_at : {50, 51}) {
+    BucketState state;
+    DequeHitLog hits;
+    Instant remembered_until{0};
+    EXPECT_EQ(Decide(hundred, state, hits, 85, At(1)).remaining, 15u);
+    Change(hundred, ten, state, hits, remembered_until, At(1));
+    EXPECT_EQ(Decide(ten, state, hits, 0, At(1)).remaining, 10u);
+    EXPECT_EQ(FreshAt(ten, state, hits), At(1)) << "full as it is, it must not be forgotten yet";
+    EXPECT_EQ(remembered_until, At(52)) << "when the 85 would have been back";
+    Change(ten, hundred, state, hits, remembered_until, At(1 + back_at));
+    EXPECT_EQ(Decide(hundred, state, hits, 0, At(1 + back_at)).remaining, back_at < 51 ? 10u : 100u);
+  }
+}
+
+TEST(Change, StartsAnIdleBucketFullWhetherOrNotItWasForgotten) {
+  const Limit one = *Limit::Make({.requests = 1, .period = seconds(1)});
+  const Limit ten = *Limit::Make({.requests = 10, .period = seconds(1)});
+  BucketState state;
+  DequeHitLog hits;
+  Instant remembered_until{0};
+  EXPECT_TRUE(Decide(one, state, hits, 1, At(1)).allowed);
+  Change(one, ten, state, hits, remembered_until, At(61));
+  EXPECT_EQ(Decide(ten, state, hits, 0, At(61)).remaining, 10u);
 }
 
 TEST(Change, MovesHitsOnlyBetweenLogs) {
@@ -153,11 +185,12 @@ TEST(Change, MovesHitsOnlyBetweenLogs) {
   const Limit tokens = *Limit::Make({.requests = 20, .period = seconds(10)});
   BucketState state;
   DequeHitLog hits;
+  Instant remembered_until{0};
   Decide(log, state, hits, 4, At(1));
-  Change(log, tokens, state, hits, At(2));
+  Change(log, tokens, state, hits, remembered_until, At(2));
   EXPECT_TRUE(hits.empty());
   EXPECT_EQ(Decide(tokens, state, hits, 0, At(2)).remaining, 6u);
-  Change(tokens, log, state, hits, At(2));
+  Change(tokens, log, state, hits, remembered_until, At(2));
   EXPECT_EQ(hits.size(), 1u);
   EXPECT_EQ(Decide(log, state, hits, 0, At(2)).remaining, 6u);
 }
@@ -190,7 +223,9 @@ TEST(Rebase, BringsABucketOfTheFutureBackWithWhatWasLeft) {
     BucketState state;
     DequeHitLog hits;
     const uint64_t remaining = Decide(limit, state, hits, 4, At(1000)).remaining;
-    Rebase(limit, state, hits, At(50));
+    Instant remembered_until = At(1007);
+    Rebase(limit, state, hits, remembered_until, At(50));
+    EXPECT_EQ(remembered_until, At(57));
     EXPECT_EQ(Decide(limit, state, hits, 0, At(50)).remaining, remaining) << Name(algorithm);
     EXPECT_EQ(Decide(limit, state, hits, 0, At(80)).remaining,
               limit.capacity() + (algorithm == Algorithm::kLeakyBucketQueue))

@@ -71,14 +71,17 @@ struct Bucket {
   Decision Ask(Cost cost) { return Decide(limit, state, hits, cost, now); }
   Decision Look() { return Ask(0); }
   void Wait(base::Duration d) { now = base::Clamp(now + d); }
+  // From when on it is as if never used.
+  base::Instant FreshAt() const { return std::max(algorithm::FreshAt(limit, state, hits), remembered_until); }
   void Become(const Limit& to) {
-    Change(limit, to, state, hits, now);
+    Change(limit, to, state, hits, remembered_until, now);
     limit = to;
   }
 
   Limit limit;
   BucketState state{};
   testing::DequeHitLog hits{};
+  base::Instant remembered_until{0};
   base::Instant now{1'790'000'000'000'000'000};
 };
 

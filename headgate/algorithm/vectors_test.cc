@@ -21,6 +21,7 @@ void RunCase(const std::string& algorithm, const json& test, int* steps_run) {
   LimitSpec spec = vectors::SpecOf(algorithm, test.at("limit"));
   Limit limit = *Limit::Make(spec);
   BucketState state;
+  Instant remembered_until{0};
   testing::DequeHitLog hits;
   for (const json& step : test.at("steps")) {
     SCOPED_TRACE(fmt::format("{} {} step {}", algorithm, test.at("limit").dump(), step.dump()));
@@ -28,7 +29,7 @@ void RunCase(const std::string& algorithm, const json& test, int* steps_run) {
     if (step.contains("change")) {
       vectors::Apply(step["change"], spec);
       const Limit changed = *Limit::Make(spec);
-      Change(limit, changed, state, hits, now);
+      Change(limit, changed, state, hits, remembered_until, now);
       limit = changed;
       continue;
     }

@@ -20,8 +20,10 @@ std::vector<std::string> RuleSource::LoadFirst() {
     const absl::Status published = Publish(std::move(loaded.rules));
     if (!published.ok()) return {std::string(published.message())};
     if (one_liners_.empty()) {
-      log_.Info("rules.none", {{"so", std::string_view("CL.THROTTLE brings its own limits; rule-based requests pass")},
-                               {"hint", std::string_view("headgate serve --rules PATH, or --rule TEXT")}});
+      log_.Info("rules.none",
+                {{"reason", std::string_view("no rule source is configured")},
+                 {"effect", std::string_view("every rule-based request passes; CL.THROTTLE brings its own limits")},
+                 {"hint", std::string_view("start with --rules PATH, or --rule TEXT")}});
     }
   } else {
     StartWatching();
@@ -34,7 +36,7 @@ void RuleSource::StartWatching() {
   watch_ = std::make_unique<watch::FileRules>(
       paths_, [this](std::span<const watch::FileText> files) { return Load(files); },
       [this](std::shared_ptr<const rule::RuleSet> rules) { return Publish(std::move(rules)); },
-      [this](std::span<const std::string> problems) { OnProblems(problems); });
+      [this](const watch::FileRules::Refusal& refusal) { OnRefusal(refusal); });
   Step();
 }
 
@@ -80,16 +82,29 @@ absl::Status RuleSource::Publish(std::shared_ptr<const rule::RuleSet> rules) {
   return absl::OkStatus();
 }
 
-void RuleSource::OnProblems(std::span<const std::string> problems) {
+void RuleSource::OnRefusal(const watch::FileRules::Refusal& refusal) {
+  const std::span<const std::string> problems = refusal.problems;
   refused_.fetch_add(1, std::memory_order_relaxed);
   problem_count_.store(problems.size(), std::memory_order_relaxed);
+  const bool none_in_force = limiter_.rules() == nullptr;
+  if (none_in_force && refusal.awaited) {
+    for (const std::string& problem : problems) {
+      log_.Warning("rules.awaited",
+                   {{"reason", problem},
+                    {"effect", std::string_view("not ready: rule-based requests get an error until rules are loaded")},
+                    {"hint", std::string_view("put a rule file there; it is loaded at once")}});
+    }
+    return;
+  }
   if (!loaded_first_) {
     first_problems_.assign(problems.begin(), problems.end());
     return;
   }
-  log_.Error("rules.refused", {{"problems", uint64_t{problems.size()}},
-                               {"so", std::string_view("the rules in force stay")},
-                               {"hint", std::string_view("headgate validate says the same")}});
+  log_.Error(
+      "rules.refused",
+      {{"problems", uint64_t{problems.size()}},
+       {"effect", std::string_view(none_in_force ? "not ready: there are no rules yet" : "the rules in force stay")},
+       {"hint", std::string_view("headgate validate says the same")}});
   for (const std::string& problem : problems) log_.Error("rules.problem", {{"what", problem}});
 }
 

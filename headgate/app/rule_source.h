@@ -25,8 +25,9 @@ class RuleSource {
   RuleSource(const Settings& settings, limiter::Limiter& limiter, const base::DisciplinedClock& clock,
              observe::Log& log);
 
-  // Loads the rules for the first time. Everything that is wrong with them, each beginning with its place; empty where
-  // they are in force.
+  // Loads the rules for the first time. Returns everything that is wrong with them, each problem beginning with its
+  // place. Without problems the rules are in force, or, if a directory has no rule file yet, they are awaited: the
+  // limiter has no rules until then. If no source is configured, the empty set of rules is in force.
   std::vector<std::string> LoadFirst();
 
   // ---- While running; one thread.
@@ -43,7 +44,7 @@ class RuleSource {
  private:
   watch::FileRules::Loaded Load(std::span<const watch::FileText> files);
   absl::Status Publish(std::shared_ptr<const rule::RuleSet> rules);
-  void OnProblems(std::span<const std::string> problems);
+  void OnRefusal(const watch::FileRules::Refusal& refusal);
   void StartWatching();
 
   const std::vector<std::string> paths_;

@@ -248,7 +248,6 @@ void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kStoreAlarms, {}, calls.alarms);
   sink.Set(Metric::kStoreBucketEvents, {"replaced_corrupt"}, events.replaced_corrupt);
   sink.Set(Metric::kStoreBucketEvents, {"clock_reset"}, events.clock_resets);
-  sink.Set(Metric::kStoreBucketEvents, {"learning"}, events.learning);
   sink.Set(Metric::kStoreBucketEvents, {"script_failed"}, events.script_errors);
   sink.Set(Metric::kStoreBucketEvents, {"carried_over"}, events.carried_over);
 }

@@ -36,6 +36,12 @@ struct Fleet::Group {
   bool denied = false;
   size_t answers_open = 0;
 
+  // Whether the member counts although the group is denied. A store that cannot be asked is no limit that denies.
+  bool CountsDenied(const Member& member) const {
+    return member.operation == Operation::kTake && member.limit->limit.spec().count_denied &&
+           settled[order[denied_at]].mode != Mode::kClosed;
+  }
+
   void Finish() {
     std::copy(settled.begin(), settled.end(), state->settled.begin() + static_cast<ptrdiff_t>(first));
     state->Close();
@@ -299,8 +305,10 @@ void Fleet::AskNext(const std::shared_ptr<Group>& group) {
   if (group->next == group->order.size()) return group->denied ? GiveBack(group) : group->Finish();
   const size_t index = group->order[group->next];
   Member member = group->members[index];
-  // Once one has denied, those behind it are only asked what they would have said.
-  if (group->denied && member.operation == Operation::kTake) member.operation = Operation::kLook;
+  // Once one has denied, those behind it are only asked what they would have said, unless they count denied requests.
+  if (group->denied && member.operation == Operation::kTake && !group->CountsDenied(member)) {
+    member.operation = Operation::kLook;
+  }
   const auto name = [&](std::string& out) { out.append(group->names[index]); };
   const auto done = [this, group, index](const Settled& settled) {
     group->settled[index] = settled;
@@ -317,8 +325,9 @@ void Fleet::AskNext(const std::shared_ptr<Group>& group) {
   Ask(std::move(member), name, awaited, {.goes_on = done});
 }
 
-// What the members before the one that denied have taken goes back; and those behind it that would have allowed are
-// asked what there is, untouched.
+// What the members before the one that denied have taken goes back, unless they count denied requests, and those behind
+// it that would have allowed are asked what is left. A member that has counted the request and has too little left for
+// another one is asked when it would allow that.
 void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
   group->answers_open = 1;
   for (size_t position = 0; position < group->order.size(); ++position) {
@@ -327,15 +336,17 @@ void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
     const Settled& settled = group->settled[index];
     if (position == group->denied_at || !settled.decision.allowed || settled.mode == Mode::kOpen) continue;
     if (member.operation != Operation::kTake || member.cost == 0) continue;
-    const bool took = position < group->denied_at;
-    if (took && IsQueue(*member.limit)) continue;
-    member.operation = took ? Operation::kRefund : Operation::kLook;
-    if (!took) member.cost = 0;
+    const bool counted = group->CountsDenied(member);
+    if (counted && settled.decision.remaining >= member.cost) continue;
+    const bool gives_back = position < group->denied_at && !counted;
+    if (gives_back && IsQueue(*member.limit)) continue;
+    member.operation = gives_back ? Operation::kRefund : Operation::kLook;
+    if (!gives_back && !counted) member.cost = 0;
     if (settled.mode == Mode::kLocal) {
       group->settled[index].decision = DecideLocally(member);
       continue;
     }
-    if (took && settled.mode == Mode::kLeased) {
+    if (gives_back && settled.mode == Mode::kLeased) {
       // What the lease takes back is in the bucket as it was; the store is told of the rest.
       member.cost -= book_->GiveBack(member.key, member.cost, shared_.Now());
       if (member.cost == 0) continue;

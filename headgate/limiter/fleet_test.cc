@@ -48,6 +48,15 @@ descriptors:
       - {period: 1h, requests_per_unit: 10, algorithm: sliding_window_log}
   - key: hour
     rate_limit: {period: 1h, requests_per_unit: 8, algorithm: fixed_window}
+  - key: login
+    rate_limits:
+      - {period: 10s, requests_per_unit: 1, burst: 2}
+      - {period: 1h, requests_per_unit: 5, algorithm: fixed_window, align: first_hit, count_denied: true}
+      - {period: 1d, requests_per_unit: 100, algorithm: sliding_window_log}
+  - key: refusing
+    rate_limits:
+      - {period: 1h, requests_per_unit: 5, algorithm: fixed_window, count_denied: true, on_store_failure: deny}
+      - {period: 10s, requests_per_unit: 1, burst: 2, on_store_failure: deny}
   - key: watched
     rate_limit: {period: 20s, requests_per_unit: 1, algorithm: token_bucket}
     shadow_mode: true
@@ -162,6 +171,36 @@ TEST_F(FleetTest, SeveralLimitsOfARuleConsumeTogetherOrNotAtAll) {
   EXPECT_TRUE(Ask(&Checker::Peek, {"both"}).ok());
   now += 20s;
   EXPECT_TRUE(Allowed({"both"}, 2));
+}
+
+TEST_F(FleetTest, ALimitThatCountsDeniedRequestsCountsWhatAnotherLimitOfTheRuleDenies) {
+  EXPECT_TRUE(Allowed({"login"}));
+  EXPECT_TRUE(Allowed({"login"}));
+  EXPECT_FALSE(Allowed({"login"}));
+  EXPECT_EQ(response.descriptors[0].decision.retry_after, 10s);
+  EXPECT_FALSE(Allowed({"login"}));
+  EXPECT_FALSE(Allowed({"login"}));  // the fifth: counted, and now the window is full
+  EXPECT_EQ(response.descriptors[0].decision.retry_after, 1h);
+  now += 10s;
+  EXPECT_FALSE(Allowed({"login"}));
+  EXPECT_EQ(response.descriptors[0].decision.retry_after, 1h - 10s);
+}
+
+TEST_F(FleetTest, ARequestThatTheStoreWasNotThereForIsNoDeniedOne) {
+  const rule::Entry entry{"refusing", "v"};
+  const rule::Descriptor descriptor{.entries = {&entry, 1}};
+  EXPECT_TRUE(checker.Check({"d", {&descriptor, 1}}, response, now, &pending).ok());
+  shared.AnswerOne();  // the window has counted it
+  shared.failure = absl::UnavailableError("the bucket's shard is gone");
+  shared.AnswerOne();
+  shared.failure = absl::OkStatus();
+  shared.AnswerAll();  // the window takes it back
+  EXPECT_FALSE(checker.Check({"d", {&descriptor, 1}}, response, now, &pending).ok());
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Allowed({"refusing"}));
+  for (int i = 0; i < 2; ++i) EXPECT_FALSE(Allowed({"refusing"}));
+  EXPECT_EQ(response.descriptors[0].decision.retry_after, 10s) << "four of five are counted";
+  EXPECT_FALSE(Allowed({"refusing"}));
+  EXPECT_GT(response.descriptors[0].decision.retry_after, 10s);
 }
 
 TEST_F(FleetTest, AQueueIsAskedLastSinceItTakesNothingBack) {

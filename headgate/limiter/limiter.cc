@@ -201,7 +201,7 @@ absl::Status Checker::Decide(Operation operation, const Request& request, Respon
                                     [](const Decision& decision) { return !decision.allowed; });
     if (all_or_nothing && denied && operation == Operation::kTake) {
       for (TakeRequest& take : std::span(scratch_->takes).subspan(enforced)) {
-        take.operation = Operation::kLook;
+        if (!take.limit->limit.spec().count_denied) take.operation = Operation::kLook;
         take.joined = false;
       }
     }

@@ -1,6 +1,8 @@
 #include "headgate/net/http_parser.h"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 #include <optional>
 
 #include <boost/asio/buffer.hpp>
@@ -46,9 +48,24 @@ bool HasToken(std::string_view list, std::string_view token) {
   return false;
 }
 
-constexpr std::string_view kSmuggling = "two readers of this request could see two different requests";
+constexpr std::string_view kFramingFields[] = {"Content-Length", "Transfer-Encoding"};
+
+constexpr std::string_view kRequestLine = "a request line is, for example, GET /healthz HTTP/1.1";
+constexpr HttpRefusal kLengthTwice{400, "the length of the body is stated twice", kHttpAmbiguous};
 
 }  // namespace
+
+bool IsFramingField(std::string_view name) {
+  return std::any_of(std::begin(kFramingFields), std::end(kFramingFields),
+                     [&](std::string_view framing) { return EqualsIgnoreCase(name, framing); });
+}
+
+bool LooksLikeFramingField(std::string_view name) {
+  if (name.find('_') == std::string_view::npos) return false;
+  std::string dashed(name);
+  std::replace(dashed.begin(), dashed.end(), '_', '-');
+  return IsFramingField(dashed);
+}
 
 // Beast's callbacks, in the order of the bytes.
 class HttpParser::Beast {
@@ -58,14 +75,12 @@ class HttpParser::Beast {
   void Begin() {
     parser_.emplace(owner_);
     parser_->header_limit(static_cast<uint32_t>(owner_.bounds_.head_bytes_max));
-    parser_->body_limit(owner_.bounds_.body_bytes_max);
+    parser_->body_limit(boost::none);
   }
 
   size_t Put(std::string_view bytes, BeastError& error) {
     return parser_->put(boost::asio::const_buffer(bytes.data(), bytes.size()), error);
   }
-  bool done() const { return parser_->is_done(); }
-  void CollectInto(std::string& body) { parser_->body = &body; }
 
  private:
   struct Parser final : beast_http::basic_parser<true> {
@@ -81,32 +96,24 @@ class HttpParser::Beast {
     void on_field_impl(beast_http::field /*field*/, boost::beast::string_view name, boost::beast::string_view value,
                        BeastError& error) override {
       error = {};
-      if (owner.in_trailer_) return;  // RFC 9110, 6.5.1: what is not understood there is dropped
       owner.refusal_ = owner.JudgeField(View(name), View(value));
       if (owner.refusal_) error = beast_http::error::bad_field;
     }
     void on_header_impl(BeastError& error) override { error = {}; }
+    // Beast sees no byte of a body.
     void on_body_init_impl(const boost::optional<std::uint64_t>& /*length*/, BeastError& error) override { error = {}; }
-    std::size_t on_body_impl(boost::beast::string_view text, BeastError& error) override {
-      error = {};
-      return text.size();
-    }
+    std::size_t on_body_impl(boost::beast::string_view /*text*/, BeastError& /*error*/) override { return 0; }
     void on_chunk_header_impl(std::uint64_t /*size*/, boost::beast::string_view /*extensions*/,
-                              BeastError& error) override {
-      error = {};
-    }
-    std::size_t on_chunk_body_impl(std::uint64_t /*remain*/, boost::beast::string_view text,
-                                   BeastError& error) override {
-      error = {};
-      body->append(text.data(), text.size());
-      return text.size();
+                              BeastError& /*error*/) override {}
+    std::size_t on_chunk_body_impl(std::uint64_t /*remain*/, boost::beast::string_view /*text*/,
+                                   BeastError& /*error*/) override {
+      return 0;
     }
     void on_finish_impl(BeastError& error) override { error = {}; }
     void on_response_impl(int /*code*/, boost::beast::string_view /*reason*/, int /*version*/,
                           BeastError& /*error*/) override {}  // asked of responses only
 
     HttpParser& owner;
-    std::string* body = nullptr;
   };
 
   HttpParser& owner_;
@@ -122,79 +129,77 @@ void HttpParser::Forget() {
   refusal_ = {};
   content_length_ = 0;
   hosts_ = 0;
-  names_host_ = has_length_ = has_coding_ = in_trailer_ = expects_continue_ = chunked_ = false;
+  names_host_ = has_length_ = has_coding_ = expects_continue_ = chunked_ = false;
   asks_close_ = asks_keep_alive_ = false;
 }
 
 HttpRefusal HttpParser::ParseHead(std::string_view head) {
   Forget();
   beast_->Begin();
-  // Beast would join a folded line to the one before, as RFC 9112 (5.2) allows; a proxy may have read it as a field.
-  for (size_t at = head.find('\n'); at != std::string_view::npos; at = head.find('\n', at + 1)) {
-    if (at == 0 || head[at - 1] != '\r') return {400, "a line of the head does not end with CR LF", ""};
-    const char next = at + 1 < head.size() ? head[at + 1] : '\0';
-    if (next == ' ' || next == '\t') return {400, "a field is folded over several lines", kSmuggling};
-  }
-
   BeastError error;
   const size_t taken = beast_->Put(head, error);
   if (refusal_) return refusal_;
   if (error) return Explain(error.value(), head);
-  if (taken != head.size()) return {400, "the head of the request ends in the middle", ""};
+  if (taken != head.size()) return {400, "the head of the request ends in the middle", kRequestLine};
   return JudgeHead();
 }
 
 HttpRefusal HttpParser::Explain(int beast_error, std::string_view head) const {
   switch (static_cast<beast_http::error>(beast_error)) {
     case beast_http::error::bad_method:
-      return {400, "the method is no token", ""};
+      return {400, "the method is no token", kRequestLine};
     case beast_http::error::bad_target:
-      return {400, "the request target is empty or has a byte that must be percent-encoded", ""};
+      return {400, "the request target is empty or has a byte that must be percent-encoded", kRequestLine};
     case beast_http::error::bad_version:
       if (NamesOtherVersion(head.substr(0, head.find('\r')))) {
-        return {505, "this server speaks HTTP/1.0 and HTTP/1.1", ""};
+        return {505, "this server speaks HTTP/1.0 and HTTP/1.1", "ask in HTTP/1.1"};
       }
-      return {400, "the request line is not METHOD TARGET HTTP/1.1", ""};
+      return {400, "the request line is not METHOD TARGET HTTP/1.1", kRequestLine};
     case beast_http::error::bad_content_length:
     case beast_http::error::multiple_content_length:
     case beast_http::error::bad_transfer_encoding:
-      return {400, "the length of the body is stated twice, or is no number", kSmuggling};
-    case beast_http::error::body_limit:
-      return {413, "the body is too large", ""};
+      return {400, "the length of the body is stated twice, or is no number", kHttpAmbiguous};
     default:
-      return {400, "a field of the head is malformed", ""};
+      return {400, "a field of the head is malformed", "a field is NAME: VALUE, without control characters"};
   }
 }
 
 HttpRefusal HttpParser::JudgeField(std::string_view name, std::string_view value) {
-  if (request_.fields.size() == bounds_.fields_max) return {431, "too many fields", ""};
+  if (request_.fields.size() == bounds_.fields_max) return {431, "too many fields", "send fewer fields"};
   request_.fields.emplace_back(name, value);
   if (EqualsIgnoreCase(name, "Host")) {
-    if (++hosts_ > 1) return {400, "several Host fields", kSmuggling};
-    if (!IsHostText(value)) return {400, "the Host field is no host", ""};
+    if (++hosts_ > 1) return {400, "several Host fields", kHttpAmbiguous};
+    if (!IsHostText(value))
+      return {400, "the Host field is no host", "Host is a name or an address, with or without a port"};
     host_ = value;
     names_host_ = true;
   } else if (EqualsIgnoreCase(name, "Content-Length")) {
-    if (has_length_ || has_coding_) return {400, "the length of the body is stated twice", kSmuggling};
+    if (has_length_ || has_coding_) return kLengthTwice;
     if (value.empty() || !std::all_of(value.begin(), value.end(), IsDigit)) {
-      return {400, "Content-Length is no number", ""};
+      return {400, "Content-Length is no number", "Content-Length is decimal digits alone"};
     }
     has_length_ = true;
     for (const char digit : value) {
       content_length_ = content_length_ * 10 + static_cast<uint64_t>(digit - '0');
-      if (content_length_ > bounds_.body_bytes_max) return {413, "the body is too large", ""};
+      if (content_length_ > bounds_.body_bytes_max) return kHttpBodyTooLarge;
     }
   } else if (EqualsIgnoreCase(name, "Transfer-Encoding")) {
-    if (has_length_ || has_coding_) return {400, "the length of the body is stated twice", kSmuggling};
-    if (!http11_) return {400, "HTTP/1.0 has no Transfer-Encoding", kSmuggling};
-    if (!EqualsIgnoreCase(value, "chunked")) return {501, "the only transfer coding here is chunked", ""};
+    if (has_length_ || has_coding_) return kLengthTwice;
+    if (!http11_) return {400, "HTTP/1.0 has no Transfer-Encoding", kHttpAmbiguous};
+    if (!EqualsIgnoreCase(value, "chunked")) {
+      return {501, "the only transfer coding here is chunked", "send Content-Length, or Transfer-Encoding: chunked"};
+    }
     has_coding_ = chunked_ = true;
   } else if (EqualsIgnoreCase(name, "Connection")) {
     asks_close_ = asks_close_ || HasToken(value, "close");
     asks_keep_alive_ = asks_keep_alive_ || HasToken(value, "keep-alive");
   } else if (EqualsIgnoreCase(name, "Expect") && http11_) {
-    if (!EqualsIgnoreCase(value, "100-continue")) return {417, "the only expectation here is 100-continue", ""};
+    if (!EqualsIgnoreCase(value, "100-continue")) {
+      return {417, "the only expectation here is 100-continue", "send the request without Expect"};
+    }
     expects_continue_ = true;
+  } else if (LooksLikeFramingField(name)) {
+    return {400, "a field looks like one that states the length of the body", kHttpAmbiguous};
   }
   return {};
 }
@@ -203,6 +208,9 @@ HttpRefusal HttpParser::JudgeHead() {
   if (http11_ && !names_host_) return {400, "no Host field", "HTTP/1.1 requires it"};
   if (HttpRefusal refusal = TakeAuthority()) return refusal;
   const std::string_view method = request_.method;
+  if ((method == "GET" || method == "HEAD") && (chunked_ || content_length_ > 0)) {
+    return {400, "GET and HEAD requests have no content", "send the request without a body; POST carries one"};
+  }
   const bool wants_body = method == "POST" || method == "PUT" || method == "PATCH";
   if (wants_body && !has_length_ && !chunked_) {
     return {411, "a request with a body states its length", "send Content-Length, or Transfer-Encoding: chunked"};
@@ -221,15 +229,23 @@ HttpRefusal HttpParser::TakeAuthority() {
     host_ = target.substr(0, end);
     names_host_ = true;
     target.remove_prefix(end);
-    if (host_.empty() || !IsHostText(host_) || !target.starts_with('/')) break;
+    if (host_.empty() || !IsHostText(host_)) break;
+    if (!target.starts_with('/')) {
+      target_ = "/";
+      target_ += target;
+      target = target_;
+    }
     return {};
   }
   return {400, "the request target is no path", "ask for a path, such as /healthz"};
 }
 
-void HttpParser::MoveHead(const char* from, const char* to) {
+void HttpParser::MoveHead(std::string_view head, const char* to) {
   const auto move = [&](std::string_view& view) {
-    if (!view.empty()) view = {to + (view.data() - from), view.size()};  // an empty one may point anywhere
+    // An empty view may point anywhere, and the target into target_.
+    const bool inside = !view.empty() && std::less_equal<>()(head.data(), view.data()) &&
+                        std::less<>()(view.data(), head.data() + head.size());
+    if (inside) view = {to + (view.data() - head.data()), view.size()};
   };
   move(request_.method);
   move(request_.target);
@@ -238,33 +254,6 @@ void HttpParser::MoveHead(const char* from, const char* to) {
     move(name);
     move(value);
   }
-}
-
-HttpParser::Chunks HttpParser::TakeChunks(std::string_view bytes, std::string& body) {
-  // The least that can be missing of a chunked body is "0 CR LF CR LF"; Beast counts on seeing that much at a time.
-  constexpr size_t kRestMin = 5;
-  in_trailer_ = true;
-  beast_->CollectInto(body);
-  Chunks result;
-  while (bytes.size() - result.taken >= kRestMin) {
-    BeastError error;
-    const size_t taken = beast_->Put(bytes.substr(result.taken), error);
-    result.taken += taken;
-    if (error == beast_http::error::need_more) break;
-    if (error == beast_http::error::body_limit) {
-      result.refusal = {413, "the body is too large", ""};
-    } else if (error == beast_http::error::header_limit) {
-      result.refusal = {431, "a chunk's line or the trailer is too long", ""};
-    } else if (error) {
-      result.refusal = {400, "the chunked body is malformed", ""};
-    }
-    result.done = !error && beast_->done();
-    if (error || result.done) return result;
-  }
-  if (bytes.size() - result.taken > bounds_.head_bytes_max) {
-    result.refusal = {431, "a chunk's line or the trailer is too long", ""};
-  }
-  return result;
 }
 
 }  // namespace headgate::net

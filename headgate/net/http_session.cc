@@ -10,7 +10,6 @@
 namespace headgate::net {
 namespace {
 
-constexpr std::string_view kHeadEnd = "\r\n\r\n";
 // What a quiet connection may keep of a large request or answer.
 constexpr size_t kKeptBytesMax = 64 * 1024;
 
@@ -59,7 +58,7 @@ std::array<char, 29> HttpDate(base::Instant now) {
 }
 
 HttpSession::HttpSession(HttpHandler& handler, const HttpOptions& options, Peer peer)
-    : handler_(handler), options_(options), parser_(options.bounds) {
+    : handler_(handler), options_(options), parser_(options.bounds), chunks_(options.bounds) {
   parser_.request().peer = peer;
   parser_.request().suspension = &suspension_;
 }
@@ -92,27 +91,15 @@ Session::Progress HttpSession::OnBytes(std::span<const char> input, std::string&
 }
 
 bool HttpSession::TakeHead(std::string_view& rest, std::string& output, base::Instant now) {
-  if (scanned_ == 0) {
+  if (!scan_.begun()) {
     while (rest.starts_with("\r\n")) rest.remove_prefix(2);  // RFC 9112, 2.2: before a request line they are nothing
   }
-  const HttpBounds& bounds = options_.bounds;
-  const size_t end = rest.find(kHeadEnd, scanned_);
-  const size_t head_size = end == std::string_view::npos ? rest.size() : end + kHeadEnd.size();
-  const size_t line_size = std::min(rest.find('\n'), head_size);
-  if (line_size > bounds.line_bytes_max) {
-    Refuse({414, "the request line is too long", ""}, output, now);
+  const auto [head_size, violation] = scan_.Continue(rest, options_.bounds);
+  if (violation) {
+    Refuse(violation, output, now);
     return false;
   }
-  if (head_size > bounds.head_bytes_max) {
-    Refuse({431, "the head of the request is too long", ""}, output, now);
-    return false;
-  }
-  if (end == std::string_view::npos) {
-    // An end that has begun may yet be completed. 1 at least, to remember that a request line has begun.
-    scanned_ = rest.size() < kHeadEnd.size() ? 0 : rest.size() - (kHeadEnd.size() - 1);
-    return false;
-  }
-  scanned_ = 0;
+  if (head_size == 0) return false;
 
   const std::string_view head = rest.substr(0, head_size);
   if (const HttpRefusal refusal = parser_.ParseHead(head)) {
@@ -139,6 +126,7 @@ bool HttpSession::TakeHead(std::string_view& rest, std::string& output, base::In
   if (parser_.expects_continue() && rest.empty()) output.append("HTTP/1.1 100 Continue\r\n\r\n");
   KeepHead(head);
   await_ = parser_.chunked() ? Await::kChunks : Await::kBody;
+  chunks_.Begin();
   return true;
 }
 
@@ -151,7 +139,7 @@ bool HttpSession::TakeBody(std::string_view& rest, std::string& output, base::In
 }
 
 bool HttpSession::TakeChunks(std::string_view& rest, std::string& output, base::Instant now) {
-  const HttpParser::Chunks chunks = parser_.TakeChunks(rest, body_);
+  const HttpChunks::Progress chunks = chunks_.Take(rest, body_);
   rest.remove_prefix(chunks.taken);
   if (chunks.refusal) {
     Refuse(chunks.refusal, output, now);
@@ -162,7 +150,7 @@ bool HttpSession::TakeChunks(std::string_view& rest, std::string& output, base::
 
 void HttpSession::KeepHead(std::string_view head) {
   head_.assign(head);
-  parser_.MoveHead(head.data(), head_.data());
+  parser_.MoveHead(head, head_.data());
 }
 
 bool HttpSession::Answer(std::string_view body, std::string& output, base::Instant now) {

@@ -15,6 +15,9 @@
 #include <string_view>
 
 #include "headgate/net/http.h"
+#include "headgate/net/http_bounds.h"
+#include "headgate/net/http_chunks.h"
+#include "headgate/net/http_head_scan.h"
 #include "headgate/net/http_host.h"
 #include "headgate/net/http_parser.h"
 #include "headgate/net/session.h"
@@ -58,8 +61,9 @@ class HttpSession final : public Session {
   bool draining_ = false;
   bool closing_ = false;
   bool refused_ = false;
-  size_t scanned_ = 0;  // of a head that is not whole: no end of it begins before
-  std::string head_;    // of a request whose body is not whole
+  HttpHeadScan scan_;
+  HttpChunks chunks_;
+  std::string head_;  // of a request whose body is not whole
   std::string body_;
   HttpResponse response_;
   HttpSuspension suspension_;

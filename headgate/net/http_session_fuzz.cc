@@ -1,4 +1,5 @@
 // Any bytes, in any portions: no crash, nothing kept that was not bounded, and the same answers as to all at once.
+// The first byte chooses the bounds (small ones are exceeded soon) and the size of the portions, the second their seed.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -47,7 +48,9 @@ Answers Feed(std::string_view input, size_t portion_max, uint32_t portions, cons
   std::string rest;
   while (!input.empty() && !answers.close) {
     portions = portions * 1'664'525 + 1'013'904'223;
-    const size_t portion = std::min<size_t>(input.size(), 1 + (portions >> 16) % portion_max);
+    // All at once, if no portion can be larger than that.
+    const size_t wanted = portion_max > input.size() ? input.size() : 1 + (portions >> 16) % portion_max;
+    const size_t portion = std::min(input.size(), wanted);
     rest.append(input.substr(0, portion));
     input.remove_prefix(portion);
     net::Session::Progress progress;
@@ -72,10 +75,15 @@ Answers Feed(std::string_view input, size_t portion_max, uint32_t portions, cons
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
   const std::string_view input(reinterpret_cast<const char*>(data) + 2, size - 2);
-  const net::HttpOptions options;
+  net::HttpOptions options;
+  if ((data[0] & 0x80) != 0) {
+    options.bounds = {.line_bytes_max = 32, .head_bytes_max = 96, .fields_max = 3, .body_bytes_max = 16};
+  }
   const Answers whole = Feed(input, input.size() + 1, 0, options);
-  const Answers parts = Feed(input, 1 + data[0] % 64, data[1], options);
-  HEADGATE_CHECK(whole.close == parts.close);
-  HEADGATE_CHECK(whole.output == parts.output);
+  for (const size_t portion_max : {size_t{1}, size_t{1} + data[0] % 64}) {
+    const Answers parts = Feed(input, portion_max, data[1], options);
+    HEADGATE_CHECK(whole.close == parts.close);
+    HEADGATE_CHECK(whole.output == parts.output);
+  }
   return 0;
 }

@@ -3,18 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "headgate/net/http_token.h"
+
 namespace headgate::net {
 namespace {
 
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr std::array<std::string_view, 9> kMethods = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
                                                       "CONNECT", "OPTIONS", "TRACE", "PATCH"};
-
-// A character of an HTTP token (RFC 9110, 5.6.2).
-bool IsTokenChar(char c) {
-  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return true;
-  return std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-}
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 

@@ -154,8 +154,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      kCounter,
      "buckets",
      "What happened to shared buckets: replaced_corrupt (the key held what is not ours), clock_reset (it was far ahead "
-     "of the store's clock), learning (the store may have forgotten leases), script_failed (its script did not come to "
-     "an end: a right that is missing, most likely), carried_over (its limit changed).",
+     "of the store's clock), script_failed (its script did not come to an end: a right that is missing, most likely), "
+     "carried_over (its limit changed).",
      {"event"}},
 
     // Connections

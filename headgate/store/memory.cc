@@ -63,6 +63,11 @@ bool IsLook(const TakeRequest& request) {
   return request.operation == Operation::kLook || (request.operation == Operation::kTake && request.cost == 0);
 }
 
+// Whether a request counts although it is denied, by its own limit or by another one of its group.
+bool CountsDenied(const TakeRequest& request) {
+  return request.operation == Operation::kTake && request.limit->limit.spec().count_denied;
+}
+
 Instant Later(Instant a, Instant b) { return std::max(a, b); }
 
 }  // namespace
@@ -71,11 +76,15 @@ MemoryStore::MemoryStore(const MemoryOptions& options)
     : buckets_max_(std::max<uint64_t>(1, options.max_buckets)),
       segment_count_(SegmentsFor(buckets_max_)),
       segments_(static_cast<Segment*>(MapPages(segment_count_ * sizeof(Segment), HugePages::kYes))),
+      remembered_(static_cast<RememberedTimes*>(MapPages(segment_count_ * sizeof(RememberedTimes), HugePages::kNo))),
       secret_(options.secret),
       limits_(options.max_limits),
       hits_(HitBlocksFor(buckets_max_)) {}
 
-MemoryStore::~MemoryStore() { UnmapPages(segments_, segment_count_ * sizeof(Segment)); }
+MemoryStore::~MemoryStore() {
+  UnmapPages(segments_, segment_count_ * sizeof(Segment));
+  UnmapPages(remembered_, segment_count_ * sizeof(RememberedTimes));
+}
 
 Segment& MemoryStore::Second(const Fingerprint& print) const {
   const Segment& first = First(print);
@@ -151,11 +160,13 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
   }
   const Place place = Find(print, held);
   BucketState state;
+  Instant remembered_until{0};
   if (place.found()) {
     state = place->Load();
+    remembered_until = RememberedUntil(place);
     if (place->limit_id() != request.limit->id) [[unlikely]] {
       const bool logs = IsLog(limit) || IsLog(limits_.Get(place->limit_id()));
-      CarryOver(request, state, place->limit_id(), now);
+      CarryOver(request, state, remembered_until, place->limit_id(), now);
       if (IsLook(request) && !logs) {
         // A look changes nothing, so it does not change whose bucket this is either. (The hits of a log have no copy.)
         decision = Apply(request, state, now);
@@ -169,13 +180,16 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
     if (elsewhere || (crowded && request.operation == Operation::kTake)) return false;
   }
   decision = Apply(request, state, now);
+  if (request.operation == Operation::kReset || remembered_until <= Later(now, state.seen)) remembered_until = {};
 
   // A request that consumed has made a bucket that is not fresh; any other may have left nothing to remember.
   const bool consumed = request.operation == Operation::kTake && decision.allowed && request.cost > 0;
-  const bool fresh = !consumed && FreshAt(limit, state, ArenaHitLog(hits_, state.edge)) <= Later(now, state.seen);
+  const bool fresh = !consumed && remembered_until.ns == 0 &&
+                     FreshAt(limit, state, ArenaHitLog(hits_, state.edge)) <= Later(now, state.seen);
   if (place.found()) {
     place->Store(state);
     place->SetLimit(request.limit->id);
+    SetRememberedUntil(place, remembered_until);
     if (fresh) Remove(place);
   } else if (!fresh) {
     Insert(print, held, request.limit->id, state, now);
@@ -219,7 +233,8 @@ Decision MemoryStore::Apply(const TakeRequest& request, BucketState& state, Inst
   __builtin_unreachable();
 }
 
-void MemoryStore::CarryOver(const TakeRequest& request, BucketState& state, uint32_t limit_id, Instant now) {
+void MemoryStore::CarryOver(const TakeRequest& request, BucketState& state, Instant& remembered_until,
+                            uint32_t limit_id, Instant now) {
   ArenaHitLog hits(hits_, state.edge);
   const Limit* from = &limits_.Get(limit_id);
   // The change that ended the limit this bucket was last used under, if the rule still knows of it.
@@ -227,10 +242,10 @@ void MemoryStore::CarryOver(const TakeRequest& request, BucketState& state, uint
                                   [&](const LimitChange& change) { return change.before->id == limit_id; });
   for (auto change = ended; change != request.history.end(); ++change) {
     const Limit& to = change + 1 != request.history.end() ? (change + 1)->before->limit : request.limit->limit;
-    Change(*from, to, state, hits, change->at);
+    Change(*from, to, state, hits, remembered_until, change->at);
     from = &to;
   }
-  if (ended == request.history.end()) Change(*from, request.limit->limit, state, hits, now);
+  if (ended == request.history.end()) Change(*from, request.limit->limit, state, hits, remembered_until, now);
 }
 
 void MemoryStore::TakeGroup(std::span<const TakeRequest> group, std::span<Decision> decisions, Instant now) {
@@ -249,7 +264,10 @@ void MemoryStore::TakeGroup(std::span<const TakeRequest> group, std::span<Decisi
   for (size_t i = 0; i < group.size(); ++i) {
     const Fingerprint print = Fingerprint::Of(group[i].key);
     if (const Place place = Find(print, Held::kBoth); place.found()) {
-      before[i] = {.existed = true, .limit_id = place->limit_id(), .state = place->Load()};
+      before[i] = {.existed = true,
+                   .limit_id = place->limit_id(),
+                   .state = place->Load(),
+                   .remembered_until = RememberedUntil(place)};
     }
     TakeLocked(group[i], print, Held::kBoth, decisions[i], now);
     const bool denied_before = denied;
@@ -263,8 +281,13 @@ void MemoryStore::TakeGroup(std::span<const TakeRequest> group, std::span<Decisi
   if (denied) {
     for (size_t i = 0; i < group.size(); ++i) {
       if (!decisions[i].allowed) continue;
+      // A limit that has counted the request answers when the same would pass, if it would not now; others, what is
+      // left.
       TakeRequest look = group[i];
-      look.cost = 0;
+      const bool counted = CountsDenied(look);
+      if (counted && look.cost <= decisions[i].remaining) continue;
+      if (!counted) look.cost = 0;
+      look.operation = Operation::kLook;
       TakeLocked(look, Fingerprint::Of(look.key), Held::kBoth, decisions[i], now);
     }
   }
@@ -273,6 +296,7 @@ void MemoryStore::TakeGroup(std::span<const TakeRequest> group, std::span<Decisi
 
 void MemoryStore::Undo(const TakeRequest& request, const Fingerprint& print, const Before& before,
                        const Decision& decision) {
+  if (CountsDenied(request)) return;
   const Place place = Find(print, Held::kBoth);
   if (!place.found()) return;
   const Limit& limit = request.limit->limit;
@@ -284,10 +308,11 @@ void MemoryStore::Undo(const TakeRequest& request, const Fingerprint& print, con
     hits.ReduceNewest(static_cast<uint32_t>(request.cost));
     state.count -= static_cast<uint32_t>(request.cost);
     place->Store(state);
-    if (hits.empty()) Remove(place);
+    if (hits.empty() && !place->remembered()) Remove(place);
   } else if (before.existed) {
     place->Store(before.state);
     place->SetLimit(before.limit_id);
+    SetRememberedUntil(place, before.remembered_until);
   } else {
     Remove(place);
   }
@@ -303,8 +328,8 @@ MemoryStore::Place MemoryStore::Find(const Fingerprint& print, Held held) const 
   return {};
 }
 
-void MemoryStore::Insert(const Fingerprint& print, Held held, uint32_t limit_id, const BucketState& state,
-                         Instant now) {
+MemoryStore::Place MemoryStore::Insert(const Fingerprint& print, Held held, uint32_t limit_id, const BucketState& state,
+                                       Instant now) {
   Segment* first = &First(print);
   Segment* second = held == Held::kBoth && segment_count_ > 1 ? &Second(print) : nullptr;
   if (buckets_.load(std::memory_order_relaxed) >= buckets_max_) ReclaimSomewhere(now);
@@ -318,6 +343,7 @@ void MemoryStore::Insert(const Fingerprint& print, Held held, uint32_t limit_id,
   target->Put(slot, print, limit_id, state);
   if (target == second) first->spilled.fetch_add(1, std::memory_order_relaxed);
   buckets_.fetch_add(1, std::memory_order_relaxed);
+  return {target, slot};
 }
 
 void MemoryStore::Remove(Place place) {
@@ -331,16 +357,26 @@ void MemoryStore::Remove(Place place) {
   buckets_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-Instant MemoryStore::FreshAtOf(const Slot& slot) {
-  BucketState state = slot.Load();
-  return FreshAt(limits_.Get(slot.limit_id()), state, ArenaHitLog(hits_, state.edge));
+Instant MemoryStore::RememberedUntil(Place place) const {
+  return place->remembered() ? remembered_[place.segment - segments_][place.slot] : Instant::FromNanos(0);
+}
+
+void MemoryStore::SetRememberedUntil(Place place, Instant remembered_until) {
+  place->SetRemembered(remembered_until.ns > 0);
+  if (remembered_until.ns > 0) remembered_[place.segment - segments_][place.slot] = remembered_until;
+}
+
+Instant MemoryStore::FreshAtOf(Place place) {
+  BucketState state = place->Load();
+  const Instant full_at = FreshAt(limits_.Get(place->limit_id()), state, ArenaHitLog(hits_, state.edge));
+  return Later(full_at, RememberedUntil(place));
 }
 
 MemoryStore::Place MemoryStore::LeastLoss(Segment& segment, Instant& fresh_at) {
   Place least;
   for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
     if (segment.tags[slot] == 0) continue;
-    const Instant candidate = FreshAtOf(segment.slots[slot]);
+    const Instant candidate = FreshAtOf({&segment, slot});
     if (!least.found() || candidate < fresh_at) {
       least = {&segment, slot};
       fresh_at = candidate;
@@ -363,7 +399,7 @@ void MemoryStore::Evict(Place place, Instant now) {
   const Limit& limit = limits_.Get(place->limit_id());
   BucketState state = place->Load();
   ArenaHitLog hits(hits_, state.edge);
-  if (FreshAt(limit, state, hits) > now) {
+  if (FreshAtOf(place) > now) {
     const Decision look = Decide(limit, state, hits, 0, now);
     evictions_.fetch_add(1, std::memory_order_relaxed);
     if (look.limit > look.remaining) {
@@ -377,7 +413,7 @@ void MemoryStore::Evict(Place place, Instant now) {
 uint64_t MemoryStore::RemoveExpired(Segment& segment, Instant now) {
   uint64_t removed = 0;
   for (uint32_t slot = 0; slot < Segment::kSlots && segment.used_slots() > 0; ++slot) {
-    if (segment.tags[slot] == 0 || FreshAtOf(segment.slots[slot]) > now) continue;
+    if (segment.tags[slot] == 0 || FreshAtOf({&segment, slot}) > now) continue;
     Remove({&segment, slot});
     ++removed;
   }
@@ -402,7 +438,7 @@ void MemoryStore::MakeRoomForHits(Instant now) {
     Instant fresh_at{};
     for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
       if (segment.tags[slot] == 0 || !IsLog(limits_.Get(segment.slots[slot].limit_id()))) continue;
-      const Instant candidate = FreshAtOf(segment.slots[slot]);
+      const Instant candidate = FreshAtOf({&segment, slot});
       if (!victim.found() || candidate < fresh_at) {
         victim = {&segment, slot};
         fresh_at = candidate;

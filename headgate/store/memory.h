@@ -85,6 +85,7 @@ class MemoryStore final : public Store {
     bool existed = false;
     uint32_t limit_id = 0;
     algorithm::BucketState state;
+    base::Instant remembered_until{0};
   };
   // Which of a key's two segments the caller has locked.
   enum class Held { kFirst, kBoth };
@@ -106,25 +107,33 @@ class MemoryStore final : public Store {
   bool TakeLocked(const TakeRequest& request, const Fingerprint& print, Held held, algorithm::Decision& decision,
                   base::Instant now);
   algorithm::Decision Apply(const TakeRequest& request, algorithm::BucketState& state, base::Instant now);
-  void CarryOver(const TakeRequest& request, algorithm::BucketState& state, uint32_t limit_id, base::Instant now);
+  void CarryOver(const TakeRequest& request, algorithm::BucketState& state, base::Instant& remembered_until,
+                 uint32_t limit_id, base::Instant now);
 
   Place Find(const Fingerprint& print, Held held) const;
-  void Insert(const Fingerprint& print, Held held, uint32_t limit_id, const algorithm::BucketState& state,
-              base::Instant now);
+  Place Insert(const Fingerprint& print, Held held, uint32_t limit_id, const algorithm::BucketState& state,
+               base::Instant now);
   void Remove(Place place);
+  // What algorithm::Change keeps of the limits that the bucket had before; 0 where that is over.
+  base::Instant RememberedUntil(Place place) const;
+  void SetRememberedUntil(Place place, base::Instant remembered_until);
   void EvictLeastLoss(Segment& first, Segment* second, base::Instant now);
   void Evict(Place place, base::Instant now);
   Place LeastLoss(Segment& segment, base::Instant& fresh_at);
-  base::Instant FreshAtOf(const Slot& slot);
+  // From when on the bucket is as if never used.
+  base::Instant FreshAtOf(Place place);
   uint64_t RemoveExpired(Segment& segment, base::Instant now);
   void ReclaimSomewhere(base::Instant now);
   void MakeRoomForHits(base::Instant now);
   void RestoreBucket(const Fingerprint& print, const LimitEntry& entry, algorithm::BucketState state,
-                     base::Instant now);
+                     base::Instant remembered_until, base::Instant now);
 
   const uint64_t buckets_max_;
   const uint64_t segment_count_;
   Segment* segments_;  // mapped whole, resident only where it was used
+  // For each slot that is marked `remembered`, until when; resident only where such buckets live.
+  using RememberedTimes = std::array<base::Instant, Segment::kSlots>;
+  RememberedTimes* remembered_;
   base::HashSecret secret_;
   LimitTable limits_;
   HitArena hits_;

@@ -382,10 +382,10 @@ TEST(Snapshot, IsRefusedWhenAnyByteIsWrong) {
 TEST(Snapshot, OfANewerVersionIsRefusedByName) {
   TestStore before, after;
   std::string bytes = before.store.Snapshot(kStart);
-  bytes[8] = 2;
+  bytes[8] = 3;
   const absl::Status status = after.store.Restore(bytes, kStart);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 2, newer than this program's 1"));
+  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 3, newer than this program's 2"));
 }
 
 TEST(Snapshot, AfterTheClockWasSetBackWhatWasConsumedStaysConsumed) {

@@ -25,16 +25,18 @@
 
 namespace headgate::store {
 
-// What a slot keeps of a key's 128-bit hash: 92 bits. The place in the table follows from them alone, so that a
+// What a slot keeps of a key's 128-bit hash: 91 bits. The place in the table follows from them alone, so that a
 // snapshot can be loaded into a table of another size.
 struct Fingerprint {
   uint64_t main;
   uint16_t tag;    // never 0
-  uint16_t extra;  // 12 bits
+  uint16_t extra;  // 11 bits
+
+  static constexpr uint32_t kExtraMask = 0x7ff;
 
   static Fingerprint Of(const base::Hash128& hash) {
     const auto tag = static_cast<uint16_t>(hash.high);
-    return {hash.low, tag != 0 ? tag : uint16_t{1}, static_cast<uint16_t>(hash.high >> 16 & 0xfff)};
+    return {hash.low, tag != 0 ? tag : uint16_t{1}, static_cast<uint16_t>(hash.high >> 16 & kExtraMask)};
   }
   bool operator==(const Fingerprint&) const = default;
 };
@@ -44,11 +46,20 @@ struct Slot {
   uint64_t edge;
   int64_t seen_ns;
   uint32_t count;
-  uint32_t limit_and_extra;  // 20 bits the limit's number, 12 bits of fingerprint
+  uint32_t limit_and_extra;  // 20 bits the limit's number, 1 bit `remembered`, 11 bits of fingerprint
+
+  static constexpr uint32_t kRemembered = 0x800;
 
   uint32_t limit_id() const { return limit_and_extra >> 12; }
   void SetLimit(uint32_t id) { limit_and_extra = id << 12 | (limit_and_extra & 0xfff); }
-  bool Holds(const Fingerprint& print) const { return main == print.main && (limit_and_extra & 0xfff) == print.extra; }
+  bool Holds(const Fingerprint& print) const {
+    return main == print.main && (limit_and_extra & Fingerprint::kExtraMask) == print.extra;
+  }
+  // Whether limits that it had before keep the bucket from being as if never used; until when is beside the table.
+  bool remembered() const { return (limit_and_extra & kRemembered) != 0; }
+  void SetRemembered(bool remembered) {
+    limit_and_extra = remembered ? limit_and_extra | kRemembered : limit_and_extra & ~kRemembered;
+  }
 
   algorithm::BucketState Load() const { return {edge, base::Instant::FromNanos(seen_ns), count}; }
   void Store(const algorithm::BucketState& state) {
@@ -132,7 +143,7 @@ struct alignas(2048) Segment {
   }
 
   Fingerprint PrintOf(uint32_t slot) const {
-    return {slots[slot].main, tags[slot], static_cast<uint16_t>(slots[slot].limit_and_extra & 0xfff)};
+    return {slots[slot].main, tags[slot], static_cast<uint16_t>(slots[slot].limit_and_extra & Fingerprint::kExtraMask)};
   }
 
  private:

@@ -77,7 +77,6 @@ struct SharedRequest {
 struct SharedEvents {
   bool replaced_corrupt = false;  // it held what is not ours, or cannot be read
   bool clock_reset = false;       // its time was far ahead of the store's clock
-  bool learning = false;          // the store may have forgotten leases: nothing is granted for one ttl
   bool carried_over = false;      // it was made under another limit
   bool operator==(const SharedEvents&) const = default;
 };

@@ -2,8 +2,8 @@
 //
 //   magic "HGSNAP" 0 0 | u32 version | i64 saved_at | hash secret, 96 bytes
 //   u32 count, then each limit:   u8 algorithm | u8 align | u8 flags | u64 requests | i64 period | u64 burst
-//   then each bucket:             u32 limit's position + 1 | u64, u16, u16 fingerprint | u64 edge | i64 seen | u32
-//   count
+//   then each bucket:             u32 limit's position + 1 | u64, u16, u16 fingerprint | u64 edge | i64 seen |
+//                                 u32 count | i64 remembered_until
 //        of a log, behind it:     u32 count, then each hit: i64 at | u32 cost
 //   u32 0 | u32 CRC32C of everything before it
 //
@@ -28,7 +28,9 @@ using base::Instant;
 namespace {
 
 constexpr std::string_view kMagic{"HGSNAP\0\0", 8};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
+// The first version in which a bucket has its remembered_until, and a fingerprint 91 bits.
+constexpr uint32_t kRememberedSince = 2;
 constexpr uint32_t kEndOfBuckets = 0;
 constexpr uint8_t kHasBurst = 1, kCountDenied = 2;
 constexpr size_t kFlushBytes = 1u << 20;
@@ -177,7 +179,7 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
     {
       std::lock_guard lock(segment.lock);
       for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
-        if (segment.tags[slot] == 0 || FreshAtOf(segment.slots[slot]) <= now) continue;
+        if (segment.tags[slot] == 0 || FreshAtOf({&segment, slot}) <= now) continue;
         const Slot& bucket = segment.slots[slot];
         const auto position = positions.find(bucket.limit_id());
         if (position == positions.end()) continue;
@@ -189,6 +191,7 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
         writer.Number(bucket.edge);
         writer.Number(bucket.seen_ns);
         writer.Number(bucket.count);
+        writer.Number(RememberedUntil({&segment, slot}).ns);
         if (limits_.Get(bucket.limit_id()).algorithm() != algorithm::Algorithm::kSlidingWindowLog) continue;
         uint64_t ends = bucket.edge;
         std::vector<Hit> hits;
@@ -215,7 +218,8 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
 absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
   HEADGATE_RETURN_IF_ERROR(CheckEnvelope(snapshot));
   Reader reader(snapshot.substr(0, snapshot.size() - sizeof(uint32_t)));
-  reader.Bytes(kMagic.size() + sizeof kVersion);
+  reader.Bytes(kMagic.size());
+  const auto version = reader.Number<uint32_t>();
   reader.Number<int64_t>();  // saved_at: each bucket has its own time
   const std::string_view secret = reader.Bytes(secret_.bytes.size());
   if (secret.size() != secret_.bytes.size()) return absl::DataLossError("the snapshot ends within its head");
@@ -234,11 +238,13 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
     Fingerprint print;
     print.main = reader.Number<uint64_t>();
     print.tag = reader.Number<uint16_t>();
-    print.extra = reader.Number<uint16_t>() & 0xfff;
+    print.extra = reader.Number<uint16_t>() & Fingerprint::kExtraMask;
     BucketState state;
     state.edge = reader.Number<uint64_t>();
     state.seen = Instant::FromNanos(reader.Number<int64_t>());
     state.count = reader.Number<uint32_t>();
+    const auto remembered_until =
+        Instant::FromNanos(version >= kRememberedSince ? std::max<int64_t>(0, reader.Number<int64_t>()) : 0);
     if (print.tag == 0) return absl::DataLossError("the snapshot has a bucket without a fingerprint");
     if (entry.limit.algorithm() == algorithm::Algorithm::kSlidingWindowLog) {
       state.edge = 0;
@@ -251,19 +257,21 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
         if (hits.Append({at, cost})) state.count += cost;
       }
     }
-    RestoreBucket(print, entry, state, now);
+    RestoreBucket(print, entry, state, remembered_until, now);
   }
   if (reader.failed() || !reader.empty()) return absl::DataLossError("the snapshot's buckets do not add up");
   return absl::OkStatus();
 }
 
-void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entry, BucketState state, Instant now) {
+void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entry, BucketState state,
+                                Instant remembered_until, Instant now) {
   ArenaHitLog hits(hits_, state.edge);
   if (state.seen > now + kAheadMax) {
-    Rebase(entry.limit, state, hits, now);
+    Rebase(entry.limit, state, hits, remembered_until, now);
     rebased_.fetch_add(1, std::memory_order_relaxed);
   }
-  if (FreshAt(entry.limit, state, hits) <= now) {
+  if (remembered_until <= now) remembered_until = {};
+  if (remembered_until.ns == 0 && FreshAt(entry.limit, state, hits) <= now) {
     Reset(entry.limit, state, hits);
     return;
   }
@@ -271,11 +279,11 @@ void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entr
   Segment& second = Second(print);
   std::scoped_lock lock(first.lock);
   if (&second == &first) {
-    Insert(print, Held::kFirst, entry.id, state, now);
+    SetRememberedUntil(Insert(print, Held::kFirst, entry.id, state, now), remembered_until);
     return;
   }
   std::scoped_lock second_lock(second.lock);
-  Insert(print, Held::kBoth, entry.id, state, now);
+  SetRememberedUntil(Insert(print, Held::kBoth, entry.id, state, now), remembered_until);
 }
 
 }  // namespace headgate::store

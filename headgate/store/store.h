@@ -34,7 +34,8 @@ struct TakeRequest {
   std::span<const LimitChange> history{};  // oldest first; the last entry was replaced by `limit`
   algorithm::Cost cost = 1;
   Operation operation = Operation::kTake;
-  // Decided together with the request before it: unless all of such a group are allowed, none consumes anything.
+  // Decided together with the request before it: unless all of such a group are allowed, none consumes anything, except
+  // under limits that count denied requests: these count every request.
   bool joined = false;
 };
 
@@ -43,7 +44,9 @@ class Store {
   virtual ~Store() = default;
 
   // Answers request i in decisions[i]; the spans have one length. In a joined group that is denied, a request that
-  // would have been allowed says so, with what is left untouched. Thread-safe; does not block on anything but a bucket.
+  // would have been allowed says so, with what is left untouched; under a limit that counts denied requests it has been
+  // counted, and the answer says whether the same request would be allowed now. Thread-safe; does not block on anything
+  // but a bucket.
   virtual void Take(std::span<const TakeRequest> requests, std::span<algorithm::Decision> decisions,
                     base::Instant now) = 0;
 

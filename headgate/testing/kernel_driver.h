@@ -1,10 +1,11 @@
-// The bare arithmetic: algorithm::Decide on one bucket per key, with no store, no lock and no limiter around it. What
-// any of those answers is compared with this.
+// The bare arithmetic: algorithm::Decide on one bucket per key and limit, with no store, no lock and no limiter around
+// it. What any of those answers is compared with this.
 #pragma once
 
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "headgate/algorithm/bucket.h"
 #include "headgate/testing/deque_hit_log.h"
@@ -21,11 +22,15 @@ class KernelDriver final : public Driver {
   struct Bucket {
     algorithm::BucketState state;
     DequeHitLog hits;
+    base::Instant remembered_until{0};
   };
   struct RuleBuckets {
-    algorithm::Limit limit;
-    std::map<std::string, Bucket> buckets;
+    std::vector<algorithm::Limit> limits;
+    std::map<std::string, std::vector<Bucket>> buckets;  // of each limit
   };
+
+  static algorithm::Decision Request(const RuleBuckets& rule, std::vector<Bucket>& buckets, algorithm::Cost cost,
+                                     base::Instant now);
 
   std::map<std::string, RuleBuckets> rules_;
 };

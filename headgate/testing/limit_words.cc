@@ -13,7 +13,7 @@ namespace {
 using algorithm::Align;
 
 constexpr std::string_view kForm =
-    "rule NAME = N per DURATION [algorithm A] [burst B] [align first_hit] [queue] [count_denied]";
+    "rule NAME = N per DURATION [algorithm A] [burst B] [align first_hit] [queue] [count_denied] [and …]";
 
 void TakePeriod(LineReader& line, rule::Period& period) {
   if (const Word per = line.Take(); per.text != "per") return line.FailMissing(per, "\"per\"", kForm);
@@ -64,14 +64,13 @@ void TakeWord(LineReader& line, rule::LimitWords& words) {
   }
 }
 
-}  // namespace
-
+// One limit, up to the end of the line or the next "and".
 algorithm::Limit TakeLimit(LineReader& line) {
   const Word begin = line.next();
   rule::LimitWords words;
   bool rate = false;
   std::vector<std::string_view> seen;
-  while (!line.done()) {
+  while (!line.done() && line.next().text != "and") {
     const Word word = line.next();
     const bool is_rate = WholeNumber(word.text).has_value();
     const std::string_view name = is_rate ? "per" : word.text;
@@ -92,6 +91,16 @@ algorithm::Limit TakeLimit(LineReader& line) {
     return {};
   }
   return made->limit;
+}
+
+}  // namespace
+
+std::vector<algorithm::Limit> TakeLimits(LineReader& line) {
+  std::vector<algorithm::Limit> limits;
+  do {
+    limits.push_back(TakeLimit(line));
+  } while (!line.failed() && line.TakeIf("and"));
+  return limits;
 }
 
 }  // namespace headgate::testing

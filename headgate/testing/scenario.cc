@@ -11,7 +11,7 @@
 namespace headgate::testing {
 namespace {
 
-constexpr std::string_view kRuleForm = "rule NAME = N per DURATION …";
+constexpr std::string_view kRuleForm = "rule NAME = N per DURATION … [and N per DURATION …]";
 constexpr std::string_view kAskForm =
     "at TIME NAME:KEY [xN] [cost C] allow|deny [remaining N] [retry DURATION|never] [reset DURATION] [wait DURATION]";
 constexpr std::string_view kRefundForm = "at TIME NAME:KEY refund C";
@@ -148,7 +148,7 @@ class Parser {
     // Known from here on though its limit may be wrong, so that one mistake is reported once.
     rules_.emplace(name.text);
     if (const Word equals = line.Take(); equals.text != "=") line.FailMissing(equals, "\"=\"", kRuleForm);
-    return {.name = std::string(name.text), .limit = TakeLimit(line)};
+    return {.name = std::string(name.text), .limits = TakeLimits(line)};
   }
 
   // NAME:KEY and what is asked of it.

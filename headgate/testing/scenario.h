@@ -31,7 +31,7 @@ inline constexpr size_t kScenarioProblemsMax = 100;           // reported of one
 
 struct ScenarioRule {
   std::string name;
-  algorithm::Limit limit;
+  std::vector<algorithm::Limit> limits;  // at least one; all must allow
 };
 
 // What a line says must come of its request. What it does not name may be anything.

@@ -81,8 +81,8 @@ class Run {
   void Differ(uint32_t line, std::string message) { differences_.push_back({line, std::move(message)}); }
 
   void Change(const Step& step, const ScenarioRule& rule) {
-    std::find_if(rules_.begin(), rules_.end(), [&](const ScenarioRule& r) { return r.name == rule.name; })->limit =
-        rule.limit;
+    std::find_if(rules_.begin(), rules_.end(), [&](const ScenarioRule& r) { return r.name == rule.name; })->limits =
+        rule.limits;
     if (const absl::Status status = driver_.SetRules(rules_, step.at); !status.ok()) {
       Differ(step.line, fmt::format("expected the rule to be changed, got: {}", std::string(status.message())));
     }

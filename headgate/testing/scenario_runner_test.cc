@@ -23,7 +23,7 @@ class ScriptedDriver final : public Driver {
   base::Duration precision() const override { return precision_; }
   absl::Status SetRules(std::span<const ScenarioRule> rules, base::Instant now) override {
     heard.push_back(std::to_string(rules.size()) + " rules, the first " +
-                    std::to_string(rules[0].limit.spec().requests) + " at " + std::to_string(now.ns));
+                    std::to_string(rules[0].limits[0].spec().requests) + " at " + std::to_string(now.ns));
     return rules_status;
   }
   absl::StatusOr<Decision> Answer(const Ask& ask, base::Instant now) override {

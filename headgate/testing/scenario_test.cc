@@ -24,7 +24,7 @@ Scenario Parsed(std::string_view text) {
 
 algorithm::LimitSpec ParsedLimit(std::string_view words) {
   const Scenario scenario = Parsed("rule r = " + std::string(words));
-  return scenario.rules.empty() ? algorithm::LimitSpec{} : scenario.rules[0].limit.spec();
+  return scenario.rules.empty() ? algorithm::LimitSpec{} : scenario.rules[0].limits.at(0).spec();
 }
 
 Ask ParsedAsk(std::string_view words) {
@@ -60,7 +60,7 @@ TEST(Scenario, IsRulesAndStepsInTheOrderOfTheFile) {
   EXPECT_EQ(scenario.path, "a.scenario");
   ASSERT_THAT(scenario.rules, SizeIs(1));
   EXPECT_EQ(scenario.rules[0].name, "login");
-  EXPECT_EQ(scenario.rules[0].limit.spec(), (algorithm::LimitSpec{.requests = 1, .period = 10s, .burst = 5}));
+  EXPECT_EQ(scenario.rules[0].limits.at(0).spec(), (algorithm::LimitSpec{.requests = 1, .period = 10s, .burst = 5}));
   ASSERT_THAT(scenario.steps, SizeIs(4));
 
   EXPECT_EQ(scenario.steps[0].line, 4u);
@@ -77,7 +77,7 @@ TEST(Scenario, IsRulesAndStepsInTheOrderOfTheFile) {
   EXPECT_EQ(request.expected.reset_after, 50s);
   EXPECT_EQ(request.expected.wait, 0s);
 
-  EXPECT_EQ(std::get<ScenarioRule>(scenario.steps[1].action).limit.spec().requests, 2u);
+  EXPECT_EQ(std::get<ScenarioRule>(scenario.steps[1].action).limits.at(0).spec().requests, 2u);
   const auto& refund = std::get<Ask>(scenario.steps[2].action);
   EXPECT_EQ(refund.operation, Operation::kRefund);
   EXPECT_EQ(refund.cost, 3u);
@@ -104,6 +104,16 @@ TEST(Scenario, TheWordsOfALimitStandInAnyOrder) {
   EXPECT_EQ(ParsedLimit("3 per 1.5m algorithm leaky_bucket burst 0 queue"), expected);
   EXPECT_EQ(ParsedLimit("queue burst 0 algorithm leaky_bucket 3 per 1m30s"), expected);
   EXPECT_EQ(ParsedLimit("burst 0 queue 3 per 90s"), expected);
+}
+
+TEST(Scenario, ARuleMayHaveSeveralLimits) {
+  const Scenario scenario = Parsed("rule r = 1 per 10s burst 5 and algorithm fixed_window 20 per 1h count_denied");
+  ASSERT_THAT(scenario.rules, SizeIs(1));
+  ASSERT_THAT(scenario.rules[0].limits, SizeIs(2));
+  EXPECT_EQ(scenario.rules[0].limits[0].spec(), (algorithm::LimitSpec{.requests = 1, .period = 10s, .burst = 5}));
+  EXPECT_EQ(
+      scenario.rules[0].limits[1].spec(),
+      (algorithm::LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 20, .period = 1h, .count_denied = true}));
 }
 
 TEST(Scenario, EveryAlgorithmHasItsWords) {
@@ -190,8 +200,11 @@ TEST(ScenarioProblems, OfRules) {
   EXPECT_EQ(ProblemOf("rule s = 1 per 1s burst many"), "2:25: expected a whole number for the burst, got \"many\"");
   EXPECT_EQ(ProblemOf("rule s = 1 per 1s algorithm sieve"), "2:29: expected an algorithm, got \"sieve\"");
   EXPECT_EQ(ProblemOf("rule s = 1 per 1s align left"), "2:25: expected first_hit or epoch, got \"left\"");
+  EXPECT_EQ(ProblemOf("rule s = 1 per 1s and"),
+            "2:22: expected how many requests per which period, but the line ends here");
   EXPECT_EQ(ProblemOf("rule s = 1 per 1s fast"), "2:19: expected a word of a rule, got \"fast\"");
-  EXPECT_EQ(ProblemOf("rule s = 1 per 1s algorithm fixed_window queue"), "2:10: queue belongs to leaky_bucket, not fixed_window");
+  EXPECT_EQ(ProblemOf("rule s = 1 per 1s algorithm fixed_window queue"),
+            "2:10: queue belongs to leaky_bucket, not fixed_window");
   EXPECT_EQ(ProblemOf("at 0s rule s = 1 per 1s"), "2:12: no line above says what rule \"s\" is");
 }
 

@@ -130,6 +130,7 @@ TEST_P(StoreContract, AnswersAnEmptyBatch) { EXPECT_TRUE(Ask(std::vector<store::
 
 TEST_P(StoreContract, ConsumesAJoinedGroupEverywhereOrNowhere) {
   for (const algorithm::LimitSpec& spec : ContractLimits()) {
+    if (spec.count_denied) continue;  // the next test
     SCOPED_TRACE(ToString(spec));
     const store::LimitHandle wide = Handle(spec);
     const store::LimitHandle narrow = Handle({.requests = 1, .period = 20 * kSecond});
@@ -162,6 +163,42 @@ TEST_P(StoreContract, ConsumesAJoinedGroupEverywhereOrNowhere) {
     EXPECT_FALSE(decisions[0].allowed);
     EXPECT_TRUE(decisions[1].allowed);
     EXPECT_EQ(Remaining(own, wide, kStart), full - 1);
+  }
+}
+
+TEST_P(StoreContract, LimitsThatCountDeniedRequestsCountThoseThatAnotherLimitOfTheGroupDenies) {
+  const store::LimitHandle narrow = Handle({.requests = 1, .period = 20 * kSecond});
+  for (const algorithm::Algorithm algorithm :
+       {algorithm::Algorithm::kFixedWindow, algorithm::Algorithm::kSlidingWindowCounter}) {
+    SCOPED_TRACE(Name(algorithm));
+    const store::LimitHandle counts =
+        Handle({.algorithm = algorithm, .requests = 4, .period = 3600 * kSecond, .count_denied = true});
+    for (const bool counts_first : {true, false}) {
+      const std::string suffix = std::string(Name(algorithm)) + (counts_first ? " first" : " last");
+      std::vector<store::TakeRequest> group{{.key = Key("narrow " + suffix), .limit = narrow.get(), .cost = 1},
+                                            {.key = Key("counts " + suffix), .limit = counts.get(), .cost = 1}};
+      if (counts_first) std::swap(group[0], group[1]);
+      group[1].joined = true;
+      const size_t at = counts_first ? 0 : 1;
+      EXPECT_TRUE(Ask(group, kStart)[1].allowed);
+
+      auto decisions = Ask(group, kStart);
+      EXPECT_FALSE(decisions[1 - at].allowed);
+      EXPECT_TRUE(decisions[at].allowed);
+      EXPECT_EQ(decisions[at].remaining, 2u);
+      EXPECT_EQ(Remaining("counts " + suffix, counts, kStart), 2u);
+      // The last one that fits: counted, so that the same would not fit again.
+      Ask(group, kStart);
+      decisions = Ask(group, kStart);
+      EXPECT_FALSE(decisions[at].allowed);
+      EXPECT_GT(decisions[at].retry_after, decisions[1 - at].retry_after);
+      EXPECT_EQ(Remaining("counts " + suffix, counts, kStart), 0u);
+      // It was its own limit that denied last, and counted.
+      Ask(group, kStart);
+      Ask({.key = Key("counts " + suffix), .limit = counts.get(), .cost = 1, .operation = store::Operation::kRefund},
+          kStart);
+      EXPECT_EQ(Remaining("counts " + suffix, counts, kStart), 0u) << "five are counted, four fit";
+    }
   }
 }
 

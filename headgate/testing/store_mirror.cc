@@ -83,17 +83,14 @@ Decision LoneBucket::Ask(const algorithm::Limit& limit, const store::TakeRequest
     }
     case Operation::kReset:
       algorithm::Reset(limit, state_, hits_);
+      remembered_until_ = {};
       return Decide(limit, state_, hits_, 0, now);
   }
   return Decide(limit, state_, hits_, request.cost, now);
 }
 
 void LoneBucket::Change(const algorithm::Limit& from, const algorithm::Limit& to, Instant at) {
-  algorithm::Change(from, to, state_, hits_, at);
-}
-
-bool LoneBucket::FreshAt(const algorithm::Limit& limit, Instant now) const {
-  return algorithm::FreshAt(limit, state_, hits_) <= now;
+  algorithm::Change(from, to, state_, hits_, remembered_until_, at);
 }
 
 StoreMirror::StoreMirror(store::Store& store, const LimitSpec& spec, Instant start, uint64_t seed)
@@ -102,7 +99,7 @@ StoreMirror::StoreMirror(store::Store& store, const LimitSpec& spec, Instant sta
       random_(seed),
       now_(start),
       limit_(HandleOf(store, spec)) {
-  while (keys_.size() < kKeys) keys_.push_back(fmt::format("{} {}", name_, keys_made_++));
+  while (keys_.size() < kKeys) keys_.push_back(fmt::format("{} {}", name_, keys_.size()));
 }
 
 // From nothing over single nanoseconds and parts of a period to far more than one.
@@ -167,17 +164,7 @@ void StoreMirror::Change(const LimitSpec& spec) {
   const store::LimitHandle to = HandleOf(store_, spec, static_cast<uint32_t>(history_.size() + 1));
   history_.push_back({.before = limit_.get(), .at = now_});
   former_.push_back(limit_);
-  for (std::string& key : keys_) {
-    LoneBucket& bucket = lone_[key];
-    // Whether what is as if never used is still remembered is the store's to decide: it would be as new, or be carried
-    // over. Such a key is left, and a new one taken up.
-    if (bucket.FreshAt(limit_->limit, now_)) {
-      lone_.erase(key);
-      key = fmt::format("{} {}", name_, keys_made_++);
-    } else {
-      bucket.Change(limit_->limit, to->limit, now_);
-    }
-  }
+  for (auto& [key, bucket] : lone_) bucket.Change(limit_->limit, to->limit, now_);
   limit_ = to;
 }
 

@@ -29,12 +29,11 @@ class LoneBucket {
   // The request's key, history and joining mean nothing here.
   algorithm::Decision Ask(const algorithm::Limit& limit, const store::TakeRequest& request, base::Instant now);
   void Change(const algorithm::Limit& from, const algorithm::Limit& to, base::Instant at);
-  // As if never used by then: a store may have forgotten it.
-  bool FreshAt(const algorithm::Limit& limit, base::Instant now) const;
 
  private:
   algorithm::BucketState state_;
   DequeHitLog hits_;
+  base::Instant remembered_until_{0};
 };
 
 class StoreMirror {
@@ -61,7 +60,6 @@ class StoreMirror {
   std::vector<store::LimitHandle> former_;  // pins the history
   std::vector<store::LimitChange> history_;
   std::vector<std::string> keys_;
-  uint64_t keys_made_ = 0;
   std::map<std::string, LoneBucket> lone_;
 };
 

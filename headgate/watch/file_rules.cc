@@ -4,24 +4,24 @@
 
 namespace headgate::watch {
 
-FileRules::FileRules(std::vector<std::string> paths, Load load, OnRules on_rules, OnProblems on_problems,
+FileRules::FileRules(std::vector<std::string> paths, Load load, OnRules on_rules, OnRefusal on_refusal,
                      const FileWatchOptions& options)
     : watch_(std::move(paths), options),
       load_(std::move(load)),
       on_rules_(std::move(on_rules)),
-      on_problems_(std::move(on_problems)) {}
+      on_refusal_(std::move(on_refusal)) {}
 
 void FileRules::Step(base::Instant now) {
   std::optional<FilesRead> read = watch_.Step(now);
   if (!read.has_value()) return;
-  const std::vector<std::string> problems = Take(*std::move(read));
+  const std::vector<std::string> problems = Take(*read);
   problem_count_.store(problems.size(), std::memory_order_relaxed);
   if (problems.empty()) {
     loaded_at_ns_.store(now.ns, std::memory_order_relaxed);
     loaded_.fetch_add(1, std::memory_order_release);
   } else {
     refused_.fetch_add(1, std::memory_order_relaxed);
-    on_problems_(problems);
+    on_refusal_({.problems = problems, .awaited = read->awaited});
   }
 }
 
@@ -31,7 +31,7 @@ std::optional<base::Instant> FileRules::loaded_at() const {
 }
 
 // Puts in force what was read, or answers why not.
-std::vector<std::string> FileRules::Take(FilesRead read) {
+std::vector<std::string> FileRules::Take(FilesRead& read) {
   if (!read.problems.empty()) return std::move(read.problems);
   Loaded loaded = load_(read.files);
   if (!loaded.problems.empty()) return std::move(loaded.problems);

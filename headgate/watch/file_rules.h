@@ -29,10 +29,14 @@ class FileRules {
   using Load = std::function<Loaded(std::span<const FileText>)>;
   // Puts the rules in force. An error is a problem like any other.
   using OnRules = std::function<absl::Status(std::shared_ptr<const rule::RuleSet>)>;
-  // Hears of all problems of one attempt. The rules in force stay.
-  using OnProblems = std::function<void(std::span<const std::string>)>;
+  // Why one attempt put no rules in force. Those that are in force stay.
+  struct Refusal {
+    std::span<const std::string> problems;  // all of them
+    bool awaited = false;                   // nothing is wrong but that a directory has no rule file yet
+  };
+  using OnRefusal = std::function<void(const Refusal&)>;
 
-  FileRules(std::vector<std::string> paths, Load load, OnRules on_rules, OnProblems on_problems,
+  FileRules(std::vector<std::string> paths, Load load, OnRules on_rules, OnRefusal on_refusal,
             const FileWatchOptions& options = {});
 
   // As FileWatch's. The first Step loads at once. One thread; the callbacks run in it.
@@ -51,12 +55,12 @@ class FileRules {
   uint64_t watch_failures() const { return watch_.failures(); }
 
  private:
-  std::vector<std::string> Take(FilesRead read);
+  std::vector<std::string> Take(FilesRead& read);
 
   FileWatch watch_;
   const Load load_;
   const OnRules on_rules_;
-  const OnProblems on_problems_;
+  const OnRefusal on_refusal_;
   std::atomic<uint64_t> loaded_{0};
   std::atomic<uint64_t> refused_{0};
   std::atomic<uint64_t> problem_count_{0};

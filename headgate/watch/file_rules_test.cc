@@ -40,7 +40,10 @@ struct Server {
               in_force = std::move(text);
               return absl::OkStatus();
             },
-            [this](std::span<const std::string> told) { problems.assign(told.begin(), told.end()); }) {
+            [this](const FileRules::Refusal& refusal) {
+              problems.assign(refusal.problems.begin(), refusal.problems.end());
+              awaited = refusal.awaited;
+            }) {
     source.Step(now);
   }
 
@@ -52,6 +55,7 @@ struct Server {
 
   std::string in_force = "nothing";
   std::vector<std::string> problems;
+  bool awaited = false;
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   FileRules source;
 };
@@ -96,6 +100,24 @@ TEST(FileRules, GoingBackToTheLastGoodTextClearsTheProblem) {
   server.RunASecond();
   EXPECT_EQ(server.in_force, "one");
   EXPECT_EQ(server.source.problem_count(), 0u);
+}
+
+TEST(FileRules, ADirectoryWithoutRuleFilesIsAwaited) {
+  TempDirectory temp;
+  Server server(temp.path());
+  EXPECT_EQ(server.in_force, "nothing");
+  EXPECT_TRUE(server.awaited);
+  temp.Write("a.yaml", "bad");
+  server.RunASecond();
+  EXPECT_FALSE(server.awaited);
+  temp.Write("a.yaml", "one");
+  server.RunASecond();
+  EXPECT_EQ(server.in_force, "one");
+}
+
+TEST(FileRules, APathThatIsNotThereIsNotAwaited) {
+  TempDirectory temp;
+  EXPECT_FALSE(Server(temp / "missing").awaited);
 }
 
 TEST(FileRules, FilesThatAreGoneAreNotNoRules) {

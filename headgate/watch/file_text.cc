@@ -105,8 +105,9 @@ void ReadFile(const std::string& path, FilesRead& read) {
   read.files.push_back({path, std::move(text)});
 }
 
-// Every file that the paths name, in order.
-std::vector<std::string> ListFiles(std::span<const std::string> paths, std::vector<std::string>& problems) {
+// Every file that the paths name, in order. Counts the directories without a rule file, which are problems as well.
+std::vector<std::string> ListFiles(std::span<const std::string> paths, std::vector<std::string>& problems,
+                                   size_t& empty_directories) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
     if (!IsDirectory(path)) {
@@ -118,6 +119,7 @@ std::vector<std::string> ListFiles(std::span<const std::string> paths, std::vect
     if (!listed.has_value()) {
       problems.push_back(fmt::format("{}: cannot be listed: {}", path, ErrorText(error)));
     } else if (listed->empty()) {
+      ++empty_directories;
       problems.push_back(fmt::format("{}: no file *.yaml or *.yml in this directory", path));
     } else {
       files.insert(files.end(), listed->begin(), listed->end());
@@ -186,7 +188,8 @@ class Walk {
 
 FilesRead ReadFiles(std::span<const std::string> paths) {
   FilesRead read;
-  const std::vector<std::string> files = ListFiles(paths, read.problems);
+  size_t empty_directories = 0;
+  const std::vector<std::string> files = ListFiles(paths, read.problems, empty_directories);
   if (files.size() > kFilesMax) {
     read.problems.push_back(fmt::format("{}: more than {} rule files; merge some", paths[0], kFilesMax));
   }
@@ -194,13 +197,15 @@ FilesRead ReadFiles(std::span<const std::string> paths) {
     for (const std::string& file : files) ReadFile(file, read);
   }
   if (!read.problems.empty()) read.files.clear();
+  read.awaited = empty_directories > 0 && read.problems.size() == empty_directories;
   return read;
 }
 
 std::vector<FileStamp> StampFiles(std::span<const std::string> paths) {
   std::vector<std::string> problems;
   std::vector<FileStamp> stamps;
-  const std::vector<std::string> files = ListFiles(paths, problems);
+  size_t empty_directories = 0;
+  const std::vector<std::string> files = ListFiles(paths, problems, empty_directories);
   for (size_t i = 0; i < std::min(files.size(), kFilesMax + 1); ++i) stamps.push_back(StampOf(files[i]));
   for (std::string& problem : problems) stamps.push_back({.path = std::move(problem)});
   return stamps;

@@ -29,6 +29,7 @@ struct FilesRead {
   std::vector<FileText> files;
   std::vector<std::string> problems;  // a sentence each, beginning with the path
   bool torn = false;                  // a file was written while it was read: read again
+  bool awaited = false;               // every problem is a directory that has no rule file yet
 };
 
 FilesRead ReadFiles(std::span<const std::string> paths);

@@ -29,12 +29,15 @@ bool WritePolicy(const RateLimitState& state, std::string& out) {
   return true;
 }
 
-// `t` is when asking again is worth while: Retry-After is not to be earlier, and so is the same.
+// `r` is what is available of the quota `q`: a burst may hold more. `t` is the window that this is available in; it is
+// optional and left out if it would be empty. Where the request is denied it ends when asking again is worth while:
+// Retry-After must not be earlier than `t`, so it is the same.
 bool WriteRateLimit(const RateLimitState& state, std::string& out) {
   AppendSfString(state.policy, out);
-  AppendParameter("r", state.remaining, out);
+  AppendParameter("r", std::min(state.remaining, state.quota), out);
   const bool waits = state.denied && state.retry_after.has_value();
-  AppendParameter("t", waits ? RetryAfterSeconds(*state.retry_after) : SecondsUp(state.reset_after), out);
+  const uint64_t window = waits ? RetryAfterSeconds(*state.retry_after) : SecondsUp(state.reset_after);
+  if (window > 0) AppendParameter("t", window, out);
   return true;
 }
 
@@ -49,6 +52,7 @@ bool WriteRemaining(const RateLimitState& state, std::string& out) {
 }
 
 bool WriteReset(const RateLimitState& state, std::string& out) {
+  if (state.limit == 0) return false;  // nothing will be there, however long one waits
   AppendSfInteger(SecondsUp(state.reset_after), out);
   return true;
 }

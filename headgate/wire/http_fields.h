@@ -51,7 +51,7 @@ struct RateLimitState {
   base::Duration window{0};  // stated only where it is whole seconds; 0: not stated
   uint64_t limit = 0;        // the most that can be let through at once
   uint64_t remaining = 0;
-  base::Duration reset_after{0};  // until all of `limit` is there again
+  base::Duration reset_after{0};  // until all of `limit` is there again; not stated for a limit of 0
   bool denied = false;
   // Where denied: the least wait after which the same request can pass; nothing where it never can.
   std::optional<base::Duration> retry_after;

@@ -87,6 +87,28 @@ TEST(RateLimitFields, NeverSayRetryWhereNothingHelps) {
   EXPECT_EQ(ValueOf(kRateLimit, state), R"("search";r=15;t=40)");
 }
 
+TEST(RateLimitFields, NeverOfferMoreThanTheQuota) {
+  RateLimitState state = Search();
+  state.remaining = 119;  // a burst of 120
+  EXPECT_EQ(ValueOf(kRateLimit, state), R"("search";r=100;t=40)");
+  EXPECT_EQ(ValueOf(kRemaining, state), "119");
+}
+
+TEST(RateLimitFields, NeverNameAnEmptyWindow) {
+  RateLimitState full = Search();
+  full.remaining = 100;
+  full.reset_after = 0s;
+  EXPECT_EQ(ValueOf(kRateLimit, full), R"("search";r=100)");
+  EXPECT_EQ(ValueOf(kReset, full), "0");
+}
+
+TEST(RateLimitFields, OfALimitOfNothingPromiseNoTime) {
+  const RateLimitState nothing{.policy = "leaked", .window = 60s, .denied = true, .retry_after = std::nullopt};
+  EXPECT_THAT(Emit(nothing), ElementsAre(Pair("RateLimit-Policy", R"("leaked";q=0;w=60)"),
+                                         Pair("RateLimit", R"("leaked";r=0)"), Pair("X-RateLimit-Limit", "0"),
+                                         Pair("X-RateLimit-Remaining", "0")));
+}
+
 TEST(RateLimitFields, NameAWindowOnlyInWholeSeconds) {
   RateLimitState state = Search();
   for (const base::Duration window : {base::Duration(0s), base::Duration(100ms), base::Duration(1500ms)}) {

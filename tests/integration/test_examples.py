@@ -7,9 +7,20 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BINARY, INTEGRATION, require, run
+from harness import BINARY, INTEGRATION, Headgate, require, run
 
 EXAMPLE = os.path.join(INTEGRATION, "../../examples/cluster/run")
+
+
+class LoginRules(unittest.TestCase):
+    def test_denied_attempts_count_towards_the_hour(self):
+        rules = os.path.join(INTEGRATION, "../../examples/rules/login.yaml")
+        with Headgate("--rules", rules) as server:
+            answers = [server.check("login", account="ann") for _ in range(20)]
+        self.assertEqual([answer[0] for answer in answers], 5 * [200] + 15 * [429])
+        retry_ms = [answer[2]["decisions"][0]["retry_after_ms"] for answer in answers]
+        self.assertLessEqual(max(retry_ms[:19]), 10_000, "until then the next token is what is waited for")
+        self.assertGreater(retry_ms[19], 3_500_000, "twenty attempts are an hour's")
 
 
 class ClusterExample(unittest.TestCase):

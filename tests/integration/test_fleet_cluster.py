@@ -80,11 +80,6 @@ class FleetOnACluster(unittest.TestCase):
             self.assertGreater(self.calm.admitted(value), 0, value)
         self.assertLessEqual(set().union(*self.calm.modes.values()), SHARED, "keys of other shards noticed")
 
-    def capacities(self):
-        """Two where an instance had to decide alone, or the store may have forgotten: both add one at most."""
-        disturbed = ('headgate_shared_decisions_total{mode="local"}', 'headgate_store_bucket_events_total{event="learning"}')
-        return 2 if any(instance.metric(name) for instance in self.instances for name in disturbed) else 1
-
     def admits_again(self, seconds):
         """Within as many seconds what lives in the shard is decided with the store again, and something passes."""
 
@@ -101,7 +96,6 @@ class FleetOnACluster(unittest.TestCase):
         self.start_load()
         wait(3)
         self.stop_load()
-        self.assertEqual(self.capacities(), 1, "nothing happened")
         self.assertGreaterEqual(self.hot.admitted(self.key), 0.9 * RATE * self.hot.took)
         self.assertGreater(self.hot.asked, 1.5 * self.hot.admitted(self.key), "the load was no load")
 

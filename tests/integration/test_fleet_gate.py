@@ -138,8 +138,6 @@ class BehindAGate(unittest.TestCase):
         for load in (self.hot, self.probe):
             self.assertEqual(load.stop().ended, 0)
         self.assertEqual(self.gated.request("GET", "/healthz")[0], 200)
-        # Which history of the store this is may have been misread too, and be right again: that is a change like any other,
-        # so that new keys learn for a lease's life. On every loop the next test finds that over.
         new = (f"{self.key}{i}" for i in range(10**6))
         until(lambda: all(self.gated.check(probe=next(new))[0] == 200 for _ in range(10)), BACK_SECONDS, "new keys pass at once")
 

@@ -66,7 +66,7 @@ class FleetOnAStore(FleetTest):
         self.assertGreater(load.admitted("hot"), 0.8 * RATE * load.took)
         self.assertEqual(self.undecided(instances), 0)
 
-    def test_a_store_that_restarts_empty_gives_nothing_twice(self):
+    def test_a_store_that_restarts_empty_gives_one_capacity_each_time(self):
         instances = [self.instance("--on-store-failure", "deny") for _ in range(2)]
         load = self.enterContext(Load(instances, {"hot": throttle("hot", BURST, RATE)}, connections=2))
         for _ in range(2):
@@ -76,8 +76,7 @@ class FleetOnAStore(FleetTest):
             before = load.admitted("hot")
             until(lambda: load.admitted("hot") > before + BURST, 20, "requests pass again")
         load.stop()
-        self.assertLessEqual(load.excess("hot", BURST, RATE), 0)
-        self.assertGreater(sum(i.metric('headgate_store_bucket_events_total{event="learning"}') for i in instances), 0)
+        self.assertLessEqual(load.excess("hot", 3 * BURST, RATE), 0)
 
     def test_scripts_forgotten_all_the_time_cost_no_decision(self):
         for sharing in ("exact", "leased"):

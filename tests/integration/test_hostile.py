@@ -1,10 +1,12 @@
 """Whatever bytes arrive: no crash, no hang, bounded memory, and the others are served."""
 
 import random
+import re
 import socket
+import time
 import unittest
 
-from harness import Headgate, until
+from harness import Headgate, until, wait
 
 OPENINGS = [
     b"*1000000000\r\n",
@@ -27,6 +29,10 @@ OPENINGS = [
 def resident_kib(pid):
     with open(f"/proc/{pid}/status", encoding="utf-8") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+def without_date(answer):
+    return re.sub(rb"\r\nDate: [^\r]*", b"", answer)
 
 
 class HostileBytes(unittest.TestCase):
@@ -73,6 +79,53 @@ class HostileBytes(unittest.TestCase):
             self.throw(bytes(data))
         self.friend_is_served()
         self.assertIsNone(self.server.process.poll())
+
+    def answer_to(self, *pieces):
+        """All that comes back, until the server closes; each piece is its own packet. With the seconds it took."""
+        with self.server.connect() as connection:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            began = time.monotonic()
+            for piece in pieces:
+                connection.sendall(piece)
+                wait(0.02 if len(pieces) > 1 else 0)
+            received = b""
+            try:
+                while part := connection.recv(65536):
+                    received += part
+            except ConnectionResetError:
+                pass
+            return received, time.monotonic() - began
+
+    def test_framing_that_two_readers_could_read_differently_is_refused_at_once_however_it_is_cut(self):
+        post = b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        chunked = post + b"Transfer-Encoding: chunked\r\n\r\n"
+        get = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+        cases = [
+            (b"GET /healthz HTTP/1.1\nHost: localhost\n\n", b"400", b"does not end with CR LF"),
+            (chunked + b"2;" + b"e" * 20_000 + b"\r\n{}\r\n0\r\n\r\n", b"431", b"chunk extensions are too long"),
+            (chunked + (b"1;" + b"e" * 9000 + b"\r\n{\r\n") * 2 + b"0\r\n\r\n", b"431", b"chunk extensions are too long"),
+            (chunked + b"2;a\nb\r\n{}\r\n0\r\n\r\n", b"400", b"does not end with CR LF"),
+            (chunked + b"2\r\n{}\r\n0\r\nA: " + b"t" * 20_000 + b"\r\n\r\n", b"431", b"the trailer is too long"),
+            (chunked + b"2\r\n{}\r\n0\r\nA: b\r\n c\r\n\r\n", b"400", b"folded over several lines"),
+            (get + b"Content-Length: 2\r\n\r\n{}", b"400", b"GET and HEAD requests have no content"),
+            (get + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", b"400", b"GET and HEAD requests have no content"),
+            (post + b"Content-Length: 2\r\nContent_Length: 0\r\n\r\n{}", b"400", b"looks like one that states the length"),
+            (post + b"Transfer_Encoding: chunked\r\nContent-Length: 2\r\n\r\n{}", b"400", b"looks like one that states"),
+        ]
+        for request, status, detail in cases:
+            whole, seconds = self.answer_to(request)
+            self.assertTrue(whole.startswith(b"HTTP/1.1 " + status), (request[-80:], whole))
+            self.assertIn(detail, whole)
+            self.assertIn(b'"hint":', whole)
+            # The request timeout is 10 s.
+            self.assertLess(seconds, 5, request[-80:])
+            for cut in (40, len(request) // 2, len(request) - 3):
+                parts, _ = self.answer_to(request[:cut], request[cut:])
+                self.assertEqual(without_date(parts), without_date(whole), (cut, request[-80:]))
+
+    def test_an_absolute_target_without_a_path_asks_for_the_root(self):
+        answer, _ = self.answer_to(b"GET http://localhost HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        self.assertTrue(answer.startswith(b"HTTP/1.1 200 "), answer)
 
     def test_many_half_requests_take_bounded_memory(self):
         before = resident_kib(self.server.process.pid)

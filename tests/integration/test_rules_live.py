@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from harness import Headgate, until
+from harness import BINARY, Headgate, run, until
 
 RULE = """domain: edge
 descriptors:
@@ -72,6 +72,73 @@ class LiveRules(unittest.TestCase):
             os.symlink("..v2", os.path.join(self.folder, "..data_tmp"))
             os.replace(os.path.join(self.folder, "..data_tmp"), os.path.join(self.folder, "..data"))
             until(lambda: self.limit(server) == 20, 1, "the new version is in force")
+
+
+class NoRules(unittest.TestCase):
+    """What holds before there are rules, and without any."""
+
+    def setUp(self):
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+
+    def write(self, text):
+        with open(os.path.join(self.folder, "edge.yaml"), "w", encoding="utf-8") as file:
+            file.write(text)
+
+    @staticmethod
+    def redis(server, *words):
+        with server.connect() as connection:
+            connection.sendall(" ".join(words).encode() + b"\r\n")
+            return connection.recv(4096).decode()
+
+    def assert_not_ready(self, server):
+        status, _, text = server.request("GET", "/readyz")
+        self.assertEqual(status, 503, text)
+        self.assertIn("no rules are loaded yet", text)
+        status, fields, problem = server.check("edge", api_key="k1")
+        self.assertEqual((status, fields["retry-after"]), (503, "1"))
+        self.assertIn("has no rule file yet", problem["hint"])
+        self.assertIn("no file *.yaml or *.yml in this directory", server.errors())
+        self.assertEqual(
+            self.redis(server, "HG.CHECK", "edge", "ENTRIES", "1", "api_key", "k1"),
+            "-ERR no rate limit configuration loaded\r\n",
+        )
+        # Brings its own limit, so it needs no rules.
+        self.assertTrue(self.redis(server, "CL.THROTTLE", "k", "4", "1", "1").startswith("*5\r\n:0\r\n:5\r\n"))
+
+    def test_without_a_source_everything_passes_and_the_log_says_so(self):
+        with Headgate() as server:
+            self.assertEqual(server.request("GET", "/readyz")[0], 200)
+            status, _, answer = server.check("edge", api_key="k1")
+            self.assertEqual((status, answer["decisions"][0]["rule"]), (200, None))
+            self.assertIn("allowed", self.redis(server, "HG.CHECK", "edge", "ENTRIES", "1", "api_key", "k1"))
+            line = next(line for line in server.errors().splitlines() if "rules.none" in line)
+            self.assertIn("every rule-based request passes", line)
+            self.assertIn("hint", line)
+
+    def test_an_empty_directory_is_waited_for(self):
+        with Headgate("--rules", self.folder) as server:
+            self.assert_not_ready(server)
+            self.assertIn("rules.awaited", server.errors())
+            self.write("domain: edge\ndescriptors: [{key: api_key, rate_limt: {}}]\n")
+            until(lambda: "unknown key 'rate_limt'" in server.errors(), 10, "the log names the problem")
+            self.assert_not_ready(server)
+            self.write(RULE.format(requests=5))
+            until(lambda: server.request("GET", "/readyz")[0] == 200, 10, "the first rules are in force")
+            self.assertEqual(server.check("edge", api_key="k1")[2]["decisions"][0]["remaining"], 4)
+            # Rules that are in force outlive their files.
+            os.remove(os.path.join(self.folder, "edge.yaml"))
+            until(lambda: "the rules in force stay" in server.errors(), 10, "the log says what became of the files")
+            self.assertEqual(server.check("edge", api_key="k1")[2]["decisions"][0]["remaining"], 3)
+
+    def test_one_liners_do_not_hide_an_empty_directory(self):
+        with Headgate("--rules", self.folder, "--rule", "user: 5/hour") as server:
+            self.assert_not_ready(server)
+
+    def test_a_path_that_is_not_there_is_an_error_at_start(self):
+        missing = os.path.join(self.folder, "missing")
+        refused = run(BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--rules", missing)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn(f"{missing}: cannot be read", refused.stderr)
 
 
 if __name__ == "__main__":

@@ -146,14 +146,14 @@ class Walk {
       const LimitSpec to = RandomChange(random_, limit_.spec());
       Note("change to {} at {}", Describe(to), now_);
       const Limit limit = *Limit::Make(to);
-      Change(limit_, limit, state_, hits_, now);
+      Change(limit_, limit, state_, hits_, remembered_until_, now);
       model_.Change(to, now_);
       limit_ = limit;
       return Compare(Decide(limit_, state_, hits_, 0, now), model_.Decide(0, now_));
     }
     if (what < 5) {
       Note("reset at {}", now_);
-      Reset(limit_, state_, hits_);
+      Forget();
       model_.Reset();
       return Compare(Decide(limit_, state_, hits_, 0, now), model_.Decide(0, now_));
     }
@@ -177,9 +177,21 @@ class Walk {
     if (kernel != model) {
       return Differ(fmt::format("kernel: {}\nmodel:  {}", Describe(kernel), Describe(model)));
     }
-    if (limit_.denies_all()) return true;
-    const bool fresh = FreshAt(limit_, state_, hits_) <= std::max(Instant::FromNanos(now_), state_.seen);
-    return fresh == model_.AsIfNeverUsed(now_) || Differ("one is as if never used, the other is not");
+    const Instant now = std::max(Instant::FromNanos(now_), state_.seen);
+    const bool fresh = std::max(FreshAt(limit_, state_, hits_), remembered_until_) <= now;
+    if (fresh != model_.AsIfNeverUsed(now_)) return Differ("one is as if never used, the other is not");
+    if (fresh && OneIn(random_, 2)) {
+      // Nobody can tell whether a store has forgotten such a bucket; only its latest time goes with it.
+      Note("forgotten");
+      Forget();
+      earliest_ = now.ns;
+    }
+    return true;
+  }
+
+  void Forget() {
+    Reset(limit_, state_, hits_);
+    remembered_until_ = Instant::FromNanos(0);
   }
 
   bool Differ(const std::string& how) {
@@ -238,7 +250,7 @@ class Walk {
     }
     // Not 0: a bucket that was only looked at, at 0, cannot be told from one that was never asked.
     step = std::min(step, base::kDurationMax.count());
-    return std::max<int64_t>(1, base::Clamp(Instant::FromNanos(now_) + base::Duration(step)).ns);
+    return std::max<int64_t>(earliest_, base::Clamp(Instant::FromNanos(now_) + base::Duration(step)).ns);
   }
   int64_t Beside() { return static_cast<int64_t>(random_() % 3) - 1; }
 
@@ -272,8 +284,10 @@ class Walk {
   Limit limit_;
   BucketState state_;
   EdgeHitLog hits_;
+  Instant remembered_until_{0};
   ReferenceBucket model_;
   int64_t now_;
+  int64_t earliest_ = 1;  // time goes back to this at most
   Decision last_;
   std::string story_;
 };

@@ -267,11 +267,18 @@ Decision ReferenceBucket::Refund(Cost cost, int64_t t) {
 
 void ReferenceBucket::Reset() {
   Become(spec_);
+  earlier_.clear();
   last_ = 0;
   asked_ = false;
 }
 
-bool ReferenceBucket::AsIfNeverUsed(int64_t t) {
+bool ReferenceBucket::AsIfNeverUsed(int64_t t) const {
+  t = std::max(t, last_);
+  const auto is_full = [t](ReferenceBucket bucket) { return bucket.IsFull(t); };
+  return is_full(*this) && std::all_of(earlier_.begin(), earlier_.end(), is_full);
+}
+
+bool ReferenceBucket::IsFull(int64_t t) {
   t = Advance(t);
   if (IsTokenBucket()) return tokens_ == (requests_ > 0 ? capacity_ : 0);
   if (IsQueue()) return free_at_ <= t;
@@ -289,6 +296,13 @@ void ReferenceBucket::Change(const LimitSpec& to, int64_t t) {
   if (to == spec_) return;
   if (!asked_) return Become(to);
   t = Advance(t);
+  if (AsIfNeverUsed(t)) {
+    spec_ = to;
+    return Reset();
+  }
+  ReferenceBucket replaced = *this;
+  replaced.earlier_.clear();
+  earlier_.push_back(std::move(replaced));
   const bool was_token_bucket = IsTokenBucket();
   const bool same_period = to.align == spec_.align && (period_ == 0 || to.period == spec_.period);
   const Algorithm was = spec_.algorithm;

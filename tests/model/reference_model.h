@@ -4,8 +4,11 @@
 //
 // What the definitions leave open is decided thus, here and in the kernels:
 //   - a limit of 0 requests denies every cost but 0, answers 0 remaining, and touches nothing;
-//   - a bucket that comes under a limit of 0 holds nothing afterwards; windows and the log keep their counts;
+//   - a bucket that comes under a limit of 0 holds nothing afterwards; windows and the log keep their counts; a queue
+//   of
+//     0 that was another algorithm's bucket is free when that would have been full;
 //   - a bucket that was never asked, or was reset, is as if never used under any limit;
+//   - a change finds a bucket as if never used: it is forgotten, the latest time seen with it;
 //   - a window's counter saturates at 2^32 − 1;
 //   - a queue's free_at is counted in 1/requests ns (of the limit it has now), rounded up when the limit changes.
 #pragma once
@@ -32,8 +35,8 @@ class ReferenceBucket {
   // Not from another algorithm to a queue of 0 requests, which has no interval to wait for.
   void Change(const algorithm::LimitSpec& to, int64_t t);
 
-  // Nothing that happened before can be told from its answers.
-  bool AsIfNeverUsed(int64_t t);
+  // Full, or its window over, under every limit that it has had since it was last so, each as it was when replaced.
+  bool AsIfNeverUsed(int64_t t) const;
 
  private:
   struct LogHit {
@@ -45,6 +48,8 @@ class ReferenceBucket {
   bool IsQueue() const { return spec_.algorithm == algorithm::Algorithm::kLeakyBucketQueue; }
   bool IsBucket() const { return IsTokenBucket() || IsQueue(); }
 
+  // Full, or its window over, under the limit that holds.
+  bool IsFull(int64_t t);
   // Takes over the numbers of `spec` and what follows from them, and no state.
   void Adopt(const algorithm::LimitSpec& spec);
   // A bucket of `spec` as if never used.
@@ -64,6 +69,8 @@ class ReferenceBucket {
   Int LogCount() const;
   // Rounded up to the parts of a nanosecond that a bucket's state is counted in.
   Rational OnGrid(const Rational& time) const;
+
+  std::vector<ReferenceBucket> earlier_;  // this bucket under each earlier limit, as it was when that was replaced
 
   algorithm::LimitSpec spec_;
   Int requests_ = 0;    // N

@@ -1,4 +1,4 @@
-// Leases, in the Lua host: what is granted, reported, returned, expired and learned.
+// Leases, in the Lua host: what is granted, reported, returned and expired.
 //
 // One file because each rule is asked of every kind of bucket that leases.
 #include <gtest/gtest.h>
@@ -281,93 +281,26 @@ TEST_F(Leases, MintNothingByAChangeOfTheLimit) {
   }
 }
 
-TEST_F(Leases, ABucketThatMayHaveBeenForgottenLearns) {
+// What a replica that takes over still has: leases it knows of count until they expire, and those it does not are no
+// part of it. Nothing is emptied, and no window is spent.
+TEST_F(Leases, ABucketOfAnOlderStateGoesOnFromIt) {
   for (const LimitSpec& spec :
-       {kHundredPerSecond, LimitSpec{.algorithm = Algorithm::kLeakyBucket, .requests = 100, .period = 1s}}) {
+       {kHundredPerSecond, LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 24h},
+        LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 24h}}) {
+    SCOPED_TRACE(model::Describe(spec));
     Use(spec);
     store.keyspace.Clear();
-    store.context.epoch = 7;
     EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
     const Keyspace replica = store.keyspace;
-    for (const bool key_is_lost : {false, true}) {
-      SCOPED_TRACE(key_is_lost);
-      store.keyspace = replica;
-      if (key_is_lost) store.keyspace.Clear();
-      store.context.epoch = 8;
-      store.context.epoch_changed = key_is_lost;
-      const SharedAnswer denied = Do(store::Operation::kTake, 1);
-      EXPECT_TRUE(events.learning);
-      EXPECT_FALSE(denied.decision.allowed);
-      EXPECT_EQ(denied.decision.retry_after, kTtl + 10ms);
-      const LeaseGrant none = Ask({.node = kNode, .number = 2}, 40, {{.number = 1, .spent = 0, .returned = true}});
-      EXPECT_FALSE(events.learning) << "said once";
-      EXPECT_EQ(none.granted, 0u);
-      EXPECT_EQ(none.retry_after, kTtl + 10ms);
-      const Instant begin = now;
-      now += kTtl;
-      EXPECT_FALSE(Take(1));
-      now += 10ms;
-      EXPECT_TRUE(Take(1));
-      now += 1s;
-      EXPECT_EQ(Remaining(), 100u);
-      now = begin;
-    }
-    store.context.epoch_changed = false;
-    now += 1h;
+    EXPECT_EQ(Ask({.node = kOther, .number = 1}, 15).granted, 15u);
+    EXPECT_TRUE(Take(20));
+    store.keyspace = replica;
+    EXPECT_EQ(Remaining(), 60u);
+    Ask({.node = kOther, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}});
+    EXPECT_EQ(Remaining(), 60u) << "a lease that it does not know cannot be given back";
+    Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 10, .returned = true}});
+    EXPECT_EQ(Remaining(), 90u);
   }
-}
-
-// Written before its limit was leased, or carried over from another kind of limit: the server that failed may have
-// granted since what this one has never heard of.
-TEST_F(Leases, ABucketWithoutAnEpochLearnsWhereTheStoreHasChanged) {
-  Use(kHundredPerSecond);
-  EXPECT_TRUE(
-      store.Ask({.name = "b", .limit = limit, .cost = 1, .operation = store::Operation::kTake}, now).decision.allowed);
-  const Keyspace replica = store.keyspace;
-  EXPECT_TRUE(Take(1));
-  EXPECT_FALSE(events.learning) << "the store is the one it was";
-  store.keyspace = replica;
-  store.context.epoch_changed = true;
-  EXPECT_FALSE(Take(1));
-  EXPECT_TRUE(events.learning);
-  now += kTtl + 10ms;
-  EXPECT_TRUE(Take(1));
-}
-
-TEST_F(Leases, AWindowThatMayHaveBeenForgottenIsSpent) {
-  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter}) {
-    Use({.algorithm = algorithm, .requests = 100, .period = 10s});
-    store.keyspace.Clear();
-    now = Instant::FromNanos(1'790'000'001'000'000'000);
-    store.context.epoch_changed = true;
-    EXPECT_FALSE(Take(1));
-    EXPECT_TRUE(events.learning);
-    EXPECT_EQ(Ask({.node = kNode, .number = 2}, 40).granted, 0u);
-    now += 8s;
-    EXPECT_FALSE(Take(1));
-    store.context.epoch_changed = false;
-    now += 6s;
-    EXPECT_TRUE(Take(1));
-  }
-}
-
-// It may be learning for longer than its window lasts: room that a larger limit or a refund made in it would be in the
-// next one too.
-TEST_F(Leases, AWindowThatMayHaveBeenForgottenIsSpentWhateverHappens) {
-  Use({.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 10s});
-  now = Instant::FromNanos(1'790'000'009'000'000'000);
-  store.context.epoch_changed = true;
-  EXPECT_FALSE(Take(1));
-  EXPECT_TRUE(events.learning);
-  store.context.epoch_changed = false;
-  Do(store::Operation::kRefund, 5);
-  EXPECT_FALSE(Take(1));
-  Use({.algorithm = Algorithm::kFixedWindow, .requests = 200, .period = 10s});
-  EXPECT_FALSE(Take(1));
-  now += 1900ms;
-  EXPECT_FALSE(Take(1));
-  now += 100ms;
-  EXPECT_TRUE(Take(200));
 }
 
 // Half of what is left, for any limit, and back again: the scripts multiply and divide as the kernels do.

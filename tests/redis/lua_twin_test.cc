@@ -19,10 +19,9 @@ constexpr uint64_t kStepsOfOneBucket = 200;
 constexpr uint64_t kSeed = 20'261'121;
 
 // The first difference on one bucket's way, or nothing.
-std::string WalkOnce(uint64_t seed, Algorithm algorithm, bool leased, uint64_t* steps) {
+std::string WalkOnce(uint64_t seed, Algorithm algorithm, uint64_t* steps) {
   LuaStore store;
-  // A leased bucket's waits count from the server's clock, and so differ where that is behind.
-  TwinWalk walk(seed, algorithm, leased ? TwinWalk::Time::kForward : TwinWalk::Time::kBackAndForth);
+  TwinWalk walk(seed, algorithm);
   for (uint64_t i = 0; i < kStepsOfOneBucket && !walk.at_the_end_of_time(); ++i) {
     const TwinStep step = walk.Next();
     ++*steps;
@@ -34,8 +33,8 @@ std::string WalkOnce(uint64_t seed, Algorithm algorithm, bool leased, uint64_t* 
     }
     const auto expected = walk.Answer(step);
     const store::LimitHandle limit = store.Intern(step.spec);
-    const store::SharedAnswer answer = store.Ask(
-        {.name = "b", .limit = limit, .cost = step.cost, .operation = step.operation, .leased = leased}, step.now);
+    const store::SharedAnswer answer =
+        store.Ask({.name = "b", .limit = limit, .cost = step.cost, .operation = step.operation}, step.now);
     if (!expected) {
       if (answer.status.code() != absl::StatusCode::kFailedPrecondition)
         return walk.story() + "a queue took something back";
@@ -46,7 +45,7 @@ std::string WalkOnce(uint64_t seed, Algorithm algorithm, bool leased, uint64_t* 
       return fmt::format("{}kernel: {}\nscript: {}", walk.story(), model::Describe(*expected),
                          model::Describe(answer.decision));
     }
-    if (answer.events.replaced_corrupt || answer.events.clock_reset || answer.events.learning) {
+    if (answer.events.replaced_corrupt || answer.events.clock_reset) {
       return walk.story() + "an event for no reason";
     }
   }
@@ -59,8 +58,7 @@ TEST_P(LuaTwin, AnswersAsTheKernelDoes) {
   uint64_t steps = 0;
   for (uint64_t i = 0; steps < kSteps; ++i) {
     const uint64_t seed = kSeed + 1'000'000 * static_cast<uint64_t>(GetParam()) + i;
-    // A bucket that may be leased is the same, as long as it is not.
-    const std::string difference = WalkOnce(seed, GetParam(), i % 3 == 0, &steps);
+    const std::string difference = WalkOnce(seed, GetParam(), &steps);
     ASSERT_TRUE(difference.empty()) << "seed " << seed << "\n" << difference;
   }
 }

@@ -76,7 +76,6 @@ TEST_P(RedisTwin, AnswersAsTheKernelDoes) {
   struct OneBucket {
     std::string name;
     uint64_t seed;
-    bool leased;
     TwinWalk walk;
     std::optional<algorithm::Decision> expected{};
     std::optional<BucketCall> call{};
@@ -88,9 +87,7 @@ TEST_P(RedisTwin, AnswersAsTheKernelDoes) {
     buckets.clear();
     while (buckets.size() < kBucketsAtOnce) {
       const uint64_t seed = kSeed + 1'000'000 * static_cast<uint64_t>(GetParam()) + made++;
-      const bool leased = made % 3 == 0;
-      const auto time = leased ? TwinWalk::Time::kForward : TwinWalk::Time::kBackAndForth;
-      buckets.push_back({fmt::format("hg:{{{}}}", seed), seed, leased, TwinWalk(seed, GetParam(), time)});
+      buckets.push_back({fmt::format("hg:{{{}}}", seed), seed, TwinWalk(seed, GetParam())});
     }
     for (uint64_t i = 0; i < kStepsOfOneBucket; ++i) {
       std::vector<OneBucket*> waiting;
@@ -99,11 +96,8 @@ TEST_P(RedisTwin, AnswersAsTheKernelDoes) {
         const TwinStep step = bucket.walk.Next();
         ++steps;
         bucket.expected = bucket.walk.Answer(step);
-        const SharedRequest request{.name = bucket.name,
-                                    .limit = Intern(step.spec),
-                                    .cost = step.cost,
-                                    .operation = step.operation,
-                                    .leased = bucket.leased};
+        const SharedRequest request{
+            .name = bucket.name, .limit = Intern(step.spec), .cost = step.cost, .operation = step.operation};
         if (BucketCall::AnswerWithoutStore(request)) continue;
         context.now = step.now;
         bucket.call.emplace(request, context);
@@ -258,10 +252,6 @@ TEST_F(RealRedis, ATokenBucketIsSmall) {
   ASSERT_TRUE(Ask(request).status.ok());
   EXPECT_EQ(server->Run({"OBJECT", "ENCODING", name}).text, "embstr");
   EXPECT_LE(server->Run({"MEMORY", "USAGE", name}).integer, 150);
-  SharedRequest leased = request;
-  leased.leased = true;
-  ASSERT_TRUE(Ask(leased).status.ok());
-  EXPECT_EQ(server->Run({"OBJECT", "ENCODING", name}).text, "embstr");
 }
 
 TEST_F(RealRedis, LeasesAreGivenReportedAndReturned) {
@@ -276,8 +266,7 @@ TEST_F(RealRedis, LeasesAreGivenReportedAndReturned) {
                .lease =
                    store::LeaseAsk{
                        .id = {.node = node, .number = number}, .want = want, .least = 1, .ttl = 2s, .reports = reports},
-               .leased = true},
-              {.epoch = 0xfedc'ba98'7654'3210});
+               .leased = true});
       EXPECT_TRUE(answer.status.ok()) << answer.status;
       EXPECT_EQ(answer.events, store::SharedEvents{});
       return answer.grant;

@@ -104,7 +104,7 @@ TEST(Single, TheLongestLogIsCarriedOverToAnotherLimit) {
   EXPECT_EQ(test.client->ReadCounters().disconnects, 0u);
 }
 
-// Logs and queues are never leased, whatever the rule says: their calls carry no epoch.
+// Logs and queues are never leased, whatever the rule says.
 TEST(Single, ARequestOfALeasedRuleCarriesOverALogAndAQueueToo) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
@@ -276,33 +276,6 @@ TEST(Single, AServerThatBecomesAReplicaIsLeft) {
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
   EXPECT_THAT(server.Ask("REPLICAOF NO ONE"), HasSubstr("OK"));
   EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "b", {"0"}) == "0"; }));
-}
-
-TEST(Single, CallsCarryTheEpochOfTheServerThatTheyAreSentTo) {
-  static const store::redis::Script echo = store::redis::MakeScript("echo", "return ARGV[2]");
-  RedisProcess server;
-  TestClient test(TestClient::Single(server.port()));
-  const auto ask = [&] {
-    std::string answer;
-    const std::array<std::string_view, 2> arguments = {"1", "123456789rest"};
-    // Sent once the greeting is over, which it is not at first.
-    test.client->Call(
-        {.script = &echo, .key = "a", .arguments = arguments, .epoch_argument = 1, .epoch_fresh = 5s}, {},
-        [&](const store::redis::PendingCall::Outcome& reply) { answer = reply.ok() ? (*reply)->text : "none"; });
-    EXPECT_TRUE(test.Until([&] { return !answer.empty(); }));
-    return answer;
-  };
-  const auto expected = [&](char changed) {
-    std::string text;
-    for (int shift = 56; shift >= 0; shift -= 8) text += static_cast<char>(test.client->EpochOf("a")->id >> shift);
-    return text + changed + "rest";
-  };
-  std::string answer = ask();
-  EXPECT_EQ(answer, expected(0));
-  server.Kill();
-  server.Start();
-  EXPECT_TRUE(test.Until([&] { return (answer = ask()) != "none"; }));
-  EXPECT_EQ(answer, expected(1));
 }
 
 TEST(Single, InstancesAreCountedByTheirHeartbeats) {

@@ -23,8 +23,8 @@ constexpr int64_t kBackMost = kSecond - 1;
 
 }  // namespace
 
-TwinWalk::TwinWalk(uint64_t seed, algorithm::Algorithm algorithm, Time time)
-    : back_most_(time == Time::kForward ? 0 : kBackMost), random_(seed), spec_(model::RandomSpec(random_, algorithm)) {
+TwinWalk::TwinWalk(uint64_t seed, algorithm::Algorithm algorithm)
+    : random_(seed), spec_(model::RandomSpec(random_, algorithm)) {
   now_ = OneIn(random_, 4) ? static_cast<int64_t>(1 + AnySize(random_, 61))
                            : 1'790'000'000 * kSecond + static_cast<int64_t>(AnySize(random_, 50));
   latest_ = now_;
@@ -62,7 +62,8 @@ std::optional<Decision> TwinWalk::Answer(const TwinStep& step) {
 
   algorithm::BucketState state = state_;
   testing::DequeHitLog hits = hits_;
-  if (used_under_) Change(*used_under_, limit, state, hits, step.now);
+  Instant remembered_until{0};
+  if (used_under_) Change(*used_under_, limit, state, hits, remembered_until, step.now);
   const Cost cost = asks ? step.cost : 0;
   last_ = step.operation == Operation::kRefund ? *Refund(limit, state, hits, step.cost, step.now)
                                                : Decide(limit, state, hits, cost, step.now);
@@ -152,7 +153,7 @@ int64_t TwinWalk::NextTime() {
   }
   const int64_t at =
       base::Clamp(Instant::FromNanos(now_) + base::Duration(std::min(step, base::kDurationMax.count()))).ns;
-  return std::max({int64_t{1}, latest_ - back_most_, at});
+  return std::max({int64_t{1}, latest_ - kBackMost, at});
 }
 
 }  // namespace headgate::redis_host

@@ -25,9 +25,8 @@ struct TwinStep {
 class TwinWalk {
  public:
   // Whether time makes small steps back, too.
-  enum class Time : uint8_t { kForward, kBackAndForth };
 
-  TwinWalk(uint64_t seed, algorithm::Algorithm algorithm, Time time = Time::kBackAndForth);
+  TwinWalk(uint64_t seed, algorithm::Algorithm algorithm);
 
   TwinStep Next();
   // What the kernel answers. `absent`: the store has no such key. Nothing where the store is to refuse, too.
@@ -44,7 +43,6 @@ class TwinWalk {
   int64_t NextTime();
   int64_t Beside() { return static_cast<int64_t>(random_() % 3) - 1; }
 
-  const int64_t back_most_;
   model::Random random_;
   algorithm::LimitSpec spec_;
   int64_t now_;

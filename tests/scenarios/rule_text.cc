@@ -22,23 +22,30 @@ std::string PeriodText(const algorithm::LimitSpec& spec) {
   return rule::FormatDuration(spec.period);
 }
 
-std::string FileText(const ScenarioRule& rule) {
-  const algorithm::LimitSpec& spec = rule.limit.spec();
+// An item of `rate_limits`.
+std::string LimitText(const algorithm::LimitSpec& spec) {
   const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
   std::string text = fmt::format(
-      "domain: \"{}\"\n"
-      "descriptors:\n"
-      "  - key: {}\n"
-      "    rate_limit:\n"
-      "      requests_per_unit: {}\n"
-      "      period: {}\n"
-      "      algorithm: {}\n",
-      rule.name, kScenarioKey, spec.requests, PeriodText(spec), Name(queue ? Algorithm::kLeakyBucket : spec.algorithm));
-  const auto add = [&text](std::string_view line) { fmt::format_to(std::back_inserter(text), "      {}\n", line); };
+      "      - requests_per_unit: {}\n"
+      "        period: {}\n"
+      "        algorithm: {}\n",
+      spec.requests, PeriodText(spec), Name(queue ? Algorithm::kLeakyBucket : spec.algorithm));
+  const auto add = [&text](std::string_view line) { fmt::format_to(std::back_inserter(text), "        {}\n", line); };
   if (queue) add("queue: true");
   if (spec.burst) add(fmt::format("burst: {}", *spec.burst));
   if (spec.align == Align::kFirstHit) add("align: first_hit");
   if (spec.count_denied) add("count_denied: true");
+  return text;
+}
+
+std::string FileText(const ScenarioRule& rule) {
+  std::string text = fmt::format(
+      "domain: \"{}\"\n"
+      "descriptors:\n"
+      "  - key: {}\n"
+      "    rate_limits:\n",
+      rule.name, kScenarioKey);
+  for (const algorithm::Limit& limit : rule.limits) text += LimitText(limit.spec());
   return text;
 }
 

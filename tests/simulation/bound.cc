@@ -57,6 +57,10 @@ void Bound::Allow(Level tokens, Duration at, Duration until) {
 
 void Bound::AllowCapacity(Duration at, Duration until) { Allow(capacity_, at, until); }
 
+void Bound::AllowTokens(uint64_t tokens, Duration at, Duration until) {
+  Allow(Level{static_cast<int64_t>(tokens)} * period_, at, until);
+}
+
 void Bound::AllowSecondServer(Duration at, Duration stops, Duration until) {
   Advance(at);
   second_until_ = std::max(second_until_, stops);

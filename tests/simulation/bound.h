@@ -35,10 +35,11 @@ class Bound {
   // What was stated: forgetting adds at most one capacity, a step of the store's clock at most what accrues in it. What
   // was leased before is spent by `until`.
   void AllowCapacity(base::Duration at, base::Duration until);
+  void AllowTokens(uint64_t tokens, base::Duration at, base::Duration until);
   void AllowTime(base::Duration step, base::Duration at, base::Duration until);
   // Two servers answer, the one that was and the one that is, until the first stops. It has what the bucket had; the
-  // other's begins empty. So the rate counts twice until then, and there may be twice the capacity until what the first
-  // has leased is over. Windows: theirs are other windows, and each may be filled.
+  // other's begins with what is allowed besides. So the rate counts twice until then, and there may be twice the
+  // capacity until what the first has leased is over. Windows: theirs are other windows, and each may be filled.
   void AllowSecondServer(base::Duration at, base::Duration stops, base::Duration until);
 
   // `at` is true time, `wall` what the store's clock says then. False: more than was promised.

@@ -78,14 +78,23 @@ void World::Cut(uint32_t index) {
 // ---- The store
 
 void World::FailOver() {
-  std::vector<bool> before;
-  for (size_t i = 0; i < keys_.size(); ++i) before.push_back(server_.Contains(Node::NameOf(i), now_));
+  const auto rest = [this](size_t i) { return server_.Rest(keys_[i].limit->limit, Node::NameOf(i), now_); };
+  std::vector<uint64_t> before;
+  for (size_t i = 0; i < keys_.size(); ++i) before.push_back(rest(i));
   server_.FailOver();
-  // Even one that the replica has may be too old there, and gone before anybody asks for it.
-  for (size_t i = 0; i < keys_.size(); ++i) keys_[i].lost = keys_[i].lost || before[i];
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    if (plan_.keys[i].changed) {
+      keys_[i].bound.AllowCapacity(now_, Forgotten(i));
+      continue;
+    }
+    // What the lost end had admitted or leased; parts of a token do not show.
+    const uint64_t lost = rest(i) - std::min(rest(i), before[i]);
+    if (lost > 0) coverage_.Mark("a failover lost what had been admitted");
+    keys_[i].bound.AllowTokens(lost + 1, now_, Forgotten(i));
+  }
   ++generation_;
   Note("the replica takes over");
-  // What took the server may have taken a node, which then starts without having seen another epoch.
+  // What took the server may have taken a node, which then starts without having seen it.
   if (random_.Below(3) == 0) Crash(static_cast<uint32_t>(random_.Below(plan_.nodes)));
   for (uint32_t i = 0; i < plan_.nodes; ++i) {
     if (!machines_[i].aside) Reconnect(i);
@@ -96,7 +105,7 @@ void World::Reconnect(uint32_t index) {
   if (machines_[index].node == nullptr) return;
   machines_[index].node->OnDisconnected();
   OnMachine(index, machines_[index].incarnation, now_ + Below(300ms), [this, index](Node& node) {
-    if (!machines_[index].aside) node.OnConnected(server_.epoch(), BootAt(machines_[index], now_));
+    if (!machines_[index].aside) node.OnConnected(BootAt(machines_[index], now_));
   });
 }
 
@@ -114,8 +123,8 @@ void World::Partition() {
     keys_[i].bound.AllowSecondServer(now_, stops, stops + (Forgotten(i) - now_));
   }
   FailOver();
-  // What is absent here may be used there.
-  for (Key& key : keys_) key.lost = true;
+  // What the new server has, the old one has too.
+  for (size_t i = 0; i < keys_.size(); ++i) keys_[i].bound.AllowCapacity(now_, Forgotten(i));
   Schedule(stops, [this] { EndPartition(); });
 }
 

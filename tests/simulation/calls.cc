@@ -20,10 +20,11 @@ using store::SharedRequest;
 using store::redis::BucketCall;
 using Outcome = Evidence::Call;
 
-store::redis::CallContext Node::Context() const {
-  return {.epoch = epoch_.value_or(0),
-          .epoch_changed = now_ < epoch_changed_until_ && !Is(Mutant::kEpochNotSeen),
-          .lease_ttl = plan_.ttl};
+absl::Status Node::Reachable() {
+  if (!connected()) return absl::UnavailableError("not connected");
+  if (now_ >= learning_until_) return absl::OkStatus();
+  coverage_.Mark("a call was kept back while a history was learned");
+  return absl::UnavailableError("learning what may have been lost");
 }
 
 void Node::Ask(const SharedRequest& request, Done done) {
@@ -33,6 +34,7 @@ void Node::Ask(const SharedRequest& request, Done done) {
 }
 
 void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
+  const absl::Status reachable = Reachable();
   const uint64_t id = ++last_call_;
   const bool refunds = request.operation == Operation::kRefund;
   bool own = false;
@@ -42,7 +44,7 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
       evidence.refunded += request.cost;
     } else if (turn_.first || key != asker->key) {
       own = true;
-      evidence.decision = connected() ? Outcome::kOpen : Outcome::kFailed;
+      evidence.decision = reachable.ok() ? Outcome::kOpen : Outcome::kFailed;
     } else {
       // A debt is paid, or the request goes on to ask: how the turn ends tells which.
       turn_.last_take = id;
@@ -50,9 +52,9 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
   } else {
     Wrong("the store was asked for a decision for nobody");
   }
-  if (!connected()) {
+  if (!reachable.ok()) {
     SharedAnswer answer;
-    answer.status = absl::UnavailableError("not connected");
+    answer.status = reachable;
     return done(answer);
   }
   calls_.try_emplace(id, Call{.key = key,
@@ -63,8 +65,7 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
                               .undoes = refunds ? request.cost : 0,
                               .asked_at = now_,
                               .content = BucketCall(request, Context()),
-                              .done = std::move(done),
-                              .fresh = now_ >= epoch_changed_until_});
+                              .done = std::move(done)});
   Send(id);
 }
 
@@ -74,19 +75,20 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
   Compare(index);
   key.ledger.OnAsk(ask, now_);
   turn_.asked_lease = true;
+  const absl::Status reachable = Reachable();
   const bool own = turn_.first && ask.want > 0;
-  if (own) EvidenceOf(*turn_.request, index).grant = connected() ? Outcome::kOpen : Outcome::kFailed;
+  if (own) EvidenceOf(*turn_.request, index).grant = reachable.ok() ? Outcome::kOpen : Outcome::kFailed;
   std::vector<LeaseReport> reports(ask.reports.begin(), ask.reports.end());
   for (const LeaseReport& report : reports) {
     if (report.returned) coverage_.Mark("a lease was returned");
   }
   if (ask.for_instance) coverage_.Mark("a lease was asked for all nodes of an instance");
   if (mutant_) MutateAsk(key, ask, reports);
-  if (!connected()) {
+  if (!reachable.ok()) {
     coverage_.Mark("an ask could not be sent");
     key.ledger.OnFailure(request.lease->id.number);
     SharedAnswer answer;
-    answer.status = absl::UnavailableError("not connected");
+    answer.status = reachable;
     return done(answer);
   }
   ask.reports = reports;
@@ -100,8 +102,7 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
                               .want = ask.want,
                               .asked_at = now_,
                               .content = BucketCall(sent, Context()),
-                              .done = std::move(done),
-                              .fresh = now_ >= epoch_changed_until_});
+                              .done = std::move(done)});
   Send(id);
 }
 
@@ -112,9 +113,7 @@ void Node::Send(uint64_t id) {
 
 void Node::SendContent(uint64_t id, const Call& call) {
   const bool takes = call.number == 0 && call.operation == Operation::kTake;
-  host_.Send(*this,
-             {.call = id, .key = call.key, .takes = takes ? call.cost : 0, .gives = call.undoes, .fresh = call.fresh},
-             call.content);
+  host_.Send(*this, {.call = id, .key = call.key, .takes = takes ? call.cost : 0, .gives = call.undoes}, call.content);
 }
 
 void Node::OnTimeout(uint64_t id, BootTime now) {
@@ -204,7 +203,6 @@ void Node::MarkAnswer(const Call& call, const SharedAnswer& answer) {
   }
   if (!answer.status.ok()) return host_.Fail(fmt::format("the store answered {}", answer.status.ToString()));
   if (call.key + 1 == keys_.size()) return;
-  if (answer.events.learning) coverage_.Mark("a bucket learned");
   if (answer.events.clock_reset) coverage_.Mark("a bucket was set back to the store's clock");
   if (answer.events.replaced_corrupt) host_.Fail("a bucket could not be read");
   if (answer.events.carried_over) coverage_.Mark("a bucket was carried over to another limit");

@@ -63,9 +63,7 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
       local_({.max_buckets = 64}, [this](const store::TakeRequest& request, const algorithm::Decision& decision,
                                          base::Instant at) { OnLocal(request, decision, at); }),
       pace_(plan.one_instance ? std::make_unique<limiter::AskPace>() : nullptr),
-      fleet_(*this, local_, OptionsOf(plan, start.id, pace_.get())),
-      epoch_(start.epoch),
-      was_connected_(start.epoch.has_value()) {
+      fleet_(*this, local_, OptionsOf(plan, start.id, pace_.get())) {
   const auto add = [this](const algorithm::Limit& limit) {
     keys_.push_back({.limit = *local_.limits().Intern(limit),
                      .ledger = Ledger(plan_, coverage_, [this](const std::string& what) { Wrong(what); }),
@@ -114,10 +112,9 @@ std::optional<BootTime> Node::DeadlineOf(size_t key, uint64_t number) const {
   return std::nullopt;
 }
 
-void Node::OnConnected(uint64_t epoch, BootTime now) {
-  if (was_connected_) epoch_changed_until_ = now + plan_.ttl;
-  was_connected_ = true;
-  epoch_ = epoch;
+void Node::OnConnected(BootTime now) {
+  if (now >= learning_until_) learning_until_ = now + plan_.ttl;
+  connected_ = true;
 }
 
 void Node::OnLimit(size_t index, const store::LimitHandle& limit) {

@@ -39,7 +39,6 @@ class NodeHost {
     size_t key;
     uint64_t takes;  // 0: it asks for a lease, or
     uint64_t gives;  // is a refund
-    bool fresh;      // the node has not seen the store's epoch change
   };
   virtual void Send(Node& node, const Sent& sent, const store::redis::BucketCall& content) = 0;
   // Calls OnTimeout or OnWake at this time of the node's clock, or OnRequest.
@@ -58,8 +57,6 @@ class NodeHost {
 struct NodeStart {
   uint32_t index;
   uint64_t id;
-  // Which history the store has, as far as this node knows; null: not connected.
-  std::optional<uint64_t> epoch;
   // Its clock when the world begins.
   base::BootTime boot;
 };
@@ -93,7 +90,7 @@ class Node final : public store::SharedStore {
 
   uint32_t index() const { return start_.index; }
   uint64_t id() const { return start_.id; }
-  bool connected() const { return epoch_.has_value(); }
+  bool connected() const { return connected_; }
   uint64_t leased(size_t key) const { return keys_[key].leased; }
   bool holds_leases() const;
   // Of a lease it was granted, as its ledger has it.
@@ -122,8 +119,9 @@ class Node final : public store::SharedStore {
   void OnReply(uint64_t call, const wire::RespValue& reply, base::BootTime now);
   void OnTimeout(uint64_t call, base::BootTime now);
   void OnWake(base::BootTime now);
-  void OnDisconnected() { epoch_.reset(); }
-  void OnConnected(uint64_t epoch, base::BootTime now);
+  void OnDisconnected() { connected_ = false; }
+  // To another server than before: what it has may lack the end of what that one had.
+  void OnConnected(base::BootTime now);
   void OnLimit(size_t key, const store::LimitHandle& limit);
 
   // What the Fleet asks of its store.
@@ -145,7 +143,6 @@ class Node final : public store::SharedStore {
     base::BootTime asked_at;
     store::redis::BucketCall content;
     Done done;
-    bool fresh;
     bool timed_out = false;
   };
   struct Request {
@@ -205,7 +202,9 @@ class Node final : public store::SharedStore {
   void NoteAnswer(const Call& call, const store::SharedAnswer& answer);
   void MarkAnswer(const Call& call, const store::SharedAnswer& answer);
   void OnGrant(Call& call, store::LeaseGrant& grant);
-  store::redis::CallContext Context() const;
+  store::redis::CallContext Context() const { return {.lease_ttl = plan_.ttl}; }
+  // Why the store is not asked now, or OK.
+  absl::Status Reachable();
   void Compare(size_t key);
   void Wake();
   base::Instant Wall() const { return plan_.start + (now_ - start_.boot); }
@@ -240,9 +239,8 @@ class Node final : public store::SharedStore {
   uint64_t last_request_ = 0;
   std::vector<uint64_t> ready_;
   Turn turn_;
-  std::optional<uint64_t> epoch_;
-  bool was_connected_ = false;
-  base::BootTime epoch_changed_until_{0};
+  bool connected_ = true;
+  base::BootTime learning_until_{0};
   base::BootTime wake_at_{0};
 };
 

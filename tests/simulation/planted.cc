@@ -68,7 +68,7 @@ void Node::MutateGrant(const Call& call, LeaseGrant& grant) {
 }
 
 void Node::RefundOnceMore(size_t index, uint64_t cost) {
-  if (!connected()) return;
+  if (!Reachable().ok()) return;
   const std::string name = NameOf(index);
   const uint64_t id = ++last_call_;
   calls_.try_emplace(id, Call{.key = index,
@@ -82,8 +82,7 @@ void Node::RefundOnceMore(size_t index, uint64_t cost) {
                                                                    .operation = Operation::kRefund,
                                                                    .leased = true},
                                                                   Context()),
-                              .done = [](const SharedAnswer&) {},
-                              .fresh = now_ >= epoch_changed_until_});
+                              .done = [](const SharedAnswer&) {}});
   Send(id);
 }
 

@@ -50,9 +50,8 @@ std::vector<StoredLease> Server::Leases(const std::string& key, Duration at) {
   const std::string value = Value(key, at);
   const auto found = ParseValue(value, ValueShape::kString);
   if (!found) return leases;
-  constexpr size_t kEpochBytes = 8;
   constexpr size_t kLeaseBytes = 32;
-  for (size_t from = kEpochBytes; from + kLeaseBytes <= found->leases.size(); from += kLeaseBytes) {
+  for (size_t from = 0; from + kLeaseBytes <= found->leases.size(); from += kLeaseBytes) {
     store::redis::Unpacker in(found->leases.substr(from, kLeaseBytes));
     StoredLease lease{};
     lease.node = in.U64();

@@ -40,14 +40,10 @@ class Server {
 
   // The replica has now what the server has.
   void Replicate() { replica_ = keys_; }
-  // The replica is the server; it is another epoch.
-  void FailOver() {
-    keys_ = replica_;
-    ++epoch_;
-  }
+  // The replica is the server.
+  void FailOver() { keys_ = replica_; }
   void Flush() { keys_.Clear(); }
 
-  uint64_t epoch() const { return epoch_; }
   bool Contains(const std::string& key, base::Duration at) { return keys_.Contains(key, Wall(at)); }
 
   // The leases in a bucket, expired ones included.
@@ -68,7 +64,6 @@ class Server {
   base::Duration step_{0};
   redis_host::Keyspace keys_;
   redis_host::Keyspace replica_;
-  uint64_t epoch_ = 1;
   std::map<std::string_view, std::string> mutated_;
 };
 

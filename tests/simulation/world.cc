@@ -110,8 +110,7 @@ void World::Start(uint32_t index) {
   }
   machine.node = std::make_unique<Node>(
       *this, plan_, mutant_, coverage_,
-      NodeStart{.index = index, .id = NewNode(), .epoch = server_.epoch(), .boot = BootTime{machine.boot.count()}},
-      limits);
+      NodeStart{.index = index, .id = NewNode(), .boot = BootTime{machine.boot.count()}}, limits);
 }
 
 uint64_t World::NewNode() {
@@ -238,12 +237,9 @@ void World::Arrive(const Message& message) {
   Server& server = message.aside ? *old_server_ : server_;
   const std::string& name = message.parts[0];
   if (IsGate(message.sent)) return Reply(message, server.Run(message.script, message.parts, now_));
-  Key& key = keys_[message.sent.key];
-  if (!message.aside) FindOrMiss(message, key);
   const std::vector<StoredLease> before = server.Leases(name, now_);
   ++outcome_.calls;
   const RespValue reply = server.Run(message.script, message.parts, now_);
-  if (!message.aside && server.Contains(name, now_)) key.lost = false;
   if (reply.kind != RespValue::Kind::kBulk) return Fail(fmt::format("the script answered {}", reply.ToString()));
   for (const StoredLease& lease : before) {
     if (lease.expires_at <= server.Wall(now_) && lease.reported < lease.granted) {
@@ -259,19 +255,6 @@ void World::Arrive(const Message& message) {
   Digest(reply.text.size());
   for (const char byte : reply.text) Digest(static_cast<unsigned char>(byte));
   Reply(message, reply);
-}
-
-// Where a failover has lost the bucket, whoever knows of that lets it learn; to others it is full.
-void World::FindOrMiss(const Message& message, Key& key) {
-  if (server_.Contains(message.parts[0], now_)) {
-    key.lost = false;
-  } else if (key.lost && message.sent.fresh) {
-    coverage_.Mark("an absent bucket was full after a failover");
-    Note(fmt::format("k{} was lost, and nobody knows: one capacity is allowed", message.sent.key));
-    key.bound.AllowCapacity(now_, Forgotten(message.sent.key));
-  } else if (key.lost) {
-    coverage_.Mark("an absent bucket learned");
-  }
 }
 
 // Where the answer is lost it was let through nowhere; but it is consumed, which is what is bounded.

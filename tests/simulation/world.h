@@ -72,7 +72,6 @@ class World final : public NodeHost {
     store::LimitHandle limit;
     store::LimitHandle changed{};
     Bound bound;
-    bool lost = false;                 // a failover forgot it
     base::Duration quiet_until{0};     // nobody asks for it
     base::Duration change_noticed{0};  // by all
     // While it is measured.
@@ -114,7 +113,6 @@ class World final : public NodeHost {
   void SpendAll(uint32_t index, size_t key);
   void AskForEverything(size_t key);
   void Arrive(const Message& message);
-  void FindOrMiss(const Message& message, Key& key);
   void CountAtStore(const Message& message, Server& server, bool allowed);
   void Reply(const Message& message, const wire::RespValue& reply);
   void Crash(uint32_t index);

@@ -25,7 +25,8 @@ std::optional<size_t> From(std::string_view target) {
 }
 
 void AnswerNoRules(net::HttpResponse& response) {
-  net::AnswerProblem(503, "no rules are loaded", "load rules: headgate serve --rules PATH", response);
+  net::AnswerProblem(503, "no rules are loaded yet", "the path given by --rules has no rule file yet; the log names it",
+                     response);
 }
 
 }  // namespace

@@ -171,7 +171,8 @@ TEST_F(Admin, HasNoRulesBeforeTheFirstAndIsNotReady) {
     const net::HttpResponse response = Get(path);
     EXPECT_EQ(response.status, 503);
     EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Service Unavailable","status":503,)"
-                             R"("detail":"no rules are loaded","hint":"load rules: headgate serve --rules PATH"})"
+                             R"("detail":"no rules are loaded yet",)"
+                             R"("hint":"the path given by --rules has no rule file yet; the log names it"})"
                              "\n");
   }
 }

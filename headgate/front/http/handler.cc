@@ -10,7 +10,7 @@ namespace headgate::front::http {
 
 namespace {
 
-// A client that was refused because the store is away should not come back at once.
+// A client that is refused because the store is away, or there are no rules yet, should not come back at once.
 constexpr std::string_view kUnavailableRetryAfterS = "1";
 
 // What a connection keeps while its request waits.
@@ -112,7 +112,8 @@ void CheckHandler::AnswerError(const absl::Status& status, net::HttpResponse& re
       return net::AnswerProblem(400, message, "", response);
     case absl::StatusCode::kFailedPrecondition:
       if (checker_.rules() != nullptr) return net::AnswerProblem(409, message, "", response);
-      return net::AnswerProblem(503, message, "load rules: headgate serve --rules PATH", response);
+      net::AnswerProblem(503, message, "the path given by --rules has no rule file yet; the log names it", response);
+      return response.AddField("Retry-After", kUnavailableRetryAfterS);
     case absl::StatusCode::kUnavailable:
       net::AnswerProblem(503, message, "", response);
       return response.AddField("Retry-After", kUnavailableRetryAfterS);

@@ -8,6 +8,7 @@
 
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/hash.h"
+#include "headgate/front/resp/throttle_rate.h"
 #include "headgate/wire/resp_writer.h"
 
 namespace headgate::front::resp {
@@ -16,7 +17,6 @@ namespace {
 using algorithm::Decision;
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
-constexpr int64_t kPeriodMax = base::kDurationMax.count() / kNsPerSecond;
 // Digits that cannot overflow.
 constexpr size_t kDigitsSafe = 18;
 // How much of an argument an error repeats.
@@ -117,15 +117,15 @@ absl::Status ThrottleBatch::CheckArguments(const Arguments& arguments) {
   if (limit.max_burst == std::numeric_limits<int64_t>::max()) {
     return absl::InvalidArgumentError(fmt::format("max_burst must be less than {}", limit.max_burst));
   }
-  if (limit.period_s > kPeriodMax) return absl::InvalidArgumentError("the period is longer than 146 years");
   return absl::OkStatus();
 }
 
 absl::StatusOr<store::LimitHandle> ThrottleBatch::MakeLimit(const ThrottleLimit& limit) {
-  HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made,
-                            algorithm::Limit::Make({.requests = static_cast<uint64_t>(limit.count),
-                                                    .period = base::Duration(limit.period_s * kNsPerSecond),
-                                                    .burst = static_cast<uint64_t>(limit.max_burst) + 1}));
+  HEADGATE_ASSIGN_OR_RETURN(const ThrottleRate rate, RateOf(limit.count, limit.period_s));
+  HEADGATE_ASSIGN_OR_RETURN(
+      const algorithm::Limit made,
+      algorithm::Limit::Make(
+          {.requests = rate.requests, .period = rate.period, .burst = static_cast<uint64_t>(limit.max_burst) + 1}));
   return store_.limits().Intern(made);
 }
 

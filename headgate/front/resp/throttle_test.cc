@@ -185,6 +185,25 @@ TEST(ClThrottle, TheLargestNumbersAreAnsweredOrRefusedNeverWrapped) {
   EXPECT_EQ(throttle({"k", "9223372036854775806", "4000000000", "1"}), "[1, 9223372036854775807, 0, 1, 2305843010]");
 }
 
+TEST(ClThrottle, MoreThanFourBillionRequestsPerPeriodAreDecided) {
+  // As redis-cell answers, but for a reset_after of less than a millisecond, which it rounds down to 0.
+  Throttle throttle;
+  EXPECT_EQ(throttle({"k", "15", "4294967297", "60"}), "[0, 16, 15, -1, 1]");
+  EXPECT_EQ(throttle({"slow", "4", "5000000001", "9000000000", "5"}), "[0, 5, 0, -1, 9]");
+  EXPECT_EQ(throttle({"slow", "4", "5000000001", "9000000000"}), "[1, 5, 0, 2, 9]");
+  EXPECT_EQ(throttle.At(milliseconds(2000))({"slow", "4", "5000000001", "9000000000"}), "[0, 5, 0, -1, 9]");
+  // redis-cell: an error, since a token takes less than a nanosecond.
+  EXPECT_EQ(throttle({"fast", "15", "4294967297", "1"}), "[0, 16, 15, -1, 1]");
+}
+
+TEST(ClThrottle, PeriodsOfMoreThan146YearsAreDecidedIfTheBucketFillsSooner) {
+  Throttle throttle;
+  EXPECT_EQ(throttle({"k", "15", "30", "4611686019"}), "[0, 16, 15, -1, 153722868]");
+  EXPECT_EQ(throttle({"k", "0", "3", "9000000000"}), "[0, 1, 0, -1, 3000000000]");
+  EXPECT_EQ(throttle({"k", "0", "3", "9000000000"}), "[1, 1, 0, 3000000000, 3000000000]");
+  EXPECT_EQ(throttle({"all", "4", "1000000", "10000000000", "5"}), "[0, 5, 0, -1, 50000]");
+}
+
 TEST(ClThrottle, RaisingALimitLetsTheBucketRefillAtTheNewRateAtOnce) {
   Throttle throttle;
   EXPECT_EQ(throttle({"k", "9", "10", "60", "10"}), "[0, 10, 0, -1, 60]");
@@ -211,7 +230,8 @@ TEST(ClThrottle, BadArgumentsGetTheirExactError) {
   const std::string usage = "Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
   const std::string zero = "Zero rates are not supported";
   const std::string too_large_burst = "max_burst must be less than 9223372036854775807";
-  const std::string too_long = "the period is longer than 146 years";
+  const std::string too_fast =
+      "the rate is above 4096 requests per nanosecond and cannot be reduced to at most 4294967295 requests per period";
   const std::string too_slow = "burst * period / requests, the time to fill the bucket, is longer than 146 years";
   struct Case {
     std::vector<std::string_view> arguments;
@@ -260,11 +280,11 @@ TEST(ClThrottle, BadArgumentsGetTheirExactError) {
       // Huge.
       {{"k", "9223372036854775807", "30", "60"}, too_large_burst},
       {{"k", "9223372036854775806", "30", "60"}, too_slow},
-      {{"k", "15", "30", "9223372036854775807"}, too_long},
-      {{"k", "15", "30", "4611686019"}, too_long},
-      {{"k", "15", "30", "1000000000000"}, too_long},
+      {{"k", "15", "30", "9223372036854775807"}, too_slow},
+      {{"k", "15", "30", "1000000000000"}, too_slow},
+      {{"k", "0", "1", "4611686019"}, too_slow},
       {{"k", "1000000000", "1", "1000000000"}, too_slow},
-      {{"k", "15", "4294967297", "1"}, "at most 4294967295 requests per period, not 4294967297"},
+      {{"k", "15", "9223372036854775807", "1"}, too_fast},
   };
   for (const Case& c : cases) {
     World world;

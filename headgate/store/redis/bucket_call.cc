@@ -31,7 +31,6 @@ constexpr uint8_t kDecided = 1;
 constexpr uint8_t kOtherLimit = 2;
 constexpr uint8_t kEventCorrupt = 1;
 constexpr uint8_t kEventClockReset = 2;
-constexpr uint8_t kEventLearning = 4;
 
 constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 // More than any bucket can hold: never admitted.
@@ -155,7 +154,6 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context,
       script_(&ScriptOf(limit_->limit.algorithm())),
       cost_(request.cost),
       asks_lease_(request.lease.has_value()),
-      leased_((request.leased || request.lease) && CanLease(limit_->limit)),
       operation_(request.operation),
       history_(request.history),
       bytes_(std::move(memory)) {
@@ -171,8 +169,8 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context,
   EndPart();
   AppendNumbers(request, context);
   EndPart();
-  if (leased_) {
-    AppendLeases(request, context);
+  if (request.lease) {
+    AppendAsk(*request.lease, context);
     EndPart();
   }
 }
@@ -185,7 +183,7 @@ std::string_view BucketCall::Part(size_t i) const {
 void BucketCall::AppendNumbers(const SharedRequest& request, const CallContext& context) {
   const Limit& limit = limit_->limit;
   const ScriptOperation operation = OperationOf(request);
-  const Duration ahead = std::max(kAheadLeast, TimeToFull(limit)) + (leased_ ? context.lease_ttl : Duration(0));
+  const Duration ahead = std::max(kAheadLeast, TimeToFull(limit));
   Packer pack(bytes_);
   pack.U8(static_cast<uint8_t>(operation)).U8(context.now.has_value() ? 1 : 0);
   pack.U64(context.now ? static_cast<uint64_t>(base::Clamp(*context.now).ns) : 0);
@@ -215,11 +213,8 @@ void BucketCall::AppendNumbers(const SharedRequest& request, const CallContext& 
   }
 }
 
-void BucketCall::AppendLeases(const SharedRequest& request, const CallContext& context) {
+void BucketCall::AppendAsk(const LeaseAsk& ask, const CallContext& context) {
   Packer pack(bytes_);
-  pack.U64(context.epoch).U8(context.epoch_changed ? 1 : 0).U64(Nanos(context.lease_ttl));
-  if (!request.lease) return;
-  const LeaseAsk& ask = *request.lease;
   lease_wanted_ = ask.want > 0;
   lease_least_ = std::clamp<uint64_t>(ask.least, 1, kU32Max);
   pack.U64(ask.id.node).U64(ask.id.number);
@@ -291,7 +286,6 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   }
   events_.replaced_corrupt = events_.replaced_corrupt || (events & kEventCorrupt) != 0;
   events_.clock_reset = (events & kEventClockReset) != 0;
-  events_.learning = (events & kEventLearning) != 0;
 
   SharedAnswer answer;
   if (asks_lease_) {
@@ -299,17 +293,7 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
     ReadGrant(in.rest(), state, now, answer);
     return answer;
   }
-  answer = Decide(state, std::move(hits), now, allowed);
-  if (leased_ && answer.status.ok() && operation_ != Operation::kReset) {
-    // A bucket that learns is of a time to come.
-    Unpacker tail(in.rest());
-    for (int i = 0; i < 4; ++i) tail.U32();
-    const Duration late = DurationOf(tail.U64());
-    Decision& decision = answer.decision;
-    if (!decision.allowed && !decision.never_fits()) decision.retry_after += late;
-    if (decision.reset_after > Duration(0)) decision.reset_after += late;
-  }
-  return answer;
+  return Decide(state, std::move(hits), now, allowed);
 }
 
 void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Instant now, SharedAnswer& answer) {
@@ -319,7 +303,6 @@ void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Inst
   grant.granted = in.U32();
   grant.holders = in.U32();
   const uint64_t until = in.U64();
-  const Duration late = DurationOf(in.U64());
   if (!in.complete()) {
     answer.status = absl::InternalError("a lease was answered without its grant");
     return;
@@ -333,7 +316,7 @@ void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Inst
     copy = state;
     const Duration retry = algorithm::Decide(limit, copy, no_hits, lease_least_, now).retry_after;
     // Where there is enough, there are too many leases.
-    grant.retry_after = retry == algorithm::kNever ? retry : std::max(retry, Duration(1)) + late;
+    grant.retry_after = retry == algorithm::kNever ? retry : std::max(retry, Duration(1));
   }
 }
 
@@ -358,15 +341,16 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
 // Through the changes that the rule remembers, each as of its own moment; else as of now.
 void BucketCall::CarryThroughHistory(const Limit& found, BucketState& state, HitList& hits, Instant now) const {
   const Limit& last = limit_->limit;
+  Instant remembered_until{0};
   // The latest change that ended a limit like the one that was found.
   const auto ended = std::find_if(history_.rbegin(), history_.rend(), [&](const LimitChange& change) {
     return change.before->limit.spec() == found.spec();
   });
-  if (ended == history_.rend()) return algorithm::Change(found, last, state, hits, now);
+  if (ended == history_.rend()) return algorithm::Change(found, last, state, hits, remembered_until, now);
   const Limit* from = &found;
   for (auto change = ended.base() - 1; change != history_.end(); ++change) {
     const Limit& to = change + 1 != history_.end() ? (change + 1)->before->limit : last;
-    algorithm::Change(*from, to, state, hits, std::min(change->at, now));
+    algorithm::Change(*from, to, state, hits, remembered_until, std::min(change->at, now));
     from = &to;
   }
 }
@@ -415,8 +399,7 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   std::string next(bytes_, 0, part_ends_[2]);
   next.reserve(bytes_.size() + raw.size() + 64);
   part_count_ = 3;
-  const std::string_view lease_part = leased_ ? Part(3) : std::string_view();
-  next.append(lease_part);
+  if (asks_lease_) next.append(Part(3));
   part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
   if (shape == ValueShape::kString) {
     next.append(raw);

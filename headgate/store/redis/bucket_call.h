@@ -33,11 +33,7 @@ std::string HashedName(std::string_view name);
 
 // What a call carries besides the request.
 struct CallContext {
-  // Which history of its shard a leased bucket belongs to: another one may lack what was granted. Eight bytes.
-  uint64_t epoch = 0;
-  // It changed less than one `lease_ttl` ago, so that an absent leased bucket may be one that was forgotten.
-  bool epoch_changed = false;
-  // The longest life of any lease; also for how long a bucket learns.
+  // The longest life of any lease.
   base::Duration lease_ttl = std::chrono::seconds(2);
   // Instead of the server's clock, for tests and simulations.
   std::optional<base::Instant> now{};
@@ -58,8 +54,6 @@ class BucketCall {
   const Script& script() const { return *script_; }
   // The one key that is touched, which tells the shard.
   std::string_view key() const { return Part(0); }
-  // Part 3 says of leases what the script needs to know, and begins with the epoch.
-  bool leased() const { return leased_; }
   // KEYS[1], then ARGV.
   size_t part_count() const { return part_count_; }
   std::string_view Part(size_t i) const;
@@ -81,7 +75,7 @@ class BucketCall {
 
   void EndPart() { part_ends_[part_count_++] = static_cast<uint32_t>(bytes_.size()); }
   void AppendNumbers(const SharedRequest& request, const CallContext& context);
-  void AppendLeases(const SharedRequest& request, const CallContext& context);
+  void AppendAsk(const LeaseAsk& ask, const CallContext& context);
   std::optional<SharedAnswer> ReadDecided(std::string_view reply);
   std::optional<SharedAnswer> CarryOver(std::string_view reply);
   void CarryThroughHistory(const algorithm::Limit& found, algorithm::BucketState& state, HitList& hits,
@@ -95,7 +89,6 @@ class BucketCall {
   uint64_t lease_least_ = 0;
   bool lease_wanted_ = false;
   bool asks_lease_ = false;
-  bool leased_ = false;
   Operation operation_;
   std::span<const LimitChange> history_;
   SharedEvents events_;  // of the calls so far

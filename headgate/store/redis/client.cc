@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "headgate/base/check.h"
-
 namespace headgate::store::redis {
 namespace {
 
 // How often servers are asked which life of their data they are in, and those that are gone are forgotten.
 constexpr base::Duration kLookInterval = std::chrono::seconds(1);
 
-// The epoch, and whether it is fresh.
-constexpr size_t kEpochBytes = 9;
 constexpr uint8_t kRedirectsMax = 5;
 // A slot on the move is asked again after so long,
 constexpr base::Duration kRetrySoonMin = std::chrono::milliseconds(5);
@@ -88,7 +84,6 @@ PendingCall& Client::Acquire(std::string_view key, base::Duration timeout, Done 
   PendingCall& call = calls_.Take();
   call.script = nullptr;
   call.argument_count = 0;
-  call.epoch_at = 0;
   call.body.clear();
   call.key.assign(key);
   call.started = Now();
@@ -106,14 +101,7 @@ void Client::Call(const ScriptCall& call, base::Duration timeout, Done done) {
   pending.argument_count = static_cast<uint32_t>(call.arguments.size());
   wire::RespWriter writer(pending.body, wire::RespVersion::k2);
   writer.Bulk(call.key);
-  for (size_t i = 0; i < call.arguments.size(); ++i) {
-    const std::string_view argument = call.arguments[i];
-    writer.Bulk(argument);
-    if (call.epoch_argument != static_cast<int>(i)) continue;
-    HEADGATE_CHECK(argument.size() >= kEpochBytes);
-    pending.epoch_at = static_cast<uint32_t>(pending.body.size() - argument.size() - 2);
-    pending.epoch_fresh = call.epoch_fresh;
-  }
+  for (const std::string_view argument : call.arguments) writer.Bulk(argument);
   retries_.OnCall();
   Dispatch(pending, pending.started);
 }
@@ -331,14 +319,6 @@ void Client::ConnectServersInUse(base::BootTime now) {
     // It was promoted: what it said as a replica holds no longer.
     if (shard.was_replica()) shard.Restart(now);
   }
-}
-
-void Client::OnSend(Shard& shard, PendingCall& call, base::BootTime now) {
-  const uint64_t id = shard.epoch().value_or(0);
-  const std::optional<base::BootTime> changed_at = std::max(shard.epoch_changed_at(), topology_->MovedAt(call.key));
-  char* at = call.body.data() + call.epoch_at;
-  for (int shift = 56; shift >= 0; shift -= 8) *at++ = static_cast<char>(id >> shift);
-  *at = changed_at && now - *changed_at < call.epoch_fresh ? 1 : 0;
 }
 
 void Client::OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime) {

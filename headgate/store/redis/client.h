@@ -35,11 +35,6 @@ struct ScriptCall {
   // Used before Call returns only.
   std::string_view key;
   std::span<const std::string_view> arguments{};
-  // The index of an argument that begins with the epoch of the key's shard: eight bytes, big-endian, then one that is 1
-  // where it changed less than `epoch_fresh` ago, else 0. They are filled in when the call is sent, perhaps to another
-  // server than now. Negative: none.
-  int epoch_argument = -1;
-  base::Duration epoch_fresh{0};
 };
 
 // Which life of its data a shard is in. Another one may have forgotten what the last one knew.
@@ -137,7 +132,6 @@ class Client final : private Shard::User {
 
   void OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply, base::BootTime now) override;
   void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) override;
-  void OnSend(Shard& shard, PendingCall& call, base::BootTime now) override;
   void OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime now) override;
   void OnReady(Shard& shard, base::BootTime now) override;
   void OnDown(Shard& shard, const absl::Status& why, base::BootTime now) override;

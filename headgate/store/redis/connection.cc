@@ -211,7 +211,6 @@ void Connection::SendNow(PendingCall& call, base::BootTime now) {
     output_.append("*1\r\n$6\r\nASKING\r\n");
     in_flight_.push_back({.call = nullptr, .at = now});
   }
-  if (call.epoch_at != 0) user_.OnSend(call, now);
   call.Encode(output_);
   call.scripts_sent_before = scripts_sent_;
   if (call.with_text) ++scripts_sent_;

@@ -63,8 +63,6 @@ class Connection {
     // The call is the user's again.
     virtual void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) = 0;
     virtual void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
-    // It is about to be sent, and carries an epoch.
-    virtual void OnSend(PendingCall& /*call*/, base::BootTime /*now*/) {}
     virtual void OnFacts(const ServerFacts& facts, base::BootTime now) = 0;
     // Behind its facts, where it can be used.
     virtual void OnReady(base::BootTime now) = 0;

@@ -16,9 +16,9 @@
 
 namespace headgate::store::redis {
 
-// How many instances there are, as far as the set in the store tells. The set may have been lost, and then fills again as
-// each instance beats: whoever does not find itself in it goes by what it knew until all have had the time to.
-// Not thread-safe.
+// How many instances there are, as far as the set in the store tells. The set may have been lost, and then fills again
+// as each instance beats: whoever does not find itself in it goes by what it knew until all have had the time to. Not
+// thread-safe.
 class InstanceCount {
  public:
   explicit InstanceCount(base::Duration silence_max) : silence_max_(silence_max) {}

@@ -31,7 +31,6 @@ void HoldOwed(const Limit& limit, std::string_view leases, BucketState& state, b
   if (!meter || limit.denies_all() || leases.empty()) return;
   const auto now_ns = static_cast<uint64_t>(std::max(now, state.seen).ns);
   Unpacker in(leases);
-  in.U64();  // the epoch
   uint64_t owed_before = 0;
   uint64_t owed = 0;
   std::optional<uint64_t> expired_at;

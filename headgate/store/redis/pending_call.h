@@ -31,8 +31,6 @@ struct PendingCall {
   uint32_t argument_count = 0;     // of the script, its key not among them
   std::string body;                // the key and the arguments as they go over the wire
   std::string key;                 // where a redirect needs it; empty for commands
-  uint32_t epoch_at = 0;           // where in `body` an epoch goes; 0: nowhere
-  base::Duration epoch_fresh{0};
   base::BootTime started{0};
   base::BootTime deadline{0};
   Done done;

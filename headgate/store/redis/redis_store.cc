@@ -9,7 +9,6 @@ namespace headgate::store::redis {
 namespace {
 
 constexpr size_t kArgumentsMax = 8;
-constexpr size_t kLeaseArgument = 2;
 // How long the server keeps a key whose time it does not know.
 constexpr base::Duration kVirtualKept = std::chrono::hours(1);
 
@@ -40,12 +39,8 @@ void RedisStore::Send(Question& question, base::Duration timeout) {
   const size_t count = call.part_count() - 1;
   HEADGATE_CHECK(count <= arguments.size());
   for (size_t i = 0; i < count; ++i) arguments[i] = call.Part(i + 1);
-  client_.Call({.script = &call.script(),
-                .key = call.key(),
-                .arguments = std::span(arguments).first(count),
-                .epoch_argument = call.leased() ? static_cast<int>(kLeaseArgument) : -1,
-                .epoch_fresh = options_.lease_ttl},
-               timeout, [this, &question](const PendingCall::Outcome& reply) { OnReply(question, reply); });
+  client_.Call({.script = &call.script(), .key = call.key(), .arguments = std::span(arguments).first(count)}, timeout,
+               [this, &question](const PendingCall::Outcome& reply) { OnReply(question, reply); });
 }
 
 void RedisStore::OnReply(Question& question, const PendingCall::Outcome& reply) {
@@ -79,14 +74,12 @@ void RedisStore::Finish(Question& question, const SharedAnswer& answer) {
 void RedisStore::Count(const SharedEvents& events) {
   if (events.replaced_corrupt) replaced_corrupt_.Add();
   if (events.clock_reset) clock_resets_.Add();
-  if (events.learning) learning_.Add();
   if (events.carried_over) carried_over_.Add();
 }
 
 BucketEvents RedisStore::ReadEvents() const {
   return {.replaced_corrupt = replaced_corrupt_.value(),
           .clock_resets = clock_resets_.value(),
-          .learning = learning_.value(),
           .carried_over = carried_over_.value(),
           .script_errors = script_errors_.value()};
 }

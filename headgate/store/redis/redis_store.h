@@ -20,14 +20,12 @@ namespace headgate::store::redis {
 struct BucketEvents {
   uint64_t replaced_corrupt = 0;
   uint64_t clock_resets = 0;
-  uint64_t learning = 0;
   uint64_t carried_over = 0;
   uint64_t script_errors = 0;  // the script did not come to an end: a right that is missing, or a fault of ours
 
   BucketEvents& operator+=(const BucketEvents& other) {
     replaced_corrupt += other.replaced_corrupt;
     clock_resets += other.clock_resets;
-    learning += other.learning;
     carried_over += other.carried_over;
     script_errors += other.script_errors;
     return *this;
@@ -85,7 +83,7 @@ class RedisStore final : public SharedStore {
   LimitTable& limits_;
   const Options options_;
   base::Pool<Question> questions_;
-  base::Counter replaced_corrupt_, clock_resets_, learning_, carried_over_, script_errors_;
+  base::Counter replaced_corrupt_, clock_resets_, carried_over_, script_errors_;
 };
 
 }  // namespace headgate::store::redis

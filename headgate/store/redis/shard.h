@@ -18,8 +18,6 @@ class Shard final : private Connection::User {
    public:
     virtual void OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply, base::BootTime now) = 0;
     virtual void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
-    // A call that carries an epoch is about to be sent.
-    virtual void OnSend(Shard& shard, PendingCall& call, base::BootTime now) = 0;
     virtual void OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime now) = 0;
     virtual void OnReady(Shard& shard, base::BootTime now) = 0;
     virtual void OnDown(Shard& shard, const absl::Status& why, base::BootTime now) = 0;
@@ -74,7 +72,6 @@ class Shard final : private Connection::User {
  private:
   void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) override;
   void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) override;
-  void OnSend(PendingCall& call, base::BootTime now) override { user_.OnSend(*this, call, now); }
   void OnFacts(const ServerFacts& facts, base::BootTime now) override;
   void OnReady(base::BootTime now) override;
   void OnDown(const absl::Status& why, base::BootTime now) override;

@@ -66,12 +66,10 @@ std::optional<Limit> TakePrefix(std::string_view& in) {
   return *std::move(limit);
 }
 
-// A bucket that learns is of a time to come.
-constexpr Instant kLatest = base::kInstantMax + std::chrono::hours(1);
 // No bucket takes so long to be as if never used (limit.h).
 constexpr uint64_t kAheadMax = static_cast<uint64_t>(base::kDurationMax.count());
 
-bool IsInstant(uint64_t ns) { return ns <= static_cast<uint64_t>(kLatest.ns); }
+bool IsInstant(uint64_t ns) { return ns <= static_cast<uint64_t>(base::kInstantMax.ns); }
 
 Instant InstantOf(uint64_t ns) { return Instant::FromNanos(static_cast<int64_t>(ns)); }
 
@@ -95,7 +93,7 @@ std::optional<FoundBucket> ParseLog(FoundBucket found, Unpacker in) {
 }  // namespace
 
 bool IsSound(const Limit& limit, const BucketState& state, Instant now) {
-  if (state.seen.ns < 0 || state.seen > kLatest) return false;
+  if (state.seen.ns < 0 || state.seen > base::kInstantMax) return false;
   const uint64_t edge_max = static_cast<uint64_t>(now.ns) + kAheadMax;
   switch (limit.algorithm()) {
     case Algorithm::kTokenBucket:

@@ -4,13 +4,13 @@
 -- KEYS[1] the bucket
 -- ARGV[1] how a value of this limit begins: the format's version and the limit (value_codec.h)
 -- ARGV[2] numbers: this head, then what the family unpacks from `at` on
--- ARGV[3] what a leased bucket's call adds, or empty (leases.lua)
+-- ARGV[3] the ask of a LEASE, else empty (leases.lua)
 -- ARGV[4] a value of another limit as it was read, ARGV[5] the same carried over to this one
 --
 -- Docs: docs/reference/redis-state.md.
 local TWO32 = 4294967296
 local TAKE, LOOK, REFUND, RESET = 0, 1, 2, 3
-local CORRUPT, CLOCK_RESET, LEARNING = 1, 2, 4
+local CORRUPT, CLOCK_RESET = 1, 2
 -- No bucket of ours is longer: kValueBytesMax in value_codec.h.
 local VALUE_MAX = 1200128
 local key, prefix = KEYS[1], ARGV[1]

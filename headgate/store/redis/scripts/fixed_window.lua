@@ -52,15 +52,6 @@ if set_back and value then
   open = count > 0 and (edge_hi > seen_hi or edge_hi == seen_hi and edge_lo > seen_lo)
   if open then edge_hi, edge_lo = window_end() end
 end
-if learning then
-  -- It is spent until no lease of its window can be alive: under a larger limit too, and whatever is refunded, since that
-  -- may be in the next window already.
-  count = TWO32 - 1
-  edge_hi, edge_lo = window_end()
-  local hi, lo = later(now_hi, now_lo, learn_hi, learn_lo, 0, 0)
-  if hi > edge_hi or hi == edge_hi and lo > edge_lo then edge_hi, edge_lo = hi, lo end
-  open = true
-end
 -- A lease ends with its window.
 if not open then leases, owed = {}, 0 end
 if set_back then end_by(edge_hi, edge_lo) end

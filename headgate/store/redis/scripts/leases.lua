@@ -1,58 +1,37 @@
--- Leases of a bucket: behind its state an epoch (8 bytes), then 32 bytes for each: node and number (16), granted,
--- reported, expires at (8). Docs: docs/reference/redis-state.md.
+-- Leases of a bucket: behind its state, 32 bytes for each: node and number (16), granted, reported, expires at (8).
+-- Docs: docs/reference/redis-state.md.
 --
--- ARGV[3], where the bucket is one that is leased: the shard's epoch, whether that changed less than one ttl ago, whether
--- a lease is asked for, for how long to learn, and the ask. A bucket of another epoch may lack leases that are being
--- spent: it is learning.
+-- ARGV[3] of a LEASE: which lease is asked for, and what is reported of older ones.
 local LEASE = 4
 local LEASES_MAX = 512
-local call = ARGV[3] ~= '' and ARGV[3] or nil
-local leases, epoch, learning = {}, '', false
+local leases = {}
 local owed_before, owed = 0, 0      -- granted and not reported: of all, of those that have not expired
 local over_hi, over_lo              -- when the last of the expired ones did
-local learn_hi, learn_lo, late_hi, late_lo = 0, 0, 0, 0
 local granted, holders, lease_hi, lease_lo = 0, 0, 0, 0
-local ask_at
-local leased = call or value and #value > #prefix + 20
 local settle, ask, end_by
 
-if leased then
-  local from = #prefix + 21
-  if value and #value >= from then
-    if (#value - from + 1) % 32 ~= 8 then
-      events = CORRUPT
-      edge_hi, edge_lo, count, seen_hi, seen_lo = 0, 0, 0, 0, 0
-      value = ''
-    else
-      epoch = string.sub(value, from, from + 7)
-      for i = from + 8, #value, 32 do
-        local id, amount, reported, hi, lo = struct.unpack('>c16I4I4I4I4', value, i)
-        if set_back then
-          hi, lo = hi - back_hi, lo - back_lo
-          if lo < 0 then hi, lo = hi - 1, lo + TWO32 end
-        end
-        reported = math.min(reported, amount)
-        owed_before = owed_before + amount - reported
-        if hi < now_hi or hi == now_hi and lo <= now_lo then
-          if not over_hi or hi > over_hi or hi == over_hi and lo > over_lo then over_hi, over_lo = hi, lo end
-        else
-          owed = owed + amount - reported
-          leases[#leases + 1] = {id = id, granted = amount, reported = reported, hi = hi, lo = lo}
-        end
+local from = #prefix + 21
+if value and #value >= from then
+  if (#value - from + 1) % 32 ~= 0 then
+    events = CORRUPT
+    edge_hi, edge_lo, count, seen_hi, seen_lo = 0, 0, 0, 0, 0
+    value = ''
+  else
+    for i = from, #value, 32 do
+      local id, amount, reported, hi, lo = struct.unpack('>c16I4I4I4I4', value, i)
+      if set_back then
+        hi, lo = hi - back_hi, lo - back_lo
+        if lo < 0 then hi, lo = hi - 1, lo + TWO32 end
+      end
+      reported = math.min(reported, amount)
+      owed_before = owed_before + amount - reported
+      if hi < now_hi or hi == now_hi and lo <= now_lo then
+        if not over_hi or hi > over_hi or hi == over_hi and lo > over_lo then over_hi, over_lo = hi, lo end
+      else
+        owed = owed + amount - reported
+        leases[#leases + 1] = {id = id, granted = amount, reported = reported, hi = hi, lo = lo}
       end
     end
-  end
-  if call then
-    local call_epoch, changed
-    call_epoch, changed, learn_hi, learn_lo, ask_at = struct.unpack('>c8BI4I4', call)
-    -- One without an epoch may have had leases that only the store before knew.
-    if value and value ~= '' and epoch ~= '' then learning = epoch ~= call_epoch else learning = changed == 1 end
-    epoch = call_epoch
-    if learning then
-      events = events + LEARNING
-      leases, owed_before, owed, over_hi = {}, 0, 0, nil
-    end
-    if back_hi >= 0 and not set_back then late_hi, late_lo = back_hi, back_lo end
   end
 end
 
@@ -68,9 +47,9 @@ end
 if op == LEASE then
   -- Takes in what the caller says of older leases; `give_back` is told what was returned unspent.
   settle = function(give_back)
-    local node, _, _, _, _, _, reports, _, from = struct.unpack('>c8c8I4I4I4I4I4B', call, ask_at)
+    local node, _, _, _, _, _, reports, _, from = struct.unpack('>c8c8I4I4I4I4I4B', ARGV[3])
     for i = 0, reports - 1 do
-      local number, spent, returned = struct.unpack('>c8I4B', call, from + 13 * i)
+      local number, spent, returned = struct.unpack('>c8I4B', ARGV[3], from + 13 * i)
       for j, lease in ipairs(leases) do
         if lease.id == node .. number then
           owed = owed - (lease.granted - lease.reported)
@@ -90,7 +69,7 @@ if op == LEASE then
   -- Grants of `tokens`, until `end` at the latest; returns how much is newly granted. One that was granted before, to a
   -- request that comes twice, is the same.
   ask = function(tokens, end_hi, end_lo)
-    local node, number, want, least, ttl_hi, ttl_lo, _, for_instance = struct.unpack('>c8c8I4I4I4I4I4B', call, ask_at)
+    local node, number, want, least, ttl_hi, ttl_lo, _, for_instance = struct.unpack('>c8c8I4I4I4I4I4B', ARGV[3])
     local id = node .. number
     -- Whom what is left is shared out by: the nodes, or the instances, whose nodes differ in the last two bytes.
     local id_bytes = for_instance == 1 and 6 or 8

@@ -86,14 +86,6 @@ if lends then
     return whole
   end
 end
-if learning then
-  -- It is empty, and will be one ttl from now: nothing happens before.
-  now_hi, now_lo = now_hi + learn_hi, now_lo + learn_lo
-  if now_lo >= TWO32 then now_hi, now_lo = now_hi + 1, now_lo - TWO32 end
-  late_hi, late_lo = learn_hi, learn_lo
-  edge_hi, edge_lo, count = now_hi + span_hi, now_lo + span_lo, span_fr
-  if edge_lo >= TWO32 then edge_hi, edge_lo = edge_hi + 1, edge_lo - TWO32 end
-end
 
 debt_hi, debt_lo, debt_fr = edge_hi - now_hi, edge_lo - now_lo, count
 if debt_lo < 0 then debt_hi, debt_lo = debt_hi - 1, debt_lo + TWO32 end
@@ -123,7 +115,7 @@ if gives_back then
   if debt_hi < 0 then debt_hi, debt_lo, debt_fr = 0, 0, 0 end
   if lends then not_below_owed() end
 end
-if op == LEASE then price_hi, price_lo, price_fr = cost_of(learning and 0 or ask(tokens())) end
+if op == LEASE then price_hi, price_lo, price_fr = cost_of(ask(tokens())) end
 local allowed = 1
 if op ~= REFUND then
   local hi, lo, fraction = debt_hi + price_hi, debt_lo + price_lo, debt_fr + price_fr

@@ -30,7 +30,6 @@ end
 -- Leases of the window before are over, as it is.
 local end_hi, end_lo = later(now_hi, now_lo, period_hi, period_lo, x_hi, x_lo)
 if set_back then end_by(end_hi, end_lo) end
-if learning then current = math.max(current, capacity) end
 
 -- How many more fit: the most room that is taken by none of what counts.
 local function tokens()
@@ -42,7 +41,6 @@ local function tokens()
   return math.max(0, whole)
 end
 
-if learning then old_hi, old_lo, old_seen_hi, old_seen_lo = previous, current, now_hi, now_lo end
 local allowed = fits(capacity - cost - current) and 1 or 0
 if op == REFUND then
   current = math.max(owed, current - cost, 0)

@@ -1,0 +1,165 @@
+// Buckets in memory that have had several limits: what is remembered of the earlier ones, through sweeps, evictions,
+// groups and snapshots. The rule itself is algorithm::Change.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <boost/crc.hpp>
+#include <cstring>
+#include <string>
+
+#include "headgate/store/memory.h"
+
+namespace headgate::store {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Decision;
+using algorithm::Limit;
+using algorithm::LimitSpec;
+using base::Instant;
+using namespace std::chrono_literals;
+
+constexpr Instant kStart = Instant::FromNanos(1'790'000'000'000'000'000);
+constexpr LimitSpec kHundred{.requests = 100, .period = 60s};
+constexpr LimitSpec kTen{.requests = 10, .period = 60s};
+
+struct TestStore {
+  explicit TestStore(uint64_t max_buckets = 1000) : store({.max_buckets = max_buckets}) {}
+
+  LimitHandle Make(const LimitSpec& spec, uint32_t version = 0) {
+    return *store.limits().Intern(*Limit::Make(spec), version);
+  }
+  TakeRequest Request(uint64_t key, const LimitHandle& limit, algorithm::Cost cost) const {
+    return {.key = base::HashBytes(store.hash_secret(), base::KeyKind::kRaw,
+                                   {reinterpret_cast<const char*>(&key), sizeof key}),
+            .limit = limit.get(),
+            .cost = cost};
+  }
+  Decision Ask(uint64_t key, const LimitHandle& limit, Instant now, algorithm::Cost cost = 0) {
+    const TakeRequest request = Request(key, limit, cost);
+    Decision decision;
+    store.Take({&request, 1}, {&decision, 1}, now);
+    return decision;
+  }
+
+  MemoryStore store;
+};
+
+// 85 of 100 used at kStart, the limit cut to 10, and one request under that a second later: until 51 s the bucket is
+// not as if never used, though it is full from 7 s on.
+struct CutBucket : TestStore {
+  explicit CutBucket(uint64_t max_buckets = 1000) : TestStore(max_buckets) {
+    EXPECT_TRUE(Ask(1, hundred, kStart, 85).allowed);
+    EXPECT_EQ(Ask(1, ten, kStart, 1).remaining, 9u);
+  }
+  uint64_t RemainingOnceBack(Instant now) { return Ask(1, back, now).remaining; }
+
+  const LimitHandle hundred = Make(kHundred);
+  const LimitHandle ten = Make(kTen);
+  const LimitHandle back = Make(kHundred, 1);
+};
+
+TEST(LimitChange, ABucketThatIsFullAgainIsRememberedForTheLimitItHadBefore) {
+  for (const auto& [back_at, remaining] : {std::pair{50s, 10u}, std::pair{51s, 100u}}) {
+    CutBucket test;
+    test.store.Sweep(kStart + back_at);
+    EXPECT_EQ(test.store.stats().buckets, back_at < 51s ? 1u : 0u);
+    EXPECT_EQ(test.RemainingOnceBack(kStart + back_at), remaining);
+  }
+}
+
+TEST(LimitChange, IsForgottenByARequestThatFindsItAsIfNeverUsed) {
+  CutBucket test;
+  EXPECT_EQ(test.Ask(1, test.ten, kStart + 50s).remaining, 10u);
+  EXPECT_EQ(test.store.stats().buckets, 1u);
+  EXPECT_EQ(test.Ask(1, test.ten, kStart + 51s).remaining, 10u);
+  EXPECT_EQ(test.store.stats().buckets, 0u);
+}
+
+TEST(LimitChange, ARequestUnderTheLimitThatHoldsKeepsWhatIsRemembered) {
+  CutBucket test;
+  EXPECT_TRUE(test.Ask(1, test.ten, kStart + 20s, 2).allowed);
+  EXPECT_EQ(test.RemainingOnceBack(kStart + 50s), 10u);
+}
+
+TEST(LimitChange, AResetForgetsTheEarlierLimitsToo) {
+  CutBucket test;
+  TakeRequest reset = test.Request(1, test.ten, 0);
+  reset.operation = Operation::kReset;
+  Decision decision;
+  test.store.Take({&reset, 1}, {&decision, 1}, kStart);
+  EXPECT_EQ(test.RemainingOnceBack(kStart), 100u);
+}
+
+TEST(LimitChange, WhatIsRememberedLosesMoreThanABucketThatIsFullSooner) {
+  CutBucket test(/*max_buckets=*/2);
+  const LimitHandle brief = test.Make({.requests = 1, .period = 10s});
+  test.Ask(2, brief, kStart + 8s, 1);
+  test.Ask(3, brief, kStart + 9s, 1);
+  EXPECT_EQ(test.store.stats().evictions, 1u);
+  EXPECT_FALSE(test.Ask(3, brief, kStart + 9s, 1).allowed);
+  EXPECT_EQ(test.RemainingOnceBack(kStart + 9s), 10u);
+}
+
+TEST(LimitChange, AGroupThatIsDeniedLeavesWhatIsRemembered) {
+  CutBucket test;
+  const LimitHandle none = test.Make({.requests = 1, .period = 1s});
+  std::array requests{test.Request(1, test.back, 1), test.Request(2, none, 2)};
+  requests[1].joined = true;
+  std::array<Decision, 2> decisions;
+  test.store.Take(requests, decisions, kStart + 1s);
+  EXPECT_FALSE(decisions[1].allowed);
+  test.store.Sweep(kStart + 50s);
+  EXPECT_EQ(test.RemainingOnceBack(kStart + 50s), 10u);
+}
+
+TEST(LimitChange, ASlotThatIsUsedAgainRemembersNothingOfTheBucketBefore) {
+  CutBucket test;
+  test.store.Sweep(kStart + 60s);
+  for (uint64_t key = 2; key < 1000; ++key) test.Ask(key, test.ten, kStart + 60s, 1);
+  // A second under a limit of 60 s brings back what each has used.
+  test.store.Sweep(kStart + 66s);
+  EXPECT_EQ(test.store.stats().buckets, 0u);
+}
+
+TEST(LimitChange, SurvivesASnapshot) {
+  CutBucket before;
+  const std::string bytes = before.store.Snapshot(kStart + 20s);
+  for (const auto& [back_at, remaining] : {std::pair{50s, 10u}, std::pair{51s, 100u}}) {
+    TestStore after;
+    ASSERT_TRUE(after.store.Restore(bytes, kStart + 20s).ok());
+    EXPECT_EQ(after.store.stats().buckets, 1u);
+    EXPECT_EQ(after.Ask(1, after.Make(kHundred, 1), kStart + back_at).remaining, remaining);
+  }
+}
+
+TEST(LimitChange, IsCarriedToAClockThatWasSetBack) {
+  CutBucket before;
+  TestStore after;
+  ASSERT_TRUE(after.store.Restore(before.store.Snapshot(kStart), kStart - 24h).ok());
+  EXPECT_EQ(after.store.stats().rebased, 1u);
+  after.store.Sweep(kStart - 24h + 50s);
+  EXPECT_EQ(after.store.stats().buckets, 1u);
+  after.store.Sweep(kStart - 24h + 51s);
+  EXPECT_EQ(after.store.stats().buckets, 0u);
+}
+
+// Version 1 had no time behind the count of a bucket.
+TEST(Snapshot, OfTheFirstVersionIsRead) {
+  TestStore before, after;
+  const LimitHandle limit = before.Make(kTen);
+  before.Ask(1, limit, kStart, 4);
+  std::string bytes = before.store.Snapshot(kStart);
+  bytes.resize(bytes.size() - 4 - 4 - 8);  // check sum, end of the buckets, the time
+  bytes.append(4, '\0');
+  bytes[8] = 1;
+  boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
+  crc.process_bytes(bytes.data(), bytes.size());
+  const uint32_t sum = crc.checksum();
+  bytes.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+  ASSERT_TRUE(after.store.Restore(bytes, kStart).ok());
+  EXPECT_EQ(after.Ask(1, after.Make(kTen), kStart).remaining, 6u);
+}
+
+}  // namespace
+}  // namespace headgate::store
