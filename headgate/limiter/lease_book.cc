@@ -358,6 +358,8 @@ bool LeaseBook::SpendBudget(Record& record, BootTime now) const {
 }
 
 LeaseVerdict LeaseBook::Probe(Record& record, Cost cost, BootTime now) const {
+  // A bucket that fills within a few calls has something again before one of them is answered.
+  if (record.pause < options_.timeout) return {};
   const AskPace::Turn turn = TakeTurn(record, now);
   record.denied_until = turn.at > now ? turn.at : now + options_.timeout;
   return turn.at > now ? VerdictOf(record, cost, false, now) : LeaseVerdict{};

@@ -49,6 +49,8 @@ enum class Metric : uint8_t {
   kLeaseLateGrants,
   kLeaseKeysEvicted,
   kLeaseKeysNotFollowed,
+  kOutageDebts,
+  kOutageRequests,
   kStoreCalls,
   kStoreCallSeconds,
   kStoreRetries,
