@@ -51,46 +51,81 @@ limiter::FleetOptions FleetOptionsOf(const Settings& settings, const limiter::Le
           .leases = leases};
 }
 
+std::string_view ReasonOf(store::redis::HistoryChange change) {
+  using enum store::redis::HistoryChange;
+  switch (change) {
+    case kRestarted:
+      return "the server restarted";
+    case kPromoted:
+      return "a replica was promoted: it may lack the last writes";
+    case kReplaced:
+      return "another server answers at this address";
+    case kNone:
+      break;
+  }
+  return "";
+}
+
 // What happens to one loop's connections, in the log.
 store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop) {
-  return {.on_connection =
-              [&log, loop](const std::string& server, const absl::Status& state) {
-                if (state.ok()) return log.Info("store.connected", {{"server", server}, {"loop", loop}});
-                log.Warning("store.lost", {{"server", server}, {"loop", loop}, {"why", std::string(state.message())}});
-              },
-          .on_eviction_policy =
-              [&log](const std::string& server, const std::string& policy) {
-                const bool silent = policy.empty();
-                log.Warning("store.may_evict",
-                            {{"server", server},
-                             {"policy", silent ? std::string_view("unknown") : std::string_view(policy)},
-                             {"so", std::string_view("live limits can be forgotten when its memory is full")},
-                             {"hint", silent ? std::string_view("let our user run INFO: it says what the server evicts")
-                                             : std::string_view("CONFIG SET maxmemory-policy noeviction, or "
-                                                                "strict_store: yes")}});
-              },
-          .on_topology =
-              [&log, loop](const std::string& server, const absl::Status& state) {
-                if (state.ok()) return log.Info("store.topology_known", {{"server", server}, {"loop", loop}});
-                log.Error("store.topology_unknown",
-                          {{"server", server},
-                           {"loop", loop},
-                           {"why", std::string(state.message())},
-                           {"hint", std::string_view("is the store what --store says: a cluster, sentinels, their "
-                                                     "master's name?")}});
-              },
-          .on_breaker =
-              [&log, loop](const std::string& server, bool open) {
-                if (!open) return log.Info("store.back", {{"server", server}, {"loop", loop}});
-                log.Warning("store.away",
-                            {{"server", server},
-                             {"loop", loop},
-                             {"so", std::string_view("its limits are decided as on_store_failure says")}});
-              },
-          .on_alarm =
-              [&log](const std::string& server, const std::string& error) {
-                log.Error("store.alarm", {{"server", server}, {"error", store::redis::WithoutArguments(error)}});
-              }};
+  return {
+      .on_connection =
+          [&log, loop](const std::string& server, const absl::Status& state) {
+            if (state.ok()) return log.Info("store.connected", {{"server", server}, {"loop", loop}});
+            log.Warning("store.lost", {{"server", server},
+                                       {"loop", loop},
+                                       {"reason", std::string(state.message())},
+                                       {"hint", std::string_view("is the server up, and is --store its address?")}});
+          },
+      .on_eviction_policy =
+          [&log](const std::string& server, const std::string& policy) {
+            const bool silent = policy.empty();
+            log.Warning("store.may_evict",
+                        {{"server", server},
+                         {"policy", silent ? std::string_view("unknown") : std::string_view(policy)},
+                         {"effect", std::string_view("live limits can be forgotten when its memory is full")},
+                         {"hint", silent ? std::string_view("let our user run INFO: it says what the server evicts")
+                                         : std::string_view("CONFIG SET maxmemory-policy noeviction, or "
+                                                            "strict_store: yes")}});
+          },
+      .on_topology =
+          [&log, loop](const std::string& server, const absl::Status& state) {
+            if (state.ok()) return log.Info("store.topology_known", {{"server", server}, {"loop", loop}});
+            log.Error("store.topology_unknown",
+                      {{"server", server},
+                       {"loop", loop},
+                       {"reason", std::string(state.message())},
+                       {"hint", std::string_view("is the store what --store says: a cluster, sentinels, their "
+                                                 "master's name?")}});
+          },
+      .on_breaker =
+          [&log, loop](const std::string& server, bool open) {
+            if (!open) return log.Info("store.back", {{"server", server}, {"loop", loop}});
+            log.Warning("store.away",
+                        {{"server", server},
+                         {"loop", loop},
+                         {"effect", std::string_view("its limits are decided as on_store_failure says")}});
+          },
+      .on_learning =
+          [&log, loop](const std::string& server, store::redis::HistoryChange change, base::Duration term) {
+            log.Warning("shard.learning_began",
+                        {{"server", server},
+                         {"loop", loop},
+                         {"reason", ReasonOf(change)},
+                         {"effect", std::string_view("leased limits are decided as on_store_failure says, leases "
+                                                     "that are held are spent")},
+                         {"for", term},
+                         {"hint", std::string_view("expected after a failover or a restart of the store; docs/guides/"
+                                                   "fleet.md says what each may let through")}});
+          },
+      .on_learned =
+          [&log, loop](const std::string& server) {
+            log.Info("shard.learning_ended", {{"server", server}, {"loop", loop}});
+          },
+      .on_alarm =
+          [&log](const std::string& server, const std::string& error) {
+            log.Error("store.alarm", {{"server", server}, {"error", store::redis::WithoutArguments(error)}});
+          }};
 }
 
 std::string_view WhatHoldsIn(limiter::Mode mode) {
@@ -124,15 +159,16 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
   shared->naming_ = store.naming;
   shared->ask_pace_ = std::make_unique<limiter::AskPace>(loops);
   const uint64_t instance = RandomSeed();
+  store::redis::RedisOptions redis = store.redis;
+  redis.lease_ttl = kLeaseTtl;
   for (uint32_t i = 0; i < loops; ++i) {
     auto loop = std::make_unique<Loop>();
-    HEADGATE_ASSIGN_OR_RETURN(
-        loop->client, store::redis::Client::Make(server.loop(i), store.redis, RandomSeed(), ListenerOf(log, i)));
+    HEADGATE_ASSIGN_OR_RETURN(loop->client,
+                              store::redis::Client::Make(server.loop(i), redis, RandomSeed(), ListenerOf(log, i)));
     if (i == 0) shared->heartbeat_ = std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName());
     loop->store = std::make_unique<store::redis::RedisStore>(
         *loop->client, engine.store().limits(),
         store::redis::RedisStore::Options{
-            .lease_ttl = kLeaseTtl,
             .heartbeat = shared->heartbeat_.get(),
             .instances = static_cast<uint32_t>(settings.store_instances),
             .on_script_error = [&log](const std::string& error) {
@@ -177,7 +213,7 @@ void SharedStores::Tick(base::Instant now) {
     AloneWatch& watch = alone_[static_cast<size_t>(mode)];
     const AloneWatch::Change change = watch.Look(DecisionsOf(mode), together, now);
     if (change == AloneWatch::Change::kBegan) {
-      log_.Warning("decisions.without_store", {{"mode", Name(mode)}, {"so", WhatHoldsIn(mode)}});
+      log_.Warning("decisions.without_store", {{"mode", Name(mode)}, {"effect", WhatHoldsIn(mode)}});
     } else if (change == AloneWatch::Change::kEnded) {
       log_.Info("decisions.with_store",
                 {{"mode_left", Name(mode)}, {"decided_in_it", watch.decided()}, {"for", watch.lasted()}});
@@ -259,6 +295,11 @@ void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kStoreBreakersOpen, {}, calls.breakers_open);
   sink.Set(Metric::kStoreBreakerOpened, {}, calls.breaker_opened);
   sink.Set(Metric::kStoreDisconnects, {}, calls.disconnects);
+  sink.Set(Metric::kStoreShardsLearning, {}, calls.shards_learning);
+  for (const auto change : {store::redis::HistoryChange::kRestarted, store::redis::HistoryChange::kPromoted,
+                            store::redis::HistoryChange::kReplaced}) {
+    sink.Set(Metric::kStoreHistoryChanges, {Name(change)}, calls.history_changes[static_cast<size_t>(change)]);
+  }
   sink.Set(Metric::kStoreAlarms, {}, calls.alarms);
   sink.Set(Metric::kStoreBucketEvents, {"replaced_corrupt"}, events.replaced_corrupt);
   sink.Set(Metric::kStoreBucketEvents, {"clock_reset"}, events.clock_resets);

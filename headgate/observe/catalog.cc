@@ -13,7 +13,7 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_decisions_total",
      kCounter,
      "decisions",
-     "Descriptors decided, by the rule that applied and what came of it. Rule `none`: no rule applied; rule "
+     "Descriptors decided, by the rule that applied and what came of it. Rule empty: no rule applied; rule "
      "`CL.THROTTLE`: a limit that the client brought; domain `other`: a domain without rules, or beyond the cap on "
      "series.",
      {"domain", "rule", "outcome"}},
@@ -61,6 +61,10 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Requests denied because memory for the hits of sliding_window_log was full."},
     {Metric::kLimits, "headgate_limits", kGauge, "limits",
      "Different limits in use by rules and by live buckets, those that requests brought included."},
+    {Metric::kClientLimits, "headgate_client_limits", kGauge, "limits",
+     "Different limits in use that requests brought (CL.THROTTLE, overrides)."},
+    {Metric::kClientLimitsForgotten, "headgate_client_limits_forgotten_total", kCounter, "limits",
+     "Limits that requests brought and that made way for others, with their buckets. Raise max_limits when it grows."},
 
     // Snapshots
     {Metric::kSnapshotWrites,
@@ -79,6 +83,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      {"result"}},
     {Metric::kBucketsRebased, "headgate_buckets_rebased_total", kCounter, "buckets",
      "Restored buckets that were ahead of the clock and were moved to it."},
+    {Metric::kSnapshotBucketsLeftOut, "headgate_snapshot_buckets_left_out_total", kCounter, "buckets",
+     "Buckets of the snapshot that were not restored, because max_limits had no room for their limits."},
 
     // Rules
     {Metric::kRules, "headgate_rules", kGauge, "rules", "Rules in force."},
@@ -156,6 +162,17 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Times that a server of the store was left alone because it failed."},
     {Metric::kStoreDisconnects, "headgate_store_disconnects_total", kCounter, "connections",
      "Connections to the store that ended or could not be had."},
+    {Metric::kStoreShardsLearning, "headgate_store_shards_learning", kGauge, "shards",
+     "Shards of the store that are learning: what they have may lack leases that are still being spent. Counted by "
+     "each "
+     "event loop."},
+    {Metric::kStoreHistoryChanges,
+     "headgate_store_history_changes_total",
+     kCounter,
+     "changes",
+     "Breaks in the history of a shard, by what happened: restarted, promoted (a replica took over), replaced (another "
+     "server at its address). Counted by each event loop.",
+     {"event"}},
     {Metric::kStoreAlarms, "headgate_store_alarms_total", kCounter, "errors",
      "Errors of the store that somebody should look at: out of memory, busy with a script, no permission, not of the "
      "kind that is configured."},

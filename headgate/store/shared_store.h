@@ -66,7 +66,8 @@ struct SharedRequest {
   Operation operation = Operation::kTake;
   // Set: asks for a lease instead of a decision, or reports; cost and operation are ignored.
   std::optional<LeaseAsk> lease{};
-  // Whether leases are ever given of this bucket, so that it has to be careful after the store has forgotten.
+  // Whether leases are ever given of this bucket: then nothing is decided about it while the store may have forgotten
+  // some that are being spent.
   bool leased = false;
   base::Duration timeout{0};
   // As in a TakeRequest; valid until `done` has been called.

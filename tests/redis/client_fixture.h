@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,9 @@ struct TestClient {
                topologies.push_back(state.ok() ? "well" : std::string(state.message()));
              },
          .on_breaker = [this](const std::string&, bool open) { breaker.push_back(open ? "open" : "closed"); },
+         .on_learning = [this](const std::string&, store::redis::HistoryChange change,
+                               base::Duration) { learning.emplace_back(Name(change)); },
+         .on_learned = [this](const std::string&) { learning.emplace_back("over"); },
          .on_alarm = [this](const std::string&, const std::string& error) { alarms.push_back(error); }});
     EXPECT_TRUE(made.ok()) << made.status();
     client = *std::move(made);
@@ -50,6 +54,21 @@ struct TestClient {
     EXPECT_TRUE(loop.RunUntil([&] { return answer.has_value(); }, 20s));
     return answer.value_or("no answer");
   }
+  // A call that needs to know what is leased.
+  std::string Learn(std::string_view key) {
+    static const store::redis::Script ok = store::redis::MakeScript("ok", "return 'OK'");
+    std::optional<std::string> answer;
+    client->Call({.script = &ok, .key = key, .learns = true}, {},
+                 [&](const store::redis::PendingCall::Outcome& reply) { answer = reply.ok() ? "OK" : Text(reply); });
+    EXPECT_TRUE(loop.RunUntil([&] { return answer.has_value(); }, 20s));
+    return answer.value_or("no answer");
+  }
+  // Breaks in the histories of shards.
+  uint64_t HistoryChanges() const {
+    const auto changes = client->ReadCounters().history_changes;
+    return std::accumulate(changes.begin(), changes.end(), uint64_t{0});
+  }
+  uint64_t ReadLearning() const { return client->ReadCounters().shards_learning; }
   static std::string Text(const store::redis::PendingCall::Outcome& answer) {
     return answer.ok() ? (*answer)->ToString() : std::string(absl::StatusCodeToString(answer.status().code()));
   }
@@ -63,7 +82,7 @@ struct TestClient {
   net::EventLoop loop{clock};
   store::redis::RedisOptions options;
   absl::Status last_status;  // of the last call that was waited for
-  std::vector<std::string> connections, policies, topologies, breaker, alarms;
+  std::vector<std::string> connections, policies, topologies, breaker, learning, alarms;
   std::unique_ptr<store::redis::Client> client;
 };
 

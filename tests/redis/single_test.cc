@@ -27,9 +27,7 @@ TEST(Single, RunsAScriptThatTheServerDoesNotKnowYet) {
   EXPECT_EQ(counters.calls_answered, 2u);
   EXPECT_EQ(counters.script_misses, 1u);
   EXPECT_THAT(test.connections, ElementsAre(fmt::format("127.0.0.1:{} up", server.port())));
-  ASSERT_TRUE(test.client->EpochOf("a").has_value());
-  const std::string info = server.Ask("INFO replication");
-  EXPECT_THAT(info, HasSubstr(fmt::format("master_replid:{:016x}", test.client->EpochOf("a")->id)));
+  EXPECT_EQ(test.HistoryChanges(), 0u);
 }
 
 TEST(Single, CallsOfOneTurnTravelTogetherAndAreAnsweredInOrder) {
@@ -195,7 +193,6 @@ TEST(Single, WhatWasSentToAServerThatDiedMayHaveBeenDone) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
-  const uint64_t epoch = test.client->EpochOf("a")->id;
   server.Freeze();
   std::string answer;
   const std::string_view argument = "1";
@@ -207,11 +204,11 @@ TEST(Single, WhatWasSentToAServerThatDiedMayHaveBeenDone) {
   EXPECT_EQ(answer, "ABORTED");
   test.Run(100ms);
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
-  EXPECT_EQ(test.client->EpochOf("a")->changed_at, std::nullopt);
+  EXPECT_EQ(test.HistoryChanges(), 0u);
   server.Start();
   EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "b", {"0"}) == "0"; }));
-  EXPECT_NE(test.client->EpochOf("a")->id, epoch) << "it has forgotten everything, and says so";
-  EXPECT_NE(test.client->EpochOf("a")->changed_at, std::nullopt);
+  EXPECT_EQ(test.HistoryChanges(), 1u);
+  EXPECT_TRUE(test.client->LearningUntil("a").has_value());
 }
 
 TEST(Single, ComesBackFastWhereConnectionsAreKilled) {
@@ -351,18 +348,52 @@ TEST(Single, ARingSpreadsKeysOverServersThatKnowNothingOfEachOther) {
   for (const RedisProcess* server : {&a, &b, &c}) EXPECT_THAT(server->Ask("INFO keyspace"), HasSubstr("db0:keys="));
 }
 
-// The server gives itself another replication id then. Whoever does not hear of it would be a stranger to all others.
-TEST(Single, AConnectionHearsOfAnEpochThatChangesWhileItStands) {
+// The server gives itself another replication id when its first replica comes, and goes on as before.
+TEST(Single, AFirstReplicaTeachesNothing) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
-  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
-  const uint64_t before = test.client->EpochOf("a")->id;
+  const auto id = [&] {
+    return server.Ask("INFO replication").substr(server.Ask("INFO replication").find("master_replid:"), 54);
+  };
+  EXPECT_EQ(test.Learn("a"), "OK");
+  const std::string before = id();
   RedisProcess replica({"--replicaof", fmt::format("127.0.0.1 {}", server.port()), "--repl-diskless-sync-delay", "0"});
-  EXPECT_TRUE(test.Until([&] { return test.client->EpochOf("a")->id != before; }));
-  EXPECT_NE(test.client->EpochOf("a")->changed_at, std::nullopt);
-  EXPECT_THAT(server.Ask("INFO replication"),
-              HasSubstr(fmt::format("master_replid:{:016x}", test.client->EpochOf("a")->id)));
+  EXPECT_TRUE(test.Until([&] { return id() != before; }));
+  test.Run(1200ms);
+  EXPECT_EQ(test.Learn("a"), "OK");
+  EXPECT_EQ(test.HistoryChanges(), 0u);
   EXPECT_EQ(test.client->ReadCounters().disconnects, 0u);
+}
+
+// Calls that need to know what was leased wait for nobody: they fail at once, and others are sent.
+TEST(Single, CallsThatNeedToKnowWhatIsLeasedAreWithheldWhileAHistoryIsLearned) {
+  RedisProcess server;
+  RedisOptions options = TestClient::Single(server.port());
+  options.lease_ttl = 1s;
+  TestClient test(options);
+  EXPECT_EQ(test.Learn("a"), "OK");
+  server.Kill();
+  server.Start();
+  EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "b", {"1"}) == "1"; })) << "others are not";
+  EXPECT_EQ(test.Learn("a"), "UNAVAILABLE");
+  EXPECT_EQ(test.ReadLearning(), 1u);
+  EXPECT_TRUE(test.Until([&] { return test.Learn("a") == "OK"; }));
+  EXPECT_EQ(test.HistoryChanges(), 1u);
+  EXPECT_THAT(test.learning, ElementsAre("restarted", "over"));
+}
+
+// A replica that is promoted while our connection to it stands: nothing but INFO says so.
+TEST(Single, APromotionIsSeenOnAStandingConnection) {
+  RedisProcess primary;
+  RedisProcess server({"--repl-diskless-sync-delay", "0"});
+  TestClient test(TestClient::Single(server.port()));
+  EXPECT_EQ(test.Learn("a"), "OK");
+  EXPECT_THAT(server.Ask(fmt::format("REPLICAOF 127.0.0.1 {}", primary.port())), HasSubstr("OK"));
+  EXPECT_TRUE(
+      test.Until([&] { return server.Ask("INFO replication").find("master_link_status:up") != std::string::npos; }));
+  EXPECT_THAT(server.Ask("REPLICAOF NO ONE"), HasSubstr("OK"));
+  EXPECT_TRUE(test.Until([&] { return test.HistoryChanges() == 1; }));
+  EXPECT_TRUE(test.Until([&] { return test.Learn("a") == "OK"; }));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "headgate/algorithm/bucket.h"
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/time.h"
+#include "headgate/store/redis/shard_histories.h"
 #include "headgate/wire/resp_reader.h"
 #include "tests/redis/keyspace.h"
 #include "tests/redis/lua_host.h"
@@ -41,9 +42,17 @@ class Server {
   // The replica has now what the server has.
   void Replicate() { replica_ = keys_; }
   // The replica is the server.
-  void FailOver() { keys_ = replica_; }
+  void FailOver() {
+    keys_ = replica_;
+    identity_ = {.run = identity_.run + 1,
+                 .replication = identity_.replication + 1,
+                 .previous = identity_.replication,
+                 .age = std::chrono::hours(1)};
+  }
   void Flush() { keys_.Clear(); }
 
+  // What it says of itself.
+  const store::redis::ServerIdentity& identity() const { return identity_; }
   bool Contains(const std::string& key, base::Duration at) { return keys_.Contains(key, Wall(at)); }
 
   // The leases in a bucket, expired ones included.
@@ -64,6 +73,7 @@ class Server {
   base::Duration step_{0};
   redis_host::Keyspace keys_;
   redis_host::Keyspace replica_;
+  store::redis::ServerIdentity identity_{.run = 1, .replication = 1, .age = std::chrono::hours(1)};
   std::map<std::string_view, std::string> mutated_;
 };
 

@@ -54,6 +54,8 @@ class BucketCall {
   const Script& script() const { return *script_; }
   // The one key that is touched, which tells the shard.
   std::string_view key() const { return Part(0); }
+  // Whether it decides about a bucket that leases may be given of, or asks for one: not while the shard is learning.
+  bool learns() const { return learns_; }
   // KEYS[1], then ARGV.
   size_t part_count() const { return part_count_; }
   std::string_view Part(size_t i) const;
@@ -78,8 +80,7 @@ class BucketCall {
   void AppendAsk(const LeaseAsk& ask, const CallContext& context);
   std::optional<SharedAnswer> ReadDecided(std::string_view reply);
   std::optional<SharedAnswer> CarryOver(std::string_view reply);
-  void CarryThroughHistory(const algorithm::Limit& found, algorithm::BucketState& state, HitList& hits,
-                           base::Instant now) const;
+  void CarryThroughHistory(FoundBucket& bucket, base::Instant now) const;
   SharedAnswer Decide(algorithm::BucketState state, HitList hits, base::Instant now, bool allowed);
   void ReadGrant(std::string_view tail, const algorithm::BucketState& state, base::Instant now, SharedAnswer& answer);
 
@@ -89,6 +90,7 @@ class BucketCall {
   uint64_t lease_least_ = 0;
   bool lease_wanted_ = false;
   bool asks_lease_ = false;
+  bool learns_ = false;
   Operation operation_;
   std::span<const LimitChange> history_;
   SharedEvents events_;  // of the calls so far

@@ -8,7 +8,7 @@
 namespace headgate::store::redis {
 namespace {
 
-// How often servers are asked which life of their data they are in, and those that are gone are forgotten.
+// How often servers are asked which history they have, and those that are gone are forgotten.
 constexpr base::Duration kLookInterval = std::chrono::seconds(1);
 
 constexpr uint8_t kRedirectsMax = 5;
@@ -59,6 +59,7 @@ Client::Client(net::EventLoop& loop, const RedisOptions& options, std::shared_pt
       random_(seed),
       retries_(options.retry_percent),
       topology_(MakeTopology(options, random_.Next())),
+      histories_(options.lease_ttl),
       turn_end_(loop, [this] { turn_open_ = false; }),
       timer_(loop, [this] { OnTime(); }) {
   const base::BootTime now = loop_.Now();
@@ -90,7 +91,7 @@ PendingCall& Client::Acquire(std::string_view key, base::Duration timeout, Done 
   call.deadline = call.started + (timeout > base::Duration(0) ? timeout : options_.timeout);
   call.done = std::move(done);
   call.redirects = call.retries = call.script_misses = 0;
-  call.with_text = call.asking = call.own = false;
+  call.with_text = call.asking = call.own = call.learns = false;
   call.pass = Breaker::Pass::kRefused;
   return call;
 }
@@ -98,6 +99,7 @@ PendingCall& Client::Acquire(std::string_view key, base::Duration timeout, Done 
 void Client::Call(const ScriptCall& call, base::Duration timeout, Done done) {
   PendingCall& pending = Acquire(call.key, timeout, std::move(done));
   pending.script = call.script;
+  pending.learns = call.learns;
   pending.argument_count = static_cast<uint32_t>(call.arguments.size());
   wire::RespWriter writer(pending.body, wire::RespVersion::k2);
   writer.Bulk(call.key);
@@ -244,7 +246,7 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action, 
     case CallAction::kAsk: {
       if (!in_time || call.redirects >= kRedirectsMax) break;
       const bool remember = action.action == CallAction::kFollow;
-      const std::optional<uint32_t> server = topology_->OnRedirect(error, shard.index(), remember, now);
+      const std::optional<uint32_t> server = topology_->OnRedirect(error, shard.index(), remember);
       if (!server) {
         // Of a cluster that is taken for a single server, say.
         Alarm(shard, error);
@@ -321,6 +323,33 @@ void Client::ConnectServersInUse(base::BootTime now) {
   }
 }
 
+bool Client::Withholds(const Shard& shard, const PendingCall& call, base::BootTime now) const {
+  return call.learns && histories_.LearningUntil(ShardOf(shard.index()), now).has_value();
+}
+
+void Client::OnIdentity(Shard& shard, const ServerIdentity& identity, base::BootTime now) {
+  if (topology_->IsGuide(shard.index())) return;
+  const uint32_t index = ShardOf(shard.index());
+  const bool was_learning = histories_.LearningUntil(index, now).has_value();
+  const HistoryChange change = histories_.OnSeen(index, identity, now);
+  if (change != HistoryChange::kNone) counters_.history_changes[static_cast<size_t>(change)].Add();
+  const std::optional<base::BootTime> until = histories_.LearningUntil(index, now);
+  if (was_learning || !until) return;
+  counters_.shards_learning.Add();
+  learning_.push_back({.shard = index, .server = shard.name(), .until = *until});
+  WakeAt(*until);
+  if (listener_.on_learning) listener_.on_learning(shard.name(), change, *until - now);
+}
+
+void Client::EndLearning(base::BootTime now) {
+  std::erase_if(learning_, [&](const Learning& learning) {
+    if (now < learning.until) return false;
+    counters_.shards_learning.Subtract();
+    if (listener_.on_learned) listener_.on_learned(learning.server);
+    return true;
+  });
+}
+
 void Client::OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime) {
   std::optional<std::string>& told = told_[shard.index()].eviction_policy;
   if (!facts.may_evict || options_.strict_store || topology_->IsGuide(shard.index())) return told.reset();
@@ -353,10 +382,10 @@ const Shard* Client::FindShard(std::string_view key) const {
   return server && *server < shards_.size() ? shards_[*server].get() : nullptr;
 }
 
-std::optional<Epoch> Client::EpochOf(std::string_view key) const {
-  const Shard* const shard = FindShard(key);
-  if (shard == nullptr || !shard->epoch()) return std::nullopt;
-  return Epoch{.id = *shard->epoch(), .changed_at = std::max(shard->epoch_changed_at(), topology_->MovedAt(key))};
+std::optional<base::BootTime> Client::LearningUntil(std::string_view key) const {
+  const std::optional<uint32_t> server = topology_->Find(key);
+  if (!server) return std::nullopt;
+  return histories_.LearningUntil(ShardOf(*server), loop_.Now());
 }
 
 bool Client::AvailableFor(std::string_view key) const {
@@ -427,7 +456,7 @@ void Client::LookAtServers(base::BootTime now) {
   if (now < look_at_servers_at_) return;
   look_at_servers_at_ = now + kLookInterval;
   ForgetServers();
-  LookAtEpochs(now);
+  LookAtHistories(now);
 }
 
 // Those that a cluster no longer has: where its nodes come and go, each at an address of its own, their places run out.
@@ -438,21 +467,24 @@ void Client::ForgetServers() {
     if (shard->breaker().state() != Breaker::State::kClosed) counters_.breakers_open.Subtract();
     shard.reset();
     told_[server] = {};
+    histories_.Forget(ShardOf(server));
   }
 }
 
-// A primary draws another replication id while it runs, when its first replica comes. Connections that did not hear of
-// it would make every bucket learn that others have asked for: each would take the other's epoch for a stranger's.
-void Client::LookAtEpochs(base::BootTime now) {
+// A server that is demoted and promoted again keeps its connections.
+void Client::LookAtHistories(base::BootTime now) {
   for (const std::unique_ptr<Shard>& shard : shards_) {
-    if (shard == nullptr || !shard->ready() || topology_->IsGuide(shard->index())) continue;
-    PendingCall& call = Acquire("", kLookInterval, [this, &shard = *shard](const PendingCall::Outcome& answer) {
-      if (answer.ok() && !(*answer)->is_error()) shard.OnRole(RoleIn((*answer)->text), Now());
-    });
-    call.own = true;
-    constexpr std::string_view kWords[] = {"INFO", "replication"};
-    AppendCommand(call.body, kWords);
-    shard->Send(call, now);
+    if (shard == nullptr || topology_->IsGuide(shard->index())) continue;
+    for (uint32_t link = 0; link < shard->link_count(); ++link) {
+      if (shard->connection(link).state() != Connection::State::kReady) continue;
+      PendingCall& call = Acquire("", kLookInterval, [this, &shard = *shard, link](const PendingCall::Outcome& answer) {
+        if (answer.ok() && !(*answer)->is_error()) shard.OnReplicationInfo(link, (*answer)->text, loop_.Now());
+      });
+      call.own = true;
+      constexpr std::string_view kWords[] = {"INFO", "replication"};
+      AppendCommand(call.body, kWords);
+      shard->SendOver(link, call, now);
+    }
   }
 }
 
@@ -480,12 +512,14 @@ void Client::OnTime() {
     Finish(*call, absl::UnavailableError("store redis: nobody has said yet which server has the key"));
   }
   AskTopology(now);
+  EndLearning(now);
   LookAtServers(now);
   SetTimer();
 }
 
 void Client::SetTimer() {
   WakeAt(look_at_servers_at_);
+  for (const Learning& learning : learning_) WakeAt(learning.until);
   if (!asking_topology_) WakeAt(topology_->wake_at());
   for (const Later& later : later_) WakeAt(later.at);
   for (const PendingCall* call : unrouted_) WakeAt(call->deadline);

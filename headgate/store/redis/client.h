@@ -35,14 +35,8 @@ struct ScriptCall {
   // Used before Call returns only.
   std::string_view key;
   std::span<const std::string_view> arguments{};
-};
-
-// Which life of its data a shard is in. Another one may have forgotten what the last one knew.
-struct Epoch {
-  uint64_t id = 0;  // the first 8 bytes of the server's replication id
-  // When this key's shard became another, or the key moved to another; nothing: not since it was first seen.
-  std::optional<base::BootTime> changed_at;
-  bool operator==(const Epoch&) const = default;
+  // Unavailable while the key's shard is learning (shard_histories.h).
+  bool learns = false;
 };
 
 // What somebody should hear of; each call is one line of a log. No passwords.
@@ -57,6 +51,10 @@ struct ClientListener {
   std::function<void(const std::string& server, const absl::Status& state)> on_topology{};
   // The breaker opened, or closed again.
   std::function<void(const std::string& server, bool open)> on_breaker{};
+  // A shard began to learn, for so long, since the history of its server broke.
+  std::function<void(const std::string& server, HistoryChange change, base::Duration term)> on_learning{};
+  // It has learned, and is asked again.
+  std::function<void(const std::string& server)> on_learned{};
   // An error reply that somebody should look at: OOM, BUSY, NOPERM and the like.
   std::function<void(const std::string& server, const std::string& error)> on_alarm{};
 };
@@ -83,8 +81,8 @@ class Client final : private Shard::User {
   // A command that touches one key, or, with an empty key, none; the same way.
   void CallCommand(std::string_view key, std::span<const std::string_view> words, base::Duration timeout, Done done);
 
-  // Nothing where the key's server has never been connected to.
-  std::optional<Epoch> EpochOf(std::string_view key) const;
+  // Until when the key's shard is learning, as far as this loop knows; nothing where it is not.
+  std::optional<base::BootTime> LearningUntil(std::string_view key) const;
   // Whether the key's server is well: connected, and its breaker closed.
   bool AvailableFor(std::string_view key) const;
 
@@ -120,7 +118,10 @@ class Client final : private Shard::User {
   void TellTopology(uint32_t server, const std::string& problem);
   void ConnectServersInUse(base::BootTime now);
   void LookAtServers(base::BootTime now);
-  void LookAtEpochs(base::BootTime now);
+  void LookAtHistories(base::BootTime now);
+  void EndLearning(base::BootTime now);
+  // Of one shard's history, whichever of its servers it is on.
+  uint32_t ShardOf(uint32_t server) const { return options_.topology == TopologyKind::kSentinel ? 0 : server; }
   void ForgetServers();
   void OnTime();
   void SetTimer();
@@ -132,7 +133,9 @@ class Client final : private Shard::User {
 
   void OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply, base::BootTime now) override;
   void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) override;
+  bool Withholds(const Shard& shard, const PendingCall& call, base::BootTime now) const override;
   void OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime now) override;
+  void OnIdentity(Shard& shard, const ServerIdentity& identity, base::BootTime now) override;
   void OnReady(Shard& shard, base::BootTime now) override;
   void OnDown(Shard& shard, const absl::Status& why, base::BootTime now) override;
 
@@ -144,6 +147,13 @@ class Client final : private Shard::User {
   LoopClientCounters counters_;
   RetryBudget retries_;
   std::unique_ptr<Topology> topology_;
+  ShardHistories histories_;
+  struct Learning {
+    uint32_t shard;
+    std::string server;
+    base::BootTime until;
+  };
+  std::vector<Learning> learning_;  // what the listener was told of
 
   base::Pool<PendingCall> calls_;
   std::deque<PendingCall*> unrouted_;  // their server is not known yet, or is another by now

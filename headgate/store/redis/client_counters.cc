@@ -25,6 +25,8 @@ ClientCounters& ClientCounters::operator+=(const ClientCounters& other) {
   breakers_open += other.breakers_open;
   topology_refreshes += other.topology_refreshes;
   topology_changes += other.topology_changes;
+  for (size_t i = 0; i < history_changes.size(); ++i) history_changes[i] += other.history_changes[i];
+  shards_learning += other.shards_learning;
   return *this;
 }
 
@@ -52,6 +54,8 @@ ClientCounters LoopClientCounters::Read() const {
   read.breakers_open = breakers_open.value();
   read.topology_refreshes = topology_refreshes.value();
   read.topology_changes = topology_changes.value();
+  for (size_t i = 0; i < history_changes.size(); ++i) read.history_changes[i] = history_changes[i].value();
+  read.shards_learning = shards_learning.value();
   return read;
 }
 

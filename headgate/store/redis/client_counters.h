@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "headgate/base/counter.h"
+#include "headgate/store/redis/shard_histories.h"
 
 namespace headgate::store::redis {
 
@@ -35,11 +36,13 @@ struct ClientCounters {
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
   uint64_t late_replies = 0;
-  uint64_t disconnects = 0;         // connections that ended or could not be had
-  uint64_t breaker_opened = 0;      // times
-  uint64_t breakers_open = 0;       // now
-  uint64_t topology_refreshes = 0;  // asked for
-  uint64_t topology_changes = 0;    // found
+  uint64_t disconnects = 0;                                     // connections that ended or could not be had
+  uint64_t breaker_opened = 0;                                  // times
+  uint64_t breakers_open = 0;                                   // now
+  uint64_t topology_refreshes = 0;                              // asked for
+  uint64_t topology_changes = 0;                                // found
+  std::array<uint64_t, kHistoryChangeCount> history_changes{};  // that teach, by what they were
+  uint64_t shards_learning = 0;                                 // now
 
   ClientCounters& operator+=(const ClientCounters& other);
 };
@@ -51,7 +54,8 @@ struct alignas(64) LoopClientCounters {
   base::Counter retries, retries_refused, redirects, script_misses, alarms;
   base::HistogramCounter<kBatchCallsBounds> batched_calls;
   base::Counter bytes_read, bytes_written, late_replies, disconnects;
-  base::Counter breaker_opened, breakers_open, topology_refreshes, topology_changes;
+  base::Counter breaker_opened, breakers_open, topology_refreshes, topology_changes, shards_learning;
+  std::array<base::Counter, kHistoryChangeCount> history_changes;
 
   ClientCounters Read() const;
 };

@@ -15,11 +15,7 @@ constexpr base::Duration kInterval = std::chrono::seconds(30);
 }  // namespace
 
 ClusterTopology::ClusterTopology(const std::vector<net::StreamTarget>& seeds, uint64_t seed)
-    : Topology(seeds),
-      seed_count_(static_cast<uint32_t>(seeds.size())),
-      random_(seed),
-      owner_(kSlotCount, kNobody),
-      moved_at_(kSlotCount, base::BootTime{0}) {
+    : Topology(seeds), seed_count_(static_cast<uint32_t>(seeds.size())), random_(seed), owner_(kSlotCount, kNobody) {
   // Any seed may be the first; the one before it was "asked last".
   asked_ = static_cast<uint32_t>(random_.Below(seeds.size()));
 }
@@ -30,18 +26,6 @@ std::optional<uint32_t> ClusterTopology::Find(std::string_view key) const {
   return owner;
 }
 
-std::optional<base::BootTime> ClusterTopology::MovedAt(std::string_view key) const {
-  const base::BootTime at = moved_at_[KeySlot(key)];
-  if (at.ns == 0) return std::nullopt;
-  return at;
-}
-
-void ClusterTopology::Assign(uint16_t slot, uint32_t server, base::BootTime now) {
-  if (owner_[slot] == server) return;
-  if (owner_[slot] != kNobody) moved_at_[slot] = now;
-  owner_[slot] = static_cast<uint16_t>(server);
-}
-
 void ClusterTopology::CountInUse() {
   in_use_.assign(servers().size(), false);
   for (const uint16_t owner : owner_) {
@@ -49,13 +33,12 @@ void ClusterTopology::CountInUse() {
   }
 }
 
-std::optional<uint32_t> ClusterTopology::OnRedirect(std::string_view error, uint32_t from, bool remember,
-                                                    base::BootTime now) {
+std::optional<uint32_t> ClusterTopology::OnRedirect(std::string_view error, uint32_t from, bool remember) {
   const std::optional<Redirect> redirect = ParseRedirect(error, servers()[from].host);
   if (!redirect) return std::nullopt;
   const std::optional<uint32_t> server = IndexOf(redirect->target);
   if (server && remember) {
-    Assign(redirect->slot, *server, now);
+    owner_[redirect->slot] = static_cast<uint16_t>(*server);
     CountInUse();
   }
   return server;
@@ -93,7 +76,7 @@ bool ClusterTopology::OnAnswer(const wire::RespValue& answer, base::BootTime now
   for (const SlotRange& range : *ranges) {
     const std::optional<uint32_t> server = IndexOf(range.primary);
     if (!server) continue;
-    for (uint32_t slot = range.first; slot <= range.last; ++slot) Assign(static_cast<uint16_t>(slot), *server, now);
+    for (uint32_t slot = range.first; slot <= range.last; ++slot) owner_[slot] = static_cast<uint16_t>(*server);
   }
   CountInUse();
   return owner_ != before;

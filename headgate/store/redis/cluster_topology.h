@@ -19,9 +19,8 @@ class ClusterTopology final : public Topology {
   ClusterTopology(const std::vector<net::StreamTarget>& seeds, uint64_t seed);
 
   std::optional<uint32_t> Find(std::string_view key) const override;
-  std::optional<base::BootTime> MovedAt(std::string_view key) const override;
   bool InUse(uint32_t server) const override { return server < in_use_.size() && in_use_[server]; }
-  std::optional<uint32_t> OnRedirect(std::string_view error, uint32_t from, bool remember, base::BootTime now) override;
+  std::optional<uint32_t> OnRedirect(std::string_view error, uint32_t from, bool remember) override;
   void OnDoubt(base::BootTime now) override;
   std::optional<Question> Ask(base::BootTime now) override;
   bool OnAnswer(const wire::RespValue& answer, base::BootTime now) override;
@@ -32,7 +31,6 @@ class ClusterTopology final : public Topology {
   static constexpr uint16_t kNobody = 0xffff;
   static_assert(kServersMax < kNobody);
 
-  void Assign(uint16_t slot, uint32_t server, base::BootTime now);
   void CountInUse();
   base::Duration Upto(base::Duration most) {
     return base::Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(most.count()))));
@@ -40,9 +38,8 @@ class ClusterTopology final : public Topology {
 
   const uint32_t seed_count_;
   base::Random random_;
-  std::vector<uint16_t> owner_;           // by slot
-  std::vector<base::BootTime> moved_at_;  // by slot; 0: never
-  std::vector<bool> in_use_;              // by server
+  std::vector<uint16_t> owner_;  // by slot
+  std::vector<bool> in_use_;     // by server
   base::BootTime ask_at_{0};
   base::BootTime asked_at_{INT64_MIN / 2};
   uint32_t asked_ = 0;  // the server that is or was asked last

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "headgate/base/check.h"
+#include "headgate/store/redis/info_text.h"
 
 namespace headgate::store::redis {
 namespace {
@@ -20,28 +20,7 @@ constexpr base::Duration kWorkedAfter = std::chrono::seconds(1);
 // More or less, so that a fleet does not come back together.
 constexpr uint32_t kPauseJitterPercent = 50;
 
-// The value behind `name:` in what INFO says, or nothing.
-std::string_view InfoField(std::string_view info, std::string_view name) {
-  for (size_t at = 0; at < info.size();) {
-    const size_t end = std::min(info.find('\n', at), info.size());
-    std::string_view line = info.substr(at, end - at);
-    at = end + 1;
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':') {
-      return line.substr(name.size() + 1);
-    }
-  }
-  return {};
-}
-
 }  // namespace
-
-ServerRole RoleIn(std::string_view replication_info) {
-  ServerRole role{.primary = InfoField(replication_info, "role") != "slave"};
-  const std::string_view id = InfoField(replication_info, "master_replid").substr(0, 16);
-  std::from_chars(id.data(), id.data() + id.size(), role.epoch, 16);
-  return role;
-}
 
 Connection::Connection(const ConnectionSettings& settings, User& user, std::string& output, uint64_t seed)
     : settings_(settings),
@@ -67,6 +46,7 @@ void Connection::OnConnected(base::BootTime now) {
   WakeAt(greet_until_);
   hello_refused_ = false;
   facts_ = {};
+  server_info_.clear();
   Greet({Greeting::kHello});
 }
 
@@ -99,6 +79,9 @@ void Connection::Append(Greeting step) {
     case Greeting::kSelect:
       words = {"SELECT", database};
       break;
+    case Greeting::kServer:
+      words = {"INFO", "server"};
+      break;
     case Greeting::kReplication:
       words = {"INFO", "replication"};
       break;
@@ -115,10 +98,10 @@ void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime no
   greeting_.pop_back();
   if (reply.is_error()) {
     OnGreetingError(step, reply.text, now);
+  } else if (step == Greeting::kServer) {
+    server_info_ = reply.text;
   } else if (step == Greeting::kReplication) {
-    const ServerRole role = RoleIn(reply.text);
-    facts_.primary = role.primary;
-    facts_.epoch = role.epoch;
+    facts_.identity = IdentityIn(server_info_, reply.text);
   } else if (step == Greeting::kMemory) {
     facts_.eviction_policy = std::string(InfoField(reply.text, "maxmemory_policy"));
     facts_.may_evict = InfoField(reply.text, "maxmemory") != "0" && facts_.eviction_policy != "noeviction";
@@ -131,7 +114,7 @@ void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime no
     if (hello_refused_ && !settings_.client_name.empty()) steps.push_back(Greeting::kSetName);
     if (!settings_.sentinel) {
       if (settings_.database != 0) steps.push_back(Greeting::kSelect);
-      steps.insert(steps.end(), {Greeting::kReplication, Greeting::kMemory});
+      steps.insert(steps.end(), {Greeting::kServer, Greeting::kReplication, Greeting::kMemory});
     }
     if (!steps.empty()) return Greet(std::move(steps));
   }
@@ -149,7 +132,8 @@ void Connection::OnGreetingError(Greeting step, std::string_view error, base::Bo
     hello_refused_ = true;
     return;
   }
-  if (step == Greeting::kSetName) return;
+  // A server that does not say which process it is may still say which history it has.
+  if (step == Greeting::kSetName || (step == Greeting::kServer && code != "NOAUTH")) return;
   // Only a strict store needs to know.
   if (step == Greeting::kMemory && code != "NOAUTH") {
     facts_.may_evict = true;
@@ -176,7 +160,7 @@ void Connection::OnGreetingError(Greeting step, std::string_view error, base::Bo
 
 void Connection::OnGreeted(base::BootTime now) {
   user_.OnFacts(facts_, now);
-  if (!settings_.sentinel && !settings_.replica_ok && !facts_.primary) {
+  if (!settings_.sentinel && !settings_.replica_ok && !facts_.identity.primary) {
     return End(absl::UnavailableError("it is a replica"), kRefusedPause, now);
   }
   if (settings_.strict_store && facts_.may_evict) {
@@ -211,6 +195,7 @@ void Connection::Send(PendingCall& call, base::BootTime now) {
 }
 
 void Connection::SendNow(PendingCall& call, base::BootTime now) {
+  if (user_.Withholds(call, now)) return user_.OnFailed(call, ConnectionEvent::kLearning, now);
   if (call.asking) {
     output_.append("*1\r\n$6\r\nASKING\r\n");
     in_flight_.push_back({.call = nullptr, .at = now});

@@ -20,26 +20,19 @@
 #include "headgate/store/call_window.h"
 #include "headgate/store/redis/pending_call.h"
 #include "headgate/store/redis/reply_action.h"
+#include "headgate/store/redis/shard_histories.h"
 #include "headgate/wire/resp_reader.h"
 
 namespace headgate::store::redis {
 
 // What a server said of itself.
 struct ServerFacts {
-  uint64_t epoch = 0;  // the first 8 bytes of its replication id
-  bool primary = true;
+  ServerIdentity identity{};
   // Memory is bounded, and its policy drops what lives; or it does not say.
   bool may_evict = false;
   std::string eviction_policy{};  // empty: it does not say
   bool operator==(const ServerFacts&) const = default;
 };
-
-// What a server says of itself under `INFO replication`.
-struct ServerRole {
-  bool primary = true;
-  uint64_t epoch = 0;
-};
-ServerRole RoleIn(std::string_view replication_info);
 
 struct ConnectionSettings {
   std::string user{}, password{};
@@ -64,6 +57,8 @@ class Connection {
     // The call is the user's again.
     virtual void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) = 0;
     virtual void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
+    // Whether a call that is about to be sent must not be: it fails with kLearning.
+    virtual bool Withholds(const PendingCall& /*call*/, base::BootTime /*now*/) { return false; }
     virtual void OnFacts(const ServerFacts& facts, base::BootTime now) = 0;
     // Behind its facts, where it can be used.
     virtual void OnReady(base::BootTime now) = 0;
@@ -101,6 +96,8 @@ class Connection {
   base::BootTime wake_at() const { return wake_at_; }
 
   State state() const { return state_; }
+  // What it said when it was greeted last.
+  const ServerFacts& facts() const { return facts_; }
   // Not needed, and nothing is under way.
   bool at_rest() const { return resting_ && state_ == State::kDown && waiting_.empty(); }
   size_t in_flight() const { return in_flight_.size(); }
@@ -121,7 +118,7 @@ class Connection {
     base::BootTime at;
     bool late = false;
   };
-  enum class Greeting : uint8_t { kHello, kAuth, kSetName, kSelect, kReplication, kMemory };
+  enum class Greeting : uint8_t { kHello, kAuth, kSetName, kSelect, kServer, kReplication, kMemory };
 
   void Greet(std::vector<Greeting> steps);
   void Append(Greeting step);
@@ -160,6 +157,7 @@ class Connection {
   bool resting_ = false;  // not needed
   absl::Status retired_;  // why it ends when all is answered
   ServerFacts facts_;
+  std::string server_info_;  // until INFO replication is answered too
   wire::RespReader reader_{kReplyBounds};
   wire::RespValue reply_;  // the one that is being told of
   std::string rest_;       // of the input, not digested

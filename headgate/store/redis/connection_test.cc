@@ -21,8 +21,10 @@ constexpr std::string_view kPrimary =
     "$69\r\nrole:master\r\nmaster_replid:00000000000000ffaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n";
 constexpr std::string_view kReplica =
     "$68\r\nrole:slave\r\nmaster_replid:00000000000000ffaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n";
+constexpr std::string_view kServer = "$48\r\nrun_id:00000000000000eebb\r\nuptime_in_seconds:3\r\n\r\n";
 constexpr std::string_view kMemory = "$43\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n\r\n";
 constexpr std::string_view kEvicting = "$45\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\n\r\n";
+constexpr ServerIdentity kIdentity{.run = 0xee, .replication = 0xff, .age = std::chrono::seconds(2)};
 constexpr std::string_view kHello = "%1\r\n$5\r\nproto\r\n:3\r\n";
 
 // A test in which each step is what the server did; what we did is in `said` and `output`.
@@ -42,7 +44,7 @@ struct Dialogue final : Connection::User {
   void Greeted(std::string_view role = kPrimary, std::string_view memory = kMemory) {
     connection.OnConnected(now);
     Says(kHello);
-    Says(std::string(role) + std::string(memory));
+    Says(std::string(kServer) + std::string(role) + std::string(memory));
     output.clear();
   }
 
@@ -93,12 +95,15 @@ TEST(Greeting, SaysHelloAndAsksWhoIsThere) {
   dialogue.connection.OnConnected(dialogue.now);
   EXPECT_EQ(dialogue.Sent(), "*4\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$7\r\nSETNAME\r\n$8\r\nheadgate\r\n");
   dialogue.Says(kHello);
-  EXPECT_EQ(dialogue.Sent(), "*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n*2\r\n$4\r\nINFO\r\n$6\r\nmemory\r\n");
+  EXPECT_EQ(dialogue.Sent(),
+            "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n"
+            "*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n*2\r\n$4\r\nINFO\r\n$6\r\nmemory\r\n");
+  dialogue.Says(kServer);
   dialogue.Says(kPrimary);
   EXPECT_EQ(dialogue.connection.state(), State::kGreeting);
   dialogue.Says(kMemory);
   EXPECT_THAT(dialogue.Heard(), ElementsAre("ready"));
-  EXPECT_EQ(dialogue.facts, (ServerFacts{.epoch = 255, .primary = true, .eviction_policy = "allkeys-lru"}))
+  EXPECT_EQ(dialogue.facts, (ServerFacts{.identity = kIdentity, .eviction_policy = "allkeys-lru"}))
       << "without a bound of memory nothing is evicted";
 }
 
@@ -108,7 +113,7 @@ TEST(Greeting, LogsInAndSelects) {
   EXPECT_THAT(dialogue.Sent(), HasSubstr("$4\r\nAUTH\r\n$4\r\ngate\r\n$6\r\nsecret\r\n"));
   dialogue.Says(kHello);
   EXPECT_THAT(dialogue.Sent(), HasSubstr("SELECT\r\n$1\r\n3\r\n"));
-  dialogue.Says("+OK\r\n" + std::string(kPrimary) + std::string(kMemory));
+  dialogue.Says("+OK\r\n" + std::string(kServer) + std::string(kPrimary) + std::string(kMemory));
   EXPECT_EQ(dialogue.connection.state(), State::kReady);
 }
 
@@ -122,7 +127,7 @@ TEST(Greeting, FallsBackToTheOldProtocol) {
     dialogue.Says(refusal);
     EXPECT_THAT(dialogue.Sent(),
                 HasSubstr("*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"));
-    dialogue.Says("+OK\r\n+OK\r\n" + std::string(kPrimary) + std::string(kMemory));
+    dialogue.Says("+OK\r\n+OK\r\n" + std::string(kServer) + std::string(kPrimary) + std::string(kMemory));
     EXPECT_EQ(dialogue.connection.state(), State::kReady);
   }
 }
@@ -173,7 +178,7 @@ TEST(Greeting, GoesOnWithoutWhatItMayNotSeeUnlessTheStoreIsStrict) {
     Dialogue dialogue;
     dialogue.Greeted(kPrimary, silence);
     EXPECT_EQ(dialogue.connection.state(), State::kReady) << silence;
-    EXPECT_EQ(dialogue.facts, (ServerFacts{.epoch = 255, .may_evict = true})) << silence;
+    EXPECT_EQ(dialogue.facts, (ServerFacts{.identity = kIdentity, .may_evict = true})) << silence;
     Dialogue strict({.strict_store = true});
     strict.Call("a");
     strict.Greeted(kPrimary, silence);
@@ -230,7 +235,7 @@ TEST(Calls, WaitForTheConnectionAndForRoomOnIt) {
   dialogue.connection.OnConnected(dialogue.now);
   dialogue.Says(kHello);
   dialogue.Sent();
-  dialogue.Says(std::string(kPrimary) + std::string(kMemory));
+  dialogue.Says(std::string(kServer) + std::string(kPrimary) + std::string(kMemory));
   EXPECT_EQ(dialogue.Sent(), "a;b;");
   dialogue.Says(":1\r\n");
   EXPECT_EQ(dialogue.Sent(), "c;");
@@ -335,7 +340,7 @@ TEST(Calls, ThatWereSentMayHaveBeenDoneWhenTheConnectionEnds) {
   dialogue.connection.OnConnected(dialogue.now);
   dialogue.Says(kHello);
   dialogue.Sent();
-  dialogue.Says(std::string(kPrimary) + std::string(kMemory));
+  dialogue.Says(std::string(kServer) + std::string(kPrimary) + std::string(kMemory));
   EXPECT_EQ(dialogue.Sent(), "c;") << "what was never sent goes now; what may have been done never again";
 }
 
@@ -413,7 +418,7 @@ TEST(Resting, EndsWhenAllIsAnsweredAndBeginsAnewWhenItIsAsked) {
   dialogue.connection.OnConnected(dialogue.now);
   dialogue.Says(kHello);
   dialogue.Sent();
-  dialogue.Says(std::string(kPrimary) + std::string(kMemory));
+  dialogue.Says(std::string(kServer) + std::string(kPrimary) + std::string(kMemory));
   EXPECT_EQ(dialogue.Sent(), "b;");
 }
 

@@ -55,6 +55,8 @@ struct RedisOptions {
   base::Duration reconnect_min = std::chrono::milliseconds(50);
   base::Duration reconnect_max = std::chrono::seconds(2);
   BreakerOptions breaker{};
+  // The longest life of a lease, the same for the whole fleet: for so long a shard whose history broke is learning.
+  base::Duration lease_ttl = std::chrono::seconds(2);
   // Second attempts of calls that were certainly not done, in per cent of the calls.
   uint32_t retry_percent = 10;
   // Refuse a store whose eviction policy may drop live limits. Otherwise it is only warned of.

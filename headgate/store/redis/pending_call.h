@@ -41,6 +41,7 @@ struct PendingCall {
   uint8_t script_misses = 0;
   bool with_text = false;  // the server does not know the script
   bool own = false;        // the client's, not counted
+  bool learns = false;     // not sent while its shard is learning
   bool asking = false;     // a slot that is moving: only this once at this server
   // While it is at a server.
   uint32_t shard = 0;

@@ -25,7 +25,7 @@ void RedisStore::Ask(const SharedRequest& request, Done done) {
 }
 
 CallContext RedisStore::Context() const {
-  CallContext context{.lease_ttl = options_.lease_ttl};
+  CallContext context{.lease_ttl = client_.options().lease_ttl};
   if (options_.virtual_now != nullptr) {
     context.now = *options_.virtual_now;
     context.kept_least = kVirtualKept;
@@ -39,8 +39,11 @@ void RedisStore::Send(Question& question, base::Duration timeout) {
   const size_t count = call.part_count() - 1;
   HEADGATE_CHECK(count <= arguments.size());
   for (size_t i = 0; i < count; ++i) arguments[i] = call.Part(i + 1);
-  client_.Call({.script = &call.script(), .key = call.key(), .arguments = std::span(arguments).first(count)}, timeout,
-               [this, &question](const PendingCall::Outcome& reply) { OnReply(question, reply); });
+  client_.Call({.script = &call.script(),
+                .key = call.key(),
+                .arguments = std::span(arguments).first(count),
+                .learns = call.learns()},
+               timeout, [this, &question](const PendingCall::Outcome& reply) { OnReply(question, reply); });
 }
 
 void RedisStore::OnReply(Question& question, const PendingCall::Outcome& reply) {

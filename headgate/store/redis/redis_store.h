@@ -35,8 +35,6 @@ struct BucketEvents {
 class RedisStore final : public SharedStore {
  public:
   struct Options {
-    // How long a lease may live, the same for the whole fleet.
-    base::Duration lease_ttl = std::chrono::seconds(2);
     // Set: decides by this instant instead of the server's clock, as scenarios in virtual time do.
     const base::Instant* virtual_now = nullptr;
     // Counts the instances; may be of another loop. Null: there is but this one.

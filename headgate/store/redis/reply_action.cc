@@ -42,11 +42,12 @@ constexpr std::array kRows = {
     ReplyAction{.code = "queue_full", .status = kResourceExhausted},
     ReplyAction{.code = "breaker_open"},
     ReplyAction{.code = "store_refused", .refreshes_topology = true},
+    ReplyAction{.code = "learning"},
 };
 
 constexpr size_t kPassOnRow = 17;
 static_assert(kRows[kPassOnRow].action == kPassOn);
-static_assert(kRows.size() == kPassOnRow + 2 + static_cast<size_t>(ConnectionEvent::kStoreRefused));
+static_assert(kRows.size() == kPassOnRow + 2 + static_cast<size_t>(ConnectionEvent::kLearning));
 
 }  // namespace
 

@@ -34,6 +34,7 @@ enum class ConnectionEvent : uint8_t {
   kQueueFull,       // never sent: too many wait
   kBreakerOpen,     // never sent
   kStoreRefused,    // never sent: a replica, or an eviction policy that a strict store does not take
+  kLearning,        // never sent: what the server has may lack leases that are being spent
 };
 
 struct ReplyAction {

@@ -74,7 +74,8 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{ConnectionEvent::kConnectRefused, ReplyAction{.counts_as_failure = true, .refreshes_topology = true}},
         std::pair{ConnectionEvent::kQueueFull, ReplyAction{.status = kResourceExhausted}},
         std::pair{ConnectionEvent::kBreakerOpen, ReplyAction{}},
-        std::pair{ConnectionEvent::kStoreRefused, ReplyAction{.refreshes_topology = true}}));
+        std::pair{ConnectionEvent::kStoreRefused, ReplyAction{.refreshes_topology = true}},
+        std::pair{ConnectionEvent::kLearning, ReplyAction{}}));
 
 TEST(ReplyActions, EachCodeHasOneRow) {
   std::set<std::string_view> codes;

@@ -57,7 +57,6 @@ bool SentinelTopology::OnAnswer(const wire::RespValue& answer, base::BootTime no
   }
   const std::optional<uint32_t> master = IndexOf({.host = answer.items[0].text, .port = static_cast<uint16_t>(*port)});
   if (!master || master == master_) return false;
-  if (master_) moved_at_ = now;
   master_ = master;
   return true;
 }

@@ -13,7 +13,6 @@ class SentinelTopology final : public Topology {
   SentinelTopology(const std::vector<net::StreamTarget>& sentinels, std::string master_name, uint64_t seed);
 
   std::optional<uint32_t> Find(std::string_view) const override { return master_; }
-  std::optional<base::BootTime> MovedAt(std::string_view) const override { return moved_at_; }
   bool InUse(uint32_t server) const override { return server == master_; }
   bool IsGuide(uint32_t server) const override { return server < sentinel_count_; }
   void OnDoubt(base::BootTime now) override;
@@ -27,7 +26,6 @@ class SentinelTopology final : public Topology {
   const std::string master_name_;
   base::Random random_;
   std::optional<uint32_t> master_;
-  std::optional<base::BootTime> moved_at_;
   base::BootTime ask_at_{0};
   base::BootTime asked_at_{INT64_MIN / 2};
   uint32_t asked_;

@@ -28,6 +28,8 @@ std::string_view Sentence(ConnectionEvent event) {
       return "it has been failing and is left alone for a while";
     case ConnectionEvent::kStoreRefused:
       return "not fit to be used";
+    case ConnectionEvent::kLearning:
+      return "learning: what it has may lack leases that are being spent, until the last of them has ended";
   }
   return "";
 }
@@ -60,6 +62,12 @@ void Shard::Send(PendingCall& call, base::BootTime now) {
     if (readier || freer) call.link = i;
   }
   links_[call.link]->Send(call, now);
+}
+
+void Shard::SendOver(uint32_t link, PendingCall& call, base::BootTime now) {
+  call.shard = index_;
+  call.link = link;
+  links_[link]->Send(call, now);
 }
 
 void Shard::Retire(const PendingCall& call, const absl::Status& why, base::BootTime now) {
@@ -114,15 +122,16 @@ void Shard::OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime no
   user_.OnFailed(*this, call, event, now);
 }
 
-void Shard::OnRole(const ServerRole& role, base::BootTime now) {
-  was_replica_ = !role.primary;
-  if (!role.primary || role.epoch == 0) return;
-  if (epoch_ && *epoch_ != role.epoch) epoch_changed_at_ = now;
-  epoch_ = role.epoch;
+void Shard::OnReplicationInfo(uint32_t link, std::string_view info, base::BootTime now) {
+  ServerIdentity identity = IdentityIn("", info);
+  identity.run = connection(link).facts().identity.run;
+  was_replica_ = !identity.primary;
+  user_.OnIdentity(*this, identity, now);
 }
 
 void Shard::OnFacts(const ServerFacts& facts, base::BootTime now) {
-  OnRole({.primary = facts.primary, .epoch = facts.epoch}, now);
+  was_replica_ = !facts.identity.primary;
+  user_.OnIdentity(*this, facts.identity, now);
   user_.OnFacts(*this, facts, now);
 }
 

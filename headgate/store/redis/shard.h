@@ -18,7 +18,10 @@ class Shard final : private Connection::User {
    public:
     virtual void OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply, base::BootTime now) = 0;
     virtual void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
+    virtual bool Withholds(const Shard& shard, const PendingCall& call, base::BootTime now) const = 0;
     virtual void OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime now) = 0;
+    // It says, perhaps once more, who it is.
+    virtual void OnIdentity(Shard& shard, const ServerIdentity& identity, base::BootTime now) = 0;
     virtual void OnReady(Shard& shard, base::BootTime now) = 0;
     virtual void OnDown(Shard& shard, const absl::Status& why, base::BootTime now) = 0;
 
@@ -39,6 +42,9 @@ class Shard final : private Connection::User {
   void Start(base::BootTime now);
   // Over the connection that has the least under way.
   void Send(PendingCall& call, base::BootTime now);
+  // Over this one, which is ready.
+  void SendOver(uint32_t link, PendingCall& call, base::BootTime now);
+  uint32_t link_count() const { return static_cast<uint32_t>(links_.size()); }
   // Makes the connection anew that the call came over, once all is answered that went over it.
   void Retire(const PendingCall& call, const absl::Status& why, base::BootTime now);
   // Makes all connections anew: the server may have become another than it said.
@@ -58,12 +64,8 @@ class Shard final : private Connection::User {
   // What calls fail with, made once.
   const absl::Status& StatusOf(ConnectionEvent event);
 
-  // The first 8 bytes of its replication id, as last heard; nothing where it never was.
-  std::optional<uint64_t> epoch() const { return epoch_; }
-  // When it became another.
-  std::optional<base::BootTime> epoch_changed_at() const { return epoch_changed_at_; }
-  // It says, once more, what it is.
-  void OnRole(const ServerRole& role, base::BootTime now);
+  // What INFO replication said over one of its connections.
+  void OnReplicationInfo(uint32_t link, std::string_view info, base::BootTime now);
   bool ready() const;
   bool at_rest() const;
   // It said last that it was a replica.
@@ -72,6 +74,7 @@ class Shard final : private Connection::User {
  private:
   void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) override;
   void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) override;
+  bool Withholds(const PendingCall& call, base::BootTime now) override { return user_.Withholds(*this, call, now); }
   void OnFacts(const ServerFacts& facts, base::BootTime now) override;
   void OnReady(base::BootTime now) override;
   void OnDown(const absl::Status& why, base::BootTime now) override;
@@ -83,10 +86,8 @@ class Shard final : private Connection::User {
   absl::Status paused_;
   base::BootTime paused_until_{0};
   absl::Status down_;  // why it was last down
-  std::array<absl::Status, 1 + static_cast<size_t>(ConnectionEvent::kStoreRefused)> statuses_;
+  std::array<absl::Status, 1 + static_cast<size_t>(ConnectionEvent::kLearning)> statuses_;
   bool was_replica_ = false;
-  std::optional<uint64_t> epoch_;
-  std::optional<base::BootTime> epoch_changed_at_;
   std::vector<std::unique_ptr<Link>> links_;
 };
 

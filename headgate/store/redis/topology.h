@@ -34,14 +34,11 @@ class Topology {
 
   // Where the key is now, as far as is known; nothing: ask again after a Question has been answered.
   virtual std::optional<uint32_t> Find(std::string_view key) const = 0;
-  // Since when the key is where it is; nothing: since the beginning.
-  virtual std::optional<base::BootTime> MovedAt(std::string_view /*key*/) const { return std::nullopt; }
   // Whether the server has keys now, and so should be connected.
   virtual bool InUse(uint32_t server) const = 0;
 
   // An error said where a key is. Nothing where it cannot be read. `remember`: for all keys of the slot.
-  virtual std::optional<uint32_t> OnRedirect(std::string_view /*error*/, uint32_t /*from*/, bool /*remember*/,
-                                             base::BootTime /*now*/) {
+  virtual std::optional<uint32_t> OnRedirect(std::string_view /*error*/, uint32_t /*from*/, bool /*remember*/) {
     return std::nullopt;
   }
   // Something went wrong that a change of the topology would explain.

@@ -58,7 +58,6 @@ TEST(ClusterTopology, KnowsNothingUntilANodeHasSaid) {
   EXPECT_TRUE(cluster.topology->OnAnswer(TwoNodes(8000), cluster.now));
   EXPECT_EQ(cluster.PortOf("foo"), 2);
   EXPECT_EQ(cluster.PortOf("bar"), 1);
-  EXPECT_EQ(cluster.topology->MovedAt("foo"), std::nullopt) << "it has always been there, as far as we know";
   EXPECT_FALSE(cluster.topology->InUse(1)) << "a seed that has no slots";
 }
 
@@ -84,13 +83,11 @@ TEST(ClusterTopology, FollowsMovedAtOnceForItsSlotAndAsksForTheRest) {
   cluster.topology->OnAnswer(TwoNodes(8000), cluster.now);
   cluster.now += 5s;
   const auto from = cluster.topology->Find("foo");
-  const auto server = cluster.topology->OnRedirect("MOVED 12182 h:3", *from, true, cluster.now);
+  const auto server = cluster.topology->OnRedirect("MOVED 12182 h:3", *from, true);
   ASSERT_TRUE(server.has_value());
   EXPECT_EQ(cluster.topology->servers()[*server], Server(3));
   EXPECT_EQ(cluster.PortOf("foo"), 3);
   EXPECT_TRUE(cluster.topology->InUse(*server));
-  EXPECT_THAT(cluster.topology->MovedAt("foo"), Optional(cluster.now));
-  EXPECT_EQ(cluster.topology->MovedAt("bar"), std::nullopt);
 }
 
 TEST(ClusterTopology, FindsNewServersHoweverManyThereHaveBeen) {
@@ -99,7 +96,7 @@ TEST(ClusterTopology, FindsNewServersHoweverManyThereHaveBeen) {
   cluster.topology->OnAnswer(TwoNodes(8000), cluster.now);
   for (uint16_t port = 100; port < 5000; ++port) {
     const uint32_t from = *cluster.topology->Find("foo");
-    ASSERT_TRUE(cluster.topology->OnRedirect("MOVED 12182 h:" + std::to_string(port), from, true, cluster.now)) << port;
+    ASSERT_TRUE(cluster.topology->OnRedirect("MOVED 12182 h:" + std::to_string(port), from, true)) << port;
     EXPECT_EQ(cluster.PortOf("foo"), port);
     EXPECT_FALSE(cluster.topology->Forget(*cluster.topology->Find("foo"))) << "it has the slot";
     const bool was_found = cluster.topology->servers()[from].port >= 100;
@@ -113,7 +110,7 @@ TEST(ClusterTopology, RemembersNothingOfAsk) {
   Cluster cluster;
   cluster.Asked();
   cluster.topology->OnAnswer(TwoNodes(8000), cluster.now);
-  const auto server = cluster.topology->OnRedirect("ASK 12182 h:3", 0, false, cluster.now);
+  const auto server = cluster.topology->OnRedirect("ASK 12182 h:3", 0, false);
   ASSERT_TRUE(server.has_value());
   EXPECT_EQ(cluster.topology->servers()[*server], Server(3));
   EXPECT_EQ(cluster.PortOf("foo"), 2);
@@ -121,12 +118,11 @@ TEST(ClusterTopology, RemembersNothingOfAsk) {
 
 TEST(ClusterTopology, ARedirectWithoutAHostStaysAtTheHostThatWasAsked) {
   Cluster cluster;
-  EXPECT_EQ(cluster.topology->servers()[*cluster.topology->OnRedirect("MOVED 1 :5", 0, true, At(0s))], Server(5));
-  EXPECT_EQ(cluster.topology->servers()[*cluster.topology->OnRedirect("MOVED 1 ::1:5", 0, true, At(0s))],
-            Server(5, "::1"));
+  EXPECT_EQ(cluster.topology->servers()[*cluster.topology->OnRedirect("MOVED 1 :5", 0, true)], Server(5));
+  EXPECT_EQ(cluster.topology->servers()[*cluster.topology->OnRedirect("MOVED 1 ::1:5", 0, true)], Server(5, "::1"));
   for (const std::string_view error :
        {"MOVED", "MOVED 1", "MOVED 16384 h:1", "MOVED 1 h", "MOVED 1 h:0", "MOVED x h:1"}) {
-    EXPECT_EQ(cluster.topology->OnRedirect(error, 0, true, At(0s)), std::nullopt) << error;
+    EXPECT_EQ(cluster.topology->OnRedirect(error, 0, true), std::nullopt) << error;
   }
 }
 
@@ -152,8 +148,6 @@ TEST(ClusterTopology, AFailoverMovesTheSlots) {
   cluster.Asked();
   EXPECT_TRUE(cluster.topology->OnAnswer(TwoNodes(4000), cluster.now));
   EXPECT_EQ(cluster.PortOf("bar"), 2);
-  EXPECT_THAT(cluster.topology->MovedAt("bar"), Optional(cluster.now));
-  EXPECT_EQ(cluster.topology->MovedAt("foo"), std::nullopt);
   EXPECT_FALSE(cluster.topology->OnAnswer(TwoNodes(4000), cluster.now)) << "nothing new";
 }
 
@@ -177,12 +171,10 @@ TEST(SentinelTopology, AsksForTheMasterAndFollowsIt) {
   ASSERT_TRUE(master.has_value());
   EXPECT_EQ(topology.servers()[*master], Server(7));
   EXPECT_FALSE(topology.IsGuide(*master));
-  EXPECT_EQ(topology.MovedAt("foo"), std::nullopt);
   EXPECT_EQ(topology.Ask(At(100ms)), std::nullopt);
   ASSERT_TRUE(topology.Ask(At(1200ms)).has_value()) << "every second";
   EXPECT_TRUE(topology.OnAnswer(Reply("*2\r\n$1\r\nh\r\n$1\r\n8\r\n"), At(1200ms)));
   EXPECT_EQ(topology.servers()[*topology.Find("foo")], Server(8));
-  EXPECT_THAT(topology.MovedAt("foo"), Optional(At(1200ms)));
 }
 
 TEST(SentinelTopology, AsksTheNextWhereOneDoesNotKnow) {
