@@ -36,8 +36,9 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost
       demands_(plan.nodes()) {
   for (const KeyPlan& key : plan_.keys) {
     const algorithm::Limit limit = *algorithm::Limit::Make(key.spec);
-    // A denial is remembered for one ttl of a clock that may be slow, and rests on an answer that may have been late.
-    const Duration remembered = plan_.ttl * 21 / 20 + plan_.timeout + plan_.delay_max + plan_.slow_max;
+    // A denial is remembered for one ttl of a clock that may be slow, and for another one by those that come while the
+    // store is asked again; it rests on an answer that may have been late.
+    const Duration remembered = 2 * plan_.ttl * 21 / 20 + plan_.timeout + plan_.delay_max + plan_.slow_max;
     Key state{.limit = *limits_.Intern(limit),
               .bound = Bound(limit, plan_.calendar_edge),
               .total = Bound(limit, plan_.calendar_edge),
@@ -166,7 +167,7 @@ void World::AdmitLocally(Node& node, size_t index, uint64_t cost, BootTime unans
   outcome_.local += cost;
   const Duration since = BootAt(MachineOf(node.index()), now_) - unanswered_since;
   Bound& total = keys_[index].total;
-  total.AllowOutage(now_ - since - since / 50, now_);
+  total.AllowOutage(now_ - since - since / 50, now_, plan_.instances);
   if (!total.Admit(cost, now_, server_.Wall(now_))) {
     Fail(fmt::format("node {} let {} of k{} through by itself: beyond what an outage adds", node.index(), cost, index));
   }
