@@ -84,7 +84,7 @@ LeaseBook::LeaseBook(const LeaseBookOptions& options)
       look_every_(options.ttl / 16),
       first_look_late_(12 * look_every_),
       sets_(SetsFor(options.keys_max, kWays)),
-      records_(static_cast<Record*>(store::MapPages(sets_.size() * kWays * sizeof(Record), store::HugePages::kYes))) {
+      records_(static_cast<Record*>(store::MapPages(sets_.size() * kWays * sizeof(Record), store::HugePages::kLater))) {
   static_assert(offsetof(Record, leases) + sizeof(uint32_t) * 2 + sizeof(HeldLease) == 128,
                 "a decision from the first lease needs two cache lines");
   static_assert(sizeof(Record) == 448, "as LeaseBookOptions and the guide say");
@@ -523,7 +523,10 @@ LeaseBook::Record* LeaseBook::Insert(const Hash128& key, const store::LimitEntry
     Count(counters_.evicted);
     Drop(*record);
   } else {
-    ++keys_followed_;
+    // Every 2 MiB have long been touched.
+    if (++keys_followed_ == sets_.size() * kWays / 16) {
+      store::MergePages(records_, sets_.size() * kWays * sizeof(Record));
+    }
   }
   print = PrintOf(key);
   std::construct_at(record);

@@ -71,7 +71,7 @@ Instant Later(Instant a, Instant b) { return std::max(a, b); }
 MemoryStore::MemoryStore(const MemoryOptions& options)
     : buckets_max_(std::max<uint64_t>(1, options.max_buckets)),
       segment_count_(SegmentsFor(buckets_max_)),
-      segments_(static_cast<Segment*>(MapPages(segment_count_ * sizeof(Segment), HugePages::kYes))),
+      segments_(static_cast<Segment*>(MapPages(segment_count_ * sizeof(Segment), HugePages::kLater))),
       remembered_(static_cast<RememberedTimes*>(MapPages(segment_count_ * sizeof(RememberedTimes), HugePages::kNo))),
       secret_(options.secret),
       limits_({.client_limits_max = options.max_limits, .rule_limits_max = options.max_rule_limits}),
