@@ -169,7 +169,6 @@ class Fleet {
   SettlePace settle_pace_;
   int64_t instant_ahead_ns_ = 0;  // of the time of decisions, by which debts are paid, before that of the store's clock
   LocalShares shares_;
-  std::string name_;  // its memory is reused
   base::Pool<Question> questions_;
   std::array<std::atomic<uint64_t>, kModeCount> decisions_{};
 };
