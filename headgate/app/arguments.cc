@@ -4,44 +4,37 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+
+#include "headgate/rule/problem.h"
 
 namespace headgate::app {
 namespace {
 
-// How many letters must change to make one word of the other.
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row[b.size()];
+// Every other word of a command line, for the one that was meant.
+std::string NearestFlag(std::string_view word, const std::vector<std::string>& names) {
+  // A flag of other servers.
+  if (word == "--port") return "--listen";
+  std::vector<std::string_view> words;
+  for (const std::string& name : names) words.push_back(std::string_view(name).substr(2));
+  if (!word.starts_with("--")) return "";
+  const std::string_view nearest = rule::NearestWord(word.substr(2), words);
+  const bool has = std::find(words.begin(), words.end(), nearest) != words.end();
+  return nearest.empty() || !has ? "" : fmt::format("--{}", nearest);
+}
+
+// A whole number, or the error that a person can use: the library's own shows the bounds of a double.
+std::string NumberProblem(const std::string& text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool good = error == std::errc() && end == text.data() + text.size() && number <= kNumberMax;
+  return good ? std::string() : fmt::format("'{}' is not a whole number from 0 to {}", text, kNumberMax);
 }
 
 }  // namespace
 
-std::string_view NearestWord(std::string_view word, std::span<const std::string> words) {
-  std::string_view nearest;
-  size_t distance_min = 4;  // more changes than three are another word
-  if (word.size() > 64) return nearest;
-  for (const std::string& candidate : words) {
-    const size_t distance = Distance(word, candidate);
-    if (distance < distance_min) {
-      distance_min = distance;
-      nearest = candidate;
-    }
-  }
-  return nearest;
-}
-
 bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& arguments, const Console& console) {
-  const std::string help = fmt::format("`headgate help {}` lists what there is", spec.command);
+  const std::string help = fmt::format("`{}` lists all flags", spec.help);
   CLI::App parser;
   parser.set_help_flag();
   parser.allow_extras();
@@ -53,8 +46,7 @@ bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& ar
     } else if (const auto* list = std::get_if<std::vector<std::string>*>(&flag.target)) {
       parser.add_option(flag.name, **list)->allow_extra_args(false);
     } else if (const auto* number = std::get_if<uint64_t*>(&flag.target)) {
-      // Also checks what the number conversion lets through: "-1".
-      parser.add_option(flag.name, **number)->check(CLI::NonNegativeNumber);
+      parser.add_option(flag.name, **number)->check(NumberProblem, "");
     } else if (const auto* optional = std::get_if<std::optional<std::string>*>(&flag.target)) {
       parser.add_option_function<std::string>(flag.name, [optional](const std::string& value) { **optional = value; });
     } else {
@@ -65,6 +57,10 @@ bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& ar
   try {
     // CLI11 takes them from the back.
     parser.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string text = error.what();
+    console.Error(fmt::format("{} needs a value", text.substr(0, text.find(':'))), help);
+    return false;
   } catch (const CLI::ParseError& error) {
     console.Error(error.what(), help);
     return false;
@@ -72,7 +68,7 @@ bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& ar
   const std::vector<std::string> unknown = parser.remaining();
   if (unknown.empty()) return true;
   const std::string_view word = std::string_view(unknown.front()).substr(0, unknown.front().find('='));
-  const std::string_view nearest = NearestWord(word, names);
+  const std::string nearest = NearestFlag(word, names);
   console.Error(fmt::format("unknown argument '{}' to `headgate {}`", unknown.front(), spec.command),
                 nearest.empty() ? help : fmt::format("did you mean '{}'?", nearest));
   return false;

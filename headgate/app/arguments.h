@@ -1,9 +1,11 @@
 // What all commands do alike with their arguments. The only place that knows the parsing library.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
+#include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -12,6 +14,9 @@
 #include "headgate/app/console.h"
 
 namespace headgate::app {
+
+// The largest number that a flag takes: what JSON and RESP carry without loss of sign.
+inline constexpr uint64_t kNumberMax = std::numeric_limits<int64_t>::max();
 
 // A flag and where its value goes: a switch has none, a list may be given several times, all others once.
 struct Flag {
@@ -23,13 +28,11 @@ struct Flag {
 struct ArgumentSpec {
   std::string_view command;
   std::vector<Flag> flags;
-  std::vector<std::string>* others = nullptr;  // what is no flag; null: there is nothing else
+  std::vector<std::string>* others = nullptr;                   // what is not a flag; null: there is nothing else
+  std::string help = fmt::format("headgate help {}", command);  // the command that lists all flags
 };
 
 // False, and an error with a hint on the console, where the arguments make no sense.
 bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& arguments, const Console& console);
-
-// The word of `words` that was probably meant, or empty.
-std::string_view NearestWord(std::string_view word, std::span<const std::string> words);
 
 }  // namespace headgate::app

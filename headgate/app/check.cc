@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "headgate/app/arguments.h"
 #include "headgate/app/entries.h"
@@ -14,6 +16,7 @@
 #include "headgate/front/http/check_answer.h"
 #include "headgate/limiter/limiter.h"
 #include "headgate/rule/duration.h"
+#include "headgate/rule/quote.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::app {
@@ -23,8 +26,8 @@ using nlohmann::json;
 
 struct CheckArguments {
   std::optional<std::string> server;
-  std::string domain = "default";
-  std::vector<std::string> descriptors;
+  std::optional<std::string> domain;
+  std::vector<std::string> words;  // a domain, perhaps, and descriptors
   uint64_t cost = 1;
   bool peek = false;
   bool as_json = false;
@@ -36,8 +39,6 @@ struct CheckArguments {
   std::string server_address() const { return server.value_or("127.0.0.1:8080"); }
   bool local() const { return !rules.empty() || !rule.empty(); }
 };
-
-using Descriptors = std::vector<std::vector<NamedValue>>;
 
 std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments, const Console& console) {
   CheckArguments parsed;
@@ -51,12 +52,8 @@ std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments, c
                                     {"--merge-domains", &parsed.merge_domains},
                                     {"--peek", &parsed.peek},
                                     {"--json", &parsed.as_json}},
-                          .others = &parsed.descriptors};
+                          .others = &parsed.words};
   if (!ParseArguments(spec, arguments, console)) return std::nullopt;
-  if (parsed.descriptors.empty()) {
-    console.Error("there is nothing to check", "headgate check api_key=k1,path=/search");
-    return std::nullopt;
-  }
   if (parsed.local() && parsed.server) {
     console.Error("--server and rules are both given", "a server decides by its own rules: leave one of them out");
     return std::nullopt;
@@ -64,10 +61,10 @@ std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments, c
   return parsed;
 }
 
-std::string BodyOf(const CheckArguments& arguments, const Descriptors& descriptors) {
-  json body = {{"domain", arguments.domain}, {"descriptors", json::array()}};
+std::string BodyOf(const CheckArguments& arguments, const Question& question) {
+  json body = {{"domain", question.domain}, {"descriptors", json::array()}};
   // Peek asks about the cost and takes nothing, so both have the same body.
-  for (const auto& descriptor : descriptors) {
+  for (const auto& descriptor : question.descriptors) {
     json entries = json::array();
     for (const NamedValue& entry : descriptor) entries.push_back({{"key", entry.key}, {"value", entry.value}});
     body["descriptors"].push_back({{"entries", std::move(entries)}, {"cost", arguments.cost}});
@@ -77,37 +74,58 @@ std::string BodyOf(const CheckArguments& arguments, const Descriptors& descripto
 
 std::string ShowMs(const json& ms) { return rule::FormatDuration(std::chrono::milliseconds(ms.get<int64_t>())); }
 
-// One line for people: "denied   login  limit 5, 0 left, retry in 10s, full again in 50s".
-std::string InWords(const json& decision) {
+// One line for people: "denied   login  limit 5, 0 left, retry in 10s, full again in 50s". A peek says what a check
+// would answer.
+std::string InWords(const json& decision, bool peek, bool takes) {
   const bool allowed = decision.at("allowed").get<bool>();
-  std::string line = fmt::format("{:<8} {}", allowed ? "allowed" : "denied",
+  std::string line = fmt::format("{}{:<8} {}", peek ? "would be " : "", allowed ? "allowed" : "denied",
                                  decision.at("rule").is_null() ? "(no rule)" : decision.at("rule").get<std::string>());
   if (decision.at("limit").is_null()) return line;
-  line += fmt::format("  limit {}, {} left", decision.at("limit").get<uint64_t>(),
-                      decision.at("remaining").get<uint64_t>());
+  const auto limit = decision.at("limit").get<uint64_t>();
+  const auto remaining = decision.at("remaining").get<uint64_t>();
+  const std::string_view shadow = decision.at("shadow").get<bool>() ? " (shadow)" : "";
+  if (limit == 0) return fmt::format("{}  limit 0: nothing passes{}", line, shadow);
+  line += fmt::format("  limit {}, {} left{}", limit, remaining, peek && takes && allowed ? " after it" : "");
   if (!allowed) {
     const json& retry = decision.at("retry_after_ms");
     line += retry.is_null() ? ", can never pass: it asks for more than the limit" : ", retry in " + ShowMs(retry);
   }
   if (decision.at("wait_ms").get<int64_t>() > 0) line += ", wait " + ShowMs(decision.at("wait_ms"));
-  line += ", full again in " + ShowMs(decision.at("reset_after_ms"));
-  if (decision.at("shadow").get<bool>()) line += " (shadow)";
-  return line;
+  if (remaining < limit) line += ", full again in " + ShowMs(decision.at("reset_after_ms"));
+  return line.append(shadow);
 }
 
-int Print(const std::string& answer, const CheckArguments& arguments, const Console& console) {
+// What to say if no rule applied: `domains` are those that have rules, as far as they are known.
+std::string HintWithoutRule(const std::string& domain, const std::set<std::string>& domains) {
+  if (domains.empty() || domains.contains(domain)) {
+    return fmt::format("`headgate explain {} k=v` says why no rule applies", domain);
+  }
+  std::string names;
+  for (const std::string& name : domains) names += (names.empty() ? "" : ", ") + rule::Quote(name);
+  return fmt::format("the domain {} has no rules; there are rules in {}: --domain names one", rule::Quote(domain),
+                     names);
+}
+
+// `domains` tells, if it is asked, which domains have rules.
+int Print(const std::string& answer, const CheckArguments& arguments, const Question& question,
+          const std::function<std::set<std::string>()>& domains, const Console& console) {
   try {
     const json parsed = json::parse(answer);
     const bool allowed = parsed.at("allowed").get<bool>();
     if (arguments.as_json) {
       console.out << answer << (answer.ends_with('\n') ? "" : "\n");
-    } else {
-      for (const json& decision : parsed.at("decisions")) console.out << InWords(decision) << '\n';
+      return allowed ? kExitOk : kExitDenied;
     }
+    bool ruled = false;
+    for (const json& decision : parsed.at("decisions")) {
+      console.out << InWords(decision, arguments.peek, arguments.cost > 0) << '\n';
+      ruled = ruled || !decision.at("rule").is_null();
+    }
+    if (!ruled) console.Hint(HintWithoutRule(question.domain, domains()));
     return allowed ? kExitOk : kExitDenied;
   } catch (const json::exception&) {
     console.Error(fmt::format("{} does not answer as Headgate does", arguments.server_address()),
-                  "is it another program's port?");
+                  "another program listens there: --server names Headgate's address");
     return kExitUnreachable;
   }
 }
@@ -120,34 +138,55 @@ int PrintRefusal(const HttpReply& reply, const CheckArguments& arguments, const 
     return there ? problem.at(name).get<std::string>() : std::string();
   };
   const std::string detail = field("detail");
+  std::string hint = field("hint");
+  if (hint.empty() && detail.empty()) hint = "that is not Headgate's answer: a proxy or another program may be there";
+  if (hint.empty()) {
+    hint = reply.status < 500 ? "`headgate help check` shows how to ask"
+                              : "the server's log says more; try again when it is ready (GET /readyz)";
+  }
   console.Error(fmt::format("{} refuses the request ({}){}{}", arguments.server_address(), reply.status,
                             detail.empty() ? "" : ": ", detail),
-                field("hint"));
+                hint);
   return reply.status < 500 ? kExitUsage : kExitUnreachable;
 }
 
-int AskServer(const CheckArguments& arguments, const Descriptors& descriptors, const Console& console) {
+// Which domains have rules, as far as the server tells us: it need not let us know.
+std::set<std::string> DomainsOfServer(const net::Endpoint& server, base::Duration timeout) {
+  std::set<std::string> domains;
+  const auto reply = GetFrom(server, "/v1/rules", timeout);
+  if (!reply.ok() || reply->status != 200) return domains;
+  const json page = json::parse(reply->body, nullptr, false);
+  if (!page.is_object() || !page.contains("rules")) return domains;
+  for (const json& rule : page.at("rules")) {
+    if (rule.is_object() && rule.contains("domain") && rule.at("domain").is_string()) domains.insert(rule.at("domain"));
+  }
+  return domains;
+}
+
+int AskServer(const CheckArguments& arguments, const Question& question, const Console& console) {
   const auto endpoint = net::ParseEndpoint(arguments.server_address());
   if (!endpoint.ok()) {
-    console.Error(std::string(endpoint.status().message()), "--server 127.0.0.1:8080");
+    console.Error(std::string(endpoint.status().message()),
+                  "for example --server 127.0.0.1:8080 or --server unix:PATH");
     return kExitUsage;
   }
   const auto timeout = rule::ParseDuration(arguments.timeout);
   if (!timeout.ok() || *timeout > std::chrono::hours(1)) {
-    console.Error(fmt::format("--timeout '{}' is no duration up to 1h", arguments.timeout), "--timeout 500ms");
+    console.Error(fmt::format("--timeout '{}' is not a duration up to 1h", arguments.timeout), "--timeout 500ms");
     return kExitUsage;
   }
   const auto reply =
-      PostJson(*endpoint, arguments.peek ? "/v1/peek" : "/v1/check", BodyOf(arguments, descriptors), *timeout);
+      PostJson(*endpoint, arguments.peek ? "/v1/peek" : "/v1/check", BodyOf(arguments, question), *timeout);
   if (!reply.ok()) {
     console.Error(std::string(reply.status().message()), "start one: headgate serve, or decide here: --rules PATH");
     return kExitUnreachable;
   }
   if (reply->status != 200 && reply->status != 429) return PrintRefusal(*reply, arguments, console);
-  return Print(reply->body, arguments, console);
+  return Print(
+      reply->body, arguments, question, [&] { return DomainsOfServer(*endpoint, *timeout); }, console);
 }
 
-int DecideHere(const CheckArguments& arguments, const Descriptors& descriptors, const Console& console) {
+int DecideHere(const CheckArguments& arguments, const Question& question, const Console& console) {
   const RulesFromPaths loaded = LoadPaths(arguments.rules, arguments.rule, arguments.merge_domains);
   if (!loaded.result.ok()) {
     SayProblems(loaded, console);
@@ -159,12 +198,12 @@ int DecideHere(const CheckArguments& arguments, const Descriptors& descriptors, 
   const base::Instant now = base::DisciplinedClock(base::SystemClock()).Now();
   absl::Status status = limiter.OnRules(loaded.result.rules, now);
   std::vector<std::vector<rule::Entry>> entries;
-  for (const auto& descriptor : descriptors) entries.push_back(EntriesOf(descriptor));
+  for (const auto& descriptor : question.descriptors) entries.push_back(EntriesOf(descriptor));
   std::vector<rule::Descriptor> asked;
   for (const auto& entry : entries) asked.push_back({.entries = entry, .cost = arguments.cost});
   limiter::Checker checker(limiter);
   limiter::Response response;
-  const limiter::Request request{.domain = arguments.domain, .descriptors = asked};
+  const limiter::Request request{.domain = question.domain, .descriptors = asked};
   if (status.ok())
     status = arguments.peek ? checker.Peek(request, response, now) : checker.Check(request, response, now);
   if (!status.ok()) {
@@ -173,7 +212,12 @@ int DecideHere(const CheckArguments& arguments, const Descriptors& descriptors, 
   }
   std::string answer;
   front::http::AppendAnswer(response, answer);
-  return Print(answer, arguments, console);
+  const auto domains = [&] {
+    std::set<std::string> names;
+    for (const rule::Rule& rule : loaded.result.rules->rules()) names.insert(rule.domain);
+    return names;
+  };
+  return Print(answer, arguments, question, domains, console);
 }
 
 }  // namespace
@@ -181,16 +225,13 @@ int DecideHere(const CheckArguments& arguments, const Descriptors& descriptors, 
 int Check(const std::vector<std::string>& arguments, const Console& console) {
   const auto parsed = Parse(arguments, console);
   if (!parsed) return kExitUsage;
-  Descriptors descriptors;
-  for (const std::string& text : parsed->descriptors) {
-    auto entries = ParseEntries(text);
-    if (!entries.ok()) {
-      console.Error(std::string(entries.status().message()), "write k=v,k=v; quote a value that holds a comma");
-      return kExitUsage;
-    }
-    descriptors.push_back(*std::move(entries));
+  const auto question = ParseQuestion(parsed->domain, parsed->words);
+  if (!question.ok()) {
+    console.Error(std::string(question.status().message()),
+                  "headgate check DOMAIN k=v,k=v…; quote a value that holds a comma");
+    return kExitUsage;
   }
-  return parsed->local() ? DecideHere(*parsed, descriptors, console) : AskServer(*parsed, descriptors, console);
+  return parsed->local() ? DecideHere(*parsed, *question, console) : AskServer(*parsed, *question, console);
 }
 
 }  // namespace headgate::app

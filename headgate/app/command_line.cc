@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "headgate/app/arguments.h"
 #include "headgate/app/check.h"
 #include "headgate/app/explain.h"
 #include "headgate/app/help.h"
 #include "headgate/app/serve.h"
 #include "headgate/app/validate.h"
 #include "headgate/app/version.h"
+#include "headgate/rule/problem.h"
 #include "headgate/testing/scenario_command.h"
 
 namespace headgate::app {
@@ -19,7 +19,8 @@ namespace {
 bool IsHelpFlag(std::string_view word) { return word == "-h" || word == "--help"; }
 
 int UnknownCommand(const std::string& name, const Console& console) {
-  const std::string_view nearest = NearestWord(name, CommandNames());
+  const auto commands = CommandNames();
+  const std::string_view nearest = rule::NearestWord(name, {commands.begin(), commands.end()});
   console.Error(fmt::format("unknown command '{}'", name),
                 nearest.empty() ? "`headgate help` lists the commands" : fmt::format("did you mean '{}'?", nearest));
   return kExitUsage;
@@ -30,7 +31,8 @@ int Help(const std::vector<std::string>& arguments, const Console& console) {
     console.out << Overview();
     return kExitOk;
   }
-  const std::string text = HelpOf(arguments[0]);
+  const bool all = std::find(arguments.begin() + 1, arguments.end(), "--all") != arguments.end();
+  const std::string text = HelpOf(arguments[0], all ? HelpLength::kAll : HelpLength::kScreen);
   if (text.empty()) return UnknownCommand(arguments[0], console);
   console.out << text;
   return kExitOk;
@@ -75,7 +77,10 @@ int RunCommandLine(const std::vector<std::string>& arguments, const Console& con
   if (name == "--version") return Version(rest, console);
   const auto commands = CommandNames();
   if (std::find(commands.begin(), commands.end(), name) == commands.end()) return UnknownCommand(name, console);
-  if (std::any_of(rest.begin(), rest.end(), IsHelpFlag)) return Help({name}, console);
+  if (std::any_of(rest.begin(), rest.end(), IsHelpFlag)) {
+    const bool all = std::find(rest.begin(), rest.end(), "--all") != rest.end();
+    return Help(all ? std::vector<std::string>{name, "--all"} : std::vector<std::string>{name}, console);
+  }
   if (name == "serve") return Serve(rest, console);
   if (name == "check") return Check(rest, console);
   if (name == "validate") return Validate(rest, console);

@@ -3,22 +3,36 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "headgate/net/endpoint.h"
+#include "headgate/net/http_host.h"
 #include "headgate/rule/document.h"
+#include "headgate/rule/problem.h"
+
+extern char** environ;
 
 namespace headgate::app {
 namespace {
 
-std::string Place(const std::string& path, const rule::Mark& mark) {
-  return fmt::format("{}:{}:{}", path, mark.line, mark.column);
+constexpr std::string_view kListsAll = "`headgate serve --print-config` lists every setting";
+constexpr std::string_view kAddressForms =
+    "for example 127.0.0.1:8080, :8080 (all interfaces), [::1]:8080 or unix:/run/headgate.sock";
+constexpr std::string_view kVariablePrefix = "HEADGATE_";
+// Read elsewhere: by `serve` itself, and by our tests and examples.
+constexpr std::array<std::string_view, 3> kOtherVariables{"HEADGATE_CONFIG", "HEADGATE_BINARY",
+                                                          "HEADGATE_REDIS_SERVER"};
+
+Origin PlaceIn(const std::string& path, const rule::Mark& mark) {
+  return {.place = fmt::format("{}:{}:{}", path, mark.line, mark.column), .mark = mark};
 }
 
 std::string HintFor(std::string_view name) {
   const std::string_view nearest = NearestSetting(name);
   if (!nearest.empty()) return fmt::format("did you mean '{}'?", nearest);
-  return "`headgate serve --print-config` lists every setting";
+  return std::string(kListsAll);
 }
 
 // What is written, or "" for YAML's null.
@@ -30,11 +44,12 @@ std::string TextOf(const rule::DocumentNode& scalar) {
 
 class FileReader {
  public:
-  FileReader(const std::string& path, std::vector<ConfigurationProblem>& problems) : path_(path), problems_(problems) {}
+  FileReader(const std::string& path, std::vector<ConfigurationProblem>& problems)
+      : path_(path), directory_(std::filesystem::path(path).parent_path()), problems_(problems) {}
 
   GivenValues Read(const rule::DocumentNode& root) {
     if (root.kind != rule::NodeKind::kMapping) {
-      Problem(root, "the file is no mapping of settings to values", "write lines such as `max_buckets: 1000000`");
+      Problem(root, "the file is not a mapping of settings to values", "write lines such as `max_buckets: 1000000`");
       return std::move(given_);
     }
     for (size_t i = 0; i + 1 < root.children.size(); i += 2) ReadPair(*root.children[i], *root.children[i + 1]);
@@ -43,7 +58,7 @@ class FileReader {
 
  private:
   void Problem(const rule::DocumentNode& node, std::string what, std::string hint) {
-    problems_.push_back({Place(path_, node.mark), std::move(what), std::move(hint)});
+    problems_.push_back({PlaceIn(path_, node.mark), std::move(what), std::move(hint)});
   }
 
   void ReadPair(const rule::DocumentNode& key, const rule::DocumentNode& value) {
@@ -53,7 +68,9 @@ class FileReader {
       return Problem(key, fmt::format("setting '{}' appears twice", key.text), "keep one of them");
     }
     std::optional<std::vector<std::string>> values = ValuesOf(*setting, value);
-    if (values) given_.emplace(key.text, GivenValue{*std::move(values), Place(path_, value.mark)});
+    if (!values) return;
+    ResolvePaths(*setting, directory_, *values);
+    given_.emplace(key.text, GivenValue{*std::move(values), PlaceIn(path_, value.mark)});
   }
 
   std::optional<std::vector<std::string>> ValuesOf(const Setting& setting, const rule::DocumentNode& node) {
@@ -71,7 +88,7 @@ class FileReader {
     std::vector<std::string> values;
     for (const rule::DocumentNode* item : node.children) {
       if (item->kind != rule::NodeKind::kScalar) {
-        Problem(*item, fmt::format("{}: an item is no plain value", setting.name), "put a text with ':' in quotes");
+        Problem(*item, fmt::format("{}: an item is not a plain value", setting.name), "put a text with ':' in quotes");
         return std::nullopt;
       }
       values.push_back(TextOf(*item));
@@ -80,6 +97,7 @@ class FileReader {
   }
 
   const std::string& path_;
+  const std::string directory_;
   std::vector<ConfigurationProblem>& problems_;
   GivenValues given_;
 };
@@ -95,6 +113,23 @@ std::vector<std::string> SplitList(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return values;
+}
+
+// What Kubernetes sets in every container of a namespace that has a service whose name begins with "headgate".
+bool IsOfKubernetes(std::string_view variable) {
+  const auto has = [&](std::string_view part) { return variable.find(part) != std::string_view::npos; };
+  return has("_SERVICE_HOST") || has("_SERVICE_PORT") || has("_PORT_") || variable.ends_with("_PORT");
+}
+
+std::string VariableHint(std::string_view variable) {
+  std::string name(variable.substr(kVariablePrefix.size()));
+  for (char& c : name) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  if (name != "config" && rule::NearestWord(name, {"config"}) == "config") return "did you mean 'HEADGATE_CONFIG'?";
+  const std::string_view nearest = NearestSetting(name);
+  if (nearest.empty()) return std::string(kListsAll);
+  return fmt::format("did you mean '{}'?", EnvironmentNameOf(*FindSetting(nearest)));
 }
 
 // In double quotes, as YAML reads them.
@@ -114,34 +149,55 @@ std::string ShowYaml(const Setting& setting, const std::vector<std::string>& val
 
 std::string_view Configuration::OriginOf(std::string_view name) const {
   const auto found = origins.find(name);
-  return found == origins.end() ? std::string_view("default") : std::string_view(found->second);
+  return found == origins.end() ? std::string_view("default") : std::string_view(found->second.place);
 }
 
 void Configuration::AddProblem(std::string_view setting, std::string_view what, std::string_view hint) {
-  const std::string help = fmt::format("{}: {}", setting, FindSetting(setting)->help);
-  problems.push_back(
-      {std::string(OriginOf(setting)), fmt::format("{}: {}", setting, what), hint.empty() ? help : std::string(hint)});
+  const auto found = origins.find(setting);
+  const Origin origin = found == origins.end() ? Origin{} : found->second;
+  // A flag and a variable have the setting's name.
+  const bool named = !origin.place.empty() && origin.mark.line == 0;
+  problems.push_back({origin, named ? std::string(what) : fmt::format("{}: {}", setting, what),
+                      hint.empty() ? fmt::format("{}: {}", setting, FindSetting(setting)->help) : std::string(hint)});
+}
+
+Environment ProcessEnvironment() {
+  Environment environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    const size_t equals = std::min(text.find('='), text.size());
+    environment.emplace(text.substr(0, equals), text.substr(std::min(equals + 1, text.size())));
+  }
+  return environment;
 }
 
 GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
                              std::vector<ConfigurationProblem>& problems) {
   const rule::Document::Parsed parsed = rule::Document::Parse(text);
   if (parsed.error) {
-    problems.push_back({Place(path, parsed.error->mark), parsed.error->message, "the file is YAML: `setting: value`"});
+    problems.push_back(
+        {PlaceIn(path, parsed.error->mark), parsed.error->message, "the file is YAML: `setting: value`"});
     return {};
   }
   if (parsed.document->root() == nullptr) return {};
   return FileReader(path, problems).Read(*parsed.document->root());
 }
 
-GivenValues ReadEnvironment(const std::function<const char*(const char*)>& get) {
+GivenValues ReadEnvironment(const Environment& environment, std::vector<ConfigurationProblem>& problems) {
+  std::map<std::string, const Setting*, std::less<>> by_variable;
+  for (const Setting& setting : AllSettings()) by_variable.emplace(EnvironmentNameOf(setting), &setting);
   GivenValues given;
-  for (const Setting& setting : AllSettings()) {
-    const std::string name = EnvironmentNameOf(setting);
-    const char* value = get(name.c_str());
-    if (value == nullptr) continue;
-    given.emplace(std::string(setting.name),
-                  GivenValue{setting.is_list() ? SplitList(value) : std::vector<std::string>{value}, name});
+  for (auto entry = environment.lower_bound(kVariablePrefix);
+       entry != environment.end() && entry->first.starts_with(kVariablePrefix); ++entry) {
+    const auto& [name, value] = *entry;
+    if (const auto found = by_variable.find(name); found != by_variable.end()) {
+      const Setting& setting = *found->second;
+      given.emplace(std::string(setting.name),
+                    GivenValue{setting.is_list() ? SplitList(value) : std::vector<std::string>{value}, {name}});
+    } else if (std::find(kOtherVariables.begin(), kOtherVariables.end(), name) == kOtherVariables.end() &&
+               !IsOfKubernetes(name)) {
+      problems.push_back({{name}, "this variable names no setting", VariableHint(name)});
+    }
   }
   return given;
 }
@@ -161,28 +217,43 @@ void Apply(const GivenValues& given, Configuration& configuration) {
 
 void CheckTogether(Configuration& configuration) {
   Settings& settings = configuration.settings;
-  const auto problem = [&](std::string_view name, std::string what, std::string hint) {
-    configuration.problems.push_back({std::string(configuration.OriginOf(name)), std::move(what), std::move(hint)});
+  const auto given = [&](std::string_view name) {
+    return configuration.origins.find(name) != configuration.origins.end();
   };
+  // Whoever names one protocol's address wants that one: the defaults stand for no address at all being named.
+  if (!settings.listen_resp.empty() || !settings.listen_http.empty()) {
+    for (const std::string_view name : {"listen", "admin_listen"}) {
+      if (given(name)) continue;
+      name == "listen" ? settings.listen.clear() : settings.admin_listen.clear();
+      configuration.origins[std::string(name)] = {"off: only listen_resp and listen_http are named"};
+    }
+  }
   if (settings.listen == std::vector<std::string>{"none"}) settings.listen.clear();
+  if (settings.admin_listen == "none") settings.admin_listen.clear();
   const auto check_address = [&](std::string_view name, const std::string& text) {
     const auto endpoint = net::ParseEndpoint(text);
-    if (!endpoint.ok()) problem(name, std::string(endpoint.status().message()), "for example 127.0.0.1:8080");
+    if (!endpoint.ok()) configuration.AddProblem(name, endpoint.status(), kAddressForms);
   };
   for (const std::string& text : settings.listen) check_address("listen", text);
   for (const std::string& text : settings.listen_resp) check_address("listen_resp", text);
   for (const std::string& text : settings.listen_http) check_address("listen_http", text);
-  if (settings.admin_listen == "none") settings.admin_listen.clear();
   if (!settings.admin_listen.empty()) check_address("admin_listen", settings.admin_listen);
   if (settings.listen.empty() && settings.listen_resp.empty() && settings.listen_http.empty()) {
-    problem("listen", "there is no address to listen on", "set listen, listen_resp or listen_http");
+    configuration.AddProblem("listen", "there is no address to listen on", "set listen, listen_resp or listen_http");
   }
   if (!settings.credential.empty() && !settings.credential_file.empty()) {
-    problem("credential_file", "credential and credential_file are both set", "keep one of them");
+    configuration.AddProblem("credential_file", "credential is set too", "keep one of them");
+  }
+  for (const std::string& name : settings.known_host) {
+    if (const absl::Status status = net::KnownHosts::Check(name); !status.ok()) {
+      configuration.AddProblem("known_host", status,
+                               "write a name, *.example.com for all names below one, or * for any");
+    }
   }
 }
 
 std::string PrintConfiguration(const Configuration& configuration) {
+  const std::string here = std::filesystem::current_path();
   std::string text;
   std::string_view group;
   for (const Setting& setting : AllSettings()) {
@@ -190,9 +261,12 @@ std::string PrintConfiguration(const Configuration& configuration) {
       group = setting.group;
       text += fmt::format("{}# {}\n", text.empty() ? "" : "\n", group);
     }
-    const std::string line =
-        fmt::format("{}: {}", setting.name, ShowYaml(setting, ShowValue(setting, configuration.settings)));
-    text += fmt::format("{:<44}  # {}\n", line, configuration.OriginOf(setting.name));
+    std::vector<std::string> values = ShowValue(setting, configuration.settings);
+    ResolvePaths(setting, here, values);
+    const bool hidden = HidesValue(setting, configuration.settings);
+    const std::string line = fmt::format("{}{}: {}", hidden ? "# " : "", setting.name, ShowYaml(setting, values));
+    text += fmt::format("{:<44}  # {}{}\n", line, configuration.OriginOf(setting.name),
+                        hidden ? ": a secret, so set it there again" : "");
   }
   return text;
 }
@@ -206,11 +280,12 @@ std::string PrintConfigurationJson(const Configuration& configuration) {
       value = values;
     } else if (std::holds_alternative<uint64_t Settings::*>(setting.target)) {
       value = configuration.settings.*std::get<uint64_t Settings::*>(setting.target);
-    } else {
+    } else if (!HidesValue(setting, configuration.settings)) {
       value = values.front();
     }
     settings[std::string(setting.name)] = {{"value", std::move(value)},
                                            {"from", std::string(configuration.OriginOf(setting.name))}};
+    if (HidesValue(setting, configuration.settings)) settings[std::string(setting.name)]["hidden"] = values.front();
   }
   return settings.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

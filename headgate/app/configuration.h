@@ -9,44 +9,58 @@
 #include <vector>
 
 #include "headgate/app/settings.h"
+#include "headgate/rule/document.h"
 
 namespace headgate::app {
 
+// Where a value was given.
+struct Origin {
+  std::string place;      // "headgate.yaml:3:1", "HEADGATE_THREADS", "--threads"
+  rule::Mark mark{0, 0};  // in the settings file; line 0: not there
+};
+
 // What is wrong, where, and what to do.
 struct ConfigurationProblem {
-  std::string where;  // "headgate.yaml:3:1", "HEADGATE_THREADS", "--threads"; empty where `what` says it
+  Origin where;  // no place: `what` says it
   std::string what;
   std::string hint;  // may be empty
 };
 
 struct Configuration {
   Settings settings;
-  // Per setting that is not at its default: "headgate.yaml:3", "HEADGATE_THREADS", "--threads".
-  std::map<std::string, std::string, std::less<>> origins;
+  std::string file;  // the settings file that was read, as an absolute path; empty: none
+  // Per setting that is not at its default.
+  std::map<std::string, Origin, std::less<>> origins;
   std::vector<ConfigurationProblem> problems;
 
+  // "default" if nothing gave it.
   std::string_view OriginOf(std::string_view name) const;
   // Something is wrong with what a setting says; without a `hint`, what the setting is.
   void AddProblem(std::string_view setting, std::string_view what, std::string_view hint = {});
-  void AddProblem(std::string_view setting, const absl::Status& why) {
-    AddProblem(setting, std::string(why.message()));
+  void AddProblem(std::string_view setting, const absl::Status& why, std::string_view hint = {}) {
+    AddProblem(setting, std::string(why.message()), hint);
   }
 };
 
 // Values by setting name, as one place gave them.
 struct GivenValue {
   std::vector<std::string> values;
-  std::string origin;
+  Origin origin;
 };
 using GivenValues = std::map<std::string, GivenValue, std::less<>>;
 
-// Reads the text of a headgate.yaml: a mapping of settings to a value or, for lists, a sequence of values. What is
-// wrong goes to `problems`, all of it.
+// Variables by name.
+using Environment = std::map<std::string, std::string, std::less<>>;
+Environment ProcessEnvironment();
+
+// Reads the text of a headgate.yaml: a mapping of settings to a value or, for lists, a sequence of values. Relative
+// paths in it are relative to the directory of `path`. What is wrong goes to `problems`, all of it.
 GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
                              std::vector<ConfigurationProblem>& problems);
 
-// Reads HEADGATE_…; lists hold their values separated by ";". `get` answers like getenv.
-GivenValues ReadEnvironment(const std::function<const char*(const char*)>& get);
+// Reads HEADGATE_…; lists hold their values separated by ";". A variable that names no setting is a problem, unless it
+// is one that Kubernetes sets for a service called headgate, or one of our tests.
+GivenValues ReadEnvironment(const Environment& environment, std::vector<ConfigurationProblem>& problems);
 
 // Puts one place's values over what is there.
 void Apply(const GivenValues& given, Configuration& configuration);
@@ -54,7 +68,8 @@ void Apply(const GivenValues& given, Configuration& configuration);
 // What the settings contradict, once all places have been read.
 void CheckTogether(Configuration& configuration);
 
-// For --print-config: every setting with its value and where that came from. The text is a headgate.yaml again.
+// For --print-config: every setting with its value and where that came from. The text is a headgate.yaml that works as
+// it stands, from any directory: paths are absolute, and what holds a secret is commented out.
 std::string PrintConfiguration(const Configuration& configuration);
 std::string PrintConfigurationJson(const Configuration& configuration);
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "headgate/app/file_io.h"
@@ -14,6 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 Configuration FromFile(std::string_view text) {
   Configuration configuration;
@@ -24,7 +25,7 @@ Configuration FromFile(std::string_view text) {
 std::vector<std::string> ProblemsOf(std::string_view text) {
   std::vector<std::string> shown;
   for (const ConfigurationProblem& problem : FromFile(text).problems) {
-    shown.push_back(problem.where + ": " + problem.what + " | " + problem.hint);
+    shown.push_back(problem.where.place + ": " + problem.what + " | " + problem.hint);
   }
   return shown;
 }
@@ -71,7 +72,7 @@ TEST(SettingsFile, ReportsAllProblemsWithTheirPlaceAndAHint) {
           "headgate.yaml:2:10: threads 'many': write a whole number from 0 to 1024 | threads: Event loops; 0 is "
           "one per core.",
           "headgate.yaml:3:1: setting 'threads' appears twice | keep one of them",
-          "headgate.yaml:4:13: listen: an item is no plain value | put a text with ':' in quotes",
+          "headgate.yaml:4:13: listen: an item is not a plain value | put a text with ':' in quotes",
           "headgate.yaml:5:11: snapshot wants one value | write `snapshot: …`",
           "headgate.yaml:6:1: unknown setting 'wholly_unknown' | `headgate serve --print-config` lists every "
           "setting"));
@@ -79,20 +80,16 @@ TEST(SettingsFile, ReportsAllProblemsWithTheirPlaceAndAHint) {
 
 TEST(SettingsFile, MustBeAMapping) {
   EXPECT_THAT(ProblemsOf("- a\n"),
-              ElementsAre("headgate.yaml:1:1: the file is no mapping of settings to values | write "
+              ElementsAre("headgate.yaml:1:1: the file is not a mapping of settings to values | write "
                           "lines such as `max_buckets: 1000000`"));
   EXPECT_EQ(ProblemsOf("a: [\n").size(), 1u);
 }
 
 TEST(Configuration, FlagsWinOverTheEnvironmentAndThatOverTheFile) {
-  const std::map<std::string, std::string> environment = {{"HEADGATE_THREADS", "2"}, {"HEADGATE_MAX_LIMITS", "200"}};
-  const auto get = [&](const char* name) -> const char* {
-    const auto found = environment.find(name);
-    return found == environment.end() ? nullptr : found->second.c_str();
-  };
+  const Environment environment = {{"HEADGATE_THREADS", "2"}, {"HEADGATE_MAX_LIMITS", "200"}, {"HOME", "/"}};
   Configuration configuration = FromFile("threads: 1\nmax_limits: 100\nmax_buckets: 10\n");
-  Apply(ReadEnvironment(get), configuration);
-  Apply({{"threads", {{"3"}, "--threads"}}}, configuration);
+  Apply(ReadEnvironment(environment, configuration.problems), configuration);
+  Apply({{"threads", {{"3"}, {"--threads"}}}}, configuration);
   EXPECT_THAT(configuration.problems, IsEmpty());
   EXPECT_EQ(configuration.settings.threads, 3u);
   EXPECT_EQ(configuration.OriginOf("threads"), "--threads");
@@ -103,11 +100,8 @@ TEST(Configuration, FlagsWinOverTheEnvironmentAndThatOverTheFile) {
 }
 
 TEST(Configuration, ListsInTheEnvironmentAreSeparatedBySemicolons) {
-  const auto get = [](const char* name) -> const char* {
-    return std::string_view(name) == "HEADGATE_RULE" ? "a: 1/s; b,c: 2/s ;" : nullptr;
-  };
   Configuration configuration;
-  Apply(ReadEnvironment(get), configuration);
+  Apply(ReadEnvironment({{"HEADGATE_RULE", "a: 1/s; b,c: 2/s ;"}}, configuration.problems), configuration);
   EXPECT_THAT(configuration.settings.rule, ElementsAre("a: 1/s", "b,c: 2/s"));
 }
 
@@ -119,7 +113,7 @@ TEST(Configuration, ChecksWhatSettingsSayTogether) {
   CheckTogether(configuration);
   ASSERT_EQ(configuration.problems.size(), 2u);
   EXPECT_THAT(configuration.problems[0].what, HasSubstr("address '8080': the port is missing"));
-  EXPECT_EQ(configuration.problems[1].what, "credential and credential_file are both set");
+  EXPECT_EQ(configuration.problems[1].what, "credential_file: credential is set too");
 }
 
 TEST(Configuration, NoneTurnsAnAddressOffButNotAllOfThem) {
@@ -129,11 +123,11 @@ TEST(Configuration, NoneTurnsAnAddressOffButNotAllOfThem) {
   CheckTogether(configuration);
   EXPECT_EQ(configuration.settings.admin_listen, "");
   ASSERT_EQ(configuration.problems.size(), 1u);
-  EXPECT_EQ(configuration.problems[0].what, "there is no address to listen on");
+  EXPECT_EQ(configuration.problems[0].what, "listen: there is no address to listen on");
 }
 
 TEST(Configuration, PrintsAFileThatMeansTheSame) {
-  Configuration configuration = FromFile("rule: ['a: 1/s', 'b=\"x\": 2/s']\nidle_timeout: 90s\nsnapshot: 'x: y'\n");
+  Configuration configuration = FromFile("rule: ['a: 1/s', 'b=\"x\": 2/s']\nidle_timeout: 90s\nsnapshot: '/x: y'\n");
   const std::string printed = PrintConfiguration(configuration);
   EXPECT_THAT(printed, HasSubstr("# headgate.yaml:2:15"));
   const Configuration again = FromFile(printed);
@@ -141,6 +135,75 @@ TEST(Configuration, PrintsAFileThatMeansTheSame) {
   for (const Setting& setting : AllSettings()) {
     EXPECT_EQ(ShowValue(setting, again.settings), ShowValue(setting, configuration.settings)) << setting.name;
   }
+}
+
+TEST(Configuration, PrintsSecretsAsCommentsSoThatTheFileStillWorks) {
+  const Configuration configuration = FromFile("credential: hunter2\nstore: redis://:hunter2@10.0.0.7\n");
+  const std::string printed = PrintConfiguration(configuration);
+  EXPECT_THAT(printed, Not(HasSubstr("hunter2")));
+  EXPECT_THAT(printed, HasSubstr("\n# store: \"redis://(hidden)@10.0.0.7\""));
+  EXPECT_THAT(printed, HasSubstr("# headgate.yaml:1:13: a secret, so set it there again\n"));
+  const Configuration again = FromFile(printed);
+  EXPECT_THAT(again.problems, IsEmpty());
+  EXPECT_EQ(again.settings.credential, "");
+  EXPECT_EQ(again.settings.store, "");
+  const auto as_json = nlohmann::json::parse(PrintConfigurationJson(configuration));
+  EXPECT_TRUE(as_json.at("credential").at("value").is_null());
+  EXPECT_EQ(as_json.at("store").at("hidden"), "redis://(hidden)@10.0.0.7");
+}
+
+TEST(Configuration, PrintsPathsThatHoldFromEveryDirectory) {
+  Configuration configuration;
+  configuration.settings.rules = {"rules.d"};
+  EXPECT_THAT(PrintConfiguration(configuration),
+              HasSubstr("rules: [\"" + std::filesystem::current_path().string() + "/rules.d\"]"));
+}
+
+TEST(Configuration, ReadsPathsOfAFileAsRelativeToIt) {
+  Configuration configuration;
+  Apply(ReadSettingsFile("rules: [r.d, /x]\nsnapshot: s\nlisten: ['unix:h.sock']\n", "/etc/h/headgate.yaml",
+                         configuration.problems),
+        configuration);
+  EXPECT_THAT(configuration.settings.rules, ElementsAre("/etc/h/r.d", "/x"));
+  EXPECT_EQ(configuration.settings.snapshot, "/etc/h/s");
+  EXPECT_THAT(configuration.settings.listen, ElementsAre("unix:/etc/h/h.sock"));
+}
+
+TEST(Configuration, RefusesVariablesThatNameNoSetting) {
+  std::vector<ConfigurationProblem> problems;
+  ReadEnvironment({{"HEADGATE_IDEL_TIMEOUT", "1m"}, {"HEADGATE_CONFG", "x"}, {"HEADGATE_WHATEVER", ""}}, problems);
+  ASSERT_EQ(problems.size(), 3u);
+  EXPECT_EQ(problems[0].where.place, "HEADGATE_CONFG");
+  EXPECT_EQ(problems[0].hint, "did you mean 'HEADGATE_CONFIG'?");
+  EXPECT_EQ(problems[1].hint, "did you mean 'HEADGATE_IDLE_TIMEOUT'?");
+  EXPECT_EQ(problems[2].what, "this variable names no setting");
+  problems.clear();
+  // Kubernetes sets these for a service called headgate, and our tests the last two.
+  for (const char* name : {"HEADGATE_SERVICE_HOST", "HEADGATE_SERVICE_PORT_HTTP", "HEADGATE_PORT",
+                           "HEADGATE_PORT_8080_TCP_ADDR", "HEADGATE_CONFIG", "HEADGATE_BINARY"}) {
+    ReadEnvironment({{name, "x"}}, problems);
+  }
+  EXPECT_THAT(problems, IsEmpty());
+}
+
+TEST(Configuration, OneProtocolsAddressAloneIsTheOnlyOne) {
+  for (const char* name : {"listen_resp", "listen_http"}) {
+    Configuration alone = FromFile(std::string(name) + ": [\":1\"]\n");
+    CheckTogether(alone);
+    EXPECT_THAT(alone.settings.listen, IsEmpty());
+    EXPECT_EQ(alone.settings.admin_listen, "");
+    Configuration with_others = FromFile(std::string(name) + ": [\":1\"]\nlisten: [\":2\"]\nadmin_listen: \":3\"\n");
+    CheckTogether(with_others);
+    EXPECT_THAT(with_others.settings.listen, ElementsAre(":2"));
+    EXPECT_EQ(with_others.settings.admin_listen, ":3");
+  }
+}
+
+TEST(Configuration, RefusesHostNamesThatCouldNeverMatch) {
+  Configuration configuration = FromFile("known_host: ['*.example.com', 'a*b']\n");
+  CheckTogether(configuration);
+  ASSERT_EQ(configuration.problems.size(), 1u);
+  EXPECT_EQ(configuration.problems[0].what, "known_host: 'a*b' is not a host name without a port");
 }
 
 TEST(Configuration, PrintsJsonWithValuesOfTheirTypesAndTheirOrigins) {

@@ -7,18 +7,23 @@ constexpr std::string_view kRed = "\033[1;31m";
 constexpr std::string_view kCyan = "\033[36m";
 constexpr std::string_view kPlain = "\033[0m";
 
+void Write(const Console& console, std::string_view word, std::string_view shade, std::string_view what) {
+  console.err << (console.color ? shade : "") << word << (console.color ? kPlain : "") << ' ' << what << '\n';
+}
+
 }  // namespace
 
-void Console::Error(std::string_view what, std::string_view hint) const {
-  const auto word = [&](std::string_view text, std::string_view shade) {
-    err << (color ? shade : "") << text << (color ? kPlain : "");
-  };
-  word("error:", kRed);
-  err << ' ' << what << '\n';
-  if (!hint.empty()) {
-    word("hint:", kCyan);
-    err << ' ' << hint << '\n';
-  }
+bool WantsColor(bool is_terminal, const char* no_color, const char* term) {
+  const std::string_view refused = no_color == nullptr ? "" : no_color;
+  const std::string_view terminal = term == nullptr ? "" : term;
+  return is_terminal && refused.empty() && terminal != "dumb";
 }
+
+void Console::Error(std::string_view what, std::string_view hint) const {
+  Write(*this, "error:", kRed, what);
+  if (!hint.empty()) Hint(hint);
+}
+
+void Console::Hint(std::string_view what) const { Write(*this, "hint:", kCyan, what); }
 
 }  // namespace headgate::app

@@ -53,9 +53,9 @@ void Engine::WriteSnapshotSoon() {
   });
 }
 
-void Engine::WriteLastSnapshot() {
+bool Engine::WriteLastSnapshot() {
   if (snapshot_thread_.joinable()) snapshot_thread_.join();
-  snapshot_.Write(clock_.Now());
+  return snapshot_.Write(clock_.Now());
 }
 
 Engine::~Engine() {

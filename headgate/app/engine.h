@@ -26,7 +26,7 @@ class Engine {
   // written when it is due, by a thread of its own: a large one takes seconds.
   void Tick();
   // At the end, when nobody decides any more.
-  void WriteLastSnapshot();
+  bool WriteLastSnapshot();
 
   const base::DisciplinedClock& clock() const { return clock_; }
   store::MemoryStore& store() { return store_; }

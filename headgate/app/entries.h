@@ -2,6 +2,8 @@
 // double quotes, `"` and `\` with a `\` before them.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,16 @@ struct NamedValue {
 
 // InvalidArgument with the place and what would be right. At most rule::kEntriesMax.
 absl::StatusOr<std::vector<NamedValue>> ParseEntries(std::string_view text);
+
+// What is asked about, as `check` and `explain` take it: --domain D k=v… or D k=v…
+struct Question {
+  std::string domain;
+  std::vector<std::vector<NamedValue>> descriptors;
+};
+
+// `words` are the arguments that are not flags; the first one without a '=' is the domain. InvalidArgument if there are
+// two domains or no descriptor.
+absl::StatusOr<Question> ParseQuestion(const std::optional<std::string>& domain, std::span<const std::string> words);
 
 // Views of `values`, for the limiter.
 std::vector<rule::Entry> EntriesOf(const std::vector<NamedValue>& values);

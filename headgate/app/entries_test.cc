@@ -41,5 +41,24 @@ TEST(Entries, AreAtMostAsManyAsADescriptorHas) {
   EXPECT_THAT(ErrorOf(text + ",k=v"), HasSubstr("there are more than 32 entries"));
 }
 
+TEST(Question, TakesTheDomainAsAFlagOrAsTheFirstWord) {
+  const std::vector<std::string> bare{"api_key=k1"};
+  const std::vector<std::string> with_domain{"edge", "api_key=k1", "user=ann"};
+  EXPECT_EQ(ParseQuestion(std::nullopt, bare)->domain, "default");
+  EXPECT_EQ(ParseQuestion("edge", bare)->domain, "edge");
+  EXPECT_EQ(ParseQuestion(std::nullopt, with_domain)->domain, "edge");
+  EXPECT_EQ(ParseQuestion(std::nullopt, with_domain)->descriptors.size(), 2u);
+}
+
+TEST(Question, SaysWhatIsWrong) {
+  const std::vector<std::string> domain{"edge"};
+  const std::vector<std::string> with_domain{"edge", "api_key=k1"};
+  const auto error = [](const auto& question) { return std::string(question.status().message()); };
+  EXPECT_EQ(error(ParseQuestion(std::nullopt, {})), "a descriptor is missing");
+  EXPECT_EQ(error(ParseQuestion(std::nullopt, domain)), "a descriptor is missing");
+  EXPECT_EQ(error(ParseQuestion("jobs", with_domain)),
+            "two domains are given: --domain jobs and 'edge', which has no '='");
+}
+
 }  // namespace
 }  // namespace headgate::app

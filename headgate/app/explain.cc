@@ -2,12 +2,14 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "headgate/app/arguments.h"
 #include "headgate/app/entries.h"
 #include "headgate/app/rule_files.h"
 #include "headgate/app/serve_arguments.h"
 #include "headgate/rule/explain.h"
+#include "headgate/rule/limit_words.h"
 
 namespace headgate::app {
 namespace {
@@ -19,7 +21,8 @@ struct ExplainArguments {
   std::vector<std::string> rule;
   bool merge_domains = false;
   bool as_json = false;
-  std::vector<std::string> what;
+  std::optional<std::string> domain;
+  std::vector<std::string> words;  // a domain, perhaps, and a descriptor
 };
 
 std::string_view Name(rule::MatchedBy matched_by) {
@@ -36,6 +39,19 @@ std::string_view Name(rule::MatchedBy matched_by) {
   return "";
 }
 
+// All that the text says of it.
+void AddRule(const rule::Rule& rule, ordered_json& answer) {
+  answer["rule"] = std::string(rule.label());
+  answer["path"] = rule.path;
+  answer["name"] = rule.name.empty() ? ordered_json(nullptr) : ordered_json(rule.name);
+  answer["limits"] = ordered_json::array();
+  for (const rule::RuleLimit& limit : rule.limits) answer["limits"].push_back(rule::Describe(limit.limit));
+  answer["unlimited"] = rule.unlimited;
+  answer["shadow_mode"] = rule.shadow_mode;
+  answer["quota_mode"] = rule.quota_mode;
+  answer["replaces"] = rule.replaces;
+}
+
 std::string AsJson(const rule::Explanation& explanation) {
   ordered_json steps = ordered_json::array();
   for (const rule::ExplainedStep& step : explanation.steps) {
@@ -48,14 +64,14 @@ std::string AsJson(const rule::Explanation& explanation) {
   ordered_json answer = {{"domain", explanation.domain}, {"domain_known", explanation.domain_known},
                          {"steps", std::move(steps)},    {"rule", nullptr},
                          {"bucket", explanation.bucket}, {"verdict", explanation.verdict}};
-  if (explanation.rule != nullptr) answer["rule"] = std::string(explanation.rule->label());
+  if (explanation.rule != nullptr) AddRule(*explanation.rule, answer);
   return answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-// Where no rules are named, those that a server would be started with here.
+// If no rules are named, those that a server would be started with here.
 bool FindRules(ExplainArguments& arguments, const Console& console) {
   if (!arguments.rules.empty() || !arguments.rule.empty()) return true;
-  const Configuration configuration = Configure({}, ::getenv);
+  const Configuration configuration = Configure({}, ProcessEnvironment());
   if (SayProblems(configuration, console)) return false;
   arguments.rules = configuration.settings.rules;
   arguments.rule = configuration.settings.rule;
@@ -73,16 +89,14 @@ int Explain(const std::vector<std::string>& arguments, const Console& console) {
                           .flags = {{"--rules", &parsed.rules},
                                     {"--rule", &parsed.rule},
                                     {"--merge-domains", &parsed.merge_domains},
-                                    {"--json", &parsed.as_json}},
-                          .others = &parsed.what};
+                                    {"--json", &parsed.as_json},
+                                    {"--domain", &parsed.domain}},
+                          .others = &parsed.words};
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
-  if (parsed.what.size() != 2) {
-    console.Error("a domain and one descriptor are wanted", "headgate explain --rules rules.yaml edge api_key=k1");
-    return kExitUsage;
-  }
-  const auto entries = ParseEntries(parsed.what[1]);
-  if (!entries.ok()) {
-    console.Error(std::string(entries.status().message()), "write k=v,k=v; quote a value that holds a comma");
+  const auto question = ParseQuestion(parsed.domain, parsed.words);
+  if (!question.ok() || question->descriptors.size() != 1) {
+    console.Error(question.ok() ? "explain takes one descriptor" : std::string(question.status().message()),
+                  "headgate explain DOMAIN k=v,k=v…; quote a value that holds a comma");
     return kExitUsage;
   }
   if (!FindRules(parsed, console)) return kExitUsage;
@@ -91,7 +105,8 @@ int Explain(const std::vector<std::string>& arguments, const Console& console) {
     SayProblems(loaded, console);
     return kExitUsage;
   }
-  const rule::Explanation explanation = rule::Explain(*loaded.result.rules, parsed.what[0], EntriesOf(*entries));
+  const rule::Explanation explanation =
+      rule::Explain(*loaded.result.rules, question->domain, EntriesOf(question->descriptors.front()));
   console.out << (parsed.as_json ? AsJson(explanation) : Describe(explanation));
   return kExitOk;
 }

@@ -47,6 +47,16 @@ absl::StatusOr<Opened> OpenRegular(const std::string& path) {
   return Opened{std::move(file), static_cast<size_t>(info.st_size)};
 }
 
+std::string TemporaryOf(const std::string& path) { return path + ".new"; }
+
+absl::StatusOr<net::FileDescriptor> CreateAnew(const std::string& path) {
+  // One that a crash left behind may belong to another mode.
+  ::unlink(path.c_str());
+  net::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!file) return FileError("create", path, errno);
+  return file;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max) {
@@ -84,11 +94,8 @@ MappedFile::~MappedFile() {
 
 absl::Status ReplaceFile(const std::string& path,
                          const std::function<void(const std::function<void(std::string_view)>& write)>& produce) {
-  const std::string temporary = path + ".new";
-  // One that a crash left behind may belong to another mode.
-  ::unlink(temporary.c_str());
-  net::FileDescriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file) return FileError("create", temporary, errno);
+  const std::string temporary = TemporaryOf(path);
+  HEADGATE_ASSIGN_OR_RETURN(const net::FileDescriptor file, CreateAnew(temporary));
   int error = 0;
   produce([&](std::string_view bytes) {
     if (error == 0) error = WriteAll(file.get(), bytes);
@@ -104,6 +111,12 @@ absl::Status ReplaceFile(const std::string& path,
       ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory && ::fsync(directory.get()) != 0) return FileError("write the directory of", path, errno);
   return absl::OkStatus();
+}
+
+absl::Status CheckReplaceable(const std::string& path) {
+  const std::string temporary = TemporaryOf(path);
+  HEADGATE_RETURN_IF_ERROR(CreateAnew(temporary).status());
+  return ::unlink(temporary.c_str()) == 0 ? absl::OkStatus() : FileError("remove", temporary, errno);
 }
 
 }  // namespace headgate::app

@@ -36,4 +36,7 @@ class MappedFile {
 absl::Status ReplaceFile(const std::string& path,
                          const std::function<void(const std::function<void(std::string_view)>& write)>& produce);
 
+// Whether ReplaceFile could begin: makes its new file and removes it again.
+absl::Status CheckReplaceable(const std::string& path);
+
 }  // namespace headgate::app

@@ -25,7 +25,9 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, uint32_t loop)
              .naming = shared == nullptr ? limiter::BucketNaming{} : shared->naming(),
              .access = options.access,
              .version = std::string(kVersion),
-             .loop = loop}),
+             .loop = loop,
+             .clients = &options.clients,
+             .figures = options.figures}),
       check_(checker_, {}),
       router_("Headgate", options.access),
       admin_router_("Headgate, the admin address", options.access),
@@ -79,7 +81,7 @@ void CollectThrottle(std::span<const std::unique_ptr<Fronts>> fronts, observe::S
   uint64_t denied = 0;
   uint64_t never_fits = 0;
   for (const auto& front : fronts) {
-    const front::resp::Counters& counters = front->throttle_counters();
+    const front::resp::Counters& counters = front->resp_counters();
     allowed += counters.throttle_allowed.value();
     denied += counters.throttle_denied.value();
     never_fits += counters.throttle_never_fits.value();

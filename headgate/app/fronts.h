@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -28,6 +29,9 @@ struct FrontOptions {
   net::HttpOptions http;
   observe::Metrics::Front resp_name;
   observe::Metrics::Front http_name;
+  front::resp::ClientList clients;
+  // How the whole process is doing; called by any loop.
+  std::function<front::resp::ServerFigures()> figures;
   // Set once the server goes down; readiness is red then.
   std::atomic<bool> draining{false};
 };
@@ -47,8 +51,8 @@ class Fronts {
   // HTTP without the deciding routes.
   net::SessionFactories::Factory Admin();
 
-  // The decisions about limits that clients bring themselves. From any thread.
-  const front::resp::Counters& throttle_counters() const { return resp_.counters; }
+  // What Redis clients asked, and how the limits that they bring were decided. From any thread.
+  const front::resp::Counters& resp_counters() const { return resp_.counters; }
 
  private:
   // Counts what passes.

@@ -17,7 +17,7 @@ Run it
   headgate serve --print-config         every setting, its value and where that came from
 
 Ask it
-  headgate check api_key=k1             may this pass? exit code 0 yes, 1 no
+  headgate check edge api_key=k1        may this pass? exit code 0 yes, 1 no
   redis-cli -p 8080 CL.THROTTLE user123 15 30 60
 
 Work on rules
@@ -28,39 +28,54 @@ Work on rules
   headgate help COMMAND                 all about one command
   headgate version
 
-Exit codes: 0 done or allowed, 1 denied or different, 2 wrong usage, files or settings, 3 unreachable.
+Exit codes: 0 done or allowed, 1 denied or different, 2 wrong usage, files or settings, 3 unreachable, 4 snapshot lost.
 )";
 
-constexpr std::string_view kServeHead = R"(headgate serve: answer whether requests may pass
+constexpr std::string_view kServe = R"(headgate serve: answer whether requests may pass
 
   headgate serve [--config PATH] [--SETTING VALUE]…
-  headgate serve --rules rules.yaml --snapshot /var/lib/headgate/snapshot
-  headgate serve --listen :8080 --listen unix:/run/headgate.sock --credential-file /run/secrets/headgate
+  headgate serve --rules rules.yaml --snapshot buckets.snapshot
   headgate serve --rule 'api_key: 100/minute burst 20'
+  headgate serve --rules rules.yaml --store redis://127.0.0.1:6379
+  headgate serve --listen :8080 --credential-file /run/secrets/headgate
 
-Settings come from headgate.yaml (--config PATH, HEADGATE_CONFIG, else ./headgate.yaml where there is one), the
+Settings come from headgate.yaml (--config PATH, HEADGATE_CONFIG, else ./headgate.yaml if there is one), the
 environment (HEADGATE_IDLE_TIMEOUT=1m; lists hold their values separated by ";") and flags; the later win.
 SIGHUP reads the rules again; SIGTERM finishes what has begun, writes the snapshot and ends.
 
-  --config PATH                   the settings file
-  --print-config                  show every setting, its value and where that came from, and end
-  --json                          with --print-config: as JSON
+  --config PATH        the settings file
+  --print-config       show every setting, its value and where that came from, and end; --json: as JSON
+
+The most used settings; those with … may be given several times:
 )";
+
+constexpr std::string_view kServeEnd = R"(
+`headgate help serve --all` lists all settings; docs/reference/configuration.md says when to change them.
+
+Exit codes: 0 stopped by a signal, 2 wrong settings or rules, 3 an address cannot be had, 4 the last snapshot could not
+be written.
+)";
+
+// What the short help shows.
+constexpr std::array<std::string_view, 11> kCommonSettings = {
+    "listen",           "admin_listen",    "rules",       "rule",        "snapshot", "store",
+    "on_store_failure", "credential_file", "max_buckets", "drain_delay", "log_level"};
 
 constexpr std::string_view kCheck = R"(headgate check: may this request pass now?
 
-  headgate check [--server HOST:PORT] [--domain D] k=v,k=v… [k=v,k=v…]…
-  headgate check api_key=k1
-  headgate check --domain edge --cost 5 api_key=k1,path=/search user=ann
-  headgate check --rules rules.yaml --domain edge api_key=k1
+  headgate check [--server HOST:PORT] [DOMAIN] k=v,k=v… [k=v,k=v…]…
+  headgate check edge api_key=k1
+  headgate check edge --cost 5 api_key=k1,path=/search remote_address=192.0.2.1
+  headgate check --rules rules.yaml edge api_key=k1
+  headgate check --rule 'api_key: 100/minute burst 20' api_key=k1
 
-Each k=v,k=v is a descriptor; all must allow. A value that holds a comma or a space stands in double quotes. Asks the
+Each k=v,k=v is a descriptor; all must allow. A value that holds a comma or a space goes in double quotes. Asks the
 server, which counts the request; with rules, decides here as a server with fresh buckets would.
 
   --server HOST:PORT    whom to ask (127.0.0.1:8080); also unix:PATH
-  --domain DOMAIN       the rules' domain (default)
+  --domain DOMAIN       the rules' domain, if it is not the first argument ("default")
   --cost N              how much each descriptor takes (1); 0 looks without taking
-  --peek                would it pass? takes nothing
+  --peek                what a check would answer; takes nothing
   --timeout DURATION    how long to wait for the server (2s)
   --rules PATH          decide here by these rules; a file or a directory; repeatable
   --rule TEXT           decide here by this rule too; repeatable
@@ -80,17 +95,18 @@ constexpr std::string_view kValidate = R"(headgate validate: everything that is 
   --merge-domains    several files may have one domain
   --json             as JSON
 
-Exit codes: 0 valid, 2 not.
+Exit codes: 0 valid, 2 not. Of very many problems the first 100 of each file are shown, and all are counted.
 )";
 
 constexpr std::string_view kExplain = R"(headgate explain: which rule applies to a descriptor, and why
 
-  headgate explain [--rules PATH]… [--rule TEXT]… DOMAIN k=v,k=v…
+  headgate explain [--rules PATH]… [--rule TEXT]… [DOMAIN] k=v,k=v…
   headgate explain --rules rules.yaml edge api_key=gold-17,path=/search
 
-Shows each step down the tree of rules, what was tried there, the limit at the end, and the key of its bucket. Where
-no rules are named: those of headgate.yaml and the environment, as for `headgate serve`.
+Shows each step down the tree of rules, what was tried there, the limit at the end, and the key of its bucket. If no
+rules are named: those of headgate.yaml and the environment, as for `headgate serve`.
 
+  --domain DOMAIN    the rules' domain, if it is not the first argument ("default")
   --rules PATH       a rule file, or a directory of them; repeatable
   --rule TEXT        a rule as text, in the domain "default"; repeatable
   --merge-domains    several files may have one domain
@@ -119,18 +135,28 @@ constexpr std::string_view kVersionHelp = R"(headgate version: which build this 
 
 const std::array<std::string, 6> kCommands = {"serve", "check", "validate", "explain", "scenario", "version"};
 
+std::string LineOf(const Setting& setting, size_t width) {
+  const std::vector<std::string> values = ShowValue(setting, Settings{});
+  const bool shown = !values.empty() && !values.front().empty();
+  return fmt::format("  {:<{}}  {}{}\n", FlagOf(setting) + (setting.is_list() ? " …" : ""), width, setting.help,
+                     shown ? fmt::format(" [{}]", values.front()) : "");
+}
+
 std::string Serve() {
-  std::string text(kServeHead);
+  std::string text(kServe);
+  for (const std::string_view name : kCommonSettings) text += LineOf(*FindSetting(name), 19);
+  return text.append(kServeEnd);
+}
+
+std::string AllOfServe() {
+  std::string text = "headgate serve: all settings\n";
   std::string_view group;
   for (const Setting& setting : AllSettings()) {
     if (setting.group != group) {
       group = setting.group;
       text += fmt::format("\n{}\n", group);
     }
-    const std::vector<std::string> values = ShowValue(setting, Settings{});
-    const bool shown = !values.empty() && !values.front().empty();
-    text += fmt::format("  {:<30}  {}{}\n", FlagOf(setting) + (setting.is_list() ? " …" : ""), setting.help,
-                        shown ? fmt::format(" [{}]", values.front()) : "");
+    text += LineOf(setting, 32);
   }
   return text;
 }
@@ -139,8 +165,8 @@ std::string Serve() {
 
 std::string_view Overview() { return kOverview; }
 
-std::string HelpOf(std::string_view command) {
-  if (command == "serve") return Serve();
+std::string HelpOf(std::string_view command, HelpLength length) {
+  if (command == "serve") return length == HelpLength::kAll ? AllOfServe() : Serve();
   if (command == "check") return std::string(kCheck);
   if (command == "validate") return std::string(kValidate);
   if (command == "explain") return std::string(kExplain);

@@ -9,7 +9,8 @@ namespace headgate::app {
 
 std::string_view Overview();
 // Empty where there is no such command.
-std::string HelpOf(std::string_view command);
+enum class HelpLength : uint8_t { kScreen, kAll };
+std::string HelpOf(std::string_view command, HelpLength length = HelpLength::kScreen);
 std::span<const std::string> CommandNames();
 
 }  // namespace headgate::app

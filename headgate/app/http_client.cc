@@ -11,6 +11,15 @@ namespace {
 
 constexpr size_t kReplyBytesMax = size_t{16} << 20;
 
+absl::StatusOr<HttpReply> Ask(const net::Endpoint& server, std::string_view request, base::Duration timeout) {
+  HEADGATE_ASSIGN_OR_RETURN(net::BlockingClient client, net::BlockingClient::Connect(server, timeout));
+  HEADGATE_RETURN_IF_ERROR(client.Send(request));
+  HEADGATE_ASSIGN_OR_RETURN(const std::string bytes, client.ReadToEnd(kReplyBytesMax));
+  absl::StatusOr<HttpReply> reply = ParseHttpReply(bytes);
+  if (reply.ok()) return reply;
+  return absl::UnavailableError(fmt::format("{}: {}", server.ToString(), std::string(reply.status().message())));
+}
+
 }  // namespace
 
 absl::StatusOr<HttpReply> ParseHttpReply(std::string_view bytes) {
@@ -19,27 +28,27 @@ absl::StatusOr<HttpReply> ParseHttpReply(std::string_view bytes) {
   const size_t status_at = kStart.size() + 2;  // past "1 "
   HttpReply reply;
   if (!bytes.starts_with(kStart) || head_end == std::string_view::npos || head_end < status_at + 3) {
-    return absl::DataLossError("the answer is no HTTP");
+    return absl::DataLossError("the answer is not HTTP");
   }
   const char* const digits = bytes.data() + status_at;
   const auto [end, error] = std::from_chars(digits, digits + 3, reply.status);
   if (error != std::errc() || end != digits + 3 || reply.status < 100)
-    return absl::DataLossError("the answer is no HTTP");
+    return absl::DataLossError("the answer is not HTTP");
   reply.body = bytes.substr(head_end + 4);
   return reply;
 }
 
+absl::StatusOr<HttpReply> GetFrom(const net::Endpoint& server, std::string_view path, base::Duration timeout) {
+  return Ask(server, fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path), timeout);
+}
+
 absl::StatusOr<HttpReply> PostJson(const net::Endpoint& server, std::string_view path, std::string_view body,
                                    base::Duration timeout) {
-  HEADGATE_ASSIGN_OR_RETURN(net::BlockingClient client, net::BlockingClient::Connect(server, timeout));
-  HEADGATE_RETURN_IF_ERROR(client.Send(
-      fmt::format("POST {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n"
-                  "Content-Length: {}\r\n\r\n{}",
-                  path, body.size(), body)));
-  HEADGATE_ASSIGN_OR_RETURN(const std::string bytes, client.ReadToEnd(kReplyBytesMax));
-  absl::StatusOr<HttpReply> reply = ParseHttpReply(bytes);
-  if (reply.ok()) return reply;
-  return absl::UnavailableError(fmt::format("{}: {}", server.ToString(), std::string(reply.status().message())));
+  return Ask(server,
+             fmt::format("POST {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                         "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",
+                         path, body.size(), body),
+             timeout);
 }
 
 }  // namespace headgate::app

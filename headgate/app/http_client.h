@@ -19,6 +19,7 @@ struct HttpReply {
 absl::StatusOr<HttpReply> ParseHttpReply(std::string_view bytes);
 
 // Unavailable or DeadlineExceeded where the server cannot be reached; `timeout` bounds each step.
+absl::StatusOr<HttpReply> GetFrom(const net::Endpoint& server, std::string_view path, base::Duration timeout);
 absl::StatusOr<HttpReply> PostJson(const net::Endpoint& server, std::string_view path, std::string_view body,
                                    base::Duration timeout);
 

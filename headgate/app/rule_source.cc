@@ -64,7 +64,11 @@ watch::FileRules::Loaded RuleSource::Load(std::span<const watch::FileText> files
   named.reserve(files.size());
   for (const watch::FileText& file : files) named.push_back({.name = file.path, .text = file.text});
   rule::LoadResult result = LoadNamed(named, one_liners_, merge_domains_);
-  for (const rule::Problem& warning : result.warnings) log_.Warning("rules.warning", {{"what", Describe(warning)}});
+  for (const rule::Problem& warning : result.warnings) {
+    const std::string text = Describe(warning);
+    const auto [what, hint] = rule::WithoutHint(text);
+    log_.Warning("rules.warning", {{"what", what}, {"hint", hint}});
+  }
   watch::FileRules::Loaded loaded;
   loaded.rules = std::move(result.rules);
   for (const rule::Problem& problem : result.problems) loaded.problems.push_back(Describe(problem));
@@ -104,8 +108,12 @@ void RuleSource::OnRefusal(const watch::FileRules::Refusal& refusal) {
       "rules.refused",
       {{"problems", uint64_t{problems.size()}},
        {"effect", std::string_view(none_in_force ? "not ready: there are no rules yet" : "the rules in force stay")},
-       {"hint", std::string_view("headgate validate says the same")}});
-  for (const std::string& problem : problems) log_.Error("rules.problem", {{"what", problem}});
+       {"hint", std::string_view("`headgate validate FILES` shows the same problems")}});
+  for (const std::string& problem : problems) {
+    const auto [what, hint] = rule::WithoutHint(problem);
+    hint.empty() ? log_.Error("rules.problem", {{"what", what}})
+                 : log_.Error("rules.problem", {{"what", what}, {"hint", hint}});
+  }
 }
 
 void RuleSource::Collect(observe::Sink& sink) const {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "headgate/app/fronts.h"
 #include "headgate/app/net_metrics.h"
 #include "headgate/app/random_secret.h"
+#include "headgate/app/resident_memory.h"
 #include "headgate/app/rule_source.h"
 #include "headgate/app/serve_arguments.h"
 #include "headgate/app/signals.h"
@@ -58,6 +60,18 @@ void ReadCredential(Configuration& configuration) {
   settings.credential = *std::move(credential);
 }
 
+// Looked at before anything starts: a snapshot that can never be written should not be found out by losing it.
+void CheckSnapshot(Configuration& configuration) {
+  const std::string& path = configuration.settings.snapshot;
+  const absl::Status status = SnapshotFile::Check(path);
+  if (status.ok()) return;
+  const std::string directory = std::filesystem::absolute(path).parent_path();
+  const bool missing = absl::IsNotFound(status);
+  configuration.AddProblem("snapshot", status,
+                           missing ? fmt::format("mkdir -p {}", directory)
+                                   : "name a file in a directory that this user may write: --snapshot PATH");
+}
+
 // As many open files as the system lets us have; says so where they are too few.
 void AllowFiles(const Settings& settings, observe::Log& log) {
   rlimit files{};
@@ -86,6 +100,7 @@ class Process {
         rules_(settings_, engine_.limiter(), engine_.clock(), log_),
         front_options_(settings_, engine_, system_clock_),
         server_(ServerOptionsOf(settings_), engine_.clock()) {
+    front_options_.figures = [this] { return Figures(); };
     engine_.metrics().AddCollector([this](observe::Sink& sink) {
       rules_.Collect(sink);
       CollectThrottle(fronts_, sink);
@@ -97,6 +112,7 @@ class Process {
   int Run() {
     AllowFiles(settings_, log_);
     if (!LoadRules() || !MakeFronts()) return kExitUsage;
+    if (!configuration_.file.empty()) log_.Info("settings.loaded", {{"file", configuration_.file}});
     if (!ListenOnAll()) return kExitUnreachable;
     server_.Start();
     log_.Info("server.started", {{"version", kVersion}, {"threads", uint64_t{ThreadsOf(settings_)}}});
@@ -106,6 +122,20 @@ class Process {
 
  private:
   using FactoryOf = std::function<net::SessionFactories(Fronts&)>;
+
+  front::resp::ServerFigures Figures() {
+    const net::Counters connections = server_.counters();
+    front::resp::ServerFigures figures{
+        .uptime = system_clock_.BootNow() - started_at_,
+        .memory_bytes = ResidentBytes(),
+        .connections_open = connections.connections_open,
+        .connections_max = settings_.max_connections,
+        .connections_accepted = connections.connections_accepted,
+        .connections_refused = connections.refused_total_limit + connections.refused_address_limit,
+        .buckets = engine_.store().stats().buckets};
+    for (const auto& front : fronts_) figures.commands += front->resp_counters().commands.value();
+    return figures;
+  }
 
   bool LoadRules() {
     const std::vector<std::string> problems = rules_.LoadFirst();
@@ -126,7 +156,7 @@ class Process {
       shared_ = *std::move(shared);
     } else if (const std::string unused = SettingsWithoutStore(settings_); !unused.empty()) {
       log_.Warning("store.not_set", {{"settings", unused},
-                                     {"so", std::string_view("they do nothing: each instance counts by itself")},
+                                     {"effect", std::string_view("they do nothing: each instance counts by itself")},
                                      {"hint", std::string_view("set store, or remove them")}});
     }
     for (uint32_t i = 0; i < loops; ++i) {
@@ -141,13 +171,15 @@ class Process {
     const auto bound = server_.Listen(endpoint, [&](uint32_t loop) { return factories(*fronts_[loop]); });
     if (!bound.ok()) {
       listen_error_ = std::string(bound.status().message());
+      listen_hint_ = endpoint.is_unix() ? "choose another path, or remove the file if nobody needs it"
+                                        : "choose another address; port 0 takes a free one: --listen 127.0.0.1:0";
       return false;
     }
     console_.out << announced << ' ' << bound->ToString() << std::endl;
     if (!endpoint.loopback() && !front_options_.access.credential_set()) {
       log_.Warning("access.no_credential",
                    {{"address", bound->ToString()},
-                    {"so", std::string_view("refund, reset, rules and metrics are refused from other machines")},
+                    {"effect", std::string_view("refund, reset, rules and metrics are refused from other machines")},
                     {"hint", std::string_view("set credential_file")}});
     }
     return true;
@@ -162,7 +194,7 @@ class Process {
                          [&](const std::string& text) { return Listen(text, "listening on", factories); });
     };
     if (!each(settings_.listen, all) || !each(settings_.listen_resp, resp) || !each(settings_.listen_http, http)) {
-      console_.Error(listen_error_, "port 0 takes a free one: --listen 127.0.0.1:0");
+      console_.Error(listen_error_, listen_hint_);
       return false;
     }
     return ListenForAdmin();
@@ -175,7 +207,7 @@ class Process {
     if (listening) return true;
     if (configuration_.OriginOf("admin_listen") == "default") {
       // Nobody asked for it: a second server on this machine starts without.
-      log_.Warning("admin.off", {{"why", listen_error_},
+      log_.Warning("admin.off", {{"reason", listen_error_},
                                  {"hint", std::string_view("--admin-listen 127.0.0.1:0 takes a free port")}});
       return true;
     }
@@ -183,10 +215,11 @@ class Process {
     return false;
   }
 
-  void RunUntilStopped() {
+  // Until the signal to stop, or `end`.
+  void RunUntilStopped(std::optional<base::Instant> end = std::nullopt) {
     base::Instant tick_at = engine_.clock().Now() + kTick;
-    while (true) {
-      const base::Instant wake_at = std::min(tick_at, rules_.wake_at().value_or(tick_at));
+    while (!end || engine_.clock().Now() < *end) {
+      const base::Instant wake_at = std::min({tick_at, rules_.wake_at().value_or(tick_at), end.value_or(tick_at)});
       const auto signal = signals_.Wait(wake_at - engine_.clock().Now(), rules_.fd());
       if (signal == Signals::Kind::kStop) return;
       if (signal == Signals::Kind::kReload) rules_.Reload();
@@ -202,13 +235,13 @@ class Process {
   int Stop() {
     front_options_.draining.store(true, std::memory_order_relaxed);
     log_.Info("server.draining", {{"delay", settings_.drain_delay}, {"timeout", settings_.drain_timeout}});
-    // A second signal ends the wait.
-    if (settings_.drain_delay.count() > 0) signals_.Wait(settings_.drain_delay, -1);
+    // Everything goes on as before, but /readyz is red. A second signal to stop ends the wait.
+    RunUntilStopped(engine_.clock().Now() + settings_.drain_delay);
     const bool all = server_.Drain(settings_.drain_timeout);
     shared_ != nullptr ? shared_->Leave(server_) : server_.Stop();
-    engine_.WriteLastSnapshot();
+    const bool saved = engine_.WriteLastSnapshot();
     log_.Info("server.stopped", {{"all_requests_finished", all}});
-    return kExitOk;
+    return saved ? kExitOk : kExitNotSaved;
   }
 
   const Configuration& configuration_;
@@ -217,12 +250,14 @@ class Process {
   const Console& console_;
   const Signals& signals_;
   base::SystemClock system_clock_;
+  const base::BootTime started_at_ = system_clock_.BootNow();
   observe::Log log_;
   Engine engine_;
   RuleSource rules_;
   FrontOptions front_options_;
   std::vector<std::unique_ptr<Fronts>> fronts_;
   std::string listen_error_;
+  std::string_view listen_hint_;
   // Its loops use all that stands above.
   net::Server server_;
   // Lives on the loops, and goes before them.
@@ -234,10 +269,11 @@ class Process {
 int Serve(const std::vector<std::string>& arguments, const Console& console) {
   const auto parsed = ParseServeArguments(arguments, console);
   if (!parsed) return kExitUsage;
-  Configuration configuration = Configure(*parsed, ::getenv);
+  Configuration configuration = Configure(*parsed, ProcessEnvironment());
   std::optional<StoreSettings> store;
   if (!parsed->print_config) {
     ReadCredential(configuration);
+    CheckSnapshot(configuration);
     store = ReadStoreSettings(configuration);
   }
   if (SayProblems(configuration, console)) return kExitUsage;

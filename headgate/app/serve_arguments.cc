@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
 #include "headgate/app/arguments.h"
 #include "headgate/app/file_io.h"
 
@@ -17,7 +21,8 @@ std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>
   ServeArguments parsed;
   ArgumentSpec spec{
       .command = "serve",
-      .flags = {{"--config", &parsed.config}, {"--print-config", &parsed.print_config}, {"--json", &parsed.json}}};
+      .flags = {{"--config", &parsed.config}, {"--print-config", &parsed.print_config}, {"--json", &parsed.json}},
+      .help = "headgate help serve --all"};
   std::vector<std::vector<std::string>> values(AllSettings().size());
   for (size_t i = 0; i < values.size(); ++i) spec.flags.push_back({FlagOf(AllSettings()[i]), &values[i]});
   if (!ParseArguments(spec, arguments, console)) return std::nullopt;
@@ -28,35 +33,45 @@ std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>
       console.Error(fmt::format("{} is given {} times", FlagOf(setting), values[i].size()), "give it once");
       return std::nullopt;
     }
-    parsed.flags.emplace(std::string(setting.name), GivenValue{values[i], FlagOf(setting)});
+    parsed.flags.emplace(std::string(setting.name), GivenValue{values[i], {FlagOf(setting)}});
   }
   return parsed;
 }
 
-Configuration Configure(const ServeArguments& arguments,
-                        const std::function<const char*(const char*)>& get_environment) {
+Configuration Configure(const ServeArguments& arguments, const Environment& environment) {
   Configuration configuration;
-  const char* from_environment = get_environment("HEADGATE_CONFIG");
-  const bool named = arguments.config || from_environment != nullptr;
-  const std::string path = arguments.config ? *arguments.config : named ? from_environment : kDefaultFile;
+  const auto variable = environment.find("HEADGATE_CONFIG");
+  const bool named = arguments.config || variable != environment.end();
+  const std::string path = arguments.config ? *arguments.config : named ? variable->second : kDefaultFile;
   const auto text = ReadFile(path, kFileBytesMax);
   if (text.ok()) {
+    configuration.file = std::filesystem::absolute(path);
     Apply(ReadSettingsFile(*text, path, configuration.problems), configuration);
   } else if (named || !absl::IsNotFound(text.status())) {
-    configuration.problems.push_back({"", std::string(text.status().message()), "--config names another file"});
+    configuration.problems.push_back({{arguments.config ? "--config"
+                                       : named          ? "HEADGATE_CONFIG"
+                                                        : ""},
+                                      std::string(text.status().message()),
+                                      named ? "name a settings file that can be read, or none"
+                                            : "make ./headgate.yaml readable, or name another file with --config"});
   }
-  Apply(ReadEnvironment(get_environment), configuration);
+  Apply(ReadEnvironment(environment, configuration.problems), configuration);
   Apply(arguments.flags, configuration);
   CheckTogether(configuration);
   return configuration;
 }
 
 bool SayProblems(const Configuration& configuration, const Console& console) {
-  for (const ConfigurationProblem& problem : configuration.problems) {
-    console.Error(problem.where.empty() ? problem.what : fmt::format("{}: {}", problem.where, problem.what),
-                  problem.hint);
+  std::vector<ConfigurationProblem> problems = configuration.problems;
+  const auto place = [](const ConfigurationProblem& problem) {
+    const rule::Mark& mark = problem.where.mark;
+    return std::pair(mark.line == 0 ? ~uint32_t{0} : mark.line, mark.column);
+  };
+  std::stable_sort(problems.begin(), problems.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  for (const auto& [where, what, hint] : problems) {
+    console.Error(where.place.empty() ? what : fmt::format("{}: {}", where.place, what), hint);
   }
-  return !configuration.problems.empty();
+  return !problems.empty();
 }
 
 }  // namespace headgate::app

@@ -1,7 +1,6 @@
 // `headgate serve`'s arguments, and the configuration that they, the file and the environment make together.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,15 +17,14 @@ struct ServeArguments {
   GivenValues flags;
 };
 
-// Nothing, and errors on the console, where they make no sense.
+// Nothing, and errors on the console, if they make no sense.
 std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>& arguments, const Console& console);
 
-// Reads the file (--config, HEADGATE_CONFIG, else ./headgate.yaml where there is one), the environment and the flags.
+// Reads the file (--config, HEADGATE_CONFIG, else ./headgate.yaml if there is one), the environment and the flags.
 // What is wrong is among the problems.
-Configuration Configure(const ServeArguments& arguments,
-                        const std::function<const char*(const char*)>& get_environment);
+Configuration Configure(const ServeArguments& arguments, const Environment& environment);
 
-// All of them. False where there are none.
+// All of them: those of the settings file first, by line. False if there are none.
 bool SayProblems(const Configuration& configuration, const Console& console);
 
 }  // namespace headgate::app

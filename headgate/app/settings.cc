@@ -7,8 +7,8 @@
 #include <charconv>
 #include <optional>
 
-#include "headgate/app/arguments.h"
 #include "headgate/rule/duration.h"
+#include "headgate/rule/problem.h"
 
 namespace headgate::app {
 namespace {
@@ -18,6 +18,7 @@ constexpr uint64_t kSecond = 1000 * kMillisecond;
 constexpr uint64_t kYear = 365 * 24 * 3600 * kSecond;
 
 constexpr std::string_view kNoOrYes = "no|yes";
+constexpr std::string_view kUnixPrefix = "unix:";
 
 constexpr std::string_view kWhere = "Where it listens";
 constexpr std::string_view kRules = "Rules";
@@ -32,28 +33,33 @@ const std::array kSettings = {
             .group = kWhere,
             .target = &Settings::listen,
             .help = "An address for every protocol: HOST:PORT, :PORT (all interfaces), [v6]:PORT or unix:PATH.",
-            .advice = "Give several for several addresses; \"none\" for none. Beyond loopback, set a credential too."},
+            .advice = "Give several for several addresses; \"none\" for none. Beyond loopback, set a credential too.",
+            .paths = Paths::kUnixAddresses},
     Setting{.name = "listen_resp",
             .group = kWhere,
             .target = &Settings::listen_resp,
             .help = "An address that speaks the Redis protocol only.",
-            .advice = "Use it where HTTP must not be reachable."},
+            .advice = "Alone it opens nothing else: name listen and admin_listen too for HTTP, metrics and health.",
+            .paths = Paths::kUnixAddresses},
     Setting{.name = "listen_http",
             .group = kWhere,
             .target = &Settings::listen_http,
-            .help = "An address that speaks HTTP only.",
-            .advice = "Use it where the Redis protocol must not be reachable."},
+            .help = "An address that speaks HTTP only, metrics and health included.",
+            .advice = "Alone it opens nothing else: use it if the Redis protocol must not be reachable.",
+            .paths = Paths::kUnixAddresses},
     Setting{.name = "admin_listen",
             .group = kWhere,
             .target = &Settings::admin_listen,
             .help = "The address of rules, metrics and health; \"none\" turns it off.",
-            .advice = "Keep it on loopback, or set a credential."},
+            .advice = "Keep it on loopback, or set a credential.",
+            .paths = Paths::kUnixAddresses},
 
     Setting{.name = "rules",
             .group = kRules,
             .target = &Settings::rules,
             .help = "A rule file, or a directory of them; followed while running.",
-            .advice = "Give several for several files."},
+            .advice = "Give several for several files.",
+            .paths = Paths::kAll},
     Setting{.name = "rule",
             .group = kRules,
             .target = &Settings::rule,
@@ -84,7 +90,8 @@ const std::array kSettings = {
             .group = kMemory,
             .target = &Settings::snapshot,
             .help = "A file that keeps what was consumed across restarts; empty for none.",
-            .advice = "Set it in production: without it a restart gives everyone a fresh allowance."},
+            .advice = "Set it in production: without it a restart gives everyone a fresh allowance.",
+            .paths = Paths::kAll},
     Setting{.name = "snapshot_interval",
             .group = kMemory,
             .target = &Settings::snapshot_interval,
@@ -98,12 +105,13 @@ const std::array kSettings = {
             .target = &Settings::store,
             .help = "Where limits are shared: redis://HOST:PORT and kin; empty: each instance by itself.",
             .advice = "Set it where several instances shall hold one limit together.",
-            .secret = true},
+            .secret = Secret::kLogin},
     Setting{.name = "store_password_file",
             .group = kStore,
             .target = &Settings::store_password_file,
             .help = "A file whose first line is the store's password, in place of one in the URL.",
-            .advice = "Use it with secrets that are mounted as files."},
+            .advice = "Use it with secrets that are mounted as files.",
+            .paths = Paths::kAll},
     Setting{.name = "store_sentinel_user",
             .group = kStore,
             .target = &Settings::store_sentinel_user,
@@ -113,7 +121,8 @@ const std::array kSettings = {
             .group = kStore,
             .target = &Settings::store_sentinel_password_file,
             .help = "A file whose first line is the sentinels' password; empty: none is sent to them.",
-            .advice = "Set it where sentinels have requirepass; the login in the URL is the servers' alone."},
+            .advice = "Set it where sentinels have requirepass; the login in the URL is the servers' alone.",
+            .paths = Paths::kAll},
     Setting{.name = "store_timeout",
             .group = kStore,
             .target = &Settings::store_timeout,
@@ -206,17 +215,20 @@ const std::array kSettings = {
             .group = kStore,
             .target = &Settings::store_ca_file,
             .help = "Certificates that may sign the store's (PEM); empty: the system's.",
-            .advice = "Set it with rediss:// and certificates of your own."},
+            .advice = "Set it with rediss:// and certificates of your own.",
+            .paths = Paths::kAll},
     Setting{.name = "store_certificate_file",
             .group = kStore,
             .target = &Settings::store_certificate_file,
             .help = "Our certificate (PEM), where the store asks for one.",
-            .advice = "Give store_key_file too."},
+            .advice = "Give store_key_file too.",
+            .paths = Paths::kAll},
     Setting{.name = "store_key_file",
             .group = kStore,
             .target = &Settings::store_key_file,
             .help = "The key of our certificate (PEM).",
-            .advice = "Give store_certificate_file too."},
+            .advice = "Give store_certificate_file too.",
+            .paths = Paths::kAll},
     Setting{.name = "store_server_name",
             .group = kStore,
             .target = &Settings::store_server_name,
@@ -250,24 +262,26 @@ const std::array kSettings = {
             .group = kStore,
             .target = &Settings::hash_keys_secret_file,
             .help = "A file whose first line makes the hashes; the same for every instance.",
-            .advice = "Set it with hash_keys; keep it private."},
+            .advice = "Set it with hash_keys; keep it private.",
+            .paths = Paths::kAll},
 
     Setting{.name = "credential",
             .group = kAccess,
             .target = &Settings::credential,
             .help = "What whoever changes or reads state must present: AUTH's password, HTTP's bearer token.",
             .advice = "A flag can be seen by other users of the machine: prefer credential_file or the environment.",
-            .secret = true},
+            .secret = Secret::kAll},
     Setting{.name = "credential_file",
             .group = kAccess,
             .target = &Settings::credential_file,
             .help = "A file whose first line is the credential.",
-            .advice = "Use it with secrets that are mounted as files."},
+            .advice = "Use it with secrets that are mounted as files.",
+            .paths = Paths::kAll},
     Setting{.name = "known_host",
             .group = kAccess,
             .target = &Settings::known_host,
-            .help = "A host name that HTTP clients may use, besides localhost and addresses; \"*\" for any.",
-            .advice = "Name the server here when clients reach it by name; \"*\" lets web pages ask too."},
+            .help = "A host name that HTTP clients may use besides localhost; *.NAME for all below it, * for any.",
+            .advice = "Name the server here if clients reach it by name; * lets web pages ask too."},
 
     Setting{.name = "threads",
             .group = kConnections,
@@ -344,7 +358,7 @@ const std::array kSettings = {
 };
 
 absl::Status Bad(const Setting& setting, std::string_view value, std::string_view why) {
-  const std::string_view shown = setting.secret ? std::string_view("(hidden)") : value;
+  const std::string_view shown = setting.secret == Secret::kNothing ? value : std::string_view("(hidden)");
   return absl::InvalidArgumentError(fmt::format("{} '{}': {}", setting.name, shown, why));
 }
 
@@ -457,15 +471,31 @@ std::vector<std::string> ShowValue(const Setting& setting, const Settings& setti
     return {rule::FormatDuration(settings.**duration)};
   }
   const std::string& text = settings.*std::get<std::string Settings::*>(setting.target);
-  if (setting.secret && !text.empty()) return {"(set)"};
-  return {text};
+  if (!HidesValue(setting, settings)) return {text};
+  if (setting.secret == Secret::kAll) return {"(hidden)"};
+  const size_t scheme = text.find("://");
+  return {(scheme == std::string::npos ? "" : text.substr(0, scheme + 3)) + "(hidden)" + text.substr(text.rfind('@'))};
+}
+
+bool HidesValue(const Setting& setting, const Settings& settings) {
+  if (setting.secret == Secret::kNothing) return false;
+  const std::string& text = settings.*std::get<std::string Settings::*>(setting.target);
+  return setting.secret == Secret::kAll ? !text.empty() : text.find('@') != std::string::npos;
+}
+
+void ResolvePaths(const Setting& setting, const std::string& directory, std::vector<std::string>& values) {
+  if (setting.paths == Paths::kNone || directory.empty()) return;
+  for (std::string& value : values) {
+    const size_t at = setting.paths == Paths::kAll ? 0 : kUnixPrefix.size();
+    if (at > 0 && !value.starts_with(kUnixPrefix)) continue;
+    if (value.size() > at && value[at] != '/') value.insert(at, directory + '/');
+  }
 }
 
 std::string_view NearestSetting(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Setting& setting : kSettings) names.emplace_back(setting.name);
-  const std::string_view nearest = NearestWord(name, names);
-  return nearest.empty() ? nearest : FindSetting(nearest)->name;
+  std::vector<std::string_view> names;
+  for (const Setting& setting : kSettings) names.push_back(setting.name);
+  return rule::NearestWord(name, names);
 }
 
 }  // namespace headgate::app

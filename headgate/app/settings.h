@@ -79,6 +79,12 @@ struct Settings {
   std::string log_client_keys = "hashed";
 };
 
+// What of a value is a secret.
+enum class Secret : uint8_t { kNothing, kAll, kLogin };  // kLogin: what stands before the '@' of a URL
+
+// Which values are paths: those of a settings file are relative to its directory.
+enum class Paths : uint8_t { kNone, kAll, kUnixAddresses };  // kUnixAddresses: what follows "unix:"
+
 struct Setting {
   using Target = std::variant<std::string Settings::*, std::vector<std::string> Settings::*, uint64_t Settings::*,
                               base::Duration Settings::*>;
@@ -90,8 +96,9 @@ struct Setting {
   std::string_view advice;  // when to change it
   uint64_t min = 0;         // of numbers; of durations in nanoseconds
   uint64_t max = ~uint64_t{0};
-  std::string_view choices{};  // "a|b|c", or empty
-  bool secret = false;         // its value is never shown
+  std::string_view choices{};        // "a|b|c", or empty
+  Secret secret = Secret::kNothing;  // never shown
+  Paths paths = Paths::kNone;
 
   bool is_list() const { return std::holds_alternative<std::vector<std::string> Settings::*>(target); }
 };
@@ -110,8 +117,13 @@ std::string TypeOf(const Setting& setting);
 // right.
 absl::Status SetValue(const Setting& setting, std::span<const std::string> values, Settings& settings);
 
-// As a person would write it; secrets as "(set)".
+// As a person would write it; secrets as "(hidden)".
 std::vector<std::string> ShowValue(const Setting& setting, const Settings& settings);
+// Whether ShowValue hides something of it.
+bool HidesValue(const Setting& setting, const Settings& settings);
+
+// Puts `directory` before what is a relative path of `values`.
+void ResolvePaths(const Setting& setting, const std::string& directory, std::vector<std::string>& values);
 
 // The name that was probably meant, or empty.
 std::string_view NearestSetting(std::string_view name);

@@ -97,7 +97,23 @@ TEST(Settings, SayWhatIsWrongAndWhatWouldBeRight) {
 TEST(Settings, NeverShowASecret) {
   Settings settings;
   EXPECT_TRUE(Set("credential", {"hunter2"}, settings).ok());
-  EXPECT_THAT(ShowValue(*FindSetting("credential"), settings), ElementsAre("(set)"));
+  EXPECT_THAT(ShowValue(*FindSetting("credential"), settings), ElementsAre("(hidden)"));
+  EXPECT_TRUE(Set("store", {"redis://ann:hunter2@10.0.0.7:6379"}, settings).ok());
+  EXPECT_THAT(ShowValue(*FindSetting("store"), settings), ElementsAre("redis://(hidden)@10.0.0.7:6379"));
+  EXPECT_TRUE(Set("store", {"redis://10.0.0.7:6379"}, settings).ok());
+  EXPECT_THAT(ShowValue(*FindSetting("store"), settings), ElementsAre("redis://10.0.0.7:6379"));
+}
+
+TEST(Settings, ResolveWhatIsAPath) {
+  const auto resolved = [](std::string_view name, std::vector<std::string> values) {
+    ResolvePaths(*FindSetting(name), "/etc/headgate", values);
+    return values;
+  };
+  EXPECT_THAT(resolved("rules", {"rules.d", "/srv/x.yaml", ""}),
+              ElementsAre("/etc/headgate/rules.d", "/srv/x.yaml", ""));
+  EXPECT_THAT(resolved("listen", {"unix:h.sock", "unix:/run/h.sock", ":80"}),
+              ElementsAre("unix:/etc/headgate/h.sock", "unix:/run/h.sock", ":80"));
+  EXPECT_THAT(resolved("log_level", {"info"}), ElementsAre("info"));
 }
 
 TEST(Settings, KnowWhatWasProbablyMeant) {

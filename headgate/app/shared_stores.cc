@@ -72,7 +72,10 @@ store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop) {
       .on_connection =
           [&log, loop](const std::string& server, const absl::Status& state) {
             if (state.ok()) return log.Info("store.connected", {{"server", server}, {"loop", loop}});
-            log.Warning("store.lost", {{"server", server}, {"loop", loop}, {"why", std::string(state.message())}});
+            log.Warning("store.lost", {{"server", server},
+                                       {"loop", loop},
+                                       {"reason", std::string(state.message())},
+                                       {"hint", std::string_view("is the server up, and is --store its address?")}});
           },
       .on_eviction_policy =
           [&log](const std::string& server, const std::string& policy) {
@@ -80,7 +83,7 @@ store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop) {
             log.Warning("store.may_evict",
                         {{"server", server},
                          {"policy", silent ? std::string_view("unknown") : std::string_view(policy)},
-                         {"so", std::string_view("live limits can be forgotten when its memory is full")},
+                         {"effect", std::string_view("live limits can be forgotten when its memory is full")},
                          {"hint", silent ? std::string_view("let our user run INFO: it says what the server evicts")
                                          : std::string_view("CONFIG SET maxmemory-policy noeviction, or "
                                                             "strict_store: yes")}});
@@ -91,16 +94,17 @@ store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop) {
             log.Error("store.topology_unknown",
                       {{"server", server},
                        {"loop", loop},
-                       {"why", std::string(state.message())},
+                       {"reason", std::string(state.message())},
                        {"hint", std::string_view("is the store what --store says: a cluster, sentinels, their "
                                                  "master's name?")}});
           },
       .on_breaker =
           [&log, loop](const std::string& server, bool open) {
             if (!open) return log.Info("store.back", {{"server", server}, {"loop", loop}});
-            log.Warning("store.away", {{"server", server},
-                                       {"loop", loop},
-                                       {"so", std::string_view("its limits are decided as on_store_failure says")}});
+            log.Warning("store.away",
+                        {{"server", server},
+                         {"loop", loop},
+                         {"effect", std::string_view("its limits are decided as on_store_failure says")}});
           },
       .on_learning =
           [&log, loop](const std::string& server, store::redis::HistoryChange change, base::Duration term) {
@@ -208,7 +212,7 @@ void SharedStores::Tick(base::Instant now) {
     AloneWatch& watch = alone_[static_cast<size_t>(mode)];
     const AloneWatch::Change change = watch.Look(DecisionsOf(mode), together, now);
     if (change == AloneWatch::Change::kBegan) {
-      log_.Warning("decisions.without_store", {{"mode", Name(mode)}, {"so", WhatHoldsIn(mode)}});
+      log_.Warning("decisions.without_store", {{"mode", Name(mode)}, {"effect", WhatHoldsIn(mode)}});
     } else if (change == AloneWatch::Change::kEnded) {
       log_.Info("decisions.with_store",
                 {{"mode_left", Name(mode)}, {"decided_in_it", watch.decided()}, {"for", watch.lasted()}});

@@ -1,6 +1,10 @@
 #include "headgate/app/snapshot_file.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
+#include <filesystem>
+#include <optional>
 
 #include "headgate/app/file_io.h"
 
@@ -17,7 +21,38 @@ RestoreResult ResultOf(const absl::Status& status) {
   return RestoreResult::kUnreadable;
 }
 
+constexpr int kRefusedMax = 100;
+
+// Where the refused file went; nothing if it stays where it is.
+std::optional<std::string> KeepAside(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
+  for (int i = 1; i <= kRefusedMax; ++i) {
+    const std::string aside = i == 1 ? path + ".refused" : fmt::format("{}.refused.{}", path, i);
+    if (std::filesystem::symlink_status(aside, error).type() != std::filesystem::file_type::not_found) continue;
+    if (std::rename(path.c_str(), aside.c_str()) == 0) return aside;
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+absl::Status SnapshotFile::Check(const std::string& path) {
+  if (path.empty()) return absl::OkStatus();
+  std::error_code error;
+  const auto type = std::filesystem::status(path, error).type();
+  if (type == std::filesystem::file_type::directory) {
+    return absl::InvalidArgumentError(fmt::format("{} is a directory; name a file in it", path));
+  }
+  if (type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::regular &&
+      type != std::filesystem::file_type::none) {
+    return absl::InvalidArgumentError(fmt::format("{} is not a regular file; name another path", path));
+  }
+  const auto file = MappedFile::Open(path);
+  if (!file.ok() && !absl::IsNotFound(file.status())) return file.status();
+  return CheckReplaceable(path);
+}
 
 std::string_view Name(RestoreResult result) {
   switch (result) {
@@ -46,13 +81,12 @@ void SnapshotFile::Restore(base::Instant now) {
     return log_.Info("snapshot.restored", {{"file", path_}, {"buckets", store_.stats().buckets}});
   }
   const std::string why(status.message());
-  const std::string aside = path_ + ".refused";
-  const bool kept = std::rename(path_.c_str(), aside.c_str()) == 0;
+  const std::optional<std::string> aside = KeepAside(path_);
   log_.Error("snapshot.refused", {{"file", path_},
                                   {"result", Name(restored_)},
-                                  {"why", why},
-                                  {"kept_as", kept ? std::string_view(aside) : std::string_view("nothing")},
-                                  {"so", std::string_view("starting without what was consumed before")}});
+                                  {"reason", why},
+                                  {"kept_as", std::string_view(aside ? *aside : "nothing")},
+                                  {"effect", std::string_view("starting without what was consumed before")}});
 }
 
 bool SnapshotFile::Write(base::Instant now) {
@@ -60,7 +94,11 @@ bool SnapshotFile::Write(base::Instant now) {
   const absl::Status status = ReplaceFile(path_, [&](const auto& write) { store_.WriteSnapshot(now, write); });
   if (!status.ok()) {
     writes_failed_.fetch_add(1, std::memory_order_relaxed);
-    log_.Error("snapshot.failed", {{"file", path_}, {"why", std::string(status.message())}});
+    log_.Error(
+        "snapshot.failed",
+        {{"file", path_},
+         {"reason", std::string(status.message())},
+         {"hint", std::string_view("what was consumed since the last one is in memory only: mend it before a stop")}});
     return false;
   }
   writes_done_.fetch_add(1, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/observe/log.h"
 #include "headgate/store/memory.h"
@@ -24,11 +25,16 @@ class SnapshotFile {
                                                  RestoreResult::kCorrupt, RestoreResult::kNewer,
                                                  RestoreResult::kUnreadable};
 
-  // Before the store is used. A file that is truncated, corrupt or of a newer version is kept beside, as PATH.refused,
-  // and the start goes on without. Where even that fails, the next write replaces it.
+  // Whether there can be a snapshot at `path`: a regular file that can be read, or none, in a directory that can be
+  // written. What is wrong, else. Empty paths are fine.
+  static absl::Status Check(const std::string& path);
+
+  // Before the store is used. A regular file that is truncated, corrupt or of a newer version is kept beside it, as
+  // PATH.refused or the first of PATH.refused.2 … PATH.refused.100 that is free, and the start goes on without. If even
+  // that fails, the next write replaces it.
   void Restore(base::Instant now);
 
-  // Atomically replaces the file. False where that failed; it is logged and counted.
+  // Atomically replaces the file. False if that failed; it is logged and counted.
   bool Write(base::Instant now);
 
   bool enabled() const { return !path_.empty(); }

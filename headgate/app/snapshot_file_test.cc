@@ -98,6 +98,40 @@ TEST_F(SnapshotFileTest, SaysWhenItCannotWrite) {
   EXPECT_THAT(run.lines.str(), HasSubstr("snapshot.failed"));
 }
 
+TEST_F(SnapshotFileTest, NeverOverwritesWhatWasRefusedBefore) {
+  for (int i = 0; i < 3; ++i) {
+    std::ofstream(path_) << "corrupt " << i;
+    EXPECT_EQ(Process(path_).file.restored(), RestoreResult::kCorrupt);
+  }
+  EXPECT_EQ(*ReadFile(path_ + ".refused", 100), "corrupt 0");
+  EXPECT_EQ(*ReadFile(path_ + ".refused.2", 100), "corrupt 1");
+  EXPECT_EQ(*ReadFile(path_ + ".refused.3", 100), "corrupt 2");
+}
+
+TEST_F(SnapshotFileTest, LeavesADirectoryWhereItIs) {
+  std::filesystem::create_directory(path_);
+  Process run(path_);
+  EXPECT_EQ(run.file.restored(), RestoreResult::kUnreadable);
+  EXPECT_TRUE(std::filesystem::is_directory(path_));
+  EXPECT_FALSE(run.file.Write(kNow));
+  EXPECT_TRUE(std::filesystem::is_directory(path_));
+}
+
+TEST_F(SnapshotFileTest, ChecksItsPathBeforeTheStart) {
+  const auto problem = [](const std::string& path) { return std::string(SnapshotFile::Check(path).message()); };
+  EXPECT_EQ(problem(""), "");
+  EXPECT_EQ(problem(path_), "");
+  EXPECT_TRUE(std::filesystem::is_empty(directory_)) << "a check leaves nothing behind";
+  std::ofstream(path_) << "something";
+  EXPECT_EQ(problem(path_), "");
+  EXPECT_EQ(*ReadFile(path_, 100), "something");
+  EXPECT_THAT(problem(directory_), HasSubstr("is a directory"));
+  EXPECT_THAT(problem("/dev/null"), HasSubstr("is not a regular file"));
+  EXPECT_THAT(problem(directory_ / "missing" / "snapshot"), HasSubstr("No such file or directory"));
+  EXPECT_TRUE(absl::IsNotFound(SnapshotFile::Check(directory_ / "missing" / "snapshot")));
+  EXPECT_THAT(problem(path_ + "/below"), HasSubstr("Not a directory"));
+}
+
 TEST_F(SnapshotFileTest, DoesNothingWithoutAPath) {
   Process run("");
   EXPECT_TRUE(run.file.Write(kNow));

@@ -15,6 +15,9 @@ namespace {
 
 using store::redis::RedisOptions;
 
+constexpr std::string_view kUrlForms =
+    "for instance redis://127.0.0.1:6379, rediss://HOST:PORT (TLS) or redis+cluster://HOST:PORT,HOST:PORT";
+
 // Round keys from a text: each 32 bytes are SHA-256 of the text and their number.
 base::HashSecret SecretFrom(const std::string& text) {
   base::HashSecret secret{};
@@ -43,7 +46,7 @@ class Reader {
 
   StoreSettings Read() {
     const auto parsed = store::redis::ParseStoreUrl(settings_.store);
-    if (!parsed.ok()) configuration_.AddProblem("store", parsed.status());
+    if (!parsed.ok()) configuration_.AddProblem("store", parsed.status(), kUrlForms);
     StoreSettings store{.redis = parsed.value_or(RedisOptions{}), .naming = ReadNaming()};
     FillIn(store.redis);
     if (parsed.ok()) Check(store.redis);

@@ -39,7 +39,7 @@ std::vector<std::string> ProblemsOf(std::string_view text) {
   EXPECT_TRUE(ReadStoreSettings(configuration));
   std::vector<std::string> said;
   for (const ConfigurationProblem& problem : configuration.problems)
-    said.push_back(problem.where + ": " + problem.what);
+    said.push_back(problem.where.place + ": " + problem.what);
   return said;
 }
 
@@ -84,7 +84,7 @@ TEST(StoreSettings, SayOnceThatAFileCannotBeRead) {
 
 TEST(StoreSettings, NameWhatAWrongUrlDoesNotHide) {
   EXPECT_THAT(ProblemsOf("store: http://host\nstore_password_file: /not/there\n"),
-              UnorderedElementsAre(HasSubstr("headgate.yaml:1:8: store: store URL: 'http' is not known"),
+              UnorderedElementsAre(HasSubstr("headgate.yaml:1:8: store: 'http' is not known"),
                                    HasSubstr("headgate.yaml:2:22: store_password_file")));
 }
 

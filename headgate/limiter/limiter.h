@@ -56,6 +56,12 @@ struct Response {
   std::vector<Outcomes> descriptors;  // as many as the request's, in their order
 };
 
+// Whether a rule applied to at least one descriptor.
+inline bool AnyRule(const Response& response) {
+  return std::any_of(response.descriptors.begin(), response.descriptors.end(),
+                     [](const Outcomes& outcome) { return outcome.rule != nullptr; });
+}
+
 struct PublishedRules;
 
 class Limiter {

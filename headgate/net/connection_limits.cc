@@ -1,5 +1,7 @@
 #include "headgate/net/connection_limits.h"
 
+#include <arpa/inet.h>
+#include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -59,6 +61,21 @@ bool IsLoopback(const sockaddr_storage& address) {
   std::array<uint8_t, 16> one{};
   one[15] = 1;
   return BytesV6(address) == one;
+}
+
+std::string AddressText(const sockaddr_storage& address) {
+  // The port is at one place in both.
+  sockaddr_in with_port{};
+  std::memcpy(&with_port, &address, sizeof(with_port));
+  const uint16_t port = ntohs(with_port.sin_port);
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (const auto v4 = V4Of(address)) {
+    ::inet_ntop(AF_INET, v4->data(), text.data(), text.size());
+    return fmt::format("{}:{}", text.data(), port);
+  }
+  if (address.ss_family != AF_INET6) return "unix";
+  ::inet_ntop(AF_INET6, BytesV6(address).data(), text.data(), text.size());
+  return fmt::format("[{}]:{}", text.data(), port);
 }
 
 std::optional<ConnectionLimits::Place> ConnectionLimits::Enter(const AddressKey& key, Refusal& refusal) {

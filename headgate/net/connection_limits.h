@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -21,6 +22,8 @@ using AddressKey = std::array<uint8_t, 9>;
 AddressKey KeyOf(const sockaddr_storage& address);
 // A loopback address or a Unix socket.
 bool IsLoopback(const sockaddr_storage& address);
+// "10.0.0.7:50000" (also for IPv4 within IPv6), "[2001:db8::1]:50000" or "unix".
+std::string AddressText(const sockaddr_storage& address);
 
 class ConnectionLimits {
  public:

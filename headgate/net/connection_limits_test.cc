@@ -52,6 +52,15 @@ TEST(AddressKey, KnowsWhoIsOnThisMachine) {
   EXPECT_FALSE(IsLoopback(Address("::ffff:10.0.0.1")));
 }
 
+TEST(AddressText, IsWhatPeopleWrite) {
+  EXPECT_EQ(AddressText(Address("10.0.0.7")), "10.0.0.7:0");
+  EXPECT_EQ(AddressText(Address("::ffff:10.0.0.7")), "10.0.0.7:0");
+  sockaddr_storage v6 = Address("2001:db8::1");
+  reinterpret_cast<sockaddr_in6*>(&v6)->sin6_port = htons(50000);
+  EXPECT_EQ(AddressText(v6), "[2001:db8::1]:50000");
+  EXPECT_EQ(AddressText(UnixAddress()), "unix");
+}
+
 TEST(ConnectionLimits, RefusesBeyondTheTotalAndTakesPlacesBack) {
   ConnectionLimits limits(2, 0);
   ConnectionLimits::Refusal refusal{};

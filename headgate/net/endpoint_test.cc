@@ -32,18 +32,21 @@ TEST(Endpoint, PrintsWhatItReads) {
   }
 }
 
-TEST(Endpoint, SaysWhatIsWrongAndWhatWouldBeRight) {
-  EXPECT_EQ(ErrorOf("8080"), "address '8080': the port is missing; write HOST:PORT, :PORT, [v6]:PORT or unix:PATH");
+TEST(Endpoint, SaysWhatIsWrong) {
+  EXPECT_EQ(ErrorOf("8080"), "address '8080': the port is missing");
   EXPECT_THAT(ErrorOf(""), HasSubstr("the port is missing"));
-  EXPECT_THAT(ErrorOf("127.0.0.1:"), HasSubstr("'' is no port (0 to 65535)"));
-  EXPECT_THAT(ErrorOf("127.0.0.1:65536"), HasSubstr("'65536' is no port"));
-  EXPECT_THAT(ErrorOf("127.0.0.1:-1"), HasSubstr("'-1' is no port"));
-  EXPECT_THAT(ErrorOf("127.0.0.1:80x"), HasSubstr("'80x' is no port"));
-  EXPECT_THAT(ErrorOf("127.0.0:80"), HasSubstr("'127.0.0' is no IPv4 address, and host names are not resolved"));
+  EXPECT_THAT(ErrorOf("127.0.0.1:"), HasSubstr("'' is not a port (0 to 65535)"));
+  EXPECT_THAT(ErrorOf("127.0.0.1:65536"), HasSubstr("'65536' is not a port"));
+  EXPECT_THAT(ErrorOf("127.0.0.1:-1"), HasSubstr("'-1' is not a port"));
+  EXPECT_THAT(ErrorOf("127.0.0.1:80x"), HasSubstr("'80x' is not a port"));
+  EXPECT_THAT(ErrorOf("127.0.0:80"), HasSubstr("'127.0.0' is not an IPv4 address, and host names are not resolved"));
   EXPECT_THAT(ErrorOf("example.com:80"), HasSubstr("host names are not resolved"));
-  EXPECT_THAT(ErrorOf("::1:80"), HasSubstr("an IPv6 address stands in square brackets"));
+  EXPECT_THAT(ErrorOf("::1:80"), HasSubstr("an IPv6 address goes in square brackets"));
+  EXPECT_EQ(ErrorOf("[::1]"), "address '[::1]': the port is missing");
+  EXPECT_EQ(ErrorOf("tcp://127.0.0.1:80"),
+            "address 'tcp://127.0.0.1:80': an address has no scheme: leave out 'tcp://'");
   EXPECT_THAT(ErrorOf("[::1:80"), HasSubstr("the ']' is missing"));
-  EXPECT_THAT(ErrorOf("[::g]:80"), HasSubstr("'[::g]' is no IPv6 address"));
+  EXPECT_THAT(ErrorOf("[::g]:80"), HasSubstr("'[::g]' is not an IPv6 address"));
   EXPECT_THAT(ErrorOf("unix:"), HasSubstr("the path of the Unix socket is missing"));
   EXPECT_THAT(ErrorOf("unix:" + std::string(108, 'x')),
               HasSubstr("the path has 108 bytes; the system takes at most 107"));

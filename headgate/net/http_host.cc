@@ -1,5 +1,7 @@
 #include "headgate/net/http_host.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -41,6 +43,18 @@ bool IsLocalhost(std::string_view name) {
   return EqualsIgnoreCase(name.substr(before), kLocalhost) && (before == 0 || name[before - 1] == '.');
 }
 
+bool IsNameCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '.' || c == '-' || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+// `name` is a host's name, or "*." and one.
+bool Matches(std::string_view name, std::string_view host) {
+  if (!name.starts_with("*.")) return EqualsIgnoreCase(name, host);
+  const std::string_view end = name.substr(1);  // with its dot
+  return host.size() > end.size() && EqualsIgnoreCase(host.substr(host.size() - end.size()), end);
+}
+
 }  // namespace
 
 KnownHosts::KnownHosts(std::vector<std::string> names) : names_(std::move(names)) {
@@ -62,8 +76,14 @@ bool KnownHosts::Knows(std::string_view host) const {
   }
   if (host.ends_with('.')) host.remove_suffix(1);
   if (IsIpv4(host) || IsLocalhost(host)) return true;
-  return std::any_of(names_.begin(), names_.end(),
-                     [&](const std::string& name) { return EqualsIgnoreCase(name, host); });
+  return std::any_of(names_.begin(), names_.end(), [&](const std::string& name) { return Matches(name, host); });
+}
+
+absl::Status KnownHosts::Check(std::string_view name) {
+  const std::string_view plain = name.starts_with("*.") ? name.substr(2) : name;
+  if (name == "*") return absl::OkStatus();
+  if (!plain.empty() && std::all_of(plain.begin(), plain.end(), IsNameCharacter)) return absl::OkStatus();
+  return absl::InvalidArgumentError(fmt::format("'{}' is not a host name without a port", name));
 }
 
 }  // namespace headgate::net

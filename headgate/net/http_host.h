@@ -7,13 +7,20 @@
 #include <string_view>
 #include <vector>
 
+#include "headgate/base/status.h"
+
 namespace headgate::net {
 
 class KnownHosts {
  public:
   KnownHosts() = default;
-  // Names without port, besides localhost and addresses, which are always known. "*" knows every name.
+  // Names without port, besides localhost and addresses, which are always known. "*.example.com" knows every name below
+  // example.com, at any depth, but not example.com itself; "*" knows every name.
   explicit KnownHosts(std::vector<std::string> names);
+
+  // InvalidArgument if `name` could never match: a '*' at another place, a port, a scheme, or a character that names do
+  // not have.
+  static absl::Status Check(std::string_view name);
 
   // `host` is a Host field: name or address, with or without a port.
   bool Knows(std::string_view host) const;

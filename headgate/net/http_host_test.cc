@@ -54,5 +54,25 @@ TEST(KnownHosts, ConfiguredNamesAreKnownInAnyCaseAndOnAnyPort) {
 
 TEST(KnownHosts, AStarKnowsEveryName) { EXPECT_TRUE(KnownHosts({"*"}).Knows("anything.example:99")); }
 
+TEST(KnownHosts, AStarAndADotKnowEveryNameBelow) {
+  const KnownHosts hosts({"*.example.com"});
+  for (const char* host : {"a.example.com", "A.B.Example.Com:8080", "a.example.com."}) {
+    EXPECT_TRUE(hosts.Knows(host)) << host;
+  }
+  for (const char* host : {"example.com", ".example.com", "aexample.com", "a.example.com.evil.net", "a.example.org"}) {
+    EXPECT_FALSE(hosts.Knows(host)) << host;
+  }
+}
+
+TEST(KnownHosts, NamesThatCouldNeverMatchAreRefused) {
+  for (const char* name : {"*", "example.com", "*.example.com", "head_gate"}) {
+    EXPECT_TRUE(KnownHosts::Check(name).ok()) << name;
+  }
+  for (const char* name :
+       {"", "*.", "a*.example.com", "*example.com", "a.*.com", "example.com:80", "http://example.com"}) {
+    EXPECT_FALSE(KnownHosts::Check(name).ok()) << name;
+  }
+}
+
 }  // namespace
 }  // namespace headgate::net

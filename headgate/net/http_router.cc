@@ -76,6 +76,13 @@ bool HttpRouter::Passes(const HttpRoute& route, const HttpRequest& request, Http
     }
     return false;
   }
+  const std::string_view encoding = request.Field("Content-Encoding");
+  if (HasBody(route.method) && !encoding.empty() && !EqualsIgnoreCase(encoding, "identity")) {
+    response.AddField("Accept-Encoding", "identity");
+    AnswerProblem(415, fmt::format("the body is encoded ({}); this server reads plain bodies", encoding),
+                  "send the body as it is, without Content-Encoding", response);
+    return false;
+  }
   if (HasBody(route.method) && !IsMediaType(request.Field("Content-Type"), "application/json")) {
     AnswerProblem(415, "the body must be JSON", "send Content-Type: application/json", response);
     return false;

@@ -148,5 +148,21 @@ TEST_F(Router, ListsItsRoutesAtTheRoot) {
             "POST /both          both\n");
 }
 
+TEST_F(Router, RefusesBodiesThatAreEncodedAndSaysSo) {
+  for (const char* encoding : {"gzip", "deflate, gzip", "br"}) {
+    const HttpResponse response =
+        Handle({.method = "POST",
+                .target = "/post",
+                .fields = {{"Content-Type", "application/json"}, {"Content-Encoding", encoding}}});
+    EXPECT_EQ(response.status, 415) << encoding;
+    EXPECT_THAT(response.body, ::testing::HasSubstr("\"hint\":\"send the body as it is, without Content-Encoding\""));
+  }
+  EXPECT_EQ(Handle({.method = "POST",
+                    .target = "/post",
+                    .fields = {{"Content-Type", "application/json"}, {"Content-Encoding", "Identity"}}})
+                .status,
+            200);
+}
+
 }  // namespace
 }  // namespace headgate::net

@@ -62,10 +62,18 @@ SocketAddress Unix(const std::string& path) {
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 
+bool IsSocket(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
+}
+
 void SetOption(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof(value)); }
 
 absl::Status ListenError(const Endpoint& endpoint, int error) {
   const std::string what = fmt::format("cannot listen on {}: {}", endpoint.ToString(), ErrorText(error));
+  if (error == EADDRINUSE && endpoint.is_unix() && !IsSocket(endpoint.address)) {
+    return absl::AlreadyExistsError(what + "; the file there is not a socket");
+  }
   if (error == EADDRINUSE)
     return absl::AlreadyExistsError(what + "; another process has it: stop it or choose another port");
   if (error == EACCES)
@@ -125,8 +133,7 @@ bool NoIpv6(int error) { return error == EAFNOSUPPORT || error == EADDRNOTAVAIL;
 
 // A socket file whose server is gone would be in the way for ever.
 void RemoveStaleSocket(const std::string& path) {
-  struct stat info {};
-  if (::lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return;
+  if (!IsSocket(path)) return;
   FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   SocketAddress address = Unix(path);
   if (probe && ::connect(probe.get(), address.get(), address.size) != 0 && errno == ECONNREFUSED)

@@ -71,8 +71,9 @@ void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, const Sess
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   }
   counters_.connections_accepted.Add();
-  auto connection = std::make_unique<Connection>(*this, std::move(socket), *std::move(place),
-                                                 Peer{.loopback = IsLoopback(peer)}, factories);
+  auto connection =
+      std::make_unique<Connection>(*this, std::move(socket), *std::move(place),
+                                   Peer{.loopback = IsLoopback(peer), .address = AddressText(peer)}, factories);
   boost::asio::co_spawn(io(), Connection::Run(std::move(connection)), detached);
 }
 

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "headgate/net/blocking_client.h"
@@ -554,6 +556,18 @@ TEST(Server, StopsWithConnectionsOpenInEveryState) {
   ASSERT_TRUE(slow.Send("big\n").ok());
   server.server.reset();
   EXPECT_TRUE(Closed(silent));
+}
+
+TEST(Server, SaysThatAFileIsInTheWayOfAUnixSocket) {
+  const std::string path = ::testing::TempDir() + "headgate_server_test_file_" + std::to_string(::getpid());
+  std::ofstream(path) << "precious";
+  base::SystemClock source;
+  base::DisciplinedClock clock{source};
+  Server server({}, clock);
+  const auto bound = server.Listen(*ParseEndpoint("unix:" + path), [](uint32_t) { return SessionFactories{}; });
+  ASSERT_FALSE(bound.ok());
+  EXPECT_THAT(std::string(bound.status().message()), ::testing::EndsWith("the file there is not a socket"));
+  EXPECT_TRUE(std::remove(path.c_str()) == 0);
 }
 
 }  // namespace

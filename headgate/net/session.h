@@ -12,9 +12,10 @@
 
 namespace headgate::net {
 
-// Who is at the other end, as far as access depends on it.
+// Who is at the other end.
 struct Peer {
-  bool loopback = true;  // a loopback address or a Unix socket
+  bool loopback = true;   // a loopback address or a Unix socket
+  std::string address{};  // "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"; for people
 };
 
 class Session {

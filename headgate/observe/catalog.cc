@@ -13,7 +13,7 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_decisions_total",
      kCounter,
      "decisions",
-     "Descriptors decided, by the rule that applied and what came of it. Rule `none`: no rule applied; rule "
+     "Descriptors decided, by the rule that applied and what came of it. Rule empty: no rule applied; rule "
      "`CL.THROTTLE`: a limit that the client brought; domain `other`: a domain without rules, or beyond the cap on "
      "series.",
      {"domain", "rule", "outcome"}},

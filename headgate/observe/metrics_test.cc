@@ -75,7 +75,7 @@ TEST(Metrics, WithoutARuleTheDomainCountsAndAnUnknownDomainIsOther) {
   Decide(metrics, nullptr, Outcome::kNoRule);
   Decide(metrics, nullptr, Outcome::kNoRule, 0, "aimed at your memory");
   const std::string text = metrics.Render();
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="none",outcome="no_rule"})"), "1");
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="",outcome="no_rule"})"), "1");
   EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="other",rule="other",outcome="no_rule"})"), "1");
   EXPECT_THAT(text, Not(HasSubstr("aimed")));
   EXPECT_EQ(ValueOf(text, "headgate_series_dropped_total"), "0");

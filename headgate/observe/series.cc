@@ -8,6 +8,9 @@ namespace {
 // Longer labels are cut: a value of a client is as long as the client likes.
 constexpr size_t kLabelBytesMax = 128;
 
+// A rule's own label is never empty.
+constexpr std::string_view kNoRule = "";
+
 // Without control characters, valid UTF-8, and not too long.
 std::string LabelText(std::string_view text) {
   // Everything that Printable reads becomes at least one byte, so that no more than this can be left of it.
@@ -40,7 +43,7 @@ uint32_t SeriesTable::AddRule(std::string_view domain, std::string_view label) {
 
   const std::lock_guard lock(mutex_);
   if (Find(domain_hash) == kOtherRow && domain_count_ < kDomainsMax) {
-    if (const uint32_t row = EnsureRow(LabelText(domain), "none"); row != kOtherRow) {
+    if (const uint32_t row = EnsureRow(LabelText(domain), kNoRule); row != kOtherRow) {
       Remember(domain_hash, row);
       ++domain_count_;
     }

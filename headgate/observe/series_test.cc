@@ -83,7 +83,7 @@ TEST(SeriesTable, OnlyDomainsWithRulesAreKnown) {
   table.AddRule("edge", "api_key");
   const uint32_t row = table.DomainRow("edge");
   EXPECT_NE(row, SeriesTable::kOtherRow);
-  EXPECT_EQ(LabelOf(table, table.CounterOf(row, Outcome::kNoRule)), "edge/none");
+  EXPECT_EQ(LabelOf(table, table.CounterOf(row, Outcome::kNoRule)), "edge/");
   EXPECT_EQ(table.DomainRow("whatever a client sends"), SeriesTable::kOtherRow);
 }
 
@@ -136,6 +136,13 @@ TEST(SeriesTable, ThreadsAgreeOnEverySeries) {
   thread.join();
   EXPECT_EQ(a, b);
   EXPECT_EQ(table.series_count(), kRules);
+}
+
+TEST(SeriesTable, NoRuleIsNotARuleThatIsCalledNone) {
+  SeriesTable table({});
+  const uint32_t row = table.AddRule("edge", "none");
+  EXPECT_NE(table.CounterOf(table.DomainRow("edge"), Outcome::kNoRule), table.CounterOf(row, Outcome::kNoRule));
+  EXPECT_EQ(LabelOf(table, table.CounterOf(table.DomainRow("edge"), Outcome::kNoRule)), "edge/");
 }
 
 }  // namespace

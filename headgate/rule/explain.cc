@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "headgate/rule/limit_words.h"
 #include "headgate/rule/quote.h"
 
@@ -150,6 +152,20 @@ class Walk {
   Explanation& out_;
 };
 
+// "; there is "edge", "login", …", or nothing.
+std::string OtherDomains(const RuleTree& rules) {
+  std::set<std::string_view> domains;
+  for (const Rule& rule : rules.rules()) domains.insert(rule.domain);
+  if (domains.empty()) return {};
+  std::string list;
+  size_t count = 0;
+  for (const std::string_view domain : domains) {
+    if (++count > kOthersMax) break;
+    list += fmt::format("{}{}", list.empty() ? "" : ", ", Quote(domain));
+  }
+  return fmt::format("; there is {}{}", list, domains.size() > kOthersMax ? ", …" : "");
+}
+
 std::string_view Name(MatchedBy matched_by) {
   switch (matched_by) {
     case MatchedBy::kExact:
@@ -167,7 +183,10 @@ std::string_view Name(MatchedBy matched_by) {
 void DescribeRule(const Rule& rule, std::string& out) {
   out += fmt::format("rule      {}{}\n", Printable(rule.path),
                      rule.name.empty() ? "" : fmt::format(" (name {})", Quote(rule.name)));
-  for (const RuleLimit& limit : rule.limits) out += fmt::format("limit     {}\n", Describe(limit.limit));
+  for (const RuleLimit& limit : rule.limits) {
+    const std::string_view nothing = limit.limit.spec().requests == 0 ? ": nothing passes" : "";
+    out += fmt::format("limit     {}{}\n", Describe(limit.limit), nothing);
+  }
   if (rule.unlimited) out += "limit     none: unlimited\n";
   if (rule.shadow_mode) out += "shadow    decides and counts, but lets through\n";
   if (rule.quota_mode) out += "quota     quota_mode\n";
@@ -182,7 +201,7 @@ Explanation Explain(const RuleTree& rules, std::string_view domain, std::span<co
   const TreeNode* const root = rules.FindDomain(domain);
   explanation.domain_known = root != nullptr;
   if (root == nullptr) {
-    explanation.verdict = fmt::format("no rule file has the domain {}: no limit", Quote(domain));
+    explanation.verdict = fmt::format("no rule file has the domain {}{}: no limit", Quote(domain), OtherDomains(rules));
   } else {
     Walk(rules, entries, explanation).Run(*root);
   }

@@ -134,7 +134,7 @@ TEST(Explain, ListsWhatThereIsWhereNothingMatches) {
 
 TEST(Explain, SaysThatADomainIsUnknownOrADescriptorEmpty) {
   EXPECT_EQ(ExplainText({{"a", "b"}}, "egde"),
-            "domain    egde\nso        no rule file has the domain \"egde\": no limit\n");
+            "domain    egde\nso        no rule file has the domain \"egde\"; there is \"edge\": no limit\n");
   EXPECT_EQ(ExplainText({}), "domain    edge\nso        the descriptor has no entries: no limit\n");
 }
 
@@ -154,6 +154,19 @@ TEST(Explain, AgreesWithFind) {
       }
     }
   }
+}
+
+TEST(Explain, NamesTheDomainsThatThereAre) {
+  EXPECT_EQ(ExplainText({{"api_key", "k"}}, "other"),
+            "domain    other\n"
+            "so        no rule file has the domain \"other\"; there is \"edge\": no limit\n");
+}
+
+TEST(Explain, SaysThatALimitOfNothingLetsNothingPass) {
+  const LoadResult result = LoadRules({}, {.one_liners = {"user: 0/minute"}});
+  ASSERT_TRUE(result.ok());
+  const std::vector<Entry> entries{{"user", "ann"}};
+  EXPECT_THAT(Describe(Explain(*result.rules, "default", entries)), testing::HasSubstr(": nothing passes\n"));
 }
 
 }  // namespace

@@ -76,6 +76,16 @@ bool IsNull(const DocumentNode& node) {
   return node.kind == NodeKind::kScalar && Resolve(node).type == ScalarType::kNull;
 }
 
+// What to write in place of a fraction or a number that is too large.
+std::string NumberHint(Word word) {
+  if (word == Word::kRequestsPerUnit) {
+    return "write a whole number, and a longer unit or period for less than one: 1 with period: 2s is half of one a "
+           "second";
+  }
+  if (word == Word::kBurst) return "write a whole number";
+  return "put it in quotes if it is meant as text";
+}
+
 // What a misspelled key was meant to be: a word that belongs here, or else any.
 std::string KeyHint(std::string_view text) {
   std::vector<std::string_view> words;
@@ -129,10 +139,7 @@ void FieldReader::ReadPair(Fields& fields, const DocumentNode& key, const Docume
 }
 
 std::optional<Word> FieldReader::CheckWord(const DocumentNode& key) {
-  if (full()) {
-    Report(key.mark, {});
-    return std::nullopt;
-  }
+  if (full()) return std::nullopt;
   const bool is_text = key.kind == NodeKind::kScalar && Resolve(key).type == ScalarType::kString;
   if (!is_text) {
     Report(key.mark, fmt::format("config error, key is not of type string: {}", GoText(key)),
@@ -169,9 +176,10 @@ bool FieldReader::CheckValue(const DocumentNode& value, Word word) {
   switch (Resolve(value).type) {
     case ScalarType::kFloat:
     case ScalarType::kUnsigned:
-      Report(value.mark, "error checking config",
-             fmt::format("'{}' is {}, a fraction or a number that is too large; quote it if it is meant as text",
-                         TraitsOf(word).text, Shown(value.text)));
+      Report(value.mark,
+             fmt::format("error checking config: {} is {}, a fraction or a number that is too large",
+                         TraitsOf(word).text, Shown(value.text)),
+             NumberHint(word));
       return false;
     case ScalarType::kMistagged:
       Report(value.mark,

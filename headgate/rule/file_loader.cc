@@ -65,7 +65,9 @@ void FileLoader::LoadRoot(const DocumentNode& root) {
       const auto& [file, mark] = origin->second;
       reader_.Report(
           fields, Word::kDomain, fmt::format("duplicate domain '{}' in config file", Shown(domain)),
-          fmt::format("it is in {}:{} too; put both into one file, or have domains merged", file, mark.line));
+          fmt::format("it is in {}:{} too; put both into one file, or let files share a domain: --merge-domains, or "
+                      "merge_domains: yes in headgate.yaml",
+                      file, mark.line));
       node = kNoNode;
     }
   }
@@ -181,7 +183,8 @@ bool FileLoader::ReadLimits(Fields& fields, Rule& rule) {
   if (several.empty() || several.size() > kLimitsPerRuleMax) {
     reader_.Report(fields, Word::kRateLimits,
                    fmt::format("rate_limits has {} limits; it may have 1 to {}", several.size(), kLimitsPerRuleMax),
-                   "leave rate_limits out where there is no limit");
+                   several.empty() ? "leave rate_limits out if there is no limit"
+                                   : "keep the strictest ones: a rule has at most 16 limits");
     return false;
   }
   for (const DocumentNode* const& limit : several) ReadLimit(reader_, std::span(&limit, 1), LimitForm::kItem, rule);

@@ -98,18 +98,24 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"- key: k\n  descriptors: [~]\n",
              "f.yaml:4:17: config error, yaml file contains list of type other than map: <nil>\n"
              "  hint: each item of a list is a mapping, such as \"- key: api_key\"\n"},
-        Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: 0.5}\n",
-             "f.yaml:4:46: error checking config\n"
-             "  hint: 'requests_per_unit' is 0.5, a fraction or a number that is too large; quote it if it is meant as "
-             "text\n"},
+        Case{
+            "- key: k\n  rate_limit: {unit: day, requests_per_unit: 0.5}\n",
+            "f.yaml:4:46: error checking config: requests_per_unit is 0.5, a fraction or a number that is too large\n"
+            "  hint: write a whole number, and a longer unit or period for less than one: 1 with period: 2s is half of "
+            "one a second\n"},
+        Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: 1, burst: 0.5}\n",
+             "f.yaml:4:56: error checking config: burst is 0.5, a fraction or a number that is too large\n"
+             "  hint: write a whole number\n"},
         Case{
             "- key: k\n  rate_limit: {unit: day, requests_per_unit: 9223372036854775808}\n",
-            "f.yaml:4:46: error checking config\n"
-            "  hint: 'requests_per_unit' is 9223372036854775808, a fraction or a number that is too large; quote it if "
-            "it is meant as text\n"},
+            "f.yaml:4:46: error checking config: requests_per_unit is 9223372036854775808, a fraction or a number that "
+            "is "
+            "too large\n"
+            "  hint: write a whole number, and a longer unit or period for less than one: 1 with period: 2s is half of "
+            "one a second\n"},
         Case{"- key: k\n  value: 1.5\n",
-             "f.yaml:4:10: error checking config\n"
-             "  hint: 'value' is 1.5, a fraction or a number that is too large; quote it if it is meant as text\n"},
+             "f.yaml:4:10: error checking config: value is 1.5, a fraction or a number that is too large\n"
+             "  hint: put it in quotes if it is meant as text\n"},
         Case{
             "- key: k\n  value: v\n  share_threshold: true\n",
             "f.yaml:5:20: share_threshold can only be used with wildcard values (containing '*'), but found key 'k_v'\n"
@@ -173,7 +179,7 @@ INSTANTIATE_TEST_SUITE_P(
                          "  hint: 'burst' belongs under rate_limit\n"},
                     Case{"- key: k\n  rate_limits: []\n",
                          "f.yaml:4:16: rate_limits has 0 limits; it may have 1 to 16\n"
-                         "  hint: leave rate_limits out where there is no limit\n"},
+                         "  hint: leave rate_limits out if there is no limit\n"},
                     Case{"- key: k\n  rate_limits: [ten]\n",
                          "f.yaml:4:17: config error, yaml file contains list of type other than map: ten\n"
                          "  hint: each item of a list is a mapping, such as \"- key: api_key\"\n"},
@@ -410,7 +416,9 @@ TEST(LoadRules, ReportsAllProblemsOfAllFilesInTheirOrder) {
       "b.yaml:5:5: descriptor has empty key\n"
       "  hint: add \"key: NAME\"\n"
       "c.yaml:1:9: duplicate domain 'a' in config file\n"
-      "  hint: it is in a.yaml:1 too; put both into one file, or have domains merged\n");
+      "  hint: it is in a.yaml:1 too; put both into one file, or let files share a domain: --merge-domains, or "
+      "merge_domains: "
+      "yes in headgate.yaml\n");
 }
 
 TEST(LoadRules, ReportsOnceWhatAnAliasRepeats) {
@@ -420,13 +428,14 @@ TEST(LoadRules, ReportsOnceWhatAnAliasRepeats) {
       "  hint: unit: second, minute, hour, day, week, month or year; other lengths as period: 20s\n");
 }
 
-TEST(LoadRules, StopsReportingAfterAHundredProblemsOfAFile) {
+TEST(LoadRules, ReportsAHundredProblemsOfAFileAndCountsTheOthers) {
   std::string text = "domain: d\n";
   for (int i = 0; i < 250; ++i) text += fmt::format("x{}: 1\n", i);
   const std::vector<RuleFile> files{{.name = "f.yaml", .text = text}};
   const LoadResult result = LoadRules(files);
   ASSERT_EQ(result.problems.size(), 101u);
-  EXPECT_EQ(Describe(result.problems[100]), "f.yaml:101:1: and 150 more problems");
+  EXPECT_EQ(Describe(result.problems[100]), "f.yaml:101:1: and 150 more problems\n  hint: mend these first");
+  EXPECT_EQ(CountOf(result.problems), 250u);
 }
 
 TEST(LoadRules, ShowsControlCharactersInsteadOfSendingThem) {

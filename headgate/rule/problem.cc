@@ -6,13 +6,16 @@
 
 #include <fmt/format.h>
 
+#include "absl/hash/hash.h"
 #include "headgate/rule/quote.h"
 
 namespace headgate::rule {
 namespace {
 
 constexpr size_t kShownBytesMax = 200;
-constexpr size_t kWordBytesMax = 32;
+constexpr size_t kWordBytesMax = 48;
+constexpr std::string_view kHintLine = "\n  hint: ";
+constexpr size_t kBeginningBytesMin = 4;
 
 // How many letters must be added, dropped, changed or swapped with their neighbour to make one word of the other
 // (optimal string alignment). Both are at most kWordBytesMax long.
@@ -37,8 +40,13 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 std::string Describe(const Problem& problem) {
   std::string out =
       fmt::format("{}:{}:{}: {}", Printable(problem.file), problem.line, problem.column, Printable(problem.message));
-  if (!problem.hint.empty()) out += fmt::format("\n  hint: {}", Printable(problem.hint));
+  if (!problem.hint.empty()) out += fmt::format("{}{}", kHintLine, Printable(problem.hint));
   return out;
+}
+
+ProblemText WithoutHint(std::string_view described) {
+  const size_t end = std::min(described.find(kHintLine), described.size());
+  return {described.substr(0, end), described.substr(std::min(end + kHintLine.size(), described.size()))};
 }
 
 std::string Describe(const std::vector<Problem>& problems) {
@@ -48,10 +56,9 @@ std::string Describe(const std::vector<Problem>& problems) {
 }
 
 void ProblemList::Add(Mark mark, std::string message, std::string hint) {
-  if (problems_.size() >= kProblemsPerFileMax) {
-    ++beyond_;
-    return;
-  }
+  // An alias brings its anchor's problems once more.
+  if (full() || !seen_.insert(absl::HashOf(mark.line, mark.column, message)).second) return;
+  if (problems_.size() >= kProblemsPerFileMax) return;
   problems_.push_back({.file = file_,
                        .line = mark.line,
                        .column = mark.column,
@@ -60,23 +67,26 @@ void ProblemList::Add(Mark mark, std::string message, std::string hint) {
 }
 
 std::vector<Problem> ProblemList::Take() && {
-  const auto order = [](const Problem& p) { return std::tie(p.line, p.column, p.message); };
   std::stable_sort(problems_.begin(), problems_.end(), [&](const Problem& a, const Problem& b) {
     return std::tie(a.line, a.column) < std::tie(b.line, b.column);
   });
-  // An alias brings its anchor's problems once more.
-  problems_.erase(std::unique(problems_.begin(), problems_.end(),
-                              [&](const Problem& a, const Problem& b) { return order(a) == order(b); }),
-                  problems_.end());
-  if (beyond_ > 0) {
+  if (const size_t beyond = seen_.size() - problems_.size(); beyond > 0) {
     const Problem& last = problems_.back();
-    problems_.push_back({.file = file_,
-                         .line = last.line,
-                         .column = last.column,
-                         .message = fmt::format("and {} more problems", beyond_),
-                         .hint = {}});
+    problems_.push_back(
+        {.file = file_,
+         .line = last.line,
+         .column = last.column,
+         .message = fmt::format("and {}{} more problem{}", full() ? "at least " : "", beyond, beyond == 1 ? "" : "s"),
+         .hint = "mend these first",
+         .stands_for = beyond});
   }
   return std::move(problems_);
+}
+
+size_t CountOf(const std::vector<Problem>& problems) {
+  size_t count = 0;
+  for (const Problem& problem : problems) count += problem.stands_for;
+  return count;
 }
 
 std::string Shown(std::string_view text) {
@@ -84,7 +94,7 @@ std::string Shown(std::string_view text) {
   return fmt::format("{}…", text.substr(0, kShownBytesMax));
 }
 
-std::string DidYouMean(std::string_view text, const std::vector<std::string_view>& words) {
+std::string_view NearestWord(std::string_view text, const std::vector<std::string_view>& words) {
   if (text.empty() || text.size() > kWordBytesMax) return {};
   std::string_view nearest;
   size_t nearest_distance = 3;
@@ -96,6 +106,20 @@ std::string DidYouMean(std::string_view text, const std::vector<std::string_view
     nearest = word;
     nearest_distance = distance;
   }
+  if (!nearest.empty()) return nearest;
+  for (const std::string_view word : words) {
+    const bool begins = text.starts_with(word) && (text[word.size()] == '_' || text[word.size()] == '-');
+    if (begins && word.size() > nearest.size()) nearest = word;
+  }
+  if (!nearest.empty() || text.size() < kBeginningBytesMin) return nearest;
+  for (const std::string_view word : words) {
+    if (word.starts_with(text) && (nearest.empty() || word.size() < nearest.size())) nearest = word;
+  }
+  return nearest;
+}
+
+std::string DidYouMean(std::string_view text, const std::vector<std::string_view>& words) {
+  const std::string_view nearest = NearestWord(text, words);
   return nearest.empty() ? std::string() : fmt::format("did you mean '{}'?", nearest);
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "headgate/rule/document.h"
 
 namespace headgate::rule {
@@ -16,17 +17,30 @@ struct Problem {
   uint32_t line = 1;    // from 1
   uint32_t column = 1;  // from 1, in characters
   std::string message;
-  std::string hint;  // what to do about it, or empty
+  std::string hint;       // what to do about it, or empty
+  size_t stands_for = 1;  // how many problems this one says: more in the last one of a file that has very many
 };
+
+// How many there are, those that are only counted included.
+size_t CountOf(const std::vector<Problem>& problems);
 
 // "file:line:column: message", and on a second line "  hint: …". Control characters are shown, not sent.
 std::string Describe(const Problem& problem);
 
+// What Describe wrote, in two: the first line, and the hint without its word, or nothing.
+struct ProblemText {
+  std::string_view what;
+  std::string_view hint;
+};
+ProblemText WithoutHint(std::string_view described);
+
 // The same for several, each on lines of its own.
 std::string Describe(const std::vector<Problem>& problems);
 
-// At most so many are kept of one file; the last one says how many there were beyond.
+// At most so many are kept of one file; one more at the end says how many others there are.
 inline constexpr size_t kProblemsPerFileMax = 100;
+// At most so many are counted of one file; then nobody looks for more.
+inline constexpr size_t kProblemsCountedMax = 100'000;
 
 // The problems of one file.
 class ProblemList {
@@ -35,8 +49,8 @@ class ProblemList {
 
   void Add(Mark mark, std::string message, std::string hint = {});
   bool empty() const { return problems_.empty(); }
-  // Whether another one would only be counted: time to stop looking for more.
-  bool full() const { return problems_.size() >= kProblemsPerFileMax; }
+  // Time to stop looking for more.
+  bool full() const { return seen_.size() >= kProblemsCountedMax; }
 
   // In the order of the file, each once.
   std::vector<Problem> Take() &&;
@@ -44,13 +58,17 @@ class ProblemList {
  private:
   std::string file_;
   std::vector<Problem> problems_;
-  size_t beyond_ = 0;
+  absl::flat_hash_set<size_t> seen_;  // hashes of place and message
 };
 
 // Foreign text inside a message: whole, but for what would fill a screen ("…").
 std::string Shown(std::string_view text);
 
-// "did you mean 'rate_limit'?" where one of `words` is a slip of the finger away, else empty.
+// The one of `words` that was probably meant: a slip of the finger or two away (one in four letters), the beginning of
+// `text` up to a '_' or '-', or begun by `text` (at least four letters). Empty if there is none.
+std::string_view NearestWord(std::string_view text, const std::vector<std::string_view>& words);
+
+// "did you mean 'rate_limit'?", or empty.
 std::string DidYouMean(std::string_view text, const std::vector<std::string_view>& words);
 
 }  // namespace headgate::rule

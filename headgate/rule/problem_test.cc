@@ -31,6 +31,10 @@ TEST(DidYouMean, KnowsASlipOfTheFinger) {
   EXPECT_EQ(DidYouMean("mnt", words), "");
   EXPECT_EQ(DidYouMean("dry", words), "");  // one letter of three is no slip
   EXPECT_EQ(DidYouMean("", words), "");
+  EXPECT_EQ(DidYouMean("rate_limit_of_key", words), "did you mean 'rate_limit'?");  // begun by a word
+  EXPECT_EQ(DidYouMean("mont", words), "did you mean 'month'?");
+  EXPECT_EQ(DidYouMean("rate", words), "did you mean 'rate_limit'?");  // the beginning of a word, the shortest one
+  EXPECT_EQ(DidYouMean("rat", words), "");
   EXPECT_EQ(DidYouMean(std::string(1000, 'm'), words), "");
 }
 
@@ -38,6 +42,32 @@ TEST(Shown, CutsWhatWouldFillAScreen) {
   EXPECT_EQ(Shown("short"), "short");
   const std::string text(201, 'x');
   EXPECT_EQ(Shown(text), text.substr(0, 200).append("…"));
+}
+
+TEST(ProblemList, KeepsAHundredAndCountsAllButNotTwice) {
+  ProblemList list("f");
+  for (uint32_t line = 1; line <= 3000; ++line) {
+    for (int twice = 0; twice < 2; ++twice) list.Add({.line = line, .column = 1}, "bad");
+  }
+  const std::vector<Problem> problems = std::move(list).Take();
+  EXPECT_EQ(problems.size(), kProblemsPerFileMax + 1);
+  EXPECT_EQ(CountOf(problems), 3000u);
+}
+
+TEST(ProblemList, IsFullWhenCountingWouldNeverEnd) {
+  ProblemList list("f");
+  for (uint32_t line = 1; line <= kProblemsCountedMax + 5; ++line) list.Add({.line = line, .column = 1}, "bad");
+  EXPECT_TRUE(list.full());
+  EXPECT_EQ(std::move(list).Take().back().message, "and at least 99900 more problems");
+}
+
+TEST(WithoutHint, TakesADescriptionApart) {
+  const Problem problem{.file = "f", .line = 1, .column = 2, .message = "bad", .hint = "do good"};
+  const std::string described = Describe(problem);
+  EXPECT_EQ(WithoutHint(described).what, "f:1:2: bad");
+  EXPECT_EQ(WithoutHint(described).hint, "do good");
+  EXPECT_EQ(WithoutHint("f: gone").what, "f: gone");
+  EXPECT_EQ(WithoutHint("f: gone").hint, "");
 }
 
 }  // namespace

@@ -52,7 +52,8 @@ class Headgate:
     """A running server. `args` go behind `headgate serve`, `prefix` stands before it."""
 
     def __init__(self, *args, env=None, prefix=()):
-        self.args = [*prefix, BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", *args]
+        admin = () if "--admin-listen" in args else ("--admin-listen", "none")
+        self.args = [*prefix, BINARY, "serve", "--listen", "127.0.0.1:0", *admin, *args]
         self.log = tempfile.TemporaryFile(mode="w+")
         self.process = subprocess.Popen(
             self.args, stdout=subprocess.PIPE, stderr=self.log, text=True, env={**os.environ, **(env or {})}

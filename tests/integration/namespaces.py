@@ -1,6 +1,6 @@
 """Network namespaces, each an own machine as far as its network goes, joined by virtual cables that can be pulled.
 
-    network = self.enterContext(Network("store", "a"))   # skips the test, and says why, where that is not permitted
+    network = self.enterContext(Network("store", "a"))   # skips the test, and says why, if any step is refused
     network.join("store", "a")                           # a cable; network.address_of("store", "a") is store's end of it
     network.home_of("a")                                 # an address that a keeps without any cable; cables lead to it
     network.run("a", "ping", …)                          # a process in there
@@ -28,18 +28,33 @@ class Network:
         self._spaces = {name: f"headgate-{os.getpid()}-{name}" for name in names}
         self._cables = {}
         self._stack = contextlib.ExitStack()
-        for space in self._spaces.values():
-            added = subprocess.run(["ip", "netns", "add", space], capture_output=True, text=True)
-            if added.returncode != 0:
-                self._stack.close()
-                raise unittest.SkipTest(f"no network namespaces here (they need root): {added.stderr.strip()}")
-            self._stack.callback(self._ip, "netns", "del", space)
-            self._ip("-n", space, "link", "set", "lo", "up")
         self._homes = {name: f"10.78.{number}.1" for number, name in enumerate(names)}
-        for name, address in self._homes.items():
-            self._ip("-n", self._spaces[name], "address", "add", f"{address}/32", "dev", "lo")
+        with self._or_skip():
+            for name, space in self._spaces.items():
+                self._ip("netns", "add", space)
+                self._stack.callback(subprocess.run, ["ip", "netns", "del", space], capture_output=True, timeout=20)
+                self._ip("-n", space, "link", "set", "lo", "up")
+                self._ip("-n", space, "address", "add", f"{self._homes[name]}/32", "dev", "lo")
+                # A test's own sockets live there too, and its servers.
+                with self.inside(name):
+                    pass
+                self._run(*self.prefix(name), "true")
+
+    @contextlib.contextmanager
+    def _or_skip(self):
+        """A step of the set-up that this machine refuses (no root, a container, a chroot) skips the test and says why."""
+        try:
+            yield
+        except (OSError, subprocess.SubprocessError) as refusal:
+            self._stack.close()
+            said = getattr(refusal, "stderr", None) or ""
+            raise unittest.SkipTest(f"no network namespaces here: {refusal} {said}".strip()) from refusal
 
     def join(self, one, other):
+        with self._or_skip():
+            self._join(one, other)
+
+    def _join(self, one, other):
         number = len(self._cables) // 2 + 1
         ends = {(one, other): f"10.77.{number}.1", (other, one): f"10.77.{number}.2"}
         self._ip("link", "add", f"to-{other}", "netns", self._spaces[one], "type", "veth",
@@ -82,9 +97,13 @@ class Network:
             finally:
                 enter(home)
 
+    @classmethod
+    def _ip(cls, *words):
+        cls._run("ip", *words)
+
     @staticmethod
-    def _ip(*words):
-        subprocess.run(["ip", *words], check=True, capture_output=True, timeout=20)
+    def _run(*words):
+        subprocess.run(words, check=True, capture_output=True, text=True, timeout=20)
 
     def __enter__(self):
         return self

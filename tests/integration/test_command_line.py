@@ -2,10 +2,12 @@
 
 import json
 import os
+import socket
+import subprocess
 import tempfile
 import unittest
 
-from harness import BINARY, Headgate, free_port, run
+from harness import BINARY, Headgate, free_port, run, until
 
 
 def headgate(*words, **kwargs):
@@ -23,9 +25,11 @@ class CommandLine(unittest.TestCase):
         return path
 
     def test_help_is_one_screen(self):
+        for words in (["--help"], ["help", "serve"], ["serve", "--help"]):
+            result = headgate(*words)
+            self.assertEqual(result.returncode, 0)
+            self.assertLessEqual(result.stdout.count("\n"), 40, words)
         result = headgate("--help")
-        self.assertEqual(result.returncode, 0)
-        self.assertLessEqual(result.stdout.count("\n"), 40)
         for command in ("serve", "check", "validate", "explain", "scenario"):
             self.assertIn(command, result.stdout)
 
@@ -83,6 +87,81 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(result.stdout, r"max_buckets.*1234.*headgate\.yaml")
         self.assertRegex(result.stdout, r"threads.*1.*--threads")
         self.assertRegex(result.stdout, r"snapshot.*/tmp/s.*HEADGATE_SNAPSHOT")
+
+
+    def test_what_print_config_prints_works_from_another_folder(self):
+        rules = self.write("r.yaml", "domain: d\ndescriptors:\n  - key: k\n    rate_limit: {unit: second, requests_per_unit: 7}\n")
+        config = self.write("headgate.yaml", f"rules: [{os.path.basename(rules)}]\ncredential: hunter2\nlisten: ['unix:here.sock']\n")
+        printed = headgate("serve", "--config", config, "--print-config")
+        self.assertEqual(printed.returncode, 0, printed.stderr)
+        self.assertNotIn("hunter2", printed.stdout)
+        elsewhere = self.enterContext(tempfile.TemporaryDirectory())
+        copy = os.path.join(elsewhere, "copy.yaml")
+        with open(copy, "w", encoding="utf-8") as file:
+            file.write(printed.stdout)
+        with Headgate("--config", copy) as server:
+            self.assertEqual(server.check("d", k="x")[2]["decisions"][0]["limit"], 7)
+            # The credential is a comment: this machine needs none.
+            self.assertEqual(server.request("GET", "/v1/rules")[0], 200)
+        self.assertIn(f"settings.loaded file={copy}", self.finished("serve", "--config", copy, "--listen", "127.0.0.1:0"))
+
+    def finished(self, *words, env=None):
+        """What a server logs that is stopped at once."""
+        server = subprocess.Popen([BINARY, *words, "--admin-listen", "none"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+        self.assertIn("listening on", server.stdout.readline())
+        server.terminate()
+        return server.communicate(timeout=20)[1]
+
+    def test_a_misspelt_variable_is_an_error_and_one_of_kubernetes_is_not(self):
+        wrong = headgate("serve", "--print-config", env={**os.environ, "HEADGATE_IDEL_TIMEOUT": "1m"})
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("hint: did you mean 'HEADGATE_IDLE_TIMEOUT'?", wrong.stderr)
+        service = {"HEADGATE_SERVICE_HOST": "10.0.0.1", "HEADGATE_PORT": "tcp://10.0.0.1:80", "HEADGATE_PORT_80_TCP_ADDR": "10.0.0.1"}
+        self.assertEqual(headgate("serve", "--print-config", env={**os.environ, **service}).returncode, 0)
+
+    def test_one_protocols_address_alone_opens_nothing_else(self):
+        path = os.path.join(self.folder, "resp.sock")
+        server = subprocess.Popen([BINARY, "serve", "--listen-resp", f"unix:{path}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(server.kill)
+        self.assertEqual(server.stdout.readline(), f"listening on unix:{path}\n")
+        until(lambda: answers(path), 10, "it answers")
+        server.terminate()
+        self.assertEqual(server.communicate(timeout=20)[0], "", "no other address was announced")
+
+    def test_a_rule_problem_is_logged_with_its_hint_in_a_field(self):
+        rules = self.write("r.yaml", "domain: d\n")
+        with Headgate("--rules", rules) as server:
+            self.write("r.yaml", "domain: d\nx: 1\n")
+            until(lambda: "rules.problem" in server.errors(), 10, "the problem is logged")
+            line = next(line for line in server.errors().splitlines() if "rules.problem" in line)
+            self.assertIn("what=\"", line)
+            self.assertIn(" hint=\"see docs/reference/rules.md", line)
+            self.assertNotIn("\\n", line)
+
+    def test_check_names_the_domains_that_the_server_has_rules_in(self):
+        rules = self.write("r.yaml", "domain: edge\ndescriptors:\n  - key: k\n    rate_limit: {unit: hour, requests_per_unit: 7}\n")
+        with Headgate("--rules", rules) as server:
+            address = ("--server", f"127.0.0.1:{server.port}")
+            result = headgate("check", *address, "k=v")
+            self.assertEqual((result.returncode, result.stdout), (0, "allowed  (no rule)\n"))
+            self.assertIn('hint: the domain "default" has no rules; there are rules in "edge"', result.stderr)
+            self.assertIn("6 left", headgate("check", *address, "edge", "k=v").stdout)
+
+    def test_explain_and_validate_take_an_example_in_every_way(self):
+        rules = self.write("r.yaml", "domain: d\ndescriptors:\n  - key: k\n    rate_limit: {unit: second, requests_per_unit: 7}\n")
+        text = headgate("explain", "--rules", rules, "d", "k=v").stdout
+        self.assertEqual(headgate("explain", "--rules", rules, "--domain", "d", "k=v").stdout, text)
+        self.assertEqual(json.loads(headgate("explain", "--json", "--rules", rules, "d", "k=v").stdout)["limits"], ["7 per 1s, fixed_window, count_denied"])
+
+
+def answers(path):
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(path)
+            client.sendall(b"PING\r\n")
+            return client.recv(16) == b"+PONG\r\n"
+        except OSError:
+            return False
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -9,7 +10,9 @@ import unittest
 
 from harness import BINARY, INTEGRATION, Headgate, require, run
 
-EXAMPLE = os.path.join(INTEGRATION, "../../examples/cluster/run")
+ROOT = os.path.abspath(os.path.join(INTEGRATION, "../.."))
+EXAMPLE = os.path.join(ROOT, "examples/cluster/run")
+HEADGATE = "build/release/bin/headgate"
 
 
 class LoginRules(unittest.TestCase):
@@ -65,6 +68,65 @@ class ClusterExample(unittest.TestCase):
                 self.assertEqual((refused.returncode, refused.stdout), (2, ""), refused.stderr)
                 self.assertIn(f"run: {flag} {word}\nhint: write a whole number from", refused.stderr)
         self.assertEqual(os.listdir(self.folder), [])
+
+
+class Commands(unittest.TestCase):
+    """What README.md, docs/start.md and the examples tell people to type does what they say."""
+
+    @staticmethod
+    def lines(path):
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            return file.read().splitlines()
+
+    def test_the_commands_in_example_rules_end_in_what_they_say(self):
+        count = 0
+        for name in sorted(os.listdir(os.path.join(ROOT, "examples/rules"))):
+            lines = [line.removeprefix("#") for line in self.lines(f"examples/rules/{name}")]
+            for line, result in zip(lines, lines[1:]):
+                if line.startswith(f"   {HEADGATE} "):
+                    done = run(os.path.abspath(BINARY), *shlex.split(line)[1:], cwd=ROOT)
+                    self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, result.strip()), line)
+                    count += 1
+        self.assertGreaterEqual(count, 3)
+
+    def test_the_commands_of_the_first_pages_work_in_the_folder_of_the_repository(self):
+        typed = [line[2:] for page in ("README.md", "docs/start.md") for line in self.lines(page) if line.startswith("$ ")]
+        self.assertFalse([line for line in typed if line.startswith("headgate ")], "the binary is called in one way")
+        with Headgate("--rules", os.path.join(ROOT, "examples/rules")) as server:
+            for line in typed:
+                words = shlex.split(line.replace(":8080", f":{server.port}").replace("-p 8080", f"-p {server.port}"))
+                if words[0] == HEADGATE:
+                    words[0] = os.path.abspath(BINARY)
+                    if words[1] == "check":
+                        words[2:2] = ["--server", f"127.0.0.1:{server.port}"]
+                    if words[1] == "serve":
+                        words.append("--print-config")
+                elif words[0] in ("curl", "redis-cli"):
+                    require(words[0])
+                else:
+                    self.assertTrue(os.access(os.path.join(ROOT, words[0]), os.X_OK), line)
+                    continue
+                done = run(*words, cwd=ROOT)
+                self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout}{done.stderr}")
+
+    def test_what_the_development_script_prints_can_be_pasted(self):
+        # Its own functions, with the binary in the place where it looks for it.
+        script = os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "a folder", "dev")
+        os.makedirs(os.path.join(os.path.dirname(script), "build/release/bin"))
+        os.symlink(os.path.join(ROOT, "examples"), os.path.join(os.path.dirname(script), "examples"))
+        os.symlink(os.path.abspath(BINARY), os.path.join(os.path.dirname(script), HEADGATE))
+        with open(os.path.join(ROOT, "dev"), encoding="utf-8") as file:
+            text = file.read()
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(text[: text.index('case "${1:-}" in\n  run |')] + 'print_hints "$1"\n')
+        with Headgate("--rules", os.path.join(ROOT, "examples/rules")) as server:
+            printed = run("bash", script, f"127.0.0.1:{server.port}").stdout
+            commands = [line for line in printed.splitlines() if line.startswith("  ")]
+            self.assertEqual(len(commands), 5, printed)
+            for command in commands:
+                require(shlex.split(command)[0])
+                done = run("bash", "-c", command, cwd="/")
+                self.assertEqual(done.returncode, 0, f"{command}\n{done.stdout}{done.stderr}")
 
 
 if __name__ == "__main__":

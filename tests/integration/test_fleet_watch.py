@@ -162,7 +162,7 @@ class FleetWatch(FleetTest):
         for _ in range(4):
             self.mode(instance)
         self.assertEqual(
-            self.lines(instance, "store.away"), [("warning", f'{server} so="its limits are decided as on_store_failure says"')]
+            self.lines(instance, "store.away"), [("warning", f'{server} effect="its limits are decided as on_store_failure says"')]
         )
         self.redis.resume()
         self.until_asked(instance)

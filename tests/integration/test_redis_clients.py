@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 import unittest
 
 import redis
@@ -43,6 +44,34 @@ class RedisCli(unittest.TestCase):
         self.assertEqual([lines[0], lines[5], lines[10]], ["0", "1", "0"])
 
 
+    def test_stat_prints_what_it_asks_for(self):
+        for _ in range(3):
+            self.cli("CL.THROTTLE", "k", "4", "1", "1000")
+        # It prints until it is stopped.
+        with subprocess.Popen(
+            ["stdbuf", "-oL", "redis-cli", "-p", str(self.server.port), "--stat", "-i", "0.1"], stdout=subprocess.PIPE, text=True
+        ) as stat:
+            self.addCleanup(stat.kill)
+            lines = [next(stat.stdout) for _ in range(4)]
+            stat.kill()
+        # keys, memory, clients, blocked, requests (+ since the last line), connections
+        form = re.compile(r"^1 +[0-9.]+[KMG]? +([0-9]+) +0 +([0-9]+) \(\+[0-9]+\) +([0-9]+)\s*$")
+        found = [form.match(line) for line in lines if not line.startswith(("-", "keys"))]
+        self.assertTrue(all(found), "".join(lines))
+        clients, commands, connections = map(int, found[-1].groups())
+        self.assertTrue(1 <= clients <= connections and 4 <= commands and 4 <= connections, "".join(lines))
+
+    def test_an_aborted_transaction_has_no_effect(self):
+        throttle = "CL.THROTTLE k 4 1 1000\n"
+        script = "MULTI\n" + throttle + "HG.CHECK default ENTRIES 1 user ann\nEXEC\n" + throttle
+        lines = run("redis-cli", "-p", str(self.server.port), input=script).stdout.split("\n")
+        self.assertRegex(lines[0], "^ERR MULTI is not supported")
+        errors = [line for line in lines if line.startswith(("ERR", "EXECABORT"))]
+        self.assertEqual(len(errors), 4, lines)
+        self.assertRegex(errors[3], "^EXECABORT Transaction discarded because of previous errors")
+        self.assertEqual([line for line in lines if line and line not in errors][:3], ["0", "5", "4"], "the first token")
+
+
 class RedisBenchmark(unittest.TestCase):
     def test_is_served_and_the_count_is_exact(self):
         require("redis-benchmark")
@@ -69,6 +98,34 @@ class PythonRedis(unittest.TestCase):
         for _ in range(100):
             pipe.execute_command("CL.THROTTLE", "piped", 9, 1, 1000)
         self.assertEqual(sum(answer[0] == 0 for answer in pipe.execute()), 10)
+
+    def test_a_transaction_is_refused_whole(self):
+        client = redis.Redis(host="127.0.0.1", port=self.server.port)
+        pipe = client.pipeline(transaction=True)
+        for _ in range(3):
+            pipe.execute_command("CL.THROTTLE", "transaction", 4, 1, 1000)
+        with self.assertRaisesRegex(redis.ResponseError, "MULTI is not supported"):
+            pipe.execute()
+        self.assertEqual(client.execute_command("CL.THROTTLE", "transaction", 4, 1, 1000)[:3], [0, 5, 4])
+
+    def test_the_server_and_its_clients_are_described(self):
+        stranger = redis.Redis(host="127.0.0.1", port=self.server.port, client_name="stranger")
+        known = redis.Redis(host="127.0.0.1", port=self.server.port, password="open sesame", client_name="known")
+        own = stranger.client_info()
+        self.assertEqual((own["name"], own["db"], own["user"]), ("stranger", 0, "default"))
+        self.assertRegex(own["addr"], r"^127\.0\.0\.1:[0-9]+$")
+        self.assertEqual(stranger.role(), [b"master", 0, []])
+        self.assertNotIn("connected_clients", stranger.info())
+        known.execute_command("CL.THROTTLE", "k", 4, 1, 1000)
+        self.assertEqual(known.dbsize(), 1)
+        self.assertEqual({client["name"] for client in known.client_list()}, {"stranger", "known"})
+        info = known.info()
+        self.assertEqual((info["db0"]["keys"], info["connected_clients"]), (1, 2))
+        self.assertGreater(info["used_memory"], 1_000_000)
+        # Last, since redis-py leaves a connection that was not authenticated.
+        for reveals in (stranger.client_list, stranger.dbsize):
+            with self.assertRaises(redis.exceptions.AuthenticationError):
+                reveals()
 
     def test_errors_are_redis_errors(self):
         client = redis.Redis(host="127.0.0.1", port=self.server.port)
@@ -103,6 +160,9 @@ class NodeClients(unittest.TestCase):
 
     def test_node_redis(self):
         self.run_script("node_redis_client.mjs")
+
+    def test_node_redis_with_its_client_side_cache(self):
+        self.run_script("node_redis_cache.mjs")
 
 
 if __name__ == "__main__":

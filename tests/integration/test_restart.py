@@ -1,13 +1,15 @@
 """Stopping, crashing and starting again."""
 
+import http.client
 import os
 import signal
 import stat
 import tempfile
 import threading
+import time
 import unittest
 
-from harness import Headgate, until
+from harness import BINARY, Headgate, free_port, run, until
 
 
 class Restart(unittest.TestCase):
@@ -81,6 +83,75 @@ class Restart(unittest.TestCase):
             for thread in threads:
                 thread.join()
             self.assertEqual(set(answers), {200})
+
+
+    def test_a_snapshot_that_cannot_be_written_is_an_error_at_start(self):
+        folder = os.path.dirname(self.snapshot)
+        file = os.path.join(folder, "file")
+        open(file, "wb").close()
+        for path, said in (
+            (os.path.join(folder, "missing", "s"), f"hint: mkdir -p {folder}/missing"),
+            (folder, "is a directory"),
+            (os.path.join(file, "s"), "Not a directory"),
+            ("/dev/null", "is not a regular file"),
+        ):
+            refused = run(BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--snapshot", path)
+            self.assertEqual(refused.returncode, 2, path)
+            self.assertIn(said, refused.stderr)
+        self.assertEqual(os.listdir(folder), ["file"], "a directory in its place stays where it is")
+
+    def test_a_stop_whose_snapshot_cannot_be_written_ends_with_4(self):
+        folder = os.path.join(os.path.dirname(self.snapshot), "gone")
+        os.mkdir(folder)
+        with Headgate("--rule", "user: 10/hour", "--snapshot", os.path.join(folder, "s")) as server:
+            os.rmdir(folder)
+            self.assertEqual(server.stop(signal.SIGTERM), 4)
+            self.assertIn("snapshot.failed", server.errors())
+
+    def test_what_was_refused_before_is_not_overwritten(self):
+        for content in (b"first", b"second"):
+            with open(self.snapshot, "wb") as file:
+                file.write(content)
+            with self.start() as server:
+                server.stop(signal.SIGKILL)
+        for name, content in ((".refused", b"first"), (".refused.2", b"second")):
+            with open(self.snapshot + name, "rb") as file:
+                self.assertEqual(file.read(), content)
+
+    def test_readiness_is_red_for_the_delay_while_everything_else_goes_on(self):
+        port = free_port()
+        with self.start("--drain-delay", "1h", "--admin-listen", f"127.0.0.1:{port}", "--snapshot-interval", "100ms") as server:
+            until(lambda: admin(port, "/readyz") == 200, 10, "the administration address answers")
+            server.process.send_signal(signal.SIGTERM)
+            until(lambda: admin(port, "/readyz") == 503, 10, "readiness is red")
+            self.assertEqual(admin(port, "/healthz"), 200)
+            self.assertEqual(admin(port, "/metrics"), 200)
+            self.assertEqual(server.check(user="ann")[0], 200)
+            # To read the rules again is no reason to hurry.
+            server.process.send_signal(signal.SIGHUP)
+            written = os.stat(self.snapshot).st_mtime_ns if os.path.exists(self.snapshot) else 0
+            until(lambda: os.path.exists(self.snapshot) and os.stat(self.snapshot).st_mtime_ns != written, 10, "snapshots go on")
+            self.assertEqual(admin(port, "/readyz"), 503)
+            # A second signal ends the wait.
+            self.assertEqual(server.stop(signal.SIGTERM), 0)
+
+    def test_the_delay_ends_by_itself(self):
+        with self.start("--drain-delay", "700ms") as server:
+            began = time.monotonic()
+            self.assertEqual(server.stop(signal.SIGTERM), 0)
+            self.assertGreaterEqual(time.monotonic() - began, 0.7)
+
+
+def admin(port, path):
+    """The status, or None if nobody answers."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    except OSError:
+        return None
+    finally:
+        connection.close()
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ std::optional<Decision> TwinWalk::Answer(const TwinStep& step) {
 
   algorithm::BucketState state = state_;
   testing::DequeHitLog hits = hits_;
-  Instant remembered_until{0};
+  Instant remembered_until = remembered_until_;
   if (used_under_) Change(*used_under_, limit, state, hits, remembered_until, step.now);
   const Cost cost = asks ? step.cost : 0;
   last_ = step.operation == Operation::kRefund ? *Refund(limit, state, hits, step.cost, step.now)
@@ -71,19 +71,22 @@ std::optional<Decision> TwinWalk::Answer(const TwinStep& step) {
   if (looks || step.operation == Operation::kReset) return last_;
   state_ = state;
   hits_ = std::move(hits);
+  remembered_until_ = remembered_until;
   used_under_ = limit;
   if (IsFresh(step.now)) Forget();
   return last_;
 }
 
 bool TwinWalk::IsFresh(Instant now) const {
-  return !used_under_ || FreshAt(*used_under_, state_, hits_) <= std::max(now, state_.seen);
+  return !used_under_ ||
+         std::max(FreshAt(*used_under_, state_, hits_), remembered_until_) <= std::max(now, state_.seen);
 }
 
 void TwinWalk::Forget() {
   used_under_.reset();
   state_ = {};
   hits_ = testing::DequeHitLog();
+  remembered_until_ = {};
 }
 
 Cost TwinWalk::NextCost() {

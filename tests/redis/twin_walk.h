@@ -52,6 +52,7 @@ class TwinWalk {
   std::optional<algorithm::Limit> used_under_{};
   algorithm::BucketState state_{};
   testing::DequeHitLog hits_{};
+  base::Instant remembered_until_{0};
   std::string story_;
 };
 

@@ -16,9 +16,11 @@ void World::ScheduleFaults() {
   const auto times = [&](uint32_t count, auto happen) {
     for (uint32_t i = 0; i < count; ++i) Schedule(AnyTime(), happen);
   };
-  const auto machine = [this] { return static_cast<uint32_t>(random_.Below(plan_.nodes)); };
+  const auto machine = [this] { return static_cast<uint32_t>(random_.Below(plan_.instances)); };
   times(plan_.pauses, [this, machine] { Pause(machine()); });
   times(plan_.crashes, [this, machine] { Crash(machine()); });
+  times(plan_.shutdowns, [this, machine] { ShutDown(machine()); });
+  times(plan_.resets, [this] { Reset(); });
   times(plan_.cuts, [this, machine] { Cut(machine()); });
   times(plan_.failovers, [this] { FailOver(); });
   times(plan_.partitions, [this] { Partition(); });
@@ -37,15 +39,50 @@ void World::ScheduleFaults() {
 
 void World::Crash(uint32_t index) {
   Machine& machine = machines_[index];
-  if (machine.node == nullptr || calm()) return;
-  if (machine.node->holds_leases()) coverage_.Mark("a node died holding leases");
-  Note(fmt::format("node {} dies", index));
-  machine.node.reset();
-  Schedule(now_ + Duration(static_cast<int64_t>(random_.Below(1'000'000'000))), [this, index] {
-    if (machines_[index].node != nullptr) return;
-    Note(fmt::format("node {} starts", index));
+  if (machine.nodes.empty() || calm()) return;
+  if (std::any_of(machine.nodes.begin(), machine.nodes.end(), [](const auto& node) { return node->holds_leases(); })) {
+    coverage_.Mark("an instance died holding leases");
+  }
+  Note(fmt::format("instance {} dies", index));
+  machine.nodes.clear();
+  StartLater(index);
+}
+
+void World::StartLater(uint32_t index) {
+  Schedule(now_ + Below(1s), [this, index] {
+    if (!machines_[index].nodes.empty()) return;
+    Note(fmt::format("instance {} starts", index));
     Start(index);
   });
+}
+
+// In good order: what is held goes back, and the process ends once that has arrived, or has not.
+void World::ShutDown(uint32_t index) {
+  Machine& machine = machines_[index];
+  if (machine.nodes.empty() || calm() || now_ < machine.paused_until) return;
+  Note(fmt::format("instance {} shuts down", index));
+  coverage_.Mark("an instance shut down in good order");
+  for (const auto& node : machine.nodes) node->OnShutdown(BootAt(machine, now_));
+  Schedule(std::min(now_ + 2 * plan_.timeout, plan_.calm_from), [this, index, incarnation = machine.incarnation] {
+    if (machines_[index].incarnation != incarnation || machines_[index].nodes.empty()) return;
+    Note(fmt::format("instance {} has ended", index));
+    machines_[index].nodes.clear();
+    StartLater(index);
+  });
+}
+
+void World::ShutDownAll() {
+  if (!plan_.shuts_down_at_end) return;
+  coverage_.Mark("the whole fleet shut down in good order");
+  for (Machine& machine : machines_) {
+    for (const auto& node : machine.nodes) node->OnShutdown(BootAt(machine, now_));
+  }
+}
+
+void World::Reset() {
+  const auto index = static_cast<uint32_t>(random_.Below(plan_.nodes()));
+  const size_t key = random_.Below(keys_.size());
+  OnNode(index, now_, [this, key](Node& node) { node.OnReset(key, BootAt(MachineOf(node.index()), now_)); });
 }
 
 void World::Pause(uint32_t index) {
@@ -55,7 +92,7 @@ void World::Pause(uint32_t index) {
   const Duration pause(static_cast<int64_t>(random_.Below(most)) + 1);
   if (now_ < machine.paused_until) return;
   if (pause > plan_.ttl) coverage_.Mark("a node was paused for longer than a lease lives");
-  Note(fmt::format("node {} is paused for {}ms", index, pause.count() / 1'000'000));
+  Note(fmt::format("instance {} is paused for {}ms", index, pause.count() / 1'000'000));
   SetPaused(machine, now_ + pause);
   // Whatever stopped it may have broken its connections too: it wakes with leases, and nobody hears of them.
   if (plan_.cuts > 0 && random_.Below(2) == 0) {
@@ -71,7 +108,7 @@ void World::SetPaused(Machine& machine, Duration until) {
 void World::Cut(uint32_t index) {
   if (calm()) return;
   const Duration cut(static_cast<int64_t>(random_.Below(static_cast<uint64_t>((2 * plan_.ttl).count()))));
-  Note(fmt::format("node {} is cut off for {}ms", index, cut.count() / 1'000'000));
+  Note(fmt::format("instance {} is cut off for {}ms", index, cut.count() / 1'000'000));
   machines_[index].cut_until = std::min(now_ + cut, plan_.calm_from);
 }
 
@@ -95,18 +132,20 @@ void World::FailOver() {
   ++generation_;
   Note("the replica takes over");
   // What took the server may have taken a node, which then starts without having seen it.
-  if (random_.Below(3) == 0) Crash(static_cast<uint32_t>(random_.Below(plan_.nodes)));
-  for (uint32_t i = 0; i < plan_.nodes; ++i) {
+  if (random_.Below(3) == 0) Crash(static_cast<uint32_t>(random_.Below(plan_.instances)));
+  for (uint32_t i = 0; i < plan_.instances; ++i) {
     if (!machines_[i].aside) Reconnect(i);
   }
 }
 
 void World::Reconnect(uint32_t index) {
-  if (machines_[index].node == nullptr) return;
-  machines_[index].node->OnDisconnected();
-  OnMachine(index, machines_[index].incarnation, now_ + Below(300ms), [this, index](Node& node) {
-    if (!machines_[index].aside) node.OnConnected(server_.identity(), BootAt(machines_[index], now_));
-  });
+  const Machine& machine = machines_[index];
+  for (const auto& each : machine.nodes) {
+    each->OnDisconnected();
+    OnNode(each->index(), now_ + Below(300ms), [this, index](Node& node) {
+      if (!machines_[index].aside) node.OnConnected(server_.identity(), BootAt(machines_[index], now_));
+    });
+  }
 }
 
 // The replica takes over, but some of the nodes do not hear of it, nor does the server that was, which goes on
@@ -117,7 +156,7 @@ void World::Partition() {
   old_server_.emplace(server_);
   ++partitions_;
   for (Machine& machine : machines_) {
-    machine.aside = machine.node != nullptr && machine.node->connected() && random_.Below(2) == 0;
+    machine.aside = !machine.nodes.empty() && machine.nodes.front()->connected() && random_.Below(2) == 0;
   }
   for (size_t i = 0; i < keys_.size(); ++i) {
     keys_[i].bound.AllowSecondServer(now_, stops, stops + (Forgotten(i) - now_));
@@ -131,7 +170,7 @@ void World::Partition() {
 void World::EndPartition() {
   Note("the server that was stops");
   old_server_.reset();
-  for (uint32_t i = 0; i < plan_.nodes; ++i) {
+  for (uint32_t i = 0; i < plan_.instances; ++i) {
     if (std::exchange(machines_[i].aside, false)) Reconnect(i);
   }
 }
@@ -173,26 +212,28 @@ void World::ScheduleChange(size_t key) {
   Schedule(plan_.keys[key].changed_at, [this, key] {
     keys_[key].bound.Widen(keys_[key].changed->limit, now_);
     const std::optional<Holder> holder = plan_.keys[key].change_in_stampede ? Stampede(key) : std::nullopt;
-    const uint32_t first = holder ? (holder->machine + 1) % plan_.nodes : plan_.nodes;
-    for (uint32_t i = 0; i < plan_.nodes; ++i) {
+    const uint32_t holds = holder ? holder->node / plan_.loops : plan_.instances;
+    const uint32_t first = holder ? (holds + 1) % plan_.instances : plan_.instances;
+    for (uint32_t i = 0; i < plan_.instances; ++i) {
       Duration noticed = now_ + Below(300ms);
       if (i == first) noticed = now_;
-      if (holder && i == holder->machine) noticed = holder->end;
+      if (i == holds) noticed = holder->end;
       keys_[key].change_noticed = std::max(keys_[key].change_noticed, noticed);
       Schedule(noticed, [this, i, key] { Switch(i, key); });
     }
-    if (holder && first != holder->machine) {
-      OnMachine(first, machines_[first].incarnation, now_ + 1ms, [this, key](Node& node) { Request(node, key, 1); });
+    if (holder && first != holds) {
+      OnNode(first * plan_.loops, now_ + 1ms, [this, key](Node& node) { Request(node, key, 1); });
     }
     FinishChange(key);
   });
 }
 
 void World::Switch(uint32_t index, size_t key) {
-  Note(fmt::format("node {} has another limit for k{}", index, key));
+  Note(fmt::format("instance {} has another limit for k{}", index, key));
   machines_[index].switched[key] = true;
-  OnMachine(index, machines_[index].incarnation, now_,
-            [this, key](Node& node) { node.OnLimit(key, keys_[key].changed); });
+  for (uint32_t loop = 0; loop < plan_.loops; ++loop) {
+    OnNode(index * plan_.loops + loop, now_, [this, key](Node& node) { node.OnLimit(key, keys_[key].changed); });
+  }
 }
 
 // When all have noticed, nothing of before is under way, and what was leased before is over.

@@ -20,31 +20,49 @@ using store::SharedRequest;
 using store::redis::BucketCall;
 using Outcome = Evidence::Call;
 
-absl::Status Node::Reachable() {
-  if (!connected()) return absl::UnavailableError("not connected");
-  if (!histories_.LearningUntil(kShard, now_)) return absl::OkStatus();
-  coverage_.Mark("a call was kept back while a history was learned");
-  return absl::UnavailableError("learning what may have been lost");
-}
-
 void Node::Ask(const SharedRequest& request, Done done) {
   const size_t key = KeyOf(request.name);
   if (request.lease) return AskLease(key, request, std::move(done));
   AskDecision(key, request, std::move(done));
 }
 
+// Whether a call may go now, and how; kRefused: it fails at once.
+store::Breaker::Pass Node::MayAsk() {
+  if (!connected()) return store::Breaker::Pass::kRefused;
+  if (histories_.LearningUntil(kShard, now_)) {
+    coverage_.Mark("a call was kept back while a history was learned");
+    return store::Breaker::Pass::kRefused;
+  }
+  const store::Breaker::Pass pass = breaker_.Ask(now_);
+  if (pass == store::Breaker::Pass::kRefused) coverage_.Mark("the breaker refused a call");
+  if (pass == store::Breaker::Pass::kProbe) coverage_.Mark("the breaker let a probe through");
+  return pass;
+}
+
+void Node::FinishPass(Call& call, store::Breaker::Outcome outcome) {
+  const store::Breaker::Pass pass = std::exchange(call.pass, store::Breaker::Pass::kRefused);
+  if (pass != store::Breaker::Pass::kRefused) breaker_.Finish(pass, outcome, now_);
+}
+
 void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
-  const absl::Status reachable = Reachable();
   const uint64_t id = ++last_call_;
   const bool refunds = request.operation == Operation::kRefund;
+  const store::Breaker::Pass pass = MayAsk();
+  const bool goes = pass != store::Breaker::Pass::kRefused;
   bool own = false;
   if (Request* asker = turn_.request; asker != nullptr) {
-    Evidence& evidence = EvidenceOf(*asker, key);
+    if (request.operation == Operation::kLook) Account(key);
+    Evidence& evidence = *EvidenceOf(*asker, key);
+    turn_.others = turn_.others || key != turn_.key || turn_.last_take != 0;
     if (refunds && asker->operation != Operation::kRefund) {
       evidence.refunded += request.cost;
-    } else if (turn_.first || key != asker->key) {
+    } else if (request.operation == Operation::kLook &&
+               (evidence.decision != Outcome::kNone || evidence.grant != Outcome::kNone || evidence.spent != 0)) {
+      // Another member of its group has denied: what is left now.
+    } else if (evidence.decision == Outcome::kNone && (turn_.first || evidence.grant == Outcome::kNone)) {
       own = true;
-      evidence.decision = reachable.ok() ? Outcome::kOpen : Outcome::kFailed;
+      evidence.decision = goes ? Outcome::kOpen : Outcome::kFailed;
+      evidence.took = request.operation == Operation::kTake;
     } else {
       // A debt is paid, or the request goes on to ask: how the turn ends tells which.
       turn_.last_take = id;
@@ -52,9 +70,14 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
   } else {
     Wrong("the store was asked for a decision for nobody");
   }
-  if (!reachable.ok()) {
+  if (host_.tracing()) {
+    host_.Say(*this, fmt::format("k{} ×{}: operation {} asked for request {}{}", key, request.cost,
+                                 static_cast<int>(request.operation), turn_.id, own ? "" : ", not its decision"));
+  }
+  if (!goes) {
+    turn_.last_take = turn_.last_take == id ? 0 : turn_.last_take;
     SharedAnswer answer;
-    answer.status = reachable;
+    answer.status = absl::UnavailableError("cannot be asked");
     return done(answer);
   }
   calls_.try_emplace(id, Call{.key = key,
@@ -65,7 +88,8 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
                               .undoes = refunds ? request.cost : 0,
                               .asked_at = now_,
                               .content = BucketCall(request, Context()),
-                              .done = std::move(done)});
+                              .done = std::move(done),
+                              .pass = pass});
   Send(id);
 }
 
@@ -75,20 +99,22 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
   Compare(index);
   key.ledger.OnAsk(ask, now_);
   turn_.asked_lease = true;
-  const absl::Status reachable = Reachable();
-  const bool own = turn_.first && ask.want > 0;
-  if (own) EvidenceOf(*turn_.request, index).grant = reachable.ok() ? Outcome::kOpen : Outcome::kFailed;
+  const store::Breaker::Pass pass = MayAsk();
+  const bool goes = pass != store::Breaker::Pass::kRefused;
+  Evidence* evidence = turn_.request != nullptr && ask.want > 0 ? EvidenceOf(*turn_.request, index) : nullptr;
+  const bool own = evidence != nullptr && evidence->grant == Outcome::kNone && evidence->decision == Outcome::kNone;
+  if (own) evidence->grant = goes ? Outcome::kOpen : Outcome::kFailed;
   std::vector<LeaseReport> reports(ask.reports.begin(), ask.reports.end());
   for (const LeaseReport& report : reports) {
     if (report.returned) coverage_.Mark("a lease was returned");
   }
   if (ask.for_instance) coverage_.Mark("a lease was asked for all nodes of an instance");
   if (mutant_) MutateAsk(key, ask, reports);
-  if (!reachable.ok()) {
+  if (!goes) {
     coverage_.Mark("an ask could not be sent");
     key.ledger.OnFailure(request.lease->id.number);
     SharedAnswer answer;
-    answer.status = reachable;
+    answer.status = absl::UnavailableError("cannot be asked");
     return done(answer);
   }
   ask.reports = reports;
@@ -102,7 +128,8 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
                               .want = ask.want,
                               .asked_at = now_,
                               .content = BucketCall(sent, Context()),
-                              .done = std::move(done)});
+                              .done = std::move(done),
+                              .pass = pass});
   Send(id);
 }
 
@@ -113,7 +140,13 @@ void Node::Send(uint64_t id) {
 
 void Node::SendContent(uint64_t id, const Call& call) {
   const bool takes = call.number == 0 && call.operation == Operation::kTake;
-  host_.Send(*this, {.call = id, .key = call.key, .takes = takes ? call.cost : 0, .gives = call.undoes}, call.content);
+  host_.Send(*this,
+             {.call = id,
+              .key = call.key,
+              .takes = takes ? call.cost : 0,
+              .gives = call.undoes,
+              .resets = call.number == 0 && call.operation == Operation::kReset},
+             call.content);
 }
 
 void Node::OnTimeout(uint64_t id, BootTime now) {
@@ -128,7 +161,8 @@ void Node::OnTimeout(uint64_t id, BootTime now) {
     }
     keys_[call.key].ledger.OnFailure(call.number);
   }
-  AllowLate(call.key, now - (call.asked_at + plan_.timeout));
+  FinishPass(call, store::Breaker::Outcome::kFailure);
+  instance_.AllowLate(call.key, now - (call.asked_at + plan_.timeout), now);
   if (host_.tracing()) host_.Say(*this, fmt::format("k{} #{}: no answer", call.key, call.number));
   SharedAnswer answer;
   answer.status = absl::DeadlineExceededError("no answer");
@@ -147,6 +181,7 @@ void Node::OnReply(uint64_t id, const wire::RespValue& reply, BootTime now) {
     return;
   }
   Call& call = it->second;
+  FinishPass(call, store::Breaker::Outcome::kSuccess);
   auto answer = call.content.Read(reply);
   // Carried over to another limit: what was read, and what it becomes.
   if (!answer) return SendContent(id, call);
@@ -175,7 +210,7 @@ void Node::OnReply(uint64_t id, const wire::RespValue& reply, BootTime now) {
 void Node::NoteAnswer(const Call& call, const SharedAnswer& answer) {
   const auto found = requests_.find(call.request);
   if (!call.own || found == requests_.end()) return;
-  Evidence& evidence = EvidenceOf(found->second, call.key);
+  Evidence& evidence = *EvidenceOf(found->second, call.key);
   const Outcome outcome = answer.status.ok() ? Outcome::kAnswered : Outcome::kFailed;
   if (call.number != 0) {
     evidence.grant = outcome;
@@ -188,7 +223,7 @@ void Node::NoteAnswer(const Call& call, const SharedAnswer& answer) {
 // Tells the Fleet, and whoever it has decided for then.
 void Node::Complete(Call& call, const SharedAnswer& answer) {
   const auto found = requests_.find(call.request);
-  if (found != requests_.end()) turn_ = {.request = &found->second, .id = call.request};
+  if (found != requests_.end()) turn_ = {.request = &found->second, .id = call.request, .key = call.key};
   const Done done = std::move(call.done);
   done(answer);
   EndTurn(call.key);
@@ -202,7 +237,7 @@ void Node::MarkAnswer(const Call& call, const SharedAnswer& answer) {
     return;
   }
   if (!answer.status.ok()) return host_.Fail(fmt::format("the store answered {}", answer.status.ToString()));
-  if (call.key + 1 == keys_.size()) return;
+  if (IsGate(call.key)) return;
   if (answer.events.clock_reset) coverage_.Mark("a bucket was set back to the store's clock");
   if (answer.events.replaced_corrupt) host_.Fail("a bucket could not be read");
   if (answer.events.carried_over) coverage_.Mark("a bucket was carried over to another limit");

@@ -22,14 +22,14 @@ constexpr Duration kKeptMax = 300ms;
 
 uint64_t World::Held(size_t key) const {
   uint64_t held = 0;
-  for (const Machine& machine : machines_) held += machine.node->held(key);
+  for (uint32_t i = 0; i < plan_.nodes(); ++i) held += NodeAt(i)->held(key);
   return held;
 }
 
 // A window is measured as a whole; of several as many as there are.
 void World::ScheduleMeasurement(size_t key) {
   for (const Machine& machine : machines_) {
-    if (machine.node == nullptr) return Fail("a node has not come back");
+    if (machine.nodes.empty()) return Fail("an instance has not come back");
   }
   const algorithm::Limit& limit = LimitAfter(key)->limit;
   if (IsMeter(limit) || IsCalendar(limit.spec())) return BeginMeasurement(key, plan_.measured_to);
@@ -52,7 +52,7 @@ void World::BeginMeasurement(size_t index, Duration until) {
   const uint64_t held = Held(index);
   key.span = until - now_;
   key.exact.emplace(LimitAfter(index)->limit, server_.State(name, now_), held, wall);
-  for (Machine& machine : machines_) machine.leased_at[index] = machine.node->leased(index);
+  for (uint32_t i = 0; i < plan_.nodes(); ++i) demands_[i].leased_at[index] = NodeAt(i)->leased(index);
   Schedule(until, [this, index] { EndMeasurement(index); });
 }
 
@@ -75,7 +75,7 @@ void World::EndMeasurement(size_t index) {
   const Key& key = keys_[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   const bool sliding = limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
-  const uint64_t each = limit.capacity() / plan_.nodes;
+  const uint64_t each = limit.capacity() / plan_.nodes();
   const bool short_window = !IsMeter(limit) && !sliding && plan_.keys[index].pace < 2 * plan_.ttl;
   uint64_t percent = 98;
   if (IsMeter(limit)) {
@@ -87,7 +87,7 @@ void World::EndMeasurement(size_t index) {
   }
 
   const uint64_t exact = key.exact->admitted();
-  const uint64_t kept = DueIn(index, kKeptMax) + 2 * plan_.nodes;
+  const uint64_t kept = DueIn(index, kKeptMax) + 2 * plan_.nodes();
   uint64_t lost_most = exact * (100 - percent) / 100 + 2 * plan_.keys[index].cost_max;
   if (sliding) lost_most += kept * static_cast<uint64_t>(key.span / plan_.keys[index].pace);
   if (IsMeter(limit) || IsCalendar(limit.spec())) {
@@ -108,25 +108,25 @@ uint64_t World::DueIn(size_t key, Duration time) const {
 void World::CheckLeasing(size_t index) {
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
-  if (IsCalendar(limit.spec()) || !limiter::LeaseBook::CanLease(limit) || limit.capacity() < 20 * uint64_t{plan_.nodes})
+  if (plan.sharing != rule::Sharing::kLeased) return;
+  if (IsCalendar(limit.spec()) || !limiter::LeaseBook::CanLease(limit) ||
+      limit.capacity() < 20 * uint64_t{plan_.nodes()})
     return;
-  uint64_t weights = 0;
-  for (const Machine& machine : machines_) weights += machine.weight[index] + 1;
-  for (const Machine& machine : machines_) {
-    const uint64_t expected = DueIn(index, plan_.ttl / 2) * plan.demand_percent_calm * (machine.weight[index] + 1) /
-                              100 / weights / ((plan.cost_max + 1) / 2);
-    const uint64_t leased = machine.node->leased(index) - machine.leased_at[index];
+  for (uint32_t i = 0; i < plan_.nodes(); ++i) {
+    const uint64_t expected = DueIn(index, plan_.ttl / 2) * plan.demand_percent_calm * WeightOf(i, index) / 100 /
+                              weights_calm_[index] / ((plan.cost_max + 1) / 2);
+    const uint64_t leased = NodeAt(i)->leased(index) - demands_[i].leased_at[index];
     if (expected < 12 || leased >= expected / 4) continue;
     Fail(
         fmt::format("node {} has let only {} of k{} through from leases in the calm, and is asked for {} in half a ttl",
-                    machine.node->index(), leased, index, expected));
+                    i, leased, index, expected));
   }
 }
 
 void World::CheckReturned() {
-  for (const Machine& machine : machines_) {
-    if (plan_.ledger && machine.node->waiting() > 0) {
-      Fail(fmt::format("node {} has not decided every request", machine.node->index()));
+  for (uint32_t i = 0; i < plan_.nodes(); ++i) {
+    if (plan_.ledger && NodeAt(i)->waiting() > 0) {
+      Fail(fmt::format("node {} has not decided every request", i));
     }
   }
   for (size_t i = 0; i < keys_.size(); ++i) {
@@ -135,9 +135,10 @@ void World::CheckReturned() {
       if (lease.expires_at > server_.Wall(now_) + plan_.ttl) continue;
       // One that ends with its window may have had no time to come back.
       if (lease.expires_at <= server_.Wall(now_) && !IsMeter(LimitAfter(i)->limit)) continue;
-      const bool unspent = std::any_of(machines_.begin(), machines_.end(), [&](const Machine& machine) {
-        return machine.node->id() == lease.node && machine.node->Unspent(i, lease.number) > 0;
-      });
+      bool unspent = false;
+      for (uint32_t node = 0; node < plan_.nodes(); ++node) {
+        unspent = unspent || (NodeAt(node)->id() == lease.node && NodeAt(node)->Unspent(i, lease.number) > 0);
+      }
       if (unspent) {
         Fail(fmt::format("lease #{} of k{} was not returned when nobody asked any more", lease.number, i));
       }

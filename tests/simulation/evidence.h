@@ -3,8 +3,8 @@
 //
 //   leased          nothing was asked for it, and its cost was spent from leases; or, where it was denied, nothing was
 //   exact           the store answered: with this decision, or with the lease that it waited for and was decided from
-//   closed, local   what was asked for it failed, had no answer in time or could not be sent; nothing was spent. Local:
-//                   and the node's own store has decided it so
+//   closed, open,   what was asked for it failed, had no answer in time or could not be sent; nothing was spent. Local:
+//   local           and the instance's own store has decided it so
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ struct Evidence {
   enum class Call : uint8_t { kNone, kOpen, kAnswered, kFailed };
 
   Call decision = Call::kNone;  // the store was asked to decide it
+  bool took = false;            // it was asked to take, not only to look
   bool allowed = false;         // it did so
   Call grant = Call::kNone;     // of the lease that was asked for when it came
   bool waited = false;          // it was not decided when it came
@@ -26,13 +27,17 @@ struct Evidence {
   uint64_t refunded = 0;        // the store was told so
   Call here = Call::kNone;      // the node's own store was asked
   bool allowed_here = false;
+  bool operator==(const Evidence&) const = default;
 };
 
 // A take as it was decided.
 struct Decided {
   limiter::Settled settled;
   uint64_t cost = 0;
-  bool in_group = false;  // which another member denied: what it took has been given back
+  // Members of a group are asked one after the other, so that one may wait for another.
+  bool in_group = false;
+  bool counted = false;  // a member denied, but this limit counts denied requests
+  bool undone = false;   // a member of its group denied: what it took has been given back
   rule::OnStoreFailure on_failure = rule::OnStoreFailure::kDeny;
 };
 

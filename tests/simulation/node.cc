@@ -6,8 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "headgate/limiter/local_shares.h"
-
 namespace headgate::simulation {
 
 using base::BootTime;
@@ -21,29 +19,16 @@ using Outcome = Evidence::Call;
 
 namespace {
 
-// Whoever asks for two of it is denied for ever, and that is all it is for.
-constexpr algorithm::LimitSpec kGate{
-    .algorithm = algorithm::Algorithm::kTokenBucket, .requests = 1, .period = std::chrono::hours(1), .burst = 1};
 constexpr uint64_t kGateCost = 2;
 
 limiter::FleetOptions OptionsOf(const Plan& plan, uint64_t id, limiter::AskPace* pace) {
-  return {.on_store_failure = plan.on_store_failure,
+  return {.on_store_failure = rule::OnStoreFailure::kDeny,
           // Its timer may fire late, by far: the network's is the plan's.
           .timeout = std::min(plan.timeout, plan.ttl / 16),
           .leases = limiter::LeaseBookOptions{.node = id, .pace = pace, .keys_max = 8, .ttl = plan.ttl}};
 }
 
-// What a node may let through by itself. Requests are decided as of when they came, but one that waited for the store
-// in vain only after a timeout: they may be told apart by so much less.
-algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
-  algorithm::LimitSpec share = limiter::PartOf(whole.spec(), {1, plan.nodes});
-  if (IsMeter(whole)) {
-    *share.burst +=
-        (share.requests * static_cast<uint64_t>(plan.timeout.count())) / static_cast<uint64_t>(share.period.count()) +
-        1;
-  }
-  return *algorithm::Limit::Make(share);
-}
+store::BreakerOptions BreakerOf(const Plan& plan) { return {.open_max = plan.breaker_open_max}; }
 
 std::string Text(const Settled& settled) {
   return fmt::format("{} {}, {} left", Name(settled.mode), settled.decision.allowed ? "allowed" : "denied",
@@ -53,26 +38,23 @@ std::string Text(const Settled& settled) {
 }  // namespace
 
 Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Coverage& coverage, const NodeStart& start,
-           const std::vector<store::LimitHandle>& limits)
+           Instance& instance)
     : host_(host),
       plan_(plan),
       mutant_(mutant),
       coverage_(coverage),
       start_(start),
       now_(start.boot),
-      local_({.max_buckets = 64}, [this](const store::TakeRequest& request, const algorithm::Decision& decision,
-                                         base::Instant at) { OnLocal(request, decision, at); }),
-      pace_(plan.one_instance ? std::make_unique<limiter::AskPace>() : nullptr),
-      fleet_(*this, local_, OptionsOf(plan, start.id, pace_.get())) {
+      instance_(instance),
+      local_(instance.memory(), [this](const store::TakeRequest& request, const algorithm::Decision& decision,
+                                       base::Instant at) { OnLocal(request, decision, at); }),
+      breaker_(BreakerOf(plan), start.id),
+      fleet_(*this, local_, OptionsOf(plan, start.id, &instance.pace())) {
   histories_.OnSeen(kShard, start.server, start.boot);
-  const auto add = [this](const algorithm::Limit& limit) {
-    keys_.push_back({.limit = *local_.limits().Intern(limit),
-                     .ledger = Ledger(plan_, coverage_, [this](const std::string& what) { Wrong(what); }),
-                     .share = Bound(ShareOf(limit, plan_), plan_.calendar_edge),
-                     .share_at = plan_.start});
-  };
-  for (const store::LimitHandle& limit : limits) add(limit->limit);
-  add(*algorithm::Limit::Make(kGate));
+  for (size_t key = 0; key < instance.key_count(); ++key) {
+    keys_.push_back({.limit = instance.limit(key),
+                     .ledger = Ledger(plan_, coverage_, [this](const std::string& what) { Wrong(what); })});
+  }
 }
 
 std::string Node::NameOf(size_t key) { return fmt::format("k{}", key); }
@@ -118,25 +100,70 @@ void Node::OnConnected(const store::redis::ServerIdentity& server, BootTime now)
   connected_ = true;
 }
 
-void Node::OnLimit(size_t index, const store::LimitHandle& limit) {
-  Key& key = keys_[index];
-  key.limit = *local_.limits().Intern(limit->limit);
-  key.share.Widen(ShareOf(limit->limit, plan_), key.share_at - plan_.start);
+void Node::OnLimit(size_t key, const store::LimitHandle& limit) {
+  instance_.OnLimit(key, limit->limit);
+  keys_[key].limit = instance_.limit(key);
+}
+
+void Node::OnShutdown(BootTime now) {
+  now_ = now;
+  closing_ = true;
+  fleet_.ReturnLeases();
+  for (size_t key = 0; key < keys_.size(); ++key) Account(key);
+  Wake();
+}
+
+rule::OnStoreFailure Node::PolicyOf(size_t key) const {
+  return IsGate(key) ? rule::OnStoreFailure::kDeny : plan_.keys[key].on_store_failure;
+}
+
+rule::Sharing Node::SharingOf(size_t key) const {
+  return IsGate(key) ? rule::Sharing::kLeased : plan_.keys[key].sharing;
+}
+
+Evidence* Node::EvidenceOf(Request& request, size_t key) {
+  for (Member& member : request.members) {
+    if (member.key == key) return &member.evidence;
+  }
+  return nullptr;
+}
+
+// Members of a group are asked one after the other.
+bool Node::IsLaterTouched(const Request& request, size_t key) {
+  bool later = false;
+  for (const Member& member : request.members) {
+    if (later && member.evidence != Evidence{}) return true;
+    later = later || member.key == key;
+  }
+  return false;
 }
 
 // ---- Requests
 
+void Node::OnGroup(uint64_t cost, BootTime now) {
+  Request request{.members = {}, .operation = Operation::kTake};
+  for (size_t key = 0; !IsGate(key); ++key) request.members.push_back({.key = key, .cost = cost});
+  Begin(std::move(request), now);
+}
+
+void Node::OnGatedRequest(size_t key, uint64_t cost, BootTime now) {
+  Begin({.members = {{.key = key, .cost = cost}, {.key = keys_.size() - 1, .cost = kGateCost}},
+         .operation = Operation::kTake},
+        now);
+}
+
 void Node::Begin(Request request, BootTime now) {
   now_ = now;
-  Key& key = keys_[request.key];
+  if (closing_) return;
   const bool takes = request.operation == Operation::kTake;
-  if (takes && (key.denied_for_ever || SpendPot(request.key, request.cost))) return;
+  const Member first = request.members.front();
+  if (takes && (keys_[first.key].denied_for_ever || SpendPot(first.key, first.cost))) return;
   if (plan_.sharp && takes) {
-    for (const auto& [number, account] : key.ledger.accounts()) {
+    for (const auto& [number, account] : keys_[first.key].ledger.accounts()) {
       if (account.deadline == now && account.granted > 0) coverage_.Mark("a request came at the very deadline");
     }
   }
-  const HeldLeases* leases = fleet_.leases()->Held(HashOf(request.key));
+  const HeldLeases* leases = fleet_.leases()->Held(HashOf(first.key));
   const bool held = leases != nullptr && !leases->empty();
   const uint64_t lost = fleet_.leases()->counters().expired_unspent;
 
@@ -144,10 +171,10 @@ void Node::Begin(Request request, BootTime now) {
   request.at = Wall();
   request.pending = std::make_unique<limiter::Pending>([this, id] { ready_.push_back(id); });
   turn_ = {.request = &request, .id = id, .first = true};
-  std::array<Settled, 2> settled;
+  std::vector<Settled> settled(request.members.size());
   const bool decided = Take(request, settled);
   const bool asked_lease = turn_.asked_lease;
-  Account(request.key);
+  AccountAll(request);
   turn_ = {};
 
   if (fleet_.leases()->counters().expired_unspent > lost) {
@@ -160,8 +187,7 @@ void Node::Begin(Request request, BootTime now) {
     }
     Tell(request, settled);
   } else {
-    // A group goes on to its gate once its first member is decided.
-    request.evidence.waited = request.gate_evidence.decision == Outcome::kNone;
+    request.members.front().evidence.waited = !IsLaterTouched(request, first.key);
     requests_.emplace(id, std::move(request));
   }
   Wake();
@@ -169,18 +195,18 @@ void Node::Begin(Request request, BootTime now) {
 
 // As RESP sessions do: asked again when it is ready, the same request finds its answers.
 bool Node::Take(Request& request, std::span<Settled> settled) {
-  const size_t gate = keys_.size() - 1;
-  const std::array<store::TakeRequest, 2> takes{
-      store::TakeRequest{.key = HashOf(request.key),
-                         .limit = keys_[request.key].limit.get(),
-                         .cost = request.cost,
-                         .operation = request.operation},
-      store::TakeRequest{.key = HashOf(gate), .limit = keys_[gate].limit.get(), .cost = kGateCost, .joined = true}};
-  const std::array<limiter::SharedTerms, 2> terms{fleet_.default_terms(), fleet_.default_terms()};
-  const size_t count = request.in_group ? 2 : 1;
-  const auto name = [&](size_t i, std::string& out) { out += NameOf(i == 0 ? request.key : gate); };
-  return fleet_.Take(std::span(takes).first(count), std::span(terms).first(count), name, settled.first(count),
-                     *request.pending, request.at);
+  std::vector<store::TakeRequest> takes;
+  std::vector<limiter::SharedTerms> terms;
+  for (const Member& member : request.members) {
+    takes.push_back({.key = HashOf(member.key),
+                     .limit = keys_[member.key].limit.get(),
+                     .cost = member.cost,
+                     .operation = request.operation,
+                     .joined = !takes.empty()});
+    terms.push_back({.on_store_failure = PolicyOf(member.key), .sharing = SharingOf(member.key)});
+  }
+  const auto name = [&](size_t i, std::string& out) { out += NameOf(request.members[i].key); };
+  return fleet_.Take(takes, terms, name, settled, *request.pending, request.at);
 }
 
 // What the book has spent or was given back since it was last looked at.
@@ -188,18 +214,25 @@ void Node::Compare(size_t key) {
   keys_[key].unaccounted += keys_[key].ledger.Compare(fleet_.leases()->Held(HashOf(key)), now_);
 }
 
+void Node::AccountAll(const Request& request) {
+  for (const Member& member : request.members) Account(member.key);
+}
+
 // Whose it was that the book has spent in this turn.
 void Node::Account(size_t index) {
   Compare(index);
   const int64_t delta = std::exchange(keys_[index].unaccounted, 0);
   Request* request = turn_.request;
-  if (request != nullptr) {
-    request->evidence.spent += delta;
+  Evidence* evidence = request != nullptr ? EvidenceOf(*request, index) : nullptr;
+  if (evidence != nullptr) {
+    evidence->spent += delta;
   } else if (delta != 0) {
     Wrong(fmt::format("{} of k{} were spent for nobody", delta, index));
   }
+  if (delta > 0 && host_.tracing())
+    host_.Say(*this, fmt::format("k{}: {} spent for request {}", index, delta, turn_.id));
   // What is let through for one alone counts when it is told so.
-  if (delta > 0 && (request == nullptr || request->in_group)) host_.Admit(*this, index, static_cast<uint64_t>(delta));
+  if (delta > 0 && (request == nullptr || request->in_group())) host_.Admit(*this, index, static_cast<uint64_t>(delta));
   if (delta >= 0) return;
   const auto given = static_cast<uint64_t>(-delta);
   coverage_.Mark("a request was taken back into its lease");
@@ -210,25 +243,30 @@ void Node::Account(size_t index) {
 
 void Node::EndTurn(size_t key) {
   Request* request = turn_.request;
-  Account(request != nullptr ? request->key : key);
+  if (request != nullptr) AccountAll(*request);
+  if (request == nullptr || EvidenceOf(*request, key) == nullptr) Account(key);
   if (turn_.last_take != 0) {
-    const bool goes_on = ready_.empty() && request->gate_evidence.decision == Outcome::kNone;
-    if (goes_on) {
+    Evidence& evidence = *EvidenceOf(*request, key);
+    if (ready_.empty() && !turn_.others && evidence.decision == Outcome::kNone && !IsLaterTouched(*request, key)) {
       // The lease that it waited for came too late, so it is decided by the store.
       calls_.at(turn_.last_take).own = true;
-      request->evidence.decision = Outcome::kOpen;
+      evidence.decision = Outcome::kOpen;
+      evidence.took = true;
     } else {
       coverage_.Mark("what was let through locally was taken from the shared bucket");
+      host_.OnDebt(*this, turn_.last_take);
     }
   }
   turn_ = {};
   for (const uint64_t id : std::exchange(ready_, {})) {
     const auto found = requests_.find(id);
-    std::array<Settled, 2> settled;
     if (found == requests_.end()) {
-      Wrong("who was told already can ask again");
-    } else if (!Take(found->second, settled)) {
-      Wrong("who can ask again has to wait");
+      Wrong("a request that was told already can ask again");
+      continue;
+    }
+    std::vector<Settled> settled(found->second.members.size());
+    if (!Take(found->second, settled)) {
+      Wrong("a request that can ask again has to wait");
     } else {
       TellWaiting(id, settled);
     }
@@ -245,73 +283,88 @@ void Node::TellWaiting(uint64_t id, std::span<Settled> settled) {
 }
 
 void Node::Tell(const Request& request, std::span<Settled> all) {
-  Key& key = keys_[request.key];
+  const Member& first = request.members.front();
+  Key& key = keys_[first.key];
   Settled& settled = all[0];
   if (host_.tracing()) {
-    host_.Say(*this, fmt::format("k{} ×{}{}: {}", request.key, request.cost, request.in_group ? " in a group" : "",
-                                 Text(settled)));
+    for (size_t i = 0; i < all.size(); ++i) {
+      host_.Say(*this, fmt::format("k{} ×{}{}: {}", request.members[i].key, request.members[i].cost,
+                                   request.in_group() ? " in a group" : "", Text(all[i])));
+    }
   }
   if (IsDegraded(settled.mode) && Is(Mutant::kDegradedCalledLeased)) settled.mode = Mode::kLeased;
   CheckHonest(request, all);
-  if (request.operation != Operation::kTake || request.in_group) return;
-  const bool exact = settled.mode == Mode::kExact && request.evidence.decision != Outcome::kNone;
+  if (request.operation != Operation::kTake) return;
+  if (request.in_group()) return TellGroup(request, all);
+  const bool exact = settled.mode == Mode::kExact && first.evidence.decision != Outcome::kNone;
   const algorithm::Decision& decision = settled.decision;
   if (settled.mode == Mode::kExact && !exact) coverage_.Mark("a request waited for its lease");
   if (settled.mode == Mode::kLeased && !decision.allowed) coverage_.Mark("a request was denied from memory");
   if (exact && !decision.allowed && Is(Mutant::kDenialNeverEnds)) key.denied_for_ever = true;
   if (settled.mode == Mode::kClosed) coverage_.Mark("a request was refused since the store could not be asked");
   if (!decision.allowed) return;
-  if (settled.mode == Mode::kLocal) return coverage_.Mark("a request was let through locally");
+  if (settled.mode == Mode::kLocal) {
+    coverage_.Mark("a request was let through locally");
+    return host_.AdmitLocally(*this, first.key, first.cost);
+  }
+  if (settled.mode == Mode::kOpen) return coverage_.Mark("a request was let through uncounted");
   if (!exact) {
     ++key.leased;
-    host_.Admit(*this, request.key, request.cost);
+    host_.Admit(*this, first.key, first.cost);
   }
-  host_.Allowed(*this, request.key, request.cost);
+  host_.Allowed(*this, first.key, first.cost);
+}
+
+// What its members took from leases was counted when it was spent.
+void Node::TellGroup(const Request& request, std::span<const Settled> settled) {
+  if (std::all_of(settled.begin(), settled.end(), [](const Settled& s) { return s.decision.allowed; })) {
+    coverage_.Mark("a group of limits was let through");
+    for (size_t i = 0; i < settled.size(); ++i) {
+      const Member& member = request.members[i];
+      if (settled[i].mode == Mode::kLocal) host_.AdmitLocally(*this, member.key, member.cost);
+    }
+  } else if (!IsGate(request.members.back().key)) {
+    coverage_.Mark("a group of limits was denied by one of them");
+  }
 }
 
 void Node::CheckHonest(const Request& request, std::span<const Settled> settled) {
-  const auto check = [&](const Settled& what, size_t key, uint64_t cost, const Evidence& evidence) {
-    const Decided decided{
-        .settled = what, .cost = cost, .in_group = request.in_group, .on_failure = plan_.on_store_failure};
-    if (const std::string wrong = Dishonesty(decided, evidence); !wrong.empty()) {
-      Wrong(fmt::format("a decision of k{}, said to be {}, {}", key, Name(what.mode), wrong));
+  // The first that denied, in whose place the last may stand, decides whether others count the request nevertheless.
+  const auto denier =
+      std::find_if(settled.begin(), settled.end(), [](const Settled& s) { return !s.decision.allowed; });
+  const bool undone = request.in_group() && denier != settled.end();
+  const bool counts = undone && request.operation == Operation::kTake;
+  for (size_t i = 0; i < settled.size(); ++i) {
+    const Member& member = request.members[i];
+    const bool counted = counts && keys_[member.key].limit->limit.spec().count_denied;
+    const Decided decided{.settled = settled[i],
+                          .cost = member.cost,
+                          .in_group = request.in_group(),
+                          .counted = counted,
+                          .undone = undone && !counted,
+                          .on_failure = PolicyOf(member.key)};
+    if (const std::string wrong = Dishonesty(decided, member.evidence); !wrong.empty()) {
+      Wrong(fmt::format("a decision of k{}, said to be {}, {}", member.key, Name(settled[i].mode), wrong));
     }
-  };
-  check(settled[0], request.key, request.cost, request.evidence);
-  if (!request.in_group) return;
-  check(settled[1], keys_.size() - 1, kGateCost, request.gate_evidence);
-  if (settled[1].decision.allowed) Wrong("the gate let something through");
+    if (IsGate(member.key) && settled[i].decision.allowed) Wrong("the gate let something through");
+  }
 }
 
-// While the store cannot be asked each node is held to its share of the limit.
+// While the store cannot be asked each instance is held to its share of the limit.
 void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant at) {
   size_t index = 0;
   while (HashOf(index) != request.key) ++index;
-  Key& key = keys_[index];
-  key.share_at = std::max(key.share_at, at);
-  const Duration since = key.share_at - plan_.start;
-  if (request.operation == Operation::kRefund) return key.share.Refund(request.cost, since, key.share_at);
-  if (turn_.request == nullptr) return Wrong("something was decided locally for nobody");
-  Evidence& evidence = EvidenceOf(*turn_.request, index);
-  evidence.here = Outcome::kAnswered;
-  evidence.allowed_here = decision.allowed;
-  if (!decision.allowed || request.operation != Operation::kTake) return;
-  if (key.limit->limit.spec().align == algorithm::Align::kFirstHit) {
-    key.share.OnWindow(key.share_at + decision.reset_after, key.share_at);
-  }
-  if (!key.share.Admit(request.cost, since, key.share_at)) {
+  instance_.SeeAt(index, at);
+  if (request.operation == Operation::kRefund) return instance_.RefundLocally(index, request.cost);
+  Evidence* evidence = turn_.request != nullptr ? EvidenceOf(*turn_.request, index) : nullptr;
+  if (evidence == nullptr) return Wrong("something was decided locally for nobody");
+  evidence->here = Outcome::kAnswered;
+  evidence->allowed_here = decision.allowed;
+  if (!decision.allowed || request.operation != Operation::kTake || request.cost == 0) return;
+  if (!instance_.AdmitLocally(index, request.cost, decision.reset_after)) {
     host_.Fail(
         fmt::format("node {} let {} of k{} through locally: beyond its share", this->index(), request.cost, index));
   }
-}
-
-// After a pause those that came before it are decided along with those that come now: each as of its own time.
-void Node::AllowLate(size_t index, Duration late) {
-  Key& key = keys_[index];
-  if (late < std::chrono::milliseconds(1) || now_ < key.late_until) return;
-  key.late_until = now_ + plan_.timeout;
-  const Duration since = key.share_at - plan_.start;
-  key.share.AllowCapacity(since, since + plan_.timeout);
 }
 
 void Node::OnWake(BootTime now) {

@@ -1,9 +1,9 @@
-// One node of a simulated fleet: the Fleet that production runs, with its book of leases and its local store, and
-// behind it, as its shared store, the simulated network: every call has a deadline, and one without an answer counts as
-// done.
+// One node of a simulated fleet, an event loop of an instance: the Fleet that production runs, with its book of leases,
+// its breaker and the instance's local store. Behind it, as its shared store, is the simulated network: every call has
+// a deadline, and a call without an answer counts as done.
 //
-// Beside it a Ledger for each key keeps its own account of every lease, and an Evidence of every request what the store
-// was asked for it and answered: each is decided once, in the mode that this shows.
+// A Ledger for each key keeps a separate account of every lease, and an Evidence for each member of a request records
+// what the store was asked for it and what it answered. Each request is decided once, in the mode that this shows.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 
 #include "headgate/base/clock.h"
 #include "headgate/limiter/fleet.h"
+#include "headgate/store/breaker.h"
 #include "headgate/store/memory.h"
 #include "headgate/store/redis/bucket_call.h"
 #include "headgate/store/redis/shard_histories.h"
@@ -23,6 +24,7 @@
 #include "tests/simulation/coverage.h"
 #include "tests/simulation/evidence.h"
 #include "tests/simulation/faults.h"
+#include "tests/simulation/instance.h"
 #include "tests/simulation/ledger.h"
 #include "tests/simulation/plan.h"
 
@@ -43,13 +45,18 @@ class NodeHost {
     size_t key;
     uint64_t takes;  // 0: it asks for a lease, or
     uint64_t gives;  // is a refund
+    bool resets;
   };
   virtual void Send(Node& node, const Sent& sent, const store::redis::BucketCall& content) = 0;
   // Calls OnTimeout or OnWake at this time of the node's clock, or OnRequest.
   enum class Timer : uint8_t { kTimeout, kWake, kRequest };
   virtual void At(Node& node, Timer timer, uint64_t what, base::BootTime at) = 0;
+  // The call takes what was let through locally before.
+  virtual void OnDebt(Node& node, uint64_t call) = 0;
   // From leases.
   virtual void Admit(Node& node, size_t key, uint64_t cost) = 0;
+  // By the instance's own share of the limit.
+  virtual void AdmitLocally(Node& node, size_t key, uint64_t cost) = 0;
   // The request was let through, from a lease or as the store has answered.
   virtual void Allowed(Node& node, size_t key, uint64_t cost) = 0;
   virtual void TakeBack(Node& node, size_t key, uint64_t cost) = 0;
@@ -67,36 +74,17 @@ struct NodeStart {
   base::BootTime boot;
 };
 
-// A store that tells what it decided.
-class WatchedStore final : public store::Store {
- public:
-  using Watch =
-      std::function<void(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant now)>;
-  WatchedStore(const store::MemoryOptions& options, Watch watch) : memory_(options), watch_(std::move(watch)) {}
-
-  void Take(std::span<const store::TakeRequest> requests, std::span<algorithm::Decision> decisions,
-            base::Instant now) override {
-    memory_.Take(requests, decisions, now);
-    for (size_t i = 0; i < requests.size(); ++i) watch_(requests[i], decisions[i], now);
-  }
-  const base::HashSecret& hash_secret() const override { return memory_.hash_secret(); }
-  store::LimitTable& limits() override { return memory_.limits(); }
-
- private:
-  store::MemoryStore memory_;
-  const Watch watch_;
-};
-
 class Node final : public store::SharedStore {
  public:
   Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Coverage& coverage, const NodeStart& start,
-       const std::vector<store::LimitHandle>& limits);
+       Instance& instance);
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
   uint32_t index() const { return start_.index; }
   uint64_t id() const { return start_.id; }
   bool connected() const { return connected_; }
+  bool closing() const { return closing_; }
   uint64_t leased(size_t key) const { return keys_[key].leased; }
   bool holds_leases() const;
   // Of a lease it was granted, as its ledger has it.
@@ -113,14 +101,17 @@ class Node final : public store::SharedStore {
   static base::Hash128 HashOf(size_t key) { return {key * 0x9E3779B97F4A7C15u + 1, key + 1}; }
 
   void OnRequest(size_t key, uint64_t cost, base::BootTime now) {
-    Begin({.key = key, .cost = cost, .operation = store::Operation::kTake}, now);
+    Begin({.members = OneOf(key, cost), .operation = store::Operation::kTake}, now);
   }
+  // Of all keys, decided together: what one denies takes nothing of the others.
+  void OnGroup(uint64_t cost, base::BootTime now);
   // Decided together with the gate, so that all that it takes has to go back.
-  void OnGroup(size_t key, uint64_t cost, base::BootTime now) {
-    Begin({.key = key, .cost = cost, .operation = store::Operation::kTake, .in_group = true}, now);
-  }
+  void OnGatedRequest(size_t key, uint64_t cost, base::BootTime now);
   void OnRefund(size_t key, uint64_t cost, base::BootTime now) {
-    Begin({.key = key, .cost = cost, .operation = store::Operation::kRefund}, now);
+    Begin({.members = OneOf(key, cost), .operation = store::Operation::kRefund}, now);
+  }
+  void OnReset(size_t key, base::BootTime now) {
+    Begin({.members = OneOf(key, 0), .operation = store::Operation::kReset}, now);
   }
   void OnReply(uint64_t call, const wire::RespValue& reply, base::BootTime now);
   void OnTimeout(uint64_t call, base::BootTime now);
@@ -128,12 +119,14 @@ class Node final : public store::SharedStore {
   void OnDisconnected() { connected_ = false; }
   void OnConnected(const store::redis::ServerIdentity& server, base::BootTime now);
   void OnLimit(size_t key, const store::LimitHandle& limit);
+  // The process is told to end: it returns what it holds, and takes no more requests.
+  void OnShutdown(base::BootTime now);
 
   // What the Fleet asks of its store.
   void Ask(const store::SharedRequest& request, Done done) override;
   base::BootTime Now() const override { return now_; }
-  uint32_t instances() const override { return Is(Mutant::kShareIsWhole) ? 1 : plan_.nodes; }
-  store::LimitTable& limits() override { return local_.limits(); }
+  uint32_t instances() const override { return Is(Mutant::kShareIsWhole) ? 1 : plan_.instances; }
+  store::LimitTable& limits() override { return instance_.limits(); }
 
  private:
   struct Call {
@@ -148,24 +141,25 @@ class Node final : public store::SharedStore {
     base::BootTime asked_at;
     store::redis::BucketCall content;
     Done done;
+    store::Breaker::Pass pass = store::Breaker::Pass::kRefused;
     bool timed_out = false;
   };
-  struct Request {
+  struct Member {
     size_t key;
     uint64_t cost;
+    Evidence evidence{};
+  };
+  struct Request {
+    std::vector<Member> members;
     store::Operation operation;
-    bool in_group = false;
-    base::Instant at{0};       // by the wall clock of its machine
-    Evidence evidence{};       // of the take itself
-    Evidence gate_evidence{};  // of a group's other member
+    base::Instant at{0};  // by the wall clock of its machine
     std::unique_ptr<limiter::Pending> pending{};
+
+    bool in_group() const { return members.size() > 1; }
   };
   struct Key {
     store::LimitHandle limit;
     Ledger ledger;
-    Bound share;             // of this node, while the store cannot be asked
-    base::Instant share_at;  // as far as it was looked at
-    base::BootTime late_until{0};
     uint64_t leased = 0;      // requests let through from leases
     int64_t unaccounted = 0;  // spent from leases in this turn, less what went back
     // What mutants do.
@@ -180,25 +174,33 @@ class Node final : public store::SharedStore {
     Request* request = nullptr;  // the one that it is about
     uint64_t id = 0;
     bool first = false;      // it has just come
+    size_t key = 0;          // of the call that was answered
+    bool others = false;     // calls were made for other keys, or followed the last that takes
     uint64_t last_take = 0;  // the last call that takes
     bool asked_lease = false;
   };
 
+  static std::vector<Member> OneOf(size_t key, uint64_t cost) { return {Member{.key = key, .cost = cost}}; }
   void Begin(Request request, base::BootTime now);
   bool Take(Request& request, std::span<limiter::Settled> settled);
   void EndTurn(size_t key);
+  void AccountAll(const Request& request);
   void Account(size_t key);
   // To a request that waited.
   void TellWaiting(uint64_t id, std::span<limiter::Settled> settled);
   void Tell(const Request& request, std::span<limiter::Settled> settled);
+  void TellGroup(const Request& request, std::span<const limiter::Settled> settled);
   void CheckHonest(const Request& request, std::span<const limiter::Settled> settled);
-  void AllowLate(size_t key, base::Duration late);
   void OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant at);
 
   size_t KeyOf(std::string_view name) const;
-  Evidence& EvidenceOf(Request& request, size_t key) {
-    return key == request.key ? request.evidence : request.gate_evidence;
-  }
+  static Evidence* EvidenceOf(Request& request, size_t key);
+  static bool IsLaterTouched(const Request& request, size_t key);
+  rule::OnStoreFailure PolicyOf(size_t key) const;
+  rule::Sharing SharingOf(size_t key) const;
+  bool IsGate(size_t key) const { return key + 1 == keys_.size(); }
+  store::Breaker::Pass MayAsk();
+  void FinishPass(Call& call, store::Breaker::Outcome outcome);
   void AskDecision(size_t key, const store::SharedRequest& request, Done done);
   void AskLease(size_t key, const store::SharedRequest& request, Done done);
   void Send(uint64_t id);
@@ -208,8 +210,6 @@ class Node final : public store::SharedStore {
   void MarkAnswer(const Call& call, const store::SharedAnswer& answer);
   void OnGrant(Call& call, store::LeaseGrant& grant);
   store::redis::CallContext Context() const { return {.lease_ttl = plan_.ttl}; }
-  // Why the store is not asked now, or OK.
-  absl::Status Reachable();
   void Compare(size_t key);
   void Wake();
   base::Instant Wall() const { return plan_.start + (now_ - start_.boot); }
@@ -234,8 +234,9 @@ class Node final : public store::SharedStore {
   Coverage& coverage_;
   const NodeStart start_;
   base::BootTime now_{0};
+  Instance& instance_;
   WatchedStore local_;
-  const std::unique_ptr<limiter::AskPace> pace_;  // its own: nodes' clocks are not one
+  store::Breaker breaker_;
   limiter::Fleet fleet_;
   std::vector<Key> keys_;
   std::map<uint64_t, Call> calls_;
@@ -247,6 +248,7 @@ class Node final : public store::SharedStore {
   bool connected_ = true;
   store::redis::ShardHistories histories_{plan_.ttl};
   base::BootTime wake_at_{0};
+  bool closing_ = false;
 };
 
 }  // namespace headgate::simulation

@@ -73,6 +73,9 @@ KeyPlan DrawKey(Random& random, Duration calm_from) {
   key.bursts = Chance(random, 40);
   if (Chance(random, 30)) key.refund_percent = 1 + random.Below(60);
   if (Chance(random, 40)) key.stampedes = 1 + static_cast<uint32_t>(random.Below(3));
+  if (Chance(random, 20)) key.sharing = Chance(random, 50) ? rule::Sharing::kExact : rule::Sharing::kStrict;
+  if (Chance(random, 30)) key.on_store_failure = rule::OnStoreFailure::kLocal;
+  if (Chance(random, 10)) key.on_store_failure = rule::OnStoreFailure::kAllow;
   return key;
 }
 
@@ -99,8 +102,12 @@ Plan Draw(uint64_t seed) {
   Random random(Random(seed).Next() ^ seed);
   Plan plan;
   plan.seed = seed;
-  plan.one_instance = seed % 4 == 0;
-  plan.nodes = 1 + static_cast<uint32_t>(random.Below(Chance(random, 70) ? 4 : 8));
+  if (seed % 3 == 0) {
+    plan.loops = 2 + static_cast<uint32_t>(random.Below(3));
+    plan.instances = 1 + static_cast<uint32_t>(random.Below(3));
+  } else {
+    plan.instances = 1 + static_cast<uint32_t>(random.Below(Chance(random, 70) ? 4 : 8));
+  }
   constexpr std::array kTtls{600ms, 600ms, 1000ms, 2000ms};
   plan.ttl = kTtls[random.Below(kTtls.size())];
   plan.timeout = Chance(random, 15) ? plan.ttl * 3 : Between(random, 8ms, 30ms);
@@ -115,6 +122,8 @@ Plan Draw(uint64_t seed) {
   if (Chance(random, 70)) plan.drift_ppm_max = 20'000;  // two clocks, each off by 1 %
   if (Chance(random, 50)) plan.pauses = 1 + static_cast<uint32_t>(random.Below(4));
   if (Chance(random, 40)) plan.crashes = 1 + static_cast<uint32_t>(random.Below(4));
+  if (Chance(random, 25)) plan.shutdowns = 1 + static_cast<uint32_t>(random.Below(3));
+  if (Chance(random, 15)) plan.resets = 1 + static_cast<uint32_t>(random.Below(4));
   if (Chance(random, 30)) plan.cuts = 1 + static_cast<uint32_t>(random.Below(4));
   if (Chance(random, 35)) plan.failovers = 1 + static_cast<uint32_t>(random.Below(2));
   if (Chance(random, 15)) plan.partitions = 1 + static_cast<uint32_t>(random.Below(2));
@@ -126,7 +135,11 @@ Plan Draw(uint64_t seed) {
 
   plan.calm_from = 4 * plan.ttl + Between(random, 1s, 3s);
   // Leases of before end, what learns has learned, a change of limit is over, the store's clock has caught up.
+  constexpr std::array kOpenMax{500ms, 500ms, 1000ms, 2000ms};
+  plan.breaker_open_max = kOpenMax[random.Below(kOpenMax.size())];
   plan.measured_from = plan.calm_from + 3 * plan.ttl + 500ms + (plan.steps_back > 0 ? 3s : 0s);
+  // A breaker that opened at the last moment lets a probe through, and then all.
+  plan.measured_from += plan.breaker_open_max * 5 / 4;
   Duration measured = 4s;
   const size_t keys = 1 + random.Below(2);
   for (size_t i = 0; i < keys; ++i) {
@@ -137,22 +150,26 @@ Plan Draw(uint64_t seed) {
   // A key that was asked for a quarter of a ttl ago is given one more lease, which is kept to its end.
   plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;
   DrawStart(random, plan);
-  if (Chance(random, 30)) plan.on_store_failure = rule::OnStoreFailure::kLocal;
+  plan.even = Chance(random, 30);
+  if (plan.keys.size() > 1 && Chance(random, 50)) plan.group_percent = 1 + random.Below(60);
+  plan.shuts_down_at_end = Chance(random, 30);
   return plan;
 }
 
 std::string ToString(const Plan& plan) {
   const auto ms = [](Duration d) { return static_cast<double>(d.count()) / 1e6; };
   std::string text = fmt::format(
-      "seed {}: {} nodes, ttl {}ms, timeout {}ms, delay {}ms, drift {}ppm, lost {}ppm, doubled {}ppm, slow {}ppm of "
-      "{}ms, {} pauses, {} crashes, {} cuts, {} failovers (lag {}ms), {} partitions, {} flushes, {} steps forward, {} "
-      "back{}{}; calm "
+      "seed {}: {} instances of {} loops, ttl {}ms, timeout {}ms, delay {}ms, drift {}ppm, lost {}ppm, doubled {}ppm, "
+      "slow {}ppm of "
+      "{}ms, {} pauses, {} crashes, {} shutdowns, {} resets, {} cuts, {} failovers (lag {}ms), {} partitions, {} "
+      "flushes, {} steps forward, {} "
+      "back{}, {} % in groups, breaker {}ms; calm "
       "from {}ms, "
       "measured from {}ms",
-      plan.seed, plan.nodes, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max), plan.drift_ppm_max, plan.lost_ppm,
-      plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.cuts, plan.failovers,
-      ms(plan.replication_lag), plan.partitions, plan.flushes, plan.steps_forward, plan.steps_back,
-      plan.sharp ? ", sharp" : "", plan.on_store_failure == rule::OnStoreFailure::kLocal ? ", local" : "",
+      plan.seed, plan.instances, plan.loops, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max), plan.drift_ppm_max,
+      plan.lost_ppm, plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.shutdowns,
+      plan.resets, plan.cuts, plan.failovers, ms(plan.replication_lag), plan.partitions, plan.flushes,
+      plan.steps_forward, plan.steps_back, plan.sharp ? ", sharp" : "", plan.group_percent, ms(plan.breaker_open_max),
       ms(plan.calm_from), ms(plan.measured_from));
   for (size_t i = 0; i < plan.keys.size(); ++i) {
     const KeyPlan& key = plan.keys[i];
@@ -161,9 +178,12 @@ std::string ToString(const Plan& plan) {
       return fmt::format("{} {} per {}ms{} burst {}", Name(spec.algorithm), spec.requests, ms(spec.period),
                          kAligns[static_cast<size_t>(spec.align)], spec.burst.value_or(spec.requests));
     };
-    text += fmt::format("\n  key {}: {}, cost up to {}, demand {} %{}, {} stampedes{}, {} % refunded", i,
-                        limit(key.spec), key.cost_max, key.demand_percent, key.bursts ? " in bursts" : "",
-                        key.stampedes, key.change_in_stampede ? " and one at the change" : "", key.refund_percent);
+    constexpr std::array<std::string_view, 3> kPolicies{"allow", "deny", "local"};
+    text += fmt::format("\n  key {}: {}{}, else {}, cost up to {}, demand {} %{}, {} stampedes{}, {} % refunded", i,
+                        limit(key.spec), key.sharing == rule::Sharing::kLeased ? "" : " exact",
+                        kPolicies[static_cast<size_t>(key.on_store_failure)], key.cost_max, key.demand_percent,
+                        key.bursts ? " in bursts" : "", key.stampedes,
+                        key.change_in_stampede ? " and one at the change" : "", key.refund_percent);
     if (key.changed) text += fmt::format(", from {}ms on {}", ms(key.changed_at), limit(*key.changed));
   }
   return text;

@@ -32,12 +32,17 @@ struct KeyPlan {
   uint32_t stampedes = 0;
   uint64_t refund_percent = 0;  // of what is let through is undone
   bool change_in_stampede = false;
+  rule::Sharing sharing = rule::Sharing::kLeased;
+  // What a node does with a request for which it cannot ask the store.
+  rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kDeny;
 };
 
 struct Plan {
   uint64_t seed = 0;
-  uint32_t nodes = 1;
-  bool one_instance = false;  // the nodes are its event loops, as far as the store can tell
+  uint32_t instances = 1;
+  uint32_t loops = 1;  // of each: every event loop is a node
+  uint32_t nodes() const { return instances * loops; }
+  bool even = false;  // in the calm all nodes are asked for as much
   std::vector<KeyPlan> keys;
   base::Duration ttl{0};
   base::Duration timeout{0};
@@ -51,7 +56,9 @@ struct Plan {
   // So many of each, at random times.
   uint32_t pauses = 0;
   uint32_t crashes = 0;
-  uint32_t cuts = 0;  // of a node from the store
+  uint32_t shutdowns = 0;  // in good order
+  uint32_t resets = 0;
+  uint32_t cuts = 0;  // of an instance from the store
   uint32_t failovers = 0;
   uint32_t partitions = 0;  // a failover, but the server that was goes on answering some of the nodes
   uint32_t flushes = 0;
@@ -60,8 +67,9 @@ struct Plan {
   base::Duration replication_lag{0};
   bool sharp = false;  // requests at the last instants of leases
 
-  // What a node does that cannot ask the store: refuses, or keeps to its share of the limit.
-  rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kDeny;
+  uint64_t group_percent = 0;  // of the requests of a plan of several keys are for all of them
+  base::Duration breaker_open_max{0};
+  bool shuts_down_at_end = false;  // instead of becoming idle
 
   // Whether nodes are held to their ledgers; without, a planted bug has to show in what the fleet lets through.
   bool ledger = true;

@@ -68,7 +68,7 @@ void Node::MutateGrant(const Call& call, LeaseGrant& grant) {
 }
 
 void Node::RefundOnceMore(size_t index, uint64_t cost) {
-  if (!Reachable().ok()) return;
+  if (!connected()) return;
   const std::string name = NameOf(index);
   const uint64_t id = ++last_call_;
   calls_.try_emplace(id, Call{.key = index,
@@ -82,7 +82,8 @@ void Node::RefundOnceMore(size_t index, uint64_t cost) {
                                                                    .operation = Operation::kRefund,
                                                                    .leased = true},
                                                                   Context()),
-                              .done = [](const SharedAnswer&) {}});
+                              .done = [](const SharedAnswer&) {},
+                              .pass = store::Breaker::Pass::kRefused});
   Send(id);
 }
 

@@ -36,7 +36,7 @@ TEST(Simulation, EveryBugInAScriptIsPlanted) {
 class Mutants : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(Mutants, IsCaught) {
-  constexpr uint64_t kSeedsMax = 60;
+  constexpr uint64_t kSeedsMax = 100;
   const auto mutant = MutantByName(GetParam());
   ASSERT_TRUE(mutant.has_value());
   redis_host::LuaHost lua;

@@ -25,13 +25,14 @@ std::optional<World::Holder> World::LargestHolder(size_t key) {
     const Duration left = lease.expires_at - server_.Wall(now_);
     // More than it was given, where the clock has been set back.
     if (lease.granted - lease.reported <= most || left <= 0s || left > plan_.ttl) continue;
-    for (uint32_t i = 0; i < plan_.nodes; ++i) {
-      const Machine& machine = machines_[i];
-      if (machine.node == nullptr || machine.node->id() != lease.node || now_ < machine.paused_until) continue;
-      const std::optional<BootTime> deadline = machine.node->DeadlineOf(key, lease.number);
+    for (uint32_t i = 0; i < plan_.nodes(); ++i) {
+      const Machine& machine = MachineOf(i);
+      const Node* const node = NodeAt(i);
+      if (node == nullptr || node->id() != lease.node || now_ < machine.paused_until) continue;
+      const std::optional<BootTime> deadline = node->DeadlineOf(key, lease.number);
       if (!deadline) continue;
       most = lease.granted - lease.reported;
-      largest = Holder{.machine = i, .last_instant = TrueAt(machine, *deadline - Duration(1)), .end = now_ + left};
+      largest = Holder{.node = i, .last_instant = TrueAt(machine, *deadline - Duration(1)), .end = now_ + left};
     }
   }
   return largest;
@@ -44,13 +45,12 @@ std::optional<World::Holder> World::Stampede(size_t key) {
   keys_[key].quiet_until = std::max(keys_[key].quiet_until, end);
   Schedule(end, [this, key] { AskForEverything(key); });
   if (!holder) return holder;
-  Note("nobody asks for k" + std::to_string(key) + " until a lease of node " + std::to_string(holder->machine) +
-       " ends");
+  Note("nobody asks for k" + std::to_string(key) + " until a lease of node " + std::to_string(holder->node) + " ends");
   coverage_.Mark("all asked when a lease had been spent at its last instant");
-  Machine& machine = machines_[holder->machine];
+  Machine& machine = MachineOf(holder->node);
   // It is asked before it sees what it has missed: this is scheduled first.
-  Schedule(holder->last_instant, [this, key, index = holder->machine, incarnation = machine.incarnation] {
-    if (machines_[index].node != nullptr && machines_[index].incarnation == incarnation) SpendAll(index, key);
+  Schedule(holder->last_instant, [this, key, index = holder->node, incarnation = machine.incarnation] {
+    if (NodeAt(index) != nullptr && MachineOf(index).incarnation == incarnation) SpendAll(index, key);
   });
   SetPaused(machine, holder->last_instant);
   machine.cut_until = std::max(machine.cut_until, std::min(holder->end, plan_.calm_from));
@@ -58,17 +58,17 @@ std::optional<World::Holder> World::Stampede(size_t key) {
 }
 
 void World::SpendAll(uint32_t index, size_t key) {
-  Node& node = *machines_[index].node;
+  Node& node = *NodeAt(index);
   const uint64_t part = std::max<uint64_t>(1, node.held(key) / 8);
   for (int i = 0; i < 16 && node.held(key) > 0; ++i) Request(node, key, std::min(part, node.held(key)));
 }
 
 void World::AskForEverything(size_t key) {
   const uint64_t capacity = (machines_[0].switched[key] ? keys_[key].changed : keys_[key].limit)->limit.capacity();
-  const uint64_t part = std::max<uint64_t>(1, capacity / (8 * uint64_t{plan_.nodes}));
+  const uint64_t part = std::max<uint64_t>(1, capacity / (8 * uint64_t{plan_.nodes()}));
   for (int round = 0; round < 12; ++round) {
-    for (uint32_t i = 0; i < plan_.nodes; ++i) {
-      OnMachine(i, machines_[i].incarnation, now_, [this, key, cost = round < 9 ? part : 1](Node& node) {
+    for (uint32_t i = 0; i < plan_.nodes(); ++i) {
+      OnNode(i, now_, [this, key, cost = round < 9 ? part : 1](Node& node) {
         if (now_ < plan_.measured_from) Request(node, key, cost);
       });
     }

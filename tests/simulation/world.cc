@@ -32,7 +32,8 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost
       trace_(trace),
       random_(base::Random(~plan.seed).Next()),
       server_(lua, mutant, plan.start),
-      machines_(plan.nodes) {
+      machines_(plan.instances),
+      demands_(plan.nodes()) {
   for (const KeyPlan& key : plan_.keys) {
     Key state{.limit = *limits_.Intern(*algorithm::Limit::Make(key.spec)),
               .bound = Bound(*algorithm::Limit::Make(key.spec), plan_.calendar_edge)};
@@ -42,24 +43,17 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost
 }
 
 Outcome World::Run() {
-  for (uint32_t i = 0; i < plan_.nodes; ++i) {
-    Machine& machine = machines_[i];
+  for (Machine& machine : machines_) {
     if (plan_.drift_ppm_max > 0) {
       machine.drift_ppm =
           static_cast<int64_t>(random_.Below(2 * plan_.drift_ppm_max + 1)) - static_cast<int64_t>(plan_.drift_ppm_max);
     }
     machine.boot = 1s + Duration(static_cast<int64_t>(random_.Below(1'000'000'000'000)));
     machine.switched.resize(keys_.size());
-    machine.demand.resize(keys_.size(), true);
-    for (size_t key = 0; key < keys_.size(); ++key) machine.weight.push_back(random_.Below(4));
-    machine.leased_at.resize(keys_.size());
-    Start(i);
+    Start(static_cast<uint32_t>(&machine - machines_.data()));
   }
-  for (uint32_t i = 0; i < plan_.nodes; ++i) {
-    for (size_t key = 0; key < keys_.size(); ++key) NextRequest(i, key);
-  }
+  BeginDemand();
   for (size_t key = 0; key < keys_.size(); ++key) {
-    for (uint32_t i = 0; i < plan_.nodes && plan_.keys[key].bursts; ++i) NextBurst(i, key);
     if (plan_.keys[key].changed) ScheduleChange(key);
     if (IsCalendar(plan_.keys[key].spec)) {
       Schedule(plan_.calendar_edge - plan_.start, [this] { coverage_.Mark("a month or a year ended"); });
@@ -70,6 +64,7 @@ Outcome World::Run() {
   Schedule(plan_.measured_from, [this] {
     for (size_t key = 0; key < keys_.size(); ++key) ScheduleMeasurement(key);
   });
+  Schedule(plan_.measured_to, [this] { ShutDownAll(); });
   Schedule(plan_.end, [this] { CheckReturned(); });
   while (!events_.empty() && outcome_.failure.empty()) {
     std::pop_heap(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return Later(a, b); });
@@ -90,14 +85,19 @@ void World::Schedule(Duration at, std::function<void()> happen) {
   std::push_heap(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return Later(a, b); });
 }
 
-// Not while the machine is paused, and not when it has restarted since.
-void World::OnMachine(uint32_t index, uint64_t incarnation, Duration at, std::function<void(Node&)> happen) {
+void World::OnNode(uint32_t index, uint64_t incarnation, Duration at, std::function<void(Node&)> happen) {
   Schedule(at, [this, index, incarnation, happen = std::move(happen)] {
-    Machine& machine = machines_[index];
-    if (machine.incarnation != incarnation || machine.node == nullptr) return;
-    if (now_ < machine.paused_until) return OnMachine(index, incarnation, machine.paused_until, happen);
-    happen(*machine.node);
+    const Machine& machine = MachineOf(index);
+    Node* const node = NodeAt(index);
+    if (machine.incarnation != incarnation || node == nullptr) return;
+    if (now_ < machine.paused_until) return OnNode(index, incarnation, machine.paused_until, happen);
+    happen(*node);
   });
+}
+
+Node* World::NodeAt(uint32_t index) const {
+  const Machine& machine = MachineOf(index);
+  return machine.nodes.empty() ? nullptr : machine.nodes[index % plan_.loops].get();
 }
 
 void World::Start(uint32_t index) {
@@ -108,64 +108,22 @@ void World::Start(uint32_t index) {
   for (size_t key = 0; key < keys_.size(); ++key) {
     limits.push_back(machine.switched[key] ? keys_[key].changed : keys_[key].limit);
   }
-  machine.node = std::make_unique<Node>(
-      *this, plan_, mutant_, coverage_,
-      NodeStart{.index = index, .id = NewNode(), .server = server_.identity(), .boot = BootTime{machine.boot.count()}},
-      limits);
-}
-
-uint64_t World::NewNode() {
-  const uint64_t random = random_.Next() | 1;
-  return plan_.one_instance ? limiter::NodeOf(0, ++nodes_started_) : random;
-}
-
-void World::NextBurst(uint32_t index, size_t key) {
-  Schedule(now_ + 100ms + Duration(static_cast<int64_t>(random_.Below(1'500'000'000))), [this, index, key] {
-    std::vector<bool>& demand = machines_[index].demand;
-    demand[key] = calm() || !demand[key];
-    if (!calm()) NextBurst(index, key);
-  });
-}
-
-void World::NextRequest(uint32_t index, size_t key) {
-  const KeyPlan& plan = plan_.keys[key];
-  Machine& machine = machines_[index];
-  const algorithm::LimitSpec& spec = machine.switched[key] ? *plan.changed : plan.spec;
-  uint64_t weights = 0;
-  for (const Machine& each : machines_) weights += each.weight[key] + (calm() ? 1 : 0);
-  const uint64_t weight = machine.weight[key] + (calm() ? 1 : 0);
-  const uint64_t percent = calm() ? plan.demand_percent_calm : plan.demand_percent;
-  if (weight == 0 || !machine.demand[key]) {
-    return Schedule(now_ + 50ms, [this, index, key] { NextRequest(index, key); });
+  const uint64_t id = random_.Next() | uint64_t{1} << 16;
+  machine.instance = std::make_unique<Instance>(plan_, id, limits);
+  for (uint32_t loop = 0; loop < plan_.loops; ++loop) {
+    machine.nodes.push_back(std::make_unique<Node>(*this, plan_, mutant_, coverage_,
+                                                   NodeStart{.index = index * plan_.loops + loop,
+                                                             .id = limiter::NodeOf(id, static_cast<uint16_t>(loop + 1)),
+                                                             .server = server_.identity(),
+                                                             .boot = BootTime{machine.boot.count()}},
+                                                   *machine.instance));
   }
-  // A request costs half of what it may at most.
-  const uint64_t per_period = spec.requests * percent * weight;
-  const uint64_t gap = static_cast<uint64_t>(plan.pace.count()) * 100 * weights * (plan.cost_max + 1) / 2 / per_period;
-  const auto until_next = Duration(static_cast<int64_t>(random_.Below(2 * gap + 1)));
-  Schedule(now_ + until_next, [this, index, key] {
-    if (now_ >= plan_.measured_to) return;
-    const uint64_t cost = 1 + random_.Below(plan_.keys[key].cost_max);
-    // Of what is undone most is so because another limit denies.
-    const bool in_group = !calm() && random_.Below(100) < plan_.keys[key].refund_percent && random_.Below(3) > 0;
-    if (now_ >= keys_[key].quiet_until) {
-      OnMachine(index, machines_[index].incarnation, now_, [this, key, cost, in_group](Node& node) {
-        if (!in_group) return Request(node, key, cost);
-        node.OnGroup(key, cost, BootAt(machines_[node.index()], now_));
-      });
-    }
-    NextRequest(index, key);
-  });
-}
-
-void World::Request(Node& node, size_t key, uint64_t cost) {
-  if (keys_[key].exact) keys_[key].exact->Ask(cost, server_.Wall(now_));
-  node.OnRequest(key, cost, BootAt(machines_[node.index()], now_));
 }
 
 void World::At(Node& node, Timer timer, uint64_t what, BootTime at) {
   const uint32_t index = node.index();
-  OnMachine(index, machines_[index].incarnation, TrueAt(machines_[index], at), [this, index, timer, what](Node& woken) {
-    const BootTime now = BootAt(machines_[index], now_);
+  OnNode(index, TrueAt(MachineOf(index), at), [this, index, timer, what](Node& woken) {
+    const BootTime now = BootAt(MachineOf(index), now_);
     switch (timer) {
       case Timer::kTimeout:
         return woken.OnTimeout(what, now);
@@ -182,17 +140,24 @@ void World::Admit(Node& node, size_t index, uint64_t cost) {
   Digest(index << 32 | cost);
   outcome_.admitted += cost;
   outcome_.leased += cost;
-  if (now_ < machines_[node.index()].cut_until) coverage_.Mark("a node that was cut off spent its leases");
+  if (now_ < MachineOf(node.index()).cut_until) coverage_.Mark("a node that was cut off spent its leases");
   if (key.exact) key.admitted += cost;
   if (!key.bound.Admit(cost, now_, server_.Wall(now_))) {
     Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound", node.index(), cost, index));
   }
 }
 
+void World::AdmitLocally(Node& node, size_t key, uint64_t cost) {
+  Digest(uint64_t{node.index()} << 48 | key << 32 | cost);
+  outcome_.local += cost;
+}
+
+void World::OnDebt(Node&, uint64_t) {}
+
 void World::Allowed(Node& node, size_t key, uint64_t cost) {
   if (calm() || random_.Below(300) >= plan_.keys[key].refund_percent) return;
-  OnMachine(node.index(), machines_[node.index()].incarnation, now_ + Below(200ms),
-            [this, key, cost](Node& giver) { giver.OnRefund(key, cost, BootAt(machines_[giver.index()], now_)); });
+  OnNode(node.index(), now_ + Below(200ms),
+         [this, key, cost](Node& giver) { giver.OnRefund(key, cost, BootAt(MachineOf(giver.index()), now_)); });
 }
 
 void World::TakeBack(Node& node, size_t key, uint64_t cost) {
@@ -211,15 +176,16 @@ Duration World::Delay() {
 }
 
 void World::Send(Node& node, const Sent& sent, const BucketCall& content) {
-  Message message{.machine = node.index(),
-                  .incarnation = machines_[node.index()].incarnation,
-                  .aside = machines_[node.index()].aside,
-                  .generation = machines_[node.index()].aside ? partitions_ : generation_,
+  const Machine& machine = MachineOf(node.index());
+  Message message{.node = node.index(),
+                  .incarnation = machine.incarnation,
+                  .aside = machine.aside,
+                  .generation = machine.aside ? partitions_ : generation_,
                   .sent = sent,
                   .script = content.script().text,
                   .parts = {}};
   for (size_t i = 0; i < content.part_count(); ++i) message.parts.emplace_back(content.Part(i));
-  if (now_ < machines_[node.index()].cut_until) return;
+  if (now_ < machine.cut_until) return;
   if (!calm() && random_.Below(1'000'000) < plan_.lost_ppm) return;
   const int copies = !calm() && random_.Below(1'000'000) < plan_.doubled_ppm ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
@@ -266,6 +232,10 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
     coverage_.Mark("a window began with its first hit");
     key.bound.OnWindow(Instant::FromNanos(static_cast<int64_t>(server.State(message.parts[0], now_).edge)), wall);
   }
+  if (message.sent.resets) {
+    coverage_.Mark("a bucket was reset");
+    key.bound.AllowCapacity(now_, Forgotten(message.sent.key));
+  }
   if (message.sent.gives > 0) {
     coverage_.Mark("a request was refunded at the store");
     key.bound.Refund(message.sent.gives, now_, wall);
@@ -280,14 +250,14 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
 }
 
 void World::Reply(const Message& message, const RespValue& reply) {
-  if (now_ < machines_[message.machine].cut_until) return;
+  if (now_ < MachineOf(message.node).cut_until) return;
   if (!calm() && random_.Below(1'000'000) < plan_.lost_ppm) return;
   const int copies = !calm() && random_.Below(1'000'000) < plan_.doubled_ppm ? 2 : 1;
   if (copies == 2) coverage_.Mark("an answer came twice");
   for (int i = 0; i < copies; ++i) {
-    OnMachine(message.machine, message.incarnation, now_ + Delay(), [this, message, reply](Node& node) {
+    OnNode(message.node, message.incarnation, now_ + Delay(), [this, message, reply](Node& node) {
       if (IsGone(message)) return;
-      node.OnReply(message.sent.call, reply, BootAt(machines_[message.machine], now_));
+      node.OnReply(message.sent.call, reply, BootAt(MachineOf(message.node), now_));
     });
   }
 }

@@ -29,6 +29,7 @@ struct Outcome {
   uint64_t calls = 0;   // of the store
   uint64_t admitted = 0;
   uint64_t leased = 0;  // of them, without asking the store
+  uint64_t local = 0;   // let through besides, by instances that could not ask
 };
 
 class World final : public NodeHost {
@@ -40,7 +41,9 @@ class World final : public NodeHost {
 
   void Send(Node& node, const Sent& sent, const store::redis::BucketCall& content) override;
   void At(Node& node, Timer timer, uint64_t what, base::BootTime at) override;
+  void OnDebt(Node& node, uint64_t call) override;
   void Admit(Node& node, size_t key, uint64_t cost) override;
+  void AdmitLocally(Node& node, size_t key, uint64_t cost) override;
   void Allowed(Node& node, size_t key, uint64_t cost) override;
   void TakeBack(Node& node, size_t key, uint64_t cost) override;
   void Fail(const std::string& what) override;
@@ -53,19 +56,23 @@ class World final : public NodeHost {
     uint64_t order;
     std::function<void()> happen;
   };
-  // A machine: what survives its processes.
+  // A machine, with one instance: what survives its processes.
   struct Machine {
-    std::unique_ptr<Node> node;
+    std::unique_ptr<Instance> instance;
+    std::vector<std::unique_ptr<Node>> nodes;  // by loop; empty: it does not run
     uint64_t incarnation = 0;
     int64_t drift_ppm = 0;
     base::Duration boot{0};  // its clock when the world begins
     base::Duration paused_until{0};
-    base::Duration cut_until{0};        // from the store
-    bool aside = false;                 // it speaks to the server that was
-    base::Duration paused_for{0};       // so far, for a clock that stops
-    std::vector<bool> switched{};       // to the changed limit of each key
-    std::vector<uint64_t> weight{};     // of each key's demand
-    std::vector<bool> demand{};         // in bursts: now is one, of each key
+    base::Duration cut_until{0};   // from the store
+    bool aside = false;            // it speaks to the server that was
+    base::Duration paused_for{0};  // so far, for a clock that stops
+    std::vector<bool> switched{};  // to the changed limit of each key
+  };
+  // The demand that meets one node.
+  struct Demand {
+    std::vector<uint64_t> weight{};     // of each key
+    std::vector<bool> on{};             // in bursts: now is one, of each key
     std::vector<uint64_t> leased_at{};  // of each key, when the measurement began
   };
   struct Key {
@@ -80,7 +87,7 @@ class World final : public NodeHost {
     base::Duration span{0};
   };
   struct Message {
-    uint32_t machine;
+    uint32_t node;
     uint64_t incarnation;
     bool aside;           // to the server that was
     uint64_t generation;  // of connections to it
@@ -91,23 +98,35 @@ class World final : public NodeHost {
 
   // Of a lease.
   struct Holder {
-    uint32_t machine;
+    uint32_t node;
     base::Duration last_instant;  // in true time, like its end at the store
     base::Duration end;
   };
 
   void Schedule(base::Duration at, std::function<void()> happen);
-  void OnMachine(uint32_t index, uint64_t incarnation, base::Duration at, std::function<void(Node&)> happen);
-  void Start(uint32_t index);
-  uint64_t NewNode();
+  // Not while its machine is paused, and not if that has restarted since.
+  void OnNode(uint32_t index, uint64_t incarnation, base::Duration at, std::function<void(Node&)> happen);
+  void OnNode(uint32_t index, base::Duration at, std::function<void(Node&)> happen) {
+    OnNode(index, MachineOf(index).incarnation, at, std::move(happen));
+  }
+  void Start(uint32_t machine);
+  Machine& MachineOf(uint32_t node) { return machines_[node / plan_.loops]; }
+  const Machine& MachineOf(uint32_t node) const { return machines_[node / plan_.loops]; }
+  // Null while its instance does not run.
+  Node* NodeAt(uint32_t index) const;
+  uint64_t WeightOf(uint32_t node, size_t key) const;
   void ScheduleFaults();
   void ScheduleChange(size_t key);
-  void Switch(uint32_t index, size_t key);
+  void Switch(uint32_t machine, size_t key);
   void FinishChange(size_t key);
   void NextRequest(uint32_t index, size_t key);
+  void RequestNow(uint32_t index, size_t key);
   void Request(Node& node, size_t key, uint64_t cost);
   bool IsGate(const Sent& sent) const { return sent.key == keys_.size(); }
+  void BeginDemand();
   void NextBurst(uint32_t index, size_t key);
+  bool IsAnyQuiet() const;
+  void ShutDownAll();
   std::optional<Holder> LargestHolder(size_t key);
   std::optional<Holder> Stampede(size_t key);
   void SpendAll(uint32_t index, size_t key);
@@ -115,12 +134,15 @@ class World final : public NodeHost {
   void Arrive(const Message& message);
   void CountAtStore(const Message& message, Server& server, bool allowed);
   void Reply(const Message& message, const wire::RespValue& reply);
-  void Crash(uint32_t index);
-  void Pause(uint32_t index);
+  void Crash(uint32_t machine);
+  void StartLater(uint32_t machine);
+  void ShutDown(uint32_t machine);
+  void Reset();
+  void Pause(uint32_t machine);
   void SetPaused(Machine& machine, base::Duration until);
-  void Cut(uint32_t index);
+  void Cut(uint32_t machine);
   void FailOver();
-  void Reconnect(uint32_t index);
+  void Reconnect(uint32_t machine);
   void Partition();
   void EndPartition();
   bool IsGone(const Message& message) const;
@@ -154,10 +176,12 @@ class World final : public NodeHost {
   Coverage& coverage_;
   const bool trace_;
   base::Random random_;
-  uint16_t nodes_started_ = 0;
   store::LimitTable limits_;
   Server server_;
   std::vector<Machine> machines_;
+  std::vector<Demand> demands_;    // by node
+  std::vector<uint64_t> weights_;  // of all nodes, of each key, while things go wrong; in the calm
+  std::vector<uint64_t> weights_calm_;
   std::vector<Key> keys_;
   std::vector<Event> events_;  // a heap
   uint64_t last_order_ = 0;

@@ -79,6 +79,10 @@ void CheckHandler::Decide(Ask ask, uint64_t cost_default, const net::HttpRequest
 
 void CheckHandler::Change(Ask ask, const net::HttpRequest& request, net::HttpResponse& response, base::Instant now) {
   if (!Parse(request, response) || !Settle(ask, request, response, now)) return;
+  if (!limiter::AnyRule(decided_)) {
+    return net::AnswerProblem(404, "no rule applies to any of the descriptors: nothing was changed",
+                              "`headgate explain DOMAIN k=v` says why", response);
+  }
   response.AddField("Content-Type", "application/json");
   AppendAnswer(decided_, response.body);
 }

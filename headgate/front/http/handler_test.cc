@@ -347,5 +347,16 @@ TEST(RetryAfter, CountsWhatTheDeniedRequestItselfHasSpent) {
   }
 }
 
+TEST(ChangesOfState, ThatFindNoRuleSaySo) {
+  Server server(TenPer20s());
+  for (const char* path : {"/v1/refund", "/v1/reset"}) {
+    const net::HttpResponse response = server.Post(path, Body("unknown"));
+    EXPECT_EQ(response.status, 404) << path;
+    EXPECT_THAT(response.body,
+                HasSubstr(R"("detail":"no rule applies to any of the descriptors: nothing was changed")"));
+    EXPECT_THAT(response.body, HasSubstr(R"("hint":"`headgate explain DOMAIN k=v` says why")"));
+  }
+}
+
 }  // namespace
 }  // namespace headgate::front::http

@@ -22,6 +22,12 @@ constexpr std::array kCommands{
     CommandSpec{.name = "command", .verb = Verb::kCommand, .arity = -1},
     CommandSpec{.name = "config", .verb = Verb::kConfig, .arity = -2},
     CommandSpec{.name = "time", .verb = Verb::kTime, .arity = 1},
+    CommandSpec{.name = "dbsize", .verb = Verb::kDbSize, .arity = 1, .needs = Needs::kState},
+    CommandSpec{.name = "role", .verb = Verb::kRole, .arity = 1},
+    // Known, so that a transaction is refused as a whole.
+    CommandSpec{.name = "multi", .verb = Verb::kMulti, .arity = 1, .hidden = true},
+    CommandSpec{.name = "exec", .verb = Verb::kExec, .arity = 1, .hidden = true},
+    CommandSpec{.name = "discard", .verb = Verb::kDiscard, .arity = 1, .hidden = true},
     CommandSpec{.name = "reset", .verb = Verb::kReset, .arity = 1},
     CommandSpec{.name = "quit", .verb = Verb::kQuit, .arity = -1},
     // How an HTTP request begins that somebody's browser was made to send. Redis closes the connection on these too.

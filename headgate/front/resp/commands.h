@@ -23,6 +23,11 @@ enum class Verb : uint8_t {
   kCommand,
   kConfig,
   kTime,
+  kDbSize,
+  kRole,
+  kMulti,
+  kExec,
+  kDiscard,
   kReset,
   kQuit,
   kHttp,
@@ -31,7 +36,7 @@ enum class Verb : uint8_t {
 // Who may use a command.
 enum class Needs : uint8_t {
   kNothing,
-  kState,  // changes state by hand: net::Access decides
+  kState,  // changes state by hand, or reveals it: net::Access decides
 };
 
 struct CommandSpec {

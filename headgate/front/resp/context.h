@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
+#include "headgate/front/resp/client_list.h"
 #include "headgate/front/resp/connection_verbs.h"
 #include "headgate/front/resp/counters.h"
 #include "headgate/front/resp/rule_verbs.h"
+#include "headgate/front/resp/server_verbs.h"
 #include "headgate/front/resp/throttle.h"
 #include "headgate/limiter/limiter.h"
 #include "headgate/net/access.h"
@@ -21,8 +24,10 @@ struct Services {
   limiter::Fleet* fleet = nullptr;  // of this loop; decides in the store's place where there is one
   limiter::BucketNaming naming{};
   const net::Access& access;
-  std::string version;  // Headgate's own, for INFO
-  uint32_t loop = 0;    // makes the clients' numbers unique among loops
+  std::string version;            // Headgate's own, for INFO
+  uint32_t loop = 0;              // makes the clients' numbers unique among loops
+  ClientList* clients = nullptr;  // of all loops; null: this loop is the only one
+  std::function<ServerFigures()> figures{};
 };
 
 // One per loop, used by its thread alone, but for `counters`.
@@ -33,7 +38,9 @@ class Context {
         naming(services.naming),
         throttle(services.store, services.fleet, naming, counters),
         rule_verbs(services.checker),
-        connection_verbs(services.access, services.version, counters),
+        connection_verbs(services.access, counters),
+        server_verbs(services.version, services.figures),
+        clients(services.clients != nullptr ? *services.clients : own_clients_),
         next_client_(uint64_t{services.loop} << 40) {}
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -46,8 +53,11 @@ class Context {
   ThrottleBatch throttle;
   RuleVerbs rule_verbs;
   const ConnectionVerbs connection_verbs;
+  const ServerVerbs server_verbs;
+  ClientList& clients;
 
  private:
+  ClientList own_clients_;
   uint64_t next_client_;
 };
 

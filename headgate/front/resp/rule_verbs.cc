@@ -56,6 +56,9 @@ absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Answer(RuleVerb verb, const wire:
   HEADGATE_RETURN_IF_ERROR(ReadDescriptors(verb, command));
   HEADGATE_RETURN_IF_ERROR(Ask(verb, {.domain = command[1], .descriptors = descriptors_}, pending, now));
   if (response_.waiting) return Answered::kLater;
+  if ((verb == RuleVerb::kRefund || verb == RuleVerb::kReset) && !limiter::AnyRule(response_)) {
+    return absl::NotFoundError("no rule applies to any of the descriptors: nothing was changed");
+  }
   reply.Map(2);
   reply.Bulk("allowed");
   reply.Boolean(response_.allowed);
@@ -103,7 +106,10 @@ absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& c
       return absl::InvalidArgumentError(fmt::format("more than {} descriptors", rule::kDescriptorsMax));
     }
     const size_t first = entries_.size();
-    for (const size_t end = i + words; i < end; i += 2) entries_.push_back({command[i], command[i + 1]});
+    for (const size_t end = i + words; i < end; i += 2) {
+      if (command[i].empty()) return absl::InvalidArgumentError("a key of ENTRIES must not be empty");
+      entries_.push_back({command[i], command[i + 1]});
+    }
     descriptors_.push_back({.entries = std::span(entries_).subspan(first), .cost = cost});
   }
   if (descriptors_.empty()) return absl::InvalidArgumentError("syntax error: ENTRIES was expected");

@@ -217,5 +217,20 @@ TEST(RuleVerbs, WithoutRulesACheckIsAnError) {
             "-ERR no rate limit configuration loaded\r\n");
 }
 
+TEST_F(RuleVerbsTest, AnEmptyKeyIsRefused) {
+  for (const std::string_view verb : {"HG.CHECK", "HG.PEEK", "HG.REFUND", "HG.RESET"}) {
+    EXPECT_EQ(client_.Ask({verb, "d", "ENTRIES", "1", "", "ann"}), "-ERR a key of ENTRIES must not be empty\r\n")
+        << verb;
+  }
+}
+
+TEST_F(RuleVerbsTest, AChangeThatFindsNoRuleIsAnError) {
+  for (const std::string_view verb : {"HG.REFUND", "HG.RESET"}) {
+    EXPECT_EQ(client_.Ask({verb, "d", "ENTRIES", "1", "page", "x"}),
+              "-ERR no rule applies to any of the descriptors: nothing was changed\r\n")
+        << verb;
+  }
+}
+
 }  // namespace
 }  // namespace headgate::front::resp

@@ -4,20 +4,23 @@
 
 #include <algorithm>
 
+#include "headgate/front/resp/client_verbs.h"
+#include "headgate/front/resp/verb_replies.h"
+
 namespace headgate::front::resp {
 namespace {
 
 using wire::RespParser;
 using wire::RespWriter;
 
-// How much of a command an error repeats.
-constexpr size_t kEchoedMax = 128;
-
 }  // namespace
 
 RespSession::RespSession(Context& context, const net::Peer& peer)
-    : context_(context), peer_(peer), verbs_(context.rule_verbs, [this] { wake_(); }) {
-  client_.id = context.NextClientId();
+    : context_(context),
+      peer_(peer),
+      client_{.id = context.NextClientId()},
+      place_(context.clients, client_, peer.address),
+      verbs_(context.rule_verbs, [this] { wake_(); }) {
   ChooseBounds();
 }
 
@@ -26,6 +29,7 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
   const size_t output_pause = output.size() + kOutputPauseBytes;
   const ThrottleTurn turn{.output = output, .pending = pending_, .now = now};
   Progress progress;
+  place_.OnInput(now);
   if (awaited_.bytes > 0) {
     if (!context_.throttle.AnswerSettled(turn)) return {.waiting = true};
     rest.remove_prefix(awaited_.bytes);
@@ -50,7 +54,8 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
     }
     if (parser_.size() > 0) {
       const CommandSpec* const spec = FindCommand(parser_[0]);
-      const bool collects = spec != nullptr && spec->verb == Verb::kThrottle;
+      const bool collects = spec != nullptr && spec->verb == Verb::kThrottle && !in_refused_transaction_;
+      place_.OnCommand(spec);
       on_time = collects ? context_.throttle.Add(parser_, turn) : context_.throttle.Flush(turn);
       if (!on_time) break;
       if (context_.throttle.size() <= 1) {
@@ -104,13 +109,15 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
   const auto done = [](bool well) { return well ? Ran::kDone : Ran::kFailed; };
   const base::Instant now = turn.now;
   RespWriter reply(turn.output, client_.version);
+  if (in_refused_transaction_ && RefusesInTransaction(spec, reply)) return done(false);
   if (spec == nullptr) return done(Unknown(reply));
   if (!spec->AcceptsCount(parser_.size()) || (spec->verb == Verb::kPing && parser_.size() > 2)) {
     reply.Error(fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
     return done(false);
   }
-  if (spec->needs == Needs::kState && MayNotUseState(*spec, reply)) return done(false);
+  if (spec->needs == Needs::kState && MayNotUseState(spec->name, reply)) return done(false);
   const ConnectionVerbs& connection = context_.connection_verbs;
+  const ServerVerbs& server = context_.server_verbs;
   switch (spec->verb) {
     case Verb::kThrottle:
       break;
@@ -130,6 +137,7 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
       return done(true);
     case Verb::kHello: {
       const bool accepted = connection.Hello(parser_, client_, turn.output);
+      place_.Describe(client_);
       ChooseBounds();
       return done(accepted);
     }
@@ -141,15 +149,29 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
     case Verb::kSelect:
       return done(connection.Select(parser_, reply));
     case Verb::kInfo:
-      return done(connection.Info(parser_, reply));
+      return done(server.Info(parser_, MayUseState(), reply));
     case Verb::kClient:
-      return done(connection.Client(parser_, client_, reply));
+      return RunClient(turn);
     case Verb::kCommand:
-      return done(connection.Command(parser_, reply));
+      return done(server.Command(parser_, reply));
     case Verb::kConfig:
-      return done(connection.Config(parser_, reply));
+      return done(server.Config(parser_, reply));
     case Verb::kTime:
-      return done(connection.Time(reply, now));
+      return done(server.Time(reply, now));
+    case Verb::kDbSize:
+      return done(server.DbSize(reply));
+    case Verb::kRole:
+      return done(server.Role(reply));
+    case Verb::kMulti:
+      in_refused_transaction_ = true;
+      reply.Error(
+          "ERR MULTI is not supported: commands up to EXEC or DISCARD are not executed; use a pipeline without a "
+          "transaction");
+      return done(false);
+    case Verb::kExec:
+    case Verb::kDiscard:
+      reply.Error(fmt::format("ERR {} without MULTI", spec->verb == Verb::kExec ? "EXEC" : "DISCARD"));
+      return done(false);
     case Verb::kReset:
       ResetClient();
       reply.Simple("RESET");
@@ -164,6 +186,41 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
       return done(false);
   }
   return done(true);
+}
+
+// A transaction that was refused is what Redis calls an aborted one: its commands have no effect, EXEC says so, DISCARD
+// ends it. Commands are answered by an error where Redis says QUEUED, for clients that have not seen the first error.
+bool RespSession::RefusesInTransaction(const CommandSpec* spec, RespWriter& reply) {
+  const Verb verb = spec != nullptr && spec->AcceptsCount(parser_.size()) ? spec->verb : Verb::kThrottle;
+  switch (verb) {
+    case Verb::kReset:
+    case Verb::kQuit:
+    case Verb::kHttp:
+      return false;
+    case Verb::kExec:
+      in_refused_transaction_ = false;
+      reply.Error("EXECABORT Transaction discarded because of previous errors.");
+      return true;
+    case Verb::kDiscard:
+      in_refused_transaction_ = false;
+      reply.Simple("OK");
+      return true;
+    case Verb::kMulti:
+      reply.Error("ERR MULTI calls can not be nested");
+      return true;
+    default:
+      reply.Error("ERR not executed: MULTI was refused, and neither EXEC nor DISCARD has followed");
+      return true;
+  }
+}
+
+RespSession::Ran RespSession::RunClient(const ThrottleTurn& turn) {
+  RespWriter reply(turn.output, client_.version);
+  if (RevealsClients(parser_[1]) && MayNotUseState("client|list", reply)) return Ran::kFailed;
+  const bool done =
+      AnswerClient(parser_, {.state = client_, .clients = context_.clients, .place = place_}, reply, turn.now);
+  place_.Describe(client_);
+  return done ? Ran::kDone : Ran::kFailed;
 }
 
 RespSession::Ran RespSession::RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn) {
@@ -199,23 +256,24 @@ bool RespSession::Unknown(RespWriter& reply) const {
 }
 
 // True after the error that says why not.
-bool RespSession::MayNotUseState(const CommandSpec& spec, RespWriter& reply) const {
-  if (context_.access.MayUseState(peer_, client_.authenticated)) return false;
+bool RespSession::MayNotUseState(std::string_view command, RespWriter& reply) const {
+  if (MayUseState()) return false;
   if (context_.access.credential_set()) {
     reply.Error("NOAUTH Authentication required.");
   } else {
     reply.Error(
         fmt::format("NOPERM '{}' is for clients on the server's own machine while the server has no credential; "
                     "set one, and log in with AUTH",
-                    spec.name));
+                    command));
   }
   return true;
 }
 
 void RespSession::ResetClient() {
   const uint64_t id = client_.id;
-  client_ = ClientState{};
-  client_.id = id;
+  client_ = ClientState{.id = id};
+  in_refused_transaction_ = false;
+  place_.Describe(client_);
   ChooseBounds();
 }
 

@@ -45,7 +45,11 @@ class RespSession final : public net::Session {
   Ran RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn);
   void AskAhead(std::string_view input, base::Instant now);
   bool Unknown(wire::RespWriter& reply) const;
-  bool MayNotUseState(const CommandSpec& spec, wire::RespWriter& reply) const;
+  bool MayUseState() const { return context_.access.MayUseState(peer_, client_.authenticated); }
+  bool MayNotUseState(std::string_view command, wire::RespWriter& reply) const;
+  Ran RunClient(const ThrottleTurn& turn);
+  // What belongs to a transaction that was refused. False for a command that does not.
+  bool RefusesInTransaction(const CommandSpec* spec, wire::RespWriter& reply);
   void ResetClient();
   void ChooseBounds();
 
@@ -53,6 +57,7 @@ class RespSession final : public net::Session {
   const net::Peer peer_;
   wire::RespParser parser_;
   ClientState client_;
+  ClientList::Place place_;
   std::function<void()> wake_;
   limiter::Pending pending_{[this] { wake_(); }};  // of CL.THROTTLE
   VerbQueue verbs_;
@@ -61,6 +66,7 @@ class RespSession final : public net::Session {
     size_t bytes = 0;
     uint64_t commands = 0;
   } awaited_;
+  bool in_refused_transaction_ = false;  // between a MULTI, which is refused, and its EXEC or DISCARD
   bool draining_ = false;
   bool closing_ = false;
   bool http_ = false;  // closed because the client speaks HTTP

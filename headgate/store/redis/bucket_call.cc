@@ -40,10 +40,6 @@ constexpr Duration kAheadLeast = std::chrono::seconds(1);
 constexpr Duration kMonth = std::chrono::hours(24 * 31);
 constexpr Duration kYear = std::chrono::hours(24 * 366);
 
-bool IsMeter(const Limit& limit) {
-  return limit.algorithm() == Algorithm::kTokenBucket || limit.algorithm() == Algorithm::kLeakyBucket;
-}
-
 bool CanLease(const Limit& limit) {
   return limit.algorithm() != Algorithm::kLeakyBucketQueue && limit.algorithm() != Algorithm::kSlidingWindowLog;
 }
@@ -191,7 +187,8 @@ std::string_view BucketCall::Part(size_t i) const {
 void BucketCall::AppendNumbers(const SharedRequest& request, const CallContext& context) {
   const Limit& limit = limit_->limit;
   const ScriptOperation operation = OperationOf(request);
-  const Duration ahead = std::max(kAheadLeast, TimeToFull(limit));
+  // A queue or a log that was another bucket with leases is of the time at which these end.
+  const Duration ahead = std::max(kAheadLeast, TimeToFull(limit)) + (CanLease(limit) ? Duration(0) : context.lease_ttl);
   Packer pack(bytes_);
   pack.U8(static_cast<uint8_t>(operation)).U8(context.now.has_value() ? 1 : 0);
   pack.U64(context.now ? static_cast<uint64_t>(base::Clamp(*context.now).ns) : 0);
@@ -347,18 +344,20 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
 }
 
 // Through the changes that the rule remembers, each as of its own moment; else as of now.
-void BucketCall::CarryThroughHistory(const Limit& found, BucketState& state, HitList& hits, Instant now) const {
+void BucketCall::CarryThroughHistory(FoundBucket& bucket, Instant now) const {
+  const auto change = [&bucket](const Limit& from, const Limit& to, Instant at) {
+    algorithm::Change(from, to, bucket.state, bucket.hits, bucket.remembered_until, at);
+  };
   const Limit& last = limit_->limit;
-  Instant remembered_until{0};
   // The latest change that ended a limit like the one that was found.
-  const auto ended = std::find_if(history_.rbegin(), history_.rend(), [&](const LimitChange& change) {
-    return change.before->limit.spec() == found.spec();
+  const auto ended = std::find_if(history_.rbegin(), history_.rend(), [&](const LimitChange& before) {
+    return before.before->limit.spec() == bucket.limit.spec();
   });
-  if (ended == history_.rend()) return algorithm::Change(found, last, state, hits, remembered_until, now);
-  const Limit* from = &found;
-  for (auto change = ended.base() - 1; change != history_.end(); ++change) {
-    const Limit& to = change + 1 != history_.end() ? (change + 1)->before->limit : last;
-    algorithm::Change(*from, to, state, hits, remembered_until, std::min(change->at, now));
+  if (ended == history_.rend()) return change(bucket.limit, last, now);
+  const Limit* from = &bucket.limit;
+  for (auto step = ended.base() - 1; step != history_.end(); ++step) {
+    const Limit& to = step + 1 != history_.end() ? (step + 1)->before->limit : last;
+    change(*from, to, std::min(step->at, now));
     from = &to;
   }
 }
@@ -380,28 +379,22 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   }
 
   std::optional<FoundBucket> found = ParseValue(raw, shape);
-  BucketState state;
-  HitList hits;
-  std::string_view leases;
-  if (found) {
-    state = found->state;
-    hits = std::move(found->hits);
-    const bool meters = IsMeter(found->limit) && IsMeter(to);
-    const bool same_window = found->limit.algorithm() == to.algorithm() &&
-                             found->limit.spec().period == to.spec().period &&
-                             found->limit.spec().align == to.spec().align;
-    // A lease of another kind of bucket counts as spent.
-    if (CanLease(to) && (meters || same_window)) leases = found->leases;
-    HoldOwed(found->limit, found->leases, state, now);
-    CarryThroughHistory(found->limit, state, hits, now);
+  const bool readable = found.has_value();
+  std::string leases;
+  if (readable) {
+    HoldOwed(found->limit, found->leases, found->state, found->hits, now);
+    CarryThroughHistory(*found, now);
+    const Instant latest = std::max(now, found->state.seen);
+    leases = KeptLeases(to, found->leases, latest);
+    HoldOwed(to, found->leases, found->state, found->hits, latest);
     events_.carried_over = true;
   } else {
+    found = FoundBucket{.limit = to, .state = {}, .hits = {}, .remembered_until = {}, .leases = {}};
     events_.replaced_corrupt = true;
   }
   const bool looks = !asks_lease_ && (operation_ == Operation::kLook || (operation_ == Operation::kTake && cost_ == 0));
   // A look changes nothing, so it does not change whose bucket this is either.
-  HoldOwed(to, leases, state, now);
-  if (looks) return Decide(state, std::move(hits), std::max(now, state.seen), true);
+  if (looks) return Decide(found->state, std::move(found->hits), std::max(now, found->state.seen), true);
 
   // The second call: what was read, and what it becomes. Of a list, its header and its length tell what was read.
   std::string next(bytes_, 0, part_ends_[2]);
@@ -416,7 +409,9 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
     Packer(next).U32(list_size);
   }
   part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
-  if (found) AppendValue(to, state, hits, leases, next);
+  if (readable) {
+    AppendValue(to, found->state, found->hits, found->remembered_until, leases, next);
+  }
   part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
   bytes_ = std::move(next);
   return std::nullopt;

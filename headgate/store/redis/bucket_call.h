@@ -80,8 +80,7 @@ class BucketCall {
   void AppendAsk(const LeaseAsk& ask, const CallContext& context);
   std::optional<SharedAnswer> ReadDecided(std::string_view reply);
   std::optional<SharedAnswer> CarryOver(std::string_view reply);
-  void CarryThroughHistory(const algorithm::Limit& found, algorithm::BucketState& state, HitList& hits,
-                           base::Instant now) const;
+  void CarryThroughHistory(FoundBucket& bucket, base::Instant now) const;
   SharedAnswer Decide(algorithm::BucketState state, HitList hits, base::Instant now, bool allowed);
   void ReadGrant(std::string_view tail, const algorithm::BucketState& state, base::Instant now, SharedAnswer& answer);
 

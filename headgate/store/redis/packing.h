@@ -27,6 +27,8 @@ class Packer {
   Packer& U64(uint64_t value) { return Bytes<8>(value); }
   Packer& Span(algorithm::ExactSpan span) { return U64(span.ns).U32(span.fraction); }
 
+  void Flush() { out_.append(buffer_.data(), std::exchange(size_, 0)); }
+
  private:
   template <size_t kBytes>
   Packer& Bytes(uint64_t value) {
@@ -36,8 +38,6 @@ class Packer {
     size_ += kBytes;
     return *this;
   }
-
-  void Flush() { out_.append(buffer_.data(), std::exchange(size_, 0)); }
 
   std::string& out_;
   size_t size_ = 0;

@@ -18,9 +18,7 @@ constexpr uint32_t kDatabaseMax = 1'000'000;
 constexpr size_t kServersMax = 256;
 constexpr size_t kHostBytesMax = 255;
 
-absl::Status Bad(std::string_view what) {
-  return absl::InvalidArgumentError(fmt::format("store URL: {}; write for instance redis://127.0.0.1:6379", what));
-}
+absl::Status Bad(std::string_view what) { return absl::InvalidArgumentError(std::string(what)); }
 
 std::optional<std::string> Decoded(std::string_view text) {
   std::string decoded;

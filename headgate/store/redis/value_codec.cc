@@ -21,6 +21,7 @@ constexpr uint8_t kCountDenied = 1 << 5;
 constexpr uint8_t kHasBurst = 1 << 6;
 
 constexpr size_t kHitBytes = 12;
+constexpr size_t kLeaseBytes = 32;
 constexpr size_t kVarintBytesMax = 10;
 static_assert(2 + 3 * kVarintBytesMax + 12 + kHitBytes * algorithm::kLogRequestsMax <= kValueBytesMax);
 
@@ -73,11 +74,21 @@ bool IsInstant(uint64_t ns) { return ns <= static_cast<uint64_t>(base::kInstantM
 
 Instant InstantOf(uint64_t ns) { return Instant::FromNanos(static_cast<int64_t>(ns)); }
 
+// Takes the time that may lie before a number of `unit_bytes` each; false where it is none.
+bool TakeRemembered(Unpacker& in, size_t unit_bytes, FoundBucket& found) {
+  if (in.rest().size() % unit_bytes != sizeof(uint64_t)) return true;
+  const uint64_t until = in.U64();
+  if (until > static_cast<uint64_t>(base::kInstantMax.ns) + kAheadMax) return false;
+  found.remembered_until = InstantOf(until);
+  return true;
+}
+
 std::optional<FoundBucket> ParseLog(FoundBucket found, Unpacker in) {
   found.state.count = in.U32();
   const uint64_t seen = in.U64();
-  if (!in.complete() || !IsInstant(seen) || in.rest().size() % kHitBytes != 0) return std::nullopt;
+  if (!in.complete() || !IsInstant(seen)) return std::nullopt;
   found.state.seen = InstantOf(seen);
+  if (!TakeRemembered(in, kHitBytes, found) || in.rest().size() % kHitBytes != 0) return std::nullopt;
   uint64_t sum = 0;
   while (!in.rest().empty()) {
     const uint64_t at = in.U64();
@@ -126,7 +137,7 @@ std::optional<FoundBucket> ParseValue(std::string_view bytes, ValueShape shape) 
   if (!limit) return std::nullopt;
   const bool log = limit->algorithm() == Algorithm::kSlidingWindowLog;
   if (log != (shape == ValueShape::kList)) return std::nullopt;
-  FoundBucket found{.limit = *std::move(limit), .state = {}, .hits = {}, .leases = {}};
+  FoundBucket found{.limit = *std::move(limit), .state = {}, .hits = {}, .remembered_until = {}, .leases = {}};
   Unpacker in(bytes);
   if (log) return ParseLog(std::move(found), in);
   found.state.edge = in.U64();
@@ -135,21 +146,24 @@ std::optional<FoundBucket> ParseValue(std::string_view bytes, ValueShape shape) 
   if (!in.complete() || !IsInstant(seen)) return std::nullopt;
   found.state.seen = InstantOf(seen);
   if (!IsSound(found.limit, found.state, found.state.seen)) return std::nullopt;
+  if (!TakeRemembered(in, kLeaseBytes, found)) return std::nullopt;
   found.leases = in.rest();
   return found;
 }
 
-void AppendValue(const Limit& limit, const BucketState& state, const HitList& hits, std::string_view leases,
-                 std::string& out) {
+void AppendValue(const Limit& limit, const BucketState& state, const HitList& hits, Instant remembered_until,
+                 std::string_view leases, std::string& out) {
   AppendPrefix(limit.spec(), out);
-  const auto seen = static_cast<uint64_t>(state.seen.ns);
-  if (limit.algorithm() != Algorithm::kSlidingWindowLog) {
-    Packer(out).U64(state.edge).U32(state.count).U64(seen);
+  const bool log = limit.algorithm() == Algorithm::kSlidingWindowLog;
+  Packer pack(out);
+  if (!log) pack.U64(state.edge);
+  pack.U32(state.count).U64(static_cast<uint64_t>(state.seen.ns));
+  if (remembered_until > state.seen) pack.U64(static_cast<uint64_t>(remembered_until.ns));
+  if (!log) {
+    pack.Flush();
     out.append(leases);
     return;
   }
-  Packer pack(out);
-  pack.U32(state.count).U64(seen);
   if (hits.size() == 1) pack.U64(static_cast<uint64_t>(hits.Newest().at.ns)).U32(hits.Newest().cost);
 }
 

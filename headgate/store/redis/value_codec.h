@@ -1,10 +1,10 @@
 // What is under a bucket's key. A string for all but the log:
 //
-//   version 1 · limit · edge (8 bytes) · count (4) · seen (8) · leases
+//   version 1 · limit · edge (8 bytes) · count (4) · seen (8) · [remembered until (8)] · leases (32 each)
 //
-// and for the log a list: a header (version · limit · sum of costs (4) · seen (8)), then each hit (at (8), cost (4)),
-// the oldest first. The limit is written shortly, and by this file alone: the scripts only compare it. With a limit of
-// 60 a minute a token bucket is 29 bytes. Formats: docs/reference/redis-state.md.
+// and for the log a list: a header (version · limit · sum of costs (4) · seen (8) · [remembered until (8)]), then each
+// hit (at (8), cost (4)), the oldest first. The limit is written shortly, and by this file alone: the scripts only
+// compare it. With a limit of 60 a minute a token bucket is 29 bytes. Formats: docs/reference/redis-state.md.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,8 @@ struct FoundBucket {
   algorithm::Limit limit;
   algorithm::BucketState state;
   HitList hits;
-  std::string_view leases;  // as they were
+  base::Instant remembered_until{0};  // algorithm::Change
+  std::string_view leases;            // as they were
 };
 
 // Whether the kernels can compute with such a state at `now`; a server is not trusted either.
@@ -43,7 +44,8 @@ enum class ValueShape : uint8_t { kString, kList };  // kList: header and hits, 
 std::optional<FoundBucket> ParseValue(std::string_view bytes, ValueShape shape);
 
 // The value of a bucket under `limit`: for the log its header, and the one hit that it has where it has one.
+// `remembered_until` is left out if it is not after the bucket's latest time.
 void AppendValue(const algorithm::Limit& limit, const algorithm::BucketState& state, const HitList& hits,
-                 std::string_view leases, std::string& out);
+                 base::Instant remembered_until, std::string_view leases, std::string& out);
 
 }  // namespace headgate::store::redis

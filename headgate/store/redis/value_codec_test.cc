@@ -33,18 +33,22 @@ BucketState SomeState(const LimitSpec& spec) {
 }
 
 TEST(ValueCodec, WhatIsWrittenIsRead) {
-  for (const LimitSpec& spec : SomeLimits()) {
+  const std::string leases(64, 'x');
+  for (size_t i = 0; i < 2 * SomeLimits().size(); ++i) {
+    const LimitSpec spec = SomeLimits()[i / 2];
+    const Instant remembered_until = i % 2 == 0 ? Instant{0} : SomeState(spec).seen + 1ns;
     const Limit limit = *Limit::Make(spec);
     const bool log = spec.algorithm == Algorithm::kSlidingWindowLog;
     HitList hits;
     if (log) hits.Append({Instant::FromNanos(17), 3});
     std::string bytes;
-    AppendValue(limit, SomeState(spec), hits, log ? "" : "leases", bytes);
+    AppendValue(limit, SomeState(spec), hits, remembered_until, log ? "" : leases, bytes);
     const auto found = ParseValue(bytes, log ? ValueShape::kList : ValueShape::kString);
     ASSERT_TRUE(found.has_value());
     EXPECT_EQ(found->limit.spec(), spec);
     EXPECT_EQ(found->state, SomeState(spec));
-    EXPECT_EQ(found->leases, log ? "" : "leases");
+    EXPECT_EQ(found->remembered_until, remembered_until);
+    EXPECT_EQ(found->leases, log ? "" : leases);
     EXPECT_EQ(found->hits.size(), log ? 1u : 0u);
     EXPECT_FALSE(ParseValue(bytes, log ? ValueShape::kString : ValueShape::kList).has_value());
   }
@@ -56,7 +60,7 @@ TEST(ValueCodec, IsAsTheDocumentSays) {
   const BucketState state{
       .edge = 1'790'000'001'000'000'000u, .seen = Instant::FromNanos(1'790'000'000'000'000'000), .count = 0};
   std::string bytes, hex;
-  AppendValue(limit, state, {}, "", bytes);
+  AppendValue(limit, state, {}, {}, "", bytes);
   for (const char c : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
   EXPECT_EQ(hex,
             "01003c80b09dc2df01"
@@ -77,7 +81,7 @@ TEST(ValueCodec, ACommonBucketFitsIntoOneAllocationOfTheServer) {
   const Limit limit =
       *Limit::Make({.algorithm = Algorithm::kTokenBucket, .requests = 10'000, .period = 24h, .burst = 500});
   std::string bytes;
-  AppendValue(limit, {}, {}, "8 bytes.", bytes);
+  AppendValue(limit, {}, {}, Instant::FromNanos(1), "", bytes);
   EXPECT_LE(bytes.size(), 44u);
 }
 
@@ -88,7 +92,7 @@ TEST(ValueCodec, WhatIsCutOrBentIsNoBucket) {
     HitList hits;
     if (log) hits.Append({Instant::FromNanos(17), 3});
     std::string bytes;
-    AppendValue(*Limit::Make(spec), SomeState(spec), hits, "", bytes);
+    AppendValue(*Limit::Make(spec), SomeState(spec), hits, {}, "", bytes);
     for (size_t size = 0; size < bytes.size(); ++size) {
       EXPECT_FALSE(ParseValue(std::string_view(bytes).substr(0, size), shape).has_value()) << size;
     }

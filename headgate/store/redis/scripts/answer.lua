@@ -1,13 +1,20 @@
 -- The end of every script of a bucket that is one string. Not a function: each would be made anew for every call, with
 -- all that it refers to.
 --
--- `until_hi`, `until_lo`: when the bucket will be as if never used; until then it is kept. nil: it stays as it is. Where
--- it is as if never used now, `drop`.
+-- `until_hi`, `until_lo`: when the bucket will be full under this limit; until then it is kept. nil: it stays as it is.
+-- `drop`: it is full now. Either way it is kept as long as an earlier limit matters.
+local remembered = ''
+if remembered_hi then
+  if drop or until_hi and (remembered_hi > until_hi or remembered_hi == until_hi and remembered_lo > until_lo) then
+    until_hi, until_lo = remembered_hi, remembered_lo
+  end
+  remembered = struct.pack('>I4I4', remembered_hi, remembered_lo)
+end
 if until_hi then
   local ms = math.ceil(((until_hi - clock_hi) * TWO32 + (until_lo - clock_lo)) / 1000000) + 1
   if ms < px_least then ms = px_least end
   local state = struct.pack('>I4I4I4I4I4', edge_hi, edge_lo, count, now_hi, now_lo)
-  redis.call('SET', key, prefix .. state .. kept, 'PX', ms)
+  redis.call('SET', key, prefix .. state .. remembered .. kept, 'PX', ms)
 elseif drop and existed then
   redis.call('DEL', key)
 end

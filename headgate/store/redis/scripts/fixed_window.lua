@@ -52,9 +52,16 @@ if set_back and value then
   open = count > 0 and (edge_hi > seen_hi or edge_hi == seen_hi and edge_lo > seen_lo)
   if open then edge_hi, edge_lo = window_end() end
 end
--- A lease ends with its window.
-if not open then leases, owed = {}, 0 end
 if set_back then end_by(edge_hi, edge_lo) end
+-- A lease ends with its window, but one that was given under another limit may outlive it: that counts in the window
+-- that follows, too.
+local outlived = owed
+if over_hi and (over_hi > edge_hi or over_hi == edge_hi and over_lo > edge_lo) then outlived = owed_before end
+if not open and outlived > 0 then
+  edge_hi, edge_lo = window_end()
+  count = outlived
+  open = true
+end
 local hits = open and count or 0
 local old_hi, old_lo, old_count = edge_hi, edge_lo, count
 local allowed = hits + cost <= capacity and 1 or 0
@@ -77,7 +84,16 @@ elseif op == TAKE and (allowed == 1 or count_denied == 1 and (open or align ~= F
 end
 local until_hi, until_lo
 local drop = op ~= LOOK and not (open and (count > 0 or align == FIRST_HIT or #leases > 0))
-if op ~= LOOK and not drop then until_hi, until_lo = edge_hi, edge_lo end
+if op ~= LOOK and not drop then
+  until_hi, until_lo = edge_hi, edge_lo
+  for _, lease in ipairs(leases) do
+    if lease.hi > edge_hi or lease.hi == edge_hi and lease.lo > edge_lo then
+      -- No longer than to the end of the window in which it expires; a year is 7342618·2^32 ns.
+      local hi, lo = later(lease.hi, lease.lo, align >= MONTH and 7400000 or period_hi, period_lo, 0, 0)
+      if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
+    end
+  end
+end
 -- A refund and a lease answer with what they left, all others with what they found.
 if op == REFUND or op == LEASE then old_hi, old_lo, old_count = edge_hi, edge_lo, count end
 local old_seen_hi, old_seen_lo = seen_hi, seen_lo

@@ -1,4 +1,5 @@
--- Leases of a bucket: behind its state, 32 bytes for each: node and number (16), granted, reported, expires at (8).
+-- Leases of a bucket, at the end of its value, 32 bytes for each: node and number (16), granted, reported, expires at
+-- (8). One that was given under another limit counts as spent under this one until it has expired.
 -- Docs: docs/reference/redis-state.md.
 --
 -- ARGV[3] of a LEASE: which lease is asked for, and what is reported of older ones.
@@ -10,14 +11,13 @@ local over_hi, over_lo              -- when the last of the expired ones did
 local granted, holders, lease_hi, lease_lo = 0, 0, 0, 0
 local settle, ask, end_by
 
-local from = #prefix + 21
-if value and #value >= from then
-  if (#value - from + 1) % 32 ~= 0 then
+if value and #value >= leases_at then
+  if (#value - leases_at + 1) % 32 ~= 0 then
     events = CORRUPT
     edge_hi, edge_lo, count, seen_hi, seen_lo = 0, 0, 0, 0, 0
     value = ''
   else
-    for i = from, #value, 32 do
+    for i = leases_at, #value, 32 do
       local id, amount, reported, hi, lo = struct.unpack('>c16I4I4I4I4', value, i)
       if set_back then
         hi, lo = hi - back_hi, lo - back_lo

@@ -1,7 +1,7 @@
 -- Leaky bucket as a queue: headgate/algorithm/leaky_queue.h. `edge` is free_at, `count` its fraction in 1/n ns.
 local n, span_hi, span_lo, span_fr, ahead_hi, ahead_lo, ahead_fr, interval_hi, interval_lo, interval_fr =
   struct.unpack('>I4I4I4I4I4I4I4I4I4I4', ARGV[2], at)
-if count >= n or edge_hi >= 2147483648 or value and value ~= '' and #value > #prefix + 20 then
+if count >= n or edge_hi >= 2147483648 or value and value ~= '' and #value >= leases_at then
   events = CORRUPT
   edge_hi, edge_lo, count = 0, 0, 0
 end

@@ -27,9 +27,27 @@ local function fits(room)
   return a_2 < b_2 or a_2 == b_2 and (a_1 < b_1 or a_1 == b_1 and a_0 <= b_0)
 end
 
--- Leases of the window before are over, as it is.
+-- Leases of the window before are over, as it is; but not those that were given under another limit. What they owe
+-- counts in the window in which they expire.
 local end_hi, end_lo = later(now_hi, now_lo, period_hi, period_lo, x_hi, x_lo)
 if set_back then end_by(end_hi, end_lo) end
+if owed_before > 0 then
+  local in_current, in_previous = owed, 0
+  if over_hi then
+    -- Whether the last that expired did so in this window, or in the one before.
+    local in_hi, in_lo = later(over_hi, over_lo, period_hi, period_lo, 0, 0)
+    if in_hi > end_hi or in_hi == end_hi and in_lo > end_lo then
+      in_current = owed_before
+    else
+      in_hi, in_lo = later(in_hi, in_lo, period_hi, period_lo, 0, 0)
+      if in_hi > end_hi or in_hi == end_hi and in_lo > end_lo then in_previous = owed_before end
+    end
+  end
+  if in_current > current or in_previous > previous then
+    current, previous = math.max(current, in_current), math.max(previous, in_previous)
+    old_hi, old_lo, old_seen_hi, old_seen_lo = previous, current, now_hi, now_lo
+  end
+end
 
 -- How many more fit: the most room that is taken by none of what counts.
 local function tokens()
@@ -56,6 +74,13 @@ if op ~= LOOK then edge_hi, edge_lo, count = previous, current, 0 end
 if op ~= LOOK and not drop then
   until_hi, until_lo = end_hi, end_lo
   if current > 0 then until_hi, until_lo = later(end_hi, end_lo, period_hi, period_lo, 0, 0) end
+  for _, lease in ipairs(leases) do
+    if lease.hi > end_hi or lease.hi == end_hi and lease.lo > end_lo then
+      local hi, lo = later(lease.hi, lease.lo, period_hi, period_lo, 0, 0)
+      hi, lo = later(hi, lo, period_hi, period_lo, 0, 0)
+      if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
+    end
+  end
 end
 -- A refund and a lease answer with what they left, all others with what they found.
 if op == REFUND or op == LEASE then old_hi, old_lo, old_seen_hi, old_seen_lo = edge_hi, edge_lo, now_hi, now_lo end

@@ -1,11 +1,13 @@
--- Sliding window log: headgate/algorithm/sliding_window_log.h. A list: a header (ARGV[1], the sum of the costs, seen),
--- then a hit of 12 bytes each (at, cost), the oldest first.
+-- Sliding window log: headgate/algorithm/sliding_window_log.h. A list: a header (ARGV[1], the sum of the costs, seen, and
+-- perhaps 8 bytes: until when limits that it had before keep it from being as if never used), then a hit of 12 bytes each
+-- (at, cost), the oldest first.
 local capacity, cost_hi, cost, period_hi, period_lo = struct.unpack('>I4I4I4I4I4', ARGV[2], at)
 cost = cost_hi * TWO32 + cost
 local count, seen_hi, seen_lo = 0, 0, 0
 local header = redis.pcall('LINDEX', key, 0)
 local existed = header ~= false
 local sound = true
+local carried = false
 if type(header) == 'table' then
   -- No list: perhaps a bucket of another family.
   header = redis.pcall('GET', key)
@@ -23,7 +25,8 @@ if type(header) == 'table' then
 elseif header and string.sub(header, 1, #prefix) ~= prefix then
   if ARGV[4] and header .. struct.pack('>I4', redis.call('LLEN', key)) == ARGV[4] then
     header = ARGV[5]
-    if #header == #prefix + 12 and struct.unpack('>I4', header, #prefix + 1) > 0 then
+    carried = true
+    if (#header == #prefix + 12 or #header == #prefix + 20) and struct.unpack('>I4', header, #prefix + 1) > 0 then
       -- The hits stay as they are.
       redis.call('LSET', key, 0, header)
     else
@@ -43,10 +46,13 @@ elseif header and string.sub(header, 1, #prefix) ~= prefix then
 end
 -- What was carried over may bring one hit.
 local brought
+local remembered_hi, remembered_lo
 if header and sound then
-  if #header == #prefix + 12 or #header == #prefix + 24 then
+  local size = #header - #prefix
+  if size == 12 or size == 20 or size == 24 or size == 32 then
     count, seen_hi, seen_lo = struct.unpack('>I4I4I4', header, #prefix + 1)
-    if #header == #prefix + 24 then brought = string.sub(header, #prefix + 13) end
+    if size % 12 == 8 then remembered_hi, remembered_lo = struct.unpack('>I4I4', header, #prefix + 13) end
+    if size >= 24 then brought = string.sub(header, -12) end
   else
     sound = false
   end
@@ -62,9 +68,17 @@ if sound and (back_hi > 0 or back_hi == 0 and back_lo > 0) then
     if count > 0 then brought = struct.pack('>I4I4I4', now_hi, now_lo, count) end
     if existed and op ~= LOOK then redis.call('DEL', key) end
     existed = false
+    if remembered_hi then
+      remembered_hi, remembered_lo = remembered_hi - back_hi, remembered_lo - back_lo
+      if remembered_lo < 0 then remembered_hi, remembered_lo = remembered_hi - 1, remembered_lo + TWO32 end
+    end
   else
     now_hi, now_lo = seen_hi, seen_lo
   end
+end
+if remembered_hi and (remembered_hi < now_hi or remembered_hi == now_hi and remembered_lo <= now_lo or
+    remembered_hi >= 2147483648) then
+  remembered_hi = nil
 end
 
 -- Up to here hits are over: at ≤ now − period.
@@ -175,14 +189,15 @@ if op ~= LOOK then
       count = 0
     end
     old_count = count
-  elseif brought then
+  elseif brought or carried and count > 0 then
     ends_hi, ends_lo = newest_hi, newest_lo
   end
 
-  if count == 0 then
+  if count == 0 and not remembered_hi then
     if existed then redis.call('DEL', key) end
   else
     local head = prefix .. struct.pack('>I4I4I4', count, now_hi, now_lo)
+    if remembered_hi then head = head .. struct.pack('>I4I4', remembered_hi, remembered_lo) end
     if brought or not existed or old_count == 0 then
       if existed then redis.call('DEL', key) end
       redis.call('RPUSH', key, head)
@@ -196,8 +211,19 @@ if op ~= LOOK then
       end
     end
     if added then redis.call('RPUSH', key, added) end
-    if ends_hi then
-      local ms = math.ceil(((ends_hi - clock_hi + period_hi) * TWO32 + (ends_lo - clock_lo + period_lo)) / 1000000) + 1
+    local until_hi, until_lo
+    if count == 0 then
+      until_hi, until_lo = remembered_hi, remembered_lo
+    elseif ends_hi then
+      until_hi, until_lo = ends_hi + period_hi, ends_lo + period_lo
+      if until_lo >= TWO32 then until_hi, until_lo = until_hi + 1, until_lo - TWO32 end
+      if remembered_hi and
+          (remembered_hi > until_hi or remembered_hi == until_hi and remembered_lo > until_lo) then
+        until_hi, until_lo = remembered_hi, remembered_lo
+      end
+    end
+    if until_hi then
+      local ms = math.ceil(((until_hi - clock_hi) * TWO32 + (until_lo - clock_lo)) / 1000000) + 1
       if ms < px_least then ms = px_least end
       redis.call('PEXPIRE', key, ms)
     end

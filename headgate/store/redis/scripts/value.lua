@@ -1,4 +1,5 @@
--- A bucket that is one string: ARGV[1], then edge, count and seen as the kernels have them, then leases where there are.
+-- A bucket that is one string: ARGV[1], then edge, count and seen as the kernels have them, then perhaps 8 bytes: until
+-- when limits that it had before keep it from being as if never used; then leases of 32 bytes each.
 -- Whatever else is under the key is foreign, and counts as nothing; a bucket of another limit is the caller's to carry
 -- over, who then calls again.
 local edge_hi, edge_lo, count, seen_hi, seen_lo = 0, 0, 0, 0, 0
@@ -39,6 +40,12 @@ if value then
     value = ''
   end
 end
+local leases_at = #prefix + 21
+local remembered_hi, remembered_lo
+if value and #value >= leases_at and (#value - leases_at + 1) % 32 == 8 then
+  remembered_hi, remembered_lo = struct.unpack('>I4I4', value, leases_at)
+  leases_at = leases_at + 8
+end
 
 -- Time does not go back within a bucket. But a bucket far ahead of the clock was made by a clock that has been set back:
 -- it becomes one of now. `back` is by how much.
@@ -51,5 +58,14 @@ if back_hi > 0 or (back_hi == 0 and back_lo > 0) then
     events = events + CLOCK_RESET
   else
     now_hi, now_lo = seen_hi, seen_lo
+  end
+end
+if remembered_hi then
+  if set_back then
+    remembered_hi, remembered_lo = remembered_hi - back_hi, remembered_lo - back_lo
+    if remembered_lo < 0 then remembered_hi, remembered_lo = remembered_hi - 1, remembered_lo + TWO32 end
+  end
+  if remembered_hi < now_hi or remembered_hi == now_hi and remembered_lo <= now_lo or remembered_hi >= 2147483648 then
+    remembered_hi = nil
   end
 end

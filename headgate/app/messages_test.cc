@@ -1,0 +1,267 @@
+// The texts that a person gets for what goes wrong, word for word: what was tried, with what, and what to do.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "headgate/app/command_line.h"
+#include "headgate/net/file_descriptor.h"
+
+namespace headgate::app {
+namespace {
+
+using ::testing::HasSubstr;
+
+class Messages : public ::testing::Test {
+ protected:
+  Messages() { std::filesystem::create_directory(directory_); }
+  ~Messages() override { std::filesystem::remove_all(directory_); }
+
+  std::string File(const std::string& name, std::string_view text) {
+    const std::string path = directory_ / name;
+    std::ofstream(path) << text;
+    return path;
+  }
+
+  // A rule file of a domain with one descriptor.
+  std::string Rules(const std::string& domain, std::string_view limit) {
+    return File(domain + ".yaml",
+                "domain: " + domain + "\ndescriptors:\n  - key: api_key\n    " + std::string(limit) + "\n");
+  }
+
+  // What it says, on both channels, with the directory as "DIR".
+  std::string Say(const std::vector<std::string>& arguments) {
+    std::ostringstream said;
+    code_ = RunCommandLine(arguments, {.out = said, .err = said});
+    std::string text = said.str();
+    for (size_t at = text.find(directory_); at != std::string::npos; at = text.find(directory_)) {
+      text.replace(at, directory_.string().size(), "DIR");
+    }
+    return text;
+  }
+
+  const std::filesystem::path directory_ =
+      std::filesystem::temp_directory_path() / ("headgate_messages_test_" + std::to_string(::getpid()));
+  int code_ = -1;
+};
+
+TEST_F(Messages, AFractionOfARequest) {
+  EXPECT_EQ(
+      Say({"validate", Rules("edge", "rate_limit: {unit: minute, requests_per_unit: 5.5}")}),
+      "error: DIR/edge.yaml:4:51: error checking config: requests_per_unit is 5.5, a fraction or a number that is "
+      "too large\n"
+      "  hint: write a whole number, and a longer unit or period for less than one: 1 with period: 2s is half of "
+      "one a second\n");
+}
+
+TEST_F(Messages, MoreLimitsThanARuleHas) {
+  std::string limits = "rate_limits: [";
+  for (int i = 1; i <= 17; ++i) limits += "{unit: minute, requests_per_unit: " + std::to_string(i) + "}, ";
+  EXPECT_EQ(Say({"validate", Rules("edge", limits + "]")}),
+            "error: DIR/edge.yaml:4:18: rate_limits has 17 limits; it may have 1 to 16\n"
+            "  hint: keep the strictest ones: a rule has at most 16 limits\n");
+}
+
+TEST_F(Messages, AddressesThatAreNone) {
+  constexpr std::string_view kHint =
+      "hint: for example 127.0.0.1:8080, :8080 (all interfaces), [::1]:8080 or unix:/run/headgate.sock\n";
+  EXPECT_EQ(Say({"serve", "--listen", "tcp://127.0.0.1:80"}),
+            "error: --listen: address 'tcp://127.0.0.1:80': an address has no scheme: leave out 'tcp://'\n" +
+                std::string(kHint));
+  EXPECT_EQ(Say({"serve", "--listen", "[::1]"}),
+            "error: --listen: address '[::1]': the port is missing\n" + std::string(kHint));
+}
+
+TEST_F(Messages, AFileInTheWayOfAUnixSocket) {
+  const std::string path = File("socket", "precious");
+  const std::string said = Say({"serve", "--listen", "unix:" + path, "--admin-listen", "none", "--log-level", "error"});
+  EXPECT_EQ(code_, 3);
+  EXPECT_EQ(said,
+            "error: cannot listen on unix:DIR/socket: Address already in use; the file there is not a socket\n"
+            "hint: choose another path, or remove the file if nobody needs it\n");
+}
+
+TEST_F(Messages, AFlagWithoutItsValue) {
+  EXPECT_EQ(Say({"serve", "--listen"}),
+            "error: --listen needs a value\nhint: `headgate help serve --all` lists all flags\n");
+  EXPECT_EQ(Say({"check", "--domain"}), "error: --domain needs a value\nhint: `headgate help check` lists all flags\n");
+}
+
+TEST_F(Messages, FlagsThatThereAreNot) {
+  const auto hint = [&](const std::string& flag) {
+    const std::string said = Say({"serve", flag, "x"});
+    return said.substr(said.find("hint: "));
+  };
+  EXPECT_EQ(hint("--listn"), "hint: did you mean '--listen'?\n");
+  EXPECT_EQ(hint("--snapshot-file"), "hint: did you mean '--snapshot'?\n");
+  EXPECT_EQ(hint("--port"), "hint: did you mean '--listen'?\n");
+  EXPECT_EQ(hint("--foo"), "hint: `headgate help serve --all` lists all flags\n") << "and not '--json'";
+}
+
+TEST_F(Messages, ARuleOfNothing) {
+  const std::string rules = Rules("edge", "rate_limit: {unit: minute, requests_per_unit: 0}");
+  EXPECT_EQ(Say({"check", "--rules", rules, "edge", "api_key=k"}), "denied   api_key  limit 0: nothing passes\n");
+}
+
+TEST_F(Messages, DomainsThatSeveralFilesHave) {
+  const std::string rules = Rules("edge", "rate_limit: {unit: minute, requests_per_unit: 1}");
+  const std::string more = File("more.yaml", "domain: edge\n");
+  EXPECT_EQ(
+      Say({"validate", rules, more}),
+      "error: DIR/more.yaml:1:9: duplicate domain 'edge' in config file\n"
+      "  hint: it is in DIR/edge.yaml:1 too; put both into one file, or let files share a domain: --merge-domains, "
+      "or merge_domains: yes in headgate.yaml\n");
+  EXPECT_EQ(Say({"validate", "--merge-domains", rules, more}), "valid: 1 rule in 2 files\n");
+}
+
+TEST_F(Messages, ACostThatIsNoNumber) {
+  for (const char* cost : {"x", "-1", "1.5", "9223372036854775808"}) {
+    EXPECT_EQ(
+        Say({"check", "--cost", cost, "a=b"}),
+        "error: --cost: '" + std::string(cost) +
+            "' is not a whole number from 0 to 9223372036854775807\nhint: `headgate help check` lists all flags\n");
+  }
+}
+
+TEST_F(Messages, ADomainWithoutRules) {
+  const std::string rules = Rules("edge", "rate_limit: {unit: minute, requests_per_unit: 1}");
+  EXPECT_EQ(Say({"check", "--rules", rules, "api_key=k"}),
+            "allowed  (no rule)\n"
+            "hint: the domain \"default\" has no rules; there are rules in \"edge\": --domain names one\n");
+  EXPECT_EQ(Say({"check", "--rules", rules, "edge", "other=k"}),
+            "allowed  (no rule)\nhint: `headgate explain edge k=v` says why no rule applies\n");
+}
+
+TEST_F(Messages, CheckAndExplainTakeTheDomainInBothWays) {
+  const std::string rules = Rules("edge", "rate_limit: {requests_per_unit: 10, period: 20s}");
+  for (const char* command : {"check", "explain"}) {
+    const std::string first = Say({command, "--rules", rules, "edge", "api_key=k1"});
+    EXPECT_EQ(code_, 0) << first;
+    EXPECT_THAT(first, HasSubstr("api_key"));
+    EXPECT_EQ(Say({command, "--rules", rules, "--domain", "edge", "api_key=k1"}), first);
+    EXPECT_EQ(Say({command, "edge"}), "error: a descriptor is missing\nhint: headgate " + std::string(command) +
+                                          " DOMAIN k=v,k=v…; quote a value that holds a comma\n");
+  }
+}
+
+TEST_F(Messages, APeekSaysWhatACheckWouldAnswer) {
+  const std::string rules = Rules("edge", "rate_limit: {requests_per_unit: 10, period: 20s}");
+  EXPECT_EQ(Say({"check", "--rules", rules, "edge", "--peek", "api_key=k1"}),
+            "would be allowed  api_key  limit 10, 9 left after it, full again in 2s\n");
+  EXPECT_EQ(Say({"check", "--rules", rules, "edge", "--cost", "0", "api_key=k1"}),
+            "allowed  api_key  limit 10, 10 left\n");
+}
+
+TEST_F(Messages, ManyProblemsAreAllCounted) {
+  std::string text = "domain: d\n";
+  for (int i = 0; i < 3000; ++i) text += "x" + std::to_string(i) + ": 1\n";
+  const std::string path = File("bad.yaml", text);
+  const std::string said = Say({"validate", path});
+  EXPECT_THAT(said, ::testing::EndsWith("error: DIR/bad.yaml:101:1: and 2900 more problems\n  hint: mend these first\n"
+                                        "not valid: 3000 problems in 1 file\n"));
+  EXPECT_EQ(nlohmann::json::parse(Say({"validate", "--json", path})).at("problem_count"), 3000);
+}
+
+TEST_F(Messages, ExplainSaysTheSameAsJson) {
+  const std::string rules =
+      File("r.yaml",
+           "domain: edge\ndescriptors:\n  - key: api_key\n    shadow_mode: true\n    quota_mode: true\n"
+           "    rate_limit: {name: per-key, unit: minute, requests_per_unit: 10, burst: 5, replaces: [{name: other}]}\n"
+           "  - key: free\n    rate_limit: {unlimited: true}\n");
+  const auto json = nlohmann::json::parse(Say({"explain", "--json", "--rules", rules, "edge", "api_key=k"}));
+  EXPECT_EQ(json.at("rule"), "per-key");
+  EXPECT_EQ(json.at("path"), "api_key");
+  EXPECT_EQ(json.at("name"), "per-key");
+  EXPECT_EQ(json.at("limits"), nlohmann::json({"10 per 1m, token_bucket, burst 5"}));
+  EXPECT_EQ(json.at("shadow_mode"), true);
+  EXPECT_EQ(json.at("quota_mode"), true);
+  EXPECT_EQ(json.at("replaces"), nlohmann::json({"other"}));
+  EXPECT_EQ(json.at("bucket"), "edge, api_key=k");
+  EXPECT_EQ(json.at("verdict"), "rule \"per-key\" applies");
+  const auto free = nlohmann::json::parse(Say({"explain", "--json", "--rules", rules, "edge", "free=k"}));
+  EXPECT_EQ(free.at("unlimited"), true);
+}
+
+TEST_F(Messages, AStoreThatHasNoAddress) {
+  constexpr std::string_view kHint =
+      "\nhint: for instance redis://127.0.0.1:6379, rediss://HOST:PORT (TLS) or "
+      "redis+cluster://HOST:PORT,HOST:PORT\n";
+  EXPECT_EQ(Say({"serve", "--store", "foo"}), "error: --store: '://' is missing" + std::string(kHint));
+  EXPECT_EQ(Say({"serve", "--store", "redis://h:99999"}),
+            "error: --store: '99999' is no port (1 to 65535)" + std::string(kHint));
+}
+
+TEST_F(Messages, ProblemsComeInTheOrderOfTheFile) {
+  const std::string config = File("headgate.yaml",
+                                  "threads: many\nstore: foo\nmax_bucket: 3\nlisten: [x]\nsnapshot: missing/s\n"
+                                  "known_host: ['a*']\ncredential_file: gone\n");
+  const std::string said = Say({"serve", "--config", config});
+  std::vector<int> lines;
+  for (size_t at = said.find("headgate.yaml:"); at != std::string::npos; at = said.find("headgate.yaml:", at + 1)) {
+    lines.push_back(std::stoi(said.substr(at + 14)));
+  }
+  EXPECT_THAT(lines, ::testing::ElementsAre(1, 2, 3, 4, 5, 6, 7)) << said;
+}
+
+TEST_F(Messages, ASnapshotThatCannotBe) {
+  EXPECT_EQ(
+      Say({"serve", "--snapshot", directory_ / "missing" / "s", "--listen", "127.0.0.1:0"}),
+      "error: --snapshot: cannot create DIR/missing/s.new: No such file or directory\nhint: mkdir -p DIR/missing\n");
+  EXPECT_EQ(code_, 2);
+  EXPECT_EQ(Say({"serve", "--snapshot", directory_, "--listen", "127.0.0.1:0"}),
+            "error: --snapshot: DIR is a directory; name a file in it\n"
+            "hint: name a file in a directory that this user may write: --snapshot PATH\n");
+  EXPECT_EQ(code_, 2);
+}
+
+// Answers the first connection so, and ends.
+class AnotherServer {
+ public:
+  explicit AnotherServer(const std::string& answer) : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+    socklen_t size = sizeof(address);
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(listener_.get(), generic, size) + ::listen(listener_.get(), 1), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), generic, &size), 0);
+    port = ntohs(address.sin_port);
+    thread_ = std::thread([this, answer] {
+      const net::FileDescriptor client(::accept(listener_.get(), nullptr, nullptr));
+      char request[4096];
+      EXPECT_GT(::recv(client.get(), request, sizeof(request), 0), 0);
+      EXPECT_EQ(::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL), static_cast<ssize_t>(answer.size()));
+    });
+  }
+  ~AnotherServer() { thread_.join(); }
+
+  uint16_t port = 0;
+
+ private:
+  const net::FileDescriptor listener_;
+  std::thread thread_;
+};
+
+TEST_F(Messages, AnAnswerThatIsNotHeadgates) {
+  {
+    const AnotherServer proxy("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\nnope");
+    const std::string address = "127.0.0.1:" + std::to_string(proxy.port);
+    EXPECT_EQ(Say({"check", "--server", address, "a=b"}),
+              "error: " + address + " refuses the request (502)\n" +
+                  "hint: that is not Headgate's answer: a proxy or another program may be there\n");
+    EXPECT_EQ(code_, 3);
+  }
+  const AnotherServer other("HTTP/1.1 200 OK\r\n\r\n{}");
+  const std::string address = "127.0.0.1:" + std::to_string(other.port);
+  EXPECT_EQ(Say({"check", "--server", address, "a=b"}),
+            "error: " + address + " does not answer as Headgate does\n" +
+                "hint: another program listens there: --server names Headgate's address\n");
+}
+
+}  // namespace
+}  // namespace headgate::app

@@ -1,0 +1,53 @@
+// What the server says about itself, in the words of a Redis: INFO, COMMAND, CONFIG GET, TIME, DBSIZE, ROLE.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "headgate/base/time.h"
+#include "headgate/wire/resp_parser.h"
+#include "headgate/wire/resp_writer.h"
+
+namespace headgate::front::resp {
+
+// What clients of Redis are told, for those that ask before they use what came with it.
+inline constexpr std::string_view kRedisVersion = "7.2.0";
+
+// How the process is doing, over all its loops.
+struct ServerFigures {
+  base::Duration uptime{0};
+  uint64_t memory_bytes = 0;  // resident
+  uint64_t connections_open = 0;
+  uint64_t connections_max = 0;
+  uint64_t connections_accepted = 0;
+  uint64_t connections_refused = 0;
+  uint64_t commands = 0;  // of this protocol, answered
+  uint64_t buckets = 0;   // in this process's memory
+};
+
+// One command at a time. Each answers true, or false after an error. Thread-safe if `figures` is.
+class ServerVerbs {
+ public:
+  // Without `figures` all of them are 0.
+  ServerVerbs(std::string_view version, std::function<ServerFigures()> figures)
+      : version_(version), figures_(std::move(figures)) {}
+
+  // Without access to state, sections that reveal none.
+  bool Info(const wire::RespParser& command, bool may_use_state, wire::RespWriter& reply) const;
+  bool Command(const wire::RespParser& command, wire::RespWriter& reply) const;
+  bool Config(const wire::RespParser& command, wire::RespWriter& reply) const;
+  bool Time(wire::RespWriter& reply, base::Instant now) const;
+  bool DbSize(wire::RespWriter& reply) const;
+  bool Role(wire::RespWriter& reply) const;
+
+ private:
+  ServerFigures Figures() const { return figures_ ? figures_() : ServerFigures{}; }
+
+  const std::string version_;
+  const std::function<ServerFigures()> figures_;
+};
+
+}  // namespace headgate::front::resp

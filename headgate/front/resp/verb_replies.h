@@ -1,0 +1,42 @@
+// How commands about the connection and the server answer: `true` after a value, `false` after an error, in Redis's
+// words.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <initializer_list>
+#include <string_view>
+
+#include "headgate/wire/resp_writer.h"
+
+namespace headgate::front::resp {
+
+// How much of an argument an error repeats.
+inline constexpr size_t kEchoedMax = 128;
+
+inline bool Refuse(wire::RespWriter& reply, std::string_view text) {
+  reply.Error(text);
+  return false;
+}
+
+inline bool Accept(wire::RespWriter& reply) {
+  reply.Simple("OK");
+  return true;
+}
+
+inline bool UnknownSubcommand(wire::RespWriter& reply, std::string_view command, std::string_view subcommand) {
+  return Refuse(reply,
+                fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", subcommand.substr(0, kEchoedMax), command));
+}
+
+inline bool WrongCount(wire::RespWriter& reply, std::string_view command, std::string_view subcommand) {
+  return Refuse(reply, fmt::format("ERR wrong number of arguments for '{}|{}' command", command, subcommand));
+}
+
+inline bool Help(wire::RespWriter& reply, std::initializer_list<std::string_view> lines) {
+  reply.Array(lines.size());
+  for (const std::string_view line : lines) reply.Simple(line);
+  return true;
+}
+
+}  // namespace headgate::front::resp

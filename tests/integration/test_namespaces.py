@@ -1,0 +1,42 @@
+"""Where a step of making network namespaces is refused, the tests that need them are skipped and say why."""
+
+import os
+import tempfile
+import unittest
+from unittest import mock
+
+from namespaces import Network
+
+# Counts its calls in a file; refuses the one whose number stands in REFUSED.
+FAKE_IP = """#!/bin/sh
+echo >>"$CALLS"
+[ "$(wc -l <"$CALLS")" -ne "$REFUSED" ] || { echo "step $REFUSED: Operation not permitted" >&2; exit 1; }
+"""
+
+
+class RefusedSetUp(unittest.TestCase):
+    def network(self, refused):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        with open(os.path.join(folder, "ip"), "w", encoding="utf-8") as file:
+            file.write(FAKE_IP)
+        os.chmod(file.name, 0o755)
+        fake = {"PATH": f"{folder}:{os.environ['PATH']}", "CALLS": os.path.join(folder, "calls"), "REFUSED": str(refused)}
+        # Entering the spaces is the kernel's part, which there is none of here.
+        with mock.patch.dict(os.environ, fake), mock.patch.object(Network, "inside"):
+            network = Network("a", "b")
+            network.join("a", "b")
+
+    def test_every_step_that_is_refused_skips_with_its_reason(self):
+        # Four for each space, then the cable's seven.
+        for step in range(1, 16):
+            with self.assertRaisesRegex(unittest.SkipTest, f"no network namespaces here: .*step {step}: Operation not permitted"):
+                self.network(step)
+        self.network(16)
+
+    def test_a_space_that_cannot_be_entered_skips_too(self):
+        with mock.patch.object(Network, "_ip"), self.assertRaisesRegex(unittest.SkipTest, "no network namespaces here: .*No such file"):
+            Network("a")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,332 @@
+// Leases that are out while the limit of their bucket changes, in the Lua host: from the change on, whatever its kind,
+// no more passes than the new limit lets through, with what is out on lease counted as spent until it has expired.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "headgate/algorithm/decide.h"
+#include "tests/model/random_walk.h"
+#include "tests/redis/lua_store.h"
+
+namespace headgate::redis_host {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Align;
+using algorithm::Decision;
+using algorithm::Limit;
+using algorithm::LimitSpec;
+using base::Duration;
+using base::Instant;
+using store::LeaseAsk;
+using store::LeaseGrant;
+using store::LeaseId;
+using store::LeaseReport;
+using store::Operation;
+using store::SharedAnswer;
+using namespace std::chrono_literals;
+
+constexpr Duration kTtl = 2s;
+constexpr uint64_t kNode = 0x10000;
+constexpr uint64_t kOther = 0x20000;
+// The first of October 2026, where windows of a second, of ten and of a month begin.
+constexpr Instant kEdge = Instant::FromNanos(1'790'812'800'000'000'000);
+
+const std::vector<LimitSpec> kLeased{
+    {.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 1s},
+    {.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 10s, .burst = 80},
+    {.algorithm = Algorithm::kLeakyBucket, .requests = 100, .period = 10s},
+    {.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 1s},
+    {.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 10s},
+    {.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 10s, .align = Align::kFirstHit},
+    {.algorithm = Algorithm::kFixedWindow, .requests = 100, .align = Align::kCalendarMonth},
+    {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 1s},
+    {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 10s},
+};
+
+std::vector<LimitSpec> AllKinds() {
+  std::vector<LimitSpec> all = kLeased;
+  all.push_back({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 100, .period = 1s, .burst = 90});
+  all.push_back({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 100, .period = 10s, .burst = 90});
+  all.push_back({.algorithm = Algorithm::kSlidingWindowLog, .requests = 100, .period = 1s});
+  all.push_back({.algorithm = Algorithm::kSlidingWindowLog, .requests = 100, .period = 10s});
+  // Smaller than what is out, and larger than what there was.
+  for (size_t i = 0, count = all.size(); i < count; ++i) {
+    for (const uint64_t requests : {uint64_t{20}, uint64_t{400}}) {
+      LimitSpec other = all[i];
+      other.requests = requests;
+      other.burst.reset();
+      all.push_back(other);
+    }
+  }
+  return all;
+}
+
+struct Admission {
+  Instant at;
+  uint64_t cost;
+};
+
+// What passed under one limit, as its definition counts it.
+class Passed {
+ public:
+  // `owed`: what is out on lease when the limit begins to hold, which may be more than it would ever let through.
+  Passed(const LimitSpec& spec, uint64_t owed)
+      : limit_(*Limit::Make(spec)),
+        most_(std::max(limit_.capacity() + (spec.algorithm == Algorithm::kLeakyBucketQueue ? 1 : 0), owed)) {}
+
+  // `window_end`: of the open window, if there is one.
+  void Add(Instant at, uint64_t cost, Instant window_end) {
+    all_.push_back({at, cost});
+    windows_[window_end.ns] += cost;
+  }
+
+  // The first instant at which too much has passed, in words; or nothing.
+  std::string Excess() const {
+    uint64_t admitted = 0;
+    for (size_t first = 0; first < all_.size(); ++first) {
+      admitted = 0;
+      for (size_t last = first; last < all_.size(); ++last) {
+        admitted += all_[last].cost;
+        const auto span = static_cast<uint64_t>((all_[last].at - all_[first].at).count());
+        if (admitted > BoundOf(span)) {
+          return fmt::format("{} within {} ns, of {}", admitted, span, BoundOf(span));
+        }
+      }
+    }
+    for (const auto& [end, count] : windows_) {
+      if (limit_.algorithm() == Algorithm::kFixedWindow && count > most_) {
+        return fmt::format("{} in the window that ends {} ns after the edge", count, end - kEdge.ns);
+      }
+    }
+    return limit_.algorithm() == Algorithm::kSlidingWindowCounter ? ExcessOfCounter() : "";
+  }
+
+ private:
+  // In any interval of this length.
+  uint64_t BoundOf(uint64_t span) const {
+    switch (limit_.algorithm()) {
+      case Algorithm::kTokenBucket:
+      case Algorithm::kLeakyBucket:
+      case Algorithm::kLeakyBucketQueue:
+        return most_ + static_cast<uint64_t>(base::WideMul(span, limit_.requests()) / limit_.period());
+      case Algorithm::kSlidingWindowLog:
+        return span < limit_.period() ? most_ : ~uint64_t{0};
+      case Algorithm::kFixedWindow:
+      case Algorithm::kSlidingWindowCounter:
+        return ~uint64_t{0};
+    }
+    __builtin_unreachable();
+  }
+
+  std::string ExcessOfCounter() const {
+    std::map<uint64_t, uint64_t> counts;
+    const uint64_t period = limit_.period();
+    for (const Admission& admission : all_) {
+      const auto at = static_cast<uint64_t>(admission.at.ns);
+      const uint64_t window = at / period;
+      counts[window] += admission.cost;
+      const base::uint128 estimate =
+          base::WideMul(counts[window - 1], period - at % period) + base::WideMul(counts[window], period);
+      if (estimate > base::WideMul(most_, period)) {
+        return fmt::format("{} in a window and {} in the one before", counts[window], counts[window - 1]);
+      }
+    }
+    return "";
+  }
+
+  const Limit limit_;
+  const uint64_t most_;
+  std::vector<Admission> all_;
+  std::map<int64_t, uint64_t> windows_;  // by their ends
+};
+
+class Changes : public ::testing::Test {
+ protected:
+  void Use(const LimitSpec& spec) { limit = store.Intern(spec); }
+
+  std::optional<LeaseGrant> Ask(LeaseId id, uint64_t want, std::vector<LeaseReport> reports = {}) {
+    const SharedAnswer answer =
+        store.Ask({.name = "b",
+                   .limit = limit,
+                   .lease = LeaseAsk{.id = id, .want = want, .least = 1, .ttl = kTtl, .reports = reports}},
+                  now);
+    if (answer.status.code() == absl::StatusCode::kFailedPrecondition) return std::nullopt;  // never leased
+    EXPECT_TRUE(answer.status.ok()) << answer.status;
+    return answer.grant;
+  }
+  Decision Do(Operation operation, uint64_t cost) {
+    const SharedAnswer answer =
+        store.Ask({.name = "b", .limit = limit, .cost = cost, .operation = operation, .history = history}, now);
+    EXPECT_TRUE(answer.status.ok()) << answer.status;
+    return answer.decision;
+  }
+  uint64_t Remaining() { return Do(Operation::kLook, 0).remaining; }
+  bool Take(uint64_t cost) { return Do(Operation::kTake, cost).allowed; }
+
+  LuaStore store;
+  store::LimitHandle limit;
+  std::vector<store::LimitChange> history;
+  Instant now = kEdge;
+};
+
+// Two nodes hold leases when the limit changes. One spends its lease in the last instant of its life; the other spends
+// a part, and returns the rest as soon as it may. Everybody else takes all that there is.
+class OneChange : public Changes {
+ protected:
+  struct Course {
+    Duration before_edge;  // when the leases are given
+    Duration unasked;      // for how long nobody asks after the change
+  };
+
+  // What passed too much under `to`, in words.
+  std::string Run(const LimitSpec& from, const LimitSpec& to, const Course& course) {
+    store.keyspace.Clear();
+    now = kEdge - course.before_edge;
+    Use(from);
+    EXPECT_TRUE(Take(20));
+    const LeaseGrant kept = *Ask({.node = kNode, .number = 1}, 60);
+    const Instant kept_until = now + kept.ttl;
+    const LeaseGrant returned = *Ask({.node = kOther, .number = 1}, 60);
+    const Instant returned_until = now + returned.ttl;
+    now += 10ms;
+    EXPECT_TRUE(Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 5}}).has_value());
+
+    Use(to);
+    uint64_t kept_left = kept.granted - 5;
+    uint64_t returned_left = returned.granted;
+    Passed passed(to, kept_left + returned_left);
+    Take(std::numeric_limits<uint32_t>::max());  // carries the bucket over
+    const auto window_end = [&] { return now + Do(Operation::kLook, 0).reset_after; };
+    const Instant begin = now;
+    const auto spend = [&](uint64_t& left, uint64_t cost) {
+      const Instant end = window_end();
+      passed.Add(now, cost, end);
+      left -= cost;
+    };
+    for (Instant step = begin; step < begin + 5s; step += 100ms) {
+      for (const Instant last : {kept_until - 1ns, returned_until - 1ns}) {
+        uint64_t& left = last == kept_until - 1ns ? kept_left : returned_left;
+        if (left == 0 || last <= now || last > step) continue;
+        const Instant resume = now;
+        now = last;
+        // Without a look, which would be a request to the store: only a spend.
+        passed.Add(now, left, course.unasked > 0s ? WindowEndAt(to, now) : window_end());
+        left = 0;
+        now = std::max(resume, last);
+      }
+      now = std::max(now, step);
+      if (step < begin + course.unasked) continue;
+      if (returned_left > 1 && now < returned_until) {
+        spend(returned_left, returned_left / 2);
+        if (Ask({.node = kOther, .number = 2}, 0,
+                {{.number = 1, .spent = returned.granted - returned_left, .returned = true}})) {
+          returned_left = 0;
+        }
+      }
+      for (Decision decision; (decision = Do(Operation::kTake, 1)).allowed;) {
+        passed.Add(now, 1, now + decision.reset_after);
+      }
+    }
+    return passed.Excess();
+  }
+
+ private:
+  // Of windows whose places are known without asking.
+  static Instant WindowEndAt(const LimitSpec& spec, Instant at) { return algorithm::WindowEnd(*Limit::Make(spec), at); }
+};
+
+TEST_F(OneChange, OfAnyKindIntoAnyKindCountsWhatIsOutOnLease) {
+  int tried = 0;
+  for (const LimitSpec& from : kLeased) {
+    for (const LimitSpec& to : AllKinds()) {
+      if (from == to) continue;
+      for (const Duration before_edge : {300ms, 1500ms, 1990ms}) {
+        for (const Duration unasked : {0ms, 1000ms, 2500ms}) {
+          // Where windows of the first hit lie is not known without asking.
+          if (unasked > 0ms && to.align == Align::kFirstHit) continue;
+          ASSERT_EQ(Run(from, to, {before_edge, unasked}), "")
+              << "from " << model::Describe(from) << "\nto   " << model::Describe(to) << "\n"
+              << before_edge.count() << " ns before the edge, nobody asks for " << unasked.count() << " ns";
+          ++tried;
+        }
+      }
+    }
+  }
+  EXPECT_GT(tried, 2000);
+}
+
+// What comes back is there for others, under the new limit too, but never more of it than was taken.
+TEST_F(Changes, WhatIsReturnedAfterAChangeIsLeftToOthers) {
+  for (const LimitSpec& from : kLeased) {
+    for (const LimitSpec& to : kLeased) {
+      if (from == to) continue;
+      SCOPED_TRACE("from " + model::Describe(from) + " to " + model::Describe(to));
+      store.keyspace.Clear();
+      now = kEdge;
+      Use(from);
+      EXPECT_TRUE(Take(20));
+      const LeaseGrant grant = *Ask({.node = kNode, .number = 1}, 40);
+      const uint64_t left = Remaining();
+      Use(to);
+      Take(std::numeric_limits<uint32_t>::max());
+      const uint64_t most = std::min(Limit::Make(to)->capacity() - grant.granted, left);
+      EXPECT_EQ(Remaining(), most);
+      EXPECT_TRUE(Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 10, .returned = true}}).has_value());
+      EXPECT_EQ(Remaining(), std::min(left + grant.granted - 10, Limit::Make(to)->capacity() - 10));
+      EXPECT_TRUE(Ask({.node = kNode, .number = 3}, 0, {{.number = 1, .spent = 0, .returned = true}}).has_value());
+      EXPECT_EQ(Remaining(), std::min(left + grant.granted - 10, Limit::Make(to)->capacity() - 10));
+    }
+  }
+}
+
+TEST_F(Changes, KindsThatNeverLeaseCountALeaseAsSpentWhenItExpires) {
+  Use(kLeased[0]);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40)->granted, 40u);
+  Use({.algorithm = Algorithm::kSlidingWindowLog, .requests = 50, .period = 10s});
+  EXPECT_TRUE(Take(5));
+  EXPECT_EQ(Remaining(), 5u);
+  now += kTtl + 10s - 1ns;
+  EXPECT_EQ(Remaining(), 5u);
+  now += 1ns;
+  EXPECT_EQ(Remaining(), 50u);
+
+  store.keyspace.Clear();
+  Use(kLeased[0]);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40)->granted, 40u);
+  Use({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 49});
+  EXPECT_TRUE(Take(5));
+  EXPECT_EQ(Remaining(), 5u);
+  now += kTtl;
+  EXPECT_EQ(Remaining(), 5u);
+  now += 1s;
+  EXPECT_EQ(Remaining(), 15u);
+}
+
+TEST_F(Changes, ABucketThatIsFullIsKeptForTheLimitsItHadBefore) {
+  const LimitSpec hundred{.requests = 100, .period = 60s};
+  const LimitSpec ten{.requests = 10, .period = 60s};
+  for (const auto& [back_at, remaining] : {std::pair{50s, 10u}, std::pair{51s, 100u}}) {
+    store.keyspace.Clear();
+    now = kEdge;
+    Use(hundred);
+    EXPECT_TRUE(Take(85));
+    Use(ten);
+    EXPECT_TRUE(Take(1));
+    now += back_at;
+    EXPECT_EQ(Remaining(), 10u);
+    // Whatever a request leaves full.
+    Do(Operation::kRefund, 1);
+    Use(hundred);
+    EXPECT_EQ(Remaining(), remaining);
+    EXPECT_TRUE(Take(1));
+    EXPECT_EQ(Remaining(), remaining - 1);
+  }
+}
+
+}  // namespace
+}  // namespace headgate::redis_host

@@ -1,0 +1,89 @@
+// Who asks for what: the demand that meets each node.
+#include <algorithm>
+
+#include "tests/simulation/world.h"
+
+namespace headgate::simulation {
+
+using base::BootTime;
+using base::Duration;
+using namespace std::chrono_literals;
+
+void World::BeginDemand() {
+  weights_.resize(keys_.size());
+  weights_calm_.resize(keys_.size());
+  for (Demand& demand : demands_) {
+    demand.on.resize(keys_.size(), true);
+    demand.leased_at.resize(keys_.size());
+    for (size_t key = 0; key < keys_.size(); ++key) {
+      demand.weight.push_back(random_.Below(4));
+      weights_[key] += demand.weight[key];
+      weights_calm_[key] += plan_.even ? 1 : demand.weight[key] + 1;
+    }
+  }
+  for (uint32_t i = 0; i < plan_.nodes(); ++i) {
+    for (size_t key = 0; key < keys_.size(); ++key) {
+      NextRequest(i, key);
+      if (plan_.keys[key].bursts) NextBurst(i, key);
+    }
+  }
+}
+
+// Its part of the demand is this of all weights.
+uint64_t World::WeightOf(uint32_t node, size_t key) const {
+  if (!calm()) return demands_[node].weight[key];
+  return plan_.even ? 1 : demands_[node].weight[key] + 1;
+}
+
+void World::NextBurst(uint32_t index, size_t key) {
+  Schedule(now_ + 100ms + Duration(static_cast<int64_t>(random_.Below(1'500'000'000))), [this, index, key] {
+    std::vector<bool>& on = demands_[index].on;
+    on[key] = calm() || !on[key];
+    if (!calm()) NextBurst(index, key);
+  });
+}
+
+void World::NextRequest(uint32_t index, size_t key) {
+  const KeyPlan& plan = plan_.keys[key];
+  const algorithm::LimitSpec& spec = MachineOf(index).switched[key] ? *plan.changed : plan.spec;
+  const uint64_t weights = calm() ? weights_calm_[key] : weights_[key];
+  const uint64_t weight = WeightOf(index, key);
+  const uint64_t percent = calm() ? plan.demand_percent_calm : plan.demand_percent;
+  if (weight == 0 || !demands_[index].on[key]) {
+    return Schedule(now_ + 50ms, [this, index, key] { NextRequest(index, key); });
+  }
+  // A request costs half of what it may at most.
+  const uint64_t per_period = spec.requests * percent * weight;
+  const uint64_t gap = static_cast<uint64_t>(plan.pace.count()) * 100 * weights * (plan.cost_max + 1) / 2 / per_period;
+  const auto until_next = Duration(static_cast<int64_t>(random_.Below(2 * gap + 1)));
+  Schedule(now_ + until_next, [this, index, key] {
+    if (now_ >= plan_.measured_to) return;
+    RequestNow(index, key);
+    NextRequest(index, key);
+  });
+}
+
+void World::RequestNow(uint32_t index, size_t key) {
+  const uint64_t cost = 1 + random_.Below(plan_.keys[key].cost_max);
+  // Of what is undone most is so because another limit denies.
+  const bool gated = !calm() && random_.Below(100) < plan_.keys[key].refund_percent && random_.Below(3) > 0;
+  const bool grouped = !calm() && plan_.group_percent > 0 && random_.Below(100) < plan_.group_percent;
+  if (now_ < keys_[key].quiet_until) return;
+  OnNode(index, now_, [this, key, cost, gated, grouped](Node& node) {
+    const BootTime now = BootAt(MachineOf(node.index()), now_);
+    if (grouped && !IsAnyQuiet()) return node.OnGroup(cost, now);
+    if (gated) return node.OnGatedRequest(key, cost, now);
+    Request(node, key, cost);
+  });
+}
+
+bool World::IsAnyQuiet() const {
+  return std::any_of(keys_.begin(), keys_.end(), [this](const Key& key) { return now_ < key.quiet_until; });
+}
+
+void World::Request(Node& node, size_t key, uint64_t cost) {
+  if (keys_[key].exact) keys_[key].exact->Ask(cost, server_.Wall(now_));
+  node.OnRequest(key, cost, BootAt(MachineOf(node.index()), now_));
+}
+
+}  // namespace headgate::simulation

@@ -1,0 +1,76 @@
+#include "tests/simulation/instance.h"
+
+#include <algorithm>
+
+#include "headgate/limiter/local_shares.h"
+
+namespace headgate::simulation {
+
+using base::BootTime;
+using base::Duration;
+using base::Instant;
+
+namespace {
+
+// A request of two is denied for ever, which is all that this limit is for.
+constexpr algorithm::LimitSpec kGate{
+    .algorithm = algorithm::Algorithm::kTokenBucket, .requests = 1, .period = std::chrono::hours(1), .burst = 1};
+
+// What an instance may let through by itself. Requests are decided as of when they came, but one that waited for the
+// store in vain only after a timeout: what accrues in one timeout is added. A window may have ended meanwhile, and then
+// holds what came in it and what came in the next.
+algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
+  algorithm::LimitSpec share = limiter::PartOf(whole.spec(), {1, plan.instances});
+  if (IsMeter(whole)) {
+    *share.burst +=
+        (share.requests * static_cast<uint64_t>(plan.timeout.count())) / static_cast<uint64_t>(share.period.count()) +
+        1;
+  } else if (4 * plan.timeout > share.period) {
+    share.requests *= 2;
+  }
+  return *algorithm::Limit::Make(share);
+}
+
+}  // namespace
+
+Instance::Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits)
+    : plan_(plan), id_(id), memory_({.max_buckets = 64}) {
+  const auto add = [this](const algorithm::Limit& limit) {
+    keys_.push_back({.limit = *memory_.limits().Intern(limit),
+                     .share = Bound(ShareOf(limit, plan_), plan_.calendar_edge),
+                     .share_at = plan_.start});
+  };
+  for (const store::LimitHandle& limit : limits) add(limit->limit);
+  add(*algorithm::Limit::Make(kGate));
+}
+
+void Instance::OnLimit(size_t index, const algorithm::Limit& limit) {
+  Key& key = keys_[index];
+  const store::LimitHandle changed = *memory_.limits().Intern(limit);
+  if (changed.get() == key.limit.get()) return;  // another loop was told before
+  key.limit = changed;
+  key.share.Widen(ShareOf(limit, plan_), key.share_at - plan_.start);
+}
+
+bool Instance::AdmitLocally(size_t index, uint64_t cost, Duration reset_after) {
+  Key& key = keys_[index];
+  if (key.limit->limit.spec().align == algorithm::Align::kFirstHit) {
+    key.share.OnWindow(key.share_at + reset_after, key.share_at);
+  }
+  return key.share.Admit(cost, key.share_at - plan_.start, key.share_at);
+}
+
+void Instance::RefundLocally(size_t index, uint64_t cost) {
+  Key& key = keys_[index];
+  key.share.Refund(cost, key.share_at - plan_.start, key.share_at);
+}
+
+void Instance::AllowLate(size_t index, Duration late, BootTime now) {
+  Key& key = keys_[index];
+  if (late < std::chrono::milliseconds(1) || now < key.late_until) return;
+  key.late_until = now + plan_.timeout;
+  const Duration since = key.share_at - plan_.start;
+  key.share.AllowCapacity(since, since + plan_.timeout);
+}
+
+}  // namespace headgate::simulation

@@ -1,0 +1,77 @@
+// One process of a simulated fleet: what its event loops share, each of which is a Node. While the store cannot be
+// asked, the instance is held to its share of each limit: a bound of its own, checked at every local decision.
+#pragma once
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headgate/base/clock.h"
+#include "headgate/limiter/ask_pace.h"
+#include "headgate/store/memory.h"
+#include "tests/simulation/bound.h"
+#include "tests/simulation/plan.h"
+
+namespace headgate::simulation {
+
+// An instance's local store as one of its loops sees it: it tells what it decided.
+class WatchedStore final : public store::Store {
+ public:
+  using Watch =
+      std::function<void(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant now)>;
+  WatchedStore(store::MemoryStore& memory, Watch watch) : memory_(memory), watch_(std::move(watch)) {}
+
+  void Take(std::span<const store::TakeRequest> requests, std::span<algorithm::Decision> decisions,
+            base::Instant now) override {
+    memory_.Take(requests, decisions, now);
+    for (size_t i = 0; i < requests.size(); ++i) watch_(requests[i], decisions[i], now);
+  }
+  const base::HashSecret& hash_secret() const override { return memory_.hash_secret(); }
+  store::LimitTable& limits() override { return memory_.limits(); }
+
+ private:
+  store::MemoryStore& memory_;
+  const Watch watch_;
+};
+
+class Instance {
+ public:
+  Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits);
+
+  // The upper 48 bits of its nodes' ids.
+  uint64_t id() const { return id_; }
+  store::MemoryStore& memory() { return memory_; }
+  store::LimitTable& limits() { return memory_.limits(); }
+  limiter::AskPace& pace() { return pace_; }
+  // By key, then the gate; in this instance's table.
+  const store::LimitHandle& limit(size_t key) const { return keys_[key].limit; }
+  size_t key_count() const { return keys_.size(); }
+
+  void OnLimit(size_t key, const algorithm::Limit& limit);
+  // Something was decided or looked at as of this time; a bucket's own time does not go back.
+  void SeeAt(size_t key, base::Instant at) { keys_[key].share_at = std::max(keys_[key].share_at, at); }
+  // False: more than its share.
+  bool AdmitLocally(size_t key, uint64_t cost, base::Duration reset_after);
+  void RefundLocally(size_t key, uint64_t cost);
+  // A call failed `late` after its time was up. After a pause requests that came before it are decided along with those
+  // that come now, each as of its own time.
+  void AllowLate(size_t key, base::Duration late, base::BootTime now);
+
+ private:
+  struct Key {
+    store::LimitHandle limit;
+    Bound share;
+    base::Instant share_at;  // the latest time of a local decision
+    base::BootTime late_until{0};
+  };
+
+  const Plan& plan_;
+  const uint64_t id_;
+  store::MemoryStore memory_;
+  limiter::AskPace pace_;
+  std::vector<Key> keys_;
+};
+
+}  // namespace headgate::simulation
