@@ -33,8 +33,7 @@ Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& sy
 void Engine::Tick() {
   clock_ahead_ns_.store(clock_.Discipline().count(), std::memory_order_relaxed);
   const base::Instant now = clock_.Now();
-  // Not while a snapshot is written: it names limits by numbers that a sweep may give to others.
-  if (now >= sweep_due_ && !snapshot_under_way_.load()) {
+  if (now >= sweep_due_) {
     store_.Sweep(now);
     sweep_due_ = now + kSweepInterval;
   }
@@ -72,7 +71,10 @@ void Engine::Collect(observe::Sink& sink) {
   sink.Set(Metric::kHitBlocksMax, {}, stats.hit_blocks_max);
   sink.Set(Metric::kHitsRefused, {}, stats.hits_refused);
   sink.Set(Metric::kLimits, {}, stats.limits);
+  sink.Set(Metric::kClientLimits, {}, stats.client_limits);
+  sink.Set(Metric::kClientLimitsForgotten, {}, stats.client_limits_forgotten);
   sink.Set(Metric::kBucketsRebased, {}, stats.rebased);
+  sink.Set(Metric::kSnapshotBucketsLeftOut, {}, stats.left_out);
 
   if (snapshot_.enabled()) {
     sink.Set(Metric::kSnapshotWrites, {"written"}, snapshot_.writes_done());

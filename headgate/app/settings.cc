@@ -9,6 +9,7 @@
 
 #include "headgate/rule/duration.h"
 #include "headgate/rule/problem.h"
+#include "headgate/store/limit_table.h"
 
 namespace headgate::app {
 namespace {
@@ -82,10 +83,10 @@ const std::array kSettings = {
     Setting{.name = "max_limits",
             .group = kMemory,
             .target = &Settings::max_limits,
-            .help = "The most different limits in use at a time.",
-            .advice = "Raise it where clients bring very many limits of their own.",
+            .help = "The most different limits of clients that are remembered; rules have room of their own.",
+            .advice = "Raise it when headgate_client_limits_forgotten_total grows.",
             .min = 16,
-            .max = (uint64_t{1} << 20) - 1},
+            .max = store::LimitTable::kClientLimitsMax},
     Setting{.name = "snapshot",
             .group = kMemory,
             .target = &Settings::snapshot,

@@ -78,7 +78,16 @@ void SnapshotFile::Restore(base::Instant now) {
   if (restored_ == RestoreResult::kAbsent) return log_.Info("snapshot.absent", {{"file", path_}});
   if (restored_ == RestoreResult::kRestored) {
     written_at_ns_.store(now.ns, std::memory_order_relaxed);
-    return log_.Info("snapshot.restored", {{"file", path_}, {"buckets", store_.stats().buckets}});
+    const store::MemoryStats stats = store_.stats();
+    log_.Info("snapshot.restored", {{"file", path_}, {"buckets", stats.buckets}});
+    if (stats.left_out > 0) {
+      log_.Warning("snapshot.left_out", {{"file", path_},
+                                         {"buckets", stats.left_out},
+                                         {"reason", std::string_view("no room for their limits")},
+                                         {"effect", std::string_view("their requests count no more")},
+                                         {"hint", std::string_view("raise max_limits to what it was")}});
+    }
+    return;
   }
   const std::string why(status.message());
   const std::optional<std::string> aside = KeepAside(path_);

@@ -8,6 +8,7 @@
 
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
+#include "headgate/store/fair_victim.h"
 #include "headgate/store/pages.h"
 
 namespace headgate::limiter {
@@ -91,7 +92,7 @@ LeaseBook::LeaseBook(const LeaseBookOptions& options)
 
 LeaseBook::~LeaseBook() {
   for (size_t i = 0; i < sets_.size() * kWays; ++i) {
-    if (sets_[i / kWays].prints[i % kWays] != 0) std::destroy_at(&records_[i]);
+    if (sets_[i / kWays].prints[i % kWays] != 0) Drop(records_[i]);
   }
   store::UnmapPages(records_, sets_.size() * kWays * sizeof(Record));
 }
@@ -116,7 +117,7 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
   Record* found = Find(key);
   if (found == nullptr) [[unlikely]] {
     if (!CanLease(limit.limit)) return verdict;
-    found = Insert(key, limit);
+    found = Insert(key, limit, now);
     if (found == nullptr) {
       Count(counters_.not_followed);
       return verdict;
@@ -476,14 +477,14 @@ const LeaseBook::Record* LeaseBook::Find(const Hash128& key) const {
   return nullptr;
 }
 
-LeaseBook::Record* LeaseBook::Insert(const Hash128& key, const store::LimitEntry& limit) {
+LeaseBook::Record* LeaseBook::Insert(const Hash128& key, const store::LimitEntry& limit, BootTime now) {
   const size_t set = SetOf(key);
-  Record* record = Victim(set);
+  Record* record = Victim(set, *limit.owner, now);
   if (record == nullptr) return nullptr;
   uint32_t& print = sets_[set].prints[static_cast<size_t>(record - records_) % kWays];
   if (print != 0) {
     Count(counters_.evicted);
-    std::destroy_at(record);
+    Drop(*record);
   } else {
     ++keys_followed_;
   }
@@ -494,24 +495,39 @@ LeaseBook::Record* LeaseBook::Insert(const Hash128& key, const store::LimitEntry
   return record;
 }
 
-// A free place, or that of the key that was asked for longest ago; not of one that holds leases.
-LeaseBook::Record* LeaseBook::Victim(size_t set) {
+void LeaseBook::Drop(Record& record) {
+  record.limit_pin->owner->lease_records.fetch_sub(1, std::memory_order_relaxed);
+  std::destroy_at(&record);
+}
+
+// A free place, or that of a key that holds no lease: one that has been idle for long; else, of the class that follows
+// most keys, the one that was asked for longest ago. Null where all hold leases, or are of classes that follow no more.
+LeaseBook::Record* LeaseBook::Victim(size_t set, const store::LimitClass& incoming, BootTime now) {
+  Record* idle = nullptr;
   Record* victim = nullptr;
+  store::FairVictim choice(incoming, incoming.lease_records.load(std::memory_order_relaxed));
   for (uint32_t way = 0; way < kWays; ++way) {
     Record& record = records_[set * kWays + way];
     if (sets_[set].prints[way] == 0) return &record;
     if (record.queued || record.asked_number != 0 || !record.leases.empty()) continue;
     // A key that is being denied is worth remembering.
-    const auto last = [](const Record& r) {
-      return r.denied_cost != 0 ? std::max(r.taken_at, r.denied_until) : r.taken_at;
-    };
-    if (victim == nullptr || last(record) < last(*victim)) victim = &record;
+    const BootTime last = record.denied_cost != 0 ? std::max(record.taken_at, record.denied_until) : record.taken_at;
+    if (last + options_.ttl < now) {
+      if (idle == nullptr || record.taken_at < idle->taken_at) idle = &record;
+      continue;
+    }
+    const store::LimitClass& owner = *record.limit_pin->owner;
+    if (choice.Offer(owner, owner.lease_records.load(std::memory_order_relaxed), static_cast<uint64_t>(last.ns))) {
+      victim = &record;
+    }
   }
-  return victim;
+  return idle != nullptr ? idle : victim;
 }
 
 void LeaseBook::SetLimit(Record& record, const store::LimitEntry& entry) {
   const Limit& limit = entry.limit;
+  if (record.limit_pin) record.limit_pin->owner->lease_records.fetch_sub(1, std::memory_order_relaxed);
+  entry.owner->lease_records.fetch_add(1, std::memory_order_relaxed);
   record.limit = &entry;
   record.limit_pin = store::LimitHandle::Pin(entry);
   const Duration fill = FillOf(limit);

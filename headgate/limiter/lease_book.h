@@ -207,8 +207,9 @@ class LeaseBook {
 
   const Record* Find(const base::Hash128& key) const;
   Record* Find(const base::Hash128& key) { return const_cast<Record*>(std::as_const(*this).Find(key)); }
-  Record* Insert(const base::Hash128& key, const store::LimitEntry& limit);
-  Record* Victim(size_t set);
+  Record* Insert(const base::Hash128& key, const store::LimitEntry& limit, base::BootTime now);
+  void Drop(Record& record);
+  Record* Victim(size_t set, const store::LimitClass& incoming, base::BootTime now);
   size_t SetOf(const base::Hash128& key) const { return key.low & (sets_.size() - 1); }
   bool Spend(Record& record, algorithm::Cost cost, base::BootTime now);
   bool Hold(Record& record, const HeldLease& lease);

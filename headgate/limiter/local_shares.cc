@@ -85,7 +85,7 @@ store::LimitHandle LocalShares::Of(const store::LimitHandle& whole, Fraction fra
       found->second.fraction.denominator == fraction.denominator) {
     return found->second.part;
   }
-  auto part = limits_.Intern(*algorithm::Limit::Make(PartOf(whole->limit.spec(), fraction)));
+  auto part = limits_.Intern(*algorithm::Limit::Make(PartOf(whole->limit.spec(), fraction)), 0, whole->owner->owner);
   if (!part.ok()) return whole;
   if (parts_.size() >= kPartsMax) parts_.clear();
   parts_.insert_or_assign(whole->id, Part{.whole = whole, .fraction = fraction, .part = *part});

@@ -1,5 +1,7 @@
 #include "headgate/limiter/published_rules.h"
 
+#include <algorithm>
+
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 
@@ -8,6 +10,8 @@ namespace {
 
 // A bucket that slept through more changes than this is carried over from the oldest one known.
 constexpr size_t kHistoryMax = 16;
+// Of very many limits each remembers fewer changes, at least one: all of them together pin no more than so many.
+constexpr size_t kHistoriesMax = 65'536;
 
 using ByIdentity = absl::flat_hash_map<absl::string_view, uint32_t>;
 
@@ -20,7 +24,8 @@ ByIdentity IndexByIdentity(const PublishedRules* set) {
 
 // What comes after `before`, replaced by `next` at `now`.
 absl::StatusOr<PublishedLimit> Continue(const PublishedLimit& before, const algorithm::Limit& next,
-                                        store::LimitTable& limits, base::Instant now) {
+                                        store::LimitTable& limits, store::LimitOwner owner, size_t history_max,
+                                        base::Instant now) {
   if (before.limit->limit.spec() == next.spec()) return before;
   PublishedLimit limit = before;
   limit.history.push_back({before.limit.get(), now});
@@ -29,8 +34,8 @@ absl::StatusOr<PublishedLimit> Continue(const PublishedLimit& before, const algo
   for (const store::LimitChange& change : limit.history) {
     if (change.before->limit.spec() == next.spec()) version = change.before->version + 1;
   }
-  HEADGATE_ASSIGN_OR_RETURN(limit.limit, limits.Intern(next, version));
-  if (limit.history.size() > kHistoryMax) {
+  HEADGATE_ASSIGN_OR_RETURN(limit.limit, limits.Intern(next, version, owner));
+  while (limit.history.size() > history_max) {
     limit.history.erase(limit.history.begin());
     limit.pinned.erase(limit.pinned.begin());
   }
@@ -45,16 +50,21 @@ absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(std::shared_ptr<co
   const ByIdentity old = IndexByIdentity(before);
   auto next = std::make_shared<PublishedRules>();
   next->published.resize(rules->rules().size());
+  size_t limit_count = 1;
+  for (const rule::Rule& rule : rules->rules()) limit_count += rule.limits.size();
+  const size_t history_max = std::clamp<size_t>(kHistoriesMax / limit_count, 1, kHistoryMax);
   for (const rule::Rule& rule : rules->rules()) {
     PublishedRule& published = next->published[rule.index];
     const auto found = old.find(rule.identity);
     const PublishedRule* was = found != old.end() ? &before->published[found->second] : nullptr;
+    const store::LimitOwner owner = store::LimitOwner::Rule(rule.identity);
     for (size_t i = 0; i < rule.limits.size(); ++i) {
       if (was != nullptr && i < was->limits.size()) {
-        HEADGATE_ASSIGN_OR_RETURN(PublishedLimit limit, Continue(was->limits[i], rule.limits[i].limit, limits, now));
+        HEADGATE_ASSIGN_OR_RETURN(PublishedLimit limit,
+                                  Continue(was->limits[i], rule.limits[i].limit, limits, owner, history_max, now));
         published.limits.push_back(std::move(limit));
       } else {
-        HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle limit, limits.Intern(rule.limits[i].limit));
+        HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle limit, limits.Intern(rule.limits[i].limit, 0, owner));
         published.limits.push_back({.limit = std::move(limit), .history = {}, .pinned = {}});
       }
     }

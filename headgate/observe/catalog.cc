@@ -61,6 +61,10 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Requests denied because memory for the hits of sliding_window_log was full."},
     {Metric::kLimits, "headgate_limits", kGauge, "limits",
      "Different limits in use by rules and by live buckets, those that requests brought included."},
+    {Metric::kClientLimits, "headgate_client_limits", kGauge, "limits",
+     "Different limits in use that requests brought (CL.THROTTLE, overrides)."},
+    {Metric::kClientLimitsForgotten, "headgate_client_limits_forgotten_total", kCounter, "limits",
+     "Limits that requests brought and that made way for others, with their buckets. Raise max_limits when it grows."},
 
     // Snapshots
     {Metric::kSnapshotWrites,
@@ -79,6 +83,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      {"result"}},
     {Metric::kBucketsRebased, "headgate_buckets_rebased_total", kCounter, "buckets",
      "Restored buckets that were ahead of the clock and were moved to it."},
+    {Metric::kSnapshotBucketsLeftOut, "headgate_snapshot_buckets_left_out_total", kCounter, "buckets",
+     "Buckets of the snapshot that were not restored, because max_limits had no room for their limits."},
 
     // Rules
     {Metric::kRules, "headgate_rules", kGauge, "rules", "Rules in force."},

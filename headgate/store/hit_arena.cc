@@ -57,7 +57,12 @@ void ArenaHitLog::DropOldest() {
     SetEnds(block.newer, newest());
     arena_.block(block.newer).older = HitArena::kNone;
   }
-  arena_.Give(index);
+  Give(index);
+}
+
+void ArenaHitLog::Give(uint32_t block) {
+  arena_.Give(block);
+  blocks_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void ArenaHitLog::DropNewest() {
@@ -70,7 +75,7 @@ void ArenaHitLog::DropNewest() {
     SetEnds(oldest(), block.older);
     arena_.block(block.older).newer = HitArena::kNone;
   }
-  arena_.Give(index);
+  Give(index);
 }
 
 void ArenaHitLog::ReduceNewest(uint32_t cost) {
@@ -97,6 +102,7 @@ bool ArenaHitLog::Append(Hit hit) {
   }
   const uint32_t added = arena_.Take();
   if (added == HitArena::kNone) return false;
+  blocks_.fetch_add(1, std::memory_order_relaxed);
   HitBlock& block = arena_.block(added);
   block.at_ns[0] = hit.at.ns;
   block.cost[0] = hit.cost;
@@ -112,9 +118,28 @@ bool ArenaHitLog::Append(Hit hit) {
 void ArenaHitLog::ForEach(bool (*visit)(void* context, Hit hit), void* context) const {
   for (uint32_t index = oldest(); index != HitArena::kNone; index = arena_.block(index).newer) {
     const HitBlock& block = arena_.block(index);
-    for (uint16_t i = block.begin; i < block.end; ++i) {
+    for (uint8_t i = block.begin; i < block.end; ++i) {
       if (!visit(context, {Instant::FromNanos(block.at_ns[i]), block.cost[i]})) return;
     }
+  }
+}
+
+uint64_t ArenaHitLog::CountBlocks() const {
+  uint64_t count = 0;
+  for (uint32_t index = oldest(); index != HitArena::kNone; index = arena_.block(index).newer) ++count;
+  return count;
+}
+
+void ArenaHitLog::SetPlaceOfNewest(uint32_t segment, uint8_t slot) {
+  if (newest() == HitArena::kNone) return;
+  arena_.block(newest()).segment.store(segment, std::memory_order_relaxed);
+  arena_.block(newest()).slot.store(slot, std::memory_order_relaxed);
+}
+
+void ArenaHitLog::SetPlace(uint32_t segment, uint8_t slot) {
+  for (uint32_t index = oldest(); index != HitArena::kNone; index = arena_.block(index).newer) {
+    arena_.block(index).segment.store(segment, std::memory_order_relaxed);
+    arena_.block(index).slot.store(slot, std::memory_order_relaxed);
   }
 }
 

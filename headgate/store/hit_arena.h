@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "headgate/algorithm/bucket.h"
+#include "headgate/algorithm/limit.h"
 #include "headgate/store/spin_lock.h"
 
 namespace headgate::store {
@@ -18,8 +19,12 @@ struct alignas(64) HitBlock {
   uint32_t cost[kHits];
   uint32_t older;
   uint32_t newer;  // in a free block: the next free one
-  uint16_t begin;  // hits [begin, end) are in use
-  uint16_t end;
+  uint8_t begin;   // hits [begin, end) are in use
+  uint8_t end;
+  // Where the bucket is whose hits these are, so that it can be found from here; of a free block, where it was. Read
+  // without the bucket's lock, and therefore only a hint.
+  std::atomic<uint8_t> slot;
+  std::atomic<uint32_t> segment;
 };
 static_assert(sizeof(HitBlock) == 64);
 
@@ -52,10 +57,11 @@ class HitArena {
 };
 
 // The hits of one bucket, as the algorithm sees them. `ends` is the bucket's `edge`: oldest block in the lower half,
-// newest in the upper.
+// newest in the upper. `blocks` counts those of its owner.
 class ArenaHitLog final : public algorithm::HitLog {
  public:
-  ArenaHitLog(HitArena& arena, uint64_t& ends) : arena_(arena), ends_(ends) {}
+  ArenaHitLog(HitArena& arena, uint64_t& ends, std::atomic<uint64_t>& blocks)
+      : arena_(arena), ends_(ends), blocks_(blocks) {}
 
   bool empty() const override { return oldest() == HitArena::kNone; }
   algorithm::Hit Oldest() const override;
@@ -65,14 +71,26 @@ class ArenaHitLog final : public algorithm::HitLog {
   bool Append(algorithm::Hit hit) override;
   void ForEach(bool (*visit)(void* context, algorithm::Hit hit), void* context) const override;
 
+  // How many blocks the hits take; walks through them.
+  uint64_t CountBlocks() const;
+  // The bucket is there from now on: for the newest block, or for all of them.
+  void SetPlaceOfNewest(uint32_t segment, uint8_t slot);
+  void SetPlace(uint32_t segment, uint8_t slot);
+
  private:
   uint32_t oldest() const { return static_cast<uint32_t>(ends_); }
   uint32_t newest() const { return static_cast<uint32_t>(ends_ >> 32); }
   void SetEnds(uint32_t oldest, uint32_t newest) { ends_ = uint64_t{newest} << 32 | oldest; }
   void DropNewest();
+  void Give(uint32_t block);
 
   HitArena& arena_;
   uint64_t& ends_;
+  std::atomic<uint64_t>& blocks_;
 };
+
+inline bool IsLog(const algorithm::Limit& limit) {
+  return limit.algorithm() == algorithm::Algorithm::kSlidingWindowLog;
+}
 
 }  // namespace headgate::store

@@ -113,6 +113,27 @@ TEST(LimitChange, AGroupThatIsDeniedLeavesWhatIsRemembered) {
   EXPECT_EQ(test.RemainingOnceBack(kStart + 50s), 10u);
 }
 
+// The hits of a log have no copy that could be restored.
+TEST(LimitChange, AGroupThatIsDeniedLeavesNoLogBehindWhoseHitsAreGone) {
+  TestStore test;
+  const LimitHandle log = test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 60s});
+  const LimitHandle ten = test.Make(kTen);
+  const LimitHandle one = test.Make({.requests = 1, .period = 60s});
+  test.Ask(1, log, kStart, 4);
+  test.Ask(2, one, kStart, 1);
+  std::array requests{test.Request(1, ten, 1), test.Request(2, one, 1)};
+  requests[1].joined = true;
+  std::array<Decision, 2> decisions;
+  test.store.Take(requests, decisions, kStart);
+  EXPECT_FALSE(decisions[1].allowed);
+  EXPECT_EQ(test.store.stats().hit_blocks, 0u);
+  EXPECT_EQ(test.Ask(1, ten, kStart, 0).remaining, 6u);
+  // A log elsewhere has hits of its own.
+  test.Ask(3, log, kStart, 3);
+  EXPECT_EQ(test.Ask(1, log, kStart, 0).remaining, 6u);
+  EXPECT_EQ(test.Ask(3, log, kStart, 0).remaining, 7u);
+}
+
 TEST(LimitChange, ASlotThatIsUsedAgainRemembersNothingOfTheBucketBefore) {
   CutBucket test;
   test.store.Sweep(kStart + 60s);
@@ -144,7 +165,7 @@ TEST(LimitChange, IsCarriedToAClockThatWasSetBack) {
   EXPECT_EQ(after.store.stats().buckets, 0u);
 }
 
-// Version 1 had no time behind the count of a bucket.
+// Version 1 had no owner behind a limit, and no time behind the count of a bucket.
 TEST(Snapshot, OfTheFirstVersionIsRead) {
   TestStore before, after;
   const LimitHandle limit = before.Make(kTen);
@@ -152,6 +173,8 @@ TEST(Snapshot, OfTheFirstVersionIsRead) {
   std::string bytes = before.store.Snapshot(kStart);
   bytes.resize(bytes.size() - 4 - 4 - 8);  // check sum, end of the buckets, the time
   bytes.append(4, '\0');
+  constexpr size_t kHeadBytes = 8 + 4 + 8 + 96 + 4, kLimitBytes = 3 * 1 + 3 * 8;
+  bytes.erase(kHeadBytes + kLimitBytes, 8);
   bytes[8] = 1;
   boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true> crc;
   crc.process_bytes(bytes.data(), bytes.size());

@@ -1,20 +1,35 @@
 // Every limit that a store has live buckets of, under a small number: a bucket's slot holds that number instead of the
 // limit, and a bucket that was made under an older limit can still be read when the limit has changed.
 //
-// Limits are interned by value. A LimitHandle pins its entry; an entry without a handle stays as long as some bucket
-// may still refer to it, and is reclaimed by MemoryStore::Sweep. Bounded by `limits_max`. Thread-safe.
+// Limits are interned by value, version and owner; a LimitHandle pins one. Rules and clients have room apart:
+//
+//   rules     No client can take it. Intern fails where all of it is pinned, that is, by rules in force.
+//   clients   When more than `client_limits_max` are interned, the one whose Intern is longest ago and that nobody has
+//             pinned makes way: it is *retired*.
+//
+//            Intern                    room is needed, no handle                a pass finds no bucket, twice
+//    (none) ────────> in use ──────────────────────────────────────> retired ─────────────────────────────────> (none)
+//                       ^ └───────────── a pass finds no bucket and no handle, twice ───────────────────────────────^
+//                       └────────────────────── Intern ───────────────┘
+//
+// A number is given to another limit only when no bucket refers to it. That takes a look at every bucket: a *pass*,
+// which MemoryStore makes in small steps. It removes buckets of retired limits and marks the numbers of the others.
+// Thread-safe.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/status.h"
+#include "headgate/store/limit_class.h"
 
 namespace headgate::store {
 
@@ -24,12 +39,20 @@ struct LimitEntry {
   algorithm::Limit limit;
   uint32_t id = 0;
   uint32_t version = 0;
+  LimitClass* owner = nullptr;  // of the table
+  uint64_t serial = 0;          // no other entry ever has it, as one may have the id
 
  private:
   friend class LimitTable;
   friend class LimitHandle;
   mutable std::atomic<uint32_t> handles{0};
-  bool touched = false;  // given out since the last sweep began; guarded by the table's mutex
+  std::atomic<bool> retired{false};
+  // The rest is guarded by the table's mutex. The pass at whose end it was neither pinned nor found in a bucket, and
+  // since which it was not interned; 0: none.
+  uint32_t idle_pass = 0;
+  // Its neighbours by their latest Intern; 0: none. Of those in use.
+  uint32_t older = 0;
+  uint32_t newer = 0;
 };
 
 // Pins an entry; copyable. Must not outlive its table.
@@ -62,49 +85,116 @@ class LimitHandle {
   const LimitEntry* entry_ = nullptr;
 };
 
+struct LimitTableOptions {
+  // Limits of clients that are remembered, besides those in use at the moment. At most kClientLimitsMax.
+  uint32_t client_limits_max = 1u << 18;
+  // Limits of rules. At most kRuleLimitsMax.
+  uint32_t rule_limits_max = 3u << 16;
+};
+
 class LimitTable {
  public:
-  static constexpr uint32_t kIdsMax = 1u << 20;  // a slot has 20 bits for the number
+  // A slot has 20 bits for the number: a quarter of them is for rules. 0 is no limit.
+  static constexpr uint32_t kIdsMax = 1u << 20;
+  static constexpr uint32_t kRuleIds = 1u << 18;
+  static constexpr uint32_t kClientLimitsMax = 1u << 19;
+  static constexpr uint32_t kRuleLimitsMax = 3u << 16;
 
-  // `limits_max` is at most kIdsMax − 1; number 0 is no limit.
-  explicit LimitTable(uint32_t limits_max = 1u << 18);
+  explicit LimitTable(const LimitTableOptions& options = {});
   ~LimitTable();
   LimitTable(const LimitTable&) = delete;
   LimitTable& operator=(const LimitTable&) = delete;
 
-  // ResourceExhausted where `limits_max` different limits are in use. A limit that a rule had before and has again gets
-  // another version, so that a bucket can be told to be of the first time.
-  absl::StatusOr<LimitHandle> Intern(const algorithm::Limit& limit, uint32_t version = 0);
+  // A limit that a rule had before and has again gets another version, so that a bucket can be told to be of the first
+  // time. Of very many rules those that come last share their entries, and are one class. ResourceExhausted where the
+  // owner's room is full of pinned limits.
+  absl::StatusOr<LimitHandle> Intern(const algorithm::Limit& limit, uint32_t version = 0,
+                                     LimitOwner owner = LimitOwner::Clients());
+  // The same, but nothing makes way for it.
+  absl::StatusOr<LimitHandle> InternWhereRoom(const algorithm::Limit& limit, LimitOwner owner);
 
   // The limit under a number that a live bucket or a handle holds. Lock-free.
-  const algorithm::Limit& Get(uint32_t id) const {
-    return chunks_[id / kChunk].load(std::memory_order_acquire)[id % kChunk]->limit;
+  const LimitEntry& EntryOf(uint32_t id) const {
+    return *chunks_[id / kChunk].load(std::memory_order_acquire)[id % kChunk];
   }
+  const algorithm::Limit& Get(uint32_t id) const { return EntryOf(id).limit; }
+  // Whether buckets of this limit are to be removed. Lock-free.
+  bool IsRetired(uint32_t id) const { return EntryOf(id).retired.load(std::memory_order_relaxed); }
 
-  uint32_t size() const;
-  // Every limit with its number, in no particular order.
-  std::vector<std::pair<uint32_t, algorithm::LimitSpec>> List() const;
+  uint32_t size() const;  // retired ones are none
+  uint32_t client_limits() const;
+  uint64_t client_limits_forgotten() const { return client_limits_forgotten_.load(std::memory_order_relaxed); }
 
-  // Sweeping, in three steps: BeginSweep; then mark every number found in a bucket; then EndSweep frees what was
-  // neither marked, nor pinned, nor given out meanwhile, and returns how many. One sweep at a time.
-  std::vector<bool> BeginSweep();
-  uint32_t EndSweep(const std::vector<bool>& in_use);
+  // Every limit in use, in no particular order, with what a bucket's number has to be checked by: the entry may be
+  // another's by then.
+  struct Listed {
+    uint32_t id;
+    uint64_t serial;
+    algorithm::LimitSpec spec;
+    LimitOwner owner;
+  };
+  std::vector<Listed> List() const;
+
+  // ---- Passes, one at a time: look at every bucket, then call EndPass until it says 0.
+
+  // Who looks: `steps` are due, of the `steps_per_pass` that a pass has besides those of EndPass. Called by Intern,
+  // without a lock held. Before it is set, no bucket refers to any limit.
+  void SetScan(std::function<void(uint64_t steps)> scan, uint64_t steps_per_pass);
+
+  // Takes up to kIdsPerStep numbers from `first` on, and frees those that `in_use` has not found and that were idle in
+  // the pass before as well. Returns where to go on; 0: this pass is over, and the next one begins.
+  uint32_t EndPass(const std::vector<bool>& in_use, uint32_t first);
 
  private:
   static constexpr uint32_t kChunk = 4096;
+  static constexpr uint32_t kIdsPerStep = 512;
   using Chunk = std::unique_ptr<LimitEntry>;
+  using Key = std::pair<std::pair<algorithm::LimitSpec, uint32_t>, LimitOwner>;
+
+  // The limits of rules, or of clients. Guarded by the mutex.
+  struct Room {
+    Room(uint32_t begin, uint32_t end, uint32_t most) : ids_end(end), in_use_max(most), next_id(begin) {}
+
+    const uint32_t ids_end;
+    const uint32_t in_use_max;
+    uint32_t next_id;
+    std::vector<uint32_t> free_ids;
+    uint32_t in_use = 0;  // not retired
+    uint32_t retired = 0;
+    uint32_t oldest = 0;
+    uint32_t newest = 0;
+
+    uint32_t ids_left() const { return ids_end - next_id + static_cast<uint32_t>(free_ids.size()); }
+  };
 
   LimitEntry* EntryAt(uint32_t id) const {
     return chunks_[id / kChunk].load(std::memory_order_relaxed)[id % kChunk].get();
   }
+  Room& RoomOf(LimitOwner owner) { return owner.is_clients() ? clients_ : rules_; }
 
-  const uint32_t limits_max_;
+  enum class Full { kMakeWay, kFail };
+  absl::StatusOr<LimitHandle> Intern(const algorithm::Limit& limit, uint32_t version, LimitOwner owner, Full full);
+  absl::StatusOr<LimitHandle> InternLocked(const algorithm::Limit& limit, uint32_t version, LimitOwner owner,
+                                           Full full);
+  LimitEntry& Create(Room& room, const Key& key, const algorithm::Limit& limit);
+  bool RetireOldest(Room& room);
+  void Free(Room& room, LimitEntry& entry);
+  void Link(Room& room, LimitEntry& entry);
+  void Unlink(Room& room, LimitEntry& entry);
+  uint64_t StepsDue(const Room& room) const;
+
   // Chunks are never moved or freed while the table lives, so that Get needs no lock.
   std::array<std::atomic<Chunk*>, kIdsMax / kChunk> chunks_{};
   mutable std::mutex mutex_;
-  absl::flat_hash_map<std::pair<algorithm::LimitSpec, uint32_t>, uint32_t> by_spec_;  // with its version
-  std::vector<uint32_t> free_ids_;
-  uint32_t next_id_ = 1;
+  Room rules_;
+  Room clients_;
+  absl::flat_hash_map<Key, uint32_t> by_key_;
+  absl::flat_hash_map<LimitOwner, std::unique_ptr<LimitClass>> classes_;
+  uint64_t last_serial_ = 0;
+  uint32_t pass_ = 1;
+  std::function<void(uint64_t)> scan_;
+  uint64_t steps_per_pass_ = 0;
+  std::atomic<uint64_t> client_limits_forgotten_{0};
 };
 
 }  // namespace headgate::store

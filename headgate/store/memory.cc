@@ -26,8 +26,6 @@ constexpr uint32_t kBalanceFrom = 48;
 constexpr uint64_t kHitBlocksMin = algorithm::kLogRequestsMax / HitBlock::kHits + 1;
 // How far ahead of the decision the requests of a batch are fetched.
 constexpr size_t kPrefetchAhead = 12;
-constexpr int kReclaimSegments = 2;
-constexpr int kHitReclaimSegments = 64;
 constexpr size_t kGroupInline = 32;
 
 uint64_t SegmentsFor(uint64_t buckets_max) {
@@ -38,8 +36,6 @@ uint32_t HitBlocksFor(uint64_t buckets_max) {
   const uint64_t blocks = std::max(kHitBlocksMin, buckets_max / HitBlock::kHits);
   return static_cast<uint32_t>(std::min<uint64_t>(blocks, uint64_t{1} << 30));
 }
-
-bool IsLog(const Limit& limit) { return limit.algorithm() == Algorithm::kSlidingWindowLog; }
 
 // The common case, and nothing else: a live token bucket in its home block, used under this very limit before. False,
 // and nothing has happened, where it is any other.
@@ -78,8 +74,10 @@ MemoryStore::MemoryStore(const MemoryOptions& options)
       segments_(static_cast<Segment*>(MapPages(segment_count_ * sizeof(Segment), HugePages::kYes))),
       remembered_(static_cast<RememberedTimes*>(MapPages(segment_count_ * sizeof(RememberedTimes), HugePages::kNo))),
       secret_(options.secret),
-      limits_(options.max_limits),
-      hits_(HitBlocksFor(buckets_max_)) {}
+      limits_({.client_limits_max = options.max_limits, .rule_limits_max = options.max_rule_limits}),
+      hits_(HitBlocksFor(buckets_max_)) {
+  limits_.SetScan([this](uint64_t steps) { Scan(steps); }, segment_count_);
+}
 
 MemoryStore::~MemoryStore() {
   UnmapPages(segments_, segment_count_ * sizeof(Segment));
@@ -169,7 +167,7 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
       CarryOver(request, state, remembered_until, place->limit_id(), now);
       if (IsLook(request) && !logs) {
         // A look changes nothing, so it does not change whose bucket this is either. (The hits of a log have no copy.)
-        decision = Apply(request, state, now);
+        decision = Apply(request, print, {held, place}, state, now);
         return true;
       }
     }
@@ -179,32 +177,34 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
     const bool crowded = first.used_slots() >= kBalanceFrom || buckets_.load(std::memory_order_relaxed) >= buckets_max_;
     if (elsewhere || (crowded && request.operation == Operation::kTake)) return false;
   }
-  decision = Apply(request, state, now);
+  decision = Apply(request, print, {held, place}, state, now);
   if (request.operation == Operation::kReset || remembered_until <= Later(now, state.seen)) remembered_until = {};
 
   // A request that consumed has made a bucket that is not fresh; any other may have left nothing to remember.
   const bool consumed = request.operation == Operation::kTake && decision.allowed && request.cost > 0;
   const bool fresh = !consumed && remembered_until.ns == 0 &&
-                     FreshAt(limit, state, ArenaHitLog(hits_, state.edge)) <= Later(now, state.seen);
+                     FreshAt(limit, state, HitsOf(state.edge, *request.limit)) <= Later(now, state.seen);
   if (place.found()) {
     place->Store(state);
-    place->SetLimit(request.limit->id);
+    SetLimit(place, *request.limit);
     SetRememberedUntil(place, remembered_until);
+    if (IsLog(limit)) SetPlaceOfNewestHits(place);
     if (fresh) Remove(place);
   } else if (!fresh) {
-    Insert(print, held, request.limit->id, state, now);
+    Insert(print, held, *request.limit, state, now);
   }
   return true;
 }
 
-Decision MemoryStore::Apply(const TakeRequest& request, BucketState& state, Instant now) {
+Decision MemoryStore::Apply(const TakeRequest& request, const Fingerprint& print, const AtHand& at_hand,
+                            BucketState& state, Instant now) {
   const Limit& limit = request.limit->limit;
-  ArenaHitLog hits(hits_, state.edge);
+  ArenaHitLog hits = HitsOf(state.edge, *request.limit);
   switch (request.operation) {
     case Operation::kTake: {
       if (!IsLog(limit)) [[likely]]
         return Decide(limit, state, hits, request.cost, now);
-      if (hits_.blocks_in_use() == hits_.blocks_max()) MakeRoomForHits(now);
+      if (hits_.blocks_in_use() == hits_.blocks_max()) MakeRoomForHits(request, print, at_hand, state, now);
       const Decision decision = Decide(limit, state, hits, request.cost, now);
       if (!decision.allowed && request.cost <= decision.remaining) {
         hits_refused_.fetch_add(1, std::memory_order_relaxed);
@@ -235,8 +235,14 @@ Decision MemoryStore::Apply(const TakeRequest& request, BucketState& state, Inst
 
 void MemoryStore::CarryOver(const TakeRequest& request, BucketState& state, Instant& remembered_until,
                             uint32_t limit_id, Instant now) {
-  ArenaHitLog hits(hits_, state.edge);
-  const Limit* from = &limits_.Get(limit_id);
+  ArenaHitLog hits = HitsOf(state.edge, *request.limit);
+  const LimitEntry& before = limits_.EntryOf(limit_id);
+  if (IsLog(before.limit) && before.owner != request.limit->owner) {
+    const uint64_t blocks = hits.CountBlocks();
+    before.owner->hit_blocks.fetch_sub(blocks, std::memory_order_relaxed);
+    request.limit->owner->hit_blocks.fetch_add(blocks, std::memory_order_relaxed);
+  }
+  const Limit* from = &before.limit;
   // The change that ended the limit this bucket was last used under, if the rule still knows of it.
   const auto ended = std::find_if(request.history.begin(), request.history.end(),
                                   [&](const LimitChange& change) { return change.before->id == limit_id; });
@@ -304,14 +310,21 @@ void MemoryStore::Undo(const TakeRequest& request, const Fingerprint& print, con
     // Hits cannot be restored from a copy: the newest ones are these.
     if (!decision.allowed || request.cost == 0) return;
     BucketState state = place->Load();
-    ArenaHitLog hits(hits_, state.edge);
+    ArenaHitLog hits = HitsOf(state.edge, *request.limit);
     hits.ReduceNewest(static_cast<uint32_t>(request.cost));
     state.count -= static_cast<uint32_t>(request.cost);
     place->Store(state);
     if (hits.empty() && !place->remembered()) Remove(place);
+  } else if (before.existed && IsLog(limits_.Get(before.limit_id))) {
+    // Its hits went with the change of limit: what was taken is given back under the limit that it has now.
+    if (!decision.allowed) return;
+    BucketState state = place->Load();
+    ArenaHitLog hits = HitsOf(state.edge, *request.limit);
+    Refund(limit, state, hits, request.cost, state.seen).IgnoreError();
+    place->Store(state);
   } else if (before.existed) {
     place->Store(before.state);
-    place->SetLimit(before.limit_id);
+    SetLimit(place, limits_.EntryOf(before.limit_id));
     SetRememberedUntil(place, before.remembered_until);
   } else {
     Remove(place);
@@ -328,33 +341,13 @@ MemoryStore::Place MemoryStore::Find(const Fingerprint& print, Held held) const 
   return {};
 }
 
-MemoryStore::Place MemoryStore::Insert(const Fingerprint& print, Held held, uint32_t limit_id, const BucketState& state,
-                                       Instant now) {
-  Segment* first = &First(print);
-  Segment* second = held == Held::kBoth && segment_count_ > 1 ? &Second(print) : nullptr;
-  if (buckets_.load(std::memory_order_relaxed) >= buckets_max_) ReclaimSomewhere(now);
-  const bool room =
-      first->used_slots() < Segment::kSlots || (second != nullptr && second->used_slots() < Segment::kSlots);
-  if (!room || buckets_.load(std::memory_order_relaxed) >= buckets_max_) EvictLeastLoss(*first, second, now);
-
-  Segment* target = second != nullptr && second->used_slots() < first->used_slots() ? second : first;
-  const uint32_t slot = target->FindFree(print);
-  HEADGATE_CHECK(slot != Segment::kNoSlot);
-  target->Put(slot, print, limit_id, state);
-  if (target == second) first->spilled.fetch_add(1, std::memory_order_relaxed);
-  buckets_.fetch_add(1, std::memory_order_relaxed);
-  return {target, slot};
-}
-
-void MemoryStore::Remove(Place place) {
-  if (IsLog(limits_.Get(place->limit_id()))) {
-    ArenaHitLog hits(hits_, place->edge);
-    while (!hits.empty()) hits.DropOldest();
-  }
-  Segment& first = First(place.segment->PrintOf(place.slot));
-  if (&first != place.segment) first.spilled.fetch_sub(1, std::memory_order_relaxed);
-  place.segment->Free(place.slot);
-  buckets_.fetch_sub(1, std::memory_order_relaxed);
+void MemoryStore::SetLimit(Place place, const LimitEntry& limit) {
+  if (place->limit_id() == limit.id) return;
+  LimitClass& before = *limits_.EntryOf(place->limit_id()).owner;
+  place->SetLimit(limit.id);
+  if (&before == limit.owner) return;
+  before.buckets.fetch_sub(1, std::memory_order_relaxed);
+  limit.owner->buckets.fetch_add(1, std::memory_order_relaxed);
 }
 
 Instant MemoryStore::RememberedUntil(Place place) const {
@@ -366,108 +359,6 @@ void MemoryStore::SetRememberedUntil(Place place, Instant remembered_until) {
   if (remembered_until.ns > 0) remembered_[place.segment - segments_][place.slot] = remembered_until;
 }
 
-Instant MemoryStore::FreshAtOf(Place place) {
-  BucketState state = place->Load();
-  const Instant full_at = FreshAt(limits_.Get(place->limit_id()), state, ArenaHitLog(hits_, state.edge));
-  return Later(full_at, RememberedUntil(place));
-}
-
-MemoryStore::Place MemoryStore::LeastLoss(Segment& segment, Instant& fresh_at) {
-  Place least;
-  for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
-    if (segment.tags[slot] == 0) continue;
-    const Instant candidate = FreshAtOf({&segment, slot});
-    if (!least.found() || candidate < fresh_at) {
-      least = {&segment, slot};
-      fresh_at = candidate;
-    }
-  }
-  return least;
-}
-
-void MemoryStore::EvictLeastLoss(Segment& first, Segment* second, Instant now) {
-  Instant fresh_at{}, second_fresh_at{};
-  Place victim = LeastLoss(first, fresh_at);
-  if (second != nullptr) {
-    const Place candidate = LeastLoss(*second, second_fresh_at);
-    if (candidate.found() && (!victim.found() || second_fresh_at < fresh_at)) victim = candidate;
-  }
-  if (victim.found()) Evict(victim, now);
-}
-
-void MemoryStore::Evict(Place place, Instant now) {
-  const Limit& limit = limits_.Get(place->limit_id());
-  BucketState state = place->Load();
-  ArenaHitLog hits(hits_, state.edge);
-  if (FreshAtOf(place) > now) {
-    const Decision look = Decide(limit, state, hits, 0, now);
-    evictions_.fetch_add(1, std::memory_order_relaxed);
-    if (look.limit > look.remaining) {
-      evicted_requests_.fetch_add(look.limit - look.remaining, std::memory_order_relaxed);
-    }
-    place->Store(state);
-  }
-  Remove(place);
-}
-
-uint64_t MemoryStore::RemoveExpired(Segment& segment, Instant now) {
-  uint64_t removed = 0;
-  for (uint32_t slot = 0; slot < Segment::kSlots && segment.used_slots() > 0; ++slot) {
-    if (segment.tags[slot] == 0 || FreshAtOf({&segment, slot}) > now) continue;
-    Remove({&segment, slot});
-    ++removed;
-  }
-  return removed;
-}
-
-void MemoryStore::ReclaimSomewhere(Instant now) {
-  for (int i = 0; i < kReclaimSegments; ++i) {
-    Segment& segment = segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
-    if (!segment.lock.try_lock()) continue;  // someone's, or our own
-    RemoveExpired(segment, now);
-    segment.lock.unlock();
-  }
-}
-
-void MemoryStore::MakeRoomForHits(Instant now) {
-  for (int i = 0; i < kHitReclaimSegments; ++i) {
-    Segment& segment = segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
-    if (!segment.lock.try_lock()) continue;
-    std::lock_guard lock(segment.lock, std::adopt_lock);
-    Place victim;
-    Instant fresh_at{};
-    for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
-      if (segment.tags[slot] == 0 || !IsLog(limits_.Get(segment.slots[slot].limit_id()))) continue;
-      const Instant candidate = FreshAtOf({&segment, slot});
-      if (!victim.found() || candidate < fresh_at) {
-        victim = {&segment, slot};
-        fresh_at = candidate;
-      }
-    }
-    if (!victim.found()) continue;
-    Evict(victim, now);
-    return;
-  }
-}
-
-uint64_t MemoryStore::Sweep(Instant now) {
-  uint64_t removed = 0;
-  std::vector<bool> limits_in_use = limits_.BeginSweep();
-  for (uint64_t i = 0; i < segment_count_; ++i) {
-    Segment& segment = segments_[i];
-    if (segment.used_slots() == 0) continue;  // without its lock: that would make its memory resident
-    std::lock_guard lock(segment.lock);
-    removed += RemoveExpired(segment, now);
-    for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
-      if (segment.tags[slot] == 0) continue;
-      const uint32_t limit_id = segment.slots[slot].limit_id();
-      if (limit_id < limits_in_use.size()) limits_in_use[limit_id] = true;
-    }
-  }
-  limits_.EndSweep(limits_in_use);
-  return removed;
-}
-
 MemoryStats MemoryStore::stats() const {
   return {.buckets = buckets_.load(std::memory_order_relaxed),
           .buckets_max = buckets_max_,
@@ -477,6 +368,9 @@ MemoryStats MemoryStore::stats() const {
           .hit_blocks_max = hits_.blocks_max(),
           .hits_refused = hits_refused_.load(std::memory_order_relaxed),
           .limits = limits_.size(),
+          .client_limits = limits_.client_limits(),
+          .client_limits_forgotten = limits_.client_limits_forgotten(),
+          .left_out = left_out_,
           .rebased = rebased_.load(std::memory_order_relaxed)};
 }
 

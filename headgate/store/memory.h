@@ -1,20 +1,26 @@
 // The memory store: a fixed table of buckets, exact under any number of threads.
 //
 // Fixed slots of 32 bytes, no key bytes, nothing allocated per bucket. A bucket that is as if never used is absent.
-// When the table is full it forgets the bucket that loses least (the closest to "as if never used", of the up to 120
-// that share the new one's two segments) and counts what was lost; a flood of new keys cannot wash out the exhausted
-// ones. Layout and theory: README.md beside this file.
+//
+// When the table is full, each new bucket takes the place of another one, and what that counted is lost and counted.
+// Each rule is a class, and all limits that clients bring are one together. Of the up to 120 buckets in the new one's
+// two segments the class that holds most of the table gives way, and of its buckets the one that loses least (the
+// closest to "as if never used"). So no class loses a bucket to one that holds as much or more: a flood pushes out
+// itself. Layout and theory: README.md beside this file.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/hash.h"
 #include "headgate/base/status.h"
+#include "headgate/store/fair_victim.h"
 #include "headgate/store/hit_arena.h"
 #include "headgate/store/limit_table.h"
 #include "headgate/store/segment.h"
@@ -26,8 +32,11 @@ struct MemoryOptions {
   // The most buckets that are remembered. 38 bytes each, resident only where they are used; raise it when
   // headgate_evictions_total grows.
   uint64_t max_buckets = 1u << 20;
-  // The most different limits in use at a time.
+  // The most different limits of clients that are remembered; then the least recently used makes way, with its
+  // buckets.
   uint32_t max_limits = 1u << 18;
+  // The most different limits of rules.
+  uint32_t max_rule_limits = LimitTable::kRuleLimitsMax;
   // Draw it from the operating system's random source.
   base::HashSecret secret{};
 };
@@ -41,7 +50,10 @@ struct MemoryStats {
   uint64_t hit_blocks_max = 0;
   uint64_t hits_refused = 0;  // requests denied because no hit could be remembered
   uint64_t limits = 0;
-  uint64_t rebased = 0;  // restored buckets that were ahead of the clock
+  uint64_t client_limits = 0;            // of these
+  uint64_t client_limits_forgotten = 0;  // those that made way
+  uint64_t left_out = 0;                 // buckets of the snapshot whose limit found no room
+  uint64_t rebased = 0;                  // restored buckets that were ahead of the clock
 };
 
 class MemoryStore final : public Store {
@@ -56,8 +68,8 @@ class MemoryStore final : public Store {
   const base::HashSecret& hash_secret() const override { return secret_; }
   LimitTable& limits() override { return limits_; }
 
-  // Removes expired buckets and unused limits. Takes each segment's lock for a moment; call it every few seconds from
-  // one thread. Returns how many buckets went.
+  // Removes expired buckets, and limits that have been out of use since the last call. Takes each segment's lock for a
+  // moment; call it every few seconds. Thread-safe. Returns how many buckets went.
   uint64_t Sweep(base::Instant now);
 
   MemoryStats stats() const;
@@ -68,7 +80,9 @@ class MemoryStore final : public Store {
   void WriteSnapshot(base::Instant now, const std::function<void(std::string_view)>& write);
 
   // Loads a snapshot into this store, which has not been used yet, and adopts its secret. DataLoss where it is
-  // truncated or corrupt, Unimplemented where a newer version wrote it; then nothing was loaded.
+  // truncated or corrupt, Unimplemented where a newer version wrote it; then nothing was loaded. What does not fit is
+  // left out and counted: buckets beyond max_buckets are evicted as ever, and those whose limit finds no room stay
+  // outside.
   absl::Status Restore(std::string_view snapshot, base::Instant now);
 
  private:
@@ -89,6 +103,11 @@ class MemoryStore final : public Store {
   };
   // Which of a key's two segments the caller has locked.
   enum class Held { kFirst, kBoth };
+  // What a decision has at hand: which segments are locked, and where the bucket is, if it is there.
+  struct AtHand {
+    Held held;
+    Place place;
+  };
 
   Segment& First(const Fingerprint& print) const { return segments_[base::MulHigh(print.main, segment_count_)]; }
   Segment& Second(const Fingerprint& print) const;
@@ -106,25 +125,41 @@ class MemoryStore final : public Store {
   // Decides where the bucket can be found and put with what is held; false, and nothing has happened, where not.
   bool TakeLocked(const TakeRequest& request, const Fingerprint& print, Held held, algorithm::Decision& decision,
                   base::Instant now);
-  algorithm::Decision Apply(const TakeRequest& request, algorithm::BucketState& state, base::Instant now);
+  algorithm::Decision Apply(const TakeRequest& request, const Fingerprint& print, const AtHand& at_hand,
+                            algorithm::BucketState& state, base::Instant now);
   void CarryOver(const TakeRequest& request, algorithm::BucketState& state, base::Instant& remembered_until,
                  uint32_t limit_id, base::Instant now);
 
   Place Find(const Fingerprint& print, Held held) const;
-  Place Insert(const Fingerprint& print, Held held, uint32_t limit_id, const algorithm::BucketState& state,
-               base::Instant now);
-  void Remove(Place place);
+  void SetLimit(Place place, const LimitEntry& limit);
   // What algorithm::Change keeps of the limits that the bucket had before; 0 where that is over.
   base::Instant RememberedUntil(Place place) const;
   void SetRememberedUntil(Place place, base::Instant remembered_until);
-  void EvictLeastLoss(Segment& first, Segment* second, base::Instant now);
+  ArenaHitLog HitsOf(uint64_t& edge, const LimitEntry& limit) { return {hits_, edge, limit.owner->hit_blocks}; }
+  void SetPlaceOfNewestHits(Place place);
+
+  // ---- Making room: memory_room.cc
+
+  // Not found: nothing makes way, and the bucket is forgotten at once.
+  Place Insert(const Fingerprint& print, Held held, const LimitEntry& limit, algorithm::BucketState state,
+               base::Instant now);
+  void Remove(Place place);
+  bool HasRoom(const Segment& first, const Segment* second) const;
+  bool MakeRoom(const LimitClass& incoming, Segment& first, Segment* second, base::Instant now);
+  bool MakeRoomElsewhere(const LimitClass& incoming, base::Instant now);
+  Place RemoveExpiredAndOffer(Segment& segment, FairVictim& choice, base::Instant now);
   void Evict(Place place, base::Instant now);
-  Place LeastLoss(Segment& segment, base::Instant& fresh_at);
+  void CountLoss(const LimitEntry& limit, algorithm::BucketState& state, base::Instant now);
   // From when on the bucket is as if never used.
   base::Instant FreshAtOf(Place place);
   uint64_t RemoveExpired(Segment& segment, base::Instant now);
   void ReclaimSomewhere(base::Instant now);
-  void MakeRoomForHits(base::Instant now);
+  void MakeRoomForHits(const TakeRequest& request, const Fingerprint& print, const AtHand& at_hand,
+                       const algorithm::BucketState& state, base::Instant now);
+  // Steps of a pass (limit_table.h), as of the latest insertion.
+  void Scan(uint64_t steps);
+  uint64_t ScanStep(base::Instant now);
+
   void RestoreBucket(const Fingerprint& print, const LimitEntry& entry, algorithm::BucketState state,
                      base::Instant remembered_until, base::Instant now);
 
@@ -138,11 +173,21 @@ class MemoryStore final : public Store {
   LimitTable limits_;
   HitArena hits_;
   alignas(64) std::atomic<uint64_t> buckets_{0};
+  std::atomic<int64_t> inserted_at_ns_{0};  // the latest
   std::atomic<uint64_t> sweep_hand_{0};
+  std::atomic<uint64_t> hit_hand_{0};
   std::atomic<uint64_t> evictions_{0};
   std::atomic<uint64_t> evicted_requests_{0};
   std::atomic<uint64_t> hits_refused_{0};
   std::atomic<uint64_t> rebased_{0};
+  uint64_t left_out_ = 0;
+
+  // The pass that is under way.
+  std::mutex scan_mutex_;
+  uint64_t scan_segment_ = 0;
+  uint32_t scan_id_ = 0;
+  uint64_t passes_ = 0;
+  std::vector<bool> limits_seen_ = std::vector<bool>(LimitTable::kIdsMax);
 };
 
 }  // namespace headgate::store

@@ -156,6 +156,25 @@ void BM_HotKeyInBatches(benchmark::State& state) {
 }
 BENCHMARK(BM_HotKeyInBatches)->Threads(1)->Threads(2)->UseRealTime();
 
+// A flood over a full table: each request brings a key, for which another bucket is forgotten.
+void BM_NewKeysInAFullTable(benchmark::State& state) {
+  MemoryStore store(Options(1u << 20));
+  const LimitHandle limit =
+      *store.limits().Intern(*algorithm::Limit::Make({.requests = 1, .period = std::chrono::hours(1)}));
+  std::mt19937_64 random(5);
+  Decision decision;
+  const auto take = [&] {
+    Key key;
+    const uint64_t halves[2] = {random(), random()};
+    std::memcpy(key.data(), halves, sizeof halves);
+    const TakeRequest request = RequestFor(store, key, limit);
+    store.Take({&request, 1}, {&decision, 1}, kStart);
+  };
+  for (uint64_t i = 0; i < 1u << 20; ++i) take();
+  for (auto _ : state) take();
+}
+BENCHMARK(BM_NewKeysInAFullTable);
+
 uint64_t ResidentBytes() {
   std::ifstream statm("/proc/self/statm");
   uint64_t total = 0, resident = 0;

@@ -1,8 +1,8 @@
 // The memory store's snapshot: its live buckets as bytes. All numbers are little-endian.
 //
 //   magic "HGSNAP" 0 0 | u32 version | i64 saved_at | hash secret, 96 bytes
-//   u32 count, then each limit:   u8 algorithm | u8 align | u8 flags | u64 requests | i64 period | u64 burst
-//   then each bucket:             u32 limit's position + 1 | u64, u16, u16 fingerprint | u64 edge | i64 seen |
+//   u32 count, then each limit:   u8 algorithm | u8 align | u8 flags | u64 requests | i64 period | u64 burst | u64
+//   owner then each bucket:             u32 limit's position + 1 | u64, u16, u16 fingerprint | u64 edge | i64 seen |
 //                                 u32 count | i64 remembered_until
 //        of a log, behind it:     u32 count, then each hit: i64 at | u32 cost
 //   u32 0 | u32 CRC32C of everything before it
@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::string_view kMagic{"HGSNAP\0\0", 8};
 constexpr uint32_t kVersion = 2;
-// The first version in which a bucket has its remembered_until, and a fingerprint 91 bits.
+// The first version in which a bucket has its remembered_until, a fingerprint 91 bits, and a limit its owner.
 constexpr uint32_t kRememberedSince = 2;
 constexpr uint32_t kEndOfBuckets = 0;
 constexpr uint8_t kHasBurst = 1, kCountDenied = 2;
@@ -128,6 +128,11 @@ LimitSpec ReadLimit(Reader& reader) {
   return spec;
 }
 
+void SkipHits(Reader& reader) {
+  const auto count = reader.Number<uint32_t>();
+  reader.Bytes(count * (sizeof(int64_t) + sizeof(uint32_t)));
+}
+
 absl::Status CheckEnvelope(std::string_view snapshot) {
   constexpr size_t kLeast = 8 + sizeof(uint32_t) + sizeof(uint32_t);
   if (snapshot.size() < kLeast || !snapshot.starts_with(kMagic)) {
@@ -164,13 +169,19 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
   writer.Number(now.ns);
   writer.Bytes({reinterpret_cast<const char*>(secret_.bytes.data()), secret_.bytes.size()});
 
-  // A limit that is interned while the buckets are written is not in this list; its buckets wait for the next snapshot.
-  const std::vector<std::pair<uint32_t, LimitSpec>> limits = limits_.List();
-  absl::flat_hash_map<uint32_t, uint32_t> positions;
+  // A limit that is interned while the buckets are written is not in this list, even if it has the number of one that
+  // is; its buckets wait for the next snapshot.
+  struct Position {
+    uint64_t serial;
+    uint32_t number;  // from 1
+  };
+  const std::vector<LimitTable::Listed> limits = limits_.List();
+  absl::flat_hash_map<uint32_t, Position> positions;
   writer.Number(static_cast<uint32_t>(limits.size()));
-  for (const auto& [id, spec] : limits) {
-    positions.emplace(id, static_cast<uint32_t>(positions.size() + 1));
-    WriteLimit(writer, spec);
+  for (const LimitTable::Listed& limit : limits) {
+    positions.emplace(limit.id, Position{limit.serial, static_cast<uint32_t>(positions.size() + 1)});
+    WriteLimit(writer, limit.spec);
+    writer.Number(limit.owner.number());
   }
 
   for (uint64_t i = 0; i < segment_count_; ++i) {
@@ -181,10 +192,11 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
       for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
         if (segment.tags[slot] == 0 || FreshAtOf({&segment, slot}) <= now) continue;
         const Slot& bucket = segment.slots[slot];
-        const auto position = positions.find(bucket.limit_id());
-        if (position == positions.end()) continue;
+        const LimitEntry& limit = limits_.EntryOf(bucket.limit_id());
+        const auto position = positions.find(limit.id);
+        if (position == positions.end() || position->second.serial != limit.serial) continue;
         const Fingerprint print = segment.PrintOf(slot);
-        writer.Number(position->second);
+        writer.Number(position->second.number);
         writer.Number(print.main);
         writer.Number(print.tag);
         writer.Number(print.extra);
@@ -192,10 +204,10 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
         writer.Number(bucket.seen_ns);
         writer.Number(bucket.count);
         writer.Number(RememberedUntil({&segment, slot}).ns);
-        if (limits_.Get(bucket.limit_id()).algorithm() != algorithm::Algorithm::kSlidingWindowLog) continue;
+        if (!IsLog(limit.limit)) continue;
         uint64_t ends = bucket.edge;
         std::vector<Hit> hits;
-        ArenaHitLog(hits_, ends)
+        HitsOf(ends, limit)
             .ForEach(
                 [](void* context, Hit hit) {
                   static_cast<std::vector<Hit>*>(context)->push_back(hit);
@@ -225,16 +237,19 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
   if (secret.size() != secret_.bytes.size()) return absl::DataLossError("the snapshot ends within its head");
   std::memcpy(secret_.bytes.data(), secret.data(), secret.size());
 
+  // Empty where it finds no room. All are pinned until the buckets refer to them.
   std::vector<LimitHandle> limits;
+  std::vector<bool> logs;
   const auto limit_count = reader.Number<uint32_t>();
   for (uint32_t i = 0; i < limit_count && !reader.failed(); ++i) {
     HEADGATE_ASSIGN_OR_RETURN(const Limit limit, Limit::Make(ReadLimit(reader)));
-    HEADGATE_ASSIGN_OR_RETURN(LimitHandle handle, limits_.Intern(limit));
-    limits.push_back(std::move(handle));
+    const LimitOwner owner =
+        version >= kRememberedSince ? LimitOwner::FromNumber(reader.Number<uint64_t>()) : LimitOwner::Clients();
+    logs.push_back(IsLog(limit));
+    limits.push_back(limits_.InternWhereRoom(limit, owner).value_or(LimitHandle()));
   }
   for (auto position = reader.Number<uint32_t>(); position != kEndOfBuckets; position = reader.Number<uint32_t>()) {
     if (position > limits.size()) return absl::DataLossError("the snapshot names a limit that it does not have");
-    const LimitEntry& entry = *limits[position - 1];
     Fingerprint print;
     print.main = reader.Number<uint64_t>();
     print.tag = reader.Number<uint16_t>();
@@ -246,10 +261,16 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
     const auto remembered_until =
         Instant::FromNanos(version >= kRememberedSince ? std::max<int64_t>(0, reader.Number<int64_t>()) : 0);
     if (print.tag == 0) return absl::DataLossError("the snapshot has a bucket without a fingerprint");
-    if (entry.limit.algorithm() == algorithm::Algorithm::kSlidingWindowLog) {
+    const LimitEntry* const entry = limits[position - 1].get();
+    if (entry == nullptr) {
+      ++left_out_;
+      if (logs[position - 1]) SkipHits(reader);
+      continue;
+    }
+    if (IsLog(entry->limit)) {
       state.edge = 0;
       state.count = 0;
-      ArenaHitLog hits(hits_, state.edge);
+      ArenaHitLog hits = HitsOf(state.edge, *entry);
       const auto hit_count = reader.Number<uint32_t>();
       for (uint32_t i = 0; i < hit_count && !reader.failed(); ++i) {
         const auto at = Instant::FromNanos(reader.Number<int64_t>());
@@ -257,7 +278,7 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
         if (hits.Append({at, cost})) state.count += cost;
       }
     }
-    RestoreBucket(print, entry, state, remembered_until, now);
+    RestoreBucket(print, *entry, state, remembered_until, now);
   }
   if (reader.failed() || !reader.empty()) return absl::DataLossError("the snapshot's buckets do not add up");
   return absl::OkStatus();
@@ -265,7 +286,7 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
 
 void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entry, BucketState state,
                                 Instant remembered_until, Instant now) {
-  ArenaHitLog hits(hits_, state.edge);
+  ArenaHitLog hits = HitsOf(state.edge, entry);
   if (state.seen > now + kAheadMax) {
     Rebase(entry.limit, state, hits, remembered_until, now);
     rebased_.fetch_add(1, std::memory_order_relaxed);
@@ -277,13 +298,11 @@ void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entr
   }
   Segment& first = First(print);
   Segment& second = Second(print);
-  std::scoped_lock lock(first.lock);
-  if (&second == &first) {
-    SetRememberedUntil(Insert(print, Held::kFirst, entry.id, state, now), remembered_until);
-    return;
-  }
-  std::scoped_lock second_lock(second.lock);
-  SetRememberedUntil(Insert(print, Held::kBoth, entry.id, state, now), remembered_until);
+  const bool one = &first == &second;
+  std::unique_lock lock(first.lock);
+  std::unique_lock second_lock = one ? std::unique_lock<SpinLock>() : std::unique_lock(second.lock);
+  const Place place = Insert(print, one ? Held::kFirst : Held::kBoth, entry, state, now);
+  if (place.found()) SetRememberedUntil(place, remembered_until);
 }
 
 }  // namespace headgate::store

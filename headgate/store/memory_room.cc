@@ -1,0 +1,303 @@
+// How the memory store makes room: for a new bucket, for a hit, for a limit. What the table promises: memory.h.
+#include <algorithm>
+#include <bit>
+#include <mutex>
+
+#include "headgate/base/check.h"
+#include "headgate/store/memory.h"
+
+namespace headgate::store {
+
+using algorithm::Algorithm;
+using algorithm::BucketState;
+using algorithm::Decision;
+using algorithm::Limit;
+using base::Instant;
+
+namespace {
+
+// Other segments that are looked at for expired buckets, and for a victim where the new bucket's own have none.
+constexpr int kReclaimSegments = 2;
+constexpr int kElsewhereSegments = 8;
+// Blocks of hits that are looked at for a log that gives way.
+constexpr int kHitBlocksSampled = 32;
+constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;  // Knuth, TAOCP 3, 6.4: spreads consecutive numbers evenly
+constexpr uint64_t kSweepSteps = 16;
+
+// What forgetting a bucket loses: for how long it still counts, times the share of the limit that it counts. A bucket
+// that refills says both by when it is full.
+uint64_t LossOf(const Limit& limit, const BucketState& state, Instant fresh_at, Instant now) {
+  const auto lasts = static_cast<uint64_t>(std::max<int64_t>(0, (fresh_at - now).count()));
+  uint64_t used = 0;
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+    case Algorithm::kLeakyBucketQueue:
+      return lasts;
+    case Algorithm::kSlidingWindowCounter: {
+      const algorithm::WindowCounts counts = algorithm::WindowCounts::Of(state);
+      used = uint64_t{counts.current} + counts.previous;
+      break;
+    }
+    case Algorithm::kFixedWindow:
+    case Algorithm::kSlidingWindowLog:
+      used = state.count;
+  }
+  // 31 bits of the one and 32 of the other are exact enough, and their product fits.
+  const uint64_t capacity = std::max<uint64_t>(1, limit.capacity());
+  const int shift = std::max(0, static_cast<int>(std::bit_width(lasts)) - 31);
+  return ((lasts >> shift) * std::min(used, capacity) / capacity) << shift;
+}
+
+}  // namespace
+
+// ---- For a bucket
+
+MemoryStore::Place MemoryStore::Insert(const Fingerprint& print, Held held, const LimitEntry& limit, BucketState state,
+                                       Instant now) {
+  Segment* first = &First(print);
+  Segment* second = held == Held::kBoth && segment_count_ > 1 ? &Second(print) : nullptr;
+  inserted_at_ns_.store(now.ns, std::memory_order_relaxed);
+  if (!HasRoom(*first, second) && !MakeRoom(*limit.owner, *first, second, now)) {
+    CountLoss(limit, state, now);
+    ArenaHitLog hits = HitsOf(state.edge, limit);
+    Reset(limit.limit, state, hits);
+    return {};
+  }
+  Segment* target = second != nullptr && second->used_slots() < first->used_slots() ? second : first;
+  const uint32_t slot = target->FindFree(print);
+  HEADGATE_CHECK(slot != Segment::kNoSlot);
+  target->Put(slot, print, limit.id, state);
+  if (target == second) first->spilled.fetch_add(1, std::memory_order_relaxed);
+  buckets_.fetch_add(1, std::memory_order_relaxed);
+  limit.owner->buckets.fetch_add(1, std::memory_order_relaxed);
+  if (IsLog(limit.limit)) {
+    HitsOf(state.edge, limit).SetPlace(static_cast<uint32_t>(target - segments_), static_cast<uint8_t>(slot));
+  }
+  return {target, slot};
+}
+
+void MemoryStore::Remove(Place place) {
+  const LimitEntry& limit = limits_.EntryOf(place->limit_id());
+  if (IsLog(limit.limit)) {
+    ArenaHitLog hits = HitsOf(place->edge, limit);
+    while (!hits.empty()) hits.DropOldest();
+  }
+  Segment& first = First(place.segment->PrintOf(place.slot));
+  if (&first != place.segment) first.spilled.fetch_sub(1, std::memory_order_relaxed);
+  place.segment->Free(place.slot);
+  buckets_.fetch_sub(1, std::memory_order_relaxed);
+  limit.owner->buckets.fetch_sub(1, std::memory_order_relaxed);
+}
+
+bool MemoryStore::HasRoom(const Segment& first, const Segment* second) const {
+  const bool slot =
+      first.used_slots() < Segment::kSlots || (second != nullptr && second->used_slots() < Segment::kSlots);
+  return slot && buckets_.load(std::memory_order_relaxed) < buckets_max_;
+}
+
+bool MemoryStore::MakeRoom(const LimitClass& incoming, Segment& first, Segment* second, Instant now) {
+  ReclaimSomewhere(now);
+  if (HasRoom(first, second)) return true;
+  FairVictim choice(incoming, incoming.buckets.load(std::memory_order_relaxed));
+  Place victim = RemoveExpiredAndOffer(first, choice, now);
+  if (second != nullptr) {
+    if (const Place better = RemoveExpiredAndOffer(*second, choice, now); better.found()) victim = better;
+  }
+  if (HasRoom(first, second)) return true;
+  if (victim.found()) {
+    Evict(victim, now);
+    return true;
+  }
+  const bool slot =
+      first.used_slots() < Segment::kSlots || (second != nullptr && second->used_slots() < Segment::kSlots);
+  return slot && MakeRoomElsewhere(incoming, now);
+}
+
+// The class that comes holds as much as any of those at hand, and has none of its own there: some other segment has.
+bool MemoryStore::MakeRoomElsewhere(const LimitClass& incoming, Instant now) {
+  for (int i = 0; i < kElsewhereSegments; ++i) {
+    Segment& segment = segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
+    if (!segment.lock.try_lock()) continue;  // someone's, or our own
+    std::lock_guard lock(segment.lock, std::adopt_lock);
+    FairVictim choice(incoming, incoming.buckets.load(std::memory_order_relaxed));
+    const Place victim = RemoveExpiredAndOffer(segment, choice, now);
+    if (buckets_.load(std::memory_order_relaxed) < buckets_max_) return true;
+    if (!victim.found()) continue;
+    Evict(victim, now);
+    return true;
+  }
+  return false;
+}
+
+// Where one of the segment's gives way rather than what `choice` has seen before, which.
+MemoryStore::Place MemoryStore::RemoveExpiredAndOffer(Segment& segment, FairVictim& choice, Instant now) {
+  Place victim;
+  for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
+    if (segment.tags[slot] == 0) continue;
+    const Place place{&segment, slot};
+    const Instant fresh_at = FreshAtOf(place);
+    if (fresh_at <= now) {
+      Remove(place);
+      continue;
+    }
+    const LimitEntry& limit = limits_.EntryOf(place->limit_id());
+    const uint64_t held = limit.owner->buckets.load(std::memory_order_relaxed);
+    if (choice.Offer(*limit.owner, held, LossOf(limit.limit, place->Load(), fresh_at, now))) victim = place;
+  }
+  return victim;
+}
+
+void MemoryStore::Evict(Place place, Instant now) {
+  const LimitEntry& limit = limits_.EntryOf(place->limit_id());
+  if (FreshAtOf(place) > now) {
+    BucketState state = place->Load();
+    CountLoss(limit, state, now);
+    place->Store(state);
+  }
+  Remove(place);
+}
+
+void MemoryStore::CountLoss(const LimitEntry& limit, BucketState& state, Instant now) {
+  ArenaHitLog hits = HitsOf(state.edge, limit);
+  const Decision look = Decide(limit.limit, state, hits, 0, now);
+  evictions_.fetch_add(1, std::memory_order_relaxed);
+  if (look.limit > look.remaining) {
+    evicted_requests_.fetch_add(look.limit - look.remaining, std::memory_order_relaxed);
+  }
+}
+
+Instant MemoryStore::FreshAtOf(Place place) {
+  BucketState state = place->Load();
+  const LimitEntry& limit = limits_.EntryOf(place->limit_id());
+  return std::max(FreshAt(limit.limit, state, HitsOf(state.edge, limit)), RememberedUntil(place));
+}
+
+uint64_t MemoryStore::RemoveExpired(Segment& segment, Instant now) {
+  uint64_t removed = 0;
+  for (uint32_t slot = 0; slot < Segment::kSlots && segment.used_slots() > 0; ++slot) {
+    if (segment.tags[slot] == 0 || FreshAtOf({&segment, slot}) > now) continue;
+    Remove({&segment, slot});
+    ++removed;
+  }
+  return removed;
+}
+
+void MemoryStore::ReclaimSomewhere(Instant now) {
+  for (int i = 0; i < kReclaimSegments; ++i) {
+    Segment& segment = segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
+    if (!segment.lock.try_lock()) continue;  // someone's, or our own
+    RemoveExpired(segment, now);
+    segment.lock.unlock();
+  }
+}
+
+// ---- For a hit
+
+void MemoryStore::SetPlaceOfNewestHits(Place place) {
+  const LimitEntry& limit = limits_.EntryOf(place->limit_id());
+  HitsOf(place->edge, limit)
+      .SetPlaceOfNewest(static_cast<uint32_t>(place.segment - segments_), static_cast<uint8_t>(place.slot));
+}
+
+// Looks at blocks in use all over the arena, so that a class is found the sooner the more it holds.
+void MemoryStore::MakeRoomForHits(const TakeRequest& request, const Fingerprint& print, const AtHand& at_hand,
+                                  const BucketState& state, Instant now) {
+  const Limit& limit = request.limit->limit;
+  BucketState with_this = state;
+  with_this.count += static_cast<uint32_t>(std::min<uint64_t>(request.cost, limit.capacity()));
+  const Instant fresh_at = now + base::Duration(static_cast<int64_t>(limit.period()));
+  const LimitClass& incoming = *request.limit->owner;
+  FairVictim choice(incoming, incoming.hit_blocks.load(std::memory_order_relaxed),
+                    LossOf(limit, with_this, fresh_at, now));
+
+  const auto is_held = [&](const Segment* segment) {
+    return segment == &First(print) || (at_hand.held == Held::kBoth && segment == &Second(print));
+  };
+  const auto is_own = [&](Place place) {
+    return place.segment == at_hand.place.segment && place.slot == at_hand.place.slot;
+  };
+  Place victim;
+  Fingerprint victim_print{};
+  for (int i = 0; i < kHitBlocksSampled; ++i) {
+    const uint64_t spread = hit_hand_.fetch_add(1, std::memory_order_relaxed) * kGolden;
+    const HitBlock& block = hits_.block(1 + static_cast<uint32_t>(base::MulHigh(spread, hits_.blocks_max())));
+    const uint32_t segment_index = block.segment.load(std::memory_order_relaxed);
+    const uint32_t slot = block.slot.load(std::memory_order_relaxed);
+    if (segment_index >= segment_count_ || slot >= Segment::kSlots) continue;
+    const Place place{&segments_[segment_index], slot};
+    const bool held = is_held(place.segment);
+    if (!held && !place.segment->lock.try_lock()) continue;
+    bool removed = false;
+    if (place.segment->tags[slot] != 0 && IsLog(limits_.Get(place->limit_id())) && !is_own(place)) {
+      const LimitEntry& other = limits_.EntryOf(place->limit_id());
+      const Instant other_fresh_at = FreshAtOf(place);
+      removed = other_fresh_at <= now;
+      if (removed) {
+        Remove(place);
+      } else if (choice.Offer(*other.owner, other.owner->hit_blocks.load(std::memory_order_relaxed),
+                              LossOf(other.limit, place->Load(), other_fresh_at, now))) {
+        victim = place;
+        victim_print = place.segment->PrintOf(slot);
+      }
+    }
+    if (!held) place.segment->lock.unlock();
+    if (removed) return;
+  }
+  if (!victim.found()) return;
+  const bool held = is_held(victim.segment);
+  if (!held && !victim.segment->lock.try_lock()) return;
+  if (victim.segment->tags[victim.slot] != 0 && victim.segment->PrintOf(victim.slot) == victim_print) {
+    Evict(victim, now);
+  }
+  if (!held) victim.segment->lock.unlock();
+}
+
+// ---- For a limit
+
+uint64_t MemoryStore::Sweep(Instant now) {
+  uint64_t removed = 0;
+  std::unique_lock lock(scan_mutex_);
+  // What is under way is finished first: it has not seen what changed behind its back.
+  const uint64_t until = passes_ + (scan_segment_ > 0 ? 2 : 1);
+  while (passes_ < until) {
+    for (uint64_t i = 0; i < kSweepSteps && passes_ < until; ++i) removed += ScanStep(now);
+    lock.unlock();
+    lock.lock();
+  }
+  return removed;
+}
+
+void MemoryStore::Scan(uint64_t steps) {
+  std::lock_guard lock(scan_mutex_);
+  const Instant now = Instant::FromNanos(inserted_at_ns_.load(std::memory_order_relaxed));
+  for (; steps > 0; --steps) ScanStep(now);
+}
+
+// Takes one segment, or, behind the last one, some of the limits' numbers. Returns how many buckets expired.
+uint64_t MemoryStore::ScanStep(Instant now) {
+  if (scan_segment_ == segment_count_) {
+    scan_id_ = limits_.EndPass(limits_seen_, scan_id_);
+    if (scan_id_ != 0) return 0;
+    limits_seen_.assign(limits_seen_.size(), false);
+    scan_segment_ = 0;
+    ++passes_;
+    return 0;
+  }
+  Segment& segment = segments_[scan_segment_++];
+  if (segment.used_slots() == 0) return 0;  // without its lock: that would make its memory resident
+  std::lock_guard lock(segment.lock);
+  const uint64_t removed = RemoveExpired(segment, now);
+  for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
+    if (segment.tags[slot] == 0) continue;
+    const uint32_t limit_id = segment.slots[slot].limit_id();
+    if (limits_.IsRetired(limit_id)) {
+      Evict({&segment, slot}, now);
+    } else {
+      limits_seen_[limit_id] = true;
+    }
+  }
+  return removed;
+}
+
+}  // namespace headgate::store
