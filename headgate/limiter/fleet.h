@@ -87,6 +87,10 @@ class Fleet {
   base::BootTime next_wake() const;
   // The process ends: what is left of leases goes back. Nothing is decided any more.
   void ReturnLeases();
+  // Our clock has missed a pause: no lease is spent any more that was granted before.
+  void DropLeases() {
+    if (book_) book_->DropAll();
+  }
   // Null where there are none.
   const LeaseBook* leases() const { return book_ ? &*book_ : nullptr; }
 

@@ -92,7 +92,7 @@ LeaseBook::LeaseBook(const LeaseBookOptions& options)
 
 LeaseBook::~LeaseBook() {
   for (size_t i = 0; i < sets_.size() * kWays; ++i) {
-    if (sets_[i / kWays].prints[i % kWays] != 0) Drop(records_[i]);
+    if (sets_[i / kWays].prints[i % kWays] != 0) DropLeases(records_[i]);
   }
   store::UnmapPages(records_, sets_.size() * kWays * sizeof(Record));
 }
@@ -283,12 +283,20 @@ void LeaseBook::OnRefunded(const Hash128& key) {
 }
 
 void LeaseBook::OnReset(const Hash128& key) {
-  Record* record = Find(key);
-  if (record == nullptr) return;
-  record->denied_cost = 0;
-  Count(counters_.expired_unspent, record->leases.Clear());
-  record->asked_number = 0;
-  MayAskFrom(*record, record->taken_at);
+  if (Record* record = Find(key)) DropLeases(*record);
+}
+
+void LeaseBook::DropAll() {
+  for (size_t i = 0; i < sets_.size() * kWays; ++i) {
+    if (sets_[i / kWays].prints[i % kWays] != 0) DropLeases(records_[i]);
+  }
+}
+
+void LeaseBook::DropLeases(Record& record) {
+  record.denied_cost = 0;
+  Count(counters_.expired_unspent, record.leases.Clear());
+  record.asked_number = 0;
+  MayAskFrom(record, record.taken_at);
 }
 
 // ---- Asking
