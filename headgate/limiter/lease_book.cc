@@ -92,7 +92,7 @@ LeaseBook::LeaseBook(const LeaseBookOptions& options)
 
 LeaseBook::~LeaseBook() {
   for (size_t i = 0; i < sets_.size() * kWays; ++i) {
-    if (sets_[i / kWays].prints[i % kWays] != 0) DropLeases(records_[i]);
+    if (sets_[i / kWays].prints[i % kWays] != 0) Drop(records_[i]);
   }
   store::UnmapPages(records_, sets_.size() * kWays * sizeof(Record));
 }
