@@ -1,3 +1,4 @@
+// One file because every event changes the one record of a key, and all of them keep its invariants together.
 #include "headgate/limiter/lease_book.h"
 
 #include <algorithm>

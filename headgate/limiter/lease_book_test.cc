@@ -100,8 +100,7 @@ TEST_F(LeaseBookTest, WhatIsHeldAndWhatIsUnderWayIsDropped) {
   book.DropAll();
   EXPECT_EQ(book.counters().held(), 0u);
   EXPECT_EQ(book.counters().expired_unspent, held);
-  const std::string asks = Says();
-  ASSERT_THAT(asks, ::testing::HasSubstr("ask #2 of k")) << "and anew";
+  ASSERT_THAT(Says(), ::testing::HasSubstr("ask #2 of k")) << "and anew";
   book.DropAll();
   EXPECT_EQ(Grant(2, 10), "") << "it was asked for before";
   EXPECT_EQ(book.counters().held(), 0u);
