@@ -52,8 +52,8 @@ The most used settings; those with … may be given several times:
 constexpr std::string_view kServeEnd = R"(
 `headgate help serve --all` lists all settings; docs/reference/configuration.md says when to change them.
 
-Exit codes: 0 stopped by a signal, 2 wrong settings or rules, 3 an address cannot be had, 4 the last snapshot could not
-be written.
+Exit codes: 0 stopped by a signal, 2 wrong settings or rules, 3 it cannot listen on an address, 4 the last snapshot could
+not be written.
 )";
 
 // What the short help shows.

@@ -91,6 +91,10 @@ TEST_F(Messages, AFileInTheWayOfAUnixSocket) {
 TEST_F(Messages, AFlagWithoutItsValue) {
   EXPECT_EQ(Say({"serve", "--listen"}),
             "error: --listen needs a value\nhint: `headgate help serve --all` lists all flags\n");
+  EXPECT_EQ(Say({"serve", "--listen", "--threads", "2"}),
+            "error: --listen needs a value\nhint: `headgate help serve --all` lists all flags\n");
+  EXPECT_EQ(Say({"serve", "--listen", "--threads=2"}),
+            "error: --listen needs a value\nhint: `headgate help serve --all` lists all flags\n");
   EXPECT_EQ(Say({"check", "--domain"}), "error: --domain needs a value\nhint: `headgate help check` lists all flags\n");
 }
 

@@ -175,6 +175,23 @@ TEST_F(LimiterTest, AnAllOrNothingDomainConsumesNowhereUnlessEverywhere) {
   EXPECT_EQ(Remaining("wide"), 8u);
 }
 
+TEST_F(LimiterTest, AnAllOrNothingDomainCountsDeniedRequestsWhereARuleSaysSo) {
+  constexpr LimitSpec kCounts{
+      .algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1h, .burst = {}, .count_denied = true};
+  FirstKeyRules rules;
+  rules.all_or_nothing = true;
+  rules.Add("narrow", {{.requests = 1, .period = 1h}});
+  rules.Add("wide", {{.requests = 10, .period = 1h}});
+  rules.Add("counts", {kCounts});
+  rules.Add("shadow", {kCounts, {.requests = 10, .period = 1h}}).shadow_mode = true;
+  Publish(rules);
+  EXPECT_TRUE(Check({{"narrow"}, {"wide"}, {"counts"}, {"shadow"}}).allowed);
+  EXPECT_FALSE(Check({{"narrow"}, {"wide"}, {"counts"}, {"shadow"}}).allowed);
+  EXPECT_EQ(Remaining("wide"), 9u);
+  EXPECT_EQ(Remaining("counts"), 8u);
+  EXPECT_EQ(Remaining("shadow"), 8u) << "what it would count if it were enforced";
+}
+
 TEST_F(LimiterTest, SeveralLimitsOfARuleMustAllAllowAndTheTightestIsReported) {
   FirstKeyRules rules;
   rules.Add("user", {{.requests = 2, .period = 1s}, {.requests = 3, .period = 1h}});

@@ -104,6 +104,12 @@ struct Stream::Life : std::enable_shared_from_this<Stream::Life> {
       addresses.emplace_back(ip::tcp::endpoint(address, target.port));
       return TryNextAddress();
     }
+    // Never looked up (RFC 6761): a machine may lack the file that says what everybody knows.
+    if (target.host == "localhost") {
+      addresses.emplace_back(ip::tcp::endpoint(ip::address_v4::loopback(), target.port));
+      addresses.emplace_back(ip::tcp::endpoint(ip::address_v6::loopback(), target.port));
+      return TryNextAddress();
+    }
     resolver.async_resolve(target.host, std::to_string(target.port), ip::resolver_base::numeric_service,
                            [self = shared_from_this()](const ErrorCode& error, const auto& results) {
                              if (self->stream == nullptr) return;

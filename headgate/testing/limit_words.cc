@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "headgate/rule/limit_words.h"
+#include "headgate/rule/rule_set.h"
 
 namespace headgate::testing {
 namespace {
@@ -98,6 +99,10 @@ algorithm::Limit TakeLimit(LineReader& line) {
 std::vector<algorithm::Limit> TakeLimits(LineReader& line) {
   std::vector<algorithm::Limit> limits;
   do {
+    if (limits.size() == rule::kLimitsPerRuleMax) {
+      line.Fail(line.next(), fmt::format("a rule has at most {} limits", rule::kLimitsPerRuleMax), kForm);
+      break;
+    }
     limits.push_back(TakeLimit(line));
   } while (!line.failed() && line.TakeIf("and"));
   return limits;

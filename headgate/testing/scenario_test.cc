@@ -202,6 +202,9 @@ TEST(ScenarioProblems, OfRules) {
   EXPECT_EQ(ProblemOf("rule s = 1 per 1s align left"), "2:25: expected first_hit or epoch, got \"left\"");
   EXPECT_EQ(ProblemOf("rule s = 1 per 1s and"),
             "2:22: expected how many requests per which period, but the line ends here");
+  std::string many = "rule s = 1 per 1s";
+  for (int i = 0; i < 16; ++i) many += " and 1 per 1s";
+  EXPECT_THAT(ProblemOf(many), HasSubstr(": a rule has at most 16 limits"));
   EXPECT_EQ(ProblemOf("rule s = 1 per 1s fast"), "2:19: expected a word of a rule, got \"fast\"");
   EXPECT_EQ(ProblemOf("rule s = 1 per 1s algorithm fixed_window queue"),
             "2:10: queue belongs to leaky_bucket, not fixed_window");

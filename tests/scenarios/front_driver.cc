@@ -11,7 +11,9 @@ FrontDriver::FrontDriver(Decides decides) {
   if (decides == Decides::kAtOnce) {
     checker_.emplace(limiter_);
   } else {
-    fleet_.emplace(shared_, store_, limiter::FleetOptions{});
+    store::SharedStore* shared = &shared_;
+    if (decides == Decides::kByScripts) shared = &scripts_;
+    fleet_.emplace(*shared, store_, limiter::FleetOptions{});
     checker_.emplace(limiter_, /*worker=*/0, *fleet_, limiter::BucketNaming{});
   }
 }

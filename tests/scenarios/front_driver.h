@@ -13,11 +13,13 @@
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 #include "headgate/testing/scenario_runner.h"
+#include "tests/redis/lua_shared_store.h"
 
 namespace headgate::testing {
 
-// Who decides: the memory store at once, or the same as a store that others share, which answers later.
-enum class Decides : uint8_t { kAtOnce, kLater };
+// Who decides: the memory store at once, the same as a store that others share, which answers later, or the scripts of
+// the Redis store.
+enum class Decides : uint8_t { kAtOnce, kLater, kByScripts };
 
 class FrontDriver : public Driver {
  public:
@@ -41,6 +43,7 @@ class FrontDriver : public Driver {
   limiter::Limiter limiter_{store_, /*observer=*/nullptr};
   base::Instant now_{0};
   ManualSharedStore shared_{store_, now_};
+  redis_host::LuaSharedStore scripts_{store_.limits(), now_};
   std::optional<limiter::Fleet> fleet_;
   std::optional<limiter::Checker> checker_;
   const net::Access access_;

@@ -1,5 +1,6 @@
-// Every .scenario file beside this one, through every way of asking there is: the bare arithmetic, and a limiter over
-// each store behind each front. What differs is reported as `headgate scenario` would.
+// Every .scenario file beside this one and every vector of tests/vectors, through every way of asking there is: the
+// bare arithmetic, and a limiter over each store behind each front. What differs is reported as `headgate scenario`
+// would.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,6 +14,8 @@
 #include "headgate/testing/scenario.h"
 #include "headgate/testing/scenario_runner.h"
 #include "tests/scenarios/drivers.h"
+#include "tests/scenarios/vector_scenarios.h"
+#include "tests/vectors/vectors.h"
 
 namespace headgate::testing {
 namespace {
@@ -40,6 +43,37 @@ class ScenarioFile : public ::testing::Test {
   const NamedDriver& driver_;
 };
 
+// The vectors of one file, each case in a world of its own.
+class VectorFile : public ::testing::Test {
+ public:
+  VectorFile(std::string file, const NamedDriver& driver) : file_(std::move(file)), driver_(driver) {}
+
+  void TestBody() override {
+    const std::vector<Scenario> cases = VectorScenarios(file_);
+    ASSERT_GE(cases.size(), 40u);
+    for (const Scenario& scenario : cases) {
+      const std::unique_ptr<Driver> driver = driver_.make();
+      for (const ScenarioDifference& difference : RunScenario(scenario, *driver)) {
+        ADD_FAILURE() << Describe(scenario.path, difference) << " (the line is the step, from 1)";
+      }
+      if (HasFailure()) return;
+    }
+  }
+
+ private:
+  const std::string file_;
+  const NamedDriver& driver_;
+};
+
+void RegisterVectors() {
+  for (const std::string file : vectors::kFiles) {
+    for (const NamedDriver& driver : Drivers()) {
+      ::testing::RegisterTest(("vectors_" + file).c_str(), driver.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                              [file, &driver]() -> ::testing::Test* { return new VectorFile(file, driver); });
+    }
+  }
+}
+
 void RegisterFiles(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
@@ -48,6 +82,7 @@ void RegisterFiles(const std::filesystem::path& directory) {
   std::ranges::sort(paths);
   for (const auto& path : paths) {
     for (const NamedDriver& driver : Drivers()) {
+      if (std::ranges::count(driver.except, path.stem().string()) > 0) continue;
       ::testing::RegisterTest(path.stem().c_str(), driver.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                               [path, &driver]() -> ::testing::Test* { return new ScenarioFile(path, driver); });
     }
@@ -60,5 +95,6 @@ void RegisterFiles(const std::filesystem::path& directory) {
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   headgate::testing::RegisterFiles(std::filesystem::path(HEADGATE_SOURCE_DIR) / "tests/scenarios");
+  headgate::testing::RegisterVectors();
   return RUN_ALL_TESTS();
 }

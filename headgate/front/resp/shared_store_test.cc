@@ -90,7 +90,7 @@ std::string Command(const std::vector<std::string>& words) {
 
 std::string RandomCommand(std::mt19937_64& random) {
   const std::string key = "k" + std::to_string(random() % 5);
-  switch (random() % 15) {
+  switch (random() % 19) {
     case 0:
       return Command({"PING"});
     case 1:
@@ -114,6 +114,11 @@ std::string RandomCommand(std::mt19937_64& random) {
       // Nothing of it waits: it has no rule, or is wrong.
       return Command({"HG.CHECK", random() % 2 == 0 ? "other" : "d", "ENTRIES", "1", "user", key, "more"}) +
              Command({"hg.check", "other", "ENTRIES", "1", "user", key});
+    case 11:
+      return Command({"MULTI"});
+    case 12:
+    case 13:
+      return Command({random() % 2 == 0 ? "EXEC" : "DISCARD"});
     default:
       return Command({"CL.THROTTLE", key, "15", "30", "60", std::to_string(random() % 3)});
   }
