@@ -123,6 +123,7 @@ void Loop::MakeWayForRefusal() {
   Connection* const oldest = refused_.front();
   refused_.erase(refused_.begin());
   oldest->CutOff();
+  made_way_ = true;
 }
 
 Loop::AcceptResult Loop::AcceptWaiting(Door& door) {
@@ -141,6 +142,7 @@ Loop::AcceptResult Loop::AcceptWaiting(Door& door) {
       // A descriptor that has just become free is a spare's, if one is missing.
       if (!shared_.spare_files.Refill()) with = AcceptedWith::kSpareFile;
       door.hand_over(std::move(socket), peer, with);
+      if (std::exchange(made_way_, false)) return AcceptResult::kTurnOver;
       continue;
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return AcceptResult::kNoneLeft;
