@@ -44,9 +44,7 @@ struct Settings {
   uint64_t store_in_flight_max = 1024;
   uint64_t store_retry_percent = 10;
   uint64_t store_breaker_failures_in_row = kBreaker.failures_in_row;
-  uint64_t store_breaker_failure_percent = kBreaker.failure_percent;
-  uint64_t store_breaker_window_calls_min = kBreaker.window_calls_min;
-  base::Duration store_breaker_window = kBreaker.window;
+  base::Duration store_breaker_no_progress = kBreaker.no_progress;
   base::Duration store_breaker_open_min = kBreaker.open_min;
   base::Duration store_breaker_open_max = kBreaker.open_max;
   uint64_t store_breaker_jitter_percent = kBreaker.jitter_percent;
@@ -68,6 +66,8 @@ struct Settings {
   uint64_t threads = 0;
   uint64_t max_connections = 10'000;
   uint64_t max_connections_per_address = 0;
+  uint64_t max_admin_connections = 64;
+  uint64_t max_buffer_bytes = uint64_t{256} << 20;
   base::Duration request_timeout = std::chrono::seconds(10);
   base::Duration idle_timeout = std::chrono::minutes(10);
   base::Duration write_timeout = std::chrono::seconds(10);

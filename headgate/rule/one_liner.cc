@@ -84,7 +84,7 @@ class OneLinerParser {
   }
 
   void FailAfterText() {
-    if (done()) return Fail(at_, "the ':' before the limit is missing", kForm);
+    if (text_.find(':', at_) == std::string_view::npos) return Fail(at_, "the ':' before the limit is missing", kForm);
     Fail(at_, fmt::format("{} cannot follow here", Quote(text_.substr(at_, 1))),
          "a key or value that holds one of ,:\" or a space stands in double quotes");
   }

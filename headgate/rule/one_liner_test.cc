@@ -99,6 +99,7 @@ TEST(OneLiner, SaysWhatIsWrongAndWhere) {
            {"a=\"\": 1/day", 3, "the value of \"a\" is empty",
             "leave out the '=' for a rule that holds for every value"},
            {"a", 2, "the ':' before the limit is missing", kForm},
+           {"api_key 100/minute", 9, "the ':' before the limit is missing", kForm},
            {"a=b c: 1/day", 5, "\"c\" cannot follow here", kQuotes},
            {"a b: 1/day", 3, "\"b\" cannot follow here", kQuotes},
            {"a=b\"c\": 1/day", 4, "\"\\\"\" cannot follow here", kQuotes},

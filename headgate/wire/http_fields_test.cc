@@ -104,9 +104,9 @@ TEST(RateLimitFields, NeverNameAnEmptyWindow) {
 
 TEST(RateLimitFields, OfALimitOfNothingPromiseNoTime) {
   const RateLimitState nothing{.policy = "leaked", .window = 60s, .denied = true, .retry_after = std::nullopt};
-  EXPECT_THAT(Emit(nothing), ElementsAre(Pair("RateLimit-Policy", R"("leaked";q=0;w=60)"),
-                                         Pair("RateLimit", R"("leaked";r=0)"), Pair("X-RateLimit-Limit", "0"),
-                                         Pair("X-RateLimit-Remaining", "0")));
+  EXPECT_THAT(Emit(nothing),
+              ElementsAre(Pair("RateLimit-Policy", R"("leaked";q=0;w=60)"), Pair("RateLimit", R"("leaked";r=0)"),
+                          Pair("X-RateLimit-Limit", "0"), Pair("X-RateLimit-Remaining", "0")));
 }
 
 TEST(RateLimitFields, NameAWindowOnlyInWholeSeconds) {

@@ -68,6 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{ConnectionEvent::kReplyTimeout,
                   ReplyAction{.status = kDeadlineExceeded, .counts_as_failure = true, .refreshes_topology = true}},
         std::pair{ConnectionEvent::kQueueTimeout, ReplyAction{.counts_as_failure = true}},
+        std::pair{ConnectionEvent::kOutOfTime, ReplyAction{.status = absl::StatusCode::kResourceExhausted}},
         std::pair{ConnectionEvent::kClosed,
                   ReplyAction{.status = kAborted, .counts_as_failure = true, .refreshes_topology = true}},
         std::pair{ConnectionEvent::kConnectRefused, ReplyAction{.counts_as_failure = true, .refreshes_topology = true}},
@@ -79,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ReplyActions, EachCodeHasOneRow) {
   std::set<std::string_view> codes;
   for (const ReplyAction& row : ReplyActions()) EXPECT_TRUE(codes.insert(row.code).second) << row.code;
-  EXPECT_EQ(codes.size(), 26u) << "a new row needs its line in this test";
+  EXPECT_EQ(codes.size(), 27u) << "a new row needs its line in this test";
 }
 
 }  // namespace
