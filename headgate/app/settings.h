@@ -44,9 +44,7 @@ struct Settings {
   uint64_t store_in_flight_max = 1024;
   uint64_t store_retry_percent = 10;
   uint64_t store_breaker_failures_in_row = kBreaker.failures_in_row;
-  uint64_t store_breaker_failure_percent = kBreaker.failure_percent;
-  uint64_t store_breaker_window_calls_min = kBreaker.window_calls_min;
-  base::Duration store_breaker_window = kBreaker.window;
+  base::Duration store_breaker_no_progress = kBreaker.no_progress;
   base::Duration store_breaker_open_min = kBreaker.open_min;
   base::Duration store_breaker_open_max = kBreaker.open_max;
   uint64_t store_breaker_jitter_percent = kBreaker.jitter_percent;

@@ -157,6 +157,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
                                                                  observe::Log& log) {
   std::unique_ptr<SharedStores> shared(new SharedStores(log));
   shared->naming_ = store.naming;
+  shared->ask_pace_ = std::make_unique<limiter::AskPace>(loops);
   const uint64_t instance = RandomSeed();
   store::redis::RedisOptions redis = store.redis;
   redis.lease_ttl = kLeaseTtl;
@@ -253,6 +254,20 @@ void SharedStores::Collect(observe::Sink& sink) const {
     evicted += counters.evicted.load(std::memory_order_relaxed);
     not_followed += counters.not_followed.load(std::memory_order_relaxed);
   }
+  uint64_t debts = 0, owed = 0, settled = 0, forgiven = 0, forgotten = 0;
+  for (const auto& loop : loops_) {
+    const limiter::Debts::Counters& counters = loop->fleet->debts();
+    debts += counters.keys.value();
+    owed += counters.owed.value();
+    settled += counters.settled.value();
+    forgiven += counters.forgiven.value();
+    forgotten += counters.forgotten.value();
+  }
+  sink.Set(Metric::kOutageDebts, {}, debts);
+  sink.Set(Metric::kOutageRequests, {"owed"}, owed);
+  sink.Set(Metric::kOutageRequests, {"settled"}, settled);
+  sink.Set(Metric::kOutageRequests, {"forgiven"}, forgiven);
+  sink.Set(Metric::kOutageRequests, {"forgotten"}, forgotten);
   sink.Set(Metric::kLeaseAsks, {}, asked);
   sink.Set(Metric::kLeasedRequests, {"granted"}, granted);
   sink.Set(Metric::kLeasedRequests, {"spent"}, spent);

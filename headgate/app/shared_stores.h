@@ -54,7 +54,7 @@ class SharedStores {
 
   observe::Log& log_;
   limiter::BucketNaming naming_;
-  const std::unique_ptr<limiter::AskPace> ask_pace_ = std::make_unique<limiter::AskPace>();
+  std::unique_ptr<limiter::AskPace> ask_pace_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<store::redis::Heartbeat> heartbeat_;  // lives on the first loop
   std::array<AloneWatch, limiter::kModeCount> alone_;   // of the modes without the store

@@ -93,9 +93,7 @@ class Reader {
     redis.in_flight_max = number(settings_.store_in_flight_max);
     redis.retry_percent = number(settings_.store_retry_percent);
     redis.breaker = {.failures_in_row = number(settings_.store_breaker_failures_in_row),
-                     .failure_percent = number(settings_.store_breaker_failure_percent),
-                     .window_calls_min = number(settings_.store_breaker_window_calls_min),
-                     .window = settings_.store_breaker_window,
+                     .no_progress = settings_.store_breaker_no_progress,
                      .open_min = settings_.store_breaker_open_min,
                      .open_max = settings_.store_breaker_open_max,
                      .jitter_percent = number(settings_.store_breaker_jitter_percent)};

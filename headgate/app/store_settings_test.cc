@@ -106,9 +106,7 @@ TEST(StoreSettings, ReachTheClientAndItsBreaker) {
                                              "store_in_flight_max: 3\n"
                                              "store_retry_percent: 4\n"
                                              "store_breaker_failures_in_row: 5\n"
-                                             "store_breaker_failure_percent: 6\n"
-                                             "store_breaker_window_calls_min: 7\n"
-                                             "store_breaker_window: 8s\n"
+                                             "store_breaker_no_progress: 8s\n"
                                              "store_breaker_open_min: 9s\n"
                                              "store_breaker_open_max: 10s\n"
                                              "store_breaker_jitter_percent: 11\n")
@@ -117,9 +115,7 @@ TEST(StoreSettings, ReachTheClientAndItsBreaker) {
   EXPECT_EQ(set.in_flight_max, 3u);
   EXPECT_EQ(set.retry_percent, 4u);
   EXPECT_EQ(set.breaker, (store::BreakerOptions{.failures_in_row = 5,
-                                                .failure_percent = 6,
-                                                .window_calls_min = 7,
-                                                .window = std::chrono::seconds(8),
+                                                .no_progress = std::chrono::seconds(8),
                                                 .open_min = std::chrono::seconds(9),
                                                 .open_max = std::chrono::seconds(10),
                                                 .jitter_percent = 11}));

@@ -1,98 +1,119 @@
-// The event loops of an instance ask the store in turn for a key that is abused, so that what it costs does not grow
-// with the number of cores. Each loop has a LeaseBook of its own; this is all that they share.
+// How often an instance asks the store for one key. Each event loop has a LeaseBook of its own; this is all they share.
 //
-// A key is abused where far more is denied than is granted, by all loops together. Below that each asks for itself: who
-// waits for a turn lacks what others hold and have not spent yet.
+//   budget   every ask for a key counts, of all loops. An instance that asks for a key more often than once per pause,
+//            a few asks aside, and is given less than it wants, is asking for what others lack: it is overloaded.
+//   turns    the loops take turns at asking for a key that has nothing left or is overloaded, one in each pause. The
+//            loop whose turn it is asks for all of them: the store then shares out what is left by instances.
 //
-// Keys that share a place are told apart by 16 bits; of two that are exhausted at once each forgets what is known of
-// the other: then each loop keeps its own pace, which is never wrong. From any thread, without locks: a loop comes here
-// once for each pause and key, not for each request.
+// So an overloaded key costs an instance the same however many loops it has, and each instance gets the same.
+//
+// A place tells keys apart by 16 bits. Keys for which there is no room forget what is known of them, the one whose turn
+// was longest ago first; each loop then keeps its own pace. Thread-safe and lock-free: a loop comes here when it wants
+// to ask, not for each request.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <limits>
 
 #include "headgate/base/clock.h"
 #include "headgate/base/hash.h"
 
 namespace headgate::limiter {
 
+// Asks that may follow each other at once; a pause gives one back. A generic cell rate algorithm.
+class AskBudget {
+ public:
+  static constexpr int64_t kAtOnce = 8;
+
+  // An ask is made; returns when the budget is even again, which is later than `now` if it is overspent. `even_at` is
+  // what the last call returned; any unit of time.
+  static int64_t Spend(int64_t even_at, int64_t now, int64_t pause) {
+    return std::max(even_at, now - kAtOnce * pause) + pause;
+  }
+};
+
 class AskPace {
  public:
-  // What a loop has seen of a key since it last came here.
-  struct Seen {
-    uint64_t denied = 0;
-    uint64_t granted = 0;
-  };
   struct Turn {
-    base::BootTime at;      // may ask where it is not later than now; otherwise asks again then
-    bool in_turns = false;  // for all loops, then
+    base::BootTime at;  // the loop may ask if this is not later than now; otherwise it comes again then
   };
 
-  // A loop wants to ask for a key that has nothing left. `now` is one clock for all who call.
-  Turn TakeTurn(const base::Hash128& key, base::BootTime now, base::Duration pause, const Seen& seen) {
-    Place& place = places_[key.high % kPlaces];
-    const uint64_t now_us = static_cast<uint64_t>(now.ns / 1000) & kTimeMask;
-    const uint64_t mine = (key.low >> kTimeBits << kTimeBits) | now_us;
-    uint64_t last = place.last.load(std::memory_order_relaxed);
-    if (!IsOfSameKey(last, mine)) {
-      place.last.store(mine, std::memory_order_relaxed);
-      place.seen.store(Packed(seen.denied, seen.granted), std::memory_order_relaxed);
-      return {.at = now};
-    }
-    if (!IsAbused(place, seen, now_us)) {
-      place.last.store(mine, std::memory_order_relaxed);
-      return {.at = now};
-    }
-    const auto pause_us = static_cast<uint64_t>(pause.count() / 1000);
+  // `loops` of the instance, at least 1.
+  explicit AskPace(uint32_t loops = 1) : loops_(loops) {}
+
+  // A loop asks for a key. Whether the instance has overspent its budget for the key. `now` is one clock for all loops,
+  // `pause` the least time between two turns.
+  bool Spend(const base::Hash128& key, base::BootTime now, base::Duration pause) {
+    const int64_t now_us = MicrosOf(now), pause_us = pause.count() / 1000;
+    Place& place = EnsurePlace(key);
+    int64_t before = place.even_at.load(std::memory_order_relaxed);
+    int64_t after;
     do {
-      const uint64_t since = (mine - last) & kTimeMask;
+      after = AskBudget::Spend(before, now_us, pause_us);
+    } while (!place.even_at.compare_exchange_weak(before, after, std::memory_order_relaxed));
+    return after > now_us;
+  }
+
+  // A loop wants to ask for a key whose loops take turns; it last asked at `last_ask`.
+  Turn TakeTurn(const base::Hash128& key, base::BootTime now, base::Duration pause, base::BootTime last_ask) {
+    const int64_t now_us = MicrosOf(now);
+    Place& place = EnsurePlace(key);
+    const uint64_t mine = Word(key, now_us);
+    // A loop that had a turn since all could have had one lets the others go first.
+    const bool yields = loops_ > 1 && now - last_ask < loops_ * pause;
+    const int64_t pause_us = (pause + (yields ? pause / 4 : base::Duration(0))).count() / 1000;
+    uint64_t last = place.last.load(std::memory_order_relaxed);
+    do {
+      if (!IsOfSameKey(last, mine)) continue;
       // What is ahead of this loop's look at the clock was a moment ago.
-      const bool ahead = since > kTimeMask / 2;
-      if (IsOfSameKey(last, mine) && (ahead || since < pause_us)) {
-        return {.at = now + std::chrono::microseconds((ahead ? pause_us : pause_us - since) + 1), .in_turns = true};
-      }
+      const int64_t since = std::max<int64_t>(0, now_us - static_cast<int64_t>(last & kTimeMask));
+      if (since < pause_us) return {.at = now + std::chrono::microseconds(pause_us - since + 1)};
     } while (!place.last.compare_exchange_weak(last, mine, std::memory_order_relaxed));
-    return {.at = now, .in_turns = true};
+    return {.at = now};
   }
 
  private:
-  static constexpr size_t kPlaces = 4096;
-  static constexpr int kTimeBits = 48;  // of microseconds, 8.9 years
+  static constexpr size_t kSets = 1024;
+  static constexpr size_t kWays = 4;
+  static constexpr int kTimeBits = 48;  // of microseconds since the machine started, 8.9 years
   static constexpr uint64_t kTimeMask = (uint64_t{1} << kTimeBits) - 1;
-  static constexpr int kPeriodBits = 20;  // about a second
-  static constexpr uint64_t kCountMax = std::numeric_limits<uint32_t>::max();
-  // Abused: so many times as much is denied as is granted, and some.
-  static constexpr uint64_t kAbusedTimes = 4;
-  static constexpr uint64_t kAbusedLeast = 16;
 
-  struct alignas(32) Place {
-    std::atomic<uint64_t> last{0};    // 16 bits of the key, and when somebody asked for it
-    std::atomic<uint64_t> seen{0};    // by all loops: denied and granted, 32 bits each
-    std::atomic<uint64_t> period{0};  // in which that was last halved
+  struct alignas(16) Place {
+    std::atomic<uint64_t> last{0};    // 16 bits of the key, and when it last had a turn
+    std::atomic<int64_t> even_at{0};  // of the budget
   };
 
+  static int64_t MicrosOf(base::BootTime now) { return now.ns / 1000; }
+  static uint64_t Word(const base::Hash128& key, int64_t at_us) {
+    return (key.low >> kTimeBits << kTimeBits) | (static_cast<uint64_t>(at_us) & kTimeMask);
+  }
   static bool IsOfSameKey(uint64_t a, uint64_t b) { return a >> kTimeBits == b >> kTimeBits; }
-  static uint64_t Packed(uint64_t denied, uint64_t granted) {
-    return std::min(denied, kCountMax) << 32 | std::min(granted, kCountMax);
+
+  // The key's place; if it has none, that of the key whose turn was longest ago, as of one that never had a turn.
+  Place& EnsurePlace(const base::Hash128& key) {
+    std::array<Place, kWays>& set = sets_[key.high % kSets];
+    const uint64_t fresh = Word(key, 0);
+    Place* oldest = nullptr;
+    uint64_t oldest_last = 0;
+    for (Place& place : set) {
+      const uint64_t last = place.last.load(std::memory_order_relaxed);
+      if (IsOfSameKey(last, fresh)) return place;
+      if (oldest == nullptr || (last & kTimeMask) < (oldest_last & kTimeMask)) {
+        oldest = &place;
+        oldest_last = last;
+      }
+    }
+    // Of several loops that come at once the first begins anew.
+    if (oldest->last.compare_exchange_strong(oldest_last, fresh, std::memory_order_relaxed)) {
+      oldest->even_at.store(0, std::memory_order_relaxed);
+    }
+    return *oldest;
   }
 
-  static bool IsAbused(Place& place, const Seen& seen, uint64_t now_us) {
-    const uint64_t period = now_us >> kPeriodBits;
-    const uint64_t periods = period - std::min(period, place.period.exchange(period, std::memory_order_relaxed));
-    uint64_t before = place.seen.load(std::memory_order_relaxed);
-    uint64_t denied, granted;
-    do {
-      denied = ((before >> 32) >> std::min<uint64_t>(periods, 32)) + seen.denied;
-      granted = ((before & kCountMax) >> std::min<uint64_t>(periods, 32)) + seen.granted;
-    } while (!place.seen.compare_exchange_weak(before, Packed(denied, granted), std::memory_order_relaxed));
-    return denied > kAbusedTimes * granted + kAbusedLeast;
-  }
-
-  std::array<Place, kPlaces> places_{};
+  const int64_t loops_;
+  std::array<std::array<Place, kWays>, kSets> sets_{};
 };
 
 }  // namespace headgate::limiter

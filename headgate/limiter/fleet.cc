@@ -5,7 +5,6 @@
 
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
-#include "headgate/base/wide.h"
 
 namespace headgate::limiter {
 
@@ -14,8 +13,6 @@ using store::Operation;
 using store::TakeRequest;
 
 namespace {
-
-constexpr uint32_t kWholePpm = 1'000'000;
 
 bool IsQueue(const store::LimitEntry& limit) {
   return limit.limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
@@ -186,47 +183,38 @@ void Fleet::Ask(Member member, LeaseBook::Namer name, const LeaseAction* awaited
   question.member = std::move(member);
   question.receiver = std::move(receiver);
   if (awaited != nullptr) return AwaitLease(question, *awaited);
-  // Taken out while it is used: an answer in the same call may ask again.
-  std::string text = std::exchange(name_, {});
-  text.clear();
-  name(text);
-  AskStore(question, text);
-  name_ = std::move(text);
+  question.name.clear();
+  name(question.name);
+  AskStore(question);
 }
 
-void Fleet::AskStore(Question& question, std::string_view name) {
+void Fleet::AskStore(Question& question) {
   const Member& member = question.member;
   question.asked_at = IsLeased(*member.limit, member.terms) ? shared_.Now() : base::BootTime{0};
-  // Only what is owed needs the name again, when the store is back.
-  if (outage_.Owes(member.key)) question.owing_name.assign(name);
-  shared_.Ask(RequestOf(member, name),
+  shared_.Ask(RequestOf(member, question.name),
               [this, &question](const store::SharedAnswer& answer) { OnAnswered(question, answer); });
 }
 
 void Fleet::OnAnswered(Question& question, const store::SharedAnswer& answer) {
   const Member& member = question.member;
-  if (!answer.status.ok()) return Settle(question, Degraded(member, answer.status));
+  if (!answer.status.ok()) return Settle(question, Degraded(member, question.name, answer.status));
   OnAnswer(member, answer.decision, question.asked_at);
-  if (!question.owing_name.empty()) PayBack(member, question.owing_name, answer.decision.remaining);
   Settle(question, {answer.decision, Mode::kExact});
 }
 
 // One message both asks for the lease and decides the request, at the store.
 void Fleet::AwaitLease(Question& question, const LeaseAction& action) {
-  question.owing_name.assign(action.name);
+  question.name.assign(action.name);
   Perform(action, &question);
 }
 
 void Fleet::OnLease(Question& question, const store::SharedAnswer& answer) {
   const Member& member = question.member;
-  if (!answer.status.ok()) return Settle(question, Degraded(member, answer.status));
-  outage_.OnAnswer(member.key, answer.grant.remaining);
-  if (outage_.Owes(member.key)) PayBack(member, question.owing_name, answer.grant.remaining);
+  if (!answer.status.ok()) return Settle(question, Degraded(member, question.name, answer.status));
   const LeaseVerdict verdict = book_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
   if (verdict.kind != LeaseVerdict::Kind::kAskStore) return Settle(question, {verdict.decision, Mode::kExact});
   // The lease came too late, or is another limit's.
-  const std::string name = std::exchange(question.owing_name, {});
-  AskStore(question, name);
+  AskStore(question);
 }
 
 void Fleet::Settle(Question& question, const Settled& settled) {
@@ -234,33 +222,20 @@ void Fleet::Settle(Question& question, const Settled& settled) {
   // Free before it is told: whoever hears of it may ask again.
   const Receiver receiver = std::exchange(question.receiver, {});
   question.member.limit = {};
-  question.owing_name.clear();
   questions_.Release(question);
   receiver(settled);
 }
 
 void Fleet::OnAnswer(const Member& member, const Decision& decision, base::BootTime asked_at) {
-  outage_.OnAnswer(member.key, decision.remaining);
+  settle_pace_.OnAnswer();
+  last_rests_.OnAnswer(member.key, decision.remaining,
+                       shared_.Now() + std::min(decision.reset_after, base::kDurationMax / 2));
   if (!IsLeased(*member.limit, member.terms)) return;
   if (member.operation == Operation::kTake) {
     book_->OnExact(member.key, *member.limit, member.cost, decision, asked_at, shared_.Now());
   } else if (member.operation == Operation::kRefund) {
     book_->OnRefunded(member.key);
   }
-}
-
-// What was let through here while the store could not be asked, as far as it is still there.
-void Fleet::PayBack(const Member& member, std::string_view name, uint64_t remaining) {
-  const algorithm::Cost cost = std::min<algorithm::Cost>(outage_.TakeDebt(member.key), remaining);
-  if (cost == 0 || IsQueue(*member.limit)) return;
-  store::SharedRequest request = RequestOf(member, name);
-  request.cost = cost;
-  request.operation = Operation::kTake;
-  request.history = {};  // lives no longer than the request that is being answered
-  shared_.Ask(request, [this, key = member.key, cost](const store::SharedAnswer& answer) {
-    // Where others were faster it is not there any more: to try again would be calls at the worst of times.
-    if (!answer.status.ok()) outage_.OnLetThrough(key, cost);
-  });
 }
 
 void Fleet::Perform(const LeaseAction& action, Question* awaiting) {
@@ -270,6 +245,10 @@ void Fleet::Perform(const LeaseAction& action, Question* awaiting) {
                .leased = true,
                .timeout = options_.timeout},
               [this, key = action.key, number = action.ask.id.number, awaiting](const store::SharedAnswer& answer) {
+                if (answer.status.ok()) {
+                  settle_pace_.OnAnswer();
+                  last_rests_.OnAnswer(key, answer.grant.remaining, std::nullopt);
+                }
                 if (const LeaseAction* next = book_->OnGrant(key, number, answer, shared_.Now())) Perform(*next);
                 if (awaiting != nullptr) OnLease(*awaiting, answer);
               });
@@ -277,9 +256,13 @@ void Fleet::Perform(const LeaseAction& action, Question* awaiting) {
 
 void Fleet::OnTime() {
   if (book_) book_->OnTime(shared_.Now(), [this](const LeaseAction& action) { Perform(action); });
+  SettleDebts();
 }
 
-base::BootTime Fleet::next_wake() const { return book_ ? book_->next_wake() : base::BootTime{INT64_MAX}; }
+base::BootTime Fleet::next_wake() const {
+  const base::BootTime debts = debts_.empty() ? base::BootTime{INT64_MAX} : settle_pace_.next();
+  return book_ ? std::min(book_->next_wake(), debts) : debts;
+}
 
 void Fleet::ReturnLeases() {
   if (book_) book_->ReturnAll(shared_.Now(), [this](const LeaseAction& action) { Perform(action); });
@@ -343,7 +326,7 @@ void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
     member.operation = gives_back ? Operation::kRefund : Operation::kLook;
     if (!gives_back && !counted) member.cost = 0;
     if (settled.mode == Mode::kLocal) {
-      group->settled[index].decision = DecideLocally(member);
+      group->settled[index].decision = DecideLocally(member, group->names[index]);
       continue;
     }
     if (gives_back && settled.mode == Mode::kLeased) {
@@ -369,50 +352,6 @@ void Fleet::AskForGroup(const std::shared_ptr<Group>& group, size_t index, const
                 }
                 if (--group->answers_open == 0) group->Finish();
               });
-}
-
-Settled Fleet::Degraded(const Member& member, const absl::Status& why) {
-  const bool asks = member.operation == Operation::kTake || member.operation == Operation::kLook;
-  const algorithm::Limit& limit = member.limit->limit;
-  // What was to be given back or forgotten is not: whoever asked has to know.
-  // Nor where the store says that it was asked wrongly: that is no outage, and nobody would look for it.
-  if (!asks || absl::IsUnimplemented(why) || member.terms.on_store_failure == rule::OnStoreFailure::kDeny) {
-    return {Decision{.allowed = false, .limit = limit.capacity()}, Mode::kClosed};
-  }
-  if (member.terms.on_store_failure == rule::OnStoreFailure::kAllow) {
-    // Nothing is counted, so nothing is used up: a client that paces itself need not stop.
-    return {Decision{.allowed = true, .limit = limit.capacity(), .remaining = limit.capacity()}, Mode::kOpen};
-  }
-  return {DecideLocally(member), Mode::kLocal};
-}
-
-Decision Fleet::DecideLocally(const Member& member) {
-  const store::LimitHandle share = ShareOf(member);
-  TakeRequest request{.key = member.key, .limit = share.get(), .cost = 0, .operation = Operation::kLook};
-  Decision decision;
-  if (const auto rest = outage_.TakeLastRest(member.key); rest && !IsQueue(*member.limit)) {
-    // At first no more is left here than this share of what was left there.
-    local_.Take({&request, 1}, {&decision, 1}, member.now);
-    const uint64_t capacity = std::max<uint64_t>(1, member.limit->limit.capacity());
-    const auto left =
-        static_cast<uint64_t>(base::WideMul(share->limit.capacity(), std::min(*rest, capacity)) / capacity);
-    if (decision.remaining > left) {
-      request.cost = decision.remaining - left;
-      request.operation = Operation::kTake;
-      local_.Take({&request, 1}, {&decision, 1}, member.now);
-    }
-  }
-  request.cost = member.cost;
-  request.operation = member.operation;
-  local_.Take({&request, 1}, {&decision, 1}, member.now);
-  if (member.operation == Operation::kTake && decision.allowed) outage_.OnLetThrough(member.key, member.cost);
-  if (member.operation == Operation::kRefund) outage_.OnGivenBack(member.key, member.cost);
-  return decision;
-}
-
-store::LimitHandle Fleet::ShareOf(const Member& member) {
-  const uint32_t ppm = member.terms.fallback_share_ppm;
-  return shares_.Of(member.limit, ppm != 0 ? Fraction{ppm, kWholePpm} : Fraction{1, std::max(1u, shared_.instances())});
 }
 
 void Fleet::Count(Mode mode) {

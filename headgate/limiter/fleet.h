@@ -24,10 +24,12 @@
 #include "absl/functional/function_ref.h"
 #include "headgate/base/pool.h"
 #include "headgate/base/time.h"
+#include "headgate/limiter/debts.h"
 #include "headgate/limiter/lease_book.h"
 #include "headgate/limiter/local_shares.h"
 #include "headgate/limiter/outage.h"
 #include "headgate/limiter/pending.h"
+#include "headgate/limiter/settle_pace.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/shared_store.h"
 #include "headgate/store/store.h"
@@ -82,13 +84,15 @@ class Fleet {
   bool Decide(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
               std::span<Settled> settled, Pending& pending, base::Instant now);
 
-  // What leases need from time to time: to be called at next_wake(), or a little later.
+  // What leases and debts need from time to time: to be called at next_wake(), or a little later.
   void OnTime();
   base::BootTime next_wake() const;
   // The process ends: what is left of leases goes back. Nothing is decided any more.
   void ReturnLeases();
   // Null where there are none.
   const LeaseBook* leases() const { return book_ ? &*book_ : nullptr; }
+  // What was let through without the store, and what became of it.
+  const Debts::Counters& debts() const { return debts_.counters(); }
 
   // Decisions by Mode, so far. From any thread.
   uint64_t decisions(Mode mode) const { return decisions_[static_cast<size_t>(mode)].load(std::memory_order_relaxed); }
@@ -123,7 +127,7 @@ class Fleet {
     Member member;
     Receiver receiver;
     base::BootTime asked_at{0};
-    std::string owing_name;  // of the bucket, where something is owed
+    std::string name;  // of the bucket
   };
 
   void Prefetch(std::span<const store::TakeRequest> requests) const;
@@ -133,7 +137,7 @@ class Fleet {
   bool SettleHere(const store::TakeRequest& request, const SharedTerms& terms, LeaseBook::Namer name,
                   base::BootTime boot_now, Settled& settled, const LeaseAction*& awaited);
   void Ask(Member member, LeaseBook::Namer name, const LeaseAction* awaited, Receiver receiver);
-  void AskStore(Question& question, std::string_view name);
+  void AskStore(Question& question);
   void OnAnswered(Question& question, const store::SharedAnswer& answer);
   void AwaitLease(Question& question, const LeaseAction& action);
   void OnLease(Question& question, const store::SharedAnswer& answer);
@@ -145,20 +149,25 @@ class Fleet {
   // Where somebody awaits it, the answer settles that question.
   void Perform(const LeaseAction& action, Question* awaiting = nullptr);
   void OnAnswer(const Member& member, const algorithm::Decision& decision, base::BootTime asked_at);
-  void PayBack(const Member& member, std::string_view name, uint64_t remaining);
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
   void GiveBack(const std::shared_ptr<Group>& group);
-  Settled Degraded(const Member& member, const absl::Status& why);
-  algorithm::Decision DecideLocally(const Member& member);
+  Settled Degraded(const Member& member, std::string_view name, const absl::Status& why);
+  algorithm::Decision DecideLocally(const Member& member, std::string_view name);
   store::LimitHandle ShareOf(const Member& member);
+  void SettleDebts();
+  void Settle(Debts::Debt debt, algorithm::Cost cost);
+  base::Instant InstantAt(base::BootTime now) const { return base::Instant::FromNanos(now.ns + instant_ahead_ns_); }
   void Count(Mode mode);
 
   store::SharedStore& shared_;
   store::Store& local_;
   const FleetOptions options_;
   std::optional<LeaseBook> book_;
-  Outage outage_;
+  LastRests last_rests_;
+  Debts debts_;
+  SettlePace settle_pace_;
+  int64_t instant_ahead_ns_ = 0;  // of the time of decisions, by which debts are paid, before that of the store's clock
   LocalShares shares_;
   std::string name_;  // its memory is reused
   base::Pool<Question> questions_;

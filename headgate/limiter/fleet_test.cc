@@ -111,6 +111,12 @@ class FleetTest : public ::testing::Test {
     EXPECT_TRUE(Ask(&Checker::Peek, {key}).ok());
     return response.descriptors[0].decision.remaining;
   }
+  // Time goes on until what is owed can have been settled.
+  void SettleDebts() {
+    now += 600ms;
+    fleet.OnTime();
+    shared.AnswerAll();
+  }
   Mode mode() const { return response.descriptors[0].mode; }
 
   Instant now = Instant::FromNanos(1'790'000'000'000'000'000);
@@ -253,41 +259,80 @@ TEST_F(FleetTest, WhatPassedWithoutTheStoreIsTakenFromItAfterwards) {
   EXPECT_TRUE(Allowed({"five"}, 2));
   EXPECT_TRUE(Allowed({"five"}, 1));
   shared.failure = absl::OkStatus();
-  EXPECT_EQ(Remaining("five"), 4u) << "the first answer is from before";
+  EXPECT_LE(fleet.next_wake(), shared.Now() + 500ms) << "nobody has to ask for the key";
+  SettleDebts();
   EXPECT_EQ(Remaining("five"), 1u);
-  // Once.
-  EXPECT_EQ(Remaining("five"), 1u);
+  const size_t asked = shared.names().size();
+  SettleDebts();
+  EXPECT_EQ(shared.names().size(), asked) << "once";
+  EXPECT_EQ(fleet.debts().owed.value(), 3u);
+  EXPECT_EQ(fleet.debts().settled.value(), 3u);
+  EXPECT_EQ(fleet.next_wake(), base::BootTime{INT64_MAX});
 }
 
-TEST_F(FleetTest, WhatCouldNotBePaidBackIsOwedStill) {
-  EXPECT_TRUE(Allowed({"five"}, 1));  // 4 of 5 are left
-  shared.failure = absl::UnavailableError("gone");
-  EXPECT_TRUE(Allowed({"five"}, 3));
-  shared.failure = absl::OkStatus();
-  Peek("five");
-  shared.AnswerOne();
-  shared.failure = absl::UnavailableError("gone again, before it was paid");
-  shared.AnswerAll();
-  shared.failure = absl::OkStatus();
-  pending.Forget();
-  EXPECT_EQ(Remaining("five"), 4u);
-  EXPECT_EQ(Remaining("five"), 1u);
-}
-
-TEST_F(FleetTest, PayingBackOutlivesTheRulesOfTheRequestThatMadeIt) {
-  EXPECT_TRUE(Allowed({"five"}, 1));
+TEST_F(FleetTest, AQuestionNeverDebits) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"five"}, 2));
   shared.failure = absl::OkStatus();
-  // The bucket in the store is of an older limit, which the request's rules know.
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(Remaining("five"), 5u);
+  EXPECT_EQ(shared.names().size(), 51u);
+}
+
+TEST_F(FleetTest, WhatTimeHasPaidIsNotTakenAgain) {
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_TRUE(Allowed({"two"}, 1));  // 2 per 20 s
+  now += 10s;
+  shared.failure = absl::OkStatus();
+  SettleDebts();
+  EXPECT_EQ(shared.names().size(), 1u);
+  EXPECT_EQ(Remaining("two"), 2u);
+}
+
+TEST_F(FleetTest, WhatCouldNotBeSettledIsOwedStill) {
+  EXPECT_TRUE(Allowed({"five"}, 1));  // 4 of 5 are left
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_TRUE(Allowed({"five"}, 3));
+  const size_t asked = shared.names().size();
+  for (int i = 0; i < 10; ++i) SettleDebts();
+  EXPECT_LE(shared.names().size() - asked, 11u) << "an attempt each half second";
+  shared.failure = absl::OkStatus();
+  SettleDebts();
+  EXPECT_EQ(Remaining("five"), 1u);
+}
+
+TEST_F(FleetTest, WhatWasPerhapsSettledIsNotTakenTwice) {
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_TRUE(Allowed({"five"}, 3));
+  shared.failure = absl::DeadlineExceededError("no answer");
+  SettleDebts();
+  shared.failure = absl::OkStatus();
+  SettleDebts();
+  EXPECT_EQ(Remaining("five"), 5u) << "the manual store has not done it";
+}
+
+TEST_F(FleetTest, WhatOthersTookMeanwhileIsForgiven) {
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_TRUE(Allowed({"five"}, 3));
+  shared.failure = absl::OkStatus();
+  EXPECT_TRUE(Allowed({"five"}, 4));
+  SettleDebts();
+  EXPECT_EQ(Remaining("five"), 0u);
+  EXPECT_EQ(fleet.debts().settled.value(), 1u);
+  EXPECT_EQ(fleet.debts().forgiven.value(), 2u);
+}
+
+TEST_F(FleetTest, DebtsKeepTheirLimitWhenTheRulesChange) {
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_TRUE(Allowed({"five"}, 2));
+  shared.failure = absl::OkStatus();
   std::string changed(kRules);
   const size_t at = changed.find("requests_per_unit: 5", changed.find("key: five"));
   changed[at + std::string_view("requests_per_unit: ").size()] = '6';
   Publish(changed);
-  Peek("five");
-  EXPECT_FALSE(shared.oldest().history.empty());
-  shared.AnswerOne();
-  ASSERT_EQ(shared.waiting(), 1u) << "what is owed";
+  now += 600ms;
+  fleet.OnTime();
+  ASSERT_EQ(shared.waiting(), 1u);
+  EXPECT_EQ(shared.oldest().limit->limit.capacity(), 5u);
   EXPECT_TRUE(shared.oldest().history.empty());
   shared.AnswerAll();
 }
@@ -297,11 +342,20 @@ TEST_F(FleetTest, AStoreThatComesAndGoesMintsNothing) {
     shared.failure = absl::UnavailableError("gone");
     Allowed({"five"}, 1);
     shared.failure = absl::OkStatus();
+    SettleDebts();
     EXPECT_TRUE(Ask(&Checker::Peek, {"five"}).ok());
   }
   EXPECT_EQ(Remaining("five"), 0u);
   shared.failure = absl::UnavailableError("gone");
   EXPECT_FALSE(Allowed({"five"}, 1));
+}
+
+TEST_F(FleetTest, WhatWasLeftLongAgoIsFullAgain) {
+  shared.instance_count = 1;
+  EXPECT_TRUE(Allowed({"two"}, 2));
+  now += 20s;
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_TRUE(Allowed({"two"}, 2));
 }
 
 TEST_F(FleetTest, ARuleMayLetThroughOrRefuseWithoutItsStore) {
@@ -403,7 +457,7 @@ TEST_F(LeasingFleetTest, WithoutTheStoreWhatAwaitsALeaseIsHeldToThisInstancesSha
   EXPECT_EQ(mode(), Mode::kLocal);
 }
 
-TEST_F(LeasingFleetTest, WhatAwaitsALeasePaysBackWhatPassedWithoutTheStore) {
+TEST_F(LeasingFleetTest, WhatPassedWithoutTheStoreIsTakenFromALeasedBucketToo) {
   EXPECT_TRUE(Allowed({"hundred"}));
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"hundred"}));
@@ -411,10 +465,22 @@ TEST_F(LeasingFleetTest, WhatAwaitsALeasePaysBackWhatPassedWithoutTheStore) {
   now += 50ms;
   EXPECT_TRUE(Allowed({"hundred"}));
   EXPECT_GT(fleet.leases()->counters().held(), 0u);
-  shared.AnswerAll();
+  SettleDebts();
   EXPECT_TRUE(Ask(&Checker::Peek, {"hundred"}).ok());
   const uint64_t held = fleet.leases()->counters().held();
   EXPECT_EQ(response.descriptors[0].decision.remaining + held, 97u);
+}
+
+// What is left is known from the leases that are asked for in the background.
+TEST_F(LeasingFleetTest, AKeyThatWasHotForLongFallsBackOnAFreshFigure) {
+  for (int i = 0; i < 80; ++i) EXPECT_TRUE(Allowed({"hundred"}));
+  shared.AnswerAll();
+  const uint64_t held = fleet.leases()->counters().held();
+  const uint64_t left = 20 - held;
+  shared.failure = absl::UnavailableError("gone");
+  uint64_t passed = 0;
+  for (int i = 0; i < 40; ++i) passed += Allowed({"hundred"}) && mode() == Mode::kLocal ? 1u : 0u;
+  EXPECT_LE(passed, left);
 }
 
 TEST_F(LeasingFleetTest, WhatAGroupGivesBackIsGivenBackOnce) {

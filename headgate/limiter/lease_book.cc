@@ -138,7 +138,8 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
     action = MaybeAsk(record, cost, spent, name, now);
   }
   verdict = VerdictOf(record, cost, spent, now);
-  if (verdict.kind == LeaseVerdict::Kind::kDenied) record.seen.denied += cost;
+  if (verdict.kind == LeaseVerdict::Kind::kAskStore && action == nullptr && IsDenied(record, cost)) [[unlikely]]
+    verdict = Probe(record, cost, now);
   verdict.action = action;
   if (verdict.kind == LeaseVerdict::Kind::kAskStore && action != nullptr)
     verdict.kind = LeaseVerdict::Kind::kAwaitLease;
@@ -169,14 +170,15 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   record->shared_rest = decision.remaining;
   record->reset_at = now + std::min(decision.reset_after, base::kDurationMax / 2);
   if (decision.allowed) {
-    if (IsDenied(*record, cost) && cost > 0) record->denied_cost = 0;
+    // The last one of all says only that there is one more from time to time.
+    if (IsDenied(*record, cost) && cost > 0 && decision.remaining > 0) record->denied_cost = 0;
     return;
   }
   // What can never fit says nothing of the bucket. A smaller cost that is denied says more than a larger one.
   if (decision.never_fits() || cost == 0) return;
   if (record->denied_cost != 0 && record->denied_cost < cost && now < record->denied_until) return;
   const Duration retry = std::min(decision.retry_after, base::kDurationMax / 2);
-  record->denied_cost = cost;
+  record->denied_cost = record->retry_cost = cost;
   record->retry_at = asked_at + retry;
   // Not for ever: others may return or refund what they took, and someone may reset the bucket.
   record->denied_until = std::min(std::max(record->retry_at, now + record->pause), now + options_.ttl);
@@ -216,6 +218,7 @@ void LeaseBook::OnFailure(Record& record, uint64_t number, bool perhaps_done, Bo
   // It is never spent; but should it have been granted, it need not wait for its end.
   if (perhaps_done && record.asked_want > 0) {
     Hold(record, {.number = number, .deadline = record.asked_at + Life(options_.ttl), .closed = true});
+    record.shared_rest -= std::min(record.shared_rest, record.asked_want);
   }
   if (record.asked_exhausted) record.denied_until = now;
   MayAskFrom(record, now + record.pause);
@@ -233,7 +236,6 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
                         .deadline = deadline,
                         .granted = static_cast<uint32_t>(std::min(grant.granted, kU32Max)),
                         .closed = closing_ || record.asked_before_change};
-  record.seen.granted += grant.granted;
   if (!Hold(record, lease) || lease.closed) return;
   record.renew_below = lease.granted / 2;
   if (!IsSmallShare(record, lease.granted)) {
@@ -245,8 +247,10 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     record.renew_at = busy ? deadline - grant.ttl / 8 - PartOf(grant.ttl / 8, number) : deadline;
   }
   if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) record.reset_at = now + grant.ttl;
-  if (record.asked_exhausted && grant.granted + grant.remaining < record.asked_want / 2) {
-    // All that has accrued, or its share of it: there is no more until some accrues again.
+  if (IsScarce(record, grant)) {
+    // No more than this accrues until the key may be asked for again.
+    record.denied_cost = 1;
+    record.retry_cost = std::max<uint64_t>(1, grant.granted);
     record.retry_at = record.denied_until = record.asked_at + record.pause;
     MayAskFrom(record, record.denied_until);
   } else {
@@ -254,9 +258,25 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
   }
 }
 
+// Whether the key is to be left alone for a pause, once what was granted is spent. If it asks more often than others
+// do, it is given more than they are, whatever is left.
+bool LeaseBook::IsScarce(const Record& record, const store::LeaseGrant& grant) const {
+  if (record.asked_over_budget && grant.granted < record.asked_want) return true;
+  const uint64_t found = grant.granted + grant.remaining;
+  if (record.asked_exhausted) return found < record.asked_want / 2;
+  const uint64_t expected =
+      record.demand.cost() * static_cast<uint64_t>(record.pause.count()) / static_cast<uint64_t>(interval_.count());
+  return found <= std::max<uint64_t>(1, expected / 2);
+}
+
 void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTime now) {
+  if (grant.remaining >= record.asked_least) {
+    // There is enough: the store has no room for another lease. Nobody is denied for that.
+    record.denied_cost = 0;
+    return MayAskFrom(record, now + interval_);
+  }
   const Duration retry = std::min(grant.retry_after, base::kDurationMax / 2);
-  record.denied_cost = std::max<uint64_t>(1, record.asked_least);
+  record.denied_cost = record.retry_cost = std::max<uint64_t>(1, record.asked_least);
   record.retry_at = now + retry;
   // What others hold of a window may come back before it ends.
   const bool may_come_back = IsWindow(record.limit->limit) && grant.holders > 1;
@@ -310,11 +330,8 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Na
   bool in_turns = false;
   if (exhausted) {
     if (now < record.denied_until) return nullptr;
-    AskPace::Turn turn{.at = now};
-    if (options_.pace != nullptr) {
-      turn = options_.pace->TakeTurn(record.key, now, record.pause, std::exchange(record.seen, {}));
-    }
-    in_turns = turn.in_turns;
+    const AskPace::Turn turn = TakeTurn(record, now);
+    in_turns = options_.pace != nullptr;
     // Those that come until then, or until the answer does, need not ask the same.
     record.denied_until = turn.at > now ? turn.at : now + options_.timeout;
     if (turn.at > now) return nullptr;
@@ -328,6 +345,25 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Na
   record.asked_exhausted = exhausted;
   record.asked_for_instance = in_turns;
   return Ask(record, WantOf(record, least), least, now);
+}
+
+AskPace::Turn LeaseBook::TakeTurn(const Record& record, BootTime now) const {
+  if (options_.pace == nullptr) return {.at = now};
+  return options_.pace->TakeTurn(record.key, now, record.pause, record.asked_at);
+}
+
+bool LeaseBook::SpendBudget(Record& record, BootTime now) const {
+  if (options_.pace != nullptr) return options_.pace->Spend(record.key, now, record.pause);
+  record.budget_even_at = AskBudget::Spend(record.budget_even_at, now.ns, record.pause.count());
+  return record.budget_even_at > now.ns;
+}
+
+LeaseVerdict LeaseBook::Probe(Record& record, Cost cost, BootTime now) const {
+  // A bucket that fills within a few calls has something again before one of them is answered.
+  if (record.pause < options_.timeout) return {};
+  const AskPace::Turn turn = TakeTurn(record, now);
+  record.denied_until = turn.at > now ? turn.at : now + options_.timeout;
+  return turn.at > now ? VerdictOf(record, cost, false, now) : LeaseVerdict{};
 }
 
 // What an interval brings. Where there is plenty, some more, so that a key that is asked for now and then need not come
@@ -345,6 +381,7 @@ const LeaseAction* LeaseBook::Ask(Record& record, uint64_t want, Cost least, Boo
   record.asked_least = least;
   record.asked_at = now;
   record.asked_before_change = false;
+  record.asked_over_budget = want > 0 && SpendBudget(record, now);
   record.ask_from = kNeverAt;
   const LeaseAction* action = Message(record, want, least);
   record.asked_number = action->ask.id.number;
@@ -574,12 +611,24 @@ Decision LeaseBook::Allowed(const Record& record, BootTime now) const {
 Decision LeaseBook::Denied(const Record& record, Cost cost, BootTime now) const {
   const uint64_t capacity = record.limit->limit.capacity();
   const uint64_t remaining = std::min(capacity, record.leases.left() + record.shared_rest);
-  const BootTime retry_at = record.retry_at > now ? record.retry_at : record.denied_until;
   return {.allowed = false,
           .limit = capacity,
           .remaining = remaining,
-          .retry_after = cost > capacity ? algorithm::kNever : retry_at - now,
+          .retry_after = cost > capacity ? algorithm::kNever : RetryAfter(record, cost, now),
           .reset_after = ResetAfter(record, remaining, now)};
+}
+
+// The first moment at which it can pass if nobody else takes anything: what costs more than the request that the store
+// spoke of waits longer, for what a bucket lacks or for the next window.
+Duration LeaseBook::RetryAfter(const Record& record, Cost cost, BootTime now) const {
+  const BootTime asked_again = record.retry_at > now ? record.retry_at : record.denied_until;
+  if (cost <= record.retry_cost) return asked_again - now;
+  const Limit& limit = record.limit->limit;
+  // At most the span, which fits.
+  const BootTime enough =
+      IsWindow(limit) ? now + ResetAfter(record, 0, now)
+                      : record.retry_at + Duration(static_cast<int64_t>((cost - record.retry_cost) * limit.interval()));
+  return std::max(asked_again, enough) - now;
 }
 
 // An estimate, like `remaining`: what others hold is not known here.

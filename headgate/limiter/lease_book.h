@@ -7,6 +7,14 @@
 //                            │   └──── exhausted: denied without asking, asked for again every 50 ms
 //                            └── no demand (returned), another limit (returned; exact for one ttl), no answer
 //
+// Scarce, that is, asked for again no sooner than 50 ms after the last ask, is a key that was refused, that was given
+// too little to last so long, or that has been asked for more often than that without getting what it wants. The loops
+// of an instance take turns at asking for such a key (ask_pace.h).
+//
+// `remaining` of a decision here is what is held plus what the store said was left, less what it may have granted to a
+// message whose answer was lost. So it is never above what the store could grant at its last answer; others may have
+// taken some since. `retry_after` is the first moment at which the cost can pass if nobody else takes anything.
+//
 // A state machine: events and the time come in, verdicts and asks go out. It reads no clock, sends nothing and never
 // allocates on the way of a decision (the first ask for a key keeps the bucket's name). Not thread-safe: what is shared
 // by threads is split by key, with a lock around each part; every book needs a node id of its own.
@@ -57,7 +65,8 @@ struct LeaseBookOptions {
   uint64_t capacity_least = 8;
   // A bucket that fills in less is always exact: it would be empty between two messages.
   base::Duration fill_least = std::chrono::milliseconds(100);
-  // A bucket that had nothing left is asked again after so long.
+  // The least time between two asks for a scarce key. A bucket that fills in less than eight times that is asked eight
+  // times while it fills.
   base::Duration pause = std::chrono::milliseconds(50);
 };
 
@@ -182,8 +191,10 @@ class LeaseBook {
     // Requests of at least `denied_cost` were denied (0: none was), and are until then.
     uint64_t denied_cost = 0;
     base::BootTime denied_until{0};
-    base::BootTime retry_at{0};  // when the store said that they would not be
-    AskPace::Seen seen;
+    // When a request of `retry_cost` can pass, as far as the store has said.
+    base::BootTime retry_at{0};
+    uint64_t retry_cost = 0;
+    int64_t budget_even_at = 0;  // where no other loop asks for the key
     // The ask that is under way; 0: none is.
     uint64_t asked_number = 0;
     uint64_t asked_want = 0;
@@ -197,6 +208,7 @@ class LeaseBook {
     bool queued = false;
     bool leasable = false;
     bool asked_exhausted = false;  // of a bucket that had nothing left
+    bool asked_over_budget = false;
     bool asked_for_instance = false;
     bool asked_before_change = false;  // of the limit: what is granted goes back
   };
@@ -227,6 +239,12 @@ class LeaseBook {
   void OnFailure(Record& record, uint64_t number, bool perhaps_done, base::BootTime now);
   void OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number, base::BootTime now);
   void OnRefused(Record& record, const store::LeaseGrant& grant, base::BootTime now);
+  bool IsScarce(const Record& record, const store::LeaseGrant& grant) const;
+  AskPace::Turn TakeTurn(const Record& record, base::BootTime now) const;
+  // Counts an ask; returns whether there are too many.
+  bool SpendBudget(Record& record, base::BootTime now) const;
+  // A request for a bucket that had nothing left goes to the store, and others wait for its answer; or it is denied.
+  LeaseVerdict Probe(Record& record, algorithm::Cost cost, base::BootTime now) const;
   const LeaseAction* Look(Record& record, base::BootTime now);
   void Enqueue(Record& record, base::BootTime now);
   void MayAskFrom(Record& record, base::BootTime at) const;
@@ -241,6 +259,7 @@ class LeaseBook {
   LeaseVerdict VerdictOf(const Record& record, algorithm::Cost cost, bool spent, base::BootTime now) const;
   algorithm::Decision Allowed(const Record& record, base::BootTime now) const;
   algorithm::Decision Denied(const Record& record, algorithm::Cost cost, base::BootTime now) const;
+  base::Duration RetryAfter(const Record& record, algorithm::Cost cost, base::BootTime now) const;
   base::Duration ResetAfter(const Record& record, uint64_t remaining, base::BootTime now) const;
 
   const LeaseBookOptions options_;

@@ -288,7 +288,7 @@ TEST_F(LeaseBookTest, ADenialIsRememberedForRequestsThatAreNoCheaper) {
   EXPECT_EQ(Says(5), "denied for 200ms");
   EXPECT_EQ(Says(4), "ask the store");
   at = 150ms;
-  EXPECT_EQ(Says(6), "denied for 50ms");
+  EXPECT_EQ(Says(6), "denied for 60ms") << "one more accrues in 10 ms";
   at = 200ms;
   EXPECT_EQ(Says(4), "await a lease; ask #1 of k for 24 (at least 4)");
   EXPECT_EQ(Says(5), "ask the store");
@@ -337,6 +337,62 @@ TEST_F(LeaseBookTest, AShareOfWhatThereIsIsNoExhaustion) {
   EXPECT_EQ(Grant(3, 3, 40), "") << "others hold leases too";
   for (int i = 0; i < 3; ++i) EXPECT_THAT(Says(), StartsWith("allowed"));
   EXPECT_THAT(Says(), ::testing::Not(StartsWith("denied"))) << "there are 40";
+}
+
+TEST_F(LeaseBookTest, WhatCostsMoreWaitsForAllThatItLacks) {
+  limit = Intern({.requests = 10, .period = 1s, .burst = 100});
+  Lease(4);
+  for (int i = 0; i < 4; ++i) Take();
+  EXPECT_EQ(Refuse(2, 30ms), "");
+  EXPECT_EQ(Says(), "denied for 30ms");
+  EXPECT_EQ(Says(80), "denied for 7930ms") << "79 more than the one that there is in 30 ms";
+  at = 50ms;
+  EXPECT_THAT(Says(80), StartsWith("denied for 7880ms; ask #3"));
+  EXPECT_EQ(Grant(3, 1), "");
+  EXPECT_EQ(Says(80), "denied for 7950ms") << "what it took is missing again";
+  EXPECT_EQ(Take(101).decision.retry_after, algorithm::kNever);
+}
+
+TEST_F(LeaseBookTest, WhatCostsMoreThanIsLeftOfAWindowWaitsForTheNext) {
+  limit = Intern({.algorithm = algorithm::Algorithm::kFixedWindow, .requests = 100, .period = 10s});
+  Take();
+  Exact(1, {.allowed = true, .limit = 100, .remaining = 3, .reset_after = 9s});
+  for (int i = 0; i < 3; ++i) Take();
+  EXPECT_EQ(Grant(1, 1, 0), "");
+  EXPECT_THAT(Says(), StartsWith("allowed, 0 left"));
+  EXPECT_EQ(Says(80), "denied for 9000ms");
+}
+
+TEST_F(LeaseBookTest, AStoreThatHasNoRoomForALeaseDeniesNobody) {
+  for (int i = 0; i < 4; ++i) Take();
+  store::SharedAnswer full;
+  full.grant = {.remaining = 94, .holders = 512, .retry_after = 1ns};
+  EXPECT_EQ(Answer(1, full), "");
+  EXPECT_EQ(SaysAgain(), "ask the store");
+  for (; at < 1s; at += 10ms) EXPECT_EQ(Says(), "ask the store") << "nor is it asked for leases";
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #2"));
+}
+
+TEST_F(LeaseBookTest, WhatWasPerhapsGrantedIsNotSaidToBeLeft) {
+  Lease(4);
+  Exact(1, {.allowed = true, .limit = 100, .remaining = 50, .reset_after = 500ms});
+  EXPECT_EQ(Says(), "allowed, 53 left");
+  EXPECT_THAT(Says(), StartsWith("allowed, 52 left; ask #2 of k for 6"));
+  EXPECT_EQ(Fail(2, absl::DeadlineExceededError("no answer")), "");
+  EXPECT_THAT(Says(), StartsWith("allowed, 45 left"));
+}
+
+TEST_F(LeaseBookTest, AnExactBucketThatHasNothingLeftIsAskedForOneAtATime) {
+  limit = Intern({.requests = 7, .period = 1s});
+  int asked = 0;
+  for (; at < 10s; at += 1ms) {
+    if (Says() != "ask the store") continue;
+    ++asked;
+    Exact(1, {.allowed = false, .limit = 7, .remaining = 0, .retry_after = 1ms, .reset_after = 1s});
+    for (int i = 0; i < 5; ++i) EXPECT_NE(Says(), "ask the store") << at.count();
+  }
+  EXPECT_LE(asked, 205);
+  EXPECT_GE(asked, 195);
 }
 
 TEST_F(LeaseBookTest, ADenialIsNotRememberedForEver) {

@@ -131,6 +131,16 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Keys that are followed no more, because others are asked for more often."},
     {Metric::kLeaseKeysNotFollowed, "headgate_lease_keys_not_followed_total", kCounter, "requests",
      "Requests for keys that found no place to be followed: each asked the store."},
+    {Metric::kOutageDebts, "headgate_outage_debts", kGauge, "keys",
+     "Keys whose requests were let through without the store and are to be taken from their shared buckets."},
+    {Metric::kOutageRequests,
+     "headgate_outage_requests_total",
+     kCounter,
+     "requests",
+     "Requests let through without the store, by event: owed, settled (taken from the shared bucket afterwards), "
+     "forgiven (the bucket had nothing left), forgotten (no place to remember them). What is in none of the last three "
+     "time has paid.",
+     {"event"}},
     {Metric::kStoreCalls,
      "headgate_store_calls_total",
      kCounter,

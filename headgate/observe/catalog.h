@@ -52,6 +52,8 @@ enum class Metric : uint8_t {
   kLeaseLateGrants,
   kLeaseKeysEvicted,
   kLeaseKeysNotFollowed,
+  kOutageDebts,
+  kOutageRequests,
   kStoreCalls,
   kStoreCallSeconds,
   kStoreRetries,

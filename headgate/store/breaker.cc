@@ -26,30 +26,12 @@ void Breaker::Finish(Pass pass, Outcome outcome, base::BootTime now) {
   }
   // What was asked before it opened says nothing about now.
   if (state_ != State::kClosed || outcome == Outcome::kNeither) return;
-  const bool failure = outcome == Outcome::kFailure;
-  Count(failure, now);
-  failed_in_row_ = failure ? failed_in_row_ + 1 : 0;
-  if (failure && (failed_in_row_ >= options_.failures_in_row || TooManyFailed(now))) Open(now);
-}
-
-void Breaker::Count(bool failure, base::BootTime now) {
-  const int64_t number = SlotNumber(now);
-  Slot& slot = slots_[static_cast<size_t>(number % kSlots)];
-  if (slot.number != number) slot = {.number = number, .calls = 0, .failures = 0};
-  ++slot.calls;
-  if (failure) ++slot.failures;
-}
-
-bool Breaker::TooManyFailed(base::BootTime now) const {
-  const int64_t oldest = SlotNumber(now) - kSlots + 1;
-  uint64_t calls = 0;
-  uint64_t failures = 0;
-  for (const Slot& slot : slots_) {
-    if (slot.number < oldest) continue;
-    calls += slot.calls;
-    failures += slot.failures;
+  if (outcome == Outcome::kSuccess) {
+    failed_in_row_ = 0;
+    return;
   }
-  return calls >= options_.window_calls_min && failures * 100 >= calls * options_.failure_percent;
+  if (failed_in_row_++ == 0) failing_since_ = now;
+  if (failed_in_row_ >= options_.failures_in_row && now - failing_since_ >= options_.no_progress) Open(now);
 }
 
 void Breaker::Open(base::BootTime now) {
@@ -65,7 +47,6 @@ void Breaker::Close() {
   state_ = State::kClosed;
   failed_in_row_ = 0;
   opened_in_row_ = 0;
-  slots_.fill({});
 }
 
 }  // namespace headgate::store

@@ -1,15 +1,17 @@
 // A circuit breaker: whether to ask a shard that has been failing. It keeps a caller from waiting for what will not
 // answer, and a shard that recovers from being asked by everybody at once.
 //
-//   closed --5 failures in a row, or half of at least 20 calls in 10 s--> open (0.5 s, doubling to 5 s, with jitter)
+//   closed --5 failures in a row, and nothing answered in time for 250 ms--> open (0.5 s, doubling to 5 s, with jitter)
 //   open --time is up--> half open: exactly one call goes through, the probe
 //   half open --the probe succeeds--> closed;  --it fails--> open, for twice as long
+//
+// A server that answers anything is not left alone: a burst that is too much for it, or one call in two that fails, is
+// answered as far as it can be (decision 0009).
 //
 // Pure: events and the time come in, answers go out. Not thread-safe; one per shard and event loop.
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 
 #include "headgate/base/clock.h"
@@ -18,13 +20,11 @@
 namespace headgate::store {
 
 struct BreakerOptions {
-  // Opens after so many failures with no success in between. Raise it for a store that often loses single calls.
+  // Opens after this many failures with no success in between. Raise it for a store that often loses single calls.
   uint32_t failures_in_row = 5;
-  // Opens also when so many per cent of the calls of the last `window` failed …
-  uint32_t failure_percent = 50;
-  // … and there were at least so many calls. Raise it where calls are rare and failures come in groups.
-  uint32_t window_calls_min = 20;
-  base::Duration window = std::chrono::seconds(10);
+  // And not before this long after the first of them. Raise it where the store pauses for longer and answers again;
+  // meanwhile each decision waits for its timeout.
+  base::Duration no_progress = std::chrono::milliseconds(250);
   // How long it stays open at first, and at most: it doubles each time the probe fails. A store that is well again is
   // used within open_max and the jitter, 6.25 s, also where its connection stood all the time.
   base::Duration open_min = std::chrono::milliseconds(500);
@@ -64,28 +64,18 @@ class Breaker {
   uint64_t opened() const { return opened_; }
 
  private:
-  static constexpr int64_t kSlots = 10;  // the window moves in tenths
-  struct Slot {
-    int64_t number = -1;  // of the tenth since the clock's zero
-    uint32_t calls = 0;
-    uint32_t failures = 0;
-  };
-
-  void Count(bool failure, base::BootTime now);
-  bool TooManyFailed(base::BootTime now) const;
   void Open(base::BootTime now);
   void Close();
-  int64_t SlotNumber(base::BootTime now) const { return now.ns / (options_.window.count() / kSlots + 1); }
 
   const BreakerOptions options_;
   base::Random random_;
   State state_ = State::kClosed;
   bool probing_ = false;        // half open: the probe is under way
   uint32_t failed_in_row_ = 0;  // while closed
+  base::BootTime failing_since_{0};
   uint32_t opened_in_row_ = 0;  // without having been closed in between
   base::BootTime open_until_{0};
   uint64_t opened_ = 0;
-  std::array<Slot, kSlots> slots_{};
 };
 
 }  // namespace headgate::store

@@ -174,6 +174,7 @@ TEST(Single, GivesUpInTimeWhereTheServerStandsStillAndComesBackWhenItGoesOn) {
   RedisProcess server;
   RedisOptions options = TestClient::Single(server.port());
   options.reply_overdue = 20s;
+  options.breaker.no_progress = 0s;
   TestClient test(options);
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
   server.Freeze();

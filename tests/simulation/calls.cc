@@ -67,8 +67,10 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
       // A debt is paid, or the request goes on to ask: how the turn ends tells which.
       turn_.last_take = id;
     }
+  } else if (request.operation == Operation::kTake) {
+    coverage_.Mark("what was let through locally was taken from the shared bucket");
   } else {
-    Wrong("the store was asked for a decision for nobody");
+    Wrong("the store was asked for nobody");
   }
   if (host_.tracing()) {
     host_.Say(*this, fmt::format("k{} ×{}: operation {} asked for request {}{}", key, request.cost,

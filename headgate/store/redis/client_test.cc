@@ -205,7 +205,7 @@ TEST(Client, ForgetsAServerThatItsClusterNoLongerHas) {
     const std::string port = std::to_string(std::exchange(moved, true) ? next.port() : gone.port());
     return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:" + port + "\r\n";
   });
-  TestClient test(seed, TopologyKind::kCluster, {.failures_in_row = 1});
+  TestClient test(seed, TopologyKind::kCluster, {.failures_in_row = 1, .no_progress = 0s});
   EXPECT_EQ(test.Call(), "UNAVAILABLE");
   EXPECT_EQ(test.client->ReadCounters().breakers_open, 1u);
   ASSERT_TRUE(test.loop.RunUntil([&] { return test.client->ReadCounters().topology_changes == 2; }, 20s));
@@ -248,7 +248,7 @@ TEST(Client, AReplyThatIsCutOffAnywhereIsNoReply) {
     answers.push_back("+OK\r\n");
   }
   FakeRedis server(InTurn(answers));
-  TestClient test(server, TopologyKind::kSingle, {.failures_in_row = 1000, .window_calls_min = 1000});
+  TestClient test(server, TopologyKind::kSingle, {.failures_in_row = 1000});
   for (size_t cut = 0; cut < reply.size(); ++cut) {
     EXPECT_EQ(test.Call(), "ABORTED") << cut;
     EXPECT_EQ(test.Call(), "OK");
@@ -268,7 +268,7 @@ TEST(Client, SendsTheTextWhereTheServerLacksTheScriptAndGivesUpWhereThatDoesNotH
 
 TEST(Client, LeavesAServerAloneThatKeepsFailing) {
   FakeRedis server(Always("-LOADING Redis is loading the dataset in memory\r\n"));
-  TestClient test(server);
+  TestClient test(server, TopologyKind::kSingle, {.no_progress = 0s});
   for (int i = 0; i < 50; ++i) EXPECT_EQ(test.Call(), "UNAVAILABLE");
   EXPECT_EQ(server.count("EVALSHA"), 5);
   EXPECT_EQ(test.client->ReadCounters().breakers_open, 1u);
@@ -285,10 +285,10 @@ TEST(Client, RefusesWhatIsTooMuch) {
   FakeRedis server([](const Words& words) { return words[0] == "EVALSHA" ? ">1\r\n+push\r\n" : ""; });
   TestClient test(server);
   std::vector<std::string> answers;
-  for (int i = 0; i < 3000; ++i) test.Start(answers, 200ms);
-  ASSERT_TRUE(test.loop.RunUntil([&] { return answers.size() == 3000; }, 20s));
-  EXPECT_EQ(std::count(answers.begin(), answers.end(), "RESOURCE_EXHAUSTED"), 3000 - 1024);
-  EXPECT_EQ(test.client->ReadCounters().calls_refused, 3000u - 1024);
+  for (int i = 0; i < 5000; ++i) test.Start(answers, 200ms);
+  ASSERT_TRUE(test.loop.RunUntil([&] { return answers.size() == 5000; }, 20s));
+  EXPECT_EQ(std::count(answers.begin(), answers.end(), "RESOURCE_EXHAUSTED"), 5000 - 4096);
+  EXPECT_EQ(test.client->ReadCounters().calls_refused, 5000u - 4096);
 }
 
 TEST(Client, AWriteWaitsForMoreWhileMuchIsUnderWay) {

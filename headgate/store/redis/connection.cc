@@ -23,7 +23,11 @@ constexpr uint32_t kPauseJitterPercent = 50;
 }  // namespace
 
 Connection::Connection(const ConnectionSettings& settings, User& user, std::string& output, uint64_t seed)
-    : settings_(settings), user_(user), output_(output), random_(seed) {}
+    : settings_(settings),
+      user_(user),
+      output_(output),
+      random_(seed),
+      window_(static_cast<uint32_t>(settings.in_flight_max)) {}
 
 void Connection::Start(base::BootTime now) {
   resting_ = false;
@@ -169,6 +173,7 @@ void Connection::OnGreeted(base::BootTime now) {
   }
   state_ = State::kReady;
   ready_at_ = now;
+  window_.Reset();
   user_.OnReady(now);
   if (state_ == State::kReady) SendWaiting(now);
 }
@@ -176,8 +181,7 @@ void Connection::OnGreeted(base::BootTime now) {
 // ---- Calls
 
 void Connection::Send(PendingCall& call, base::BootTime now) {
-  const bool room = in_flight_.size() < settings_.in_flight_max && retired_.ok();
-  if (state_ == State::kReady && waiting_.empty() && room) return SendNow(call, now);
+  if (state_ == State::kReady && waiting_.empty() && HasRoom()) return SendNow(call, now);
   if (resting_) {
     resting_ = false;
     if (state_ == State::kDown) Start(now);
@@ -206,11 +210,12 @@ void Connection::SendNow(PendingCall& call, base::BootTime now) {
 }
 
 void Connection::SendWaiting(base::BootTime now) {
-  while (!waiting_.empty() && in_flight_.size() < settings_.in_flight_max && retired_.ok()) {
+  while (!waiting_.empty() && HasRoom()) {
     PendingCall& call = *waiting_.front();
     waiting_.pop_front();
-    if (call.deadline <= now) {
-      user_.OnFailed(call, ConnectionEvent::kQueueTimeout, now);
+    // With nothing under way there is nothing to be late behind.
+    if (call.deadline <= now || (!in_flight_.empty() && !window_.MakesIt(call.deadline, now))) {
+      user_.OnFailed(call, UnsentEvent(call), now);
       if (state_ != State::kReady) return;
     } else {
       SendNow(call, now);
@@ -227,6 +232,10 @@ void Connection::OnCallReply(base::BootTime now) {
   const Sent sent = in_flight_.front();
   in_flight_.pop_front();
   if (!reply_.is_error()) OnWorked();
+  if (sent.call != nullptr) {
+    answered_at_ = now;
+    window_.OnAnswer(now - sent.at, sent.call->deadline - sent.call->started, !waiting_.empty());
+  }
   if (sent.late) ++late_replies_;
   if (sent.call != nullptr) user_.OnReply(*sent.call, reply_, now);
   if (!retired_.ok() && in_flight_.empty()) End(absl::Status(retired_), {}, now);
@@ -364,6 +373,7 @@ void Connection::ExpireCalls(base::BootTime now) {
       expire_at_ = std::min(expire_at_, sent.call->deadline);
       continue;
     }
+    window_.OnTimeout(sent.at, now);
     expired.emplace_back(sent.call, ConnectionEvent::kReplyTimeout);
     sent.call = nullptr;
     sent.late = true;
@@ -373,7 +383,7 @@ void Connection::ExpireCalls(base::BootTime now) {
       expire_at_ = std::min(expire_at_, call->deadline);
       return false;
     }
-    expired.emplace_back(call, ConnectionEvent::kQueueTimeout);
+    expired.emplace_back(call, UnsentEvent(*call));
     return true;
   });
   for (const auto& [call, event] : expired) user_.OnFailed(*call, event, now);

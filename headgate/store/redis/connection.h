@@ -17,6 +17,7 @@
 
 #include "headgate/base/random.h"
 #include "headgate/base/status.h"
+#include "headgate/store/call_window.h"
 #include "headgate/store/redis/pending_call.h"
 #include "headgate/store/redis/reply_action.h"
 #include "headgate/store/redis/shard_histories.h"
@@ -103,6 +104,8 @@ class Connection {
   // How many calls were ever appended to the output.
   uint64_t calls_appended() const { return calls_appended_; }
   size_t waiting() const { return waiting_.size(); }
+  // How many calls may be under way, by what was answered in time; at most in_flight_max.
+  uint32_t window() const { return window_.size(); }
   // How many texts of scripts have been sent over this connection: what came before the last of them may have lacked
   // it.
   uint64_t scripts_sent() const { return scripts_sent_; }
@@ -124,6 +127,11 @@ class Connection {
   void OnGreeted(base::BootTime now);
   void OnCallReply(base::BootTime now);
   void OnWorked();
+  bool HasRoom() const { return in_flight_.size() < window_.size() && retired_.ok(); }
+  // Of a call that was not sent in time: too many went before it, or nothing is answered at all.
+  ConnectionEvent UnsentEvent(const PendingCall& call) const {
+    return answered_at_ >= call.started ? ConnectionEvent::kOutOfTime : ConnectionEvent::kQueueTimeout;
+  }
   void SendNow(PendingCall& call, base::BootTime now);
   void SendWaiting(base::BootTime now);
   void End(const absl::Status& why, base::Duration pause_min, base::BootTime now);
@@ -155,7 +163,9 @@ class Connection {
   std::string rest_;       // of the input, not digested
   std::deque<Sent> in_flight_;
   std::deque<PendingCall*> waiting_;
-  base::BootTime expire_at_{INT64_MAX};  // no call's deadline is before
+  CallWindow window_;
+  base::BootTime answered_at_{INT64_MIN};  // when a call was last answered in time
+  base::BootTime expire_at_{INT64_MAX};    // no call's deadline is before
   uint64_t calls_appended_ = 0;
   uint64_t scripts_sent_ = 0;
   uint64_t late_replies_ = 0;

@@ -57,6 +57,7 @@ struct Dialogue final : Connection::User {
     PendingCall& call = *calls.emplace_back(std::make_unique<PendingCall>());
     call.key = name;
     call.body = name + ";";
+    call.started = now;
     call.deadline = now + timeout;
     connection.Send(call, now);
     return call;
@@ -259,6 +260,60 @@ TEST(Calls, AreGivenUpInTimeAlsoWhereTheyWereNeverSent) {
   EXPECT_THAT(dialogue.Heard(), IsEmpty());
   dialogue.Passes(1ms);
   EXPECT_THAT(dialogue.Heard(), ElementsAre("a queue_timeout"));
+}
+
+TEST(Calls, ABurstIsSentAsItIsAnsweredInTime) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner);
+  for (int i = 0; i < 1000; ++i) dialogue.Call("a");
+  EXPECT_EQ(dialogue.connection.in_flight(), 64u);
+  const auto answer = [&](int count) {
+    std::string replies;
+    for (int i = 0; i < count; ++i) replies += ":1\r\n";
+    dialogue.Says(replies);
+  };
+  dialogue.Passes(2ms);
+  answer(64);
+  EXPECT_EQ(dialogue.connection.in_flight(), 128u);
+  dialogue.Passes(6ms);
+  answer(128);
+  EXPECT_EQ(dialogue.connection.in_flight(), 1u) << "in 2 ms the others would not be answered";
+  std::vector<std::string> heard = dialogue.Heard();
+  EXPECT_EQ(std::count(heard.begin(), heard.end(), "a out_of_time"), 1000 - 64 - 128 - 1)
+      << "the store is at work: no failures";
+  dialogue.Passes(2ms);
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a reply_timeout"));
+  EXPECT_EQ(dialogue.connection.window(), 64u);
+}
+
+TEST(Calls, ThatCannotBeAnsweredInTimeAreNotSent) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner, {.in_flight_max = 2});
+  for (int i = 0; i < 64; ++i) {
+    dialogue.Call("a");
+    dialogue.Passes(5ms);
+    dialogue.Says(":1\r\n");
+  }
+  for (const char* name : {"a", "b", "c", "d"}) dialogue.Call(name);
+  dialogue.Heard();
+  dialogue.Sent();
+  dialogue.Passes(6ms);
+  dialogue.Says(":1\r\n");
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a=1", "c out_of_time", "d out_of_time"));
+  EXPECT_THAT(dialogue.Sent(), IsEmpty());
+  dialogue.Says(":1\r\n");
+  dialogue.Call("e", 1ms);
+  EXPECT_EQ(dialogue.Sent(), "e;") << "nothing is before it";
+}
+
+TEST(Calls, ThatWaitWhileNothingIsAnsweredCountAsFailures) {
+  std::unique_ptr<Dialogue> owner;
+  Dialogue& dialogue = Dialogue::Ready(owner, {.in_flight_max = 1});
+  dialogue.Call("a", 10ms);
+  dialogue.Passes(1ms);
+  dialogue.Call("b", 10ms);
+  dialogue.Passes(10ms);
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a reply_timeout", "b queue_timeout"));
 }
 
 TEST(Calls, AnOverdueReplyEndsTheConnection) {

@@ -52,7 +52,7 @@ std::vector<RedisOptions::Problem> RedisOptions::Problems() const {
   positive("reconnect_min", reconnect_min);
   if (reconnect_max < reconnect_min) bad("reconnect_max", "reconnect_max is less than reconnect_min");
   positive("breaker_open_min", breaker.open_min);
-  positive("breaker_window", breaker.window);
+  if (breaker.no_progress < base::Duration(0)) bad("breaker_no_progress", "breaker_no_progress is less than 0");
   if (breaker.open_max < breaker.open_min) {
     bad("breaker_open_max", "breaker_open_max is less than breaker_open_min");
   }

@@ -46,10 +46,11 @@ struct RedisOptions {
   base::Duration reply_overdue = std::chrono::seconds(1);
   // Connections per server and event loop. Raise it where one connection's bandwidth does not do.
   uint32_t connections_per_server = 1;
-  // Calls that a connection has sent and not heard of. Raise it with the latency.
+  // Calls that a connection has sent and not heard of, at most: it sends as many as are answered in time
+  // (store/call_window.h). Raise it with the latency.
   uint32_t in_flight_max = 1024;
   // Calls that wait for a connection, or for room on it; beyond it calls are refused.
-  uint32_t waiting_max = 1024;
+  uint32_t waiting_max = 4096;
   // Between attempts to connect: at first, and at most; it doubles in between, with jitter.
   base::Duration reconnect_min = std::chrono::milliseconds(50);
   base::Duration reconnect_max = std::chrono::seconds(2);

@@ -36,6 +36,7 @@ constexpr std::array kRows = {
     ReplyAction{
         .code = "reply_timeout", .status = kDeadlineExceeded, .counts_as_failure = true, .refreshes_topology = true},
     ReplyAction{.code = "queue_timeout", .counts_as_failure = true},
+    ReplyAction{.code = "out_of_time", .status = kResourceExhausted},
     ReplyAction{.code = "closed", .status = kAborted, .counts_as_failure = true, .refreshes_topology = true},
     ReplyAction{.code = "connect_refused", .counts_as_failure = true, .refreshes_topology = true},
     ReplyAction{.code = "queue_full", .status = kResourceExhausted},

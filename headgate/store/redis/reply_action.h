@@ -27,7 +27,8 @@ enum class CallAction : uint8_t {
 // What happens to a connection, as far as its calls are concerned.
 enum class ConnectionEvent : uint8_t {
   kReplyTimeout,    // sent, and not answered in time
-  kQueueTimeout,    // never sent
+  kQueueTimeout,    // never sent, and nothing was answered meanwhile
+  kOutOfTime,       // never sent: others went first, and were answered
   kClosed,          // sent, and the connection ended: end of file, reset, half a reply, a reply that cannot be read
   kConnectRefused,  // never sent: nobody there
   kQueueFull,       // never sent: too many wait

@@ -68,6 +68,7 @@ INSTANTIATE_TEST_SUITE_P(
         std::pair{ConnectionEvent::kReplyTimeout,
                   ReplyAction{.status = kDeadlineExceeded, .counts_as_failure = true, .refreshes_topology = true}},
         std::pair{ConnectionEvent::kQueueTimeout, ReplyAction{.counts_as_failure = true}},
+        std::pair{ConnectionEvent::kOutOfTime, ReplyAction{.status = absl::StatusCode::kResourceExhausted}},
         std::pair{ConnectionEvent::kClosed,
                   ReplyAction{.status = kAborted, .counts_as_failure = true, .refreshes_topology = true}},
         std::pair{ConnectionEvent::kConnectRefused, ReplyAction{.counts_as_failure = true, .refreshes_topology = true}},

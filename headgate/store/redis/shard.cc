@@ -16,6 +16,8 @@ std::string_view Sentence(ConnectionEvent event) {
       return "no answer in time";
     case ConnectionEvent::kQueueTimeout:
       return "could not be sent in time";
+    case ConnectionEvent::kOutOfTime:
+      return "no time was left behind other calls";
     case ConnectionEvent::kClosed:
       return "the connection ended before the answer";
     case ConnectionEvent::kConnectRefused:

@@ -1,0 +1,134 @@
+#include "headgate/limiter/debts.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "headgate/algorithm/decide.h"
+#include "headgate/base/check.h"
+
+namespace headgate::limiter {
+
+using algorithm::Algorithm;
+using algorithm::BucketState;
+using algorithm::Cost;
+using algorithm::Limit;
+using base::Instant;
+
+namespace {
+
+// How many of the oldest are looked at when a new one finds no place.
+constexpr size_t kLooksForRoom = 8;
+
+// Terms never keep hits.
+class NoHits final : public algorithm::HitLog {
+ public:
+  bool empty() const override { return true; }
+  algorithm::Hit Oldest() const override { return {}; }
+  algorithm::Hit Newest() const override { return {}; }
+  void DropOldest() override {}
+  void ReduceNewest(uint32_t) override {}
+  bool Append(algorithm::Hit) override { return false; }
+  void ForEach(bool (*)(void*, algorithm::Hit), void*) const override {}
+};
+
+// A log would need its hits: a window of the same length, from the first of them on, lets through as much.
+Limit TermsOf(const Limit& share) {
+  if (share.algorithm() != Algorithm::kSlidingWindowLog) return share;
+  algorithm::LimitSpec spec = share.spec();
+  spec.algorithm = Algorithm::kFixedWindow;
+  spec.align = algorithm::Align::kFirstHit;
+  return *Limit::Make(spec);
+}
+
+// All of it, or as much as the terms have room for.
+void Owe(Debts::Debt& debt, Cost cost, Instant now) {
+  NoHits no_hits;
+  const algorithm::Decision decision = algorithm::Decide(debt.terms, debt.state, no_hits, cost, now);
+  if (!decision.allowed) algorithm::Decide(debt.terms, debt.state, no_hits, decision.remaining, now);
+}
+
+}  // namespace
+
+Cost Debts::AmountOf(const Debt& debt, Instant now) {
+  NoHits no_hits;
+  BucketState state = debt.state;
+  const algorithm::Decision decision = algorithm::Decide(debt.terms, state, no_hits, 0, now);
+  return decision.limit - std::min(decision.limit, decision.remaining);
+}
+
+void Debts::Add(const base::Hash128& key, std::string_view name, const store::LimitHandle& limit, const Limit& share,
+                Cost cost, Instant now) {
+  if (share.algorithm() == Algorithm::kLeakyBucketQueue || cost == 0) return;
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end() && !MakeRoom(now)) return counters_.forgotten.Add(cost);
+  counters_.owed.Add(cost);
+  const Limit terms = TermsOf(share);
+  if (found == by_key_.end()) {
+    debts_.push_back({.key = key, .name = std::string(name), .limit = limit, .terms = terms, .state = {}});
+    by_key_[key] = std::prev(debts_.end());
+    counters_.keys.Add();
+    return Owe(debts_.back(), cost, now);
+  }
+  Debt& debt = *found->second;
+  if (debt.terms.spec() != terms.spec()) {
+    // The limit changed, or the number of instances.
+    const Cost owed = AmountOf(debt, now);
+    debt.limit = limit;
+    debt.terms = terms;
+    debt.state = {};
+    Owe(debt, owed, now);
+  }
+  Owe(debt, cost, now);
+}
+
+void Debts::GiveBack(const base::Hash128& key, Cost cost, Instant now) {
+  const auto found = by_key_.find(key);
+  if (found == by_key_.end()) return;
+  NoHits no_hits;
+  // Only a queue takes nothing back.
+  HEADGATE_CHECK(algorithm::Refund(found->second->terms, found->second->state, no_hits, cost, now).ok());
+}
+
+std::optional<Debts::Debt> Debts::Take(Instant now) {
+  while (!debts_.empty() && AmountOf(debts_.front(), now) == 0) Erase(debts_.begin());
+  if (debts_.empty()) return std::nullopt;
+  Debt debt = std::move(debts_.front());
+  by_key_.erase(debt.key);
+  debts_.pop_front();
+  counters_.keys.Subtract();
+  return debt;
+}
+
+void Debts::PutBack(Debt debt, Instant now) {
+  const auto found = by_key_.find(debt.key);
+  if (found != by_key_.end()) return Owe(*found->second, AmountOf(debt, now), now);
+  const base::Hash128 key = debt.key;
+  if (!MakeRoom(now)) return counters_.forgotten.Add(AmountOf(debt, now));
+  debts_.push_back(std::move(debt));
+  by_key_[key] = std::prev(debts_.end());
+  counters_.keys.Add();
+}
+
+void Debts::DropPaid(size_t count, Instant now) {
+  for (count = std::min(count, debts_.size()); count > 0; --count) {
+    const auto debt = debts_.begin();
+    if (AmountOf(*debt, now) == 0) {
+      Erase(debt);
+    } else {
+      debts_.splice(debts_.end(), debts_, debt);
+    }
+  }
+}
+
+bool Debts::MakeRoom(Instant now) {
+  if (debts_.size() >= keys_max_) DropPaid(kLooksForRoom, now);
+  return debts_.size() < keys_max_;
+}
+
+void Debts::Erase(List::iterator debt) {
+  by_key_.erase(debt->key);
+  debts_.erase(debt);
+  counters_.keys.Subtract();
+}
+
+}  // namespace headgate::limiter

@@ -1,0 +1,86 @@
+// What this node let through while the shared store could not be asked, so that it is taken from the shared buckets
+// once the store answers again.
+//
+// A debt is a bucket of its own, under this node's share of the limit: it begins full, each request that is let through
+// takes from it, and time refills it. What is missing from it is owed. So what was let through 15 s ago at 20 a second
+// is paid by time, and what was let through in a window is gone with its window.
+//
+// Each debt is settled once, oldest first, by whoever calls Take. The table is bounded: a debt that time has paid gives
+// its place back, and what finds no place is counted and forgotten. Not thread-safe, but for the counters.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "headgate/algorithm/bucket.h"
+#include "headgate/algorithm/decision.h"
+#include "headgate/base/counter.h"
+#include "headgate/base/hash.h"
+#include "headgate/store/limit_table.h"
+
+namespace headgate::limiter {
+
+class Debts {
+ public:
+  struct Debt {
+    base::Hash128 key{};
+    std::string name;          // of the bucket in the store
+    store::LimitHandle limit;  // of the shared bucket
+    algorithm::Limit terms;    // by which time pays
+    algorithm::BucketState state;
+  };
+  // In requests. From any thread.
+  struct Counters {
+    base::Counter owed;       // let through without the store
+    base::Counter settled;    // taken from the shared bucket, or perhaps: the answer was lost
+    base::Counter forgiven;   // not there any more when it was to be taken
+    base::Counter forgotten;  // found no place
+    base::Counter keys;       // debts now
+  };
+
+  explicit Debts(size_t keys_max = 16'384) : keys_max_(keys_max) {}
+  Debts(const Debts&) = delete;
+
+  // A request of this cost was let through by the node's `share` of `limit`; a queue's is nobody's debt, since its
+  // requests have been promised their turn.
+  void Add(const base::Hash128& key, std::string_view name, const store::LimitHandle& limit,
+           const algorithm::Limit& share, algorithm::Cost cost, base::Instant now);
+  // What was let through did not take place after all.
+  void GiveBack(const base::Hash128& key, algorithm::Cost cost, base::Instant now);
+
+  bool empty() const { return debts_.empty(); }
+  size_t size() const { return debts_.size(); }
+
+  // The oldest that is not paid by time; it is no longer owed. Drops those that are.
+  std::optional<Debt> Take(base::Instant now);
+  // It could not be settled: owed still, behind the others.
+  void PutBack(Debt debt, base::Instant now);
+  // Looks at `count` of them, in turn, and drops those that time has paid.
+  void DropPaid(size_t count, base::Instant now);
+
+  // How much is owed of it now.
+  static algorithm::Cost AmountOf(const Debt& debt, base::Instant now);
+
+  const Counters& counters() const { return counters_; }
+  Counters& counters() { return counters_; }
+
+ private:
+  struct HashOfKey {
+    size_t operator()(const base::Hash128& key) const { return static_cast<size_t>(key.low); }
+  };
+  using List = std::list<Debt>;
+
+  void Erase(List::iterator debt);
+  bool MakeRoom(base::Instant now);
+
+  const size_t keys_max_;
+  List debts_;  // oldest first
+  absl::flat_hash_map<base::Hash128, List::iterator, HashOfKey> by_key_;
+  Counters counters_;
+};
+
+}  // namespace headgate::limiter

@@ -1,0 +1,120 @@
+// Decisions without the shared store, and how what they let through is taken from it afterwards.
+#include <algorithm>
+#include <utility>
+
+#include "headgate/base/wide.h"
+#include "headgate/limiter/fleet.h"
+
+namespace headgate::limiter {
+
+using algorithm::Decision;
+using store::Operation;
+using store::TakeRequest;
+
+namespace {
+
+constexpr uint32_t kWholePpm = 1'000'000;
+// Debts that are looked at each time whether time has paid them.
+constexpr size_t kDebtsLookedAt = 256;
+
+// The store has not done it, whatever it says.
+bool IsNotDone(const absl::Status& status) {
+  return status.code() != absl::StatusCode::kDeadlineExceeded && status.code() != absl::StatusCode::kAborted &&
+         status.code() != absl::StatusCode::kUnimplemented;
+}
+
+}  // namespace
+
+Settled Fleet::Degraded(const Member& member, std::string_view name, const absl::Status& why) {
+  const bool asks = member.operation == Operation::kTake || member.operation == Operation::kLook;
+  const algorithm::Limit& limit = member.limit->limit;
+  // What was to be given back or forgotten is not: whoever asked has to know.
+  // Nor where the store says that it was asked wrongly: that is no outage, and nobody would look for it.
+  if (!asks || absl::IsUnimplemented(why) || member.terms.on_store_failure == rule::OnStoreFailure::kDeny) {
+    return {Decision{.allowed = false, .limit = limit.capacity()}, Mode::kClosed};
+  }
+  if (member.terms.on_store_failure == rule::OnStoreFailure::kAllow) {
+    // Nothing is counted, so nothing is used up: a client that paces itself need not stop.
+    return {Decision{.allowed = true, .limit = limit.capacity(), .remaining = limit.capacity()}, Mode::kOpen};
+  }
+  return {DecideLocally(member, name), Mode::kLocal};
+}
+
+Decision Fleet::DecideLocally(const Member& member, std::string_view name) {
+  const base::BootTime boot_now = shared_.Now();
+  instant_ahead_ns_ = member.now.ns - boot_now.ns;
+  const store::LimitHandle share = ShareOf(member);
+  TakeRequest request{.key = member.key, .limit = share.get(), .cost = 0, .operation = Operation::kLook};
+  Decision decision;
+  const bool is_queue = member.limit->limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
+  if (const auto rest = last_rests_.Take(member.key, boot_now); rest && !is_queue) {
+    // At first no more is left here than this share of what was left there.
+    local_.Take({&request, 1}, {&decision, 1}, member.now);
+    const uint64_t capacity = std::max<uint64_t>(1, member.limit->limit.capacity());
+    const auto left =
+        static_cast<uint64_t>(base::WideMul(share->limit.capacity(), std::min(*rest, capacity)) / capacity);
+    if (decision.remaining > left) {
+      request.cost = decision.remaining - left;
+      request.operation = Operation::kTake;
+      local_.Take({&request, 1}, {&decision, 1}, member.now);
+    }
+  }
+  request.cost = member.cost;
+  request.operation = member.operation;
+  local_.Take({&request, 1}, {&decision, 1}, member.now);
+  if (member.operation == Operation::kTake && decision.allowed) {
+    if (debts_.empty()) settle_pace_.OnAway(boot_now);
+    debts_.Add(member.key, name, member.limit, share->limit, member.cost, member.now);
+  } else if (member.operation == Operation::kRefund) {
+    debts_.GiveBack(member.key, member.cost, member.now);
+  }
+  return decision;
+}
+
+store::LimitHandle Fleet::ShareOf(const Member& member) {
+  const uint32_t ppm = member.terms.fallback_share_ppm;
+  return shares_.Of(member.limit, ppm != 0 ? Fraction{ppm, kWholePpm} : Fraction{1, std::max(1u, shared_.instances())});
+}
+
+void Fleet::SettleDebts() {
+  const base::BootTime now = shared_.Now();
+  if (debts_.empty() || now < settle_pace_.next()) return;
+  debts_.DropPaid(kDebtsLookedAt, InstantAt(now));
+  while (settle_pace_.Take(now)) {
+    std::optional<Debts::Debt> debt = debts_.Take(InstantAt(now));
+    if (!debt) return;
+    const algorithm::Cost cost = Debts::AmountOf(*debt, InstantAt(now));
+    Settle(*std::move(debt), cost);
+  }
+}
+
+// All of it, or, in a second call, what is left of the bucket: what others took meanwhile is forgiven. A call that may
+// have been done counts as done, so that nothing is taken twice.
+void Fleet::Settle(Debts::Debt debt, algorithm::Cost cost) {
+  const store::SharedRequest request{.name = debt.name,
+                                     .limit = debt.limit,
+                                     .cost = cost,
+                                     .operation = Operation::kTake,
+                                     .leased = book_ && LeaseBook::CanLease(debt.limit->limit),
+                                     .timeout = options_.timeout};
+  // The store may use the name until Ask returns, and the answer may come before.
+  auto kept = std::make_shared<Debts::Debt>(debt);
+  shared_.Ask(request, [this, kept, cost](const store::SharedAnswer& answer) {
+    Debts::Counters& counters = debts_.counters();
+    if (!answer.status.ok()) {
+      settle_pace_.OnAway(shared_.Now());
+      if (IsNotDone(answer.status)) return debts_.PutBack(std::move(*kept), InstantAt(shared_.Now()));
+      return counters.settled.Add(cost);
+    }
+    const algorithm::Decision& decision = answer.decision;
+    last_rests_.OnAnswer(kept->key, decision.remaining, std::nullopt);
+    if (decision.allowed) return counters.settled.Add(cost);
+    const algorithm::Cost left = std::min(cost, decision.remaining);
+    counters.forgiven.Add(cost - left);
+    // A limit that counts denied requests has counted this one.
+    if (left == 0 || left == cost || kept->limit->limit.spec().count_denied) return counters.settled.Add(left);
+    Settle(std::move(*kept), left);
+  });
+}
+
+}  // namespace headgate::limiter

@@ -1,0 +1,207 @@
+// One key that is asked for more often than its limit allows, by all event loops of several instances: how many calls
+// it costs each instance, and what each is given. The store is a model of the token bucket that leases are taken from.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "headgate/limiter/lease_book.h"
+
+namespace headgate::limiter {
+namespace {
+
+using base::BootTime;
+using base::Duration;
+using namespace std::chrono_literals;
+
+constexpr base::Hash128 kKey{7, 9};
+constexpr Duration kTtl = 2s;
+
+// Tokens are counted in nanoseconds of `interval` each.
+class Bucket {
+ public:
+  Bucket(int64_t capacity, Duration interval, bool full) : capacity_(capacity), interval_(interval.count()) {
+    level_ = full ? capacity_ * interval_ : 0;
+  }
+
+  store::LeaseGrant Ask(const store::LeaseAsk& ask, BootTime now) {
+    Refill(now);
+    for (const store::LeaseReport& report : ask.reports) {
+      const auto found = leases_.find({ask.id.node, report.number});
+      if (found == leases_.end()) continue;
+      found->second.reported = static_cast<int64_t>(report.spent);
+      if (!report.returned) continue;
+      level_ += (found->second.granted - found->second.reported) * interval_;
+      leases_.erase(found);
+    }
+    store::LeaseGrant grant{.ttl = ask.ttl};
+    std::set<uint64_t> sharers{SharerOf(ask.id.node, ask)}, holders{ask.id.node};
+    for (const auto& [id, lease] : leases_) {
+      sharers.insert(SharerOf(id.first, ask));
+      holders.insert(id.first);
+    }
+    grant.holders = static_cast<uint32_t>(holders.size());
+    const int64_t tokens = level_ / interval_;
+    const auto least = static_cast<int64_t>(ask.least);
+    if (ask.want > 0 && tokens >= least) {
+      const int64_t share = tokens / (2 * static_cast<int64_t>(sharers.size()));
+      const int64_t granted = std::min(static_cast<int64_t>(ask.want), std::max(least, share));
+      leases_[{ask.id.node, ask.id.number}] = {.granted = granted, .ends = now + ask.ttl};
+      level_ -= granted * interval_;
+      grant.granted = static_cast<uint64_t>(granted);
+    } else if (ask.want > 0) {
+      grant.retry_after = Duration(least * interval_ - level_);
+    }
+    grant.remaining = static_cast<uint64_t>(level_ / interval_);
+    return grant;
+  }
+
+  algorithm::Decision Take(uint64_t cost, BootTime now) {
+    Refill(now);
+    const int64_t price = static_cast<int64_t>(cost) * interval_;
+    algorithm::Decision decision{.allowed = level_ >= price, .limit = static_cast<uint64_t>(capacity_)};
+    if (decision.allowed) {
+      level_ -= price;
+    } else {
+      decision.retry_after = Duration(price - level_);
+    }
+    decision.remaining = static_cast<uint64_t>(level_ / interval_);
+    return decision;
+  }
+
+ private:
+  struct Lease {
+    int64_t granted = 0;
+    int64_t reported = 0;
+    BootTime ends{0};
+  };
+
+  static uint64_t SharerOf(uint64_t node, const store::LeaseAsk& ask) { return ask.for_instance ? node >> 16 : node; }
+
+  // No further than to what is out on lease.
+  void Refill(BootTime now) {
+    int64_t out = 0;
+    for (auto it = leases_.begin(); it != leases_.end();) {
+      if (it->second.ends <= now) {
+        it = leases_.erase(it);
+      } else {
+        out += it->second.granted - it->second.reported;
+        ++it;
+      }
+    }
+    level_ = std::min(level_ + (now - at_).count(), std::max<int64_t>(level_, (capacity_ - out) * interval_));
+    at_ = now;
+  }
+
+  const int64_t capacity_;
+  const int64_t interval_;
+  int64_t level_ = 0;
+  BootTime at_{10'000'000'000};
+  std::map<std::pair<uint64_t, uint64_t>, Lease> leases_;
+};
+
+struct Crowd {
+  const char* name;
+  int64_t rate;  // per second, and at once
+  size_t instances;
+  size_t loops;            // of each instance
+  int64_t demand_percent;  // of the rate, by all together
+  bool full;               // the bucket, at the beginning
+  uint64_t burst = 0;      // 0: as much as a second brings
+};
+void PrintTo(const Crowd& crowd, std::ostream* out) { *out << crowd.name; }
+
+class OverloadedKey : public ::testing::TestWithParam<Crowd> {};
+
+TEST_P(OverloadedKey, CostsEachInstanceFewCallsAndIsSharedFairly) {
+  const Crowd& crowd = GetParam();
+  store::LimitTable limits;
+  const uint64_t burst = crowd.burst != 0 ? crowd.burst : static_cast<uint64_t>(crowd.rate);
+  const store::LimitHandle limit = *limits.Intern(
+      *algorithm::Limit::Make({.requests = static_cast<uint64_t>(crowd.rate), .period = 1s, .burst = burst}));
+  Bucket bucket(static_cast<int64_t>(burst), Duration(1s) / crowd.rate, crowd.full);
+  std::vector<std::unique_ptr<AskPace>> paces;
+  std::vector<std::unique_ptr<LeaseBook>> books;
+  for (size_t i = 0; i < crowd.instances; ++i) {
+    paces.push_back(std::make_unique<AskPace>(static_cast<uint32_t>(crowd.loops)));
+    for (size_t loop = 0; loop < crowd.loops; ++loop) {
+      books.push_back(
+          std::make_unique<LeaseBook>(LeaseBookOptions{.node = NodeOf((i + 1) << 16, static_cast<uint16_t>(loop)),
+                                                       .pace = paces[i].get(),
+                                                       .keys_max = 8,
+                                                       .ttl = kTtl}));
+    }
+  }
+
+  std::vector<int64_t> calls(crowd.instances), admitted(crowd.instances);
+  bool counting = false;
+  const auto request = [&](size_t b, BootTime now) {
+    LeaseBook& book = *books[b];
+    const size_t instance = b / crowd.loops;
+    const auto answer = [&](const LeaseAction* action) {
+      while (action != nullptr) {
+        calls[instance] += counting ? 1 : 0;
+        store::SharedAnswer answered;
+        answered.grant = bucket.Ask(action->ask, now);
+        action = book.OnGrant(kKey, action->ask.id.number, answered, now);
+      }
+    };
+    LeaseVerdict verdict = book.Take(
+        kKey, *limit, 1, [](std::string& name) { name = "k"; }, now);
+    const bool awaits = verdict.kind == LeaseVerdict::Kind::kAwaitLease;
+    answer(verdict.action);
+    if (awaits) verdict = book.TakeAgain(kKey, *limit, 1, now);
+    bool allowed = verdict.kind == LeaseVerdict::Kind::kAllowed;
+    if (verdict.kind == LeaseVerdict::Kind::kAskStore) {
+      calls[instance] += counting ? 1 : 0;
+      const algorithm::Decision decision = bucket.Take(1, now);
+      book.OnExact(kKey, *limit, 1, decision, now, now);
+      allowed = decision.allowed;
+    }
+    admitted[instance] += counting && allowed ? 1 : 0;
+    book.OnTime(now, [&](const LeaseAction& action) { answer(&action); });
+  };
+
+  // Every loop has the same demand, one after the other.
+  const Duration between = Duration(1s) * 100 / (crowd.rate * crowd.demand_percent);
+  const BootTime start = BootTime{0} + 10s;
+  size_t turn = 0;
+  for (BootTime now = start; now < start + 13s; now = now + between) {
+    counting = now >= start + 3s;
+    // Not in a fixed order, which would be one of the pauses' own.
+    turn = turn * 6364136223846793005 + 1442695040888963407;
+    request((turn >> 33) % books.size(), now);
+  }
+
+  const Duration pause = std::min<Duration>(50ms, Duration(1s) * static_cast<int64_t>(burst) / crowd.rate / 8);
+  int64_t sum = 0;
+  for (const int64_t one : admitted) sum += one;
+  for (size_t i = 0; i < crowd.instances; ++i) {
+    EXPECT_LE(calls[i], 10s / pause + AskBudget::kAtOnce + 2) << "calls of instance " << i << " in 10 s";
+    EXPECT_GE(admitted[i] * static_cast<int64_t>(crowd.instances) * 10, sum * 6) << "instance " << i << " of " << sum;
+  }
+  EXPECT_GE(sum, crowd.rate * 10 * 85 / 100);
+  EXPECT_LE(sum, crowd.rate * 10 + static_cast<int64_t>(burst));
+}
+
+INSTANTIATE_TEST_SUITE_P(Limiter, OverloadedKey,
+                         ::testing::Values(Crowd{"three_of_one_loop", 1000, 3, 1, 600, false},
+                                           Crowd{"three_of_one_loop_full", 1000, 3, 1, 600, true},
+                                           Crowd{"three_of_two_loops", 1000, 3, 2, 600, true},
+                                           Crowd{"three_of_two_loops_slightly", 600, 3, 2, 120, true},
+                                           Crowd{"four_of_four_loops", 2000, 4, 4, 200, true},
+                                           Crowd{"one_of_sixteen_loops", 2000, 1, 16, 500, true},
+                                           Crowd{"one_of_sixteen_loops_slightly", 2000, 1, 16, 130, true},
+                                           Crowd{"three_of_sixteen_loops_slightly", 2000, 3, 16, 130, true},
+                                           Crowd{"a_small_limit", 60, 3, 2, 800, true},
+                                           Crowd{"of_a_small_burst", 1000, 3, 2, 600, true, 250},
+                                           Crowd{"eight_instances", 500, 8, 2, 400, true}),
+                         [](const auto& crowd) { return crowd.param.name; });
+
+}  // namespace
+}  // namespace headgate::limiter
