@@ -199,11 +199,12 @@ TEST_F(CommandLine, AsksAServer) {
   observe::Log log({.level_min = observe::Level::kError}, system_clock);
   Settings settings;
   settings.max_buckets = 1000;
-  Engine engine(settings, 1, system_clock, log);
+  net::SpareFiles spare_files;
+  Engine engine(settings, 1, system_clock, log, spare_files);
   ASSERT_TRUE(engine.limiter().OnRules(LoadPaths({rules}, {}, false).result.rules, engine.clock().Now()).ok());
   FrontOptions options(settings, engine, system_clock);
   Fronts fronts(options, nullptr, 0);
-  net::Server server({}, engine.clock());
+  net::Server server({}, engine.clock(), spare_files);
   ASSERT_TRUE(server
                   .Listen(*net::ParseEndpoint(address),
                           [&](uint32_t) { return net::SessionFactories{.resp = fronts.Resp(), .http = fronts.Http()}; })

@@ -12,7 +12,8 @@ constexpr base::Duration kSweepInterval = std::chrono::seconds(5);
 
 }  // namespace
 
-Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock, observe::Log& log)
+Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock, observe::Log& log,
+               net::SpareFiles& spare_files)
     : system_clock_(system_clock),
       log_(log),
       clock_(system_clock),
@@ -21,7 +22,7 @@ Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& sy
               .max_limits = static_cast<uint32_t>(settings.max_limits),
               .secret = RandomSecret()}),
       metrics_({.workers = workers, .secret = RandomSecret()}),
-      snapshot_(settings.snapshot, store_, log),
+      snapshot_(settings.snapshot, store_, log, &spare_files),
       // The store takes the snapshot's secret over before anybody asks it.
       limiter_((snapshot_.Restore(clock_.Now()), store_), &metrics_),
       snapshot_interval_(settings.snapshot_interval),

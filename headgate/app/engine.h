@@ -17,8 +17,10 @@ namespace headgate::app {
 
 class Engine {
  public:
-  // `workers`: threads that decide. Restores the snapshot. `clock` and `log` must outlive the engine.
-  Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock, observe::Log& log);
+  // `workers`: threads that decide. Restores the snapshot. `clock`, `log` and
+  // `spare_files` must outlive the engine.
+  Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock, observe::Log& log,
+         net::SpareFiles& spare_files);
 
   ~Engine();
 

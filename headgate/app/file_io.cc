@@ -33,6 +33,12 @@ int WriteAll(int fd, std::string_view bytes) {
   return 0;
 }
 
+net::FileDescriptor Open(const char* path, int flags, net::SpareFiles* spare_files) {
+  const auto open = [&] { return ::open(path, flags, 0600); };
+  if (spare_files == nullptr) return net::FileDescriptor(open());
+  return spare_files->Open(net::SpareFiles::kKeptFromSnapshots, open);
+}
+
 struct Opened {
   net::FileDescriptor file;
   size_t size;
@@ -49,10 +55,10 @@ absl::StatusOr<Opened> OpenRegular(const std::string& path) {
 
 std::string TemporaryOf(const std::string& path) { return path + ".new"; }
 
-absl::StatusOr<net::FileDescriptor> CreateAnew(const std::string& path) {
+absl::StatusOr<net::FileDescriptor> CreateAnew(const std::string& path, net::SpareFiles* spare_files) {
   // One that a crash left behind may belong to another mode.
   ::unlink(path.c_str());
-  net::FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  net::FileDescriptor file = Open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, spare_files);
   if (!file) return FileError("create", path, errno);
   return file;
 }
@@ -93,9 +99,10 @@ MappedFile::~MappedFile() {
 }
 
 absl::Status ReplaceFile(const std::string& path,
-                         const std::function<void(const std::function<void(std::string_view)>& write)>& produce) {
+                         const std::function<void(const std::function<void(std::string_view)>& write)>& produce,
+                         net::SpareFiles* spare_files) {
   const std::string temporary = TemporaryOf(path);
-  HEADGATE_ASSIGN_OR_RETURN(const net::FileDescriptor file, CreateAnew(temporary));
+  HEADGATE_ASSIGN_OR_RETURN(const net::FileDescriptor file, CreateAnew(temporary, spare_files));
   int error = 0;
   produce([&](std::string_view bytes) {
     if (error == 0) error = WriteAll(file.get(), bytes);
@@ -107,15 +114,15 @@ absl::Status ReplaceFile(const std::string& path,
     return FileError("write", path, error);
   }
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  const net::FileDescriptor directory(
-      ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const net::FileDescriptor directory =
+      Open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, spare_files);
   if (directory && ::fsync(directory.get()) != 0) return FileError("write the directory of", path, errno);
   return absl::OkStatus();
 }
 
 absl::Status CheckReplaceable(const std::string& path) {
   const std::string temporary = TemporaryOf(path);
-  HEADGATE_RETURN_IF_ERROR(CreateAnew(temporary).status());
+  HEADGATE_RETURN_IF_ERROR(CreateAnew(temporary, nullptr).status());
   return ::unlink(temporary.c_str()) == 0 ? absl::OkStatus() : FileError("remove", temporary, errno);
 }
 

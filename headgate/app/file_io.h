@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "headgate/base/status.h"
+#include "headgate/net/spare_files.h"
 
 namespace headgate::app {
 
@@ -32,9 +33,10 @@ class MappedFile {
 };
 
 // Writes what `produce` hands over to a new file beside `path`, mode 0600, and puts it there once it is on the disk. A
-// crash at any moment leaves the old file or the new one.
+// crash at any moment leaves the old file or the new one. If the process has no descriptor left, takes `spare_files`.
 absl::Status ReplaceFile(const std::string& path,
-                         const std::function<void(const std::function<void(std::string_view)>& write)>& produce);
+                         const std::function<void(const std::function<void(std::string_view)>& write)>& produce,
+                         net::SpareFiles* spare_files = nullptr);
 
 // Whether ReplaceFile could begin: makes its new file and removes it again.
 absl::Status CheckReplaceable(const std::string& path);

@@ -38,7 +38,10 @@ class MeteredSession final : public net::Session {
     return progress;
   }
   void SetWaker(std::function<void()> wake) override { session_->SetWaker(std::move(wake)); }
-  void OnRequestTimeout(std::string& output, base::Instant now) override { session_->OnRequestTimeout(output, now); }
+  void OnGivenUp(GivenUp why, std::string& output, base::Instant now) override {
+    session_->OnGivenUp(why, output, now);
+  }
+  size_t BufferedBytes() const override { return session_->BufferedBytes(); }
   void OnDrain() override { session_->OnDrain(); }
 
  private:

@@ -4,18 +4,22 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <boost/system/system_error.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <thread>
 
+#include "headgate/app/connection_watch.h"
 #include "headgate/app/engine.h"
 #include "headgate/app/file_io.h"
+#include "headgate/app/file_plan.h"
 #include "headgate/app/fronts.h"
 #include "headgate/app/net_metrics.h"
 #include "headgate/app/random_secret.h"
 #include "headgate/app/resident_memory.h"
+#include "headgate/app/returned_memory.h"
 #include "headgate/app/rule_source.h"
 #include "headgate/app/serve_arguments.h"
 #include "headgate/app/signals.h"
@@ -27,21 +31,23 @@ namespace headgate::app {
 namespace {
 
 constexpr base::Duration kTick = std::chrono::seconds(1);
-// Files that are open besides connections.
-constexpr uint64_t kOtherFiles = 64;
+// Servers of a store that connections are reckoned for.
+constexpr uint64_t kStoreServers = 8;
 
 uint32_t ThreadsOf(const Settings& settings) {
   if (settings.threads != 0) return static_cast<uint32_t>(settings.threads);
   return std::max(1u, std::thread::hardware_concurrency());
 }
 
-net::ServerOptions ServerOptionsOf(const Settings& settings) {
+net::ServerOptions ServerOptionsOf(const Settings& settings, const FilePlan& files) {
   return {.threads = ThreadsOf(settings),
-          .connections_max = static_cast<uint32_t>(settings.max_connections),
+          .connections_max = static_cast<uint32_t>(files.connections_max),
           .connections_per_address_max = static_cast<uint32_t>(settings.max_connections_per_address),
+          .refusals_max = static_cast<uint32_t>(files.refusals_max),
           .request_timeout = settings.request_timeout,
           .idle_timeout = settings.idle_timeout,
-          .write_timeout = settings.write_timeout};
+          .write_timeout = settings.write_timeout,
+          .buffer_bytes_max = settings.max_buffer_bytes};
 }
 
 observe::LogOptions LogOptionsOf(const Settings& settings) {
@@ -72,34 +78,37 @@ void CheckSnapshot(Configuration& configuration) {
                                    : "name a file in a directory that this user may write: --snapshot PATH");
 }
 
-// As many open files as the system lets us have; says so where they are too few.
-void AllowFiles(const Settings& settings, observe::Log& log) {
+// Allows as many open files as the system lets this process have, and divides them.
+absl::StatusOr<FilePlan> AllowFiles(const Settings& settings) {
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return absl::UnavailableError("the limit on open files cannot be read");
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
-  if (files.rlim_max < settings.max_connections + kOtherFiles) {
-    log.Warning("connections.few_files", {{"open_files_max", uint64_t{files.rlim_max}},
-                                          {"max_connections", settings.max_connections},
-                                          {"hint", std::string_view("raise `ulimit -n`, or lower max_connections")}});
-  }
+  const uint64_t addresses = settings.listen.size() + settings.listen_resp.size() + settings.listen_http.size() + 1;
+  return PlanFiles(files.rlim_max,
+                   {.threads = ThreadsOf(settings),
+                    .addresses = addresses,
+                    .store_connections = settings.store.empty() ? 0 : kStoreServers * settings.store_connections,
+                    .connections_max = settings.max_connections,
+                    .admin_connections_max = settings.admin_listen.empty() ? 0 : settings.max_admin_connections});
 }
 
 // A server that runs.
 class Process {
  public:
-  Process(const Configuration& configuration, const std::optional<StoreSettings>& store, const Console& console,
-          const Signals& signals)
+  Process(const Configuration& configuration, const std::optional<StoreSettings>& store, const FilePlan& files,
+          const Console& console, const Signals& signals)
       : configuration_(configuration),
         settings_(configuration.settings),
         store_(store),
+        files_(files),
         console_(console),
         signals_(signals),
         log_(LogOptionsOf(settings_), system_clock_),
-        engine_(settings_, ThreadsOf(settings_), system_clock_, log_),
+        engine_(settings_, ThreadsOf(settings_), system_clock_, log_, spare_files_),
         rules_(settings_, engine_.limiter(), engine_.clock(), log_),
         front_options_(settings_, engine_, system_clock_),
-        server_(ServerOptionsOf(settings_), engine_.clock()) {
+        server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
     front_options_.figures = [this] { return Figures(); };
     engine_.metrics().AddCollector([this](observe::Sink& sink) {
       rules_.Collect(sink);
@@ -110,7 +119,15 @@ class Process {
   }
 
   int Run() {
-    AllowFiles(settings_, log_);
+    if (files_.connections_max < settings_.max_connections) {
+      rlimit files{};
+      ::getrlimit(RLIMIT_NOFILE, &files);
+      log_.Warning("connections.max_lowered",
+                   {{"open_files_max", uint64_t{files.rlim_max}},
+                    {"max_connections", settings_.max_connections},
+                    {"effect", fmt::format("at most {} connections", files_.connections_max)},
+                    {"hint", std::string_view("raise `ulimit -n`, or lower max_connections")}});
+    }
     if (!LoadRules() || !MakeFronts()) return kExitUsage;
     if (!configuration_.file.empty()) log_.Info("settings.loaded", {{"file", configuration_.file}});
     if (!ListenOnAll()) return kExitUnreachable;
@@ -166,9 +183,11 @@ class Process {
   }
 
   // False, and said, where an address cannot be had.
-  bool Listen(const std::string& text, std::string_view announced, const FactoryOf& factories) {
+  bool Listen(const std::string& text, std::string_view announced, const FactoryOf& factories,
+              const net::ListenOptions& options = {}) {
     const net::Endpoint endpoint = *net::ParseEndpoint(text);
-    const auto bound = server_.Listen(endpoint, [&](uint32_t loop) { return factories(*fronts_[loop]); });
+    const auto bound = server_.Listen(
+        endpoint, [&](uint32_t loop) { return factories(*fronts_[loop]); }, options);
     if (!bound.ok()) {
       listen_error_ = std::string(bound.status().message());
       listen_hint_ = endpoint.is_unix() ? "choose another path, or remove the file if nobody needs it"
@@ -203,7 +222,8 @@ class Process {
   bool ListenForAdmin() {
     if (settings_.admin_listen.empty()) return true;
     const bool listening = Listen(settings_.admin_listen, "admin on",
-                                  [](Fronts& f) { return net::SessionFactories{.resp = {}, .http = f.Admin()}; });
+                                  [](Fronts& f) { return net::SessionFactories{.resp = {}, .http = f.Admin()}; },
+                                  {.reserved_connections_max = static_cast<uint32_t>(files_.admin_connections_max)});
     if (listening) return true;
     if (configuration_.OriginOf("admin_listen") == "default") {
       // Nobody asked for it: a second server on this machine starts without.
@@ -227,6 +247,10 @@ class Process {
       const base::Instant now = engine_.clock().Now();
       if (now < tick_at) continue;
       engine_.Tick();
+      const net::Counters counters = server_.counters();
+      connection_watch_.Step(counters, now);
+      returned_memory_.Step(counters.buffer_bytes);
+      (void)spare_files_.Refill();
       if (shared_ != nullptr) shared_->Tick(now);
       tick_at = now + kTick;
     }
@@ -247,11 +271,15 @@ class Process {
   const Configuration& configuration_;
   const Settings& settings_;
   const std::optional<StoreSettings>& store_;  // nothing: each instance by itself
+  const FilePlan& files_;
   const Console& console_;
   const Signals& signals_;
+  net::SpareFiles spare_files_;  // first, so that they have low numbers
   base::SystemClock system_clock_;
   const base::BootTime started_at_ = system_clock_.BootNow();
   observe::Log log_;
+  ConnectionWatch connection_watch_{log_};
+  ReturnedMemory returned_memory_;
   Engine engine_;
   RuleSource rules_;
   FrontOptions front_options_;
@@ -281,9 +309,20 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
     console.out << (parsed->json ? PrintConfigurationJson(configuration) : PrintConfiguration(configuration));
     return kExitOk;
   }
+  MapLargeBuffers();
+  const auto files = AllowFiles(configuration.settings);
+  if (!files.ok()) {
+    console.Error(std::string(files.status().message()), "raise `ulimit -n`, or lower threads");
+    return kExitUsage;
+  }
   // Before any thread, so that all of them leave signals to this one.
   const Signals signals;
-  return Process(configuration, store, console, signals).Run();
+  try {
+    return Process(configuration, store, *files, console, signals).Run();
+  } catch (const boost::system::system_error& error) {
+    console.Error(fmt::format("cannot start: {}", error.what()), "raise `ulimit -n`, or lower threads");
+    return kExitUnreachable;
+  }
 }
 
 }  // namespace headgate::app

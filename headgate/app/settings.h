@@ -66,6 +66,8 @@ struct Settings {
   uint64_t threads = 0;
   uint64_t max_connections = 10'000;
   uint64_t max_connections_per_address = 0;
+  uint64_t max_admin_connections = 64;
+  uint64_t max_buffer_bytes = uint64_t{256} << 20;
   base::Duration request_timeout = std::chrono::seconds(10);
   base::Duration idle_timeout = std::chrono::minutes(10);
   base::Duration write_timeout = std::chrono::seconds(10);

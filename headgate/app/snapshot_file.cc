@@ -100,7 +100,9 @@ void SnapshotFile::Restore(base::Instant now) {
 
 bool SnapshotFile::Write(base::Instant now) {
   if (!enabled()) return true;
-  const absl::Status status = ReplaceFile(path_, [&](const auto& write) { store_.WriteSnapshot(now, write); });
+  const absl::Status status = ReplaceFile(
+      path_, [&](const auto& write) { store_.WriteSnapshot(now, write); }, spare_files_);
+  if (spare_files_ != nullptr) (void)spare_files_->Refill();
   if (!status.ok()) {
     writes_failed_.fetch_add(1, std::memory_order_relaxed);
     log_.Error(

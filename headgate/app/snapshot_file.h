@@ -9,6 +9,7 @@
 
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/net/spare_files.h"
 #include "headgate/observe/log.h"
 #include "headgate/store/memory.h"
 
@@ -16,9 +17,9 @@ namespace headgate::app {
 
 class SnapshotFile {
  public:
-  // `path` empty: there is none, and everything here does nothing.
-  SnapshotFile(std::string path, store::MemoryStore& store, observe::Log& log)
-      : path_(std::move(path)), store_(store), log_(log) {}
+  // `path` empty: there is none, and everything here does nothing. `spare_files` are for a process without others.
+  SnapshotFile(std::string path, store::MemoryStore& store, observe::Log& log, net::SpareFiles* spare_files = nullptr)
+      : path_(std::move(path)), store_(store), log_(log), spare_files_(spare_files) {}
 
   enum class RestoreResult : uint8_t { kRestored, kAbsent, kCorrupt, kNewer, kUnreadable };
   static constexpr std::array kRestoreResults = {RestoreResult::kRestored, RestoreResult::kAbsent,
@@ -50,6 +51,7 @@ class SnapshotFile {
   const std::string path_;
   store::MemoryStore& store_;
   observe::Log& log_;
+  net::SpareFiles* const spare_files_;
   RestoreResult restored_ = RestoreResult::kAbsent;
   std::atomic<uint64_t> writes_done_{0};
   std::atomic<uint64_t> writes_failed_{0};

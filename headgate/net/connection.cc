@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "headgate/net/loop.h"
+#include "headgate/net/refusal_text.h"
 
 namespace headgate::net {
 namespace {
@@ -17,57 +19,57 @@ namespace {
 using boost::asio::awaitable;
 using boost::asio::posix::descriptor_base;
 
-// What a client whose protocol is not spoken here gets before the connection closes.
-std::string_view Refusal(Protocol protocol) {
-  using namespace std::string_view_literals;
-  switch (protocol) {
-    case Protocol::kResp:
-      return "-ERR this address speaks HTTP only\r\n"sv;
-    case Protocol::kHttp1:
-      return "HTTP/1.1 421 Misdirected Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"sv;
-    case Protocol::kHttp2:
-      // An empty SETTINGS frame, then GOAWAY with HTTP_1_1_REQUIRED (RFC 9113, 6.8 and 7).
-      return "\0\0\0\4\0\0\0\0\0"
-             "\0\0\10\7\0\0\0\0\0\0\0\0\0\0\0\0\15"sv;
-    case Protocol::kTls:
-      // The alert "protocol_version" (RFC 8446, 6.2).
-      return "\25\3\1\0\2\2\106"sv;
-  }
-  return "";
-}
-
 // Memory that a connection at rest may keep.
 constexpr size_t kRestCapacityKept = 4096;
+
+// Buffers up to this size are not counted against the budget: connections_max bounds them.
+constexpr size_t kUncountedBytesMax = 16 * 1024;
 
 // Reads of a connection that still sends while the server goes down.
 constexpr int kReadsInDrainMax = 64;
 
 }  // namespace
 
-Connection::Connection(Loop& loop, FileDescriptor socket, ConnectionLimits::Place place, const Peer& peer,
-                       const SessionFactories& factories)
+Connection::Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Place> place,
+                       const Peer& peer, const SessionFactories& factories)
     : loop_(loop),
       socket_(loop.io(), socket.release()),
       place_(std::move(place)),
       peer_(peer),
       factories_(factories),
-      deadline_(loop.shared().clock.Now() + loop.shared().options.idle_timeout) {
+      deadline_(loop.shared().clock.Now() +
+                (place_ ? loop.shared().options.idle_timeout : loop.shared().options.refusal_timeout)) {
   next_ = loop_.connections_;
   if (next_ != nullptr) next_->previous_ = this;
   loop_.connections_ = this;
-  loop_.counters().connections_open.Add();
+  if (place_) loop_.counters().connections_open.Add();
 }
 
 Connection::~Connection() {
   if (to_resume_) std::erase(loop_.woken_, this);
   (previous_ != nullptr ? previous_->next_ : loop_.connections_) = next_;
   if (next_ != nullptr) next_->previous_ = previous_;
-  loop_.counters().connections_open.Subtract();
+  if (held_ > 0) loop_.OnBuffersChanged(held_, 0);
+  if (place_) {
+    loop_.counters().connections_open.Subtract();
+  } else {
+    std::erase(loop_.refused_, this);
+  }
+  boost::system::error_code ignored;
+  socket_.close(ignored);
+  (void)loop_.shared().spare_files.Refill();
 }
 
 awaitable<void> Connection::Run(std::unique_ptr<Connection> connection) { co_await connection->Serve(); }
 
 awaitable<void> Connection::Serve() {
+  // Where only one protocol is spoken, a refused client need not show which it speaks.
+  if (!place_ && !(factories_.resp && factories_.http)) {
+    RefuseProtocol(factories_.resp ? Protocol::kResp : Protocol::kHttp1);
+    SendNow();
+    co_await Linger();
+    co_return;
+  }
   int reads_in_drain = 0;
   while (!cut_off_) {
     ReadResult result = ReadResult::kSome;
@@ -152,6 +154,8 @@ void Connection::Resume(base::Instant now) {
 }
 
 Connection::ReadResult Connection::ReadOnce() {
+  loop_.BoundBuffers();
+  if (cut_off_) return ReadResult::kEnd;
   const std::span<char> buffer = loop_.read_buffer();
   const ssize_t count = ::recv(socket_.native_handle(), buffer.data(), buffer.size(), 0);
   if (count == 0) return ReadResult::kEnd;
@@ -185,6 +189,7 @@ void Connection::Handle(std::span<const char> input, base::Instant now) {
     more_ = false;
     phase_ = Phase::kClosing;
   }
+  CountBuffers(now);
   if (progress.waiting && phase_ != Phase::kClosing) {
     return WaitUntil(Waiting::kForAnswer, now + options.request_timeout);
   }
@@ -198,22 +203,58 @@ bool Connection::ChooseSession(std::span<const char> input) {
   const std::optional<Protocol> protocol = SniffProtocol(input);
   if (!protocol) return false;
   LoopCounters& counters = loop_.counters();
-  if (*protocol == Protocol::kResp && factories_.resp) {
+  if (place_ && *protocol == Protocol::kResp && factories_.resp) {
     counters.sessions_resp.Add();
     session_ = factories_.resp(peer_);
-  } else if (*protocol == Protocol::kHttp1 && factories_.http) {
+  } else if (place_ && *protocol == Protocol::kHttp1 && factories_.http) {
     counters.sessions_http1.Add();
     session_ = factories_.http(peer_);
   } else {
-    counters.refused_protocol.Add();
-    loop_.output().append(Refusal(*protocol));
-    phase_ = Phase::kClosing;
+    RefuseProtocol(*protocol);
     return false;
   }
   session_->SetWaker([this] { Wake(); });
   if (loop_.draining()) session_->OnDrain();
   phase_ = Phase::kServing;
   return true;
+}
+
+void Connection::RefuseProtocol(Protocol protocol) {
+  if (place_) loop_.counters().refused_protocol.Add();
+  loop_.output().append(place_ ? WrongProtocolText(protocol) : FullHouseText(protocol));
+  phase_ = Phase::kClosing;
+}
+
+void Connection::CountBuffers(base::Instant now) {
+  size_t held = rest_.capacity() + unsent_.capacity() + (session_ != nullptr ? session_->BufferedBytes() : 0);
+  if (held <= kUncountedBytesMax) held = 0;
+  if (held == held_) return;
+  if (held_ == 0) held_since_ = now;
+  loop_.OnBuffersChanged(std::exchange(held_, held), held);
+}
+
+uint64_t Connection::BufferCost(base::Instant now) const {
+  // A second more, so that of connections that have just begun the largest comes first.
+  const base::Duration held_for = std::max(base::Duration(0), now - held_since_) + std::chrono::seconds(1);
+  return held_ * static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(held_for).count());
+}
+
+void Connection::GiveUp(Session::GivenUp why, base::Instant now) {
+  // Between two steps of the coroutine the loop's output is free. In the middle of an answer nothing can be said.
+  const bool can_speak = at_rest_ && unsent_.empty() && session_ != nullptr && !cut_off_;
+  if (can_speak) session_->OnGivenUp(why, loop_.output(), now);
+  const bool said = can_speak && SendNow();
+  session_.reset();
+  std::string().swap(rest_);
+  std::string().swap(unsent_);
+  CountBuffers(now);
+  more_ = false;
+  phase_ = Phase::kClosing;
+  if (!said) return CutOff();
+  // The coroutine closes in good order: a client that still sends would lose the answer otherwise.
+  WaitUntil(Waiting::kForPeerToClose, now + loop_.shared().options.linger_timeout);
+  summoned_ = true;
+  socket_.cancel();
 }
 
 void Connection::KeepRest(std::span<const char> input, size_t consumed) {
@@ -232,7 +273,10 @@ bool Connection::SendNow() {
   const size_t sent = count > 0 ? static_cast<size_t>(count) : 0;
   loop_.counters().bytes_written.Add(sent);
   const bool all = sent == output.size();
-  if (!all) unsent_.assign(output, sent);
+  if (!all) {
+    unsent_.assign(output, sent);
+    CountBuffers(loop_.shared().clock.Now());
+  }
   loop_.ReleaseOutput();
   return all;
 }
@@ -252,6 +296,7 @@ awaitable<bool> Connection::WriteSlowly() {
     loop_.counters().bytes_written.Add(static_cast<uint64_t>(count));
   }
   std::string().swap(unsent_);
+  CountBuffers(shared.clock.Now());
   // The time that the peer took for reading does not count against its next request.
   Rest(waiting_before, shared.clock.Now());
   co_return true;
@@ -282,14 +327,12 @@ void Connection::OnTick(base::Instant now) {
   LoopCounters& counters = loop_.counters();
   switch (waiting_) {
     case Waiting::kForRequest:
-      counters.idle_timeouts.Add();
+      if (place_) counters.idle_timeouts.Add();
       break;
     case Waiting::kForRestOfRequest:
+      if (!place_) break;
       counters.request_timeouts.Add();
-      // Between two steps of the coroutine the loop's output is free. What the peer does not take at once is lost.
-      if (session_ != nullptr) session_->OnRequestTimeout(loop_.output(), now);
-      SendNow();
-      break;
+      return GiveUp(Session::GivenUp::kTooSlow, now);
     case Waiting::kForAnswer:
       counters.request_timeouts.Add();
       break;

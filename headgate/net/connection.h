@@ -2,6 +2,8 @@
 //
 //   sniffing --protocol known--> serving --session closes--> lingering --peer closes or time is up--> gone
 //
+// A connection without a place is refused: it only lives until its protocol is known, and is told why in that protocol.
+//
 // Runs as one coroutine, which owns it. While it rests for the peer's next words, an answer that was decided elsewhere
 // is written without it (Resume): it gets up only for what a single write does not end.
 #pragma once
@@ -27,7 +29,7 @@ class Loop;
 
 class Connection {
  public:
-  Connection(Loop& loop, FileDescriptor socket, ConnectionLimits::Place place, const Peer& peer,
+  Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Place> place, const Peer& peer,
              const SessionFactories& factories);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -41,6 +43,11 @@ class Connection {
   void CutOff();
   // What the session waits for has come: answers, where the coroutine rests until the peer says more.
   void Resume(base::Instant now);
+
+  // What its buffers cost: bytes by the time for which they have been held. 0 if they hold little.
+  uint64_t BufferCost(base::Instant now) const;
+  // Says why, frees the buffers at once, and closes.
+  void GiveUp(Session::GivenUp why, base::Instant now);
 
   Connection* next() const { return next_; }
   bool in_request() const {
@@ -64,6 +71,8 @@ class Connection {
   ReadResult ReadOnce();
   void Handle(std::span<const char> input, base::Instant now);
   bool ChooseSession(std::span<const char> input);
+  void RefuseProtocol(Protocol protocol);
+  void CountBuffers(base::Instant now);
   void KeepRest(std::span<const char> input, size_t consumed);
   // Sends what the loop's output holds; what is not taken moves to `unsent_`.
   bool SendNow();
@@ -77,7 +86,7 @@ class Connection {
 
   Loop& loop_;
   boost::asio::posix::stream_descriptor socket_;
-  ConnectionLimits::Place place_;
+  std::optional<ConnectionLimits::Place> place_;  // none: the connection is refused
   const Peer peer_;
   const SessionFactories& factories_;
   std::unique_ptr<Session> session_;
@@ -94,6 +103,8 @@ class Connection {
   std::optional<boost::asio::steady_timer> answer_;
   std::string rest_;    // input that the session has not consumed
   std::string unsent_;  // output that the peer has not taken
+  size_t held_ = 0;     // bytes that the loop counts for these buffers and the session's
+  base::Instant held_since_;
   Connection* next_ = nullptr;
   Connection* previous_ = nullptr;
 };

@@ -10,9 +10,12 @@ namespace headgate::net {
 struct Counters {
   uint64_t connections_open = 0;
   uint64_t connections_accepted = 0;
-  uint64_t refused_total_limit = 0;    // connections_max reached
-  uint64_t refused_address_limit = 0;  // connections_per_address_max reached
-  uint64_t accept_errors = 0;          // out of file descriptors or memory, mostly
+  // Refused: accepted, told why in the client's protocol if it says something soon, and closed.
+  uint64_t refused_total_limit = 0;     // connections_max reached
+  uint64_t refused_address_limit = 0;   // connections_per_address_max reached
+  uint64_t refused_reserved_limit = 0;  // the places of an address with places of its own
+  uint64_t refused_no_files = 0;        // the system had no descriptor left for it
+  uint64_t accept_errors = 0;           // attempts to accept that failed; the connection waits in the system's queue
   uint64_t sessions_resp = 0;
   uint64_t sessions_http1 = 0;
   uint64_t refused_protocol = 0;  // HTTP/2, TLS, or a protocol that this address does not speak
@@ -21,6 +24,8 @@ struct Counters {
   uint64_t idle_timeouts = 0;
   uint64_t write_timeouts = 0;
   uint64_t buffer_overflows = 0;  // output_bytes_max or input_bytes_max reached
+  uint64_t buffers_shed = 0;      // closed because all buffers together reached buffer_bytes_max
+  uint64_t buffer_bytes = 0;      // held by connections now, of those that hold more than a few KiB
   uint64_t drain_cutoffs = 0;     // closed in the middle of a request because draining took too long
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
@@ -29,9 +34,11 @@ struct Counters {
 };
 
 struct alignas(64) LoopCounters {
-  base::Counter connections_open, connections_accepted, refused_total_limit, refused_address_limit, accept_errors;
+  base::Counter connections_open, connections_accepted, refused_total_limit, refused_address_limit;
+  base::Counter refused_reserved_limit, refused_no_files, accept_errors;
   base::Counter sessions_resp, sessions_http1, refused_protocol, protocol_errors;
   base::Counter request_timeouts, idle_timeouts, write_timeouts, buffer_overflows, drain_cutoffs;
+  base::Counter buffers_shed, buffer_bytes;
   base::Counter bytes_read, bytes_written;
 
   Counters Read() const;

@@ -11,7 +11,7 @@ namespace headgate::net {
 namespace {
 
 // What a quiet connection may keep of a large request or answer.
-constexpr size_t kKeptBytesMax = 64 * 1024;
+constexpr size_t kKeptBytesMax = 4 * 1024;
 
 void WriteDigits(unsigned value, char* out, int digits) {
   for (int i = digits - 1; i >= 0; --i) {
@@ -177,8 +177,13 @@ void HttpSession::Refuse(const HttpRefusal& refusal, std::string& output, base::
   Forget();
 }
 
-void HttpSession::OnRequestTimeout(std::string& output, base::Instant now) {
-  Refuse({408, "the request took too long", "send it whole, or raise request_timeout"}, output, now);
+void HttpSession::OnGivenUp(GivenUp why, std::string& output, base::Instant now) {
+  if (why == GivenUp::kTooSlow) {
+    return Refuse({408, "the request took too long", "send it whole, or raise request_timeout"}, output, now);
+  }
+  Refuse({503, "the server's buffers are full of unfinished requests",
+          "try again later, send smaller requests, or raise max_buffer_bytes"},
+         output, now);
 }
 
 void HttpSession::Write(bool with_body, std::string& output, base::Instant now) {
@@ -205,7 +210,7 @@ void HttpSession::Write(bool with_body, std::string& output, base::Instant now) 
 void HttpSession::Forget() {
   await_ = Await::kHead;
   parser_.Forget();
-  head_.clear();
+  ShrinkTo(kKeptBytesMax, head_);
   ShrinkTo(kKeptBytesMax, body_);
   response_.Clear();
   ShrinkTo(kKeptBytesMax, response_.body);

@@ -35,7 +35,8 @@ class HttpSession final : public Session {
   HttpSession(HttpHandler& handler, const HttpOptions& options, Peer peer);
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
-  void OnRequestTimeout(std::string& output, base::Instant now) override;  // 408
+  void OnGivenUp(GivenUp why, std::string& output, base::Instant now) override;  // 408 or 503
+  size_t BufferedBytes() const override { return head_.capacity() + body_.capacity() + response_.body.capacity(); }
   void OnDrain() override { draining_ = true; }
   void SetWaker(std::function<void()> wake) override { suspension_.wake = std::move(wake); }
 

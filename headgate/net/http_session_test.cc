@@ -248,9 +248,22 @@ TEST(HttpSession, SaysThatARequestTookTooLong) {
   Dialogue d;
   EXPECT_EQ(d.Say("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhe"), "");
   std::string output;
-  d.session.OnRequestTimeout(output, kNow);
+  d.session.OnGivenUp(Session::GivenUp::kTooSlow, output, kNow);
   EXPECT_THAT(output, StartsWith("HTTP/1.1 408 Request Timeout\r\n"));
   EXPECT_THAT(output, HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_THAT(d.handler.asked, IsEmpty());
+}
+
+TEST(HttpSession, SaysThatTheServerHasNoBuffersLeftForARequest) {
+  Dialogue d;
+  EXPECT_EQ(d.Say("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000\r\n\r\n" + std::string(40'000, 'x')), "");
+  EXPECT_GE(d.session.BufferedBytes(), 40'000u);
+  std::string output;
+  d.session.OnGivenUp(Session::GivenUp::kNoBuffers, output, kNow);
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_THAT(output, HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_THAT(output, HasSubstr("\"hint\":"));
+  EXPECT_LT(d.session.BufferedBytes(), 16'000u);
   EXPECT_THAT(d.handler.asked, IsEmpty());
 }
 

@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -12,6 +13,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <cerrno>
+#include <utility>
 
 #include "headgate/net/connection.h"
 
@@ -25,20 +27,43 @@ using boost::asio::use_awaitable;
 
 // Connections taken from one door before others get their turn.
 constexpr int kAcceptsPerTurn = 64;
-// How long a door rests when the system has no room for another connection.
-constexpr std::chrono::milliseconds kAcceptPause{100};
+// How long a door rests when the system has no room for another connection, not even with a spare descriptor.
+constexpr std::chrono::milliseconds kAcceptPause{50};
+// A loop sums the buffers of all loops after its own have grown by this much, so that the sum is read rarely. All loops
+// together exceed the budget by at most this much each, and by one read.
+constexpr size_t kBufferGrowthStep = size_t{64} << 10;
+// Shedding stops at this share of the budget, so that it is not needed again at once.
+constexpr size_t kShedToSixteenths = 15;
 // What the shared output may keep between answers.
 constexpr size_t kOutputCapacityKept = size_t{1} << 20;
 
+Peer PeerOf(const sockaddr_storage& address) {
+  return {.loopback = IsLoopback(address), .address = AddressText(address)};
+}
+
+uint32_t PerAddressMax(const ServerOptions& options) {
+  if (options.connections_per_address_max != 0) return options.connections_per_address_max;
+  return std::max(1u, options.connections_max / 4);
+}
+
 }  // namespace
+
+Shared::Shared(const ServerOptions& server_options, const base::DisciplinedClock& disciplined_clock, SpareFiles& spares)
+    : options(server_options),
+      clock(disciplined_clock),
+      spare_files(spares),
+      limits(server_options.connections_max, PerAddressMax(server_options)) {
+  for (uint32_t i = 0; i < options.threads; ++i) loops.push_back(std::make_unique<Loop>(*this));
+}
 
 Loop::~Loop() {
   Stop();
   doors_.clear();
 }
 
-void Loop::AddDoor(FileDescriptor socket, HandOver hand_over) {
+void Loop::AddDoor(FileDescriptor socket, size_t spares_kept, HandOver hand_over) {
   doors_.push_back(std::make_unique<Door>(Door{.socket = boost::asio::posix::stream_descriptor(io(), socket.release()),
+                                               .spares_kept = spares_kept,
                                                .hand_over = std::move(hand_over)}));
 }
 
@@ -58,38 +83,71 @@ void Loop::ReleaseOutput() {
   if (output_.capacity() > kOutputCapacityKept) std::string().swap(output_);
 }
 
-void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, const SessionFactories& factories) {
-  ConnectionLimits::Refusal refusal{};
-  std::optional<ConnectionLimits::Place> place = shared_.limits.Enter(KeyOf(peer), refusal);
-  if (!place) {
-    (refusal == ConnectionLimits::Refusal::kTotal ? counters_.refused_total_limit : counters_.refused_address_limit)
-        .Add();
-    return;
-  }
+void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with, const Listener& listener) {
   if (peer.ss_family != AF_UNIX) {
     const int on = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   }
+  // A spare descriptor serves no client of an address that shares its places.
+  if (with == AcceptedWith::kSpareFile && !listener.has_reserved_places) {
+    counters_.refused_no_files.Add();
+    return Refuse(std::move(socket), peer, listener);
+  }
+  ConnectionLimits::Refusal refusal{};
+  std::optional<ConnectionLimits::Place> place = listener.limits.Enter(KeyOf(peer), refusal);
+  if (!place) {
+    (listener.has_reserved_places                   ? counters_.refused_reserved_limit
+     : refusal == ConnectionLimits::Refusal::kTotal ? counters_.refused_total_limit
+                                                    : counters_.refused_address_limit)
+        .Add();
+    return Refuse(std::move(socket), peer, listener);
+  }
   counters_.connections_accepted.Add();
   auto connection =
-      std::make_unique<Connection>(*this, std::move(socket), *std::move(place),
-                                   Peer{.loopback = IsLoopback(peer), .address = AddressText(peer)}, factories);
+      std::make_unique<Connection>(*this, std::move(socket), std::move(place), PeerOf(peer), listener.factories);
   boost::asio::co_spawn(io(), Connection::Run(std::move(connection)), detached);
+}
+
+// A refused connection stays until its client has shown which protocol it speaks, so that it hears why.
+void Loop::Refuse(FileDescriptor socket, const sockaddr_storage& peer, const Listener& listener) {
+  const size_t refused_max = std::max<size_t>(1, shared_.options.refusals_max / shared_.loops.size());
+  if (refused_.size() >= refused_max) MakeWayForRefusal();
+  auto connection =
+      std::make_unique<Connection>(*this, std::move(socket), std::nullopt, PeerOf(peer), listener.factories);
+  refused_.push_back(connection.get());
+  boost::asio::co_spawn(io(), Connection::Run(std::move(connection)), detached);
+}
+
+// The one that has waited longest had its chance.
+void Loop::MakeWayForRefusal() {
+  Connection* const oldest = refused_.front();
+  refused_.erase(refused_.begin());
+  oldest->CutOff();
+  made_way_ = true;
 }
 
 Loop::AcceptResult Loop::AcceptWaiting(Door& door) {
   for (int i = 0; i < kAcceptsPerTurn; ++i) {
     sockaddr_storage peer{};
     socklen_t size = sizeof(peer);
-    FileDescriptor socket(::accept4(door.socket.native_handle(), reinterpret_cast<sockaddr*>(&peer), &size,
-                                    SOCK_NONBLOCK | SOCK_CLOEXEC));
+    AcceptedWith with = AcceptedWith::kOwnFile;
+    int attempts = 0;
+    FileDescriptor socket = shared_.spare_files.Open(door.spares_kept, [&] {
+      if (++attempts > 1) with = AcceptedWith::kSpareFile;
+      return ::accept4(door.socket.native_handle(), reinterpret_cast<sockaddr*>(&peer), &size,
+                       SOCK_NONBLOCK | SOCK_CLOEXEC);
+    });
+    if (attempts > 1) counters_.accept_errors.Add();
     if (socket) {
-      door.hand_over(std::move(socket), peer);
+      // A descriptor that has just become free is a spare's, if one is missing.
+      if (!shared_.spare_files.Refill()) with = AcceptedWith::kSpareFile;
+      door.hand_over(std::move(socket), peer, with);
+      if (std::exchange(made_way_, false)) return AcceptResult::kTurnOver;
       continue;
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return AcceptResult::kNoneLeft;
     if (errno == ECONNABORTED || errno == EINTR || errno == EPROTO) continue;
-    counters_.accept_errors.Add();
+    if (attempts == 1) counters_.accept_errors.Add();
     return AcceptResult::kNoRoom;
   }
   return AcceptResult::kTurnOver;
@@ -107,6 +165,8 @@ awaitable<void> Loop::Accept(Door& door) {
     pause.expires_after(kAcceptPause);
     co_await pause.async_wait(redirect_error(use_awaitable, error));
     if (draining_) co_return;
+    // Connections that wait to hear why they are refused hold the spare descriptors.
+    while (!refused_.empty()) MakeWayForRefusal();
   }
 }
 
@@ -134,6 +194,49 @@ void Loop::ResumeWoken() {
   const size_t count = woken_.size();
   for (size_t i = 0; i < count; ++i) woken_[i]->Resume(now);
   woken_.erase(woken_.begin(), woken_.begin() + static_cast<ptrdiff_t>(count));
+}
+
+void Loop::OnBuffersChanged(size_t held, size_t now_held) {
+  counters_.buffer_bytes.Subtract(held);
+  counters_.buffer_bytes.Add(now_held);
+  if (now_held <= held) return;
+  buffer_growth_ += now_held - held;
+  if (buffer_growth_ < kBufferGrowthStep) return;
+  buffer_growth_ = 0;
+  shed_due_ = true;
+  events_.AtEndOfTurn(shed_);
+}
+
+// Closes the largest and slowest connections if all loops together hold more than the budget. Each loop closes its own,
+// and none goes below its share of the target: what is still too much then is for the loop that holds most.
+void Loop::ShedBuffers() {
+  shed_due_ = false;
+  const uint64_t budget = shared_.options.buffer_bytes_max;
+  const uint64_t target = budget / 16 * kShedToSixteenths;
+  const uint64_t share = target / shared_.loops.size();
+  uint64_t total = 0;
+  Loop* largest = this;
+  for (const auto& loop : shared_.loops) {
+    total += loop->buffer_bytes();
+    if (loop->buffer_bytes() > largest->buffer_bytes()) largest = loop.get();
+  }
+  if (total <= budget) return;
+  if (buffer_bytes() <= share) return largest->Post([largest] { largest->ShedBuffers(); });
+
+  const base::Instant now = shared_.clock.Now();
+  std::vector<std::pair<uint64_t, Connection*>> by_cost;
+  for (Connection* connection = connections_; connection != nullptr; connection = connection->next()) {
+    if (const uint64_t cost = connection->BufferCost(now); cost > 0) by_cost.emplace_back(cost, connection);
+  }
+  std::sort(by_cost.begin(), by_cost.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (const auto& [cost, connection] : by_cost) {
+    if (total <= target || buffer_bytes() <= share) break;
+    const uint64_t before = buffer_bytes();
+    connection->GiveUp(Session::GivenUp::kNoBuffers, now);
+    total -= before - buffer_bytes();
+    counters_.buffers_shed.Add();
+  }
+  if (total > budget && largest != this) largest->Post([largest] { largest->ShedBuffers(); });
 }
 
 void Loop::Drain() {

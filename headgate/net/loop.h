@@ -24,29 +24,40 @@ namespace headgate::net {
 
 class Connection;
 
+class Loop;
+
 // What all loops of a server share.
 struct Shared {
-  Shared(const ServerOptions& server_options, const base::DisciplinedClock& disciplined_clock)
-      : options(server_options),
-        clock(disciplined_clock),
-        limits(server_options.connections_max, server_options.connections_per_address_max) {}
+  Shared(const ServerOptions& server_options, const base::DisciplinedClock& disciplined_clock, SpareFiles& spares);
 
   const ServerOptions options;
   const base::DisciplinedClock& clock;
+  SpareFiles& spare_files;
   ConnectionLimits limits;
+  std::vector<std::unique_ptr<Loop>> loops;  // complete before any starts
 };
+
+// An address as one loop sees it.
+struct Listener {
+  SessionFactories factories;
+  ConnectionLimits& limits;
+  bool has_reserved_places = false;
+};
+
+// Whether an accepted connection took a spare descriptor, since the system had no other.
+enum class AcceptedWith : uint8_t { kOwnFile, kSpareFile };
 
 class Loop {
  public:
   // Takes a connection that a door accepted to the loop that shall have it.
-  using HandOver = std::function<void(FileDescriptor socket, const sockaddr_storage& peer)>;
+  using HandOver = std::function<void(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with)>;
 
   explicit Loop(Shared& shared) : shared_(shared), events_(shared.clock.source()) {}
   ~Loop();
 
   // A listening socket whose connections this loop accepts; those of a socket that no other loop has are handed over.
-  // Before Start.
-  void AddDoor(FileDescriptor socket, HandOver hand_over);
+  // Before Start. `spares_kept`: see SpareFiles.
+  void AddDoor(FileDescriptor socket, size_t spares_kept, HandOver hand_over);
   void Start();
   void Stop();  // closes whatever is open; returns when the thread has ended
 
@@ -54,7 +65,7 @@ class Loop {
   void Post(std::function<void()> work) { events_.Post(std::move(work)); }
 
   // On the loop's thread: takes an accepted connection over.
-  void Adopt(FileDescriptor socket, const sockaddr_storage& peer, const SessionFactories& factories);
+  void Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with, const Listener& listener);
   // On the loop's thread: accepts what already waits, closes the doors, and lets every connection finish.
   void Drain();
   // On the loop's thread: closes what did not finish.
@@ -68,16 +79,25 @@ class Loop {
   std::string& output() { return output_; }
   void ReleaseOutput();  // empties it
   void ResumeAtEndOfTurn(Connection& connection);
+  // A connection's buffers hold `now_held` bytes in place of `held`.
+  void OnBuffersChanged(size_t held, size_t now_held);
+  // Before a connection reads: closes others if the buffers of all loops have exceeded their budget meanwhile.
+  void BoundBuffers() {
+    if (shed_due_) ShedBuffers();
+  }
   EventLoop& events() { return events_; }
   boost::asio::io_context& io() { return events_.io(); }
 
   Counters ReadCounters() const { return counters_.Read(); }
+  // From any thread.
+  uint64_t buffer_bytes() const { return counters_.buffer_bytes.value(); }
 
  private:
   friend class Connection;  // enters and leaves the lists
 
   struct Door {
     boost::asio::posix::stream_descriptor socket;
+    size_t spares_kept;
     HandOver hand_over;
   };
   enum class AcceptResult : uint8_t { kNoneLeft, kTurnOver, kNoRoom };
@@ -86,6 +106,9 @@ class Loop {
   AcceptResult AcceptWaiting(Door& door);
   boost::asio::awaitable<void> Tick();
   void ResumeWoken();
+  void Refuse(FileDescriptor socket, const sockaddr_storage& peer, const Listener& listener);
+  void MakeWayForRefusal();
+  void ShedBuffers();
 
   Shared& shared_;
   LoopCounters counters_;
@@ -94,10 +117,15 @@ class Loop {
   std::vector<std::unique_ptr<Door>> doors_;
   Connection* connections_ = nullptr;  // intrusive list of those that are open
   std::vector<Connection*> woken_;     // those that wait no longer for what was decided elsewhere
+  std::vector<Connection*> refused_;   // those that wait to be told why, oldest first
+  bool made_way_ = false;              // one of them was cut off; its descriptor is closed after this turn
+  size_t buffer_growth_ = 0;           // since the buffers of all loops were last summed
+  bool shed_due_ = false;              // they are to be summed before anything else is read
   bool draining_ = false;
   // Behind the others, so that it goes before them: what it destroys still uses them.
   EventLoop events_;
   EventLoop::Hook resume_{events_, [this] { ResumeWoken(); }};
+  EventLoop::Hook shed_{events_, [this] { ShedBuffers(); }};
   std::thread thread_;
 };
 

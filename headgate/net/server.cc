@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <latch>
 #include <utility>
 #include <vector>
@@ -13,14 +14,13 @@
 namespace headgate::net {
 
 struct Server::State {
-  State(const ServerOptions& options, const base::DisciplinedClock& clock) : shared(options, clock) {
-    for (uint32_t i = 0; i < options.threads; ++i) loops.push_back(std::make_unique<Loop>(shared));
-  }
+  State(const ServerOptions& options, const base::DisciplinedClock& clock, SpareFiles& spare_files)
+      : shared(options, clock, spare_files) {}
 
   // Runs `work` on every loop's thread and returns when it has run on all.
   void RunOnAll(const std::function<void(Loop&)>& work) {
-    std::latch done(static_cast<ptrdiff_t>(loops.size()));
-    for (const auto& loop : loops) {
+    std::latch done(static_cast<ptrdiff_t>(shared.loops.size()));
+    for (const auto& loop : shared.loops) {
       loop->Post([&] {
         work(*loop);
         done.count_down();
@@ -29,32 +29,35 @@ struct Server::State {
     done.wait();
   }
 
-  Shared shared;
+  // Of addresses that have places of their own.
+  std::vector<std::unique_ptr<ConnectionLimits>> reserved_limits;
   // Per address, then per loop. Connections refer to theirs.
-  std::vector<std::unique_ptr<std::vector<SessionFactories>>> factories;
+  std::vector<std::unique_ptr<std::vector<Listener>>> listeners;
   std::vector<std::string> unix_paths;
-  std::vector<std::unique_ptr<Loop>> loops;
   bool started = false;
+  // Behind the others: its loops close the connections that refer to them.
+  Shared shared;
 };
 
 namespace {
 
 // Hands the connections of one socket to all loops in turn.
-Loop::HandOver RoundRobin(std::vector<std::unique_ptr<Loop>>& loops, const std::vector<SessionFactories>& factories) {
-  return [&loops, &factories, next = size_t{0}](FileDescriptor socket, const sockaddr_storage& peer) mutable {
+Loop::HandOver RoundRobin(std::vector<std::unique_ptr<Loop>>& loops, const std::vector<Listener>& listeners) {
+  return [&loops, &listeners, next = size_t{0}](FileDescriptor socket, const sockaddr_storage& peer,
+                                                AcceptedWith with) mutable {
     const size_t taker = next++ % loops.size();
     // A posted function must be copyable.
     const auto shared_socket = std::make_shared<FileDescriptor>(std::move(socket));
-    loops[taker]->Post([&loop = *loops[taker], &mine = factories[taker], shared_socket, peer] {
-      loop.Adopt(std::move(*shared_socket), peer, mine);
+    loops[taker]->Post([&loop = *loops[taker], &mine = listeners[taker], shared_socket, peer, with] {
+      loop.Adopt(std::move(*shared_socket), peer, with, mine);
     });
   };
 }
 
 }  // namespace
 
-Server::Server(const ServerOptions& options, const base::DisciplinedClock& clock)
-    : state_(std::make_unique<State>(options, clock)) {}
+Server::Server(const ServerOptions& options, const base::DisciplinedClock& clock, SpareFiles& spare_files)
+    : state_(std::make_unique<State>(options, clock, spare_files)) {}
 
 Server::~Server() {
   // All threads end before any loop goes: loops hand connections to each other.
@@ -63,39 +66,49 @@ Server::~Server() {
 }
 
 absl::StatusOr<Endpoint> Server::Listen(const Endpoint& endpoint,
-                                        const std::function<SessionFactories(uint32_t loop)>& sessions) {
+                                        const std::function<SessionFactories(uint32_t loop)>& sessions,
+                                        const ListenOptions& listen_options) {
   HEADGATE_CHECK(!state_->started);
-  const auto loop_count = static_cast<uint32_t>(state_->loops.size());
+  const auto loop_count = static_cast<uint32_t>(state_->shared.loops.size());
   HEADGATE_ASSIGN_OR_RETURN(ListeningSockets sockets, ListenOn(endpoint, loop_count, state_->shared.options.backlog));
-  auto& factories = *state_->factories.emplace_back(std::make_unique<std::vector<SessionFactories>>());
-  for (uint32_t i = 0; i < loop_count; ++i) factories.push_back(sessions(i));
+  const uint32_t reserved = listen_options.reserved_connections_max;
+  ConnectionLimits& limits =
+      reserved == 0 ? state_->shared.limits
+                    : *state_->reserved_limits.emplace_back(std::make_unique<ConnectionLimits>(reserved, reserved));
+  const size_t spares_kept = reserved == 0 ? SpareFiles::kKeptFromRefusals : SpareFiles::kKeptFromReservedPlaces;
+  auto& listeners = *state_->listeners.emplace_back(std::make_unique<std::vector<Listener>>());
+  for (uint32_t i = 0; i < loop_count; ++i) {
+    listeners.push_back({.factories = sessions(i), .limits = limits, .has_reserved_places = reserved != 0});
+  }
   if (endpoint.is_unix()) {
     state_->unix_paths.push_back(endpoint.address);
-    state_->loops[0]->AddDoor(std::move(sockets.by_loop[0][0]), RoundRobin(state_->loops, factories));
+    state_->shared.loops[0]->AddDoor(std::move(sockets.by_loop[0][0]), spares_kept,
+                                     RoundRobin(state_->shared.loops, listeners));
     return sockets.bound;
   }
   for (uint32_t i = 0; i < loop_count; ++i) {
-    Loop& loop = *state_->loops[i];
+    Loop& loop = *state_->shared.loops[i];
     for (FileDescriptor& socket : sockets.by_loop[i]) {
-      loop.AddDoor(std::move(socket),
-                   [&loop, &mine = factories[i]](FileDescriptor connection, const sockaddr_storage& peer) {
-                     loop.Adopt(std::move(connection), peer, mine);
-                   });
+      loop.AddDoor(
+          std::move(socket), spares_kept,
+          [&loop, &mine = listeners[i]](FileDescriptor connection, const sockaddr_storage& peer, AcceptedWith with) {
+            loop.Adopt(std::move(connection), peer, with, mine);
+          });
     }
   }
   return sockets.bound;
 }
 
-EventLoop& Server::loop(uint32_t index) { return state_->loops.at(index)->events(); }
+EventLoop& Server::loop(uint32_t index) { return state_->shared.loops.at(index)->events(); }
 
 void Server::Stop() {
-  for (const auto& loop : state_->loops) loop->Stop();
+  for (const auto& loop : state_->shared.loops) loop->Stop();
 }
 
 void Server::Start() {
   HEADGATE_CHECK(!state_->started);
   state_->started = true;
-  for (const auto& loop : state_->loops) loop->Start();
+  for (const auto& loop : state_->shared.loops) loop->Start();
 }
 
 bool Server::Drain(base::Duration timeout) {
@@ -103,14 +116,19 @@ bool Server::Drain(base::Duration timeout) {
   state_->RunOnAll([](Loop& loop) { loop.Drain(); });
   // Connections that were handed over meanwhile have arrived after this.
   state_->RunOnAll([](Loop&) {});
-  if (state_->shared.limits.WaitUntilEmpty(timeout)) return true;
+  const base::Instant deadline = state_->shared.clock.Now() + timeout;
+  bool empty = state_->shared.limits.WaitUntilEmpty(timeout);
+  for (const auto& limits : state_->reserved_limits) {
+    empty = limits->WaitUntilEmpty(std::max(base::Duration(0), deadline - state_->shared.clock.Now())) && empty;
+  }
+  if (empty) return true;
   state_->RunOnAll([](Loop& loop) { loop.CutOff(); });
   return false;
 }
 
 Counters Server::counters() const {
   Counters sum;
-  for (const auto& loop : state_->loops) sum += loop->ReadCounters();
+  for (const auto& loop : state_->shared.loops) sum += loop->ReadCounters();
   return sum;
 }
 

@@ -15,6 +15,7 @@
 #include "headgate/net/event_loop.h"
 #include "headgate/net/server_options.h"
 #include "headgate/net/session.h"
+#include "headgate/net/spare_files.h"
 
 namespace headgate::net {
 
@@ -26,17 +27,25 @@ struct SessionFactories {
   Factory http;
 };
 
+struct ListenOptions {
+  // Not 0: connections of this address do not count against connections_max; it has this many places of its own, from
+  // which others cannot shut it out, and may use spare descriptors.
+  uint32_t reserved_connections_max = 0;
+};
+
 class Server {
  public:
-  // `options` must be valid; `clock` must outlive the server.
-  Server(const ServerOptions& options, const base::DisciplinedClock& clock);
+  // `options` must be valid; `clock` and `spare_files` must outlive the server. Throws boost::system::system_error if
+  // the system refuses what an event loop needs.
+  Server(const ServerOptions& options, const base::DisciplinedClock& clock, SpareFiles& spare_files);
   // Closes everything at once.
   ~Server();
 
   // Binds an address and listens; connections wait until Start. `sessions` is called once per loop, here. Returns the
   // address with the port that the system chose, where 0 was asked for. Before Start only.
   absl::StatusOr<Endpoint> Listen(const Endpoint& endpoint,
-                                  const std::function<SessionFactories(uint32_t loop)>& sessions);
+                                  const std::function<SessionFactories(uint32_t loop)>& sessions,
+                                  const ListenOptions& listen_options = {});
 
   // What other work on one of the loops may ask of it. Make what lives there before Start; let it go after Stop.
   EventLoop& loop(uint32_t index);
@@ -47,8 +56,8 @@ class Server {
   // where all were done within `timeout`; the rest is cut off then. Call once, from any thread but a loop's.
   bool Drain(base::Duration timeout);
 
-  // Ends all loops' threads; connections that are open stay so, and are closed when the server goes. From any thread but
-  // a loop's.
+  // Ends all loops' threads; connections that are open stay so, and are closed when the server goes. From any thread
+  // but a loop's.
   void Stop();
 
   // Of all loops. From any thread.

@@ -15,6 +15,7 @@ std::vector<std::string> ServerOptions::Validate() const {
                    {"idle_timeout", idle_timeout},
                    {"write_timeout", write_timeout},
                    {"linger_timeout", linger_timeout},
+                   {"refusal_timeout", refusal_timeout},
                    {"tick", tick}};
   for (const auto& [name, value] : durations) {
     if (value < std::chrono::milliseconds(1) || value > std::chrono::hours(24 * 365)) {
@@ -23,6 +24,8 @@ std::vector<std::string> ServerOptions::Validate() const {
   }
   if (output_bytes_max < 4096) problems.push_back("output_bytes_max must be at least 4096");
   if (input_bytes_max < 4096) problems.push_back("input_bytes_max must be at least 4096");
+  if (buffer_bytes_max < (size_t{1} << 20)) problems.push_back("buffer_bytes_max must be at least 1 MiB");
+  if (refusals_max < threads) problems.push_back("refusals_max must be at least threads");
   if (backlog < 1) problems.push_back("backlog must be at least 1");
   return problems;
 }

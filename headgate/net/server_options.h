@@ -14,9 +14,14 @@ struct ServerOptions {
   uint32_t threads = 1;
   // Open connections in all. Raise it with the limit on open files (`ulimit -n`).
   uint32_t connections_max = 10'000;
-  // Open connections from one address; Unix sockets count as one address. 0: no limit of its own. Lower it where
-  // clients are not trusted.
+  // Open connections from one address; Unix sockets count as one address. 0: a quarter of connections_max, so that one
+  // address leaves room for others. Raise it if all clients come through one proxy.
   uint32_t connections_per_address_max = 0;
+  // Connections beyond these limits that wait to be told why they are refused, in all. At this number the one that
+  // waits longest makes way.
+  uint32_t refusals_max = 64;
+  // How long such a connection may take to show which protocol it speaks.
+  base::Duration refusal_timeout = std::chrono::seconds(1);
   // From the first byte of a request to its last. Raise it for slow links.
   base::Duration request_timeout = std::chrono::seconds(10);
   // Without a request under way. Raise it where clients keep pools of connections that rest.
@@ -29,6 +34,10 @@ struct ServerOptions {
   size_t output_bytes_max = size_t{16} << 20;
   // The beginning of a request that waits for its rest. Raise it only with what the fronts accept.
   size_t input_bytes_max = size_t{4} << 20;
+  // What the buffers of all connections hold together: requests that were begun, and answers that were not taken.
+  // Beyond it the largest and slowest connections are refused and closed. Raise it with the memory that the process may
+  // use.
+  size_t buffer_bytes_max = size_t{256} << 20;
   // How often deadlines are looked at; a deadline is late by at most this.
   base::Duration tick = std::chrono::milliseconds(250);
   // The system's queue of connections not yet accepted, per loop.

@@ -47,8 +47,16 @@ class Session {
   // first bytes; may be called from within any call of the session.
   virtual void SetWaker(std::function<void()> /*wake*/) {}
 
-  // The request that has begun took too long: what to say before the connection closes, if anything.
-  virtual void OnRequestTimeout(std::string& /*output*/, base::Instant /*now*/) {}
+  // Why a request that was begun is given up.
+  enum class GivenUp : uint8_t {
+    kTooSlow,    // it took longer than the request timeout
+    kNoBuffers,  // the buffers of all connections are full, and this connection is among the largest and slowest
+  };
+  // What to say before the connection closes, if anything. The session is not called again.
+  virtual void OnGivenUp(GivenUp /*why*/, std::string& /*output*/, base::Instant /*now*/) {}
+
+  // Memory of this session that grows with what its client sends, besides the input that it has not consumed.
+  virtual size_t BufferedBytes() const { return 0; }
 
   // The process is going down: requests already begun are finished, then the session closes (HTTP says so in its
   // next answer). Called at most once, from the loop's thread.

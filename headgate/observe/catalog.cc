@@ -193,14 +193,19 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_connections_refused_total",
      kCounter,
      "connections",
-     "Connections closed at once, by reason: total_limit, address_limit, accept_error, protocol.",
+     "Connections refused with an error, by reason: total_limit, address_limit, admin_limit (the admin address has "
+     "places of its own), no_files (out of file descriptors), protocol (not spoken on this address).",
      {"reason"}},
+    {Metric::kAcceptErrors, "headgate_accept_errors_total", kCounter, "attempts",
+     "Attempts to accept a connection that the system refused, mostly for want of file descriptors or memory. The "
+     "connection is refused with a spare descriptor, or waits."},
     {Metric::kConnectionsClosed,
      "headgate_connections_closed_total",
      kCounter,
      "connections",
      "Connections that were closed on the client, by reason: protocol_error, request_timeout, idle_timeout, "
-     "write_timeout, buffer_overflow, drain_cutoff.",
+     "write_timeout, buffer_overflow (one connection's bound), buffer_budget (max_buffer_bytes, the bound of all), "
+     "drain_cutoff.",
      {"reason"}},
     {Metric::kSessions,
      "headgate_sessions_total",
@@ -208,6 +213,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "connections",
      "Connections by the protocol that their first bytes spoke.",
      {"protocol"}},
+    {Metric::kBufferBytes, "headgate_buffer_bytes", kGauge, "bytes",
+     "Memory for unfinished requests and unread answers, of connections that hold more than 16 KiB of it. Beyond "
+     "max_buffer_bytes the largest and slowest are closed."},
     {Metric::kReceivedBytes, "headgate_received_bytes_total", kCounter, "bytes", "Bytes read from clients."},
     {Metric::kSentBytes, "headgate_sent_bytes_total", kCounter, "bytes", "Bytes written to clients."},
 

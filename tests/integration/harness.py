@@ -49,27 +49,28 @@ def wait(seconds):
 
 
 class Headgate:
-    """A running server. `args` go behind `headgate serve`, `prefix` stands before it."""
+    """A running server. `args` go behind `headgate serve`, `prefix` stands before it. `admin`: the admin address; its port
+    is then `admin_port`."""
 
-    def __init__(self, *args, env=None, prefix=()):
-        admin = () if "--admin-listen" in args else ("--admin-listen", "none")
-        self.args = [*prefix, BINARY, "serve", "--listen", "127.0.0.1:0", *admin, *args]
+    def __init__(self, *args, env=None, prefix=(), admin="none"):
+        admin_words = () if "--admin-listen" in args else ("--admin-listen", admin)
+        self.args = [*prefix, BINARY, "serve", "--listen", "127.0.0.1:0", *admin_words, *args]
         self.log = tempfile.TemporaryFile(mode="w+")
-        self.process = subprocess.Popen(
-            self.args, stdout=subprocess.PIPE, stderr=self.log, text=True, env={**os.environ, **(env or {})}
-        )
-        self.port = None
-        self._wait_until_listening()
+        self._said = ""
+        self.process = subprocess.Popen(self.args, stdout=subprocess.PIPE, stderr=self.log, env={**os.environ, **(env or {})})
+        self.port = self.wait_for(r"listening on 127\.0\.0\.1:(\d+)\n")
+        self.admin_port = None if admin == "none" else self.wait_for(r"admin on 127\.0\.0\.1:(\d+)\n")
 
-    def _wait_until_listening(self):
+    def wait_for(self, pattern):
+        """The next port on stdout that `pattern` finds."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
-            ready, _, _ = select.select([self.process.stdout], [], [], 0.2)
-            line = self.process.stdout.readline() if ready else ""
-            match = re.search(r"listening on 127\.0\.0\.1:(\d+)", line)
+            match = re.search(pattern, self._said)
             if match:
-                self.port = int(match.group(1))
-                return
+                self._said = self._said[match.end() :]
+                return int(match.group(1))
+            ready, _, _ = select.select([self.process.stdout], [], [], 0.2)
+            self._said += os.read(self.process.stdout.fileno(), 4096).decode() if ready else ""
             if self.process.poll() is not None:
                 break
         raise AssertionError(f"headgate did not start: {' '.join(self.args)}\n{self.errors()}")
@@ -79,8 +80,9 @@ class Headgate:
         return self.log.read()
 
     def metric(self, name):
-        """Of one series, as `headgate_x_total{label="value"}`; 0 where there is none."""
-        match = re.search(rf"^{re.escape(name)} (\S+)$", self.request("GET", "/metrics")[2], re.MULTILINE)
+        """Of one series, as `headgate_x_total{label="value"}`; 0 where there is none. From the admin address if there is one."""
+        text = self.request("GET", "/metrics", port=self.admin_port)[2]
+        match = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
         return float(match.group(1)) if match else 0.0
 
     def pause(self):
@@ -109,9 +111,9 @@ class Headgate:
 
     # ---- HTTP
 
-    def request(self, method, path, body=None, headers=None):
+    def request(self, method, path, body=None, headers=None, port=None):
         """(status, fields with lower-case names, text of the body)"""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=10)
         fields = {"Content-Type": "application/json"} if body is not None else {}
         connection.request(method, path, body=body, headers={**fields, **(headers or {})})
         response = connection.getresponse()

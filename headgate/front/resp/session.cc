@@ -99,6 +99,12 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
   return progress;
 }
 
+void RespSession::OnGivenUp(GivenUp why, std::string& output, base::Instant /*now*/) {
+  if (why != GivenUp::kNoBuffers) return;
+  RespWriter(output, client_.version)
+      .Error("ERR the server's buffers are full of unfinished requests; try again later, or send smaller ones");
+}
+
 bool RespSession::Run(const CommandSpec* spec, const ThrottleTurn& turn) {
   const Ran ran = RunOther(spec, turn);
   if (ran == Ran::kFailed) context_.counters.errors.Add();

@@ -34,6 +34,7 @@ class RespSession final : public net::Session {
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
   void OnDrain() override { draining_ = true; }
+  void OnGivenUp(GivenUp why, std::string& output, base::Instant now) override;
   void SetWaker(std::function<void()> wake) override { wake_ = std::move(wake); }
 
  private:

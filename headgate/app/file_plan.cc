@@ -1,0 +1,43 @@
+#include "headgate/app/file_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "headgate/net/spare_files.h"
+
+namespace headgate::app {
+namespace {
+
+// Standard streams, signals, rule files and their watches, libraries.
+constexpr uint64_t kProcess = 32;
+// An event loop's epoll, timer and wake-up descriptors.
+constexpr uint64_t kPerLoop = 4;
+// localhost is two addresses.
+constexpr uint64_t kPerAddress = 2;
+constexpr uint64_t kRefusalsMax = 64;
+// With fewer places for clients the server does not start.
+constexpr uint64_t kConnectionsMin = 16;
+// Of few descriptors, the admin address and refusals get this share each.
+constexpr uint64_t kShare = 8;
+
+}  // namespace
+
+absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& needs) {
+  const uint64_t fixed = kProcess + net::SpareFiles::kCount +
+                         needs.threads * (kPerLoop + kPerAddress * needs.addresses + needs.store_connections);
+  const uint64_t refusals_min = needs.threads;
+  const uint64_t needed = (fixed + refusals_min + kConnectionsMin) * kShare / (kShare - 2) + 1;
+  if (open_files_max < needed) {
+    return absl::ResourceExhaustedError(
+        fmt::format("the system allows {} open files; this configuration needs at least {}", open_files_max, needed));
+  }
+  FilePlan plan;
+  plan.admin_connections_max = std::min(needs.admin_connections_max, open_files_max / kShare);
+  plan.refusals_max = std::max(refusals_min, std::min(kRefusalsMax, open_files_max / kShare));
+  const uint64_t besides = fixed + plan.admin_connections_max + plan.refusals_max;
+  plan.connections_max = std::min(needs.connections_max, open_files_max - besides);
+  return plan;
+}
+
+}  // namespace headgate::app

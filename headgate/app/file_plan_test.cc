@@ -1,0 +1,52 @@
+#include "headgate/app/file_plan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace headgate::app {
+namespace {
+
+TEST(FilePlan, IsAsAskedForWhereThereAreEnough) {
+  const auto plan =
+      PlanFiles(20'000, {.threads = 4, .addresses = 2, .connections_max = 10'000, .admin_connections_max = 64});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->connections_max, 10'000u);
+  EXPECT_EQ(plan->admin_connections_max, 64u);
+}
+
+// Whatever the numbers: what is planned fits, with room for each part.
+TEST(FilePlan, NeverPlansMoreThanThereAreAndNeverNothing) {
+  for (const uint64_t threads : std::initializer_list<uint64_t>{1, 2, 16, 128}) {
+    for (const uint64_t store : std::initializer_list<uint64_t>{0, 8}) {
+      bool worked = false;
+      for (uint64_t files = 1; files < 8000; ++files) {
+        const auto plan = PlanFiles(files, {.threads = threads,
+                                            .addresses = 2,
+                                            .store_connections = store,
+                                            .connections_max = 10'000,
+                                            .admin_connections_max = 64});
+        EXPECT_TRUE(plan.ok() || !worked) << "more files, and no plan: " << files;
+        if (!plan.ok()) continue;
+        worked = true;
+        EXPECT_GE(plan->connections_max, 16u);
+        EXPECT_GE(plan->admin_connections_max, 1u);
+        EXPECT_GE(plan->refusals_max, threads);
+        EXPECT_LE(plan->connections_max + plan->admin_connections_max + plan->refusals_max + 48 + threads * (8 + store),
+                  files);
+      }
+      EXPECT_TRUE(worked);
+    }
+  }
+}
+
+TEST(FilePlan, SaysHowManyAreNeeded) {
+  const auto plan =
+      PlanFiles(10, {.threads = 2, .addresses = 2, .connections_max = 10'000, .admin_connections_max = 64});
+  ASSERT_FALSE(plan.ok());
+  EXPECT_THAT(std::string(plan.status().message()), ::testing::StartsWith("the system allows 10 open files; "));
+}
+
+}  // namespace
+}  // namespace headgate::app

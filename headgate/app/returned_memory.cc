@@ -1,0 +1,25 @@
+#include "headgate/app/returned_memory.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+
+namespace headgate::app {
+namespace {
+
+// glibc raises its own threshold up to 32 MiB once such a block is freed; a fixed one does not move.
+constexpr int kMapFromBytes = 128 * 1024;
+
+}  // namespace
+
+void MapLargeBuffers() { ::mallopt(M_MMAP_THRESHOLD, kMapFromBytes); }
+
+void ReturnedMemory::Step(uint64_t buffer_bytes) {
+  peak_ = std::max(peak_, buffer_bytes);
+  if (peak_ - buffer_bytes < kFallBytes) return;
+  ::malloc_trim(0);
+  ++times_;
+  peak_ = buffer_bytes;
+}
+
+}  // namespace headgate::app

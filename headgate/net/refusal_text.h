@@ -1,0 +1,15 @@
+// What a connection that gets no session is told before it closes, in the protocol that it speaks.
+#pragma once
+
+#include <string_view>
+
+#include "headgate/net/protocol_sniff.h"
+
+namespace headgate::net {
+
+// The address does not speak this protocol.
+std::string_view WrongProtocolText(Protocol protocol);
+// The server has no place or no descriptor for another connection. RESP clients hear Redis's own words.
+std::string_view FullHouseText(Protocol protocol);
+
+}  // namespace headgate::net

@@ -1,0 +1,204 @@
+// What a server does at its bounds: places of an address of its own, refusals in the client's protocol, and the budget
+// of all buffers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "headgate/net/blocking_client.h"
+#include "headgate/net/server.h"
+
+namespace headgate::net {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class TestClock final : public base::Clock {
+ public:
+  base::BootTime BootNow() const override { return base::BootTime::FromNanos(now_ns_.load()); }
+  base::WallTime WallNow() const override { return base::WallTime::FromNanos(now_ns_.load()); }
+  void Advance(base::Duration d) { now_ns_.fetch_add(d.count()); }
+
+ private:
+  std::atomic<int64_t> now_ns_{1'000'000'000};
+};
+
+// Answers each line with itself. What is no whole line is kept, as the body of a request is.
+class KeepingSession final : public Session {
+ public:
+  Progress OnBytes(std::span<const char> input, std::string& output, base::Instant) override {
+    kept_.append(input.data(), input.size());
+    const size_t end = kept_.rfind('\n');
+    if (end != std::string::npos) {
+      output.append(kept_, 0, end + 1);
+      kept_.erase(0, end + 1);
+    }
+    return {.consumed = input.size(), .mid_request = !kept_.empty()};
+  }
+  void OnGivenUp(GivenUp why, std::string& output, base::Instant) override {
+    output += why == GivenUp::kNoBuffers ? "no buffers\n" : "too slow\n";
+  }
+  size_t BufferedBytes() const override { return kept_.size(); }
+
+ private:
+  std::string kept_;
+};
+
+struct BoundedServer {
+  explicit BoundedServer(ServerOptions options, const ListenOptions& listen_options = {}) {
+    options.tick = 2ms;
+    server = std::make_unique<Server>(options, clock, spare_files);
+    endpoint = Listen(listen_options);
+  }
+  Endpoint Listen(const ListenOptions& listen_options = {}) {
+    const auto make = [](const Peer&) { return std::make_unique<KeepingSession>(); };
+    const auto bound = server->Listen(
+        *ParseEndpoint("127.0.0.1:0"), [&](uint32_t) { return SessionFactories{.resp = make, .http = make}; },
+        listen_options);
+    EXPECT_TRUE(bound.ok()) << bound.status();
+    return *bound;
+  }
+  static BlockingClient Connect(const Endpoint& where) {
+    auto client = BlockingClient::Connect(where, 10s);
+    EXPECT_TRUE(client.ok()) << client.status();
+    return *std::move(client);
+  }
+  BlockingClient Connect() const { return Connect(endpoint); }
+
+  TestClock source;
+  base::DisciplinedClock clock{source};
+  SpareFiles spare_files;
+  std::unique_ptr<Server> server;
+  Endpoint endpoint;
+};
+
+std::string Ask(BlockingClient& client, std::string_view line) {
+  EXPECT_TRUE(client.Send(line).ok());
+  std::string answer;
+  while (answer.size() < line.size()) {
+    const auto some = client.ReadSome();
+    if (!some.ok() || some->empty()) break;
+    answer += *some;
+  }
+  return answer;
+}
+
+TEST(ServerBounds, AnAddressWithPlacesOfItsOwnIsNotShutOutByTheOthers) {
+  BoundedServer server({.connections_max = 2, .connections_per_address_max = 2});
+  const Endpoint reserved = server.Listen({.reserved_connections_max = 1});
+  server.server->Start();
+  BlockingClient first = server.Connect();
+  BlockingClient second = server.Connect();
+  EXPECT_EQ(Ask(first, "PING\n"), "PING\n");
+  EXPECT_EQ(Ask(second, "PING\n"), "PING\n");
+  BlockingClient admin = server.Connect(reserved);
+  EXPECT_EQ(Ask(admin, "PING\n"), "PING\n");
+  BlockingClient another = server.Connect(reserved);
+  EXPECT_EQ(Ask(another, "PING 1234567890 1234567890 1234567890\n"), "-ERR max number of clients reached\r\n");
+  EXPECT_EQ(server.server->counters().refused_reserved_limit, 1u);
+  EXPECT_EQ(server.server->counters().refused_total_limit, 0u);
+  EXPECT_TRUE(server.server->Drain(10s));
+}
+
+TEST(ServerBounds, OneAddressGetsAQuarterOfThePlacesUnlessToldOtherwise) {
+  BoundedServer server({.connections_max = 8});
+  server.server->Start();
+  BlockingClient first = server.Connect();
+  BlockingClient second = server.Connect();
+  EXPECT_EQ(Ask(first, "PING\n"), "PING\n");
+  EXPECT_EQ(Ask(second, "PING\n"), "PING\n");
+  BlockingClient third = server.Connect();
+  ASSERT_TRUE(third.Send("PING\n").ok());
+  EXPECT_EQ(*third.ReadToEnd(1000), "-ERR max number of clients reached\r\n");
+  EXPECT_EQ(server.server->counters().refused_address_limit, 1u);
+}
+
+TEST(ServerBounds, ARefusedClientHearsWhyInItsOwnProtocol) {
+  BoundedServer server({.connections_max = 1});
+  server.server->Start();
+  BlockingClient open = server.Connect();
+  EXPECT_EQ(Ask(open, "PING\n"), "PING\n");
+  BlockingClient http = server.Connect();
+  ASSERT_TRUE(http.Send("GET / HTTP/1.1\r\n").ok());
+  const std::string answer = *http.ReadToEnd(1000);
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_THAT(answer, HasSubstr("\"detail\":\"max number of clients reached\""));
+  BlockingClient resp = server.Connect();
+  ASSERT_TRUE(resp.Send("*1\r\n$4\r\nPING\r\n").ok());
+  EXPECT_EQ(*resp.ReadToEnd(1000), "-ERR max number of clients reached\r\n");
+}
+
+TEST(ServerBounds, ARefusedClientThatSaysNothingIsLetGoAndIsNoIdleConnection) {
+  BoundedServer server({.connections_max = 1, .refusal_timeout = 1s});
+  server.server->Start();
+  BlockingClient open = server.Connect();
+  EXPECT_EQ(Ask(open, "PING\n"), "PING\n");
+  BlockingClient silent = server.Connect();
+  while (server.server->counters().refused_total_limit == 0) std::this_thread::yield();
+  // The loop has made its connection before it answers again.
+  EXPECT_EQ(Ask(open, "PING\n"), "PING\n");
+  server.source.Advance(1s);
+  EXPECT_EQ(*silent.ReadToEnd(1000), "");
+  EXPECT_EQ(server.server->counters().idle_timeouts, 0u);
+  EXPECT_EQ(server.server->counters().connections_open, 1u);
+}
+
+TEST(ServerBounds, OfSilentRefusedClientsTheOldestMakesWay) {
+  BoundedServer server({.connections_max = 1, .refusals_max = 2});
+  server.server->Start();
+  BlockingClient open = server.Connect();
+  EXPECT_EQ(Ask(open, "PING\n"), "PING\n");
+  std::vector<BlockingClient> silent;
+  for (int i = 0; i < 5; ++i) silent.push_back(server.Connect());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(*silent[static_cast<size_t>(i)].ReadToEnd(1000), "");
+  ASSERT_TRUE(silent[4].Send("PING\n").ok());
+  EXPECT_EQ(*silent[4].ReadToEnd(1000), "-ERR max number of clients reached\r\n");
+}
+
+TEST(ServerBounds, BeyondTheBudgetOfAllBuffersTheLargestAreGivenUpAndTheOthersServed) {
+  constexpr size_t kBudget = size_t{1} << 20;
+  for (const uint32_t threads : {1u, 3u}) {
+    BoundedServer server({.threads = threads, .buffer_bytes_max = kBudget});
+    server.server->Start();
+    BlockingClient small = server.Connect();
+    EXPECT_EQ(Ask(small, "PING\n"), "PING\n");
+    ASSERT_TRUE(small.Send("ECHO " + std::string(20'000, 's')).ok());
+    std::vector<BlockingClient> large;
+    for (int i = 0; i < 30; ++i) {
+      large.push_back(server.Connect());
+      ASSERT_TRUE(large.back().Send("ECHO " + std::string(100'000, 'x')).ok());
+    }
+    // Thirty hold at least 3 MB together.
+    while (server.server->counters().buffers_shed < 19) std::this_thread::yield();
+    EXPECT_EQ(Ask(small, "\n").substr(0, 6), "ECHO s");
+    EXPECT_LE(server.server->counters().buffer_bytes, kBudget + threads * (size_t{64} << 10) + (size_t{256} << 10));
+    EXPECT_LT(server.server->counters().buffers_shed, 30u);
+    large.clear();
+    while (server.server->counters().connections_open > 1) std::this_thread::yield();
+    EXPECT_LE(server.server->counters().buffer_bytes, size_t{64} << 10);
+  }
+}
+
+TEST(ServerBounds, WhoeverIsGivenUpHearsWhy) {
+  BoundedServer server({.buffer_bytes_max = size_t{1} << 20});
+  server.server->Start();
+  BlockingClient first = server.Connect();
+  ASSERT_TRUE(first.Send("ECHO " + std::string(600'000, 'x')).ok());
+  while (server.server->counters().buffer_bytes < 600'000) std::this_thread::yield();
+  // Of two that are as large, the slower goes.
+  server.source.Advance(5s);
+  BlockingClient second = server.Connect();
+  ASSERT_TRUE(second.Send("ECHO " + std::string(600'000, 'y')).ok());
+  EXPECT_EQ(*first.ReadToEnd(1000), "no buffers\n");
+  EXPECT_THAT(Ask(second, "\n"), StartsWith("ECHO y"));
+  EXPECT_EQ(server.server->counters().buffers_shed, 1u);
+}
+
+}  // namespace
+}  // namespace headgate::net

@@ -1,0 +1,149 @@
+"""Requests that were begun and not finished are bounded together, and what they took goes back to the system."""
+
+import selectors
+import socket
+import threading
+import time
+import unittest
+from contextlib import ExitStack
+
+from harness import Headgate, until
+
+MIB = 1 << 20
+
+
+def resident_bytes(server):
+    with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS"))
+
+
+class PeakMemory:
+    """The most that the server had resident while this was open."""
+
+    def __init__(self, server):
+        self.server = server
+        self.peak = 0
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self):
+        while not self._done.wait(0.005):
+            self.peak = max(self.peak, resident_bytes(self.server))
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._done.set()
+        self._thread.join()
+
+
+def send_to_all(connections, request, seconds=60):
+    """Sends `request` on all of them at once, a piece at a time; returns what each was answered until all of it was sent, or the
+    server closed."""
+    selector = selectors.DefaultSelector()
+    sent = dict.fromkeys(connections, 0)
+    answers = dict.fromkeys(connections, b"")
+    for connection in connections:
+        connection.setblocking(False)
+        selector.register(connection, selectors.EVENT_READ | selectors.EVENT_WRITE)
+    deadline = time.monotonic() + seconds
+    while selector.get_map() and time.monotonic() < deadline:
+        for key, events in selector.select(1):
+            connection = key.fileobj
+            try:
+                if events & selectors.EVENT_READ:
+                    part = connection.recv(65536)
+                    answers[connection] += part
+                    if not part:
+                        selector.unregister(connection)
+                        continue
+                if events & selectors.EVENT_WRITE and sent[connection] < len(request):
+                    sent[connection] += connection.send(request[sent[connection] : sent[connection] + 65536])
+            except (ConnectionResetError, BrokenPipeError):
+                selector.unregister(connection)
+                continue
+            if sent[connection] == len(request):
+                selector.unregister(connection)
+    selector.close()
+    return answers
+
+
+class Buffers(unittest.TestCase):
+    def assert_bounded(self, server, count, request, budget, is_refusal):
+        before = resident_bytes(server)
+        with ExitStack() as opened:
+            friend = opened.enter_context(server.connect())
+            connections = [opened.enter_context(server.connect()) for _ in range(count)]
+            def closed():
+                return server.metric('headgate_connections_closed_total{reason="buffer_budget"}')
+
+            closed_min = count - budget // len(request) - count // 10
+            with PeakMemory(server) as memory:
+                answers = send_to_all(connections, request)
+                until(lambda: closed() >= closed_min, 30, "the rest is closed")
+            # What the buffers' allocator and a thousand connections take besides.
+            self.assertLess(memory.peak - before, budget + 48 * MIB)
+            # Most of the budget can be used, and the others are served meanwhile.
+            self.assertGreater(memory.peak - before, budget // 2)
+            friend.sendall(b"PING\r\n")
+            self.assertEqual(friend.recv(64), b"+PONG\r\n")
+            refused = 0
+            for connection, answer in answers.items():
+                connection.setblocking(False)
+                try:
+                    answer += connection.recv(65536)
+                except OSError:
+                    pass
+                refused += is_refusal(answer)
+            # A refusal is lost if the client's own bytes reset the connection.
+            self.assertGreaterEqual(refused, closed_min * 0.9)
+            self.assertLessEqual(server.metric("headgate_buffer_bytes"), budget)
+            until(lambda: "buffers.shed" in server.errors(), 5, "the log says so")
+        until(lambda: resident_bytes(server) - before < 16 * MIB, 15, "memory goes back to the system")
+        self.assertLess(server.metric("headgate_buffer_bytes"), MIB)
+
+    def test_a_thousand_bodies_one_byte_short_of_a_mebibyte(self):
+        head = (
+            b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            b"Content-Length: %d\r\n\r\n" % MIB
+        )
+        with Headgate("--rule", "a: 1/s", "--request-timeout", "60s") as server:
+            self.assert_bounded(
+                server, 1000, head + b" " * (MIB - 1), 256 * MIB, lambda answer: answer.startswith(b"HTTP/1.1 503 ")
+            )
+
+    def test_half_sent_commands_of_redis_clients(self):
+        budget = 32 * MIB
+        request = b"*3\r\n$4\r\nECHO\r\n$500000\r\n" + b"x" * 500_000 + b"\r\n$400000\r\n" + b"x" * 399_999
+        with Headgate("--rule", "a: 1/s", "--request-timeout", "60s", "--max-buffer-bytes", str(budget)) as server:
+            self.assert_bounded(server, 100, request, budget, lambda answer: answer.startswith(b"-ERR "))
+
+    def test_answers_that_nobody_reads(self):
+        budget = 16 * MIB
+        command = b"*2\r\n$4\r\nECHO\r\n$500000\r\n" + b"x" * 500_000 + b"\r\n"
+        with Headgate("--rule", "a: 1/s", "--write-timeout", "60s", "--max-buffer-bytes", str(budget)) as server:
+            before = resident_bytes(server)
+
+            def closed():
+                return server.metric('headgate_connections_closed_total{reason="buffer_budget"}')
+
+            with ExitStack() as opened, PeakMemory(server) as memory:
+                connections = []
+                for _ in range(100):
+                    connection = socket.socket()
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                    connection.settimeout(10)
+                    connection.connect(("127.0.0.1", server.port))
+                    connections.append(opened.enter_context(connection))
+                send_to_all(connections, command * 8, seconds=3)
+                until(closed, 20, "some are closed")
+                with server.connect() as friend:
+                    friend.sendall(b"PING\r\n")
+                    self.assertEqual(friend.recv(64), b"+PONG\r\n")
+            self.assertLess(memory.peak - before, budget + 64 * MIB)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,172 @@
+"""Nobody shuts out the others: silent connections, full houses, and a process that has run out of descriptors."""
+
+import os
+import re
+import resource
+import socket
+import tempfile
+import unittest
+from contextlib import ExitStack
+
+from harness import BINARY, Headgate, require, run, until, wait
+
+FULL = b"-ERR max number of clients reached"
+
+
+def allow_files():
+    """As many descriptors in this process as the system lets it have."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def read_all(connection):
+    received = b""
+    try:
+        while part := connection.recv(65536):
+            received += part
+    except ConnectionResetError:
+        pass
+    return received
+
+
+class DoorsTest(unittest.TestCase):
+    def setUp(self):
+        self.open = self.enterContext(ExitStack())
+
+    def connect(self, server, host="127.0.0.1"):
+        """From the loopback address `host`, so that one machine can be many clients."""
+        connection = socket.create_connection(("127.0.0.1", server.port), timeout=10, source_address=(host, 0))
+        return self.open.enter_context(connection)
+
+    def answer(self, server, request, host="127.0.0.1"):
+        connection = self.connect(server, host)
+        connection.sendall(request)
+        return read_all(connection)
+
+    def assert_served(self, server, host):
+        connection = self.connect(server, host)
+        connection.sendall(b"PING\r\n")
+        self.assertEqual(connection.recv(64), b"+PONG\r\n")
+
+    def assert_refused_with_a_reason(self, server, host):
+        self.assertTrue(self.answer(server, b"PING\r\n", host).startswith(FULL))
+        answer = self.answer(server, b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", host)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 503 "), answer)
+        self.assertIn(b"\r\nConnection: close\r\n", answer)
+        self.assertIn(b'"hint":', answer)
+
+
+class Doors(DoorsTest):
+    def test_ten_thousand_silent_connections_shut_out_neither_the_admin_address_nor_the_reason(self):
+        count = min(10_000, allow_files() - 500)
+        with Headgate("--max-connections", str(count), admin="127.0.0.1:0") as server:
+            # Sixteen addresses: none reaches the default cap of one, a quarter of all places.
+            for i in range(count):
+                self.connect(server, f"127.0.0.{2 + i % 16}")
+            until(lambda: server.metric("headgate_connections") >= count, 30, "all are accepted")
+            self.assertEqual(server.request("GET", "/healthz", port=server.admin_port)[0], 200)
+            self.assert_refused_with_a_reason(server, "127.0.0.99")
+            for _ in range(200):
+                self.answer(server, b"PING\r\n", "127.0.0.99")
+            self.assertGreaterEqual(server.metric('headgate_connections_refused_total{reason="total_limit"}'), 202)
+            lines = until(lambda: re.findall(r"connections\.refused .*", server.errors()), 5, "the log says so")
+            self.assertIn("reason=total_limit", lines[0])
+            self.assertIn("max_connections", lines[0])
+            self.assertIn("hint=", lines[0])
+            self.assertLess(len(lines), 10)
+            # Silent ones in the queue for a reason do not keep it from others.
+            for _ in range(300):
+                self.connect(server, "127.0.0.98")
+            self.assert_refused_with_a_reason(server, "127.0.0.99")
+            self.assertEqual(server.request("GET", "/healthz", port=server.admin_port)[0], 200)
+
+    def test_one_address_gets_a_quarter_of_the_places_by_default(self):
+        with Headgate("--max-connections", "200", admin="127.0.0.1:0") as server:
+            for _ in range(50):
+                self.assert_served(server, "127.0.0.2")
+            self.assert_refused_with_a_reason(server, "127.0.0.2")
+            self.assert_served(server, "127.0.0.3")
+            self.assertGreaterEqual(server.metric('headgate_connections_refused_total{reason="address_limit"}'), 2)
+            until(lambda: "reason=address_limit" in server.errors(), 5, "the log says so")
+
+    def test_an_address_of_one_protocol_gives_the_reason_before_the_client_speaks(self):
+        with Headgate("--max-connections", "4", "--listen-resp", "127.0.0.1:0") as server:
+            server.port = server.wait_for(r"listening on 127\.0\.0\.1:(\d+)\n")
+            self.assert_served(server, "127.0.0.2")
+            self.assertTrue(read_all(self.connect(server, "127.0.0.2")).startswith(FULL))
+
+    def test_the_admin_address_has_places_of_its_own_and_their_number_is_bounded(self):
+        with Headgate("--max-admin-connections", "8", admin="127.0.0.1:0") as server:
+            silent = [socket.create_connection(("127.0.0.1", server.admin_port), timeout=10) for _ in range(7)]
+            self.assertEqual(server.request("GET", "/healthz", port=server.admin_port)[0], 200)
+            silent.append(socket.create_connection(("127.0.0.1", server.admin_port), timeout=10))
+            with self.assertRaises(AssertionError):
+                self.assertEqual(server.request("GET", "/healthz", port=server.admin_port)[0], 200)
+            self.assert_served(server, "127.0.0.1")
+            for connection in silent:
+                connection.close()
+            until(lambda: server.metric('headgate_connections_refused_total{reason="admin_limit"}') >= 1, 10, "it is counted")
+
+
+class Descriptors(DoorsTest):
+    def setUp(self):
+        super().setUp()
+        require("prlimit")
+        self.folder = self.enterContext(tempfile.TemporaryDirectory())
+
+    def test_ten_descriptors_are_an_error_at_start(self):
+        refused = run("prlimit", "--nofile=10:10", BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none")
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertIn("10 open files", refused.stderr)
+        self.assertIn("hint:", refused.stderr)
+        self.assertIn("ulimit -n", refused.stderr)
+
+    def test_every_number_of_descriptors_starts_or_is_an_error(self):
+        for number in (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128):
+            words = ["prlimit", f"--nofile={number}:{number}", BINARY, "serve", "--listen", "127.0.0.1:0"]
+            words += ["--admin-listen", "none", "--threads", "2", "--rule", "a: 1/s"]
+            refused = run("timeout", "1", *words)
+            self.assertIn(refused.returncode, (0, 2, 124), (number, refused.stderr))
+            self.assertNotIn("terminate called", refused.stderr, number)
+            if refused.returncode == 2:
+                self.assertIn("hint:", refused.stderr, number)
+
+    def test_fewer_descriptors_than_connections_lower_their_number(self):
+        with Headgate("--threads", "2", prefix=("prlimit", "--nofile=300:300"), admin="127.0.0.1:0") as server:
+            self.assertRegex(server.errors(), r"connections\.max_lowered .*open_files_max=300")
+            for i in range(400):
+                self.connect(server, f"127.0.0.{2 + i % 16}")
+            self.assert_refused_with_a_reason(server, "127.0.0.99")
+            self.assertEqual(server.request("GET", "/healthz", port=server.admin_port)[0], 200)
+            self.assertEqual(server.metric("headgate_accept_errors_total"), 0)
+
+    def test_without_a_free_descriptor_clients_hear_so_the_admin_address_answers_and_snapshots_are_written(self):
+        snapshot = os.path.join(self.folder, "snapshot")
+        args = ("--threads", "2", "--snapshot", snapshot, "--snapshot-interval", "1s", "--rule", "a: 1/s")
+        with Headgate(*args, admin="127.0.0.1:0") as server:
+            self.assert_served(server, "127.0.0.2")
+            # From now on a new descriptor must have a number that is taken already.
+            highest = max(int(name) for name in os.listdir(f"/proc/{server.process.pid}/fd"))
+            run("prlimit", "--pid", str(server.process.pid), f"--nofile={highest + 1}:{highest + 1}", check=True)
+            for i in range(100):
+                self.connect(server, f"127.0.0.{2 + i % 16}")
+            self.assert_refused_with_a_reason(server, "127.0.0.99")
+            self.assertEqual(server.request("GET", "/healthz", port=server.admin_port)[0], 200)
+            written = server.metric('headgate_snapshot_writes_total{result="written"}')
+            until(
+                lambda: server.metric('headgate_snapshot_writes_total{result="written"}') >= written + 2,
+                20,
+                "snapshots are written",
+            )
+            self.assertEqual(server.metric('headgate_snapshot_writes_total{result="failed"}'), 0)
+            self.assertGreaterEqual(server.metric('headgate_connections_refused_total{reason="no_files"}'), 2)
+            self.assertGreaterEqual(server.metric("headgate_accept_errors_total"), 1)
+            self.assertIn("reason=no_files", server.errors())
+            self.open.close()
+            wait(0.2)
+            self.assert_served(server, "127.0.0.2")
+
+
+if __name__ == "__main__":
+    unittest.main()
