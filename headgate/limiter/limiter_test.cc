@@ -311,6 +311,21 @@ TEST_F(LimiterTest, NewRulesKeepWhatWasConsumedAsOfTheirMoment) {
   EXPECT_EQ(Remaining("user", kStart + 21s), 3u);
 }
 
+// Nobody asks until the bucket would be full under the limit it was last used under; the sweep must not forget it then.
+TEST_F(LimiterTest, ABucketIsNotForgottenBeforeItIsFullUnderALimitThatItsRuleHasSince) {
+  FirstKeyRules quick, slow;
+  quick.Add("user", {{.requests = 10, .period = 1s}});
+  slow.Add("user", {{.requests = 10, .period = 1h}});
+  Publish(quick);
+  Check({{"user", "v", 10}});
+  Publish(slow);
+  store.Sweep(kStart + 2s);
+  EXPECT_EQ(Remaining("user", kStart + 2s), 0u);
+  EXPECT_EQ(Remaining("user", kStart + 6min), 1u);
+  store.Sweep(kStart + 1h);
+  EXPECT_EQ(store.stats().buckets, 0u);
+}
+
 TEST_F(LimiterTest, LoweringAndRaisingALimitFreesNobody) {
   FirstKeyRules hundred, ten, none;
   hundred.Add("user", {{.requests = 100, .period = 1h}});
