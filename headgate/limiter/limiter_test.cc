@@ -175,7 +175,7 @@ TEST_F(LimiterTest, AnAllOrNothingDomainConsumesNowhereUnlessEverywhere) {
   EXPECT_EQ(Remaining("wide"), 8u);
 }
 
-TEST_F(LimiterTest, AnAllOrNothingDomainCountsDeniedRequestsWhereARuleSaysSo) {
+TEST_F(LimiterTest, AnAllOrNothingDomainCountsForARuleOnlyWhatThatRuleDenies) {
   constexpr LimitSpec kCounts{
       .algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1h, .burst = {}, .count_denied = true};
   FirstKeyRules rules;
@@ -184,12 +184,20 @@ TEST_F(LimiterTest, AnAllOrNothingDomainCountsDeniedRequestsWhereARuleSaysSo) {
   rules.Add("wide", {{.requests = 10, .period = 1h}});
   rules.Add("counts", {kCounts});
   rules.Add("shadow", {kCounts, {.requests = 10, .period = 1h}}).shadow_mode = true;
+  rules.Add("login", {{.requests = 2, .period = 1h}, kCounts});
   Publish(rules);
   EXPECT_TRUE(Check({{"narrow"}, {"wide"}, {"counts"}, {"shadow"}}).allowed);
   EXPECT_FALSE(Check({{"narrow"}, {"wide"}, {"counts"}, {"shadow"}}).allowed);
   EXPECT_EQ(Remaining("wide"), 9u);
-  EXPECT_EQ(Remaining("counts"), 8u);
-  EXPECT_EQ(Remaining("shadow"), 8u) << "what it would count if it were enforced";
+  EXPECT_EQ(Remaining("counts"), 9u) << "another descriptor denied the request";
+  EXPECT_EQ(Remaining("shadow"), 9u);
+
+  EXPECT_TRUE(Check({{"login"}, {"counts"}}).allowed);
+  EXPECT_TRUE(Check({{"login"}, {"counts"}}).allowed);
+  for (int i = 0; i < 8; ++i) EXPECT_FALSE(Check({{"counts"}, {"login"}}).allowed);
+  EXPECT_EQ(Remaining("counts"), 7u);
+  EXPECT_FALSE(Check({{"login"}}, kStart + 30min).allowed) << "its own denials have filled the hour";
+  EXPECT_EQ(response.descriptors[0].decision.limit, 10u);
 }
 
 TEST_F(LimiterTest, SeveralLimitsOfARuleMustAllAllowAndTheTightestIsReported) {
