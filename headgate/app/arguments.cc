@@ -11,16 +11,19 @@
 namespace headgate::app {
 namespace {
 
-// Every other word of a command line, for the one that was meant.
+// The flag that was probably meant, or empty.
 std::string NearestFlag(std::string_view word, const std::vector<std::string>& names) {
-  // A flag of other servers.
-  if (word == "--port") return "--listen";
+  if (!word.starts_with("--")) return "";
+  // What other programs call it.
+  if (word == "--port" || word == "--host") {
+    const auto found = std::find_if(names.begin(), names.end(),
+                                    [](const std::string& name) { return name == "--listen" || name == "--server"; });
+    return found == names.end() ? "" : *found;
+  }
   std::vector<std::string_view> words;
   for (const std::string& name : names) words.push_back(std::string_view(name).substr(2));
-  if (!word.starts_with("--")) return "";
   const std::string_view nearest = rule::NearestWord(word.substr(2), words);
-  const bool has = std::find(words.begin(), words.end(), nearest) != words.end();
-  return nearest.empty() || !has ? "" : fmt::format("--{}", nearest);
+  return nearest.empty() ? "" : fmt::format("--{}", nearest);
 }
 
 // A whole number, or the error that a person can use: the library's own shows the bounds of a double.

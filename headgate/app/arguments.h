@@ -15,7 +15,7 @@
 
 namespace headgate::app {
 
-// The largest number that a flag takes: what JSON and RESP carry without loss of sign.
+// The largest number that a flag takes: what JSON and RESP carry as an integer.
 inline constexpr uint64_t kNumberMax = std::numeric_limits<int64_t>::max();
 
 // A flag and where its value goes: a switch has none, a list may be given several times, all others once.

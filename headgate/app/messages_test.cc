@@ -106,6 +106,7 @@ TEST_F(Messages, FlagsThatThereAreNot) {
   EXPECT_EQ(hint("--listn"), "hint: did you mean '--listen'?\n");
   EXPECT_EQ(hint("--snapshot-file"), "hint: did you mean '--snapshot'?\n");
   EXPECT_EQ(hint("--port"), "hint: did you mean '--listen'?\n");
+  EXPECT_THAT(Say({"check", "--port", "80", "a=b"}), HasSubstr("hint: did you mean '--server'?\n"));
   EXPECT_EQ(hint("--foo"), "hint: `headgate help serve --all` lists all flags\n") << "and not '--json'";
 }
 

@@ -1,3 +1,4 @@
+// One file because every event changes the one record of a key, and all of them keep its invariants together.
 #include "headgate/limiter/lease_book.h"
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
-#include "headgate/store/fair_victim.h"
 #include "headgate/store/pages.h"
 
 namespace headgate::limiter {
@@ -52,11 +52,6 @@ Duration FillOf(const Limit& limit) {
 Duration PartOf(Duration whole, uint64_t number) {
   constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;  // Knuth, TAOCP 3, 6.4: multiplicative hashing
   return whole / 256 * static_cast<int64_t>(number * kGolden >> 56);
-}
-
-uint32_t PrintOf(const Hash128& key) {
-  const auto print = static_cast<uint32_t>(key.high);
-  return print != 0 ? print : 1;
 }
 
 size_t SetsFor(uint32_t keys_max, uint32_t ways) {
@@ -303,12 +298,20 @@ void LeaseBook::OnRefunded(const Hash128& key) {
 }
 
 void LeaseBook::OnReset(const Hash128& key) {
-  Record* record = Find(key);
-  if (record == nullptr) return;
-  record->denied_cost = 0;
-  Count(counters_.expired_unspent, record->leases.Clear());
-  record->asked_number = 0;
-  MayAskFrom(*record, record->taken_at);
+  if (Record* record = Find(key)) DropLeases(*record);
+}
+
+void LeaseBook::DropAll() {
+  for (size_t i = 0; i < sets_.size() * kWays; ++i) {
+    if (sets_[i / kWays].prints[i % kWays] != 0) DropLeases(records_[i]);
+  }
+}
+
+void LeaseBook::DropLeases(Record& record) {
+  record.denied_cost = 0;
+  Count(counters_.expired_unspent, record.leases.Clear());
+  record.asked_number = 0;
+  MayAskFrom(record, record.taken_at);
 }
 
 // ---- Asking
@@ -425,81 +428,70 @@ Duration LeaseBook::Life(Duration ttl) const {
   return ttl - Duration((ttl.count() * options_.margin_percent + 99) / 100);
 }
 
-// ---- The table
+// ---- Time
 
-void LeaseBook::PrefetchSet(const Hash128& key) const { __builtin_prefetch(&sets_[SetOf(key)]); }
-
-void LeaseBook::PrefetchRecord(const Hash128& key) const {
-  const size_t set = SetOf(key);
-  const uint32_t print = PrintOf(key);
-  for (uint32_t way = 0; way < kWays; ++way) {
-    if (sets_[set].prints[way] != print) continue;
-    const auto* const line = reinterpret_cast<const char*>(&records_[set * kWays + way]);
-    __builtin_prefetch(line, /*write*/ 1);
-    __builtin_prefetch(line + 64, /*write*/ 1);
+BootTime LeaseBook::next_wake() const {
+  BootTime at = kNeverAt;
+  for (const LookQueue& looks : looks_) {
+    if (!looks.empty()) at = std::min(at, looks.due());
   }
+  if (at == kNeverAt) return at;
+  // In steps, so that a book that holds thousands wakes nobody thousands of times.
+  const int64_t step = std::max<int64_t>(1, look_every_.count() / 8);
+  return BootTime{(at.ns + step - 1) / step * step};
 }
 
-const LeaseBook::Record* LeaseBook::Find(const Hash128& key) const {
-  const size_t set = SetOf(key);
-  const uint32_t print = PrintOf(key);
-  for (uint32_t way = 0; way < kWays; ++way) {
-    if (sets_[set].prints[way] != print) continue;
-    const Record& record = records_[set * kWays + way];
-    if (record.key == key) return &record;
-  }
-  return nullptr;
-}
-
-LeaseBook::Record* LeaseBook::Insert(const Hash128& key, const store::LimitEntry& limit, BootTime now) {
-  const size_t set = SetOf(key);
-  Record* record = Victim(set, *limit.owner, now);
-  if (record == nullptr) return nullptr;
-  uint32_t& print = sets_[set].prints[static_cast<size_t>(record - records_) % kWays];
-  if (print != 0) {
-    Count(counters_.evicted);
-    Drop(*record);
-  } else {
-    // Every 2 MiB have long been touched.
-    if (++keys_followed_ == sets_.size() * kWays / 16) {
-      store::MergePages(records_, sets_.size() * kWays * sizeof(Record));
+void LeaseBook::OnTime(BootTime now, Perform perform) {
+  for (LookQueue& looks : looks_) {
+    while (!looks.empty() && looks.due() <= now) {
+      Record& record = records_[looks.Take()];
+      record.queued = false;
+      const LeaseAction* action = Look(record, now);
+      if (!record.leases.empty()) Enqueue(record, now);
+      if (action != nullptr) perform(*action);
     }
   }
-  print = PrintOf(key);
-  std::construct_at(record);
-  record->key = key;
-  SetLimit(*record, limit);
-  return record;
 }
 
-void LeaseBook::Drop(Record& record) {
-  record.limit_pin->owner->lease_records.fetch_sub(1, std::memory_order_relaxed);
-  std::destroy_at(&record);
+const LeaseAction* LeaseBook::Look(Record& record, BootTime now) {
+  DropExpired(record, now);
+  const Duration quiet = now - record.taken_at;
+  const bool idle = quiet >= idle_after_ && !IsSmallShare(record, record.leases.left());
+  // What would end before it is looked at again, and before a message could arrive, goes back now.
+  record.leases.Close(idle ? kNeverAt : now + 2 * look_every_);
+  if (record.asked_number != 0) return nullptr;
+  if (!record.leases.HasUnspentReturns() && !(idle && record.leases.HasReturns())) return nullptr;
+  // The message goes anyway: where the key is asked for still, it brings the next lease.
+  const bool wanted = quiet < idle_after_ && record.leases.left() < record.demand.cost() && record.denied_cost == 0;
+  if (idle || closing_ || !wanted || now < record.ask_from || !IsWorthLease(record)) return Return(record, now);
+  record.asked_exhausted = record.asked_for_instance = false;
+  return Ask(record, WantOf(record, 1), 1, now);
 }
 
-// A free place, or that of a key that holds no lease: one that has been idle for long; else, of the class that follows
-// most keys, the one that was asked for longest ago. Null where all hold leases, or are of classes that follow no more.
-LeaseBook::Record* LeaseBook::Victim(size_t set, const store::LimitClass& incoming, BootTime now) {
-  Record* idle = nullptr;
-  Record* victim = nullptr;
-  store::FairVictim choice(incoming, incoming.lease_records.load(std::memory_order_relaxed));
-  for (uint32_t way = 0; way < kWays; ++way) {
-    Record& record = records_[set * kWays + way];
-    if (sets_[set].prints[way] == 0) return &record;
-    if (record.queued || record.asked_number != 0 || !record.leases.empty()) continue;
-    // A key that is being denied is worth remembering.
-    const BootTime last = record.denied_cost != 0 ? std::max(record.taken_at, record.denied_until) : record.taken_at;
-    if (last + options_.ttl < now) {
-      if (idle == nullptr || record.taken_at < idle->taken_at) idle = &record;
-      continue;
-    }
-    const store::LimitClass& owner = *record.limit_pin->owner;
-    if (choice.Offer(owner, owner.lease_records.load(std::memory_order_relaxed), static_cast<uint64_t>(last.ns))) {
-      victim = &record;
+void LeaseBook::Enqueue(Record& record, BootTime now) {
+  if (std::exchange(record.queued, true)) return;
+  // A look is early enough two of the short delays before the end.
+  const bool late = IsSmallShare(record, record.leases.left()) &&
+                    record.leases.begin()->deadline >= now + first_look_late_ + 2 * look_every_;
+  looks_[late ? 1 : 0].Add(static_cast<uint32_t>(&record - records_), now);
+}
+
+void LeaseBook::ReturnAll(BootTime now, Perform perform) {
+  closing_ = true;
+  for (const LookQueue& looks : looks_) {
+    for (const LookQueue::Entry& entry : looks) {
+      Record& record = records_[entry.index];
+      DropExpired(record, now);
+      record.leases.Close(kNeverAt);
+      // Even while an ask is under way: there may be no later.
+      if (!record.leases.HasReturns()) continue;
+      perform(*Message(record, 0, 0));
+      Count(counters_.returned, record.leases.OnTold(true));
     }
   }
-  return idle != nullptr ? idle : victim;
 }
+
+// ---- Limits
 
 void LeaseBook::SetLimit(Record& record, const store::LimitEntry& entry) {
   const Limit& limit = entry.limit;

@@ -118,6 +118,7 @@ class Loop {
   Connection* connections_ = nullptr;  // intrusive list of those that are open
   std::vector<Connection*> woken_;     // those that wait no longer for what was decided elsewhere
   std::vector<Connection*> refused_;   // those that wait to be told why, oldest first
+  bool made_way_ = false;              // one of them was cut off; its descriptor is closed after this turn
   size_t buffer_growth_ = 0;           // since the buffers of all loops were last summed
   bool shed_due_ = false;              // they are to be summed before anything else is read
   bool draining_ = false;

@@ -180,6 +180,7 @@ uint64_t MemoryStore::RemoveExpired(Segment& segment, Instant now) {
   uint64_t removed = 0;
   for (uint32_t slot = 0; slot < Segment::kSlots && segment.used_slots() > 0; ++slot) {
     if (segment.tags[slot] == 0 || FreshAtOf({&segment, slot}) > now) continue;
+    if (limits_.EntryOf(segment.slots[slot].limit_id()).buckets_kept_until() > now) continue;
     Remove({&segment, slot});
     ++removed;
   }

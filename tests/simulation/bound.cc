@@ -8,6 +8,14 @@ using algorithm::Algorithm;
 using base::Duration;
 using base::Instant;
 
+namespace {
+
+// An outage that somebody still was in is over for sure. What it allowed and nobody took is not allowed later; in a
+// window it counts as long as that.
+constexpr Duration kOutageForgotten = std::chrono::seconds(3);
+
+}  // namespace
+
 Bound::Bound(const algorithm::Limit& limit, Instant calendar_edge)
     : algorithm_(limit.algorithm()),
       period_(std::max<int64_t>(1, limit.spec().period.count())),
@@ -19,16 +27,17 @@ Bound::Bound(const algorithm::Limit& limit, Instant calendar_edge)
       calendar_edge_(calendar_edge) {}
 
 void Bound::Advance(Duration at) {
-  const Level top = capacity_ + (seen_ < extra_until_ ? extra_ : 0);
+  const Level top = capacity_ + outage_ + (seen_ < extra_until_ ? extra_ : 0);
   Duration passed = at - seen_;
   if (seen_ < second_until_) passed += std::min(at, second_until_) - seen_;
   seen_ = at;
   level_ = std::min(std::max(top, level_), level_ + Level{passed.count()} * static_cast<int64_t>(rate_));
   if (at >= extra_until_) {
     extra_ = second_capacities_ = 0;
-    level_ = std::min(level_, capacity_);
+    level_ = std::min(level_, capacity_ + outage_);
   }
-  if (level_ >= full_from_) level_ = std::max(level_, capacity_);
+  if (outage_ > 0 && at > outage_until_ + kOutageForgotten + Duration(IsMeter() ? 0 : 2 * period_)) EndOutage();
+  if (level_ >= full_from_ + outage_) level_ = std::max(level_, capacity_);
 }
 
 void Bound::Widen(const algorithm::Limit& limit, Duration at) {
@@ -44,7 +53,7 @@ void Bound::Narrow(const algorithm::Limit& limit, Duration at) {
   Advance(at);
   full_from_ = capacity_ = Level{static_cast<int64_t>(limit.capacity())} * period_;
   rate_ = limit.spec().requests;
-  level_ = std::min(level_, capacity_ + extra_);
+  level_ = std::min(level_, capacity_ + extra_ + outage_);
 }
 
 void Bound::Allow(Level tokens, Duration at, Duration until) {
@@ -72,8 +81,46 @@ void Bound::AllowSecondServer(Duration at, Duration stops, Duration until) {
   extra_ += more * capacity_;
 }
 
+void Bound::AllowOutage(Duration from, Duration at) {
+  Advance(at);
+  if (outage_ > 0 && from > outage_until_) EndOutage();
+  const Duration since = outage_ > 0 ? outage_until_ : std::min(from, at);
+  Level more = Level{std::max(Duration(0), at - since).count()} * static_cast<int64_t>(rate_);
+  if (outage_ == 0) more += capacity_;
+  outage_ += more;
+  level_ += more;
+  outage_until_ = std::max(outage_until_, at);
+}
+
+void Bound::AllowShare(uint32_t instances, Duration at) {
+  if (outage_ == 0) return;
+  Advance(at);
+  const Level share = capacity_ / instances + period_;
+  outage_ += share;
+  level_ += share;
+}
+
+void Bound::EndOutage() {
+  outage_ = 0;
+  level_ = std::min(level_, std::max(capacity_, full_from_) + extra_);
+}
+
+uint64_t Bound::Room(Duration at, Instant wall) {
+  Advance(at);
+  AdvanceWindow(wall);
+  Level room = level_;
+  if (!IsMeter()) {
+    room = capacity_ - Level{static_cast<int64_t>(current_)} * period_;
+    if (align_ == algorithm::Align::kFirstHit && wall >= until_) room = capacity_;
+    if (algorithm_ == Algorithm::kSlidingWindowCounter) {
+      room -= Level{static_cast<int64_t>(previous_)} * (period_ - wall.ns % period_);
+    }
+  }
+  return room > 0 ? static_cast<uint64_t>(room / period_) : 0;
+}
+
 void Bound::AllowTime(Duration step, Duration at, Duration until) {
-  const bool window = algorithm_ == Algorithm::kFixedWindow || algorithm_ == Algorithm::kSlidingWindowCounter;
+  const bool window = !IsMeter();
   Allow(window ? capacity_ : Level{step.count()} * static_cast<int64_t>(rate_), at, until);
 }
 
@@ -89,18 +136,18 @@ void Bound::AdvanceWindow(Instant wall) {
 bool Bound::Admit(uint64_t cost, Duration at, Instant wall) {
   Advance(at);
   const Level scaled = Level{static_cast<int64_t>(cost)} * period_;
-  if (algorithm_ != Algorithm::kFixedWindow && algorithm_ != Algorithm::kSlidingWindowCounter) {
+  if (IsMeter()) {
     level_ -= scaled;
     return level_ >= 0;
   }
   AdvanceWindow(wall);
   current_ += cost;
-  if (align_ == algorithm::Align::kFirstHit && cost > 0 && wall >= until_ && extra_ == 0) return false;
+  if (align_ == algorithm::Align::kFirstHit && cost > 0 && wall >= until_ && extra_ == 0 && outage_ == 0) return false;
   Level used = Level{static_cast<int64_t>(current_)} * period_;
   if (algorithm_ == Algorithm::kSlidingWindowCounter) {
     used += Level{static_cast<int64_t>(previous_)} * (period_ - wall.ns % period_);
   }
-  return used <= capacity_ + extra_;
+  return used <= capacity_ + extra_ + outage_;
 }
 
 void Bound::OnWindow(Instant until, Instant wall) {
@@ -111,11 +158,10 @@ void Bound::OnWindow(Instant until, Instant wall) {
 
 void Bound::Refund(uint64_t cost, Duration at, Instant wall) {
   Advance(at);
-  level_ = std::max(level_, std::min(level_ + Level{static_cast<int64_t>(cost)} * period_, capacity_ + extra_));
+  level_ =
+      std::max(level_, std::min(level_ + Level{static_cast<int64_t>(cost)} * period_, capacity_ + extra_ + outage_));
   AdvanceWindow(wall);
   current_ -= std::min(current_, cost);
 }
-
-int64_t Bound::left_millis() const { return static_cast<int64_t>(level_ * 1000 / period_); }
 
 }  // namespace headgate::simulation

@@ -42,6 +42,12 @@ class Bound {
   // capacity until what the first has leased is over. Windows: theirs are other windows, and each may be filled.
   void AllowSecondServer(base::Duration at, base::Duration stops, base::Duration until);
 
+  // Something was let through at `at` without the store, by somebody who could not ask it since `from`. An outage adds
+  // a capacity and what accrues meanwhile; one that begins before the last is over is the same.
+  void AllowOutage(base::Duration from, base::Duration at);
+  // Of a capacity that is divided by instances: one that starts anew has its part once more.
+  void AllowShare(uint32_t instances, base::Duration at);
+
   // `at` is true time, `wall` what the store's clock says then. False: more than was promised.
   bool Admit(uint64_t cost, base::Duration at, base::Instant wall);
 
@@ -50,15 +56,20 @@ class Bound {
   // A window that begins with its first hit: until then it lasts, the store says at `wall`.
   void OnWindow(base::Instant until, base::Instant wall);
 
-  // What would still be promised: for messages.
-  int64_t left_millis() const;
+  // How many more would be let through now, if nothing else was allowed; 0 where it is unknown.
+  uint64_t Room(base::Duration at, base::Instant wall);
 
  private:
   using Level = __int128;
 
+  bool IsMeter() const {
+    return algorithm_ != algorithm::Algorithm::kFixedWindow &&
+           algorithm_ != algorithm::Algorithm::kSlidingWindowCounter;
+  }
   void Advance(base::Duration at);
   void Allow(Level tokens, base::Duration at, base::Duration until);
   void AdvanceWindow(base::Instant wall);
+  void EndOutage();
 
   algorithm::Algorithm algorithm_;
   int64_t period_;
@@ -70,6 +81,8 @@ class Bound {
   base::Duration extra_until_{0};
   base::Duration second_until_{0};  // the rate counts twice
   Level second_capacities_ = 0;     // of the extra
+  Level outage_ = 0;                // of the extra
+  base::Duration outage_until_{0};  // so far
   uint64_t rate_;                   // requests per period
   base::Duration seen_{0};
   // Windows.

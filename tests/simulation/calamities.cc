@@ -25,6 +25,11 @@ void World::ScheduleFaults() {
   times(plan_.failovers, [this] { FailOver(); });
   times(plan_.partitions, [this] { Partition(); });
   times(plan_.flushes, [this] { Flush(); });
+  times(plan_.restarts_from_file, [this] { Restart(/*from_file=*/true); });
+  times(plan_.restarts_empty, [this] { Restart(/*from_file=*/false); });
+  times(plan_.replicas_attached, [this] { ContinueHistory(Fault::kReplicaAttached); });
+  times(plan_.slot_moves, [this] { ContinueHistory(Fault::kSlotMoved); });
+  times(plan_.sleeps, [this] { Sleep(); });
   for (size_t key = 0; key < keys_.size(); ++key) {
     times(plan_.keys[key].stampedes, [this, key] { Stampede(key); });
   }
@@ -112,105 +117,31 @@ void World::Cut(uint32_t index) {
   machines_[index].cut_until = std::min(now_ + cut, plan_.calm_from);
 }
 
-// ---- The store
-
-void World::FailOver() {
-  const auto rest = [this](size_t i) { return server_.Rest(keys_[i].limit->limit, Node::NameOf(i), now_); };
-  std::vector<uint64_t> before;
-  for (size_t i = 0; i < keys_.size(); ++i) before.push_back(rest(i));
-  server_.FailOver();
-  for (size_t i = 0; i < keys_.size(); ++i) {
-    if (plan_.keys[i].changed) {
-      keys_[i].bound.AllowCapacity(now_, Forgotten(i));
-      continue;
-    }
-    // What the lost end had admitted or leased; parts of a token do not show.
-    const uint64_t lost = rest(i) - std::min(rest(i), before[i]);
-    if (lost > 0) coverage_.Mark("a failover lost what had been admitted");
-    keys_[i].bound.AllowTokens(lost + 1, now_, Forgotten(i));
-  }
-  ++generation_;
-  Note("the replica takes over");
-  // What took the server may have taken a node, which then starts without having seen it.
-  if (random_.Below(3) == 0) Crash(static_cast<uint32_t>(random_.Below(plan_.instances)));
-  for (uint32_t i = 0; i < plan_.instances; ++i) {
-    if (!machines_[i].aside) Reconnect(i);
-  }
-}
-
-void World::Reconnect(uint32_t index) {
-  const Machine& machine = machines_[index];
-  for (const auto& each : machine.nodes) {
-    each->OnDisconnected();
-    OnNode(each->index(), now_ + Below(300ms), [this, index](Node& node) {
-      if (!machines_[index].aside) node.OnConnected(server_.identity(), BootAt(machines_[index], now_));
-    });
-  }
-}
-
-// The replica takes over, but some of the nodes do not hear of it, nor does the server that was, which goes on
-// answering them until it stops.
-void World::Partition() {
-  if (old_server_ || calm()) return;
-  const Duration stops = std::min(now_ + 1ms + Below(3 * plan_.ttl), plan_.calm_from);
-  old_server_.emplace(server_);
-  ++partitions_;
+// Every machine stands still, and the network with them, for minutes or for weeks: clocks go on, and nothing else.
+void World::Sleep() {
+  if (calm() || old_server_) return;
+  constexpr std::array<Duration, 4> kSleeps{1min, 1h, 13h, 24h * 40};
+  const Duration sleep = kSleeps[random_.Below(kSleeps.size())] + Below(1s);
+  Note(fmt::format("everything stands still for {}s", sleep / 1s));
+  coverage_.Mark("everything stood still for long");
+  for (Event& event : events_) event.at += sleep;
+  for (Duration* at : {&plan_.calm_from, &plan_.measured_from, &plan_.measured_to, &plan_.end}) *at += sleep;
   for (Machine& machine : machines_) {
-    machine.aside = !machine.nodes.empty() && machine.nodes.front()->connected() && random_.Below(2) == 0;
+    if (machine.paused_until > now_) machine.paused_until += sleep;
+    if (machine.cut_until > now_) machine.cut_until += sleep;
   }
-  for (size_t i = 0; i < keys_.size(); ++i) {
-    keys_[i].bound.AllowSecondServer(now_, stops, stops + (Forgotten(i) - now_));
+  for (Key& key : keys_) {
+    if (key.quiet_until > now_) key.quiet_until += sleep;
+    if (key.change_noticed > now_) key.change_noticed += sleep;
   }
-  FailOver();
-  // What the new server has, the old one has too.
-  for (size_t i = 0; i < keys_.size(); ++i) keys_[i].bound.AllowCapacity(now_, Forgotten(i));
-  Schedule(stops, [this] { EndPartition(); });
-}
-
-void World::EndPartition() {
-  Note("the server that was stops");
-  old_server_.reset();
-  for (uint32_t i = 0; i < plan_.instances; ++i) {
-    if (std::exchange(machines_[i].aside, false)) Reconnect(i);
-  }
-}
-
-// Until then what was leased before a bucket was forgotten may be spent, or is counted in a window.
-Duration World::Forgotten(size_t key) const {
-  const algorithm::LimitSpec& spec = keys_[key].limit->limit.spec();
-  if (IsMeter(keys_[key].limit->limit)) return now_ + plan_.ttl;
-  return IsCalendar(spec) ? plan_.end : now_ + plan_.ttl + 2 * spec.period;
-}
-
-void World::Flush() {
-  coverage_.Mark("the store was emptied");
-  Note("the store is emptied");
-  server_.Flush();
-  for (size_t i = 0; i < keys_.size(); ++i) keys_[i].bound.AllowCapacity(now_, Forgotten(i));
-}
-
-void World::StepClock(Duration by) {
-  Note(fmt::format("the store's clock is set by {}ms", by.count() / 1'000'000));
-  for (size_t i = 0; i < keys_.size(); ++i) {
-    keys_[i].bound.Admit(0, now_, server_.Wall(now_));
-    if (by > 0s || !IsMeter(keys_[i].limit->limit)) keys_[i].bound.AllowTime(by, now_, Forgotten(i));
-  }
-  if (by > 0s) coverage_.Mark("the store's clock was set forward");
-  server_.StepClock(by);
-  if (old_server_) old_server_->StepClock(by);
-}
-
-void World::Replicate() {
-  server_.Replicate();
-  if (plan_.failovers + plan_.partitions == 0 || calm()) return;
-  Schedule(now_ + plan_.replication_lag, [this] { Replicate(); });
 }
 
 // ---- Limits
 
 void World::ScheduleChange(size_t key) {
   Schedule(plan_.keys[key].changed_at, [this, key] {
-    keys_[key].bound.Widen(keys_[key].changed->limit, now_);
+    for (Bound* bound : {&keys_[key].bound, &keys_[key].total}) bound->Widen(keys_[key].changed->limit, now_);
+    keys_[key].lockout.Blind(base::kDurationMax / 2);
     const std::optional<Holder> holder = plan_.keys[key].change_in_stampede ? Stampede(key) : std::nullopt;
     const uint32_t holds = holder ? holder->node / plan_.loops : plan_.instances;
     const uint32_t first = holder ? (holds + 1) % plan_.instances : plan_.instances;
@@ -245,7 +176,7 @@ void World::FinishChange(size_t key) {
         return FinishChange(key);
       }
     }
-    keys_[key].bound.Narrow(keys_[key].changed->limit, now_);
+    for (Bound* bound : {&keys_[key].bound, &keys_[key].total}) bound->Narrow(keys_[key].changed->limit, now_);
   });
 }
 

@@ -29,7 +29,7 @@ void Node::Ask(const SharedRequest& request, Done done) {
 // Whether a call may go now, and how; kRefused: it fails at once.
 store::Breaker::Pass Node::MayAsk() {
   if (!connected()) return store::Breaker::Pass::kRefused;
-  if (histories_.LearningUntil(kShard, now_)) {
+  if (histories_.LearningUntil(shard_, now_)) {
     coverage_.Mark("a call was kept back while a history was learned");
     return store::Breaker::Pass::kRefused;
   }
@@ -184,6 +184,7 @@ void Node::OnReply(uint64_t id, const wire::RespValue& reply, BootTime now) {
   }
   Call& call = it->second;
   FinishPass(call, store::Breaker::Outcome::kSuccess);
+  answered_at_ = now;
   auto answer = call.content.Read(reply);
   // Carried over to another limit: what was read, and what it becomes.
   if (!answer) return SendContent(id, call);

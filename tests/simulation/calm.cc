@@ -32,7 +32,7 @@ void World::ScheduleMeasurement(size_t key) {
     if (machine.nodes.empty()) return Fail("an instance has not come back");
   }
   const algorithm::Limit& limit = LimitAfter(key)->limit;
-  if (IsMeter(limit) || IsCalendar(limit.spec())) return BeginMeasurement(key, plan_.measured_to);
+  if (IsMeter(limit) || IsLong(limit.spec())) return BeginMeasurement(key, plan_.measured_to);
   const Duration period = plan_.keys[key].pace;
   const Instant wall = server_.Wall(now_);
   Duration begin = now_ + period - Duration(wall.ns % period.count());
@@ -65,7 +65,9 @@ void World::BeginMeasurement(size_t index, Duration until) {
 //                     not have either.
 //   fixed window      Shorter than two ttl: 90 %. The first who asks in it is given half of it, and what it returns at
 //                     the end has to find somebody.
-//   fewer than 16 for each node: 90 %; than 8, 80 % (windows: than 16, 70 %). What one holds the others lack.
+//   fewer than 16 for each node: 90 %; than 8, 80 %; fewer than there are nodes, 40 % (windows: than 16, 70 %). What
+//   one
+//                     holds the others lack.
 //   count_denied: 70 %. A request that is denied because others hold the rest in leases counts as well.
 //   fewer than 8: 90 %. Always exact; but a bucket of one token runs over between two requests whose messages take
 //                     their time.
@@ -79,7 +81,7 @@ void World::EndMeasurement(size_t index) {
   const bool short_window = !IsMeter(limit) && !sliding && plan_.keys[index].pace < 2 * plan_.ttl;
   uint64_t percent = 98;
   if (IsMeter(limit)) {
-    percent = limit.capacity() < 8 ? 90 : each < 8 ? 80 : each < 16 ? 90 : 98;
+    percent = limit.capacity() < 8 ? 90 : each < 1 ? 40 : each < 8 ? 80 : each < 16 ? 90 : 98;
   } else if (each < 16 || limit.spec().count_denied) {
     percent = 70;
   } else if (short_window) {
@@ -87,10 +89,10 @@ void World::EndMeasurement(size_t index) {
   }
 
   const uint64_t exact = key.exact->admitted();
-  const uint64_t kept = DueIn(index, kKeptMax) + 2 * plan_.nodes();
+  const uint64_t kept = KeptMax(limit.spec(), plan_.keys[index].pace);
   uint64_t lost_most = exact * (100 - percent) / 100 + 2 * plan_.keys[index].cost_max;
   if (sliding) lost_most += kept * static_cast<uint64_t>(key.span / plan_.keys[index].pace);
-  if (IsMeter(limit) || IsCalendar(limit.spec())) {
+  if (IsMeter(limit) || IsLong(limit.spec())) {
     lost_most += std::min(kept, server_.Rest(limit, Node::NameOf(index), now_) + Held(index));
   }
   if (trace_) fmt::print("k{}: {} admitted, {} by one exact bucket\n", index, key.admitted, exact);
@@ -98,6 +100,10 @@ void World::EndMeasurement(size_t index) {
     Fail(fmt::format("k{}: only {} were admitted in the calm, and {} by one exact bucket", index, key.admitted, exact));
   }
   CheckLeasing(index);
+}
+
+uint64_t World::KeptMax(const algorithm::LimitSpec& spec, Duration pace) const {
+  return static_cast<uint64_t>(kKeptMax / 1us) * spec.requests / static_cast<uint64_t>(pace / 1us) + 2 * plan_.nodes();
 }
 
 uint64_t World::DueIn(size_t key, Duration time) const {
@@ -109,8 +115,7 @@ void World::CheckLeasing(size_t index) {
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   if (plan.sharing != rule::Sharing::kLeased) return;
-  if (IsCalendar(limit.spec()) || !limiter::LeaseBook::CanLease(limit) ||
-      limit.capacity() < 20 * uint64_t{plan_.nodes()})
+  if (IsLong(limit.spec()) || !limiter::LeaseBook::CanLease(limit) || limit.capacity() < 20 * uint64_t{plan_.nodes()})
     return;
   for (uint32_t i = 0; i < plan_.nodes(); ++i) {
     const uint64_t expected = DueIn(index, plan_.ttl / 2) * plan.demand_percent_calm * WeightOf(i, index) / 100 /

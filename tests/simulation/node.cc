@@ -49,8 +49,10 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
       local_(instance.memory(), [this](const store::TakeRequest& request, const algorithm::Decision& decision,
                                        base::Instant at) { OnLocal(request, decision, at); }),
       breaker_(BreakerOf(plan), start.id),
-      fleet_(*this, local_, OptionsOf(plan, start.id, &instance.pace())) {
-  histories_.OnSeen(kShard, start.server, start.boot);
+      fleet_(*this, local_, OptionsOf(plan, start.id, &instance.pace())),
+      answered_at_(start.boot),
+      shard_(start.shard) {
+  histories_.OnSeen(shard_, start.server, start.boot);
   for (size_t key = 0; key < instance.key_count(); ++key) {
     keys_.push_back({.limit = instance.limit(key),
                      .ledger = Ledger(plan_, coverage_, [this](const std::string& what) { Wrong(what); })});
@@ -95,9 +97,18 @@ std::optional<BootTime> Node::DeadlineOf(size_t key, uint64_t number) const {
   return std::nullopt;
 }
 
-void Node::OnConnected(const store::redis::ServerIdentity& server, BootTime now) {
-  histories_.OnSeen(kShard, server, now);
+void Node::OnConnected(uint32_t shard, const store::redis::ServerIdentity& server, BootTime now) {
+  shard_ = shard;
+  histories_.OnSeen(shard, server, now);
   connected_ = true;
+}
+
+void Node::OnServer(uint32_t shard, const store::redis::ServerIdentity& server, BootTime now) {
+  if (!connected_) return;
+  shard_ = shard;
+  if (const auto change = histories_.OnSeen(shard, server, now); change != store::redis::HistoryChange::kNone) {
+    Wrong(fmt::format("a history that continues was taken for one that was {}", Name(change)));
+  }
 }
 
 void Node::OnLimit(size_t key, const store::LimitHandle& limit) {
@@ -202,7 +213,7 @@ bool Node::Take(Request& request, std::span<Settled> settled) {
                      .limit = keys_[member.key].limit.get(),
                      .cost = member.cost,
                      .operation = request.operation,
-                     .joined = !takes.empty()});
+                     .joined = takes.empty() ? store::Joined::kNo : store::Joined::kSameRule});
     terms.push_back({.on_store_failure = PolicyOf(member.key), .sharing = SharingOf(member.key)});
   }
   const auto name = [&](size_t i, std::string& out) { out += NameOf(request.members[i].key); };
@@ -302,10 +313,13 @@ void Node::Tell(const Request& request, std::span<Settled> all) {
   if (settled.mode == Mode::kLeased && !decision.allowed) coverage_.Mark("a request was denied from memory");
   if (exact && !decision.allowed && Is(Mutant::kDenialNeverEnds)) key.denied_for_ever = true;
   if (settled.mode == Mode::kClosed) coverage_.Mark("a request was refused since the store could not be asked");
+  if (!decision.allowed && !IsDegraded(settled.mode) && first.cost <= decision.limit) {
+    host_.Denied(*this, first.key, first.cost, answered_at_);
+  }
   if (!decision.allowed) return;
   if (settled.mode == Mode::kLocal) {
     coverage_.Mark("a request was let through locally");
-    return host_.AdmitLocally(*this, first.key, first.cost);
+    return host_.AdmitLocally(*this, first.key, first.cost, answered_at_);
   }
   if (settled.mode == Mode::kOpen) return coverage_.Mark("a request was let through uncounted");
   if (!exact) {
@@ -321,7 +335,7 @@ void Node::TellGroup(const Request& request, std::span<const Settled> settled) {
     coverage_.Mark("a group of limits was let through");
     for (size_t i = 0; i < settled.size(); ++i) {
       const Member& member = request.members[i];
-      if (settled[i].mode == Mode::kLocal) host_.AdmitLocally(*this, member.key, member.cost);
+      if (settled[i].mode == Mode::kLocal) host_.AdmitLocally(*this, member.key, member.cost, answered_at_);
     }
   } else if (!IsGate(request.members.back().key)) {
     coverage_.Mark("a group of limits was denied by one of them");

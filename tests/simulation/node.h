@@ -32,9 +32,6 @@ namespace headgate::simulation {
 
 class Node;
 
-// All keys are in one shard.
-inline constexpr uint32_t kShard = 0;
-
 // What a node needs of the world.
 class NodeHost {
  public:
@@ -56,7 +53,9 @@ class NodeHost {
   // From leases.
   virtual void Admit(Node& node, size_t key, uint64_t cost) = 0;
   // By the instance's own share of the limit.
-  virtual void AdmitLocally(Node& node, size_t key, uint64_t cost) = 0;
+  virtual void AdmitLocally(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) = 0;
+  // By the store or from memory, though the cost fits the limit.
+  virtual void Denied(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) = 0;
   // The request was let through, from a lease or as the store has answered.
   virtual void Allowed(Node& node, size_t key, uint64_t cost) = 0;
   virtual void TakeBack(Node& node, size_t key, uint64_t cost) = 0;
@@ -70,6 +69,7 @@ struct NodeStart {
   uint64_t id;
   // The server that it is connected to.
   store::redis::ServerIdentity server;
+  uint32_t shard;
   // Its clock when the world begins.
   base::BootTime boot;
 };
@@ -117,7 +117,9 @@ class Node final : public store::SharedStore {
   void OnTimeout(uint64_t call, base::BootTime now);
   void OnWake(base::BootTime now);
   void OnDisconnected() { connected_ = false; }
-  void OnConnected(const store::redis::ServerIdentity& server, base::BootTime now);
+  // The server, to which it is connected, says what it is; or the key's slot has moved to another shard.
+  void OnServer(uint32_t shard, const store::redis::ServerIdentity& server, base::BootTime now);
+  void OnConnected(uint32_t shard, const store::redis::ServerIdentity& server, base::BootTime now);
   void OnLimit(size_t key, const store::LimitHandle& limit);
   // The process is told to end: it returns what it holds, and takes no more requests.
   void OnShutdown(base::BootTime now);
@@ -245,7 +247,9 @@ class Node final : public store::SharedStore {
   uint64_t last_request_ = 0;
   std::vector<uint64_t> ready_;
   Turn turn_;
+  base::BootTime answered_at_{0};  // the last time that the store answered
   bool connected_ = true;
+  uint32_t shard_;  // that all keys are in
   store::redis::ShardHistories histories_{plan_.ttl};
   base::BootTime wake_at_{0};
   bool closing_ = false;

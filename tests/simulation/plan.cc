@@ -53,8 +53,14 @@ KeyPlan DrawKey(Random& random, Duration calm_from) {
   KeyPlan key;
   const Algorithm algorithm = kAlgorithms[random.Below(kAlgorithms.size())];
   key.spec = DrawLimit(random, algorithm);
+  if (!IsCalendar(key.spec) && Chance(random, 15)) {
+    constexpr std::array<Duration, 3> kPeriods{1h, 24h, 24h * 30};
+    key.spec.period = kPeriods[random.Below(kPeriods.size())];
+    key.spec.requests *= 1 + random.Below(10);
+    if (key.spec.burst) key.spec.burst = key.spec.requests;
+  }
   // What there is for a month is asked for in some seconds.
-  key.pace = IsCalendar(key.spec) ? 8s : key.spec.period;
+  key.pace = IsLong(key.spec) ? 8s : key.spec.period;
   if (Chance(random, 25)) {
     key.changed = DrawLimit(random, algorithm);
     key.changed->period = key.spec.period;
@@ -128,6 +134,11 @@ Plan Draw(uint64_t seed) {
   if (Chance(random, 35)) plan.failovers = 1 + static_cast<uint32_t>(random.Below(2));
   if (Chance(random, 15)) plan.partitions = 1 + static_cast<uint32_t>(random.Below(2));
   if (Chance(random, 15)) plan.flushes = 1 + static_cast<uint32_t>(random.Below(2));
+  if (Chance(random, 12)) plan.restarts_from_file = 1 + static_cast<uint32_t>(random.Below(2));
+  if (Chance(random, 12)) plan.restarts_empty = 1 + static_cast<uint32_t>(random.Below(2));
+  if (Chance(random, 15)) plan.replicas_attached = 1 + static_cast<uint32_t>(random.Below(3));
+  if (Chance(random, 15)) plan.slot_moves = 1 + static_cast<uint32_t>(random.Below(3));
+  if (Chance(random, 8)) plan.sleeps = 1;
   if (Chance(random, 15)) plan.steps_forward = 1 + static_cast<uint32_t>(random.Below(3));
   if (Chance(random, 15)) plan.steps_back = 1 + static_cast<uint32_t>(random.Below(2));
   plan.replication_lag = Chance(random, 50) ? Between(random, 1ms, 50ms) : Between(random, 50ms, plan.ttl);
@@ -144,7 +155,7 @@ Plan Draw(uint64_t seed) {
   const size_t keys = 1 + random.Below(2);
   for (size_t i = 0; i < keys; ++i) {
     const KeyPlan& key = plan.keys.emplace_back(DrawKey(random, plan.calm_from));
-    if (!IsCalendar(key.spec)) measured = std::max(measured, 3 * key.pace + 200ms);
+    if (!IsLong(key.spec)) measured = std::max(measured, 3 * key.pace + 200ms);
   }
   plan.measured_to = plan.measured_from + measured;
   // A key that was asked for a quarter of a ttl ago is given one more lease, which is kept to its end.
@@ -162,15 +173,18 @@ std::string ToString(const Plan& plan) {
       "seed {}: {} instances of {} loops, ttl {}ms, timeout {}ms, delay {}ms, drift {}ppm, lost {}ppm, doubled {}ppm, "
       "slow {}ppm of "
       "{}ms, {} pauses, {} crashes, {} shutdowns, {} resets, {} cuts, {} failovers (lag {}ms), {} partitions, {} "
+      "restarts from a file, {} empty, "
+      "{} replicas, {} slots moved, {} sleeps, {} "
       "flushes, {} steps forward, {} "
       "back{}, {} % in groups, breaker {}ms; calm "
       "from {}ms, "
       "measured from {}ms",
       plan.seed, plan.instances, plan.loops, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max), plan.drift_ppm_max,
       plan.lost_ppm, plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.shutdowns,
-      plan.resets, plan.cuts, plan.failovers, ms(plan.replication_lag), plan.partitions, plan.flushes,
-      plan.steps_forward, plan.steps_back, plan.sharp ? ", sharp" : "", plan.group_percent, ms(plan.breaker_open_max),
-      ms(plan.calm_from), ms(plan.measured_from));
+      plan.resets, plan.cuts, plan.failovers, ms(plan.replication_lag), plan.partitions, plan.restarts_from_file,
+      plan.restarts_empty, plan.replicas_attached, plan.slot_moves, plan.sleeps, plan.flushes, plan.steps_forward,
+      plan.steps_back, plan.sharp ? ", sharp" : "", plan.group_percent, ms(plan.breaker_open_max), ms(plan.calm_from),
+      ms(plan.measured_from));
   for (size_t i = 0; i < plan.keys.size(); ++i) {
     const KeyPlan& key = plan.keys[i];
     const auto limit = [&](const algorithm::LimitSpec& spec) {

@@ -18,9 +18,14 @@ inline bool IsCalendar(const algorithm::LimitSpec& spec) {
   return spec.align == algorithm::Align::kCalendarMonth || spec.align == algorithm::Align::kCalendarYear;
 }
 
+// A day and more: what there is for so long is asked for in some seconds.
+inline bool IsLong(const algorithm::LimitSpec& spec) {
+  return IsCalendar(spec) || spec.period >= std::chrono::hours(1);
+}
+
 struct KeyPlan {
   algorithm::LimitSpec spec;
-  base::Duration pace{0};  // what demand is reckoned by: the period, or less than a calendar's
+  base::Duration pace{0};  // what demand is reckoned by: the period, or less than one of a day
   // The limit that replaces it, on each node a little earlier or later.
   std::optional<algorithm::LimitSpec> changed{};
   base::Duration changed_at{0};
@@ -62,6 +67,11 @@ struct Plan {
   uint32_t failovers = 0;
   uint32_t partitions = 0;  // a failover, but the server that was goes on answering some of the nodes
   uint32_t flushes = 0;
+  uint32_t restarts_from_file = 0;  // of the store
+  uint32_t restarts_empty = 0;
+  uint32_t replicas_attached = 0;
+  uint32_t slot_moves = 0;
+  uint32_t sleeps = 0;  // of everything, for minutes or weeks
   uint32_t steps_forward = 0;
   uint32_t steps_back = 0;
   base::Duration replication_lag{0};

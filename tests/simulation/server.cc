@@ -40,6 +40,37 @@ RespValue Server::Run(std::string_view script, const std::vector<std::string>& p
   return reply;
 }
 
+void Server::Become(uint64_t previous, Duration started) {
+  identity_ = {.run = identity_.run + 1, .replication = identity_.replication + 1, .previous = previous};
+  started_ = started;
+}
+
+void Server::FailOver(Duration at) {
+  keys_ = replica_;
+  Become(identity_.replication, at - std::chrono::hours(1));
+}
+
+void Server::Restart(bool from_file, Duration at) {
+  if (from_file) {
+    keys_ = replica_;
+  } else {
+    keys_.Clear();
+    replica_.Clear();
+  }
+  Become(from_file ? identity_.replication : 0, at);
+}
+
+void Server::Move(Duration at) {
+  ++shard_;
+  Become(0, at - std::chrono::hours(1));
+}
+
+store::redis::ServerIdentity Server::identity(Duration at) const {
+  store::redis::ServerIdentity identity = identity_;
+  identity.age = at - started_;
+  return identity;
+}
+
 std::string Server::Value(const std::string& key, Duration at) {
   RespValue reply = keys_.Run(std::vector<std::string>{"GET", key}, Wall(at));
   return reply.kind == RespValue::Kind::kBulk ? reply.text : std::string();

@@ -42,17 +42,21 @@ class Server {
   // The replica has now what the server has.
   void Replicate() { replica_ = keys_; }
   // The replica is the server.
-  void FailOver() {
-    keys_ = replica_;
-    identity_ = {.run = identity_.run + 1,
-                 .replication = identity_.replication + 1,
-                 .previous = identity_.replication,
-                 .age = std::chrono::hours(1)};
+  void FailOver(base::Duration at);
+  // Another process, with what the replica has, which stands for a file; or with nothing.
+  void Restart(bool from_file, base::Duration at);
+  // A first replica: the same process begins another history, which continues this one.
+  void AttachReplica() {
+    ++identity_.replication;
+    identity_.previous = 0;
   }
+  // All keys are in another shard from now on, as they were.
+  void Move(base::Duration at);
   void Flush() { keys_.Clear(); }
 
   // What it says of itself.
-  const store::redis::ServerIdentity& identity() const { return identity_; }
+  store::redis::ServerIdentity identity(base::Duration at) const;
+  uint32_t shard() const { return shard_; }
   bool Contains(const std::string& key, base::Duration at) { return keys_.Contains(key, Wall(at)); }
 
   // The leases in a bucket, expired ones included.
@@ -73,7 +77,12 @@ class Server {
   base::Duration step_{0};
   redis_host::Keyspace keys_;
   redis_host::Keyspace replica_;
-  store::redis::ServerIdentity identity_{.run = 1, .replication = 1, .age = std::chrono::hours(1)};
+  void Become(uint64_t previous, base::Duration started);
+
+  // Neither is ever used for another process or history.
+  store::redis::ServerIdentity identity_{.run = 1, .replication = 1};
+  base::Duration started_ = -std::chrono::hours(1);
+  uint32_t shard_ = 0;
   std::map<std::string_view, std::string> mutated_;
 };
 

@@ -1,8 +1,12 @@
 // That the simulator replays, and that it looks where it should: bugs that are planted are found.
+#include <fstream>
+#include <iterator>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "headgate/store/redis/script.h"
+#include "tests/simulation/terms.h"
 #include "tests/simulation/world.h"
 
 namespace headgate::simulation {
@@ -22,6 +26,14 @@ TEST(Simulation, ASeedIsOneCourseOfEvents) {
   }
 }
 
+TEST(Terms, AreWhatTheDocumentationSays) {
+  std::ifstream file(HEADGATE_SOURCE_DIR "/docs/internals/leases.md");
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(text, ::testing::HasSubstr(TermsTable()));
+  EXPECT_EQ(AllTerms().size(), static_cast<size_t>(Fault::kLimitChange) + 1);
+  for (size_t i = 0; i < AllTerms().size(); ++i) EXPECT_EQ(AllTerms()[i].fault, static_cast<Fault>(i));
+}
+
 // A script that was changed must not make a mutant into the original.
 TEST(Simulation, EveryBugInAScriptIsPlanted) {
   for (const MutantRow& row : AllMutants()) {
@@ -36,7 +48,7 @@ TEST(Simulation, EveryBugInAScriptIsPlanted) {
 class Mutants : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(Mutants, IsCaught) {
-  constexpr uint64_t kSeedsMax = 100;
+  constexpr uint64_t kSeedsMax = 150;
   const auto mutant = MutantByName(GetParam());
   ASSERT_TRUE(mutant.has_value());
   redis_host::LuaHost lua;

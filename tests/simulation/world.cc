@@ -35,8 +35,13 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost
       machines_(plan.instances),
       demands_(plan.nodes()) {
   for (const KeyPlan& key : plan_.keys) {
-    Key state{.limit = *limits_.Intern(*algorithm::Limit::Make(key.spec)),
-              .bound = Bound(*algorithm::Limit::Make(key.spec), plan_.calendar_edge)};
+    const algorithm::Limit limit = *algorithm::Limit::Make(key.spec);
+    // A denial is remembered for one ttl of a clock that may be slow, and rests on an answer that may have been late.
+    const Duration remembered = plan_.ttl * 21 / 20 + plan_.timeout + plan_.delay_max + plan_.slow_max;
+    Key state{.limit = *limits_.Intern(limit),
+              .bound = Bound(limit, plan_.calendar_edge),
+              .total = Bound(limit, plan_.calendar_edge),
+              .lockout = Lockout(limit, plan_.calendar_edge, remembered, KeptMax(key.spec, key.pace))};
     if (key.changed) state.changed = *limits_.Intern(*algorithm::Limit::Make(*key.changed));
     keys_.push_back(std::move(state));
   }
@@ -110,11 +115,13 @@ void World::Start(uint32_t index) {
   }
   const uint64_t id = random_.Next() | uint64_t{1} << 16;
   machine.instance = std::make_unique<Instance>(plan_, id, limits);
+  for (Key& key : keys_) key.total.AllowShare(plan_.instances, now_);
   for (uint32_t loop = 0; loop < plan_.loops; ++loop) {
     machine.nodes.push_back(std::make_unique<Node>(*this, plan_, mutant_, coverage_,
                                                    NodeStart{.index = index * plan_.loops + loop,
                                                              .id = limiter::NodeOf(id, static_cast<uint16_t>(loop + 1)),
-                                                             .server = server_.identity(),
+                                                             .server = server_.identity(now_),
+                                                             .shard = server_.shard(),
                                                              .boot = BootTime{machine.boot.count()}},
                                                    *machine.instance));
   }
@@ -142,17 +149,41 @@ void World::Admit(Node& node, size_t index, uint64_t cost) {
   outcome_.leased += cost;
   if (now_ < MachineOf(node.index()).cut_until) coverage_.Mark("a node that was cut off spent its leases");
   if (key.exact) key.admitted += cost;
-  if (!key.bound.Admit(cost, now_, server_.Wall(now_))) {
+  const Instant wall = server_.Wall(now_);
+  key.lockout.consumed().Admit(cost, now_, wall);
+  if (!key.bound.Admit(cost, now_, wall)) {
     Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound", node.index(), cost, index));
+  }
+  if (!key.total.Admit(cost, now_, wall)) {
+    Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound with its outages", node.index(),
+                     cost, index));
   }
 }
 
-void World::AdmitLocally(Node& node, size_t key, uint64_t cost) {
-  Digest(uint64_t{node.index()} << 48 | key << 32 | cost);
+// Nobody has answered the node since then.
+void World::AdmitLocally(Node& node, size_t index, uint64_t cost, BootTime unanswered_since) {
+  Digest(uint64_t{node.index()} << 48 | index << 32 | cost);
   outcome_.local += cost;
+  const Duration since = BootAt(MachineOf(node.index()), now_) - unanswered_since;
+  Bound& total = keys_[index].total;
+  total.AllowOutage(now_ - since - since / 50, now_);
+  if (!total.Admit(cost, now_, server_.Wall(now_))) {
+    Fail(fmt::format("node {} let {} of k{} through by itself: beyond what an outage adds", node.index(), cost, index));
+  }
 }
 
-void World::OnDebt(Node&, uint64_t) {}
+void World::Denied(Node& node, size_t index, uint64_t cost, BootTime unanswered_since) {
+  Key& key = keys_[index];
+  // One that the store does not answer is in an outage.
+  if (BootAt(MachineOf(node.index()), now_) - unanswered_since > plan_.ttl / 2) return;
+  if (key.limit->limit.spec().count_denied || old_server_) return;
+  if (!key.lockout.IsLockedOut(cost, now_, server_.Wall(now_))) return;
+  Fail(fmt::format("node {} denied {} of k{}, for which there was room all the time", node.index(), cost, index));
+}
+
+void World::OnDebt(Node& node, uint64_t call) {
+  debts_.insert({node.index(), MachineOf(node.index()).incarnation, call});
+}
 
 void World::Allowed(Node& node, size_t key, uint64_t cost) {
   if (calm() || random_.Below(300) >= plan_.keys[key].refund_percent) return;
@@ -162,7 +193,10 @@ void World::Allowed(Node& node, size_t key, uint64_t cost) {
 
 void World::TakeBack(Node& node, size_t key, uint64_t cost) {
   Digest(node.index() << 16 | cost);
-  keys_[key].bound.Refund(cost, now_, server_.Wall(now_));
+  const Instant wall = server_.Wall(now_);
+  for (Bound* bound : {&keys_[key].bound, &keys_[key].total, &keys_[key].lockout.consumed()}) {
+    bound->Refund(cost, now_, wall);
+  }
 }
 
 // ---- The network and the store
@@ -208,14 +242,10 @@ void World::Arrive(const Message& message) {
   ++outcome_.calls;
   const RespValue reply = server.Run(message.script, message.parts, now_);
   if (reply.kind != RespValue::Kind::kBulk) return Fail(fmt::format("the script answered {}", reply.ToString()));
-  for (const StoredLease& lease : before) {
-    if (lease.expires_at <= server.Wall(now_) && lease.reported < lease.granted) {
-      coverage_.Mark("a lease expired at the store with something left");
-    }
-  }
   const bool decided = reply.text[0] == kDecided;
   if (!decided && !before.empty()) coverage_.Mark("a bucket was carried over with leases");
   if (decided) CountAtStore(message, server, reply.text[1] == 1);
+  WatchLeases(message.sent.key, before);
   if (const std::string wrong = server.Inspect(name, now_); !wrong.empty()) {
     Fail(fmt::format("k{} at the store: {}", message.sent.key, wrong));
   }
@@ -224,28 +254,57 @@ void World::Arrive(const Message& message) {
   Reply(message, reply);
 }
 
+// What expired is as good as spent.
+void World::WatchLeases(size_t index, const std::vector<StoredLease>& before) {
+  Key& key = keys_[index];
+  const Instant wall = server_.Wall(now_);
+  for (const StoredLease& lease : before) {
+    if (lease.expires_at > wall || lease.reported >= lease.granted) continue;
+    coverage_.Mark("a lease expired at the store with something left");
+    key.lockout.consumed().Admit(lease.granted - lease.reported, now_, wall);
+  }
+  uint64_t leased = 0;
+  std::set<uint64_t> holders;
+  for (const StoredLease& lease : server_.Leases(Node::NameOf(index), now_)) {
+    if (lease.expires_at <= wall) continue;
+    leased += lease.granted - lease.reported;
+    holders.insert(lease.node);
+  }
+  key.lockout.OnAnswer(leased, holders.size(), now_, wall);
+}
+
 // Where the answer is lost it was let through nowhere; but it is consumed, which is what is bounded.
 void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   Key& key = keys_[message.sent.key];
   const Instant wall = server.Wall(now_);
   if (IsFirstHit(key) && !message.aside) {
     coverage_.Mark("a window began with its first hit");
-    key.bound.OnWindow(Instant::FromNanos(static_cast<int64_t>(server.State(message.parts[0], now_).edge)), wall);
+    const auto until = Instant::FromNanos(static_cast<int64_t>(server.State(message.parts[0], now_).edge));
+    for (Bound* bound : {&key.bound, &key.total, &key.lockout.consumed()}) bound->OnWindow(until, wall);
   }
   if (message.sent.resets) {
     coverage_.Mark("a bucket was reset");
-    key.bound.AllowCapacity(now_, Forgotten(message.sent.key));
+    Allow(Fault::kReset, message.sent.key, {});
   }
   if (message.sent.gives > 0) {
     coverage_.Mark("a request was refunded at the store");
-    key.bound.Refund(message.sent.gives, now_, wall);
+    for (Bound* bound : {&key.bound, &key.total, &key.lockout.consumed()}) {
+      bound->Refund(message.sent.gives, now_, wall);
+    }
   }
   if (message.sent.takes == 0 || !allowed) return;
   outcome_.admitted += message.sent.takes;
   if (message.aside) coverage_.Mark("a server that had been replaced let something through");
   if (key.exact) key.admitted += message.sent.takes;
+  key.lockout.consumed().Admit(message.sent.takes, now_, wall);
   if (!key.bound.Admit(message.sent.takes, now_, wall)) {
     Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes, message.sent.key));
+  }
+  // What is paid back was counted when it was let through.
+  if (debts_.contains({message.node, message.incarnation, message.sent.call})) return;
+  if (!key.total.Admit(message.sent.takes, now_, wall)) {
+    Fail(fmt::format("the store let {} of k{} through: beyond the bound with its outages", message.sent.takes,
+                     message.sent.key));
   }
 }
 

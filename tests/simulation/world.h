@@ -5,10 +5,12 @@
 // node's ledger, each bucket that the store leaves behind.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,9 +18,11 @@
 #include "tests/simulation/bound.h"
 #include "tests/simulation/coverage.h"
 #include "tests/simulation/faults.h"
+#include "tests/simulation/lockout.h"
 #include "tests/simulation/node.h"
 #include "tests/simulation/plan.h"
 #include "tests/simulation/server.h"
+#include "tests/simulation/terms.h"
 #include "tests/simulation/yardstick.h"
 
 namespace headgate::simulation {
@@ -43,7 +47,8 @@ class World final : public NodeHost {
   void At(Node& node, Timer timer, uint64_t what, base::BootTime at) override;
   void OnDebt(Node& node, uint64_t call) override;
   void Admit(Node& node, size_t key, uint64_t cost) override;
-  void AdmitLocally(Node& node, size_t key, uint64_t cost) override;
+  void AdmitLocally(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) override;
+  void Denied(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) override;
   void Allowed(Node& node, size_t key, uint64_t cost) override;
   void TakeBack(Node& node, size_t key, uint64_t cost) override;
   void Fail(const std::string& what) override;
@@ -78,7 +83,9 @@ class World final : public NodeHost {
   struct Key {
     store::LimitHandle limit;
     store::LimitHandle changed{};
-    Bound bound;
+    Bound bound;  // what the store lets through, and what is spent from leases
+    Bound total;  // and what instances let through by themselves while they could not ask
+    Lockout lockout;
     base::Duration quiet_until{0};     // nobody asks for it
     base::Duration change_noticed{0};  // by all
     // While it is measured.
@@ -132,6 +139,7 @@ class World final : public NodeHost {
   void SpendAll(uint32_t index, size_t key);
   void AskForEverything(size_t key);
   void Arrive(const Message& message);
+  void WatchLeases(size_t key, const std::vector<StoredLease>& before);
   void CountAtStore(const Message& message, Server& server, bool allowed);
   void Reply(const Message& message, const wire::RespValue& reply);
   void Crash(uint32_t machine);
@@ -141,7 +149,17 @@ class World final : public NodeHost {
   void Pause(uint32_t machine);
   void SetPaused(Machine& machine, base::Duration until);
   void Cut(uint32_t machine);
+  // What a term of a fault depends on.
+  struct Quantity {
+    uint64_t tokens = 0;
+    base::Duration time{0};
+  };
+  void Allow(Fault fault, size_t key, const Quantity& quantity);
+  void LoseEnd(Fault fault, const std::function<void()>& become);
   void FailOver();
+  void Restart(bool from_file);
+  void ContinueHistory(Fault fault);
+  void Sleep();
   void Reconnect(uint32_t machine);
   void Partition();
   void EndPartition();
@@ -154,6 +172,7 @@ class World final : public NodeHost {
   void EndMeasurement(size_t key);
   void CheckLeasing(size_t key);
   uint64_t Held(size_t key) const;
+  uint64_t KeptMax(const algorithm::LimitSpec& spec, base::Duration pace) const;
   uint64_t DueIn(size_t key, base::Duration time) const;
   void CheckReturned();
 
@@ -171,7 +190,7 @@ class World final : public NodeHost {
   void Digest(uint64_t value);
   void Note(const std::string& what);
 
-  const Plan plan_;
+  Plan plan_;
   const std::optional<Mutant> mutant_;
   Coverage& coverage_;
   const bool trace_;
@@ -190,6 +209,8 @@ class World final : public NodeHost {
   // The server that was, while it still answers.
   std::optional<Server> old_server_;
   uint64_t partitions_ = 0;
+  // Calls that take what was let through without the store before: by node, incarnation and number.
+  std::set<std::array<uint64_t, 3>> debts_;
   Outcome outcome_;
 };
 

@@ -1,0 +1,165 @@
+// What becomes of the store's history, and what that may add to what the fleet lets through: terms.h.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "tests/simulation/world.h"
+
+namespace headgate::simulation {
+
+using base::Duration;
+using namespace std::chrono_literals;
+
+void World::Allow(Fault fault, size_t index, const Quantity& quantity) {
+  Key& key = keys_[index];
+  const Duration until = Forgotten(index);
+  for (Bound* bound : {&key.bound, &key.total}) {
+    switch (TermOf(fault)) {
+      case Adds::kNothing:
+      case Adds::kOutage:      // counted as it happens: AdmitLocally
+      case Adds::kEverything:  // what is let through uncounted is not counted here either
+      case Adds::kLargerOfBoth:
+        break;
+      case Adds::kLostEnd:
+        bound->AllowTokens(quantity.tokens, now_, until);
+        break;
+      case Adds::kCapacity:
+        bound->AllowCapacity(now_, until);
+        break;
+      case Adds::kSecondBucket:
+        bound->AllowSecondServer(now_, now_ + quantity.time, until + quantity.time);
+        bound->AllowCapacity(now_, until);
+        break;
+      case Adds::kStep:
+        bound->AllowTime(quantity.time, now_, until);
+        break;
+      case Adds::kWindow:
+        if (!IsMeter(key.limit->limit)) bound->AllowTime(quantity.time, now_, until);
+        break;
+    }
+  }
+}
+
+// Until then what was leased before a bucket was forgotten may be spent, or is counted in a window.
+Duration World::Forgotten(size_t key) const {
+  const algorithm::LimitSpec& spec = keys_[key].limit->limit.spec();
+  if (IsMeter(keys_[key].limit->limit)) return now_ + plan_.ttl;
+  return IsCalendar(spec) ? plan_.end : now_ + plan_.ttl + 2 * spec.period;
+}
+
+// The store becomes another, which may lack the end of what it had.
+void World::LoseEnd(Fault fault, const std::function<void()>& become) {
+  const auto rest = [this](size_t i) { return server_.Rest(keys_[i].limit->limit, Node::NameOf(i), now_); };
+  std::vector<uint64_t> before;
+  for (size_t i = 0; i < keys_.size(); ++i) before.push_back(rest(i));
+  become();
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    // What the lost end had admitted or leased; parts of a token do not show. A bucket that changes meanwhile is not
+    // measured by one limit.
+    const uint64_t lost = rest(i) - std::min(rest(i), before[i]);
+    if (lost > 0) coverage_.Mark("the end of a history was lost");
+    keys_[i].lockout.Blind(now_ + plan_.ttl);
+    Allow(fault, i, {.tokens = plan_.keys[i].changed ? uint64_t{UINT32_MAX} : lost + 1});
+  }
+  ++generation_;
+  // What took the server may have taken an instance, which then starts without having seen it.
+  if (random_.Below(3) == 0) Crash(static_cast<uint32_t>(random_.Below(plan_.instances)));
+  for (uint32_t i = 0; i < plan_.instances; ++i) {
+    if (!machines_[i].aside) Reconnect(i);
+  }
+}
+
+void World::FailOver() {
+  Note("the replica takes over");
+  LoseEnd(Fault::kFailover, [this] { server_.FailOver(now_); });
+}
+
+void World::Restart(bool from_file) {
+  if (calm()) return;
+  Note(from_file ? "the store restarts from a file" : "the store restarts empty");
+  coverage_.Mark(from_file ? "the store restarted from a file" : "the store restarted empty");
+  LoseEnd(from_file ? Fault::kRestartFromFile : Fault::kEmptyRestart,
+          [this, from_file] { server_.Restart(from_file, now_); });
+}
+
+void World::Reconnect(uint32_t index) {
+  const Machine& machine = machines_[index];
+  for (const auto& each : machine.nodes) {
+    each->OnDisconnected();
+    OnNode(each->index(), now_ + Below(300ms), [this, index](Node& node) {
+      if (machines_[index].aside) return;
+      node.OnConnected(server_.shard(), server_.identity(now_), BootAt(machines_[index], now_));
+    });
+  }
+}
+
+// Connections stand, and nodes hear of it sooner or later. Nothing was lost, and nothing is to be learned.
+void World::ContinueHistory(Fault fault) {
+  if (old_server_ || calm()) return;
+  if (fault == Fault::kSlotMoved) {
+    server_.Move(now_);
+  } else {
+    server_.AttachReplica();
+  }
+  coverage_.Mark(fault == Fault::kSlotMoved ? "a slot moved" : "a first replica was attached");
+  for (size_t i = 0; i < keys_.size(); ++i) Allow(fault, i, {});
+  for (uint32_t i = 0; i < plan_.nodes(); ++i) {
+    OnNode(i, now_ + Below(1s), [this, generation = generation_](Node& node) {
+      if (generation != generation_ || MachineOf(node.index()).aside) return;
+      node.OnServer(server_.shard(), server_.identity(now_), BootAt(MachineOf(node.index()), now_));
+    });
+  }
+}
+
+// The replica takes over, but some of the nodes do not hear of it, nor does the server that was, which goes on
+// answering them until it stops.
+void World::Partition() {
+  if (old_server_ || calm()) return;
+  const Duration stops = std::min(now_ + 1ms + Below(3 * plan_.ttl), plan_.calm_from);
+  old_server_.emplace(server_);
+  ++partitions_;
+  for (Machine& machine : machines_) {
+    machine.aside = !machine.nodes.empty() && machine.nodes.front()->connected() && random_.Below(2) == 0;
+  }
+  for (size_t i = 0; i < keys_.size(); ++i) Allow(Fault::kSecondServer, i, {.time = stops - now_});
+  FailOver();
+  Schedule(stops, [this] { EndPartition(); });
+}
+
+void World::EndPartition() {
+  Note("the server that was stops");
+  old_server_.reset();
+  for (uint32_t i = 0; i < plan_.instances; ++i) {
+    if (std::exchange(machines_[i].aside, false)) Reconnect(i);
+  }
+}
+
+void World::Flush() {
+  coverage_.Mark("the store was emptied");
+  Note("the store is emptied");
+  server_.Flush();
+  for (size_t i = 0; i < keys_.size(); ++i) Allow(Fault::kFlush, i, {});
+}
+
+void World::StepClock(Duration by) {
+  Note(fmt::format("the store's clock is set by {}ms", by.count() / 1'000'000));
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    for (Bound* bound : {&keys_[i].bound, &keys_[i].total}) bound->Admit(0, now_, server_.Wall(now_));
+    Allow(by > 0s ? Fault::kClockForward : Fault::kClockBack, i, {.time = by});
+    // Until the store's clock is where it was, nothing accrues there.
+    Bound& consumed = keys_[i].lockout.consumed();
+    if (by < 0s) consumed.Admit(consumed.Room(now_, server_.Wall(now_)), now_, server_.Wall(now_));
+    if (by < 0s) keys_[i].lockout.Blind(now_ - by + plan_.keys[i].pace);
+  }
+  if (by > 0s) coverage_.Mark("the store's clock was set forward");
+  server_.StepClock(by);
+  if (old_server_) old_server_->StepClock(by);
+}
+
+void World::Replicate() {
+  server_.Replicate();
+  if (plan_.failovers + plan_.partitions + plan_.restarts_from_file == 0 || calm()) return;
+  Schedule(now_ + plan_.replication_lag, [this] { Replicate(); });
+}
+
+}  // namespace headgate::simulation
