@@ -117,6 +117,32 @@ void Reset(const Limit& limit, BucketState& state, HitLog& hits) {
   Clear(limit, state, hits, base::Instant::FromNanos(0));
 }
 
+base::Duration TimeToFull(const Limit& limit) {
+  if (limit.denies_all()) return base::Duration(0);
+  switch (limit.spec().align) {
+    case Align::kCalendarMonth:
+      return std::chrono::hours(24 * 31);
+    case Align::kCalendarYear:
+      return std::chrono::hours(24 * 366);
+    case Align::kEpoch:
+    case Align::kFirstHit:
+      break;
+  }
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      return RoundUp(SpanOf(limit));
+    case Algorithm::kLeakyBucketQueue:
+      return RoundUp(SpanOf(limit)) + RoundUp(IntervalOf(limit));
+    case Algorithm::kSlidingWindowCounter:
+      return base::Duration(static_cast<int64_t>(2 * limit.period()));
+    case Algorithm::kFixedWindow:
+    case Algorithm::kSlidingWindowLog:
+      return base::Duration(static_cast<int64_t>(limit.period()));
+  }
+  __builtin_unreachable();
+}
+
 base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog& hits) {
   const base::Instant never_used = base::Instant::FromNanos(0);
   switch (limit.algorithm()) {

@@ -42,6 +42,9 @@ absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& 
 // Makes the bucket as if never used: all zero.
 void Reset(const Limit& limit, BucketState& state, HitLog& hits);
 
+// The longest time that a used bucket takes to be full again (a window: to be over), if nothing comes.
+base::Duration TimeToFull(const Limit& limit);
+
 // From when on the bucket is full (a window: over) under `limit`, if nothing comes. A bucket that has had other limits
 // before is as if never used only once their time is over too: see Change.
 base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog& hits);

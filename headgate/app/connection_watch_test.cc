@@ -51,16 +51,19 @@ TEST_F(WatchTest, SaysThatBuffersWereShed) {
 TEST(ReturnedMemory, IsReturnedOncePerPeak) {
   ReturnedMemory returned;
   constexpr uint64_t kMib = uint64_t{1} << 20;
-  for (const uint64_t bytes : {0 * kMib, 100 * kMib, 95 * kMib, 93 * kMib}) returned.Step(bytes);
+  for (const uint64_t bytes : {0 * kMib, 100 * kMib, 95 * kMib, 93 * kMib}) returned.Step(bytes, 0);
   EXPECT_EQ(returned.times(), 0u);
-  returned.Step(50 * kMib);
+  returned.Step(50 * kMib, 0);
   EXPECT_EQ(returned.times(), 1u);
-  returned.Step(45 * kMib);
+  returned.Step(45 * kMib, 0);
   EXPECT_EQ(returned.times(), 1u);
-  returned.Step(0);
+  returned.Step(0, 0);
   EXPECT_EQ(returned.times(), 2u);
-  returned.Step(0);
+  returned.Step(0, 0);
   EXPECT_EQ(returned.times(), 2u);
+  // A peak between two calls.
+  returned.Step(0, 1);
+  EXPECT_EQ(returned.times(), 3u);
 }
 
 }  // namespace

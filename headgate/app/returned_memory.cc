@@ -14,8 +14,10 @@ constexpr int kMapFromBytes = 128 * 1024;
 
 void MapLargeBuffers() { ::mallopt(M_MMAP_THRESHOLD, kMapFromBytes); }
 
-void ReturnedMemory::Step(uint64_t buffer_bytes) {
-  peak_ = std::max(peak_, buffer_bytes);
+void ReturnedMemory::Step(uint64_t buffer_bytes, uint64_t connections_shed) {
+  const bool was_full = connections_shed > shed_;
+  shed_ = connections_shed;
+  peak_ = std::max(peak_, was_full ? buffer_bytes + kFallBytes : buffer_bytes);
   if (peak_ - buffer_bytes < kFallBytes) return;
   ::malloc_trim(0);
   ++times_;

@@ -14,13 +14,15 @@ class ReturnedMemory {
   // Returns holes to the system if the buffers fell this far.
   static constexpr uint64_t kFallBytes = uint64_t{8} << 20;
 
-  // Call it every second or so with what the buffers hold. Takes milliseconds when it returns memory.
-  void Step(uint64_t buffer_bytes);
+  // Call it every second or so with what the buffers hold, and how many connections were closed for it so far: those
+  // show a peak between two calls. Takes milliseconds when it returns memory.
+  void Step(uint64_t buffer_bytes, uint64_t connections_shed);
 
   uint64_t times() const { return times_; }
 
  private:
   uint64_t peak_ = 0;  // since memory was last returned
+  uint64_t shed_ = 0;
   uint64_t times_ = 0;
 };
 

@@ -249,7 +249,7 @@ class Process {
       engine_.Tick();
       const net::Counters counters = server_.counters();
       connection_watch_.Step(counters, now);
-      returned_memory_.Step(counters.buffer_bytes);
+      returned_memory_.Step(counters.buffer_bytes, counters.buffers_shed);
       (void)spare_files_.Refill();
       if (shared_ != nullptr) shared_->Tick(now);
       tick_at = now + kTick;

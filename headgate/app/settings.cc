@@ -148,10 +148,8 @@ const std::array kSettings = {
     Setting{.name = "store_in_flight_max",
             .group = kStore,
             .target = &Settings::store_in_flight_max,
-            .help =
-                "Calls of the store that a connection may have sent and not heard of, at most; it sends as many as are "
-                "answered in time.",
-            .advice = "Raise it with the latency.",
+            .help = "Calls of the store that a connection may have sent and not heard of, at most.",
+            .advice = "It sends as many as are answered in time; raise it with the latency.",
             .min = 1,
             .max = 1'000'000},
     Setting{.name = "store_retry_percent",
@@ -160,15 +158,14 @@ const std::array kSettings = {
             .help = "Second attempts of calls that were certainly not done, in per cent of the calls; 0 for none.",
             .advice = "Raise it where slots of a cluster move often.",
             .max = 100},
-    Setting{.name = "store_breaker_failures_in_row",
-            .group = kStore,
-            .target = &Settings::store_breaker_failures_in_row,
-            .help =
-                "A server of the store is left alone for a while after this many failed calls without a successful one "
-                "between them, if they span store_breaker_no_progress.",
-            .advice = "Raise it for a store that often loses single calls.",
-            .min = 1,
-            .max = 1'000'000},
+    Setting{
+        .name = "store_breaker_failures_in_row",
+        .group = kStore,
+        .target = &Settings::store_breaker_failures_in_row,
+        .help = "A server of the store is left alone for a while after this many failed calls in a row.",
+        .advice = "Only if they span store_breaker_no_progress; raise it for a store that often loses single calls.",
+        .min = 1,
+        .max = 1'000'000},
     Setting{.name = "store_breaker_no_progress",
             .group = kStore,
             .target = &Settings::store_breaker_no_progress,

@@ -67,7 +67,7 @@ std::string_view ReasonOf(store::redis::HistoryChange change) {
 }
 
 // What happens to one loop's connections, in the log.
-store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop) {
+store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop, std::function<void()> drop_leases) {
   return {
       .on_connection =
           [&log, loop](const std::string& server, const absl::Status& state) {
@@ -122,6 +122,18 @@ store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop) {
           [&log, loop](const std::string& server) {
             log.Info("shard.learning_ended", {{"server", server}, {"loop", loop}});
           },
+      .on_pause_missed =
+          [&log, loop, drop_leases = std::move(drop_leases)](const std::string& server, base::Duration missed) {
+            drop_leases();
+            log.Warning("clock.pause_missed",
+                        {{"server", server},
+                         {"loop", loop},
+                         {"for", missed},
+                         {"reason", std::string_view("the store's clock moved further than this machine's")},
+                         {"effect", std::string_view("leases that were held are dropped")},
+                         {"hint", std::string_view("a virtual machine that was stopped or restored without its clock "
+                                                   "being told, or a step of the store's clock")}});
+          },
       .on_alarm =
           [&log](const std::string& server, const std::string& error) {
             log.Error("store.alarm", {{"server", server}, {"error", store::redis::WithoutArguments(error)}});
@@ -163,8 +175,11 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
   redis.lease_ttl = kLeaseTtl;
   for (uint32_t i = 0; i < loops; ++i) {
     auto loop = std::make_unique<Loop>();
-    HEADGATE_ASSIGN_OR_RETURN(loop->client,
-                              store::redis::Client::Make(server.loop(i), redis, RandomSeed(), ListenerOf(log, i)));
+    HEADGATE_ASSIGN_OR_RETURN(loop->client, store::redis::Client::Make(server.loop(i), redis, RandomSeed(),
+                                                                       ListenerOf(log, i, [raw = loop.get()] {
+                                                                         if (raw->fleet != nullptr)
+                                                                           raw->fleet->DropLeases();
+                                                                       })));
     if (i == 0) shared->heartbeat_ = std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName());
     loop->store = std::make_unique<store::redis::RedisStore>(
         *loop->client, engine.store().limits(),
@@ -296,6 +311,7 @@ void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kStoreBreakerOpened, {}, calls.breaker_opened);
   sink.Set(Metric::kStoreDisconnects, {}, calls.disconnects);
   sink.Set(Metric::kStoreShardsLearning, {}, calls.shards_learning);
+  sink.Set(Metric::kStorePausesMissed, {}, calls.pauses_missed);
   for (const auto change : {store::redis::HistoryChange::kRestarted, store::redis::HistoryChange::kPromoted,
                             store::redis::HistoryChange::kReplaced}) {
     sink.Set(Metric::kStoreHistoryChanges, {Name(change)}, calls.history_changes[static_cast<size_t>(change)]);

@@ -22,21 +22,30 @@ bool IsQueue(const store::LimitEntry& limit) {
 
 // A group under way: its members are asked one after the other.
 struct Fleet::Group {
+  // By position in the request.
+  struct Progress {
+    size_t rule = 0;            // members of one rule have the same
+    bool took = false;          // asked to consume, not only what it would say
+    bool limit_denies = false;  // a store that cannot be asked is not a limit that denies
+  };
+
   State state;
   std::vector<Member> members;
   std::vector<std::string> names;
+  std::vector<Progress> progress;
   std::vector<size_t> order;  // queues last
   std::vector<Settled> settled;
   size_t first = 0;  // of what is settled in `state`
   size_t next = 0;   // in `order`
-  size_t denied_at = 0;
   bool denied = false;
   size_t answers_open = 0;
 
-  // Whether the member counts although the group is denied. A store that cannot be asked is no limit that denies.
-  bool CountsDenied(const Member& member) const {
-    return member.operation == Operation::kTake && member.limit->limit.spec().count_denied &&
-           settled[order[denied_at]].mode != Mode::kClosed;
+  // Whether the member counts although the group is denied, as far as the answers that are here say.
+  bool CountsDenied(size_t index) const {
+    const Member& member = members[index];
+    if (member.operation != Operation::kTake || !member.limit->limit.spec().count_denied) return false;
+    return std::any_of(progress.begin(), progress.end(),
+                       [&](const Progress& other) { return other.rule == progress[index].rule && other.limit_denies; });
   }
 
   void Finish() {
@@ -88,7 +97,7 @@ bool Fleet::Decide(std::span<const TakeRequest> requests, std::span<const Shared
   if (book_ && requests.size() > 1) Prefetch(requests);
   for (size_t i = 0; i < requests.size();) {
     size_t end = i + 1;
-    while (end < requests.size() && requests[end].joined) ++end;
+    while (end < requests.size() && requests[end].joined != store::Joined::kNo) ++end;
     if (end > i + 1) {
       begin_asking(i);
       ++state->open;
@@ -276,6 +285,8 @@ void Fleet::AskGroup(std::span<const TakeRequest> requests, std::span<const Shar
   for (size_t k = 0; k < requests.size(); ++k) {
     group->members.push_back(MemberOf(requests[k], terms[k], now));
     name(k, group->names.emplace_back());
+    const bool same_rule = requests[k].joined == store::Joined::kSameRule;
+    group->progress.push_back({.rule = k > 0 && same_rule ? group->progress.back().rule : k});
     group->order.push_back(k);
   }
   std::stable_partition(group->order.begin(), group->order.end(),
@@ -288,16 +299,17 @@ void Fleet::AskNext(const std::shared_ptr<Group>& group) {
   if (group->next == group->order.size()) return group->denied ? GiveBack(group) : group->Finish();
   const size_t index = group->order[group->next];
   Member member = group->members[index];
-  // Once one has denied, those behind it are only asked what they would have said, unless they count denied requests.
-  if (group->denied && member.operation == Operation::kTake && !group->CountsDenied(member)) {
+  // Once one has denied, those behind it are only asked what they would have said, unless they count what it denied.
+  if (group->denied && member.operation == Operation::kTake && !group->CountsDenied(index)) {
     member.operation = Operation::kLook;
   }
+  group->progress[index].took = member.operation == Operation::kTake;
   const auto name = [&](std::string& out) { out.append(group->names[index]); };
   const auto done = [this, group, index](const Settled& settled) {
     group->settled[index] = settled;
-    if (!settled.decision.allowed && !group->denied) {
+    if (!settled.decision.allowed) {
       group->denied = true;
-      group->denied_at = group->next;
+      group->progress[index].limit_denies = settled.mode != Mode::kClosed;
     }
     ++group->next;
     AskNext(group);
@@ -308,23 +320,24 @@ void Fleet::AskNext(const std::shared_ptr<Group>& group) {
   Ask(std::move(member), name, awaited, {.goes_on = done});
 }
 
-// What the members before the one that denied have taken goes back, unless they count denied requests, and those behind
-// it that would have allowed are asked what is left. A member that has counted the request and has too little left for
-// another one is asked when it would allow that.
+// What members have taken goes back, and those that were only asked what they would say are asked what is left. Except
+// for members that count what their rule denied: one that has not counted it yet does so now; one that has, and has too
+// little left for another such request, is asked when it would allow that.
 void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
   group->answers_open = 1;
-  for (size_t position = 0; position < group->order.size(); ++position) {
-    const size_t index = group->order[position];
+  for (const size_t index : group->order) {
     Member member = group->members[index];
     const Settled& settled = group->settled[index];
-    if (position == group->denied_at || !settled.decision.allowed || settled.mode == Mode::kOpen) continue;
-    if (member.operation != Operation::kTake || member.cost == 0) continue;
-    const bool counted = group->CountsDenied(member);
-    if (counted && settled.decision.remaining >= member.cost) continue;
-    const bool gives_back = position < group->denied_at && !counted;
+    if (member.operation != Operation::kTake || member.cost == 0 || settled.mode == Mode::kOpen) continue;
+    const bool counts = group->CountsDenied(index);
+    const bool took = group->progress[index].took;
+    const bool counts_now = counts && !took && settled.mode != Mode::kClosed;
+    if (!counts_now && !settled.decision.allowed) continue;
+    if (counts && took && settled.decision.remaining >= member.cost) continue;
+    const bool gives_back = took && !counts;
     if (gives_back && IsQueue(*member.limit)) continue;
-    member.operation = gives_back ? Operation::kRefund : Operation::kLook;
-    if (!gives_back && !counted) member.cost = 0;
+    if (!counts_now) member.operation = gives_back ? Operation::kRefund : Operation::kLook;
+    if (!took && !counts) member.cost = 0;
     if (settled.mode == Mode::kLocal) {
       group->settled[index].decision = DecideLocally(member, group->names[index]);
       continue;
@@ -340,15 +353,20 @@ void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
   if (--group->answers_open == 0) group->Finish();
 }
 
-// A refund, or a look.
+// A refund, a look, or a request that is counted though another limit of its rule denied it.
 void Fleet::AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member) {
   const bool gives_back = member.operation == Operation::kRefund && IsLeased(*member.limit, member.terms);
   shared_.Ask(RequestOf(member, group->names[index]),
-              [this, group, index, gives_back](const store::SharedAnswer& answer) {
-                // Where it cannot be given back it stays consumed: too few rather than too many.
+              [this, group, index, gives_back, operation = member.operation](const store::SharedAnswer& answer) {
+                // If it cannot be given back it stays consumed: too few rather than too many.
                 if (answer.status.ok()) {
                   group->settled[index].decision = answer.decision;
                   if (gives_back) book_->OnRefunded(group->members[index].key);
+                  Member look = group->members[index];
+                  if (operation == Operation::kTake && answer.decision.remaining < look.cost) {
+                    look.operation = Operation::kLook;
+                    return AskForGroup(group, index, look);
+                  }
                 }
                 if (--group->answers_open == 0) group->Finish();
               });

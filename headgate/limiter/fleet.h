@@ -76,7 +76,7 @@ class Fleet {
   // Decides `requests`, joined groups among them, into `settled`. False: the answers come later; call again with the
   // same when `pending` says so. A joined group is debited one after the other and what it took is given back when one
   // denies, which others can see for a moment; a queue, which takes nothing back, comes last. A limit that counts
-  // denied requests keeps what it took.
+  // denied requests keeps what its own rule denied.
   bool Take(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
             std::span<Settled> settled, Pending& pending, base::Instant now);
 
@@ -89,6 +89,10 @@ class Fleet {
   base::BootTime next_wake() const;
   // The process ends: what is left of leases goes back. Nothing is decided any more.
   void ReturnLeases();
+  // Our clock has missed a pause: no lease is spent any more that was granted before.
+  void DropLeases() {
+    if (book_) book_->DropAll();
+  }
   // Null where there are none.
   const LeaseBook* leases() const { return book_ ? &*book_ : nullptr; }
   // What was let through without the store, and what became of it.
@@ -169,7 +173,6 @@ class Fleet {
   SettlePace settle_pace_;
   int64_t instant_ahead_ns_ = 0;  // of the time of decisions, by which debts are paid, before that of the store's clock
   LocalShares shares_;
-  std::string name_;  // its memory is reused
   base::Pool<Question> questions_;
   std::array<std::atomic<uint64_t>, kModeCount> decisions_{};
 };

@@ -192,6 +192,30 @@ TEST_F(FleetTest, ALimitThatCountsDeniedRequestsCountsWhatAnotherLimitOfTheRuleD
   EXPECT_EQ(response.descriptors[0].decision.retry_after, 1h - 10s);
 }
 
+TEST_F(FleetTest, AnAllOrNothingDomainCountsForARuleOnlyWhatThatRuleDenies) {
+  Publish(R"(
+domain: d
+all_or_nothing: true
+descriptors:
+  - key: one
+    rate_limit: {period: 1h, requests_per_unit: 1, algorithm: token_bucket}
+  - key: counts
+    rate_limit: {period: 1h, requests_per_unit: 5, algorithm: fixed_window, count_denied: true}
+  - key: login
+    rate_limits:
+      - {period: 1h, requests_per_unit: 5, algorithm: fixed_window, align: first_hit, count_denied: true}
+      - {period: 10s, requests_per_unit: 1, burst: 2}
+)");
+  EXPECT_TRUE(Allowed({"one", "counts"}));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(Allowed({"one", "counts"})) << "denied by the other descriptor";
+  EXPECT_TRUE(Allowed({"counts"}));
+  EXPECT_EQ(response.descriptors[0].decision.remaining, 3u) << "two of five are counted";
+  // Its own rule denies, and is asked behind the other one that has denied already.
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Allowed({"login"}));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(Allowed({"one", "login"}));
+  EXPECT_EQ(response.descriptors[1].decision.retry_after, 1h) << "the hour has counted five";
+}
+
 TEST_F(FleetTest, ARequestThatTheStoreWasNotThereForIsNoDeniedOne) {
   const rule::Entry entry{"refusing", "v"};
   const rule::Descriptor descriptor{.entries = {&entry, 1}};

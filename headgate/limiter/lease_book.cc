@@ -1,3 +1,4 @@
+// One file because every event changes the one record of a key, and all of them keep its invariants together.
 #include "headgate/limiter/lease_book.h"
 
 #include <algorithm>
@@ -8,7 +9,6 @@
 
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
-#include "headgate/store/fair_victim.h"
 #include "headgate/store/pages.h"
 
 namespace headgate::limiter {
@@ -54,11 +54,6 @@ Duration PartOf(Duration whole, uint64_t number) {
   return whole / 256 * static_cast<int64_t>(number * kGolden >> 56);
 }
 
-uint32_t PrintOf(const Hash128& key) {
-  const auto print = static_cast<uint32_t>(key.high);
-  return print != 0 ? print : 1;
-}
-
 size_t SetsFor(uint32_t keys_max, uint32_t ways) {
   return std::bit_ceil(std::max<size_t>(1, (size_t{keys_max} + ways - 1) / ways));
 }
@@ -84,7 +79,7 @@ LeaseBook::LeaseBook(const LeaseBookOptions& options)
       look_every_(options.ttl / 16),
       first_look_late_(12 * look_every_),
       sets_(SetsFor(options.keys_max, kWays)),
-      records_(static_cast<Record*>(store::MapPages(sets_.size() * kWays * sizeof(Record), store::HugePages::kYes))) {
+      records_(static_cast<Record*>(store::MapPages(sets_.size() * kWays * sizeof(Record), store::HugePages::kLater))) {
   static_assert(offsetof(Record, leases) + sizeof(uint32_t) * 2 + sizeof(HeldLease) == 128,
                 "a decision from the first lease needs two cache lines");
   static_assert(sizeof(Record) == 448, "as LeaseBookOptions and the guide say");
@@ -303,12 +298,20 @@ void LeaseBook::OnRefunded(const Hash128& key) {
 }
 
 void LeaseBook::OnReset(const Hash128& key) {
-  Record* record = Find(key);
-  if (record == nullptr) return;
-  record->denied_cost = 0;
-  Count(counters_.expired_unspent, record->leases.Clear());
-  record->asked_number = 0;
-  MayAskFrom(*record, record->taken_at);
+  if (Record* record = Find(key)) DropLeases(*record);
+}
+
+void LeaseBook::DropAll() {
+  for (size_t i = 0; i < sets_.size() * kWays; ++i) {
+    if (sets_[i / kWays].prints[i % kWays] != 0) DropLeases(records_[i]);
+  }
+}
+
+void LeaseBook::DropLeases(Record& record) {
+  record.denied_cost = 0;
+  Count(counters_.expired_unspent, record.leases.Clear());
+  record.asked_number = 0;
+  MayAskFrom(record, record.taken_at);
 }
 
 // ---- Asking
@@ -488,78 +491,7 @@ void LeaseBook::ReturnAll(BootTime now, Perform perform) {
   }
 }
 
-// ---- The table
-
-void LeaseBook::PrefetchSet(const Hash128& key) const { __builtin_prefetch(&sets_[SetOf(key)]); }
-
-void LeaseBook::PrefetchRecord(const Hash128& key) const {
-  const size_t set = SetOf(key);
-  const uint32_t print = PrintOf(key);
-  for (uint32_t way = 0; way < kWays; ++way) {
-    if (sets_[set].prints[way] != print) continue;
-    const auto* const line = reinterpret_cast<const char*>(&records_[set * kWays + way]);
-    __builtin_prefetch(line, /*write*/ 1);
-    __builtin_prefetch(line + 64, /*write*/ 1);
-  }
-}
-
-const LeaseBook::Record* LeaseBook::Find(const Hash128& key) const {
-  const size_t set = SetOf(key);
-  const uint32_t print = PrintOf(key);
-  for (uint32_t way = 0; way < kWays; ++way) {
-    if (sets_[set].prints[way] != print) continue;
-    const Record& record = records_[set * kWays + way];
-    if (record.key == key) return &record;
-  }
-  return nullptr;
-}
-
-LeaseBook::Record* LeaseBook::Insert(const Hash128& key, const store::LimitEntry& limit, BootTime now) {
-  const size_t set = SetOf(key);
-  Record* record = Victim(set, *limit.owner, now);
-  if (record == nullptr) return nullptr;
-  uint32_t& print = sets_[set].prints[static_cast<size_t>(record - records_) % kWays];
-  if (print != 0) {
-    Count(counters_.evicted);
-    Drop(*record);
-  } else {
-    ++keys_followed_;
-  }
-  print = PrintOf(key);
-  std::construct_at(record);
-  record->key = key;
-  SetLimit(*record, limit);
-  return record;
-}
-
-void LeaseBook::Drop(Record& record) {
-  record.limit_pin->owner->lease_records.fetch_sub(1, std::memory_order_relaxed);
-  std::destroy_at(&record);
-}
-
-// A free place, or that of a key that holds no lease: one that has been idle for long; else, of the class that follows
-// most keys, the one that was asked for longest ago. Null where all hold leases, or are of classes that follow no more.
-LeaseBook::Record* LeaseBook::Victim(size_t set, const store::LimitClass& incoming, BootTime now) {
-  Record* idle = nullptr;
-  Record* victim = nullptr;
-  store::FairVictim choice(incoming, incoming.lease_records.load(std::memory_order_relaxed));
-  for (uint32_t way = 0; way < kWays; ++way) {
-    Record& record = records_[set * kWays + way];
-    if (sets_[set].prints[way] == 0) return &record;
-    if (record.queued || record.asked_number != 0 || !record.leases.empty()) continue;
-    // A key that is being denied is worth remembering.
-    const BootTime last = record.denied_cost != 0 ? std::max(record.taken_at, record.denied_until) : record.taken_at;
-    if (last + options_.ttl < now) {
-      if (idle == nullptr || record.taken_at < idle->taken_at) idle = &record;
-      continue;
-    }
-    const store::LimitClass& owner = *record.limit_pin->owner;
-    if (choice.Offer(owner, owner.lease_records.load(std::memory_order_relaxed), static_cast<uint64_t>(last.ns))) {
-      victim = &record;
-    }
-  }
-  return idle != nullptr ? idle : victim;
-}
+// ---- Limits
 
 void LeaseBook::SetLimit(Record& record, const store::LimitEntry& entry) {
   const Limit& limit = entry.limit;

@@ -154,6 +154,8 @@ class LeaseBook {
   void OnRefunded(const base::Hash128& key);
   // The bucket was reset at the store, its leases with it: nothing of them is spent from now on.
   void OnReset(const base::Hash128& key);
+  // Our clock has missed a pause: nothing that is held, or has been asked for, is spent any more.
+  void DropAll();
 
   // Returns what is idle or about to end. To be called at next_wake(), or a little later.
   void OnTime(base::BootTime now, Perform perform);
@@ -238,6 +240,7 @@ class LeaseBook {
   const LeaseAction* Message(Record& record, uint64_t want, algorithm::Cost least);
   void OnFailure(Record& record, uint64_t number, bool perhaps_done, base::BootTime now);
   void OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number, base::BootTime now);
+  void DropLeases(Record& record);
   void OnRefused(Record& record, const store::LeaseGrant& grant, base::BootTime now);
   bool IsScarce(const Record& record, const store::LeaseGrant& grant) const;
   AskPace::Turn TakeTurn(const Record& record, base::BootTime now) const;

@@ -91,6 +91,21 @@ TEST_F(LeaseBookTest, AColdKeyIsAskedOfTheStoreEachTime) {
   }
 }
 
+// Our clock has missed a pause: neither what is held nor what has been asked for is spent.
+TEST_F(LeaseBookTest, WhatIsHeldAndWhatIsUnderWayIsDropped) {
+  Lease(4);
+  EXPECT_THAT(Says(), StartsWith("allowed"));
+  const auto held = book.counters().held();
+  EXPECT_GT(held, 0u);
+  book.DropAll();
+  EXPECT_EQ(book.counters().held(), 0u);
+  EXPECT_EQ(book.counters().expired_unspent, held);
+  ASSERT_THAT(Says(), ::testing::HasSubstr("ask #2 of k")) << "and anew";
+  book.DropAll();
+  EXPECT_EQ(Grant(2, 10), "") << "it was asked for before";
+  EXPECT_EQ(book.counters().held(), 0u);
+}
+
 TEST_F(LeaseBookTest, AHotKeyAsksForALeaseAndSpendsIt) {
   EXPECT_EQ(Says(), "ask the store");
   EXPECT_EQ(Says(), "ask the store");

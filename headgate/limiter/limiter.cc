@@ -187,7 +187,9 @@ absl::Status Checker::Decide(Operation operation, const Request& request, Respon
   scratch_->terms.clear();
   HEADGATE_RETURN_IF_ERROR(AddTakes(operation, request, /*shadow=*/false));
   if (all_or_nothing && operation == Operation::kTake) {
-    for (size_t i = 1; i < scratch_->takes.size(); ++i) scratch_->takes[i].joined = true;
+    for (TakeRequest& take : std::span(scratch_->takes).subspan(std::min<size_t>(1, scratch_->takes.size()))) {
+      if (take.joined == store::Joined::kNo) take.joined = store::Joined::kOtherRule;
+    }
   }
   const size_t enforced = scratch_->takes.size();
   HEADGATE_RETURN_IF_ERROR(AddTakes(operation, request, /*shadow=*/true));
@@ -201,8 +203,8 @@ absl::Status Checker::Decide(Operation operation, const Request& request, Respon
                                     [](const Decision& decision) { return !decision.allowed; });
     if (all_or_nothing && denied && operation == Operation::kTake) {
       for (TakeRequest& take : std::span(scratch_->takes).subspan(enforced)) {
-        if (!take.limit->limit.spec().count_denied) take.operation = Operation::kLook;
-        take.joined = false;
+        take.operation = Operation::kLook;
+        take.joined = store::Joined::kNo;
       }
     }
     response.waiting = !Take(request, enforced, scratch_->takes.size() - enforced, pending, now);
@@ -303,7 +305,7 @@ absl::Status Checker::AddTakes(Operation operation, const Request& request, bool
            .history = limits[k].history,
            .cost = cost,
            .operation = operation,
-           .joined = k > 0 && operation == Operation::kTake});
+           .joined = k > 0 && operation == Operation::kTake ? store::Joined::kSameRule : store::Joined::kNo});
       scratch_->sources.push_back({i, static_cast<uint32_t>(k), &limit});
       if (fleet_ != nullptr) scratch_->terms.push_back(fleet_->TermsOf(*m.rule));
     }

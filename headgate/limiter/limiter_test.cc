@@ -175,7 +175,7 @@ TEST_F(LimiterTest, AnAllOrNothingDomainConsumesNowhereUnlessEverywhere) {
   EXPECT_EQ(Remaining("wide"), 8u);
 }
 
-TEST_F(LimiterTest, AnAllOrNothingDomainCountsDeniedRequestsWhereARuleSaysSo) {
+TEST_F(LimiterTest, AnAllOrNothingDomainCountsForARuleOnlyWhatThatRuleDenies) {
   constexpr LimitSpec kCounts{
       .algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1h, .burst = {}, .count_denied = true};
   FirstKeyRules rules;
@@ -184,12 +184,20 @@ TEST_F(LimiterTest, AnAllOrNothingDomainCountsDeniedRequestsWhereARuleSaysSo) {
   rules.Add("wide", {{.requests = 10, .period = 1h}});
   rules.Add("counts", {kCounts});
   rules.Add("shadow", {kCounts, {.requests = 10, .period = 1h}}).shadow_mode = true;
+  rules.Add("login", {{.requests = 2, .period = 1h}, kCounts});
   Publish(rules);
   EXPECT_TRUE(Check({{"narrow"}, {"wide"}, {"counts"}, {"shadow"}}).allowed);
   EXPECT_FALSE(Check({{"narrow"}, {"wide"}, {"counts"}, {"shadow"}}).allowed);
   EXPECT_EQ(Remaining("wide"), 9u);
-  EXPECT_EQ(Remaining("counts"), 8u);
-  EXPECT_EQ(Remaining("shadow"), 8u) << "what it would count if it were enforced";
+  EXPECT_EQ(Remaining("counts"), 9u) << "another descriptor denied the request";
+  EXPECT_EQ(Remaining("shadow"), 9u);
+
+  EXPECT_TRUE(Check({{"login"}, {"counts"}}).allowed);
+  EXPECT_TRUE(Check({{"login"}, {"counts"}}).allowed);
+  for (int i = 0; i < 8; ++i) EXPECT_FALSE(Check({{"counts"}, {"login"}}).allowed);
+  EXPECT_EQ(Remaining("counts"), 7u);
+  EXPECT_FALSE(Check({{"login"}}, kStart + 30min).allowed) << "its own denials have filled the hour";
+  EXPECT_EQ(response.descriptors[0].decision.limit, 10u);
 }
 
 TEST_F(LimiterTest, SeveralLimitsOfARuleMustAllAllowAndTheTightestIsReported) {
@@ -301,6 +309,21 @@ TEST_F(LimiterTest, NewRulesKeepWhatWasConsumedAsOfTheirMoment) {
   Publish(fast, kStart + 20s);
   // Two tokens at the old rate until 20 s, one at the new rate after it.
   EXPECT_EQ(Remaining("user", kStart + 21s), 3u);
+}
+
+// Nobody asks until the bucket would be full under the limit it was last used under; the sweep must not forget it then.
+TEST_F(LimiterTest, ABucketIsNotForgottenBeforeItIsFullUnderALimitThatItsRuleHasSince) {
+  FirstKeyRules quick, slow;
+  quick.Add("user", {{.requests = 10, .period = 1s}});
+  slow.Add("user", {{.requests = 10, .period = 1h}});
+  Publish(quick);
+  Check({{"user", "v", 10}});
+  Publish(slow);
+  store.Sweep(kStart + 2s);
+  EXPECT_EQ(Remaining("user", kStart + 2s), 0u);
+  EXPECT_EQ(Remaining("user", kStart + 6min), 1u);
+  store.Sweep(kStart + 1h);
+  EXPECT_EQ(store.stats().buckets, 0u);
 }
 
 TEST_F(LimiterTest, LoweringAndRaisingALimitFreesNobody) {

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "headgate/algorithm/decide.h"
 
 namespace headgate::limiter {
 namespace {
@@ -38,6 +39,9 @@ absl::StatusOr<PublishedLimit> Continue(const PublishedLimit& before, const algo
   while (limit.history.size() > history_max) {
     limit.history.erase(limit.history.begin());
     limit.pinned.erase(limit.pinned.begin());
+  }
+  for (const store::LimitChange& change : limit.history) {
+    change.before->KeepBucketsUntil(now + algorithm::TimeToFull(next));
   }
   return limit;
 }

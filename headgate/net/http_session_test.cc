@@ -256,7 +256,8 @@ TEST(HttpSession, SaysThatARequestTookTooLong) {
 
 TEST(HttpSession, SaysThatTheServerHasNoBuffersLeftForARequest) {
   Dialogue d;
-  EXPECT_EQ(d.Say("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000\r\n\r\n" + std::string(40'000, 'x')), "");
+  EXPECT_EQ(d.Say("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000\r\n\r\n" + std::string(40'000, 'x')),
+            "");
   EXPECT_GE(d.session.BufferedBytes(), 40'000u);
   std::string output;
   d.session.OnGivenUp(Session::GivenUp::kNoBuffers, output, kNow);

@@ -30,8 +30,10 @@ constexpr int kAcceptsPerTurn = 64;
 // How long a door rests when the system has no room for another connection, not even with a spare descriptor.
 constexpr std::chrono::milliseconds kAcceptPause{50};
 // A loop sums the buffers of all loops after its own have grown by this much, so that the sum is read rarely. All loops
-// together exceed the budget by at most this much each, and by one read.
+// together exceed the budget by at most this much each, one read, and kUrgentBytes.
 constexpr size_t kBufferGrowthStep = size_t{64} << 10;
+// Beyond the budget by this much, a loop closes connections of its own even if others hold more.
+constexpr uint64_t kUrgentBytes = uint64_t{16} << 20;
 // Shedding stops at this share of the budget, so that it is not needed again at once.
 constexpr size_t kShedToSixteenths = 15;
 // What the shared output may keep between answers.
@@ -221,7 +223,10 @@ void Loop::ShedBuffers() {
     if (loop->buffer_bytes() > largest->buffer_bytes()) largest = loop.get();
   }
   if (total <= budget) return;
-  if (buffer_bytes() <= share) return largest->Post([largest] { largest->ShedBuffers(); });
+  // Another loop's thread may not run for a while, so this one does not rely on it for ever.
+  const bool is_urgent = total > budget + kUrgentBytes;
+  const uint64_t kept = is_urgent ? 0 : share;
+  if (buffer_bytes() <= kept) return largest->Post([largest] { largest->ShedBuffers(); });
 
   const base::Instant now = shared_.clock.Now();
   std::vector<std::pair<uint64_t, Connection*>> by_cost;
@@ -230,7 +235,7 @@ void Loop::ShedBuffers() {
   }
   std::sort(by_cost.begin(), by_cost.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   for (const auto& [cost, connection] : by_cost) {
-    if (total <= target || buffer_bytes() <= share) break;
+    if (total <= target || buffer_bytes() <= kept) break;
     const uint64_t before = buffer_bytes();
     connection->GiveUp(Session::GivenUp::kNoBuffers, now);
     total -= before - buffer_bytes();

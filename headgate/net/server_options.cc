@@ -11,12 +11,9 @@ std::vector<std::string> ServerOptions::Validate() const {
   const struct {
     const char* name;
     base::Duration value;
-  } durations[] = {{"request_timeout", request_timeout},
-                   {"idle_timeout", idle_timeout},
-                   {"write_timeout", write_timeout},
-                   {"linger_timeout", linger_timeout},
-                   {"refusal_timeout", refusal_timeout},
-                   {"tick", tick}};
+  } durations[] = {{"request_timeout", request_timeout}, {"idle_timeout", idle_timeout},
+                   {"write_timeout", write_timeout},     {"linger_timeout", linger_timeout},
+                   {"refusal_timeout", refusal_timeout}, {"tick", tick}};
   for (const auto& [name, value] : durations) {
     if (value < std::chrono::milliseconds(1) || value > std::chrono::hours(24 * 365)) {
       problems.push_back(fmt::format("{} must be between 1 ms and a year", name));

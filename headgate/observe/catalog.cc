@@ -173,6 +173,10 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "Breaks in the history of a shard, by what happened: restarted, promoted (a replica took over), replaced (another "
      "server at its address). Counted by each event loop.",
      {"event"}},
+    {Metric::kStorePausesMissed, "headgate_store_pauses_missed_total", kCounter, "pauses",
+     "Pauses of this machine that its clock missed, as the clock o"
+     "f a server of the store tells; or steps of that clock. Leases that were held are dropped. Counted by each event "
+     "loop."},
     {Metric::kStoreAlarms, "headgate_store_alarms_total", kCounter, "errors",
      "Errors of the store that somebody should look at: out of memory, busy with a script, no permission, not of the "
      "kind that is configured."},

@@ -64,6 +64,7 @@ enum class Metric : uint8_t {
   kStoreDisconnects,
   kStoreShardsLearning,
   kStoreHistoryChanges,
+  kStorePausesMissed,
   kStoreAlarms,
   kStoreBucketEvents,
   kConnections,

@@ -105,7 +105,7 @@ TEST(LimitChange, AGroupThatIsDeniedLeavesWhatIsRemembered) {
   CutBucket test;
   const LimitHandle none = test.Make({.requests = 1, .period = 1s});
   std::array requests{test.Request(1, test.back, 1), test.Request(2, none, 2)};
-  requests[1].joined = true;
+  requests[1].joined = Joined::kSameRule;
   std::array<Decision, 2> decisions;
   test.store.Take(requests, decisions, kStart + 1s);
   EXPECT_FALSE(decisions[1].allowed);
@@ -122,7 +122,7 @@ TEST(LimitChange, AGroupThatIsDeniedLeavesNoLogBehindWhoseHitsAreGone) {
   test.Ask(1, log, kStart, 4);
   test.Ask(2, one, kStart, 1);
   std::array requests{test.Request(1, ten, 1), test.Request(2, one, 1)};
-  requests[1].joined = true;
+  requests[1].joined = Joined::kSameRule;
   std::array<Decision, 2> decisions;
   test.store.Take(requests, decisions, kStart);
   EXPECT_FALSE(decisions[1].allowed);

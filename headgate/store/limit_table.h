@@ -42,10 +42,23 @@ struct LimitEntry {
   LimitClass* owner = nullptr;  // of the table
   uint64_t serial = 0;          // no other entry ever has it, as one may have the id
 
+  // Buckets of this limit may belong to a rule that has another limit since, under which they may be less than full
+  // until then, although they are full under this one: they are not forgotten as expired before.
+  void KeepBucketsUntil(base::Instant until) const {
+    int64_t known = buckets_kept_until_ns.load(std::memory_order_relaxed);
+    while (known < until.ns &&
+           !buckets_kept_until_ns.compare_exchange_weak(known, until.ns, std::memory_order_relaxed)) {
+    }
+  }
+  base::Instant buckets_kept_until() const {
+    return base::Instant::FromNanos(buckets_kept_until_ns.load(std::memory_order_relaxed));
+  }
+
  private:
   friend class LimitTable;
   friend class LimitHandle;
   mutable std::atomic<uint32_t> handles{0};
+  mutable std::atomic<int64_t> buckets_kept_until_ns{0};
   std::atomic<bool> retired{false};
   // The rest is guarded by the table's mutex. The pass at whose end it was neither pinned nor found in a bucket, and
   // since which it was not interned; 0: none.

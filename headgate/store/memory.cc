@@ -59,11 +59,6 @@ bool IsLook(const TakeRequest& request) {
   return request.operation == Operation::kLook || (request.operation == Operation::kTake && request.cost == 0);
 }
 
-// Whether a request counts although it is denied, by its own limit or by another one of its group.
-bool CountsDenied(const TakeRequest& request) {
-  return request.operation == Operation::kTake && request.limit->limit.spec().count_denied;
-}
-
 Instant Later(Instant a, Instant b) { return std::max(a, b); }
 
 }  // namespace
@@ -71,7 +66,7 @@ Instant Later(Instant a, Instant b) { return std::max(a, b); }
 MemoryStore::MemoryStore(const MemoryOptions& options)
     : buckets_max_(std::max<uint64_t>(1, options.max_buckets)),
       segment_count_(SegmentsFor(buckets_max_)),
-      segments_(static_cast<Segment*>(MapPages(segment_count_ * sizeof(Segment), HugePages::kYes))),
+      segments_(static_cast<Segment*>(MapPages(segment_count_ * sizeof(Segment), HugePages::kLater))),
       remembered_(static_cast<RememberedTimes*>(MapPages(segment_count_ * sizeof(RememberedTimes), HugePages::kNo))),
       secret_(options.secret),
       limits_({.client_limits_max = options.max_limits, .rule_limits_max = options.max_rule_limits}),
@@ -105,11 +100,11 @@ void MemoryStore::Take(std::span<const TakeRequest> requests, std::span<Decision
   Segment* held = nullptr;  // the lock is kept from one request to the next of the same segment
   for (size_t i = 0; i < count; ++i) {
     if (i + kPrefetchAhead < count) fetch_ahead(i + kPrefetchAhead);
-    if (i + 1 < count && requests[i + 1].joined) {
+    if (i + 1 < count && requests[i + 1].joined != Joined::kNo) {
       if (held != nullptr) held->lock.unlock();
       held = nullptr;
       size_t end = i + 1;
-      while (end < count && requests[end].joined) ++end;
+      while (end < count && requests[end].joined != Joined::kNo) ++end;
       TakeGroup(requests.subspan(i, end - i), decisions.subspan(i, end - i), now);
       i = end - 1;
       continue;
@@ -285,16 +280,20 @@ void MemoryStore::TakeGroup(std::span<const TakeRequest> group, std::span<Decisi
     }
   }
   if (denied) {
+    absl::InlinedVector<bool, kGroupInline> counts(group.size());
     for (size_t i = 0; i < group.size(); ++i) {
-      if (!decisions[i].allowed) continue;
+      counts[i] = CountsDenied(group, i, [&](size_t k) { return !decisions[k].allowed; });
+    }
+    for (size_t i = 0; i < group.size(); ++i) {
+      const Fingerprint print = Fingerprint::Of(group[i].key);
+      if (counts[i]) TakeLocked(group[i], print, Held::kBoth, decisions[i], now);
+      if (!decisions[i].allowed || (counts[i] && group[i].cost <= decisions[i].remaining)) continue;
       // A limit that has counted the request answers when the same would pass, if it would not now; others, what is
       // left.
       TakeRequest look = group[i];
-      const bool counted = CountsDenied(look);
-      if (counted && look.cost <= decisions[i].remaining) continue;
-      if (!counted) look.cost = 0;
       look.operation = Operation::kLook;
-      TakeLocked(look, Fingerprint::Of(look.key), Held::kBoth, decisions[i], now);
+      if (!counts[i]) look.cost = 0;
+      TakeLocked(look, print, Held::kBoth, decisions[i], now);
     }
   }
   for (Segment* segment : segments) segment->lock.unlock();
@@ -302,7 +301,6 @@ void MemoryStore::TakeGroup(std::span<const TakeRequest> group, std::span<Decisi
 
 void MemoryStore::Undo(const TakeRequest& request, const Fingerprint& print, const Before& before,
                        const Decision& decision) {
-  if (CountsDenied(request)) return;
   const Place place = Find(print, Held::kBoth);
   if (!place.found()) return;
   const Limit& limit = request.limit->limit;

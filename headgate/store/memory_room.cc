@@ -5,6 +5,7 @@
 
 #include "headgate/base/check.h"
 #include "headgate/store/memory.h"
+#include "headgate/store/pages.h"
 
 namespace headgate::store {
 
@@ -69,7 +70,9 @@ MemoryStore::Place MemoryStore::Insert(const Fingerprint& print, Held held, cons
   HEADGATE_CHECK(slot != Segment::kNoSlot);
   target->Put(slot, print, limit.id, state);
   if (target == second) first->spilled.fetch_add(1, std::memory_order_relaxed);
-  buckets_.fetch_add(1, std::memory_order_relaxed);
+  // Every 2 MiB of a large table have long been touched.
+  if (buckets_.fetch_add(1, std::memory_order_relaxed) + 1 == buckets_max_ / 16) [[unlikely]]
+    MergePages(segments_, segment_count_ * sizeof(Segment));
   limit.owner->buckets.fetch_add(1, std::memory_order_relaxed);
   if (IsLog(limit.limit)) {
     HitsOf(state.edge, limit).SetPlace(static_cast<uint32_t>(target - segments_), static_cast<uint8_t>(slot));
@@ -177,6 +180,7 @@ uint64_t MemoryStore::RemoveExpired(Segment& segment, Instant now) {
   uint64_t removed = 0;
   for (uint32_t slot = 0; slot < Segment::kSlots && segment.used_slots() > 0; ++slot) {
     if (segment.tags[slot] == 0 || FreshAtOf({&segment, slot}) > now) continue;
+    if (limits_.EntryOf(segment.slots[slot].limit_id()).buckets_kept_until() > now) continue;
     Remove({&segment, slot});
     ++removed;
   }

@@ -153,8 +153,8 @@ TEST(MemoryStore, AJoinedGroupConsumesEverywhereOrNowhere) {
   const auto ask = [&](Instant now) {
     const std::array<TakeRequest, 3> group{
         TakeRequest{.key = test.Key(1), .limit = per_second.get()},
-        TakeRequest{.key = test.Key(2), .limit = per_hour.get(), .joined = true},
-        TakeRequest{.key = test.Key(3), .limit = per_day.get(), .joined = true},
+        TakeRequest{.key = test.Key(2), .limit = per_hour.get(), .joined = Joined::kSameRule},
+        TakeRequest{.key = test.Key(3), .limit = per_day.get(), .joined = Joined::kSameRule},
     };
     std::array<Decision, 3> decisions;
     test.store.Take(group, decisions, now);
@@ -180,7 +180,7 @@ TEST(MemoryStore, AGroupOfOneBucketTwiceCountsBoth) {
   const LimitHandle limit = test.Make({.requests = 3, .period = 1h});
   const std::array<TakeRequest, 2> group{
       TakeRequest{.key = test.Key(1), .limit = limit.get(), .cost = 2},
-      TakeRequest{.key = test.Key(1), .limit = limit.get(), .cost = 2, .joined = true}};
+      TakeRequest{.key = test.Key(1), .limit = limit.get(), .cost = 2, .joined = Joined::kSameRule}};
   std::array<Decision, 2> decisions;
   test.store.Take(group, decisions, kStart);
   EXPECT_FALSE(decisions[1].allowed);

@@ -14,8 +14,13 @@ constexpr uint64_t kHugePage = 2u << 20;
 void* MapPages(uint64_t bytes, HugePages huge) {
   void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   HEADGATE_CHECK(pages != MAP_FAILED);
-  if (huge == HugePages::kYes && bytes >= kHugePage) madvise(pages, bytes, MADV_HUGEPAGE);
+  // Some systems hand out huge pages unasked.
+  if (huge == HugePages::kLater && bytes >= kHugePage) madvise(pages, bytes, MADV_NOHUGEPAGE);
   return pages;
+}
+
+void MergePages(void* pages, uint64_t bytes) {
+  if (bytes >= kHugePage) madvise(pages, bytes, MADV_HUGEPAGE);
 }
 
 void UnmapPages(void* pages, uint64_t bytes) { munmap(pages, bytes); }

@@ -28,25 +28,45 @@ struct LimitChange {
   base::Instant at;
 };
 
+// How a request stands to the one before it. A group is a request and those that are joined to it, one after the other.
+enum class Joined : uint8_t {
+  kNo,         // begins a group, of one or more
+  kSameRule,   // of the same group, and by the same rule as the request before it
+  kOtherRule,  // of the same group, by another rule
+};
+
 struct TakeRequest {
   base::Hash128 key;
   const LimitEntry* limit;                 // pinned by the caller until the call returns
   std::span<const LimitChange> history{};  // oldest first; the last entry was replaced by `limit`
   algorithm::Cost cost = 1;
   Operation operation = Operation::kTake;
-  // Decided together with the request before it: unless all of such a group are allowed, none consumes anything, except
-  // under limits that count denied requests: these count every request.
-  bool joined = false;
+  // Unless all requests of a group are allowed, none consumes anything, with one exception: a limit that counts denied
+  // requests counts those that it, or another limit of the same rule, denies.
+  Joined joined = Joined::kNo;
 };
+
+// Whether request `index` of a group that is denied counts all the same. `denies(k)`: request k of the group is denied.
+template <typename Denies>
+bool CountsDenied(std::span<const TakeRequest> group, size_t index, const Denies& denies) {
+  const TakeRequest& request = group[index];
+  if (request.operation != Operation::kTake || !request.limit->limit.spec().count_denied) return false;
+  size_t first = index;
+  while (first > 0 && group[first].joined == Joined::kSameRule) --first;
+  for (size_t k = first; k < group.size() && (k == first || group[k].joined == Joined::kSameRule); ++k) {
+    if (denies(k)) return true;
+  }
+  return false;
+}
 
 class Store {
  public:
   virtual ~Store() = default;
 
   // Answers request i in decisions[i]; the spans have one length. In a joined group that is denied, a request that
-  // would have been allowed says so, with what is left untouched; under a limit that counts denied requests it has been
-  // counted, and the answer says whether the same request would be allowed now. Thread-safe; does not block on anything
-  // but a bucket.
+  // would have been allowed says so, with what is left untouched. If it has been counted all the same (see
+  // TakeRequest::joined), the answer says whether the same request would be allowed now. Thread-safe; does not block on
+  // anything but a bucket.
   virtual void Take(std::span<const TakeRequest> requests, std::span<algorithm::Decision> decisions,
                     base::Instant now) = 0;
 

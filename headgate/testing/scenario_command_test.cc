@@ -61,7 +61,7 @@ TEST_F(ScenarioCommand, SaysAllThatIsNoScenario) {
   EXPECT_EQ(err.str(), path + ":1:7: no line above says what rule \"login\" is\n" +  //
                            "  hint: rule login = N per DURATION\n" +                 //
                            path + ":2:5: expected a rule's name, without : and = in it, but the line ends here\n" +
-                           "  hint: rule NAME = N per DURATION …\n");
+                           "  hint: rule NAME = N per DURATION … [and N per DURATION …]\n");
 }
 
 TEST_F(ScenarioCommand, NamesAFileThatItCannotRead) {

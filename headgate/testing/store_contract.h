@@ -139,7 +139,8 @@ TEST_P(StoreContract, ConsumesAJoinedGroupEverywhereOrNowhere) {
     const uint64_t full = Remaining(own, wide, kStart);
     ASSERT_GE(full, 2u);
     const store::TakeRequest first{.key = Key(own), .limit = wide.get(), .cost = 1};
-    const store::TakeRequest second{.key = Key(shared), .limit = narrow.get(), .cost = 1, .joined = true};
+    const store::TakeRequest second{
+        .key = Key(shared), .limit = narrow.get(), .cost = 1, .joined = store::Joined::kSameRule};
 
     auto decisions = Ask({first, second}, kStart);
     EXPECT_TRUE(decisions[0].allowed);
@@ -156,9 +157,9 @@ TEST_P(StoreContract, ConsumesAJoinedGroupEverywhereOrNowhere) {
 
     // And when it stands first.
     store::TakeRequest denied = second;
-    denied.joined = false;
+    denied.joined = store::Joined::kNo;
     store::TakeRequest would = first;
-    would.joined = true;
+    would.joined = store::Joined::kSameRule;
     decisions = Ask({denied, would}, kStart);
     EXPECT_FALSE(decisions[0].allowed);
     EXPECT_TRUE(decisions[1].allowed);
@@ -178,7 +179,7 @@ TEST_P(StoreContract, LimitsThatCountDeniedRequestsCountThoseThatAnotherLimitOfT
       std::vector<store::TakeRequest> group{{.key = Key("narrow " + suffix), .limit = narrow.get(), .cost = 1},
                                             {.key = Key("counts " + suffix), .limit = counts.get(), .cost = 1}};
       if (counts_first) std::swap(group[0], group[1]);
-      group[1].joined = true;
+      group[1].joined = store::Joined::kSameRule;
       const size_t at = counts_first ? 0 : 1;
       EXPECT_TRUE(Ask(group, kStart)[1].allowed);
 
@@ -207,7 +208,7 @@ TEST_P(StoreContract, ADeniedGroupLeavesNoBucketBehind) {
   const store::LimitHandle limit = Handle({.requests = 1, .period = 20 * kSecond});
   const uint64_t before = GetParam().count_buckets(store());
   Ask({{.key = Key("a"), .limit = limit.get(), .cost = 1},
-       {.key = Key("b"), .limit = limit.get(), .cost = 2, .joined = true}},
+       {.key = Key("b"), .limit = limit.get(), .cost = 2, .joined = store::Joined::kSameRule}},
       kStart);
   EXPECT_EQ(GetParam().count_buckets(store()), before);
 }
@@ -217,7 +218,7 @@ TEST_P(StoreContract, AGroupThatNamesABucketTwiceCountsBoth) {
   const store::TakeRequest one{.key = Key("twice"), .limit = limit.get(), .cost = 1};
   const store::TakeRequest two{.key = Key("twice"), .limit = limit.get(), .cost = 2};
   const auto joined = [](store::TakeRequest request) {
-    request.joined = true;
+    request.joined = store::Joined::kSameRule;
     return request;
   };
   auto decisions = Ask({two, joined(two)}, kStart);
@@ -231,7 +232,7 @@ TEST_P(StoreContract, AGroupThatNamesABucketTwiceCountsBoth) {
 TEST_P(StoreContract, GroupsThatFollowEachOtherAreTwo) {
   const store::LimitHandle limit = Handle({.requests = 1, .period = 20 * kSecond});
   const store::TakeRequest a{.key = Key("a"), .limit = limit.get(), .cost = 1};
-  store::TakeRequest b{.key = Key("b"), .limit = limit.get(), .cost = 2, .joined = true};
+  store::TakeRequest b{.key = Key("b"), .limit = limit.get(), .cost = 2, .joined = store::Joined::kSameRule};
   const store::TakeRequest c{.key = Key("c"), .limit = limit.get(), .cost = 1};
   const auto decisions = Ask({a, b, c}, kStart);  // a and b are denied, c stands alone
   EXPECT_FALSE(decisions[1].allowed);
@@ -310,7 +311,7 @@ TEST_P(StoreContract, GroupsOfManyThreadsNeitherBlockEachOtherNorConsumeHalves) 
         const int b = (a + 1 + i / kKeys % (kKeys - 1)) % kKeys;
         const std::vector<store::TakeRequest> group{
             {.key = Key(std::to_string(a)), .limit = limit.get(), .cost = 1},
-            {.key = Key(std::to_string(b)), .limit = limit.get(), .cost = 1, .joined = true}};
+            {.key = Key(std::to_string(b)), .limit = limit.get(), .cost = 1, .joined = store::Joined::kSameRule}};
         std::vector<algorithm::Decision> decisions(2);
         store().Take(group, decisions, kStart);
         admitted += decisions[0].allowed && decisions[1].allowed ? 1 : 0;

@@ -30,7 +30,7 @@ class WaitingStore final : public store::Store {
     for (size_t i = 0; i < requests.size();) {
       size_t end = i + 1;
       if (IsGroup(requests, i)) {
-        while (end < requests.size() && requests[end].joined) ++end;
+        while (end < requests.size() && requests[end].joined != store::Joined::kNo) ++end;
       } else if (requests[i].history.empty()) {
         while (end < requests.size() && requests[end].history.empty() && !IsGroup(requests, end)) ++end;
       }
@@ -43,7 +43,7 @@ class WaitingStore final : public store::Store {
 
  private:
   static bool IsGroup(std::span<const store::TakeRequest> requests, size_t i) {
-    return i + 1 < requests.size() && requests[i + 1].joined;
+    return i + 1 < requests.size() && requests[i + 1].joined != store::Joined::kNo;
   }
 
   void TakePart(std::span<const store::TakeRequest> requests, std::span<algorithm::Decision> decisions,

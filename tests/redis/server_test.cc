@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -27,6 +29,8 @@ using namespace std::chrono_literals;
 constexpr uint64_t kSteps = 100'000;
 constexpr uint64_t kStepsOfOneBucket = 200;
 constexpr size_t kBucketsAtOnce = 250;
+// Places for leases in one bucket, as in scripts/leases.lua.
+constexpr uint64_t kLeasesMax = 512;
 // To repeat a failure alone, put the seed that it printed here.
 constexpr uint64_t kSeed = 20'261'121;
 
@@ -282,6 +286,59 @@ TEST_F(RealRedis, LeasesAreGivenReportedAndReturned) {
     EXPECT_GE(returned.remaining, 45u);
     EXPECT_LE(returned.remaining, 46u);
     EXPECT_GE(server->Run({"PTTL", "hg:{lease}"}).integer, 1000);
+  }
+}
+
+// More nodes than a key has leases: whoever is given none has each request decided here, and nobody is denied what is
+// left.
+TEST_F(RealRedis, ACrowdOfNodesIsDecidedExactlyWhereTheTableOfLeasesIsFull) {
+  constexpr uint64_t kNodes = 600;
+  constexpr uint64_t kRequests = 1'000'000;
+  for (const LimitSpec& spec :
+       {LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = kRequests, .period = 24h},
+        LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = kRequests, .period = 24h},
+        LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = kRequests, .period = 24h}}) {
+    SCOPED_TRACE(model::Describe(spec));
+    SetUpKeys();
+    std::vector<uint64_t> held(kNodes);
+    uint64_t number = 0;
+    uint64_t spent = 0;
+    uint64_t exact = 0;
+    for (int round = 0; round < 2; ++round) {
+      ++number;
+      for (uint64_t node = 0; node < kNodes; ++node) {
+        // What was held is spent, and said so with the next ask.
+        const std::vector<store::LeaseReport> reports = {{.number = number - 1, .spent = held[node], .returned = true}};
+        const SharedAnswer answer =
+            Ask({.name = "hg:{crowd}",
+                 .limit = Intern(spec),
+                 .lease = store::LeaseAsk{.id = {.node = (node + 1) << 16, .number = number},
+                                          .want = 10,
+                                          .least = 1,
+                                          .ttl = 60s,
+                                          .reports = std::span(reports).first(held[node] > 0 ? 1 : 0)},
+                 .leased = true},
+                {.lease_ttl = 60s});
+        ASSERT_TRUE(answer.status.ok()) << answer.status;
+        EXPECT_GE(answer.grant.remaining, 900'000u);
+        held[node] = answer.grant.granted;
+        spent += answer.grant.granted;
+        if (answer.grant.granted > 0) continue;
+        const SharedAnswer decided = Ask({.name = "hg:{crowd}", .limit = Intern(spec), .leased = true});
+        ASSERT_TRUE(decided.status.ok()) << decided.status;
+        ASSERT_TRUE(decided.decision.allowed) << "node " << node << " of round " << round;
+        ++exact;
+      }
+      const auto holders =
+          static_cast<uint64_t>(std::count_if(held.begin(), held.end(), [](uint64_t n) { return n > 0; }));
+      EXPECT_EQ(holders, kLeasesMax) << "as many as there are places, each round";
+    }
+    EXPECT_EQ(exact, 2 * (kNodes - kLeasesMax));
+    const uint64_t left =
+        Ask({.name = "hg:{crowd}", .limit = Intern(spec), .cost = 0, .operation = store::Operation::kLook})
+            .decision.remaining;
+    EXPECT_GE(left, kRequests - spent - exact);
+    EXPECT_LE(left, kRequests - spent - exact + 1000) << "what comes back in a minute";
   }
 }
 

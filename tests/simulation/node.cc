@@ -213,7 +213,7 @@ bool Node::Take(Request& request, std::span<Settled> settled) {
                      .limit = keys_[member.key].limit.get(),
                      .cost = member.cost,
                      .operation = request.operation,
-                     .joined = !takes.empty()});
+                     .joined = takes.empty() ? store::Joined::kNo : store::Joined::kSameRule});
     terms.push_back({.on_store_failure = PolicyOf(member.key), .sharing = SharingOf(member.key)});
   }
   const auto name = [&](size_t i, std::string& out) { out += NameOf(request.members[i].key); };

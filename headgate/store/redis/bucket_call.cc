@@ -37,8 +37,6 @@ constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 constexpr ExactSpan kUnaffordable{~uint64_t{0} >> 1, 0};
 // A stored time this far ahead of the server's clock is no jitter.
 constexpr Duration kAheadLeast = std::chrono::seconds(1);
-constexpr Duration kMonth = std::chrono::hours(24 * 31);
-constexpr Duration kYear = std::chrono::hours(24 * 366);
 
 bool CanLease(const Limit& limit) {
   return limit.algorithm() != Algorithm::kLeakyBucketQueue && limit.algorithm() != Algorithm::kSlidingWindowLog;
@@ -65,33 +63,6 @@ bool LearnsFirst(const SharedRequest& request) {
   if (!CanLease(request.limit->limit)) return false;
   if (request.lease) return request.lease->want > 0;
   return request.leased && (request.operation == Operation::kTake || request.operation == Operation::kLook);
-}
-
-// How long a used bucket takes to be as if never used.
-Duration TimeToFull(const Limit& limit) {
-  if (limit.denies_all()) return Duration(0);
-  switch (limit.spec().align) {
-    case algorithm::Align::kCalendarMonth:
-      return kMonth;
-    case algorithm::Align::kCalendarYear:
-      return kYear;
-    case algorithm::Align::kEpoch:
-    case algorithm::Align::kFirstHit:
-      break;
-  }
-  switch (limit.algorithm()) {
-    case Algorithm::kTokenBucket:
-    case Algorithm::kLeakyBucket:
-      return RoundUp(SpanOf(limit));
-    case Algorithm::kLeakyBucketQueue:
-      return RoundUp(SpanOf(limit)) + RoundUp(IntervalOf(limit));
-    case Algorithm::kSlidingWindowCounter:
-      return Duration(static_cast<int64_t>(2 * limit.period()));
-    case Algorithm::kFixedWindow:
-    case Algorithm::kSlidingWindowLog:
-      return Duration(static_cast<int64_t>(limit.period()));
-  }
-  __builtin_unreachable();
 }
 
 // What a server says, bounded so that sums stay inside 63 bits.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "headgate/wire/resp_number.h"
+
 namespace headgate::store::redis {
 namespace {
 
@@ -35,7 +37,21 @@ Shard::Settings SettingsFor(const RedisOptions& options, const std::shared_ptr<n
                          .in_flight_max = options.in_flight_max,
                          .waiting_max = options.waiting_max},
           .breaker = options.breaker,
-          .connections = guide ? 1 : options.connections_per_server};
+          .connections = guide ? 1 : options.connections_per_server,
+          // A lease that is held was granted within it, and it is looked at so often.
+          .clock_memory = options.lease_ttl + kLookInterval};
+}
+
+// What TIME answers: seconds and microseconds.
+std::optional<base::Instant> ClockIn(const wire::RespValue& answer) {
+  if (answer.kind != wire::RespValue::Kind::kArray || answer.items.size() != 2) return std::nullopt;
+  const std::optional<int64_t> seconds = wire::RespNumber(answer.items[0].text);
+  const std::optional<int64_t> micros = wire::RespNumber(answer.items[1].text);
+  constexpr int64_t kSecondsMax = 4'000'000'000;
+  if (!seconds || !micros || *seconds < 0 || *seconds > kSecondsMax || *micros < 0 || *micros > 999'999) {
+    return std::nullopt;
+  }
+  return base::Instant::FromNanos(*seconds * 1'000'000'000 + *micros * 1'000);
 }
 
 }  // namespace
@@ -457,6 +473,7 @@ void Client::LookAtServers(base::BootTime now) {
   look_at_servers_at_ = now + kLookInterval;
   ForgetServers();
   LookAtHistories(now);
+  LookAtClocks(now);
 }
 
 // Those that a cluster no longer has: where its nodes come and go, each at an address of its own, their places run out.
@@ -485,6 +502,25 @@ void Client::LookAtHistories(base::BootTime now) {
       AppendCommand(call.body, kWords);
       shard->SendOver(link, call, now);
     }
+  }
+}
+
+void Client::LookAtClocks(base::BootTime now) {
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    if (shard == nullptr || !shard->ready() || topology_->IsGuide(shard->index())) continue;
+    const base::BootTime asked = loop_.Now();
+    PendingCall& call = Acquire("", kLookInterval, [this, &shard = *shard, asked](const PendingCall::Outcome& answer) {
+      const std::optional<base::Instant> clock = answer.ok() ? ClockIn(**answer) : std::nullopt;
+      if (!clock) return;
+      const auto missed = shard.clock_watch().OnAnswer(*clock, asked, loop_.Now());
+      if (!missed) return;
+      counters_.pauses_missed.Add();
+      if (listener_.on_pause_missed) listener_.on_pause_missed(shard.name(), *missed);
+    });
+    call.own = true;
+    constexpr std::string_view kWords[] = {"TIME"};
+    AppendCommand(call.body, kWords);
+    shard->Send(call, now);
   }
 }
 

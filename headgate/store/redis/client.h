@@ -55,6 +55,9 @@ struct ClientListener {
   std::function<void(const std::string& server, HistoryChange change, base::Duration term)> on_learning{};
   // It has learned, and is asked again.
   std::function<void(const std::string& server)> on_learned{};
+  // A server's clock has moved so much further than ours that ours must have missed a pause: leases that are held may
+  // be over at the store, and are not to be spent any more.
+  std::function<void(const std::string& server, base::Duration missed)> on_pause_missed{};
   // An error reply that somebody should look at: OOM, BUSY, NOPERM and the like.
   std::function<void(const std::string& server, const std::string& error)> on_alarm{};
 };
@@ -119,6 +122,7 @@ class Client final : private Shard::User {
   void ConnectServersInUse(base::BootTime now);
   void LookAtServers(base::BootTime now);
   void LookAtHistories(base::BootTime now);
+  void LookAtClocks(base::BootTime now);
   void EndLearning(base::BootTime now);
   // Of one shard's history, whichever of its servers it is on.
   uint32_t ShardOf(uint32_t server) const { return options_.topology == TopologyKind::kSentinel ? 0 : server; }

@@ -27,6 +27,7 @@ ClientCounters& ClientCounters::operator+=(const ClientCounters& other) {
   topology_changes += other.topology_changes;
   for (size_t i = 0; i < history_changes.size(); ++i) history_changes[i] += other.history_changes[i];
   shards_learning += other.shards_learning;
+  pauses_missed += other.pauses_missed;
   return *this;
 }
 
@@ -56,6 +57,7 @@ ClientCounters LoopClientCounters::Read() const {
   read.topology_changes = topology_changes.value();
   for (size_t i = 0; i < history_changes.size(); ++i) read.history_changes[i] = history_changes[i].value();
   read.shards_learning = shards_learning.value();
+  read.pauses_missed = pauses_missed.value();
   return read;
 }
 

@@ -43,6 +43,7 @@ struct ClientCounters {
   uint64_t topology_changes = 0;                                // found
   std::array<uint64_t, kHistoryChangeCount> history_changes{};  // that teach, by what they were
   uint64_t shards_learning = 0;                                 // now
+  uint64_t pauses_missed = 0;                                   // by our clock, as a server's tells
 
   ClientCounters& operator+=(const ClientCounters& other);
 };
@@ -54,7 +55,7 @@ struct alignas(64) LoopClientCounters {
   base::Counter retries, retries_refused, redirects, script_misses, alarms;
   base::HistogramCounter<kBatchCallsBounds> batched_calls;
   base::Counter bytes_read, bytes_written, late_replies, disconnects;
-  base::Counter breaker_opened, breakers_open, topology_refreshes, topology_changes, shards_learning;
+  base::Counter breaker_opened, breakers_open, topology_refreshes, topology_changes, shards_learning, pauses_missed;
   std::array<base::Counter, kHistoryChangeCount> history_changes;
 
   ClientCounters Read() const;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "headgate/net/server.h"
+#include "headgate/net/spare_files.h"
 
 namespace headgate::store::redis {
 namespace {
@@ -90,7 +91,8 @@ class FakeRedis {
   std::mutex mutex_;
   std::map<std::string, int> counts_;
   uint16_t port_ = 0;
-  net::Server server_{net::ServerOptions{}, clock_};
+  net::SpareFiles spare_files_;
+  net::Server server_{net::ServerOptions{}, clock_, spare_files_};
 };
 
 struct TestClient {
@@ -332,7 +334,8 @@ TEST(Client, LivesOnAServersLoop) {
   FakeRedis store(Always("+from the loop\r\n"));
   const base::SystemClock source;
   const base::DisciplinedClock clock(source);
-  net::Server server(net::ServerOptions{.threads = 2}, clock);
+  net::SpareFiles spare_files;
+  net::Server server(net::ServerOptions{.threads = 2}, clock, spare_files);
   std::array<std::unique_ptr<Client>, 2> clients;
   std::array<std::atomic<bool>, 2> answered{};
   static const Script script = MakeScript("x", "text");

@@ -38,7 +38,11 @@ std::string_view Sentence(ConnectionEvent event) {
 
 Shard::Shard(net::EventLoop& loop, uint32_t index, const net::StreamTarget& target, const Settings& settings,
              User& user, LoopClientCounters& counters, uint64_t seed)
-    : index_(index), name_(target.ToString()), user_(user), breaker_(settings.breaker, seed) {
+    : index_(index),
+      name_(target.ToString()),
+      user_(user),
+      breaker_(settings.breaker, seed),
+      clock_watch_(settings.clock_memory) {
   base::Random seeds(seed);
   for (uint32_t i = 0; i < settings.connections; ++i) {
     links_.push_back(std::make_unique<Link>(loop, target, settings.stream, settings.connection,
@@ -131,6 +135,7 @@ void Shard::OnReplicationInfo(uint32_t link, std::string_view info, base::BootTi
 
 void Shard::OnFacts(const ServerFacts& facts, base::BootTime now) {
   was_replica_ = !facts.identity.primary;
+  if (std::exchange(run_, facts.identity.run) != facts.identity.run) clock_watch_.Reset();
   user_.OnIdentity(*this, facts.identity, now);
   user_.OnFacts(*this, facts, now);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "headgate/store/breaker.h"
+#include "headgate/store/redis/clock_watch.h"
 #include "headgate/store/redis/link.h"
 
 namespace headgate::store::redis {
@@ -34,6 +35,7 @@ class Shard final : private Connection::User {
     ConnectionSettings connection{};
     BreakerOptions breaker{};
     uint32_t connections = 1;
+    base::Duration clock_memory = std::chrono::seconds(3);  // ClockWatch's
   };
 
   Shard(net::EventLoop& loop, uint32_t index, const net::StreamTarget& target, const Settings& settings, User& user,
@@ -58,6 +60,7 @@ class Shard final : private Connection::User {
   const std::string& name() const { return name_; }
   const Connection& connection(uint32_t link) const { return links_[link]->connection(); }
   Breaker& breaker() { return breaker_; }
+  ClockWatch& clock_watch() { return clock_watch_; }
   const Breaker& breaker() const { return breaker_; }
   // Why nothing may be asked now; OK where it may.
   const absl::Status& PausedAt(base::BootTime now);
@@ -83,6 +86,8 @@ class Shard final : private Connection::User {
   const std::string name_;
   User& user_;
   Breaker breaker_;
+  ClockWatch clock_watch_;
+  uint64_t run_ = 0;  // the process that clock_watch_ watches
   absl::Status paused_;
   base::BootTime paused_until_{0};
   absl::Status down_;  // why it was last down
