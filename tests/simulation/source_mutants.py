@@ -87,14 +87,16 @@ def copy_tree():
             continue
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, copy)
+    # A bug may well be one that a warning shows; what is looked for is a test that does.
+    flags = COPY / "source/cmake/HeadgateToolchain.cmake"
+    flags.write_text(flags.read_text().replace(" -Werror ", " "))
 
 
 def prepare(jobs):
     copy_tree()
     if not (COPY / "build/build.ninja").exists():
         done = run(["cmake", "-S", str(COPY / "source"), "-B", str(COPY / "build"), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
-                    "-DHEADGATE_HEADER_CHECK=OFF", "-DCMAKE_CXX_FLAGS_DEBUG=-g1 -O1", "-DCMAKE_COMPILE_WARNING_AS_ERROR=OFF",
-                    "-DCMAKE_CXX_FLAGS=-Wno-error"])
+                    "-DHEADGATE_HEADER_CHECK=OFF", "-DCMAKE_CXX_FLAGS_DEBUG=-g1"])
         if done.returncode != 0:
             sys.exit(done.stdout)
     done = build(["headgate_sim"], jobs)
@@ -107,7 +109,8 @@ def find_bug(mutant, seeds, jobs):
     targets = ["headgate_sim"] + sorted({test.split(":")[0] for test in mutant["tests"]})
     built = build(targets, jobs)
     if built.returncode != 0:
-        sys.exit(f"a mutant has to compile: {mutant}\n{built.stdout}")
+        print(f"{built.stdout}\n{mutant['file']}: a mutant has to compile")
+        return None
     for test in mutant["tests"]:
         name, _, suite = test.partition(":")
         binary = next((COPY / "build").rglob(name))

@@ -298,11 +298,11 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   if (message.aside) coverage_.Mark("a server that had been replaced let something through");
   if (key.exact) key.admitted += message.sent.takes;
   key.lockout.consumed().Admit(message.sent.takes, now_, wall);
+  // What is paid back was counted when it was let through.
+  if (debts_.contains({message.node, message.incarnation, message.sent.call})) return;
   if (!key.bound.Admit(message.sent.takes, now_, wall)) {
     Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes, message.sent.key));
   }
-  // What is paid back was counted when it was let through.
-  if (debts_.contains({message.node, message.incarnation, message.sent.call})) return;
   if (!key.total.Admit(message.sent.takes, now_, wall)) {
     Fail(fmt::format("the store let {} of k{} through: beyond the bound with its outages", message.sent.takes,
                      message.sent.key));
