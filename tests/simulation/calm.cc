@@ -53,6 +53,7 @@ void World::BeginMeasurement(size_t index, Duration until) {
   key.span = until - now_;
   key.exact.emplace(LimitAfter(index)->limit, server_.State(name, now_), held, wall);
   for (uint32_t i = 0; i < plan_.nodes(); ++i) demands_[i].leased_at[index] = NodeAt(i)->leased(index);
+  for (Machine& machine : machines_) machine.admitted[index] = 0;
   Schedule(until, [this, index] { EndMeasurement(index); });
 }
 
@@ -103,6 +104,25 @@ void World::EndMeasurement(size_t index) {
     Fail(fmt::format("k{}: only {} were admitted in the calm, and {} by one exact bucket", index, key.admitted, exact));
   }
   CheckLeasing(index);
+  CheckShares(index);
+}
+
+// If all instances are asked for as much, none gets less than 60 % of its even share over 10 s.
+void World::CheckShares(size_t index) {
+  const Key& key = keys_[index];
+  const KeyPlan& plan = plan_.keys[index];
+  const algorithm::Limit& limit = LimitAfter(index)->limit;
+  const bool leased = plan.sharing == rule::Sharing::kLeased && limiter::LeaseBook::CanLease(limit);
+  const bool fills_slowly = limit.capacity() >= 8 && 2 * limit.capacity() >= limit.spec().requests;
+  if (!IsMeter(limit) || IsLong(limit.spec()) || plan.demand_percent_calm < 200 || !leased || !fills_slowly) return;
+  const uint64_t even = key.admitted / plan_.instances;
+  for (const Machine& machine : machines_) {
+    const auto number = static_cast<size_t>(&machine - machines_.data());
+    if (plan_.even && key.span >= 10s && even >= 50 && machine.admitted[index] * 100 < even * 60) {
+      Fail(fmt::format("instance {} let {} of k{} through, its even share is {}", number, machine.admitted[index],
+                       index, even));
+    }
+  }
 }
 
 uint64_t World::KeptMax(const algorithm::LimitSpec& spec, Duration pace) const {

@@ -56,6 +56,7 @@ Outcome World::Run() {
     }
     machine.boot = 1s + Duration(static_cast<int64_t>(random_.Below(1'000'000'000'000)));
     machine.switched.resize(keys_.size());
+    machine.admitted.resize(keys_.size());
     Start(static_cast<uint32_t>(&machine - machines_.data()));
   }
   BeginDemand();
@@ -151,6 +152,7 @@ void World::Admit(Node& node, size_t index, uint64_t cost) {
   if (now_ < MachineOf(node.index()).cut_until) coverage_.Mark("a node that was cut off spent its leases");
   if (key.exact) key.admitted += cost;
   const Instant wall = server_.Wall(now_);
+  MachineOf(node.index()).admitted[index] += cost;
   key.lockout.consumed().Admit(cost, now_, wall);
   if (!key.bound.Admit(cost, now_, wall)) {
     Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound", node.index(), cost, index));
@@ -297,6 +299,7 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   outcome_.admitted += message.sent.takes;
   if (message.aside) coverage_.Mark("a server that had been replaced let something through");
   if (key.exact) key.admitted += message.sent.takes;
+  MachineOf(message.node).admitted[message.sent.key] += message.sent.takes;
   key.lockout.consumed().Admit(message.sent.takes, now_, wall);
   // What is paid back was counted when it was let through.
   if (debts_.contains({message.node, message.incarnation, message.sent.call})) return;
