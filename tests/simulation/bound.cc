@@ -14,7 +14,27 @@ namespace {
 // window it counts as long as that.
 constexpr Duration kOutageForgotten = std::chrono::seconds(3);
 
+// While a kind changes: so long that a rate is rounded up by nothing that shows.
+constexpr int64_t kChangingPeriod = Duration(std::chrono::hours(1000)).count();
+
+bool IsCalendar(algorithm::Align align) {
+  return align == algorithm::Align::kCalendarMonth || align == algorithm::Align::kCalendarYear;
+}
+
+// Requests in the period of a change, rounded up.
+uint64_t RateOf(const algorithm::LimitSpec& spec) {
+  const Duration period = IsCalendar(spec.align) ? std::chrono::hours(24 * 28) : spec.period;
+  const __int128 scaled = static_cast<__int128>(spec.requests) * kChangingPeriod;
+  return static_cast<uint64_t>(scaled / period.count()) + 1;
+}
+
 }  // namespace
+
+bool IsSameKind(const algorithm::LimitSpec& a, const algorithm::LimitSpec& b) {
+  const auto is_meter = [](Algorithm x) { return x == Algorithm::kTokenBucket || x == Algorithm::kLeakyBucket; };
+  return (a.algorithm == b.algorithm || (is_meter(a.algorithm) && is_meter(b.algorithm))) && a.align == b.align &&
+         (IsCalendar(a.align) || a.period == b.period);
+}
 
 Bound::Bound(const algorithm::Limit& limit, Instant calendar_edge)
     : algorithm_(limit.algorithm()),
@@ -23,6 +43,8 @@ Bound::Bound(const algorithm::Limit& limit, Instant calendar_edge)
       capacity_(level_),
       full_from_(level_),
       rate_(limit.spec().requests),
+      outage_rate_(rate_),
+      spec_(limit.spec()),
       align_(limit.spec().align),
       calendar_edge_(calendar_edge) {}
 
@@ -40,19 +62,22 @@ void Bound::Advance(Duration at) {
   if (level_ >= full_from_ + outage_) level_ = std::max(level_, capacity_);
 }
 
-void Bound::Widen(const algorithm::Limit& limit, Duration at) {
+void Bound::Widen(const algorithm::Limit& limit, Duration at, Instant wall) {
+  if (!IsSameKind(spec_, limit.spec())) return BeginKindChange(limit, at, wall);
   const Level capacity = Level{static_cast<int64_t>(limit.capacity())} * period_;
   Advance(at);
   full_from_ = std::min(capacity_, capacity);
   extra_ += second_capacities_ * std::max<Level>(0, capacity - capacity_);
   capacity_ = std::max(capacity_, capacity);
-  rate_ = std::max(rate_, limit.spec().requests);
+  rate_ = outage_rate_ = std::max(rate_, limit.spec().requests);
 }
 
 void Bound::Narrow(const algorithm::Limit& limit, Duration at) {
   Advance(at);
+  if (changing_) EndKindChange(limit);
+  spec_ = limit.spec();
   full_from_ = capacity_ = Level{static_cast<int64_t>(limit.capacity())} * period_;
-  rate_ = limit.spec().requests;
+  rate_ = outage_rate_ = limit.spec().requests;
   level_ = std::min(level_, capacity_ + extra_ + outage_);
 }
 
@@ -85,7 +110,7 @@ void Bound::AllowOutage(Duration from, Duration at, uint32_t instances) {
   Advance(at);
   if (outage_ > 0 && from > outage_until_) EndOutage();
   const Duration since = outage_ > 0 ? outage_until_ : std::min(from, at);
-  Level more = Level{std::max(Duration(0), at - since).count()} * static_cast<int64_t>(rate_);
+  Level more = Level{std::max(Duration(0), at - since).count()} * static_cast<int64_t>(outage_rate_);
   if (outage_ == 0) more += std::max(capacity_, Level{instances} * period_);
   outage_ += more;
   level_ += more;
@@ -105,28 +130,123 @@ void Bound::EndOutage() {
   level_ = std::min(level_, std::max(capacity_, full_from_) + extra_);
 }
 
+// ---- A change of kind
+
+void Bound::BeginKindChange(const algorithm::Limit& limit, Duration at, Instant wall) {
+  Advance(at);
+  AdvanceWindow(wall);
+  const bool first_hit = align_ == algorithm::Align::kFirstHit;
+  // A window that is not open may begin, and end, at any time.
+  const Duration ends = first_hit ? at + std::max(Duration(0), until_ - wall) : at;
+  if (!IsMeter()) level_ = capacity_ + extra_ + outage_ - Used(wall);
+  Rescale(kChangingPeriod);
+  changing_.emplace();
+  rate_ = outage_rate_ = 0;
+  AddReturns((*changing_)[0], spec_, ends, wall);
+  AddReturns((*changing_)[1], limit.spec(), at + limit.spec().period, wall);
+  const Level capacity = Level{static_cast<int64_t>(limit.capacity())} * period_;
+  const Level more = std::max<Level>(0, capacity - capacity_);
+  level_ += more;
+  extra_ += second_capacities_ * more;
+  capacity_ += more;
+  // Windows that begin with their first hit may end later than reckoned here, and what they give back with them.
+  for (const Returns& returns : *changing_) {
+    if (returns.align == algorithm::Align::kFirstHit) capacity_ += returns.requests;
+  }
+  full_from_ = capacity_;
+  algorithm_ = Algorithm::kTokenBucket;
+}
+
+void Bound::AddReturns(Returns& returns, const algorithm::LimitSpec& spec, Duration next, Instant wall) {
+  outage_rate_ += RateOf(spec);
+  if (spec.algorithm != Algorithm::kFixedWindow) {
+    rate_ += RateOf(spec);
+    return;
+  }
+  returns = {.requests = Level{static_cast<int64_t>(spec.requests)} * period_,
+             .align = spec.align,
+             .period = std::max<int64_t>(1, spec.period.count()),
+             .window = 0,
+             .next = next};
+  returns.window = WindowAt(returns.align, returns.period, wall);
+}
+
+void Bound::ReturnWindows(Duration at, Instant wall) {
+  const Level top = std::max(level_, capacity_ + outage_ + extra_);
+  for (Returns& returns : *changing_) {
+    if (returns.requests == 0) continue;
+    int64_t ended = 0;
+    if (returns.align != algorithm::Align::kFirstHit) {
+      ended = std::abs(WindowAt(returns.align, returns.period, wall) - returns.window);
+      returns.window = WindowAt(returns.align, returns.period, wall);
+    } else if (at >= returns.next) {
+      ended = (at - returns.next).count() / returns.period + 1;
+      returns.next += Duration(ended * returns.period);
+    }
+    // Those of a second server too.
+    level_ = std::min(top, level_ + (1 + second_capacities_) * ended * returns.requests);
+  }
+}
+
+// A window begins, so that nothing is counted in it.
+void Bound::EndKindChange(const algorithm::Limit& limit) {
+  changing_.reset();
+  algorithm_ = limit.algorithm();
+  align_ = limit.spec().align;
+  Rescale(std::max<int64_t>(1, limit.spec().period.count()));
+  until_ = Instant::FromNanos(0);
+  window_ = -1;
+  current_ = previous_ = 0;
+}
+
+void Bound::Rescale(int64_t period) {
+  for (Level* level : {&level_, &capacity_, &full_from_, &extra_, &outage_}) {
+    const Level part = *level % period_ * period;
+    *level = *level / period_ * period + part / period_ + (part % period_ > 0 ? 1 : 0);
+  }
+  period_ = period;
+}
+
+int64_t Bound::WindowAt(algorithm::Align align, int64_t period, Instant wall) const {
+  if (align == algorithm::Align::kEpoch) return wall.ns / period;
+  return wall >= calendar_edge_ ? 1 : 0;
+}
+
+// Of a window, at present.
+Bound::Level Bound::Used(Instant wall) const {
+  if (align_ == algorithm::Align::kFirstHit && wall >= until_) return 0;
+  Level used = Level{static_cast<int64_t>(current_)} * period_;
+  if (algorithm_ == Algorithm::kSlidingWindowCounter) {
+    used += Level{static_cast<int64_t>(previous_)} * (period_ - wall.ns % period_);
+  }
+  return used;
+}
+
+// ---- What is let through
+
 uint64_t Bound::Room(Duration at, Instant wall) {
   Advance(at);
   AdvanceWindow(wall);
-  Level room = level_;
-  if (!IsMeter()) {
-    room = capacity_ - Level{static_cast<int64_t>(current_)} * period_;
-    if (align_ == algorithm::Align::kFirstHit && wall >= until_) room = capacity_;
-    if (algorithm_ == Algorithm::kSlidingWindowCounter) {
-      room -= Level{static_cast<int64_t>(previous_)} * (period_ - wall.ns % period_);
-    }
-  }
+  if (changing_) ReturnWindows(at, wall);
+  const Level room = IsMeter() ? level_ : capacity_ - Used(wall);
   return room > 0 ? static_cast<uint64_t>(room / period_) : 0;
 }
 
 void Bound::AllowTime(Duration step, Duration at, Duration until) {
-  const bool window = !IsMeter();
+  bool window = !IsMeter() || step < Duration(0);
+  if (changing_) {
+    for (Returns& returns : *changing_) {
+      if (returns.requests == 0) continue;
+      window = true;
+      returns.next = std::min(returns.next, at);
+    }
+  }
   Allow(window ? capacity_ : Level{step.count()} * static_cast<int64_t>(rate_), at, until);
 }
 
 void Bound::AdvanceWindow(Instant wall) {
   if (align_ == algorithm::Align::kFirstHit) return;
-  const int64_t window = align_ == algorithm::Align::kEpoch ? wall.ns / period_ : wall >= calendar_edge_ ? 1 : 0;
+  const int64_t window = WindowAt(align_, period_, wall);
   if (window == window_) return;
   previous_ = window == window_ + 1 ? current_ : 0;
   current_ = 0;
@@ -135,6 +255,7 @@ void Bound::AdvanceWindow(Instant wall) {
 
 bool Bound::Admit(uint64_t cost, Duration at, Instant wall) {
   Advance(at);
+  if (changing_) ReturnWindows(at, wall);
   const Level scaled = Level{static_cast<int64_t>(cost)} * period_;
   if (IsMeter()) {
     level_ -= scaled;
@@ -143,21 +264,18 @@ bool Bound::Admit(uint64_t cost, Duration at, Instant wall) {
   AdvanceWindow(wall);
   current_ += cost;
   if (align_ == algorithm::Align::kFirstHit && cost > 0 && wall >= until_ && extra_ == 0 && outage_ == 0) return false;
-  Level used = Level{static_cast<int64_t>(current_)} * period_;
-  if (algorithm_ == Algorithm::kSlidingWindowCounter) {
-    used += Level{static_cast<int64_t>(previous_)} * (period_ - wall.ns % period_);
-  }
-  return used <= capacity_ + extra_ + outage_;
+  return Used(wall) <= capacity_ + extra_ + outage_;
 }
 
 void Bound::OnWindow(Instant until, Instant wall) {
-  if (until == until_ || until <= wall) return;
+  if (changing_ || until == until_ || until <= wall) return;
   if (wall >= until_) current_ = 0;
   until_ = until;
 }
 
 void Bound::Refund(uint64_t cost, Duration at, Instant wall) {
   Advance(at);
+  if (changing_) ReturnWindows(at, wall);
   level_ =
       std::max(level_, std::min(level_ + Level{static_cast<int64_t>(cost)} * period_, capacity_ + extra_ + outage_));
   AdvanceWindow(wall);

@@ -7,9 +7,25 @@
 //                    one that begins with its first hit is taken from the store, but one that begins before the last
 //                    is over counts as the same
 //   sliding counter  previous · (P − x)/P + current ≤ requests at each admission
+//
+// While a limit of one kind replaces one of another (another algorithm, period or alignment), instances hear of it at
+// different times, and the bucket goes back and forth between both. Each time it starts with the smaller of what was
+// left and the other's capacity, and what is out on lease stays counted as spent. So what is left, leases included,
+// grows by nothing but by what one of the two limits gives back in the meantime:
+//
+//   admitted since ≤ what was left under the old limit + what either limit has given back since,
+//                    of which never more than the larger capacity is on hand (and one window of requests besides where
+//                    windows begin with their first hit: when they end is not known here)
+//   given back       buckets and the sliding counter: rate · time; windows: their requests, whenever one ends
+//
+// One thing more: a bucket that is as if never used is full under the limit that holds. Where the new one is larger,
+// that is its capacity less the old one's, once: to be so again a bucket has to be given back, under each of the two,
+// what it held when it was replaced, which the sum of both covers.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/time.h"
@@ -22,6 +38,9 @@ inline bool IsMeter(const algorithm::Limit& limit) {
          limit.algorithm() == algorithm::Algorithm::kLeakyBucket;
 }
 
+// Whether a bucket of one goes on under the other with all that it has.
+bool IsSameKind(const algorithm::LimitSpec& a, const algorithm::LimitSpec& b);
+
 class Bound {
  public:
   // `calendar_edge`: where one month or year ends and the next begins.
@@ -29,7 +48,10 @@ class Bound {
 
   // A change is under way: the larger of both holds, and a bucket that is as if never used under one is so under the
   // other. Over: `limit` holds.
-  void Widen(const algorithm::Limit& limit, base::Duration at);
+  // If it is one of another kind, see above.
+  void Widen(const algorithm::Limit& limit, base::Duration at, base::Instant wall);
+  // No lease of before lives, and the store's bucket is one of `limit`. A window must just have begun, or not have, if
+  // the change was one of kind.
   void Narrow(const algorithm::Limit& limit, base::Duration at);
 
   // What was stated: forgetting adds at most one capacity, a step of the store's clock at most what accrues in it. What
@@ -67,6 +89,22 @@ class Bound {
     return algorithm_ != algorithm::Algorithm::kFixedWindow &&
            algorithm_ != algorithm::Algorithm::kSlidingWindowCounter;
   }
+  // What one of two limits gives back while one replaces the other.
+  struct Returns {
+    Level requests = 0;  // of a window that ends; 0: not a window
+    algorithm::Align align{};
+    int64_t period = 1;
+    int64_t window = 0;      // that was seen last
+    base::Duration next{0};  // first hit: no sooner does a window end
+  };
+
+  void BeginKindChange(const algorithm::Limit& limit, base::Duration at, base::Instant wall);
+  void AddReturns(Returns& returns, const algorithm::LimitSpec& spec, base::Duration next, base::Instant wall);
+  void EndKindChange(const algorithm::Limit& limit);
+  void ReturnWindows(base::Duration at, base::Instant wall);
+  void Rescale(int64_t period);
+  int64_t WindowAt(algorithm::Align align, int64_t period, base::Instant wall) const;
+  Level Used(base::Instant wall) const;
   void Advance(base::Duration at);
   void Allow(Level tokens, base::Duration at, base::Duration until);
   void AdvanceWindow(base::Instant wall);
@@ -86,7 +124,11 @@ class Bound {
   base::Duration outage_until_{0};  // so far
   uint64_t rate_;                   // requests per period
   base::Duration seen_{0};
+  // While the kind changes it is a bucket, whose rate is that of both together, with these besides.
+  std::optional<std::array<Returns, 2>> changing_;
+  uint64_t outage_rate_;  // `rate_`, windows included
   // Windows.
+  algorithm::LimitSpec spec_;
   algorithm::Align align_;
   base::Instant calendar_edge_;
   base::Instant until_{0};

@@ -10,6 +10,7 @@ namespace headgate::simulation {
 
 using base::BootTime;
 using base::Duration;
+using base::Instant;
 using namespace std::chrono_literals;
 
 void World::ScheduleFaults() {
@@ -140,7 +141,9 @@ void World::Sleep() {
 
 void World::ScheduleChange(size_t key) {
   Schedule(plan_.keys[key].changed_at, [this, key] {
-    for (Bound* bound : {&keys_[key].bound, &keys_[key].total}) bound->Widen(keys_[key].changed->limit, now_);
+    for (Bound* bound : {&keys_[key].bound, &keys_[key].total}) {
+      bound->Widen(keys_[key].changed->limit, now_, server_.Wall(now_));
+    }
     keys_[key].lockout.Blind(base::kDurationMax / 2);
     const std::optional<Holder> holder = plan_.keys[key].change_in_stampede ? Stampede(key) : std::nullopt;
     const uint32_t holds = holder ? holder->node / plan_.loops : plan_.instances;
@@ -155,7 +158,7 @@ void World::ScheduleChange(size_t key) {
     if (holder && first != holds) {
       OnNode(first * plan_.loops, now_ + 1ms, [this, key](Node& node) { Request(node, key, 1); });
     }
-    FinishChange(key);
+    FinishChange(key, keys_[key].change_noticed + plan_.slow_max + 2 * plan_.ttl);
   });
 }
 
@@ -168,16 +171,41 @@ void World::Switch(uint32_t index, size_t key) {
 }
 
 // When all have noticed, nothing of before is under way, and what was leased before is over.
-void World::FinishChange(size_t key) {
-  Schedule(keys_[key].change_noticed + plan_.slow_max + 2 * plan_.ttl, [this, key] {
-    for (const Machine& machine : machines_) {
-      if (now_ < machine.paused_until + plan_.slow_max + 2 * plan_.ttl) {
-        keys_[key].change_noticed = std::max(keys_[key].change_noticed, machine.paused_until);
-        return FinishChange(key);
-      }
-    }
+void World::FinishChange(size_t key, Duration at) {
+  Schedule(at, [this, key] {
+    if (const auto later = MustWaitForChange(key)) return FinishChange(key, *later);
     for (Bound* bound : {&keys_[key].bound, &keys_[key].total}) bound->Narrow(keys_[key].changed->limit, now_);
+    keys_[key].change_over = true;
   });
+}
+
+// Until when; nothing: it is over.
+std::optional<Duration> World::MustWaitForChange(size_t key) {
+  const Duration settled = plan_.slow_max + 2 * plan_.ttl;
+  for (const Machine& machine : machines_) {
+    keys_[key].change_noticed = std::max(keys_[key].change_noticed, machine.paused_until);
+  }
+  if (now_ < keys_[key].change_noticed + settled) return keys_[key].change_noticed + settled;
+  if (IsSameKind(plan_.keys[key].spec, *plan_.keys[key].changed)) return std::nullopt;
+  // Nobody has asked for it since: until then the old limit is what gives something back.
+  const std::string name = Node::NameOf(key);
+  const algorithm::Limit& limit = keys_[key].changed->limit;
+  if (old_server_ || !server_.IsOf(limit, name, now_)) return now_ + 50ms;
+  coverage_.Mark("a limit of another kind took over");
+  if (limit.algorithm() != algorithm::Algorithm::kFixedWindow &&
+      limit.algorithm() != algorithm::Algorithm::kSlidingWindowCounter) {
+    return std::nullopt;
+  }
+  // In the window that is open what was let through before is counted; the next begins with nothing.
+  const Instant wall = server_.Wall(now_);
+  Duration ends = plan_.calendar_edge - wall;
+  if (IsFirstHit(limit)) ends = Instant::FromNanos(static_cast<int64_t>(server_.State(name, now_).edge)) - wall;
+  if (limit.spec().align == algorithm::Align::kEpoch) {
+    const int64_t period = limit.spec().period.count();
+    ends = Duration((period - wall.ns % period) % period);
+  }
+  if (ends == 0s || (IsFirstHit(limit) && ends < 0s)) return std::nullopt;
+  return ends > 0s ? now_ + ends : plan_.end + 1s;
 }
 
 }  // namespace headgate::simulation

@@ -33,10 +33,10 @@ void World::ScheduleMeasurement(size_t key) {
   }
   const algorithm::Limit& limit = LimitAfter(key)->limit;
   if (IsMeter(limit) || IsLong(limit.spec())) return BeginMeasurement(key, plan_.measured_to);
-  const Duration period = plan_.keys[key].pace;
+  const Duration period = PaceOf(plan_.keys[key].last());
   const Instant wall = server_.Wall(now_);
   Duration begin = now_ + period - Duration(wall.ns % period.count());
-  if (IsFirstHit(keys_[key])) {
+  if (IsFirstHit(limit)) {
     const auto open_until = static_cast<int64_t>(server_.State(Node::NameOf(key), now_).edge);
     begin = now_ + std::max(0ns, Instant::FromNanos(open_until) - wall);
   }
@@ -80,7 +80,7 @@ void World::EndMeasurement(size_t index) {
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   const bool sliding = limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
   const uint64_t each = limit.capacity() / plan_.nodes();
-  const bool short_window = !IsMeter(limit) && !sliding && plan_.keys[index].pace < 2 * plan_.ttl;
+  const bool short_window = !IsMeter(limit) && !sliding && PaceOf(plan_.keys[index].last()) < 2 * plan_.ttl;
   uint64_t percent = 98;
   if (IsMeter(limit)) {
     percent = limit.capacity() < 8 ? 90 : each < 1 ? 40 : each < 4 ? 70 : each < 8 ? 80 : each < 16 ? 90 : 98;
@@ -93,9 +93,9 @@ void World::EndMeasurement(size_t index) {
   if (plan_.loops > 1) percent = std::min<uint64_t>(percent, 90);
 
   const uint64_t exact = key.exact->admitted();
-  const uint64_t kept = KeptMax(limit.spec(), plan_.keys[index].pace);
+  const uint64_t kept = KeptMax(limit.spec(), PaceOf(plan_.keys[index].last()));
   uint64_t lost_most = exact * (100 - percent) / 100 + 2 * plan_.keys[index].cost_max;
-  if (sliding) lost_most += kept * static_cast<uint64_t>(key.span / plan_.keys[index].pace);
+  if (sliding) lost_most += kept * static_cast<uint64_t>(key.span / PaceOf(plan_.keys[index].last()));
   if (IsMeter(limit) || IsLong(limit.spec())) {
     lost_most += std::min(kept, server_.Rest(limit, Node::NameOf(index), now_) + Held(index));
   }
@@ -131,7 +131,7 @@ uint64_t World::KeptMax(const algorithm::LimitSpec& spec, Duration pace) const {
 
 uint64_t World::DueIn(size_t key, Duration time) const {
   return static_cast<uint64_t>(time / 1us) * LimitAfter(key)->limit.spec().requests /
-         static_cast<uint64_t>(plan_.keys[key].pace / 1us);
+         static_cast<uint64_t>(PaceOf(plan_.keys[key].last()) / 1us);
 }
 
 void World::CheckLeasing(size_t index) {

@@ -48,6 +48,7 @@ inline constexpr auto kMarks = std::to_array<std::string_view>({
     "a bucket was set back to the store's clock",
     "a bucket was carried over to another limit",
     "a bucket was carried over with leases",
+    "a limit of another kind took over",
     "the last instant of a lease was used",
     "a request came at the very deadline",
     "the store was emptied",

@@ -54,7 +54,8 @@ void World::NextRequest(uint32_t index, size_t key) {
   }
   // A request costs half of what it may at most.
   const uint64_t per_period = spec.requests * percent * weight;
-  const uint64_t gap = static_cast<uint64_t>(plan.pace.count()) * 100 * weights * (plan.cost_max + 1) / 2 / per_period;
+  const uint64_t gap =
+      static_cast<uint64_t>(PaceOf(spec).count()) * 100 * weights * (plan.cost_max + 1) / 2 / per_period;
   const auto until_next = Duration(static_cast<int64_t>(random_.Below(2 * gap + 1)));
   Schedule(now_ + until_next, [this, index, key] {
     if (now_ >= plan_.measured_to) return;

@@ -34,7 +34,8 @@ void World::Allow(Fault fault, size_t index, const Quantity& quantity) {
         bound->AllowTime(quantity.time, now_, until);
         break;
       case Adds::kWindow:
-        if (!IsMeter(key.limit->limit)) bound->AllowTime(quantity.time, now_, until);
+        if (!IsMeter(key.limit->limit) || !IsMeter(LimitAfter(index)->limit))
+          bound->AllowTime(quantity.time, now_, until);
         break;
     }
   }
@@ -42,9 +43,13 @@ void World::Allow(Fault fault, size_t index, const Quantity& quantity) {
 
 // Until then what was leased before a bucket was forgotten may be spent, or is counted in a window.
 Duration World::Forgotten(size_t key) const {
-  const algorithm::LimitSpec& spec = keys_[key].limit->limit.spec();
-  if (IsMeter(keys_[key].limit->limit)) return now_ + plan_.ttl;
-  return IsCalendar(spec) ? plan_.end : now_ + plan_.ttl + 2 * spec.period;
+  Duration until = now_ + plan_.ttl;
+  for (const store::LimitHandle& limit : {keys_[key].limit, LimitAfter(key)}) {
+    if (IsMeter(limit->limit)) continue;
+    const algorithm::LimitSpec& spec = limit->limit.spec();
+    until = std::max(until, IsCalendar(spec) ? plan_.end : now_ + plan_.ttl + 2 * spec.period);
+  }
+  return until;
 }
 
 // The store becomes another, which may lack the end of what it had.
@@ -155,7 +160,7 @@ void World::StepClock(Duration by) {
         });
       }
     }
-    if (by < 0s) keys_[i].lockout.Blind(now_ - by + plan_.keys[i].pace);
+    if (by < 0s) keys_[i].lockout.Blind(now_ - by + PaceOf(plan_.keys[i].spec));
   }
   if (by > 0s) coverage_.Mark("the store's clock was set forward");
   server_.StepClock(by);

@@ -49,7 +49,7 @@ void Instance::OnLimit(size_t index, const algorithm::Limit& limit) {
   const store::LimitHandle changed = *memory_.limits().Intern(limit);
   if (changed.get() == key.limit.get()) return;  // another loop was told before
   key.limit = changed;
-  key.share.Widen(ShareOf(limit, plan_), key.share_at - plan_.start);
+  key.share.Widen(ShareOf(limit, plan_), key.share_at - plan_.start, key.share_at);
 }
 
 bool Instance::AdmitLocally(size_t index, uint64_t cost, Duration reset_after) {

@@ -17,6 +17,9 @@ Duration Between(Random& random, Duration from, Duration to) {
   return from + Duration(static_cast<int64_t>(random.Below(static_cast<uint64_t>((to - from).count()) + 1)));
 }
 
+constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket, Algorithm::kTokenBucket,
+                                 Algorithm::kLeakyBucket, Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
+
 bool Chance(Random& random, uint64_t percent) { return random.Below(100) < percent; }
 
 void DrawAlign(Random& random, algorithm::LimitSpec& spec) {
@@ -46,21 +49,20 @@ algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
   return spec;
 }
 
+void DrawLongPeriod(Random& random, algorithm::LimitSpec& spec) {
+  if (IsCalendar(spec) || !Chance(random, 15)) return;
+  constexpr std::array<Duration, 3> kPeriods{1h, 24h, 24h * 30};
+  spec.period = kPeriods[random.Below(kPeriods.size())];
+  spec.requests *= 1 + random.Below(10);
+  if (spec.burst) spec.burst = spec.requests;
+}
+
 KeyPlan DrawKey(Random& random, Duration calm_from) {
-  constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket, Algorithm::kTokenBucket,
-                                   Algorithm::kLeakyBucket, Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
   constexpr std::array<uint64_t, 6> kDemand{30, 80, 120, 150, 200, 500};
   KeyPlan key;
   const Algorithm algorithm = kAlgorithms[random.Below(kAlgorithms.size())];
   key.spec = DrawLimit(random, algorithm);
-  if (!IsCalendar(key.spec) && Chance(random, 15)) {
-    constexpr std::array<Duration, 3> kPeriods{1h, 24h, 24h * 30};
-    key.spec.period = kPeriods[random.Below(kPeriods.size())];
-    key.spec.requests *= 1 + random.Below(10);
-    if (key.spec.burst) key.spec.burst = key.spec.requests;
-  }
-  // What there is for a month is asked for in some seconds.
-  key.pace = IsLong(key.spec) ? 8s : key.spec.period;
+  DrawLongPeriod(random, key.spec);
   if (Chance(random, 25)) {
     key.changed = DrawLimit(random, algorithm);
     key.changed->period = key.spec.period;
@@ -85,6 +87,14 @@ KeyPlan DrawKey(Random& random, Duration calm_from) {
   return key;
 }
 
+// Into any kind and period.
+void DrawChangeOfKind(Random& random, Duration calm_from, KeyPlan& key) {
+  key.changed = DrawLimit(random, kAlgorithms[random.Below(kAlgorithms.size())]);
+  DrawLongPeriod(random, *key.changed);
+  key.change_in_stampede = Chance(random, 60);
+  key.changed_at = Between(random, 500ms, calm_from - 500ms);
+}
+
 // Where there are calendars, a year or a leap February ends while the world lasts.
 void DrawStart(Random& random, Plan& plan) {
   constexpr Instant kYearEnds = Instant::FromNanos(1'798'761'600'000'000'000);      // 2027-01-01
@@ -93,8 +103,10 @@ void DrawStart(Random& random, Plan& plan) {
   bool any = false;
   bool year = false;
   for (const KeyPlan& key : plan.keys) {
-    any = any || IsCalendar(key.spec);
-    year = year || key.spec.align == Align::kCalendarYear;
+    for (const algorithm::LimitSpec& spec : {key.spec, key.last()}) {
+      any = any || IsCalendar(spec);
+      year = year || spec.align == Align::kCalendarYear;
+    }
   }
   if (!any) return;
   plan.calendar_edge = year ? kYearEnds : kFebruaryEnds;
@@ -153,9 +165,11 @@ Plan Draw(uint64_t seed) {
   plan.measured_from += plan.breaker_open_max * 5 / 4;
   Duration measured = 4s;
   const size_t keys = 1 + random.Below(2);
+  Random changes(~Random(seed).Next());
   for (size_t i = 0; i < keys; ++i) {
-    const KeyPlan& key = plan.keys.emplace_back(DrawKey(random, plan.calm_from));
-    if (!IsLong(key.spec)) measured = std::max(measured, 3 * key.pace + 200ms);
+    KeyPlan& key = plan.keys.emplace_back(DrawKey(random, plan.calm_from));
+    if (Chance(changes, 15)) DrawChangeOfKind(changes, plan.calm_from, key);
+    if (!IsLong(key.last())) measured = std::max(measured, 3 * PaceOf(key.last()) + 200ms);
   }
   plan.even = Chance(random, 15);
   if (plan.even) measured = std::max<Duration>(measured, 10s + 100ms);

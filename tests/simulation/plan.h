@@ -23,12 +23,17 @@ inline bool IsLong(const algorithm::LimitSpec& spec) {
   return IsCalendar(spec) || spec.period >= std::chrono::hours(1);
 }
 
+// What demand is reckoned by: what there is for a month is asked for in some seconds.
+inline base::Duration PaceOf(const algorithm::LimitSpec& spec) {
+  return IsLong(spec) ? base::Duration(std::chrono::seconds(8)) : spec.period;
+}
+
 struct KeyPlan {
   algorithm::LimitSpec spec;
-  base::Duration pace{0};  // what demand is reckoned by: the period, or less than one of a day
   // The limit that replaces it, on each node a little earlier or later.
   std::optional<algorithm::LimitSpec> changed{};
   base::Duration changed_at{0};
+  const algorithm::LimitSpec& last() const { return changed ? *changed : spec; }
   uint64_t cost_max = 1;
   uint64_t demand_percent = 100;       // of the rate, of all nodes together, while things go wrong
   uint64_t demand_percent_calm = 150;  // and afterwards

@@ -111,6 +111,16 @@ uint64_t Server::Rest(const algorithm::Limit& limit, const std::string& key, Dur
   return std::min(left, limit.capacity() - std::min(limit.capacity(), outstanding));
 }
 
+bool Server::IsOf(const algorithm::Limit& limit, const std::string& key, Duration at) {
+  for (redis_host::Keyspace* keys : {&keys_, &replica_}) {
+    const RespValue value = keys->Run(std::vector<std::string>{"GET", key}, Wall(at));
+    if (value.kind != RespValue::Kind::kBulk) continue;
+    const auto found = ParseValue(value.text, ValueShape::kString);
+    if (!found || found->limit.spec() != limit.spec()) return false;
+  }
+  return true;
+}
+
 std::string Server::Inspect(const std::string& key, Duration at) {
   const std::string value = Value(key, at);
   if (value.empty()) return "";

@@ -65,6 +65,8 @@ class Server {
   algorithm::BucketState State(const std::string& key, base::Duration at);
   // What is left in the shared bucket of a limit.
   uint64_t Rest(const algorithm::Limit& limit, const std::string& key, base::Duration at);
+  // Whether the bucket is one of this limit, or not there; also at the replica.
+  bool IsOf(const algorithm::Limit& limit, const std::string& key, base::Duration at);
   // What is wrong with the bucket, or nothing: tokens + Σ outstanding ≤ capacity, and no lease twice.
   std::string Inspect(const std::string& key, base::Duration at);
 

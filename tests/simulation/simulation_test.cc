@@ -12,6 +12,8 @@
 namespace headgate::simulation {
 namespace {
 
+using namespace std::chrono_literals;
+
 TEST(Simulation, ASeedIsOneCourseOfEvents) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     redis_host::LuaHost one;
@@ -24,6 +26,38 @@ TEST(Simulation, ASeedIsOneCourseOfEvents) {
     EXPECT_EQ(first.calls, second.calls);
     EXPECT_NE(first.digest, World(Draw(seed + 1), std::nullopt, one, coverage, false).Run().digest);
   }
+}
+
+// More nodes want leases of one bucket than it has places for. Those that get none are decided exactly.
+TEST(Simulation, NobodyOfACrowdIsDeniedWhileThereIsRoom) {
+  Plan plan;
+  plan.instances = 64;
+  plan.loops = 8;
+  plan.even = true;
+  plan.ttl = 2s;
+  plan.timeout = 50ms;
+  plan.delay_max = 2ms;
+  KeyPlan& key = plan.keys.emplace_back();
+  key.spec = {.algorithm = algorithm::Algorithm::kTokenBucket,
+              .requests = 1'000'000,
+              .period = 24h,
+              .burst = 1'000'000,
+              .align = algorithm::Align::kEpoch,
+              .count_denied = false};
+  key.demand_percent_calm = 5;
+  plan.start = base::Instant::FromNanos(1'800'000'000'000'000'000);
+  plan.breaker_open_max = 500ms;
+  plan.measured_from = 500ms;
+  plan.measured_to = 2500ms;
+  plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;
+  redis_host::LuaHost lua;
+  Coverage coverage;
+  const Outcome outcome = World(plan, std::nullopt, lua, coverage, false).Run();
+  EXPECT_EQ(outcome.failure, "");
+  EXPECT_EQ(outcome.denied, 0u);
+  EXPECT_GE(outcome.holders_most, 400u) << "there is no crowd";
+  EXPECT_GT(outcome.leased, 0u);
+  EXPECT_LT(outcome.leased, outcome.admitted);
 }
 
 TEST(Terms, AreWhatTheDocumentationSays) {

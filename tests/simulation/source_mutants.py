@@ -104,12 +104,25 @@ def prepare(jobs):
         sys.exit(done.stdout)
 
 
+def check_tests(mutants, jobs):
+    """A test that fails without a bug finds none."""
+    names = sorted({test.split(":")[0] for mutant in mutants for test in mutant["tests"]})
+    if names and build(names, jobs).returncode != 0:
+        sys.exit("the tests do not compile")
+    for name in names:
+        if run([next((COPY / "build").rglob(name))], timeout=300).returncode != 0:
+            sys.exit(f"{name} fails without a bug")
+
+
 def find_bug(mutant, seeds, jobs):
     """What finds the bug; None: nothing does."""
-    targets = ["headgate_sim"] + sorted({test.split(":")[0] for test in mutant["tests"]})
-    built = build(targets, jobs)
-    if built.returncode != 0:
-        print(f"{built.stdout}\n{mutant['file']}: a mutant has to compile")
+    def compiles(targets):
+        built = build(targets, jobs)
+        if built.returncode != 0:
+            print(f"{built.stdout}\n{mutant['file']}: a mutant has to compile")
+        return built.returncode == 0
+
+    if mutant["tests"] and not compiles(sorted({test.split(":")[0] for test in mutant["tests"]})):
         return None
     for test in mutant["tests"]:
         name, _, suite = test.partition(":")
@@ -119,6 +132,8 @@ def find_bug(mutant, seeds, jobs):
                 return f"by {test}"
         except subprocess.TimeoutExpired:
             return f"by {test}: it does not end"
+    if not compiles(["headgate_sim"]):
+        return None
     simulator = COPY / "build/tests/simulation/headgate_sim"
     for first in range(1, seeds + 1, CHUNK):
         try:
@@ -144,6 +159,7 @@ def main():
         return 0
     prepare(arguments.jobs)
     mutants = [m for m in read_list() if arguments.only in m["file"] or arguments.only in m["line"]]
+    check_tests(mutants, arguments.jobs)
     missed = 0
     for mutant in mutants:
         path = COPY / "source" / mutant["file"]

@@ -42,7 +42,7 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost
     Key state{.limit = *limits_.Intern(limit),
               .bound = Bound(limit, plan_.calendar_edge),
               .total = Bound(limit, plan_.calendar_edge),
-              .lockout = Lockout(limit, plan_.calendar_edge, remembered, KeptMax(key.spec, key.pace))};
+              .lockout = Lockout(limit, plan_.calendar_edge, remembered, KeptMax(key.spec, PaceOf(key.spec)))};
     if (key.changed) state.changed = *limits_.Intern(*algorithm::Limit::Make(*key.changed));
     keys_.push_back(std::move(state));
   }
@@ -62,7 +62,7 @@ Outcome World::Run() {
   BeginDemand();
   for (size_t key = 0; key < keys_.size(); ++key) {
     if (plan_.keys[key].changed) ScheduleChange(key);
-    if (IsCalendar(plan_.keys[key].spec)) {
+    if (IsCalendar(plan_.keys[key].spec) || IsCalendar(plan_.keys[key].last())) {
       Schedule(plan_.calendar_edge - plan_.start, [this] { coverage_.Mark("a month or a year ended"); });
     }
   }
@@ -177,6 +177,7 @@ void World::AdmitLocally(Node& node, size_t index, uint64_t cost, BootTime unans
 
 void World::Denied(Node& node, size_t index, uint64_t cost, BootTime unanswered_since) {
   Key& key = keys_[index];
+  ++outcome_.denied;
   // One that the store does not answer is in an outage.
   if (BootAt(MachineOf(node.index()), now_) - unanswered_since > plan_.ttl / 2) return;
   if (key.limit->limit.spec().count_denied || old_server_) return;
@@ -273,6 +274,7 @@ void World::WatchLeases(size_t index, const std::vector<StoredLease>& before) {
     leased += lease.granted - lease.reported;
     holders.insert(lease.node);
   }
+  outcome_.holders_most = std::max(outcome_.holders_most, holders.size());
   key.lockout.OnAnswer(leased, holders.size(), now_, wall);
 }
 
@@ -280,7 +282,7 @@ void World::WatchLeases(size_t index, const std::vector<StoredLease>& before) {
 void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   Key& key = keys_[message.sent.key];
   const Instant wall = server.Wall(now_);
-  if (IsFirstHit(key) && !message.aside) {
+  if (IsFirstHit((key.change_over ? key.changed : key.limit)->limit) && !message.aside) {
     coverage_.Mark("a window began with its first hit");
     const auto until = Instant::FromNanos(static_cast<int64_t>(server.State(message.parts[0], now_).edge));
     for (Bound* bound : {&key.bound, &key.total, &key.lockout.consumed()}) bound->OnWindow(until, wall);

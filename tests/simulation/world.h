@@ -34,6 +34,8 @@ struct Outcome {
   uint64_t admitted = 0;
   uint64_t leased = 0;  // of them, without asking the store
   uint64_t local = 0;   // let through besides, by instances that could not ask
+  uint64_t denied = 0;
+  size_t holders_most = 0;  // of leases of one bucket, at a time
 };
 
 class World final : public NodeHost {
@@ -89,6 +91,7 @@ class World final : public NodeHost {
     Lockout lockout;
     base::Duration quiet_until{0};     // nobody asks for it
     base::Duration change_noticed{0};  // by all
+    bool change_over = false;          // the changed limit holds alone
     // While it is measured.
     std::optional<Yardstick> exact{};
     uint64_t admitted = 0;
@@ -126,7 +129,8 @@ class World final : public NodeHost {
   void ScheduleFaults();
   void ScheduleChange(size_t key);
   void Switch(uint32_t machine, size_t key);
-  void FinishChange(size_t key);
+  void FinishChange(size_t key, base::Duration at);
+  std::optional<base::Duration> MustWaitForChange(size_t key);
   void NextRequest(uint32_t index, size_t key);
   void RequestNow(uint32_t index, size_t key);
   void Request(Node& node, size_t key, uint64_t cost);
@@ -181,7 +185,7 @@ class World final : public NodeHost {
   const store::LimitHandle& LimitAfter(size_t key) const {
     return plan_.keys[key].changed ? keys_[key].changed : keys_[key].limit;
   }
-  static bool IsFirstHit(const Key& key) { return key.limit->limit.spec().align == algorithm::Align::kFirstHit; }
+  static bool IsFirstHit(const algorithm::Limit& limit) { return limit.spec().align == algorithm::Align::kFirstHit; }
   bool calm() const { return now_ >= plan_.calm_from; }
   base::Duration Delay();
   base::Duration AnyTime();
