@@ -133,7 +133,9 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
     action = MaybeAsk(record, cost, spent, name, now);
   }
   verdict = VerdictOf(record, cost, spent, now);
-  if (verdict.kind == LeaseVerdict::Kind::kAskStore && action == nullptr && IsDenied(record, cost)) [[unlikely]]
+  // Not for a denial of long ago: the bucket may have filled since.
+  const bool denied_lately = IsDenied(record, cost) && now < record.denied_until + options_.ttl;
+  if (verdict.kind == LeaseVerdict::Kind::kAskStore && action == nullptr && denied_lately) [[unlikely]]
     verdict = Probe(record, cost, now);
   verdict.action = action;
   if (verdict.kind == LeaseVerdict::Kind::kAskStore && action != nullptr)

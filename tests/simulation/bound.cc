@@ -81,12 +81,12 @@ void Bound::AllowSecondServer(Duration at, Duration stops, Duration until) {
   extra_ += more * capacity_;
 }
 
-void Bound::AllowOutage(Duration from, Duration at) {
+void Bound::AllowOutage(Duration from, Duration at, uint32_t instances) {
   Advance(at);
   if (outage_ > 0 && from > outage_until_) EndOutage();
   const Duration since = outage_ > 0 ? outage_until_ : std::min(from, at);
   Level more = Level{std::max(Duration(0), at - since).count()} * static_cast<int64_t>(rate_);
-  if (outage_ == 0) more += capacity_;
+  if (outage_ == 0) more += std::max(capacity_, Level{instances} * period_);
   outage_ += more;
   level_ += more;
   outage_until_ = std::max(outage_until_, at);

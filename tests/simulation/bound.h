@@ -44,7 +44,8 @@ class Bound {
 
   // Something was let through at `at` without the store, by somebody who could not ask it since `from`. An outage adds
   // a capacity and what accrues meanwhile; one that begins before the last is over is the same.
-  void AllowOutage(base::Duration from, base::Duration at);
+  // Each of `instances` has a share of one request at least.
+  void AllowOutage(base::Duration from, base::Duration at, uint32_t instances);
   // Of a capacity that is divided by instances: one that starts anew has its part once more.
   void AllowShare(uint32_t instances, base::Duration at);
 

@@ -53,22 +53,19 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
   if (Request* asker = turn_.request; asker != nullptr) {
     if (request.operation == Operation::kLook) Account(key);
     Evidence& evidence = *EvidenceOf(*asker, key);
-    turn_.others = turn_.others || key != turn_.key || turn_.last_take != 0;
     if (refunds && asker->operation != Operation::kRefund) {
       evidence.refunded += request.cost;
     } else if (request.operation == Operation::kLook &&
                (evidence.decision != Outcome::kNone || evidence.grant != Outcome::kNone || evidence.spent != 0)) {
       // Another member of its group has denied: what is left now.
-    } else if (evidence.decision == Outcome::kNone && (turn_.first || evidence.grant == Outcome::kNone)) {
+    } else {
       own = true;
       evidence.decision = goes ? Outcome::kOpen : Outcome::kFailed;
       evidence.took = request.operation == Operation::kTake;
-    } else {
-      // A debt is paid, or the request goes on to ask: how the turn ends tells which.
-      turn_.last_take = id;
     }
   } else if (request.operation == Operation::kTake) {
     coverage_.Mark("what was let through locally was taken from the shared bucket");
+    host_.OnDebt(*this, id);
   } else {
     Wrong("the store was asked for nobody");
   }
@@ -77,7 +74,6 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
                                  static_cast<int>(request.operation), turn_.id, own ? "" : ", not its decision"));
   }
   if (!goes) {
-    turn_.last_take = turn_.last_take == id ? 0 : turn_.last_take;
     SharedAnswer answer;
     answer.status = absl::UnavailableError("cannot be asked");
     return done(answer);
@@ -226,7 +222,7 @@ void Node::NoteAnswer(const Call& call, const SharedAnswer& answer) {
 // Tells the Fleet, and whoever it has decided for then.
 void Node::Complete(Call& call, const SharedAnswer& answer) {
   const auto found = requests_.find(call.request);
-  if (found != requests_.end()) turn_ = {.request = &found->second, .id = call.request, .key = call.key};
+  if (found != requests_.end()) turn_ = {.request = &found->second, .id = call.request};
   const Done done = std::move(call.done);
   done(answer);
   EndTurn(call.key);

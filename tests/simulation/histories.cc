@@ -147,8 +147,14 @@ void World::StepClock(Duration by) {
     for (Bound* bound : {&keys_[i].bound, &keys_[i].total}) bound->Admit(0, now_, server_.Wall(now_));
     Allow(by > 0s ? Fault::kClockForward : Fault::kClockBack, i, {.time = by});
     // Until the store's clock is where it was, nothing accrues there.
-    Bound& consumed = keys_[i].lockout.consumed();
-    if (by < 0s) consumed.Admit(consumed.Room(now_, server_.Wall(now_)), now_, server_.Wall(now_));
+    if (by < 0s) {
+      for (const Duration after : {Duration(0), -by, Duration(4s)}) {
+        Schedule(now_ + after, [this, i] {
+          Bound& consumed = keys_[i].lockout.consumed();
+          consumed.Admit(consumed.Room(now_, server_.Wall(now_)), now_, server_.Wall(now_));
+        });
+      }
+    }
     if (by < 0s) keys_[i].lockout.Blind(now_ - by + plan_.keys[i].pace);
   }
   if (by > 0s) coverage_.Mark("the store's clock was set forward");

@@ -34,7 +34,7 @@ algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
 }  // namespace
 
 Instance::Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits)
-    : plan_(plan), id_(id), memory_({.max_buckets = 64}) {
+    : plan_(plan), id_(id), memory_({.max_buckets = 64}), pace_(plan.loops) {
   const auto add = [this](const algorithm::Limit& limit) {
     keys_.push_back({.limit = *memory_.limits().Intern(limit),
                      .share = Bound(ShareOf(limit, plan_), plan_.calendar_edge),

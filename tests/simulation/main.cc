@@ -21,6 +21,7 @@ constexpr std::string_view kUsage =
   --mutants      with each planted bug in turn, until it is caught, or for so many seeds
   --without-ledger  bugs have to show in what the fleet lets through, or does not
   --covered      fails where a rare branch was not seen
+  --stop         ends at the first seed that fails
   --trace        prints what happens
 )";
 
@@ -32,6 +33,7 @@ struct Arguments {
   bool ledger = true;
   bool covered = false;
   bool trace = false;
+  bool stop = false;
 };
 
 std::optional<Arguments> Parse(int argc, char** argv) {
@@ -41,6 +43,8 @@ std::optional<Arguments> Parse(int argc, char** argv) {
     const bool has_value = i + 1 < argc;
     if (word == "--trace") {
       arguments.trace = true;
+    } else if (word == "--stop") {
+      arguments.stop = true;
     } else if (word == "--without-ledger") {
       arguments.ledger = false;
     } else if (word == "--covered") {
@@ -104,6 +108,7 @@ int Run(const Arguments& arguments) {
     ++failed;
     fmt::print("seed {} failed {}\n  headgate_sim --seed {} --trace\n", seed, outcome.failure, seed);
     std::fflush(stdout);
+    if (arguments.stop) return 1;
   }
   fmt::print("{} seeds, {} failed; {} admitted, {} of them from leases, {} calls of the store; digest {:016x}\n",
              arguments.seeds, failed, sum.admitted, sum.leased, sum.calls, sum.digest);

@@ -256,18 +256,6 @@ void Node::EndTurn(size_t key) {
   Request* request = turn_.request;
   if (request != nullptr) AccountAll(*request);
   if (request == nullptr || EvidenceOf(*request, key) == nullptr) Account(key);
-  if (turn_.last_take != 0) {
-    Evidence& evidence = *EvidenceOf(*request, key);
-    if (ready_.empty() && !turn_.others && evidence.decision == Outcome::kNone && !IsLaterTouched(*request, key)) {
-      // The lease that it waited for came too late, so it is decided by the store.
-      calls_.at(turn_.last_take).own = true;
-      evidence.decision = Outcome::kOpen;
-      evidence.took = true;
-    } else {
-      coverage_.Mark("what was let through locally was taken from the shared bucket");
-      host_.OnDebt(*this, turn_.last_take);
-    }
-  }
   turn_ = {};
   for (const uint64_t id : std::exchange(ready_, {})) {
     const auto found = requests_.find(id);

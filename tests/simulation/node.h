@@ -175,10 +175,7 @@ class Node final : public store::SharedStore {
   struct Turn {
     Request* request = nullptr;  // the one that it is about
     uint64_t id = 0;
-    bool first = false;      // it has just come
-    size_t key = 0;          // of the call that was answered
-    bool others = false;     // calls were made for other keys, or followed the last that takes
-    uint64_t last_take = 0;  // the last call that takes
+    bool first = false;  // it has just come
     bool asked_lease = false;
   };
 

@@ -157,11 +157,12 @@ Plan Draw(uint64_t seed) {
     const KeyPlan& key = plan.keys.emplace_back(DrawKey(random, plan.calm_from));
     if (!IsLong(key.spec)) measured = std::max(measured, 3 * key.pace + 200ms);
   }
+  plan.even = Chance(random, 15);
+  if (plan.even) measured = std::max<Duration>(measured, 10s + 100ms);
   plan.measured_to = plan.measured_from + measured;
   // A key that was asked for a quarter of a ttl ago is given one more lease, which is kept to its end.
   plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;
   DrawStart(random, plan);
-  plan.even = Chance(random, 30);
   if (plan.keys.size() > 1 && Chance(random, 50)) plan.group_percent = 1 + random.Below(60);
   plan.shuts_down_at_end = Chance(random, 30);
   return plan;

@@ -36,8 +36,9 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost
       demands_(plan.nodes()) {
   for (const KeyPlan& key : plan_.keys) {
     const algorithm::Limit limit = *algorithm::Limit::Make(key.spec);
-    // A denial is remembered for one ttl of a clock that may be slow, and rests on an answer that may have been late.
-    const Duration remembered = plan_.ttl * 21 / 20 + plan_.timeout + plan_.delay_max + plan_.slow_max;
+    // A denial is remembered for one ttl of a clock that may be slow, and for another one by those that come while the
+    // store is asked again; it rests on an answer that may have been late.
+    const Duration remembered = 2 * plan_.ttl * 21 / 20 + plan_.timeout + plan_.delay_max + plan_.slow_max;
     Key state{.limit = *limits_.Intern(limit),
               .bound = Bound(limit, plan_.calendar_edge),
               .total = Bound(limit, plan_.calendar_edge),
@@ -55,6 +56,7 @@ Outcome World::Run() {
     }
     machine.boot = 1s + Duration(static_cast<int64_t>(random_.Below(1'000'000'000'000)));
     machine.switched.resize(keys_.size());
+    machine.admitted.resize(keys_.size());
     Start(static_cast<uint32_t>(&machine - machines_.data()));
   }
   BeginDemand();
@@ -150,6 +152,7 @@ void World::Admit(Node& node, size_t index, uint64_t cost) {
   if (now_ < MachineOf(node.index()).cut_until) coverage_.Mark("a node that was cut off spent its leases");
   if (key.exact) key.admitted += cost;
   const Instant wall = server_.Wall(now_);
+  MachineOf(node.index()).admitted[index] += cost;
   key.lockout.consumed().Admit(cost, now_, wall);
   if (!key.bound.Admit(cost, now_, wall)) {
     Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound", node.index(), cost, index));
@@ -166,7 +169,7 @@ void World::AdmitLocally(Node& node, size_t index, uint64_t cost, BootTime unans
   outcome_.local += cost;
   const Duration since = BootAt(MachineOf(node.index()), now_) - unanswered_since;
   Bound& total = keys_[index].total;
-  total.AllowOutage(now_ - since - since / 50, now_);
+  total.AllowOutage(now_ - since - since / 50, now_, plan_.instances);
   if (!total.Admit(cost, now_, server_.Wall(now_))) {
     Fail(fmt::format("node {} let {} of k{} through by itself: beyond what an outage adds", node.index(), cost, index));
   }
@@ -296,12 +299,13 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   outcome_.admitted += message.sent.takes;
   if (message.aside) coverage_.Mark("a server that had been replaced let something through");
   if (key.exact) key.admitted += message.sent.takes;
+  MachineOf(message.node).admitted[message.sent.key] += message.sent.takes;
   key.lockout.consumed().Admit(message.sent.takes, now_, wall);
+  // What is paid back was counted when it was let through.
+  if (debts_.contains({message.node, message.incarnation, message.sent.call})) return;
   if (!key.bound.Admit(message.sent.takes, now_, wall)) {
     Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes, message.sent.key));
   }
-  // What is paid back was counted when it was let through.
-  if (debts_.contains({message.node, message.incarnation, message.sent.call})) return;
   if (!key.total.Admit(message.sent.takes, now_, wall)) {
     Fail(fmt::format("the store let {} of k{} through: beyond the bound with its outages", message.sent.takes,
                      message.sent.key));

@@ -69,10 +69,11 @@ class World final : public NodeHost {
     int64_t drift_ppm = 0;
     base::Duration boot{0};  // its clock when the world begins
     base::Duration paused_until{0};
-    base::Duration cut_until{0};   // from the store
-    bool aside = false;            // it speaks to the server that was
-    base::Duration paused_for{0};  // so far, for a clock that stops
-    std::vector<bool> switched{};  // to the changed limit of each key
+    base::Duration cut_until{0};       // from the store
+    bool aside = false;                // it speaks to the server that was
+    base::Duration paused_for{0};      // so far, for a clock that stops
+    std::vector<bool> switched{};      // to the changed limit of each key
+    std::vector<uint64_t> admitted{};  // of each key, while it is measured
   };
   // The demand that meets one node.
   struct Demand {
@@ -171,6 +172,7 @@ class World final : public NodeHost {
   void BeginMeasurement(size_t key, base::Duration until);
   void EndMeasurement(size_t key);
   void CheckLeasing(size_t key);
+  void CheckShares(size_t key);
   uint64_t Held(size_t key) const;
   uint64_t KeptMax(const algorithm::LimitSpec& spec, base::Duration pace) const;
   uint64_t DueIn(size_t key, base::Duration time) const;

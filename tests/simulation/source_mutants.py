@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Plants one-line bugs in a copy of the source, one after the other, and looks whether the simulator or a unit test finds each.
+
+  source_mutants.py --check               whether every line is in its file exactly once; part of the tests
+  source_mutants.py [--seeds N] [--only TEXT] [--jobs N]
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LIST = ROOT / "tests/simulation/source_mutants.txt"
+COPY = ROOT / "build/source-mutants"
+LEAST = 30  # mutants
+CHUNK = 200  # seeds between two looks
+
+
+def read_list():
+    mutants = []
+    for block in LIST.read_text().split("\n\n"):
+        lines = [line for line in block.splitlines() if line and not line.startswith("#")]
+        if not lines:
+            continue
+        entry = {"tests": []}
+        for line in lines:
+            if line.startswith("file "):
+                entry["file"] = line[5:]
+            elif line.startswith("- "):
+                entry["line"] = line[2:]
+            elif line.startswith("+ "):
+                entry["replacement"] = line[2:]
+            elif line.startswith("test "):
+                entry["tests"].append(line[5:])
+            else:
+                sys.exit(f"{LIST.name}: cannot read {line!r}")
+        if {"file", "line", "replacement"} - entry.keys():
+            sys.exit(f"{LIST.name}: a block lacks a file, a line or its replacement:\n{block}")
+        mutants.append(entry)
+    return mutants
+
+
+def plant(text, mutant):
+    """The text with the bug in it; None unless the line occurs exactly once."""
+    lines = text.split("\n")
+    at = [i for i, line in enumerate(lines) if line.strip() == mutant["line"]]
+    if len(at) != 1:
+        return None
+    indent = lines[at[0]][: len(lines[at[0]]) - len(lines[at[0]].lstrip())]
+    lines[at[0]] = indent + mutant["replacement"]
+    return "\n".join(lines)
+
+
+def check():
+    mutants = read_list()
+    wrong = []
+    for mutant in mutants:
+        path = ROOT / mutant["file"]
+        if not path.exists() or plant(path.read_text(), mutant) is None:
+            wrong.append(f"{mutant['file']}: not there exactly once: {mutant['line']}")
+    if len(mutants) < LEAST:
+        wrong.append(f"{len(mutants)} mutants, fewer than {LEAST}")
+    if wrong:
+        print("\n".join(wrong))
+        print(f"hint: a line that has changed is changed in {LIST.relative_to(ROOT)} too")
+    return 1 if wrong else 0
+
+
+def run(command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+
+
+def build(targets, jobs):
+    command = ["cmake", "--build", str(COPY / "build"), "--target", *targets]
+    return run(command + (["-j", str(jobs)] if jobs else []))
+
+
+def copy_tree():
+    """Only what has changed, so that little is built again."""
+    listed = run(["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", "-z"], check=True).stdout.split("\0")
+    for name in filter(None, listed):
+        source, copy = ROOT / name, COPY / "source" / name
+        if not source.is_file() or (copy.is_file() and copy.read_bytes() == source.read_bytes()):
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copy)
+    # A bug may well be one that a warning shows; what is looked for is a test that does.
+    flags = COPY / "source/cmake/HeadgateToolchain.cmake"
+    flags.write_text(flags.read_text().replace(" -Werror ", " "))
+
+
+def prepare(jobs):
+    copy_tree()
+    if not (COPY / "build/build.ninja").exists():
+        done = run(["cmake", "-S", str(COPY / "source"), "-B", str(COPY / "build"), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
+                    "-DHEADGATE_HEADER_CHECK=OFF", "-DCMAKE_CXX_FLAGS_DEBUG=-g1"])
+        if done.returncode != 0:
+            sys.exit(done.stdout)
+    done = build(["headgate_sim"], jobs)
+    if done.returncode != 0:
+        sys.exit(done.stdout)
+
+
+def find_bug(mutant, seeds, jobs):
+    """What finds the bug; None: nothing does."""
+    targets = ["headgate_sim"] + sorted({test.split(":")[0] for test in mutant["tests"]})
+    built = build(targets, jobs)
+    if built.returncode != 0:
+        print(f"{built.stdout}\n{mutant['file']}: a mutant has to compile")
+        return None
+    for test in mutant["tests"]:
+        name, _, suite = test.partition(":")
+        binary = next((COPY / "build").rglob(name))
+        try:
+            if run([binary] + ([f"--gtest_filter={suite}*"] if suite else []), timeout=120).returncode != 0:
+                return f"by {test}"
+        except subprocess.TimeoutExpired:
+            return f"by {test}: it does not end"
+    simulator = COPY / "build/tests/simulation/headgate_sim"
+    for first in range(1, seeds + 1, CHUNK):
+        try:
+            done = run([simulator, "--seed", str(first), "--seeds", str(min(CHUNK, seeds)), "--stop"], timeout=600)
+        except subprocess.TimeoutExpired:
+            return f"seed {first} and following: it does not end"
+        if done.returncode != 0:
+            failed = re.search(r"seed \d+ failed .*", done.stdout)
+            return failed.group(0) if failed else done.stdout.strip().splitlines()[-1]
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--seeds", type=int, default=10_000)
+    parser.add_argument("--only", default="", help="mutants whose file or line contains this")
+    parser.add_argument("--jobs", type=int, default=0)
+    arguments = parser.parse_args()
+    if check() != 0:
+        return 1
+    if arguments.check:
+        return 0
+    prepare(arguments.jobs)
+    mutants = [m for m in read_list() if arguments.only in m["file"] or arguments.only in m["line"]]
+    missed = 0
+    for mutant in mutants:
+        path = COPY / "source" / mutant["file"]
+        original = path.read_text()
+        started = time.monotonic()
+        try:
+            path.write_text(plant(original, mutant))
+            found = find_bug(mutant, arguments.seeds, arguments.jobs)
+        finally:
+            path.write_text(original)
+        missed += found is None
+        print(f"{mutant['file']}: {mutant['line']}\n  {found or 'NOT FOUND'} ({time.monotonic() - started:.0f} s)", flush=True)
+    print(f"{len(mutants)} mutants of the source, {missed} not found")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
