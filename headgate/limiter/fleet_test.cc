@@ -359,6 +359,7 @@ TEST_F(FleetTest, DebtsKeepTheirLimitWhenTheRulesChange) {
   fleet.OnTime();
   ASSERT_EQ(shared.waiting(), 1u);
   EXPECT_EQ(shared.oldest().limit->limit.capacity(), 5u);
+  EXPECT_TRUE(shared.oldest().keeps_limit) << "others have carried the bucket over";
   EXPECT_TRUE(shared.oldest().history.empty());
   shared.AnswerAll();
 }
