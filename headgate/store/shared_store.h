@@ -69,6 +69,9 @@ struct SharedRequest {
   // Whether leases are ever given of this bucket: then nothing is decided about it while the store may have forgotten
   // some that are being spent.
   bool leased = false;
+  // Decides under the limit that the bucket has, if it is there, and does not carry it over to `limit`: for what was
+  // let through under a limit that may have changed since. Not for leases.
+  bool keeps_limit = false;
   base::Duration timeout{0};
   // As in a TakeRequest; valid until `done` has been called.
   std::span<const LimitChange> history{};

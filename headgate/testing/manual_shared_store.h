@@ -21,6 +21,7 @@ class ManualSharedStore final : public store::SharedStore {
     store::LimitHandle limit;
     algorithm::Cost cost = 0;
     store::Operation operation = store::Operation::kLook;
+    bool keeps_limit = false;
     std::span<const store::LimitChange> history{};
     std::optional<store::LeaseAsk> lease{};  // without its reports, which have been taken in
     Done done{};
@@ -40,6 +41,7 @@ class ManualSharedStore final : public store::SharedStore {
                 .limit = request.limit,
                 .cost = request.cost,
                 .operation = request.operation,
+                .keeps_limit = request.keeps_limit,
                 .history = request.history,
                 .lease = request.lease,
                 .done = std::move(done)};

@@ -170,7 +170,7 @@ class FleetWatch(FleetTest):
 
     def test_the_log_says_once_that_decisions_are_made_without_the_store_and_once_that_this_is_over(self):
         # A breaker that never opens: it is the decisions that show it.
-        never = ("--store-breaker-failures-in-row", "1000000", "--store-breaker-window-calls-min", "1000000")
+        never = ("--store-breaker-failures-in-row", "1000000")
         instance = self.alone("--sharing", "exact", *never)
         self.until_asked(instance)
         wait(1.5)  # a look at what was decided, which was nothing

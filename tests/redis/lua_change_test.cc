@@ -328,5 +328,51 @@ TEST_F(Changes, ABucketThatIsFullIsKeptForTheLimitsItHadBefore) {
   }
 }
 
+// As debts of an outage are, which were made under a limit of long ago.
+TEST_F(Changes, WhatKeepsTheLimitOfABucketIsDecidedUnderIt) {
+  const LimitSpec hundred{.requests = 100, .period = 1s};
+  const auto take_debt = [&](const LimitSpec& debtor, uint64_t cost) {
+    const SharedAnswer answer =
+        store.Ask({.name = "b", .limit = store.Intern(debtor), .cost = cost, .keeps_limit = true}, now);
+    EXPECT_TRUE(answer.status.ok()) << answer.status;
+    EXPECT_FALSE(answer.events.carried_over);
+    return answer.decision;
+  };
+  for (const LimitSpec& spec : AllKinds()) {
+    for (const LimitSpec& debtor : {hundred, kLeased.back(), AllKinds().back()}) {
+      SCOPED_TRACE(fmt::format("{} {} under {} {}", Name(debtor.algorithm), debtor.requests, Name(spec.algorithm),
+                               spec.requests));
+      store.keyspace.Clear();
+      now = kEdge + 10ms;
+      Use(spec);
+      EXPECT_TRUE(Take(1));
+      const uint64_t left = Remaining();
+      const Decision taken = take_debt(debtor, 6);
+      EXPECT_TRUE(taken.allowed);
+      EXPECT_EQ(taken.limit, limit->limit.capacity());
+      EXPECT_EQ(taken.remaining, left - 6);
+      EXPECT_EQ(Remaining(), left - 6);
+      EXPECT_FALSE(take_debt(debtor, left).allowed);
+      EXPECT_EQ(Remaining(), left - 6);
+    }
+  }
+}
+
+TEST_F(Changes, ADebtOfALimitOfBeforeMakesNoBucketRefillFaster) {
+  const LimitSpec before{.requests = 100, .period = 1s};
+  Use({.requests = 10, .period = 1s});
+  EXPECT_TRUE(Take(10));
+  EXPECT_FALSE(
+      store.Ask({.name = "b", .limit = store.Intern(before), .cost = 6, .keeps_limit = true}, now).decision.allowed);
+  now += 500ms;
+  EXPECT_EQ(Remaining(), 5u);
+}
+
+TEST_F(Changes, WithoutABucketWhatKeepsItsLimitMakesOne) {
+  Use({.requests = 10, .period = 1s});
+  EXPECT_EQ(store.Ask({.name = "b", .limit = limit, .cost = 6, .keeps_limit = true}, now).decision.remaining, 4u);
+  EXPECT_EQ(Remaining(), 4u);
+}
+
 }  // namespace
 }  // namespace headgate::redis_host

@@ -95,6 +95,12 @@ std::vector<StoredLease> Server::Leases(const std::string& key, Duration at) {
   return leases;
 }
 
+std::optional<algorithm::LimitSpec> Server::LimitOf(const std::string& key, Duration at) {
+  const auto found = ParseValue(Value(key, at), ValueShape::kString);
+  if (!found) return std::nullopt;
+  return found->limit.spec();
+}
+
 algorithm::BucketState Server::State(const std::string& key, Duration at) {
   const auto found = ParseValue(Value(key, at), ValueShape::kString);
   return found ? found->state : algorithm::BucketState{};

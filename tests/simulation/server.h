@@ -59,6 +59,8 @@ class Server {
   uint32_t shard() const { return shard_; }
   bool Contains(const std::string& key, base::Duration at) { return keys_.Contains(key, Wall(at)); }
 
+  // What a bucket that is there was last decided under.
+  std::optional<algorithm::LimitSpec> LimitOf(const std::string& key, base::Duration at);
   // The leases in a bucket, expired ones included.
   std::vector<StoredLease> Leases(const std::string& key, base::Duration at);
   // The bucket, or one as if never used.

@@ -49,7 +49,8 @@ std::string_view Sentence(Adds adds) {
     case Adds::kWindow:
       return "nothing for buckets; one window's limit for windows";
     case Adds::kOutage:
-      return "one capacity and rate · D, over all instances; an instance that starts meanwhile has its share anew";
+      return "one capacity (or one request of each instance, if that is more) and rate · D, over all instances; an "
+             "instance that starts meanwhile has its share anew";
     case Adds::kEverything:
       return "everything";
     case Adds::kLargerOfBoth:

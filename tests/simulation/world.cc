@@ -243,12 +243,16 @@ void World::Arrive(const Message& message) {
   const std::string& name = message.parts[0];
   if (IsGate(message.sent)) return Reply(message, server.Run(message.script, message.parts, now_));
   const std::vector<StoredLease> before = server.Leases(name, now_);
+  const std::optional<algorithm::LimitSpec> limit_before = server.LimitOf(name, now_);
   ++outcome_.calls;
   const RespValue reply = server.Run(message.script, message.parts, now_);
   if (reply.kind != RespValue::Kind::kBulk) return Fail(fmt::format("the script answered {}", reply.ToString()));
   const bool decided = reply.text[0] == kDecided;
   if (!decided && !before.empty()) coverage_.Mark("a bucket was carried over with leases");
   if (decided) CountAtStore(message, server, reply.text[1] == 1);
+  if (IsDebt(message) && limit_before && server.LimitOf(name, now_) != limit_before) {
+    Fail(fmt::format("k{}: a debt has brought back a limit of before", message.sent.key));
+  }
   WatchLeases(message.sent.key, before);
   if (const std::string wrong = server.Inspect(name, now_); !wrong.empty()) {
     Fail(fmt::format("k{} at the store: {}", message.sent.key, wrong));
@@ -304,7 +308,7 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   MachineOf(message.node).admitted[message.sent.key] += message.sent.takes;
   key.lockout.consumed().Admit(message.sent.takes, now_, wall);
   // What is paid back was counted when it was let through.
-  if (debts_.contains({message.node, message.incarnation, message.sent.call})) return;
+  if (IsDebt(message)) return;
   if (!key.bound.Admit(message.sent.takes, now_, wall)) {
     Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes, message.sent.key));
   }

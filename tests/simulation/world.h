@@ -169,6 +169,9 @@ class World final : public NodeHost {
   void Partition();
   void EndPartition();
   bool IsGone(const Message& message) const;
+  bool IsDebt(const Message& message) const {
+    return debts_.contains({message.node, message.incarnation, message.sent.call});
+  }
   void Flush();
   void StepClock(base::Duration by);
   void Replicate();

@@ -42,12 +42,11 @@ bool CanLease(const Limit& limit) {
   return limit.algorithm() != Algorithm::kLeakyBucketQueue && limit.algorithm() != Algorithm::kSlidingWindowLog;
 }
 
-ScriptOperation OperationOf(const SharedRequest& request) {
-  if (request.lease) return ScriptOperation::kLease;
-  switch (request.operation) {
+ScriptOperation OperationOf(Operation operation, Cost cost) {
+  switch (operation) {
     case Operation::kTake:
       // A request that takes nothing leaves everything as it is.
-      return request.cost == 0 ? ScriptOperation::kLook : ScriptOperation::kTake;
+      return cost == 0 ? ScriptOperation::kLook : ScriptOperation::kTake;
     case Operation::kLook:
       return ScriptOperation::kLook;
     case Operation::kRefund:
@@ -124,11 +123,12 @@ std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& 
 }
 
 BucketCall::BucketCall(const SharedRequest& request, const CallContext& context, std::string memory)
-    : limit_(request.limit),
-      script_(&ScriptOf(limit_->limit.algorithm())),
+    : limit_(request.limit->limit),
+      context_(context),
       cost_(request.cost),
       asks_lease_(request.lease.has_value()),
       learns_(LearnsFirst(request)),
+      keeps_limit_(request.keeps_limit && !asks_lease_),
       operation_(request.operation),
       history_(request.history),
       bytes_(std::move(memory)) {
@@ -140,14 +140,20 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context,
     bytes_.append(request.name);
   }
   EndPart();
-  AppendPrefix(limit_->limit.spec(), bytes_);
-  EndPart();
-  AppendNumbers(request, context);
-  EndPart();
+  AppendLimit();
   if (request.lease) {
-    AppendAsk(*request.lease, context);
+    AppendAsk(*request.lease);
     EndPart();
   }
+}
+
+// The bucket's name is there; what follows depends on the limit.
+void BucketCall::AppendLimit() {
+  script_ = &ScriptOf(limit_.algorithm());
+  AppendPrefix(limit_.spec(), bytes_);
+  EndPart();
+  AppendNumbers();
+  EndPart();
 }
 
 std::string_view BucketCall::Part(size_t i) const {
@@ -155,15 +161,16 @@ std::string_view BucketCall::Part(size_t i) const {
   return std::string_view(bytes_).substr(begin, part_ends_[i] - begin);
 }
 
-void BucketCall::AppendNumbers(const SharedRequest& request, const CallContext& context) {
-  const Limit& limit = limit_->limit;
-  const ScriptOperation operation = OperationOf(request);
+void BucketCall::AppendNumbers() {
+  const Limit& limit = limit_;
+  const ScriptOperation operation = asks_lease_ ? ScriptOperation::kLease : OperationOf(operation_, cost_);
   // A queue or a log that was another bucket with leases is of the time at which these end.
-  const Duration ahead = std::max(kAheadLeast, TimeToFull(limit)) + (CanLease(limit) ? Duration(0) : context.lease_ttl);
+  const Duration ahead =
+      std::max(kAheadLeast, TimeToFull(limit)) + (CanLease(limit) ? Duration(0) : context_.lease_ttl);
   Packer pack(bytes_);
-  pack.U8(static_cast<uint8_t>(operation)).U8(context.now.has_value() ? 1 : 0);
-  pack.U64(context.now ? static_cast<uint64_t>(base::Clamp(*context.now).ns) : 0);
-  pack.U64(Nanos(ahead)).U32(Millis(context.kept_least));
+  pack.U8(static_cast<uint8_t>(operation)).U8(context_.now.has_value() ? 1 : 0);
+  pack.U64(context_.now ? static_cast<uint64_t>(base::Clamp(*context_.now).ns) : 0);
+  pack.U64(Nanos(ahead)).U32(Millis(context_.kept_least));
   if (operation == ScriptOperation::kReset) return;
 
   const uint64_t cost = operation == ScriptOperation::kLease ? 0 : std::min<uint64_t>(cost_, kU32Max + 1);
@@ -189,13 +196,13 @@ void BucketCall::AppendNumbers(const SharedRequest& request, const CallContext& 
   }
 }
 
-void BucketCall::AppendAsk(const LeaseAsk& ask, const CallContext& context) {
+void BucketCall::AppendAsk(const LeaseAsk& ask) {
   Packer pack(bytes_);
   lease_wanted_ = ask.want > 0;
   lease_least_ = std::clamp<uint64_t>(ask.least, 1, kU32Max);
   pack.U64(ask.id.node).U64(ask.id.number);
   pack.U32(static_cast<uint32_t>(std::min(ask.want, kU32Max))).U32(static_cast<uint32_t>(lease_least_));
-  pack.U64(Nanos(std::min(ask.ttl, context.lease_ttl))).U32(static_cast<uint32_t>(ask.reports.size()));
+  pack.U64(Nanos(std::min(ask.ttl, context_.lease_ttl))).U32(static_cast<uint32_t>(ask.reports.size()));
   pack.U8(ask.for_instance ? 1 : 0);
   for (const LeaseReport& report : ask.reports) {
     pack.U64(report.number).U32(static_cast<uint32_t>(std::min(report.spent, kU32Max))).U8(report.returned ? 1 : 0);
@@ -228,7 +235,6 @@ std::optional<SharedAnswer> BucketCall::Read(const wire::RespValue& reply) {
 }
 
 std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
-  const Limit& limit = limit_->limit;
   Unpacker in(reply.substr(1));
   const bool allowed = in.U8() != 0;
   const uint8_t events = in.U8();
@@ -236,7 +242,7 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   BucketState state{.edge = in.U64(), .seen = Instant::FromNanos(0), .count = in.U32()};
   HitList hits;
   const uint64_t seen_or_hit = in.U64();
-  if (limit.algorithm() == Algorithm::kSlidingWindowLog && operation_ != Operation::kReset) {
+  if (limit_.algorithm() == Algorithm::kSlidingWindowLog && operation_ != Operation::kReset) {
     // `edge` is when the newest hit was, and the last two are the hit with whose end enough of them will be gone for
     // the request to fit, and the cost of the newest: all that the kernel looks at.
     const Instant newest = Instant::FromNanos(static_cast<int64_t>(state.edge));
@@ -256,8 +262,8 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   } else {
     state.seen = std::min(now, Instant::FromNanos(static_cast<int64_t>(seen_or_hit)));
   }
-  if (!in.complete() || now < state.seen || !IsSound(limit, {.edge = 0, .seen = now, .count = 0}, now) ||
-      !IsSound(limit, state, now)) {
+  if (!in.complete() || now < state.seen || !IsSound(limit_, {.edge = 0, .seen = now, .count = 0}, now) ||
+      !IsSound(limit_, state, now)) {
     return std::nullopt;
   }
   events_.replaced_corrupt = events_.replaced_corrupt || (events & kEventCorrupt) != 0;
@@ -273,7 +279,6 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
 }
 
 void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Instant now, SharedAnswer& answer) {
-  const Limit& limit = limit_->limit;
   Unpacker in(tail);
   LeaseGrant& grant = answer.grant;
   grant.granted = in.U32();
@@ -285,12 +290,12 @@ void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Inst
   }
   HitList no_hits;
   BucketState copy = state;
-  grant.remaining = algorithm::Decide(limit, copy, no_hits, 0, now).remaining;
+  grant.remaining = algorithm::Decide(limit_, copy, no_hits, 0, now).remaining;
   if (grant.granted > 0) {
     grant.ttl = DurationOf(until) - Duration(now.ns);
   } else if (lease_wanted_) {
     copy = state;
-    const Duration retry = algorithm::Decide(limit, copy, no_hits, lease_least_, now).retry_after;
+    const Duration retry = algorithm::Decide(limit_, copy, no_hits, lease_least_, now).retry_after;
     // Where there is enough, there are too many leases.
     grant.retry_after = retry == algorithm::kNever ? retry : std::max(retry, Duration(1));
   }
@@ -299,13 +304,12 @@ void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Inst
 SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bool allowed) {
   SharedAnswer answer;
   answer.events = events_;
-  const Limit& limit = limit_->limit;
   const bool takes = operation_ == Operation::kTake || operation_ == Operation::kLook;
   if (operation_ == Operation::kReset) {
     state = {};
     hits = {};
   }
-  answer.decision = algorithm::Decide(limit, state, hits, takes ? cost_ : 0, now);
+  answer.decision = algorithm::Decide(limit_, state, hits, takes ? cost_ : 0, now);
   if (operation_ == Operation::kTake && cost_ > 0 && answer.decision.allowed != allowed) {
     answer.status = absl::InternalError(fmt::format("script {} {} a request that the kernel {}; the bucket's key is {}",
                                                     script_->name, allowed ? "allowed" : "denied",
@@ -319,15 +323,14 @@ void BucketCall::CarryThroughHistory(FoundBucket& bucket, Instant now) const {
   const auto change = [&bucket](const Limit& from, const Limit& to, Instant at) {
     algorithm::Change(from, to, bucket.state, bucket.hits, bucket.remembered_until, at);
   };
-  const Limit& last = limit_->limit;
   // The latest change that ended a limit like the one that was found.
   const auto ended = std::find_if(history_.rbegin(), history_.rend(), [&](const LimitChange& before) {
     return before.before->limit.spec() == bucket.limit.spec();
   });
-  if (ended == history_.rend()) return change(bucket.limit, last, now);
+  if (ended == history_.rend()) return change(bucket.limit, limit_, now);
   const Limit* from = &bucket.limit;
   for (auto step = ended.base() - 1; step != history_.end(); ++step) {
-    const Limit& to = step + 1 != history_.end() ? (step + 1)->before->limit : last;
+    const Limit& to = step + 1 != history_.end() ? (step + 1)->before->limit : limit_;
     change(*from, to, std::min(step->at, now));
     from = &to;
   }
@@ -341,7 +344,6 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   const uint32_t header_size = shape == ValueShape::kList ? in.U32() : 0;
   const uint32_t list_size = shape == ValueShape::kList ? in.U32() : 0;
   const std::string_view raw = in.rest();
-  const Limit& to = limit_->limit;
   ++carries_;
   SharedAnswer answer;
   if (carries_ > kCarriesMax) {
@@ -351,16 +353,23 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
 
   std::optional<FoundBucket> found = ParseValue(raw, shape);
   const bool readable = found.has_value();
+  if (readable && keeps_limit_ && !found->limit.denies_all()) {
+    limit_ = found->limit;
+    bytes_.resize(part_ends_[0]);
+    part_count_ = 1;
+    AppendLimit();
+    return std::nullopt;
+  }
   std::string leases;
   if (readable) {
     HoldOwed(found->limit, found->leases, found->state, found->hits, now);
     CarryThroughHistory(*found, now);
     const Instant latest = std::max(now, found->state.seen);
-    leases = KeptLeases(to, found->leases, latest);
-    HoldOwed(to, found->leases, found->state, found->hits, latest);
+    leases = KeptLeases(limit_, found->leases, latest);
+    HoldOwed(limit_, found->leases, found->state, found->hits, latest);
     events_.carried_over = true;
   } else {
-    found = FoundBucket{.limit = to, .state = {}, .hits = {}, .remembered_until = {}, .leases = {}};
+    found = FoundBucket{.limit = limit_, .state = {}, .hits = {}, .remembered_until = {}, .leases = {}};
     events_.replaced_corrupt = true;
   }
   const bool looks = !asks_lease_ && (operation_ == Operation::kLook || (operation_ == Operation::kTake && cost_ == 0));
@@ -381,7 +390,7 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   }
   part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
   if (readable) {
-    AppendValue(to, found->state, found->hits, found->remembered_until, leases, next);
+    AppendValue(limit_, found->state, found->hits, found->remembered_until, leases, next);
   }
   part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
   bytes_ = std::move(next);

@@ -8,7 +8,7 @@
 // From that the kernel itself computes the decision here, and must come to the same result. A bucket that was made
 // under another limit is carried over here too, by the kernel: the script answers what it found, and a second call
 // replaces that, if it still is what was read. So most questions take one call, and one after a change of their limit
-// two.
+// two. A question that keeps the bucket's limit is asked again under that one.
 #pragma once
 
 #include <array>
@@ -76,21 +76,24 @@ class BucketCall {
   static constexpr int kCarriesMax = 8;
 
   void EndPart() { part_ends_[part_count_++] = static_cast<uint32_t>(bytes_.size()); }
-  void AppendNumbers(const SharedRequest& request, const CallContext& context);
-  void AppendAsk(const LeaseAsk& ask, const CallContext& context);
+  void AppendLimit();
+  void AppendNumbers();
+  void AppendAsk(const LeaseAsk& ask);
   std::optional<SharedAnswer> ReadDecided(std::string_view reply);
   std::optional<SharedAnswer> CarryOver(std::string_view reply);
   void CarryThroughHistory(FoundBucket& bucket, base::Instant now) const;
   SharedAnswer Decide(algorithm::BucketState state, HitList hits, base::Instant now, bool allowed);
   void ReadGrant(std::string_view tail, const algorithm::BucketState& state, base::Instant now, SharedAnswer& answer);
 
-  LimitHandle limit_;
-  const Script* script_;
+  algorithm::Limit limit_;
+  CallContext context_;
+  const Script* script_ = nullptr;
   algorithm::Cost cost_;
   uint64_t lease_least_ = 0;
   bool lease_wanted_ = false;
   bool asks_lease_ = false;
   bool learns_ = false;
+  bool keeps_limit_ = false;
   Operation operation_;
   std::span<const LimitChange> history_;
   SharedEvents events_;  // of the calls so far
