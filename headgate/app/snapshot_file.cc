@@ -109,7 +109,7 @@ bool SnapshotFile::Write(base::Instant now) {
         "snapshot.failed",
         {{"file", path_},
          {"reason", std::string(status.message())},
-         {"hint", std::string_view("what was consumed since the last one is in memory only: mend it before a stop")}});
+         {"hint", std::string_view("what was consumed since the last snapshot is in memory only, and a stop loses it unless a later one succeeds")}});
     return false;
   }
   writes_done_.fetch_add(1, std::memory_order_relaxed);

@@ -5,6 +5,7 @@
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/check.h"
+#include "headgate/limiter/no_hits.h"
 
 namespace headgate::limiter {
 
@@ -19,18 +20,6 @@ namespace {
 // How many of the oldest are looked at when a new one finds no place.
 constexpr size_t kLooksForRoom = 8;
 
-// Terms never keep hits.
-class NoHits final : public algorithm::HitLog {
- public:
-  bool empty() const override { return true; }
-  algorithm::Hit Oldest() const override { return {}; }
-  algorithm::Hit Newest() const override { return {}; }
-  void DropOldest() override {}
-  void ReduceNewest(uint32_t) override {}
-  bool Append(algorithm::Hit) override { return false; }
-  void ForEach(bool (*)(void*, algorithm::Hit), void*) const override {}
-};
-
 // A log would need its hits: a window of the same length, from the first of them on, lets through as much.
 Limit TermsOf(const Limit& share) {
   if (share.algorithm() != Algorithm::kSlidingWindowLog) return share;
@@ -42,7 +31,7 @@ Limit TermsOf(const Limit& share) {
 
 // All of it, or as much as the terms have room for.
 void Owe(Debts::Debt& debt, Cost cost, Instant now) {
-  NoHits no_hits;
+  NoHits no_hits;  // terms never keep any
   const algorithm::Decision decision = algorithm::Decide(debt.terms, debt.state, no_hits, cost, now);
   if (!decision.allowed) algorithm::Decide(debt.terms, debt.state, no_hits, decision.remaining, now);
 }

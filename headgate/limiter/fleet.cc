@@ -94,6 +94,7 @@ bool Fleet::Decide(std::span<const TakeRequest> requests, std::span<const Shared
     state->open = 1;  // holds on_ready back while this asks
   };
   const base::BootTime boot_now = book_ ? shared_.Now() : base::BootTime{0};
+  if (book_) instant_ahead_ns_ = now.ns - boot_now.ns;
   if (book_ && requests.size() > 1) Prefetch(requests);
   for (size_t i = 0; i < requests.size();) {
     size_t end = i + 1;
@@ -237,8 +238,7 @@ void Fleet::Settle(Question& question, const Settled& settled) {
 
 void Fleet::OnAnswer(const Member& member, const Decision& decision, base::BootTime asked_at) {
   settle_pace_.OnAnswer();
-  last_rests_.OnAnswer(member.key, decision.remaining,
-                       shared_.Now() + std::min(decision.reset_after, base::kDurationMax / 2));
+  NoteRest(member.key, decision.remaining, decision.reset_after);
   if (!IsLeased(*member.limit, member.terms)) return;
   if (member.operation == Operation::kTake) {
     book_->OnExact(member.key, *member.limit, member.cost, decision, asked_at, shared_.Now());
@@ -248,19 +248,17 @@ void Fleet::OnAnswer(const Member& member, const Decision& decision, base::BootT
 }
 
 void Fleet::Perform(const LeaseAction& action, Question* awaiting) {
-  shared_.Ask({.name = action.name,
-               .limit = store::LimitHandle::Pin(*action.limit),
-               .lease = action.ask,
-               .leased = true,
-               .timeout = options_.timeout},
-              [this, key = action.key, number = action.ask.id.number, awaiting](const store::SharedAnswer& answer) {
-                if (answer.status.ok()) {
-                  settle_pace_.OnAnswer();
-                  last_rests_.OnAnswer(key, answer.grant.remaining, std::nullopt);
-                }
-                if (const LeaseAction* next = book_->OnGrant(key, number, answer, shared_.Now())) Perform(*next);
-                if (awaiting != nullptr) OnLease(*awaiting, answer);
-              });
+  const store::LimitHandle limit = store::LimitHandle::Pin(*action.limit);
+  shared_.Ask(
+      {.name = action.name, .limit = limit, .lease = action.ask, .leased = true, .timeout = options_.timeout},
+      [this, key = action.key, limit, number = action.ask.id.number, awaiting](const store::SharedAnswer& answer) {
+        if (answer.status.ok()) {
+          settle_pace_.OnAnswer();
+          NoteRest(key, answer.grant.remaining, FullAfter(*limit, answer.grant.remaining));
+        }
+        if (const LeaseAction* next = book_->OnGrant(key, number, answer, shared_.Now())) Perform(*next);
+        if (awaiting != nullptr) OnLease(*awaiting, answer);
+      });
 }
 
 void Fleet::OnTime() {

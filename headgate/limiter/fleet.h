@@ -158,6 +158,10 @@ class Fleet {
   void GiveBack(const std::shared_ptr<Group>& group);
   Settled Degraded(const Member& member, std::string_view name, const absl::Status& why);
   algorithm::Decision DecideLocally(const Member& member, std::string_view name);
+  void NoteRest(const base::Hash128& key, uint64_t remaining, base::Duration full_after);
+  // How long a bucket of this limit, which is leased, takes to be full again, at most, if nothing comes. A grant does
+  // not say.
+  base::Duration FullAfter(const store::LimitEntry& limit, uint64_t remaining) const;
   store::LimitHandle ShareOf(const Member& member);
   void SettleDebts();
   void Settle(Debts::Debt debt, algorithm::Cost cost);
@@ -171,7 +175,8 @@ class Fleet {
   LastRests last_rests_;
   Debts debts_;
   SettlePace settle_pace_;
-  int64_t instant_ahead_ns_ = 0;  // of the time of decisions, by which debts are paid, before that of the store's clock
+  // Of the time of decisions, by which debts are paid and windows end, before that of the store's clock.
+  int64_t instant_ahead_ns_ = 0;
   LocalShares shares_;
   base::Pool<Question> questions_;
   std::array<std::atomic<uint64_t>, kModeCount> decisions_{};

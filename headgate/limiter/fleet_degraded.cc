@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "headgate/algorithm/decide.h"
 #include "headgate/base/wide.h"
 #include "headgate/limiter/fleet.h"
+#include "headgate/limiter/no_hits.h"
 
 namespace headgate::limiter {
 
@@ -71,6 +73,18 @@ Decision Fleet::DecideLocally(const Member& member, std::string_view name) {
   return decision;
 }
 
+void Fleet::NoteRest(const base::Hash128& key, uint64_t remaining, base::Duration full_after) {
+  last_rests_.OnAnswer(key, remaining, shared_.Now() + std::min(full_after, base::kDurationMax / 2));
+}
+
+// As a bucket is that was just used for the first time; a window may end sooner if it was used before.
+base::Duration Fleet::FullAfter(const store::LimitEntry& limit, uint64_t remaining) const {
+  NoHits no_hits;
+  algorithm::BucketState state;
+  const uint64_t missing = limit.limit.capacity() - std::min(limit.limit.capacity(), remaining);
+  return algorithm::Decide(limit.limit, state, no_hits, missing, InstantAt(shared_.Now())).reset_after;
+}
+
 store::LimitHandle Fleet::ShareOf(const Member& member) {
   const uint32_t ppm = member.terms.fallback_share_ppm;
   return shares_.Of(member.limit, ppm != 0 ? Fraction{ppm, kWholePpm} : Fraction{1, std::max(1u, shared_.instances())});
@@ -108,7 +122,7 @@ void Fleet::Settle(Debts::Debt debt, algorithm::Cost cost) {
       return counters.settled.Add(cost);
     }
     const algorithm::Decision& decision = answer.decision;
-    last_rests_.OnAnswer(kept->key, decision.remaining, std::nullopt);
+    NoteRest(kept->key, decision.remaining, decision.reset_after);
     if (decision.allowed) return counters.settled.Add(cost);
     const algorithm::Cost left = std::min(cost, decision.remaining);
     counters.forgiven.Add(cost - left);

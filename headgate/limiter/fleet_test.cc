@@ -42,6 +42,8 @@ descriptors:
     rate_limit: {period: 1h, requests_per_unit: 5, algorithm: token_bucket}
   - key: hundred
     rate_limit: {period: 1h, requests_per_unit: 100, algorithm: token_bucket}
+  - key: busy
+    rate_limit: {period: 4s, requests_per_unit: 100, algorithm: token_bucket}
   - key: pair
     rate_limits:
       - {period: 1h, requests_per_unit: 1000, algorithm: token_bucket}
@@ -506,6 +508,33 @@ TEST_F(LeasingFleetTest, AKeyThatWasHotForLongFallsBackOnAFreshFigure) {
   uint64_t passed = 0;
   for (int i = 0; i < 40; ++i) passed += Allowed({"hundred"}) && mode() == Mode::kLocal ? 1u : 0u;
   EXPECT_LE(passed, left);
+}
+
+// Its bucket would be full again within 4 s if nothing came, but something comes all the time.
+TEST_F(LeasingFleetTest, AKeyThatIsHotForLongerThanItsBucketTakesToFillDoesNotBeginFullWithoutTheStore) {
+  const auto load = [&](base::Duration time) {
+    int passed = 0;
+    for (const Instant end = now + time; now < end; now += 4ms) {
+      passed += Allowed({"busy"}) && mode() == Mode::kLocal ? 1 : 0;
+      fleet.OnTime();
+      shared.AnswerAll();
+    }
+    return passed;
+  };
+  EXPECT_EQ(load(12s), 0);
+  EXPECT_GT(fleet.decisions(Mode::kLeased), 200u);
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_LE(load(3s), 80) << "what its share refills, and the few that were left";
+  EXPECT_GE(load(4s), 90);
+}
+
+TEST_F(LeasingFleetTest, AnHourThatIsOverLeavesNothingBehindInTheNext) {
+  for (int i = 0; i < 30; ++i) Allowed({"hour"});
+  shared.AnswerAll();
+  now += 3600s;
+  shared.failure = absl::UnavailableError("gone");
+  EXPECT_TRUE(Allowed({"hour"}, 8));
+  EXPECT_EQ(mode(), Mode::kLocal);
 }
 
 TEST_F(LeasingFleetTest, WhatAGroupGivesBackIsGivenBackOnce) {

@@ -16,15 +16,9 @@ namespace headgate::limiter {
 
 class LastRests {
  public:
-  // The store said what is left, and that the bucket is full again at `full_at` if nothing comes. A grant does not say
-  // when: then what was said before holds, or `full_at` is nothing.
-  void OnAnswer(const base::Hash128& key, uint64_t remaining, std::optional<base::BootTime> full_at) {
-    Place& place = PlaceOf(key);
-    const bool same = place.key == key;
-    place = {.key = key,
-             .remaining = remaining,
-             .full_at = full_at.value_or(same && place.known ? place.full_at : base::BootTime{INT64_MAX}),
-             .known = true};
+  // The store said what is left. The bucket is full again at `full_at` if nothing comes.
+  void OnAnswer(const base::Hash128& key, uint64_t remaining, base::BootTime full_at) {
+    PlaceOf(key) = {.key = key, .remaining = remaining, .full_at = full_at, .known = true};
   }
 
   // What was left when the store last answered. Only for the first who asks after that, and not once the bucket has had

@@ -6,7 +6,7 @@
 //   half open --the probe succeeds--> closed;  --it fails--> open, for twice as long
 //
 // A server that answers anything is not left alone: a burst that is too much for it, or one call in two that fails, is
-// answered as far as it can be (decision 0009).
+// answered as far as it can be (decision 0011).
 //
 // Pure: events and the time come in, answers go out. Not thread-safe; one per shard and event loop.
 #pragma once

@@ -1,5 +1,6 @@
 // How many calls one connection to a store may have under way: as many as the store is seen to answer in time.
 //
+//   begins    with the calls of one turn, 512: a server that has shown nothing bad gets them in one write
 //   grows     while calls wait for room and answers come within half of their time: doubling at first, later by one for
 //             each window of answers (TCP's slow start and additive increase)
 //   shrinks   by half when a call runs out of time, once for all calls that were sent before that was known
@@ -18,7 +19,7 @@ namespace headgate::store {
 
 class CallWindow {
  public:
-  static constexpr uint32_t kFirst = 64;
+  static constexpr uint32_t kFirst = 512;
   static constexpr uint32_t kLeast = 4;
 
   explicit CallWindow(uint32_t most)

@@ -133,6 +133,8 @@ std::optional<FilesRead> FileWatch::Read(base::Instant now) {
   next_look_ = now + options_.look_interval;
   stamps_ = StampFiles(paths_);
   FilesRead read = ReadFiles(paths_);
+  // What could not be read may be readable again without having changed: for instance when descriptors are free again.
+  if (!read.problems.empty()) stamps_.clear();
   if (read.torn && first_event_.has_value() && now < *first_event_ + options_.delay_max) {
     last_event_ = now;
     return std::nullopt;

@@ -73,6 +73,22 @@ TEST(FileWatch, FollowsAWriteInPlace) {
   EXPECT_FALSE(watched.readable());
 }
 
+TEST(FileWatch, ReadsAgainWhatItHadNoDescriptorFor) {
+  TempDirectory temp;
+  temp.Write("a.yaml", "one");
+  Watched watched({temp / "a.yaml"});
+  EXPECT_EQ(watched.TextWithinASecond(), "one");
+  temp.Write("a.yaml", "two");
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const std::string without = watched.TextWithinASecond();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_THAT(without, ::testing::HasSubstr("Too many open files"));
+  EXPECT_EQ(watched.TextWithinASecond(), "two") << "the file did not change again";
+}
+
 TEST(FileWatch, FollowsAnAtomicRenameEveryTime) {
   TempDirectory temp;
   temp.Write("a.yaml", "0");

@@ -213,7 +213,7 @@ class FleetOnAStore(FleetTest):
             f"{config}:2:16: store_ca_file: the CA file '/not/there' cannot be used",
             f"{config}:3:12: hash_keys: it needs hash_keys_secret_file",
             "--listen: address '8080': the port is missing",
-            "--credential-file: credential_file: cannot open /nor/this",
+            "--credential-file: cannot open /nor/this: No such file or directory",
         ):
             self.assertIn(what, refused.stderr)
 

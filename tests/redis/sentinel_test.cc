@@ -41,6 +41,8 @@ TEST(Sentinel, FollowsTheMasterWhenItDies) {
   EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "a", {"0"}, 200ms) == "1"; }, 30s));
   EXPECT_THAT(replica.Ask("INFO replication"), HasSubstr("role:master"));
   EXPECT_EQ(test.HistoryChanges(), 1u);
+  test.Run(2500ms);
+  EXPECT_EQ(test.HistoryChanges(), 1u) << "the old address is forgotten, the history is not";
 }
 
 // The servers ask for a login and the sentinel for another: neither is sent to the wrong one.

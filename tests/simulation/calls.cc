@@ -55,9 +55,9 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
     Evidence& evidence = *EvidenceOf(*asker, key);
     if (refunds && asker->operation != Operation::kRefund) {
       evidence.refunded += request.cost;
-    } else if (request.operation == Operation::kLook &&
-               (evidence.decision != Outcome::kNone || evidence.grant != Outcome::kNone || evidence.spent != 0)) {
-      // Another member of its group has denied: what is left now.
+    } else if (evidence.decision != Outcome::kNone ||
+               (request.operation == Operation::kLook && (evidence.grant != Outcome::kNone || evidence.spent != 0))) {
+      // Another member of its group has denied: it was decided before, and is counted now, or asked what is left.
     } else {
       own = true;
       evidence.decision = goes ? Outcome::kOpen : Outcome::kFailed;

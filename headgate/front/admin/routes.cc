@@ -25,7 +25,8 @@ std::optional<size_t> From(std::string_view target) {
 }
 
 void AnswerNoRules(net::HttpResponse& response) {
-  net::AnswerProblem(503, "no rules are loaded yet", "the path given by --rules has no rule file yet; the log names it",
+  net::AnswerProblem(503, "no rules are loaded yet",
+                     "the path given by --rules has no rule file yet, or only files with problems; the log names them",
                      response);
 }
 

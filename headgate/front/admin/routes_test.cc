@@ -170,10 +170,12 @@ TEST_F(Admin, HasNoRulesBeforeTheFirstAndIsNotReady) {
   for (const char* path : {"/v1/rules", "/readyz"}) {
     const net::HttpResponse response = Get(path);
     EXPECT_EQ(response.status, 503);
-    EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Service Unavailable","status":503,)"
-                             R"("detail":"no rules are loaded yet",)"
-                             R"("hint":"the path given by --rules has no rule file yet; the log names it"})"
-                             "\n");
+    EXPECT_EQ(
+        response.body,
+        R"({"type":"about:blank","title":"Service Unavailable","status":503,)"
+        R"("detail":"no rules are loaded yet",)"
+        R"("hint":"the path given by --rules has no rule file yet, or only files with problems; the log names them"})"
+        "\n");
   }
 }
 

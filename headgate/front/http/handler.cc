@@ -116,7 +116,9 @@ void CheckHandler::AnswerError(const absl::Status& status, net::HttpResponse& re
       return net::AnswerProblem(400, message, "", response);
     case absl::StatusCode::kFailedPrecondition:
       if (checker_.rules() != nullptr) return net::AnswerProblem(409, message, "", response);
-      net::AnswerProblem(503, message, "the path given by --rules has no rule file yet; the log names it", response);
+      net::AnswerProblem(
+          503, message,
+          "the path given by --rules has no rule file yet, or only files with problems; the log names them", response);
       return response.AddField("Retry-After", kUnavailableRetryAfterS);
     case absl::StatusCode::kUnavailable:
       net::AnswerProblem(503, message, "", response);

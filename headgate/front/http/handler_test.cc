@@ -256,10 +256,12 @@ TEST(Errors, AreUnavailableBeforeTheFirstRules) {
   const net::HttpResponse response = server.Post("/v1/check", Body("api_key"));
   EXPECT_EQ(response.status, 503);
   EXPECT_THAT(response.fields, HasSubstr("Retry-After: 1\r\n"));
-  EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Service Unavailable","status":503,)"
-                           R"("detail":"no rate limit configuration loaded",)"
-                           R"("hint":"the path given by --rules has no rule file yet; the log names it"})"
-                           "\n");
+  EXPECT_EQ(
+      response.body,
+      R"({"type":"about:blank","title":"Service Unavailable","status":503,)"
+      R"("detail":"no rate limit configuration loaded",)"
+      R"("hint":"the path given by --rules has no rule file yet, or only files with problems; the log names them"})"
+      "\n");
 }
 
 TEST(Answers, AreJsonWhateverTheNames) {

@@ -147,8 +147,8 @@ void Client::SendTo(uint32_t server, PendingCall& call, base::BootTime now) {
   if (const absl::Status& paused = shard.PausedAt(now); !paused.ok()) return Finish(call, paused);
   call.pass = shard.breaker().Ask(now);
   if (call.pass == Breaker::Pass::kRefused) {
-    // A redirect would not help: whoever has the key is this server.
-    return Finish(call, shard.StatusOf(ConnectionEvent::kBreakerOpen));
+    // A redirect would not help: as far as is known, whoever has the key is this server.
+    return OnFailed(shard, call, ConnectionEvent::kBreakerOpen, now);
   }
   shard.Send(call, now);
 }
@@ -347,7 +347,7 @@ void Client::OnIdentity(Shard& shard, const ServerIdentity& identity, base::Boot
   if (topology_->IsGuide(shard.index())) return;
   const uint32_t index = ShardOf(shard.index());
   const bool was_learning = histories_.LearningUntil(index, now).has_value();
-  const HistoryChange change = histories_.OnSeen(index, identity, now);
+  const HistoryChange change = histories_.OnSeen(index, identity, now, shard.index());
   if (change != HistoryChange::kNone) counters_.history_changes[static_cast<size_t>(change)].Add();
   const std::optional<base::BootTime> until = histories_.LearningUntil(index, now);
   if (was_learning || !until) return;
@@ -484,7 +484,8 @@ void Client::ForgetServers() {
     if (shard->breaker().state() != Breaker::State::kClosed) counters_.breakers_open.Subtract();
     shard.reset();
     told_[server] = {};
-    histories_.Forget(ShardOf(server));
+    // Behind sentinels the history goes on elsewhere.
+    if (options_.topology != TopologyKind::kSentinel) histories_.Forget(ShardOf(server));
   }
 }
 

@@ -264,26 +264,26 @@ TEST(Calls, AreGivenUpInTimeAlsoWhereTheyWereNeverSent) {
 
 TEST(Calls, ABurstIsSentAsItIsAnsweredInTime) {
   std::unique_ptr<Dialogue> owner;
-  Dialogue& dialogue = Dialogue::Ready(owner);
-  for (int i = 0; i < 1000; ++i) dialogue.Call("a");
-  EXPECT_EQ(dialogue.connection.in_flight(), 64u);
+  Dialogue& dialogue = Dialogue::Ready(owner, {.waiting_max = 4096});
+  for (int i = 0; i < 2000; ++i) dialogue.Call("a");
+  EXPECT_EQ(dialogue.connection.in_flight(), 512u);
   const auto answer = [&](int count) {
     std::string replies;
     for (int i = 0; i < count; ++i) replies += ":1\r\n";
     dialogue.Says(replies);
   };
   dialogue.Passes(2ms);
-  answer(64);
-  EXPECT_EQ(dialogue.connection.in_flight(), 128u);
+  answer(512);
+  EXPECT_EQ(dialogue.connection.in_flight(), 1024u);
   dialogue.Passes(6ms);
-  answer(128);
+  answer(1024);
   EXPECT_EQ(dialogue.connection.in_flight(), 1u) << "in 2 ms the others would not be answered";
   std::vector<std::string> heard = dialogue.Heard();
-  EXPECT_EQ(std::count(heard.begin(), heard.end(), "a out_of_time"), 1000 - 64 - 128 - 1)
+  EXPECT_EQ(std::count(heard.begin(), heard.end(), "a out_of_time"), 2000 - 512 - 1024 - 1)
       << "the store is at work: no failures";
   dialogue.Passes(2ms);
   EXPECT_THAT(dialogue.Heard(), ElementsAre("a reply_timeout"));
-  EXPECT_EQ(dialogue.connection.window(), 64u);
+  EXPECT_EQ(dialogue.connection.window(), 512u);
 }
 
 TEST(Calls, ThatCannotBeAnsweredInTimeAreNotSent) {

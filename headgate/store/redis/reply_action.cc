@@ -40,7 +40,7 @@ constexpr std::array kRows = {
     ReplyAction{.code = "closed", .status = kAborted, .counts_as_failure = true, .refreshes_topology = true},
     ReplyAction{.code = "connect_refused", .counts_as_failure = true, .refreshes_topology = true},
     ReplyAction{.code = "queue_full", .status = kResourceExhausted},
-    ReplyAction{.code = "breaker_open"},
+    ReplyAction{.code = "breaker_open", .refreshes_topology = true},
     ReplyAction{.code = "store_refused", .refreshes_topology = true},
     ReplyAction{.code = "learning"},
 };

@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
                   ReplyAction{.status = kAborted, .counts_as_failure = true, .refreshes_topology = true}},
         std::pair{ConnectionEvent::kConnectRefused, ReplyAction{.counts_as_failure = true, .refreshes_topology = true}},
         std::pair{ConnectionEvent::kQueueFull, ReplyAction{.status = kResourceExhausted}},
-        std::pair{ConnectionEvent::kBreakerOpen, ReplyAction{}},
+        std::pair{ConnectionEvent::kBreakerOpen, ReplyAction{.refreshes_topology = true}},
         std::pair{ConnectionEvent::kStoreRefused, ReplyAction{.refreshes_topology = true}},
         std::pair{ConnectionEvent::kLearning, ReplyAction{}}));
 

@@ -62,7 +62,7 @@ std::string_view Name(HistoryChange change) {
   return "";
 }
 
-HistoryChange ShardHistories::OnSeen(uint32_t index, const ServerIdentity& server, BootTime now) {
+HistoryChange ShardHistories::OnSeen(uint32_t index, const ServerIdentity& server, BootTime now, uint32_t place) {
   // What a replica follows is known: it may be promoted.
   if (!server.primary) {
     Remember(server.replication, index);
@@ -74,10 +74,11 @@ HistoryChange ShardHistories::OnSeen(uint32_t index, const ServerIdentity& serve
   });
   if (seen) {
     shard.heard_at = now;
+    shard.place = place;
     return HistoryChange::kNone;
   }
   const Known* followed = server.previous != 0 ? Find(server.previous) : nullptr;
-  const HistoryChange change = ChangeOf(shard, server, followed, now);
+  const HistoryChange change = ChangeOf(shard, server, followed, now, place);
   if (change != HistoryChange::kNone && now >= shard.learning_until) {
     BootTime until = now + (change == HistoryChange::kRestarted ? std::max(ttl_ - server.age, Duration(0)) : ttl_);
     // What it followed may be learning itself, and its term is not extended either.
@@ -89,19 +90,21 @@ HistoryChange ShardHistories::OnSeen(uint32_t index, const ServerIdentity& serve
   shard.seen.push_back({.run = server.run, .replication = server.replication});
   if (shard.seen.size() > kSeenMax) shard.seen.pop_front();
   shard.heard_at = now;
+  shard.place = place;
   Remember(server.replication, index);
   return change;
 }
 
 HistoryChange ShardHistories::ChangeOf(const Shard& shard, const ServerIdentity& server, const Known* followed,
-                                       BootTime now) const {
+                                       BootTime now, uint32_t place) const {
   const auto has = [&](auto matches) { return std::any_of(shard.seen.begin(), shard.seen.end(), matches); };
   if (has([&](const Seen& one) { return one.run == server.run; })) {
     return server.previous == 0 ? HistoryChange::kNone : HistoryChange::kPromoted;
   }
-  // A restart from a file names the history that it had before, as a promotion does; but that was its own shard's.
+  // A restart from a file names the history that it had before, as a promotion does; but that was its own shard's, at
+  // its own address.
   const bool own = has([&](const Seen& one) { return one.replication == server.previous; });
-  if (followed != nullptr && !own) return HistoryChange::kPromoted;
+  if (followed != nullptr && (!own || place != shard.place)) return HistoryChange::kPromoted;
   const bool first = shard.seen.empty();
   if (server.age < ttl_) return first && server.previous == 0 ? HistoryChange::kNone : HistoryChange::kRestarted;
   // The last process was heard of when this one lived already: nobody restarted.

@@ -2,12 +2,15 @@
 // what they have may lack leases that are still being spent, so that for as long as a lease can live nothing is decided
 // there. Pure: what a server said and the time come in, what follows goes out.
 //
-//   what changed                                        what follows
-//   nothing, or the replication id of the same process  the history continues (a first replica came, a backlog was
-//   freed) another process, not older than a lease can be      restarted: learning until its start + ttl, the same on
-//   every node a replica was promoted                              promoted:  learning until first seen + ttl another
-//   process, which lived beside the last one    replaced:  learning until first seen + ttl a history that was seen
-//   before                      nothing: two servers that answer in turn teach one term in all
+//   - the replication id of the same process changed, which names none before it (a first replica came, a backlog was
+//     freed): the history continues
+//   - another process, younger than a lease can be, restarted: learning until its start + ttl, the same on every node
+//   - a replica was promoted: learning until first seen + ttl
+//   - another process, which lived beside the last one, replaced it: learning until first seen + ttl
+//   - a history that was seen before: nothing, so that two servers that answer in turn teach one term in all
+//
+// At one address another process is a restart of the last one if it may be. At another address it is none: behind
+// sentinels, a process that names the history of its shard as its own before was promoted, however old it is.
 //
 // A term is never extended: a change within one teaches nothing more. Who is the first that is seen of a shard was
 // promoted if it names a known history as its own before, and restarted if it is young and names any; else it is new
@@ -52,9 +55,9 @@ class ShardHistories {
   // `ttl`: the longest life of a lease.
   explicit ShardHistories(base::Duration ttl) : ttl_(ttl) {}
 
-  // A server of `shard` said who it is. Returns what that means for what is decided there: the term may have begun, or
-  // already be over.
-  HistoryChange OnSeen(uint32_t shard, const ServerIdentity& server, base::BootTime now);
+  // A server of `shard` said who it is; `place` tells its address from the shard's others. Returns what that means for
+  // what is decided there: the term may have begun, or already be over.
+  HistoryChange OnSeen(uint32_t shard, const ServerIdentity& server, base::BootTime now, uint32_t place = 0);
 
   // Nothing is decided there before; nothing where it is not learning.
   std::optional<base::BootTime> LearningUntil(uint32_t shard, base::BootTime now) const;
@@ -73,7 +76,8 @@ class ShardHistories {
   };
   struct Shard {
     std::deque<Seen> seen;
-    base::BootTime heard_at{0};  // from the last of them
+    base::BootTime heard_at{0};  // from the last of them,
+    uint32_t place = 0;          // which answered there
     base::BootTime learning_until{0};
   };
   struct Known {
@@ -81,8 +85,8 @@ class ShardHistories {
     uint32_t shard;
   };
 
-  HistoryChange ChangeOf(const Shard& shard, const ServerIdentity& server, const Known* followed,
-                         base::BootTime now) const;
+  HistoryChange ChangeOf(const Shard& shard, const ServerIdentity& server, const Known* followed, base::BootTime now,
+                         uint32_t place) const;
   const Known* Find(uint64_t replication) const;
   void Remember(uint64_t replication, uint32_t shard);
 

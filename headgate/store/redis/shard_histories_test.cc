@@ -106,6 +106,17 @@ TEST_F(Histories, APromotionInTheSameShardIsLearned) {
   EXPECT_EQ(Term(), kTtl);
 }
 
+// It started when the old one was last heard of, or a moment later: at another address that is no restart.
+TEST_F(Histories, APromotionAtAnotherAddressIsLearnedHoweverYoungTheReplicaIs) {
+  for (const Duration age : {1s, 3s, 4s, 5s}) {
+    ShardHistories fresh(kTtl);
+    fresh.OnSeen(0, primary, now, /*place*/ 1);
+    const ServerIdentity promoted{.run = 2, .replication = 0xB, .previous = 0xA, .age = age};
+    EXPECT_EQ(fresh.OnSeen(0, promoted, now + 4s, /*place*/ 2), kPromoted) << age.count();
+    EXPECT_EQ(fresh.LearningUntil(0, now + 4s), now + 4s + kTtl);
+  }
+}
+
 TEST_F(Histories, ChangesWithinATermDoNotExtendIt) {
   Sees(primary);
   Sees({.run = 2, .replication = 0xB, .age = 0s});
