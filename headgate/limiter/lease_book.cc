@@ -31,6 +31,10 @@ constexpr uint64_t kSmallShare = 32;
 // Where it is a small share, a lease is of so many times what is expected, and given from so many requests on.
 constexpr uint64_t kAmpleTimes = 4;
 constexpr uint64_t kRequestsLeast = 3;
+// Of a bucket that holds less for each of its holders, most would lie where nobody asks for it: it is exact for so many
+// ttl, and costs a message for each request that passes. As it takes `fill_least` to fill, these are few.
+constexpr uint64_t kEachLeast = 2;
+constexpr int64_t kExactTtls = 4;
 // From so many within half a ttl on a message more for each lease does not count.
 constexpr uint64_t kBusyRequests = 64;
 
@@ -76,6 +80,7 @@ LeaseBook::LeaseBook(const LeaseBookOptions& options)
     : options_(options),
       interval_(options.ttl / 2),
       idle_after_(options.ttl / 4),
+      denied_most_(options.ttl * 3 / 4),
       look_every_(options.ttl / 16),
       first_look_late_(12 * look_every_),
       sets_(SetsFor(options.keys_max, kWays)),
@@ -133,10 +138,10 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
     action = MaybeAsk(record, cost, spent, name, now);
   }
   verdict = VerdictOf(record, cost, spent, now);
-  // Not for a denial of long ago: the bucket may have filled since.
-  const bool denied_lately = IsDenied(record, cost) && now < record.denied_until + options_.ttl;
-  if (verdict.kind == LeaseVerdict::Kind::kAskStore && action == nullptr && denied_lately) [[unlikely]]
+  if (verdict.kind == LeaseVerdict::Kind::kAskStore && action == nullptr && IsDeniedLately(record, cost, now))
+      [[unlikely]] {
     verdict = Probe(record, cost, now);
+  }
   verdict.action = action;
   if (verdict.kind == LeaseVerdict::Kind::kAskStore && action != nullptr)
     verdict.kind = LeaseVerdict::Kind::kAwaitLease;
@@ -178,7 +183,8 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   record->denied_cost = record->retry_cost = cost;
   record->retry_at = asked_at + retry;
   // Not for ever: others may return or refund what they took, and someone may reset the bucket.
-  record->denied_until = std::min(std::max(record->retry_at, now + record->pause), now + options_.ttl);
+  record->denied_at = asked_at;
+  record->denied_until = std::min(std::max(record->retry_at, now + record->pause), now + denied_most_);
 }
 
 const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const store::SharedAnswer& answer,
@@ -196,6 +202,9 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const
     OnFailure(record, number, PerhapsDone(answer.status), now);
   } else {
     record.shared_rest = answer.grant.remaining;
+    if (answer.grant.holders * kEachLeast > record.limit->limit.capacity()) {
+      record.exact_until = now + kExactTtls * options_.ttl;
+    }
     if (answer.grant.granted > 0) {
       OnGranted(record, answer.grant, number, now);
     } else if (record.asked_want > 0) {
@@ -248,6 +257,7 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     // No more than this accrues until the key may be asked for again.
     record.denied_cost = 1;
     record.retry_cost = std::max<uint64_t>(1, grant.granted);
+    record.denied_at = record.asked_at;
     record.retry_at = record.denied_until = record.asked_at + record.pause;
     MayAskFrom(record, record.denied_until);
   } else {
@@ -277,7 +287,8 @@ void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTi
   record.retry_at = now + retry;
   // What others hold of a window may come back before it ends.
   const bool may_come_back = IsWindow(record.limit->limit) && grant.holders > 1;
-  record.denied_until = now + std::clamp(may_come_back ? Duration(0) : retry, record.pause, options_.ttl);
+  record.denied_at = record.asked_at;
+  record.denied_until = now + std::max(record.pause, may_come_back ? Duration(0) : std::min(retry, denied_most_));
   MayAskFrom(record, now + record.pause);
 }
 
@@ -331,7 +342,7 @@ bool LeaseBook::IsWorthLease(const Record& record) const {
 
 const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Namer name, BootTime now) {
   if (closing_ || !IsWorthLease(record)) return nullptr;
-  const bool exhausted = IsDenied(record, cost) && now < record.denied_until + options_.ttl;
+  const bool exhausted = IsDeniedLately(record, cost, now);
   bool in_turns = false;
   if (exhausted) {
     if (now < record.denied_until) return nullptr;
@@ -354,6 +365,8 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Na
 
 AskPace::Turn LeaseBook::TakeTurn(const Record& record, BootTime now) const {
   if (options_.pace == nullptr) return {.at = now};
+  // What is remembered will soon be too old to deny by: this cannot wait.
+  if (now >= record.denied_at + denied_most_) return options_.pace->TakeTurnNow(record.key, now);
   return options_.pace->TakeTurn(record.key, now, record.pause, record.asked_at);
 }
 
@@ -529,7 +542,7 @@ void LeaseBook::OnChange(Record& record, const store::LimitEntry& limit, BootTim
 LeaseVerdict LeaseBook::VerdictOf(const Record& record, Cost cost, bool spent, BootTime now) const {
   if (spent) [[likely]]
     return {.kind = LeaseVerdict::Kind::kAllowed, .decision = Allowed(record, now)};
-  if (IsDenied(record, cost) && now < record.denied_until) {
+  if (now < record.denied_until && IsDeniedLately(record, cost, now)) {
     return {.kind = LeaseVerdict::Kind::kDenied, .decision = Denied(record, cost, now)};
   }
   return {};

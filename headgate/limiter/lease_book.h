@@ -193,6 +193,8 @@ class LeaseBook {
     // Requests of at least `denied_cost` were denied (0: none was), and are until then.
     uint64_t denied_cost = 0;
     base::BootTime denied_until{0};
+    // When the store was asked that said so. Says nothing any more after a ttl, however often it was asked again.
+    base::BootTime denied_at{0};
     // When a request of `retry_cost` can pass, as far as the store has said.
     base::BootTime retry_at{0};
     uint64_t retry_cost = 0;
@@ -205,7 +207,7 @@ class LeaseBook {
     // What follows from the limit.
     store::LimitHandle limit_pin;
     base::Duration pause{0};
-    base::BootTime exact_until{0};  // after a change
+    base::BootTime exact_until{0};  // after a change, or where too many hold leases
     std::string name;
     bool queued = false;
     bool leasable = false;
@@ -256,6 +258,10 @@ class LeaseBook {
   bool IsDenied(const Record& record, algorithm::Cost cost) const {
     return record.denied_cost != 0 && cost >= record.denied_cost;
   }
+  // Not for a denial of long ago: the bucket may have filled since.
+  bool IsDeniedLately(const Record& record, algorithm::Cost cost, base::BootTime now) const {
+    return IsDenied(record, cost) && now < record.denied_at + options_.ttl;
+  }
   // A lease's life on this node.
   base::Duration Life(base::Duration ttl) const;
   // Of a request that was spent from a lease, or was not.
@@ -268,6 +274,8 @@ class LeaseBook {
   const LeaseBookOptions options_;
   const base::Duration interval_;    // between renewals
   const base::Duration idle_after_;  // without a request
+  // A denial is remembered so long and then asked for again, before it says nothing any more.
+  const base::Duration denied_most_;
   const base::Duration look_every_;
   const base::Duration first_look_late_;  // where only the end is to be looked for
   std::vector<Set> sets_;

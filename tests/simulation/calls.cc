@@ -124,6 +124,7 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
                               .own = own,
                               .number = ask.id.number,
                               .want = ask.want,
+                              .reports = reports,
                               .asked_at = now_,
                               .content = BucketCall(sent, Context()),
                               .done = std::move(done),
@@ -143,7 +144,8 @@ void Node::SendContent(uint64_t id, const Call& call) {
               .key = call.key,
               .takes = takes ? call.cost : 0,
               .gives = call.undoes,
-              .resets = call.number == 0 && call.operation == Operation::kReset},
+              .resets = call.number == 0 && call.operation == Operation::kReset,
+              .reports = call.reports},
              call.content);
 }
 

@@ -26,6 +26,21 @@ uint64_t World::Held(size_t key) const {
   return held;
 }
 
+// What is out on lease and not spent: held by nodes, on its way to one, or on its way back, as when all shut down at
+// this very moment.
+uint64_t World::Unspent(size_t key) {
+  uint64_t held = 0;
+  for (const StoredLease& lease : server_.Leases(Node::NameOf(key), now_)) {
+    if (lease.expires_at <= server_.Wall(now_)) continue;
+    uint64_t spent = lease.reported;
+    for (uint32_t i = 0; i < plan_.nodes(); ++i) {
+      if (NodeAt(i)->id() == lease.node) spent = std::max(spent, NodeAt(i)->Spent(key, lease.number));
+    }
+    held += lease.granted - std::min(spent, lease.granted);
+  }
+  return held;
+}
+
 // A window is measured as a whole; of several as many as there are.
 void World::ScheduleMeasurement(size_t key) {
   for (const Machine& machine : machines_) {
@@ -66,10 +81,7 @@ void World::BeginMeasurement(size_t index, Duration until) {
 //                     not have either.
 //   fixed window      Shorter than two ttl: 90 %. The first who asks in it is given half of it, and what it returns at
 //                     the end has to find somebody.
-//   several loops     90 %: the loops of an instance ask in turns.
-//   fewer than 16 for each node: 90 %; than 8, 80 %; than 4, 70 %; fewer than there are nodes, 40 % (windows: than 16,
-//   70 %). What one
-//                     holds the others lack.
+//   fewer than 16 for each node: 90 %; than 8, 80 % (windows: than 16, 70 %). What one holds the others lack.
 //   count_denied: 70 %. A request that is denied because others hold the rest in leases counts as well.
 //   fewer than 8: 90 %. Always exact; but a bucket of one token runs over between two requests whose messages take
 //                     their time.
@@ -83,23 +95,24 @@ void World::EndMeasurement(size_t index) {
   const bool short_window = !IsMeter(limit) && !sliding && PaceOf(plan_.keys[index].last()) < 2 * plan_.ttl;
   uint64_t percent = 98;
   if (IsMeter(limit)) {
-    percent = limit.capacity() < 8 ? 90 : each < 1 ? 40 : each < 4 ? 70 : each < 8 ? 80 : each < 16 ? 90 : 98;
+    percent = limit.capacity() < 8 ? 90 : each < 8 ? 80 : each < 16 ? 90 : 98;
   } else if (each < 16 || limit.spec().count_denied) {
     percent = 70;
   } else if (short_window) {
     percent = 90;
   }
 
-  if (plan_.loops > 1) percent = std::min<uint64_t>(percent, 90);
-
   const uint64_t exact = key.exact->admitted();
   const uint64_t kept = KeptMax(limit.spec(), PaceOf(plan_.keys[index].last()));
   uint64_t lost_most = exact * (100 - percent) / 100 + 2 * plan_.keys[index].cost_max;
   if (sliding) lost_most += kept * static_cast<uint64_t>(key.span / PaceOf(plan_.keys[index].last()));
   if (IsMeter(limit) || IsLong(limit.spec())) {
-    lost_most += std::min(kept, server_.Rest(limit, Node::NameOf(index), now_) + Held(index));
+    lost_most += std::min(kept, server_.Rest(limit, Node::NameOf(index), now_) + Unspent(index));
   }
-  if (trace_) fmt::print("k{}: {} admitted, {} by one exact bucket\n", index, key.admitted, exact);
+  if (trace_) {
+    fmt::print("k{}: {} admitted, {} by one exact bucket; {} left, {} held\n", index, key.admitted, exact,
+               server_.Rest(limit, Node::NameOf(index), now_), Unspent(index));
+  }
   if (key.admitted + lost_most < exact) {
     Fail(fmt::format("k{}: only {} were admitted in the calm, and {} by one exact bucket", index, key.admitted, exact));
   }

@@ -1,6 +1,8 @@
-// That nobody who has room is denied for longer than two leases live. A denial may be remembered for one ttl, and
-// within another one requests that come while the store is asked again are denied too. So at some moment within that
-// time there must have been too little room: in one bucket fed with all that was consumed, less what is out on lease.
+// That nobody who has room is denied for longer than a lease lives. A denial may be remembered for one ttl, and rests
+// on what the store said before. So at some moment within that time there must have been too little room: in one bucket
+// fed with all that was consumed, less what is out on lease. What is spent from a lease is consumed when it is
+// reported: until then a bucket refills only as far as if it were still there, which is the rule of leases (leases.md).
+// For a window, which does not refill, it is when it is spent.
 #pragma once
 
 #include <cstdint>

@@ -83,6 +83,12 @@ uint64_t Node::Unspent(size_t key, uint64_t number) const {
   return account != accounts.end() ? account->second.granted - account->second.spent : 0;
 }
 
+uint64_t Node::Spent(size_t key, uint64_t number) const {
+  const auto& accounts = keys_[key].ledger.accounts();
+  const auto account = accounts.find(number);
+  return account != accounts.end() ? account->second.spent : 0;
+}
+
 uint64_t Node::held(size_t key) const {
   const HeldLeases* held = fleet_.leases()->Held(HashOf(key));
   return held != nullptr ? held->left() : 0;

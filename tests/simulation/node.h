@@ -43,6 +43,7 @@ class NodeHost {
     uint64_t takes;  // 0: it asks for a lease, or
     uint64_t gives;  // is a refund
     bool resets;
+    std::vector<store::LeaseReport> reports{};
   };
   virtual void Send(Node& node, const Sent& sent, const store::redis::BucketCall& content) = 0;
   // Calls OnTimeout or OnWake at this time of the node's clock, or OnRequest.
@@ -89,6 +90,7 @@ class Node final : public store::SharedStore {
   bool holds_leases() const;
   // Of a lease it was granted, as its ledger has it.
   uint64_t Unspent(size_t key, uint64_t number) const;
+  uint64_t Spent(size_t key, uint64_t number) const;
   // What it may spend of this key from leases, if it still lives then.
   uint64_t held(size_t key) const;
   // Of a lease that can be spent from.
@@ -140,6 +142,7 @@ class Node final : public store::SharedStore {
     uint64_t undoes = 0;  // by a refund: what it should give back
     uint64_t number = 0;  // of an ask for a lease; 0: a decision
     uint64_t want = 0;
+    std::vector<store::LeaseReport> reports{};
     base::BootTime asked_at;
     store::redis::BucketCall content;
     Done done;

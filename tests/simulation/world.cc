@@ -36,9 +36,8 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost
       demands_(plan.nodes()) {
   for (const KeyPlan& key : plan_.keys) {
     const algorithm::Limit limit = *algorithm::Limit::Make(key.spec);
-    // A denial is remembered for one ttl of a clock that may be slow, and for another one by those that come while the
-    // store is asked again; it rests on an answer that may have been late.
-    const Duration remembered = 2 * plan_.ttl * 21 / 20 + plan_.timeout + plan_.delay_max + plan_.slow_max;
+    // A denial is remembered for one ttl of a clock that may be slow, and rests on an answer that may have been late.
+    const Duration remembered = plan_.ttl * 21 / 20 + plan_.timeout + plan_.delay_max + plan_.slow_max;
     Key state{.limit = *limits_.Intern(limit),
               .bound = Bound(limit, plan_.calendar_edge),
               .total = Bound(limit, plan_.calendar_edge),
@@ -153,7 +152,7 @@ void World::Admit(Node& node, size_t index, uint64_t cost) {
   if (key.exact) key.admitted += cost;
   const Instant wall = server_.Wall(now_);
   MachineOf(node.index()).admitted[index] += cost;
-  key.lockout.consumed().Admit(cost, now_, wall);
+  if (!IsMeter(key.limit->limit)) key.lockout.consumed().Admit(cost, now_, wall);
   if (!key.bound.Admit(cost, now_, wall)) {
     Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound", node.index(), cost, index));
   }
@@ -198,9 +197,8 @@ void World::Allowed(Node& node, size_t key, uint64_t cost) {
 void World::TakeBack(Node& node, size_t key, uint64_t cost) {
   Digest(node.index() << 16 | cost);
   const Instant wall = server_.Wall(now_);
-  for (Bound* bound : {&keys_[key].bound, &keys_[key].total, &keys_[key].lockout.consumed()}) {
-    bound->Refund(cost, now_, wall);
-  }
+  for (Bound* bound : {&keys_[key].bound, &keys_[key].total}) bound->Refund(cost, now_, wall);
+  if (!IsMeter(keys_[key].limit->limit)) keys_[key].lockout.consumed().Refund(cost, now_, wall);
 }
 
 // ---- The network and the store
@@ -216,6 +214,7 @@ Duration World::Delay() {
 void World::Send(Node& node, const Sent& sent, const BucketCall& content) {
   const Machine& machine = MachineOf(node.index());
   Message message{.node = node.index(),
+                  .node_id = node.id(),
                   .incarnation = machine.incarnation,
                   .aside = machine.aside,
                   .generation = machine.aside ? partitions_ : generation_,
@@ -253,7 +252,7 @@ void World::Arrive(const Message& message) {
   if (IsDebt(message) && limit_before && server.LimitOf(name, now_) != limit_before) {
     Fail(fmt::format("k{}: a debt has brought back a limit of before", message.sent.key));
   }
-  WatchLeases(message.sent.key, before);
+  if (!message.aside) WatchLeases(message, before);
   if (const std::string wrong = server.Inspect(name, now_); !wrong.empty()) {
     Fail(fmt::format("k{} at the store: {}", message.sent.key, wrong));
   }
@@ -262,21 +261,34 @@ void World::Arrive(const Message& message) {
   Reply(message, reply);
 }
 
-// What expired is as good as spent.
-void World::WatchLeases(size_t index, const std::vector<StoredLease>& before) {
-  Key& key = keys_[index];
+// What expired is as good as spent. The room of what a bucket's lease has spent begins to fill when that is reported:
+// until then the store refills the bucket only as far as if it were still there.
+void World::WatchLeases(const Message& message, const std::vector<StoredLease>& before) {
+  Key& key = keys_[message.sent.key];
   const Instant wall = server_.Wall(now_);
-  for (const StoredLease& lease : before) {
-    if (lease.expires_at > wall || lease.reported >= lease.granted) continue;
-    coverage_.Mark("a lease expired at the store with something left");
-    key.lockout.consumed().Admit(lease.granted - lease.reported, now_, wall);
-  }
   uint64_t leased = 0;
   std::set<uint64_t> holders;
-  for (const StoredLease& lease : server_.Leases(Node::NameOf(index), now_)) {
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> reported;
+  for (const StoredLease& lease : server_.Leases(Node::NameOf(message.sent.key), now_)) {
     if (lease.expires_at <= wall) continue;
     leased += lease.granted - lease.reported;
     holders.insert(lease.node);
+    reported[{lease.node, lease.number}] = lease.reported;
+  }
+  for (const store::LeaseReport& report : message.sent.reports) {
+    if (report.returned) reported.try_emplace({message.node_id, report.number}, report.spent);
+  }
+  for (const StoredLease& lease : before) {
+    if (lease.reported >= lease.granted) continue;
+    uint64_t spent = lease.reported;
+    if (lease.expires_at <= wall) {
+      coverage_.Mark("a lease expired at the store with something left");
+      spent = lease.granted;
+    } else if (const auto found = reported.find({lease.node, lease.number}); found != reported.end()) {
+      if (!IsMeter(key.limit->limit)) continue;
+      spent = std::clamp(found->second, lease.reported, lease.granted);
+    }
+    key.lockout.consumed().Admit(spent - lease.reported, now_, wall);
   }
   outcome_.holders_most = std::max(outcome_.holders_most, holders.size());
   key.lockout.OnAnswer(leased, holders.size(), now_, wall);

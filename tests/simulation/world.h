@@ -99,6 +99,7 @@ class World final : public NodeHost {
   };
   struct Message {
     uint32_t node;
+    uint64_t node_id;
     uint64_t incarnation;
     bool aside;           // to the server that was
     uint64_t generation;  // of connections to it
@@ -144,7 +145,7 @@ class World final : public NodeHost {
   void SpendAll(uint32_t index, size_t key);
   void AskForEverything(size_t key);
   void Arrive(const Message& message);
-  void WatchLeases(size_t key, const std::vector<StoredLease>& before);
+  void WatchLeases(const Message& message, const std::vector<StoredLease>& before);
   void CountAtStore(const Message& message, Server& server, bool allowed);
   void Reply(const Message& message, const wire::RespValue& reply);
   void Crash(uint32_t machine);
@@ -181,6 +182,7 @@ class World final : public NodeHost {
   void CheckLeasing(size_t key);
   void CheckShares(size_t key);
   uint64_t Held(size_t key) const;
+  uint64_t Unspent(size_t key);
   uint64_t KeptMax(const algorithm::LimitSpec& spec, base::Duration pace) const;
   uint64_t DueIn(size_t key, base::Duration time) const;
   void CheckReturned();
