@@ -105,11 +105,11 @@ bool SnapshotFile::Write(base::Instant now) {
   if (spare_files_ != nullptr) (void)spare_files_->Refill();
   if (!status.ok()) {
     writes_failed_.fetch_add(1, std::memory_order_relaxed);
-    log_.Error(
-        "snapshot.failed",
-        {{"file", path_},
-         {"reason", std::string(status.message())},
-         {"hint", std::string_view("what was consumed since the last snapshot is in memory only, and a stop loses it unless a later one succeeds")}});
+    log_.Error("snapshot.failed",
+               {{"file", path_},
+                {"reason", std::string(status.message())},
+                {"hint", std::string_view("what was consumed since the last snapshot is in memory only, and a stop "
+                                          "loses it unless a later one succeeds")}});
     return false;
   }
   writes_done_.fetch_add(1, std::memory_order_relaxed);

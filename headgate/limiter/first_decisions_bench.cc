@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <string>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "headgate/base/clock.h"
