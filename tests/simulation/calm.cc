@@ -81,7 +81,8 @@ void World::BeginMeasurement(size_t index, Duration until) {
 //                     not have either.
 //   fixed window      Shorter than two ttl: 90 %. The first who asks in it is given half of it, and what it returns at
 //                     the end has to find somebody.
-//   fewer than 16 for each node: 90 %; than 8, 80 % (windows: than 16, 70 %). What one holds the others lack.
+//   fewer than 16 for each node: 90 %; than 8, 80 %; than one, 60 % (windows: than 16, 70 %). What one holds the others
+//                     lack.
 //   count_denied: 70 %. A request that is denied because others hold the rest in leases counts as well.
 //   fewer than 8: 90 %. Always exact; but a bucket of one token runs over between two requests whose messages take
 //                     their time.
@@ -95,7 +96,7 @@ void World::EndMeasurement(size_t index) {
   const bool short_window = !IsMeter(limit) && !sliding && PaceOf(plan_.keys[index].last()) < 2 * plan_.ttl;
   uint64_t percent = 98;
   if (IsMeter(limit)) {
-    percent = limit.capacity() < 8 ? 90 : each < 8 ? 80 : each < 16 ? 90 : 98;
+    percent = limit.capacity() < 8 ? 90 : each < 1 ? 60 : each < 8 ? 80 : each < 16 ? 90 : 98;
   } else if (each < 16 || limit.spec().count_denied) {
     percent = 70;
   } else if (short_window) {
