@@ -1,5 +1,6 @@
 // Dialogues between a node's book and a store. A limit of 100 a second with a burst of 100; a ttl of 2 s, so that what
-// is spent within 1 s is worth a lease from four requests on, and a lease is spent from for 1.9 s.
+// is spent within 1 s is worth a lease from four requests on, and a lease is spent from for 1.9 s. One file because all
+// dialogues are held with this one fixture.
 #include "headgate/limiter/lease_book.h"
 
 #include <gmock/gmock.h>
