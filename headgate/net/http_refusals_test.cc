@@ -194,7 +194,7 @@ const BadRequest kBadRequests[] = {
      kChunkLine},
     {"chunk_extension_with_line_feed", Post("Transfer-Encoding: chunked\r\n", "3;a\nb\r\nabc\r\n0\r\n\r\n"), 400,
      kChunkLine},
-    {"chunk_extension_with_nul", Post("Transfer-Encoding: chunked\r\n", std::string("3;\0\r\nabc\r\n0\r\n\r\n", 17)),
+    {"chunk_extension_with_nul", Post("Transfer-Encoding: chunked\r\n", std::string("3;\0\r\nabc\r\n0\r\n\r\n", 15)),
      400, kChunk},
     {"chunk_data_ends_with_line_feed", Post("Transfer-Encoding: chunked\r\n", "3\r\nabc\n0\r\n\r\n"), 400, kChunkLine},
     {"last_chunk_ends_with_line_feed", Post("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\n"), 400, kChunkLine},
