@@ -15,7 +15,6 @@ namespace {
 using observe::Metric;
 using store::redis::ClientCounters;
 
-// Of all loops together.
 constexpr uint32_t kLeaseKeys = 65'536;
 constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
 // How often leases are looked after, where nothing is due before: they may have been granted meanwhile.
@@ -39,7 +38,8 @@ std::string RandomName() {
   return name;
 }
 
-limiter::FleetOptions FleetOptionsOf(const Settings& settings, const limiter::LeaseBookOptions& leases) {
+// Of one loop, but for which it is.
+limiter::FleetOptions FleetOptionsOf(const Settings& settings, limiter::LeaseBooks& leases) {
   using rule::OnStoreFailure;
   const OnStoreFailure on_failure = settings.on_store_failure == "allow"  ? OnStoreFailure::kAllow
                                     : settings.on_store_failure == "deny" ? OnStoreFailure::kDeny
@@ -48,7 +48,7 @@ limiter::FleetOptions FleetOptionsOf(const Settings& settings, const limiter::Le
   return {.on_store_failure = on_failure,
           .sharing = leased ? rule::Sharing::kLeased : rule::Sharing::kExact,
           .timeout = settings.store_timeout,
-          .leases = leases};
+          .leases = &leases};
 }
 
 std::string_view ReasonOf(store::redis::HistoryChange change) {
@@ -169,8 +169,10 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
                                                                  observe::Log& log) {
   std::unique_ptr<SharedStores> shared(new SharedStores(log));
   shared->naming_ = store.naming;
-  shared->ask_pace_ = std::make_unique<limiter::AskPace>(loops);
-  const uint64_t instance = RandomSeed();
+  shared->leases_ = std::make_unique<limiter::LeaseBooks>(limiter::LeaseBookOptions{
+      .node = RandomSeed(), .keys_max = kLeaseKeys, .ttl = kLeaseTtl, .timeout = settings.store_timeout});
+  limiter::FleetOptions fleet_options = FleetOptionsOf(settings, *shared->leases_);
+  fleet_options.loops = loops;
   store::redis::RedisOptions redis = store.redis;
   redis.lease_ttl = kLeaseTtl;
   for (uint32_t i = 0; i < loops; ++i) {
@@ -189,12 +191,8 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
             .on_script_error = [&log](const std::string& error) {
               log.Error("store.script_failed", {{"error", store::redis::WithoutArguments(error)}});
             }});
-    // A node in the sense of leases is one loop: all but the pace is a thread's own.
-    const limiter::LeaseBookOptions leases{.node = limiter::NodeOf(instance, static_cast<uint16_t>(i)),
-                                           .pace = shared->ask_pace_.get(),
-                                           .keys_max = kLeaseKeys / loops,
-                                           .ttl = kLeaseTtl};
-    loop->fleet = std::make_unique<limiter::Fleet>(*loop->store, engine.store(), FleetOptionsOf(settings, leases));
+    fleet_options.loop = i;
+    loop->fleet = std::make_unique<limiter::Fleet>(*loop->store, engine.store(), fleet_options);
     loop->timer = std::make_unique<net::Timer>(server.loop(i), [&loop = *loop] { loop.OnTime(); });
     loop->SetTimer();
     shared->loops_.push_back(std::move(loop));
@@ -255,20 +253,7 @@ void SharedStores::Collect(observe::Sink& sink) const {
     if (mode == limiter::Mode::kMemory) continue;
     sink.Set(Metric::kSharedDecisions, {Name(mode)}, DecisionsOf(mode));
   }
-  uint64_t asked = 0, granted = 0, spent = 0, returned = 0, expired = 0, held = 0;
-  uint64_t late = 0, evicted = 0, not_followed = 0;
-  for (const auto& loop : loops_) {
-    const limiter::LeaseCounters& counters = loop->fleet->leases()->counters();
-    asked += counters.asked.load(std::memory_order_relaxed);
-    granted += counters.granted.load(std::memory_order_relaxed);
-    spent += counters.spent.load(std::memory_order_relaxed);
-    returned += counters.returned.load(std::memory_order_relaxed);
-    held += counters.held();
-    expired += counters.expired_unspent.load(std::memory_order_relaxed);
-    late += counters.late_grants.load(std::memory_order_relaxed);
-    evicted += counters.evicted.load(std::memory_order_relaxed);
-    not_followed += counters.not_followed.load(std::memory_order_relaxed);
-  }
+  const limiter::LeaseTotals leases = leases_->totals();
   uint64_t debts = 0, owed = 0, settled = 0, forgiven = 0, forgotten = 0;
   for (const auto& loop : loops_) {
     const limiter::Debts::Counters& counters = loop->fleet->debts();
@@ -283,15 +268,15 @@ void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kOutageRequests, {"settled"}, settled);
   sink.Set(Metric::kOutageRequests, {"forgiven"}, forgiven);
   sink.Set(Metric::kOutageRequests, {"forgotten"}, forgotten);
-  sink.Set(Metric::kLeaseAsks, {}, asked);
-  sink.Set(Metric::kLeasedRequests, {"granted"}, granted);
-  sink.Set(Metric::kLeasedRequests, {"spent"}, spent);
-  sink.Set(Metric::kLeasedRequests, {"returned"}, returned);
-  sink.Set(Metric::kLeasedRequests, {"expired"}, expired);
-  sink.Set(Metric::kLeaseRequestsHeld, {}, held);
-  sink.Set(Metric::kLeaseLateGrants, {}, late);
-  sink.Set(Metric::kLeaseKeysEvicted, {}, evicted);
-  sink.Set(Metric::kLeaseKeysNotFollowed, {}, not_followed);
+  sink.Set(Metric::kLeaseAsks, {}, leases.asked);
+  sink.Set(Metric::kLeasedRequests, {"granted"}, leases.granted);
+  sink.Set(Metric::kLeasedRequests, {"spent"}, leases.spent);
+  sink.Set(Metric::kLeasedRequests, {"returned"}, leases.returned);
+  sink.Set(Metric::kLeasedRequests, {"expired"}, leases.expired_unspent);
+  sink.Set(Metric::kLeaseRequestsHeld, {}, leases.held);
+  sink.Set(Metric::kLeaseLateGrants, {}, leases.late_grants);
+  sink.Set(Metric::kLeaseKeysEvicted, {}, leases.evicted);
+  sink.Set(Metric::kLeaseKeysNotFollowed, {}, leases.not_followed);
   sink.Set(Metric::kStoreCalls, {"answered"}, calls.calls_answered);
   sink.Set(Metric::kStoreCalls, {"unavailable"}, calls.calls_unavailable);
   sink.Set(Metric::kStoreCalls, {"timed_out"}, calls.calls_timed_out);

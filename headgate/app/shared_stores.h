@@ -1,5 +1,5 @@
 // The store that instances share, as each event loop asks it: a client, the store over it, and the fleet that decides
-// by it. None of it where every limit is this process's alone.
+// by it; and the leases, which all loops share. None of it where every limit is this process's alone.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ class SharedStores {
 
   observe::Log& log_;
   limiter::BucketNaming naming_;
-  std::unique_ptr<limiter::AskPace> ask_pace_;
+  std::unique_ptr<limiter::LeaseBooks> leases_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<store::redis::Heartbeat> heartbeat_;  // lives on the first loop
   std::array<AloneWatch, limiter::kModeCount> alone_;   // of the modes without the store

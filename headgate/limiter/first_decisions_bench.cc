@@ -33,7 +33,8 @@ void BM_FirstDecisions(benchmark::State& state) {
     testing::ManualSharedStore shared(stored, now);
     shared.at_once = true;
     if (way == Way::kLocal) shared.failure = absl::UnavailableError("away");
-    Fleet fleet(shared, local, {.leases = LeaseBookOptions{.node = 1}});
+    LeaseBooks leases({.node = 1});
+    Fleet fleet(shared, local, {.leases = &leases});
     const store::LimitHandle limit =
         *local.limits().Intern(*algorithm::Limit::Make({.requests = 100, .period = std::chrono::seconds(1)}));
     Pending pending([] {});

@@ -55,12 +55,7 @@ struct Fleet::Group {
 };
 
 Fleet::Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions& options)
-    : shared_(shared), local_(local), options_(options), shares_(local.limits()) {
-  if (!options.leases) return;
-  LeaseBookOptions leases = *options.leases;
-  leases.timeout = options.timeout;
-  book_.emplace(leases);
-}
+    : shared_(shared), local_(local), options_(options), leases_(options.leases), shares_(local.limits()) {}
 
 bool Fleet::Take(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
                  std::span<Settled> settled, Pending& pending, base::Instant now) {
@@ -93,9 +88,9 @@ bool Fleet::Decide(std::span<const TakeRequest> requests, std::span<const Shared
     std::copy_n(settled.begin(), i, state->settled.begin() + static_cast<ptrdiff_t>(first));
     state->open = 1;  // holds on_ready back while this asks
   };
-  const base::BootTime boot_now = book_ ? shared_.Now() : base::BootTime{0};
-  if (book_) instant_ahead_ns_ = now.ns - boot_now.ns;
-  if (book_ && requests.size() > 1) Prefetch(requests);
+  const base::BootTime boot_now = leases_ != nullptr ? shared_.Now() : base::BootTime{0};
+  if (leases_ != nullptr) instant_ahead_ns_ = now.ns - boot_now.ns;
+  if (leases_ != nullptr && requests.size() > 1) Prefetch(requests);
   for (size_t i = 0; i < requests.size();) {
     size_t end = i + 1;
     while (end < requests.size() && requests[end].joined != store::Joined::kNo) ++end;
@@ -109,7 +104,7 @@ bool Fleet::Decide(std::span<const TakeRequest> requests, std::span<const Shared
       continue;
     }
     const auto name_it = [&](std::string& out) { name(i, out); };
-    const LeaseAction* awaited = nullptr;
+    LeaseMessage* awaited = nullptr;
     Settled& here = asks ? state->settled[first + i] : settled[i];
     if (!SettleHere(requests[i], terms[i], name_it, boot_now, here, awaited)) {
       begin_asking(i);
@@ -126,8 +121,8 @@ bool Fleet::Decide(std::span<const TakeRequest> requests, std::span<const Shared
 }
 
 void Fleet::Prefetch(std::span<const TakeRequest> requests) const {
-  for (const TakeRequest& request : requests) book_->PrefetchSet(request.key);
-  for (const TakeRequest& request : requests) book_->PrefetchRecord(request.key);
+  for (const TakeRequest& request : requests) leases_->PrefetchSet(request.key);
+  for (const TakeRequest& request : requests) leases_->PrefetchRecord(request.key);
 }
 
 Fleet::Member Fleet::MemberOf(const TakeRequest& request, const SharedTerms& terms, base::Instant now) {
@@ -155,11 +150,11 @@ store::SharedRequest Fleet::RequestOf(const Member& member, std::string_view nam
 }
 
 bool Fleet::IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const {
-  return book_ && terms.sharing == rule::Sharing::kLeased && LeaseBook::CanLease(limit.limit);
+  return leases_ != nullptr && terms.sharing == rule::Sharing::kLeased && LeaseBook::CanLease(limit.limit);
 }
 
 bool Fleet::SettleHere(const TakeRequest& request, const SharedTerms& terms, LeaseBook::Namer name,
-                       base::BootTime boot_now, Settled& settled, const LeaseAction*& awaited) {
+                       base::BootTime boot_now, Settled& settled, LeaseMessage*& awaited) {
   const algorithm::Limit& limit = request.limit->limit;
   if (limit.denies_all() && request.operation != Operation::kReset) {
     // Known without the store, and it leaves the bucket as it is.
@@ -169,12 +164,14 @@ bool Fleet::SettleHere(const TakeRequest& request, const SharedTerms& terms, Lea
     return true;
   }
   if (request.operation != Operation::kTake || request.cost == 0 || !IsLeased(*request.limit, terms)) return false;
-  const LeaseVerdict verdict = book_->Take(request.key, *request.limit, request.cost, name, boot_now);
+  LeaseMessage* message = nullptr;
+  const LeaseVerdict verdict = leases_->Take(request.key, *request.limit, request.cost, name, boot_now,
+                                             [&](const LeaseAction& action) { message = &Kept(action); });
   if (verdict.kind == LeaseVerdict::Kind::kAwaitLease) {
-    awaited = verdict.action;
+    awaited = message;
     return false;
   }
-  if (verdict.action != nullptr) Perform(*verdict.action);
+  if (message != nullptr) Send(*message);
   if (verdict.kind == LeaseVerdict::Kind::kAskStore) return false;
   Count(Mode::kLeased);
   settled = {verdict.decision, Mode::kLeased};
@@ -187,8 +184,8 @@ void Fleet::Receiver::operator()(const Settled& settled) const {
   state->Close();
 }
 
-void Fleet::Ask(Member member, LeaseBook::Namer name, const LeaseAction* awaited, Receiver receiver) {
-  if (member.operation == Operation::kReset && IsLeased(*member.limit, member.terms)) book_->OnReset(member.key);
+void Fleet::Ask(Member member, LeaseBook::Namer name, LeaseMessage* awaited, Receiver receiver) {
+  if (member.operation == Operation::kReset && IsLeased(*member.limit, member.terms)) leases_->OnReset(member.key);
   Question& question = questions_.Take();
   question.member = std::move(member);
   question.receiver = std::move(receiver);
@@ -213,17 +210,17 @@ void Fleet::OnAnswered(Question& question, const store::SharedAnswer& answer) {
 }
 
 // One message both asks for the lease and decides the request, at the store.
-void Fleet::AwaitLease(Question& question, const LeaseAction& action) {
-  question.name.assign(action.name);
-  Perform(action, &question);
+void Fleet::AwaitLease(Question& question, LeaseMessage& message) {
+  question.name.assign(message.name);
+  Send(message, &question);
 }
 
 void Fleet::OnLease(Question& question, const store::SharedAnswer& answer) {
   const Member& member = question.member;
   if (!answer.status.ok()) return Settle(question, Degraded(member, question.name, answer.status));
-  const LeaseVerdict verdict = book_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
+  const LeaseVerdict verdict = leases_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
   if (verdict.kind != LeaseVerdict::Kind::kAskStore) return Settle(question, {verdict.decision, Mode::kExact});
-  // The lease came too late, or is another limit's.
+  // The lease came too late, is another limit's, or was spent by other loops.
   AskStore(question);
 }
 
@@ -241,38 +238,63 @@ void Fleet::OnAnswer(const Member& member, const Decision& decision, base::BootT
   NoteRest(member.key, decision.remaining, decision.reset_after);
   if (!IsLeased(*member.limit, member.terms)) return;
   if (member.operation == Operation::kTake) {
-    book_->OnExact(member.key, *member.limit, member.cost, decision, asked_at, shared_.Now());
+    leases_->OnExact(member.key, *member.limit, member.cost, decision, asked_at, shared_.Now());
   } else if (member.operation == Operation::kRefund) {
-    book_->OnRefunded(member.key);
+    leases_->OnRefunded(member.key);
   }
 }
 
-void Fleet::Perform(const LeaseAction& action, Question* awaiting) {
-  const store::LimitHandle limit = store::LimitHandle::Pin(*action.limit);
-  shared_.Ask(
-      {.name = action.name, .limit = limit, .lease = action.ask, .leased = true, .timeout = options_.timeout},
-      [this, key = action.key, limit, number = action.ask.id.number, awaiting](const store::SharedAnswer& answer) {
-        if (answer.status.ok()) {
-          settle_pace_.OnAnswer();
-          NoteRest(key, answer.grant.remaining, FullAfter(*limit, answer.grant.remaining));
-        }
-        if (const LeaseAction* next = book_->OnGrant(key, number, answer, shared_.Now())) Perform(*next);
-        if (awaiting != nullptr) OnLease(*awaiting, answer);
-      });
+LeaseMessage& Fleet::Kept(const LeaseAction& action) {
+  LeaseMessage& message = messages_.Take();
+  message.Keep(action);
+  return message;
+}
+
+void Fleet::Send(LeaseMessage& message, Question* awaiting) {
+  shared_.Ask({.name = message.name,
+               .limit = message.limit,
+               .lease = message.ask,
+               .leased = true,
+               .timeout = options_.timeout},
+              [this, key = message.key, limit = message.limit, number = message.ask.id.number,
+               awaiting](const store::SharedAnswer& answer) {
+                if (answer.status.ok()) {
+                  settle_pace_.OnAnswer();
+                  NoteRest(key, answer.grant.remaining, FullAfter(*limit, answer.grant.remaining));
+                }
+                LeaseMessage* next = nullptr;
+                leases_->OnGrant(key, number, answer, shared_.Now(),
+                                 [&](const LeaseAction& action) { next = &Kept(action); });
+                if (next != nullptr) Send(*next);
+                if (awaiting != nullptr) OnLease(*awaiting, answer);
+              });
+  message.limit = {};
+  messages_.Release(message);
+}
+
+void Fleet::SendOutbox() {
+  for (LeaseMessage* message : outbox_) Send(*message);
+  outbox_.clear();
 }
 
 void Fleet::OnTime() {
-  if (book_) book_->OnTime(shared_.Now(), [this](const LeaseAction& action) { Perform(action); });
+  const auto keep = [this](const LeaseAction& action) { outbox_.push_back(&Kept(action)); };
+  for (bool done = leases_ == nullptr; !done; SendOutbox()) {
+    done = leases_->OnTime(options_.loop, options_.loops, shared_.Now(), keep);
+  }
   SettleDebts();
 }
 
 base::BootTime Fleet::next_wake() const {
   const base::BootTime debts = debts_.empty() ? base::BootTime{INT64_MAX} : settle_pace_.next();
-  return book_ ? std::min(book_->next_wake(), debts) : debts;
+  return leases_ != nullptr ? std::min(leases_->next_wake(options_.loop, options_.loops), debts) : debts;
 }
 
 void Fleet::ReturnLeases() {
-  if (book_) book_->ReturnAll(shared_.Now(), [this](const LeaseAction& action) { Perform(action); });
+  if (leases_ == nullptr) return;
+  leases_->ReturnAll(options_.loop, options_.loops, shared_.Now(),
+                     [this](const LeaseAction& action) { outbox_.push_back(&Kept(action)); });
+  SendOutbox();
 }
 
 void Fleet::AskGroup(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
@@ -313,7 +335,7 @@ void Fleet::AskNext(const std::shared_ptr<Group>& group) {
     AskNext(group);
   };
   Settled settled;
-  const LeaseAction* awaited = nullptr;
+  LeaseMessage* awaited = nullptr;
   if (SettleHere(TakeOf(member), member.terms, name, shared_.Now(), settled, awaited)) return done(settled);
   Ask(std::move(member), name, awaited, {.goes_on = done});
 }
@@ -342,7 +364,7 @@ void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
     }
     if (gives_back && settled.mode == Mode::kLeased) {
       // What the lease takes back is in the bucket as it was; the store is told of the rest.
-      member.cost -= book_->GiveBack(member.key, member.cost, shared_.Now());
+      member.cost -= leases_->GiveBack(member.key, member.cost, shared_.Now());
       if (member.cost == 0) continue;
     }
     ++group->answers_open;
@@ -359,7 +381,7 @@ void Fleet::AskForGroup(const std::shared_ptr<Group>& group, size_t index, const
                 // If it cannot be given back it stays consumed: too few rather than too many.
                 if (answer.status.ok()) {
                   group->settled[index].decision = answer.decision;
-                  if (gives_back) book_->OnRefunded(group->members[index].key);
+                  if (gives_back) leases_->OnRefunded(group->members[index].key);
                   Member look = group->members[index];
                   if (operation == Operation::kTake && answer.decision.remaining < look.cost) {
                     look.operation = Operation::kLook;

@@ -9,14 +9,13 @@
 //     allow                       → allowed, uncounted (mode open)
 //     deny                        → refused (mode closed)
 //
-// One per event loop, used on its thread alone. Opens no socket: the store does.
+// One per event loop, used on its thread alone; only the leases are the whole instance's. Opens no socket: the store does.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +24,7 @@
 #include "headgate/base/pool.h"
 #include "headgate/base/time.h"
 #include "headgate/limiter/debts.h"
-#include "headgate/limiter/lease_book.h"
+#include "headgate/limiter/lease_books.h"
 #include "headgate/limiter/local_shares.h"
 #include "headgate/limiter/outage.h"
 #include "headgate/limiter/pending.h"
@@ -42,8 +41,12 @@ struct FleetOptions {
   rule::Sharing sharing = rule::Sharing::kLeased;
   // How long one call of the store may take. Raise it where the store is far away; a client waits as long.
   base::Duration timeout = std::chrono::milliseconds(10);
-  // Nothing: no leases, every decision is asked of the store. Its `timeout` is the one above.
-  std::optional<LeaseBookOptions> leases{};
+  // Of the instance, for the fleets of all its loops, which it outlives. Null: no leases, every decision is asked of the
+  // store.
+  LeaseBooks* leases = nullptr;
+  // Which loop this is, of how many: each looks after a part of the leases.
+  uint32_t loop = 0;
+  uint32_t loops = 1;
 };
 
 // What a shared decision depends on besides its TakeRequest.
@@ -91,10 +94,8 @@ class Fleet {
   void ReturnLeases();
   // Our clock has missed a pause: no lease is spent any more that was granted before.
   void DropLeases() {
-    if (book_) book_->DropAll();
+    if (leases_ != nullptr) leases_->DropAll();
   }
-  // Null where there are none.
-  const LeaseBook* leases() const { return book_ ? &*book_ : nullptr; }
   // What was let through without the store, and what became of it.
   const Debts::Counters& debts() const { return debts_.counters(); }
 
@@ -139,19 +140,21 @@ class Fleet {
   // Decides without the store where that can be; `awaited` is set to the lease that the request has to wait for, if it
   // has to. `name` appends the bucket's name.
   bool SettleHere(const store::TakeRequest& request, const SharedTerms& terms, LeaseBook::Namer name,
-                  base::BootTime boot_now, Settled& settled, const LeaseAction*& awaited);
-  void Ask(Member member, LeaseBook::Namer name, const LeaseAction* awaited, Receiver receiver);
+                  base::BootTime boot_now, Settled& settled, LeaseMessage*& awaited);
+  void Ask(Member member, LeaseBook::Namer name, LeaseMessage* awaited, Receiver receiver);
   void AskStore(Question& question);
   void OnAnswered(Question& question, const store::SharedAnswer& answer);
-  void AwaitLease(Question& question, const LeaseAction& action);
+  void AwaitLease(Question& question, LeaseMessage& message);
   void OnLease(Question& question, const store::SharedAnswer& answer);
   void Settle(Question& question, const Settled& settled);
   // Settled in `state`, from `first` on.
   void AskGroup(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
                 base::Instant now, const State& state, size_t first);
   bool IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const;
-  // Where somebody awaits it, the answer settles that question.
-  void Perform(const LeaseAction& action, Question* awaiting = nullptr);
+  LeaseMessage& Kept(const LeaseAction& action);
+  // Releases the message. Where somebody awaits it, the answer settles that question.
+  void Send(LeaseMessage& message, Question* awaiting = nullptr);
+  void SendOutbox();
   void OnAnswer(const Member& member, const algorithm::Decision& decision, base::BootTime asked_at);
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
@@ -171,7 +174,7 @@ class Fleet {
   store::SharedStore& shared_;
   store::Store& local_;
   const FleetOptions options_;
-  std::optional<LeaseBook> book_;
+  LeaseBooks* const leases_;
   LastRests last_rests_;
   Debts debts_;
   SettlePace settle_pace_;
@@ -179,6 +182,8 @@ class Fleet {
   int64_t instant_ahead_ns_ = 0;
   LocalShares shares_;
   base::Pool<Question> questions_;
+  base::Pool<LeaseMessage> messages_;
+  std::vector<LeaseMessage*> outbox_;
   std::array<std::atomic<uint64_t>, kModeCount> decisions_{};
 };
 

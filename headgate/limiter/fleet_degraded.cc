@@ -109,7 +109,7 @@ void Fleet::Settle(Debts::Debt debt, algorithm::Cost cost) {
                                      .limit = debt.limit,
                                      .cost = cost,
                                      .operation = Operation::kTake,
-                                     .leased = book_ && LeaseBook::CanLease(debt.limit->limit),
+                                     .leased = leases_ != nullptr && LeaseBook::CanLease(debt.limit->limit),
                                      .keeps_limit = true,
                                      .timeout = options_.timeout};
   // The store may use the name until Ask returns, and the answer may come before.

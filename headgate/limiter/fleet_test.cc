@@ -447,7 +447,9 @@ TEST_F(FleetTest, AnAnswerToAConversationThatHasEndedIsDropped) {
 
 class LeasingFleetTest : public FleetTest {
  protected:
-  LeasingFleetTest() : FleetTest({.leases = LeaseBookOptions{.node = 1, .keys_max = 64}}) {}
+  LeasingFleetTest() : FleetTest({.leases = &books}) {}
+
+  LeaseBooks books{{.node = 1, .keys_max = 64}, 1};
 };
 
 TEST_F(LeasingFleetTest, TheThirdRequestBringsALeaseAndIsDecidedByIt) {
@@ -491,10 +493,10 @@ TEST_F(LeasingFleetTest, WhatPassedWithoutTheStoreIsTakenFromALeasedBucketToo) {
   shared.failure = absl::OkStatus();
   now += 50ms;
   EXPECT_TRUE(Allowed({"hundred"}));
-  EXPECT_GT(fleet.leases()->counters().held(), 0u);
+  EXPECT_GT(books.totals().held, 0u);
   SettleDebts();
   EXPECT_TRUE(Ask(&Checker::Peek, {"hundred"}).ok());
-  const uint64_t held = fleet.leases()->counters().held();
+  const uint64_t held = books.totals().held;
   EXPECT_EQ(response.descriptors[0].decision.remaining + held, 97u);
 }
 
@@ -502,7 +504,7 @@ TEST_F(LeasingFleetTest, WhatPassedWithoutTheStoreIsTakenFromALeasedBucketToo) {
 TEST_F(LeasingFleetTest, AKeyThatWasHotForLongFallsBackOnAFreshFigure) {
   for (int i = 0; i < 80; ++i) EXPECT_TRUE(Allowed({"hundred"}));
   shared.AnswerAll();
-  const uint64_t held = fleet.leases()->counters().held();
+  const uint64_t held = books.totals().held;
   const uint64_t left = 20 - held;
   shared.failure = absl::UnavailableError("gone");
   uint64_t passed = 0;
@@ -543,7 +545,7 @@ TEST_F(LeasingFleetTest, WhatAGroupGivesBackIsGivenBackOnce) {
   const std::string bucket = "hg:{r|d|pair=v#0}";
   const uint64_t left =
       shared.Remaining(bucket, *shared.limits().Intern(*algorithm::Limit::Make({.requests = 1000, .period = 1h})));
-  EXPECT_EQ(left + fleet.leases()->counters().held(), 990u);
+  EXPECT_EQ(left + books.totals().held, 990u);
 }
 
 TEST_F(LeasingFleetTest, AGroupTakesFromLeasesToo) {
@@ -552,12 +554,12 @@ TEST_F(LeasingFleetTest, AGroupTakesFromLeasesToo) {
 }
 
 TEST_F(LeasingFleetTest, WhatIsHeldGoesBackWhenTheProcessEnds) {
-  for (int i = 0; i < 20 && fleet.leases()->counters().held() == 0; ++i) EXPECT_TRUE(Allowed({"hundred"}));
-  ASSERT_GT(fleet.leases()->counters().held(), 0u);
+  for (int i = 0; i < 20 && books.totals().held == 0; ++i) EXPECT_TRUE(Allowed({"hundred"}));
+  ASSERT_GT(books.totals().held, 0u);
   fleet.ReturnLeases();
   shared.AnswerAll();
-  EXPECT_EQ(fleet.leases()->counters().held(), 0u);
-  EXPECT_GT(fleet.leases()->counters().returned, 0u);
+  EXPECT_EQ(books.totals().held, 0u);
+  EXPECT_GT(books.totals().returned, 0u);
 }
 
 TEST(BucketName, IsReadableAndNobodysNamesake) {

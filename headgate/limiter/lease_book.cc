@@ -9,6 +9,7 @@
 
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
+#include "headgate/limiter/ask_budget.h"
 #include "headgate/store/pages.h"
 
 namespace headgate::limiter {
@@ -76,7 +77,7 @@ bool PerhapsDone(const absl::Status& status) {
 
 }  // namespace
 
-LeaseBook::LeaseBook(const LeaseBookOptions& options)
+LeaseBook::LeaseBook(const LeaseBookOptions& options, void* records)
     : options_(options),
       interval_(options.ttl / 2),
       idle_after_(options.ttl / 4),
@@ -84,7 +85,9 @@ LeaseBook::LeaseBook(const LeaseBookOptions& options)
       look_every_(options.ttl / 16),
       first_look_late_(12 * look_every_),
       sets_(SetsFor(options.keys_max, kWays)),
-      records_(static_cast<Record*>(store::MapPages(sets_.size() * kWays * sizeof(Record), store::HugePages::kLater))) {
+      records_(static_cast<Record*>(
+          records != nullptr ? records : store::MapPages(BytesOf(options.keys_max), store::HugePages::kLater))),
+      owns_pages_(records == nullptr) {
   static_assert(offsetof(Record, leases) + sizeof(uint32_t) * 2 + sizeof(HeldLease) == 128,
                 "a decision from the first lease needs two cache lines");
   static_assert(sizeof(Record) == 448, "as LeaseBookOptions and the guide say");
@@ -94,8 +97,10 @@ LeaseBook::~LeaseBook() {
   for (size_t i = 0; i < sets_.size() * kWays; ++i) {
     if (sets_[i / kWays].prints[i % kWays] != 0) Drop(records_[i]);
   }
-  store::UnmapPages(records_, sets_.size() * kWays * sizeof(Record));
+  if (owns_pages_) store::UnmapPages(records_, BytesOf(options_.keys_max));
 }
+
+size_t LeaseBook::BytesOf(uint32_t keys_max) { return SetsFor(keys_max, kWays) * kWays * sizeof(Record); }
 
 bool LeaseBook::CanLease(const Limit& limit) {
   switch (limit.algorithm()) {
@@ -140,7 +145,8 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
   verdict = VerdictOf(record, cost, spent, now);
   if (verdict.kind == LeaseVerdict::Kind::kAskStore && action == nullptr && IsDeniedLately(record, cost, now))
       [[unlikely]] {
-    verdict = Probe(record, cost, now);
+    // This one asks whether there is something again. A bucket that fills within a few calls surely has something.
+    if (record.pause >= options_.timeout) record.denied_until = now + record.pause;
   }
   verdict.action = action;
   if (verdict.kind == LeaseVerdict::Kind::kAskStore && action != nullptr)
@@ -259,6 +265,7 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     record.retry_cost = std::max<uint64_t>(1, grant.granted);
     record.denied_at = record.asked_at;
     record.retry_at = record.denied_until = record.asked_at + record.pause;
+    if (grant.remaining == 0) record.retry_at = std::max(record.retry_at, now + RefillAfter(record, now));
     MayAskFrom(record, record.denied_until);
   } else {
     record.denied_cost = 0;
@@ -343,14 +350,10 @@ bool LeaseBook::IsWorthLease(const Record& record) const {
 const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Namer name, BootTime now) {
   if (closing_ || !IsWorthLease(record)) return nullptr;
   const bool exhausted = IsDeniedLately(record, cost, now);
-  bool in_turns = false;
   if (exhausted) {
     if (now < record.denied_until) return nullptr;
-    const AskPace::Turn turn = TakeTurn(record, now);
-    in_turns = options_.pace != nullptr;
-    // Those that come until then, or until the answer does, need not ask the same.
-    record.denied_until = turn.at > now ? turn.at : now + options_.timeout;
-    if (turn.at > now) return nullptr;
+    // Those that come until the answer does need not ask the same.
+    record.denied_until = now + options_.timeout;
   }
   DropExpired(record, now);
   // What is held and what is left at the store may be enough only together.
@@ -359,29 +362,7 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Na
   if (record.name.empty()) name(record.name);
   const Cost least = std::max<Cost>(cost, 1);
   record.asked_exhausted = exhausted;
-  record.asked_for_instance = in_turns;
   return Ask(record, WantOf(record, least), least, now);
-}
-
-AskPace::Turn LeaseBook::TakeTurn(const Record& record, BootTime now) const {
-  if (options_.pace == nullptr) return {.at = now};
-  // What is remembered will soon be too old to deny by: this cannot wait.
-  if (now >= record.denied_at + denied_most_) return options_.pace->TakeTurnNow(record.key, now);
-  return options_.pace->TakeTurn(record.key, now, record.pause, record.asked_at);
-}
-
-bool LeaseBook::SpendBudget(Record& record, BootTime now) const {
-  if (options_.pace != nullptr) return options_.pace->Spend(record.key, now, record.pause);
-  record.budget_even_at = AskBudget::Spend(record.budget_even_at, now.ns, record.pause.count());
-  return record.budget_even_at > now.ns;
-}
-
-LeaseVerdict LeaseBook::Probe(Record& record, Cost cost, BootTime now) const {
-  // A bucket that fills within a few calls has something again before one of them is answered.
-  if (record.pause < options_.timeout) return {};
-  const AskPace::Turn turn = TakeTurn(record, now);
-  record.denied_until = turn.at > now ? turn.at : now + options_.timeout;
-  return turn.at > now ? VerdictOf(record, cost, false, now) : LeaseVerdict{};
 }
 
 // What an interval brings. Where there is plenty, some more, so that a key that is asked for now and then need not come
@@ -399,7 +380,8 @@ const LeaseAction* LeaseBook::Ask(Record& record, uint64_t want, Cost least, Boo
   record.asked_least = least;
   record.asked_at = now;
   record.asked_before_change = false;
-  record.asked_over_budget = want > 0 && SpendBudget(record, now);
+  if (want > 0) record.budget_even_at = AskBudget::Spend(record.budget_even_at, now.ns, record.pause.count());
+  record.asked_over_budget = want > 0 && record.budget_even_at > now.ns;
   record.ask_from = kNeverAt;
   const LeaseAction* action = Message(record, want, least);
   record.asked_number = action->ask.id.number;
@@ -416,7 +398,6 @@ const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least)
                      .want = std::min(want, kU32Max),
                      .least = least,
                      .ttl = options_.ttl,
-                     .for_instance = want > 0 && record.asked_for_instance,
                      .reports = std::span(reports_).first(report_count)}};
   return &action_;
 }
@@ -456,9 +437,10 @@ BootTime LeaseBook::next_wake() const {
   return BootTime{(at.ns + step - 1) / step * step};
 }
 
-void LeaseBook::OnTime(BootTime now, Perform perform) {
+bool LeaseBook::OnTime(BootTime now, Perform perform, uint32_t keys_most) {
   for (LookQueue& looks : looks_) {
-    while (!looks.empty() && looks.due() <= now) {
+    for (; !looks.empty() && looks.due() <= now; --keys_most) {
+      if (keys_most == 0) return false;
       Record& record = records_[looks.Take()];
       record.queued = false;
       const LeaseAction* action = Look(record, now);
@@ -466,6 +448,7 @@ void LeaseBook::OnTime(BootTime now, Perform perform) {
       if (action != nullptr) perform(*action);
     }
   }
+  return true;
 }
 
 const LeaseAction* LeaseBook::Look(Record& record, BootTime now) {
@@ -479,7 +462,7 @@ const LeaseAction* LeaseBook::Look(Record& record, BootTime now) {
   // The message goes anyway: where the key is asked for still, it brings the next lease.
   const bool wanted = quiet < idle_after_ && record.leases.left() < record.demand.cost() && record.denied_cost == 0;
   if (idle || closing_ || !wanted || now < record.ask_from || !IsWorthLease(record)) return Return(record, now);
-  record.asked_exhausted = record.asked_for_instance = false;
+  record.asked_exhausted = false;
   return Ask(record, WantOf(record, 1), 1, now);
 }
 
@@ -557,7 +540,8 @@ Decision LeaseBook::Allowed(const Record& record, BootTime now) const {
 
 Decision LeaseBook::Denied(const Record& record, Cost cost, BootTime now) const {
   const uint64_t capacity = record.limit->limit.capacity();
-  const uint64_t remaining = std::min(capacity, record.leases.left() + record.shared_rest);
+  // What is left and cannot be had yet counts as not left.
+  const uint64_t remaining = std::min({capacity, record.leases.left() + record.shared_rest, cost - 1});
   return {.allowed = false,
           .limit = capacity,
           .remaining = remaining,
@@ -576,6 +560,12 @@ Duration LeaseBook::RetryAfter(const Record& record, Cost cost, BootTime now) co
       IsWindow(limit) ? now + ResetAfter(record, 0, now)
                       : record.retry_at + Duration(static_cast<int64_t>((cost - record.retry_cost) * limit.interval()));
   return std::max(asked_again, enough) - now;
+}
+
+// Until an empty bucket has something again, at most.
+Duration LeaseBook::RefillAfter(const Record& record, BootTime now) const {
+  const Limit& limit = record.limit->limit;
+  return IsWindow(limit) ? ResetAfter(record, 0, now) : Duration(static_cast<int64_t>(limit.interval()));
 }
 
 // An estimate, like `remaining`: what others hold is not known here.

@@ -7,22 +7,24 @@
 //                            │   └──── exhausted: denied without asking, asked for again every 50 ms
 //                            └── no demand (returned), another limit (returned; exact for one ttl), no answer
 //
-// Scarce, that is, asked for again no sooner than 50 ms after the last ask, is a key that was refused, that was given
-// too little to last so long, or that has been asked for more often than that without getting what it wants. The loops
-// of an instance take turns at asking for such a key (ask_pace.h).
+// A key is scarce if it was refused, was given too little to last for a pause of 50 ms, or has been asked for more often
+// than once per pause without getting what it wants. A scarce key is asked for at most once per pause, and requests are
+// denied in between: it costs the store the same however often it is asked for.
 //
 // `remaining` of a decision here is what is held plus what the store said was left, less what it may have granted to a
 // message whose answer was lost. So it is never above what the store could grant at its last answer; others may have
-// taken some since. `retry_after` is the first moment at which the cost can pass if nobody else takes anything.
+// taken some since. A denial never says that its own cost remains. `retry_after` is the first moment at which the cost
+// can pass if nobody else takes anything and nothing is returned.
 //
 // A state machine: events and the time come in, verdicts and asks go out. It reads no clock, sends nothing and never
-// allocates on the way of a decision (the first ask for a key keeps the bucket's name). Not thread-safe: what is shared
-// by threads is split by key, with a lock around each part; every book needs a node id of its own.
+// allocates on the way of a decision (the first ask for a key keeps the bucket's name). Not thread-safe; the event loops
+// of an instance share lease_books.h, which splits the keys over several books.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -34,7 +36,6 @@
 #include "headgate/algorithm/decision.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/hash.h"
-#include "headgate/limiter/ask_pace.h"
 #include "headgate/limiter/demand.h"
 #include "headgate/limiter/held_leases.h"
 #include "headgate/limiter/look_queue.h"
@@ -44,10 +45,8 @@
 namespace headgate::limiter {
 
 struct LeaseBookOptions {
-  // No other book ever has it: NodeOf what was drawn when the process started.
+  // Drawn at random when the process started: no other instance ever has it.
   uint64_t node = 0;
-  // What the books of one instance share, where there are several; outlives them.
-  AskPace* pace = nullptr;
   // Keys that are followed; 448 bytes each, resident where they are used. What does not fit is asked of the store
   // each time.
   uint32_t keys_max = 65'536;
@@ -69,11 +68,6 @@ struct LeaseBookOptions {
   // times while it fills.
   base::Duration pause = std::chrono::milliseconds(50);
 };
-
-// Of one event loop of an instance. 48 bits say which instance, and the store shares out what is left by these.
-constexpr uint64_t NodeOf(uint64_t instance_random, uint16_t loop) {
-  return (instance_random & ~uint64_t{0xffff}) | loop;
-}
 
 // A message to send: SharedRequest{.name, .limit, .lease = ask}; its answer goes to OnGrant.
 struct LeaseAction {
@@ -120,9 +114,12 @@ class LeaseBook {
   using Namer = absl::FunctionRef<void(std::string& name)>;
   using Perform = absl::FunctionRef<void(const LeaseAction& action)>;
 
-  explicit LeaseBook(const LeaseBookOptions& options);
+  // `records`: zeroed pages for BytesOf(options.keys_max), which outlive the book; null: the book maps its own.
+  explicit LeaseBook(const LeaseBookOptions& options, void* records = nullptr);
   ~LeaseBook();
   LeaseBook(const LeaseBook&) = delete;
+
+  static size_t BytesOf(uint32_t keys_max);
 
   // Whether buckets of this limit are ever leased: not logs and queues, which are exact, nor a sliding counter that
   // counts denied requests, which have to get there.
@@ -157,8 +154,9 @@ class LeaseBook {
   // Our clock has missed a pause: nothing that is held, or has been asked for, is spent any more.
   void DropAll();
 
-  // Returns what is idle or about to end. To be called at next_wake(), or a little later.
-  void OnTime(base::BootTime now, Perform perform);
+  // Returns what is idle or about to end, and looks at `keys_most` keys at most: false where more are due. To be called
+  // at next_wake(), or a little later.
+  bool OnTime(base::BootTime now, Perform perform, uint32_t keys_most = std::numeric_limits<uint32_t>::max());
   // When OnTime has something to do, in steps of 1/128 of the ttl; the end of time where nothing is held.
   base::BootTime next_wake() const;
 
@@ -198,7 +196,7 @@ class LeaseBook {
     // When a request of `retry_cost` can pass, as far as the store has said.
     base::BootTime retry_at{0};
     uint64_t retry_cost = 0;
-    int64_t budget_even_at = 0;  // where no other loop asks for the key
+    int64_t budget_even_at = 0;
     // The ask that is under way; 0: none is.
     uint64_t asked_number = 0;
     uint64_t asked_want = 0;
@@ -213,7 +211,6 @@ class LeaseBook {
     bool leasable = false;
     bool asked_exhausted = false;  // of a bucket that had nothing left
     bool asked_over_budget = false;
-    bool asked_for_instance = false;
     bool asked_before_change = false;  // of the limit: what is granted goes back
   };
   // Of each key 32 bits; 0: free.
@@ -245,11 +242,6 @@ class LeaseBook {
   void DropLeases(Record& record);
   void OnRefused(Record& record, const store::LeaseGrant& grant, base::BootTime now);
   bool IsScarce(const Record& record, const store::LeaseGrant& grant) const;
-  AskPace::Turn TakeTurn(const Record& record, base::BootTime now) const;
-  // Counts an ask; returns whether there are too many.
-  bool SpendBudget(Record& record, base::BootTime now) const;
-  // A request for a bucket that had nothing left goes to the store, and others wait for its answer; or it is denied.
-  LeaseVerdict Probe(Record& record, algorithm::Cost cost, base::BootTime now) const;
   const LeaseAction* Look(Record& record, base::BootTime now);
   void Enqueue(Record& record, base::BootTime now);
   void MayAskFrom(Record& record, base::BootTime at) const;
@@ -269,6 +261,7 @@ class LeaseBook {
   algorithm::Decision Allowed(const Record& record, base::BootTime now) const;
   algorithm::Decision Denied(const Record& record, algorithm::Cost cost, base::BootTime now) const;
   base::Duration RetryAfter(const Record& record, algorithm::Cost cost, base::BootTime now) const;
+  base::Duration RefillAfter(const Record& record, base::BootTime now) const;
   base::Duration ResetAfter(const Record& record, uint64_t remaining, base::BootTime now) const;
 
   const LeaseBookOptions options_;
@@ -280,6 +273,7 @@ class LeaseBook {
   const base::Duration first_look_late_;  // where only the end is to be looked for
   std::vector<Set> sets_;
   Record* const records_;  // kWays for each set; there is one where there is a print
+  const bool owns_pages_;
   uint32_t keys_followed_ = 0;
   // Of records that hold something; the second, of those whose small share has just begun.
   std::array<LookQueue, 2> looks_{LookQueue(look_every_), LookQueue(first_look_late_)};

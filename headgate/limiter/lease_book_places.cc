@@ -1,5 +1,6 @@
 // Where a lease book keeps its keys: sets of eight places, and who makes way when all eight are taken.
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 
@@ -27,7 +28,8 @@ void LeaseBook::PrefetchRecord(const Hash128& key) const {
   const size_t set = SetOf(key);
   const uint32_t print = PrintOf(key);
   for (uint32_t way = 0; way < kWays; ++way) {
-    if (sets_[set].prints[way] != print) continue;
+    // Another thread may be changing it; then what is fetched is of no use, and of no harm.
+    if (std::atomic_ref(const_cast<uint32_t&>(sets_[set].prints[way])).load(std::memory_order_relaxed) != print) continue;
     const auto* const line = reinterpret_cast<const char*>(&records_[set * kWays + way]);
     __builtin_prefetch(line, /*write*/ 1);
     __builtin_prefetch(line + 64, /*write*/ 1);
@@ -56,10 +58,10 @@ LeaseBook::Record* LeaseBook::Insert(const Hash128& key, const store::LimitEntry
   } else {
     // Every 2 MiB have long been touched.
     if (++keys_followed_ == sets_.size() * kWays / 16) {
-      store::MergePages(records_, sets_.size() * kWays * sizeof(Record));
+      store::MergePages(records_, BytesOf(options_.keys_max));
     }
   }
-  print = PrintOf(key);
+  std::atomic_ref(print).store(PrintOf(key), std::memory_order_relaxed);
   std::construct_at(record);
   record->key = key;
   SetLimit(*record, limit);

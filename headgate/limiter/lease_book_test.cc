@@ -421,26 +421,6 @@ TEST_F(LeaseBookTest, ADenialIsNotRememberedForEver) {
   EXPECT_THAT(Says(), StartsWith("denied for ")) << "until that is answered";
 }
 
-// However often it is asked again meanwhile, in vain: the denial is as old as the answer that said so.
-TEST_F(LeaseBookTest, WhoWaitsForATurnDoesNotDenyByAnOldAnswer) {
-  AskPace pace{2};
-  LeaseBook slow{{.node = NodeOf(0xabc0000, 0), .pace = &pace, .keys_max = 64}};
-  const auto take = [&] {
-    return slow.Take(
-        kKey, *limit, 1, [](std::string& name) { name += "k"; }, now());
-  };
-  take();
-  slow.OnExact(kKey, *limit, 1, {.allowed = false, .limit = 100, .retry_after = 10ms}, now(), now());
-  // Another loop has each turn just before.
-  for (at = 400ms; at < 1500ms; at += 400ms) {
-    pace.TakeTurnNow(kKey, now());
-    EXPECT_THAT(Text(take()), StartsWith("denied for ")) << at.count();
-  }
-  at = 1600ms;
-  pace.TakeTurnNow(kKey, now());
-  EXPECT_EQ(Text(take()), "ask the store");
-}
-
 // Of a bucket of 100, 51 nodes hold something: what one holds the others lack.
 TEST_F(LeaseBookTest, ABucketOfLessThanTwoForEachHolderIsExact) {
   for (int i = 0; i < 4; ++i) Take();
@@ -599,40 +579,6 @@ TEST_F(LeaseBookTest, WhenItIsFullKeysThatHoldNothingMakeWay) {
   EXPECT_THAT(Says(), StartsWith("allowed"));
   EXPECT_LE(book.keys_followed(), 64u);
   EXPECT_GT(book.counters().evicted, 900u);
-}
-
-// Two event loops of an instance, both flooded with requests for a bucket that has nothing left.
-TEST_F(LeaseBookTest, TheLoopsOfAnInstanceTakeTurnsAtAskingForAnExhaustedKey) {
-  AskPace pace{2};
-  LeaseBook one{{.node = NodeOf(0xabc0000, 0), .pace = &pace, .keys_max = 64}};
-  LeaseBook other{{.node = NodeOf(0xabc0000, 1), .pace = &pace, .keys_max = 64}};
-  int asked = 0, asked_by_one = 0;
-  const auto flood = [&](LeaseBook& loop) {
-    const LeaseVerdict verdict = loop.Take(
-        kKey, *limit, 1, [](std::string& name) { name += "k"; }, now());
-    if (verdict.kind == LeaseVerdict::Kind::kAskStore) {
-      loop.OnExact(kKey, *limit, 1, {.allowed = false, .limit = 100, .retry_after = 10ms}, now(), now());
-    }
-    if (verdict.action == nullptr) return;
-    ++asked;
-    asked_by_one += &loop == &one ? 1 : 0;
-    store::SharedAnswer answer;
-    answer.grant = {.holders = 1, .retry_after = 10ms};
-    EXPECT_EQ(loop.OnGrant(kKey, verdict.action->ask.id.number, answer, now()), nullptr);
-  };
-  const auto flood_both = [&](Duration time) {
-    for (const Duration end = at + time; at < end; at += 1ms) {
-      flood(one);
-      flood(other);
-    }
-  };
-  flood_both(200ms);  // each finds out
-  asked = asked_by_one = 0;
-  flood_both(2s);
-  EXPECT_GE(asked, 32);
-  EXPECT_LE(asked, 40) << "20 a second, of both";
-  EXPECT_GE(asked_by_one * 4, asked) << "in turn";
-  EXPECT_GE((asked - asked_by_one) * 4, asked);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// One key that is asked for more often than its limit allows, by all event loops of several instances: how many calls
-// it costs each instance, and what each is given. The store is a model of the token bucket that leases are taken from.
+// One key that several instances are asked for more often than its limit allows: how many calls it costs each instance,
+// and what each is given. The store is a model of the token bucket that leases are taken from.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "headgate/limiter/ask_budget.h"
 #include "headgate/limiter/lease_book.h"
 
 namespace headgate::limiter {
@@ -40,16 +41,13 @@ class Bucket {
       leases_.erase(found);
     }
     store::LeaseGrant grant{.ttl = ask.ttl};
-    std::set<uint64_t> sharers{SharerOf(ask.id.node, ask)}, holders{ask.id.node};
-    for (const auto& [id, lease] : leases_) {
-      sharers.insert(SharerOf(id.first, ask));
-      holders.insert(id.first);
-    }
+    std::set<uint64_t> holders{ask.id.node};
+    for (const auto& [id, lease] : leases_) holders.insert(id.first);
     grant.holders = static_cast<uint32_t>(holders.size());
     const int64_t tokens = level_ / interval_;
     const auto least = static_cast<int64_t>(ask.least);
     if (ask.want > 0 && tokens >= least) {
-      const int64_t share = tokens / (2 * static_cast<int64_t>(sharers.size()));
+      const int64_t share = tokens / (2 * static_cast<int64_t>(holders.size()));
       const int64_t granted = std::min(static_cast<int64_t>(ask.want), std::max(least, share));
       leases_[{ask.id.node, ask.id.number}] = {.granted = granted, .ends = now + ask.ttl};
       level_ -= granted * interval_;
@@ -81,8 +79,6 @@ class Bucket {
     BootTime ends{0};
   };
 
-  static uint64_t SharerOf(uint64_t node, const store::LeaseAsk& ask) { return ask.for_instance ? node >> 16 : node; }
-
   // No further than to what is out on lease.
   void Refill(BootTime now) {
     int64_t out = 0;
@@ -109,7 +105,6 @@ struct Crowd {
   const char* name;
   int64_t rate;  // per second, and at once
   size_t instances;
-  size_t loops;            // of each instance
   int64_t demand_percent;  // of the rate, by all together
   bool full;               // the bucket, at the beginning
   uint64_t burst = 0;      // 0: as much as a second brings
@@ -125,24 +120,15 @@ TEST_P(OverloadedKey, CostsEachInstanceFewCallsAndIsSharedFairly) {
   const store::LimitHandle limit = *limits.Intern(
       *algorithm::Limit::Make({.requests = static_cast<uint64_t>(crowd.rate), .period = 1s, .burst = burst}));
   Bucket bucket(static_cast<int64_t>(burst), Duration(1s) / crowd.rate, crowd.full);
-  std::vector<std::unique_ptr<AskPace>> paces;
   std::vector<std::unique_ptr<LeaseBook>> books;
   for (size_t i = 0; i < crowd.instances; ++i) {
-    paces.push_back(std::make_unique<AskPace>(static_cast<uint32_t>(crowd.loops)));
-    for (size_t loop = 0; loop < crowd.loops; ++loop) {
-      books.push_back(
-          std::make_unique<LeaseBook>(LeaseBookOptions{.node = NodeOf((i + 1) << 16, static_cast<uint16_t>(loop)),
-                                                       .pace = paces[i].get(),
-                                                       .keys_max = 8,
-                                                       .ttl = kTtl}));
-    }
+    books.push_back(std::make_unique<LeaseBook>(LeaseBookOptions{.node = i + 1, .keys_max = 8, .ttl = kTtl}));
   }
 
   std::vector<int64_t> calls(crowd.instances), admitted(crowd.instances);
   bool counting = false;
-  const auto request = [&](size_t b, BootTime now) {
-    LeaseBook& book = *books[b];
-    const size_t instance = b / crowd.loops;
+  const auto request = [&](size_t instance, BootTime now) {
+    LeaseBook& book = *books[instance];
     const auto answer = [&](const LeaseAction* action) {
       while (action != nullptr) {
         calls[instance] += counting ? 1 : 0;
@@ -167,7 +153,7 @@ TEST_P(OverloadedKey, CostsEachInstanceFewCallsAndIsSharedFairly) {
     book.OnTime(now, [&](const LeaseAction& action) { answer(&action); });
   };
 
-  // Every loop has the same demand, one after the other.
+  // Every instance has the same demand.
   const Duration between = Duration(1s) * 100 / (crowd.rate * crowd.demand_percent);
   const BootTime start = BootTime{0} + 10s;
   size_t turn = 0;
@@ -190,17 +176,17 @@ TEST_P(OverloadedKey, CostsEachInstanceFewCallsAndIsSharedFairly) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Limiter, OverloadedKey,
-                         ::testing::Values(Crowd{"three_of_one_loop", 1000, 3, 1, 600, false},
-                                           Crowd{"three_of_one_loop_full", 1000, 3, 1, 600, true},
-                                           Crowd{"three_of_two_loops", 1000, 3, 2, 600, true},
-                                           Crowd{"three_of_two_loops_slightly", 600, 3, 2, 120, true},
-                                           Crowd{"four_of_four_loops", 2000, 4, 4, 200, true},
-                                           Crowd{"one_of_sixteen_loops", 2000, 1, 16, 500, true},
-                                           Crowd{"one_of_sixteen_loops_slightly", 2000, 1, 16, 130, true},
-                                           Crowd{"three_of_sixteen_loops_slightly", 2000, 3, 16, 130, true},
-                                           Crowd{"a_small_limit", 60, 3, 2, 800, true},
-                                           Crowd{"of_a_small_burst", 1000, 3, 2, 600, true, 250},
-                                           Crowd{"eight_instances", 500, 8, 2, 400, true}),
+                         ::testing::Values(Crowd{"three", 1000, 3, 600, false},
+                                           Crowd{"three_full", 1000, 3, 600, true},
+                                           Crowd{"three_slightly", 600, 3, 120, true},
+                                           Crowd{"four", 2000, 4, 200, true}, Crowd{"one", 2000, 1, 500, true},
+                                           Crowd{"one_slightly", 2000, 1, 130, true},
+                                           Crowd{"three_slightly_more", 2000, 3, 130, true},
+                                           Crowd{"a_small_limit", 60, 3, 800, true},
+                                           Crowd{"a_slow_limit_of_a_large_burst", 30, 3, 4000, true, 300},
+                                           Crowd{"four_times_of_three", 300, 3, 400, true},
+                                           Crowd{"of_a_small_burst", 1000, 3, 600, true, 250},
+                                           Crowd{"eight_instances", 500, 8, 400, true}),
                          [](const auto& crowd) { return crowd.param.name; });
 
 }  // namespace

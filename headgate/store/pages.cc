@@ -20,7 +20,7 @@ void* MapPages(uint64_t bytes, HugePages huge) {
 }
 
 void MergePages(void* pages, uint64_t bytes) {
-  if (bytes >= kHugePage) madvise(pages, bytes, MADV_HUGEPAGE);
+  madvise(pages, bytes, MADV_HUGEPAGE);
 }
 
 void UnmapPages(void* pages, uint64_t bytes) { munmap(pages, bytes); }

@@ -13,7 +13,7 @@ enum class HugePages { kNo, kLater };
 
 // Crashes where the system has no memory to give. Aligned to 4 KiB at least, to 2 MiB for large huge-page mappings.
 void* MapPages(uint64_t bytes, HugePages huge);
-// For pages that were mapped with kLater, once. Takes microseconds.
+// For pages that were mapped with kLater, or a part of them, once. Takes microseconds.
 void MergePages(void* pages, uint64_t bytes);
 void UnmapPages(void* pages, uint64_t bytes);
 

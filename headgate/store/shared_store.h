@@ -20,10 +20,10 @@
 
 namespace headgate::store {
 
-// A lease is named by who holds it and a number that this node has used for no other. A node that restarts is another
-// node.
+// A lease is named by the node that holds it, an instance, and a number that this node has used for no other lease of the
+// same bucket. An instance that restarts is another node.
 struct LeaseId {
-  // Random, drawn when the process starts. Nodes that differ in the lowest sixteen bits alone are one instance's.
+  // Random, drawn when the process starts.
   uint64_t node = 0;
   uint64_t number = 0;
   bool operator==(const LeaseId&) const = default;
@@ -44,8 +44,6 @@ struct LeaseAsk {
   uint64_t want = 0;      // requests; 0 only reports
   uint64_t least = 0;     // do not bother to grant less
   base::Duration ttl{0};  // how long it may live at the store
-  // For all nodes of its instance, which otherwise ask each for itself: what is left is shared out by instances.
-  bool for_instance = false;
   std::span<const LeaseReport> reports{};
 };
 

@@ -18,8 +18,8 @@ using ::testing::StartsWith;
 // A server, with a rule for `user` in domain `d`, and one client of it.
 class Side {
  public:
-  explicit Side(bool shares, const limiter::FleetOptions& options = {})
-      : fleet_(shared, store_, options),
+  explicit Side(bool shares, bool leases = false)
+      : fleet_(shared, store_, {.leases = leases ? &leases_ : nullptr}),
         checker_(shares ? limiter::Checker(limiter_, 0, fleet_, {}) : limiter::Checker(limiter_)),
         context_({.checker = checker_,
                   .store = store_,
@@ -72,6 +72,7 @@ class Side {
 
  private:
   limiter::Limiter limiter_{store_, nullptr};
+  limiter::LeaseBooks leases_{{.node = 1, .keys_max = 64}, 1};
   limiter::Fleet fleet_;
   limiter::Checker checker_;
   const net::Access access_;
@@ -225,7 +226,7 @@ TEST(SharedStore, AWakeThatComesTooSoonAnswersOnlyWhatIsThere) {
 }
 
 TEST(SharedStore, WhatALeaseHasDecidedIsAnsweredOnceThoughTheNextCommandWaits) {
-  Side side(true, {.leases = limiter::LeaseBookOptions{.node = 1, .keys_max = 64}});
+  Side side(true, /*leases=*/true);
   const std::string throttle = Command({"CL.THROTTLE", "k", "1000", "1000", "60"});
   for (int i = 0; i < 3; ++i) {
     side.Arrive(throttle);

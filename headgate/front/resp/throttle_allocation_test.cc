@@ -37,7 +37,8 @@ TEST(ClThrottle, AllocatesNothingForDecisionsFromLeases) {
   testing::ManualSharedStore shared(store, now);
   shared.at_once = true;
   limiter::Limiter limiter(store, nullptr);
-  limiter::Fleet fleet(shared, store, {.leases = limiter::LeaseBookOptions{.node = 1, .keys_max = 64}});
+  limiter::LeaseBooks leases({.node = 1, .keys_max = 64}, 1);
+  limiter::Fleet fleet(shared, store, {.leases = &leases});
   limiter::Checker checker(limiter, 0, fleet, {});
   const net::Access access;
   Context context({.checker = checker, .store = store, .fleet = &fleet, .access = access, .version = "1"});

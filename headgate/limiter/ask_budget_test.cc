@@ -1,0 +1,35 @@
+#include "headgate/limiter/ask_budget.h"
+
+#include <gtest/gtest.h>
+
+namespace headgate::limiter {
+namespace {
+
+constexpr int64_t kPause = 50;
+constexpr int64_t kStart = 10'000;
+
+bool IsOverspent(int64_t& even_at, int64_t now) {
+  even_at = AskBudget::Spend(even_at, now, kPause);
+  return even_at > now;
+}
+
+TEST(AskBudgetTest, AFewAsksMayFollowEachOtherAtOnce) {
+  int64_t even_at = 0;
+  for (int i = 0; i < AskBudget::kAtOnce; ++i) EXPECT_FALSE(IsOverspent(even_at, kStart)) << i;
+  EXPECT_TRUE(IsOverspent(even_at, kStart));
+}
+
+TEST(AskBudgetTest, APauseGivesOneBack) {
+  int64_t even_at = 0;
+  for (int i = 0; i <= AskBudget::kAtOnce; ++i) IsOverspent(even_at, kStart);
+  EXPECT_TRUE(IsOverspent(even_at, kStart + kPause));
+  EXPECT_FALSE(IsOverspent(even_at, kStart + 3 * kPause)) << "two pauses, one ask";
+}
+
+TEST(AskBudgetTest, OneAskInEachPauseNeverOverspends) {
+  int64_t even_at = 0, now = kStart;
+  for (int i = 0; i < 1000; ++i, now += kPause) EXPECT_FALSE(IsOverspent(even_at, now)) << i;
+}
+
+}  // namespace
+}  // namespace headgate::limiter
