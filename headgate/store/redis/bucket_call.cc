@@ -203,7 +203,6 @@ void BucketCall::AppendAsk(const LeaseAsk& ask) {
   pack.U64(ask.id.node).U64(ask.id.number);
   pack.U32(static_cast<uint32_t>(std::min(ask.want, kU32Max))).U32(static_cast<uint32_t>(lease_least_));
   pack.U64(Nanos(std::min(ask.ttl, context_.lease_ttl))).U32(static_cast<uint32_t>(ask.reports.size()));
-  pack.U8(ask.for_instance ? 1 : 0);
   for (const LeaseReport& report : ask.reports) {
     pack.U64(report.number).U32(static_cast<uint32_t>(std::min(report.spent, kU32Max))).U8(report.returned ? 1 : 0);
   }
