@@ -365,7 +365,7 @@ TEST_F(LeaseBookTest, WhatCostsMoreWaitsForAllThatItLacks) {
   at = 50ms;
   EXPECT_THAT(Says(80), StartsWith("denied for 7880ms; ask #3"));
   EXPECT_EQ(Grant(3, 1), "");
-  EXPECT_EQ(Says(80), "denied for 7950ms") << "what it took is missing again";
+  EXPECT_EQ(Says(80), "denied for 8000ms") << "what it took is missing again, and nothing is left";
   EXPECT_EQ(Take(101).decision.retry_after, algorithm::kNever);
 }
 

@@ -92,10 +92,9 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
 }
 
 void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
-  Key& key = keys_[index];
   LeaseAsk ask = *request.lease;
   Compare(index);
-  key.ledger.OnAsk(ask, now_);
+  instance_.ledger(index).OnAsk(ask, now_);
   turn_.asked_lease = true;
   const store::Breaker::Pass pass = MayAsk();
   const bool goes = pass != store::Breaker::Pass::kRefused;
@@ -106,11 +105,10 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
   for (const LeaseReport& report : reports) {
     if (report.returned) coverage_.Mark("a lease was returned");
   }
-  if (ask.for_instance) coverage_.Mark("a lease was asked for all nodes of an instance");
-  if (mutant_) MutateAsk(key, ask, reports);
+  if (mutant_) MutateAsk(index, ask, reports);
   if (!goes) {
     coverage_.Mark("an ask could not be sent");
-    key.ledger.OnFailure(request.lease->id.number);
+    instance_.ledger(index).OnFailure(request.lease->id.number);
     SharedAnswer answer;
     answer.status = absl::UnavailableError("cannot be asked");
     return done(answer);
@@ -159,7 +157,7 @@ void Node::OnTimeout(uint64_t id, BootTime now) {
     if (const BootTime late = call.asked_at + 3 * plan_.ttl; Is(Mutant::kLateGrantAccepted) && now < late) {
       return host_.At(*this, NodeHost::Timer::kTimeout, id, late);
     }
-    keys_[call.key].ledger.OnFailure(call.number);
+    instance_.ledger(call.key).OnFailure(call.number);
   }
   FinishPass(call, store::Breaker::Outcome::kFailure);
   instance_.AllowLate(call.key, now - (call.asked_at + plan_.timeout), now);
@@ -234,7 +232,7 @@ void Node::MarkAnswer(const Call& call, const SharedAnswer& answer) {
   if (absl::IsAborted(answer.status)) {
     // While a limit changes, others may carry the bucket over faster than this node.
     coverage_.Mark("a bucket was carried over back and forth");
-    if (call.number != 0) keys_[call.key].ledger.OnFailure(call.number);
+    if (call.number != 0) instance_.ledger(call.key).OnFailure(call.number);
     return;
   }
   if (!answer.status.ok()) return host_.Fail(fmt::format("the store answered {}", answer.status.ToString()));
@@ -256,7 +254,7 @@ void Node::MarkAnswer(const Call& call, const SharedAnswer& answer) {
 }
 
 void Node::OnGrant(Call& call, LeaseGrant& grant) {
-  const BootTime deadline = keys_[call.key].ledger.OnGrant(call.number, grant, call.asked_at);
+  const BootTime deadline = instance_.ledger(call.key).OnGrant(call.number, grant, call.asked_at);
   if (grant.granted == 0) return;
   if (grant.ttl < plan_.ttl) coverage_.Mark("a window cut a lease short");
   if (grant.holders > 1) coverage_.Mark("two nodes held leases of one bucket");

@@ -22,7 +22,7 @@ constexpr Duration kKeptMax = 300ms;
 
 uint64_t World::Held(size_t key) const {
   uint64_t held = 0;
-  for (uint32_t i = 0; i < plan_.nodes(); ++i) held += NodeAt(i)->held(key);
+  for (const Machine& machine : machines_) held += machine.nodes.front()->held(key);
   return held;
 }
 

@@ -13,7 +13,6 @@ inline constexpr auto kMarks = std::to_array<std::string_view>({
     "a lease was renewed before it was used up",
     "a lease expired on its node with something left",
     "a lease was returned",
-    "a lease was asked for all nodes of an instance",
     "an ask timed out",
     "an ask could not be sent",
     "a grant came after its deadline",

@@ -16,6 +16,10 @@ namespace {
 constexpr algorithm::LimitSpec kGate{
     .algorithm = algorithm::Algorithm::kTokenBucket, .requests = 1, .period = std::chrono::hours(1), .burst = 1};
 
+limiter::LeaseBookOptions LeasesOf(const Plan& plan, uint64_t id) {
+  return {.node = id, .keys_max = 8, .ttl = plan.ttl, .timeout = plan.timer()};
+}
+
 // What an instance may let through by itself. Requests are decided as of when they came, but one that waited for the
 // store in vain only after a timeout: what accrues in one timeout is added. A window may have ended meanwhile, and then
 // holds what came in it and what came in the next.
@@ -33,10 +37,12 @@ algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
 
 }  // namespace
 
-Instance::Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits)
-    : plan_(plan), id_(id), memory_({.max_buckets = 64}), pace_(plan.loops) {
-  const auto add = [this](const algorithm::Limit& limit) {
+Instance::Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits, Coverage& coverage,
+                   const Ledger::Wrong& wrong)
+    : plan_(plan), id_(id), memory_({.max_buckets = 64}), leases_(LeasesOf(plan, id), 1) {
+  const auto add = [&](const algorithm::Limit& limit) {
     keys_.push_back({.limit = *memory_.limits().Intern(limit),
+                     .ledger = Ledger(plan_, coverage, wrong),
                      .share = Bound(ShareOf(limit, plan_), plan_.calendar_edge),
                      .share_at = plan_.start});
   };

@@ -1,5 +1,6 @@
-// One process of a simulated fleet: what its event loops share, each of which is a Node. While the store cannot be
-// asked, the instance is held to its share of each limit: a bound of its own, checked at every local decision.
+// One process of a simulated fleet: what its event loops share, each of which is a Node. It holds the leases, with a
+// Ledger for each key. While the store cannot be asked, the instance is held to its share of each limit: a bound of its
+// own, checked at every local decision.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +10,11 @@
 #include <vector>
 
 #include "headgate/base/clock.h"
-#include "headgate/limiter/ask_pace.h"
+#include "headgate/limiter/lease_books.h"
 #include "headgate/store/memory.h"
 #include "tests/simulation/bound.h"
+#include "tests/simulation/coverage.h"
+#include "tests/simulation/ledger.h"
 #include "tests/simulation/plan.h"
 
 namespace headgate::simulation {
@@ -38,16 +41,26 @@ class WatchedStore final : public store::Store {
 
 class Instance {
  public:
-  Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits);
+  // `wrong` hears what the ledgers find.
+  Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits, Coverage& coverage,
+           const Ledger::Wrong& wrong);
 
-  // The upper 48 bits of its nodes' ids.
+  // To the store the instance is one node of this name.
   uint64_t id() const { return id_; }
   store::MemoryStore& memory() { return memory_; }
   store::LimitTable& limits() { return memory_.limits(); }
-  limiter::AskPace& pace() { return pace_; }
+  limiter::LeaseBooks& leases() { return leases_; }
+  Ledger& ledger(size_t key) { return keys_[key].ledger; }
+  const Ledger& ledger(size_t key) const { return keys_[key].ledger; }
   // By key, then the gate; in this instance's table.
   const store::LimitHandle& limit(size_t key) const { return keys_[key].limit; }
   size_t key_count() const { return keys_.size(); }
+
+  // A loop is to be woken when what is shared has changed.
+  void AddLoop(std::function<void()> wake) { wakes_.push_back(std::move(wake)); }
+  void WakeLoops() const {
+    for (const auto& wake : wakes_) wake();
+  }
 
   void OnLimit(size_t key, const algorithm::Limit& limit);
   // Something was decided or looked at as of this time; a bucket's own time does not go back.
@@ -62,6 +75,7 @@ class Instance {
  private:
   struct Key {
     store::LimitHandle limit;
+    Ledger ledger;
     Bound share;
     base::Instant share_at;  // the latest time of a local decision
     base::BootTime late_until{0};
@@ -70,7 +84,8 @@ class Instance {
   const Plan& plan_;
   const uint64_t id_;
   store::MemoryStore memory_;
-  limiter::AskPace pace_;
+  limiter::LeaseBooks leases_;
+  std::vector<std::function<void()>> wakes_;
   std::vector<Key> keys_;
 };
 

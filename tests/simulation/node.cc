@@ -21,11 +21,12 @@ namespace {
 
 constexpr uint64_t kGateCost = 2;
 
-limiter::FleetOptions OptionsOf(const Plan& plan, uint64_t id, limiter::AskPace* pace) {
+limiter::FleetOptions OptionsOf(const Plan& plan, uint32_t index, limiter::LeaseBooks& leases) {
   return {.on_store_failure = rule::OnStoreFailure::kDeny,
-          // Its timer may fire late, by far: the network's is the plan's.
-          .timeout = std::min(plan.timeout, plan.ttl / 16),
-          .leases = limiter::LeaseBookOptions{.node = id, .pace = pace, .keys_max = 8, .ttl = plan.ttl}};
+          .timeout = plan.timer(),
+          .leases = &leases,
+          .loop = index % plan.loops,
+          .loops = plan.loops};
 }
 
 store::BreakerOptions BreakerOf(const Plan& plan) { return {.open_max = plan.breaker_open_max}; }
@@ -48,15 +49,15 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
       instance_(instance),
       local_(instance.memory(), [this](const store::TakeRequest& request, const algorithm::Decision& decision,
                                        base::Instant at) { OnLocal(request, decision, at); }),
-      breaker_(BreakerOf(plan), start.id),
-      fleet_(*this, local_, OptionsOf(plan, start.id, &instance.pace())),
+      breaker_(BreakerOf(plan), instance.id() + start.index),
+      fleet_(*this, local_, OptionsOf(plan, start.index, instance.leases())),
       answered_at_(start.boot),
       shard_(start.shard) {
   histories_.OnSeen(shard_, start.server, start.boot);
   for (size_t key = 0; key < instance.key_count(); ++key) {
-    keys_.push_back({.limit = instance.limit(key),
-                     .ledger = Ledger(plan_, coverage_, [this](const std::string& what) { Wrong(what); })});
+    keys_.push_back({.limit = instance.limit(key)});
   }
+  instance.AddLoop([this] { Wake(); });
 }
 
 std::string Node::NameOf(size_t key) { return fmt::format("k{}", key); }
@@ -71,31 +72,31 @@ size_t Node::KeyOf(std::string_view name) const {
 
 bool Node::holds_leases() const {
   for (size_t i = 0; i < keys_.size(); ++i) {
-    const HeldLeases* held = fleet_.leases()->Held(HashOf(i));
+    const HeldLeases* held = instance_.leases().Held(HashOf(i));
     if (held != nullptr && !held->empty()) return true;
   }
   return false;
 }
 
 uint64_t Node::Unspent(size_t key, uint64_t number) const {
-  const auto& accounts = keys_[key].ledger.accounts();
+  const auto& accounts = instance_.ledger(key).accounts();
   const auto account = accounts.find(number);
   return account != accounts.end() ? account->second.granted - account->second.spent : 0;
 }
 
 uint64_t Node::Spent(size_t key, uint64_t number) const {
-  const auto& accounts = keys_[key].ledger.accounts();
+  const auto& accounts = instance_.ledger(key).accounts();
   const auto account = accounts.find(number);
   return account != accounts.end() ? account->second.spent : 0;
 }
 
 uint64_t Node::held(size_t key) const {
-  const HeldLeases* held = fleet_.leases()->Held(HashOf(key));
+  const HeldLeases* held = instance_.leases().Held(HashOf(key));
   return held != nullptr ? held->left() : 0;
 }
 
 std::optional<BootTime> Node::DeadlineOf(size_t key, uint64_t number) const {
-  const HeldLeases* held = fleet_.leases()->Held(HashOf(key));
+  const HeldLeases* held = instance_.leases().Held(HashOf(key));
   if (held == nullptr) return std::nullopt;
   for (const HeldLease& lease : *held) {
     if (lease.number == number && !lease.closed) return lease.deadline;
@@ -127,7 +128,7 @@ void Node::OnShutdown(BootTime now) {
   closing_ = true;
   fleet_.ReturnLeases();
   for (size_t key = 0; key < keys_.size(); ++key) Account(key);
-  Wake();
+  WakeAll();
 }
 
 rule::OnStoreFailure Node::PolicyOf(size_t key) const {
@@ -176,13 +177,13 @@ void Node::Begin(Request request, BootTime now) {
   const Member first = request.members.front();
   if (takes && (keys_[first.key].denied_for_ever || SpendPot(first.key, first.cost))) return;
   if (plan_.sharp && takes) {
-    for (const auto& [number, account] : keys_[first.key].ledger.accounts()) {
+    for (const auto& [number, account] : instance_.ledger(first.key).accounts()) {
       if (account.deadline == now && account.granted > 0) coverage_.Mark("a request came at the very deadline");
     }
   }
-  const HeldLeases* leases = fleet_.leases()->Held(HashOf(first.key));
+  const HeldLeases* leases = instance_.leases().Held(HashOf(first.key));
   const bool held = leases != nullptr && !leases->empty();
-  const uint64_t lost = fleet_.leases()->counters().expired_unspent;
+  const uint64_t lost = instance_.leases().totals().expired_unspent;
 
   const uint64_t id = ++last_request_;
   request.at = Wall();
@@ -194,7 +195,7 @@ void Node::Begin(Request request, BootTime now) {
   AccountAll(request);
   turn_ = {};
 
-  if (fleet_.leases()->counters().expired_unspent > lost) {
+  if (instance_.leases().totals().expired_unspent > lost) {
     coverage_.Mark("a lease expired on its node with something left");
   }
   if (decided) {
@@ -207,7 +208,7 @@ void Node::Begin(Request request, BootTime now) {
     request.members.front().evidence.waited = !IsLaterTouched(request, first.key);
     requests_.emplace(id, std::move(request));
   }
-  Wake();
+  WakeAll();
 }
 
 // As RESP sessions do: asked again when it is ready, the same request finds its answers.
@@ -228,7 +229,7 @@ bool Node::Take(Request& request, std::span<Settled> settled) {
 
 // What the book has spent or was given back since it was last looked at.
 void Node::Compare(size_t key) {
-  keys_[key].unaccounted += keys_[key].ledger.Compare(fleet_.leases()->Held(HashOf(key)), now_);
+  keys_[key].unaccounted += instance_.ledger(key).Compare(instance_.leases().Held(HashOf(key)), now_);
 }
 
 void Node::AccountAll(const Request& request) {
@@ -276,7 +277,7 @@ void Node::EndTurn(size_t key) {
       TellWaiting(id, settled);
     }
   }
-  Wake();
+  WakeAll();
 }
 
 void Node::TellWaiting(uint64_t id, std::span<Settled> settled) {
@@ -380,7 +381,7 @@ void Node::OnWake(BootTime now) {
   wake_at_ = BootTime{0};
   fleet_.OnTime();
   for (size_t key = 0; key < keys_.size(); ++key) Account(key);
-  Wake();
+  WakeAll();
 }
 
 void Node::Wake() {

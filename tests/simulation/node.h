@@ -1,8 +1,8 @@
-// One node of a simulated fleet, an event loop of an instance: the Fleet that production runs, with its book of leases,
-// its breaker and the instance's local store. Behind it, as its shared store, is the simulated network: every call has
+// One node of a simulated fleet, an event loop of an instance: the Fleet that production runs, with its breaker, and the
+// instance's leases and local store. Behind it, as its shared store, is the simulated network: every call has
 // a deadline, and a call without an answer counts as done.
 //
-// A Ledger for each key keeps a separate account of every lease, and an Evidence for each member of a request records
+// The instance's Ledgers keep a separate account of every lease, and an Evidence for each member of a request records
 // what the store was asked for it and what it answered. Each request is decided once, in the mode that this shows.
 #pragma once
 
@@ -67,7 +67,6 @@ class NodeHost {
 
 struct NodeStart {
   uint32_t index;
-  uint64_t id;
   // The server that it is connected to.
   store::redis::ServerIdentity server;
   uint32_t shard;
@@ -83,15 +82,17 @@ class Node final : public store::SharedStore {
   Node& operator=(const Node&) = delete;
 
   uint32_t index() const { return start_.index; }
-  uint64_t id() const { return start_.id; }
+  // To the store, all loops of an instance are one node.
+  uint64_t id() const { return instance_.id(); }
   bool connected() const { return connected_; }
   bool closing() const { return closing_; }
   uint64_t leased(size_t key) const { return keys_[key].leased; }
+  // Whether its instance does.
   bool holds_leases() const;
-  // Of a lease it was granted, as its ledger has it.
+  // Of a lease its instance was granted, as its ledger has it.
   uint64_t Unspent(size_t key, uint64_t number) const;
   uint64_t Spent(size_t key, uint64_t number) const;
-  // What it may spend of this key from leases, if it still lives then.
+  // What its instance may spend of this key from leases, if it still lives then.
   uint64_t held(size_t key) const;
   // Of a lease that can be spent from.
   std::optional<base::BootTime> DeadlineOf(size_t key, uint64_t number) const;
@@ -164,7 +165,6 @@ class Node final : public store::SharedStore {
   };
   struct Key {
     store::LimitHandle limit;
-    Ledger ledger;
     uint64_t leased = 0;      // requests let through from leases
     int64_t unaccounted = 0;  // spent from leases in this turn, less what went back
     // What mutants do.
@@ -213,6 +213,8 @@ class Node final : public store::SharedStore {
   void OnGrant(Call& call, store::LeaseGrant& grant);
   store::redis::CallContext Context() const { return {.lease_ttl = plan_.ttl}; }
   void Compare(size_t key);
+  // The turn is over: the leases may have to be looked at, by another loop perhaps.
+  void WakeAll() { instance_.WakeLoops(); }
   void Wake();
   base::Instant Wall() const { return plan_.start + (now_ - start_.boot); }
   void Wrong(const std::string& what) {
@@ -222,7 +224,7 @@ class Node final : public store::SharedStore {
   // What mutants do: planted.cc.
   bool Is(Mutant mutant) const { return mutant_ == mutant; }
   bool SpendPot(size_t key, uint64_t cost);
-  void MutateAsk(Key& key, store::LeaseAsk& ask, std::vector<store::LeaseReport>& reports);
+  void MutateAsk(size_t key, store::LeaseAsk& ask, std::vector<store::LeaseReport>& reports);
   void MutateGrant(const Call& call, store::LeaseGrant& grant);
   void RefundOnceMore(size_t key, uint64_t cost);
   // Whether the call is kept for an answer that comes late.

@@ -2,6 +2,7 @@
 // altogether (swarm testing: Groce et al., ISSTA 2012), so that no fault hides what another would show.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -56,6 +57,8 @@ struct Plan {
   std::vector<KeyPlan> keys;
   base::Duration ttl{0};
   base::Duration timeout{0};
+  // A node's own, which may fire late, by far: the network's is `timeout`.
+  base::Duration timer() const { return std::min(timeout, ttl / 16); }
 
   base::Duration delay_max{0};
   uint64_t lost_ppm = 0;

@@ -24,15 +24,16 @@ bool Node::SpendPot(size_t index, uint64_t cost) {
   return true;
 }
 
-void Node::MutateAsk(Key& key, LeaseAsk& ask, std::vector<LeaseReport>& reports) {
-  if (Is(Mutant::kNumbersAfterRestart)) ask.id.node = index() + 1;
+void Node::MutateAsk(size_t index, LeaseAsk& ask, std::vector<LeaseReport>& reports) {
+  Key& key = keys_[index];
+  if (Is(Mutant::kNumbersAfterRestart)) ask.id.node = this->index() + 1;
   if (Is(Mutant::kExpiresEarly)) ask.ttl /= 2;
   if (Is(Mutant::kNeverRenewed) && ask.want > 0) {
     if (key.asked) ask.want = 0;
     key.asked = true;
   }
   if (Is(Mutant::kNeverReturned) && ask.want == 0) reports.clear();
-  const auto& accounts = key.ledger.accounts();
+  const auto& accounts = instance_.ledger(index).accounts();
   for (LeaseReport& report : reports) {
     if (Is(Mutant::kReportNotCumulative)) {
       const uint64_t before = std::exchange(key.reported[report.number], report.spent);
@@ -50,7 +51,7 @@ void Node::MutateAsk(Key& key, LeaseAsk& ask, std::vector<LeaseReport>& reports)
   for (const auto& [number, account] : accounts) {
     if (account.over || account.granted <= account.spent || now_ < account.deadline) continue;
     reports.push_back({.number = number, .spent = account.spent, .returned = true});
-    return key.ledger.OnReports(std::span(reports).last(1), now_);
+    return instance_.ledger(index).OnReports(std::span(reports).last(1), now_);
   }
 }
 

@@ -114,13 +114,14 @@ void World::Start(uint32_t index) {
   for (size_t key = 0; key < keys_.size(); ++key) {
     limits.push_back(machine.switched[key] ? keys_[key].changed : keys_[key].limit);
   }
-  const uint64_t id = random_.Next() | uint64_t{1} << 16;
-  machine.instance = std::make_unique<Instance>(plan_, id, limits);
+  const uint64_t id = random_.Next() | 1;
+  machine.instance = std::make_unique<Instance>(plan_, id, limits, coverage_, [this](const std::string& what) {
+    if (plan_.ledger) Fail(what);
+  });
   for (Key& key : keys_) key.total.AllowShare(plan_.instances, now_);
   for (uint32_t loop = 0; loop < plan_.loops; ++loop) {
     machine.nodes.push_back(std::make_unique<Node>(*this, plan_, mutant_, coverage_,
                                                    NodeStart{.index = index * plan_.loops + loop,
-                                                             .id = limiter::NodeOf(id, static_cast<uint16_t>(loop + 1)),
                                                              .server = server_.identity(now_),
                                                              .shard = server_.shard(),
                                                              .boot = BootTime{machine.boot.count()}},
