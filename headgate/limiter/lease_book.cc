@@ -146,7 +146,7 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
   if (verdict.kind == LeaseVerdict::Kind::kAskStore && action == nullptr && IsDeniedLately(record, cost, now))
       [[unlikely]] {
     // This one asks whether there is something again. A bucket that fills within a few calls surely has something.
-    if (record.pause >= options_.timeout) record.denied_until = now + record.pause;
+    if (record.pause >= options_.timeout) record.denied_until = now + PauseOf(record, now);
   }
   verdict.action = action;
   if (verdict.kind == LeaseVerdict::Kind::kAskStore && action != nullptr)
@@ -190,7 +190,7 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   record->retry_at = asked_at + retry;
   // Not for ever: others may return or refund what they took, and someone may reset the bucket.
   record->denied_at = asked_at;
-  record->denied_until = std::min(std::max(record->retry_at, now + record->pause), now + denied_most_);
+  record->denied_until = std::min(std::max(record->retry_at, now + PauseOf(*record, now)), now + denied_most_);
 }
 
 const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const store::SharedAnswer& answer,
@@ -264,7 +264,7 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     record.denied_cost = 1;
     record.retry_cost = std::max<uint64_t>(1, grant.granted);
     record.denied_at = record.asked_at;
-    record.retry_at = record.denied_until = record.asked_at + record.pause;
+    record.retry_at = record.denied_until = record.asked_at + PauseOf(record, now);
     if (grant.remaining == 0) record.retry_at = std::max(record.retry_at, now + RefillAfter(record, now));
     MayAskFrom(record, record.denied_until);
   } else {
@@ -295,8 +295,9 @@ void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTi
   // What others hold of a window may come back before it ends.
   const bool may_come_back = IsWindow(record.limit->limit) && grant.holders > 1;
   record.denied_at = record.asked_at;
-  record.denied_until = now + std::max(record.pause, may_come_back ? Duration(0) : std::min(retry, denied_most_));
-  MayAskFrom(record, now + record.pause);
+  const Duration pause = PauseOf(record, now);
+  record.denied_until = now + std::max(pause, may_come_back ? Duration(0) : std::min(retry, denied_most_));
+  MayAskFrom(record, now + pause);
 }
 
 const HeldLeases* LeaseBook::Held(const Hash128& key) const {
@@ -363,6 +364,12 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Na
   const Cost least = std::max<Cost>(cost, 1);
   record.asked_exhausted = exhausted;
   return Ask(record, WantOf(record, least), least, now);
+}
+
+// Until a scarce key is asked for again.
+Duration LeaseBook::PauseOf(const Record& record, BootTime now) const {
+  const auto random = static_cast<uint64_t>(now.ns) ^ options_.node;
+  return record.pause + PartOf(record.pause * options_.pause_spread_percent / 100, random);
 }
 
 // What an interval brings. Where there is plenty, some more, so that a key that is asked for now and then need not come

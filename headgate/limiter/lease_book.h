@@ -67,6 +67,9 @@ struct LeaseBookOptions {
   // The least time between two asks for a scarce key. A bucket that fills in less than eight times that is asked eight
   // times while it fills.
   base::Duration pause = std::chrono::milliseconds(50);
+  // A pause is longer by up to so much, by another part each time: if instances asked in a fixed order, the one behind
+  // the longest gap would get most of what accrues.
+  uint32_t pause_spread_percent = 50;
 };
 
 // A message to send: SharedRequest{.name, .limit, .lease = ask}; its answer goes to OnGrant.
@@ -242,6 +245,7 @@ class LeaseBook {
   void DropLeases(Record& record);
   void OnRefused(Record& record, const store::LeaseGrant& grant, base::BootTime now);
   bool IsScarce(const Record& record, const store::LeaseGrant& grant) const;
+  base::Duration PauseOf(const Record& record, base::BootTime now) const;
   const LeaseAction* Look(Record& record, base::BootTime now);
   void Enqueue(Record& record, base::BootTime now);
   void MayAskFrom(Record& record, base::BootTime at) const;

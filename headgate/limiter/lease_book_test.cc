@@ -81,7 +81,7 @@ class LeaseBookTest : public ::testing::Test {
 
   store::LimitTable limits;
   store::LimitHandle limit = Intern({.requests = 100, .period = 1s});
-  LeaseBook book{{.node = 1, .keys_max = 64}};
+  LeaseBook book{{.node = 1, .keys_max = 64, .pause_spread_percent = 0}};
   Duration at{0};
 };
 
