@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "headgate/limiter/lease_book.h"
+#include "headgate/limiter/lease_books.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::limiter {
@@ -51,19 +51,22 @@ void BM_Leased(benchmark::State& state) {
   store::LimitTable limits;
   const store::LimitHandle limit = *limits.Intern(Plentiful());
   // Room for all: one that finds no place is asked of the store.
-  LeaseBook book({.node = 1, .keys_max = 2 * 65'536});
+  LeaseBooks books({.node = 1, .keys_max = 2 * 65'536});
   const BootTime now{1'000'000'000};
   const auto name = [](std::string& out) { out += "k"; };
+  const auto send_nothing = [](const LeaseAction&) {};
   for (const Key& key : keys) {
     const base::Hash128 hash = HashOf(secret, key);
-    for (int k = 0; k < 4; ++k) benchmark::DoNotOptimize(book.Take(hash, *limit, 1, name, now));
+    uint64_t asked = 0;
+    const auto keep = [&](const LeaseAction& action) { asked = action.ask.id.number; };
+    for (int k = 0; k < 4; ++k) benchmark::DoNotOptimize(books.Take(hash, *limit, 1, name, now, keep));
     store::SharedAnswer answer;
     answer.grant = {.granted = 0xffff'ffff, .remaining = 5, .ttl = std::chrono::seconds(2)};
-    benchmark::DoNotOptimize(book.OnGrant(hash, book.counters().asked, answer, now));
+    books.OnGrant(hash, asked, answer, now, keep);
   }
   size_t i = 0;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(book.Take(HashOf(secret, keys[i]), *limit, 1, name, now));
+    benchmark::DoNotOptimize(books.Take(HashOf(secret, keys[i]), *limit, 1, name, now, send_nothing));
     if (++i == keys.size()) i = 0;
   }
 }
