@@ -37,6 +37,8 @@ constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 constexpr ExactSpan kUnaffordable{~uint64_t{0} >> 1, 0};
 // A stored time this far ahead of the server's clock is no jitter.
 constexpr Duration kAheadLeast = std::chrono::seconds(1);
+// Longer ago than any bucket was seen.
+constexpr Duration kNeverReplaced = Duration::max();
 
 bool CanLease(const Limit& limit) {
   return limit.algorithm() != Algorithm::kLeakyBucketQueue && limit.algorithm() != Algorithm::kSlidingWindowLog;
@@ -131,7 +133,10 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context,
       keeps_limit_(request.keeps_limit && !asks_lease_),
       operation_(request.operation),
       history_(request.history),
+      asked_at_(request.now),
+      replaced_ago_(kNeverReplaced),
       bytes_(std::move(memory)) {
+  FindReturn(request);
   bytes_.clear();
   bytes_.reserve(request.name.size() + 128);
   if (request.name.size() > kNameBytesMax) {
@@ -145,6 +150,22 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context,
     AppendAsk(*request.lease);
     EndPart();
   }
+}
+
+// A rule may have had its present limit before: then a bucket of this limit has to be carried over all the same, if it
+// was last seen before that was replaced. The script compares, and answers as for a bucket of another limit.
+void BucketCall::FindReturn(const SharedRequest& request) {
+  const auto replaced = std::find_if(history_.rbegin(), history_.rend(), [&](const LimitChange& change) {
+    return change.before->limit.spec() == request.limit->limit.spec();
+  });
+  if (replaced == history_.rend()) return;
+  // A request in the very nanosecond of the change counts as one nanosecond later, so that the time of a bucket tells
+  // whether the change was before it.
+  if (asked_at_ <= replaced->at) {
+    asked_at_ = replaced->at + Duration(1);
+    if (context_.now) context_.now = *context_.now + Duration(1);
+  }
+  replaced_ago_ = asked_at_ - replaced->at;
 }
 
 // The bucket's name is there; what follows depends on the limit.
@@ -165,12 +186,12 @@ void BucketCall::AppendNumbers() {
   const Limit& limit = limit_;
   const ScriptOperation operation = asks_lease_ ? ScriptOperation::kLease : OperationOf(operation_, cost_);
   // A queue or a log that was another bucket with leases is of the time at which these end.
-  const Duration ahead =
-      std::max(kAheadLeast, TimeToFull(limit)) + (CanLease(limit) ? Duration(0) : context_.lease_ttl);
+  const Duration ahead = context_.ahead_most.value_or(std::max(kAheadLeast, TimeToFull(limit)) +
+                                                      (CanLease(limit) ? Duration(0) : context_.lease_ttl));
   Packer pack(bytes_);
   pack.U8(static_cast<uint8_t>(operation)).U8(context_.now.has_value() ? 1 : 0);
   pack.U64(context_.now ? static_cast<uint64_t>(base::Clamp(*context_.now).ns) : 0);
-  pack.U64(Nanos(ahead)).U32(Millis(context_.kept_least));
+  pack.U64(Nanos(ahead)).U64(Nanos(replaced_ago_)).U32(Millis(context_.kept_least));
   if (operation == ScriptOperation::kReset) return;
 
   const uint64_t cost = operation == ScriptOperation::kLease ? 0 : std::min<uint64_t>(cost_, kU32Max + 1);
@@ -317,20 +338,30 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
   return answer;
 }
 
+// By how long ago it was, so that it does not matter what the clocks of instances and store say. The call has been under
+// way for a while: by as much the result is late.
+Instant BucketCall::OnStoreClock(Instant at, Instant store_now) const {
+  return store_now - std::max(Duration(0), asked_at_ - at);
+}
+
 // Through the changes that the rule remembers, each as of its own moment; else as of now.
-void BucketCall::CarryThroughHistory(FoundBucket& bucket, Instant now) const {
+void BucketCall::CarryThroughHistory(FoundBucket& bucket, Instant store_now) const {
   const auto change = [&bucket](const Limit& from, const Limit& to, Instant at) {
     algorithm::Change(from, to, bucket.state, bucket.hits, bucket.remembered_until, at);
   };
-  // The latest change that ended a limit like the one that was found.
-  const auto ended = std::find_if(history_.rbegin(), history_.rend(), [&](const LimitChange& before) {
-    return before.before->limit.spec() == bucket.limit.spec();
-  });
-  if (ended == history_.rend()) return change(bucket.limit, limit_, now);
+  // The change that ended the limit under which the bucket was last seen: the first that came afterwards. If none did,
+  // an instance that learned later than this one has used the limit: the latest.
+  auto ended = history_.end();
+  for (auto step = history_.begin(); step != history_.end(); ++step) {
+    if (step->before->limit.spec() != bucket.limit.spec()) continue;
+    ended = step;
+    if (OnStoreClock(step->at, store_now) >= bucket.state.seen) break;
+  }
+  if (ended == history_.end()) return change(bucket.limit, limit_, store_now);
   const Limit* from = &bucket.limit;
-  for (auto step = ended.base() - 1; step != history_.end(); ++step) {
+  for (auto step = ended; step != history_.end(); ++step) {
     const Limit& to = step + 1 != history_.end() ? (step + 1)->before->limit : limit_;
-    change(*from, to, std::min(step->at, now));
+    change(*from, to, OnStoreClock(step->at, store_now));
     from = &to;
   }
 }
@@ -352,7 +383,7 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
 
   std::optional<FoundBucket> found = ParseValue(raw, shape);
   const bool readable = found.has_value();
-  if (readable && keeps_limit_ && !found->limit.denies_all()) {
+  if (readable && keeps_limit_ && !found->limit.denies_all() && found->limit.spec() != limit_.spec()) {
     limit_ = found->limit;
     bytes_.resize(part_ends_[0]);
     part_count_ = 1;

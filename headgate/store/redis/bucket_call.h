@@ -39,6 +39,9 @@ struct CallContext {
   std::optional<base::Instant> now{};
   // How long a key is kept at least, where `now` does not move with the server's clock.
   base::Duration kept_least{0};
+  // How far a bucket may be ahead of `now` before it is brought back to it. Unset: the time it takes to fill, at least
+  // a second.
+  std::optional<base::Duration> ahead_most{};
 };
 
 class BucketCall {
@@ -81,7 +84,9 @@ class BucketCall {
   void AppendAsk(const LeaseAsk& ask);
   std::optional<SharedAnswer> ReadDecided(std::string_view reply);
   std::optional<SharedAnswer> CarryOver(std::string_view reply);
-  void CarryThroughHistory(FoundBucket& bucket, base::Instant now) const;
+  void FindReturn(const SharedRequest& request);
+  base::Instant OnStoreClock(base::Instant at, base::Instant store_now) const;
+  void CarryThroughHistory(FoundBucket& bucket, base::Instant store_now) const;
   SharedAnswer Decide(algorithm::BucketState state, HitList hits, base::Instant now, bool allowed);
   void ReadGrant(std::string_view tail, const algorithm::BucketState& state, base::Instant now, SharedAnswer& answer);
 
@@ -96,6 +101,9 @@ class BucketCall {
   bool keeps_limit_ = false;
   Operation operation_;
   std::span<const LimitChange> history_;
+  base::Instant asked_at_;  // on the history's clock
+  // How long ago this same limit was replaced, if it holds again since; else kNeverReplaced.
+  base::Duration replaced_ago_;
   SharedEvents events_;  // of the calls so far
   int carries_ = 0;
   std::array<uint32_t, kPartsMax> part_ends_{};
