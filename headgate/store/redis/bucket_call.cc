@@ -338,8 +338,8 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
   return answer;
 }
 
-// By how long ago it was, so that it does not matter what the clocks of instances and store say. The call has been under
-// way for a while: by as much the result is late.
+// By how long ago it was, so that it does not matter what the clocks of instances and store say. The call has been
+// under way for a while: by as much the result is late.
 Instant BucketCall::OnStoreClock(Instant at, Instant store_now) const {
   return store_now - std::max(Duration(0), asked_at_ - at);
 }
