@@ -37,8 +37,6 @@ constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 constexpr ExactSpan kUnaffordable{~uint64_t{0} >> 1, 0};
 // A stored time this far ahead of the server's clock is no jitter.
 constexpr Duration kAheadLeast = std::chrono::seconds(1);
-// Longer ago than any bucket was seen.
-constexpr Duration kNeverReplaced = Duration::max();
 
 bool CanLease(const Limit& limit) {
   return limit.algorithm() != Algorithm::kLeakyBucketQueue && limit.algorithm() != Algorithm::kSlidingWindowLog;
@@ -132,11 +130,9 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context,
       learns_(LearnsFirst(request)),
       keeps_limit_(request.keeps_limit && !asks_lease_),
       operation_(request.operation),
-      history_(request.history),
-      asked_at_(request.now),
-      replaced_ago_(kNeverReplaced),
+      history_(request.history, limit_, request.now),
       bytes_(std::move(memory)) {
-  FindReturn(request);
+  if (context_.now && history_.asked_at() != request.now) context_.now = *context_.now + Duration(1);
   bytes_.clear();
   bytes_.reserve(request.name.size() + 128);
   if (request.name.size() > kNameBytesMax) {
@@ -150,22 +146,6 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context,
     AppendAsk(*request.lease);
     EndPart();
   }
-}
-
-// A rule may have had its present limit before: then a bucket of this limit has to be carried over all the same, if it
-// was last seen before that was replaced. The script compares, and answers as for a bucket of another limit.
-void BucketCall::FindReturn(const SharedRequest& request) {
-  const auto replaced = std::find_if(history_.rbegin(), history_.rend(), [&](const LimitChange& change) {
-    return change.before->limit.spec() == request.limit->limit.spec();
-  });
-  if (replaced == history_.rend()) return;
-  // A request in the very nanosecond of the change counts as one nanosecond later, so that the time of a bucket tells
-  // whether the change was before it.
-  if (asked_at_ <= replaced->at) {
-    asked_at_ = replaced->at + Duration(1);
-    if (context_.now) context_.now = *context_.now + Duration(1);
-  }
-  replaced_ago_ = asked_at_ - replaced->at;
 }
 
 // The bucket's name is there; what follows depends on the limit.
@@ -191,7 +171,7 @@ void BucketCall::AppendNumbers() {
   Packer pack(bytes_);
   pack.U8(static_cast<uint8_t>(operation)).U8(context_.now.has_value() ? 1 : 0);
   pack.U64(context_.now ? static_cast<uint64_t>(base::Clamp(*context_.now).ns) : 0);
-  pack.U64(Nanos(ahead)).U64(Nanos(replaced_ago_)).U32(Millis(context_.kept_least));
+  pack.U64(Nanos(ahead)).U64(Nanos(history_.replaced_ago())).U32(Millis(context_.kept_least));
   if (operation == ScriptOperation::kReset) return;
 
   const uint64_t cost = operation == ScriptOperation::kLease ? 0 : std::min<uint64_t>(cost_, kU32Max + 1);
@@ -338,34 +318,6 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
   return answer;
 }
 
-// By how long ago it was, so that it does not matter what the clocks of instances and store say. The call has been
-// under way for a while: by as much the result is late.
-Instant BucketCall::OnStoreClock(Instant at, Instant store_now) const {
-  return store_now - std::max(Duration(0), asked_at_ - at);
-}
-
-// Through the changes that the rule remembers, each as of its own moment; else as of now.
-void BucketCall::CarryThroughHistory(FoundBucket& bucket, Instant store_now) const {
-  const auto change = [&bucket](const Limit& from, const Limit& to, Instant at) {
-    algorithm::Change(from, to, bucket.state, bucket.hits, bucket.remembered_until, at);
-  };
-  // The change that ended the limit under which the bucket was last seen: the first that came afterwards. If none did,
-  // an instance that learned later than this one has used the limit: the latest.
-  auto ended = history_.end();
-  for (auto step = history_.begin(); step != history_.end(); ++step) {
-    if (step->before->limit.spec() != bucket.limit.spec()) continue;
-    ended = step;
-    if (OnStoreClock(step->at, store_now) >= bucket.state.seen) break;
-  }
-  if (ended == history_.end()) return change(bucket.limit, limit_, store_now);
-  const Limit* from = &bucket.limit;
-  for (auto step = ended; step != history_.end(); ++step) {
-    const Limit& to = step + 1 != history_.end() ? (step + 1)->before->limit : limit_;
-    change(*from, to, OnStoreClock(step->at, store_now));
-    from = &to;
-  }
-}
-
 std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   Unpacker in(reply.substr(1));
   const auto shape = in.U8() != 0 ? ValueShape::kList : ValueShape::kString;
@@ -393,7 +345,7 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   std::string leases;
   if (readable) {
     HoldOwed(found->limit, found->leases, found->state, found->hits, now);
-    CarryThroughHistory(*found, now);
+    history_.CarryOver(limit_, now, *found);
     const Instant latest = std::max(now, found->state.seen);
     leases = KeptLeases(limit_, found->leases, latest);
     HoldOwed(limit_, found->leases, found->state, found->hits, latest);

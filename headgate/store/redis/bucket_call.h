@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "headgate/base/time.h"
+#include "headgate/store/redis/rule_history.h"
 #include "headgate/store/redis/script.h"
 #include "headgate/store/redis/value_codec.h"
 #include "headgate/store/shared_store.h"
@@ -84,9 +85,6 @@ class BucketCall {
   void AppendAsk(const LeaseAsk& ask);
   std::optional<SharedAnswer> ReadDecided(std::string_view reply);
   std::optional<SharedAnswer> CarryOver(std::string_view reply);
-  void FindReturn(const SharedRequest& request);
-  base::Instant OnStoreClock(base::Instant at, base::Instant store_now) const;
-  void CarryThroughHistory(FoundBucket& bucket, base::Instant store_now) const;
   SharedAnswer Decide(algorithm::BucketState state, HitList hits, base::Instant now, bool allowed);
   void ReadGrant(std::string_view tail, const algorithm::BucketState& state, base::Instant now, SharedAnswer& answer);
 
@@ -100,10 +98,7 @@ class BucketCall {
   bool learns_ = false;
   bool keeps_limit_ = false;
   Operation operation_;
-  std::span<const LimitChange> history_;
-  base::Instant asked_at_;  // on the history's clock
-  // How long ago this same limit was replaced, if it holds again since; else kNeverReplaced.
-  base::Duration replaced_ago_;
+  RuleHistory history_;
   SharedEvents events_;  // of the calls so far
   int carries_ = 0;
   std::array<uint32_t, kPartsMax> part_ends_{};
