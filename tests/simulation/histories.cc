@@ -160,7 +160,9 @@ void World::StepClock(Duration by) {
         });
       }
     }
-    if (by < 0s) keys_[i].lockout.Blind(now_ - by + PaceOf(plan_.keys[i].spec));
+    // What came before counts in the window that the bucket was in, and a sliding counter also counts the window before.
+    const bool sliding = keys_[i].limit->limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
+    if (by < 0s) keys_[i].lockout.Blind(now_ - by + (sliding ? 2 : 1) * PaceOf(plan_.keys[i].spec));
   }
   if (by > 0s) coverage_.Mark("the store's clock was set forward");
   server_.StepClock(by);

@@ -28,11 +28,11 @@ TEST(Simulation, ASeedIsOneCourseOfEvents) {
   }
 }
 
-// More nodes want leases of one bucket than it has places for. Those that get none are decided exactly.
-TEST(Simulation, NobodyOfACrowdIsDeniedWhileThereIsRoom) {
+// Many instances want leases of one bucket, at 5 % of its limit.
+Outcome RunCrowd(uint32_t instances, uint32_t loops) {
   Plan plan;
-  plan.instances = 64;
-  plan.loops = 8;
+  plan.instances = instances;
+  plan.loops = loops;
   plan.even = true;
   plan.ttl = 2s;
   plan.timeout = 50ms;
@@ -52,7 +52,20 @@ TEST(Simulation, NobodyOfACrowdIsDeniedWhileThereIsRoom) {
   plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;
   redis_host::LuaHost lua;
   Coverage coverage;
-  const Outcome outcome = World(plan, std::nullopt, lua, coverage, false).Run();
+  return World(plan, std::nullopt, lua, coverage, false).Run();
+}
+
+TEST(Simulation, TheLoopsOfAnInstanceAreOneHolder) {
+  const Outcome outcome = RunCrowd(/*instances=*/64, /*loops=*/8);
+  EXPECT_EQ(outcome.failure, "");
+  EXPECT_EQ(outcome.denied, 0u);
+  EXPECT_EQ(outcome.holders_most, 64u);
+  EXPECT_GT(outcome.leased, 0u);
+}
+
+// More instances than the bucket has places for leases. Those that get none are decided exactly.
+TEST(Simulation, NobodyOfACrowdIsDeniedWhileThereIsRoom) {
+  const Outcome outcome = RunCrowd(/*instances=*/600, /*loops=*/1);
   EXPECT_EQ(outcome.failure, "");
   EXPECT_EQ(outcome.denied, 0u);
   EXPECT_GE(outcome.holders_most, 400u) << "there is no crowd";
