@@ -151,7 +151,8 @@ store::SharedRequest Fleet::RequestOf(const Member& member, std::string_view nam
           .operation = member.operation,
           .leased = IsLeased(*member.limit, member.terms),
           .timeout = options_.timeout,
-          .history = member.history};
+          .history = member.history,
+          .now = member.now};
 }
 
 bool Fleet::IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const {

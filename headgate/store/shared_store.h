@@ -75,6 +75,8 @@ struct SharedRequest {
   base::Duration timeout{0};
   // As in a TakeRequest; valid until `done` has been called.
   std::span<const LimitChange> history{};
+  // When the request came, on the clock of `history`. Needed only with a history.
+  base::Instant now{0};
 };
 
 // What happened to the bucket besides, for counters.

@@ -32,16 +32,13 @@ class Leases : public ::testing::Test {
  protected:
   void Use(const LimitSpec& spec) { limit = store.Intern(spec); }
 
-  LeaseGrant Ask(LeaseId id, uint64_t want, std::vector<LeaseReport> reports = {}, uint64_t least = 1,
-                 bool for_instance = false) {
-    const SharedAnswer answer = store.Ask(
-        {.name = "b",
-         .limit = limit,
-         .lease =
-             LeaseAsk{
-                 .id = id, .want = want, .least = least, .ttl = kTtl, .for_instance = for_instance, .reports = reports},
-         .leased = true},
-        now);
+  LeaseGrant Ask(LeaseId id, uint64_t want, std::vector<LeaseReport> reports = {}, uint64_t least = 1) {
+    const SharedAnswer answer =
+        store.Ask({.name = "b",
+                   .limit = limit,
+                   .lease = LeaseAsk{.id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports},
+                   .leased = true},
+                  now);
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     events = answer.events;
     return answer.grant;
@@ -76,16 +73,16 @@ TEST_F(Leases, AreHalfOfAnEvenShareOfWhatIsLeft) {
   EXPECT_FALSE(Take(1));
 }
 
-TEST_F(Leases, AreSharedOutByNodesOrByInstancesOfWhichEachMayHaveManyNodes) {
+TEST_F(Leases, AreSharedOutByNodesHoweverMuchTheirIdsLookAlike) {
   Use(kHundredPerSecond);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 50).granted, 50u);
   EXPECT_EQ(Ask({.node = kNode + 1, .number = 1}, 80).granted, 12u) << "a quarter of 50";
-  const LeaseGrant for_all = Ask({.node = kNode + 2, .number = 1}, 80, {}, 1, /*for_instance=*/true);
-  EXPECT_EQ(for_all.granted, 19u) << "a half of 38";
-  EXPECT_EQ(for_all.holders, 3u);
-  const LeaseGrant other = Ask({.node = kOther + 1, .number = 1}, 80, {}, 1, /*for_instance=*/true);
-  EXPECT_EQ(other.granted, 4u) << "a quarter of 19";
-  EXPECT_EQ(other.holders, 4u);
+  const LeaseGrant third = Ask({.node = kNode + 2, .number = 1}, 80);
+  EXPECT_EQ(third.granted, 6u) << "a sixth of 38";
+  EXPECT_EQ(third.holders, 3u);
+  const LeaseGrant again = Ask({.node = kNode + 2, .number = 2}, 80);
+  EXPECT_EQ(again.granted, 5u) << "a sixth of 32: two leases of one node are one holder";
+  EXPECT_EQ(again.holders, 3u);
 }
 
 TEST_F(Leases, AreNotLessThanIsWorthTheWhile) {

@@ -9,7 +9,10 @@ namespace headgate::redis_host {
 class LuaSharedStore final : public store::SharedStore {
  public:
   // `limits` is the table that requests take their limits from.
-  LuaSharedStore(store::LimitTable& limits, const base::Instant& now) : limits_(limits), now_(now) {}
+  LuaSharedStore(store::LimitTable& limits, const base::Instant& now) : limits_(limits), now_(now) {
+    // The owner's time is no server's clock that is to be mistrusted, however far it goes back.
+    store_.context.ahead_most = base::kDurationMax;
+  }
 
   void Ask(const store::SharedRequest& request, Done done) override { done(store_.Ask(request, now_)); }
   // Moves with the time of decisions.

@@ -30,11 +30,6 @@ class DirectOverMemory final : public Driver {
 
 }  // namespace
 
-// A value in Redis says the numbers of its limit, not when a rule came to have them: a limit that is changed and
-// changed back while nobody asks is not noticed there. And a bucket that is far ahead of the server's clock is brought
-// back to it (docs/reference/redis-state.md).
-const std::vector<std::string> kNotInRedis{"limit_changes", "zero_requests", "clock_backwards"};
-
 const std::vector<NamedDriver>& Drivers() {
   static const std::vector<NamedDriver> drivers{
       {"kernel", [] { return std::make_unique<KernelDriver>(); }},
@@ -44,9 +39,8 @@ const std::vector<NamedDriver>& Drivers() {
       {"memory_http", [] { return std::make_unique<HttpDriver>(Decides::kAtOnce); }},
       {"later_resp3", [] { return std::make_unique<RespDriver>(wire::RespVersion::k3, Decides::kLater); }},
       {"later_http", [] { return std::make_unique<HttpDriver>(Decides::kLater); }},
-      {"redis_resp3", [] { return std::make_unique<RespDriver>(wire::RespVersion::k3, Decides::kByScripts); },
-       kNotInRedis},
-      {"redis_http", [] { return std::make_unique<HttpDriver>(Decides::kByScripts); }, kNotInRedis},
+      {"redis_resp3", [] { return std::make_unique<RespDriver>(wire::RespVersion::k3, Decides::kByScripts); }},
+      {"redis_http", [] { return std::make_unique<HttpDriver>(Decides::kByScripts); }},
   };
   return drivers;
 }

@@ -13,7 +13,6 @@ namespace headgate::testing {
 struct NamedDriver {
   std::string name;
   std::function<std::unique_ptr<Driver>()> make;  // a fresh world
-  std::vector<std::string> except{};              // scenarios that are not run this way; drivers.cc says why
 };
 
 const std::vector<NamedDriver>& Drivers();

@@ -82,7 +82,6 @@ void RegisterFiles(const std::filesystem::path& directory) {
   std::ranges::sort(paths);
   for (const auto& path : paths) {
     for (const NamedDriver& driver : Drivers()) {
-      if (std::ranges::count(driver.except, path.stem().string()) > 0) continue;
       ::testing::RegisterTest(path.stem().c_str(), driver.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
                               [path, &driver]() -> ::testing::Test* { return new ScenarioFile(path, driver); });
     }

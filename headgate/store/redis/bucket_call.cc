@@ -130,8 +130,9 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context,
       learns_(LearnsFirst(request)),
       keeps_limit_(request.keeps_limit && !asks_lease_),
       operation_(request.operation),
-      history_(request.history),
+      history_(request.history, limit_, request.now),
       bytes_(std::move(memory)) {
+  if (context_.now && history_.asked_at() != request.now) context_.now = *context_.now + Duration(1);
   bytes_.clear();
   bytes_.reserve(request.name.size() + 128);
   if (request.name.size() > kNameBytesMax) {
@@ -165,12 +166,12 @@ void BucketCall::AppendNumbers() {
   const Limit& limit = limit_;
   const ScriptOperation operation = asks_lease_ ? ScriptOperation::kLease : OperationOf(operation_, cost_);
   // A queue or a log that was another bucket with leases is of the time at which these end.
-  const Duration ahead =
-      std::max(kAheadLeast, TimeToFull(limit)) + (CanLease(limit) ? Duration(0) : context_.lease_ttl);
+  const Duration ahead = context_.ahead_most.value_or(std::max(kAheadLeast, TimeToFull(limit)) +
+                                                      (CanLease(limit) ? Duration(0) : context_.lease_ttl));
   Packer pack(bytes_);
   pack.U8(static_cast<uint8_t>(operation)).U8(context_.now.has_value() ? 1 : 0);
   pack.U64(context_.now ? static_cast<uint64_t>(base::Clamp(*context_.now).ns) : 0);
-  pack.U64(Nanos(ahead)).U32(Millis(context_.kept_least));
+  pack.U64(Nanos(ahead)).U64(Nanos(history_.replaced_ago())).U32(Millis(context_.kept_least));
   if (operation == ScriptOperation::kReset) return;
 
   const uint64_t cost = operation == ScriptOperation::kLease ? 0 : std::min<uint64_t>(cost_, kU32Max + 1);
@@ -203,7 +204,6 @@ void BucketCall::AppendAsk(const LeaseAsk& ask) {
   pack.U64(ask.id.node).U64(ask.id.number);
   pack.U32(static_cast<uint32_t>(std::min(ask.want, kU32Max))).U32(static_cast<uint32_t>(lease_least_));
   pack.U64(Nanos(std::min(ask.ttl, context_.lease_ttl))).U32(static_cast<uint32_t>(ask.reports.size()));
-  pack.U8(ask.for_instance ? 1 : 0);
   for (const LeaseReport& report : ask.reports) {
     pack.U64(report.number).U32(static_cast<uint32_t>(std::min(report.spent, kU32Max))).U8(report.returned ? 1 : 0);
   }
@@ -318,24 +318,6 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
   return answer;
 }
 
-// Through the changes that the rule remembers, each as of its own moment; else as of now.
-void BucketCall::CarryThroughHistory(FoundBucket& bucket, Instant now) const {
-  const auto change = [&bucket](const Limit& from, const Limit& to, Instant at) {
-    algorithm::Change(from, to, bucket.state, bucket.hits, bucket.remembered_until, at);
-  };
-  // The latest change that ended a limit like the one that was found.
-  const auto ended = std::find_if(history_.rbegin(), history_.rend(), [&](const LimitChange& before) {
-    return before.before->limit.spec() == bucket.limit.spec();
-  });
-  if (ended == history_.rend()) return change(bucket.limit, limit_, now);
-  const Limit* from = &bucket.limit;
-  for (auto step = ended.base() - 1; step != history_.end(); ++step) {
-    const Limit& to = step + 1 != history_.end() ? (step + 1)->before->limit : limit_;
-    change(*from, to, std::min(step->at, now));
-    from = &to;
-  }
-}
-
 std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   Unpacker in(reply.substr(1));
   const auto shape = in.U8() != 0 ? ValueShape::kList : ValueShape::kString;
@@ -353,7 +335,7 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
 
   std::optional<FoundBucket> found = ParseValue(raw, shape);
   const bool readable = found.has_value();
-  if (readable && keeps_limit_ && !found->limit.denies_all()) {
+  if (readable && keeps_limit_ && !found->limit.denies_all() && found->limit.spec() != limit_.spec()) {
     limit_ = found->limit;
     bytes_.resize(part_ends_[0]);
     part_count_ = 1;
@@ -363,7 +345,7 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   std::string leases;
   if (readable) {
     HoldOwed(found->limit, found->leases, found->state, found->hits, now);
-    CarryThroughHistory(*found, now);
+    history_.CarryOver(limit_, now, *found);
     const Instant latest = std::max(now, found->state.seen);
     leases = KeptLeases(limit_, found->leases, latest);
     HoldOwed(limit_, found->leases, found->state, found->hits, latest);

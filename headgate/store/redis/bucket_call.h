@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "headgate/base/time.h"
+#include "headgate/store/redis/rule_history.h"
 #include "headgate/store/redis/script.h"
 #include "headgate/store/redis/value_codec.h"
 #include "headgate/store/shared_store.h"
@@ -39,6 +40,9 @@ struct CallContext {
   std::optional<base::Instant> now{};
   // How long a key is kept at least, where `now` does not move with the server's clock.
   base::Duration kept_least{0};
+  // How far a bucket may be ahead of `now` before it is brought back to it. Unset: the time it takes to fill, at least
+  // a second.
+  std::optional<base::Duration> ahead_most{};
 };
 
 class BucketCall {
@@ -81,7 +85,6 @@ class BucketCall {
   void AppendAsk(const LeaseAsk& ask);
   std::optional<SharedAnswer> ReadDecided(std::string_view reply);
   std::optional<SharedAnswer> CarryOver(std::string_view reply);
-  void CarryThroughHistory(FoundBucket& bucket, base::Instant now) const;
   SharedAnswer Decide(algorithm::BucketState state, HitList hits, base::Instant now, bool allowed);
   void ReadGrant(std::string_view tail, const algorithm::BucketState& state, base::Instant now, SharedAnswer& answer);
 
@@ -95,7 +98,7 @@ class BucketCall {
   bool learns_ = false;
   bool keeps_limit_ = false;
   Operation operation_;
-  std::span<const LimitChange> history_;
+  RuleHistory history_;
   SharedEvents events_;  // of the calls so far
   int carries_ = 0;
   std::array<uint32_t, kPartsMax> part_ends_{};

@@ -14,7 +14,8 @@ local CORRUPT, CLOCK_RESET = 1, 2
 -- No bucket of ours is longer: kValueBytesMax in value_codec.h.
 local VALUE_MAX = 1200128
 local key, prefix = KEYS[1], ARGV[1]
-local op, timed, now_hi, now_lo, far_hi, far_lo, px_least, at = struct.unpack('>BBI4I4I4I4I4', ARGV[2])
+local op, timed, now_hi, now_lo, far_hi, far_lo, ago_hi, ago_lo, px_least, at =
+  struct.unpack('>BBI4I4I4I4I4I4I4', ARGV[2])
 local events = 0
 if timed == 0 then
   local time = redis.call('TIME')
@@ -27,6 +28,10 @@ end
 -- What the server's clock says, from which a time to live counts; `now` may become later, as a bucket's time does not go
 -- back.
 local clock_hi, clock_lo = now_hi, now_lo
+-- When this same limit was replaced the last time, if it holds again: a bucket that was last seen by then has to be
+-- carried over like one of another limit.
+local replaced_hi, replaced_lo = now_hi - ago_hi, now_lo - ago_lo
+if replaced_lo < 0 then replaced_hi, replaced_lo = replaced_hi - 1, replaced_lo + TWO32 end
 if op == RESET then
   redis.call('DEL', key)
   return struct.pack('>BBBI4I4I4I4I4I4I4', 1, 1, 0, now_hi, now_lo, 0, 0, 0, 0, 0)

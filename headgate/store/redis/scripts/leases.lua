@@ -47,7 +47,7 @@ end
 if op == LEASE then
   -- Takes in what the caller says of older leases; `give_back` is told what was returned unspent.
   settle = function(give_back)
-    local node, _, _, _, _, _, reports, _, from = struct.unpack('>c8c8I4I4I4I4I4B', ARGV[3])
+    local node, _, _, _, _, _, reports, from = struct.unpack('>c8c8I4I4I4I4I4', ARGV[3])
     for i = 0, reports - 1 do
       local number, spent, returned = struct.unpack('>c8I4B', ARGV[3], from + 13 * i)
       for j, lease in ipairs(leases) do
@@ -69,11 +69,9 @@ if op == LEASE then
   -- Grants of `tokens`, until `end` at the latest; returns how much is newly granted. One that was granted before, to a
   -- request that comes twice, is the same.
   ask = function(tokens, end_hi, end_lo)
-    local node, number, want, least, ttl_hi, ttl_lo, _, for_instance = struct.unpack('>c8c8I4I4I4I4I4B', ARGV[3])
+    local node, number, want, least, ttl_hi, ttl_lo = struct.unpack('>c8c8I4I4I4I4', ARGV[3])
     local id = node .. number
-    -- Whom what is left is shared out by: the nodes, or the instances, whose nodes differ in the last two bytes.
-    local id_bytes = for_instance == 1 and 6 or 8
-    local nodes, sharing, sharers = {[node] = true}, {[string.sub(node, 1, id_bytes)] = true}, 1
+    local nodes = {[node] = true}
     holders = 1
     for _, lease in ipairs(leases) do
       if lease.id == id then granted, lease_hi, lease_lo = lease.granted, lease.hi, lease.lo end
@@ -81,17 +79,12 @@ if op == LEASE then
       if not nodes[holder] then
         nodes[holder] = true
         holders = holders + 1
-        local sharer = string.sub(holder, 1, id_bytes)
-        if not sharing[sharer] then
-          sharing[sharer] = true
-          sharers = sharers + 1
-        end
       end
     end
     if granted > 0 then return 0 end
     if tokens < least or #leases >= LEASES_MAX then return 0 end
     -- All together stay below 2^32, which the arithmetic counts on.
-    granted = math.min(want, math.max(least, math.floor(tokens / (2 * sharers))), TWO32 - 1 - owed)
+    granted = math.min(want, math.max(least, math.floor(tokens / (2 * holders))), TWO32 - 1 - owed)
     if granted == 0 then return 0 end
     lease_hi, lease_lo = now_hi + ttl_hi, now_lo + ttl_lo
     if lease_lo >= TWO32 then lease_hi, lease_lo = lease_hi + 1, lease_lo - TWO32 end

@@ -8,6 +8,11 @@ local header = redis.pcall('LINDEX', key, 0)
 local existed = header ~= false
 local sound = true
 local carried = false
+local ours = type(header) == 'string' and string.sub(header, 1, #prefix) == prefix
+if ours and #header >= #prefix + 12 then
+  local hi, lo = struct.unpack('>I4I4', header, #prefix + 5)
+  ours = hi > replaced_hi or hi == replaced_hi and lo > replaced_lo
+end
 if type(header) == 'table' then
   -- No list: perhaps a bucket of another family.
   header = redis.pcall('GET', key)
@@ -22,7 +27,7 @@ if type(header) == 'table' then
   else
     sound = false
   end
-elseif header and string.sub(header, 1, #prefix) ~= prefix then
+elseif header and not ours then
   if ARGV[4] and header .. struct.pack('>I4', redis.call('LLEN', key)) == ARGV[4] then
     header = ARGV[5]
     carried = true

@@ -5,6 +5,7 @@
 local edge_hi, edge_lo, count, seen_hi, seen_lo = 0, 0, 0, 0, 0
 local value = redis.pcall('GET', key)
 local existed = value ~= false
+local carried = false
 if type(value) == 'table' then
   -- No string: perhaps a log.
   local header = redis.pcall('LINDEX', key, 0)
@@ -12,6 +13,7 @@ if type(value) == 'table' then
     value = ''
   elseif header .. struct.pack('>I4', redis.call('LLEN', key)) == ARGV[4] then
     value = ARGV[5]
+    carried = true
   else
     local length = redis.call('LLEN', key)
     local all = length * 12 <= VALUE_MAX and table.concat(redis.call('LRANGE', key, 0, -1))
@@ -22,17 +24,20 @@ if type(value) == 'table' then
   end
 end
 if value then
-  if string.sub(value, 1, #prefix) ~= prefix then
-    if value == ARGV[4] then
-      value = ARGV[5]
-    elseif string.byte(value) == 1 and #value <= VALUE_MAX then
-      return struct.pack('>BBI4I4', 2, 0, now_hi, now_lo) .. value
-    else
-      value = ''
-    end
+  if value == ARGV[4] then
+    value = ARGV[5]
+    carried = true
   end
-  if #value >= #prefix + 20 then
+  local ours = string.sub(value, 1, #prefix) == prefix
+  if ours and #value >= #prefix + 20 then
     edge_hi, edge_lo, count, seen_hi, seen_lo = struct.unpack('>I4I4I4I4I4', value, #prefix + 1)
+    ours = carried or seen_hi > replaced_hi or seen_hi == replaced_hi and seen_lo > replaced_lo
+  end
+  if not ours then
+    if string.byte(value) == 1 and #value <= VALUE_MAX then
+      return struct.pack('>BBI4I4', 2, 0, now_hi, now_lo) .. value
+    end
+    value = ''
   end
   if #value < #prefix + 20 or seen_hi >= 2147483648 then
     events = CORRUPT
