@@ -280,6 +280,21 @@ TEST_F(Changes, KindsThatNeverLeaseCountALeaseAsSpentWhenItExpires) {
   EXPECT_EQ(Remaining(), 15u);
 }
 
+// Else what it has let through would drain all at once, a lease's life before its time.
+TEST_F(Changes, AQueueStandsStillUntilTheLastLeaseOfBeforeEnds) {
+  Use(kLeased[0]);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 10)->granted, 10u);
+  const uint64_t before = Remaining();
+  EXPECT_TRUE(Take(before - 1));
+  Use({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 49});
+  EXPECT_TRUE(Take(1));
+  EXPECT_EQ(Remaining(), 0u);
+  now += kTtl;
+  EXPECT_EQ(Remaining(), 0u);
+  now += 1s;
+  EXPECT_EQ(Remaining(), 10u);
+}
+
 TEST_F(Changes, ABucketThatIsFullIsKeptForTheLimitsItHadBefore) {
   const LimitSpec hundred{.requests = 100, .period = 60s};
   const LimitSpec ten{.requests = 10, .period = 60s};
