@@ -283,7 +283,7 @@ TEST_F(Changes, KindsThatNeverLeaseCountALeaseAsSpentWhenItExpires) {
 // Else what it has let through would drain all at once, a lease's life before its time.
 TEST_F(Changes, AQueueStandsStillUntilTheLastLeaseOfBeforeEnds) {
   Use(kLeased[0]);
-  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 10)->granted, 10u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 10).granted, 10u);
   const uint64_t before = Remaining();
   EXPECT_TRUE(Take(before - 1));
   Use({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 49});
