@@ -46,7 +46,7 @@ FAULTS = {
     "unreachable": Fault("nobody reaches the store for D, `local`", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE], "test_fleet_partition.Partition.test_nobody_reaches_the_store"),
     "connections_cut": Fault("connections are cut again and again, `local`", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE], "test_fleet_faults.Faults.test_connections_are_cut"),
     "flapping": Fault("the store stalls for 100 ms in each second, `local`", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE], "test_fleet_burst.Burst.test_the_store_flaps"),
-    "new_keys": Fault("a burst of new keys, more than the store answers in time", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE], "test_fleet_burst.Burst.test_a_burst_of_new_keys"),
+    "new_keys": Fault("a burst of new keys, more than the store answers in time", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE], "test_fleet_burst.Burst.test_many_new_keys_at_once_open_no_breaker"),
     "replica_attached": Fault("a first replica is attached, and lost again", NOTHING, NOT_AT_ALL, ["a primary draws another replication id: its first replica is attached"], "test_fleet_history.HistoryOfAServer.test_a_first_replica_is_attached_and_lost"),
     "slots_moved": Fault("slots move between live primaries", NOTHING, NOT_AT_ALL, ["a slot moves between primaries that live"], "test_fleet_history.HistoryOfACluster.test_slots_move_between_live_primaries"),
     "handed_over": Fault("a primary hands over (`CLUSTER FAILOVER`), `deny`", CAPACITY, LEARNING, [FAILOVER], "test_fleet_history.HistoryOfACluster.test_a_primary_hands_over"),
