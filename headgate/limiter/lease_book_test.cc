@@ -369,6 +369,34 @@ TEST_F(LeaseBookTest, WhatCostsMoreWaitsForAllThatItLacks) {
   EXPECT_EQ(Take(101).decision.retry_after, algorithm::kNever);
 }
 
+// Nine asks in a row: more than the budget allows, and each brings less than is wanted.
+TEST_F(LeaseBookTest, ADenialDoesNotSayThatItsOwnCostRemains) {
+  Lease(4);
+  uint64_t number = 1;
+  LeaseVerdict verdict;
+  for (int i = 0; i < 200 && verdict.kind != LeaseVerdict::Kind::kDenied; ++i) {
+    verdict = Take();
+    if (verdict.action != nullptr) Grant(++number, 1, 40);
+  }
+  ASSERT_EQ(verdict.kind, LeaseVerdict::Kind::kDenied);
+  EXPECT_EQ(verdict.decision.remaining, 0u) << "40 are left that it may not ask for yet";
+  EXPECT_EQ(Take(3).decision.remaining, 2u);
+}
+
+TEST_F(LeaseBookTest, WhoHasSpentTheLastOfAWindowWaitsForItsEnd) {
+  limit = Intern({.algorithm = algorithm::Algorithm::kFixedWindow, .requests = 1000, .period = 1h});
+  Take();
+  Exact(1, {.allowed = true, .limit = 1000, .remaining = 999, .reset_after = 20min});
+  LeaseVerdict verdict;
+  for (int i = 0; i < 20 && verdict.kind != LeaseVerdict::Kind::kDenied; ++i) {
+    verdict = Take();
+    if (verdict.action != nullptr) Grant(verdict.action->ask.id.number, 1, 0);
+  }
+  ASSERT_EQ(verdict.kind, LeaseVerdict::Kind::kDenied);
+  EXPECT_EQ(verdict.decision.retry_after, 20min);
+  EXPECT_EQ(verdict.decision.remaining, 0u);
+}
+
 TEST_F(LeaseBookTest, WhatCostsMoreThanIsLeftOfAWindowWaitsForTheNext) {
   limit = Intern({.algorithm = algorithm::Algorithm::kFixedWindow, .requests = 100, .period = 10s});
   Take();

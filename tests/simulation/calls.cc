@@ -37,8 +37,8 @@ void Node::AnswerHere(size_t key, const SharedRequest& request, const SharedAnsw
   if (refuses) EvidenceOf(*asker, key)->decision = Outcome::kFailed;
   if (request.lease) {
     Compare(key);
-    keys_[key].ledger.OnAsk(*request.lease, now_);
-    keys_[key].ledger.OnFailure(request.lease->id.number);
+    instance_.ledger(key).OnAsk(*request.lease, now_);
+    instance_.ledger(key).OnFailure(request.lease->id.number);
   }
   done(answer);
 }
