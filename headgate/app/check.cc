@@ -24,6 +24,9 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::string_view kAnotherProgram =
+    "another program or a proxy listens there: --server names Headgate's address";
+
 struct CheckArguments {
   std::optional<std::string> server;
   std::optional<std::string> domain;
@@ -106,9 +109,9 @@ std::string HintWithoutRule(const std::string& domain, const std::set<std::strin
                      names);
 }
 
-// `domains` tells, if it is asked, which domains have rules.
-int Print(const std::string& answer, const CheckArguments& arguments, const Question& question,
-          const std::function<std::set<std::string>()>& domains, const Console& console) {
+// `domains` tells, if it is asked, which domains have rules. Nothing if the answer is not Headgate's.
+std::optional<int> Print(const std::string& answer, const CheckArguments& arguments, const Question& question,
+                         const std::function<std::set<std::string>()>& domains, const Console& console) {
   try {
     const json parsed = json::parse(answer);
     const bool allowed = parsed.at("allowed").get<bool>();
@@ -124,30 +127,38 @@ int Print(const std::string& answer, const CheckArguments& arguments, const Ques
     if (!ruled) console.Hint(HintWithoutRule(question.domain, domains()));
     return allowed ? kExitOk : kExitDenied;
   } catch (const json::exception&) {
-    console.Error(fmt::format("{} does not answer as Headgate does", arguments.server_address()),
-                  "another program listens there: --server names Headgate's address");
-    return kExitUnreachable;
+    return std::nullopt;
   }
 }
 
-// What a problem document says.
-int PrintRefusal(const HttpReply& reply, const CheckArguments& arguments, const Console& console) {
+// No answer at all, or none in HTTP.
+int PrintFailure(const absl::Status& failure, const Console& console) {
+  std::string_view hint = kAnotherProgram;
+  if (absl::IsUnavailable(failure)) hint = "start one: headgate serve, or decide here: --rules PATH";
+  if (absl::IsDeadlineExceeded(failure)) hint = "--timeout 10s waits longer; --server names another address";
+  console.Error(std::string(failure.message()), hint);
+  return kExitUnreachable;
+}
+
+// What a problem document says. Nothing if it is not Headgate's, which always has a detail.
+std::optional<int> PrintRefusal(const HttpReply& reply, const std::string& address, const Console& console) {
   const json problem = json::parse(reply.body, nullptr, false);
   const auto field = [&](const char* name) {
     const bool there = problem.is_object() && problem.contains(name) && problem.at(name).is_string();
     return there ? problem.at(name).get<std::string>() : std::string();
   };
   const std::string detail = field("detail");
+  if (detail.empty()) return std::nullopt;
   std::string hint = field("hint");
-  if (hint.empty() && detail.empty()) hint = "that is not Headgate's answer: a proxy or another program may be there";
+  const bool undecided = reply.status >= 500;
   if (hint.empty()) {
-    hint = reply.status < 500 ? "`headgate help check` shows how to ask"
-                              : "the server's log says more; try again when it is ready (GET /readyz)";
+    hint = undecided ? "the server's log says more; try again when it is ready (GET /readyz)"
+                     : "`headgate help check` shows how to ask";
   }
-  console.Error(fmt::format("{} refuses the request ({}){}{}", arguments.server_address(), reply.status,
-                            detail.empty() ? "" : ": ", detail),
+  console.Error(fmt::format("{} {} ({}): {}", address, undecided ? "cannot decide now" : "refuses the request",
+                            reply.status, detail),
                 hint);
-  return reply.status < 500 ? kExitUsage : kExitUnreachable;
+  return undecided ? kExitUndecided : kExitUsage;
 }
 
 // Which domains have rules, as far as the server tells us: it need not let us know.
@@ -177,19 +188,22 @@ int AskServer(const CheckArguments& arguments, const Question& question, const C
   }
   const auto reply =
       PostJson(*endpoint, arguments.peek ? "/v1/peek" : "/v1/check", BodyOf(arguments, question), *timeout);
-  if (!reply.ok()) {
-    console.Error(std::string(reply.status().message()), "start one: headgate serve, or decide here: --rules PATH");
-    return kExitUnreachable;
-  }
-  if (reply->status != 200 && reply->status != 429) return PrintRefusal(*reply, arguments, console);
-  return Print(
-      reply->body, arguments, question, [&] { return DomainsOfServer(*endpoint, *timeout); }, console);
+  if (!reply.ok()) return PrintFailure(reply.status(), console);
+  const bool decided = reply->status == 200 || reply->status == 429;
+  const auto code =
+      decided ? Print(
+                    reply->body, arguments, question, [&] { return DomainsOfServer(*endpoint, *timeout); }, console)
+              : PrintRefusal(*reply, arguments.server_address(), console);
+  if (code) return *code;
+  console.Error(fmt::format("{} answers {}, but not as Headgate does", arguments.server_address(), reply->status),
+                kAnotherProgram);
+  return kExitUnreachable;
 }
 
 int DecideHere(const CheckArguments& arguments, const Question& question, const Console& console) {
   const RulesFromPaths loaded = LoadPaths(arguments.rules, arguments.rule, arguments.merge_domains);
   if (!loaded.result.ok()) {
-    SayProblems(loaded, console);
+    SayProblems(loaded.result.problems, console);
     return kExitUsage;
   }
 
@@ -217,7 +231,7 @@ int DecideHere(const CheckArguments& arguments, const Question& question, const 
     for (const rule::Rule& rule : loaded.result.rules->rules()) names.insert(rule.domain);
     return names;
   };
-  return Print(answer, arguments, question, domains, console);
+  return *Print(answer, arguments, question, domains, console);
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ int Scenario(const std::vector<std::string>& arguments, const Console& console) 
     console.Error("there is no scenario to run", "headgate scenario FILES…");
     return kExitUsage;
   }
-  return testing::RunScenarioFiles(arguments, console.out, console.err);
+  return testing::RunScenarioFiles(arguments, console.out,
+                                   [&](std::string_view what, std::string_view hint) { console.Error(what, hint); });
 }
 
 int Version(const std::vector<std::string>& arguments, const Console& console) {

@@ -8,7 +8,7 @@
 
 namespace headgate::app {
 
-// `arguments` without the program's name. Returns the exit code.
+// `arguments` without the program's name. Returns the exit status.
 int RunCommandLine(const std::vector<std::string>& arguments, const Console& console);
 
 }  // namespace headgate::app

@@ -1,5 +1,5 @@
-// The command line as a person meets it: help, errors, hints and exit codes. What is expected is written from what the
-// commands are meant to say.
+// The command line as a person meets it: help, errors, hints and exit statuses. What is expected is written from what
+// the commands are meant to say.
 #include "headgate/app/command_line.h"
 
 #include <gmock/gmock.h>
@@ -134,8 +134,11 @@ TEST_F(CommandLine, EndsEveryUsageErrorWithAHintAndCodeTwo) {
     EXPECT_EQ(result.code, 2) << shown;
     EXPECT_EQ(result.out, "") << shown;
     EXPECT_THAT(result.err, HasSubstr("hint: ")) << shown;
-    const size_t last_line = result.err.rfind('\n', result.err.size() - 2) + 1;
-    EXPECT_THAT(result.err.substr(last_line), ::testing::ContainsRegex("^ *hint: ")) << shown << '\n' << result.err;
+    std::string_view said = result.err;
+    // `validate` ends with a count.
+    if (const size_t count = said.find("not valid: "); count != std::string::npos) said = said.substr(0, count);
+    const size_t last_line = said.rfind('\n', said.size() - 2) + 1;
+    EXPECT_THAT(said.substr(last_line), StartsWith("hint: ")) << shown << '\n' << said;
   }
 }
 
@@ -236,7 +239,7 @@ TEST_F(CommandLine, ValidatesFiles) {
       File("bad.yaml", "domain: x\ndescriptors:\n  - key: a\n    rate_limit: {unit: foo, requests_per_unit: 1}\n");
   const Result invalid = Headgate({"validate", good, bad});
   EXPECT_EQ(invalid.code, 2);
-  EXPECT_THAT(invalid.err, StartsWith("error: " + bad + ":4:24: invalid rate limit unit 'foo'\n  hint: "));
+  EXPECT_THAT(invalid.err, StartsWith("error: " + bad + ":4:24: invalid rate limit unit 'foo'\nhint: "));
   const auto as_json = nlohmann::json::parse(Headgate({"validate", "--json", bad}).out);
   EXPECT_EQ(as_json.at("valid"), false);
   EXPECT_EQ(as_json.at("problems").at(0).at("line"), 4);

@@ -70,7 +70,10 @@ class FileReader {
     std::optional<std::vector<std::string>> values = ValuesOf(*setting, value);
     if (!values) return;
     ResolvePaths(*setting, directory_, *values);
-    given_.emplace(key.text, GivenValue{*std::move(values), PlaceIn(path_, value.mark)});
+    Origin origin = PlaceIn(path_, value.mark);
+    for (const rule::DocumentNode* item : value.children)
+      origin.item_places.push_back(PlaceIn(path_, item->mark).place);
+    given_.emplace(key.text, GivenValue{*std::move(values), std::move(origin)});
   }
 
   std::optional<std::vector<std::string>> ValuesOf(const Setting& setting, const rule::DocumentNode& node) {
@@ -150,6 +153,12 @@ std::string ShowYaml(const Setting& setting, const std::vector<std::string>& val
 std::string_view Configuration::OriginOf(std::string_view name) const {
   const auto found = origins.find(name);
   return found == origins.end() ? std::string_view("default") : std::string_view(found->second.place);
+}
+
+std::string_view Configuration::OriginOfItem(std::string_view name, size_t index) const {
+  const auto found = origins.find(name);
+  const bool known = found != origins.end() && index < found->second.item_places.size();
+  return known ? std::string_view(found->second.item_places[index]) : OriginOf(name);
 }
 
 void Configuration::AddProblem(std::string_view setting, std::string_view what, std::string_view hint) {

@@ -17,6 +17,8 @@ namespace headgate::app {
 struct Origin {
   std::string place;      // "headgate.yaml:3:1", "HEADGATE_THREADS", "--threads"
   rule::Mark mark{0, 0};  // in the settings file; line 0: not there
+  // Of a list in a settings file: the place of each item.
+  std::vector<std::string> item_places{};
 };
 
 // What is wrong, where, and what to do.
@@ -35,6 +37,8 @@ struct Configuration {
 
   // "default" if nothing gave it.
   std::string_view OriginOf(std::string_view name) const;
+  // Of one item of a list.
+  std::string_view OriginOfItem(std::string_view name, size_t index) const;
   // Something is wrong with what a setting says; without a `hint`, what the setting is.
   void AddProblem(std::string_view setting, std::string_view what, std::string_view hint = {});
   void AddProblem(std::string_view setting, const absl::Status& why, std::string_view hint = {}) {

@@ -1,6 +1,6 @@
 #include "headgate/app/explain.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -17,6 +17,7 @@ namespace {
 using nlohmann::ordered_json;
 
 struct ExplainArguments {
+  Configuration configuration;  // its rules and how they were named; empty for those of the command line
   std::vector<std::string> rules;
   std::vector<std::string> rule;
   bool merge_domains = false;
@@ -46,6 +47,7 @@ void AddRule(const rule::Rule& rule, ordered_json& answer) {
   answer["name"] = rule.name.empty() ? ordered_json(nullptr) : ordered_json(rule.name);
   answer["limits"] = ordered_json::array();
   for (const rule::RuleLimit& limit : rule.limits) answer["limits"].push_back(rule::Describe(limit.limit));
+  answer["nothing_passes"] = std::any_of(rule.limits.begin(), rule.limits.end(), rule::NothingPasses);
   answer["unlimited"] = rule.unlimited;
   answer["shadow_mode"] = rule.shadow_mode;
   answer["quota_mode"] = rule.quota_mode;
@@ -57,6 +59,7 @@ std::string AsJson(const rule::Explanation& explanation) {
   for (const rule::ExplainedStep& step : explanation.steps) {
     steps.push_back({{"entry", step.entry},
                      {"matched_by", Name(step.matched_by)},
+                     {"matched_by_text", rule::Describe(step.matched_by)},
                      {"node", step.node},
                      {"has_limit", step.has_limit},
                      {"others", step.others}});
@@ -71,7 +74,8 @@ std::string AsJson(const rule::Explanation& explanation) {
 // If no rules are named, those that a server would be started with here.
 bool FindRules(ExplainArguments& arguments, const Console& console) {
   if (!arguments.rules.empty() || !arguments.rule.empty()) return true;
-  const Configuration configuration = Configure({}, ProcessEnvironment());
+  arguments.configuration = Configure({}, ProcessEnvironment());
+  const Configuration& configuration = arguments.configuration;
   if (SayProblems(configuration, console)) return false;
   arguments.rules = configuration.settings.rules;
   arguments.rule = configuration.settings.rule;
@@ -102,7 +106,7 @@ int Explain(const std::vector<std::string>& arguments, const Console& console) {
   if (!FindRules(parsed, console)) return kExitUsage;
   const RulesFromPaths loaded = LoadPaths(parsed.rules, parsed.rule, parsed.merge_domains);
   if (!loaded.result.ok()) {
-    SayProblems(loaded, console);
+    SayProblems(loaded.result.problems, parsed.configuration, console);
     return kExitUsage;
   }
   const rule::Explanation explanation =

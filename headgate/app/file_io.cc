@@ -17,6 +17,7 @@ namespace headgate::app {
 namespace {
 
 constexpr size_t kSecretBytesMax = 4096;
+constexpr int kLinksMax = 40;  // as the kernel
 
 absl::Status FileError(std::string_view what, const std::string& path, int error) {
   const std::string text = fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error));
@@ -96,6 +97,18 @@ absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+absl::StatusOr<std::string> FollowLinks(const std::string& path) {
+  namespace fs = std::filesystem;
+  fs::path target = path;
+  for (int links = 0; links <= kLinksMax; ++links) {
+    std::error_code error;
+    const fs::path next = fs::read_symlink(target, error);
+    if (error) return target.string();  // not a link, or whoever opens it will hear why
+    target = target.parent_path() / next;
+  }
+  return absl::InvalidArgumentError(fmt::format("{} is a symbolic link that leads in a circle", path));
 }
 
 absl::Status ReplaceFile(const std::string& path,

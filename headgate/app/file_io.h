@@ -32,6 +32,10 @@ class MappedFile {
   size_t size_;
 };
 
+// The path behind all symbolic links that `path` itself is, whether there is a file or not; the same path if it is not
+// a link. InvalidArgument for links that lead in a circle.
+absl::StatusOr<std::string> FollowLinks(const std::string& path);
+
 // Writes what `produce` hands over to a new file beside `path`, mode 0600, and puts it there once it is on the disk. A
 // crash at any moment leaves the old file or the new one. If the process has no descriptor left, takes `spare_files`.
 absl::Status ReplaceFile(const std::string& path,

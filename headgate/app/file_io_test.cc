@@ -72,5 +72,16 @@ TEST_F(FileIo, MapsAnEmptyFile) {
   EXPECT_EQ(MappedFile::Open(Path("empty"))->bytes(), "");
 }
 
+TEST_F(FileIo, FollowsSymbolicLinksToWhatMayNotBeThereYet) {
+  const std::filesystem::path target = Path("target");
+  std::filesystem::create_symlink("relative", Path("link"));
+  std::filesystem::create_symlink(target, Path("relative"));
+  EXPECT_EQ(*FollowLinks(target), target);
+  EXPECT_EQ(*FollowLinks(Path("link")), target);
+  std::filesystem::create_symlink("b", Path("a"));
+  std::filesystem::create_symlink("a", Path("b"));
+  EXPECT_TRUE(absl::IsInvalidArgument(FollowLinks(Path("a")).status()));
+}
+
 }  // namespace
 }  // namespace headgate::app

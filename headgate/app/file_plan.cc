@@ -40,4 +40,11 @@ absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& nee
   return plan;
 }
 
+std::string HintOnFewFiles(const FileNeeds& needs) {
+  const bool threads = needs.threads > 1;
+  const bool connections = needs.store_connections > needs.store_connections_min;
+  return fmt::format("raise `ulimit -n`{}{}{}{}", threads || connections ? ", or lower " : "", threads ? "threads" : "",
+                     threads && connections ? " or " : "", connections ? "store_connections" : "");
+}
+
 }  // namespace headgate::app

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "headgate/base/status.h"
 
@@ -9,8 +10,9 @@ namespace headgate::app {
 
 struct FileNeeds {
   uint64_t threads = 1;
-  uint64_t addresses = 1;  // that the server listens on
-  uint64_t store_connections = 0;
+  uint64_t addresses = 1;              // that the server listens on
+  uint64_t store_connections = 0;      // of each thread
+  uint64_t store_connections_min = 0;  // the same with the lowest setting
   uint64_t connections_max = 0;
   uint64_t admin_connections_max = 0;
 };
@@ -23,5 +25,8 @@ struct FilePlan {
 
 // ResourceExhausted if `open_files_max` is too few to serve at all; the message says how many are needed.
 absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& needs);
+
+// What helps if there are too few: settings that can still be lowered.
+std::string HintOnFewFiles(const FileNeeds& needs);
 
 }  // namespace headgate::app

@@ -48,5 +48,15 @@ TEST(FilePlan, SaysHowManyAreNeeded) {
   EXPECT_THAT(std::string(plan.status().message()), ::testing::StartsWith("the system allows 10 open files; "));
 }
 
+TEST(FilePlan, HintsOnlyAtWhatCanBeLowered) {
+  EXPECT_EQ(HintOnFewFiles({.threads = 1}), "raise `ulimit -n`");
+  EXPECT_EQ(HintOnFewFiles({.threads = 2}), "raise `ulimit -n`, or lower threads");
+  EXPECT_EQ(HintOnFewFiles({.threads = 1, .store_connections = 8, .store_connections_min = 8}), "raise `ulimit -n`");
+  EXPECT_EQ(HintOnFewFiles({.threads = 1, .store_connections = 16, .store_connections_min = 8}),
+            "raise `ulimit -n`, or lower store_connections");
+  EXPECT_EQ(HintOnFewFiles({.threads = 2, .store_connections = 16, .store_connections_min = 8}),
+            "raise `ulimit -n`, or lower threads or store_connections");
+}
+
 }  // namespace
 }  // namespace headgate::app

@@ -17,7 +17,7 @@ Run it
   headgate serve --print-config         every setting, its value and where that came from
 
 Ask it
-  headgate check edge api_key=k1        may this pass? exit code 0 yes, 1 no
+  headgate check edge api_key=k1        may this pass? exit status 0 yes, 1 no
   redis-cli -p 8080 CL.THROTTLE user123 15 30 60
 
 Work on rules
@@ -28,7 +28,8 @@ Work on rules
   headgate help COMMAND                 all about one command
   headgate version
 
-Exit codes: 0 done or allowed, 1 denied or different, 2 wrong usage, files or settings, 3 unreachable, 4 snapshot lost.
+Exit status: 0 done or allowed, 1 denied or different, 2 wrong usage, files or settings, 3 no server or no address,
+4 snapshot lost, 5 undecided.
 )";
 
 constexpr std::string_view kServe = R"(headgate serve: answer whether requests may pass
@@ -52,8 +53,8 @@ The most used settings; those with … may be given several times:
 constexpr std::string_view kServeEnd = R"(
 `headgate help serve --all` lists all settings; docs/reference/configuration.md says when to change them.
 
-Exit codes: 0 stopped by a signal, 2 wrong settings or rules, 3 it cannot listen on an address, 4 the last snapshot could
-not be written.
+Exit status: 0 stopped by a signal, 2 wrong settings or rules, 3 it cannot listen on an address, 4 the last snapshot
+could not be written.
 )";
 
 // What the short help shows.
@@ -82,7 +83,8 @@ server, which counts the request; with rules, decides here as a server with fres
   --merge-domains       with --rules: several files may have one domain
   --json                the answer as /v1/check gives it
 
-Exit codes: 0 allowed, 1 denied, 2 wrong usage, 3 no server there.
+Exit status: 0 allowed, 1 denied, 2 wrong usage or a question that the server refuses, 3 no Headgate at the address,
+5 the server cannot decide now: it has no rules yet, or the shared store cannot be asked.
 )";
 
 constexpr std::string_view kValidate = R"(headgate validate: everything that is wrong with rule files
@@ -95,7 +97,7 @@ constexpr std::string_view kValidate = R"(headgate validate: everything that is 
   --merge-domains    several files may have one domain
   --json             as JSON
 
-Exit codes: 0 valid, 2 not. Of very many problems the first 100 of each file are shown, and all are counted.
+Exit status: 0 valid, 2 not. Of very many problems the first 100 of each file are shown, and all are counted.
 )";
 
 constexpr std::string_view kExplain = R"(headgate explain: which rule applies to a descriptor, and why
@@ -112,7 +114,7 @@ rules are named: those of headgate.yaml and the environment, as for `headgate se
   --merge-domains    several files may have one domain
   --json             as JSON
 
-Exit codes: 0 a rule applies or none does, 2 wrong usage or rules.
+Exit status: 0 a rule applies or none does, 2 wrong usage or rules.
 )";
 
 constexpr std::string_view kScenario = R"(headgate scenario: run behaviour written as text, in virtual time
@@ -125,7 +127,7 @@ A scenario has rules and what requests they are asked:
   at 0s    login:ann x5    allow remaining 0
   at 0s    login:ann       deny retry 10s reset 50s
 
-Exit codes: 0 all as expected, 1 a line differs (what was expected and what came is shown), 2 a file cannot be read.
+Exit status: 0 all as expected, 1 a line differs (what was expected and what came is shown), 2 a file cannot be read.
 )";
 
 constexpr std::string_view kVersionHelp = R"(headgate version: which build this is

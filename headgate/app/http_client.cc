@@ -11,13 +11,19 @@ namespace {
 
 constexpr size_t kReplyBytesMax = size_t{16} << 20;
 
+// A program that takes the connection and then breaks it off, or answers without an end, does not speak HTTP.
+absl::Status OfAnother(const absl::Status& status) {
+  return status.ok() || absl::IsDeadlineExceeded(status) ? status : absl::DataLossError(status.message());
+}
+
 absl::StatusOr<HttpReply> Ask(const net::Endpoint& server, std::string_view request, base::Duration timeout) {
   HEADGATE_ASSIGN_OR_RETURN(net::BlockingClient client, net::BlockingClient::Connect(server, timeout));
-  HEADGATE_RETURN_IF_ERROR(client.Send(request));
-  HEADGATE_ASSIGN_OR_RETURN(const std::string bytes, client.ReadToEnd(kReplyBytesMax));
-  absl::StatusOr<HttpReply> reply = ParseHttpReply(bytes);
+  HEADGATE_RETURN_IF_ERROR(OfAnother(client.Send(request)));
+  const absl::StatusOr<std::string> bytes = client.ReadToEnd(kReplyBytesMax);
+  if (!bytes.ok()) return OfAnother(bytes.status());
+  absl::StatusOr<HttpReply> reply = ParseHttpReply(*bytes);
   if (reply.ok()) return reply;
-  return absl::UnavailableError(fmt::format("{}: {}", server.ToString(), std::string(reply.status().message())));
+  return absl::DataLossError(fmt::format("{}: {}", server.ToString(), std::string(reply.status().message())));
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ struct HttpReply {
 // The parts of a whole answer. DataLoss where it is none.
 absl::StatusOr<HttpReply> ParseHttpReply(std::string_view bytes);
 
-// Unavailable or DeadlineExceeded where the server cannot be reached; `timeout` bounds each step.
+// Unavailable if nobody takes the connection, DeadlineExceeded if a step takes longer than `timeout`, DataLoss if the
+// answer is not HTTP.
 absl::StatusOr<HttpReply> GetFrom(const net::Endpoint& server, std::string_view path, base::Duration timeout);
 absl::StatusOr<HttpReply> PostJson(const net::Endpoint& server, std::string_view path, std::string_view body,
                                    base::Duration timeout);

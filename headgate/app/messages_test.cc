@@ -57,8 +57,9 @@ TEST_F(Messages, AFractionOfARequest) {
       Say({"validate", Rules("edge", "rate_limit: {unit: minute, requests_per_unit: 5.5}")}),
       "error: DIR/edge.yaml:4:51: error checking config: requests_per_unit is 5.5, a fraction or a number that is "
       "too large\n"
-      "  hint: write a whole number, and a longer unit or period for less than one: 1 with period: 2s is half of "
-      "one a second\n");
+      "hint: write a whole number, and a longer unit or period for less than one: 1 with period: 2s is half of "
+      "one a second\n"
+      "not valid: 1 problem in 1 file\n");
 }
 
 TEST_F(Messages, MoreLimitsThanARuleHas) {
@@ -66,7 +67,8 @@ TEST_F(Messages, MoreLimitsThanARuleHas) {
   for (int i = 1; i <= 17; ++i) limits += "{unit: minute, requests_per_unit: " + std::to_string(i) + "}, ";
   EXPECT_EQ(Say({"validate", Rules("edge", limits + "]")}),
             "error: DIR/edge.yaml:4:18: rate_limits has 17 limits; it may have 1 to 16\n"
-            "  hint: keep the strictest ones: a rule has at most 16 limits\n");
+            "hint: keep the strictest ones: a rule has at most 16 limits\n"
+            "not valid: 1 problem in 1 file\n");
 }
 
 TEST_F(Messages, AddressesThatAreNone) {
@@ -118,12 +120,39 @@ TEST_F(Messages, ARuleOfNothing) {
 TEST_F(Messages, DomainsThatSeveralFilesHave) {
   const std::string rules = Rules("edge", "rate_limit: {unit: minute, requests_per_unit: 1}");
   const std::string more = File("more.yaml", "domain: edge\n");
-  EXPECT_EQ(
-      Say({"validate", rules, more}),
-      "error: DIR/more.yaml:1:9: duplicate domain 'edge' in config file\n"
-      "  hint: it is in DIR/edge.yaml:1 too; put both into one file, or let files share a domain: --merge-domains, "
-      "or merge_domains: yes in headgate.yaml\n");
+  EXPECT_EQ(Say({"validate", rules, more}),
+            "error: DIR/more.yaml:1:9: duplicate domain 'edge' in config file\n"
+            "hint: it is in DIR/edge.yaml:1 too; put both into one file, or let files share a domain: --merge-domains, "
+            "or merge_domains: yes in headgate.yaml\n"
+            "not valid: 1 problem in 2 files\n");
   EXPECT_EQ(Say({"validate", "--merge-domains", rules, more}), "valid: 1 rule in 2 files\n");
+}
+
+TEST_F(Messages, AFileThatIsNotYaml) {
+  const std::string path = File("bad.yaml", "domain: d\ndescriptors: [\n");
+  EXPECT_EQ(Say({"validate", path}),
+            "error: DIR/bad.yaml:3:1: error loading config file: yaml: did not find expected node content\n"
+            "hint: the file is no YAML that can be read; look at the line and at those above it\n"
+            "not valid: 1 problem in 1 file\n");
+  EXPECT_EQ(Say({"validate", directory_ / "gone.yaml"}),
+            "error: DIR/gone.yaml: cannot be read: No such file or directory\n"
+            "hint: name a rule file, or a directory of files *.yaml or *.yml\n"
+            "not valid: 1 problem\n");
+  const auto json = nlohmann::json::parse(Say({"validate", "--json", directory_ / "gone.yaml"}));
+  EXPECT_EQ(json.at("problems").at(0).at("message"), "cannot be read: No such file or directory");
+  EXPECT_TRUE(json.at("problems").at(0).at("line").is_null());
+  EXPECT_EQ(json.at("problem_count"), 1);
+}
+
+TEST_F(Messages, AScenarioThatCannotBeRun) {
+  EXPECT_EQ(Say({"scenario", directory_ / "gone.scenario"}),
+            "error: cannot read the scenario DIR/gone.scenario: No such file or directory\n"
+            "hint: name a file that can be read: headgate scenario FILE…\n");
+  EXPECT_EQ(code_, 2);
+  const std::string said = Say({"scenario", File("bad.scenario", "rule login = 1 per 10s\nat soon login:ann allow\n")});
+  EXPECT_EQ(code_, 2);
+  EXPECT_THAT(said, ::testing::StartsWith("error: DIR/bad.scenario:2:4: "));
+  EXPECT_THAT(said, HasSubstr("\nhint: "));
 }
 
 TEST_F(Messages, ACostThatIsNoNumber) {
@@ -169,7 +198,7 @@ TEST_F(Messages, ManyProblemsAreAllCounted) {
   for (int i = 0; i < 3000; ++i) text += "x" + std::to_string(i) + ": 1\n";
   const std::string path = File("bad.yaml", text);
   const std::string said = Say({"validate", path});
-  EXPECT_THAT(said, ::testing::EndsWith("error: DIR/bad.yaml:101:1: and 2900 more problems\n  hint: mend these first\n"
+  EXPECT_THAT(said, ::testing::EndsWith("error: DIR/bad.yaml:101:1: and 2900 more problems\nhint: mend these first\n"
                                         "not valid: 3000 problems in 1 file\n"));
   EXPECT_EQ(nlohmann::json::parse(Say({"validate", "--json", path})).at("problem_count"), 3000);
 }
@@ -188,10 +217,16 @@ TEST_F(Messages, ExplainSaysTheSameAsJson) {
   EXPECT_EQ(json.at("shadow_mode"), true);
   EXPECT_EQ(json.at("quota_mode"), true);
   EXPECT_EQ(json.at("replaces"), nlohmann::json({"other"}));
+  EXPECT_EQ(json.at("nothing_passes"), false);
+  EXPECT_EQ(json.at("steps").at(0).at("matched_by_text"), "the key alone, for every value");
   EXPECT_EQ(json.at("bucket"), "edge, api_key=k");
   EXPECT_EQ(json.at("verdict"), "rule \"per-key\" applies");
   const auto free = nlohmann::json::parse(Say({"explain", "--json", "--rules", rules, "edge", "free=k"}));
   EXPECT_EQ(free.at("unlimited"), true);
+  const std::string none = Rules("none", "rate_limit: {unit: minute, requests_per_unit: 0}");
+  EXPECT_THAT(Say({"explain", "--rules", none, "none", "api_key=k"}), HasSubstr(": nothing passes\n"));
+  const auto nothing = nlohmann::json::parse(Say({"explain", "--json", "--rules", none, "none", "api_key=k"}));
+  EXPECT_EQ(nothing.at("nothing_passes"), true);
 }
 
 TEST_F(Messages, AStoreThatHasNoAddress) {
@@ -213,6 +248,26 @@ TEST_F(Messages, ProblemsComeInTheOrderOfTheFile) {
     lines.push_back(std::stoi(said.substr(at + 14)));
   }
   EXPECT_THAT(lines, ::testing::ElementsAre(1, 2, 3, 4, 5, 6, 7)) << said;
+}
+
+TEST_F(Messages, RulesThatASettingsFileNames) {
+  Rules("edge", "rate_limit: {unit: fortnight, requests_per_unit: 1}");
+  const std::string config = File("headgate.yaml", "threads: 1\nrules:\n  - edge.yaml\nrule: [nonsense]\n");
+  const std::string said = Say({"serve", "--config", config});
+  EXPECT_EQ(code_, 2);
+  EXPECT_THAT(said, HasSubstr("error: DIR/edge.yaml:4:24: invalid rate limit unit 'fortnight'\n"));
+  EXPECT_THAT(said, HasSubstr("error: DIR/headgate.yaml:4:8: rule \"nonsense\":1:9: "));
+  EXPECT_THAT(said, ::testing::EndsWith("error: DIR/headgate.yaml:3:5: the rules of DIR/edge.yaml cannot be loaded\n"
+                                        "hint: `headgate validate DIR/edge.yaml` checks them without a server\n"));
+
+  const std::string gone = File("gone.yaml", "rules:\n  - edge.yaml\n  - nowhere.yaml\n");
+  const std::string nowhere =
+      "error: DIR/gone.yaml:3:5: DIR/nowhere.yaml: cannot be read: No such file or directory\n"
+      "hint: name a rule file, or a directory of files *.yaml or *.yml\n";
+  EXPECT_EQ(Say({"serve", "--config", gone}), nowhere);
+  ::setenv("HEADGATE_CONFIG", gone.c_str(), 1);
+  EXPECT_EQ(Say({"explain", "edge", "api_key=k"}), nowhere);
+  ::unsetenv("HEADGATE_CONFIG");
 }
 
 TEST_F(Messages, ASnapshotThatCannotBe) {
@@ -253,19 +308,32 @@ class AnotherServer {
 };
 
 TEST_F(Messages, AnAnswerThatIsNotHeadgates) {
-  {
-    const AnotherServer proxy("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\nnope");
-    const std::string address = "127.0.0.1:" + std::to_string(proxy.port);
-    EXPECT_EQ(Say({"check", "--server", address, "a=b"}),
-              "error: " + address + " refuses the request (502)\n" +
-                  "hint: that is not Headgate's answer: a proxy or another program may be there\n");
-    EXPECT_EQ(code_, 3);
+  constexpr std::string_view kHint =
+      "hint: another program or a proxy listens there: --server names Headgate's address\n";
+  const std::vector<std::pair<std::string, std::string>> answers = {
+      {"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\nnope", "answers 502, but not as Headgate does"},
+      {"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope", "answers 404, but not as Headgate does"},
+      {"HTTP/1.1 200 OK\r\n\r\n{}", "answers 200, but not as Headgate does"},
+      {"-ERR unknown command 'POST'\r\n", "the answer is not HTTP"}};
+  for (const auto& [answer, what] : answers) {
+    const AnotherServer other(answer);
+    const std::string address = "127.0.0.1:" + std::to_string(other.port);
+    const std::string said = Say({"check", "--server", address, "a=b"});
+    EXPECT_THAT(said, HasSubstr(what));
+    EXPECT_THAT(said, ::testing::EndsWith(kHint));
+    EXPECT_EQ(code_, 3) << answer;
   }
-  const AnotherServer other("HTTP/1.1 200 OK\r\n\r\n{}");
-  const std::string address = "127.0.0.1:" + std::to_string(other.port);
+}
+
+TEST_F(Messages, AServerThatCannotDecideNow) {
+  const AnotherServer server(
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n\r\n"
+      R"({"status":503,"title":"Service Unavailable","detail":"no rate limit configuration loaded"})");
+  const std::string address = "127.0.0.1:" + std::to_string(server.port);
   EXPECT_EQ(Say({"check", "--server", address, "a=b"}),
-            "error: " + address + " does not answer as Headgate does\n" +
-                "hint: another program listens there: --server names Headgate's address\n");
+            "error: " + address + " cannot decide now (503): no rate limit configuration loaded\n" +
+                "hint: the server's log says more; try again when it is ready (GET /readyz)\n");
+  EXPECT_EQ(code_, 5);
 }
 
 }  // namespace

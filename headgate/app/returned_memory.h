@@ -5,7 +5,7 @@
 
 namespace headgate::app {
 
-// At start: large buffers get pages of their own, which freeing one returns.
+// At start: buffers of 16 KiB and more get pages of their own, which freeing one returns.
 void MapLargeBuffers();
 
 // Smaller ones leave holes in the allocator's heaps; those are returned after a peak.

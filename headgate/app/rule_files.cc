@@ -1,8 +1,34 @@
 #include "headgate/app/rule_files.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "headgate/rule/one_liner.h"
+#include "headgate/rule/quote.h"
 #include "headgate/watch/file_text.h"
 
 namespace headgate::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kDefault = "default";
+
+// `path` is the file, or the directory that it was found in.
+bool Names(const fs::path& path, const fs::path& file) { return path == file || path / file.filename() == file; }
+
+template <typename Names>
+std::string_view PlaceOfItem(const Configuration& configuration, std::string_view setting,
+                             const std::vector<std::string>& items, const Names& names) {
+  const auto found = std::find_if(items.begin(), items.end(), names);
+  if (found == items.end()) return kDefault;
+  return configuration.OriginOfItem(setting, static_cast<size_t>(found - items.begin()));
+}
+
+}  // namespace
 
 rule::LoadResult LoadNamed(std::span<const rule::RuleFile> files, const std::vector<std::string>& one_liners,
                            bool merge_domains) {
@@ -15,7 +41,7 @@ RulesFromPaths LoadPaths(const std::vector<std::string>& paths, const std::vecto
   RulesFromPaths loaded;
   watch::FilesRead read = watch::ReadFiles(paths);
   if (!read.problems.empty()) {
-    loaded.unreadable = std::move(read.problems);
+    loaded.result.problems = std::move(read.problems);
     return loaded;
   }
   std::vector<rule::RuleFile> files;
@@ -27,11 +53,29 @@ RulesFromPaths LoadPaths(const std::vector<std::string>& paths, const std::vecto
   return loaded;
 }
 
-void SayProblems(const RulesFromPaths& loaded, const Console& console) {
-  for (const std::string& problem : loaded.unreadable) {
-    console.Error(problem, "name a rule file, or a directory of files *.yaml or *.yml");
+void SayProblems(std::span<const rule::Problem> problems, const Console& console) {
+  for (const rule::Problem& problem : problems) console.Error(PlaceAndMessage(problem), rule::Printable(problem.hint));
+}
+
+void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration, const Console& console) {
+  std::map<std::string_view, const std::string*> broken;  // files, by the places that name them
+  for (const rule::Problem& problem : problems) {
+    const std::string_view file_place = PlaceOfItem(configuration, "rules", configuration.settings.rules,
+                                                    [&](const std::string& path) { return Names(path, problem.file); });
+    const std::string_view text_place =
+        PlaceOfItem(configuration, "rule", configuration.settings.rule,
+                    [&](const std::string& text) { return rule::OneLinerSource(text) == problem.file; });
+    const bool in_file = file_place != kDefault && problem.line != 0;
+    if (in_file) broken.emplace(file_place, &problem.file);
+    // A line of a rule file is a place of its own.
+    const std::string_view place = in_file ? kDefault : file_place != kDefault ? file_place : text_place;
+    const std::string what = PlaceAndMessage(problem);
+    console.Error(place == kDefault ? what : fmt::format("{}: {}", place, what), rule::Printable(problem.hint));
   }
-  for (const rule::Problem& problem : loaded.result.problems) console.Error(Describe(problem));
+  for (const auto& [place, file] : broken) {
+    console.Error(fmt::format("{}: the rules of {} cannot be loaded", place, rule::Printable(*file)),
+                  fmt::format("`headgate validate {}` checks them without a server", rule::Printable(*file)));
+  }
 }
 
 }  // namespace headgate::app

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "headgate/app/configuration.h"
 #include "headgate/app/console.h"
 #include "headgate/rule/load.h"
 
@@ -15,15 +16,18 @@ rule::LoadResult LoadNamed(std::span<const rule::RuleFile> files, const std::vec
 
 struct RulesFromPaths {
   rule::LoadResult result;
-  std::vector<std::string> unreadable;  // a sentence each; then nothing was loaded
-  size_t file_count = 0;
+  size_t file_count = 0;  // 0 if one of them could not be read; then nothing was loaded
 };
 
-// Reads and loads what `paths` name, once.
+// Reads and loads the rules of `paths`, once.
 RulesFromPaths LoadPaths(const std::vector<std::string>& paths, const std::vector<std::string>& one_liners,
                          bool merge_domains);
 
 // One error for each problem.
-void SayProblems(const RulesFromPaths& loaded, const Console& console);
+void SayProblems(std::span<const rule::Problem> problems, const Console& console);
+
+// The same for rules that the settings name. Errors also say which setting, and which line of a settings file, named
+// the rules.
+void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration, const Console& console);
 
 }  // namespace headgate::app

@@ -13,12 +13,12 @@ RuleSource::RuleSource(const Settings& settings, limiter::Limiter& limiter, cons
       clock_(clock),
       log_(log) {}
 
-std::vector<std::string> RuleSource::LoadFirst() {
+std::vector<rule::Problem> RuleSource::LoadFirst() {
   if (paths_.empty()) {
     watch::FileRules::Loaded loaded = Load({});
     if (!loaded.problems.empty()) return std::move(loaded.problems);
     const absl::Status published = Publish(std::move(loaded.rules));
-    if (!published.ok()) return {std::string(published.message())};
+    if (!published.ok()) return {rule::WholeFileProblem("", std::string(published.message()))};
     if (one_liners_.empty()) {
       log_.Info("rules.none",
                 {{"reason", std::string_view("no rule source is configured")},
@@ -65,14 +65,9 @@ watch::FileRules::Loaded RuleSource::Load(std::span<const watch::FileText> files
   for (const watch::FileText& file : files) named.push_back({.name = file.path, .text = file.text});
   rule::LoadResult result = LoadNamed(named, one_liners_, merge_domains_);
   for (const rule::Problem& warning : result.warnings) {
-    const std::string text = Describe(warning);
-    const auto [what, hint] = rule::WithoutHint(text);
-    log_.Warning("rules.warning", {{"what", what}, {"hint", hint}});
+    log_.Warning("rules.warning", {{"what", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
   }
-  watch::FileRules::Loaded loaded;
-  loaded.rules = std::move(result.rules);
-  for (const rule::Problem& problem : result.problems) loaded.problems.push_back(Describe(problem));
-  return loaded;
+  return {.rules = std::move(result.rules), .problems = std::move(result.problems)};
 }
 
 absl::Status RuleSource::Publish(std::shared_ptr<const rule::RuleSet> rules) {
@@ -87,14 +82,14 @@ absl::Status RuleSource::Publish(std::shared_ptr<const rule::RuleSet> rules) {
 }
 
 void RuleSource::OnRefusal(const watch::FileRules::Refusal& refusal) {
-  const std::span<const std::string> problems = refusal.problems;
+  const std::span<const rule::Problem> problems = refusal.problems;
   refused_.fetch_add(1, std::memory_order_relaxed);
-  problem_count_.store(problems.size(), std::memory_order_relaxed);
+  problem_count_.store(rule::CountOf(problems), std::memory_order_relaxed);
   const bool none_in_force = limiter_.rules() == nullptr;
   if (none_in_force && refusal.awaited) {
-    for (const std::string& problem : problems) {
+    for (const rule::Problem& problem : problems) {
       log_.Warning("rules.awaited",
-                   {{"reason", problem},
+                   {{"reason", PlaceAndMessage(problem)},
                     {"effect", std::string_view("not ready: rule-based requests get an error until rules are loaded")},
                     {"hint", std::string_view("put a rule file there; it is loaded at once")}});
     }
@@ -106,13 +101,13 @@ void RuleSource::OnRefusal(const watch::FileRules::Refusal& refusal) {
   }
   log_.Error(
       "rules.refused",
-      {{"problems", uint64_t{problems.size()}},
+      {{"problems", uint64_t{problem_count_.load(std::memory_order_relaxed)}},
        {"effect", std::string_view(none_in_force ? "not ready: there are no rules yet" : "the rules in force stay")},
        {"hint", std::string_view("`headgate validate FILES` shows the same problems")}});
-  for (const std::string& problem : problems) {
-    const auto [what, hint] = rule::WithoutHint(problem);
-    hint.empty() ? log_.Error("rules.problem", {{"what", what}})
-                 : log_.Error("rules.problem", {{"what", what}, {"hint", hint}});
+  for (const rule::Problem& problem : problems) {
+    const std::string what = PlaceAndMessage(problem);
+    problem.hint.empty() ? log_.Error("rules.problem", {{"what", what}})
+                         : log_.Error("rules.problem", {{"what", what}, {"hint", std::string_view(problem.hint)}});
   }
 }
 

@@ -25,10 +25,10 @@ class RuleSource {
   RuleSource(const Settings& settings, limiter::Limiter& limiter, const base::DisciplinedClock& clock,
              observe::Log& log);
 
-  // Loads the rules for the first time. Returns everything that is wrong with them, each problem beginning with its
-  // place. Without problems the rules are in force, or, if a directory has no rule file yet, they are awaited: the
-  // limiter has no rules until then. If no source is configured, the empty set of rules is in force.
-  std::vector<std::string> LoadFirst();
+  // Loads the rules for the first time. Returns everything that is wrong with them. Without problems the rules are in
+  // force, or, if a directory has no rule file yet, they are awaited: the limiter has no rules until then. If no source
+  // is configured, the empty set of rules is in force.
+  std::vector<rule::Problem> LoadFirst();
 
   // ---- While running; one thread.
   int fd() const { return watch_ ? watch_->fd() : -1; }
@@ -54,7 +54,7 @@ class RuleSource {
   const base::DisciplinedClock& clock_;
   observe::Log& log_;
   std::unique_ptr<watch::FileRules> watch_;
-  std::vector<std::string> first_problems_;
+  std::vector<rule::Problem> first_problems_;
   bool loaded_first_ = false;
   std::atomic<uint64_t> loaded_{0};
   std::atomic<uint64_t> refused_{0};

@@ -20,6 +20,7 @@
 #include "headgate/app/random_secret.h"
 #include "headgate/app/resident_memory.h"
 #include "headgate/app/returned_memory.h"
+#include "headgate/app/rule_files.h"
 #include "headgate/app/rule_source.h"
 #include "headgate/app/serve_arguments.h"
 #include "headgate/app/signals.h"
@@ -66,10 +67,13 @@ void ReadCredential(Configuration& configuration) {
   settings.credential = *std::move(credential);
 }
 
-// Looked at before anything starts: a snapshot that can never be written should not be found out by losing it.
+// Before anything starts: nobody should learn that a snapshot cannot be written by losing it. From here on the path is
+// the file itself, behind all symbolic links.
 void CheckSnapshot(Configuration& configuration) {
-  const std::string& path = configuration.settings.snapshot;
-  const absl::Status status = SnapshotFile::Check(path);
+  std::string& path = configuration.settings.snapshot;
+  const auto target = FollowLinks(path);
+  if (target.ok()) path = *target;
+  const absl::Status status = target.ok() ? SnapshotFile::Check(path) : target.status();
   if (status.ok()) return;
   const std::string directory = std::filesystem::absolute(path).parent_path();
   const bool missing = absl::IsNotFound(status);
@@ -78,19 +82,23 @@ void CheckSnapshot(Configuration& configuration) {
                                    : "name a file in a directory that this user may write: --snapshot PATH");
 }
 
+FileNeeds FileNeedsOf(const Settings& settings) {
+  const uint64_t store_servers = settings.store.empty() ? 0 : kStoreServers;
+  return {.threads = ThreadsOf(settings),
+          .addresses = settings.listen.size() + settings.listen_resp.size() + settings.listen_http.size() + 1,
+          .store_connections = store_servers * settings.store_connections,
+          .store_connections_min = store_servers,
+          .connections_max = settings.max_connections,
+          .admin_connections_max = settings.admin_listen.empty() ? 0 : settings.max_admin_connections};
+}
+
 // Allows as many open files as the system lets this process have, and divides them.
-absl::StatusOr<FilePlan> AllowFiles(const Settings& settings) {
+absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs) {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return absl::UnavailableError("the limit on open files cannot be read");
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
-  const uint64_t addresses = settings.listen.size() + settings.listen_resp.size() + settings.listen_http.size() + 1;
-  return PlanFiles(files.rlim_max,
-                   {.threads = ThreadsOf(settings),
-                    .addresses = addresses,
-                    .store_connections = settings.store.empty() ? 0 : kStoreServers * settings.store_connections,
-                    .connections_max = settings.max_connections,
-                    .admin_connections_max = settings.admin_listen.empty() ? 0 : settings.max_admin_connections});
+  return PlanFiles(files.rlim_max, needs);
 }
 
 // A server that runs.
@@ -155,11 +163,9 @@ class Process {
   }
 
   bool LoadRules() {
-    const std::vector<std::string> problems = rules_.LoadFirst();
-    if (problems.empty()) return true;
-    for (const std::string& problem : problems) console_.Error(problem);
-    console_.Error("the rules cannot be loaded", "`headgate validate FILES…` checks them without a server");
-    return false;
+    const std::vector<rule::Problem> problems = rules_.LoadFirst();
+    SayProblems(problems, configuration_, console_);
+    return problems.empty();
   }
 
   bool MakeFronts() {
@@ -310,9 +316,10 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
     return kExitOk;
   }
   MapLargeBuffers();
-  const auto files = AllowFiles(configuration.settings);
+  const FileNeeds needs = FileNeedsOf(configuration.settings);
+  const auto files = AllowFiles(needs);
   if (!files.ok()) {
-    console.Error(std::string(files.status().message()), "raise `ulimit -n`, or lower threads");
+    console.Error(std::string(files.status().message()), HintOnFewFiles(needs));
     return kExitUsage;
   }
   // Before any thread, so that all of them leave signals to this one.
@@ -320,7 +327,7 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   try {
     return Process(configuration, store, *files, console, signals).Run();
   } catch (const boost::system::system_error& error) {
-    console.Error(fmt::format("cannot start: {}", error.what()), "raise `ulimit -n`, or lower threads");
+    console.Error(fmt::format("cannot start: {}", error.what()), HintOnFewFiles(needs));
     return kExitUnreachable;
   }
 }

@@ -16,8 +16,8 @@ ordered_json AsJson(const std::vector<rule::Problem>& problems) {
   ordered_json list = ordered_json::array();
   for (const rule::Problem& problem : problems) {
     list.push_back({{"file", problem.file},
-                    {"line", problem.line},
-                    {"column", problem.column},
+                    {"line", problem.line == 0 ? ordered_json(nullptr) : ordered_json(problem.line)},
+                    {"column", problem.line == 0 ? ordered_json(nullptr) : ordered_json(problem.column)},
                     {"message", problem.message},
                     {"hint", problem.hint}});
   }
@@ -28,8 +28,7 @@ void PrintJson(const RulesFromPaths& loaded, const Console& console) {
   ordered_json answer = {{"valid", loaded.result.ok()},
                          {"files", loaded.file_count},
                          {"rules", loaded.result.ok() ? loaded.result.rules->rules().size() : 0},
-                         {"unreadable", loaded.unreadable},
-                         {"problem_count", loaded.unreadable.size() + rule::CountOf(loaded.result.problems)},
+                         {"problem_count", rule::CountOf(loaded.result.problems)},
                          {"problems", AsJson(loaded.result.problems)},
                          {"warnings", AsJson(loaded.result.warnings)}};
   console.out << answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
@@ -37,22 +36,20 @@ void PrintJson(const RulesFromPaths& loaded, const Console& console) {
 
 std::string Count(size_t n, std::string_view what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
 
-// "in 2 files", "given as text", "in 2 files and given as text"
-std::string Sources(const RulesFromPaths& loaded, size_t one_liners) {
-  constexpr std::string_view kText = "given as text";
-  if (loaded.file_count == 0) return std::string(kText);
-  const std::string files = fmt::format("in {}", Count(loaded.file_count, "file"));
-  return one_liners == 0 ? files : fmt::format("{} and {}", files, kText);
+// " in 2 files", " given as text", " in 2 files and given as text"; nothing if the files could not be read.
+std::string Sources(const RulesFromPaths& loaded, bool any_paths, bool any_text) {
+  if (any_paths && loaded.file_count == 0) return {};
+  const std::string files = any_paths ? fmt::format(" in {}", Count(loaded.file_count, "file")) : "";
+  return fmt::format("{}{}{}", files, any_paths && any_text ? " and" : "", any_text ? " given as text" : "");
 }
 
-void PrintWords(const RulesFromPaths& loaded, size_t one_liners, const Console& console) {
-  SayProblems(loaded, console);
+void PrintWords(const RulesFromPaths& loaded, std::string_view sources, const Console& console) {
+  SayProblems(loaded.result.problems, console);
   for (const rule::Problem& warning : loaded.result.warnings) console.err << "warning: " << Describe(warning) << '\n';
-  const std::string sources = Sources(loaded, one_liners);
   if (loaded.result.ok()) {
-    console.out << fmt::format("valid: {} {}\n", Count(loaded.result.rules->rules().size(), "rule"), sources);
-  } else if (const size_t problems = rule::CountOf(loaded.result.problems); problems > 1) {
-    console.err << fmt::format("not valid: {} {}\n", Count(problems, "problem"), sources);
+    console.out << fmt::format("valid: {}{}\n", Count(loaded.result.rules->rules().size(), "rule"), sources);
+  } else {
+    console.err << fmt::format("not valid: {}{}\n", Count(rule::CountOf(loaded.result.problems), "problem"), sources);
   }
 }
 
@@ -72,7 +69,8 @@ int Validate(const std::vector<std::string>& arguments, const Console& console) 
     return kExitUsage;
   }
   const RulesFromPaths loaded = LoadPaths(paths, one_liners, merge_domains);
-  as_json ? PrintJson(loaded, console) : PrintWords(loaded, one_liners.size(), console);
+  as_json ? PrintJson(loaded, console)
+          : PrintWords(loaded, Sources(loaded, !paths.empty(), !one_liners.empty()), console);
   return loaded.result.ok() ? kExitOk : kExitUsage;
 }
 

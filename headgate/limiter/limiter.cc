@@ -65,6 +65,19 @@ bool Tighter(const Decision& a, const Decision& b) {
   return a.reset_after > b.reset_after;
 }
 
+// Why there is no answer. `rule` is null for a limit that the request brought.
+std::string Unasked(Operation operation, const rule::Rule* rule) {
+  const std::string of = rule != nullptr ? fmt::format("rule {}", rule->label()) : "the request's own limit";
+  switch (operation) {
+    case Operation::kRefund:
+      return fmt::format("the shared store cannot be asked: nothing of {} was refunded", of);
+    case Operation::kReset:
+      return fmt::format("the shared store cannot be asked: no bucket of {} was reset", of);
+    default:
+      return fmt::format("the shared store cannot be asked, and {} refuses then", of);
+  }
+}
+
 }  // namespace
 
 std::string_view Name(Outcome outcome) {
@@ -342,6 +355,8 @@ absl::Status Checker::Conclude(Operation operation, const Request& request, Resp
     if (fleet_ != nullptr) outcome.mode = std::max(outcome.mode, scratch_->settled[t].mode);
   }
 
+  // A refund or a reset that was not done has to be known, also of a rule in shadow.
+  const bool changes = operation == Operation::kRefund || operation == Operation::kReset;
   bool denied = false;
   const rule::Rule* unavailable = nullptr;
   bool any_unavailable = false;
@@ -353,13 +368,14 @@ absl::Status Checker::Conclude(Operation operation, const Request& request, Resp
     if (m.rule != nullptr && m.rule->unlimited) {
       outcome.outcome = Outcome::kUnlimited;
     } else if (outcome.limit != nullptr) {
-      if (outcome.mode == Mode::kClosed && !(m.rule != nullptr && m.rule->shadow_mode)) {
+      const bool shadow = m.rule != nullptr && m.rule->shadow_mode;
+      if (outcome.mode == Mode::kClosed && (changes || !shadow)) {
         outcome.outcome = Outcome::kUnavailable;
         any_unavailable = true;
         unavailable = m.rule;
       } else if (outcome.decision.allowed) {
         outcome.outcome = Outcome::kAllowed;
-      } else if (m.rule != nullptr && m.rule->shadow_mode) {
+      } else if (shadow) {
         outcome.outcome = Outcome::kShadowDenied;
       } else {
         outcome.outcome = outcome.decision.never_fits() ? Outcome::kNeverFits : Outcome::kDenied;
@@ -386,8 +402,7 @@ absl::Status Checker::Conclude(Operation operation, const Request& request, Resp
   // Rules in quota mode deny together, when all of them do.
   response.allowed = !denied && (quota_count == 0 || quota_denied < quota_count);
   if (!any_unavailable) return absl::OkStatus();
-  return absl::UnavailableError(fmt::format("the shared store cannot be asked, and rule {} refuses then",
-                                            unavailable != nullptr ? unavailable->label() : "of the request"));
+  return absl::UnavailableError(Unasked(operation, unavailable));
 }
 
 }  // namespace headgate::limiter

@@ -110,11 +110,11 @@ class Checker {
   // What Check would answer, consuming nothing. A descriptor that names no cost is looked at with cost 0.
   absl::Status Peek(const Request& request, Response& response, base::Instant now, Pending* pending = nullptr);
 
-  // Gives the costs back, at most what is consumed; answers what is there afterwards. FailedPrecondition where a queue
-  // is among the limits.
+  // Gives the costs back, at most what is consumed; answers what is there afterwards. FailedPrecondition if a queue is
+  // among the limits; Unavailable if the shared store cannot be asked: then at least one cost was not given back.
   absl::Status Refund(const Request& request, Response& response, base::Instant now, Pending* pending = nullptr);
 
-  // Makes the buckets as if never used.
+  // Makes the buckets as if never used. Unavailable if the shared store cannot be asked: then at least one was not.
   absl::Status Reset(const Request& request, Response& response, base::Instant now, Pending* pending = nullptr);
 
   // The rules this checker decides by now; null before the first.

@@ -241,13 +241,7 @@ class DocumentParser {
     if (parser_.error == YAML_READER_ERROR) {
       return Fail(MarkAt(parser_.problem_offset), fmt::format("yaml: {}", problem));
     }
-    // The line of a scanner's problem counts from 0 and that of a parser's is the one before where the problem is seen;
-    // go-yaml, whose messages Envoy's service passes on, prints them so.
-    const size_t line = parser_.problem_mark.line != 0
-                            ? parser_.problem_mark.line + (parser_.error == YAML_SCANNER_ERROR ? 1 : 0)
-                            : parser_.context_mark.line;
-    const std::string where = line == 0 ? "" : fmt::format("line {}: ", line);
-    Fail(MarkOf(parser_.problem_mark), fmt::format("yaml: {}{}", where, problem));
+    Fail(MarkOf(parser_.problem_mark), fmt::format("yaml: {}", problem));
   }
 
   Mark MarkAt(size_t offset) const {

@@ -166,7 +166,22 @@ std::string OtherDomains(const RuleTree& rules) {
   return fmt::format("; there is {}{}", list, domains.size() > kOthersMax ? ", …" : "");
 }
 
-std::string_view Name(MatchedBy matched_by) {
+void DescribeRule(const Rule& rule, std::string& out) {
+  out += fmt::format("rule      {}{}\n", Printable(rule.path),
+                     rule.name.empty() ? "" : fmt::format(" (name {})", Quote(rule.name)));
+  for (const RuleLimit& limit : rule.limits) {
+    const std::string_view nothing = NothingPasses(limit) ? ": nothing passes" : "";
+    out += fmt::format("limit     {}{}\n", Describe(limit.limit), nothing);
+  }
+  if (rule.unlimited) out += "limit     none: unlimited\n";
+  if (rule.shadow_mode) out += "shadow    decides and counts, but lets through\n";
+  if (rule.quota_mode) out += "quota     quota_mode\n";
+  for (const std::string& name : rule.replaces) out += fmt::format("replaces  {}\n", Quote(name));
+}
+
+}  // namespace
+
+std::string_view Describe(MatchedBy matched_by) {
   switch (matched_by) {
     case MatchedBy::kExact:
       return "exact";
@@ -180,20 +195,7 @@ std::string_view Name(MatchedBy matched_by) {
   return "nothing";
 }
 
-void DescribeRule(const Rule& rule, std::string& out) {
-  out += fmt::format("rule      {}{}\n", Printable(rule.path),
-                     rule.name.empty() ? "" : fmt::format(" (name {})", Quote(rule.name)));
-  for (const RuleLimit& limit : rule.limits) {
-    const std::string_view nothing = limit.limit.spec().requests == 0 ? ": nothing passes" : "";
-    out += fmt::format("limit     {}{}\n", Describe(limit.limit), nothing);
-  }
-  if (rule.unlimited) out += "limit     none: unlimited\n";
-  if (rule.shadow_mode) out += "shadow    decides and counts, but lets through\n";
-  if (rule.quota_mode) out += "quota     quota_mode\n";
-  for (const std::string& name : rule.replaces) out += fmt::format("replaces  {}\n", Quote(name));
-}
-
-}  // namespace
+bool NothingPasses(const RuleLimit& limit) { return limit.limit.spec().requests == 0; }
 
 Explanation Explain(const RuleTree& rules, std::string_view domain, std::span<const Entry> entries) {
   Explanation explanation;
@@ -216,7 +218,7 @@ std::string Describe(const Explanation& explanation) {
     if (step.matched_by == MatchedBy::kNothing) {
       out += "          matched nothing\n";
     } else {
-      out += fmt::format("          matched {}: {}\n", Quote(step.node), Name(step.matched_by));
+      out += fmt::format("          matched {}: {}\n", Quote(step.node), Describe(step.matched_by));
     }
     for (const std::string& other : step.others) out += fmt::format("          not: {}\n", other);
   }

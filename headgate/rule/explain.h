@@ -13,6 +13,12 @@ namespace headgate::rule {
 
 enum class MatchedBy : uint8_t { kExact, kPattern, kKey, kNothing };
 
+// In words: "the key alone, for every value".
+std::string_view Describe(MatchedBy matched_by);
+
+// A limit of 0 requests.
+bool NothingPasses(const RuleLimit& limit);
+
 // One entry of the descriptor, at the level that the entries before it led to.
 struct ExplainedStep {
   std::string entry;  // "api_key=gold-17"

@@ -217,9 +217,11 @@ class OneLinerParser {
 
 ParsedOneLiner ParseOneLiner(std::string_view text) { return OneLinerParser(text).Run(); }
 
+std::string OneLinerSource(std::string_view text) { return fmt::format("rule {}", Quote(text)); }
+
 void AddOneLiner(std::string_view text, LoadState& state, std::vector<Problem>& problems,
                  std::vector<Problem>& warnings) {
-  const std::string source = fmt::format("rule {}", Quote(text));
+  const std::string source = OneLinerSource(text);
   const auto place = [&](size_t column, std::string message, std::string hint) {
     return Problem{.file = source,
                    .line = 1,

@@ -48,6 +48,9 @@ struct ParsedOneLiner {
 };
 ParsedOneLiner ParseOneLiner(std::string_view text);
 
+// What stands in place of a file's name in the problems of a one-liner.
+std::string OneLinerSource(std::string_view text);
+
 // Adds one to the tree that is being built. Steps that other rules have made already are shared; a node with a rule of
 // its own is a double.
 struct LoadState;

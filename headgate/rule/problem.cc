@@ -14,7 +14,6 @@ namespace {
 
 constexpr size_t kShownBytesMax = 200;
 constexpr size_t kWordBytesMax = 48;
-constexpr std::string_view kHintLine = "\n  hint: ";
 constexpr size_t kBeginningBytesMin = 4;
 
 // How many letters must be added, dropped, changed or swapped with their neighbour to make one word of the other
@@ -37,16 +36,19 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-std::string Describe(const Problem& problem) {
-  std::string out =
-      fmt::format("{}:{}:{}: {}", Printable(problem.file), problem.line, problem.column, Printable(problem.message));
-  if (!problem.hint.empty()) out += fmt::format("{}{}", kHintLine, Printable(problem.hint));
-  return out;
+Problem WholeFileProblem(std::string file, std::string message, std::string hint) {
+  return {.file = std::move(file), .line = 0, .column = 0, .message = std::move(message), .hint = std::move(hint)};
 }
 
-ProblemText WithoutHint(std::string_view described) {
-  const size_t end = std::min(described.find(kHintLine), described.size());
-  return {described.substr(0, end), described.substr(std::min(end + kHintLine.size(), described.size()))};
+std::string PlaceAndMessage(const Problem& problem) {
+  std::string out = Printable(problem.file);
+  if (problem.line != 0) out += fmt::format(":{}:{}", problem.line, problem.column);
+  return fmt::format("{}{}{}", out, out.empty() ? "" : ": ", Printable(problem.message));
+}
+
+std::string Describe(const Problem& problem) {
+  const std::string hint = problem.hint.empty() ? "" : fmt::format("\n  hint: {}", Printable(problem.hint));
+  return PlaceAndMessage(problem) + hint;
 }
 
 std::string Describe(const std::vector<Problem>& problems) {
@@ -83,7 +85,7 @@ std::vector<Problem> ProblemList::Take() && {
   return std::move(problems_);
 }
 
-size_t CountOf(const std::vector<Problem>& problems) {
+size_t CountOf(std::span<const Problem> problems) {
   size_t count = 0;
   for (const Problem& problem : problems) count += problem.stands_for;
   return count;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,26 +14,27 @@
 namespace headgate::rule {
 
 struct Problem {
-  std::string file;
-  uint32_t line = 1;    // from 1
+  std::string file;     // empty: no file in particular
+  uint32_t line = 1;    // from 1; 0: the file as a whole, which could not be read for instance
   uint32_t column = 1;  // from 1, in characters
   std::string message;
   std::string hint;       // what to do about it, or empty
   size_t stands_for = 1;  // how many problems this one says: more in the last one of a file that has very many
+
+  bool operator==(const Problem&) const = default;
 };
 
 // How many there are, those that are only counted included.
-size_t CountOf(const std::vector<Problem>& problems);
+size_t CountOf(std::span<const Problem> problems);
 
-// "file:line:column: message", and on a second line "  hint: …". Control characters are shown, not sent.
+// A problem of a whole file.
+Problem WholeFileProblem(std::string file, std::string message, std::string hint = {});
+
+// "file:line:column: message", as far as the place is known. Control characters are shown, not sent.
+std::string PlaceAndMessage(const Problem& problem);
+
+// The same, and on a second line "  hint: …".
 std::string Describe(const Problem& problem);
-
-// What Describe wrote, in two: the first line, and the hint without its word, or nothing.
-struct ProblemText {
-  std::string_view what;
-  std::string_view hint;
-};
-ProblemText WithoutHint(std::string_view described);
 
 // The same for several, each on lines of its own.
 std::string Describe(const std::vector<Problem>& problems);

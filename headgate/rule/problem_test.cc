@@ -61,13 +61,12 @@ TEST(ProblemList, IsFullWhenCountingWouldNeverEnd) {
   EXPECT_EQ(std::move(list).Take().back().message, "and at least 99900 more problems");
 }
 
-TEST(WithoutHint, TakesADescriptionApart) {
-  const Problem problem{.file = "f", .line = 1, .column = 2, .message = "bad", .hint = "do good"};
-  const std::string described = Describe(problem);
-  EXPECT_EQ(WithoutHint(described).what, "f:1:2: bad");
-  EXPECT_EQ(WithoutHint(described).hint, "do good");
-  EXPECT_EQ(WithoutHint("f: gone").what, "f: gone");
-  EXPECT_EQ(WithoutHint("f: gone").hint, "");
+TEST(Describe, SaysAsMuchOfThePlaceAsIsKnown) {
+  EXPECT_EQ(Describe({.file = "f", .line = 1, .column = 2, .message = "bad", .hint = "do good"}),
+            "f:1:2: bad\n  hint: do good");
+  EXPECT_EQ(Describe(WholeFileProblem("f", "gone")), "f: gone");
+  EXPECT_EQ(Describe(WholeFileProblem("", "too many limits")), "too many limits");
+  EXPECT_EQ(PlaceAndMessage(WholeFileProblem("a\nb", "gone", "look")), "a\\x0ab: gone");
 }
 
 }  // namespace

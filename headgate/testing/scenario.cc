@@ -192,8 +192,12 @@ class Parser {
 
 ParsedScenario ParseScenario(std::string_view path, std::string_view text) { return Parser(path).Parse(text); }
 
+std::string PlaceAndMessage(std::string_view path, const ScenarioProblem& problem) {
+  return fmt::format("{}:{}:{}: {}", path, problem.line, problem.column, problem.message);
+}
+
 std::string Describe(std::string_view path, const ScenarioProblem& problem) {
-  return fmt::format("{}:{}:{}: {}\n  hint: {}", path, problem.line, problem.column, problem.message, problem.hint);
+  return fmt::format("{}\n  hint: {}", PlaceAndMessage(path, problem), problem.hint);
 }
 
 }  // namespace headgate::testing

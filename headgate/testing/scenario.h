@@ -77,7 +77,9 @@ struct ParsedScenario {
 // `path` is only remembered, for messages.
 ParsedScenario ParseScenario(std::string_view path, std::string_view text);
 
-// "path:line:column: message" and, on a second line, the hint.
+// "path:line:column: message".
+std::string PlaceAndMessage(std::string_view path, const ScenarioProblem& problem);
+// The same and, on a second line, the hint.
 std::string Describe(std::string_view path, const ScenarioProblem& problem);
 
 }  // namespace headgate::testing

@@ -34,14 +34,14 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return text;
 }
 
-int RunFile(const std::string& path, std::ostream& out, std::ostream& err) {
+int RunFile(const std::string& path, std::ostream& out, const ScenarioErrors& on_error) {
   const auto text = ReadFile(path);
   if (!text.ok()) {
-    err << std::string(text.status().message()) << "\n  hint: headgate scenario FILE…\n";
+    on_error(std::string(text.status().message()), "name a file that can be read: headgate scenario FILE…");
     return kUnusable;
   }
   const ParsedScenario parsed = ParseScenario(path, *text);
-  for (const ScenarioProblem& problem : parsed.problems) err << Describe(path, problem) << '\n';
+  for (const ScenarioProblem& problem : parsed.problems) on_error(PlaceAndMessage(path, problem), problem.hint);
   if (!parsed.ok()) return kUnusable;
 
   // The secret only guards against those who aim at collisions: a scenario's author would meet his own.
@@ -56,9 +56,9 @@ int RunFile(const std::string& path, std::ostream& out, std::ostream& err) {
 
 }  // namespace
 
-int RunScenarioFiles(std::span<const std::string> paths, std::ostream& out, std::ostream& err) {
+int RunScenarioFiles(std::span<const std::string> paths, std::ostream& out, const ScenarioErrors& on_error) {
   int code = kAsExpected;
-  for (const std::string& path : paths) code = std::max(code, RunFile(path, out, err));
+  for (const std::string& path : paths) code = std::max(code, RunFile(path, out, on_error));
   return code;
 }
 

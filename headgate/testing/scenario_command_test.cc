@@ -30,7 +30,11 @@ class ScenarioCommand : public ::testing::Test {
     std::ofstream(directory_ / name, std::ios::binary) << text;
     return directory_ / name;
   }
-  int Run(const std::vector<std::string>& paths) { return RunScenarioFiles(paths, out, err); }
+  int Run(const std::vector<std::string>& paths) {
+    return RunScenarioFiles(paths, out, [this](std::string_view what, std::string_view hint) {
+      err << what << "\nhint: " << hint << '\n';
+    });
+  }
 
   std::ostringstream out;
   std::ostringstream err;
@@ -59,16 +63,16 @@ TEST_F(ScenarioCommand, SaysAllThatIsNoScenario) {
   EXPECT_EQ(Run({path}), 2);
   EXPECT_EQ(out.str(), "");
   EXPECT_EQ(err.str(), path + ":1:7: no line above says what rule \"login\" is\n" +  //
-                           "  hint: rule login = N per DURATION\n" +                 //
+                           "hint: rule login = N per DURATION\n" +                   //
                            path + ":2:5: expected a rule's name, without : and = in it, but the line ends here\n" +
-                           "  hint: rule NAME = N per DURATION … [and N per DURATION …]\n");
+                           "hint: rule NAME = N per DURATION … [and N per DURATION …]\n");
 }
 
 TEST_F(ScenarioCommand, NamesAFileThatItCannotRead) {
   EXPECT_EQ(Run({"/nowhere/a.scenario"}), 2);
   EXPECT_EQ(err.str(),
             "cannot read the scenario /nowhere/a.scenario: No such file or directory\n"
-            "  hint: headgate scenario FILE…\n");
+            "hint: name a file that can be read: headgate scenario FILE…\n");
 }
 
 TEST_F(ScenarioCommand, NamesADirectoryThatItCannotRead) {

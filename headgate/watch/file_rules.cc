@@ -14,7 +14,7 @@ FileRules::FileRules(std::vector<std::string> paths, Load load, OnRules on_rules
 void FileRules::Step(base::Instant now) {
   std::optional<FilesRead> read = watch_.Step(now);
   if (!read.has_value()) return;
-  const std::vector<std::string> problems = Take(*read);
+  const std::vector<rule::Problem> problems = Take(*read);
   problem_count_.store(problems.size(), std::memory_order_relaxed);
   if (problems.empty()) {
     loaded_at_ns_.store(now.ns, std::memory_order_relaxed);
@@ -31,12 +31,12 @@ std::optional<base::Instant> FileRules::loaded_at() const {
 }
 
 // Puts in force what was read, or answers why not.
-std::vector<std::string> FileRules::Take(FilesRead& read) {
+std::vector<rule::Problem> FileRules::Take(FilesRead& read) {
   if (!read.problems.empty()) return std::move(read.problems);
   Loaded loaded = load_(read.files);
   if (!loaded.problems.empty()) return std::move(loaded.problems);
   const absl::Status status = on_rules_(std::move(loaded.rules));
-  if (!status.ok()) return {std::string(status.message())};
+  if (!status.ok()) return {rule::WholeFileProblem("", std::string(status.message()))};
   return {};
 }
 

@@ -21,18 +21,18 @@ namespace headgate::watch {
 
 class FileRules {
  public:
-  // What became of the files' text: rules, or every problem, each beginning with its place (file:line:column).
+  // The rules of the files' text, or every problem.
   struct Loaded {
     std::shared_ptr<const rule::RuleSet> rules;
-    std::vector<std::string> problems;
+    std::vector<rule::Problem> problems;
   };
   using Load = std::function<Loaded(std::span<const FileText>)>;
   // Puts the rules in force. An error is a problem like any other.
   using OnRules = std::function<absl::Status(std::shared_ptr<const rule::RuleSet>)>;
   // Why one attempt put no rules in force. Those that are in force stay.
   struct Refusal {
-    std::span<const std::string> problems;  // all of them
-    bool awaited = false;                   // nothing is wrong but that a directory has no rule file yet
+    std::span<const rule::Problem> problems;  // all of them
+    bool awaited = false;                     // nothing is wrong but that a directory has no rule file yet
   };
   using OnRefusal = std::function<void(const Refusal&)>;
 
@@ -55,7 +55,7 @@ class FileRules {
   uint64_t watch_failures() const { return watch_.failures(); }
 
  private:
-  std::vector<std::string> Take(FilesRead& read);
+  std::vector<rule::Problem> Take(FilesRead& read);
 
   FileWatch watch_;
   const Load load_;

@@ -21,6 +21,10 @@ struct TextRules final : rule::RuleSet {
   std::string text;
 };
 
+rule::Problem Bad(const std::string& file, uint32_t line) {
+  return {.file = file, .line = line, .message = "bad", .hint = ""};
+}
+
 // A server as far as rules concern it: what is in force, and what it was told is wrong.
 struct Server {
   explicit Server(std::string path)
@@ -29,7 +33,7 @@ struct Server {
             [](std::span<const FileText> files) -> FileRules::Loaded {
               std::string text;
               for (const FileText& file : files) {
-                if (file.text.starts_with("bad")) return {nullptr, {file.path + ":1:1: bad", file.path + ":2:1: bad"}};
+                if (file.text.starts_with("bad")) return {nullptr, {Bad(file.path, 1), Bad(file.path, 2)}};
                 text += file.text;
               }
               return {std::make_shared<TextRules>(text), {}};
@@ -41,7 +45,8 @@ struct Server {
               return absl::OkStatus();
             },
             [this](const FileRules::Refusal& refusal) {
-              problems.assign(refusal.problems.begin(), refusal.problems.end());
+              problems.clear();
+              for (const rule::Problem& problem : refusal.problems) problems.push_back(PlaceAndMessage(problem));
               awaited = refusal.awaited;
             }) {
     source.Step(now);

@@ -21,8 +21,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kLinksMax = 40;  // as the kernel
+constexpr std::string_view kNameRules = "name a rule file, or a directory of files *.yaml or *.yml";
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
+
+rule::Problem CannotBe(std::string_view done, const std::string& path, int error) {
+  return rule::WholeFileProblem(path, fmt::format("cannot be {}: {}", done, ErrorText(error)),
+                                error == EACCES || error == EPERM ? "let this user read it" : std::string(kNameRules));
+}
 
 bool IsRuleFileName(std::string_view name) {
   return !name.starts_with('.') && (name.ends_with(".yaml") || name.ends_with(".yml"));
@@ -70,11 +76,12 @@ void ReadFile(const std::string& path, FilesRead& read) {
   const net::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat before;
   if (!file || ::fstat(file.get(), &before) != 0) {
-    read.problems.push_back(fmt::format("{}: cannot be read: {}", path, ErrorText(errno)));
+    read.problems.push_back(CannotBe("read", path, errno));
     return;
   }
   if (!S_ISREG(before.st_mode)) {
-    read.problems.push_back(fmt::format("{}: cannot be read: neither a file nor a directory", path));
+    read.problems.push_back(
+        rule::WholeFileProblem(path, "cannot be read: neither a file nor a directory", std::string(kNameRules)));
     return;
   }
   std::string text;
@@ -85,15 +92,15 @@ void ReadFile(const std::string& path, FilesRead& read) {
     const ssize_t count = ::read(file.get(), text.data() + size, text.size() - size);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
-      read.problems.push_back(fmt::format("{}: cannot be read: {}", path, ErrorText(errno)));
+      read.problems.push_back(CannotBe("read", path, errno));
       return;
     }
     if (count == 0) break;
     size += static_cast<size_t>(count);
   }
   if (size > kFileBytesMax) {
-    read.problems.push_back(
-        fmt::format("{}: larger than {} MiB; split it into several files", path, kFileBytesMax >> 20));
+    read.problems.push_back(rule::WholeFileProblem(path, fmt::format("larger than {} MiB", kFileBytesMax >> 20),
+                                                   "split it into several files"));
     return;
   }
   text.resize(size);
@@ -106,7 +113,7 @@ void ReadFile(const std::string& path, FilesRead& read) {
 }
 
 // Every file that the paths name, in order. Counts the directories without a rule file, which are problems as well.
-std::vector<std::string> ListFiles(std::span<const std::string> paths, std::vector<std::string>& problems,
+std::vector<std::string> ListFiles(std::span<const std::string> paths, std::vector<rule::Problem>& problems,
                                    size_t& empty_directories) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
@@ -117,10 +124,11 @@ std::vector<std::string> ListFiles(std::span<const std::string> paths, std::vect
     int error = 0;
     const auto listed = ListDirectory(path, error);
     if (!listed.has_value()) {
-      problems.push_back(fmt::format("{}: cannot be listed: {}", path, ErrorText(error)));
+      problems.push_back(CannotBe("listed", path, error));
     } else if (listed->empty()) {
       ++empty_directories;
-      problems.push_back(fmt::format("{}: no file *.yaml or *.yml in this directory", path));
+      problems.push_back(
+          rule::WholeFileProblem(path, "no file *.yaml or *.yml in this directory", "put a rule file there"));
     } else {
       files.insert(files.end(), listed->begin(), listed->end());
     }
@@ -191,7 +199,8 @@ FilesRead ReadFiles(std::span<const std::string> paths) {
   size_t empty_directories = 0;
   const std::vector<std::string> files = ListFiles(paths, read.problems, empty_directories);
   if (files.size() > kFilesMax) {
-    read.problems.push_back(fmt::format("{}: more than {} rule files; merge some", paths[0], kFilesMax));
+    read.problems.push_back(
+        rule::WholeFileProblem(paths[0], fmt::format("more than {} rule files", kFilesMax), "merge some of them"));
   }
   if (read.problems.empty()) {
     for (const std::string& file : files) ReadFile(file, read);
@@ -202,12 +211,12 @@ FilesRead ReadFiles(std::span<const std::string> paths) {
 }
 
 std::vector<FileStamp> StampFiles(std::span<const std::string> paths) {
-  std::vector<std::string> problems;
+  std::vector<rule::Problem> problems;
   std::vector<FileStamp> stamps;
   size_t empty_directories = 0;
   const std::vector<std::string> files = ListFiles(paths, problems, empty_directories);
   for (size_t i = 0; i < std::min(files.size(), kFilesMax + 1); ++i) stamps.push_back(StampOf(files[i]));
-  for (std::string& problem : problems) stamps.push_back({.path = std::move(problem)});
+  for (const rule::Problem& problem : problems) stamps.push_back({.path = PlaceAndMessage(problem)});
   return stamps;
 }
 

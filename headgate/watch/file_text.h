@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "headgate/rule/problem.h"
+
 namespace headgate::watch {
 
 inline constexpr size_t kFilesMax = 1'000;
@@ -27,9 +29,9 @@ struct FileText {
 // What was read, or why not. Never less than all of it: with a problem there are no files.
 struct FilesRead {
   std::vector<FileText> files;
-  std::vector<std::string> problems;  // a sentence each, beginning with the path
-  bool torn = false;                  // a file was written while it was read: read again
-  bool awaited = false;               // every problem is a directory that has no rule file yet
+  std::vector<rule::Problem> problems;
+  bool torn = false;     // a file was written while it was read: read again
+  bool awaited = false;  // every problem is a directory that has no rule file yet
 };
 
 FilesRead ReadFiles(std::span<const std::string> paths);

@@ -56,7 +56,7 @@ class FileWatch {
   // What was read, small enough to keep.
   struct Digest {
     std::vector<std::pair<std::string, base::Hash128>> files;
-    std::vector<std::string> problems;
+    std::vector<rule::Problem> problems;
     bool operator==(const Digest&) const = default;
   };
   static Digest DigestOf(const FilesRead& read);

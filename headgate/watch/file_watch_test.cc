@@ -37,7 +37,7 @@ struct Watched {
   std::string TextWithinASecond() {
     const auto said = Run(1s);
     if (said.size() != 1) return "said " + std::to_string(said.size()) + " times";
-    if (!said[0].problems.empty()) return "problem: " + said[0].problems[0];
+    if (!said[0].problems.empty()) return "problem: " + PlaceAndMessage(said[0].problems[0]);
     std::string text;
     for (const FileText& file : said[0].files) text += file.text;
     return text;

@@ -5,8 +5,7 @@ import tempfile
 import unittest
 
 from harness import Headgate, RedisServer, require_redis
-
-ALONE = ("local", "open", "closed")  # the modes of decisions that the store did not make
+from load import ALONE
 
 
 class FleetTest(unittest.TestCase):

@@ -139,8 +139,9 @@ class Headgate:
 class RedisServer:
     """A real Redis without persistence; `files` are put into its folder first."""
 
-    def __init__(self, *args, files=None, port=None):
+    def __init__(self, *args, files=None, port=None, env=None):
         self.args = args
+        self.env = {**os.environ, **(env or {})}
         self.port = port or free_port()
         self.folder = tempfile.mkdtemp()
         for name, text in (files or {}).items():
@@ -153,7 +154,7 @@ class RedisServer:
 
     def start(self):
         """Also after it was killed: at the same port, and empty."""
-        self.process = subprocess.Popen(self._words(), stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen(self._words(), stdout=subprocess.DEVNULL, env=self.env)
         until(self._answers, START_SECONDS, f"{REDIS_SERVER} answers")
 
     def command(self, *words, seconds=10, prefix=()):

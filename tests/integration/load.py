@@ -58,7 +58,10 @@ def mode_of(reply):
     return decision[decision.index("mode") + 1]
 
 
-Batch = collections.namedtuple("Batch", "sent answered passed")
+ALONE = ("local", "open", "closed")  # the modes of decisions that the store did not make
+
+# `alone`: how many of its decisions the store did not make; `connection`: the number of the connection that it went over.
+Batch = collections.namedtuple("Batch", "sent answered passed alone connection")
 
 
 class Load:
@@ -76,6 +79,7 @@ class Load:
         self.every = every
         self.batches = collections.defaultdict(list)  # by name
         self.modes = collections.defaultdict(collections.Counter)  # by name
+        self.connections = len(instances) * connections
         self.asked = self.ended = 0
         self.hung = []
         self._lock = threading.Lock()
@@ -88,8 +92,9 @@ class Load:
         for thread in self._threads:
             thread.start()
 
-    def _run(self, instance, turn):
+    def _run(self, instance, number):
         names = list(self.commands)
+        turn = number
         due = time.monotonic()
         try:
             with instance.connect() as connection:
@@ -102,10 +107,12 @@ class Load:
                     connection.sendall(self.commands[name] * self.batch)
                     replies = [read_reply(reader) for _ in range(self.batch)]
                     answered = time.monotonic()
+                    modes = collections.Counter(map(mode_of, replies))
+                    alone = sum(modes[mode] for mode in (*ALONE, "error"))
                     with self._lock:
                         self.asked += len(replies)
-                        self.batches[name].append(Batch(sent, answered, sum(map(passed, replies))))
-                        self.modes[name].update(map(mode_of, replies))
+                        self.batches[name].append(Batch(sent, answered, sum(map(passed, replies)), alone, number))
+                        self.modes[name] += modes
                     due = max(due + self.every, answered) if self.every else answered + self.pause
                     self._stop.wait(due - time.monotonic())
         except TimeoutError:

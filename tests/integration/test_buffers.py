@@ -12,6 +12,12 @@ from harness import Headgate, until
 MIB = 1 << 20
 
 
+def besides(connections):
+    """What the server may take besides the budget: by how much one loop exceeds it before it closes what is its own, and the
+    buffers that are not counted. What has a buffer of more than that has pages of its own, so that nothing is lost between them."""
+    return 16 * MIB + connections * 16 * 1024
+
+
 def resident_bytes(server):
     with open(f"/proc/{server.process.pid}/status", encoding="utf-8") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS"))
@@ -83,8 +89,7 @@ class Buffers(unittest.TestCase):
             with PeakMemory(server) as memory:
                 answers = send_to_all(connections, request)
                 until(lambda: closed() >= closed_min, 30, "the rest is closed")
-            # What the buffers' allocator and a thousand connections take besides.
-            self.assertLess(memory.peak - before, budget + 64 * MIB)
+            self.assertLess(memory.peak - before, budget + besides(count))
             # Most of the budget can be used, and the others are served meanwhile.
             self.assertGreater(memory.peak - before, budget // 2)
             friend.sendall(b"PING\r\n")
@@ -102,7 +107,7 @@ class Buffers(unittest.TestCase):
             self.assertLessEqual(server.metric("headgate_buffer_bytes"), budget)
             until(lambda: "buffers.shed" in server.errors(), 5, "the log says so")
         until(lambda: resident_bytes(server) - before < 16 * MIB, 15, "memory goes back to the system")
-        self.assertLess(server.metric("headgate_buffer_bytes"), MIB)
+        until(lambda: server.metric("headgate_buffer_bytes") < MIB, 5, "nothing is counted that is gone")
 
     def test_a_thousand_bodies_one_byte_short_of_a_mebibyte(self):
         head = (
@@ -142,7 +147,7 @@ class Buffers(unittest.TestCase):
                 with server.connect() as friend:
                     friend.sendall(b"PING\r\n")
                     self.assertEqual(friend.recv(64), b"+PONG\r\n")
-            self.assertLess(memory.peak - before, budget + 64 * MIB)
+            self.assertLess(memory.peak - before, budget + besides(len(connections)))
 
 
 if __name__ == "__main__":

@@ -112,6 +112,31 @@ class CommandLine(unittest.TestCase):
         server.terminate()
         return server.communicate(timeout=20)[1]
 
+    def test_a_snapshot_is_written_through_a_symbolic_link(self):
+        target, link = os.path.join(self.folder, "target"), os.path.join(self.folder, "link")
+        os.symlink("target", link)
+        for _ in range(2):  # first the link leads nowhere, then to the last snapshot
+            self.finished("serve", "--listen", "127.0.0.1:0", "--snapshot", link)
+            self.assertTrue(os.path.islink(link))
+            self.assertTrue(os.path.isfile(target))
+        self.assertEqual(sorted(os.listdir(self.folder)), ["link", "target"])
+
+    def test_problems_of_rules_name_the_settings_file(self):
+        self.write("r.yaml", "domain: d\nx: 1\n")
+        config = self.write("headgate.yaml", "threads: 1\nrules: [r.yaml]\n")
+        result = headgate("serve", "--config", config)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(f"error: {config}:2:9: the rules of {os.path.join(self.folder, 'r.yaml')} cannot be loaded\n", result.stderr)
+
+    def test_check_tells_an_unready_server_from_none(self):
+        rules = os.path.join(self.folder, "rules.d")
+        os.mkdir(rules)
+        with Headgate("--rules", rules) as server:
+            undecided = headgate("check", "--server", f"127.0.0.1:{server.port}", "user=ann")
+            self.assertEqual(undecided.returncode, 5, undecided.stderr)
+            self.assertIn("cannot decide now (503): no rate limit configuration loaded", undecided.stderr)
+            self.assertNotIn("start one", undecided.stderr)
+
     def test_a_misspelt_variable_is_an_error_and_one_of_kubernetes_is_not(self):
         wrong = headgate("serve", "--print-config", env={**os.environ, "HEADGATE_IDEL_TIMEOUT": "1m"})
         self.assertEqual(wrong.returncode, 2)
@@ -137,6 +162,10 @@ class CommandLine(unittest.TestCase):
             self.assertIn("what=\"", line)
             self.assertIn(" hint=\"see docs/reference/rules.md", line)
             self.assertNotIn("\\n", line)
+            os.remove(rules)
+            until(lambda: "cannot be read" in server.errors(), 10, "the file is missed")
+            line = next(line for line in server.errors().splitlines() if "cannot be read" in line)
+            self.assertIn(" hint=\"name a rule file", line)
 
     def test_check_names_the_domains_that_the_server_has_rules_in(self):
         rules = self.write("r.yaml", "domain: edge\ndescriptors:\n  - key: k\n    rate_limit: {unit: hour, requests_per_unit: 7}\n")

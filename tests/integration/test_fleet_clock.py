@@ -1,13 +1,13 @@
 """Leases are counted by CLOCK_BOOTTIME. On a machine that is stopped without its clock being told they are dropped as soon
 as the store's clock tells, and neither an ordinary pause nor a busy machine is taken for that."""
 
-import os
-import struct
 import unittest
 
+from clocks import ShiftedClock
 from fleet import FleetTest
-from harness import INTEGRATION, Headgate, require, run, until, wait
+from harness import Headgate, RedisServer, until, wait
 from load import Load, check
+from toll import BURST, LEASE_SECONDS, RATE, FaultTest, Toll
 
 PAUSE_SECONDS = 3  # longer than a lease lives
 MISSED = "headgate_store_pauses_missed_total"
@@ -22,34 +22,24 @@ descriptors:
 """
 
     def setUp(self):
-        require("cc")
         super().setUp()
-        library = os.path.join(self.folder, "stopped_clock.so")
-        built = run("cc", "-shared", "-fPIC", "-O1", "-o", library, os.path.join(INTEGRATION, "stopped_clock.c"), "-ldl")
-        self.assertEqual(built.returncode, 0, built.stderr)
-        self.clock = os.path.join(self.folder, "stopped")
-        self.stop_clock(0)
+        self.clock = ShiftedClock(self, self.folder)
         self.server = self.enterContext(
             Headgate(
                 *("--rules", self.rules, "--store", f"redis://127.0.0.1:{self.redis.port}", "--threads", "1", *self.TIMES),
-                # A sanitizer would be first.
-                env={"LD_PRELOAD": library, "STOPPED_CLOCK": self.clock, "ASAN_OPTIONS": "verify_asan_link_order=0"},
+                env=self.clock.env,
             )
         )
         self.load = self.enterContext(Load([self.server], {"hot": check("hot", "key")}, batch=5, pause=0.01))
         until(lambda: self.load.take_modes()["hot"]["leased"], 20, "requests are decided from leases")
         wait(2.5)
 
-    def stop_clock(self, seconds):
-        with open(self.clock, "r+b" if os.path.exists(self.clock) else "wb") as file:
-            file.write(struct.pack("=q", int(seconds * 1e9)))
-
     def sleep(self, told):
         """As a machine does."""
         self.server.pause()
         wait(PAUSE_SECONDS)
         if not told:
-            self.stop_clock(PAUSE_SECONDS)
+            self.clock.set(boottime=-PAUSE_SECONDS)
         self.server.resume()
 
     def test_a_pause_that_the_clock_missed_costs_the_leases(self):
@@ -67,6 +57,49 @@ descriptors:
         self.sleep(told=True)
         wait(3)
         self.assertEqual(self.server.metric(MISSED), 0, self.server.errors())
+
+
+class ShiftedClocks(FaultTest):
+    TIMES = ("--store-timeout", "300ms", "--store-connect-timeout", "2s")
+
+    def setUp(self):
+        super().setUp()
+        self.clock = ShiftedClock(self, self.folder)
+
+    def of_the_store(self, name, seconds, term, refused):
+        self.redis = self.enterContext(RedisServer(env=self.clock.env))
+        toll = self.begin()
+        self.clock.set(time_of_day=seconds)
+        wait(LEASE_SECONDS + 1)
+        self.until_shared(toll)
+        toll.check(name, term, refused)
+
+    def test_the_clock_of_the_store_is_set_forward(self):
+        self.of_the_store("clock_forward", 0.25, 0.25 * RATE / BURST, 0)
+
+    def test_the_clock_of_the_store_is_set_far_forward(self):
+        self.of_the_store("clock_far_forward", 60, 1, 0)
+
+    def test_the_clock_of_the_store_is_set_back(self):
+        self.of_the_store("clock_back", -1, 0, 0)
+
+    def test_a_pause_that_the_clock_missed(self):
+        paused = self.enterContext(self.clocked_instance())
+        self.instances = [self.instance(), paused]
+        toll = Toll(self, self.instances)
+        wait(1.5)
+        paused.pause()
+        wait(LEASE_SECONDS + 1)
+        self.clock.set(boottime=-(LEASE_SECONDS + 1))
+        held = 1
+        paused.resume()
+        until(lambda: paused.metric("headgate_store_pauses_missed_total"), 10, "it is seen")
+        wait(1)
+        toll.check("clock_missed", held, 0)
+
+    def clocked_instance(self):
+        store = f"redis://127.0.0.1:{self.redis.port}"
+        return Headgate("--rules", self.rules, "--store", store, "--threads", "2", *self.TIMES, env=self.clock.env)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,12 @@ import tempfile
 import time
 import unittest
 
+from faults import record
 from fleet import decided_alone
 from fleet_rights import ACL_CLUSTER_COMMANDS, ACL_COMMANDS, ACL_KEYS
 from harness import Headgate, RedisCluster, require_redis, until, wait
-from load import Load, check, throttle
+from load import Load, check
+from toll import alone_by_connection, by_connection, longest_refused, outage_term
 
 # Half a second's worth at once, so that a machine that is busy for less loses nothing.
 RATE, BURST = 2000, 1000
@@ -45,13 +47,18 @@ class FleetOnACluster(unittest.TestCase):
         self.cluster.primary_of(self.cluster.shard_of("hg:instances")).command("DEL", "hg:instances")
         # A bucket of its own for each test, and keys that live with it or away from it.
         self.key = self.id().split(".")[-1]
-        self.shard = self.cluster.shard_of(f"hg:{{t|{self.key}}}")
+        self.shard = self.cluster.shard_of(self.bucket(self.key))
         near = (f"{self.key}{i}" for i in range(1000))
-        self.near = next(v for v in near if self.cluster.shard_of(f"hg:{{r|edge|hot={v}#0}}") == self.shard)
+        self.near = next(v for v in near if self.cluster.shard_of(self.bucket(v)) == self.shard)
         far = (f"{self.key}{i}" for i in range(1000))
         self.far = [v for v in far if self.cluster.shard_of(f"hg:{{r|edge|calm={v}#0}}") != self.shard][:30]
         nodes = ",".join(f"127.0.0.1:{node.port}" for node in self.cluster.nodes[:2])
         self.instances = [self.instance(store=f"redis+cluster://{nodes}") for _ in range(3)]
+
+    @staticmethod
+    def bucket(value):
+        """Its name in the store."""
+        return f"hg:{{r|edge|hot={value}#0}}"
 
     def instance(self, store):
         # The machine that runs the tests may be busy: what takes long is not what these tests are about.
@@ -60,7 +67,7 @@ class FleetOnACluster(unittest.TestCase):
 
     def start_load(self):
         """On the hot key; on one that lives with it and says how it is decided; on many that live elsewhere."""
-        self.hot = self.enterContext(Load(self.instances, {self.key: throttle(self.key, BURST, RATE)}))
+        self.hot = self.enterContext(Load(self.instances, {self.key: check("hot", self.key)}))
         self.beside = self.enterContext(Load(self.instances, {self.near: check("hot", self.near)}, batch=5, pause=0.02))
         self.calm = self.enterContext(Load(self.instances, {v: check("calm", v) for v in self.far}, batch=5, pause=0.02))
 
@@ -69,16 +76,26 @@ class FleetOnACluster(unittest.TestCase):
         for instance in self.instances:
             until(lambda: instance.metric("headgate_instances") == 3, 10, "the instances know of each other")
 
-    def stop_load(self, capacities=1):
-        """The bound holds over every interval: of one bucket's capacity, or of more where that is stated."""
+    def stop_load(self, term=0):
+        """One bucket's bound holds over every interval, and as many capacities more as `term`, if that is stated; where it is a
+        function, it is asked once the load has ended."""
         for load in (self.hot, self.beside, self.calm):
             load.stop()
-        self.assertLessEqual(self.hot.excess(self.key, capacities * BURST, RATE), 0)
-        self.assertLessEqual(self.beside.excess(self.near, capacities * BURST, RATE), 0)
+        term = term() if callable(term) else term
+        self.assertLessEqual(self.hot.excess(self.key, (1 + term) * BURST, RATE), 0)
+        self.assertLessEqual(self.beside.excess(self.near, (1 + term) * BURST, RATE), 0)
         for value in self.far:
             self.assertLessEqual(self.calm.excess(value, CALM_BURST, CALM_RATE), 0, value)
             self.assertGreater(self.calm.admitted(value), 0, value)
         self.assertLessEqual(set().union(*self.calm.modes.values()), SHARED, "keys of other shards noticed")
+        return term
+
+    def stop_load_of_a_failover(self, name, began, promoted):
+        """The term of an outage from when the primary was gone, of a history that lacks its end. See outage_term for its parts.
+        A key that is overloaded all the time comes to half of it: its shares begin with nothing, since nothing was left."""
+        term = self.stop_load(lambda: outage_term([(began, promoted)], alone_by_connection(self.hot, self.key), BURST, RATE, lost_end=1))
+        refused = max(map(longest_refused, by_connection(self.beside, self.near)))
+        record(self, name, self.hot.excess(self.key, BURST, RATE) / BURST, term, refused, 0)
 
     def admits_again(self, seconds):
         """Within as many seconds what lives in the shard is decided with the store again, and something passes."""
@@ -128,11 +145,13 @@ class FleetOnACluster(unittest.TestCase):
         self.addCleanup(primary.start)
         self.start_load()
         wait(1)
+        began = time.monotonic()
         primary.kill()
         until(lambda: self.cluster.primary_of(self.shard, others), 20, "the replica takes over")
+        promoted = time.monotonic()
         self.admits_again(10)
         wait(1)
-        self.stop_load(capacities=2)
+        self.stop_load_of_a_failover("failover_local", began, promoted)
         self.assertEqual(self.hot.ended, 0)
 
     def test_the_primary_hands_over(self):
@@ -145,7 +164,7 @@ class FleetOnACluster(unittest.TestCase):
         self.admits_again(10)
         # Nobody had to wait for anything: no instance decided alone.
         local = sum(instance.metric('headgate_shared_decisions_total{mode="local"}') for instance in self.instances)
-        self.stop_load(capacities=2 if local else 1)
+        self.stop_load(term=1 if local else 0)
         self.assertEqual(self.hot.ended, 0)
 
     def test_slots_move_there_and_back_while_requests_run(self):
@@ -153,7 +172,7 @@ class FleetOnACluster(unittest.TestCase):
         there = next(shard for shard in range(self.cluster.SHARDS) if shard != self.shard)
         source, target = self.cluster.primary_of(self.shard), self.cluster.primary_of(there)
         kept = next(v for v in (f"{self.key}{i}" for i in range(1000)) if self.cluster.shard_of(f"hg:{{r|edge|kept={v}#0}}") == self.shard)
-        names = [f"hg:{{t|{self.key}}}", f"hg:{{r|edge|hot={self.near}#0}}", f"hg:{{r|edge|kept={kept}#0}}"]
+        names = [self.bucket(self.key), self.bucket(self.near), f"hg:{{r|edge|kept={kept}#0}}"]
         slots = [self.cluster.slot_of(name) for name in names]
         passed = 0
 
@@ -193,13 +212,15 @@ class FleetOnACluster(unittest.TestCase):
         self.addCleanup(primary.resume)
         self.start_load()
         wait(1)
+        began = time.monotonic()
         primary.pause()
         until(lambda: self.cluster.primary_of(self.shard, others), 20, "the replica takes over")
+        promoted = time.monotonic()
         self.admits_again(10)
         # What the old one finds when it wakes up is too late for everybody.
         primary.resume()
         wait(1)
-        self.stop_load(capacities=2)
+        self.stop_load_of_a_failover("silent_primary", began, promoted)
         self.assertEqual(self.hot.ended, 0)
 
     def test_a_user_with_the_least_rights_is_enough(self):

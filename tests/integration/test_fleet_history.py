@@ -37,14 +37,14 @@ class HistoryOfAServer(unittest.TestCase):
         waited, extra = self.users.after(began, began)
         # The keys that are asked for first are asked for last: what counts for them is that nobody was refused at all.
         waited = {who: seconds for who, seconds in waited.items() if who.endswith("warm")}
-        check_event(self, "replica attached and lost", waited, extra, lock_out=0, capacities=0)
+        check_event(self, "replica_attached", waited, extra, lock_out=0, capacities=0)
         self.assert_nobody_learned()
 
     def test_all_keys_are_flushed(self):
         began = time.monotonic()
         self.assertEqual(self.redis.command("FLUSHALL"), "OK")
         waited, extra = self.users.after(began, time.monotonic())
-        check_event(self, "FLUSHALL", waited, extra, lock_out=0, capacities=1)
+        check_event(self, "flushed", waited, extra, lock_out=0, capacities=1)
         self.assert_nobody_learned()
 
     def test_live_keys_are_evicted(self):
@@ -54,7 +54,7 @@ class HistoryOfAServer(unittest.TestCase):
         self.redis.command("CONFIG", "SET", "maxmemory", "0")
         waited, extra = self.users.after(began, time.monotonic())
         # While it is full it refuses every write, so that it is left alone for a while afterwards.
-        check_event(self, "eviction", waited, extra, lock_out=LEASE_SECONDS, capacities=1)
+        check_event(self, "evicted", waited, extra, lock_out=LEASE_SECONDS, capacities=1)
         self.assert_nobody_learned()
 
     def test_it_restarts_empty(self):
@@ -62,7 +62,7 @@ class HistoryOfAServer(unittest.TestCase):
         self.redis.kill()
         self.redis.start()
         waited, extra = self.users.after(began, time.monotonic())
-        check_event(self, "empty restart", waited, extra, lock_out=RESTART_SECONDS, capacities=1)
+        check_event(self, "restart_empty", waited, extra, lock_out=RESTART_SECONDS, capacities=1)
         self.assertEqual(self.users.learned("restarted"), len(self.users.instances))
 
     def test_it_restarts_from_a_file(self):
@@ -72,7 +72,7 @@ class HistoryOfAServer(unittest.TestCase):
         self.redis.kill()
         self.redis.start()
         waited, extra = self.users.after(began, time.monotonic())
-        check_event(self, "restart from a file", waited, extra, lock_out=RESTART_SECONDS, capacities=1)
+        check_event(self, "restart_from_file", waited, extra, lock_out=RESTART_SECONDS, capacities=1)
         self.assertEqual(self.users.learned("restarted"), len(self.users.instances))
 
 
@@ -93,7 +93,7 @@ class HistoryOfACluster(unittest.TestCase):
             self.cluster.move_keys(slot, source, target)
             self.cluster.end_move(slot, source, target)
         waited, extra = self.users.after(began, time.monotonic())
-        check_event(self, "slots moved", waited, extra, lock_out=0, capacities=0)
+        check_event(self, "slots_moved", waited, extra, lock_out=0, capacities=0)
         self.assertEqual(self.users.learned("promoted"), 0)
 
     def test_a_primary_dies_and_its_replica_takes_over(self):
@@ -112,7 +112,7 @@ class HistoryOfACluster(unittest.TestCase):
         self.assertEqual(replica.command("CLUSTER", "FAILOVER"), "OK")
         until(lambda: self.cluster.primary_of(1, [replica]), 20, "the replica takes over")
         waited, extra = self.users.after(began, time.monotonic())
-        check_event(self, "planned failover", waited, extra, lock_out=LEASE_SECONDS, capacities=1, found=1)
+        check_event(self, "handed_over", waited, extra, lock_out=LEASE_SECONDS, capacities=1, found=1)
 
 
 if __name__ == "__main__":

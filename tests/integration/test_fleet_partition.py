@@ -1,12 +1,15 @@
 """Two instances and their Redis on networks of their own: what happens when a cable is pulled, and plugged in again. Real
 links, and so what the kernel does to connections on them: it sends into the void, or says that there is no way."""
 
+import time
 import unittest
 
+from faults import record
 from fleet import decided_alone
 from harness import require_redis, until, wait
 from load import Load, check, throttle
 from namespaces import HeadgateInside, Network, RedisInside
+from toll import alone_by_connection, by_connection, longest_refused, outage_term
 
 # Half a second's worth at once, so that a machine that is busy for less loses nothing.
 RATE, BURST = 2000, 1000
@@ -38,7 +41,7 @@ class Partition(unittest.TestCase):
         self.hot = self.enterContext(Load(self.instances, {self.key: throttle(self.key, BURST, RATE)}, connections=2))
         # Of keys of their own, so that they take nothing from the other's.
         self.probes = [
-            self.enterContext(Load([instance], {"probe": check("probe", f"{self.key}{i}", "default")}, batch=5, connections=2))
+            self.enterContext(Load([instance], {"probe": check("probe", f"{self.key}{i}", "default")}, batch=5, connections=2, pause=0.02))
             for i, instance in enumerate(self.instances)
         ]
         # An event loop that no load of the test before was on may have to find out that the store is back.
@@ -60,17 +63,27 @@ class Partition(unittest.TestCase):
         modes = self.modes(instance, 0.2)
         return modes and modes <= SHARED
 
-    def stop(self, shares):
-        """The bound of one bucket over every interval; on top, the shares of those that decided alone."""
+    def stop(self):
+        """Returns for how long somebody with room was refused."""
         for load in (self.hot, *self.probes):
             load.stop()
             self.assertEqual(load.ended, 0, "a client lost its connection")
-        self.assertLessEqual(self.hot.excess(self.key, (1 + shares) * BURST, (1 + shares) * RATE), 0)
         self.assertGreater(self.hot.admitted(self.key), 0.5 * RATE * self.hot.took)
+        return max(longest_refused(batches) for probe in self.probes for batches in by_connection(probe, "probe"))
 
-    def during(self, pulled, plugged=None):
+    def check(self, name, term, refused):
+        """Over every interval no more than one bucket, and on top `term` capacities."""
+        record(self, name, self.hot.excess(self.key, BURST, RATE) / BURST, term, refused, 0)
+
+    def share_since(self, began):
+        """Of the one that was cut off: of one capacity, and of what accrued until it no longer decided alone."""
+        alone = [batch.answered for batches in alone_by_connection(self.probes[0], "probe") for batch in batches]
+        return (1 + RATE * max([0, *(answered - began for answered in alone)]) / BURST) / len(self.instances)
+
+    def during(self, pulled):
         """One instance is cut off, for longer than a lease lives: it goes on with its share, and the other with the store."""
         self.addCleanup(self.network.plug, *pulled)
+        began = time.monotonic()
         self.network.pull(*pulled)
         # What it holds of leases it may spend, to their end.
         until(lambda: self.modes(0, 0.8) == {"local"}, 8, "the one that is cut off decides alone")
@@ -78,7 +91,8 @@ class Partition(unittest.TestCase):
         self.network.plug(*pulled)
         until(lambda: self.is_back(0), BACK_SECONDS, "the one that was cut off is back")
         until(self.is_well, BACK_SECONDS, "nobody decides alone any more")
-        self.stop(shares=0.5)
+        refused = self.stop()
+        self.check("cut_off", self.share_since(began), refused)
 
     def test_the_cable_is_pulled_at_the_store(self):
         self.during(("store", "a"))
@@ -88,15 +102,18 @@ class Partition(unittest.TestCase):
 
     def test_the_cable_is_loose(self):
         self.addCleanup(self.network.plug, "store", "a")
+        began = time.monotonic()
         for _ in range(4):
             self.network.pull("store", "a")
             wait(0.15)
             self.network.plug("store", "a")
             wait(0.5)
         until(lambda: self.is_back(0), BACK_SECONDS, "the one with the loose cable is back")
-        self.stop(shares=0.5)
+        refused = self.stop()
+        self.check("cut_off", self.share_since(began), refused)
 
     def test_nobody_reaches_the_store(self):
+        began = time.monotonic()
         for name in ("a", "b"):
             self.addCleanup(self.network.plug, "store", name)
             self.network.pull("store", name)
@@ -105,9 +122,12 @@ class Partition(unittest.TestCase):
         wait(1)
         for name in ("a", "b"):
             self.network.plug("store", name)
+        plugged = time.monotonic()
         for i in (0, 1):
             until(lambda: self.is_back(i), BACK_SECONDS, "both are back")
-        self.stop(shares=1)
+        refused = self.stop()
+        alone = [batches for probe in self.probes for batches in alone_by_connection(probe, "probe")]
+        self.check("unreachable", outage_term([(began, plugged)], alone, BURST, RATE), refused)
 
 
 if __name__ == "__main__":

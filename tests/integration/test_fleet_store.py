@@ -2,7 +2,6 @@
 
 import os
 import re
-import threading
 import unittest
 
 from fleet import FleetTest, decided_alone
@@ -36,24 +35,6 @@ class FleetOnAStore(FleetTest):
         names = [f'headgate_store_calls_total{{outcome="{outcome}"}}' for outcome in ("denied", "failed", "refused")]
         return decided_alone(instances) + sum(instance.metric(name) for instance in instances for name in names)
 
-    def repeatedly(self, *words, milliseconds):
-        """Sends a command again and again, until the function that this returns is called."""
-        stop = threading.Event()
-
-        def repeat():
-            while not stop.wait(milliseconds / 1000):
-                self.redis.command(*words)
-
-        thread = threading.Thread(target=repeat)
-        thread.start()
-
-        def end():
-            stop.set()
-            thread.join()
-
-        self.addCleanup(end)
-        return end
-
     def test_all_keys_forgotten_gives_one_capacity_each_time(self):
         instances = [self.instance() for _ in range(2)]
         load = self.enterContext(Load(instances, {"hot": throttle("hot", BURST, RATE)}))
@@ -77,19 +58,6 @@ class FleetOnAStore(FleetTest):
             until(lambda: load.admitted("hot") > before + BURST, 20, "requests pass again")
         load.stop()
         self.assertLessEqual(load.excess("hot", 3 * BURST, RATE), 0)
-
-    def test_scripts_forgotten_all_the_time_cost_no_decision(self):
-        for sharing in ("exact", "leased"):
-            with self.subTest(sharing):
-                instances = [self.instance("--sharing", sharing) for _ in range(2)]
-                end = self.repeatedly("SCRIPT", "FLUSH", milliseconds=20)
-                load = self.enterContext(Load(instances, {sharing: throttle(sharing, BURST, RATE)}))
-                wait(2)
-                load.stop()
-                end()
-                self.assertLessEqual(load.excess(sharing, BURST, RATE), 0)
-                self.assertGreater(load.admitted(sharing), 0.8 * RATE * load.took)
-                self.assertEqual(self.undecided(instances), 0)
 
     def test_every_key_ends_by_itself(self):
         instances = [self.instance() for _ in range(2)]

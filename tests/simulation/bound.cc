@@ -17,13 +17,13 @@ constexpr Duration kOutageForgotten = std::chrono::seconds(3);
 // While a kind changes: so long that a rate is rounded up by nothing that shows.
 constexpr int64_t kChangingPeriod = Duration(std::chrono::hours(1000)).count();
 
-bool IsCalendar(algorithm::Align align) {
+bool IsCalendarAlign(algorithm::Align align) {
   return align == algorithm::Align::kCalendarMonth || align == algorithm::Align::kCalendarYear;
 }
 
 // Requests in the period of a change, rounded up.
 uint64_t RateOf(const algorithm::LimitSpec& spec) {
-  const Duration period = IsCalendar(spec.align) ? std::chrono::hours(24 * 28) : spec.period;
+  const Duration period = IsCalendarAlign(spec.align) ? std::chrono::hours(24 * 28) : spec.period;
   const __int128 scaled = static_cast<__int128>(spec.requests) * kChangingPeriod;
   return static_cast<uint64_t>(scaled / period.count()) + 1;
 }
@@ -33,13 +33,20 @@ uint64_t RateOf(const algorithm::LimitSpec& spec) {
 bool IsSameKind(const algorithm::LimitSpec& a, const algorithm::LimitSpec& b) {
   const auto is_meter = [](Algorithm x) { return x == Algorithm::kTokenBucket || x == Algorithm::kLeakyBucket; };
   return (a.algorithm == b.algorithm || (is_meter(a.algorithm) && is_meter(b.algorithm))) && a.align == b.align &&
-         (IsCalendar(a.align) || a.period == b.period);
+         (IsCalendarAlign(a.align) || a.period == b.period);
 }
+
+uint64_t CapacityOf(const algorithm::Limit& limit) {
+  if (limit.denies_all()) return 0;
+  return limit.capacity() + (limit.algorithm() == Algorithm::kLeakyBucketQueue ? 1 : 0);
+}
+
+bool Bound::IsCalendar() const { return !changing_ && IsCalendarAlign(align_); }
 
 Bound::Bound(const algorithm::Limit& limit, Instant calendar_edge)
     : algorithm_(limit.algorithm()),
       period_(std::max<int64_t>(1, limit.spec().period.count())),
-      level_(Level{static_cast<int64_t>(limit.capacity())} * period_),
+      level_(Level{static_cast<int64_t>(CapacityOf(limit))} * period_),
       capacity_(level_),
       full_from_(level_),
       rate_(limit.spec().requests),
@@ -58,31 +65,80 @@ void Bound::Advance(Duration at) {
     extra_ = second_capacities_ = 0;
     level_ = std::min(level_, capacity_ + outage_);
   }
-  if (outage_ > 0 && at > outage_until_ + kOutageForgotten + Duration(IsMeter() ? 0 : 2 * period_)) EndOutage();
+  const Duration kept = kOutageForgotten + Duration(IsMeter() ? 0 : 2 * period_);
+  if (outage_ > 0 && !IsCalendar() && at > outage_until_ + kept) EndOutage();
+  for (; !hits_.empty() && hits_.front().at + Duration(period_) <= at; hits_.pop_front()) {
+    current_ -= hits_.front().cost;
+  }
   if (level_ >= full_from_ + outage_) level_ = std::max(level_, capacity_);
 }
 
 void Bound::Widen(const algorithm::Limit& limit, Duration at, Instant wall) {
   if (!IsSameKind(spec_, limit.spec())) return BeginKindChange(limit, at, wall);
-  const Level capacity = Level{static_cast<int64_t>(limit.capacity())} * period_;
+  const Level capacity = Level{static_cast<int64_t>(CapacityOf(limit))} * period_;
   Advance(at);
-  full_from_ = std::min(capacity_, capacity);
-  extra_ += second_capacities_ * std::max<Level>(0, capacity - capacity_);
-  capacity_ = std::max(capacity_, capacity);
+  const bool is_queue = algorithm_ == Algorithm::kLeakyBucketQueue;
+  const Level larger = std::max(capacity_, capacity) + (is_queue ? OfShorterQueue(limit) : 0);
+  const Level more = std::max<Level>(0, larger - capacity_);
+  // A queue keeps its free_at: what is more is there at once.
+  level_ += (second_capacities_ + (is_queue ? 1 : 0)) * more;
+  extra_ += second_capacities_ * more;
+  // Instances have more, too.
+  if (IsCalendar() || IsLog()) outage_ += outage_ > 0 ? more : 0;
+  full_from_ = is_queue ? larger : std::min(capacity_, capacity);
+  capacity_ = larger;
   rate_ = outage_rate_ = std::max(rate_, limit.spec().requests);
 }
 
-void Bound::Narrow(const algorithm::Limit& limit, Duration at) {
-  Advance(at);
+// Two queues with one free_at. A request takes 1/rate of its time, and passes while no more than capacity/rate is
+// taken: what the shorter one lets through first, if it is the faster one, takes less of the longer one's time than its
+// own requests do.
+Bound::Level Bound::OfShorterQueue(const algorithm::Limit& limit) const {
+  struct Queue {
+    Level capacity;
+    Level rate;
+  };
+  Queue shorter{capacity_, static_cast<int64_t>(rate_)};
+  Queue longer{Level{static_cast<int64_t>(CapacityOf(limit))} * period_, static_cast<int64_t>(limit.spec().requests)};
+  if (shorter.rate == 0 || longer.rate == 0) return 0;
+  if (shorter.capacity * longer.rate > longer.capacity * shorter.rate) std::swap(shorter, longer);
+  if (shorter.rate <= longer.rate) return 0;
+  // Of the larger of both, which need not be the longer one.
+  const Level at_once = longer.capacity + shorter.capacity - shorter.capacity * longer.rate / shorter.rate;
+  return at_once - std::max(shorter.capacity, longer.capacity);
+}
+
+void Bound::Narrow(const algorithm::Limit& limit, Duration at, Instant wall) {
+  See(at, wall);
   if (changing_) EndKindChange(limit);
   spec_ = limit.spec();
-  full_from_ = capacity_ = Level{static_cast<int64_t>(limit.capacity())} * period_;
+  full_from_ = capacity_ = Level{static_cast<int64_t>(CapacityOf(limit))} * period_;
   rate_ = outage_rate_ = limit.spec().requests;
   level_ = std::min(level_, capacity_ + extra_ + outage_);
 }
 
+// What was let through under a larger limit is forgotten with the rest: what follows counts from the capacity of now.
+void Bound::ForgiveExcess() {
+  const Level excess = IsMeter() ? 0 : Used(wall_) - (capacity_ + extra_ + outage_);
+  if (excess <= 0) return;
+  const uint64_t of_current = std::min(static_cast<uint64_t>((excess + period_ - 1) / period_), current_);
+  current_ -= of_current;
+  for (uint64_t left = of_current; left > 0 && !hits_.empty();) {
+    Hit& oldest = hits_.front();
+    const uint64_t part = std::min(left, oldest.cost);
+    left -= part;
+    oldest.cost -= part;
+    if (oldest.cost == 0) hits_.pop_front();
+  }
+  const Level rest = excess - Level{static_cast<int64_t>(of_current)} * period_;
+  if (rest <= 0 || algorithm_ != Algorithm::kSlidingWindowCounter) return;
+  const Level weight = period_ - wall_.ns % period_;
+  previous_ -= std::min(previous_, static_cast<uint64_t>((rest + weight - 1) / weight));
+}
+
 void Bound::Allow(Level tokens, Duration at, Duration until) {
   Advance(at);
+  if (tokens > 0) ForgiveExcess();
   tokens = std::min(tokens, capacity_);
   level_ += tokens;
   extra_ += tokens;
@@ -108,19 +164,26 @@ void Bound::AllowSecondServer(Duration at, Duration stops, Duration until) {
 
 void Bound::AllowOutage(Duration from, Duration at, uint32_t instances) {
   Advance(at);
-  if (outage_ > 0 && from > outage_until_) EndOutage();
+  const bool adds_once = IsCalendar() || IsLog();
+  if (outage_ > 0 && from > outage_until_ && !adds_once) EndOutage();
   const Duration since = outage_ > 0 ? outage_until_ : std::min(from, at);
-  Level more = Level{std::max(Duration(0), at - since).count()} * static_cast<int64_t>(outage_rate_);
-  if (outage_ == 0) more += std::max(capacity_, Level{instances} * period_);
+  Level more = adds_once ? 0 : Level{std::max(Duration(0), at - since).count()} * static_cast<int64_t>(outage_rate_);
+  if (outage_ == 0) more += OutageAtOnce(instances);
   outage_ += more;
   level_ += more;
   outage_until_ = std::max(outage_until_, at);
 }
 
+Bound::Level Bound::OutageAtOnce(uint32_t instances) const {
+  const Level each = Level{instances} * period_;
+  if (algorithm_ == Algorithm::kLeakyBucketQueue) return std::max(capacity_ - period_, each) + each;
+  return std::max(capacity_, each);
+}
+
 void Bound::AllowShare(uint32_t instances, Duration at) {
   if (outage_ == 0) return;
   Advance(at);
-  const Level share = capacity_ / instances + period_;
+  const Level share = capacity_ / instances + (algorithm_ == Algorithm::kLeakyBucketQueue ? 2 : 1) * period_;
   outage_ += share;
   level_ += share;
 }
@@ -133,8 +196,7 @@ void Bound::EndOutage() {
 // ---- A change of kind
 
 void Bound::BeginKindChange(const algorithm::Limit& limit, Duration at, Instant wall) {
-  Advance(at);
-  AdvanceWindow(wall);
+  See(at, wall);
   const bool first_hit = align_ == algorithm::Align::kFirstHit;
   // A window that is not open may begin, and end, at any time.
   const Duration ends = first_hit ? at + std::max(Duration(0), until_ - wall) : at;
@@ -144,26 +206,29 @@ void Bound::BeginKindChange(const algorithm::Limit& limit, Duration at, Instant 
   rate_ = outage_rate_ = 0;
   AddReturns((*changing_)[0], spec_, ends, wall);
   AddReturns((*changing_)[1], limit.spec(), at + limit.spec().period, wall);
-  const Level capacity = Level{static_cast<int64_t>(limit.capacity())} * period_;
+  const Level capacity = Level{static_cast<int64_t>(CapacityOf(limit))} * period_;
   const Level more = std::max<Level>(0, capacity - capacity_);
-  level_ += more;
+  level_ += (1 + second_capacities_) * more;
   extra_ += second_capacities_ * more;
   capacity_ += more;
-  // Windows that begin with their first hit may end later than reckoned here, and what they give back with them.
+  // What is given back at any time may be so later than reckoned here.
   for (const Returns& returns : *changing_) {
-    if (returns.align == algorithm::Align::kFirstHit) capacity_ += returns.requests;
+    if (returns.any_time) capacity_ += returns.requests;
   }
   full_from_ = capacity_;
   algorithm_ = Algorithm::kTokenBucket;
+  hits_.clear();
 }
 
 void Bound::AddReturns(Returns& returns, const algorithm::LimitSpec& spec, Duration next, Instant wall) {
   outage_rate_ += RateOf(spec);
-  if (spec.algorithm != Algorithm::kFixedWindow) {
+  const bool log = spec.algorithm == Algorithm::kSlidingWindowLog;
+  if (spec.algorithm != Algorithm::kFixedWindow && !log) {
     rate_ += RateOf(spec);
     return;
   }
   returns = {.requests = Level{static_cast<int64_t>(spec.requests)} * period_,
+             .any_time = log || spec.align == algorithm::Align::kFirstHit,
              .align = spec.align,
              .period = std::max<int64_t>(1, spec.period.count()),
              .window = 0,
@@ -176,7 +241,7 @@ void Bound::ReturnWindows(Duration at, Instant wall) {
   for (Returns& returns : *changing_) {
     if (returns.requests == 0) continue;
     int64_t ended = 0;
-    if (returns.align != algorithm::Align::kFirstHit) {
+    if (!returns.any_time) {
       ended = std::abs(WindowAt(returns.align, returns.period, wall) - returns.window);
       returns.window = WindowAt(returns.align, returns.period, wall);
     } else if (at >= returns.next) {
@@ -212,7 +277,7 @@ int64_t Bound::WindowAt(algorithm::Align align, int64_t period, Instant wall) co
   return wall >= calendar_edge_ ? 1 : 0;
 }
 
-// Of a window, at present.
+// Of a window, or of a log's last period.
 Bound::Level Bound::Used(Instant wall) const {
   if (align_ == algorithm::Align::kFirstHit && wall >= until_) return 0;
   Level used = Level{static_cast<int64_t>(current_)} * period_;
@@ -224,10 +289,15 @@ Bound::Level Bound::Used(Instant wall) const {
 
 // ---- What is let through
 
-uint64_t Bound::Room(Duration at, Instant wall) {
+void Bound::See(Duration at, Instant wall) {
   Advance(at);
-  AdvanceWindow(wall);
   if (changing_) ReturnWindows(at, wall);
+  AdvanceWindow(wall);
+  wall_ = wall;
+}
+
+uint64_t Bound::Room(Duration at, Instant wall) {
+  See(at, wall);
   const Level room = IsMeter() ? level_ : capacity_ - Used(wall);
   return room > 0 ? static_cast<uint64_t>(room / period_) : 0;
 }
@@ -245,24 +315,28 @@ void Bound::AllowTime(Duration step, Duration at, Duration until) {
 }
 
 void Bound::AdvanceWindow(Instant wall) {
-  if (align_ == algorithm::Align::kFirstHit) return;
+  if (align_ == algorithm::Align::kFirstHit || IsLog()) return;
   const int64_t window = WindowAt(align_, period_, wall);
   if (window == window_) return;
+  if (IsCalendar() && outage_ > 0) {
+    // While an outage lasts an instance whose clock is late may have the rest of its share of the old window, too.
+    const Level left = std::clamp<Level>(capacity_ + extra_ + outage_ - Used(wall_), 0, outage_);
+    EndOutage();
+    if (seen_ <= outage_until_ + kOutageForgotten) outage_ = capacity_ + left;
+  }
   previous_ = window == window_ + 1 ? current_ : 0;
   current_ = 0;
   window_ = window;
 }
 
 bool Bound::Admit(uint64_t cost, Duration at, Instant wall) {
-  Advance(at);
-  if (changing_) ReturnWindows(at, wall);
-  const Level scaled = Level{static_cast<int64_t>(cost)} * period_;
+  See(at, wall);
   if (IsMeter()) {
-    level_ -= scaled;
+    level_ -= Level{static_cast<int64_t>(cost)} * period_;
     return level_ >= 0;
   }
-  AdvanceWindow(wall);
   current_ += cost;
+  if (IsLog() && cost > 0) hits_.push_back({.at = at, .cost = cost});
   if (align_ == algorithm::Align::kFirstHit && cost > 0 && wall >= until_ && extra_ == 0 && outage_ == 0) return false;
   return Used(wall) <= capacity_ + extra_ + outage_;
 }
@@ -274,12 +348,17 @@ void Bound::OnWindow(Instant until, Instant wall) {
 }
 
 void Bound::Refund(uint64_t cost, Duration at, Instant wall) {
-  Advance(at);
-  if (changing_) ReturnWindows(at, wall);
+  See(at, wall);
   level_ =
       std::max(level_, std::min(level_ + Level{static_cast<int64_t>(cost)} * period_, capacity_ + extra_ + outage_));
-  AdvanceWindow(wall);
   current_ -= std::min(current_, cost);
+  while (cost > 0 && !hits_.empty()) {
+    Hit& newest = hits_.back();
+    const uint64_t part = std::min(cost, newest.cost);
+    cost -= part;
+    newest.cost -= part;
+    if (newest.cost == 0) hits_.pop_back();
+  }
 }
 
 }  // namespace headgate::simulation

@@ -7,6 +7,9 @@
 //                    one that begins with its first hit is taken from the store, but one that begins before the last
 //                    is over counts as the same
 //   sliding counter  previous · (P − x)/P + current ≤ requests at each admission
+//   queue            as a bucket of its burst and the one that goes at once: what is let through is promised its turn
+//   sliding log      admitted ≤ requests in each (t − P, t]
+//   0 requests       nothing
 //
 // While a limit of one kind replaces one of another (another algorithm, period or alignment), instances hear of it at
 // different times, and the bucket goes back and forth between both. Each time it starts with the smaller of what was
@@ -14,9 +17,11 @@
 // grows by nothing but by what one of the two limits gives back in the meantime:
 //
 //   admitted since ≤ what was left under the old limit + what either limit has given back since,
-//                    of which never more than the larger capacity is on hand (and one window of requests besides where
-//                    windows begin with their first hit: when they end is not known here)
-//   given back       buckets and the sliding counter: rate · time; windows: their requests, whenever one ends
+//                    of which never more than the larger capacity is on hand (and one window of requests besides for a
+//                    log, and where windows begin with their first hit: when they end is not known here)
+//   given back       buckets and the sliding counter: rate · time; windows: their requests, whenever one ends; a log:
+//   its
+//                    requests, once in each period
 //
 // One thing more: a bucket that is as if never used is full under the limit that holds. Where the new one is larger,
 // that is its capacity less the old one's, once: to be so again a bucket has to be given back, under each of the two,
@@ -25,6 +30,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 
 #include "headgate/algorithm/limit.h"
@@ -33,10 +39,21 @@
 
 namespace headgate::simulation {
 
+// Bounded by a capacity and a rate.
 inline bool IsMeter(const algorithm::Limit& limit) {
   return limit.algorithm() == algorithm::Algorithm::kTokenBucket ||
-         limit.algorithm() == algorithm::Algorithm::kLeakyBucket;
+         limit.algorithm() == algorithm::Algorithm::kLeakyBucket ||
+         limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
 }
+
+// A queue or a log: no leases are given of it.
+inline bool IsAlwaysExact(const algorithm::Limit& limit) {
+  return limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue ||
+         limit.algorithm() == algorithm::Algorithm::kSlidingWindowLog;
+}
+
+// How many requests may pass at once.
+uint64_t CapacityOf(const algorithm::Limit& limit);
 
 // Whether a bucket of one goes on under the other with all that it has.
 bool IsSameKind(const algorithm::LimitSpec& a, const algorithm::LimitSpec& b);
@@ -52,7 +69,7 @@ class Bound {
   void Widen(const algorithm::Limit& limit, base::Duration at, base::Instant wall);
   // No lease of before lives, and the store's bucket is one of `limit`. A window must just have begun, or not have, if
   // the change was one of kind.
-  void Narrow(const algorithm::Limit& limit, base::Duration at);
+  void Narrow(const algorithm::Limit& limit, base::Duration at, base::Instant wall);
 
   // What was stated: forgetting adds at most one capacity, a step of the store's clock at most what accrues in it. What
   // was leased before is spent by `until`.
@@ -65,8 +82,10 @@ class Bound {
   void AllowSecondServer(base::Duration at, base::Duration stops, base::Duration until);
 
   // Something was let through at `at` without the store, by somebody who could not ask it since `from`. An outage adds
-  // a capacity and what accrues meanwhile; one that begins before the last is over is the same.
-  // Each of `instances` has a share of one request at least.
+  // a capacity and what accrues meanwhile; one that begins before the last is over is the same. To a window of the
+  // calendar and to a period of a log it adds one capacity, in all outages together: each instance knows what it let
+  // through in it.
+  // Each of `instances` has a share of one request at least, and of a queue one that goes at once.
   void AllowOutage(base::Duration from, base::Duration at, uint32_t instances);
   // Of a capacity that is divided by instances: one that starts anew has its part once more.
   void AllowShare(uint32_t instances, base::Duration at);
@@ -87,15 +106,18 @@ class Bound {
 
   bool IsMeter() const {
     return algorithm_ != algorithm::Algorithm::kFixedWindow &&
-           algorithm_ != algorithm::Algorithm::kSlidingWindowCounter;
+           algorithm_ != algorithm::Algorithm::kSlidingWindowCounter && !IsLog();
   }
+  bool IsLog() const { return algorithm_ == algorithm::Algorithm::kSlidingWindowLog; }
+  bool IsCalendar() const;
   // What one of two limits gives back while one replaces the other.
   struct Returns {
-    Level requests = 0;  // of a window that ends; 0: not a window
+    Level requests = 0;     // of a window that ends; 0: neither a window nor a log
+    bool any_time = false;  // a log, or a window that begins with its first hit
     algorithm::Align align{};
     int64_t period = 1;
     int64_t window = 0;      // that was seen last
-    base::Duration next{0};  // first hit: no sooner does a window end
+    base::Duration next{0};  // any time: no sooner is something given back
   };
 
   void BeginKindChange(const algorithm::Limit& limit, base::Duration at, base::Instant wall);
@@ -105,7 +127,11 @@ class Bound {
   void Rescale(int64_t period);
   int64_t WindowAt(algorithm::Align align, int64_t period, base::Instant wall) const;
   Level Used(base::Instant wall) const;
+  void See(base::Duration at, base::Instant wall);
   void Advance(base::Duration at);
+  Level OfShorterQueue(const algorithm::Limit& limit) const;
+  Level OutageAtOnce(uint32_t instances) const;
+  void ForgiveExcess();
   void Allow(Level tokens, base::Duration at, base::Duration until);
   void AdvanceWindow(base::Instant wall);
   void EndOutage();
@@ -135,6 +161,13 @@ class Bound {
   int64_t window_ = 0;
   uint64_t current_ = 0;
   uint64_t previous_ = 0;
+  base::Instant wall_{0};  // that was seen last
+  // Of a log what was let through in the last period, the oldest first: `current_` in all.
+  struct Hit {
+    base::Duration at;
+    uint64_t cost;
+  };
+  std::deque<Hit> hits_;
 };
 
 }  // namespace headgate::simulation

@@ -158,8 +158,14 @@ void World::ScheduleChange(size_t key) {
     if (holder && first != holds) {
       OnNode(first * plan_.loops, now_ + 1ms, [this, key](Node& node) { Request(node, key, 1); });
     }
-    FinishChange(key, keys_[key].change_noticed + plan_.slow_max + 2 * plan_.ttl);
+    FinishChange(key, keys_[key].change_noticed + SettledAfterChange());
   });
+}
+
+// What was leased under the old limit ends, and what was asked for under it is decided: of a group the one after the
+// other, each once its timer has fired, which may be late by far.
+Duration World::SettledAfterChange() const {
+  return plan_.slow_max + 2 * plan_.ttl + static_cast<int64_t>(plan_.keys.size() + 1) * plan_.timeout;
 }
 
 void World::Switch(uint32_t index, size_t key) {
@@ -174,22 +180,28 @@ void World::Switch(uint32_t index, size_t key) {
 void World::FinishChange(size_t key, Duration at) {
   Schedule(at, [this, key] {
     if (const auto later = MustWaitForChange(key)) return FinishChange(key, *later);
-    for (Bound* bound : {&keys_[key].bound, &keys_[key].total}) bound->Narrow(keys_[key].changed->limit, now_);
+    for (Bound* bound : {&keys_[key].bound, &keys_[key].total}) {
+      bound->Narrow(keys_[key].changed->limit, now_, server_.Wall(now_));
+    }
     keys_[key].change_over = true;
+    if (keys_[key].changed->limit.denies_all()) coverage_.Mark("a limit became one of 0 requests");
+    if (keys_[key].limit->limit.denies_all()) coverage_.Mark("a limit of 0 requests became another");
   });
 }
 
 // Until when; nothing: it is over.
 std::optional<Duration> World::MustWaitForChange(size_t key) {
-  const Duration settled = plan_.slow_max + 2 * plan_.ttl;
+  const Duration settled = SettledAfterChange();
   for (const Machine& machine : machines_) {
     keys_[key].change_noticed = std::max(keys_[key].change_noticed, machine.paused_until);
   }
   if (now_ < keys_[key].change_noticed + settled) return keys_[key].change_noticed + settled;
   if (IsSameKind(plan_.keys[key].spec, *plan_.keys[key].changed)) return std::nullopt;
-  // Nobody has asked for it since: until then the old limit is what gives something back.
+  // While nobody has asked for it the old limit is what gives something back.
   const std::string name = Node::NameOf(key);
   const algorithm::Limit& limit = keys_[key].changed->limit;
+  // Nobody asks the store any more.
+  if (limit.denies_all()) return std::nullopt;
   if (old_server_ || !server_.IsOf(limit, name, now_)) return now_ + 50ms;
   coverage_.Mark("a limit of another kind took over");
   if (limit.algorithm() != algorithm::Algorithm::kFixedWindow &&

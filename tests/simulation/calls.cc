@@ -22,14 +22,31 @@ using Outcome = Evidence::Call;
 
 void Node::Ask(const SharedRequest& request, Done done) {
   const size_t key = KeyOf(request.name);
+  if (const auto answer = BucketCall::AnswerWithoutStore(request)) return AnswerHere(key, request, *answer, done);
   if (request.lease) return AskLease(key, request, std::move(done));
   AskDecision(key, request, std::move(done));
 }
 
-// Whether a call may go now, and how; kRefused: it fails at once.
-store::Breaker::Pass Node::MayAsk() {
+// A limit of 0 requests, or a refund to a queue: the bucket stays as it is.
+void Node::AnswerHere(size_t key, const SharedRequest& request, const SharedAnswer& answer, const Done& done) {
+  if (!answer.status.ok() && request.operation == Operation::kRefund) {
+    coverage_.Mark("a queue took nothing back");
+  }
+  Request* const asker = turn_.request;
+  const bool refuses = !answer.status.ok() && asker != nullptr && asker->operation == request.operation;
+  if (refuses) EvidenceOf(*asker, key)->decision = Outcome::kFailed;
+  if (request.lease) {
+    Compare(key);
+    keys_[key].ledger.OnAsk(*request.lease, now_);
+    keys_[key].ledger.OnFailure(request.lease->id.number);
+  }
+  done(answer);
+}
+
+// Whether a call may go now, and how; kRefused: it fails at once. `learns`: not while a history is learned.
+store::Breaker::Pass Node::MayAsk(bool learns) {
   if (!connected()) return store::Breaker::Pass::kRefused;
-  if (histories_.LearningUntil(shard_, now_)) {
+  if (learns && histories_.LearningUntil(shard_, now_)) {
     coverage_.Mark("a call was kept back while a history was learned");
     return store::Breaker::Pass::kRefused;
   }
@@ -47,7 +64,8 @@ void Node::FinishPass(Call& call, store::Breaker::Outcome outcome) {
 void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
   const uint64_t id = ++last_call_;
   const bool refunds = request.operation == Operation::kRefund;
-  const store::Breaker::Pass pass = MayAsk();
+  BucketCall content(request, Context());
+  const store::Breaker::Pass pass = MayAsk(content.learns());
   const bool goes = pass != store::Breaker::Pass::kRefused;
   bool own = false;
   if (Request* asker = turn_.request; asker != nullptr) {
@@ -85,7 +103,7 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
                               .cost = request.cost,
                               .undoes = refunds ? request.cost : 0,
                               .asked_at = now_,
-                              .content = BucketCall(request, Context()),
+                              .content = std::move(content),
                               .done = std::move(done),
                               .pass = pass});
   Send(id);
@@ -97,7 +115,7 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
   Compare(index);
   key.ledger.OnAsk(ask, now_);
   turn_.asked_lease = true;
-  const store::Breaker::Pass pass = MayAsk();
+  const store::Breaker::Pass pass = MayAsk(/*learns=*/ask.want > 0);
   const bool goes = pass != store::Breaker::Pass::kRefused;
   Evidence* evidence = turn_.request != nullptr && ask.want > 0 ? EvidenceOf(*turn_.request, index) : nullptr;
   const bool own = evidence != nullptr && evidence->grant == Outcome::kNone && evidence->decision == Outcome::kNone;

@@ -18,6 +18,13 @@ namespace {
 // requests that are given.
 constexpr Duration kKeptMax = 300ms;
 
+// One in each pause of 50 ms, and what the budget of a key allows at once (headgate/limiter/ask_budget.h).
+constexpr bool kCallsAreBounded = false;
+constexpr uint64_t kCallsPerSecond = 20;
+constexpr uint64_t kCallsAtOnce = 8;
+// A bucket that fills in less is asked eight times while it fills.
+constexpr Duration kFillsSlowly = 400ms;
+
 }  // namespace
 
 uint64_t World::Held(size_t key) const {
@@ -66,9 +73,9 @@ void World::BeginMeasurement(size_t index, Duration until) {
   const Instant wall = server_.Wall(now_);
   const uint64_t held = Held(index);
   key.span = until - now_;
-  key.exact.emplace(LimitAfter(index)->limit, server_.State(name, now_), held, wall);
+  key.exact.emplace(LimitAfter(index)->limit, server_.State(name, now_), server_.Hits(name, now_), held, wall);
   for (uint32_t i = 0; i < plan_.nodes(); ++i) demands_[i].leased_at[index] = NodeAt(i)->leased(index);
-  for (Machine& machine : machines_) machine.admitted[index] = 0;
+  for (Machine& machine : machines_) machine.admitted[index] = machine.calls[index] = 0;
   Schedule(until, [this, index] { EndMeasurement(index); });
 }
 
@@ -119,6 +126,7 @@ void World::EndMeasurement(size_t index) {
   }
   CheckLeasing(index);
   CheckShares(index);
+  CheckCalls(index);
 }
 
 // If all instances are asked for as much, none gets less than 60 % of its even share over 10 s.
@@ -136,6 +144,27 @@ void World::CheckShares(size_t index) {
       Fail(fmt::format("instance {} let {} of k{} through, its even share is {}", number, machine.admitted[index],
                        index, even));
     }
+  }
+}
+
+// A key that is asked for more than twice what there is costs an instance at most 20 calls of the store a second, all
+// its loops together, and at first the few that its budget allows at once.
+void World::CheckCalls(size_t index) {
+  const Key& key = keys_[index];
+  const KeyPlan& plan = plan_.keys[index];
+  const algorithm::Limit& limit = LimitAfter(index)->limit;
+  if (!kCallsAreBounded || plan.sharing != rule::Sharing::kLeased || plan.demand_percent_calm <= 200) return;
+  // What is not leased costs a call for each request that passes; what fills quickly is asked while it fills.
+  const bool fills_slowly = !IsMeter(limit) || IsLong(limit.spec()) ||
+                            limit.capacity() * PaceOf(limit.spec()) >= limit.spec().requests * kFillsSlowly;
+  if (!limiter::LeaseBook::CanLease(limit) || limit.denies_all() || !fills_slowly) return;
+  if (limit.capacity() < std::max<uint64_t>(8, 2 * uint64_t{plan_.instances})) return;
+  const uint64_t most = kCallsPerSecond * static_cast<uint64_t>(key.span / 1ms) / 1000 + kCallsAtOnce;
+  for (const Machine& machine : machines_) {
+    if (machine.calls[index] <= most) continue;
+    const auto number = static_cast<size_t>(&machine - machines_.data());
+    Fail(fmt::format("instance {} called the store {} times for k{} in {}ms of overload", number, machine.calls[index],
+                     index, key.span / 1ms));
   }
 }
 
@@ -173,6 +202,8 @@ void World::CheckReturned() {
   }
   for (size_t i = 0; i < keys_.size(); ++i) {
     for (const StoredLease& lease : server_.Leases(Node::NameOf(i), now_)) {
+      // Of a limit of 0 requests the bucket stays as it was when its last lease ended.
+      if (LimitAfter(i)->limit.denies_all()) continue;
       // Where the clock was set back, but not far for such a bucket, its leases live for so much longer.
       if (lease.expires_at > server_.Wall(now_) + plan_.ttl) continue;
       // One that ends with its window may have had no time to come back.

@@ -52,8 +52,9 @@ void World::NextRequest(uint32_t index, size_t key) {
   if (weight == 0 || !demands_[index].on[key]) {
     return Schedule(now_ + 50ms, [this, index, key] { NextRequest(index, key); });
   }
-  // A request costs half of what it may at most.
-  const uint64_t per_period = spec.requests * percent * weight;
+  // A request costs half of what it may at most. Nothing is asked for as if it were as much as before, or after.
+  const uint64_t requests = spec.requests != 0 ? spec.requests : std::max(plan.spec.requests, plan.last().requests);
+  const uint64_t per_period = requests * percent * weight;
   const uint64_t gap =
       static_cast<uint64_t>(PaceOf(spec).count()) * 100 * weights * (plan.cost_max + 1) / 2 / per_period;
   const auto until_next = Duration(static_cast<int64_t>(random_.Below(2 * gap + 1)));
@@ -83,6 +84,10 @@ bool World::IsAnyQuiet() const {
 }
 
 void World::Request(Node& node, size_t key, uint64_t cost) {
+  const bool changed = MachineOf(node.index()).switched[key];
+  if ((changed ? keys_[key].changed : keys_[key].limit)->limit.denies_all()) {
+    coverage_.Mark("a limit of 0 requests was asked for");
+  }
   if (keys_[key].exact) keys_[key].exact->Ask(cost, server_.Wall(now_));
   node.OnRequest(key, cost, BootAt(MachineOf(node.index()), now_));
 }

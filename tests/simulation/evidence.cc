@@ -23,11 +23,18 @@ std::string WrongFromLease(const Decided& decided, const Evidence& evidence) {
   return "";
 }
 
+// What a limit of 0 requests answers is known without the store.
+bool CanNeverPass(const Decided& decided) {
+  const algorithm::Decision& decision = decided.settled.decision;
+  return decision.remaining == 0 && (decision.never_fits() || !decided.takes);
+}
+
 std::string WrongExact(const Decided& decided, const Evidence& evidence) {
   const bool waited = evidence.waited || decided.in_group;
   if (evidence.decision == Call::kNone && waited && evidence.grant == Call::kAnswered) {
     return WrongFromLease(decided, evidence);
   }
+  if (evidence == Evidence{} && CanNeverPass(decided)) return "";
   if (evidence.decision != Call::kAnswered) return "had no answer of the store";
   if (decided.counted) return "";
   if (evidence.spent != 0) return "was spent from a lease too";

@@ -2,7 +2,8 @@
 // to agree with it:
 //
 //   leased          nothing was asked for it, and its cost was spent from leases; or, where it was denied, nothing was
-//   exact           the store answered: with this decision, or with the lease that it waited for and was decided from
+//   exact           the store answered: with this decision, or with the lease that it waited for and was decided from;
+//                   or nothing was asked since it can never pass
 //   closed, open,   what was asked for it failed, had no answer in time or could not be sent; nothing was spent. Local:
 //   local           and the instance's own store has decided it so
 #pragma once
@@ -36,6 +37,7 @@ struct Decided {
   uint64_t cost = 0;
   // Members of a group are asked one after the other, so that one may wait for another.
   bool in_group = false;
+  bool takes = true;     // else it gives back, or looks
   bool counted = false;  // a member denied, but this limit counts denied requests
   bool undone = false;   // a member of its group denied: what it took has been given back
   rule::OnStoreFailure on_failure = rule::OnStoreFailure::kDeny;

@@ -134,6 +134,8 @@ void World::Partition() {
 void World::EndPartition() {
   Note("the server that was stops");
   old_server_.reset();
+  // Denials that rest on what it said.
+  for (Key& key : keys_) key.lockout.Blind(now_);
   for (uint32_t i = 0; i < plan_.instances; ++i) {
     if (std::exchange(machines_[i].aside, false)) Reconnect(i);
   }

@@ -348,6 +348,7 @@ void Node::CheckHonest(const Request& request, std::span<const Settled> settled)
     const Decided decided{.settled = settled[i],
                           .cost = member.cost,
                           .in_group = request.in_group(),
+                          .takes = request.operation == Operation::kTake,
                           .counted = counted,
                           .undone = undone && !counted,
                           .on_failure = PolicyOf(member.key)};

@@ -201,8 +201,9 @@ class Node final : public store::SharedStore {
   rule::OnStoreFailure PolicyOf(size_t key) const;
   rule::Sharing SharingOf(size_t key) const;
   bool IsGate(size_t key) const { return key + 1 == keys_.size(); }
-  store::Breaker::Pass MayAsk();
+  store::Breaker::Pass MayAsk(bool learns);
   void FinishPass(Call& call, store::Breaker::Outcome outcome);
+  void AnswerHere(size_t key, const store::SharedRequest& request, const store::SharedAnswer& answer, const Done& done);
   void AskDecision(size_t key, const store::SharedRequest& request, Done done);
   void AskLease(size_t key, const store::SharedRequest& request, Done done);
   void Send(uint64_t id);

@@ -35,6 +35,7 @@ algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
   switch (algorithm) {
     case Algorithm::kFixedWindow:
     case Algorithm::kSlidingWindowCounter:
+    case Algorithm::kSlidingWindowLog:
       spec.period = Between(random, 1s, 2s) / 1'000'000 * 1'000'000;
       spec.requests = 20 + random.Below(300);
       if (algorithm == Algorithm::kFixedWindow) DrawAlign(random, spec);
@@ -93,6 +94,45 @@ void DrawChangeOfKind(Random& random, Duration calm_from, KeyPlan& key) {
   DrawLongPeriod(random, *key.changed);
   key.change_in_stampede = Chance(random, 60);
   key.changed_at = Between(random, 500ms, calm_from - 500ms);
+}
+
+// What has no leases, a queue or a log, and a limit of 0 requests; each also in the place of another limit.
+void DrawOtherKinds(Random& random, Duration calm_from, KeyPlan& key) {
+  constexpr std::array kAll{Algorithm::kTokenBucket, Algorithm::kLeakyBucket,          Algorithm::kLeakyBucketQueue,
+                            Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog};
+  const auto draw = [&](bool exact) {
+    const Algorithm always_exact = Chance(random, 50) ? Algorithm::kLeakyBucketQueue : Algorithm::kSlidingWindowLog;
+    algorithm::LimitSpec spec = DrawLimit(random, exact ? always_exact : kAll[random.Below(kAll.size())]);
+    if (spec.algorithm == Algorithm::kLeakyBucketQueue && Chance(random, 10)) spec.burst = 0;
+    DrawLongPeriod(random, spec);
+    return spec;
+  };
+  const auto nothing = [](algorithm::LimitSpec spec) {
+    spec.requests = 0;
+    return spec;
+  };
+  const uint64_t which = random.Below(20);
+  if (which >= 6) return;
+  key.changed.reset();
+  if (which < 3) key.spec = draw(/*exact=*/true);
+  if (which == 1) key.changed = draw(/*exact=*/false);
+  if (which == 2) {
+    key.changed = DrawLimit(random, key.spec.algorithm);
+    key.changed->period = key.spec.period;
+  }
+  if (which == 3) key.changed = draw(/*exact=*/true);
+  if (which == 4) key.changed = nothing(Chance(random, 70) ? key.spec : draw(Chance(random, 30)));
+  if (which == 5) {
+    key.changed = key.spec;
+    key.spec = nothing(Chance(random, 70) ? key.spec : draw(Chance(random, 30)));
+  }
+  if (!key.changed) return;
+  key.change_in_stampede = Chance(random, 60);
+  key.changed_at = Between(random, 500ms, calm_from - 500ms);
+}
+
+bool IsEverQueue(const KeyPlan& key) {
+  return key.spec.algorithm == Algorithm::kLeakyBucketQueue || key.last().algorithm == Algorithm::kLeakyBucketQueue;
 }
 
 // Where there are calendars, a year or a leap February ends while the world lasts.
@@ -166,9 +206,11 @@ Plan Draw(uint64_t seed) {
   Duration measured = 4s;
   const size_t keys = 1 + random.Below(2);
   Random changes(~Random(seed).Next());
+  Random others(Random(~seed).Next());
   for (size_t i = 0; i < keys; ++i) {
     KeyPlan& key = plan.keys.emplace_back(DrawKey(random, plan.calm_from));
     if (Chance(changes, 15)) DrawChangeOfKind(changes, plan.calm_from, key);
+    DrawOtherKinds(others, plan.calm_from, key);
     if (!IsLong(key.last())) measured = std::max(measured, 3 * PaceOf(key.last()) + 200ms);
   }
   plan.even = Chance(random, 15);
@@ -178,6 +220,8 @@ Plan Draw(uint64_t seed) {
   plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;
   DrawStart(random, plan);
   if (plan.keys.size() > 1 && Chance(random, 50)) plan.group_percent = 1 + random.Below(60);
+  // What the first of two queues has let through cannot go back when the second denies.
+  if (plan.keys.size() > 1 && IsEverQueue(plan.keys[0]) && IsEverQueue(plan.keys[1])) plan.group_percent = 0;
   plan.shuts_down_at_end = Chance(random, 30);
   return plan;
 }

@@ -6,15 +6,12 @@
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/token_bucket.h"
-#include "headgate/store/redis/hit_list.h"
 #include "headgate/store/redis/packing.h"
-#include "headgate/store/redis/value_codec.h"
 
 namespace headgate::simulation {
 
 using base::Duration;
 using base::Instant;
-using store::redis::FoundBucket;
 using store::redis::ParseValue;
 using store::redis::ValueShape;
 using wire::RespValue;
@@ -71,15 +68,20 @@ store::redis::ServerIdentity Server::identity(Duration at) const {
   return identity;
 }
 
-std::string Server::Value(const std::string& key, Duration at) {
-  RespValue reply = keys_.Run(std::vector<std::string>{"GET", key}, Wall(at));
-  return reply.kind == RespValue::Kind::kBulk ? reply.text : std::string();
+Server::Value Server::ValueOf(redis_host::Keyspace& keys, const std::string& key, Duration at) const {
+  RespValue reply = keys.Run(std::vector<std::string>{"GET", key}, Wall(at));
+  if (reply.kind == RespValue::Kind::kBulk) return {.bytes = std::move(reply.text)};
+  if (!reply.is_error()) return {};
+  Value value{.shape = ValueShape::kList};
+  reply = keys.Run(std::vector<std::string>{"LRANGE", key, "0", "-1"}, Wall(at));
+  for (const RespValue& item : reply.items) value.bytes += item.text;
+  return value;
 }
 
 std::vector<StoredLease> Server::Leases(const std::string& key, Duration at) {
   std::vector<StoredLease> leases;
-  const std::string value = Value(key, at);
-  const auto found = ParseValue(value, ValueShape::kString);
+  const Value value = ValueOf(keys_, key, at);
+  const auto found = value.Parse();
   if (!found) return leases;
   constexpr size_t kLeaseBytes = 32;
   for (size_t from = 0; from + kLeaseBytes <= found->leases.size(); from += kLeaseBytes) {
@@ -96,14 +98,19 @@ std::vector<StoredLease> Server::Leases(const std::string& key, Duration at) {
 }
 
 std::optional<algorithm::LimitSpec> Server::LimitOf(const std::string& key, Duration at) {
-  const auto found = ParseValue(Value(key, at), ValueShape::kString);
+  const auto found = ValueOf(keys_, key, at).Parse();
   if (!found) return std::nullopt;
   return found->limit.spec();
 }
 
 algorithm::BucketState Server::State(const std::string& key, Duration at) {
-  const auto found = ParseValue(Value(key, at), ValueShape::kString);
+  const auto found = ValueOf(keys_, key, at).Parse();
   return found ? found->state : algorithm::BucketState{};
+}
+
+store::redis::HitList Server::Hits(const std::string& key, Duration at) {
+  const auto found = ValueOf(keys_, key, at).Parse();
+  return found ? found->hits : store::redis::HitList();
 }
 
 uint64_t Server::Rest(const algorithm::Limit& limit, const std::string& key, Duration at) {
@@ -112,25 +119,25 @@ uint64_t Server::Rest(const algorithm::Limit& limit, const std::string& key, Dur
     if (lease.expires_at > Wall(at)) outstanding += lease.granted - lease.reported;
   }
   algorithm::BucketState state = State(key, at);
-  store::redis::HitList no_hits;
-  const uint64_t left = algorithm::Decide(limit, state, no_hits, 0, Wall(at)).remaining;
+  store::redis::HitList hits = Hits(key, at);
+  const uint64_t left = algorithm::Decide(limit, state, hits, 0, Wall(at)).remaining;
   return std::min(left, limit.capacity() - std::min(limit.capacity(), outstanding));
 }
 
 bool Server::IsOf(const algorithm::Limit& limit, const std::string& key, Duration at) {
   for (redis_host::Keyspace* keys : {&keys_, &replica_}) {
-    const RespValue value = keys->Run(std::vector<std::string>{"GET", key}, Wall(at));
-    if (value.kind != RespValue::Kind::kBulk) continue;
-    const auto found = ParseValue(value.text, ValueShape::kString);
+    const Value value = ValueOf(*keys, key, at);
+    if (value.bytes.empty()) continue;
+    const auto found = value.Parse();
     if (!found || found->limit.spec() != limit.spec()) return false;
   }
   return true;
 }
 
 std::string Server::Inspect(const std::string& key, Duration at) {
-  const std::string value = Value(key, at);
-  if (value.empty()) return "";
-  const auto found = ParseValue(value, ValueShape::kString);
+  const Value value = ValueOf(keys_, key, at);
+  if (value.bytes.empty()) return "";
+  const auto found = value.Parse();
   if (!found) return "the bucket cannot be read";
   std::set<std::pair<uint64_t, uint64_t>> ids;
   uint64_t outstanding = 0;
@@ -144,6 +151,9 @@ std::string Server::Inspect(const std::string& key, Duration at) {
   const algorithm::Limit& limit = found->limit;
   const uint64_t owed = std::min(outstanding, limit.capacity());
   switch (limit.algorithm()) {
+    case algorithm::Algorithm::kLeakyBucketQueue:
+    case algorithm::Algorithm::kSlidingWindowLog:
+      return outstanding > 0 ? "leases are kept where none can be" : "";
     case algorithm::Algorithm::kFixedWindow:
       if (found->state.count < outstanding) return "fewer are counted than are leased";
       return "";

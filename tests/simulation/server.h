@@ -12,7 +12,9 @@
 #include "headgate/algorithm/bucket.h"
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/time.h"
+#include "headgate/store/redis/hit_list.h"
 #include "headgate/store/redis/shard_histories.h"
+#include "headgate/store/redis/value_codec.h"
 #include "headgate/wire/resp_reader.h"
 #include "tests/redis/keyspace.h"
 #include "tests/redis/lua_host.h"
@@ -65,6 +67,8 @@ class Server {
   std::vector<StoredLease> Leases(const std::string& key, base::Duration at);
   // The bucket, or one as if never used.
   algorithm::BucketState State(const std::string& key, base::Duration at);
+  // What it remembers of a log.
+  store::redis::HitList Hits(const std::string& key, base::Duration at);
   // What is left in the shared bucket of a limit.
   uint64_t Rest(const algorithm::Limit& limit, const std::string& key, base::Duration at);
   // Whether the bucket is one of this limit, or not there; also at the replica.
@@ -73,7 +77,15 @@ class Server {
   std::string Inspect(const std::string& key, base::Duration at);
 
  private:
-  std::string Value(const std::string& key, base::Duration at);
+  // What is under a key: a string, or, of a log, header and hits.
+  struct Value {
+    std::string bytes{};
+    store::redis::ValueShape shape = store::redis::ValueShape::kString;
+
+    std::optional<store::redis::FoundBucket> Parse() const { return store::redis::ParseValue(bytes, shape); }
+  };
+
+  Value ValueOf(redis_host::Keyspace& keys, const std::string& key, base::Duration at) const;
 
   redis_host::LuaHost& lua_;
   const std::optional<Mutant> mutant_;

@@ -50,7 +50,8 @@ std::string_view Sentence(Adds adds) {
       return "nothing for buckets; one window's limit for windows";
     case Adds::kOutage:
       return "one capacity (or one request of each instance, if that is more) and rate · D, over all instances; an "
-             "instance that starts meanwhile has its share anew";
+             "instance that starts meanwhile has its share anew. A window of the calendar and a period of a log: one "
+             "capacity in all outages together. A queue: one request of each instance besides, which goes at once";
     case Adds::kEverything:
       return "everything";
     case Adds::kLargerOfBoth:

@@ -56,6 +56,7 @@ Outcome World::Run() {
     machine.boot = 1s + Duration(static_cast<int64_t>(random_.Below(1'000'000'000'000)));
     machine.switched.resize(keys_.size());
     machine.admitted.resize(keys_.size());
+    machine.calls.resize(keys_.size());
     Start(static_cast<uint32_t>(&machine - machines_.data()));
   }
   BeginDemand();
@@ -222,6 +223,7 @@ void World::Send(Node& node, const Sent& sent, const BucketCall& content) {
                   .script = content.script().text,
                   .parts = {}};
   for (size_t i = 0; i < content.part_count(); ++i) message.parts.emplace_back(content.Part(i));
+  if (!IsGate(sent)) ++MachineOf(node.index()).calls[sent.key];
   if (now_ < machine.cut_until) return;
   if (!calm() && random_.Below(1'000'000) < plan_.lost_ppm) return;
   const int copies = !calm() && random_.Below(1'000'000) < plan_.doubled_ppm ? 2 : 1;
@@ -249,6 +251,10 @@ void World::Arrive(const Message& message) {
   const bool decided = reply.text[0] == kDecided;
   if (!decided && !before.empty()) coverage_.Mark("a bucket was carried over with leases");
   if (decided) CountAtStore(message, server, reply.text[1] == 1);
+  if (decided && !before.empty() && IsAlwaysExact(LimitAfter(message.sent.key)->limit) &&
+      server.Leases(name, now_).empty()) {
+    coverage_.Mark("leases were owed to a bucket that became a queue or a log");
+  }
   if (IsDebt(message) && limit_before && server.LimitOf(name, now_) != limit_before) {
     Fail(fmt::format("k{}: a debt has brought back a limit of before", message.sent.key));
   }
@@ -316,6 +322,9 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   if (message.sent.takes == 0 || !allowed) return;
   outcome_.admitted += message.sent.takes;
   if (message.aside) coverage_.Mark("a server that had been replaced let something through");
+  if (const algorithm::Limit& limit = (key.change_over ? key.changed : key.limit)->limit; IsAlwaysExact(limit)) {
+    coverage_.Mark(IsMeter(limit) ? "a queue let something through" : "a log let something through");
+  }
   if (key.exact) key.admitted += message.sent.takes;
   MachineOf(message.node).admitted[message.sent.key] += message.sent.takes;
   key.lockout.consumed().Admit(message.sent.takes, now_, wall);

@@ -71,11 +71,13 @@ class World final : public NodeHost {
     int64_t drift_ppm = 0;
     base::Duration boot{0};  // its clock when the world begins
     base::Duration paused_until{0};
-    base::Duration cut_until{0};       // from the store
-    bool aside = false;                // it speaks to the server that was
-    base::Duration paused_for{0};      // so far, for a clock that stops
-    std::vector<bool> switched{};      // to the changed limit of each key
-    std::vector<uint64_t> admitted{};  // of each key, while it is measured
+    base::Duration cut_until{0};   // from the store
+    bool aside = false;            // it speaks to the server that was
+    base::Duration paused_for{0};  // so far, for a clock that stops
+    std::vector<bool> switched{};  // to the changed limit of each key
+    // Of each key, while it is measured.
+    std::vector<uint64_t> admitted{};
+    std::vector<uint64_t> calls{};
   };
   // The demand that meets one node.
   struct Demand {
@@ -131,6 +133,7 @@ class World final : public NodeHost {
   void ScheduleChange(size_t key);
   void Switch(uint32_t machine, size_t key);
   void FinishChange(size_t key, base::Duration at);
+  base::Duration SettledAfterChange() const;
   std::optional<base::Duration> MustWaitForChange(size_t key);
   void NextRequest(uint32_t index, size_t key);
   void RequestNow(uint32_t index, size_t key);
@@ -181,6 +184,7 @@ class World final : public NodeHost {
   void EndMeasurement(size_t key);
   void CheckLeasing(size_t key);
   void CheckShares(size_t key);
+  void CheckCalls(size_t key);
   uint64_t Held(size_t key) const;
   uint64_t Unspent(size_t key);
   uint64_t KeptMax(const algorithm::LimitSpec& spec, base::Duration pace) const;

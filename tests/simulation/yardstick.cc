@@ -1,19 +1,19 @@
 #include "tests/simulation/yardstick.h"
 
+#include <utility>
+
 #include "headgate/algorithm/decide.h"
-#include "headgate/store/redis/hit_list.h"
 
 namespace headgate::simulation {
 
-Yardstick::Yardstick(const algorithm::Limit& limit, algorithm::BucketState state, uint64_t held, base::Instant wall)
-    : limit_(limit), state_(state) {
-  store::redis::HitList no_hits;
-  (void)algorithm::Refund(limit_, state_, no_hits, held, wall);
+Yardstick::Yardstick(const algorithm::Limit& limit, algorithm::BucketState state, store::redis::HitList hits,
+                     uint64_t held, base::Instant wall)
+    : limit_(limit), state_(state), hits_(std::move(hits)) {
+  if (held > 0) (void)algorithm::Refund(limit_, state_, hits_, held, wall);
 }
 
 void Yardstick::Ask(uint64_t cost, base::Instant wall) {
-  store::redis::HitList no_hits;
-  if (algorithm::Decide(limit_, state_, no_hits, cost, wall).allowed) admitted_ += cost;
+  if (algorithm::Decide(limit_, state_, hits_, cost, wall).allowed) admitted_ += cost;
 }
 
 }  // namespace headgate::simulation

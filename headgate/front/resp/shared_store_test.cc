@@ -26,7 +26,7 @@ class Side {
                   .fleet = shares ? &fleet_ : nullptr,
                   .access = access_,
                   .version = "1"}),
-        session_(context_, {}) {
+        session_(context_, {.loopback = true}) {
     session_.SetWaker([this] { ++woken; });
     const std::array rules{
         rule::PlainRule{.domain = "d",
@@ -250,6 +250,17 @@ TEST(SharedStore, WithoutTheStoreTheShareOfThisInstanceHolds) {
   side.Arrive(Command({"CL.THROTTLE", "k", "15", "4", "60"}));
   EXPECT_FALSE(side.progress.waiting);
   EXPECT_EQ(side.output, "*5\r\n:0\r\n:4\r\n:3\r\n:-1\r\n:60\r\n");  // a quarter: a burst of 4, one a minute
+}
+
+TEST(SharedStore, ARefundOrAResetWithoutTheStoreSaysThatNothingWasDone) {
+  Side side(true);
+  side.shared.failure = absl::UnavailableError("gone");
+  side.shared.at_once = true;
+  side.Arrive(Command({"HG.REFUND", "d", "ENTRIES", "1", "user", "ann"}));
+  EXPECT_EQ(side.output, "-ERR the shared store cannot be asked: nothing of rule user was refunded\r\n");
+  side.output.clear();
+  side.Arrive(Command({"HG.RESET", "d", "ENTRIES", "1", "user", "ann"}));
+  EXPECT_EQ(side.output, "-ERR the shared store cannot be asked: no bucket of rule user was reset\r\n");
 }
 
 TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {

@@ -1,5 +1,7 @@
 #include "headgate/store/redis/error_text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace headgate::store::redis {
@@ -9,15 +11,51 @@ namespace {
 constexpr std::string_view kKeyPrefix = "hg:";
 constexpr std::string_view kArguments = "with args beginning with";
 
-bool IsWordCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '|' || c == '-';
+bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
+bool IsWordCharacter(char c) { return IsLetter(c) || IsDigit(c) || c == '_' || c == '|' || c == '-'; }
+
+// The first quotation mark; the apostrophe of "can't" is none.
+size_t FindQuote(std::string_view text) {
+  constexpr std::string_view kQuotes = "'\"`";
+  size_t at = text.find_first_of(kQuotes);
+  while (at != std::string_view::npos && at > 0 && at + 1 < text.size() && text[at] == '\'' && IsLetter(text[at - 1]) &&
+         IsLetter(text[at + 1])) {
+    at = text.find_first_of(kQuotes, at + 1);
+  }
+  return at;
+}
+
+// The number of characters that `text` ends with and that all are `kind`.
+template <typename Kind>
+size_t CountAtEnd(std::string_view text, const Kind& kind) {
+  return static_cast<size_t>(std::find_if_not(text.rbegin(), text.rend(), kind) - text.rbegin());
+}
+
+// " script: SHA1, on @user_script:LINE.", where a script failed, if `text` ends so; else nothing.
+std::string_view ScriptPlace(std::string_view text) {
+  constexpr std::string_view kOn = ", on @user_script:";
+  constexpr std::string_view kScript = " script: ";
+  constexpr size_t kSha1Digits = 40;
+  std::string_view rest = text;
+  if (!rest.ends_with('.')) return {};
+  rest.remove_suffix(1);
+  const size_t digits = CountAtEnd(rest, IsDigit);
+  rest.remove_suffix(digits);
+  if (digits == 0 || !rest.ends_with(kOn)) return {};
+  rest.remove_suffix(kOn.size());
+  if (CountAtEnd(rest, IsHexDigit) != kSha1Digits) return {};
+  rest.remove_suffix(kSha1Digits);
+  if (!rest.ends_with(kScript)) return {};
+  return text.substr(rest.size() - kScript.size());
 }
 
 // Where quotations begin, but for a first one that is a plain word, such as a command; the end where there are none.
 // What stands between quotes may itself hold quotes, so that nothing behind it can be told from it.
 size_t FindQuotation(std::string_view text) {
   constexpr std::string_view kQuotes = "'\"`";
-  const size_t begin = text.find_first_of(kQuotes);
+  const size_t begin = FindQuote(text);
   if (begin == std::string_view::npos) return text.size();
   const size_t end = text.find(text[begin], begin + 1);
   if (end == std::string_view::npos) return begin;
@@ -34,7 +72,7 @@ std::string WithoutArguments(std::string_view error) {
   if (end == error.size()) return std::string(error);
   std::string_view shown = error.substr(0, end);
   shown = shown.substr(0, shown.find_last_not_of(" ,") + 1);
-  return std::string(shown) + " …";
+  return fmt::format("{} …{}", shown, ScriptPlace(error));
 }
 
 }  // namespace headgate::store::redis

@@ -110,6 +110,9 @@ void HoldOwed(const Limit& limit, std::string_view leases, BucketState& state, H
       return HoldCounter(limit, owed, state, now);
     case Algorithm::kLeakyBucketQueue:
       if (owed.by_live == 0) return;
+      // Nothing drains before the bucket's time is that of the store again.
+      if (state.edge > static_cast<uint64_t>(now.ns))
+        state.edge += owed.live_expires_at - static_cast<uint64_t>(now.ns);
       // With burst + 1 turns taken nobody may wait.
       HoldEdge(limit, owed.live_expires_at, owed.by_live, limit.capacity() + 1, state);
       break;

@@ -17,6 +17,7 @@ namespace headgate::store::redis {
 //
 // Token buckets and windows keep such leases, and count them until they expire. A queue and a log cannot: under these
 // all of it counts as spent in the instant in which the last lease expires, and the bucket's time moves on to that.
+// Until the store's clock is there a queue drains nothing.
 void HoldOwed(const algorithm::Limit& limit, std::string_view leases, algorithm::BucketState& state, HitList& hits,
               base::Instant now);
 

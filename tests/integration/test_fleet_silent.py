@@ -1,0 +1,90 @@
+"""An instance that took leases of a key and is asked for it no more, or dies: when another can have all that is due."""
+
+import signal
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+from faults import record
+from fleet import FleetTest
+from harness import Headgate, until, wait
+from load import Load, check, passed, read_reply
+
+REQUESTS = 3000
+KINDS = {
+    "bucket": "algorithm: token_bucket",
+    "meter": "algorithm: leaky_bucket",
+    "window": "algorithm: fixed_window",
+    "counter": "algorithm: sliding_window_counter",
+}
+RULES = "domain: edge\ndescriptors:\n" + "".join(
+    f"  - key: {name}\n    rate_limit: {{requests_per_unit: {REQUESTS}, unit: day, {words}}}\n" for name, words in KINDS.items()
+)
+# With as many loops as a large machine has.
+THREADS = 16
+LEASE_SECONDS = 2
+WATCHED_SECONDS = 5
+HELD = "headgate_lease_requests_held"
+
+
+class Silent(FleetTest):
+    RULES = RULES
+
+    def take_leases(self, instance):
+        """By all event loops that connections fall to; returns how many of each key passed."""
+
+        def ask(_):
+            admitted = dict.fromkeys(KINDS, 0)
+            with instance.connect() as connection:
+                reader = connection.makefile("rb")
+                for _ in range(8):
+                    for name in KINDS:
+                        connection.sendall(check(name, "key") * 2)
+                        admitted[name] += sum(passed(read_reply(reader)) for _ in range(2))
+                    wait(0.03)
+            return admitted
+
+        with ThreadPoolExecutor(2 * THREADS) as pool:
+            counts = list(pool.map(ask, range(2 * THREADS)))
+        return {name: sum(count[name] for count in counts) for name in KINDS}
+
+    def withheld(self, leave):
+        """For how many seconds after the first has gone the other was refused, and had something later after all; of each kind.
+        And what all were admitted."""
+        silent, other = self.instance(threads=THREADS), self.instance()
+        for instance in (silent, other):
+            until(lambda: instance.metric("headgate_instances") == 2, 10, "the instances know of each other")
+        admitted = self.take_leases(silent)
+        self.held = silent.metric(HELD)  # of all keys
+        self.assertGreater(self.held, 0, "it took leases")
+        leave(silent)
+        began = Load.now()
+        load = self.enterContext(Load([other], {name: check(name, "key") for name in KINDS}, batch=40, connections=4))
+        wait(WATCHED_SECONDS)
+        load.stop()
+        last = {name: max(b.sent for b in load.batches[name] if b.passed) - began for name in KINDS}
+        return last, {name: admitted[name] + load.admitted(name) for name in KINDS}
+
+    def test_what_an_idle_instance_holds(self):
+        last, admitted = self.withheld(lambda _: None)
+        for name in KINDS:
+            self.assertGreaterEqual(admitted[name], REQUESTS, f"{name}: all of it can be had")
+            self.assertLessEqual(admitted[name], REQUESTS + 1, name)
+        record(self, "idle", 0, 0, max(last.values()), LEASE_SECONDS)
+
+    def lost(self, name, leave):
+        """What it held is spent when its leases have expired. All else can be had."""
+        last, admitted = self.withheld(leave)
+        for kind in KINDS:
+            self.assertGreaterEqual(admitted[kind], REQUESTS - self.held, kind)
+            self.assertLessEqual(admitted[kind], REQUESTS + 1, kind)
+        record(self, name, 0, 0, max(last.values()), LEASE_SECONDS)
+
+    def test_what_a_paused_instance_holds(self):
+        self.lost("paused", Headgate.pause)
+
+    def test_what_a_killed_instance_holds(self):
+        self.lost("killed", lambda instance: instance.stop(signal.SIGKILL))
+
+
+if __name__ == "__main__":
+    unittest.main()

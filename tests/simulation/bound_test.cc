@@ -1,0 +1,224 @@
+// What a limit promises, computed by the checker itself: by hand, in cases small enough to count.
+#include "tests/simulation/bound.h"
+
+#include <gtest/gtest.h>
+
+namespace headgate::simulation {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Align;
+using algorithm::Limit;
+using algorithm::LimitSpec;
+using base::Duration;
+using base::Instant;
+using namespace std::chrono_literals;
+
+// 2027-12-31 23:59:50, ten seconds before a month and a year end.
+constexpr Instant kStart = Instant::FromNanos(1'830'297'590'000'000'000);
+
+Limit Make(const LimitSpec& spec) { return *Limit::Make(spec); }
+
+Limit Monthly(uint64_t requests) {
+  return Make({.algorithm = Algorithm::kFixedWindow, .requests = requests, .align = Align::kCalendarMonth});
+}
+
+Limit Of(Algorithm algorithm, uint64_t requests, Duration period = 1s) {
+  return Make({.algorithm = algorithm, .requests = requests, .period = period});
+}
+
+// Time begins at kStart.
+class Checked {
+ public:
+  explicit Checked(const Limit& limit) : bound(limit, kStart + 10s) {}
+
+  bool Admit(uint64_t cost, Duration at) { return bound.Admit(cost, at, kStart + at); }
+  uint64_t Room(Duration at) { return bound.Room(at, kStart + at); }
+
+  Bound bound;
+};
+
+// ---- Windows of the calendar and outages
+
+TEST(Bound, AnOutageAddsOneCapacityToAMonth) {
+  Checked month(Monthly(10));
+  EXPECT_TRUE(month.Admit(10, 0s));
+  month.bound.AllowOutage(1s, 2s, 2);
+  EXPECT_TRUE(month.Admit(10, 2s));
+  // However long it lasts: each instance knows what it let through in its window.
+  month.bound.AllowOutage(1s, 4s, 2);
+  EXPECT_FALSE(month.Admit(1, 4s));
+}
+
+TEST(Bound, WhatAnOutageLetThroughIsOfItsMonthUntilThatEnds) {
+  Checked month(Monthly(10));
+  month.bound.AllowOutage(0s, 1s, 2);
+  EXPECT_TRUE(month.Admit(10, 1s));
+  // Long after the outage the store lets its own ten through.
+  EXPECT_TRUE(month.Admit(10, 8s));
+  EXPECT_FALSE(month.Admit(1, 9s));
+}
+
+TEST(Bound, AnotherOutageOfTheSameMonthAddsNothing) {
+  Checked month(Monthly(10));
+  month.bound.AllowOutage(0s, 1s, 2);
+  EXPECT_TRUE(month.Admit(20, 1s));
+  month.bound.AllowOutage(7s, 8s, 2);
+  EXPECT_FALSE(month.Admit(1, 8s));
+}
+
+TEST(Bound, AnInstanceThatStartsBetweenTwoOutagesOfAMonthHasItsShareAnew) {
+  Checked month(Monthly(10));
+  month.bound.AllowOutage(0s, 1s, 2);
+  EXPECT_TRUE(month.Admit(20, 1s));
+  month.bound.AllowShare(2, 6s);
+  month.bound.AllowOutage(7s, 8s, 2);
+  EXPECT_TRUE(month.Admit(5, 8s));
+}
+
+TEST(Bound, TheNextMonthBeginsWithoutTheOutageOfTheLast) {
+  Checked month(Monthly(10));
+  month.bound.AllowOutage(0s, 1s, 2);
+  EXPECT_TRUE(month.Admit(1, 1s));
+  EXPECT_TRUE(month.Admit(10, 11s));
+  EXPECT_FALSE(month.Admit(1, 12s));
+}
+
+// Clocks differ: one instance may still be in the old month.
+TEST(Bound, AnOutageAcrossTheEndOfAMonthAddsWhatWasLeftOfItToo) {
+  Checked month(Monthly(10));
+  month.bound.AllowOutage(9s, Duration(9900ms), 2);
+  EXPECT_TRUE(month.Admit(14, 9900ms));
+  month.bound.AllowOutage(9s, Duration(10100ms), 2);
+  EXPECT_TRUE(month.Admit(10 + 10 + 6, 10100ms));
+  EXPECT_FALSE(month.Admit(1, 10200ms));
+}
+
+// ---- The queue and the log
+
+TEST(Bound, AQueueLetsOneGoAndItsBurstWait) {
+  Checked queue(Make({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 4}));
+  EXPECT_EQ(queue.Room(0s), 5u);
+  EXPECT_TRUE(queue.Admit(5, 0s));
+  EXPECT_TRUE(queue.Admit(1, 100ms));
+  EXPECT_FALSE(queue.Admit(1, 199ms));
+}
+
+// 30 pass under the first; they take 1/5 of a second, in which the second would have let 2 through.
+TEST(Bound, AQueueKeepsItsTimeWhenItsLimitChanges) {
+  const auto queue = [](uint64_t requests, uint64_t burst) {
+    return Make({.algorithm = Algorithm::kLeakyBucketQueue, .requests = requests, .period = 1s, .burst = burst});
+  };
+  Checked limit(queue(150, 29));
+  EXPECT_TRUE(limit.Admit(30, 0s));
+  limit.bound.Widen(queue(10, 374), 0s, kStart);
+  EXPECT_EQ(limit.Room(0s), 373u);
+  Checked slower(queue(10, 374));
+  EXPECT_TRUE(slower.Admit(375, 0s));
+  slower.bound.Widen(queue(150, 29), 0s, kStart);
+  slower.bound.Narrow(queue(150, 29), 0s, kStart);
+  EXPECT_LE(slower.Room(0s), 28u);
+}
+
+TEST(Bound, ALogHasItsRequestsInAnyPeriod) {
+  Checked log(Of(Algorithm::kSlidingWindowLog, 10));
+  EXPECT_TRUE(log.Admit(6, 100ms));
+  EXPECT_TRUE(log.Admit(4, 900ms));
+  EXPECT_EQ(log.Room(1099ms), 0u);
+  EXPECT_EQ(log.Room(1100ms), 6u);
+  EXPECT_TRUE(log.Admit(6, 1100ms));
+  EXPECT_FALSE(log.Admit(1, 1200ms));
+}
+
+TEST(Bound, ALogGivesItsNewestBack) {
+  Checked log(Of(Algorithm::kSlidingWindowLog, 10));
+  EXPECT_TRUE(log.Admit(6, 0ms));
+  EXPECT_TRUE(log.Admit(4, 500ms));
+  log.bound.Refund(5, 600ms, kStart + 600ms);
+  EXPECT_EQ(log.Room(600ms), 5u);
+  EXPECT_EQ(log.Room(1000ms), 10u);
+}
+
+TEST(Bound, AnOutageAddsOneCapacityToEachPeriodOfALog) {
+  Checked log(Of(Algorithm::kSlidingWindowLog, 10));
+  EXPECT_TRUE(log.Admit(10, 0s));
+  log.bound.AllowOutage(0s, 500ms, 2);
+  EXPECT_TRUE(log.Admit(10, 500ms));
+  log.bound.AllowOutage(0s, 900ms, 2);
+  EXPECT_FALSE(log.Admit(1, 900ms));
+}
+
+TEST(Bound, ALogThatReplacesABucketGivesBackAPeriodLater) {
+  Checked limit(Of(Algorithm::kTokenBucket, 10));
+  EXPECT_TRUE(limit.Admit(10, 0s));
+  const Limit log = Of(Algorithm::kSlidingWindowLog, 40);
+  limit.bound.Widen(log, 0s, kStart);
+  // The larger capacity, once; then what the bucket gives back.
+  EXPECT_EQ(limit.Room(0s), 30u);
+  EXPECT_TRUE(limit.Admit(30, 0s));
+  EXPECT_FALSE(limit.Admit(11, 900ms));
+}
+
+// Nobody asked meanwhile.
+TEST(Bound, WhatALogHasGivenBackIsThereWhenItsLimitIsNoMore) {
+  Checked limit(Of(Algorithm::kSlidingWindowLog, 10));
+  EXPECT_TRUE(limit.Admit(10, 0s));
+  const Limit bucket = Of(Algorithm::kTokenBucket, 40, 24h);
+  limit.bound.Widen(bucket, 0s, kStart);
+  limit.bound.Narrow(bucket, 2s, kStart + 2s);
+  EXPECT_EQ(limit.Room(2s), 40u);
+}
+
+// ---- A limit of 0
+
+TEST(Bound, ALimitOfNothingLetsNothingThrough) {
+  Checked none(Make({.algorithm = Algorithm::kTokenBucket, .requests = 0, .period = 1s, .burst = 5}));
+  EXPECT_EQ(none.Room(0s), 0u);
+  EXPECT_FALSE(none.Admit(1, 10s));
+}
+
+TEST(Bound, AfterAChangeToNothingNothingPasses) {
+  for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
+                                    Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog}) {
+    Checked limit(Of(algorithm, 10));
+    EXPECT_TRUE(limit.Admit(3, 0s));
+    const Limit none = Of(algorithm, 0);
+    limit.bound.Widen(none, 1s, kStart + 1s);
+    EXPECT_TRUE(limit.Admit(3, 1s)) << "while not all know it";
+    limit.bound.Narrow(none, 2s, kStart + 2s);
+    EXPECT_FALSE(limit.Admit(1, 5s));
+  }
+}
+
+TEST(Bound, AfterAChangeFromNothingAllIsThere) {
+  Checked limit(Of(Algorithm::kTokenBucket, 0));
+  limit.bound.Widen(Of(Algorithm::kTokenBucket, 10), 1s, kStart + 1s);
+  EXPECT_EQ(limit.Room(1s), 10u);
+}
+
+// ---- What is forgotten
+
+// 820 of 820 a day, then 157 a day: what a store that restarts empty lets through is one capacity of the new limit.
+TEST(Bound, WhatIsForgottenCountsFromTheNewLimit) {
+  Checked day(Of(Algorithm::kSlidingWindowCounter, 820, 24h));
+  EXPECT_TRUE(day.Admit(820, 0s));
+  const Limit less = Of(Algorithm::kSlidingWindowCounter, 157, 24h);
+  day.bound.Widen(less, 1s, kStart + 1s);
+  day.bound.Narrow(less, 2s, kStart + 2s);
+  EXPECT_EQ(day.Room(3s), 0u);
+  day.bound.AllowCapacity(4s, 1h);
+  EXPECT_TRUE(day.Admit(157, 5s));
+  EXPECT_FALSE(day.Admit(1, 6s));
+}
+
+// Both servers have a bucket that is as if never used, and so is one of the new limit.
+TEST(Bound, ASecondServerHasTheLargerCapacityToo) {
+  Checked limit(Of(Algorithm::kTokenBucket, 10));
+  limit.bound.AllowSecondServer(0s, 4s, 8s);
+  limit.bound.AllowCapacity(0s, 8s);
+  limit.bound.Widen(Of(Algorithm::kTokenBucket, 500, 24h), 1s, kStart + 1s);
+  EXPECT_TRUE(limit.Admit(1000, 1s));
+}
+
+}  // namespace
+}  // namespace headgate::simulation
