@@ -252,23 +252,19 @@ LeaseMessage& Fleet::Kept(const LeaseAction& action) {
 }
 
 void Fleet::Send(LeaseMessage& message, Question* awaiting) {
-  shared_.Ask({.name = message.name,
-               .limit = message.limit,
-               .lease = message.ask,
-               .leased = true,
-               .timeout = options_.timeout},
-              [this, key = message.key, limit = message.limit, number = message.ask.id.number,
-               awaiting](const store::SharedAnswer& answer) {
-                if (answer.status.ok()) {
-                  settle_pace_.OnAnswer();
-                  NoteRest(key, answer.grant.remaining, FullAfter(*limit, answer.grant.remaining));
-                }
-                LeaseMessage* next = nullptr;
-                leases_->OnGrant(key, number, answer, shared_.Now(),
-                                 [&](const LeaseAction& action) { next = &Kept(action); });
-                if (next != nullptr) Send(*next);
-                if (awaiting != nullptr) OnLease(*awaiting, answer);
-              });
+  shared_.Ask(
+      {.name = message.name, .limit = message.limit, .lease = message.ask, .leased = true, .timeout = options_.timeout},
+      [this, key = message.key, limit = message.limit, number = message.ask.id.number,
+       awaiting](const store::SharedAnswer& answer) {
+        if (answer.status.ok()) {
+          settle_pace_.OnAnswer();
+          NoteRest(key, answer.grant.remaining, FullAfter(*limit, answer.grant.remaining));
+        }
+        LeaseMessage* next = nullptr;
+        leases_->OnGrant(key, number, answer, shared_.Now(), [&](const LeaseAction& action) { next = &Kept(action); });
+        if (next != nullptr) Send(*next);
+        if (awaiting != nullptr) OnLease(*awaiting, answer);
+      });
   message.limit = {};
   messages_.Release(message);
 }

@@ -9,7 +9,8 @@
 //     allow                       → allowed, uncounted (mode open)
 //     deny                        → refused (mode closed)
 //
-// One per event loop, used on its thread alone; only the leases are the whole instance's. Opens no socket: the store does.
+// One per event loop, used on its thread alone; only the leases are the whole instance's. Opens no socket: the store
+// does.
 #pragma once
 
 #include <array>
@@ -41,8 +42,8 @@ struct FleetOptions {
   rule::Sharing sharing = rule::Sharing::kLeased;
   // How long one call of the store may take. Raise it where the store is far away; a client waits as long.
   base::Duration timeout = std::chrono::milliseconds(10);
-  // Of the instance, for the fleets of all its loops, which it outlives. Null: no leases, every decision is asked of the
-  // store.
+  // Of the instance, for the fleets of all its loops, which it outlives. Null: no leases, every decision is asked of
+  // the store.
   LeaseBooks* leases = nullptr;
   // Which loop this is, of how many: each looks after a part of the leases.
   uint32_t loop = 0;

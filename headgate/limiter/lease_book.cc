@@ -34,7 +34,7 @@ constexpr uint64_t kAmpleTimes = 4;
 constexpr uint64_t kRequestsLeast = 3;
 // Of a bucket that holds less for each of its holders, most would lie where nobody asks for it: it is exact for so many
 // ttl, and costs a message for each request that passes. As it takes `fill_least` to fill, these are few.
-constexpr uint64_t kEachLeast = 2;
+constexpr uint64_t kEachLeast = 3;
 constexpr int64_t kExactTtls = 4;
 // From so many within half a ttl on a message more for each lease does not count.
 constexpr uint64_t kBusyRequests = 64;
@@ -366,8 +366,9 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Na
   return Ask(record, WantOf(record, least), least, now);
 }
 
-// Until a scarce key is asked for again.
+// Until a scarce key is asked for again. A bucket that fills quickly would run over in a longer pause.
 Duration LeaseBook::PauseOf(const Record& record, BootTime now) const {
+  if (record.pause < options_.pause) return record.pause;
   const auto random = static_cast<uint64_t>(now.ns) ^ options_.node;
   return record.pause + PartOf(record.pause * options_.pause_spread_percent / 100, random);
 }

@@ -7,9 +7,9 @@
 //                            │   └──── exhausted: denied without asking, asked for again every 50 ms
 //                            └── no demand (returned), another limit (returned; exact for one ttl), no answer
 //
-// A key is scarce if it was refused, was given too little to last for a pause of 50 ms, or has been asked for more often
-// than once per pause without getting what it wants. A scarce key is asked for at most once per pause, and requests are
-// denied in between: it costs the store the same however often it is asked for.
+// A key is scarce if it was refused, was given too little to last for a pause of 50 ms, or has been asked for more
+// often than once per pause without getting what it wants. A scarce key is asked for at most once per pause, and
+// requests are denied in between: it costs the store the same however often it is asked for.
 //
 // `remaining` of a decision here is what is held plus what the store said was left, less what it may have granted to a
 // message whose answer was lost. So it is never above what the store could grant at its last answer; others may have
@@ -17,8 +17,8 @@
 // can pass if nobody else takes anything and nothing is returned.
 //
 // A state machine: events and the time come in, verdicts and asks go out. It reads no clock, sends nothing and never
-// allocates on the way of a decision (the first ask for a key keeps the bucket's name). Not thread-safe; the event loops
-// of an instance share lease_books.h, which splits the keys over several books.
+// allocates on the way of a decision (the first ask for a key keeps the bucket's name). Not thread-safe; the event
+// loops of an instance share lease_books.h, which splits the keys over several books.
 #pragma once
 
 #include <array>

@@ -29,7 +29,8 @@ void LeaseBook::PrefetchRecord(const Hash128& key) const {
   const uint32_t print = PrintOf(key);
   for (uint32_t way = 0; way < kWays; ++way) {
     // Another thread may be changing it; then what is fetched is of no use, and of no harm.
-    if (std::atomic_ref(const_cast<uint32_t&>(sets_[set].prints[way])).load(std::memory_order_relaxed) != print) continue;
+    if (std::atomic_ref(const_cast<uint32_t&>(sets_[set].prints[way])).load(std::memory_order_relaxed) != print)
+      continue;
     const auto* const line = reinterpret_cast<const char*>(&records_[set * kWays + way]);
     __builtin_prefetch(line, /*write*/ 1);
     __builtin_prefetch(line + 64, /*write*/ 1);

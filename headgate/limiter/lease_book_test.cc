@@ -450,7 +450,7 @@ TEST_F(LeaseBookTest, ADenialIsNotRememberedForEver) {
 }
 
 // Of a bucket of 100, 51 nodes hold something: what one holds the others lack.
-TEST_F(LeaseBookTest, ABucketOfLessThanTwoForEachHolderIsExact) {
+TEST_F(LeaseBookTest, ABucketOfLessThanThreeForEachHolderIsExact) {
   for (int i = 0; i < 4; ++i) Take();
   store::SharedAnswer crowded;
   crowded.grant = {.granted = 1, .remaining = 40, .holders = 51, .ttl = 2s};

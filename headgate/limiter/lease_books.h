@@ -6,7 +6,8 @@
 //   loop 3 ─┘             └─ …
 //
 // For the store the instance is one node: whichever loop is asked spends from the same lease, and a scarce key is asked
-// for once, not once by each loop. A message is sent by the loop whose request needs it, and its answer is taken in there.
+// for once, not once by each loop. A message is sent by the loop whose request needs it, and its answer is taken in
+// there.
 //
 // Thread-safe, but for what says otherwise. A lock is held for a few dozen nanoseconds; nothing is sent under it.
 #pragma once

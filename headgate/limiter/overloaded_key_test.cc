@@ -175,19 +175,16 @@ TEST_P(OverloadedKey, CostsEachInstanceFewCallsAndIsSharedFairly) {
   EXPECT_LE(sum, crowd.rate * 10 + static_cast<int64_t>(burst));
 }
 
-INSTANTIATE_TEST_SUITE_P(Limiter, OverloadedKey,
-                         ::testing::Values(Crowd{"three", 1000, 3, 600, false},
-                                           Crowd{"three_full", 1000, 3, 600, true},
-                                           Crowd{"three_slightly", 600, 3, 120, true},
-                                           Crowd{"four", 2000, 4, 200, true}, Crowd{"one", 2000, 1, 500, true},
-                                           Crowd{"one_slightly", 2000, 1, 130, true},
-                                           Crowd{"three_slightly_more", 2000, 3, 130, true},
-                                           Crowd{"a_small_limit", 60, 3, 800, true},
-                                           Crowd{"a_slow_limit_of_a_large_burst", 30, 3, 4000, true, 300},
-                                           Crowd{"four_times_of_three", 300, 3, 400, true},
-                                           Crowd{"of_a_small_burst", 1000, 3, 600, true, 250},
-                                           Crowd{"eight_instances", 500, 8, 400, true}),
-                         [](const auto& crowd) { return crowd.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Limiter, OverloadedKey,
+    ::testing::Values(Crowd{"three", 1000, 3, 600, false}, Crowd{"three_full", 1000, 3, 600, true},
+                      Crowd{"three_slightly", 600, 3, 120, true}, Crowd{"four", 2000, 4, 200, true},
+                      Crowd{"one", 2000, 1, 500, true}, Crowd{"one_slightly", 2000, 1, 130, true},
+                      Crowd{"three_slightly_more", 2000, 3, 130, true}, Crowd{"a_small_limit", 60, 3, 800, true},
+                      Crowd{"a_slow_limit_of_a_large_burst", 30, 3, 4000, true, 300},
+                      Crowd{"four_times_of_three", 300, 3, 400, true},
+                      Crowd{"of_a_small_burst", 1000, 3, 600, true, 250}, Crowd{"eight_instances", 500, 8, 400, true}),
+    [](const auto& crowd) { return crowd.param.name; });
 
 }  // namespace
 }  // namespace headgate::limiter

@@ -162,7 +162,8 @@ void World::StepClock(Duration by) {
         });
       }
     }
-    // What came before counts in the window that the bucket was in, and a sliding counter also counts the window before.
+    // What came before counts in the window that the bucket was in, and a sliding counter also counts the window
+    // before.
     const bool sliding = keys_[i].limit->limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
     if (by < 0s) keys_[i].lockout.Blind(now_ - by + (sliding ? 2 : 1) * PaceOf(plan_.keys[i].spec));
   }

@@ -1,6 +1,6 @@
-// One node of a simulated fleet, an event loop of an instance: the Fleet that production runs, with its breaker, and the
-// instance's leases and local store. Behind it, as its shared store, is the simulated network: every call has
-// a deadline, and a call without an answer counts as done.
+// One node of a simulated fleet, an event loop of an instance: the Fleet that production runs, with its breaker, and
+// the instance's leases and local store. Behind it, as its shared store, is the simulated network: every call has a
+// deadline, and a call without an answer counts as done.
 //
 // The instance's Ledgers keep a separate account of every lease, and an Evidence for each member of a request records
 // what the store was asked for it and what it answered. Each request is decided once, in the mode that this shows.
