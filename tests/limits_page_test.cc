@@ -86,7 +86,7 @@ std::vector<Row> Column(std::string_view name) {
 }
 
 TEST(LimitsPage, NamesSettingsThatExist) {
-  const std::string& settings = TextOf("headgate/app/settings.cc");
+  const std::string& settings = TextOf("headgate/app/settings_table.cc");
   for (const Row& row : Column("setting")) {
     const std::vector<std::string> names = Names(row.cell);
     EXPECT_TRUE(!names.empty() || row.cell == "fixed") << "limits.md:" << row.line << ": " << row.cell;

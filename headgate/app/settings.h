@@ -1,6 +1,7 @@
-// Every setting of `headgate serve`, declared once: name, type, bounds, help. Flags (`--idle-timeout`), keys of
-// headgate.yaml (`idle_timeout`), environment variables (`HEADGATE_IDLE_TIMEOUT`), help and --print-config are made
-// from this table; examples/headgate.yaml and docs/reference/configuration.md are held to it by a test.
+// Every setting of `headgate serve`, declared once (settings_table.cc): name, type, bounds, help. Flags
+// (`--idle-timeout`), keys of headgate.yaml (`idle_timeout`), environment variables (`HEADGATE_IDLE_TIMEOUT`), help and
+// --print-config are made from this table; examples/headgate.yaml and docs/reference/configuration.md are held to it by
+// a test.
 #pragma once
 
 #include <cstdint>
@@ -79,11 +80,11 @@ struct Settings {
   std::string log_client_keys = "hashed";
 };
 
-// What of a value is a secret.
-enum class Secret : uint8_t { kNothing, kAll, kLogin };  // kLogin: what stands before the '@' of a URL
+// The part of a value that is a secret.
+enum class Secret : uint8_t { kNothing, kAll, kLogin };  // kLogin: all before the '@' of a URL
 
 // Which values are paths: those of a settings file are relative to its directory.
-enum class Paths : uint8_t { kNone, kAll, kUnixAddresses };  // kUnixAddresses: what follows "unix:"
+enum class Paths : uint8_t { kNone, kAll, kUnixAddresses };  // kUnixAddresses: the part behind "unix:"
 
 struct Setting {
   using Target = std::variant<std::string Settings::*, std::vector<std::string> Settings::*, uint64_t Settings::*,
@@ -103,6 +104,9 @@ struct Setting {
   bool is_list() const { return std::holds_alternative<std::vector<std::string> Settings::*>(target); }
 };
 
+// The choices of settings that are switched on or off; they take `true` and `false` too.
+inline constexpr std::string_view kNoOrYes = "no|yes";
+
 std::span<const Setting> AllSettings();
 // Null where there is none of this name.
 const Setting* FindSetting(std::string_view name);
@@ -110,19 +114,18 @@ const Setting* FindSetting(std::string_view name);
 // "--idle-timeout", "HEADGATE_IDLE_TIMEOUT".
 std::string FlagOf(const Setting& setting);
 std::string EnvironmentNameOf(const Setting& setting);
-// What a value is: "text", "list", "number", "duration", or its choices.
+// The type of a value: "text", "list", "number", "duration", or its choices.
 std::string TypeOf(const Setting& setting);
 
-// Reads `values` (one, or any number for a list) into `settings`. InvalidArgument with what is wrong and what would be
-// right.
+// Reads `values` (one, or any number for a list) into `settings`. InvalidArgument says which values are allowed.
 absl::Status SetValue(const Setting& setting, std::span<const std::string> values, Settings& settings);
 
 // As a person would write it; secrets as "(hidden)".
 std::vector<std::string> ShowValue(const Setting& setting, const Settings& settings);
-// Whether ShowValue hides something of it.
+// Whether ShowValue hides a part of it.
 bool HidesValue(const Setting& setting, const Settings& settings);
 
-// Puts `directory` before what is a relative path of `values`.
+// Puts `directory` before each relative path of `values`.
 void ResolvePaths(const Setting& setting, const std::string& directory, std::vector<std::string>& values);
 
 // The name that was probably meant, or empty.

@@ -10,6 +10,7 @@
 
 #include "headgate/net/blocking_client.h"
 #include "headgate/net/server.h"
+#include "headgate/net/test_clock.h"
 
 namespace headgate::net {
 namespace {
@@ -17,16 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-class TestClock final : public base::Clock {
- public:
-  base::BootTime BootNow() const override { return base::BootTime::FromNanos(now_ns_.load()); }
-  base::WallTime WallNow() const override { return base::WallTime::FromNanos(now_ns_.load()); }
-  void Advance(base::Duration d) { now_ns_.fetch_add(d.count()); }
-
- private:
-  std::atomic<int64_t> now_ns_{1'000'000'000};
-};
 
 // Answers each line with itself. What is no whole line is kept, as the body of a request is.
 class KeepingSession final : public Session {

@@ -16,23 +16,13 @@
 #include <thread>
 
 #include "headgate/net/blocking_client.h"
+#include "headgate/net/test_clock.h"
 
 namespace headgate::net {
 namespace {
 
 using namespace std::chrono_literals;
 using namespace std::string_view_literals;
-
-// Moves when told to; read by the loops meanwhile.
-class TestClock final : public base::Clock {
- public:
-  base::BootTime BootNow() const override { return base::BootTime::FromNanos(now_ns_.load()); }
-  base::WallTime WallNow() const override { return base::WallTime::FromNanos(now_ns_.load()); }
-  void Advance(base::Duration d) { now_ns_.fetch_add(d.count()); }
-
- private:
-  std::atomic<int64_t> now_ns_{1'000'000'000};
-};
 
 // What "ask" waits for until somebody says "tell" on the same loop.
 struct Oracle {

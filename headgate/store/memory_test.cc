@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "headgate/store/memory_rig.h"
+
 namespace headgate::store {
 namespace {
 
@@ -18,42 +20,8 @@ using algorithm::LimitSpec;
 using base::Instant;
 using namespace std::chrono_literals;
 
-constexpr Instant kStart = Instant::FromNanos(1'790'000'000'000'000'000);
-
-base::HashSecret Secret(uint64_t seed = 1) {
-  base::HashSecret secret;
-  std::mt19937_64 random(seed);
-  for (uint8_t& byte : secret.bytes) byte = static_cast<uint8_t>(random());
-  return secret;
-}
-
-// A store with one-line requests; keys are numbers.
-struct TestStore {
-  explicit TestStore(uint64_t max_buckets = 1000, uint64_t seed = 1)
-      : store({.max_buckets = max_buckets, .secret = Secret(seed)}) {}
-
-  LimitHandle Make(const LimitSpec& spec) { return *store.limits().Intern(*Limit::Make(spec)); }
-
-  base::Hash128 Key(uint64_t key) const {
-    return base::HashBytes(store.hash_secret(), base::KeyKind::kRaw, {reinterpret_cast<const char*>(&key), sizeof key});
-  }
-
-  Decision Ask(uint64_t key, const LimitHandle& limit, Instant now, algorithm::Cost cost = 1,
-               Operation operation = Operation::kTake, std::span<const LimitChange> history = {}) {
-    const TakeRequest request{
-        .key = Key(key), .limit = limit.get(), .history = history, .cost = cost, .operation = operation};
-    Decision decision;
-    store.Take({&request, 1}, {&decision, 1}, now);
-    return decision;
-  }
-
-  uint64_t buckets() const { return store.stats().buckets; }
-
-  MemoryStore store;
-};
-
 TEST(MemoryStore, DecidesAsTheAlgorithmDoes) {
-  TestStore test;
+  MemoryRig test;
   const LimitHandle limit = test.Make({.requests = 1, .period = 10s, .burst = 5});
   for (uint64_t left = 5; left-- > 0;) EXPECT_EQ(test.Ask(7, limit, kStart).remaining, left);
   const Decision denied = test.Ask(7, limit, kStart);
@@ -64,7 +32,7 @@ TEST(MemoryStore, DecidesAsTheAlgorithmDoes) {
 }
 
 TEST(MemoryStore, ALookCreatesNothing) {
-  TestStore test;
+  MemoryRig test;
   const LimitHandle limit = test.Make({.requests = 5, .period = 10s});
   EXPECT_TRUE(test.Ask(1, limit, kStart, 0).allowed);
   EXPECT_TRUE(test.Ask(1, limit, kStart, 5, Operation::kLook).allowed);
@@ -75,7 +43,7 @@ TEST(MemoryStore, ALookCreatesNothing) {
 TEST(MemoryStore, ALookAnswersAsATakeWouldAndConsumesNothing) {
   for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
                                     Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog}) {
-    TestStore test;
+    MemoryRig test;
     const LimitHandle limit = test.Make({.algorithm = algorithm, .requests = 5, .period = 10s});
     test.Ask(1, limit, kStart, 2);
     const Decision look = test.Ask(1, limit, kStart + 1s, 2, Operation::kLook);
@@ -85,7 +53,7 @@ TEST(MemoryStore, ALookAnswersAsATakeWouldAndConsumesNothing) {
 }
 
 TEST(MemoryStore, ABucketThatIsAsIfNeverUsedIsAbsent) {
-  TestStore test;
+  MemoryRig test;
   const LimitHandle limit = test.Make({.requests = 5, .period = 10s});
   test.Ask(1, limit, kStart);
   EXPECT_EQ(test.buckets(), 1u);
@@ -101,7 +69,7 @@ TEST(MemoryStore, ABucketThatIsAsIfNeverUsedIsAbsent) {
 
 TEST(MemoryStore, HoldsAsManyBucketsAsItMayWithoutForgettingOne) {
   for (const uint64_t max : {1u, 10u, 60u, 61u, 1000u, 20'000u}) {
-    TestStore test(max);
+    MemoryRig test(max);
     const LimitHandle limit = test.Make({.requests = 1, .period = 1h});
     for (uint64_t key = 0; key < max; ++key) ASSERT_TRUE(test.Ask(key, limit, kStart).allowed);
     for (uint64_t key = 0; key < max; ++key) ASSERT_FALSE(test.Ask(key, limit, kStart).allowed) << key << " of " << max;
@@ -111,7 +79,7 @@ TEST(MemoryStore, HoldsAsManyBucketsAsItMayWithoutForgettingOne) {
 }
 
 TEST(MemoryStore, WhenFullForgetsTheBucketThatLosesLeastAndCountsTheLoss) {
-  TestStore test(3);
+  MemoryRig test(3);
   const LimitHandle limit = test.Make({.requests = 10, .period = 10s});
   test.Ask(1, limit, kStart, 9);
   test.Ask(2, limit, kStart, 2);
@@ -127,7 +95,7 @@ TEST(MemoryStore, WhenFullForgetsTheBucketThatLosesLeastAndCountsTheLoss) {
 
 TEST(MemoryStore, AFloodOfNewKeysDoesNotWashOutTheExhaustedOnes) {
   constexpr uint64_t kMax = 5000;
-  TestStore test(kMax);
+  MemoryRig test(kMax);
   const LimitHandle limit = test.Make({.requests = 100, .period = 100s});
   for (uint64_t key = 0; key < 500; ++key) test.Ask(key, limit, kStart, 100);
   for (uint64_t key = 1000; key < 1000 + 20 * kMax; ++key) test.Ask(key, limit, kStart);
@@ -137,7 +105,7 @@ TEST(MemoryStore, AFloodOfNewKeysDoesNotWashOutTheExhaustedOnes) {
 }
 
 TEST(MemoryStore, ExpiredBucketsMakeRoomWithoutLoss) {
-  TestStore test(100);
+  MemoryRig test(100);
   const LimitHandle limit = test.Make({.requests = 1, .period = 1s});
   for (uint64_t key = 0; key < 10'000; ++key) {
     test.Ask(key, limit, kStart + base::Duration(static_cast<int64_t>(key / 50) * 1'000'000'000));
@@ -146,7 +114,7 @@ TEST(MemoryStore, ExpiredBucketsMakeRoomWithoutLoss) {
 }
 
 TEST(MemoryStore, AJoinedGroupConsumesEverywhereOrNowhere) {
-  TestStore test;
+  MemoryRig test;
   const LimitHandle per_second = test.Make({.requests = 2, .period = 1s});
   const LimitHandle per_hour = test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 3, .period = 1h});
   const LimitHandle per_day = test.Make({.algorithm = Algorithm::kFixedWindow, .requests = 9, .period = 24h});
@@ -176,7 +144,7 @@ TEST(MemoryStore, AJoinedGroupConsumesEverywhereOrNowhere) {
 }
 
 TEST(MemoryStore, AGroupOfOneBucketTwiceCountsBoth) {
-  TestStore test;
+  MemoryRig test;
   const LimitHandle limit = test.Make({.requests = 3, .period = 1h});
   const std::array<TakeRequest, 2> group{
       TakeRequest{.key = test.Key(1), .limit = limit.get(), .cost = 2},
@@ -188,7 +156,7 @@ TEST(MemoryStore, AGroupOfOneBucketTwiceCountsBoth) {
 }
 
 TEST(MemoryStore, AChangeOfLimitTakesEffectAtItsMomentNotAtTheNextRequest) {
-  TestStore test;
+  MemoryRig test;
   const LimitHandle slow = test.Make({.requests = 1, .period = 10s, .burst = 5});
   const LimitHandle fast = test.Make({.requests = 10, .period = 10s, .burst = 5});
   for (int i = 0; i < 5; ++i) test.Ask(1, slow, kStart);
@@ -198,7 +166,7 @@ TEST(MemoryStore, AChangeOfLimitTakesEffectAtItsMomentNotAtTheNextRequest) {
 }
 
 TEST(MemoryStore, LoweringAndRaisingALimitWhileNobodyAsksMintsNothing) {
-  TestStore test;
+  MemoryRig test;
   const LimitHandle hundred = test.Make({.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 100s});
   const LimitHandle ten = test.Make({.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 100s});
   const LimitHandle again = *test.store.limits().Intern(hundred->limit, 1);
@@ -212,7 +180,7 @@ TEST(MemoryStore, LoweringAndRaisingALimitWhileNobodyAsksMintsNothing) {
 }
 
 TEST(MemoryStore, ALookUnderAnotherLimitLeavesTheBucketWhatItIs) {
-  TestStore test;
+  MemoryRig test;
   const LimitHandle ten = test.Make({.requests = 10, .period = 60s});
   const LimitHandle two = test.Make({.requests = 10, .period = 60s, .burst = 2});
   test.Ask(1, ten, kStart);
@@ -222,7 +190,7 @@ TEST(MemoryStore, ALookUnderAnotherLimitLeavesTheBucketWhatItIs) {
 }
 
 TEST(MemoryStore, ALimitOfNothingLeavesTheBucketForWhenItIsRaised) {
-  TestStore test;
+  MemoryRig test;
   const LimitHandle some = test.Make({.requests = 10, .period = 100s});
   const LimitHandle none = test.Make({.requests = 0, .period = 100s});
   test.Ask(1, some, kStart, 10);
@@ -235,7 +203,7 @@ TEST(MemoryStore, ALimitOfNothingLeavesTheBucketForWhenItIsRaised) {
 TEST(MemoryStore, IsExactUnderManyThreads) {
   constexpr int kThreads = 8;
   constexpr uint64_t kLimit = 3000;
-  TestStore test(200);
+  MemoryRig test(200);
   const std::array<LimitHandle, 5> limits{
       test.Make({.requests = kLimit, .period = 1h}),
       test.Make({.algorithm = Algorithm::kLeakyBucketQueue, .requests = kLimit, .period = 1h, .burst = kLimit - 1}),
@@ -265,7 +233,7 @@ TEST(MemoryStore, IsExactUnderManyThreads) {
 
 TEST(MemoryStore, IsExactWhereThreadsInsertFindAndRemoveSpilledBuckets) {
   constexpr uint64_t kKeys = 950;
-  TestStore test(1000);
+  MemoryRig test(1000);
   const LimitHandle limit = test.Make({.requests = 10, .period = 1h});
   std::atomic<uint64_t> admitted{0};
   std::vector<std::thread> threads;
@@ -282,7 +250,7 @@ TEST(MemoryStore, IsExactWhereThreadsInsertFindAndRemoveSpilledBuckets) {
 }
 
 TEST(MemoryStore, LogsAreBoundedAndDenyRatherThanForget) {
-  TestStore test(4);
+  MemoryRig test(4);
   const LimitHandle limit =
       test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = algorithm::kLogRequestsMax, .period = 1h});
   uint64_t admitted = 0;
@@ -296,7 +264,7 @@ TEST(MemoryStore, LogsAreBoundedAndDenyRatherThanForget) {
 }
 
 TEST(MemoryStore, UnusedLimitsAreSwept) {
-  TestStore test;
+  MemoryRig test;
   const LimitHandle kept = test.Make({.requests = 1, .period = 1h});
   {
     const LimitHandle used = test.Make({.requests = 2, .period = 1h});
@@ -323,7 +291,7 @@ const std::array<LimitSpec, 6> kAllAlgorithms{
 
 TEST(Snapshot, RestoresEveryBucketIntoATableOfAnySize) {
   for (const uint64_t max_after : {700u, 5000u}) {
-    TestStore before(700), after(max_after, 99);
+    MemoryRig before(700), after(max_after, 99);
     for (uint64_t key = 0; key < 600; ++key) {
       const LimitHandle limit = before.Make(kAllAlgorithms[key % kAllAlgorithms.size()]);
       for (uint64_t i = 0; i <= key % 9; ++i) before.Ask(key, limit, kStart + base::Duration(static_cast<int64_t>(i)));
@@ -339,39 +307,39 @@ TEST(Snapshot, RestoresEveryBucketIntoATableOfAnySize) {
 }
 
 TEST(Snapshot, LeavesOutWhatHasExpired) {
-  TestStore before, after;
+  MemoryRig before, after;
   before.Ask(1, before.Make({.requests = 1, .period = 1s}), kStart);
   ASSERT_TRUE(after.store.Restore(before.store.Snapshot(kStart), kStart + 1s).ok());
   EXPECT_EQ(after.buckets(), 0u);
 }
 
 TEST(Snapshot, IsRefusedWhenCutOffAnywhere) {
-  TestStore before;
+  MemoryRig before;
   before.Ask(1, before.Make(kAllAlgorithms[0]), kStart);
   before.Ask(2, before.Make(kAllAlgorithms[5]), kStart);
   const std::string bytes = before.store.Snapshot(kStart);
   for (size_t size = 0; size < bytes.size(); ++size) {
-    TestStore after;
+    MemoryRig after;
     EXPECT_EQ(after.store.Restore(bytes.substr(0, size), kStart).code(), absl::StatusCode::kDataLoss) << size;
     EXPECT_EQ(after.buckets(), 0u);
   }
 }
 
 TEST(Snapshot, IsRefusedWhenAnyByteIsWrong) {
-  TestStore before;
+  MemoryRig before;
   before.Ask(1, before.Make(kAllAlgorithms[0]), kStart);
   const std::string bytes = before.store.Snapshot(kStart);
   for (size_t i = 0; i < bytes.size(); ++i) {
     std::string corrupt = bytes;
     corrupt[i] = static_cast<char>(corrupt[i] ^ 0x10);
-    TestStore after;
+    MemoryRig after;
     EXPECT_FALSE(after.store.Restore(corrupt, kStart).ok()) << i;
     EXPECT_EQ(after.buckets(), 0u);
   }
 }
 
 TEST(Snapshot, OfANewerVersionIsRefusedByName) {
-  TestStore before, after;
+  MemoryRig before, after;
   std::string bytes = before.store.Snapshot(kStart);
   bytes[8] = 3;
   const absl::Status status = after.store.Restore(bytes, kStart);
@@ -381,7 +349,7 @@ TEST(Snapshot, OfANewerVersionIsRefusedByName) {
 
 TEST(Snapshot, AfterTheClockWasSetBackWhatWasConsumedStaysConsumed) {
   for (const LimitSpec& spec : kAllAlgorithms) {
-    TestStore before, after;
+    MemoryRig before, after;
     const Decision last = before.Ask(1, before.Make(spec), kStart, 5);
     ASSERT_TRUE(after.store.Restore(before.store.Snapshot(kStart), kStart - 24h).ok());
     EXPECT_EQ(after.store.stats().rebased, 1u);

@@ -10,7 +10,7 @@
 
 #include "headgate/algorithm/decide.h"
 #include "tests/model/random_walk.h"
-#include "tests/redis/lua_store.h"
+#include "tests/redis/lease_rig.h"
 
 namespace headgate::redis_host {
 namespace {
@@ -22,17 +22,11 @@ using algorithm::Limit;
 using algorithm::LimitSpec;
 using base::Duration;
 using base::Instant;
-using store::LeaseAsk;
 using store::LeaseGrant;
-using store::LeaseId;
-using store::LeaseReport;
 using store::Operation;
 using store::SharedAnswer;
 using namespace std::chrono_literals;
 
-constexpr Duration kTtl = 2s;
-constexpr uint64_t kNode = 0x10000;
-constexpr uint64_t kOther = 0x20000;
 // The first of October 2026, where windows of a second, of ten and of a month begin.
 constexpr Instant kEdge = Instant::FromNanos(1'790'812'800'000'000'000);
 
@@ -145,33 +139,10 @@ class Passed {
   std::map<int64_t, uint64_t> windows_;  // by their ends
 };
 
-class Changes : public ::testing::Test {
+class Changes : public LeaseRig {
  protected:
-  void Use(const LimitSpec& spec) { limit = store.Intern(spec); }
-
-  std::optional<LeaseGrant> Ask(LeaseId id, uint64_t want, std::vector<LeaseReport> reports = {}) {
-    const SharedAnswer answer =
-        store.Ask({.name = "b",
-                   .limit = limit,
-                   .lease = LeaseAsk{.id = id, .want = want, .least = 1, .ttl = kTtl, .reports = reports}},
-                  now);
-    if (answer.status.code() == absl::StatusCode::kFailedPrecondition) return std::nullopt;  // never leased
-    EXPECT_TRUE(answer.status.ok()) << answer.status;
-    return answer.grant;
-  }
-  Decision Do(Operation operation, uint64_t cost) {
-    const SharedAnswer answer =
-        store.Ask({.name = "b", .limit = limit, .cost = cost, .operation = operation, .history = history}, now);
-    EXPECT_TRUE(answer.status.ok()) << answer.status;
-    return answer.decision;
-  }
-  uint64_t Remaining() { return Do(Operation::kLook, 0).remaining; }
-  bool Take(uint64_t cost) { return Do(Operation::kTake, cost).allowed; }
-
-  LuaStore store;
-  store::LimitHandle limit;
-  std::vector<store::LimitChange> history;
-  Instant now = kEdge;
+  Changes() { now = kEdge; }
+  Decision Decide(Operation operation, uint64_t cost) { return Do(operation, cost).decision; }
 };
 
 // Two nodes hold leases when the limit changes. One spends its lease in the last instant of its life; the other spends
@@ -189,19 +160,19 @@ class OneChange : public Changes {
     now = kEdge - course.before_edge;
     Use(from);
     EXPECT_TRUE(Take(20));
-    const LeaseGrant kept = *Ask({.node = kNode, .number = 1}, 60);
+    const LeaseGrant kept = Ask({.node = kNode, .number = 1}, 60);
     const Instant kept_until = now + kept.ttl;
-    const LeaseGrant returned = *Ask({.node = kOther, .number = 1}, 60);
+    const LeaseGrant returned = Ask({.node = kOther, .number = 1}, 60);
     const Instant returned_until = now + returned.ttl;
     now += 10ms;
-    EXPECT_TRUE(Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 5}}).has_value());
+    EXPECT_TRUE(AskIfLeased({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 5}}).has_value());
 
     Use(to);
     uint64_t kept_left = kept.granted - 5;
     uint64_t returned_left = returned.granted;
     Passed passed(to, kept_left + returned_left);
     Take(std::numeric_limits<uint32_t>::max());  // carries the bucket over
-    const auto window_end = [&] { return now + Do(Operation::kLook, 0).reset_after; };
+    const auto window_end = [&] { return now + Decide(Operation::kLook, 0).reset_after; };
     const Instant begin = now;
     const auto spend = [&](uint64_t& left, uint64_t cost) {
       const Instant end = window_end();
@@ -223,12 +194,12 @@ class OneChange : public Changes {
       if (step < begin + course.unasked) continue;
       if (returned_left > 1 && now < returned_until) {
         spend(returned_left, returned_left / 2);
-        if (Ask({.node = kOther, .number = 2}, 0,
-                {{.number = 1, .spent = returned.granted - returned_left, .returned = true}})) {
+        if (AskIfLeased({.node = kOther, .number = 2}, 0,
+                        {{.number = 1, .spent = returned.granted - returned_left, .returned = true}})) {
           returned_left = 0;
         }
       }
-      for (Decision decision; (decision = Do(Operation::kTake, 1)).allowed;) {
+      for (Decision decision; (decision = Decide(Operation::kTake, 1)).allowed;) {
         passed.Add(now, 1, now + decision.reset_after);
       }
     }
@@ -270,15 +241,17 @@ TEST_F(Changes, WhatIsReturnedAfterAChangeIsLeftToOthers) {
       now = kEdge;
       Use(from);
       EXPECT_TRUE(Take(20));
-      const LeaseGrant grant = *Ask({.node = kNode, .number = 1}, 40);
+      const LeaseGrant grant = Ask({.node = kNode, .number = 1}, 40);
       const uint64_t left = Remaining();
       Use(to);
       Take(std::numeric_limits<uint32_t>::max());
       const uint64_t most = std::min(Limit::Make(to)->capacity() - grant.granted, left);
       EXPECT_EQ(Remaining(), most);
-      EXPECT_TRUE(Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 10, .returned = true}}).has_value());
+      EXPECT_TRUE(
+          AskIfLeased({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 10, .returned = true}}).has_value());
       EXPECT_EQ(Remaining(), std::min(left + grant.granted - 10, Limit::Make(to)->capacity() - 10));
-      EXPECT_TRUE(Ask({.node = kNode, .number = 3}, 0, {{.number = 1, .spent = 0, .returned = true}}).has_value());
+      EXPECT_TRUE(
+          AskIfLeased({.node = kNode, .number = 3}, 0, {{.number = 1, .spent = 0, .returned = true}}).has_value());
       EXPECT_EQ(Remaining(), std::min(left + grant.granted - 10, Limit::Make(to)->capacity() - 10));
     }
   }
@@ -286,7 +259,7 @@ TEST_F(Changes, WhatIsReturnedAfterAChangeIsLeftToOthers) {
 
 TEST_F(Changes, KindsThatNeverLeaseCountALeaseAsSpentWhenItExpires) {
   Use(kLeased[0]);
-  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40)->granted, 40u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   Use({.algorithm = Algorithm::kSlidingWindowLog, .requests = 50, .period = 10s});
   EXPECT_TRUE(Take(5));
   EXPECT_EQ(Remaining(), 5u);
@@ -297,7 +270,7 @@ TEST_F(Changes, KindsThatNeverLeaseCountALeaseAsSpentWhenItExpires) {
 
   store.keyspace.Clear();
   Use(kLeased[0]);
-  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40)->granted, 40u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   Use({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 49});
   EXPECT_TRUE(Take(5));
   EXPECT_EQ(Remaining(), 5u);
@@ -310,7 +283,7 @@ TEST_F(Changes, KindsThatNeverLeaseCountALeaseAsSpentWhenItExpires) {
 // Else what it has let through would drain all at once, a lease's life before its time.
 TEST_F(Changes, AQueueStandsStillUntilTheLastLeaseOfBeforeEnds) {
   Use(kLeased[0]);
-  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 10)->granted, 10u);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 10).granted, 10u);
   const uint64_t before = Remaining();
   EXPECT_TRUE(Take(before - 1));
   Use({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 49});
@@ -335,7 +308,7 @@ TEST_F(Changes, ABucketThatIsFullIsKeptForTheLimitsItHadBefore) {
     now += back_at;
     EXPECT_EQ(Remaining(), 10u);
     // Whatever a request leaves full.
-    Do(Operation::kRefund, 1);
+    Decide(Operation::kRefund, 1);
     Use(hundred);
     EXPECT_EQ(Remaining(), remaining);
     EXPECT_TRUE(Take(1));

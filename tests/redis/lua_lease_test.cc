@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "tests/model/random_walk.h"
-#include "tests/redis/lua_store.h"
+#include "tests/redis/lease_rig.h"
 
 namespace headgate::redis_host {
 namespace {
@@ -18,46 +18,10 @@ using base::Instant;
 using model::Between;
 using store::LeaseAsk;
 using store::LeaseGrant;
-using store::LeaseId;
-using store::LeaseReport;
 using store::SharedAnswer;
 using namespace std::chrono_literals;
 
-constexpr Duration kTtl = 2s;
-// Nodes of different instances.
-constexpr uint64_t kNode = 0x10000;
-constexpr uint64_t kOther = 0x20000;
-
-class Leases : public ::testing::Test {
- protected:
-  void Use(const LimitSpec& spec) { limit = store.Intern(spec); }
-
-  LeaseGrant Ask(LeaseId id, uint64_t want, std::vector<LeaseReport> reports = {}, uint64_t least = 1) {
-    const SharedAnswer answer =
-        store.Ask({.name = "b",
-                   .limit = limit,
-                   .lease = LeaseAsk{.id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports},
-                   .leased = true},
-                  now);
-    EXPECT_TRUE(answer.status.ok()) << answer.status;
-    events = answer.events;
-    return answer.grant;
-  }
-  SharedAnswer Do(store::Operation operation, uint64_t cost) {
-    const SharedAnswer answer =
-        store.Ask({.name = "b", .limit = limit, .cost = cost, .operation = operation, .leased = true}, now);
-    EXPECT_TRUE(answer.status.ok()) << answer.status;
-    events = answer.events;
-    return answer;
-  }
-  uint64_t Remaining() { return Do(store::Operation::kLook, 0).decision.remaining; }
-  bool Take(uint64_t cost) { return Do(store::Operation::kTake, cost).decision.allowed; }
-
-  LuaStore store;
-  store::LimitHandle limit;
-  Instant now = Instant::FromNanos(1'790'000'000'000'000'000);
-  store::SharedEvents events;
-};
+class Leases : public LeaseRig {};
 
 const LimitSpec kHundredPerSecond{.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 1s};
 

@@ -1,0 +1,59 @@
+// For this folder's tests: one bucket in the Lua host, "b", whose limit may change and of which nodes hold leases.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <vector>
+
+#include "tests/redis/lua_store.h"
+
+namespace headgate::redis_host {
+
+inline constexpr base::Duration kTtl = std::chrono::seconds(2);
+// Nodes of different instances.
+inline constexpr uint64_t kNode = 0x10000;
+inline constexpr uint64_t kOther = 0x20000;
+
+class LeaseRig : public ::testing::Test {
+ protected:
+  void Use(const algorithm::LimitSpec& spec) { limit = store.Intern(spec); }
+
+  // Nothing if buckets of this kind are never leased.
+  std::optional<store::LeaseGrant> AskIfLeased(store::LeaseId id, uint64_t want,
+                                               std::vector<store::LeaseReport> reports = {}, uint64_t least = 1) {
+    const store::SharedAnswer answer =
+        store.Ask({.name = "b",
+                   .limit = limit,
+                   .lease = store::LeaseAsk{.id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports},
+                   .leased = true},
+                  now);
+    if (answer.status.code() == absl::StatusCode::kFailedPrecondition) return std::nullopt;
+    EXPECT_TRUE(answer.status.ok()) << answer.status;
+    events = answer.events;
+    return answer.grant;
+  }
+  store::LeaseGrant Ask(store::LeaseId id, uint64_t want, std::vector<store::LeaseReport> reports = {},
+                        uint64_t least = 1) {
+    const auto grant = AskIfLeased(id, want, std::move(reports), least);
+    EXPECT_TRUE(grant.has_value()) << "never leased";
+    return grant.value_or(store::LeaseGrant{});
+  }
+  store::SharedAnswer Do(store::Operation operation, uint64_t cost) {
+    const store::SharedAnswer answer = store.Ask(
+        {.name = "b", .limit = limit, .cost = cost, .operation = operation, .leased = true, .history = history}, now);
+    EXPECT_TRUE(answer.status.ok()) << answer.status;
+    events = answer.events;
+    return answer;
+  }
+  uint64_t Remaining() { return Do(store::Operation::kLook, 0).decision.remaining; }
+  bool Take(uint64_t cost) { return Do(store::Operation::kTake, cost).decision.allowed; }
+
+  LuaStore store;
+  store::LimitHandle limit;
+  std::vector<store::LimitChange> history;
+  base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
+  store::SharedEvents events;
+};
+
+}  // namespace headgate::redis_host
