@@ -14,7 +14,7 @@ namespace {
 // The flag that was probably meant, or empty.
 std::string NearestFlag(std::string_view word, const std::vector<std::string>& names) {
   if (!word.starts_with("--")) return "";
-  // What other programs call it.
+  // The names that other programs use.
   if (word == "--port" || word == "--host") {
     const auto found = std::find_if(names.begin(), names.end(),
                                     [](const std::string& name) { return name == "--listen" || name == "--server"; });

@@ -1,4 +1,4 @@
-// What all commands do alike with their arguments. The only place that knows the parsing library.
+// Parses the arguments of all commands. The only place that knows the parsing library.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ struct Flag {
   std::variant<bool*, uint64_t*, std::string*, std::optional<std::string>*, std::vector<std::string>*> target;
 };
 
-// What a command takes.
+// The arguments that a command takes.
 struct ArgumentSpec {
   std::string_view command;
   std::vector<Flag> flags;

@@ -98,7 +98,7 @@ std::string InWords(const json& decision, bool peek, bool takes) {
   return line.append(shadow);
 }
 
-// What to say if no rule applied: `domains` are those that have rules, as far as they are known.
+// The hint if no rule applied. `domains` have rules, as far as is known.
 std::string HintWithoutRule(const std::string& domain, const std::set<std::string>& domains) {
   if (domains.empty() || domains.contains(domain)) {
     return fmt::format("`headgate explain {} k=v` says why no rule applies", domain);
@@ -140,7 +140,7 @@ int PrintFailure(const absl::Status& failure, const Console& console) {
   return kExitUnreachable;
 }
 
-// What a problem document says. Nothing if it is not Headgate's, which always has a detail.
+// Shows a problem document and returns the exit status. Nothing if it is not Headgate's: that always has a detail.
 std::optional<int> PrintRefusal(const HttpReply& reply, const std::string& address, const Console& console) {
   const json problem = json::parse(reply.body, nullptr, false);
   const auto field = [&](const char* name) {

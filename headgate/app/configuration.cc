@@ -35,7 +35,7 @@ std::string HintFor(std::string_view name) {
   return std::string(kListsAll);
 }
 
-// What is written, or "" for YAML's null.
+// The text of a scalar, or "" for YAML's null.
 std::string TextOf(const rule::DocumentNode& scalar) {
   const bool null = scalar.tag == rule::Tag::kNull ||
                     (scalar.tag == rule::Tag::kNone && (scalar.text == "~" || scalar.text == "null"));
@@ -118,7 +118,7 @@ std::vector<std::string> SplitList(std::string_view text) {
   return values;
 }
 
-// What Kubernetes sets in every container of a namespace that has a service whose name begins with "headgate".
+// Whether Kubernetes sets this variable: it does so in every container of a namespace with a service "headgate…".
 bool IsOfKubernetes(std::string_view variable) {
   const auto has = [&](std::string_view part) { return variable.find(part) != std::string_view::npos; };
   return has("_SERVICE_HOST") || has("_SERVICE_PORT") || has("_PORT_") || variable.ends_with("_PORT");
@@ -229,7 +229,7 @@ void CheckTogether(Configuration& configuration) {
   const auto given = [&](std::string_view name) {
     return configuration.origins.find(name) != configuration.origins.end();
   };
-  // Whoever names one protocol's address wants that one: the defaults stand for no address at all being named.
+  // The default addresses apply only if no address is named: naming one protocol's address opens that one alone.
   if (!settings.listen_resp.empty() || !settings.listen_http.empty()) {
     for (const std::string_view name : {"listen", "admin_listen"}) {
       if (given(name)) continue;

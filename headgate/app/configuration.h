@@ -17,11 +17,11 @@ namespace headgate::app {
 struct Origin {
   std::string place;      // "headgate.yaml:3:1", "HEADGATE_THREADS", "--threads"
   rule::Mark mark{0, 0};  // in the settings file; line 0: not there
-  // Of a list in a settings file: the place of each item.
+  // The place of each item of a list in a settings file.
   std::vector<std::string> item_places{};
 };
 
-// What is wrong, where, and what to do.
+// A problem: its place, and what to do.
 struct ConfigurationProblem {
   Origin where;  // no place: `what` says it
   std::string what;
@@ -58,7 +58,7 @@ using Environment = std::map<std::string, std::string, std::less<>>;
 Environment ProcessEnvironment();
 
 // Reads the text of a headgate.yaml: a mapping of settings to a value or, for lists, a sequence of values. Relative
-// paths in it are relative to the directory of `path`. What is wrong goes to `problems`, all of it.
+// paths in it are relative to the directory of `path`. All problems go to `problems`.
 GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
                              std::vector<ConfigurationProblem>& problems);
 
@@ -69,7 +69,7 @@ GivenValues ReadEnvironment(const Environment& environment, std::vector<Configur
 // Puts one place's values over what is there.
 void Apply(const GivenValues& given, Configuration& configuration);
 
-// What the settings contradict, once all places have been read.
+// Finds contradictions between settings, once all places have been read.
 void CheckTogether(Configuration& configuration);
 
 // For --print-config: every setting with its value and where that came from. The text is a headgate.yaml that works as

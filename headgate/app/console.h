@@ -1,4 +1,4 @@
-// What a command talks to: data goes to `out`, everything else to `err`.
+// The output of a command: data goes to `out`, everything else to `err`.
 #pragma once
 
 #include <ostream>

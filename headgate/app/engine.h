@@ -1,4 +1,4 @@
-// What decides, and what counts: the clock, the store, the limiter, the metrics, the snapshot. No sockets.
+// The parts that decide and count: clock, store, limiter, metrics, snapshot. No sockets.
 #pragma once
 
 #include <atomic>

@@ -22,7 +22,7 @@ struct NamedValue {
 // InvalidArgument with the place and what would be right. At most rule::kEntriesMax.
 absl::StatusOr<std::vector<NamedValue>> ParseEntries(std::string_view text);
 
-// What is asked about, as `check` and `explain` take it: --domain D k=v… or D k=v…
+// The arguments of `check` and `explain`: --domain D k=v… or D k=v…
 struct Question {
   std::string domain;
   std::vector<std::vector<NamedValue>> descriptors;

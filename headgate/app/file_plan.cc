@@ -18,7 +18,7 @@ constexpr uint64_t kPerAddress = 2;
 constexpr uint64_t kRefusalsMax = 64;
 // With fewer places for clients the server does not start.
 constexpr uint64_t kConnectionsMin = 16;
-// Of few descriptors, the admin address and refusals get this share each.
+// If there are few descriptors, the admin address and refusals get one in this many each.
 constexpr uint64_t kShare = 8;
 
 }  // namespace

@@ -26,7 +26,7 @@ struct FilePlan {
 // ResourceExhausted if `open_files_max` is too few to serve at all; the message says how many are needed.
 absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& needs);
 
-// What helps if there are too few: settings that can still be lowered.
+// A hint for too few open files; names only settings that can still be lowered.
 std::string HintOnFewFiles(const FileNeeds& needs);
 
 }  // namespace headgate::app

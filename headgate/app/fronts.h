@@ -19,7 +19,7 @@
 
 namespace headgate::app {
 
-// What the fronts of all loops share. All of it outlives them.
+// Shared by the fronts of all loops, and outlives them.
 struct FrontOptions {
   FrontOptions(const Settings& settings, Engine& engine, const base::Clock& clock);
 
@@ -51,7 +51,7 @@ class Fronts {
   // HTTP without the deciding routes.
   net::SessionFactories::Factory Admin();
 
-  // What Redis clients asked, and how the limits that they bring were decided. From any thread.
+  // Counts the commands of Redis clients and the decisions by limits that they bring. From any thread.
   const front::resp::Counters& resp_counters() const { return resp_.counters; }
 
  private:

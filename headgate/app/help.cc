@@ -57,7 +57,7 @@ Exit status: 0 stopped by a signal, 2 wrong settings or rules, 3 it cannot liste
 could not be written.
 )";
 
-// What the short help shows.
+// The settings in the short help.
 constexpr std::array<std::string_view, 11> kCommonSettings = {
     "listen",           "admin_listen",    "rules",       "rule",        "snapshot", "store",
     "on_store_failure", "credential_file", "max_buckets", "drain_delay", "log_level"};
@@ -97,7 +97,7 @@ constexpr std::string_view kValidate = R"(headgate validate: everything that is 
   --merge-domains    several files may have one domain
   --json             as JSON
 
-Exit status: 0 valid, 2 not. Of very many problems the first 100 of each file are shown, and all are counted.
+Exit status: 0 valid, 2 not. At most 100 problems of each file are shown, and all are counted.
 )";
 
 constexpr std::string_view kExplain = R"(headgate explain: which rule applies to a descriptor, and why

@@ -1,4 +1,4 @@
-// What `headgate help` says: one screen by task, and one for each command.
+// The texts of `headgate help`: one screen by task, and one for each command.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@
 
 namespace headgate::app {
 
-// What a batch is counted under.
+// The metrics and labels that a batch is counted under.
 struct Meter {
   observe::Metrics& metrics;
   observe::Metrics::Front front;

@@ -1,7 +1,7 @@
 // The rules of a running server: loaded at start, followed while it runs.
 //
-// Files are watched; a change that loads is published whole, one that does not changes nothing and is said. Rules that
-// were given as text stay what they are.
+// Files are watched. A change that loads is published whole; one that does not load changes nothing and is logged.
+// Rules that were given as text do not change.
 #pragma once
 
 #include <memory>

@@ -21,7 +21,7 @@ struct ServeArguments {
 std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>& arguments, const Console& console);
 
 // Reads the file (--config, HEADGATE_CONFIG, else ./headgate.yaml if there is one), the environment and the flags.
-// What is wrong is among the problems.
+// All problems are in the configuration.
 Configuration Configure(const ServeArguments& arguments, const Environment& environment);
 
 // All of them: those of the settings file first, by line. False if there are none.

@@ -26,8 +26,8 @@ class SnapshotFile {
                                                  RestoreResult::kCorrupt, RestoreResult::kNewer,
                                                  RestoreResult::kUnreadable};
 
-  // Whether there can be a snapshot at `path`: a regular file that can be read, or none, in a directory that can be
-  // written. What is wrong, else. Empty paths are fine.
+  // Ok if there can be a snapshot at `path`: a regular file that can be read, or none, in a directory that can be
+  // written. Empty paths are fine.
   static absl::Status Check(const std::string& path);
 
   // Before the store is used. A regular file that is truncated, corrupt or of a newer version is kept beside it, as

@@ -1,4 +1,4 @@
-// What the settings of the shared store mean: the files that they name are read, and what they say together is checked.
+// Reads the settings of the shared store and the files that they name, and checks that they fit together.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,7 @@ struct StoreSettings {
   limiter::BucketNaming naming;
 };
 
-// Nothing where no store is named. What is wrong goes to the configuration's problems, all of it; where there are any,
-// the result is not to be used.
+// Nothing if no store is named. All problems go to the configuration; if there are any, the result must not be used.
 std::optional<StoreSettings> ReadStoreSettings(Configuration& configuration);
 
 // The settings of a store that differ from their defaults, as "a, b": without a store they do nothing.

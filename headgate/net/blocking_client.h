@@ -18,7 +18,7 @@ class BlockingClient {
 
   // Unavailable where the other end is gone, DeadlineExceeded where it takes too long.
   absl::Status Send(std::string_view bytes);
-  // What is there next, at least one byte; empty at the end.
+  // The next bytes, at least one; empty at the end.
   absl::StatusOr<std::string> ReadSome();
   // All until the end, at most `bytes_max`.
   absl::StatusOr<std::string> ReadToEnd(size_t bytes_max);

@@ -89,7 +89,7 @@ awaitable<void> Connection::Serve() {
       co_return;
     }
     if (loop_.draining() && waiting_ == Waiting::kForRequest) {
-      // What had already arrived is answered; then this connection is done.
+      // Bytes that had already arrived are answered; then this connection is done.
       if (result == ReadResult::kNothing || ++reads_in_drain == kReadsInDrainMax) co_return;
       continue;
     }

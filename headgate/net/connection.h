@@ -41,10 +41,10 @@ class Connection {
   void OnTick(base::Instant now);
   void OnDrain();
   void CutOff();
-  // What the session waits for has come: answers, where the coroutine rests until the peer says more.
+  // Called when the session need not wait any longer: answers while the coroutine is suspended in a read.
   void Resume(base::Instant now);
 
-  // What its buffers cost: bytes by the time for which they have been held. 0 if they hold little.
+  // Bytes in its buffers times how long they have been held; 0 if there are few.
   uint64_t BufferCost(base::Instant now) const;
   // Says why, frees the buffers at once, and closes.
   void GiveUp(Session::GivenUp why, base::Instant now);

@@ -1,4 +1,4 @@
-// What happened to connections. Each loop counts for itself, without an atomic read-modify-write; readers sum.
+// Counters of connections. Each loop counts for itself, without an atomic read-modify-write; readers sum.
 #pragma once
 
 #include <cstdint>

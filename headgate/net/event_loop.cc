@@ -44,8 +44,7 @@ bool EventLoop::RunUntil(const std::function<bool()>& done, base::Duration timeo
   return true;
 }
 
-// What is posted while the ready work of a turn runs comes behind that work, and before what the next look at the
-// system brings.
+// Handlers posted during a turn run after its ready work and before the next poll.
 void EventLoop::AtEndOfTurn(Hook& hook) {
   if (hook.registered_) return;
   if (first_ == nullptr) boost::asio::post(state_->io, [this] { EndTurn(); });

@@ -1,7 +1,7 @@
-// What lives on one event loop's thread may ask of it: to be called later, at a time, or at the end of this turn.
+// The services of an event loop for code on its thread: a call later, at a time, or at the end of this turn.
 //
-// A turn is what one look at the system brought: every socket that was ready, every timer that was due. Whoever sends
-// for many registers for the end of the turn, and writes once for all of them. A net::Server has one such loop per
+// A turn handles the result of one poll: every ready socket and every due timer. Code that sends for many connections
+// registers for the end of the turn, and writes once for all of them. A net::Server has one such loop per
 // thread; tests and tools run one by themselves.
 #pragma once
 

@@ -15,7 +15,7 @@ std::string_view StatusText(int status);
 // empty) what to do about it. Fields that were added before stay.
 void AnswerProblem(int status, std::string_view detail, std::string_view hint, HttpResponse& response);
 
-// Appends a JSON string, quotes included. What is no UTF-8 becomes U+FFFD, as the WHATWG's decoders have it.
+// Appends a JSON string, quotes included. Invalid UTF-8 becomes U+FFFD, as in the WHATWG's decoders.
 void AppendJsonString(std::string_view text, std::string& out);
 
 }  // namespace headgate::net

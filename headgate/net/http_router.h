@@ -1,5 +1,6 @@
-// Which handler answers which path. Fronts add their routes; one address may have those of several fronts. What all
-// routes have in common is decided here, in this order: 404, 405, access to state (401, 403), JSON bodies only (415).
+// Which handler answers which path. Fronts add their routes; one address may have those of several fronts. The
+// checks common to all routes are made here, in this order: 404, 405, access to state (401, 403), JSON bodies only
+// (415).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace headgate::net {
 
-// What a route lets its caller do; see access.h.
+// The access that a route needs; see access.h.
 enum class HttpNeeds : uint8_t { kNothing, kStateAccess };
 
 struct HttpRoute {

@@ -10,7 +10,7 @@
 namespace headgate::net {
 namespace {
 
-// What a quiet connection may keep of a large request or answer.
+// Buffer capacity that a quiet connection keeps after a large request or answer.
 constexpr size_t kKeptBytesMax = 4 * 1024;
 
 void WriteDigits(unsigned value, char* out, int digits) {

@@ -36,7 +36,7 @@ constexpr size_t kBufferGrowthStep = size_t{64} << 10;
 constexpr uint64_t kUrgentBytes = uint64_t{16} << 20;
 // Shedding stops at this share of the budget, so that it is not needed again at once.
 constexpr size_t kShedToSixteenths = 15;
-// What the shared output may keep between answers.
+// Capacity that the shared output keeps between answers.
 constexpr size_t kOutputCapacityKept = size_t{1} << 20;
 
 Peer PeerOf(const sockaddr_storage& address) {
@@ -192,7 +192,7 @@ void Loop::ResumeAtEndOfTurn(Connection& connection) {
 
 void Loop::ResumeWoken() {
   const base::Instant now = shared_.clock.Now();
-  // Whoever is woken meanwhile has its turn after these.
+  // Connections that are woken meanwhile have their turn after these.
   const size_t count = woken_.size();
   for (size_t i = 0; i < count; ++i) woken_[i]->Resume(now);
   woken_.erase(woken_.begin(), woken_.begin() + static_cast<ptrdiff_t>(count));

@@ -26,7 +26,7 @@ class Connection;
 
 class Loop;
 
-// What all loops of a server share.
+// Shared by all loops of a server.
 struct Shared {
   Shared(const ServerOptions& server_options, const base::DisciplinedClock& disciplined_clock, SpareFiles& spares);
 

@@ -1,4 +1,4 @@
-// What a connection that gets no session is told before it closes, in the protocol that it speaks.
+// The refusal that a connection without a session gets before it closes, in its own protocol.
 #pragma once
 
 #include <string_view>

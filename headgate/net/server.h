@@ -47,7 +47,7 @@ class Server {
                                   const std::function<SessionFactories(uint32_t loop)>& sessions,
                                   const ListenOptions& listen_options = {});
 
-  // What other work on one of the loops may ask of it. Make what lives there before Start; let it go after Stop.
+  // For other work on one of the loops. Objects that live there are made before Start and destroyed after Stop.
   EventLoop& loop(uint32_t index);
 
   void Start();
@@ -60,7 +60,7 @@ class Server {
   // but a loop's.
   void Stop();
 
-  // Of all loops. From any thread.
+  // The sum over all loops. From any thread.
   Counters counters() const;
 
  private:

@@ -1,4 +1,4 @@
-// What a server allows its clients. Every wait has an end, every buffer a bound.
+// The limits of a server. Every wait has an end, every buffer a bound.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct ServerOptions {
   size_t output_bytes_max = size_t{16} << 20;
   // The beginning of a request that waits for its rest. Raise it only with what the fronts accept.
   size_t input_bytes_max = size_t{4} << 20;
-  // What the buffers of all connections hold together: requests that were begun, and answers that were not taken.
+  // Bytes in the buffers of all connections together: unfinished requests and unread answers.
   // Beyond it the largest and slowest connections are refused and closed. Raise it with the memory that the process may
   // use.
   size_t buffer_bytes_max = size_t{256} << 20;

@@ -43,8 +43,8 @@ class Session {
   // share `now`.
   virtual Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) = 0;
 
-  // What the session calls, on the loop's thread, when a request that it is waiting for can be answered. Set before the
-  // first bytes; may be called from within any call of the session.
+  // The session calls `wake` on the loop's thread when a waiting request can be answered, perhaps from within any call
+  // of the session. Set before the first bytes.
   virtual void SetWaker(std::function<void()> /*wake*/) {}
 
   // Why a request that was begun is given up.
@@ -52,7 +52,7 @@ class Session {
     kTooSlow,    // it took longer than the request timeout
     kNoBuffers,  // the buffers of all connections are full, and this connection is among the largest and slowest
   };
-  // What to say before the connection closes, if anything. The session is not called again.
+  // Appends the last words before the connection closes, if any. The session is not called again.
   virtual void OnGivenUp(GivenUp /*why*/, std::string& /*output*/, base::Instant /*now*/) {}
 
   // Memory of this session that grows with what its client sends, besides the input that it has not consumed.

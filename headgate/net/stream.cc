@@ -31,7 +31,7 @@ using ErrorCode = boost::system::error_code;
 
 // One read's worth. A thousand replies of a pipeline fit.
 constexpr size_t kReadBytesMax = size_t{64} << 10;
-// What the buffers for writing may keep between writes.
+// Capacity that the write buffers keep between writes.
 constexpr size_t kOutputCapacityKept = size_t{1} << 20;
 
 }  // namespace
@@ -79,7 +79,7 @@ absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Load(const TlsOptions& o
   return std::shared_ptr<TlsContext>(new TlsContext(std::move(state)));
 }
 
-// ---- One connection's life. What waits holds it; a stream that has let it go hears nothing more.
+// ---- One connection's life. Pending operations hold it; a stream that has let go of it hears nothing more.
 
 struct Stream::Life : std::enable_shared_from_this<Stream::Life> {
   Life(Stream& owning_stream, const StreamTarget& stream_target)
@@ -152,7 +152,7 @@ struct Stream::Life : std::enable_shared_from_this<Stream::Life> {
     ErrorCode not_an_address;
     ip::make_address(name, not_an_address);
     if (not_an_address) {
-      // What the macro SSL_set_tlsext_host_name does.
+      // As the macro SSL_set_tlsext_host_name.
       SSL_ctrl(tls->native_handle(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
                const_cast<char*>(name.c_str()));
     }
@@ -190,7 +190,7 @@ struct Stream::Life : std::enable_shared_from_this<Stream::Life> {
     if (stream != nullptr) Read();
   }
 
-  // What cannot be sent because the connection is gone, the reader hears of.
+  // The reader reports a connection that is gone.
   void Flush() {
     if (!connected || writing_under_way || (stream->output_.empty() && writing.empty())) return;
     if (tls) return WriteTls();

@@ -1,5 +1,5 @@
-// A connection that we open: bytes out, bytes in, without waiting. What the other end says is told to an owner, on the
-// loop's thread; the conversation itself is the owner's.
+// A connection that we open: bytes out, bytes in, without waiting. An owner gets the incoming bytes, on the
+// loop's thread, and leads the conversation.
 //
 // Over TCP or a Unix socket, plain or with TLS. A host name is resolved off the loop's thread, and its addresses are
 // tried one after the other.
@@ -16,7 +16,7 @@
 
 namespace headgate::net {
 
-// Whom to reach.
+// The address to connect to.
 struct StreamTarget {
   std::string host{};  // a name or an address; unused where unix_path is set
   uint16_t port = 0;

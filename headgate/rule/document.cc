@@ -154,7 +154,7 @@ class DocumentParser {
     if (height + 1 > kDocumentDepthMax) return FailDepth(open.node->mark);
     open.node->size = static_cast<uint32_t>(size);
     open.node->height = height + 1;
-    // What merge keys copy is paid for at once, not only when the whole is measured.
+    // Counts the copies of merge keys at once, not only when the whole is measured.
     placed_ += own.size();
     if (placed_ > kDocumentNodesMax) return FailSize(open.node->mark);
     if (!own.empty()) {

@@ -1,5 +1,5 @@
-// YAML text as a light tree: every scalar as it was written, with its line and column. What a scalar means is asked
-// separately (scalar.h), because a rule file's `value: 010` is the text "010" and its `requests_per_unit: 010` is 8.
+// YAML text as a light tree: every scalar as it was written, with its line and column. scalar.h says what a
+// scalar means, because a rule file's `value: 010` is the text "010" and its `requests_per_unit: 010` is 8.
 //
 // Only the first document is read. Aliases share their anchor's nodes, merge keys (`<<`) are expanded in place, both as
 // Envoy's rate limit service has it; of a doubled key both pairs are kept, in order. Foreign bytes: everything is

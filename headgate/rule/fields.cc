@@ -76,7 +76,7 @@ bool IsNull(const DocumentNode& node) {
   return node.kind == NodeKind::kScalar && Resolve(node).type == ScalarType::kNull;
 }
 
-// What to write in place of a fraction or a number that is too large.
+// The hint for a fraction or a number that is too large.
 std::string NumberHint(Word word) {
   if (word == Word::kRequestsPerUnit) {
     return "write a whole number, and a longer unit or period for less than one: 1 with period: 2s is half of one a "
@@ -86,7 +86,7 @@ std::string NumberHint(Word word) {
   return "put it in quotes if it is meant as text";
 }
 
-// What a misspelled key was meant to be: a word that belongs here, or else any.
+// The hint for a misspelt key: the nearest word that belongs here, or else any word.
 std::string KeyHint(std::string_view text) {
   std::vector<std::string_view> words;
   for (const WordTraits& word : kWords) words.push_back(word.text);

@@ -55,7 +55,7 @@ inline constexpr size_t kWordCount = static_cast<size_t>(Word::kValueToMetric) +
 
 std::string_view TextOf(Word word);
 
-// What a mapping describes.
+// The things that a mapping can describe.
 enum class Place : uint8_t { kFile = 1, kDescriptor = 2, kLimit = 4, kReplaced = 8 };
 
 // A mapping by its words; of a doubled word the last one counts.

@@ -14,10 +14,10 @@ namespace headgate::rule {
 
 // Longer keys, values and domains are refused, and rules that lie deeper than any request reaches.
 inline constexpr size_t kTextBytesMax = 4096;
-// What the paths and identities of all descriptors may take: 100,000 of three levels take some 20 MB.
+// The most memory for paths and identities of descriptors; 100,000 of three levels take some 20 MB.
 inline constexpr size_t kPathBytesMax = size_t{512} << 20;
 
-// What all sources of one load share.
+// Shared by all sources of one load.
 struct LoadState {
   RuleTreeBuilder builder;
   // Where each node was written: "file:line:column", for the hint about a double.

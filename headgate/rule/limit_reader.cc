@@ -215,7 +215,7 @@ class LimitReader {
                    std::move(hint));
   }
 
-  // What concerns stores that several machines share; one answer for the whole rule.
+  // The words about shared stores; they hold for the whole rule.
   void ReadStoreWords() {
     std::optional<Sharing> sharing = OneOf(Word::kSharing, kSharings);
     if (reader_.Truth(fields_, Word::kStrict)) {

@@ -35,7 +35,7 @@ struct OneLiner {
   RuleLimit limit;  // what the words mean
 };
 
-// What is wrong with a one-liner, at a column that counts from 1 (in bytes).
+// A problem of a one-liner; the column counts bytes from 1.
 struct OneLinerError {
   size_t column = 1;
   std::string message;
@@ -48,7 +48,7 @@ struct ParsedOneLiner {
 };
 ParsedOneLiner ParseOneLiner(std::string_view text);
 
-// What stands in place of a file's name in the problems of a one-liner.
+// The text that stands in place of a file's name in problems of a one-liner.
 std::string OneLinerSource(std::string_view text);
 
 // Adds one to the tree that is being built. Steps that other rules have made already are shared; a node with a rule of

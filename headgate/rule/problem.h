@@ -1,4 +1,4 @@
-// What is wrong with a rule file, for the person who wrote it. All problems of all files are collected; a bound keeps a
+// Problems of rule files, for the person who wrote them. All problems of all files are collected; a bound keeps a
 // hostile file from filling the log.
 #pragma once
 

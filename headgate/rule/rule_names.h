@@ -1,4 +1,4 @@
-// What rules and periods are called, in one place.
+// The names of rules and periods.
 #pragma once
 
 #include <optional>
@@ -25,7 +25,7 @@ std::string_view Name(Unit unit);
 // How long Envoy takes the unit to be: a month has 30 days, a year 365.
 base::Duration PeriodOf(Unit unit);
 
-// What Envoy's protocol calls the period of this limit, if it has a word for it.
+// The word of Envoy's protocol for the period of this limit, if there is one.
 std::optional<Unit> UnitOf(const algorithm::LimitSpec& spec);
 
 }  // namespace headgate::rule

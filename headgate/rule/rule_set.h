@@ -26,17 +26,17 @@ inline constexpr size_t kLimitsPerRuleMax = 16;
 // A limit as its rule file states it.
 struct RuleLimit {
   algorithm::Limit limit;
-  // What Envoy's protocol reports of it; the unit is absent where the period is no unit of Envoy's.
+  // For Envoy's protocol; absent if the period is not one of Envoy's units.
   std::optional<Unit> unit;
 };
 
 // Which decisions a rule's shared buckets take; where the rule says nothing, the store's own default.
 enum class Sharing : uint8_t { kExact, kLeased, kStrict };
 
-// What a rule answers while its store cannot.
+// How a rule decides while its store cannot be asked.
 enum class OnStoreFailure : uint8_t { kAllow, kDeny, kLocal };
 
-// What applies to a descriptor: the limits of one node of the tree and how they are handled.
+// The limits of one node of the tree and how they are handled.
 struct Rule {
   uint32_t index = 0;  // dense, 0 .. RuleSet::rules().size() − 1
   std::string domain;
@@ -56,7 +56,7 @@ struct Rule {
   std::optional<OnStoreFailure> on_store_failure;
   std::optional<uint32_t> fallback_share_ppm;  // of the limit, in millionths: 1 .. 1,000,000
 
-  // What people see: the name, else the path. Never a value that a client sent.
+  // The name that people see, else the path. Never a value that a client sent.
   std::string_view label() const { return name.empty() ? std::string_view(path) : std::string_view(name); }
 };
 

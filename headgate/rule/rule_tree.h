@@ -63,7 +63,7 @@ class RuleTree final : public RuleSet {
   bool AllOrNothing(std::string_view domain) const override;
   std::span<const Rule> rules() const override { return rules_; }
 
-  // ---- What Find does, step by step, for those who explain it. Null where there is none.
+  // ---- The steps of Find, for Explain. Null if there is no such node.
   const TreeNode* FindDomain(std::string_view domain) const { return Child(kNoNode, JoinedText(domain)); }
   // The child of exactly this text.
   const TreeNode* Child(NodeId level, const JoinedText& text) const;
@@ -78,7 +78,7 @@ class RuleTree final : public RuleSet {
  private:
   friend class RuleTreeBuilder;
 
-  // What few nodes have.
+  // Members that few nodes need.
   struct Extra {
     std::optional<WildcardIndex> patterns;  // of the children; names their places in table_
     std::optional<std::string> shared;      // this node's pattern, where it has share_threshold

@@ -1,5 +1,5 @@
-// What a YAML scalar means: YAML 1.1 as Envoy's rate limit service reads it (go-yaml v2), where `yes` is true, `010` is
-// 8 and `1_000` is a thousand.
+// The meaning of a YAML scalar: YAML 1.1 as Envoy's rate limit service reads it (go-yaml v2), where `yes` is true,
+// `010` is 8 and `1_000` is a thousand.
 #pragma once
 
 #include <cstdint>

@@ -20,8 +20,8 @@ RECORDS = "FAULT_RECORDS"  # the file to which `record` adds a line; nothing is 
 # The machine that runs the tests may be busy. What was let through has no such slack.
 SLACK_SECONDS = 1.5
 
-# `rows`: those of the table in docs/internals/leases.md that the fault falls under. `test`: which produces it.
-Fault = collections.namedtuple("Fault", "happens on_top refused rows test")
+# `rows`: those of the table in docs/internals/leases.md that the fault falls under. `tests`: which produce it.
+Fault = collections.namedtuple("Fault", "happens on_top refused rows tests")
 
 OUTAGE = "the store cannot be asked for D, `local`"
 FLUSH = "FLUSHALL, DEL or eviction of a live key, each time"
@@ -34,41 +34,139 @@ LEARNING = "2 s from when an instance sees the new primary"
 RESTART = "2 to 3 s from the start of the process"
 
 FAULTS = {
-    "idle": Fault("an instance holds leases and is asked no more", NOTHING, "what it holds: 2 s", [], "test_fleet_silent.Silent.test_what_an_idle_instance_holds"),
-    "killed": Fault("an instance is killed", NOTHING, "what it held: 2 s", [STOPS], "test_fleet_silent.Silent.test_what_a_killed_instance_holds"),
-    "paused": Fault("an instance is paused for longer than a lease lives", NOTHING, "what it held: 2 s", [STOPS], "test_fleet_silent.Silent.test_what_a_paused_instance_holds"),
-    "shutdown": Fault("an instance is shut down", NOTHING, NOT_AT_ALL, ["an instance shuts down in good order"], "test_fleet_faults.Faults.test_an_instance_is_shut_down"),
-    "cut_off": Fault("an instance loses its network for D", "its share of one capacity and rate · D", NOT_AT_ALL, [STOPS, OUTAGE], "test_fleet_partition.Partition.test_the_cable_is_pulled_at_the_store"),
-    "clock_missed": Fault("an instance is paused, and its clock does not count it", "what it held, at most one capacity", NOT_AT_ALL, [STOPS], "test_fleet_clock.ShiftedClocks.test_a_pause_that_the_clock_missed"),
-    "store_paused": Fault("the store stands still for D, `local`", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE], "test_fleet_faults.Faults.test_the_store_stands_still"),
-    "store_paused_deny": Fault("the same, `deny`", NOTHING, "D, and 6.25 s until it is used again", ["the store cannot be asked, `deny`"], "test_fleet_faults.Faults.test_the_store_stands_still_and_requests_are_refused"),
-    "store_paused_allow": Fault("the same, `allow`", "everything", NOT_AT_ALL, ["the store cannot be asked, `allow`"], "test_fleet_faults.Faults.test_the_store_stands_still_and_requests_are_allowed"),
-    "unreachable": Fault("nobody reaches the store for D, `local`", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE], "test_fleet_partition.Partition.test_nobody_reaches_the_store"),
-    "connections_cut": Fault("connections are cut again and again, `local`", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE], "test_fleet_faults.Faults.test_connections_are_cut"),
-    "flapping": Fault("the store stalls for 100 ms in each second, `local`", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE], "test_fleet_burst.Burst.test_the_store_flaps"),
-    "new_keys": Fault("a burst of new keys, more than the store answers in time", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE], "test_fleet_burst.Burst.test_a_burst_of_new_keys"),
-    "replica_attached": Fault("a first replica is attached, and lost again", NOTHING, NOT_AT_ALL, ["a primary draws another replication id: its first replica is attached"], "test_fleet_history.HistoryOfAServer.test_a_first_replica_is_attached_and_lost"),
-    "slots_moved": Fault("slots move between live primaries", NOTHING, NOT_AT_ALL, ["a slot moves between primaries that live"], "test_fleet_history.HistoryOfACluster.test_slots_move_between_live_primaries"),
-    "handed_over": Fault("a primary hands over (`CLUSTER FAILOVER`), `deny`", CAPACITY, LEARNING, [FAILOVER], "test_fleet_history.HistoryOfACluster.test_a_primary_hands_over"),
-    "failover": Fault("a primary dies, its replica takes over, `deny`", CAPACITY, "the same, after the time without a primary", [FAILOVER], "test_fleet_history.HistoryOfACluster.test_a_primary_dies_and_its_replica_takes_over"),
-    "failover_local": Fault("the same, `local`; D to the end of the 2 s", OF_A_LOST_END, NOT_AT_ALL, [FAILOVER, OUTAGE], "test_fleet_cluster.FleetOnACluster.test_the_primary_dies"),
-    "silent_primary": Fault("a primary falls silent, its replica takes over, `local`", OF_A_LOST_END, NOT_AT_ALL, [FAILOVER, OUTAGE], "test_fleet_cluster.FleetOnACluster.test_the_primary_falls_silent"),
+    "idle": Fault(
+        "an instance holds leases and is asked no more", NOTHING, "what it holds: 2 s", [],
+        ["test_fleet_silent.Silent.test_what_an_idle_instance_holds"],
+    ),
+    "killed": Fault(
+        "an instance is killed", NOTHING, "what it held: 2 s", [STOPS],
+        ["test_fleet_silent.Silent.test_what_a_killed_instance_holds", "test_fleet_faults.Faults.test_an_instance_is_killed"],
+    ),
+    "paused": Fault(
+        "an instance is paused for longer than a lease lives", NOTHING, "what it held: 2 s", [STOPS],
+        ["test_fleet_silent.Silent.test_what_a_paused_instance_holds", "test_fleet_faults.Faults.test_an_instance_is_paused"],
+    ),
+    "shutdown": Fault(
+        "an instance is shut down", NOTHING, NOT_AT_ALL, ["an instance shuts down in good order"],
+        ["test_fleet_faults.Faults.test_an_instance_is_shut_down"],
+    ),
+    "cut_off": Fault(
+        "an instance loses its network for D", "its share of one capacity and rate · D", NOT_AT_ALL, [STOPS, OUTAGE],
+        [
+            "test_fleet_partition.Partition.test_the_cable_is_pulled_at_the_store",
+            "test_fleet_partition.Partition.test_the_cable_is_pulled_at_the_instance",
+        ],
+    ),
+    "clock_missed": Fault(
+        "an instance is paused, and its clock does not count it", "what it held, at most one capacity", NOT_AT_ALL, [STOPS],
+        ["test_fleet_clock.ShiftedClocks.test_a_pause_that_the_clock_missed"],
+    ),
+    "store_paused": Fault(
+        "the store stands still for D, `local`", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE],
+        ["test_fleet_faults.Faults.test_the_store_stands_still"],
+    ),
+    "store_paused_deny": Fault(
+        "the same, `deny`", NOTHING, "D, and 6.25 s until it is used again", ["the store cannot be asked, `deny`"],
+        ["test_fleet_faults.Faults.test_the_store_stands_still_and_requests_are_refused"],
+    ),
+    "store_paused_allow": Fault(
+        "the same, `allow`", "everything", NOT_AT_ALL, ["the store cannot be asked, `allow`"],
+        ["test_fleet_faults.Faults.test_the_store_stands_still_and_requests_are_allowed"],
+    ),
+    "unreachable": Fault(
+        "nobody reaches the store for D, `local`", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE],
+        ["test_fleet_partition.Partition.test_nobody_reaches_the_store"],
+    ),
+    "connections_cut": Fault(
+        "connections are cut again and again, `local`", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE],
+        ["test_fleet_faults.Faults.test_connections_are_cut"],
+    ),
+    "flapping": Fault(
+        "the store stalls for 100 ms in each second, `local`", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE],
+        ["test_fleet_burst.Burst.test_the_store_flaps"],
+    ),
+    "new_keys": Fault(
+        "a burst of new keys, more than the store answers in time", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE],
+        ["test_fleet_burst.Burst.test_many_new_keys_at_once_open_no_breaker"],
+    ),
+    "replica_attached": Fault(
+        "a first replica is attached, and lost again", NOTHING, NOT_AT_ALL,
+        ["a primary draws another replication id: its first replica is attached"],
+        ["test_fleet_history.HistoryOfAServer.test_a_first_replica_is_attached_and_lost"],
+    ),
+    "slots_moved": Fault(
+        "slots move between live primaries", NOTHING, NOT_AT_ALL, ["a slot moves between primaries that live"],
+        ["test_fleet_history.HistoryOfACluster.test_slots_move_between_live_primaries"],
+    ),
+    "handed_over": Fault(
+        "a primary hands over (`CLUSTER FAILOVER`), `deny`", CAPACITY, LEARNING, [FAILOVER],
+        ["test_fleet_history.HistoryOfACluster.test_a_primary_hands_over"],
+    ),
+    "failover": Fault(
+        "a primary dies, its replica takes over, `deny`", CAPACITY, "the same, after the time without a primary", [FAILOVER],
+        ["test_fleet_history.HistoryOfACluster.test_a_primary_dies_and_its_replica_takes_over"],
+    ),
+    "failover_local": Fault(
+        "the same, `local`; D to the end of the 2 s", OF_A_LOST_END, NOT_AT_ALL, [FAILOVER, OUTAGE],
+        ["test_fleet_cluster.FleetOnACluster.test_the_primary_dies"],
+    ),
+    "silent_primary": Fault(
+        "a primary falls silent, its replica takes over, `local`", OF_A_LOST_END, NOT_AT_ALL, [FAILOVER, OUTAGE],
+        ["test_fleet_cluster.FleetOnACluster.test_the_primary_falls_silent"],
+    ),
     "partition": Fault(
         "a cluster's network falls in two; the primary of the lesser side goes on answering for D",
         "two capacities and rate · D; then as one that is cut off", NOT_AT_ALL,
-        ["a primary that was replaced goes on answering some instances for D"], "test_fleet_cluster_partition.ClusterPartition.test_the_primary_that_is_alone_is_replaced"),
-    "restart_from_file": Fault("the store restarts from a file, `deny`", CAPACITY, RESTART, ["the store restarts from a file"], "test_fleet_history.HistoryOfAServer.test_it_restarts_from_a_file"),
-    "restart_empty": Fault("the store restarts empty, `deny`", CAPACITY, RESTART, ["the store restarts empty"], "test_fleet_history.HistoryOfAServer.test_it_restarts_empty"),
-    "restart_local": Fault("the same, `local`; D to the end of the learning", OF_A_LOST_END, NOT_AT_ALL, ["the store restarts empty", OUTAGE], "test_fleet_faults.Faults.test_the_store_restarts_empty"),
-    "flushed": Fault("FLUSHALL", CAPACITY, NOT_AT_ALL, [FLUSH], "test_fleet_history.HistoryOfAServer.test_all_keys_are_flushed"),
-    "deleted": Fault("DEL of a live key, three times", "three capacities", NOT_AT_ALL, [FLUSH], "test_fleet_faults.Faults.test_a_live_key_is_deleted"),
-    "evicted": Fault("eviction of live keys; for a moment the server is full and refuses writes", CAPACITY, "2 s", [FLUSH], "test_fleet_history.HistoryOfAServer.test_live_keys_are_evicted"),
-    "reset": Fault("a reset, three times", "three capacities", NOT_AT_ALL, ["a reset, each time"], "test_fleet_faults.Faults.test_a_key_is_reset"),
-    "scripts_lost": Fault("scripts are flushed all the time", NOTHING, NOT_AT_ALL, [], "test_fleet_faults.Faults.test_scripts_are_flushed_all_the_time"),
-    "clock_forward": Fault("the store's clock is set forward by 0.25 s", "rate · δ", NOT_AT_ALL, ["the store's clock is set forward by δ"], "test_fleet_clock.ShiftedClocks.test_the_clock_of_the_store_is_set_forward"),
-    "clock_far_forward": Fault("… by a minute", CAPACITY, NOT_AT_ALL, ["the store's clock is set forward by δ"], "test_fleet_clock.ShiftedClocks.test_the_clock_of_the_store_is_set_far_forward"),
-    "clock_back": Fault("the store's clock is set back by 1 s", NOTHING, NOT_AT_ALL, ["the store's clock is set back"], "test_fleet_clock.ShiftedClocks.test_the_clock_of_the_store_is_set_back"),
-    "limit_changed": Fault("a limit changes: bucket, window, bucket", "nothing beyond the larger of both", NOT_AT_ALL, ["a limit changes, into whatever kind"], "test_fleet_faults.Faults.test_a_limit_changes"),
+        ["a primary that was replaced goes on answering some instances for D"],
+        ["test_fleet_cluster_partition.ClusterPartition.test_the_primary_that_is_alone_is_replaced"],
+    ),
+    "restart_from_file": Fault(
+        "the store restarts from a file, `deny`", CAPACITY, RESTART, ["the store restarts from a file"],
+        ["test_fleet_history.HistoryOfAServer.test_it_restarts_from_a_file"],
+    ),
+    "restart_empty": Fault(
+        "the store restarts empty, `deny`", CAPACITY, RESTART, ["the store restarts empty"],
+        ["test_fleet_history.HistoryOfAServer.test_it_restarts_empty"],
+    ),
+    "restart_local": Fault(
+        "the same, `local`; D to the end of the learning", OF_A_LOST_END, NOT_AT_ALL, ["the store restarts empty", OUTAGE],
+        ["test_fleet_faults.Faults.test_the_store_restarts_empty"],
+    ),
+    "flushed": Fault(
+        "FLUSHALL", CAPACITY, NOT_AT_ALL, [FLUSH], ["test_fleet_history.HistoryOfAServer.test_all_keys_are_flushed"],
+    ),
+    "deleted": Fault(
+        "DEL of a live key, three times", "three capacities", NOT_AT_ALL, [FLUSH],
+        ["test_fleet_faults.Faults.test_a_live_key_is_deleted"],
+    ),
+    "evicted": Fault(
+        "eviction of live keys; for a moment the server is full and refuses writes", CAPACITY, "2 s", [FLUSH],
+        ["test_fleet_history.HistoryOfAServer.test_live_keys_are_evicted"],
+    ),
+    "reset": Fault(
+        "a reset, three times", "three capacities", NOT_AT_ALL, ["a reset, each time"],
+        ["test_fleet_faults.Faults.test_a_key_is_reset"],
+    ),
+    "scripts_lost": Fault(
+        "scripts are flushed all the time", NOTHING, NOT_AT_ALL, [],
+        ["test_fleet_faults.Faults.test_scripts_are_flushed_all_the_time"],
+    ),
+    "clock_forward": Fault(
+        "the store's clock is set forward by 0.25 s", "rate · δ", NOT_AT_ALL, ["the store's clock is set forward by δ"],
+        ["test_fleet_clock.ShiftedClocks.test_the_clock_of_the_store_is_set_forward"],
+    ),
+    "clock_far_forward": Fault(
+        "… by a minute", CAPACITY, NOT_AT_ALL, ["the store's clock is set forward by δ"],
+        ["test_fleet_clock.ShiftedClocks.test_the_clock_of_the_store_is_set_far_forward"],
+    ),
+    "clock_back": Fault(
+        "the store's clock is set back by 1 s", NOTHING, NOT_AT_ALL, ["the store's clock is set back"],
+        ["test_fleet_clock.ShiftedClocks.test_the_clock_of_the_store_is_set_back"],
+    ),
+    "limit_changed": Fault(
+        "a limit changes: bucket, window, bucket", "nothing beyond the larger of both", NOT_AT_ALL,
+        ["a limit changes, into whatever kind"], ["test_fleet_faults.Faults.test_a_limit_changes"],
+    ),
 }
 
 
@@ -126,7 +224,7 @@ def main():
     options = options.parse_args()
     names = options.faults or list(FAULTS)
     with tempfile.NamedTemporaryFile("r", encoding="utf-8") as records:
-        words = [sys.executable, "-B", "-m", "unittest", *(FAULTS[name].test for name in names)]
+        words = [sys.executable, "-B", "-m", "unittest", *(test for name in names for test in FAULTS[name].tests)]
         env = {**os.environ, "HEADGATE_BINARY": os.path.abspath(options.headgate), RECORDS: records.name}
         code = subprocess.run(words, cwd=os.path.dirname(os.path.abspath(__file__)), env=env, stdout=sys.stderr).returncode
         found = list(map(json.loads, records))

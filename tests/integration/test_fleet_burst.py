@@ -25,7 +25,7 @@ class Burst(FaultTest):
         self.assert_no_breaker_opened()
         toll.check("flapping", toll.outage, 0)
 
-    def test_a_burst_of_new_keys(self):
+    def test_many_new_keys_at_once_open_no_breaker(self):
         toll = self.begin()
         connections = [self.enterContext(instance.connect()) for instance in self.instances]
         refused = 0

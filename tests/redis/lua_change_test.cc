@@ -257,6 +257,17 @@ TEST_F(Changes, WhatIsReturnedAfterAChangeIsLeftToOthers) {
   }
 }
 
+TEST_F(Changes, ACounterOfDeniedRequestsGrantsNoLeaseAndTakesInReportsOfThoseOfBefore) {
+  Use(kLeased[0]);
+  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
+  Use({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 10s, .count_denied = true});
+  EXPECT_TRUE(Take(10));
+  EXPECT_EQ(Remaining(), 50u);
+  EXPECT_FALSE(AskIfLeased({.node = kOther, .number = 1}, 5).has_value());
+  EXPECT_TRUE(AskIfLeased({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 30, .returned = true}}).has_value());
+  EXPECT_EQ(Remaining(), 60u);
+}
+
 TEST_F(Changes, KindsThatNeverLeaseCountALeaseAsSpentWhenItExpires) {
   Use(kLeased[0]);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);

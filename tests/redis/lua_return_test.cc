@@ -283,5 +283,20 @@ TEST(LimitsThatReturn, ADebtDoesNotHideTheChange) {
   EXPECT_TRUE(debt.events.carried_over);
 }
 
+TEST(LimitsThatReturn, ALeaseIsGrantedOfWhatTheChangeLeft) {
+  LuaStore store;
+  const LimitSpec hundred{.requests = 100, .period = 100s};
+  const store::LimitHandle limit = store.Intern(hundred);
+  const store::LimitHandle ten = store.Intern(Resized(hundred, 10));
+  EXPECT_TRUE(store.Ask({.name = "b", .limit = limit, .cost = 50}, kBegin).decision.allowed);
+  const std::array<LimitChange, 2> history{LimitChange{limit.get(), kBegin}, {ten.get(), kBegin}};
+  const Instant now = kBegin + 1ms;
+  const store::LeaseAsk ask{.id = {.node = 1, .number = 1}, .want = 100, .least = 1, .ttl = 2s, .reports = {}};
+  const SharedAnswer answer =
+      store.Ask({.name = "b", .limit = limit, .lease = ask, .history = history, .now = now}, now);
+  EXPECT_EQ(answer.grant.granted, 5u) << "a half of 10";
+  EXPECT_EQ(answer.grant.remaining, 5u);
+}
+
 }  // namespace
 }  // namespace headgate::redis_host

@@ -157,6 +157,37 @@ const std::vector<LimitSpec>& EveryFamily() {
   return specs;
 }
 
+// By the server's own clock: the change is told by its age, whatever the instance's clock says.
+TEST_F(RealRedis, ALimitThatWasChangedAndChangedBackIsSeen) {
+  for (const LimitSpec& spec : {LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 1h},
+                                LimitSpec{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1h},
+                                LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1000h},
+                                LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 1h},
+                                LimitSpec{.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 1h}}) {
+    SCOPED_TRACE(Name(spec.algorithm));
+    SetUpKeys();
+    LimitSpec between = spec;
+    between.requests = 5;
+    const store::LimitHandle limit = Intern(spec);
+    const store::LimitHandle other = Intern(between);
+    EXPECT_TRUE(Ask({.name = "b", .limit = limit, .cost = 2}).decision.allowed);
+    EXPECT_TRUE(Ask({.name = "b", .limit = limit, .cost = 2}).decision.allowed);
+    const Instant changed = Instant::FromNanos(1);
+    const std::vector<store::LimitChange> history{{limit.get(), changed}, {other.get(), changed}};
+    const auto ask = [&](Instant now) {
+      return Ask({.name = "b", .limit = limit, .cost = 1, .history = history, .now = now});
+    };
+    EXPECT_FALSE(ask(changed + 1h).events.carried_over) << "it was used after that";
+    const SharedAnswer carried = ask(changed);
+    EXPECT_TRUE(carried.status.ok()) << carried.status;
+    EXPECT_TRUE(carried.events.carried_over);
+    // 5 of 10 tokens were left, which are 5 of 5; the others keep what they counted.
+    EXPECT_EQ(carried.decision.remaining, 4u + (spec.algorithm == Algorithm::kLeakyBucketQueue ? 1 : 0));
+    EXPECT_EQ(server->Run({"DBSIZE"}).integer, 1);
+    EXPECT_EQ(Immortal(), 0);
+  }
+}
+
 TEST_F(RealRedis, TheServersOwnClockDecides) {
   for (const LimitSpec& spec : EveryFamily()) {
     SCOPED_TRACE(model::Describe(spec));

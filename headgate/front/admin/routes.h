@@ -1,4 +1,4 @@
-// What runs here and how it is doing:
+// The routes about the process and its state:
 //
 //   GET /v1/rules   the rules and their limits, JSON   needs access to state
 //   GET /metrics    Prometheus text                    needs access to state

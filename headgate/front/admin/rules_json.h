@@ -8,7 +8,7 @@
 
 namespace headgate::front::admin {
 
-// What one answer lists: a loop must not stand still for a hundred thousand.
+// Rules per answer. Listing a hundred thousand at once would block the loop.
 inline constexpr size_t kRulesPerPage = 1000;
 
 // Appends {"rules":[{"domain":…,"rule":…,"limits":[…],…}],"next":…}: at most a page of them, beginning with number

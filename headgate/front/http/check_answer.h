@@ -1,4 +1,4 @@
-// What the limiter decided, as HTTP says it: the JSON of /v1/check and the fields of the tightest limit.
+// A decision as HTTP: the JSON of /v1/check and the fields of the tightest limit.
 #pragma once
 
 #include <optional>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kCostMax = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kRequestsMax = std::numeric_limits<uint32_t>::max();
-// Of what is quoted from a body in an error.
+// Bytes of a body that an error quotes.
 constexpr size_t kQuotedBytesMax = 60;
 
 using Where = CheckReader::Where;

@@ -1,6 +1,5 @@
-// What a request's JSON may say, event by event: objects, arrays, names and values in, a limiter::Request out. Whatever
-// does not belong is refused with the path of what is wrong: a request that is misread is decided wrongly, and nobody
-// notices.
+// Reads the JSON of a request event by event: objects, arrays, names and values in, a limiter::Request out. Anything
+// unexpected is refused with its path: a request that is misread is decided wrongly, and nobody notices.
 #pragma once
 
 #include <array>
@@ -45,7 +44,7 @@ class CheckReader {
   limiter::Request Finish();
   const std::optional<BodyError>& error() const { return error_; }
 
-  // What the next event belongs to, and which field of it. Public for the table in the source.
+  // The object or array that the next event belongs to, and the field in it. Public for the table in the source.
   enum class Where : uint8_t { kDocument, kTop, kDescriptors, kDescriptor, kEntries, kEntry, kLimit, kEnd };
   enum class Field : uint8_t {
     kNone,
@@ -78,7 +77,7 @@ class CheckReader {
   }
   bool Fail(std::string detail, std::string hint = "");
   uint32_t& seen(Where where) { return seen_[static_cast<size_t>(where)]; }
-  // Of what is being read: "descriptors[0].entries[1].key".
+  // The path of the value that is being read: "descriptors[0].entries[1].key".
   std::string Path() const;
   std::string Child(std::string_view name) const;
 

@@ -13,7 +13,7 @@ namespace {
 // A client that is refused because the store is away, or there are no rules yet, should not come back at once.
 constexpr std::string_view kUnavailableRetryAfterS = "1";
 
-// What a connection keeps while its request waits.
+// Kept by a connection while its request waits.
 struct Waiting final : net::HttpSuspension::Kept {
   explicit Waiting(net::HttpSuspension& suspension) : pending([&suspension] { suspension.wake(); }) {}
   limiter::Pending pending;
@@ -148,7 +148,7 @@ std::optional<base::Duration> CheckHandler::HonestRetryAfter(uint64_t cost_defau
     const limiter::Outcomes& outcome = decided_.descriptors[i];
     spent = spent || (outcome.allowed() && outcome.has_decision() && outcome.decision.remaining < *look_[i].cost);
   }
-  // What others share may change before the next look is answered; what was said will do.
+  // A shared bucket may change before another look is answered, so the decision at hand is used.
   if (!spent || checker_.may_wait() ||
       !checker_.Peek({.domain = request_.domain, .descriptors = look_}, looked_, now).ok()) {
     return RetryAfter(decided_);

@@ -18,7 +18,7 @@
 
 namespace headgate::front::resp {
 
-// What one client has said about itself.
+// What CLIENT INFO and CLIENT LIST show of one client.
 struct ClientState {
   uint64_t id = 0;
   wire::RespVersion version = wire::RespVersion::k2;

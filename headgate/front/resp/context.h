@@ -1,4 +1,4 @@
-// What the Redis sessions of one loop share.
+// Shared by the Redis sessions of one loop.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace headgate::front::resp {
 
-// What the front is built on. All of it outlives the context.
+// The services that the front uses; they outlive the context.
 struct Services {
   limiter::Checker& checker;        // of this loop
   store::Store& store;              // for the limits that requests bring

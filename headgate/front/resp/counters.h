@@ -1,5 +1,5 @@
-// What one loop's Redis clients asked, and how the raw limits among it were decided. (Decisions by rules are the
-// limiter observer's to count.) Written by the loop's thread, read by any.
+// Counts the commands of one loop's Redis clients and the decisions of CL.THROTTLE. (The limiter's observer counts
+// decisions by rules.) Written by the loop's thread, read by any.
 #pragma once
 
 #include "headgate/base/counter.h"

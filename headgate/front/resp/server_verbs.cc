@@ -18,8 +18,8 @@ struct Setting {
   std::string_view name;
   std::string_view value;
 };
-// What clients and load tools ask for, answered as it is: nothing is written to disk by commands, nothing is evicted by
-// a policy of Redis.
+// The settings that clients and load tools ask for, with true answers: no command writes to disk, and no Redis policy
+// evicts anything.
 constexpr std::array kSettings{
     Setting{"save", ""},
     Setting{"appendonly", "no"},

@@ -1,4 +1,4 @@
-// What the server says about itself, in the words of a Redis: INFO, COMMAND, CONFIG GET, TIME, DBSIZE, ROLE.
+// The commands about the server, with the answers of a Redis: INFO, COMMAND, CONFIG GET, TIME, DBSIZE, ROLE.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace headgate::front::resp {
 
-// What clients of Redis are told, for those that ask before they use what came with it.
+// The version of Redis that we claim, for clients that check it before they use a feature.
 inline constexpr std::string_view kRedisVersion = "7.2.0";
 
 // How the process is doing, over all its loops.

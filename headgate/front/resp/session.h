@@ -18,8 +18,8 @@
 
 namespace headgate::front::resp {
 
-// What a command may need; and before a login, where a credential is set. A check is no secret and needs no login, so
-// that the smaller bounds hold one too: some 28 entries.
+// The bounds of a command, and those before a login if a credential is set. A check needs no login, so the smaller
+// bounds leave room for one: some 28 entries.
 inline constexpr wire::RespBounds kBounds{};
 inline constexpr wire::RespBounds kBoundsBeforeLogin{.args_max = 64,
                                                      .bulk_bytes_max = 16 << 10,
@@ -49,7 +49,7 @@ class RespSession final : public net::Session {
   bool MayUseState() const { return context_.access.MayUseState(peer_, client_.authenticated); }
   bool MayNotUseState(std::string_view command, wire::RespWriter& reply) const;
   Ran RunClient(const ThrottleTurn& turn);
-  // What belongs to a transaction that was refused. False for a command that does not.
+  // Answers a command that belongs to a refused transaction. False if it does not belong to one.
   bool RefusesInTransaction(const CommandSpec* spec, wire::RespWriter& reply);
   void ResetClient();
   void ChooseBounds();
@@ -62,7 +62,7 @@ class RespSession final : public net::Session {
   std::function<void()> wake_;
   limiter::Pending pending_{[this] { wake_(); }};  // of CL.THROTTLE
   VerbQueue verbs_;
-  // What a batch whose answers come later was read from: the beginning of what is not consumed.
+  // The size of a batch whose answers come later; its bytes are the first that are not consumed.
   struct {
     size_t bytes = 0;
     uint64_t commands = 0;

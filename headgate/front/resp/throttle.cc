@@ -78,7 +78,7 @@ bool ThrottleBatch::Add(const wire::RespParser& command, const ThrottleTurn& tur
     if (absl::Status status = CheckArguments(arguments); !status.ok()) return Refuse(status, turn);
     auto made = MakeLimit(arguments.limit);
     if (!made.ok()) return Refuse(made.status(), turn);
-    // What was collected may hold the limit whose place this one takes.
+    // The collected requests may use the limit that this one replaces.
     if (!Flush(turn)) return false;
     limit = limits_.Put(arguments.limit, *std::move(made));
   }

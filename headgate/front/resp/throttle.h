@@ -30,7 +30,7 @@ namespace headgate::front::resp {
 // As Rust's i64::from_str, which redis-cell uses: a sign or none, decimal digits, nothing else, within 64 bits.
 std::optional<int64_t> ParseInteger(std::string_view text);
 
-// What the commands of one call share.
+// Shared by the commands of one call.
 struct ThrottleTurn {
   std::string& output;
   limiter::Pending& pending;  // of the session

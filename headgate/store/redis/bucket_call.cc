@@ -7,6 +7,7 @@
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/check.h"
+#include "headgate/store/leasable.h"
 #include "headgate/store/redis/digest.h"
 #include "headgate/store/redis/lease_hold.h"
 #include "headgate/store/redis/packing.h"
@@ -37,10 +38,6 @@ constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 constexpr ExactSpan kUnaffordable{~uint64_t{0} >> 1, 0};
 // A stored time this far ahead of the server's clock is no jitter.
 constexpr Duration kAheadLeast = std::chrono::seconds(1);
-
-bool CanLease(const Limit& limit) {
-  return limit.algorithm() != Algorithm::kLeakyBucketQueue && limit.algorithm() != Algorithm::kSlidingWindowLog;
-}
 
 ScriptOperation OperationOf(Operation operation, Cost cost) {
   switch (operation) {
@@ -100,9 +97,11 @@ std::string HashedName(std::string_view name) { return "hg:{" + DigestHex(Digest
 std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& request) {
   const Limit& limit = request.limit->limit;
   SharedAnswer answer;
-  if (request.lease && !CanLease(limit)) {
+  // Reports of leases that were granted under another limit are taken in as long as the bucket holds them.
+  if (request.lease && !(request.lease->want > 0 ? CanLease(limit) : KeepsLeases(limit))) {
     answer.status = absl::FailedPreconditionError(
-        fmt::format("a bucket of {} is always exact: it gives no leases", Name(limit.algorithm())));
+        fmt::format("a bucket of {}{} is always exact: it gives no leases", Name(limit.algorithm()),
+                    limit.spec().count_denied ? " that counts denied requests" : ""));
     return answer;
   }
   const bool refund = !request.lease && request.operation == Operation::kRefund;
@@ -167,7 +166,7 @@ void BucketCall::AppendNumbers() {
   const ScriptOperation operation = asks_lease_ ? ScriptOperation::kLease : OperationOf(operation_, cost_);
   // A queue or a log that was another bucket with leases is of the time at which these end.
   const Duration ahead = context_.ahead_most.value_or(std::max(kAheadLeast, TimeToFull(limit)) +
-                                                      (CanLease(limit) ? Duration(0) : context_.lease_ttl));
+                                                      (KeepsLeases(limit) ? Duration(0) : context_.lease_ttl));
   Packer pack(bytes_);
   pack.U8(static_cast<uint8_t>(operation)).U8(context_.now.has_value() ? 1 : 0);
   pack.U64(context_.now ? static_cast<uint64_t>(base::Clamp(*context_.now).ns) : 0);

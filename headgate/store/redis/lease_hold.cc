@@ -4,6 +4,7 @@
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/token_bucket.h"
+#include "headgate/store/leasable.h"
 #include "headgate/store/redis/packing.h"
 
 namespace headgate::store::redis {
@@ -129,9 +130,7 @@ void HoldOwed(const Limit& limit, std::string_view leases, BucketState& state, H
 
 std::string KeptLeases(const Limit& limit, std::string_view leases, Instant now) {
   std::string kept;
-  if (limit.algorithm() == Algorithm::kLeakyBucketQueue || limit.algorithm() == Algorithm::kSlidingWindowLog) {
-    return kept;
-  }
+  if (!KeepsLeases(limit)) return kept;
   for (; leases.size() >= kLeaseBytes; leases.remove_prefix(kLeaseBytes)) {
     Unpacker in(leases);
     if (TakeLease(in).expires_at > static_cast<uint64_t>(now.ns)) kept.append(leases.substr(0, kLeaseBytes));

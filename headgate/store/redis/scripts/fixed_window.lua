@@ -83,15 +83,13 @@ elseif op == TAKE and (allowed == 1 or count_denied == 1 and (open or align ~= F
   open = true
 end
 local until_hi, until_lo
-local drop = op ~= LOOK and not (open and (count > 0 or align == FIRST_HIT or #leases > 0))
+local drop = op ~= LOOK and not (open and (count > 0 or align == FIRST_HIT or lives > 0))
 if op ~= LOOK and not drop then
   until_hi, until_lo = edge_hi, edge_lo
-  for _, lease in ipairs(leases) do
-    if lease.hi > edge_hi or lease.hi == edge_hi and lease.lo > edge_lo then
-      -- No longer than to the end of the window in which it expires; a year is 7342618·2^32 ns.
-      local hi, lo = later(lease.hi, lease.lo, align >= MONTH and 7400000 or period_hi, period_lo, 0, 0)
-      if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
-    end
+  if lives > 0 and (last_hi > edge_hi or last_hi == edge_hi and last_lo > edge_lo) then
+    -- No longer than to the end of the window in which it expires; a year is 7342618·2^32 ns.
+    local hi, lo = later(last_hi, last_lo, align >= MONTH and 7400000 or period_hi, period_lo, 0, 0)
+    if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
   end
 end
 -- A refund and a lease answer with what they left, all others with what they found.

@@ -1,15 +1,25 @@
--- Leases of a bucket, at the end of its value, 32 bytes for each: node and number (16), granted, reported, expires at
+-- Leases of a bucket, at the end of its value, 32 bytes for each: node (8) and number (8), granted, reported, expires at
 -- (8). One that was given under another limit counts as spent under this one until it has expired.
 -- Docs: docs/reference/redis-state.md.
+--
+-- A key may have hundreds of leases, and most calls touch none: they are scanned as numbers, and those that stay as they
+-- are stay bytes.
 --
 -- ARGV[3] of a LEASE: which lease is asked for, and what is reported of older ones.
 local LEASE = 4
 local LEASES_MAX = 512
-local leases = {}
 local owed_before, owed = 0, 0      -- granted and not reported: of all, of those that have not expired
 local over_hi, over_lo              -- when the last of the expired ones did
-local granted, holders, lease_hi, lease_lo = 0, 0, 0, 0
+local lives, kept = 0, ''           -- how many have not expired, and these as they lie in a value
+local last_hi, last_lo = 0, 0       -- none of them expires later
+local granted, holders, lease_hi, lease_lo = 0, 1, 0, 0
 local settle, ask, end_by
+local nodes, node_hi, node_lo
+if op == LEASE then
+  -- Who else holds leases.
+  nodes = {}
+  node_hi, node_lo = struct.unpack('>I4I4', ARGV[3])
+end
 
 if value and #value >= leases_at then
   if (#value - leases_at + 1) % 32 ~= 0 then
@@ -17,20 +27,55 @@ if value and #value >= leases_at then
     edge_hi, edge_lo, count, seen_hi, seen_lo = 0, 0, 0, 0, 0
     value = ''
   else
-    for i = leases_at, #value, 32 do
-      local id, amount, reported, hi, lo = struct.unpack('>c16I4I4I4I4', value, i)
-      if set_back then
-        hi, lo = hi - back_hi, lo - back_lo
-        if lo < 0 then hi, lo = hi - 1, lo + TWO32 end
+    if set_back then
+      local parts = {string.sub(value, 1, leases_at - 1)}
+      for i = leases_at, #value, 32 do
+        local hi, lo = struct.unpack('>I4I4', value, i + 24)
+        hi, lo = math.max(0, hi - back_hi), lo - back_lo
+        if lo < 0 then hi, lo = math.max(0, hi - 1), lo + TWO32 end
+        parts[#parts + 1] = string.sub(value, i, i + 23) .. struct.pack('>I4I4', hi, lo)
       end
-      reported = math.min(reported, amount)
-      owed_before = owed_before + amount - reported
+      value = table.concat(parts)
+    end
+    local unpack, from, parts = struct.unpack, leases_at, nil
+    for i = leases_at, #value, 32 do
+      local amount, reported, hi, lo = unpack('>I4I4I4I4', value, i + 16)
+      local due = amount > reported and amount - reported or 0
+      owed_before = owed_before + due
       if hi < now_hi or hi == now_hi and lo <= now_lo then
         if not over_hi or hi > over_hi or hi == over_hi and lo > over_lo then over_hi, over_lo = hi, lo end
+        if from < i then
+          parts = parts or {}
+          parts[#parts + 1] = string.sub(value, from, i - 1)
+        end
+        from = i + 32
       else
-        owed = owed + amount - reported
-        leases[#leases + 1] = {id = id, granted = amount, reported = reported, hi = hi, lo = lo}
+        owed = owed + due
+        lives = lives + 1
+        if hi > last_hi or hi == last_hi and lo > last_lo then last_hi, last_lo = hi, lo end
+        if nodes then
+          local of_hi, of_lo = unpack('>I4I4', value, i)
+          local known = nodes[of_lo]
+          if known ~= of_hi and (of_lo ~= node_lo or of_hi ~= node_hi) then
+            if not known then
+              nodes[of_lo] = of_hi
+              holders = holders + 1
+            else
+              -- Nodes whose lower halves are the same.
+              local name = string.sub(value, i, i + 7)
+              if not nodes[name] then
+                nodes[name] = true
+                holders = holders + 1
+              end
+            end
+          end
+        end
       end
+    end
+    kept = string.sub(value, from)
+    if parts then
+      parts[#parts + 1] = kept
+      kept = table.concat(parts)
     end
   end
 end
@@ -38,29 +83,42 @@ end
 -- A lease ends with its window at the latest; a clock that was set back has put it into another one.
 if set_back then
   end_by = function(end_hi, end_lo)
-    for _, lease in ipairs(leases) do
-      if lease.hi > end_hi or lease.hi == end_hi and lease.lo > end_lo then lease.hi, lease.lo = end_hi, end_lo end
+    local parts = {}
+    for i = 1, #kept, 32 do
+      local hi, lo = struct.unpack('>I4I4', kept, i + 24)
+      if hi > end_hi or hi == end_hi and lo > end_lo then hi, lo = end_hi, end_lo end
+      parts[#parts + 1] = string.sub(kept, i, i + 23) .. struct.pack('>I4I4', hi, lo)
     end
+    kept = table.concat(parts)
+    if last_hi > end_hi or last_hi == end_hi and last_lo > end_lo then last_hi, last_lo = end_hi, end_lo end
   end
 end
 
 if op == LEASE then
+  -- Where a lease lies among those that are kept; nil: it is none of them.
+  local function find(id)
+    local at = 0
+    repeat at = string.find(kept, id, at + 1, true) until not at or at % 32 == 1
+    return at
+  end
+
   -- Takes in what the caller says of older leases; `give_back` is told what was returned unspent.
   settle = function(give_back)
     local node, _, _, _, _, _, reports, from = struct.unpack('>c8c8I4I4I4I4I4', ARGV[3])
     for i = 0, reports - 1 do
       local number, spent, returned = struct.unpack('>c8I4B', ARGV[3], from + 13 * i)
-      for j, lease in ipairs(leases) do
-        if lease.id == node .. number then
-          owed = owed - (lease.granted - lease.reported)
-          lease.reported = math.min(lease.granted, math.max(lease.reported, spent))
-          if returned == 1 then
-            table.remove(leases, j)
-            give_back(lease.granted - lease.reported)
-          else
-            owed = owed + (lease.granted - lease.reported)
-          end
-          break
+      local at = find(node .. number)
+      if at then
+        local amount, before = struct.unpack('>I4I4', kept, at + 16)
+        local reported = math.min(amount, math.max(before, spent))
+        owed = owed - math.max(0, amount - before)
+        if returned == 1 then
+          lives = lives - 1
+          kept = string.sub(kept, 1, at - 1) .. string.sub(kept, at + 32)
+          give_back(amount - reported)
+        else
+          owed = owed + amount - reported
+          kept = string.sub(kept, 1, at + 19) .. struct.pack('>I4', reported) .. string.sub(kept, at + 24)
         end
       end
     end
@@ -69,20 +127,14 @@ if op == LEASE then
   -- Grants of `tokens`, until `end` at the latest; returns how much is newly granted. One that was granted before, to a
   -- request that comes twice, is the same.
   ask = function(tokens, end_hi, end_lo)
-    local node, number, want, least, ttl_hi, ttl_lo = struct.unpack('>c8c8I4I4I4I4', ARGV[3])
-    local id = node .. number
-    local nodes = {[node] = true}
-    holders = 1
-    for _, lease in ipairs(leases) do
-      if lease.id == id then granted, lease_hi, lease_lo = lease.granted, lease.hi, lease.lo end
-      local holder = string.sub(lease.id, 1, 8)
-      if not nodes[holder] then
-        nodes[holder] = true
-        holders = holders + 1
-      end
+    local id, want, least, ttl_hi, ttl_lo = struct.unpack('>c16I4I4I4I4', ARGV[3])
+    local at = find(id)
+    if at then
+      granted = struct.unpack('>I4', kept, at + 16)
+      lease_hi, lease_lo = struct.unpack('>I4I4', kept, at + 24)
+      return 0
     end
-    if granted > 0 then return 0 end
-    if tokens < least or #leases >= LEASES_MAX then return 0 end
+    if tokens < least or lives >= LEASES_MAX then return 0 end
     -- All together stay below 2^32, which the arithmetic counts on.
     granted = math.min(want, math.max(least, math.floor(tokens / (2 * holders))), TWO32 - 1 - owed)
     if granted == 0 then return 0 end
@@ -91,8 +143,10 @@ if op == LEASE then
     if end_hi and (lease_hi > end_hi or lease_hi == end_hi and lease_lo > end_lo) then
       lease_hi, lease_lo = end_hi, end_lo
     end
-    leases[#leases + 1] = {id = id, granted = granted, reported = 0, hi = lease_hi, lo = lease_lo}
+    kept = kept .. struct.pack('>c16I4I4I4I4', id, granted, 0, lease_hi, lease_lo)
+    lives = lives + 1
     owed = owed + granted
+    if lease_hi > last_hi or lease_hi == last_hi and lease_lo > last_lo then last_hi, last_lo = lease_hi, lease_lo end
     return granted
   end
 end

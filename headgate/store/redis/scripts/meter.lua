@@ -18,7 +18,7 @@ end
 local debt_hi, debt_lo, debt_fr
 local cost_of, held, not_below_owed, tokens
 -- Whatever nobody holds leases of needs none of this.
-local lends = op == LEASE or owed_before > 0 or #leases > 0
+local lends = op == LEASE or owed_before > 0 or lives > 0
 if lends then
   -- k·T, for k below 2^32; after a change of the limit that may be more than there can be.
   cost_of = function(k)
@@ -129,7 +129,7 @@ if op ~= REFUND then
 end
 
 local until_hi, until_lo
-local drop = op ~= LOOK and debt_hi == 0 and debt_lo == 0 and debt_fr == 0 and #leases == 0
+local drop = op ~= LOOK and debt_hi == 0 and debt_lo == 0 and debt_fr == 0 and lives == 0
 if drop then
   edge_hi, edge_lo, count = now_hi, now_lo, 0
 elseif op ~= LOOK then
@@ -138,14 +138,12 @@ elseif op ~= LOOK then
     if edge_lo >= TWO32 then edge_hi, edge_lo = edge_hi + 1, edge_lo - TWO32 end
   end
   until_hi, until_lo = edge_hi, edge_lo
-  if #leases > 0 then
+  if lives > 0 then
     -- What is owed until the last lease expires is made good only then.
     local owed_hi, owed_lo = held(owed)
-    for _, lease in ipairs(leases) do
-      local hi, lo = lease.hi + owed_hi, lease.lo + owed_lo + 1
-      if lo >= TWO32 then hi, lo = hi + 1, lo - TWO32 end
-      if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
-    end
+    local hi, lo = last_hi + owed_hi, last_lo + owed_lo + 1
+    if lo >= TWO32 then hi, lo = hi + 1, lo - TWO32 end
+    if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
   end
 end
 -- A refund and a lease answer with what they left, all others with what they found.

@@ -69,17 +69,15 @@ elseif op == TAKE and (allowed == 1 or count_denied == 1) then
   current = math.min(current + cost, TWO32 - 1)
 end
 local until_hi, until_lo
-local drop = op ~= LOOK and previous == 0 and current == 0 and #leases == 0
+local drop = op ~= LOOK and previous == 0 and current == 0 and lives == 0
 if op ~= LOOK then edge_hi, edge_lo, count = previous, current, 0 end
 if op ~= LOOK and not drop then
   until_hi, until_lo = end_hi, end_lo
   if current > 0 then until_hi, until_lo = later(end_hi, end_lo, period_hi, period_lo, 0, 0) end
-  for _, lease in ipairs(leases) do
-    if lease.hi > end_hi or lease.hi == end_hi and lease.lo > end_lo then
-      local hi, lo = later(lease.hi, lease.lo, period_hi, period_lo, 0, 0)
-      hi, lo = later(hi, lo, period_hi, period_lo, 0, 0)
-      if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
-    end
+  if lives > 0 and (last_hi > end_hi or last_hi == end_hi and last_lo > end_lo) then
+    local hi, lo = later(last_hi, last_lo, period_hi, period_lo, 0, 0)
+    hi, lo = later(hi, lo, period_hi, period_lo, 0, 0)
+    if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
   end
 end
 -- A refund and a lease answer with what they left, all others with what they found.
