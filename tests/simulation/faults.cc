@@ -46,6 +46,8 @@ constexpr auto kRows = std::to_array<MutantRow>({
     {Mutant::kKeyDiesBeforeLease, "key-dies-before-lease", "a key expires before the last of its leases"},
     {Mutant::kExpiresEarly, "expires-early", "the store ends a lease after half of its life"},
     {Mutant::kNeverExpires, "never-expires", "the store keeps leases that nobody returns"},
+    {Mutant::kQueueTakesNoTime, "queue-takes-no-time", "what a queue lets through takes no time of it"},
+    {Mutant::kLogRefundsAll, "log-refunds-all", "a refund to a log gives all of it back"},
 });
 
 struct Change {
@@ -73,6 +75,9 @@ constexpr auto kChanges = std::to_array<Change>({
     {Mutant::kKeyDiesBeforeLease, "if #leases > 0 then\n    local owed_hi, owed_lo = held(owed)",
      "if false then\n    local owed_hi, owed_lo = held(owed)"},
     {Mutant::kNeverExpires, "if hi < now_hi or hi == now_hi and lo <= now_lo then", "if false then"},
+    {Mutant::kQueueTakesNoTime, "edge_lo = last_lo + interval_lo + now_lo", "edge_lo = last_lo + now_lo"},
+    {Mutant::kLogRefundsAll, "cost, count, hit_cost = cost - taken, count - taken, hit_cost - taken",
+     "count, hit_cost = count - taken, 0"},
 });
 
 }  // namespace

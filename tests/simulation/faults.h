@@ -48,6 +48,8 @@ enum class Mutant : uint8_t {
   kKeyDiesBeforeLease,
   kExpiresEarly,
   kNeverExpires,
+  kQueueTakesNoTime,
+  kLogRefundsAll,
 };
 
 struct MutantRow {
