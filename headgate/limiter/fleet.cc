@@ -5,6 +5,7 @@
 
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
+#include "headgate/store/leasable.h"
 
 namespace headgate::limiter {
 
@@ -151,7 +152,7 @@ store::SharedRequest Fleet::RequestOf(const Member& member, std::string_view nam
 }
 
 bool Fleet::IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const {
-  return leases_ != nullptr && terms.sharing == rule::Sharing::kLeased && LeaseBook::CanLease(limit.limit);
+  return leases_ != nullptr && terms.sharing == rule::Sharing::kLeased && store::CanLease(limit.limit);
 }
 
 bool Fleet::SettleHere(const TakeRequest& request, const SharedTerms& terms, LeaseBook::Namer name,

@@ -6,6 +6,7 @@
 #include "headgate/base/wide.h"
 #include "headgate/limiter/fleet.h"
 #include "headgate/limiter/no_hits.h"
+#include "headgate/store/leasable.h"
 
 namespace headgate::limiter {
 
@@ -109,7 +110,7 @@ void Fleet::Settle(Debts::Debt debt, algorithm::Cost cost) {
                                      .limit = debt.limit,
                                      .cost = cost,
                                      .operation = Operation::kTake,
-                                     .leased = leases_ != nullptr && LeaseBook::CanLease(debt.limit->limit),
+                                     .leased = leases_ != nullptr && store::CanLease(debt.limit->limit),
                                      .keeps_limit = true,
                                      .timeout = options_.timeout};
   // The store may use the name until Ask returns, and the answer may come before.

@@ -10,6 +10,7 @@
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
 #include "headgate/limiter/ask_budget.h"
+#include "headgate/store/leasable.h"
 #include "headgate/store/pages.h"
 
 namespace headgate::limiter {
@@ -102,26 +103,11 @@ LeaseBook::~LeaseBook() {
 
 size_t LeaseBook::BytesOf(uint32_t keys_max) { return SetsFor(keys_max, kWays) * kWays * sizeof(Record); }
 
-bool LeaseBook::CanLease(const Limit& limit) {
-  switch (limit.algorithm()) {
-    case Algorithm::kTokenBucket:
-    case Algorithm::kLeakyBucket:
-    case Algorithm::kFixedWindow:
-      return true;
-    case Algorithm::kSlidingWindowCounter:
-      return !limit.spec().count_denied;
-    case Algorithm::kLeakyBucketQueue:
-    case Algorithm::kSlidingWindowLog:
-      return false;
-  }
-  __builtin_unreachable();
-}
-
 LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit, Cost cost, Namer name, BootTime now) {
   LeaseVerdict verdict;
   Record* found = Find(key);
   if (found == nullptr) [[unlikely]] {
-    if (!CanLease(limit.limit)) return verdict;
+    if (!store::CanLease(limit.limit)) return verdict;
     found = Insert(key, limit, now);
     if (found == nullptr) {
       Count(counters_.not_followed);
@@ -506,7 +492,7 @@ void LeaseBook::SetLimit(Record& record, const store::LimitEntry& entry) {
   record.limit = &entry;
   record.limit_pin = store::LimitHandle::Pin(entry);
   const Duration fill = FillOf(limit);
-  record.leasable = CanLease(limit) && fill >= options_.fill_least && limit.capacity() >= options_.capacity_least;
+  record.leasable = store::CanLease(limit) && fill >= options_.fill_least && limit.capacity() >= options_.capacity_least;
   record.pause = std::min({options_.pause, fill / 8, options_.ttl});
   record.ask_from = record.leasable ? BootTime{0} : kNeverAt;
   record.renew_below = ~uint32_t{0};

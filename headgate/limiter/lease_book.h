@@ -124,10 +124,6 @@ class LeaseBook {
 
   static size_t BytesOf(uint32_t keys_max);
 
-  // Whether buckets of this limit are ever leased: not logs and queues, which are exact, nor a sliding counter that
-  // counts denied requests, which have to get there.
-  static bool CanLease(const algorithm::Limit& limit);
-
   // Decides here where it can. `name` appends the bucket's name where it is needed. The limit denies not all; it is
   // pinned by the caller until the call returns.
   LeaseVerdict Take(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost, Namer name,

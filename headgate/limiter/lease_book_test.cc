@@ -410,7 +410,7 @@ TEST_F(LeaseBookTest, WhatCostsMoreThanIsLeftOfAWindowWaitsForTheNext) {
 TEST_F(LeaseBookTest, AStoreThatHasNoRoomForALeaseDeniesNobody) {
   for (int i = 0; i < 4; ++i) Take();
   store::SharedAnswer full;
-  full.grant = {.remaining = 94, .holders = 50, .retry_after = 1ns};
+  full.grant = {.remaining = 94, .holders = 30, .retry_after = 1ns};
   EXPECT_EQ(Answer(1, full), "");
   EXPECT_EQ(SaysAgain(), "ask the store");
   for (; at < 1s; at += 10ms) EXPECT_EQ(Says(), "ask the store") << "nor is it asked for leases";

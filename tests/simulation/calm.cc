@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "headgate/store/leasable.h"
 #include "tests/simulation/world.h"
 
 namespace headgate::simulation {
@@ -134,7 +135,7 @@ void World::CheckShares(size_t index) {
   const Key& key = keys_[index];
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
-  const bool leased = plan.sharing == rule::Sharing::kLeased && limiter::LeaseBook::CanLease(limit);
+  const bool leased = plan.sharing == rule::Sharing::kLeased && store::CanLease(limit);
   const bool fills_slowly = limit.capacity() >= 8 && 2 * limit.capacity() >= limit.spec().requests;
   if (!IsMeter(limit) || IsLong(limit.spec()) || plan.demand_percent_calm < 200 || !leased || !fills_slowly) return;
   const uint64_t even = key.admitted / plan_.instances;
@@ -157,7 +158,7 @@ void World::CheckCalls(size_t index) {
   // What is not leased costs a call for each request that passes; what fills quickly is asked while it fills.
   const bool fills_slowly = !IsMeter(limit) || IsLong(limit.spec()) ||
                             limit.capacity() * PaceOf(limit.spec()) >= limit.spec().requests * kFillsSlowly;
-  if (!limiter::LeaseBook::CanLease(limit) || limit.denies_all() || !fills_slowly) return;
+  if (!store::CanLease(limit) || limit.denies_all() || !fills_slowly) return;
   if (limit.capacity() < std::max<uint64_t>(8, 2 * uint64_t{plan_.instances})) return;
   const uint64_t most = kCallsPerSecond * static_cast<uint64_t>(key.span / 1ms) / 1000 + kCallsAtOnce;
   for (const Machine& machine : machines_) {
@@ -181,7 +182,7 @@ void World::CheckLeasing(size_t index) {
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   if (plan.sharing != rule::Sharing::kLeased) return;
-  if (IsLong(limit.spec()) || !limiter::LeaseBook::CanLease(limit) || limit.capacity() < 20 * uint64_t{plan_.nodes()})
+  if (IsLong(limit.spec()) || !store::CanLease(limit) || limit.capacity() < 20 * uint64_t{plan_.nodes()})
     return;
   for (uint32_t i = 0; i < plan_.nodes(); ++i) {
     const uint64_t expected = DueIn(index, plan_.ttl / 2) * plan.demand_percent_calm * WeightOf(i, index) / 100 /
