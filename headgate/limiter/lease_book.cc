@@ -162,7 +162,7 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   Record* record = Find(key);
   if (record == nullptr || record->limit != &limit) return;
   record->shared_rest = decision.remaining;
-  record->reset_at = now + std::min(decision.reset_after, base::kDurationMax / 2);
+  record->reset_at = now + std::min(decision.reset_after, base::kDurationMax);
   if (decision.allowed) {
     // The last one of all says only that there is one more from time to time.
     if (IsDenied(*record, cost) && cost > 0 && decision.remaining > 0) record->denied_cost = 0;
@@ -171,7 +171,7 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   // What can never fit says nothing of the bucket. A smaller cost that is denied says more than a larger one.
   if (decision.never_fits() || cost == 0) return;
   if (record->denied_cost != 0 && record->denied_cost < cost && now < record->denied_until) return;
-  const Duration retry = std::min(decision.retry_after, base::kDurationMax / 2);
+  const Duration retry = std::min(decision.retry_after, base::kDurationMax);
   record->denied_cost = record->retry_cost = cost;
   record->retry_at = asked_at + retry;
   // Not for ever: others may return or refund what they took, and someone may reset the bucket.
@@ -275,7 +275,7 @@ void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTi
     record.denied_cost = 0;
     return MayAskFrom(record, now + interval_);
   }
-  const Duration retry = std::min(grant.retry_after, base::kDurationMax / 2);
+  const Duration retry = std::min(grant.retry_after, base::kDurationMax);
   record.denied_cost = record.retry_cost = std::max<uint64_t>(1, record.asked_least);
   record.retry_at = now + retry;
   // What others hold of a window may come back before it ends.
@@ -549,11 +549,10 @@ Duration LeaseBook::RetryAfter(const Record& record, Cost cost, BootTime now) co
   const BootTime asked_again = record.retry_at > now ? record.retry_at : record.denied_until;
   if (cost <= record.retry_cost) return asked_again - now;
   const Limit& limit = record.limit->limit;
-  // At most the span, which fits.
-  const BootTime enough =
-      IsWindow(limit) ? now + ResetAfter(record, 0, now)
-                      : record.retry_at + Duration(static_cast<int64_t>((cost - record.retry_cost) * limit.interval()));
-  return std::max(asked_again, enough) - now;
+  // Both are at most kDurationMax, so the sum fits.
+  const Duration enough = IsWindow(limit) ? ResetAfter(record, 0, now)
+                                          : (record.retry_at - now) + RoundUp(Price(limit, cost - record.retry_cost));
+  return std::max(asked_again - now, std::min(enough, base::kDurationMax));
 }
 
 // Until an empty bucket has something again, at most.
@@ -565,10 +564,7 @@ Duration LeaseBook::RefillAfter(const Record& record, BootTime now) const {
 // An estimate, like `remaining`: what others hold is not known here.
 Duration LeaseBook::ResetAfter(const Record& record, uint64_t remaining, BootTime now) const {
   const Limit& limit = record.limit->limit;
-  if (!IsWindow(limit)) {
-    // At most the span, which fits.
-    return Duration(static_cast<int64_t>((limit.capacity() - remaining) * limit.interval()));
-  }
+  if (!IsWindow(limit)) return RoundUp(Price(limit, limit.capacity() - remaining));
   if (record.reset_at > now) return record.reset_at - now;
   if (IsCalendar(limit)) return Duration(0);
   const auto period = static_cast<int64_t>(limit.period());

@@ -243,6 +243,28 @@ TEST(SharedStore, WhatALeaseHasDecidedIsAnsweredOnceThoughTheNextCommandWaits) {
   EXPECT_EQ(side.commands(), commands + 2);
 }
 
+// Expected by the definition: a token comes back every period/count, and the bucket is full when all have.
+TEST(SharedStore, WaitsThatMemoryTellsAreExactHoweverLongOrShort) {
+  Side side(true, {.leases = limiter::LeaseBookOptions{.node = 1, .keys_max = 64}});
+  const auto ask = [&](const std::vector<std::string>& words) {
+    side.output.clear();
+    side.Arrive(Command(words));
+    side.AnswerEverything();
+    return side.output;
+  };
+  // 95 years for the only token.
+  const std::vector<std::string> slow{"CL.THROTTLE", "slow", "0", "1", "3000000000"};
+  EXPECT_EQ(ask(slow), "*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:3000000000\r\n");
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(ask(slow), "*5\r\n:1\r\n:1\r\n:0\r\n:3000000000\r\n:3000000000\r\n") << i;
+  // Two tokens and more each nanosecond, and never full while half of them are on lease.
+  const std::vector<std::string> fast{"CL.THROTTLE", "fast", "2147483648", "2147483648", "1", "1"};
+  for (int i = 0; i < 5; ++i) {
+    const std::string reply = ask(fast);
+    EXPECT_THAT(reply, StartsWith("*5\r\n:0\r\n:2147483649\r\n")) << i;
+    EXPECT_THAT(reply, ::testing::EndsWith("\r\n:-1\r\n:1\r\n")) << i;
+  }
+}
+
 TEST(SharedStore, WithoutTheStoreTheShareOfThisInstanceHolds) {
   Side side(true);
   side.shared.failure = absl::UnavailableError("gone");
