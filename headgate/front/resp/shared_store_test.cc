@@ -245,7 +245,7 @@ TEST(SharedStore, WhatALeaseHasDecidedIsAnsweredOnceThoughTheNextCommandWaits) {
 
 // Expected by the definition: a token comes back every period/count, and the bucket is full when all have.
 TEST(SharedStore, WaitsThatMemoryTellsAreExactHoweverLongOrShort) {
-  Side side(true, {.leases = limiter::LeaseBookOptions{.node = 1, .keys_max = 64}});
+  Side side(true, /*leases=*/true);
   const auto ask = [&](const std::vector<std::string>& words) {
     side.output.clear();
     side.Arrive(Command(words));
