@@ -57,9 +57,12 @@ struct Change {
 };
 
 constexpr auto kChanges = std::to_array<Change>({
-    {Mutant::kGrantedTwice, "if granted > 0 then return 0 end", ""},
-    {Mutant::kGivenBackTwice, "table.remove(leases, j)\n            give_back(lease.granted - lease.reported)",
-     "give_back(lease.granted - math.min(lease.granted, spent))\n            lease.reported = lease.granted"},
+    {Mutant::kGrantedTwice, "if at then\n      granted =", "if false then\n      granted ="},
+    {Mutant::kGivenBackTwice,
+     "lives = lives - 1\n          kept = string.sub(kept, 1, at - 1) .. string.sub(kept, at + 32)\n"
+     "          give_back(amount - reported)",
+     "kept = string.sub(kept, 1, at + 19) .. struct.pack('>I4', amount) .. string.sub(kept, at + 24)\n"
+     "          give_back(amount - math.min(amount, spent))"},
     {Mutant::kRefillNotClamped, "  hold(now_hi, now_lo, owed)\n", ""},
     {Mutant::kExpiredNotMadeGood, "if over_hi then hold(over_hi, over_lo, owed_before) end", ""},
     {Mutant::kExpiredGivenBack, "if over_hi then hold(over_hi, over_lo, owed_before) end",
@@ -71,8 +74,8 @@ constexpr auto kChanges = std::to_array<Change>({
      "end"},
     {Mutant::kReturnNotClamped, "  if lends then not_below_owed() end", ""},
     {Mutant::kWindowOutlived, "lease_hi, lease_lo = end_hi, end_lo\n", ""},
-    {Mutant::kSetBackOutlivesWindow, "then lease.hi, lease.lo = end_hi, end_lo end", "then end"},
-    {Mutant::kKeyDiesBeforeLease, "if #leases > 0 then\n    local owed_hi, owed_lo = held(owed)",
+    {Mutant::kSetBackOutlivesWindow, "then hi, lo = end_hi, end_lo end", "then end"},
+    {Mutant::kKeyDiesBeforeLease, "if lives > 0 then\n    local owed_hi, owed_lo = held(owed)",
      "if false then\n    local owed_hi, owed_lo = held(owed)"},
     {Mutant::kNeverExpires, "if hi < now_hi or hi == now_hi and lo <= now_lo then", "if false then"},
     {Mutant::kQueueTakesNoTime, "edge_lo = last_lo + interval_lo + now_lo", "edge_lo = last_lo + now_lo"},
