@@ -176,7 +176,10 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   record->retry_at = asked_at + retry;
   // Not for ever: others may return or refund what they took, and someone may reset the bucket.
   record->denied_at = asked_at;
-  record->denied_until = std::min(std::max(record->retry_at, now + PauseOf(*record, now)), now + denied_most_);
+  // If the key is worth a lease, the ask after a pause brings the knowledge whether others hold any.
+  const BootTime asked_next = now + PauseOf(*record, now);
+  record->denied_until =
+      IsWorthLease(*record) ? asked_next : std::min(std::max(record->retry_at, asked_next), now + denied_most_);
 }
 
 const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const store::SharedAnswer& answer,
@@ -278,8 +281,8 @@ void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTi
   const Duration retry = std::min(grant.retry_after, base::kDurationMax);
   record.denied_cost = record.retry_cost = std::max<uint64_t>(1, record.asked_least);
   record.retry_at = now + retry;
-  // What others hold of a window may come back before it ends.
-  const bool may_come_back = IsWindow(record.limit->limit) && grant.holders > 1;
+  // What others hold may come back at any time.
+  const bool may_come_back = grant.holders > 1;
   record.denied_at = record.asked_at;
   const Duration pause = PauseOf(record, now);
   record.denied_until = now + std::max(pause, may_come_back ? Duration(0) : std::min(retry, denied_most_));

@@ -439,6 +439,26 @@ TEST_F(LeaseBookTest, AnExactBucketThatHasNothingLeftIsAskedForOneAtATime) {
   EXPECT_GE(asked, 195);
 }
 
+// The bucket fills slowly, and whoever holds leases of it may return some long before it has refilled.
+TEST_F(LeaseBookTest, WhatOthersHoldIsAskedForAfterAPause) {
+  limit = Intern({.requests = 100, .period = 24h});
+  Lease(4);
+  for (int i = 0; i < 4; ++i) Take();
+  store::SharedAnswer refused;
+  refused.grant = {.holders = 2, .retry_after = 14min};
+  EXPECT_EQ(Answer(2, refused), "");
+  at = 50ms - 1ns;
+  EXPECT_THAT(Says(), StartsWith("denied"));
+  at = 50ms;
+  EXPECT_THAT(Says(), ::testing::HasSubstr("ask #3"));
+  refused.grant.holders = 1;
+  EXPECT_EQ(Answer(3, refused), "");
+  at = 1550ms - 1ns;
+  EXPECT_THAT(Says(), ::testing::Not(::testing::HasSubstr("ask"))) << "nobody else holds anything";
+  at = 1550ms;
+  EXPECT_THAT(Says(), ::testing::HasSubstr("ask #4"));
+}
+
 TEST_F(LeaseBookTest, ADenialIsNotRememberedForEver) {
   Take();
   Exact(1, {.allowed = false, .limit = 100, .retry_after = 1h, .reset_after = 2h});

@@ -277,7 +277,8 @@ void Node::OnGrant(Call& call, LeaseGrant& grant) {
   if (grant.ttl < plan_.ttl) coverage_.Mark("a window cut a lease short");
   if (grant.holders > 1) coverage_.Mark("two nodes held leases of one bucket");
   if (now_ >= deadline) coverage_.Mark("a grant came after its deadline");
-  if (plan_.sharp && now_ < deadline) {
+  // Equal demand would not be: whoever is given leases would be asked for more.
+  if (plan_.sharp && !plan_.even && now_ < deadline) {
     host_.At(*this, NodeHost::Timer::kRequest, call.key, deadline - Duration(1));
     host_.At(*this, NodeHost::Timer::kRequest, call.key, deadline);
   }

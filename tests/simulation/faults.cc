@@ -57,11 +57,12 @@ struct Change {
 };
 
 constexpr auto kChanges = std::to_array<Change>({
-    {Mutant::kGrantedTwice, "local at = find(id)\n    if at then", "local at\n    if at then"},
-    {Mutant::kGivenBackTwice, "lives = lives - 1\n          kept = string.sub(kept, 1, at - 1) .. string.sub(kept, at + 32)\n"
+    {Mutant::kGrantedTwice, "if at then\n      granted =", "if false then\n      granted ="},
+    {Mutant::kGivenBackTwice,
+     "lives = lives - 1\n          kept = string.sub(kept, 1, at - 1) .. string.sub(kept, at + 32)\n"
      "          give_back(amount - reported)",
-     "give_back(amount - math.min(amount, spent))\n"
-     "kept = string.sub(kept, 1, at + 19) .. struct.pack('>I4', amount) .. string.sub(kept, at + 24)"},
+     "kept = string.sub(kept, 1, at + 19) .. struct.pack('>I4', amount) .. string.sub(kept, at + 24)\n"
+     "          give_back(amount - math.min(amount, spent))"},
     {Mutant::kRefillNotClamped, "  hold(now_hi, now_lo, owed)\n", ""},
     {Mutant::kExpiredNotMadeGood, "if over_hi then hold(over_hi, over_lo, owed_before) end", ""},
     {Mutant::kExpiredGivenBack, "if over_hi then hold(over_hi, over_lo, owed_before) end",

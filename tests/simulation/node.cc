@@ -187,6 +187,7 @@ void Node::Begin(Request request, BootTime now) {
 
   const uint64_t id = ++last_request_;
   request.at = Wall();
+  for (Member& member : request.members) member.counts_denied = keys_[member.key].limit->limit.spec().count_denied;
   request.pending = std::make_unique<limiter::Pending>([this, id] { ready_.push_back(id); });
   turn_ = {.request = &request, .id = id, .first = true};
   std::vector<Settled> settled(request.members.size());
@@ -345,7 +346,7 @@ void Node::CheckHonest(const Request& request, std::span<const Settled> settled)
   const bool counts = undone && request.operation == Operation::kTake;
   for (size_t i = 0; i < settled.size(); ++i) {
     const Member& member = request.members[i];
-    const bool counted = counts && keys_[member.key].limit->limit.spec().count_denied;
+    const bool counted = counts && member.counts_denied;
     const Decided decided{.settled = settled[i],
                           .cost = member.cost,
                           .in_group = request.in_group(),

@@ -153,6 +153,7 @@ class Node final : public store::SharedStore {
   struct Member {
     size_t key;
     uint64_t cost;
+    bool counts_denied = false;  // by the limit it had when it came
     Evidence evidence{};
   };
   struct Request {

@@ -17,6 +17,8 @@ LIST = ROOT / "tests/simulation/source_mutants.txt"
 COPY = ROOT / "build/source-mutants"
 LEAST = 30  # mutants
 CHUNK = 200  # seeds between two looks
+SIMULATOR = COPY / "build/tests/simulation/headgate_sim"
+SOUND = COPY / "headgate_sim"  # without a bug
 
 
 def read_list():
@@ -102,6 +104,7 @@ def prepare(jobs):
     done = build(["headgate_sim"], jobs)
     if done.returncode != 0:
         sys.exit(done.stdout)
+    shutil.copy(SIMULATOR, SOUND)
 
 
 def check_tests(mutants, jobs):
@@ -134,15 +137,22 @@ def find_bug(mutant, seeds, jobs):
             return f"by {test}: it does not end"
     if not compiles(["headgate_sim"]):
         return None
-    simulator = COPY / "build/tests/simulation/headgate_sim"
-    for first in range(1, seeds + 1, CHUNK):
+    first = 1
+    while first <= seeds:
         try:
-            done = run([simulator, "--seed", str(first), "--seeds", str(min(CHUNK, seeds)), "--stop"], timeout=600)
+            done = run([SIMULATOR, "--seed", str(first), "--seeds", str(min(CHUNK, seeds + 1 - first)), "--stop"], timeout=600)
         except subprocess.TimeoutExpired:
             return f"seed {first} and following: it does not end"
-        if done.returncode != 0:
-            failed = re.search(r"seed \d+ failed .*", done.stdout)
-            return failed.group(0) if failed else done.stdout.strip().splitlines()[-1]
+        if done.returncode == 0:
+            first += CHUNK
+            continue
+        failed = re.search(r"seed (\d+) failed .*", done.stdout)
+        if failed is None:
+            return f"from seed {first} on: {(done.stdout.strip().splitlines() or ['it crashes'])[-1]}"
+        # A seed that fails without a bug finds none.
+        if run([SOUND, "--seed", failed.group(1)], timeout=600).returncode == 0:
+            return failed.group(0)
+        first = int(failed.group(1)) + 1
     return None
 
 

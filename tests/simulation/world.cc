@@ -179,8 +179,9 @@ void World::AdmitLocally(Node& node, size_t index, uint64_t cost, BootTime unans
 void World::Denied(Node& node, size_t index, uint64_t cost, BootTime unanswered_since) {
   Key& key = keys_[index];
   ++outcome_.denied;
-  // One that the store does not answer is in an outage.
-  if (BootAt(MachineOf(node.index()), now_) - unanswered_since > plan_.ttl / 2) return;
+  // One that the store does not answer is in an outage; what has lain there during a pause is old.
+  const Machine& machine = MachineOf(node.index());
+  if (BootAt(machine, now_) - unanswered_since > plan_.ttl / 2 || now_ == machine.paused_until) return;
   if (key.limit->limit.spec().count_denied || old_server_) return;
   if (!key.lockout.IsLockedOut(cost, now_, server_.Wall(now_))) return;
   Fail(fmt::format("node {} denied {} of k{}, for which there was room all the time", node.index(), cost, index));
