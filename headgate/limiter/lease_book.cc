@@ -176,10 +176,14 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   record->retry_at = asked_at + retry;
   // Not for ever: others may return or refund what they took, and someone may reset the bucket.
   record->denied_at = asked_at;
-  // If the key is worth a lease, the ask after a pause brings the knowledge whether others hold any.
   const BootTime asked_next = now + PauseOf(*record, now);
-  record->denied_until =
-      IsWorthLease(*record) ? asked_next : std::min(std::max(record->retry_at, asked_next), now + denied_most_);
+  const BootTime passes_next = std::max(record->retry_at, asked_next);
+  if (passes_next <= now + denied_most_) {
+    record->denied_until = passes_next;
+  } else {
+    // An ask for a lease finds out whether others hold what is missing.
+    record->denied_until = IsWorthLease(*record) ? asked_next : now + denied_most_;
+  }
 }
 
 const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const store::SharedAnswer& answer,
@@ -281,8 +285,8 @@ void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTi
   const Duration retry = std::min(grant.retry_after, base::kDurationMax);
   record.denied_cost = record.retry_cost = std::max<uint64_t>(1, record.asked_least);
   record.retry_at = now + retry;
-  // What others hold may come back at any time.
-  const bool may_come_back = grant.holders > 1;
+  // What others hold may come back before the bucket has refilled.
+  const bool may_come_back = grant.holders > 1 && (IsWindow(record.limit->limit) || retry > denied_most_);
   record.denied_at = record.asked_at;
   const Duration pause = PauseOf(record, now);
   record.denied_until = now + std::max(pause, may_come_back ? Duration(0) : std::min(retry, denied_most_));
@@ -495,7 +499,8 @@ void LeaseBook::SetLimit(Record& record, const store::LimitEntry& entry) {
   record.limit = &entry;
   record.limit_pin = store::LimitHandle::Pin(entry);
   const Duration fill = FillOf(limit);
-  record.leasable = store::CanLease(limit) && fill >= options_.fill_least && limit.capacity() >= options_.capacity_least;
+  record.leasable =
+      store::CanLease(limit) && fill >= options_.fill_least && limit.capacity() >= options_.capacity_least;
   record.pause = std::min({options_.pause, fill / 8, options_.ttl});
   record.ask_from = record.leasable ? BootTime{0} : kNeverAt;
   record.renew_below = ~uint32_t{0};
