@@ -35,7 +35,7 @@ RESTART = "2 to 3 s from the start of the process"
 
 FAULTS = {
     "idle": Fault(
-        "an instance holds leases and is asked no more", NOTHING, "what it holds: 4 s", [],
+        "an instance holds leases and is asked no more", NOTHING, "what it holds: 2.6 s", [],
         ["test_fleet_silent.Silent.test_what_an_idle_instance_holds"],
     ),
     "killed": Fault(

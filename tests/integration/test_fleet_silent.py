@@ -22,9 +22,9 @@ RULES = "domain: edge\ndescriptors:\n" + "".join(
 # With as many loops as a large machine has.
 THREADS = 16
 LEASE_SECONDS = 2
-# Until what is held goes back (7/8 of a lease's life at the node), a denial is forgotten elsewhere (3/4 of a ttl), and the rest
-# has been handed out, by halves, twelve times with 75 ms between.
-IDLE_SECONDS = 4
+# Until what is held goes back (7/8 of a lease's life of 1.9 s at the node), and the rest has been handed out, by halves, twelve
+# times with 75 ms between.
+IDLE_SECONDS = 2.6
 WATCHED_SECONDS = 5
 HELD = "headgate_lease_requests_held"
 
