@@ -317,9 +317,9 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   }
   if (message.sent.gives > 0) {
     coverage_.Mark("a request was refunded at the store");
-    for (Bound* bound : {&key.bound, &key.total, &key.lockout.consumed()}) {
-      bound->Refund(message.sent.gives, now_, wall);
-    }
+    for (Bound* bound : {&key.bound, &key.total}) bound->Refund(message.sent.gives, now_, wall);
+    // What went back to the server that was is not there for those that ask the other.
+    if (!message.aside) key.lockout.consumed().Refund(message.sent.gives, now_, wall);
   }
   if (message.sent.takes == 0 || !allowed) return;
   outcome_.admitted += message.sent.takes;
