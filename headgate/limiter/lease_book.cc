@@ -39,6 +39,10 @@ constexpr uint64_t kEachLeast = 3;
 constexpr int64_t kExactTtls = 4;
 // From so many within half a ttl on a message more for each lease does not count.
 constexpr uint64_t kBusyRequests = 64;
+// For how many pauses a key stays scarce of which something was granted.
+constexpr int64_t kScarcePauses = 8;
+// How many asks a key's budget can be overspent by.
+constexpr int64_t kOverspentMost = 32;
 
 bool IsWindow(const Limit& limit) {
   return limit.algorithm() == Algorithm::kFixedWindow || limit.algorithm() == Algorithm::kSlidingWindowCounter;
@@ -135,8 +139,13 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
     if (record.pause >= options_.timeout) record.denied_until = now + PauseOf(record, now);
   }
   verdict.action = action;
-  if (verdict.kind == LeaseVerdict::Kind::kAskStore && action != nullptr)
-    verdict.kind = LeaseVerdict::Kind::kAwaitLease;
+  if (verdict.kind == LeaseVerdict::Kind::kAskStore) [[unlikely]] {
+    if (action != nullptr) {
+      verdict.kind = LeaseVerdict::Kind::kAwaitLease;
+    } else if (record.asked_number != 0) {
+      SpendBudget(record, now);
+    }
+  }
   return verdict;
 }
 
@@ -256,7 +265,8 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     // No more than this accrues until the key may be asked for again.
     record.denied_cost = 1;
     record.retry_cost = std::max<uint64_t>(1, grant.granted);
-    record.denied_at = record.asked_at;
+    // Something was left: if the next request comes much later, it waits for an ask.
+    record.denied_at = record.asked_at - std::max(Duration(0), options_.ttl - kScarcePauses * record.pause);
     record.retry_at = record.denied_until = record.asked_at + PauseOf(record, now);
     if (grant.remaining == 0) record.retry_at = std::max(record.retry_at, now + RefillAfter(record, now));
     MayAskFrom(record, record.denied_until);
@@ -266,9 +276,9 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
 }
 
 // Whether the key is to be left alone for a pause, once what was granted is spent. If it asks more often than others
-// do, it is given more than they are, whatever is left.
+// do, it is given more than they are.
 bool LeaseBook::IsScarce(const Record& record, const store::LeaseGrant& grant) const {
-  if (record.asked_over_budget && grant.granted < record.asked_want) return true;
+  if (record.asked_over_budget && grant.granted < record.asked_want && !HasPlenty(record, grant.remaining)) return true;
   const uint64_t found = grant.granted + grant.remaining;
   if (record.asked_exhausted) return found < record.asked_want / 2;
   const uint64_t expected =
@@ -381,7 +391,7 @@ const LeaseAction* LeaseBook::Ask(Record& record, uint64_t want, Cost least, Boo
   record.asked_least = least;
   record.asked_at = now;
   record.asked_before_change = false;
-  if (want > 0) record.budget_even_at = AskBudget::Spend(record.budget_even_at, now.ns, record.pause.count());
+  if (want > 0) SpendBudget(record, now);
   record.asked_over_budget = want > 0 && record.budget_even_at > now.ns;
   record.ask_from = kNeverAt;
   const LeaseAction* action = Message(record, want, least);
@@ -401,6 +411,15 @@ const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least)
                      .ttl = options_.ttl,
                      .reports = std::span(reports_).first(report_count)}};
   return &action_;
+}
+
+// For an ask, or for a request that the store decides since the answer to an ask is not there yet. Of these a burst can
+// bring thousands, which say little of what comes behind them.
+void LeaseBook::SpendBudget(Record& record, BootTime now) const {
+  // A little more than the pause, so that what an overspent budget lets through keeps within one call per pause, too.
+  const int64_t pause = record.pause.count() / 4 * 5;
+  const int64_t most = std::max(record.budget_even_at, now.ns + kOverspentMost * pause);
+  record.budget_even_at = std::min(most, AskBudget::Spend(record.budget_even_at, now.ns, pause));
 }
 
 // Counts what it holds from now on; false where there is no room.

@@ -240,8 +240,11 @@ class LeaseBook {
   void OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number, base::BootTime now);
   void DropLeases(Record& record);
   void OnRefused(Record& record, const store::LeaseGrant& grant, base::BootTime now);
+  // Nobody is kept waiting who asks too often for a bucket that is at least half full.
+  static bool HasPlenty(const Record& record, uint64_t rest) { return rest >= record.limit->limit.capacity() / 2; }
   bool IsScarce(const Record& record, const store::LeaseGrant& grant) const;
   base::Duration PauseOf(const Record& record, base::BootTime now) const;
+  void SpendBudget(Record& record, base::BootTime now) const;
   const LeaseAction* Look(Record& record, base::BootTime now);
   void Enqueue(Record& record, base::BootTime now);
   void MayAskFrom(Record& record, base::BootTime at) const;

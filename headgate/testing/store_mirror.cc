@@ -166,6 +166,8 @@ void StoreMirror::Change(const LimitSpec& spec) {
   former_.push_back(limit_);
   for (auto& [key, bucket] : lone_) bucket.Change(limit_->limit, to->limit, now_);
   limit_ = to;
+  // A shared store may count a request in the nanosecond of a change as a nanosecond later (redis-state.md).
+  now_ += Duration(1);
 }
 
 }  // namespace headgate::testing

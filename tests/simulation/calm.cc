@@ -20,7 +20,6 @@ namespace {
 constexpr Duration kKeptMax = 300ms;
 
 // One in each pause of 50 ms, and what the budget of a key allows at once (headgate/limiter/ask_budget.h).
-constexpr bool kCallsAreBounded = false;
 constexpr uint64_t kCallsPerSecond = 20;
 constexpr uint64_t kCallsAtOnce = 8;
 // A bucket that fills in less is asked eight times while it fills.
@@ -154,12 +153,14 @@ void World::CheckCalls(size_t index) {
   const Key& key = keys_[index];
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
-  if (!kCallsAreBounded || plan.sharing != rule::Sharing::kLeased || plan.demand_percent_calm <= 200) return;
+  if (plan.sharing != rule::Sharing::kLeased || plan.demand_percent_calm <= 200) return;
   // What is not leased costs a call for each request that passes; what fills quickly is asked while it fills.
   const bool fills_slowly = !IsMeter(limit) || IsLong(limit.spec()) ||
                             limit.capacity() * PaceOf(limit.spec()) >= limit.spec().requests * kFillsSlowly;
   if (!store::CanLease(limit) || limit.denies_all() || !fills_slowly) return;
-  if (limit.capacity() < std::max<uint64_t>(8, 2 * uint64_t{plan_.instances})) return;
+  // When a window ends, so do its leases: the last requests in it and the first in the next are decided by the store.
+  if (!IsMeter(limit) && PaceOf(plan.last()) < 4 * plan_.ttl) return;
+  if (limit.capacity() < std::max<uint64_t>(8, 3 * uint64_t{plan_.instances})) return;
   const uint64_t most = kCallsPerSecond * static_cast<uint64_t>(key.span / 1ms) / 1000 + kCallsAtOnce;
   for (const Machine& machine : machines_) {
     if (machine.calls[index] <= most) continue;
