@@ -139,12 +139,11 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
     if (record.pause >= options_.timeout) record.denied_until = now + PauseOf(record, now);
   }
   verdict.action = action;
-  if (verdict.kind == LeaseVerdict::Kind::kAskStore) [[unlikely]] {
-    if (action != nullptr) {
-      verdict.kind = LeaseVerdict::Kind::kAwaitLease;
-    } else if (record.asked_number != 0) {
-      SpendBudget(record, now);
-    }
+  if (!spent && action != nullptr) {
+    // Also if the key had nothing left: this one finds out whether it has again, and others are denied meanwhile.
+    verdict.kind = LeaseVerdict::Kind::kAwaitLease;
+  } else if (verdict.kind == LeaseVerdict::Kind::kAskStore && record.leasable && now < record.ask_from) [[unlikely]] {
+    SpendBudget(record, now);
   }
   return verdict;
 }
@@ -175,6 +174,10 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   if (decision.allowed) {
     // The last one of all says only that there is one more from time to time.
     if (IsDenied(*record, cost) && cost > 0 && decision.remaining > 0) record->denied_cost = 0;
+    // What it took is missing to a request that costs more.
+    if (record->denied_cost != 0 && !IsWindow(limit.limit) && decision.remaining < record->retry_cost) {
+      record->retry_at = now + RoundUp(Price(limit.limit, record->retry_cost - decision.remaining));
+    }
     return;
   }
   // What can never fit says nothing of the bucket. A smaller cost that is denied says more than a larger one.
@@ -413,7 +416,7 @@ const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least)
   return &action_;
 }
 
-// For an ask, or for a request that the store decides since the answer to an ask is not there yet. Of these a burst can
+// For an ask, or for a request that the store decides since an ask is under way or has failed. Of these a burst can
 // bring thousands, which say little of what comes behind them.
 void LeaseBook::SpendBudget(Record& record, BootTime now) const {
   // A little more than the pause, so that what an overspent budget lets through keeps within one call per pause, too.

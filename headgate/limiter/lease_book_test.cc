@@ -318,13 +318,13 @@ TEST_F(LeaseBookTest, AnExhaustedKeyIsAskedAgainAfterAPause) {
   at = 50ms - 1ns;
   EXPECT_THAT(Says(), StartsWith("denied"));
   at = 50ms;
-  EXPECT_EQ(Says(), "denied for 10ms; ask #3 of k for 11 (at least 1); #1 spent 4, returned")
-      << "those that come meanwhile ask nothing";
+  EXPECT_EQ(Says(), "await a lease; ask #3 of k for 11 (at least 1); #1 spent 4, returned");
+  EXPECT_EQ(Says(), "denied for 10ms") << "those that come meanwhile ask nothing";
   EXPECT_EQ(Grant(3, 3), "");
   for (int i = 0; i < 3; ++i) EXPECT_THAT(Says(), StartsWith("allowed"));
   EXPECT_EQ(Says(), "denied for 50ms") << "it took what had accrued";
   at = 100ms;
-  EXPECT_THAT(Says(), StartsWith("denied for 10ms; ask #4 of k for 16 (at least 1); #3 spent 3, returned"));
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #4 of k for 17 (at least 1); #3 spent 3, returned"));
   EXPECT_EQ(Grant(4, 16), "");
   for (int i = 0; i < 16; ++i) EXPECT_THAT(Says(), StartsWith("allowed"));
   EXPECT_THAT(Says(), StartsWith("ask the store")) << "there was enough: it is exhausted no more";
@@ -338,7 +338,7 @@ TEST_F(LeaseBookTest, AWindowIsAskedAgainWhileOthersHoldLeasesOfIt) {
   EXPECT_EQ(Answer(1, refusal), "");
   EXPECT_EQ(SaysAgain(), "denied for 9000ms");
   at = 50ms;
-  EXPECT_THAT(Says(), StartsWith("denied for 8950ms; ask #2")) << "they may have returned some";
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #2")) << "they may have returned some";
   EXPECT_EQ(Refuse(2, 9s), "");
   at = 1s;
   EXPECT_EQ(Says(), "denied for 8050ms") << "nobody else holds any: it is used up";
@@ -349,7 +349,7 @@ TEST_F(LeaseBookTest, AShareOfWhatThereIsIsNoExhaustion) {
   for (int i = 0; i < 4; ++i) Take();
   EXPECT_EQ(Refuse(2, 10ms), "");
   at = 50ms;
-  EXPECT_THAT(Says(), StartsWith("denied for 10ms; ask #3 of k for 9"));
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #3 of k for 9"));
   EXPECT_EQ(Grant(3, 3, 40), "") << "others hold leases too";
   for (int i = 0; i < 3; ++i) EXPECT_THAT(Says(), StartsWith("allowed"));
   EXPECT_THAT(Says(), ::testing::Not(StartsWith("denied"))) << "there are 40";
@@ -363,7 +363,7 @@ TEST_F(LeaseBookTest, WhatCostsMoreWaitsForAllThatItLacks) {
   EXPECT_EQ(Says(), "denied for 30ms");
   EXPECT_EQ(Says(80), "denied for 7930ms") << "79 more than the one that there is in 30 ms";
   at = 50ms;
-  EXPECT_THAT(Says(80), StartsWith("denied for 7880ms; ask #3"));
+  EXPECT_THAT(Says(80), StartsWith("await a lease; ask #3"));
   EXPECT_EQ(Grant(3, 1), "");
   EXPECT_EQ(Says(80), "denied for 8000ms") << "what it took is missing again, and nothing is left";
   EXPECT_EQ(Take(101).decision.retry_after, algorithm::kNever);
@@ -457,6 +457,34 @@ TEST_F(LeaseBookTest, WhatOthersHoldIsAskedForAfterAPause) {
   EXPECT_THAT(Says(), ::testing::Not(::testing::HasSubstr("ask"))) << "nobody else holds anything";
   at = 1550ms;
   EXPECT_THAT(Says(), ::testing::HasSubstr("ask #4"));
+}
+
+// A client that waits as it was told finds out what has accrued, and is not denied by what was so before.
+TEST_F(LeaseBookTest, WhoComesAfterTheTimeItWasToldIsLetIn) {
+  Lease(4);
+  for (int i = 0; i < 4; ++i) Take();
+  EXPECT_EQ(Refuse(2, 10ms), "");
+  for (at = 1s; at < 5s; at += 1s) {
+    const LeaseVerdict verdict = Take();
+    if (verdict.kind == LeaseVerdict::Kind::kAskStore) {
+      Exact(1, {.allowed = true, .limit = 100, .remaining = 90});
+      continue;
+    }
+    ASSERT_NE(verdict.kind, LeaseVerdict::Kind::kDenied) << at.count();
+    if (verdict.action != nullptr) Grant(verdict.action->ask.id.number, 1, 90);
+    if (verdict.kind == LeaseVerdict::Kind::kAwaitLease) {
+      EXPECT_THAT(SaysAgain(), StartsWith("allowed"));
+    }
+  }
+}
+
+TEST_F(LeaseBookTest, WhatPassesMakesALargerRequestWaitLonger) {
+  limit = Intern({.requests = 10, .period = 1s, .burst = 1000});
+  Take(760);
+  Exact(760, {.allowed = false, .limit = 1000, .remaining = 750, .retry_after = 1s, .reset_after = 25s});
+  Take(600);
+  Exact(600, {.allowed = true, .limit = 1000, .remaining = 150, .reset_after = 85s});
+  EXPECT_EQ(Says(760), "denied for 61000ms");
 }
 
 TEST_F(LeaseBookTest, ADenialIsNotRememberedForEver) {

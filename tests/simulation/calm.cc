@@ -183,8 +183,7 @@ void World::CheckLeasing(size_t index) {
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   if (plan.sharing != rule::Sharing::kLeased) return;
-  if (IsLong(limit.spec()) || !store::CanLease(limit) || limit.capacity() < 20 * uint64_t{plan_.nodes()})
-    return;
+  if (IsLong(limit.spec()) || !store::CanLease(limit) || limit.capacity() < 20 * uint64_t{plan_.nodes()}) return;
   for (uint32_t i = 0; i < plan_.nodes(); ++i) {
     const uint64_t expected = DueIn(index, plan_.ttl / 2) * plan.demand_percent_calm * WeightOf(i, index) / 100 /
                               weights_calm_[index] / ((plan.cost_max + 1) / 2);
