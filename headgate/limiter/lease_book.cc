@@ -238,6 +238,8 @@ void LeaseBook::OnFailure(Record& record, uint64_t number, bool perhaps_done, Bo
     record.shared_rest -= std::min(record.shared_rest, record.asked_want);
   }
   if (record.asked_exhausted) record.denied_until = now;
+  // A store that does not answer says nothing about how short the key is.
+  record.budget_even_at = std::min(record.budget_even_at, now.ns);
   MayAskFrom(record, now + record.pause);
 }
 
