@@ -37,7 +37,7 @@ struct Configuration {
 
   // "default" if nothing gave it.
   std::string_view OriginOf(std::string_view name) const;
-  // Of one item of a list.
+  // The place of one item of a list.
   std::string_view OriginOfItem(std::string_view name, size_t index) const;
   // Something is wrong with what a setting says; without a `hint`, what the setting is.
   void AddProblem(std::string_view setting, std::string_view what, std::string_view hint = {});

@@ -38,7 +38,7 @@ std::string RandomName() {
   return name;
 }
 
-// Of one loop, but for which it is.
+// The options that the fleets of all loops have in common.
 limiter::FleetOptions FleetOptionsOf(const Settings& settings, limiter::LeaseBooks& leases) {
   using rule::OnStoreFailure;
   const OnStoreFailure on_failure = settings.on_store_failure == "allow"  ? OnStoreFailure::kAllow

@@ -566,7 +566,7 @@ Decision LeaseBook::Allowed(const Record& record, BootTime now) const {
 
 Decision LeaseBook::Denied(const Record& record, Cost cost, BootTime now) const {
   const uint64_t capacity = record.limit->limit.capacity();
-  // What is left and cannot be had yet counts as not left.
+  // If the key has to wait for its pause, more may be left in the bucket than a denial can honestly name.
   const uint64_t remaining = std::min({capacity, record.leases.left() + record.shared_rest, cost - 1});
   return {.allowed = false,
           .limit = capacity,

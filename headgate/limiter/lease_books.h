@@ -42,7 +42,7 @@ struct LeaseMessage {
   void Keep(const LeaseAction& action);
 };
 
-// LeaseCounters of all keys, at one moment.
+// LeaseCounters of all keys. Read while they change they can be a few off.
 struct LeaseTotals {
   uint64_t asked = 0;
   uint64_t granted = 0;

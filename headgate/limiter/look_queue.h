@@ -17,7 +17,7 @@ class LookQueue {
 
   explicit LookQueue(base::Duration delay) : delay_(delay) {}
 
-  // `now` never goes back.
+  // A `now` that goes back a little, since event loops read it before they take a lock, makes a look late by as much.
   void Add(uint32_t index, base::BootTime now) { entries_.push_back({index, now + delay_}); }
 
   bool empty() const { return entries_.empty(); }

@@ -1,4 +1,4 @@
-// What a limit promises, computed by the checker itself: by hand, in cases small enough to count.
+// The bound that the simulator checks against, compared with results worked out by hand in small cases.
 #include "tests/simulation/bound.h"
 
 #include <gtest/gtest.h>
