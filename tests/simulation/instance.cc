@@ -16,6 +16,9 @@ namespace {
 constexpr algorithm::LimitSpec kGate{
     .algorithm = algorithm::Algorithm::kTokenBucket, .requests = 1, .period = std::chrono::hours(1), .burst = 1};
 
+// One for each key, and one that stays empty.
+constexpr uint32_t kParts = 4;
+
 limiter::LeaseBookOptions LeasesOf(const Plan& plan, uint64_t id) {
   return {.node = id, .keys_max = 8, .ttl = plan.ttl, .timeout = plan.timer()};
 }
@@ -39,7 +42,7 @@ algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
 
 Instance::Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits, Coverage& coverage,
                    const Ledger::Wrong& wrong)
-    : plan_(plan), id_(id), memory_({.max_buckets = 64}), leases_(LeasesOf(plan, id), 1) {
+    : plan_(plan), id_(id), memory_({.max_buckets = 64}), leases_(LeasesOf(plan, id), kParts) {
   const auto add = [&](const algorithm::Limit& limit) {
     keys_.push_back({.limit = *memory_.limits().Intern(limit),
                      .ledger = Ledger(plan_, coverage, wrong),

@@ -136,6 +136,7 @@ class World final : public NodeHost {
   base::Duration SettledAfterChange() const;
   std::optional<base::Duration> MustWaitForChange(size_t key);
   void NextRequest(uint32_t index, size_t key);
+  base::Duration UntilNextBeat(uint32_t index, base::Duration period, base::Duration gap) const;
   void RequestNow(uint32_t index, size_t key);
   void Request(Node& node, size_t key, uint64_t cost);
   bool IsGate(const Sent& sent) const { return sent.key == keys_.size(); }
