@@ -555,11 +555,111 @@ TEST_F(LeasingFleetTest, AGroupTakesFromLeasesToo) {
 
 TEST_F(LeasingFleetTest, WhatIsHeldGoesBackWhenTheProcessEnds) {
   for (int i = 0; i < 20 && books.totals().held == 0; ++i) EXPECT_TRUE(Allowed({"hundred"}));
-  ASSERT_GT(books.totals().held, 0u);
-  fleet.ReturnLeases();
+  const uint64_t held = books.totals().held;
+  ASSERT_GT(held, 0u);
+  uint64_t keys = 0;
+  fleet.ReturnLeases([&](uint64_t confirmed) { keys = confirmed; });
+  EXPECT_EQ(books.totals().returned, 0u);
   shared.AnswerAll();
   EXPECT_EQ(books.totals().held, 0u);
-  EXPECT_GT(books.totals().returned, 0u);
+  EXPECT_EQ(books.totals().returned, held);
+  EXPECT_EQ(keys, 1u);
+  EXPECT_EQ(fleet.next_wake(), base::BootTime{INT64_MAX});
+}
+
+TEST_F(LeasingFleetTest, WhatIsStillAskedForWhenTheProcessEndsGoesBackToo) {
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(Allowed({"hundred"}));
+  const rule::Entry entry{"hundred", "v"};
+  const rule::Descriptor descriptor{.entries = {&entry, 1}};
+  EXPECT_TRUE(checker.Check({"d", {&descriptor, 1}}, response, now, &pending).ok());
+  bool done = false;
+  fleet.ReturnLeases([&](uint64_t) { done = true; });
+  EXPECT_FALSE(done);
+  shared.AnswerAll();
+  EXPECT_TRUE(done);
+  EXPECT_GT(books.totals().granted, 0u);
+  EXPECT_EQ(books.totals().returned, books.totals().granted);
+}
+
+TEST_F(LeasingFleetTest, WithNothingToReturnTheProcessEndsAtOnce) {
+  bool done = false;
+  fleet.ReturnLeases([&](uint64_t) { done = true; });
+  EXPECT_TRUE(done);
+}
+
+// More keys than messages that may be under way at once.
+class ManyLeasesTest : public FleetTest {
+ protected:
+  static constexpr size_t kKeys = 3 * ReturnPace::kAtOnce;
+
+  ManyLeasesTest() : FleetTest({.leases = &books}) {
+    for (size_t key = 0; key < kKeys; ++key) {
+      const std::string value = std::to_string(key);
+      const rule::Entry entry{"hundred", value};
+      const rule::Descriptor descriptor{.entries = {&entry, 1}};
+      for (int i = 0; i < 3; ++i) {
+        while (checker.Check({"d", {&descriptor, 1}}, response, now, &pending).ok() && response.waiting) {
+          shared.AnswerAll();
+        }
+      }
+    }
+    held = books.totals().held;
+    EXPECT_GE(held, kKeys);
+  }
+  void Return() {
+    fleet.ReturnLeases([this](uint64_t confirmed) {
+      done = true;
+      keys = confirmed;
+    });
+  }
+
+  LeaseBooks books{{.node = 1, .keys_max = 65'536}};
+  uint64_t held = 0;
+  bool done = false;
+  uint64_t keys = 0;
+};
+
+TEST_F(ManyLeasesTest, TheNextGoesBackWhenOneIsAnswered) {
+  Return();
+  EXPECT_EQ(shared.waiting(), ReturnPace::kAtOnce);
+  shared.AnswerOne();
+  EXPECT_EQ(shared.waiting(), ReturnPace::kAtOnce);
+  shared.AnswerAll();
+  EXPECT_TRUE(done);
+  EXPECT_EQ(keys, kKeys);
+  EXPECT_EQ(books.totals().returned, held);
+}
+
+TEST_F(ManyLeasesTest, WhatTheStoreDidNotTakeInIsTriedAgain) {
+  Return();
+  shared.failure = absl::DeadlineExceededError("late");
+  for (size_t i = 0; i < ReturnPace::kAtOnce; ++i) shared.AnswerOne();
+  shared.failure = absl::OkStatus();
+  EXPECT_EQ(shared.waiting(), 0u);
+  EXPECT_EQ(fleet.next_wake(), shared.Now() + ReturnPace::kPauseAfterFailure);
+  now += ReturnPace::kPauseAfterFailure;
+  fleet.OnTime();
+  shared.AnswerAll();
+  EXPECT_TRUE(done);
+  EXPECT_EQ(books.totals().returned, held);
+}
+
+TEST_F(ManyLeasesTest, AStoreThatIsAwayIsNotWaitedForLongerThanATimeout) {
+  shared.failure = absl::UnavailableError("gone");
+  shared.at_once = true;
+  const size_t asked = shared.names().size();
+  const Instant began = now;
+  Return();
+  while (!done) {
+    ASSERT_GT(fleet.next_wake(), shared.Now());
+    now += fleet.next_wake() - shared.Now();
+    fleet.OnTime();
+  }
+  EXPECT_EQ(now - began, ReturnPace::kTimeoutLeast);
+  EXPECT_EQ(shared.names().size() - asked, 10u) << "one attempt each 10 ms";
+  EXPECT_EQ(keys, 0u);
+  EXPECT_EQ(books.totals().returned, 0u);
+  EXPECT_EQ(books.totals().held, held);
 }
 
 TEST(BucketName, IsReadableAndNobodysNamesake) {

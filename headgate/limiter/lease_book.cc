@@ -207,8 +207,9 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const
   }
   Record& record = *found;
   record.asked_number = 0;
-  Count(counters_.returned, record.leases.OnTold(answer.status.ok()));
+  // First what has expired: if its return came too late, the store has counted it as spent.
   DropExpired(record, now);
+  Count(counters_.returned, record.leases.OnTold(answer.status.ok()));
   if (!answer.status.ok()) {
     OnFailure(record, number, PerhapsDone(answer.status), now);
   } else {
@@ -226,7 +227,7 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const
   }
   if (!record.leases.empty()) Enqueue(record, now);
   // Not where it could not be told: it would be tried for ever.
-  const bool returns_now = answer.status.ok() && (closing_ || record.asked_before_change);
+  const bool returns_now = answer.status.ok() && record.asked_before_change && !closing_;
   record.asked_before_change = false;
   return returns_now && record.leases.HasUnspentReturns() ? Return(record, now) : nullptr;
 }
@@ -499,19 +500,18 @@ void LeaseBook::Enqueue(Record& record, BootTime now) {
   looks_[late ? 1 : 0].Add(static_cast<uint32_t>(&record - records_), now);
 }
 
-void LeaseBook::ReturnAll(BootTime now, Perform perform) {
-  closing_ = true;
-  for (const LookQueue& looks : looks_) {
-    for (const LookQueue::Entry& entry : looks) {
-      Record& record = records_[entry.index];
+const LeaseAction* LeaseBook::ReturnNext(BootTime now) {
+  HEADGATE_DCHECK(closing_);
+  for (LookQueue& looks : looks_) {
+    while (!looks.empty()) {
+      Record& record = records_[looks.Take()];
+      record.queued = false;
       DropExpired(record, now);
       record.leases.Close(kNeverAt);
-      // Even while an ask is under way: there may be no later.
-      if (!record.leases.HasReturns()) continue;
-      perform(*Message(record, 0, 0));
-      Count(counters_.returned, record.leases.OnTold(true));
+      if (record.asked_number == 0 && record.leases.HasReturns()) return Return(record, now);
     }
   }
+  return nullptr;
 }
 
 // ---- Limits

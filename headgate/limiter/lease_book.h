@@ -159,8 +159,11 @@ class LeaseBook {
   // When OnTime has something to do, in steps of 1/128 of the ttl; the end of time where nothing is held.
   base::BootTime next_wake() const;
 
-  // The process ends: everything goes back, and nothing is asked for any more.
-  void ReturnAll(base::BootTime now, Perform perform);
+  // The process ends: nothing is asked for any more, and everything is to be returned. Call it once.
+  void Close() { closing_ = true; }
+  // After Close: the message that returns all that is held of one more key; null if there is none for now. A key for
+  // which a message is under way comes when that is answered, and so does one whose return has failed.
+  [[nodiscard]] const LeaseAction* ReturnNext(base::BootTime now);
 
   // What is held of this key, closed leases included; null where the key is not followed.
   const HeldLeases* Held(const base::Hash128& key) const;
