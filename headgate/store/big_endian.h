@@ -11,7 +11,7 @@
 
 #include "headgate/algorithm/token_bucket.h"
 
-namespace headgate::store::redis {
+namespace headgate::store {
 
 static_assert(std::endian::native == std::endian::little);
 
@@ -73,4 +73,4 @@ class Unpacker {
   bool complete_ = true;
 };
 
-}  // namespace headgate::store::redis
+}  // namespace headgate::store

@@ -11,19 +11,19 @@
 
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/time.h"
-#include "headgate/store/redis/value_codec.h"
+#include "headgate/store/bucket_codec.h"
 #include "headgate/store/store.h"
 
-namespace headgate::store::redis {
+namespace headgate::store {
 
-class RuleHistory {
+class LimitHistory {
  public:
   // Longer ago than any bucket was seen.
   static constexpr base::Duration kNeverReplaced = base::Duration::max();
 
   // `changes` are those of a rule that has `limit` now, the oldest first, and must outlive this. `asked_at` is the
   // instant of the request on their clock.
-  RuleHistory(std::span<const LimitChange> changes, const algorithm::Limit& limit, base::Instant asked_at);
+  LimitHistory(std::span<const LimitChange> changes, const algorithm::Limit& limit, base::Instant asked_at);
 
   // How long ago `limit` was replaced the last time, if the rule has come back to it; else kNeverReplaced. At least a
   // nanosecond, so that the time of a bucket tells whether it was used before the change or after it.
@@ -43,4 +43,4 @@ class RuleHistory {
   base::Duration replaced_ago_ = kNeverReplaced;
 };
 
-}  // namespace headgate::store::redis
+}  // namespace headgate::store

@@ -1,9 +1,9 @@
-#include "headgate/store/redis/value_codec.h"
+#include "headgate/store/bucket_codec.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-namespace headgate::store::redis {
+namespace headgate::store {
 namespace {
 
 using algorithm::Algorithm;
@@ -110,4 +110,4 @@ TEST(ValueCodec, WhatIsCutOrBentIsNoBucket) {
 }
 
 }  // namespace
-}  // namespace headgate::store::redis
+}  // namespace headgate::store

@@ -1,16 +1,16 @@
-#include "headgate/store/redis/rule_history.h"
+#include "headgate/store/limit_history.h"
 
 #include <algorithm>
 
 #include "headgate/algorithm/decide.h"
 
-namespace headgate::store::redis {
+namespace headgate::store {
 
 using algorithm::Limit;
 using base::Duration;
 using base::Instant;
 
-RuleHistory::RuleHistory(std::span<const LimitChange> changes, const Limit& limit, Instant asked_at)
+LimitHistory::LimitHistory(std::span<const LimitChange> changes, const Limit& limit, Instant asked_at)
     : changes_(changes), asked_at_(asked_at) {
   const auto replaced = std::find_if(changes.rbegin(), changes.rend(), [&](const LimitChange& change) {
     return change.before->limit.spec() == limit.spec();
@@ -20,11 +20,11 @@ RuleHistory::RuleHistory(std::span<const LimitChange> changes, const Limit& limi
   replaced_ago_ = asked_at_ - replaced->at;
 }
 
-Instant RuleHistory::OnStoreClock(Instant at, Instant store_now) const {
+Instant LimitHistory::OnStoreClock(Instant at, Instant store_now) const {
   return store_now - std::max(Duration(0), asked_at_ - at);
 }
 
-void RuleHistory::CarryOver(const Limit& to, Instant store_now, FoundBucket& bucket) const {
+void LimitHistory::CarryOver(const Limit& to, Instant store_now, FoundBucket& bucket) const {
   const auto change = [&bucket](const Limit& before, const Limit& after, Instant at) {
     algorithm::Change(before, after, bucket.state, bucket.hits, bucket.remembered_until, at);
   };
@@ -43,4 +43,4 @@ void RuleHistory::CarryOver(const Limit& to, Instant store_now, FoundBucket& buc
   }
 }
 
-}  // namespace headgate::store::redis
+}  // namespace headgate::store

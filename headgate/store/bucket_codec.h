@@ -15,9 +15,9 @@
 
 #include "headgate/algorithm/bucket.h"
 #include "headgate/algorithm/limit.h"
-#include "headgate/store/redis/hit_list.h"
+#include "headgate/store/hit_list.h"
 
-namespace headgate::store::redis {
+namespace headgate::store {
 
 inline constexpr char kFormatVersion = 1;
 // The longest value is a log's, with all its hits. The scripts take what is longer for foreign (scripts/clock.lua).
@@ -48,4 +48,4 @@ std::optional<FoundBucket> ParseValue(std::string_view bytes, ValueShape shape);
 void AppendValue(const algorithm::Limit& limit, const algorithm::BucketState& state, const HitList& hits,
                  base::Instant remembered_until, std::string_view leases, std::string& out);
 
-}  // namespace headgate::store::redis
+}  // namespace headgate::store

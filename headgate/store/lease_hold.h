@@ -8,9 +8,9 @@
 #include "headgate/algorithm/bucket.h"
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/time.h"
-#include "headgate/store/redis/hit_list.h"
+#include "headgate/store/hit_list.h"
 
-namespace headgate::store::redis {
+namespace headgate::store {
 
 // Makes at least what is granted and not reported count as consumed at `now`: by the leases that are alive, and by the
 // others up to when they expired. `leases` is as it lies in a value.
@@ -24,4 +24,4 @@ void HoldOwed(const algorithm::Limit& limit, std::string_view leases, algorithm:
 // Those that a bucket of `limit` keeps: alive at `now`, and none for a queue or a log.
 std::string KeptLeases(const algorithm::Limit& limit, std::string_view leases, base::Instant now);
 
-}  // namespace headgate::store::redis
+}  // namespace headgate::store

@@ -1,13 +1,13 @@
-#include "headgate/store/redis/lease_hold.h"
+#include "headgate/store/lease_hold.h"
 
 #include <algorithm>
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/token_bucket.h"
+#include "headgate/store/big_endian.h"
 #include "headgate/store/leasable.h"
-#include "headgate/store/redis/packing.h"
 
-namespace headgate::store::redis {
+namespace headgate::store {
 namespace {
 
 using algorithm::Algorithm;
@@ -138,4 +138,4 @@ std::string KeptLeases(const Limit& limit, std::string_view leases, Instant now)
   return kept;
 }
 
-}  // namespace headgate::store::redis
+}  // namespace headgate::store

@@ -7,7 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "headgate/algorithm/bucket.h"
 
-namespace headgate::store::redis {
+namespace headgate::store {
 
 class HitList final : public algorithm::HitLog {
  public:
@@ -38,4 +38,4 @@ class HitList final : public algorithm::HitLog {
   size_t first_ = 0;
 };
 
-}  // namespace headgate::store::redis
+}  // namespace headgate::store

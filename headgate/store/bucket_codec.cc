@@ -1,11 +1,11 @@
-#include "headgate/store/redis/value_codec.h"
+#include "headgate/store/bucket_codec.h"
 
 #include <array>
 #include <limits>
 
-#include "headgate/store/redis/packing.h"
+#include "headgate/store/big_endian.h"
 
-namespace headgate::store::redis {
+namespace headgate::store {
 namespace {
 
 using algorithm::Algorithm;
@@ -167,4 +167,4 @@ void AppendValue(const Limit& limit, const BucketState& state, const HitList& hi
   if (hits.size() == 1) pack.U64(static_cast<uint64_t>(hits.Newest().at.ns)).U32(hits.Newest().cost);
 }
 
-}  // namespace headgate::store::redis
+}  // namespace headgate::store
