@@ -208,6 +208,9 @@ class LeaseBook {
     store::LimitHandle limit_pin;
     base::Duration pause{0};
     base::BootTime exact_until{0};  // after a change, or where too many hold leases
+    // The most instances, this one included, that the store said to hold leases. Forgotten after holders_until.
+    uint32_t holders = 1;
+    base::BootTime holders_until{0};
     std::string name;
     bool queued = false;
     bool leasable = false;
@@ -238,7 +241,9 @@ class LeaseBook {
   const LeaseAction* MaybeAsk(Record& record, algorithm::Cost cost, bool spent, Namer name, base::BootTime now);
   const LeaseAction* Ask(Record& record, uint64_t want, algorithm::Cost least, base::BootTime now);
   const LeaseAction* Return(Record& record, base::BootTime now) { return Ask(record, 0, 0, now); }
+  static uint64_t EvenShare(const Record& record);
   const LeaseAction* Message(Record& record, uint64_t want, algorithm::Cost least);
+  static void HearHolders(Record& record, uint32_t holders, base::BootTime now);
   void OnFailure(Record& record, uint64_t number, bool perhaps_done, base::BootTime now);
   void OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number, base::BootTime now);
   void DropLeases(Record& record);
