@@ -22,6 +22,10 @@ constexpr Duration kKeptMax = 300ms;
 // One in each pause of 50 ms, and what the budget of a key allows at once (headgate/limiter/ask_budget.h).
 constexpr uint64_t kCallsPerSecond = 20;
 constexpr uint64_t kCallsAtOnce = 8;
+// Of what brings each instance less than one request per pause, or a few per window, the one that comes first may
+// always take it.
+constexpr uint64_t kEachPerSecond = 20;
+constexpr uint64_t kEachInWindow = 8;
 // A bucket that fills in less is asked eight times while it fills.
 constexpr Duration kFillsSlowly = 400ms;
 
@@ -140,8 +144,14 @@ void World::CheckShares(size_t index) {
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   const bool leased = plan.sharing == rule::Sharing::kLeased && store::CanLease(limit);
   if (!plan_.even || key.span < 10s || !leased || plan.demand_percent_calm < 200) return;
-  const bool fills_slowly = limit.capacity() >= 8 && 2 * limit.capacity() >= limit.spec().requests;
-  if (IsLong(limit.spec()) || (IsMeter(limit) && !fills_slowly)) return;
+  if (IsLong(limit.spec())) return;
+  if (IsMeter(limit)) {
+    const uint64_t cost = (plan.cost_max + 1) / 2;
+    const bool fills_slowly = limit.capacity() >= 8 && 2 * limit.capacity() >= limit.spec().requests;
+    if (!fills_slowly || (plan_.steady && limit.spec().requests < kEachPerSecond * cost * plan_.instances)) return;
+  } else if (limit.capacity() < kEachInWindow * plan_.instances) {
+    return;
+  }
   const uint64_t even = key.admitted / plan_.instances;
   for (const Machine& machine : machines_) {
     const auto number = static_cast<size_t>(&machine - machines_.data());
@@ -163,8 +173,6 @@ void World::CheckCalls(size_t index) {
   const bool fills_slowly = !IsMeter(limit) || IsLong(limit.spec()) ||
                             limit.capacity() * PaceOf(limit.spec()) >= limit.spec().requests * kFillsSlowly;
   if (!store::CanLease(limit) || limit.denies_all() || !fills_slowly) return;
-  // When a window ends, so do its leases: the last requests in it and the first in the next are decided by the store.
-  if (!IsMeter(limit) && PaceOf(plan.last()) < 4 * plan_.ttl) return;
   if (limit.capacity() < std::max<uint64_t>(8, 3 * uint64_t{plan_.instances})) return;
   const uint64_t most = kCallsPerSecond * static_cast<uint64_t>(key.span / 1ms) / 1000 + kCallsAtOnce;
   for (const Machine& machine : machines_) {
