@@ -22,6 +22,8 @@ constexpr Duration kKeptMax = 300ms;
 // One in each pause of 50 ms, and what the budget of a key allows at once (headgate/limiter/ask_budget.h).
 constexpr uint64_t kCallsPerSecond = 20;
 constexpr uint64_t kCallsAtOnce = 8;
+// When a window ends, so do its leases: the last requests in it and the first in the next may be decided by the store.
+constexpr uint64_t kCallsAtEdge = 4;
 // Of what brings each instance less than one request per pause, or a few per window, the one that comes first may
 // always take it.
 constexpr uint64_t kEachPerSecond = 20;
@@ -174,7 +176,9 @@ void World::CheckCalls(size_t index) {
                             limit.capacity() * PaceOf(limit.spec()) >= limit.spec().requests * kFillsSlowly;
   if (!store::CanLease(limit) || limit.denies_all() || !fills_slowly) return;
   if (limit.capacity() < std::max<uint64_t>(8, 3 * uint64_t{plan_.instances})) return;
-  const uint64_t most = kCallsPerSecond * static_cast<uint64_t>(key.span / 1ms) / 1000 + kCallsAtOnce;
+  uint64_t most = kCallsPerSecond * static_cast<uint64_t>(key.span / 1ms) / 1000 + kCallsAtOnce;
+  const Duration pace = PaceOf(plan.last());
+  if (!IsMeter(limit) && pace < 4 * plan_.ttl) most += kCallsAtEdge * static_cast<uint64_t>(key.span / pace);
   for (const Machine& machine : machines_) {
     if (machine.calls[index] <= most) continue;
     const auto number = static_cast<size_t>(&machine - machines_.data());

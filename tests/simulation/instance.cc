@@ -90,8 +90,8 @@ bool Instance::AdmitLocally(size_t index, uint64_t cost, Instant at, Duration re
 
 void Instance::RefundLocally(size_t index, uint64_t cost, Instant at) {
   Key& key = keys_[index];
-  if (const auto window = OverWindow(key, at)) {
-    if (*window == key.late_window) key.late -= std::min(key.late, cost);
+  if (OverWindow(key, at) == key.late_window && key.late >= cost) {
+    key.late -= cost;
     return;
   }
   key.share.Refund(cost, key.share_at - plan_.start, key.share_at);
