@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "headgate/app/file_io.h"
+#include "headgate/disk/files.h"
 #include "headgate/app/fronts.h"
 #include "headgate/app/help.h"
 #include "headgate/app/rule_files.h"
@@ -208,10 +208,7 @@ TEST_F(CommandLine, AsksAServer) {
   FrontOptions options(settings, engine, system_clock);
   Fronts fronts(options, nullptr, 0);
   net::Server server({}, engine.clock(), spare_files);
-  ASSERT_TRUE(server
-                  .Listen(*net::ParseEndpoint(address),
-                          [&](uint32_t) { return net::SessionFactories{.resp = fronts.Resp(), .http = fronts.Http()}; })
-                  .ok());
+  ASSERT_TRUE(server.Listen(*net::ParseEndpoint(address), [&](uint32_t) { return fronts.All(); }).ok());
   server.Start();
 
   const Result looked =
@@ -272,7 +269,7 @@ TEST_F(CommandLine, SaysItsVersion) {
 
 // The page repeats the help word for word.
 TEST_F(CommandLine, IsWhatItsPageSays) {
-  const std::string page = *ReadFile(std::string(HEADGATE_SOURCE_DIR) + "/docs/reference/command-line.md", 1 << 20);
+  const std::string page = *disk::ReadFile(std::string(HEADGATE_SOURCE_DIR) + "/docs/reference/command-line.md", 1 << 20);
   EXPECT_THAT(page, HasSubstr(std::string(Overview())));
   for (const std::string& command : CommandNames()) EXPECT_THAT(page, HasSubstr(HelpOf(command)));
 }

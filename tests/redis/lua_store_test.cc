@@ -239,12 +239,12 @@ TEST_F(LuaStoreTest, AnOtherShapeOfKeyIsReplaced) {
 }
 
 TEST_F(LuaStoreTest, WhatIsLongerThanAnyBucketIsReplaced) {
-  const std::string longer(store::redis::kValueBytesMax, 'x');
+  const std::string longer(store::kValueBytesMax, 'x');
   const std::string many(12, 'x');
   for (const LimitSpec& spec : EveryFamily()) {
     SCOPED_TRACE(model::Describe(spec));
     std::vector<std::string> list = {"RPUSH", "b", "\x01"};
-    list.resize(3 + store::redis::kValueBytesMax / 12, many);
+    list.resize(3 + store::kValueBytesMax / 12, many);
     for (const std::vector<std::string>& foreign :
          {std::vector<std::string>{"SET", "b", "\x01" + longer}, {"RPUSH", "b", "\x01", longer}, list}) {
       store.keyspace.Clear();
@@ -267,7 +267,7 @@ TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
   for (const LimitSpec& spec : EveryFamily()) {
     SCOPED_TRACE(model::Describe(spec));
     std::string prefix;
-    store::redis::AppendPrefix(spec, prefix);
+    store::AppendPrefix(spec, prefix);
     std::vector<std::vector<std::string>> foreign;
     if (spec.algorithm == Algorithm::kSlidingWindowLog) {
       foreign = {{"RPUSH", "b", prefix + four(3) + soon, far + four(3)},   // a hit to come

@@ -5,8 +5,8 @@
 #include <array>
 #include <numeric>
 
+#include "headgate/store/big_endian.h"
 #include "headgate/store/redis/heartbeat.h"
-#include "headgate/store/redis/packing.h"
 #include "headgate/store/redis/redis_store.h"
 #include "tests/redis/client_fixture.h"
 #include "tests/redis/redis_process.h"
@@ -82,10 +82,10 @@ TEST(Single, TheLongestLogIsCarriedOverToAnotherLimit) {
   algorithm::LimitSpec spec{
       .algorithm = algorithm::Algorithm::kSlidingWindowLog, .requests = algorithm::kLogRequestsMax, .period = 1h};
   std::string header;
-  store::redis::AppendPrefix(spec, header);
-  store::redis::Packer(header).U32(algorithm::kLogRequestsMax).U64(static_cast<uint64_t>(kNow.ns));
+  store::AppendPrefix(spec, header);
+  store::Packer(header).U32(algorithm::kLogRequestsMax).U64(static_cast<uint64_t>(kNow.ns));
   std::string hit;
-  store::redis::Packer(hit).U64(static_cast<uint64_t>(kNow.ns)).U32(1);
+  store::Packer(hit).U64(static_cast<uint64_t>(kNow.ns)).U32(1);
   std::vector<std::string_view> arguments(101, hit);
   arguments[0] = header;
   EXPECT_EQ(test.Call(fill, "hg:{k}", arguments), "nil");
@@ -289,8 +289,9 @@ TEST(Single, InstancesAreCountedByTheirHeartbeats) {
   two.reset();
   EXPECT_TRUE(a.Until([&] { return one.instances() == 1; })) << "silent for too long";
   EXPECT_EQ(a.client->ReadCounters().script_misses + b.client->ReadCounters().script_misses, 1u);
-  one.Leave();
-  a.Run(50ms);
+  bool left = false;
+  one.Leave([&] { left = true; });
+  EXPECT_TRUE(a.Until([&] { return left; }));
   EXPECT_EQ(server.Ask("ZCARD hg:instances"), ":0\r\n");
 }
 

@@ -6,14 +6,14 @@
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/token_bucket.h"
-#include "headgate/store/redis/packing.h"
+#include "headgate/store/big_endian.h"
 
 namespace headgate::simulation {
 
 using base::Duration;
 using base::Instant;
-using store::redis::ParseValue;
-using store::redis::ValueShape;
+using store::ParseValue;
+using store::ValueShape;
 using wire::RespValue;
 
 RespValue Server::Run(std::string_view script, const std::vector<std::string>& parts, Duration at) {
@@ -85,7 +85,7 @@ std::vector<StoredLease> Server::Leases(const std::string& key, Duration at) {
   if (!found) return leases;
   constexpr size_t kLeaseBytes = 32;
   for (size_t from = 0; from + kLeaseBytes <= found->leases.size(); from += kLeaseBytes) {
-    store::redis::Unpacker in(found->leases.substr(from, kLeaseBytes));
+    store::Unpacker in(found->leases.substr(from, kLeaseBytes));
     StoredLease lease{};
     lease.node = in.U64();
     lease.number = in.U64();
@@ -108,9 +108,9 @@ algorithm::BucketState Server::State(const std::string& key, Duration at) {
   return found ? found->state : algorithm::BucketState{};
 }
 
-store::redis::HitList Server::Hits(const std::string& key, Duration at) {
+store::HitList Server::Hits(const std::string& key, Duration at) {
   const auto found = ValueOf(keys_, key, at).Parse();
-  return found ? found->hits : store::redis::HitList();
+  return found ? found->hits : store::HitList();
 }
 
 uint64_t Server::Rest(const algorithm::Limit& limit, const std::string& key, Duration at) {
@@ -119,7 +119,7 @@ uint64_t Server::Rest(const algorithm::Limit& limit, const std::string& key, Dur
     if (lease.expires_at > Wall(at)) outstanding += lease.granted - lease.reported;
   }
   algorithm::BucketState state = State(key, at);
-  store::redis::HitList hits = Hits(key, at);
+  store::HitList hits = Hits(key, at);
   const uint64_t left = algorithm::Decide(limit, state, hits, 0, Wall(at)).remaining;
   return std::min(left, limit.capacity() - std::min(limit.capacity(), outstanding));
 }

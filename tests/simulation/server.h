@@ -12,9 +12,9 @@
 #include "headgate/algorithm/bucket.h"
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/time.h"
-#include "headgate/store/redis/hit_list.h"
+#include "headgate/store/bucket_codec.h"
+#include "headgate/store/hit_list.h"
 #include "headgate/store/redis/shard_histories.h"
-#include "headgate/store/redis/value_codec.h"
 #include "headgate/wire/resp_reader.h"
 #include "tests/redis/keyspace.h"
 #include "tests/redis/lua_host.h"
@@ -68,7 +68,7 @@ class Server {
   // The bucket, or one as if never used.
   algorithm::BucketState State(const std::string& key, base::Duration at);
   // What it remembers of a log.
-  store::redis::HitList Hits(const std::string& key, base::Duration at);
+  store::HitList Hits(const std::string& key, base::Duration at);
   // What is left in the shared bucket of a limit.
   uint64_t Rest(const algorithm::Limit& limit, const std::string& key, base::Duration at);
   // Whether the bucket is one of this limit, or not there; also at the replica.
@@ -80,9 +80,9 @@ class Server {
   // What is under a key: a string, or, of a log, header and hits.
   struct Value {
     std::string bytes{};
-    store::redis::ValueShape shape = store::redis::ValueShape::kString;
+    store::ValueShape shape = store::ValueShape::kString;
 
-    std::optional<store::redis::FoundBucket> Parse() const { return store::redis::ParseValue(bytes, shape); }
+    std::optional<store::FoundBucket> Parse() const { return store::ParseValue(bytes, shape); }
   };
 
   Value ValueOf(redis_host::Keyspace& keys, const std::string& key, base::Duration at) const;

@@ -7,14 +7,14 @@
 #include "headgate/algorithm/bucket.h"
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/time.h"
-#include "headgate/store/redis/hit_list.h"
+#include "headgate/store/hit_list.h"
 
 namespace headgate::simulation {
 
 class Yardstick {
  public:
   // `state` and `hits`: of the shared bucket; `held`: what nodes may still spend from leases of it.
-  Yardstick(const algorithm::Limit& limit, algorithm::BucketState state, store::redis::HitList hits, uint64_t held,
+  Yardstick(const algorithm::Limit& limit, algorithm::BucketState state, store::HitList hits, uint64_t held,
             base::Instant wall);
 
   void Ask(uint64_t cost, base::Instant wall);
@@ -24,7 +24,7 @@ class Yardstick {
  private:
   algorithm::Limit limit_;
   algorithm::BucketState state_;
-  store::redis::HitList hits_;
+  store::HitList hits_;
   uint64_t admitted_ = 0;
 };
 

@@ -7,10 +7,10 @@
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/check.h"
+#include "headgate/store/big_endian.h"
 #include "headgate/store/leasable.h"
+#include "headgate/store/lease_hold.h"
 #include "headgate/store/redis/digest.h"
-#include "headgate/store/redis/lease_hold.h"
-#include "headgate/store/redis/packing.h"
 #include "headgate/wire/resp_writer.h"
 
 namespace headgate::store::redis {

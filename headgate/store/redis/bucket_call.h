@@ -18,9 +18,9 @@
 #include <string_view>
 
 #include "headgate/base/time.h"
-#include "headgate/store/redis/rule_history.h"
+#include "headgate/store/bucket_codec.h"
+#include "headgate/store/limit_history.h"
 #include "headgate/store/redis/script.h"
-#include "headgate/store/redis/value_codec.h"
 #include "headgate/store/shared_store.h"
 #include "headgate/wire/resp_reader.h"
 
@@ -98,7 +98,7 @@ class BucketCall {
   bool learns_ = false;
   bool keeps_limit_ = false;
   Operation operation_;
-  RuleHistory history_;
+  LimitHistory history_;
   SharedEvents events_;  // of the calls so far
   int carries_ = 0;
   std::array<uint32_t, kPartsMax> part_ends_{};

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "headgate/store/redis/packing.h"
+#include "headgate/store/big_endian.h"
 
 namespace headgate::store::redis {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "headgate/store/big_endian.h"
 #include "headgate/store/redis/digest.h"
-#include "headgate/store/redis/packing.h"
 
 namespace headgate::store::redis {
 namespace {

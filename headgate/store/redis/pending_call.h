@@ -11,8 +11,8 @@
 #include "absl/status/statusor.h"
 #include "headgate/base/clock.h"
 #include "headgate/store/breaker.h"
+#include "headgate/store/bucket_codec.h"
 #include "headgate/store/redis/script.h"
-#include "headgate/store/redis/value_codec.h"
 #include "headgate/wire/resp_reader.h"
 #include "headgate/wire/resp_writer.h"
 

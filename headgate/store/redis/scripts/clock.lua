@@ -2,7 +2,7 @@
 -- hi·2^32 + lo, since a number here is a double and exact only below 2^53.
 --
 -- KEYS[1] the bucket
--- ARGV[1] how a value of this limit begins: the format's version and the limit (value_codec.h)
+-- ARGV[1] how a value of this limit begins: the format's version and the limit (bucket_codec.h)
 -- ARGV[2] numbers: this head, then what the family unpacks from `at` on
 -- ARGV[3] the ask of a LEASE, else empty (leases.lua)
 -- ARGV[4] a value of another limit as it was read, ARGV[5] the same carried over to this one
@@ -11,7 +11,7 @@
 local TWO32 = 4294967296
 local TAKE, LOOK, REFUND, RESET = 0, 1, 2, 3
 local CORRUPT, CLOCK_RESET = 1, 2
--- No bucket of ours is longer: kValueBytesMax in value_codec.h.
+-- No bucket of ours is longer: kValueBytesMax in bucket_codec.h.
 local VALUE_MAX = 1200128
 local key, prefix = KEYS[1], ARGV[1]
 local op, timed, now_hi, now_lo, far_hi, far_lo, ago_hi, ago_lo, px_least, at =

@@ -1,0 +1,112 @@
+#include "headgate/app/live_rules.h"
+
+#include "headgate/app/rule_files.h"
+#include "headgate/watch/open_sources.h"
+
+namespace headgate::app {
+
+namespace {
+
+// A source that is not heard of within this time is followed, and awaited, like one that has no rules yet.
+constexpr base::Duration kFirstRulesTimeout = std::chrono::seconds(5);
+
+}  // namespace
+
+LiveRules::LiveRules(const Settings& settings, limiter::Limiter& limiter, const base::DisciplinedClock& clock,
+                     net::EventLoop& loop, observe::Log& log)
+    : places_(settings.rules),
+      one_liners_(settings.rule),
+      merge_domains_(settings.merge_domains == "yes"),
+      limiter_(limiter),
+      clock_(clock),
+      loop_(loop),
+      log_(log) {}
+
+std::vector<rule::Problem> LiveRules::LoadFirst() {
+  auto sources = watch::OpenSources(places_, loop_);
+  if (!sources.ok()) return {rule::WholeFileProblem("", std::string(sources.status().message()))};
+  follower_ = std::make_unique<watch::RuleFollower>(
+      *std::move(sources), [this](std::span<const rule::RuleFile> files) { return Load(files); },
+      [this](std::shared_ptr<const rule::RuleSet> rules) { return Publish(std::move(rules)); },
+      [this](const watch::RuleFollower::Refusal& refusal) { OnRefusal(refusal); });
+  follower_->Start();
+  loop_.RunUntil([this] { return follower_->heard_from_all(); }, kFirstRulesTimeout);
+  loaded_first_ = true;
+  if (places_.empty() && one_liners_.empty() && first_problems_.empty()) {
+    log_.Info("rules.none",
+              {{"reason", std::string_view("no rule source is configured")},
+               {"effect", std::string_view("every rule-based request passes; CL.THROTTLE brings its own limits")},
+               {"hint", std::string_view("start with --rules PATH, or --rule TEXT")}});
+  }
+  return std::move(first_problems_);
+}
+
+void LiveRules::Reload() {
+  if (places_.empty()) return;
+  log_.Info("rules.reload");
+  follower_->Refresh();
+}
+
+watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> files) {
+  rule::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
+  for (const rule::Problem& warning : result.warnings) {
+    log_.Warning("rules.warning", {{"what", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
+  }
+  return {.rules = std::move(result.rules), .problems = std::move(result.problems)};
+}
+
+absl::Status LiveRules::Publish(std::shared_ptr<const rule::RuleSet> rules) {
+  const size_t count = rules->rules().size();
+  const base::Instant now = clock_.Now();
+  HEADGATE_RETURN_IF_ERROR(limiter_.OnRules(std::move(rules), now));
+  loaded_.fetch_add(1, std::memory_order_relaxed);
+  problem_count_.store(0, std::memory_order_relaxed);
+  loaded_at_ns_.store(now.ns, std::memory_order_relaxed);
+  log_.Info("rules.loaded", {{"rules", uint64_t{count}}});
+  return absl::OkStatus();
+}
+
+void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
+  const std::span<const rule::Problem> problems = refusal.problems;
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  problem_count_.store(rule::CountOf(problems), std::memory_order_relaxed);
+  const bool none_in_force = limiter_.rules() == nullptr;
+  if (none_in_force && refusal.awaited) {
+    for (const rule::Problem& problem : problems) {
+      log_.Warning("rules.awaited",
+                   {{"reason", PlaceAndMessage(problem)},
+                    {"effect", std::string_view("not ready: rule-based requests get an error until rules are loaded")},
+                    {"hint", std::string_view("put a rule file there; it is loaded at once")}});
+    }
+    return;
+  }
+  if (!loaded_first_) {
+    first_problems_.assign(problems.begin(), problems.end());
+    return;
+  }
+  log_.Error(
+      "rules.refused",
+      {{"problems", uint64_t{problem_count_.load(std::memory_order_relaxed)}},
+       {"effect", std::string_view(none_in_force ? "not ready: there are no rules yet" : "the rules in force stay")},
+       {"hint", std::string_view("`headgate validate FILES` shows the same problems")}});
+  for (const rule::Problem& problem : problems) {
+    const std::string what = PlaceAndMessage(problem);
+    problem.hint.empty() ? log_.Error("rules.problem", {{"what", what}})
+                         : log_.Error("rules.problem", {{"what", what}, {"hint", std::string_view(problem.hint)}});
+  }
+}
+
+void LiveRules::Collect(observe::Sink& sink) const {
+  using observe::Metric;
+  sink.Set(Metric::kRuleReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
+  sink.Set(Metric::kRuleReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
+  sink.Set(Metric::kRuleProblems, {}, problem_count_.load(std::memory_order_relaxed));
+  if (const int64_t at_ns = loaded_at_ns_.load(std::memory_order_relaxed); at_ns != 0) {
+    sink.Set(Metric::kRulesAge, {}, clock_.Now() - base::Instant::FromNanos(at_ns));
+  }
+  const rule::Source::Figures watch = follower_->figures();
+  sink.Set(Metric::kWatchPolling, {}, uint64_t{watch.polling});
+  sink.Set(Metric::kWatchFailures, {}, watch.failures);
+}
+
+}  // namespace headgate::app

@@ -1,0 +1,142 @@
+#include "headgate/disk/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include "headgate/net/file_descriptor.h"
+
+namespace headgate::disk {
+namespace {
+
+constexpr size_t kSecretBytesMax = 4096;
+constexpr int kLinksMax = 40;  // as the kernel
+
+absl::Status FileError(std::string_view what, const std::string& path, int error) {
+  const std::string text = fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error));
+  return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
+}
+
+// 0, or the error.
+int WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno != EINTR) return errno;
+    if (count > 0) bytes.remove_prefix(static_cast<size_t>(count));
+  }
+  return 0;
+}
+
+net::FileDescriptor Open(const char* path, int flags, net::SpareFiles* spare_files) {
+  const auto open = [&] { return ::open(path, flags, 0600); };
+  if (spare_files == nullptr) return net::FileDescriptor(open());
+  return spare_files->Open(net::SpareFiles::kKeptFromSnapshots, open);
+}
+
+struct Opened {
+  net::FileDescriptor file;
+  size_t size;
+};
+
+absl::StatusOr<Opened> OpenRegular(const std::string& path) {
+  net::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return FileError("open", path, errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return FileError("read", path, errno);
+  if (S_ISDIR(info.st_mode)) return FileError("read", path, EISDIR);
+  return Opened{std::move(file), static_cast<size_t>(info.st_size)};
+}
+
+std::string TemporaryOf(const std::string& path) { return path + ".new"; }
+
+absl::StatusOr<net::FileDescriptor> CreateAnew(const std::string& path, net::SpareFiles* spare_files) {
+  // One that a crash left behind may belong to another mode.
+  ::unlink(path.c_str());
+  net::FileDescriptor file = Open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, spare_files);
+  if (!file) return FileError("create", path, errno);
+  return file;
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max) {
+  HEADGATE_ASSIGN_OR_RETURN(const Opened opened, OpenRegular(path));
+  std::string text;
+  // A pipe or /dev/stdin has no size, so the end is where reading says so.
+  while (text.size() <= bytes_max) {
+    char buffer[16 * 1024];
+    const ssize_t count = ::read(opened.file.get(), buffer, sizeof(buffer));
+    if (count == 0) return text;
+    if (count < 0 && errno != EINTR) return FileError("read", path, errno);
+    if (count > 0) text.append(buffer, static_cast<size_t>(count));
+  }
+  return absl::ResourceExhaustedError(fmt::format("{} is longer than {} bytes", path, bytes_max));
+}
+
+absl::StatusOr<std::string> ReadFirstLine(const std::string& path) {
+  HEADGATE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kSecretBytesMax));
+  std::string line = text.substr(0, text.find_first_of("\r\n"));
+  if (line.empty()) return absl::InvalidArgumentError(fmt::format("the first line of {} is empty", path));
+  return line;
+}
+
+absl::StatusOr<MappedFile> MappedFile::Open(const std::string& path) {
+  HEADGATE_ASSIGN_OR_RETURN(const Opened opened, OpenRegular(path));
+  if (opened.size == 0) return MappedFile(nullptr, 0);
+  void* data = ::mmap(nullptr, opened.size, PROT_READ, MAP_PRIVATE, opened.file.get(), 0);
+  if (data == MAP_FAILED) return FileError("read", path, errno);
+  return MappedFile(data, opened.size);
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(data_, size_);
+}
+
+absl::StatusOr<std::string> FollowLinks(const std::string& path) {
+  namespace fs = std::filesystem;
+  fs::path target = path;
+  for (int links = 0; links <= kLinksMax; ++links) {
+    std::error_code error;
+    const fs::path next = fs::read_symlink(target, error);
+    if (error) return target.string();  // not a link, or whoever opens it will hear why
+    target = target.parent_path() / next;
+  }
+  return absl::InvalidArgumentError(fmt::format("{} is a symbolic link that leads in a circle", path));
+}
+
+absl::Status ReplaceFile(const std::string& path,
+                         const std::function<void(const std::function<void(std::string_view)>& write)>& produce,
+                         const ReplaceOptions& options) {
+  const std::string temporary = TemporaryOf(path);
+  HEADGATE_ASSIGN_OR_RETURN(const net::FileDescriptor file, CreateAnew(temporary, options.spare_files));
+  int error = ::fchmod(file.get(), options.mode) == 0 ? 0 : errno;
+  produce([&](std::string_view bytes) {
+    if (error == 0) error = WriteAll(file.get(), bytes);
+  });
+  if (error == 0 && ::fsync(file.get()) != 0) error = errno;
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error != 0) {
+    ::unlink(temporary.c_str());
+    return FileError("write", path, error);
+  }
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  const net::FileDescriptor directory =
+      Open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, options.spare_files);
+  if (directory && ::fsync(directory.get()) != 0) return FileError("write the directory of", path, errno);
+  return absl::OkStatus();
+}
+
+absl::Status CheckReplaceable(const std::string& path) {
+  const std::string temporary = TemporaryOf(path);
+  HEADGATE_RETURN_IF_ERROR(CreateAnew(temporary, nullptr).status());
+  return ::unlink(temporary.c_str()) == 0 ? absl::OkStatus() : FileError("remove", temporary, errno);
+}
+
+}  // namespace headgate::disk

@@ -1,0 +1,170 @@
+#include "headgate/store/bucket_codec.h"
+
+#include <array>
+#include <limits>
+
+#include "headgate/store/big_endian.h"
+
+namespace headgate::store {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Align;
+using algorithm::BucketState;
+using algorithm::Limit;
+using algorithm::LimitSpec;
+using base::Instant;
+
+// The limit's first byte: algorithm in the lower three bits, align in the next two.
+constexpr int kAlignShift = 3;
+constexpr uint8_t kCountDenied = 1 << 5;
+constexpr uint8_t kHasBurst = 1 << 6;
+
+constexpr size_t kHitBytes = 12;
+constexpr size_t kLeaseBytes = 32;
+constexpr size_t kVarintBytesMax = 10;
+static_assert(2 + 3 * kVarintBytesMax + 12 + kHitBytes * algorithm::kLogRequestsMax <= kValueBytesMax);
+
+// Seven bits a byte, the lowest first; the eighth says that more follow.
+char* WriteVarint(uint64_t value, char* at) {
+  for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
+  *at++ = static_cast<char>(value);
+  return at;
+}
+
+std::optional<uint64_t> TakeVarint(std::string_view& in) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64 && !in.empty(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(in.front());
+    in.remove_prefix(1);
+    value |= uint64_t{byte & 0x7fu} << shift;
+    if (byte < 0x80) return value;
+  }
+  return std::nullopt;
+}
+
+// Takes version and limit off `in`.
+std::optional<Limit> TakePrefix(std::string_view& in) {
+  if (in.size() < 2 || in.front() != kFormatVersion) return std::nullopt;
+  const auto first = static_cast<uint8_t>(in[1]);
+  in.remove_prefix(2);
+  const auto algorithm = static_cast<uint8_t>(first & 7);
+  if (algorithm > static_cast<uint8_t>(Algorithm::kSlidingWindowLog) || first >= 0x80) return std::nullopt;
+  LimitSpec spec{.algorithm = static_cast<Algorithm>(algorithm),
+                 .align = static_cast<Align>(first >> kAlignShift & 3),
+                 .count_denied = (first & kCountDenied) != 0};
+  const auto requests = TakeVarint(in);
+  const auto period = TakeVarint(in);
+  if (!requests || !period || *period > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
+  spec.requests = *requests;
+  spec.period = base::Duration(static_cast<int64_t>(*period));
+  if ((first & kHasBurst) != 0) {
+    spec.burst = TakeVarint(in);
+    if (!spec.burst) return std::nullopt;
+  }
+  auto limit = Limit::Make(spec);
+  if (!limit.ok()) return std::nullopt;
+  return *std::move(limit);
+}
+
+// No bucket takes so long to be as if never used (limit.h).
+constexpr uint64_t kAheadMax = static_cast<uint64_t>(base::kDurationMax.count());
+
+bool IsInstant(uint64_t ns) { return ns <= static_cast<uint64_t>(base::kInstantMax.ns); }
+
+Instant InstantOf(uint64_t ns) { return Instant::FromNanos(static_cast<int64_t>(ns)); }
+
+// Takes the time that may lie before a number of `unit_bytes` each; false where it is none.
+bool TakeRemembered(Unpacker& in, size_t unit_bytes, FoundBucket& found) {
+  if (in.rest().size() % unit_bytes != sizeof(uint64_t)) return true;
+  const uint64_t until = in.U64();
+  if (until > static_cast<uint64_t>(base::kInstantMax.ns) + kAheadMax) return false;
+  found.remembered_until = InstantOf(until);
+  return true;
+}
+
+std::optional<FoundBucket> ParseLog(FoundBucket found, Unpacker in) {
+  found.state.count = in.U32();
+  const uint64_t seen = in.U64();
+  if (!in.complete() || !IsInstant(seen)) return std::nullopt;
+  found.state.seen = InstantOf(seen);
+  if (!TakeRemembered(in, kHitBytes, found) || in.rest().size() % kHitBytes != 0) return std::nullopt;
+  uint64_t sum = 0;
+  while (!in.rest().empty()) {
+    const uint64_t at = in.U64();
+    const uint32_t cost = in.U32();
+    if (!IsInstant(at)) return std::nullopt;
+    sum += cost;
+    found.hits.Append({InstantOf(at), cost});
+  }
+  if (sum != found.state.count) return std::nullopt;
+  return found;
+}
+
+}  // namespace
+
+bool IsSound(const Limit& limit, const BucketState& state, Instant now) {
+  if (state.seen.ns < 0 || state.seen > base::kInstantMax) return false;
+  const uint64_t edge_max = static_cast<uint64_t>(now.ns) + kAheadMax;
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+    case Algorithm::kLeakyBucketQueue:
+      return state.edge <= edge_max && (state.count == 0 || state.count < limit.requests());
+    case Algorithm::kFixedWindow:
+      return state.edge <= edge_max;
+    case Algorithm::kSlidingWindowCounter:
+    case Algorithm::kSlidingWindowLog:
+      return true;
+  }
+  return false;
+}
+
+void AppendPrefix(const LimitSpec& spec, std::string& out) {
+  std::array<char, 2 + 3 * kVarintBytesMax> bytes;
+  char* at = bytes.data();
+  *at++ = kFormatVersion;
+  *at++ = static_cast<char>(static_cast<uint8_t>(spec.algorithm) | static_cast<uint8_t>(spec.align) << kAlignShift |
+                            (spec.count_denied ? kCountDenied : 0) | (spec.burst ? kHasBurst : 0));
+  at = WriteVarint(spec.requests, at);
+  at = WriteVarint(static_cast<uint64_t>(spec.period.count()), at);
+  if (spec.burst) at = WriteVarint(*spec.burst, at);
+  out.append(bytes.data(), at);
+}
+
+std::optional<FoundBucket> ParseValue(std::string_view bytes, ValueShape shape) {
+  auto limit = TakePrefix(bytes);
+  if (!limit) return std::nullopt;
+  const bool log = limit->algorithm() == Algorithm::kSlidingWindowLog;
+  if (log != (shape == ValueShape::kList)) return std::nullopt;
+  FoundBucket found{.limit = *std::move(limit), .state = {}, .hits = {}, .remembered_until = {}, .leases = {}};
+  Unpacker in(bytes);
+  if (log) return ParseLog(std::move(found), in);
+  found.state.edge = in.U64();
+  found.state.count = in.U32();
+  const uint64_t seen = in.U64();
+  if (!in.complete() || !IsInstant(seen)) return std::nullopt;
+  found.state.seen = InstantOf(seen);
+  if (!IsSound(found.limit, found.state, found.state.seen)) return std::nullopt;
+  if (!TakeRemembered(in, kLeaseBytes, found)) return std::nullopt;
+  found.leases = in.rest();
+  return found;
+}
+
+void AppendValue(const Limit& limit, const BucketState& state, const HitList& hits, Instant remembered_until,
+                 std::string_view leases, std::string& out) {
+  AppendPrefix(limit.spec(), out);
+  const bool log = limit.algorithm() == Algorithm::kSlidingWindowLog;
+  Packer pack(out);
+  if (!log) pack.U64(state.edge);
+  pack.U32(state.count).U64(static_cast<uint64_t>(state.seen.ns));
+  if (remembered_until > state.seen) pack.U64(static_cast<uint64_t>(remembered_until.ns));
+  if (!log) {
+    pack.Flush();
+    out.append(leases);
+    return;
+  }
+  if (hits.size() == 1) pack.U64(static_cast<uint64_t>(hits.Newest().at.ns)).U32(hits.Newest().cost);
+}
+
+}  // namespace headgate::store

@@ -1,0 +1,41 @@
+// The hits of one log while its answer is read: few, or a whole log that is carried over to another limit.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "headgate/algorithm/bucket.h"
+
+namespace headgate::store {
+
+class HitList final : public algorithm::HitLog {
+ public:
+  bool empty() const override { return first_ == hits_.size(); }
+  algorithm::Hit Oldest() const override { return hits_[first_]; }
+  algorithm::Hit Newest() const override { return hits_.back(); }
+  void DropOldest() override { ++first_; }
+  void ReduceNewest(uint32_t cost) override {
+    if (hits_.back().cost > cost) {
+      hits_.back().cost -= cost;
+    } else {
+      hits_.pop_back();
+    }
+  }
+  bool Append(algorithm::Hit hit) override {
+    hits_.push_back(hit);
+    return true;
+  }
+  void ForEach(bool (*visit)(void* context, algorithm::Hit hit), void* context) const override {
+    for (size_t i = first_; i < hits_.size(); ++i) {
+      if (!visit(context, hits_[i])) return;
+    }
+  }
+  size_t size() const { return hits_.size() - first_; }
+
+ private:
+  absl::InlinedVector<algorithm::Hit, 3> hits_;
+  size_t first_ = 0;
+};
+
+}  // namespace headgate::store
