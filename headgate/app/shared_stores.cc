@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstring>
 #include <latch>
 
@@ -19,9 +20,6 @@ constexpr uint32_t kLeaseKeys = 65'536;
 constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
 // How often leases are looked after, where nothing is due before: they may have been granted meanwhile.
 constexpr base::Duration kLookAfterLeases = std::chrono::milliseconds(100);
-// What is returned at the end gets this long on its way.
-constexpr base::Duration kGoodbye = std::chrono::milliseconds(100);
-
 // For jitter alone.
 uint64_t RandomSeed() {
   const base::HashSecret secret = RandomSecret();
@@ -39,7 +37,8 @@ std::string RandomName() {
 }
 
 // The options that the fleets of all loops have in common.
-limiter::FleetOptions FleetOptionsOf(const Settings& settings, limiter::LeaseBooks& leases) {
+limiter::FleetOptions FleetOptionsOf(const Settings& settings, limiter::LeaseBooks& leases,
+                                     limiter::SharedRests& rests) {
   using rule::OnStoreFailure;
   const OnStoreFailure on_failure = settings.on_store_failure == "allow"  ? OnStoreFailure::kAllow
                                     : settings.on_store_failure == "deny" ? OnStoreFailure::kDeny
@@ -48,7 +47,8 @@ limiter::FleetOptions FleetOptionsOf(const Settings& settings, limiter::LeaseBoo
   return {.on_store_failure = on_failure,
           .sharing = leased ? rule::Sharing::kLeased : rule::Sharing::kExact,
           .timeout = settings.store_timeout,
-          .leases = &leases};
+          .leases = &leases,
+          .rests = &rests};
 }
 
 std::string_view ReasonOf(store::redis::HistoryChange change) {
@@ -153,12 +153,18 @@ struct SharedStores::Loop {
   std::unique_ptr<store::redis::RedisStore> store;
   std::unique_ptr<limiter::Fleet> fleet;
   std::unique_ptr<net::Timer> timer;
+  base::Duration look_every = kLookAfterLeases;
 
   void OnTime() {
     if (client->loop().Now() >= fleet->next_wake()) fleet->OnTime();
     SetTimer();
   }
-  void SetTimer() { timer->Set(std::min(fleet->next_wake(), client->loop().Now() + kLookAfterLeases)); }
+  void SetTimer() { timer->Set(std::min(fleet->next_wake(), client->loop().Now() + look_every)); }
+  void ReturnLeases(limiter::Fleet::ReturnsDone done) {
+    fleet->ReturnLeases(std::move(done));
+    look_every = limiter::ReturnPace::kPauseAfterFailure;
+    SetTimer();
+  }
 };
 
 SharedStores::SharedStores(observe::Log& log) : log_(log) {}
@@ -171,7 +177,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
   shared->naming_ = store.naming;
   shared->leases_ = std::make_unique<limiter::LeaseBooks>(limiter::LeaseBookOptions{
       .node = RandomSeed(), .keys_max = kLeaseKeys, .ttl = kLeaseTtl, .timeout = settings.store_timeout});
-  limiter::FleetOptions fleet_options = FleetOptionsOf(settings, *shared->leases_);
+  limiter::FleetOptions fleet_options = FleetOptionsOf(settings, *shared->leases_, shared->rests_);
   fleet_options.loops = loops;
   store::redis::RedisOptions redis = store.redis;
   redis.lease_ttl = kLeaseTtl;
@@ -204,19 +210,34 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
 limiter::Fleet& SharedStores::fleet(uint32_t loop) { return *loops_.at(loop)->fleet; }
 
 void SharedStores::Leave(net::Server& server) {
-  std::latch said(static_cast<ptrdiff_t>(loops_.size()));
-  std::vector<std::unique_ptr<net::Timer>> waits(loops_.size());
+  const limiter::LeaseTotals before = leases_->totals();
+  std::latch said(static_cast<ptrdiff_t>(loops_.size()) + 1);
+  std::atomic<uint64_t> keys{0};
   for (uint32_t i = 0; i < loops_.size(); ++i) {
     server.loop(i).Post([&, i] {
-      loops_[i]->timer->Cancel();
-      loops_[i]->fleet->ReturnLeases();
-      if (i == 0) heartbeat_->Leave();
-      waits[i] = std::make_unique<net::Timer>(server.loop(i), [&] { said.count_down(); });
-      waits[i]->Set(server.loop(i).Now() + kGoodbye);
+      loops_[i]->ReturnLeases([&](uint64_t confirmed) {
+        keys += confirmed;
+        said.count_down();
+      });
+      if (i == 0) heartbeat_->Leave([&] { said.count_down(); });
     });
   }
   said.wait();
   server.Stop();
+  LogReturns(before, keys);
+}
+
+void SharedStores::LogReturns(const limiter::LeaseTotals& before, uint64_t keys) {
+  const limiter::LeaseTotals after = leases_->totals();
+  const uint64_t left = after.held + after.expired_unspent - before.expired_unspent;
+  const uint64_t returned = after.returned - before.returned;
+  if (left == 0) return log_.Info("leases.returned", {{"requests", returned}, {"keys", keys}, {"requests_left", left}});
+  log_.Warning("leases.returned", {{"requests", returned},
+                                   {"keys", keys},
+                                   {"requests_left", left},
+                                   {"reason", std::string_view("the store did not confirm the others in time")},
+                                   {"effect", std::string_view("what is left counts as spent, and its leases expire "
+                                                               "at the store within 2s")}});
 }
 
 void SharedStores::Tick(base::Instant now) {

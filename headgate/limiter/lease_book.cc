@@ -37,6 +37,8 @@ constexpr uint64_t kRequestsLeast = 3;
 // ttl, and costs a message for each request that passes. As it takes `fill_least` to fill, these are few.
 constexpr uint64_t kEachLeast = 3;
 constexpr int64_t kExactTtls = 4;
+// A window this long tells anew how many hold leases of it long before it ends.
+constexpr Duration kLongWindow = std::chrono::hours(1);
 // From so many within half a ttl on a message more for each lease does not count.
 constexpr uint64_t kBusyRequests = 64;
 // For how many pauses a key stays scarce of which something was granted.
@@ -174,11 +176,7 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   if (decision.allowed) {
     // The last one of all says only that there is one more from time to time.
     if (IsDenied(*record, cost) && cost > 0 && decision.remaining > 0) record->denied_cost = 0;
-    // What it took is missing to a request that costs more.
-    if (record->denied_cost != 0 && !IsWindow(limit.limit) && decision.remaining < record->retry_cost) {
-      record->retry_at = now + RoundUp(Price(limit.limit, record->retry_cost - decision.remaining));
-    }
-    return;
+    return HearRest(*record, decision.remaining, now);
   }
   // What can never fit says nothing of the bucket. A smaller cost that is denied says more than a larger one.
   if (decision.never_fits() || cost == 0) return;
@@ -207,12 +205,14 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const
   }
   Record& record = *found;
   record.asked_number = 0;
-  Count(counters_.returned, record.leases.OnTold(answer.status.ok()));
+  // First what has expired: if its return came too late, the store has counted it as spent.
   DropExpired(record, now);
+  Count(counters_.returned, record.leases.OnTold(answer.status.ok()));
   if (!answer.status.ok()) {
     OnFailure(record, number, PerhapsDone(answer.status), now);
   } else {
     record.shared_rest = answer.grant.remaining;
+    HearHolders(record, answer.grant.holders, now);
     if (answer.grant.holders * kEachLeast > record.limit->limit.capacity()) {
       record.exact_until = now + kExactTtls * options_.ttl;
     }
@@ -221,14 +221,23 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const
     } else if (record.asked_want > 0) {
       OnRefused(record, answer.grant, now);
     } else {
+      HearRest(record, answer.grant.remaining, now);
       MayAskFrom(record, now);
     }
   }
   if (!record.leases.empty()) Enqueue(record, now);
   // Not where it could not be told: it would be tried for ever.
-  const bool returns_now = answer.status.ok() && (closing_ || record.asked_before_change);
+  const bool returns_now = answer.status.ok() && record.asked_before_change && !closing_;
   record.asked_before_change = false;
   return returns_now && record.leases.HasUnspentReturns() ? Return(record, now) : nullptr;
+}
+
+// The leases of a window end with it, so the first answer in the next one names nobody else. The number heard before
+// counts for two periods.
+void LeaseBook::HearHolders(Record& record, uint32_t holders, BootTime now) {
+  if (holders < record.holders && now < record.holders_until) return;
+  record.holders = std::max<uint32_t>(1, holders);
+  record.holders_until = now + 2 * std::min(FillOf(record.limit->limit), kLongWindow);
 }
 
 void LeaseBook::OnFailure(Record& record, uint64_t number, bool perhaps_done, BootTime now) {
@@ -269,7 +278,7 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
   if (IsScarce(record, grant)) {
     // No more than this accrues until the key may be asked for again.
     record.denied_cost = 1;
-    record.retry_cost = std::max<uint64_t>(1, grant.granted);
+    record.retry_cost = std::max<uint64_t>(1, grant.remaining);
     // Something was left: if the next request comes much later, it waits for an ask.
     record.denied_at = record.asked_at - std::max(Duration(0), options_.ttl - kScarcePauses * record.pause);
     record.retry_at = record.denied_until = record.asked_at + PauseOf(record, now);
@@ -322,8 +331,27 @@ Cost LeaseBook::GiveBack(const Hash128& key, Cost cost, BootTime now) {
   return given_back;
 }
 
-void LeaseBook::OnRefunded(const Hash128& key) {
-  if (Record* record = Find(key)) record->denied_cost = 0;
+// What others took since a denial is missing to a request that costs as much.
+void LeaseBook::HearRest(Record& record, uint64_t remaining, BootTime now) {
+  record.shared_rest = remaining;
+  const Limit& limit = record.limit->limit;
+  if (record.denied_cost == 0 || IsWindow(limit) || remaining >= record.retry_cost) return;
+  record.retry_at = now + std::min(RoundUp(Price(limit, record.retry_cost - remaining)), base::kDurationMax);
+}
+
+void LeaseBook::OnRefunded(const Hash128& key, uint64_t remaining, BootTime now) {
+  Record* const record = Find(key);
+  if (record == nullptr) return;
+  HearRest(*record, remaining, now);
+  if (record->denied_cost == 0) return;
+  BootTime next = now;
+  if (record->budget_even_at > now.ns) {
+    next = now + PauseOf(*record, now);
+  } else {
+    SpendBudget(*record, now);
+  }
+  record->denied_until = std::min(record->denied_until, next);
+  if (remaining >= record->retry_cost) record->retry_at = std::min(record->retry_at, next);
 }
 
 void LeaseBook::OnReset(const Hash128& key) {
@@ -404,6 +432,13 @@ const LeaseAction* LeaseBook::Ask(Record& record, uint64_t want, Cost least, Boo
   return action;
 }
 
+// Of a window no node asks for more than this at once: nothing accrues in it, so the first to ask would have half of
+// it.
+uint64_t LeaseBook::EvenShare(const Record& record) {
+  const Limit& limit = record.limit->limit;
+  return IsWindow(limit) ? limit.capacity() / record.holders : kU32Max;
+}
+
 const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least) {
   const uint32_t report_count = record.leases.Report(reports_);
   Count(counters_.asked);
@@ -411,7 +446,7 @@ const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least)
              .name = record.name,
              .limit = record.limit,
              .ask = {.id = {.node = options_.node, .number = ++last_number_},
-                     .want = std::min(want, kU32Max),
+                     .want = std::min({want, kU32Max, std::max(least, EvenShare(record))}),
                      .least = least,
                      .ttl = options_.ttl,
                      .reports = std::span(reports_).first(report_count)}};
@@ -499,19 +534,18 @@ void LeaseBook::Enqueue(Record& record, BootTime now) {
   looks_[late ? 1 : 0].Add(static_cast<uint32_t>(&record - records_), now);
 }
 
-void LeaseBook::ReturnAll(BootTime now, Perform perform) {
-  closing_ = true;
-  for (const LookQueue& looks : looks_) {
-    for (const LookQueue::Entry& entry : looks) {
-      Record& record = records_[entry.index];
+const LeaseAction* LeaseBook::ReturnNext(BootTime now) {
+  HEADGATE_DCHECK(closing_);
+  for (LookQueue& looks : looks_) {
+    while (!looks.empty()) {
+      Record& record = records_[looks.Take()];
+      record.queued = false;
       DropExpired(record, now);
       record.leases.Close(kNeverAt);
-      // Even while an ask is under way: there may be no later.
-      if (!record.leases.HasReturns()) continue;
-      perform(*Message(record, 0, 0));
-      Count(counters_.returned, record.leases.OnTold(true));
+      if (record.asked_number == 0 && record.leases.HasReturns()) return Return(record, now);
     }
   }
+  return nullptr;
 }
 
 // ---- Limits
@@ -571,20 +605,27 @@ Decision LeaseBook::Denied(const Record& record, Cost cost, BootTime now) const 
   return {.allowed = false,
           .limit = capacity,
           .remaining = remaining,
-          .retry_after = cost > capacity ? algorithm::kNever : RetryAfter(record, cost, now),
+          .retry_after = cost > capacity ? algorithm::kNever : RetryAfter(record, cost, remaining, now),
           .reset_after = ResetAfter(record, remaining, now)};
 }
 
 // The first moment at which it can pass if nobody else takes anything: what costs more than the request that the store
-// spoke of waits longer, for what a bucket lacks or for the next window.
-Duration LeaseBook::RetryAfter(const Record& record, Cost cost, BootTime now) const {
-  const BootTime asked_again = record.retry_at > now ? record.retry_at : record.denied_until;
-  if (cost <= record.retry_cost) return asked_again - now;
+// spoke of waits longer, for what a bucket lacks or for the next window. Once the moment is over that the store spoke
+// of, the ask under way or the next one takes what has accrued: what a bucket lacks has to accrue anew.
+Duration LeaseBook::RetryAfter(const Record& record, Cost cost, uint64_t remaining, BootTime now) const {
   const Limit& limit = record.limit->limit;
-  // Both are at most kDurationMax, so the sum fits.
-  const Duration enough = IsWindow(limit) ? ResetAfter(record, 0, now)
-                                          : (record.retry_at - now) + RoundUp(Price(limit, cost - record.retry_cost));
-  return std::max(asked_again - now, std::min(enough, base::kDurationMax));
+  const bool is_over = record.retry_at <= now;
+  const Duration asked_again = (is_over ? record.denied_until : record.retry_at) - now;
+  Duration enough{0};
+  if (IsWindow(limit)) {
+    if (cost > record.retry_cost) enough = ResetAfter(record, 0, now);
+  } else if (is_over) {
+    enough = RoundUp(Price(limit, cost - remaining));
+  } else if (cost > record.retry_cost) {
+    // Both are at most kDurationMax, so the sum fits.
+    enough = asked_again + RoundUp(Price(limit, cost - record.retry_cost));
+  }
+  return std::max(asked_again, std::min(enough, base::kDurationMax));
 }
 
 // Until an empty bucket has something again, at most.

@@ -146,8 +146,9 @@ class LeaseBook {
   // Undoes an allowed Take, as far as the store has not been told of it; the rest is to be refunded there.
   algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
 
-  // The bucket was refunded at the store: what is remembered of its being empty is no longer so.
-  void OnRefunded(const base::Hash128& key);
+  // The bucket was refunded at the store, which has said what is left now: the next request asks. If the key has been
+  // asked for more often than its budget allows, the next one behind a pause does.
+  void OnRefunded(const base::Hash128& key, uint64_t remaining, base::BootTime now);
   // The bucket was reset at the store, its leases with it: nothing of them is spent from now on.
   void OnReset(const base::Hash128& key);
   // Our clock has missed a pause: nothing that is held, or has been asked for, is spent any more.
@@ -159,8 +160,11 @@ class LeaseBook {
   // When OnTime has something to do, in steps of 1/128 of the ttl; the end of time where nothing is held.
   base::BootTime next_wake() const;
 
-  // The process ends: everything goes back, and nothing is asked for any more.
-  void ReturnAll(base::BootTime now, Perform perform);
+  // The process ends: nothing is asked for any more, and everything is to be returned. Call it once.
+  void Close() { closing_ = true; }
+  // After Close: the message that returns all that is held of one more key; null if there is none for now. A key for
+  // which a message is under way comes when that is answered, and so does one whose return has failed.
+  [[nodiscard]] const LeaseAction* ReturnNext(base::BootTime now);
 
   // What is held of this key, closed leases included; null where the key is not followed.
   const HeldLeases* Held(const base::Hash128& key) const;
@@ -205,6 +209,9 @@ class LeaseBook {
     store::LimitHandle limit_pin;
     base::Duration pause{0};
     base::BootTime exact_until{0};  // after a change, or where too many hold leases
+    // The most instances, this one included, that the store said to hold leases. Forgotten after holders_until.
+    uint32_t holders = 1;
+    base::BootTime holders_until{0};
     std::string name;
     bool queued = false;
     bool leasable = false;
@@ -235,10 +242,13 @@ class LeaseBook {
   const LeaseAction* MaybeAsk(Record& record, algorithm::Cost cost, bool spent, Namer name, base::BootTime now);
   const LeaseAction* Ask(Record& record, uint64_t want, algorithm::Cost least, base::BootTime now);
   const LeaseAction* Return(Record& record, base::BootTime now) { return Ask(record, 0, 0, now); }
+  static uint64_t EvenShare(const Record& record);
   const LeaseAction* Message(Record& record, uint64_t want, algorithm::Cost least);
+  static void HearHolders(Record& record, uint32_t holders, base::BootTime now);
   void OnFailure(Record& record, uint64_t number, bool perhaps_done, base::BootTime now);
   void OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number, base::BootTime now);
   void DropLeases(Record& record);
+  static void HearRest(Record& record, uint64_t remaining, base::BootTime now);
   void OnRefused(Record& record, const store::LeaseGrant& grant, base::BootTime now);
   // Nobody is kept waiting who asks too often for a bucket that is at least half full.
   static bool HasPlenty(const Record& record, uint64_t rest) { return rest >= record.limit->limit.capacity() / 2; }
@@ -263,7 +273,7 @@ class LeaseBook {
   LeaseVerdict VerdictOf(const Record& record, algorithm::Cost cost, bool spent, base::BootTime now) const;
   algorithm::Decision Allowed(const Record& record, base::BootTime now) const;
   algorithm::Decision Denied(const Record& record, algorithm::Cost cost, base::BootTime now) const;
-  base::Duration RetryAfter(const Record& record, algorithm::Cost cost, base::BootTime now) const;
+  base::Duration RetryAfter(const Record& record, algorithm::Cost cost, uint64_t remaining, base::BootTime now) const;
   base::Duration RefillAfter(const Record& record, base::BootTime now) const;
   base::Duration ResetAfter(const Record& record, uint64_t remaining, base::BootTime now) const;
 

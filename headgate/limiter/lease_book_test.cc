@@ -72,6 +72,12 @@ class LeaseBookTest : public ::testing::Test {
     return said;
   }
 
+  // What returns one more key when the process ends; or nothing.
+  std::string Return() {
+    const LeaseAction* action = book.ReturnNext(now());
+    return action != nullptr ? Text(*action) : "";
+  }
+
   // Four requests that the store decides, and a lease of `granted`.
   void Lease(uint64_t granted) {
     for (int i = 0; i < 3; ++i) ASSERT_EQ(Says(), "ask the store");
@@ -514,8 +520,60 @@ TEST_F(LeaseBookTest, ABucketOfLessThanThreeForEachHolderIsExact) {
 TEST_F(LeaseBookTest, ARefundIsRoom) {
   Take();
   Exact(1, {.allowed = false, .limit = 100, .retry_after = 1h, .reset_after = 2h});
-  book.OnRefunded(kKey);
+  book.OnRefunded(kKey, 1, now());
   EXPECT_EQ(Says(), "ask the store");
+  EXPECT_THAT(Says(), StartsWith("denied for ")) << "until that is answered";
+}
+
+// 1,000 requests and 45 refunds a second, of a bucket that never has anything left.
+TEST_F(LeaseBookTest, RefundsDoNotMakeAnOverloadedKeyDearer) {
+  int calls = 0;
+  for (; at < 10s; at += 1ms) {
+    const LeaseVerdict verdict = Take();
+    if (verdict.action != nullptr) {
+      ++calls;
+      Refuse(verdict.action->ask.id.number, 100ms);
+    } else if (verdict.kind == LeaseVerdict::Kind::kAskStore) {
+      ++calls;
+      Exact(1, {.allowed = false, .limit = 100, .retry_after = 100ms, .reset_after = 1s});
+    }
+    if (at % 22ms == 0ms) book.OnRefunded(kKey, 0, now());
+  }
+  EXPECT_LE(calls, 200 + 8);
+}
+
+TEST_F(LeaseBookTest, ADenialWhileTheStoreIsAskedWaitsForTheNextToken) {
+  limit = Intern({.requests = 10, .period = 1s, .burst = 100});
+  for (int i = 0; i < 4; ++i) Take();
+  EXPECT_EQ(Refuse(1, 40ms), "");
+  EXPECT_EQ(Says(), "denied for 40ms") << "as the store has said";
+  at = 60ms;
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #2"));
+  EXPECT_EQ(Says(), "denied for 100ms") << "one is missing, at 10 a second; the ask takes what is there";
+  EXPECT_EQ(Says(3), "denied for 300ms");
+}
+
+// Three were granted and nothing is left: a request of three has to wait for three.
+TEST_F(LeaseBookTest, ADenialOfAScarceKeyHonoursTheCost) {
+  limit = Intern({.requests = 10, .period = 1s, .burst = 100});
+  for (int i = 0; i < 3; ++i) Take(40);
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #1"));
+  EXPECT_EQ(Grant(1, 3, 0), "");
+  EXPECT_THAT(SaysAgain(), StartsWith("allowed"));
+  EXPECT_THAT(Says(2), StartsWith("allowed"));
+  EXPECT_EQ(Says(), "denied for 100ms");
+  EXPECT_EQ(Says(3), "denied for 300ms");
+}
+
+// The store said 89 ms for two when one was left. Then it said that none is.
+TEST_F(LeaseBookTest, ADenialNeverSaysLessThanItsOwnRemainingImplies) {
+  limit = Intern({.requests = 10, .period = 1s, .burst = 100});
+  Take(2);
+  Exact(2, {.allowed = false, .limit = 100, .remaining = 1, .retry_after = 89ms, .reset_after = 10s});
+  EXPECT_EQ(Says(80), "denied for 7889ms") << "a part of the next one has accrued";
+  book.OnRefunded(kKey, 0, now());
+  EXPECT_EQ(Says(80), "ask the store");
+  EXPECT_EQ(Says(80), "denied for 8000ms");
 }
 
 TEST_F(LeaseBookTest, WhatIsIdleGoesBack) {
@@ -593,16 +651,46 @@ TEST_F(LeaseBookTest, OfABusyKeyASmallShareIsRenewedWhileItCanBeSpent) {
 TEST_F(LeaseBookTest, AtTheEndEverythingGoesBack) {
   Lease(50);
   Take(7);
-  std::vector<std::string> said;
-  book.ReturnAll(now(), [&](const LeaseAction& action) { said.push_back(Text(action)); });
-  EXPECT_THAT(said, ElementsAre("ask #2 of k; #1 spent 7, returned"));
+  book.Close();
+  EXPECT_EQ(Return(), "ask #2 of k; #1 spent 7, returned");
+  EXPECT_EQ(Return(), "") << "once";
+  EXPECT_EQ(book.counters().returned, 0u) << "the store has not said so";
   for (int i = 0; i < 9; ++i) EXPECT_EQ(Says(), "ask the store");
+  EXPECT_EQ(Grant(2, 0), "");
+  EXPECT_EQ(book.counters().returned, 43u);
+  EXPECT_EQ(Return(), "");
+}
+
+TEST_F(LeaseBookTest, AReturnThatFailedIsTriedAgainUntilTheLeaseHasExpired) {
+  Lease(50);
+  book.Close();
+  EXPECT_EQ(Return(), "ask #2 of k; #1 spent 0, returned");
+  EXPECT_EQ(Fail(2, absl::DeadlineExceededError("late")), "");
+  EXPECT_EQ(Return(), "ask #3 of k; #1 spent 0, returned");
+  EXPECT_EQ(Fail(3, absl::UnavailableError("gone")), "");
+  at = 1900ms;
+  EXPECT_EQ(Return(), "") << "the store will have counted it as spent";
+  EXPECT_EQ(book.counters().returned, 0u);
+  EXPECT_EQ(book.counters().expired_unspent, 50u);
+}
+
+TEST_F(LeaseBookTest, AReturnThatIsConfirmedAfterTheLeaseHasExpiredDoesNotCount) {
+  Lease(50);
+  at = 1800ms;
+  book.Close();
+  EXPECT_EQ(Return(), "ask #2 of k; #1 spent 0, returned");
+  at = 1900ms;
+  EXPECT_EQ(Grant(2, 0), "");
+  EXPECT_EQ(book.counters().returned, 0u);
+  EXPECT_EQ(book.counters().expired_unspent, 50u);
 }
 
 TEST_F(LeaseBookTest, WhatComesAtTheEndGoesBackAtOnce) {
   for (int i = 0; i < 4; ++i) Take();
-  book.ReturnAll(now(), [&](const LeaseAction& action) { ADD_FAILURE() << action; });
-  EXPECT_EQ(Grant(1, 50), "ask #2 of k; #1 spent 0, returned");
+  book.Close();
+  EXPECT_EQ(Return(), "");
+  EXPECT_EQ(Grant(1, 50), "");
+  EXPECT_EQ(Return(), "ask #2 of k; #1 spent 0, returned");
 }
 
 TEST_F(LeaseBookTest, AnotherLimitIsExactForOneTtl) {

@@ -21,6 +21,7 @@
 #include "absl/functional/function_ref.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/hash.h"
+#include "headgate/limiter/kept_history.h"
 #include "headgate/limiter/lease_book.h"
 #include "headgate/store/limit_table.h"
 #include "headgate/store/shared_store.h"
@@ -35,6 +36,10 @@ struct LeaseMessage {
   store::LimitHandle limit;
   store::LeaseAsk ask{};  // its reports are those below
   std::array<store::LeaseReport, HeldLeases::kMax> reports{};
+  // What the request knew that brought the message about. A message that no request brings about knows nothing: a limit
+  // that has come back is another one to the book, whose first request is asked of the store.
+  KeptHistory history;
+  base::Instant now{0};
 
   LeaseMessage() = default;
   LeaseMessage(const LeaseMessage&) = delete;
@@ -80,14 +85,19 @@ class LeaseBooks {
   void OnGrant(const base::Hash128& key, uint64_t number, const store::SharedAnswer& answer, base::BootTime now,
                Keep keep);
   algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
-  void OnRefunded(const base::Hash128& key);
+  void OnRefunded(const base::Hash128& key, uint64_t remaining, base::BootTime now);
   void OnReset(const base::Hash128& key);
   void DropAll();
 
   // Each of `loops` looks after a part of the keys. To be called again at once where more than a few are due (false).
   bool OnTime(uint32_t loop, uint32_t loops, base::BootTime now, Keep keep);
   base::BootTime next_wake(uint32_t loop, uint32_t loops) const;
-  void ReturnAll(uint32_t loop, uint32_t loops, base::BootTime now, Keep keep);
+  // Every loop returns keys of all parts, since it may also be the one that hears of a key last. `part` is where it
+  // looks first, and is moved on. False: there is nothing to return for now.
+  void Close();
+  bool ReturnNext(size_t& part, base::BootTime now, Keep keep);
+
+  base::Duration ttl() const { return ttl_; }
 
   LeaseTotals totals() const;
   // Not thread-safe: for tests.
@@ -108,6 +118,7 @@ class LeaseBooks {
   Part& PartOf(const base::Hash128& key) { return *parts_[IndexOf(key)]; }
   const Part& PartOf(const base::Hash128& key) const { return *parts_[IndexOf(key)]; }
 
+  const base::Duration ttl_;
   const uint64_t records_bytes_;  // of each part
   std::byte* const records_;
   std::vector<std::unique_ptr<Part>> parts_;
