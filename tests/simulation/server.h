@@ -77,15 +77,11 @@ class Server {
   std::string Inspect(const std::string& key, base::Duration at);
 
  private:
-  // What is under a key: a string, or, of a log, header and hits.
-  struct Value {
-    std::string bytes{};
-    store::ValueShape shape = store::ValueShape::kString;
-
-    std::optional<store::FoundBucket> Parse() const { return store::ParseValue(bytes, shape); }
-  };
-
-  Value ValueOf(redis_host::Keyspace& keys, const std::string& key, base::Duration at) const;
+  // What is under a key, of a log its header and hits joined; empty if there is nothing.
+  std::string ValueOf(redis_host::Keyspace& keys, const std::string& key, base::Duration at) const;
+  std::optional<store::StoredBucket> Bucket(const std::string& key, base::Duration at) {
+    return store::ParseBucket(ValueOf(keys_, key, at));
+  }
 
   redis_host::LuaHost& lua_;
   const std::optional<Mutant> mutant_;
