@@ -13,7 +13,7 @@
 #include "headgate/app/random_secret.h"
 #include "headgate/app/rule_files.h"
 #include "headgate/base/clock.h"
-#include "headgate/front/http/check_answer.h"
+#include "headgate/front/api/check_answer.h"
 #include "headgate/limiter/limiter.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/quote.h"
@@ -225,7 +225,7 @@ int DecideHere(const CheckArguments& arguments, const Question& question, const 
     return kExitUsage;
   }
   std::string answer;
-  front::http::AppendAnswer(response, answer);
+  front::api::AppendAnswer(response, answer);
   const auto domains = [&] {
     std::set<std::string> names;
     for (const rule::Rule& rule : loaded.result.rules->rules()) names.insert(rule.domain);

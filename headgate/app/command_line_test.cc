@@ -208,10 +208,7 @@ TEST_F(CommandLine, AsksAServer) {
   FrontOptions options(settings, engine, system_clock);
   Fronts fronts(options, nullptr, 0);
   net::Server server({}, engine.clock(), spare_files);
-  ASSERT_TRUE(server
-                  .Listen(*net::ParseEndpoint(address),
-                          [&](uint32_t) { return net::SessionFactories{.resp = fronts.Resp(), .http = fronts.Http()}; })
-                  .ok());
+  ASSERT_TRUE(server.Listen(*net::ParseEndpoint(address), [&](uint32_t) { return fronts.All(); }).ok());
   server.Start();
 
   const Result looked =

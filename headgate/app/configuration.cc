@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "headgate/http/known_hosts.h"
 #include "headgate/net/endpoint.h"
-#include "headgate/net/http_host.h"
 #include "headgate/rule/document.h"
 #include "headgate/rule/problem.h"
 
@@ -254,7 +254,7 @@ void CheckTogether(Configuration& configuration) {
     configuration.AddProblem("credential_file", "credential is set too", "keep one of them");
   }
   for (const std::string& name : settings.known_host) {
-    if (const absl::Status status = net::KnownHosts::Check(name); !status.ok()) {
+    if (const absl::Status status = http::KnownHosts::Check(name); !status.ok()) {
       configuration.AddProblem("known_host", status,
                                "write a name, *.example.com for all names below one, or * for any");
     }

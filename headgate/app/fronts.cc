@@ -10,7 +10,7 @@ FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine, cons
     : engine(shared_engine),
       clock(system_clock),
       access{.credential = settings.credential},
-      http{.bounds = {.body_bytes_max = settings.max_body_bytes}, .hosts = net::KnownHosts(settings.known_host)},
+      http{.bounds = {.body_bytes_max = settings.max_body_bytes}, .hosts = http::KnownHosts(settings.known_host)},
       resp_name(engine.metrics().AddFront("resp")),
       http_name(engine.metrics().AddFront("http")) {}
 
@@ -46,24 +46,19 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, uint32_t loop)
   AddAdminRoutes(admin_router_);
 }
 
-net::SessionFactories::Factory Fronts::Resp() {
+front::mux::Sessions::Factory Fronts::Resp() {
   return [this](const net::Peer& peer) {
     return std::make_unique<MeteredSession>(std::make_unique<front::resp::RespSession>(resp_, peer), resp_meter_);
   };
 }
 
-net::SessionFactories::Factory Fronts::Http() { return Http(http_handler_); }
-
-net::SessionFactories::Factory Fronts::Admin() { return Http(admin_handler_); }
-
-net::SessionFactories::Factory Fronts::Http(net::HttpHandler& handler) {
+front::mux::Sessions::Factory Fronts::Http(http::Handler& handler) {
   return [this, &handler](const net::Peer& peer) {
-    return std::make_unique<MeteredSession>(std::make_unique<net::HttpSession>(handler, options_.http, peer),
-                                            http_meter_);
+    return std::make_unique<MeteredSession>(std::make_unique<http::Session>(handler, options_.http, peer), http_meter_);
   };
 }
 
-void Fronts::AddAdminRoutes(net::HttpRouter& router) {
+void Fronts::AddAdminRoutes(http::Router& router) {
   Engine& engine = options_.engine;
   front::admin::AddRoutes({.rules = [&engine] { return engine.limiter().rules(); },
                            .metrics = [&engine] { return engine.metrics().Render(); },
@@ -92,6 +87,17 @@ void CollectThrottle(std::span<const std::unique_ptr<Fronts>> fronts, observe::S
   set(limiter::Outcome::kAllowed, allowed);
   set(limiter::Outcome::kDenied, denied);
   set(limiter::Outcome::kNeverFits, never_fits);
+}
+
+void CollectSessions(std::span<const std::unique_ptr<Fronts>> fronts, observe::Sink& sink) {
+  uint64_t resp = 0;
+  uint64_t http = 0;
+  for (const auto& front : fronts) {
+    resp += front->sessions().resp.value();
+    http += front->sessions().http.value();
+  }
+  sink.Set(observe::Metric::kSessions, {"resp"}, resp);
+  sink.Set(observe::Metric::kSessions, {"http"}, http);
 }
 
 }  // namespace headgate::app

@@ -9,12 +9,13 @@
 #include "headgate/app/engine.h"
 #include "headgate/app/metered_session.h"
 #include "headgate/app/shared_stores.h"
-#include "headgate/front/http/handler.h"
+#include "headgate/front/api/handler.h"
+#include "headgate/front/mux/mux.h"
 #include "headgate/front/resp/context.h"
+#include "headgate/http/access.h"
+#include "headgate/http/router.h"
+#include "headgate/http/session.h"
 #include "headgate/limiter/limiter.h"
-#include "headgate/net/access.h"
-#include "headgate/net/http_router.h"
-#include "headgate/net/http_session.h"
 #include "headgate/net/server.h"
 
 namespace headgate::app {
@@ -25,8 +26,8 @@ struct FrontOptions {
 
   Engine& engine;
   const base::Clock& clock;
-  net::Access access;
-  net::HttpOptions http;
+  http::Access access;
+  http::Options http;
   observe::Metrics::Front resp_name;
   observe::Metrics::Front http_name;
   front::resp::ClientList clients;
@@ -38,6 +39,8 @@ struct FrontOptions {
 
 // CL.THROTTLE's decisions, which no rule stands behind, under a domain that no rule file can have: the empty one.
 void CollectThrottle(std::span<const std::unique_ptr<class Fronts>> fronts, observe::Sink& sink);
+// The sessions that all loops have begun, by protocol.
+void CollectSessions(std::span<const std::unique_ptr<class Fronts>> fronts, observe::Sink& sink);
 
 class Fronts {
  public:
@@ -46,39 +49,44 @@ class Fronts {
   Fronts(const Fronts&) = delete;
   Fronts& operator=(const Fronts&) = delete;
 
-  net::SessionFactories::Factory Resp();
-  net::SessionFactories::Factory Http();
+  // What an address of this kind speaks on this loop.
+  net::SessionChooser All() { return front::mux::Mux({.resp = Resp(), .http = Http(http_handler_)}, sessions_); }
+  net::SessionChooser OnlyResp() { return front::mux::Mux({.resp = Resp(), .http = {}}, sessions_); }
+  net::SessionChooser OnlyHttp() { return front::mux::Mux({.resp = {}, .http = Http(http_handler_)}, sessions_); }
   // HTTP without the deciding routes.
-  net::SessionFactories::Factory Admin();
+  net::SessionChooser Admin() { return front::mux::Mux({.resp = {}, .http = Http(admin_handler_)}, sessions_); }
 
   // Counts the commands of Redis clients and the decisions by limits that they bring. From any thread.
   const front::resp::Counters& resp_counters() const { return resp_.counters; }
+  const front::mux::Counters& sessions() const { return sessions_; }
 
  private:
   // Counts what passes.
-  class CountingHandler final : public net::HttpHandler {
+  class CountingHandler final : public http::Handler {
    public:
-    explicit CountingHandler(net::HttpHandler& handler) : handler_(handler) {}
-    void Handle(const net::HttpRequest& request, net::HttpResponse& response, base::Instant now) override {
+    explicit CountingHandler(http::Handler& handler) : handler_(handler) {}
+    void Handle(const http::Request& request, http::Response& response, base::Instant now) override {
       handler_.Handle(request, response, now);
       if (!response.later) ++handled_;
     }
     uint64_t handled() const { return handled_; }
 
    private:
-    net::HttpHandler& handler_;
+    http::Handler& handler_;
     uint64_t handled_ = 0;
   };
 
-  net::SessionFactories::Factory Http(net::HttpHandler& handler);
-  void AddAdminRoutes(net::HttpRouter& router);
+  front::mux::Sessions::Factory Resp();
+  front::mux::Sessions::Factory Http(http::Handler& handler);
+  void AddAdminRoutes(http::Router& router);
 
   FrontOptions& options_;
   limiter::Checker checker_;
   front::resp::Context resp_;
-  front::http::CheckHandler check_;
-  net::HttpRouter router_;
-  net::HttpRouter admin_router_;
+  front::api::CheckHandler check_;
+  http::Router router_;
+  http::Router admin_router_;
+  front::mux::Counters sessions_;
   CountingHandler http_handler_{router_};
   CountingHandler admin_handler_{admin_router_};
   const Meter resp_meter_;

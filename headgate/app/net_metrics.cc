@@ -19,8 +19,6 @@ void CollectConnections(const net::Counters& counters, observe::Sink& sink) {
   sink.Set(Metric::kConnectionsClosed, {"buffer_overflow"}, counters.buffer_overflows);
   sink.Set(Metric::kConnectionsClosed, {"buffer_budget"}, counters.buffers_shed);
   sink.Set(Metric::kConnectionsClosed, {"drain_cutoff"}, counters.drain_cutoffs);
-  sink.Set(Metric::kSessions, {"resp"}, counters.sessions_resp);
-  sink.Set(Metric::kSessions, {"http"}, counters.sessions_http1);
   sink.Set(Metric::kBufferBytes, {}, counters.buffer_bytes);
   sink.Set(Metric::kReceivedBytes, {}, counters.bytes_read);
   sink.Set(Metric::kSentBytes, {}, counters.bytes_written);

@@ -122,6 +122,7 @@ class Process {
       rules_.Collect(sink);
       CollectThrottle(fronts_, sink);
       CollectConnections(server_.counters(), sink);
+      CollectSessions(fronts_, sink);
       if (shared_ != nullptr) shared_->Collect(sink);
     });
   }
@@ -146,7 +147,7 @@ class Process {
   }
 
  private:
-  using FactoryOf = std::function<net::SessionFactories(Fronts&)>;
+  using Chooser = std::function<net::SessionChooser(Fronts&)>;
 
   front::resp::ServerFigures Figures() {
     const net::Counters connections = server_.counters();
@@ -189,11 +190,11 @@ class Process {
   }
 
   // False, and said, where an address cannot be had.
-  bool Listen(const std::string& text, std::string_view announced, const FactoryOf& factories,
+  bool Listen(const std::string& text, std::string_view announced, const Chooser& chooser,
               const net::ListenOptions& options = {}) {
     const net::Endpoint endpoint = *net::ParseEndpoint(text);
     const auto bound = server_.Listen(
-        endpoint, [&](uint32_t loop) { return factories(*fronts_[loop]); }, options);
+        endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop]); }, options);
     if (!bound.ok()) {
       listen_error_ = std::string(bound.status().message());
       listen_hint_ = endpoint.is_unix() ? "choose another path, or remove the file if nobody needs it"
@@ -211,14 +212,12 @@ class Process {
   }
 
   bool ListenOnAll() {
-    const FactoryOf all = [](Fronts& f) { return net::SessionFactories{.resp = f.Resp(), .http = f.Http()}; };
-    const FactoryOf resp = [](Fronts& f) { return net::SessionFactories{.resp = f.Resp(), .http = {}}; };
-    const FactoryOf http = [](Fronts& f) { return net::SessionFactories{.resp = {}, .http = f.Http()}; };
-    const auto each = [&](const std::vector<std::string>& addresses, const FactoryOf& factories) {
+    const auto each = [&](const std::vector<std::string>& addresses, const Chooser& chooser) {
       return std::all_of(addresses.begin(), addresses.end(),
-                         [&](const std::string& text) { return Listen(text, "listening on", factories); });
+                         [&](const std::string& text) { return Listen(text, "listening on", chooser); });
     };
-    if (!each(settings_.listen, all) || !each(settings_.listen_resp, resp) || !each(settings_.listen_http, http)) {
+    if (!each(settings_.listen, &Fronts::All) || !each(settings_.listen_resp, &Fronts::OnlyResp) ||
+        !each(settings_.listen_http, &Fronts::OnlyHttp)) {
       console_.Error(listen_error_, listen_hint_);
       return false;
     }
@@ -227,8 +226,7 @@ class Process {
 
   bool ListenForAdmin() {
     if (settings_.admin_listen.empty()) return true;
-    const bool listening = Listen(settings_.admin_listen, "admin on",
-                                  [](Fronts& f) { return net::SessionFactories{.resp = {}, .http = f.Admin()}; },
+    const bool listening = Listen(settings_.admin_listen, "admin on", &Fronts::Admin,
                                   {.reserved_connections_max = static_cast<uint32_t>(files_.admin_connections_max)});
     if (listening) return true;
     if (configuration_.OriginOf("admin_listen") == "default") {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstring>
 #include <latch>
 
@@ -19,9 +20,6 @@ constexpr uint32_t kLeaseKeys = 65'536;
 constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
 // How often leases are looked after, where nothing is due before: they may have been granted meanwhile.
 constexpr base::Duration kLookAfterLeases = std::chrono::milliseconds(100);
-// What is returned at the end gets this long on its way.
-constexpr base::Duration kGoodbye = std::chrono::milliseconds(100);
-
 // For jitter alone.
 uint64_t RandomSeed() {
   const base::HashSecret secret = RandomSecret();
@@ -153,12 +151,18 @@ struct SharedStores::Loop {
   std::unique_ptr<store::redis::RedisStore> store;
   std::unique_ptr<limiter::Fleet> fleet;
   std::unique_ptr<net::Timer> timer;
+  base::Duration look_every = kLookAfterLeases;
 
   void OnTime() {
     if (client->loop().Now() >= fleet->next_wake()) fleet->OnTime();
     SetTimer();
   }
-  void SetTimer() { timer->Set(std::min(fleet->next_wake(), client->loop().Now() + kLookAfterLeases)); }
+  void SetTimer() { timer->Set(std::min(fleet->next_wake(), client->loop().Now() + look_every)); }
+  void ReturnLeases(limiter::Fleet::ReturnsDone done) {
+    fleet->ReturnLeases(std::move(done));
+    look_every = limiter::ReturnPace::kPauseAfterFailure;
+    SetTimer();
+  }
 };
 
 SharedStores::SharedStores(observe::Log& log) : log_(log) {}
@@ -204,19 +208,34 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
 limiter::Fleet& SharedStores::fleet(uint32_t loop) { return *loops_.at(loop)->fleet; }
 
 void SharedStores::Leave(net::Server& server) {
-  std::latch said(static_cast<ptrdiff_t>(loops_.size()));
-  std::vector<std::unique_ptr<net::Timer>> waits(loops_.size());
+  const limiter::LeaseTotals before = leases_->totals();
+  std::latch said(static_cast<ptrdiff_t>(loops_.size()) + 1);
+  std::atomic<uint64_t> keys{0};
   for (uint32_t i = 0; i < loops_.size(); ++i) {
     server.loop(i).Post([&, i] {
-      loops_[i]->timer->Cancel();
-      loops_[i]->fleet->ReturnLeases();
-      if (i == 0) heartbeat_->Leave();
-      waits[i] = std::make_unique<net::Timer>(server.loop(i), [&] { said.count_down(); });
-      waits[i]->Set(server.loop(i).Now() + kGoodbye);
+      loops_[i]->ReturnLeases([&](uint64_t confirmed) {
+        keys += confirmed;
+        said.count_down();
+      });
+      if (i == 0) heartbeat_->Leave([&] { said.count_down(); });
     });
   }
   said.wait();
   server.Stop();
+  LogReturns(before, keys);
+}
+
+void SharedStores::LogReturns(const limiter::LeaseTotals& before, uint64_t keys) {
+  const limiter::LeaseTotals after = leases_->totals();
+  const uint64_t left = after.held + after.expired_unspent - before.expired_unspent;
+  const uint64_t returned = after.returned - before.returned;
+  if (left == 0) return log_.Info("leases.returned", {{"requests", returned}, {"keys", keys}, {"requests_left", left}});
+  log_.Warning("leases.returned", {{"requests", returned},
+                                   {"keys", keys},
+                                   {"requests_left", left},
+                                   {"reason", std::string_view("the store did not confirm the others in time")},
+                                   {"effect", std::string_view("what is left counts as spent, and its leases expire "
+                                                               "at the store within 2s")}});
 }
 
 void SharedStores::Tick(base::Instant now) {

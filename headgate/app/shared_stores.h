@@ -35,8 +35,9 @@ class SharedStores {
   limiter::Fleet& fleet(uint32_t loop);
   const limiter::BucketNaming& naming() const { return naming_; }
 
-  // While the loops still run: what is left of leases goes back, and the instances hear that this one is gone. Then the
-  // loops are stopped.
+  // While the loops still run: returns what is left of leases, tells the other instances that this one is gone, stops
+  // the loops, and logs what became of the leases. Takes as long as the store takes to confirm it: at most one ttl, and
+  // one timeout if the store does not answer (limiter/return_pace.h).
   void Leave(net::Server& server);
 
   // Every second or so, by one thread: says in the log when decisions begin to be made without the store, and when
@@ -51,6 +52,7 @@ class SharedStores {
   explicit SharedStores(observe::Log& log);
 
   uint64_t DecisionsOf(limiter::Mode mode) const;
+  void LogReturns(const limiter::LeaseTotals& before, uint64_t keys);
 
   observe::Log& log_;
   limiter::BucketNaming naming_;

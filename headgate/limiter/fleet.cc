@@ -253,19 +253,27 @@ LeaseMessage& Fleet::Kept(const LeaseAction& action) {
 }
 
 void Fleet::Send(LeaseMessage& message, Question* awaiting) {
-  shared_.Ask(
-      {.name = message.name, .limit = message.limit, .lease = message.ask, .leased = true, .timeout = options_.timeout},
-      [this, key = message.key, limit = message.limit, number = message.ask.id.number,
-       awaiting](const store::SharedAnswer& answer) {
-        if (answer.status.ok()) {
-          settle_pace_.OnAnswer();
-          NoteRest(key, answer.grant.remaining, FullAfter(*limit, answer.grant.remaining));
-        }
-        LeaseMessage* next = nullptr;
-        leases_->OnGrant(key, number, answer, shared_.Now(), [&](const LeaseAction& action) { next = &Kept(action); });
-        if (next != nullptr) Send(*next);
-        if (awaiting != nullptr) OnLease(*awaiting, answer);
-      });
+  ++lease_messages_;
+  const bool only_returns = message.ask.want == 0;
+  shared_.Ask({.name = message.name,
+               .limit = message.limit,
+               .lease = message.ask,
+               .leased = true,
+               .timeout = returns_ ? returns_->pace.timeout() : options_.timeout},
+              [this, key = message.key, limit = message.limit, number = message.ask.id.number, only_returns,
+               awaiting](const store::SharedAnswer& answer) {
+                --lease_messages_;
+                if (answer.status.ok()) {
+                  settle_pace_.OnAnswer();
+                  NoteRest(key, answer.grant.remaining, FullAfter(*limit, answer.grant.remaining));
+                }
+                LeaseMessage* next = nullptr;
+                leases_->OnGrant(key, number, answer, shared_.Now(),
+                                 [&](const LeaseAction& action) { next = &Kept(action); });
+                if (next != nullptr) Send(*next);
+                if (awaiting != nullptr) OnLease(*awaiting, answer);
+                if (returns_) OnReturned(only_returns, answer.status.ok());
+              });
   message.limit = {};
   messages_.Release(message);
 }
@@ -276,6 +284,7 @@ void Fleet::SendOutbox() {
 }
 
 void Fleet::OnTime() {
+  if (returns_) return SendReturns();
   const auto keep = [this](const LeaseAction& action) { outbox_.push_back(&Kept(action)); };
   for (bool done = leases_ == nullptr; !done; SendOutbox()) {
     done = leases_->OnTime(options_.loop, options_.loops, shared_.Now(), keep);
@@ -284,15 +293,9 @@ void Fleet::OnTime() {
 }
 
 base::BootTime Fleet::next_wake() const {
+  if (returns_) return returns_->done != nullptr ? returns_->pace.wake_at(shared_.Now()) : base::BootTime{INT64_MAX};
   const base::BootTime debts = debts_.empty() ? base::BootTime{INT64_MAX} : settle_pace_.next();
   return leases_ != nullptr ? std::min(leases_->next_wake(options_.loop, options_.loops), debts) : debts;
-}
-
-void Fleet::ReturnLeases() {
-  if (leases_ == nullptr) return;
-  leases_->ReturnAll(options_.loop, options_.loops, shared_.Now(),
-                     [this](const LeaseAction& action) { outbox_.push_back(&Kept(action)); });
-  SendOutbox();
 }
 
 void Fleet::AskGroup(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,7 @@
 #include "headgate/limiter/local_shares.h"
 #include "headgate/limiter/outage.h"
 #include "headgate/limiter/pending.h"
+#include "headgate/limiter/return_pace.h"
 #include "headgate/limiter/settle_pace.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/shared_store.h"
@@ -91,8 +93,11 @@ class Fleet {
   // What leases and debts need from time to time: to be called at next_wake(), or a little later.
   void OnTime();
   base::BootTime next_wake() const;
-  // The process ends: what is left of leases goes back. Nothing is decided any more.
-  void ReturnLeases();
+  // The process ends: what is left of leases goes back, as fast as the store takes it in (return_pace.h). Nothing is
+  // decided any more. Goes on in OnTime, and calls `done` once, perhaps at once: when the store has confirmed all, or
+  // when it has been given up. `keys`: for how many keys the store has confirmed it to this loop.
+  using ReturnsDone = std::function<void(uint64_t keys)>;
+  void ReturnLeases(ReturnsDone done);
   // Our clock has missed a pause: no lease is spent any more that was granted before.
   void DropLeases() {
     if (leases_ != nullptr) leases_->DropAll();
@@ -156,6 +161,8 @@ class Fleet {
   // Releases the message. Where somebody awaits it, the answer settles that question.
   void Send(LeaseMessage& message, Question* awaiting = nullptr);
   void SendOutbox();
+  void SendReturns();
+  void OnReturned(bool only_returns, bool ok);
   void OnAnswer(const Member& member, const algorithm::Decision& decision, base::BootTime asked_at);
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
@@ -185,6 +192,16 @@ class Fleet {
   base::Pool<Question> questions_;
   base::Pool<LeaseMessage> messages_;
   std::vector<LeaseMessage*> outbox_;
+  uint32_t lease_messages_ = 0;  // under way
+  // Set when the process ends.
+  struct Returns {
+    ReturnPace pace;
+    ReturnsDone done;  // null: it has been called
+    size_t part = 0;   // of the leases
+    uint64_t keys = 0;
+    bool sending = false;
+  };
+  std::optional<Returns> returns_;
   std::array<std::atomic<uint64_t>, kModeCount> decisions_{};
 };
 

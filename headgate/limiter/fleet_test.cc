@@ -553,15 +553,6 @@ TEST_F(LeasingFleetTest, AGroupTakesFromLeasesToo) {
   EXPECT_TRUE(Allowed({"hundred"}, 20));
 }
 
-TEST_F(LeasingFleetTest, WhatIsHeldGoesBackWhenTheProcessEnds) {
-  for (int i = 0; i < 20 && books.totals().held == 0; ++i) EXPECT_TRUE(Allowed({"hundred"}));
-  ASSERT_GT(books.totals().held, 0u);
-  fleet.ReturnLeases();
-  shared.AnswerAll();
-  EXPECT_EQ(books.totals().held, 0u);
-  EXPECT_GT(books.totals().returned, 0u);
-}
-
 TEST(BucketName, IsReadableAndNobodysNamesake) {
   const BucketNaming naming;
   const auto rule_name = [&](std::vector<rule::Entry> entries, std::string_view domain = "edge") {

@@ -37,6 +37,8 @@ constexpr uint64_t kRequestsLeast = 3;
 // ttl, and costs a message for each request that passes. As it takes `fill_least` to fill, these are few.
 constexpr uint64_t kEachLeast = 3;
 constexpr int64_t kExactTtls = 4;
+// A window this long tells anew how many hold leases of it long before it ends.
+constexpr Duration kLongWindow = std::chrono::hours(1);
 // From so many within half a ttl on a message more for each lease does not count.
 constexpr uint64_t kBusyRequests = 64;
 // For how many pauses a key stays scarce of which something was granted.
@@ -207,12 +209,14 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const
   }
   Record& record = *found;
   record.asked_number = 0;
-  Count(counters_.returned, record.leases.OnTold(answer.status.ok()));
+  // First what has expired: if its return came too late, the store has counted it as spent.
   DropExpired(record, now);
+  Count(counters_.returned, record.leases.OnTold(answer.status.ok()));
   if (!answer.status.ok()) {
     OnFailure(record, number, PerhapsDone(answer.status), now);
   } else {
     record.shared_rest = answer.grant.remaining;
+    HearHolders(record, answer.grant.holders, now);
     if (answer.grant.holders * kEachLeast > record.limit->limit.capacity()) {
       record.exact_until = now + kExactTtls * options_.ttl;
     }
@@ -226,9 +230,17 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const
   }
   if (!record.leases.empty()) Enqueue(record, now);
   // Not where it could not be told: it would be tried for ever.
-  const bool returns_now = answer.status.ok() && (closing_ || record.asked_before_change);
+  const bool returns_now = answer.status.ok() && record.asked_before_change && !closing_;
   record.asked_before_change = false;
   return returns_now && record.leases.HasUnspentReturns() ? Return(record, now) : nullptr;
+}
+
+// The leases of a window end with it, so the first answer in the next one names nobody else. The number heard before
+// counts for two periods.
+void LeaseBook::HearHolders(Record& record, uint32_t holders, BootTime now) {
+  if (holders < record.holders && now < record.holders_until) return;
+  record.holders = std::max<uint32_t>(1, holders);
+  record.holders_until = now + 2 * std::min(FillOf(record.limit->limit), kLongWindow);
 }
 
 void LeaseBook::OnFailure(Record& record, uint64_t number, bool perhaps_done, BootTime now) {
@@ -404,6 +416,13 @@ const LeaseAction* LeaseBook::Ask(Record& record, uint64_t want, Cost least, Boo
   return action;
 }
 
+// Of a window no node asks for more than this at once: nothing accrues in it, so the first to ask would have half of
+// it.
+uint64_t LeaseBook::EvenShare(const Record& record) {
+  const Limit& limit = record.limit->limit;
+  return IsWindow(limit) ? limit.capacity() / record.holders : kU32Max;
+}
+
 const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least) {
   const uint32_t report_count = record.leases.Report(reports_);
   Count(counters_.asked);
@@ -411,7 +430,7 @@ const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least)
              .name = record.name,
              .limit = record.limit,
              .ask = {.id = {.node = options_.node, .number = ++last_number_},
-                     .want = std::min(want, kU32Max),
+                     .want = std::min({want, kU32Max, std::max(least, EvenShare(record))}),
                      .least = least,
                      .ttl = options_.ttl,
                      .reports = std::span(reports_).first(report_count)}};
@@ -499,19 +518,18 @@ void LeaseBook::Enqueue(Record& record, BootTime now) {
   looks_[late ? 1 : 0].Add(static_cast<uint32_t>(&record - records_), now);
 }
 
-void LeaseBook::ReturnAll(BootTime now, Perform perform) {
-  closing_ = true;
-  for (const LookQueue& looks : looks_) {
-    for (const LookQueue::Entry& entry : looks) {
-      Record& record = records_[entry.index];
+const LeaseAction* LeaseBook::ReturnNext(BootTime now) {
+  HEADGATE_DCHECK(closing_);
+  for (LookQueue& looks : looks_) {
+    while (!looks.empty()) {
+      Record& record = records_[looks.Take()];
+      record.queued = false;
       DropExpired(record, now);
       record.leases.Close(kNeverAt);
-      // Even while an ask is under way: there may be no later.
-      if (!record.leases.HasReturns()) continue;
-      perform(*Message(record, 0, 0));
-      Count(counters_.returned, record.leases.OnTold(true));
+      if (record.asked_number == 0 && record.leases.HasReturns()) return Return(record, now);
     }
   }
+  return nullptr;
 }
 
 // ---- Limits

@@ -159,8 +159,11 @@ class LeaseBook {
   // When OnTime has something to do, in steps of 1/128 of the ttl; the end of time where nothing is held.
   base::BootTime next_wake() const;
 
-  // The process ends: everything goes back, and nothing is asked for any more.
-  void ReturnAll(base::BootTime now, Perform perform);
+  // The process ends: nothing is asked for any more, and everything is to be returned. Call it once.
+  void Close() { closing_ = true; }
+  // After Close: the message that returns all that is held of one more key; null if there is none for now. A key for
+  // which a message is under way comes when that is answered, and so does one whose return has failed.
+  [[nodiscard]] const LeaseAction* ReturnNext(base::BootTime now);
 
   // What is held of this key, closed leases included; null where the key is not followed.
   const HeldLeases* Held(const base::Hash128& key) const;
@@ -205,6 +208,9 @@ class LeaseBook {
     store::LimitHandle limit_pin;
     base::Duration pause{0};
     base::BootTime exact_until{0};  // after a change, or where too many hold leases
+    // The most instances, this one included, that the store said to hold leases. Forgotten after holders_until.
+    uint32_t holders = 1;
+    base::BootTime holders_until{0};
     std::string name;
     bool queued = false;
     bool leasable = false;
@@ -235,7 +241,9 @@ class LeaseBook {
   const LeaseAction* MaybeAsk(Record& record, algorithm::Cost cost, bool spent, Namer name, base::BootTime now);
   const LeaseAction* Ask(Record& record, uint64_t want, algorithm::Cost least, base::BootTime now);
   const LeaseAction* Return(Record& record, base::BootTime now) { return Ask(record, 0, 0, now); }
+  static uint64_t EvenShare(const Record& record);
   const LeaseAction* Message(Record& record, uint64_t want, algorithm::Cost least);
+  static void HearHolders(Record& record, uint32_t holders, base::BootTime now);
   void OnFailure(Record& record, uint64_t number, bool perhaps_done, base::BootTime now);
   void OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number, base::BootTime now);
   void DropLeases(Record& record);

@@ -72,6 +72,12 @@ class LeaseBookTest : public ::testing::Test {
     return said;
   }
 
+  // What returns one more key when the process ends; or nothing.
+  std::string Return() {
+    const LeaseAction* action = book.ReturnNext(now());
+    return action != nullptr ? Text(*action) : "";
+  }
+
   // Four requests that the store decides, and a lease of `granted`.
   void Lease(uint64_t granted) {
     for (int i = 0; i < 3; ++i) ASSERT_EQ(Says(), "ask the store");
@@ -593,16 +599,46 @@ TEST_F(LeaseBookTest, OfABusyKeyASmallShareIsRenewedWhileItCanBeSpent) {
 TEST_F(LeaseBookTest, AtTheEndEverythingGoesBack) {
   Lease(50);
   Take(7);
-  std::vector<std::string> said;
-  book.ReturnAll(now(), [&](const LeaseAction& action) { said.push_back(Text(action)); });
-  EXPECT_THAT(said, ElementsAre("ask #2 of k; #1 spent 7, returned"));
+  book.Close();
+  EXPECT_EQ(Return(), "ask #2 of k; #1 spent 7, returned");
+  EXPECT_EQ(Return(), "") << "once";
+  EXPECT_EQ(book.counters().returned, 0u) << "the store has not said so";
   for (int i = 0; i < 9; ++i) EXPECT_EQ(Says(), "ask the store");
+  EXPECT_EQ(Grant(2, 0), "");
+  EXPECT_EQ(book.counters().returned, 43u);
+  EXPECT_EQ(Return(), "");
+}
+
+TEST_F(LeaseBookTest, AReturnThatFailedIsTriedAgainUntilTheLeaseHasExpired) {
+  Lease(50);
+  book.Close();
+  EXPECT_EQ(Return(), "ask #2 of k; #1 spent 0, returned");
+  EXPECT_EQ(Fail(2, absl::DeadlineExceededError("late")), "");
+  EXPECT_EQ(Return(), "ask #3 of k; #1 spent 0, returned");
+  EXPECT_EQ(Fail(3, absl::UnavailableError("gone")), "");
+  at = 1900ms;
+  EXPECT_EQ(Return(), "") << "the store will have counted it as spent";
+  EXPECT_EQ(book.counters().returned, 0u);
+  EXPECT_EQ(book.counters().expired_unspent, 50u);
+}
+
+TEST_F(LeaseBookTest, AReturnThatIsConfirmedAfterTheLeaseHasExpiredDoesNotCount) {
+  Lease(50);
+  at = 1800ms;
+  book.Close();
+  EXPECT_EQ(Return(), "ask #2 of k; #1 spent 0, returned");
+  at = 1900ms;
+  EXPECT_EQ(Grant(2, 0), "");
+  EXPECT_EQ(book.counters().returned, 0u);
+  EXPECT_EQ(book.counters().expired_unspent, 50u);
 }
 
 TEST_F(LeaseBookTest, WhatComesAtTheEndGoesBackAtOnce) {
   for (int i = 0; i < 4; ++i) Take();
-  book.ReturnAll(now(), [&](const LeaseAction& action) { ADD_FAILURE() << action; });
-  EXPECT_EQ(Grant(1, 50), "ask #2 of k; #1 spent 0, returned");
+  book.Close();
+  EXPECT_EQ(Return(), "");
+  EXPECT_EQ(Grant(1, 50), "");
+  EXPECT_EQ(Return(), "ask #2 of k; #1 spent 0, returned");
 }
 
 TEST_F(LeaseBookTest, AnotherLimitIsExactForOneTtl) {

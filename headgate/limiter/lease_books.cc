@@ -37,7 +37,8 @@ void LeaseMessage::Keep(const LeaseAction& action) {
 
 // One mapping for all, so that it is large enough for huge pages.
 LeaseBooks::LeaseBooks(const LeaseBookOptions& options, uint32_t parts)
-    : records_bytes_(InPages(LeaseBook::BytesOf(KeysOfPart(options.keys_max, parts)))),
+    : ttl_(options.ttl),
+      records_bytes_(InPages(LeaseBook::BytesOf(KeysOfPart(options.keys_max, parts)))),
       records_(static_cast<std::byte*>(store::MapPages(parts * records_bytes_, store::HugePages::kLater))) {
   HEADGATE_CHECK(std::has_single_bit(parts));
   LeaseBookOptions of_part = options;
@@ -129,11 +130,23 @@ BootTime LeaseBooks::next_wake(uint32_t loop, uint32_t loops) const {
   return next;
 }
 
-void LeaseBooks::ReturnAll(uint32_t loop, uint32_t loops, BootTime now, Keep keep) {
-  for (size_t i = loop; i < parts_.size(); i += loops) {
-    const Lock lock(parts_[i]->lock);
-    parts_[i]->book.ReturnAll(now, keep);
+void LeaseBooks::Close() {
+  for (const auto& part : parts_) {
+    const Lock lock(part->lock);
+    part->book.Close();
   }
+}
+
+bool LeaseBooks::ReturnNext(size_t& part, BootTime now, Keep keep) {
+  for (size_t looked = 0; looked < parts_.size(); ++looked, ++part) {
+    Part& of = *parts_[part % parts_.size()];
+    const Lock lock(of.lock);
+    if (const LeaseAction* action = of.book.ReturnNext(now)) {
+      keep(*action);
+      return true;
+    }
+  }
+  return false;
 }
 
 LeaseTotals LeaseBooks::totals() const {

@@ -87,7 +87,12 @@ class LeaseBooks {
   // Each of `loops` looks after a part of the keys. To be called again at once where more than a few are due (false).
   bool OnTime(uint32_t loop, uint32_t loops, base::BootTime now, Keep keep);
   base::BootTime next_wake(uint32_t loop, uint32_t loops) const;
-  void ReturnAll(uint32_t loop, uint32_t loops, base::BootTime now, Keep keep);
+  // Every loop returns keys of all parts, since it may also be the one that hears of a key last. `part` is where it
+  // looks first, and is moved on. False: there is nothing to return for now.
+  void Close();
+  bool ReturnNext(size_t& part, base::BootTime now, Keep keep);
+
+  base::Duration ttl() const { return ttl_; }
 
   LeaseTotals totals() const;
   // Not thread-safe: for tests.
@@ -108,6 +113,7 @@ class LeaseBooks {
   Part& PartOf(const base::Hash128& key) { return *parts_[IndexOf(key)]; }
   const Part& PartOf(const base::Hash128& key) const { return *parts_[IndexOf(key)]; }
 
+  const base::Duration ttl_;
   const uint64_t records_bytes_;  // of each part
   std::byte* const records_;
   std::vector<std::unique_ptr<Part>> parts_;

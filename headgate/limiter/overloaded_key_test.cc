@@ -1,10 +1,11 @@
 // One key that several instances are asked for more often than its limit allows: how many calls it costs each instance,
-// and what each is given. The store is a model of the token bucket that leases are taken from.
+// and what each is given. The store is a model of a token bucket, or of a fixed window, that leases are taken from.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <set>
 #include <utility>
@@ -26,7 +27,9 @@ constexpr Duration kTtl = 2s;
 // Tokens are counted in nanoseconds of `interval` each.
 class Bucket {
  public:
-  Bucket(int64_t capacity, Duration interval, bool full) : capacity_(capacity), interval_(interval.count()) {
+  // `window`: all is there again when one begins, and nothing accrues in it; zero: a token bucket.
+  Bucket(int64_t capacity, Duration interval, bool full, Duration window)
+      : capacity_(capacity), interval_(interval.count()), window_(window) {
     level_ = full ? capacity_ * interval_ : 0;
   }
 
@@ -40,7 +43,7 @@ class Bucket {
       level_ += (found->second.granted - found->second.reported) * interval_;
       leases_.erase(found);
     }
-    store::LeaseGrant grant{.ttl = ask.ttl};
+    store::LeaseGrant grant{.ttl = window_ == 0s ? ask.ttl : std::min(ask.ttl, UntilWindowEnds(now))};
     std::set<uint64_t> holders{ask.id.node};
     for (const auto& [id, lease] : leases_) holders.insert(id.first);
     grant.holders = static_cast<uint32_t>(holders.size());
@@ -49,11 +52,11 @@ class Bucket {
     if (ask.want > 0 && tokens >= least) {
       const int64_t share = tokens / (2 * static_cast<int64_t>(holders.size()));
       const int64_t granted = std::min(static_cast<int64_t>(ask.want), std::max(least, share));
-      leases_[{ask.id.node, ask.id.number}] = {.granted = granted, .ends = now + ask.ttl};
+      leases_[{ask.id.node, ask.id.number}] = {.granted = granted, .ends = now + grant.ttl};
       level_ -= granted * interval_;
       grant.granted = static_cast<uint64_t>(granted);
     } else if (ask.want > 0) {
-      grant.retry_after = Duration(least * interval_ - level_);
+      grant.retry_after = RetryAfter(least * interval_, now);
     }
     grant.remaining = static_cast<uint64_t>(level_ / interval_);
     return grant;
@@ -66,9 +69,10 @@ class Bucket {
     if (decision.allowed) {
       level_ -= price;
     } else {
-      decision.retry_after = Duration(price - level_);
+      decision.retry_after = RetryAfter(price, now);
     }
     decision.remaining = static_cast<uint64_t>(level_ / interval_);
+    if (window_ > 0s) decision.reset_after = UntilWindowEnds(now);
     return decision;
   }
 
@@ -78,6 +82,11 @@ class Bucket {
     int64_t reported = 0;
     BootTime ends{0};
   };
+
+  Duration UntilWindowEnds(BootTime now) const { return window_ - Duration(now.ns % window_.count()); }
+  Duration RetryAfter(int64_t price, BootTime now) const {
+    return window_ > 0s ? UntilWindowEnds(now) : Duration(price - level_);
+  }
 
   // No further than to what is out on lease.
   void Refill(BootTime now) {
@@ -90,12 +99,17 @@ class Bucket {
         ++it;
       }
     }
-    level_ = std::min(level_ + (now - at_).count(), std::max<int64_t>(level_, (capacity_ - out) * interval_));
+    if (window_ == 0s) {
+      level_ = std::min(level_ + (now - at_).count(), std::max<int64_t>(level_, (capacity_ - out) * interval_));
+    } else if (now.ns / window_.count() != at_.ns / window_.count()) {
+      level_ = capacity_ * interval_;
+    }
     at_ = now;
   }
 
   const int64_t capacity_;
   const int64_t interval_;
+  const Duration window_;
   int64_t level_ = 0;
   BootTime at_{10'000'000'000};
   std::map<std::pair<uint64_t, uint64_t>, Lease> leases_;
@@ -106,8 +120,10 @@ struct Crowd {
   int64_t rate;  // per second, and at once
   size_t instances;
   int64_t demand_percent;  // of the rate, by all together
-  bool full;               // the bucket, at the beginning
+  bool full = true;        // the bucket, at the beginning
   uint64_t burst = 0;      // 0: as much as a second brings
+  bool window = false;     // a fixed window of a second, not a bucket
+  bool in_turn = false;    // the instances are asked in a fixed order
 };
 void PrintTo(const Crowd& crowd, std::ostream* out) { *out << crowd.name; }
 
@@ -117,9 +133,13 @@ TEST_P(OverloadedKey, CostsEachInstanceFewCallsAndIsSharedFairly) {
   const Crowd& crowd = GetParam();
   store::LimitTable limits;
   const uint64_t burst = crowd.burst != 0 ? crowd.burst : static_cast<uint64_t>(crowd.rate);
-  const store::LimitHandle limit = *limits.Intern(
-      *algorithm::Limit::Make({.requests = static_cast<uint64_t>(crowd.rate), .period = 1s, .burst = burst}));
-  Bucket bucket(static_cast<int64_t>(burst), Duration(1s) / crowd.rate, crowd.full);
+  const store::LimitHandle limit = *limits.Intern(*algorithm::Limit::Make(
+      {.algorithm = crowd.window ? algorithm::Algorithm::kFixedWindow : algorithm::Algorithm::kTokenBucket,
+       .requests = static_cast<uint64_t>(crowd.rate),
+       .period = 1s,
+       .burst = crowd.window ? std::nullopt : std::optional<uint64_t>(burst)}));
+  Bucket bucket(static_cast<int64_t>(burst), Duration(1s) / crowd.rate, crowd.full,
+                crowd.window ? Duration(1s) : Duration(0));
   std::vector<std::unique_ptr<LeaseBook>> books;
   for (size_t i = 0; i < crowd.instances; ++i) {
     books.push_back(std::make_unique<LeaseBook>(LeaseBookOptions{.node = i + 1, .keys_max = 8, .ttl = kTtl}));
@@ -156,12 +176,12 @@ TEST_P(OverloadedKey, CostsEachInstanceFewCallsAndIsSharedFairly) {
   // Every instance has the same demand.
   const Duration between = Duration(1s) * 100 / (crowd.rate * crowd.demand_percent);
   const BootTime start = BootTime{0} + 10s;
-  size_t turn = 0;
+  size_t turn = 0, next = 0;
   for (BootTime now = start; now < start + 13s; now = now + between) {
     counting = now >= start + 3s;
     // Not in a fixed order, which would be one of the pauses' own.
     turn = turn * 6364136223846793005 + 1442695040888963407;
-    request((turn >> 33) % books.size(), now);
+    request(crowd.in_turn ? next++ % books.size() : (turn >> 33) % books.size(), now);
   }
 
   const Duration pause = std::min<Duration>(50ms, Duration(1s) * static_cast<int64_t>(burst) / crowd.rate / 8);
@@ -183,7 +203,15 @@ INSTANTIATE_TEST_SUITE_P(
                       Crowd{"three_slightly_more", 2000, 3, 130, true}, Crowd{"a_small_limit", 60, 3, 800, true},
                       Crowd{"a_slow_limit_of_a_large_burst", 30, 3, 4000, true, 300},
                       Crowd{"four_times_of_three", 300, 3, 400, true},
-                      Crowd{"of_a_small_burst", 1000, 3, 600, true, 250}, Crowd{"eight_instances", 500, 8, 400, true}),
+                      Crowd{"of_a_small_burst", 1000, 3, 600, true, 250}, Crowd{"eight_instances", 500, 8, 400, true},
+                      Crowd{"quick", 100, 3, 300, true, 12}, Crowd{"quick_of_one", 200, 1, 300, true, 20},
+                      Crowd{"quick_of_eight", 1000, 8, 300, true, 200},
+                      Crowd{.name = "a_window", .rate = 100, .instances = 5, .demand_percent = 400, .window = true},
+                      Crowd{"a_window_in_turn", 100, 5, 400, true, 0, true, true},
+                      Crowd{"a_window_of_three_in_turn", 100, 3, 300, true, 0, true, true},
+                      Crowd{"a_window_slightly", 100, 3, 130, true, 0, true, true},
+                      Crowd{"an_abused_window", 300, 5, 10000, true, 0, true, true},
+                      Crowd{"a_window_of_eight", 1000, 8, 200, true, 0, true, true}),
     [](const auto& crowd) { return crowd.param.name; });
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "headgate/net/loop.h"
-#include "headgate/net/refusal_text.h"
 
 namespace headgate::net {
 namespace {
@@ -31,12 +30,12 @@ constexpr int kReadsInDrainMax = 64;
 }  // namespace
 
 Connection::Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Place> place,
-                       const Peer& peer, const SessionFactories& factories)
+                       const Peer& peer, const SessionChooser& choose_session)
     : loop_(loop),
       socket_(loop.io(), socket.release()),
       place_(std::move(place)),
       peer_(peer),
-      factories_(factories),
+      choose_session_(choose_session),
       deadline_(loop.shared().clock.Now() +
                 (place_ ? loop.shared().options.idle_timeout : loop.shared().options.refusal_timeout)) {
   next_ = loop_.connections_;
@@ -63,9 +62,8 @@ Connection::~Connection() {
 awaitable<void> Connection::Run(std::unique_ptr<Connection> connection) { co_await connection->Serve(); }
 
 awaitable<void> Connection::Serve() {
-  // Where only one protocol is spoken, a refused client need not show which it speaks.
-  if (!place_ && !(factories_.resp && factories_.http)) {
-    RefuseProtocol(factories_.resp ? Protocol::kResp : Protocol::kHttp1);
+  // If only one protocol is spoken here, a refused client need not show which one it speaks.
+  if (!place_ && !EnsureSession({}) && phase_ == Phase::kClosing) {
     SendNow();
     co_await Linger();
     co_return;
@@ -178,7 +176,7 @@ void Connection::Handle(std::span<const char> input, base::Instant now) {
   }
   Session::Progress progress{.mid_request = true};
   woken_ = false;
-  if (session_ != nullptr || ChooseSession(input)) progress = session_->OnBytes(input, output, now);
+  if (session_ != nullptr || EnsureSession(input)) progress = session_->OnBytes(input, output, now);
   KeepRest(input, progress.consumed);
   more_ = progress.more && !progress.close;
   if (progress.protocol_error) loop_.counters().protocol_errors.Add();
@@ -198,31 +196,21 @@ void Connection::Handle(std::span<const char> input, base::Instant now) {
   if (!goes_on) Rest(progress.mid_request ? Waiting::kForRestOfRequest : Waiting::kForRequest, now);
 }
 
-// False where the protocol is not known yet, or not spoken here.
-bool Connection::ChooseSession(std::span<const char> input) {
-  const std::optional<Protocol> protocol = SniffProtocol(input);
-  if (!protocol) return false;
-  LoopCounters& counters = loop_.counters();
-  if (place_ && *protocol == Protocol::kResp && factories_.resp) {
-    counters.sessions_resp.Add();
-    session_ = factories_.resp(peer_);
-  } else if (place_ && *protocol == Protocol::kHttp1 && factories_.http) {
-    counters.sessions_http1.Add();
-    session_ = factories_.http(peer_);
-  } else {
-    RefuseProtocol(*protocol);
+// False if the choice needs more bytes, or the connection is refused.
+bool Connection::EnsureSession(std::span<const char> input) {
+  SessionChoice choice = choose_session_(input, peer_, place_ ? Room::kForIt : Room::kNone);
+  if (!choice.made) return false;
+  if (choice.session == nullptr) {
+    if (place_) loop_.counters().refused_protocol.Add();
+    loop_.output().append(choice.refusal);
+    phase_ = Phase::kClosing;
     return false;
   }
+  session_ = std::move(choice.session);
   session_->SetWaker([this] { Wake(); });
   if (loop_.draining()) session_->OnDrain();
   phase_ = Phase::kServing;
   return true;
-}
-
-void Connection::RefuseProtocol(Protocol protocol) {
-  if (place_) loop_.counters().refused_protocol.Add();
-  loop_.output().append(place_ ? WrongProtocolText(protocol) : FullHouseText(protocol));
-  phase_ = Phase::kClosing;
 }
 
 void Connection::CountBuffers(base::Instant now) {

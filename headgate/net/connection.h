@@ -1,8 +1,8 @@
 // One connection on its loop: reads, feeds the session, writes; keeps the deadlines. Internal to net.
 //
-//   sniffing --protocol known--> serving --session closes--> lingering --peer closes or time is up--> gone
+//   choosing --session chosen--> serving --session closes--> lingering --peer closes or time is up--> gone
 //
-// A connection without a place is refused: it only lives until its protocol is known, and is told why in that protocol.
+// A connection without a place is refused: it lives only until the chooser knows the words that its client understands.
 //
 // Runs as one coroutine, which owns it. While it rests for the peer's next words, an answer that was decided elsewhere
 // is written without it (Resume): it gets up only for what a single write does not end.
@@ -19,7 +19,6 @@
 #include "headgate/base/time.h"
 #include "headgate/net/connection_limits.h"
 #include "headgate/net/file_descriptor.h"
-#include "headgate/net/protocol_sniff.h"
 #include "headgate/net/server.h"
 #include "headgate/net/session.h"
 
@@ -30,7 +29,7 @@ class Loop;
 class Connection {
  public:
   Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Place> place, const Peer& peer,
-             const SessionFactories& factories);
+             const SessionChooser& choose_session);
   ~Connection();
   Connection(const Connection&) = delete;
 
@@ -55,7 +54,7 @@ class Connection {
   }
 
  private:
-  enum class Phase : uint8_t { kSniffing, kServing, kClosing };
+  enum class Phase : uint8_t { kChoosing, kServing, kClosing };
   enum class Waiting : uint8_t { kForRequest, kForRestOfRequest, kForAnswer, kForWriter, kForPeerToClose };
 
   boost::asio::awaitable<void> Serve();
@@ -70,8 +69,7 @@ class Connection {
   enum class ReadResult : uint8_t { kNothing, kSome, kEnd };
   ReadResult ReadOnce();
   void Handle(std::span<const char> input, base::Instant now);
-  bool ChooseSession(std::span<const char> input);
-  void RefuseProtocol(Protocol protocol);
+  bool EnsureSession(std::span<const char> input);
   void CountBuffers(base::Instant now);
   void KeepRest(std::span<const char> input, size_t consumed);
   // Sends what the loop's output holds; what is not taken moves to `unsent_`.
@@ -88,9 +86,9 @@ class Connection {
   boost::asio::posix::stream_descriptor socket_;
   std::optional<ConnectionLimits::Place> place_;  // none: the connection is refused
   const Peer peer_;
-  const SessionFactories& factories_;
+  const SessionChooser& choose_session_;
   std::unique_ptr<Session> session_;
-  Phase phase_ = Phase::kSniffing;
+  Phase phase_ = Phase::kChoosing;
   bool more_ = false;       // the session has whole requests left in `rest_`
   bool at_rest_ = false;    // the coroutine waits for the peer to say more; an answer that comes meanwhile needs it not
   bool summoned_ = false;   // it is called from there, for what an answer has left to do

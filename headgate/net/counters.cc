@@ -10,8 +10,6 @@ Counters& Counters::operator+=(const Counters& other) {
   refused_reserved_limit += other.refused_reserved_limit;
   refused_no_files += other.refused_no_files;
   accept_errors += other.accept_errors;
-  sessions_resp += other.sessions_resp;
-  sessions_http1 += other.sessions_http1;
   refused_protocol += other.refused_protocol;
   protocol_errors += other.protocol_errors;
   request_timeouts += other.request_timeouts;
@@ -34,8 +32,6 @@ Counters LoopCounters::Read() const {
           .refused_reserved_limit = refused_reserved_limit.value(),
           .refused_no_files = refused_no_files.value(),
           .accept_errors = accept_errors.value(),
-          .sessions_resp = sessions_resp.value(),
-          .sessions_http1 = sessions_http1.value(),
           .refused_protocol = refused_protocol.value(),
           .protocol_errors = protocol_errors.value(),
           .request_timeouts = request_timeouts.value(),

@@ -16,10 +16,8 @@ struct Counters {
   uint64_t refused_reserved_limit = 0;  // the places of an address with places of its own
   uint64_t refused_no_files = 0;        // the system had no descriptor left for it
   uint64_t accept_errors = 0;           // attempts to accept that failed; the connection waits in the system's queue
-  uint64_t sessions_resp = 0;
-  uint64_t sessions_http1 = 0;
-  uint64_t refused_protocol = 0;  // HTTP/2, TLS, or a protocol that this address does not speak
-  uint64_t protocol_errors = 0;   // closed by a session for what the client sent
+  uint64_t refused_protocol = 0;        // the address does not speak the client's protocol
+  uint64_t protocol_errors = 0;         // closed by a session for what the client sent
   uint64_t request_timeouts = 0;
   uint64_t idle_timeouts = 0;
   uint64_t write_timeouts = 0;
@@ -36,7 +34,7 @@ struct Counters {
 struct alignas(64) LoopCounters {
   base::Counter connections_open, connections_accepted, refused_total_limit, refused_address_limit;
   base::Counter refused_reserved_limit, refused_no_files, accept_errors;
-  base::Counter sessions_resp, sessions_http1, refused_protocol, protocol_errors;
+  base::Counter refused_protocol, protocol_errors;
   base::Counter request_timeouts, idle_timeouts, write_timeouts, buffer_overflows, drain_cutoffs;
   base::Counter buffers_shed, buffer_bytes;
   base::Counter bytes_read, bytes_written;

@@ -106,7 +106,7 @@ void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWi
   }
   counters_.connections_accepted.Add();
   auto connection =
-      std::make_unique<Connection>(*this, std::move(socket), std::move(place), PeerOf(peer), listener.factories);
+      std::make_unique<Connection>(*this, std::move(socket), std::move(place), PeerOf(peer), listener.choose_session);
   boost::asio::co_spawn(io(), Connection::Run(std::move(connection)), detached);
 }
 
@@ -115,7 +115,7 @@ void Loop::Refuse(FileDescriptor socket, const sockaddr_storage& peer, const Lis
   const size_t refused_max = std::max<size_t>(1, shared_.options.refusals_max / shared_.loops.size());
   if (refused_.size() >= refused_max) MakeWayForRefusal();
   auto connection =
-      std::make_unique<Connection>(*this, std::move(socket), std::nullopt, PeerOf(peer), listener.factories);
+      std::make_unique<Connection>(*this, std::move(socket), std::nullopt, PeerOf(peer), listener.choose_session);
   refused_.push_back(connection.get());
   boost::asio::co_spawn(io(), Connection::Run(std::move(connection)), detached);
 }

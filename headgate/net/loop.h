@@ -39,7 +39,7 @@ struct Shared {
 
 // An address as one loop sees it.
 struct Listener {
-  SessionFactories factories;
+  SessionChooser choose_session;
   ConnectionLimits& limits;
   bool has_reserved_places = false;
 };

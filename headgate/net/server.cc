@@ -66,7 +66,7 @@ Server::~Server() {
 }
 
 absl::StatusOr<Endpoint> Server::Listen(const Endpoint& endpoint,
-                                        const std::function<SessionFactories(uint32_t loop)>& sessions,
+                                        const std::function<SessionChooser(uint32_t loop)>& sessions,
                                         const ListenOptions& listen_options) {
   HEADGATE_CHECK(!state_->started);
   const auto loop_count = static_cast<uint32_t>(state_->shared.loops.size());
@@ -78,7 +78,7 @@ absl::StatusOr<Endpoint> Server::Listen(const Endpoint& endpoint,
   const size_t spares_kept = reserved == 0 ? SpareFiles::kKeptFromRefusals : SpareFiles::kKeptFromReservedPlaces;
   auto& listeners = *state_->listeners.emplace_back(std::make_unique<std::vector<Listener>>());
   for (uint32_t i = 0; i < loop_count; ++i) {
-    listeners.push_back({.factories = sessions(i), .limits = limits, .has_reserved_places = reserved != 0});
+    listeners.push_back({.choose_session = sessions(i), .limits = limits, .has_reserved_places = reserved != 0});
   }
   if (endpoint.is_unix()) {
     state_->unix_paths.push_back(endpoint.address);

@@ -1,4 +1,4 @@
-// The server without its protocols: event loops that accept connections, tell protocols apart and feed sessions.
+// The server without its protocols: event loops that accept connections and feed their sessions.
 //
 // One thread per loop; a TCP connection stays on the loop whose socket accepted it. Per read: one look at the clock,
 // one OnBytes, one write. Reading stops while a reply waits to be taken, so that a slow reader holds at most one read's
@@ -19,14 +19,6 @@
 
 namespace headgate::net {
 
-// Makes the sessions of one address on one loop; called on that loop's thread. A protocol without a factory is refused
-// there, politely.
-struct SessionFactories {
-  using Factory = std::function<std::unique_ptr<Session>(const Peer&)>;
-  Factory resp;
-  Factory http;
-};
-
 struct ListenOptions {
   // Not 0: connections of this address do not count against connections_max; it has this many places of its own, from
   // which others cannot shut it out, and may use spare descriptors.
@@ -44,7 +36,7 @@ class Server {
   // Binds an address and listens; connections wait until Start. `sessions` is called once per loop, here. Returns the
   // address with the port that the system chose, where 0 was asked for. Before Start only.
   absl::StatusOr<Endpoint> Listen(const Endpoint& endpoint,
-                                  const std::function<SessionFactories(uint32_t loop)>& sessions,
+                                  const std::function<SessionChooser(uint32_t loop)>& sessions,
                                   const ListenOptions& listen_options = {});
 
   // For other work on one of the loops. Objects that live there are made before Start and destroyed after Stop.

@@ -16,7 +16,6 @@ namespace headgate::net {
 namespace {
 
 using namespace std::chrono_literals;
-using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // Answers each line with itself. What is no whole line is kept, as the body of a request is.
@@ -47,12 +46,16 @@ struct BoundedServer {
     endpoint = Listen(listen_options);
   }
   Endpoint Listen(const ListenOptions& listen_options = {}) {
-    const auto make = [](const Peer&) { return std::make_unique<KeepingSession>(); };
     const auto bound = server->Listen(
-        *ParseEndpoint("127.0.0.1:0"), [&](uint32_t) { return SessionFactories{.resp = make, .http = make}; },
-        listen_options);
+        *ParseEndpoint("127.0.0.1:0"), [](uint32_t) { return &Choose; }, listen_options);
     EXPECT_TRUE(bound.ok()) << bound.status();
     return *bound;
+  }
+  // A refused client hears why in its own protocol: in capitals if it writes capitals.
+  static SessionChoice Choose(std::span<const char> bytes, const Peer&, Room room) {
+    if (bytes.empty()) return {};
+    if (room == Room::kForIt) return {.made = true, .session = std::make_unique<KeepingSession>()};
+    return {.made = true, .refusal = bytes[0] == 'P' ? "FULL HOUSE\n" : "full house\n"};
   }
   static BlockingClient Connect(const Endpoint& where) {
     auto client = BlockingClient::Connect(where, 10s);
@@ -90,7 +93,7 @@ TEST(ServerBounds, AnAddressWithPlacesOfItsOwnIsNotShutOutByTheOthers) {
   BlockingClient admin = server.Connect(reserved);
   EXPECT_EQ(Ask(admin, "PING\n"), "PING\n");
   BlockingClient another = server.Connect(reserved);
-  EXPECT_EQ(Ask(another, "PING 1234567890 1234567890 1234567890\n"), "-ERR max number of clients reached\r\n");
+  EXPECT_EQ(Ask(another, "PING 1234567890 1234567890 1234567890\n"), "FULL HOUSE\n");
   EXPECT_EQ(server.server->counters().refused_reserved_limit, 1u);
   EXPECT_EQ(server.server->counters().refused_total_limit, 0u);
   EXPECT_TRUE(server.server->Drain(10s));
@@ -105,7 +108,7 @@ TEST(ServerBounds, OneAddressGetsAQuarterOfThePlacesUnlessToldOtherwise) {
   EXPECT_EQ(Ask(second, "PING\n"), "PING\n");
   BlockingClient third = server.Connect();
   ASSERT_TRUE(third.Send("PING\n").ok());
-  EXPECT_EQ(*third.ReadToEnd(1000), "-ERR max number of clients reached\r\n");
+  EXPECT_EQ(*third.ReadToEnd(1000), "FULL HOUSE\n");
   EXPECT_EQ(server.server->counters().refused_address_limit, 1u);
 }
 
@@ -114,15 +117,12 @@ TEST(ServerBounds, ARefusedClientHearsWhyInItsOwnProtocol) {
   server.server->Start();
   BlockingClient open = server.Connect();
   EXPECT_EQ(Ask(open, "PING\n"), "PING\n");
-  BlockingClient http = server.Connect();
-  ASSERT_TRUE(http.Send("GET / HTTP/1.1\r\n").ok());
-  const std::string answer = *http.ReadToEnd(1000);
-  EXPECT_THAT(answer, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
-  EXPECT_THAT(answer, HasSubstr("\r\nConnection: close\r\n"));
-  EXPECT_THAT(answer, HasSubstr("\"detail\":\"max number of clients reached\""));
-  BlockingClient resp = server.Connect();
-  ASSERT_TRUE(resp.Send("*1\r\n$4\r\nPING\r\n").ok());
-  EXPECT_EQ(*resp.ReadToEnd(1000), "-ERR max number of clients reached\r\n");
+  BlockingClient small = server.Connect();
+  ASSERT_TRUE(small.Send("ping\n").ok());
+  EXPECT_EQ(*small.ReadToEnd(1000), "full house\n");
+  BlockingClient large = server.Connect();
+  ASSERT_TRUE(large.Send("PING\n").ok());
+  EXPECT_EQ(*large.ReadToEnd(1000), "FULL HOUSE\n");
 }
 
 TEST(ServerBounds, ARefusedClientThatSaysNothingIsLetGoAndIsNoIdleConnection) {
@@ -149,7 +149,7 @@ TEST(ServerBounds, OfSilentRefusedClientsTheOldestMakesWay) {
   for (int i = 0; i < 5; ++i) silent.push_back(server.Connect());
   for (int i = 0; i < 3; ++i) EXPECT_EQ(*silent[static_cast<size_t>(i)].ReadToEnd(1000), "");
   ASSERT_TRUE(silent[4].Send("PING\n").ok());
-  EXPECT_EQ(*silent[4].ReadToEnd(1000), "-ERR max number of clients reached\r\n");
+  EXPECT_EQ(*silent[4].ReadToEnd(1000), "FULL HOUSE\n");
 }
 
 TEST(ServerBounds, BeyondTheBudgetOfAllBuffersTheLargestAreGivenUpAndTheOthersServed) {

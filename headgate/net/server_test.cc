@@ -22,7 +22,6 @@ namespace headgate::net {
 namespace {
 
 using namespace std::chrono_literals;
-using namespace std::string_view_literals;
 
 // What "ask" waits for until somebody says "tell" on the same loop.
 struct Oracle {
@@ -99,14 +98,18 @@ struct TestServer {
   }
   Endpoint Listen(std::string_view address) {
     const auto bound = server->Listen(*ParseEndpoint(address), [this](uint32_t) {
-      return SessionFactories{.resp =
-                                  [this](const Peer& peer) {
-                                    return std::make_unique<LineSession>(peer.loopback ? "" : "stranger ", oracle);
-                                  },
-                              .http = {}};
+      return [this](std::span<const char> bytes, const Peer& peer, Room room) { return Choose(bytes, peer, room); };
     });
     EXPECT_TRUE(bound.ok()) << bound.status();
     return *bound;
+  }
+  // "?" could become "?x", which is not spoken here.
+  SessionChoice Choose(std::span<const char> bytes, const Peer& peer, Room room) {
+    const std::string_view text(bytes.data(), bytes.size());
+    if (room == Room::kNone) return {.made = true, .refusal = "full house\n"};
+    if (text == "?") return {};
+    if (text.starts_with("?x")) return {.made = true, .refusal = "no x here\n"};
+    return {.made = true, .session = std::make_unique<LineSession>(peer.loopback ? "" : "stranger ", oracle)};
   }
   BlockingClient Connect() const { return Connect(endpoint); }
   static BlockingClient Connect(const Endpoint& where) {
@@ -315,27 +318,26 @@ TEST(Server, RefusesAnAddressThatAnotherServerHas) {
   base::DisciplinedClock clock{first.source};
   SpareFiles spare_files;
   Server second({.threads = 2}, clock, spare_files);
-  const auto bound = second.Listen(first.endpoint, [](uint32_t) { return SessionFactories{}; });
+  const auto bound = second.Listen(first.endpoint, [](uint32_t) { return SessionChooser{}; });
   ASSERT_FALSE(bound.ok());
   EXPECT_EQ(bound.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_THAT(std::string(bound.status().message()),
               ::testing::HasSubstr("cannot listen on " + first.endpoint.ToString()));
 }
 
-TEST(Server, ClosesPolitelyWhatItDoesNotSpeak) {
+TEST(Server, TheFirstBytesChooseTheSessionOrTheRefusal) {
   TestServer server;
   server.server->Start();
-  BlockingClient http1 = server.Connect();
-  ASSERT_TRUE(http1.Send("GET / HTTP/1.1\r\n\r\n").ok());
-  EXPECT_THAT(*http1.ReadToEnd(1000), ::testing::StartsWith("HTTP/1.1 421 "));
-  BlockingClient http2 = server.Connect();
-  ASSERT_TRUE(http2.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").ok());
-  // SETTINGS without settings, GOAWAY with the error HTTP_1_1_REQUIRED = 13.
-  EXPECT_EQ(*http2.ReadToEnd(1000), "\0\0\0\4\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0d"sv);
-  BlockingClient tls = server.Connect();
-  ASSERT_TRUE(tls.Send("\x16\x03\x01\x02\x00"sv).ok());
-  EXPECT_EQ(*tls.ReadToEnd(1000), "\x15\x03\x01\x00\x02\x02\x46"sv);
-  EXPECT_EQ(server.server->counters().refused_protocol, 3u);
+  BlockingClient spoken = server.Connect();
+  BlockingClient refused = server.Connect();
+  BlockingClient other = server.Connect();
+  ASSERT_TRUE(spoken.Send("?").ok());
+  ASSERT_TRUE(refused.Send("?").ok());
+  EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
+  EXPECT_EQ(Ask(spoken, "what\n", "?what\n"), "?what\n");
+  ASSERT_TRUE(refused.Send("x").ok());
+  EXPECT_EQ(*refused.ReadToEnd(1000), "no x here\n");
+  EXPECT_EQ(server.server->counters().refused_protocol, 1u);
 }
 
 TEST(Server, DeliversTheLastWordsToAClientThatStillSends) {
@@ -383,11 +385,11 @@ TEST(Server, ClosesAConnectionWhoseRequestTakesTooLongEvenIfItTrickles) {
   EXPECT_EQ(server.server->counters().request_timeouts, 1u);
 }
 
-TEST(Server, TimesTheFirstBytesBeforeTheProtocolIsKnown) {
+TEST(Server, TimesTheFirstBytesBeforeTheSessionIsChosen) {
   TestServer server({.request_timeout = 10s});
   server.server->Start();
   BlockingClient client = server.Connect();
-  ASSERT_TRUE(client.Send("PI").ok());
+  ASSERT_TRUE(client.Send("?").ok());
   BlockingClient other = server.Connect();
   EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
   server.source.Advance(10s);
@@ -447,7 +449,7 @@ TEST(Server, RefusesConnectionsBeyondItsLimitsAndTakesThemAgainLater) {
   EXPECT_EQ(Ask(*first, "hello\n", "hello\n"), "hello\n");
   EXPECT_EQ(Ask(second, "hello\n", "hello\n"), "hello\n");
   BlockingClient third = server.Connect();
-  EXPECT_EQ(*third.ReadToEnd(1000), "-ERR max number of clients reached\r\n");
+  EXPECT_EQ(*third.ReadToEnd(1000), "full house\n");
   EXPECT_EQ(server.server->counters().refused_address_limit, 1u);
   first.reset();
   while (server.server->counters().connections_open == 2) std::this_thread::yield();
@@ -560,7 +562,7 @@ TEST(Server, SaysThatAFileIsInTheWayOfAUnixSocket) {
   base::DisciplinedClock clock{source};
   SpareFiles spare_files;
   Server server({}, clock, spare_files);
-  const auto bound = server.Listen(*ParseEndpoint("unix:" + path), [](uint32_t) { return SessionFactories{}; });
+  const auto bound = server.Listen(*ParseEndpoint("unix:" + path), [](uint32_t) { return SessionChooser{}; });
   ASSERT_FALSE(bound.ok());
   EXPECT_THAT(std::string(bound.status().message()), ::testing::EndsWith("the file there is not a socket"));
   EXPECT_TRUE(std::remove(path.c_str()) == 0);

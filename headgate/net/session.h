@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "headgate/base/time.h"
 
@@ -62,5 +63,19 @@ class Session {
   // next answer). Called at most once, from the loop's thread.
   virtual void OnDrain() {}
 };
+
+// Who serves a connection, to judge by its first bytes.
+struct SessionChoice {
+  bool made = false;                   // false: more bytes are needed to tell
+  std::unique_ptr<Session> session{};  // null: the connection is refused
+  std::string_view refusal{};          // the last words to a refused one; must live as long as the program
+};
+
+// Whether the server has a place for a connection. One that has no place is accepted to be told so.
+enum class Room : uint8_t { kForIt, kNone };
+
+// Called on the loop's thread with all bytes so far, until the choice is made. A connection without a place gets no
+// session; the first call for it may have no bytes at all.
+using SessionChooser = std::function<SessionChoice(std::span<const char> first_bytes, const Peer& peer, Room room)>;
 
 }  // namespace headgate::net

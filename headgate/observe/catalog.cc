@@ -120,8 +120,8 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_leased_requests_total",
      kCounter,
      "requests",
-     "Requests that leases allowed for, by event: granted, spent, returned (unspent, in time), expired (unspent, and "
-     "lost).",
+     "Requests that leases allowed for, by event: granted, spent, returned (unspent, as the store has confirmed), "
+     "expired (unspent, and lost).",
      {"event"}},
     {Metric::kLeaseRequestsHeld, "headgate_lease_requests_held", kGauge, "requests",
      "Requests that the leases of this instance allow for, unspent: what is out on lease."},

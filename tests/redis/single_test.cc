@@ -289,8 +289,9 @@ TEST(Single, InstancesAreCountedByTheirHeartbeats) {
   two.reset();
   EXPECT_TRUE(a.Until([&] { return one.instances() == 1; })) << "silent for too long";
   EXPECT_EQ(a.client->ReadCounters().script_misses + b.client->ReadCounters().script_misses, 1u);
-  one.Leave();
-  a.Run(50ms);
+  bool left = false;
+  one.Leave([&] { left = true; });
+  EXPECT_TRUE(a.Until([&] { return left; }));
   EXPECT_EQ(server.Ask("ZCARD hg:instances"), ":0\r\n");
 }
 

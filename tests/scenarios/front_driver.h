@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "headgate/http/access.h"
 #include "headgate/limiter/fleet.h"
 #include "headgate/limiter/limiter.h"
-#include "headgate/net/access.h"
 #include "headgate/net/session.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -33,7 +33,7 @@ class FrontDriver : public Driver {
   store::MemoryStore& store() { return store_; }
   limiter::Checker& checker() { return *checker_; }
   limiter::Fleet* fleet() { return fleet_ ? &*fleet_ : nullptr; }
-  const net::Access& access() const { return access_; }
+  const http::Access& access() const { return access_; }
 
   // Sends bytes as the event loop would; returns what they were answered.
   std::string Send(net::Session& session, std::string_view bytes, base::Instant now);
@@ -46,7 +46,7 @@ class FrontDriver : public Driver {
   redis_host::LuaSharedStore scripts_{store_.limits(), now_};
   std::optional<limiter::Fleet> fleet_;
   std::optional<limiter::Checker> checker_;
-  const net::Access access_;
+  const http::Access access_;
 };
 
 }  // namespace headgate::testing

@@ -1,9 +1,9 @@
 // Asks by POST /v1/check, /v1/refund and /v1/reset, all over one connection that is kept open.
 #pragma once
 
-#include "headgate/front/http/handler.h"
-#include "headgate/net/http_router.h"
-#include "headgate/net/http_session.h"
+#include "headgate/front/api/handler.h"
+#include "headgate/http/router.h"
+#include "headgate/http/session.h"
 #include "tests/scenarios/front_driver.h"
 
 namespace headgate::testing {
@@ -15,10 +15,10 @@ class HttpDriver final : public FrontDriver {
   absl::StatusOr<algorithm::Decision> Answer(const Ask& ask, base::Instant now) override;
 
  private:
-  front::http::CheckHandler handler_;
-  net::HttpRouter router_;
-  const net::HttpOptions options_;
-  net::HttpSession session_;
+  front::api::CheckHandler handler_;
+  http::Router router_;
+  const http::Options options_;
+  http::Session session_;
 };
 
 }  // namespace headgate::testing

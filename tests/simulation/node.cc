@@ -126,7 +126,7 @@ void Node::OnLimit(size_t key, const store::LimitHandle& limit) {
 void Node::OnShutdown(BootTime now) {
   now_ = now;
   closing_ = true;
-  fleet_.ReturnLeases();
+  fleet_.ReturnLeases([](uint64_t) {});
   for (size_t key = 0; key < keys_.size(); ++key) Account(key);
   WakeAll();
 }

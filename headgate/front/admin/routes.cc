@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "headgate/front/admin/rules_json.h"
-#include "headgate/net/http_problem.h"
+#include "headgate/http/problem.h"
 
 namespace headgate::front::admin {
 namespace {
@@ -24,26 +24,26 @@ std::optional<size_t> From(std::string_view target) {
   return from;
 }
 
-void AnswerNoRules(net::HttpResponse& response) {
-  net::AnswerProblem(503, "no rules are loaded yet",
-                     "the path given by --rules has no rule file yet, or only files with problems; the log names them",
-                     response);
+void AnswerNoRules(http::Response& response) {
+  http::AnswerProblem(503, "no rules are loaded yet",
+                      "the path given by --rules has no rule file yet, or only files with problems; the log names them",
+                      response);
 }
 
 }  // namespace
 
-void AddRoutes(AdminSources sources, net::HttpRouter& router) {
-  using Request = net::HttpRequest;
-  using Response = net::HttpResponse;
+void AddRoutes(AdminSources sources, http::Router& router) {
+  using Request = http::Request;
+  using Response = http::Response;
   router.Add({.method = "GET",
               .path = "/v1/rules",
               .what = "the rules and their limits",
-              .needs = net::HttpNeeds::kStateAccess,
+              .needs = http::Needs::kStateAccess,
               .handle = [rules = sources.rules](const Request& request, Response& response, base::Instant) {
                 const std::optional<size_t> from = From(request.target);
                 if (!from) {
-                  return net::AnswerProblem(400, "the query of this path is from=NUMBER",
-                                            "from is the \"next\" of the page before", response);
+                  return http::AnswerProblem(400, "the query of this path is from=NUMBER",
+                                             "from is the \"next\" of the page before", response);
                 }
                 const std::shared_ptr<const rule::RuleSet> set = rules();
                 if (set == nullptr) return AnswerNoRules(response);
@@ -53,7 +53,7 @@ void AddRoutes(AdminSources sources, net::HttpRouter& router) {
   router.Add({.method = "GET",
               .path = "/metrics",
               .what = "metrics, as Prometheus reads them",
-              .needs = net::HttpNeeds::kStateAccess,
+              .needs = http::Needs::kStateAccess,
               .handle = [metrics = std::move(sources.metrics)](const Request&, Response& response, base::Instant) {
                 response.AddField("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
                 response.body = metrics();
@@ -71,7 +71,7 @@ void AddRoutes(AdminSources sources, net::HttpRouter& router) {
               .handle = [readiness = std::move(sources.readiness), rules = std::move(sources.rules)](
                             const Request&, Response& response, base::Instant) {
                 if (const absl::Status status = readiness(); !status.ok()) {
-                  return net::AnswerProblem(503, std::string(status.message()), "", response);
+                  return http::AnswerProblem(503, std::string(status.message()), "", response);
                 }
                 if (rules() == nullptr) return AnswerNoRules(response);
                 response.AddField("Content-Type", "text/plain; charset=utf-8");

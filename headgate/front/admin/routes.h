@@ -11,7 +11,7 @@
 #include <string>
 
 #include "headgate/base/status.h"
-#include "headgate/net/http_router.h"
+#include "headgate/http/router.h"
 #include "headgate/rule/rule_set.h"
 
 namespace headgate::front::admin {
@@ -24,6 +24,6 @@ struct AdminSources {
 };
 
 // The routes keep `sources`.
-void AddRoutes(AdminSources sources, net::HttpRouter& router);
+void AddRoutes(AdminSources sources, http::Router& router);
 
 }  // namespace headgate::front::admin

@@ -47,12 +47,12 @@ class Admin : public ::testing::Test {
               router);
   }
 
-  net::HttpResponse Get(const std::string& target) {
-    net::HttpRequest request;
+  http::Response Get(const std::string& target) {
+    http::Request request;
     request.method = "GET";
     request.target = target;
     request.peer = peer;
-    net::HttpResponse response;
+    http::Response response;
     router.Handle(request, response, base::Instant::FromNanos(0));
     return response;
   }
@@ -60,13 +60,13 @@ class Admin : public ::testing::Test {
   std::shared_ptr<Rules> rules = std::make_shared<Rules>();
   absl::Status readiness;
   net::Peer peer;
-  net::Access access;
-  net::HttpRouter router{"Headgate", access};
+  http::Access access;
+  http::Router router{"Headgate", access};
 };
 
 TEST_F(Admin, IsHealthyWhileItLives) {
   readiness = absl::UnavailableError("draining");
-  const net::HttpResponse response = Get("/healthz");
+  const http::Response response = Get("/healthz");
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body, "ok\n");
   EXPECT_THAT(response.fields, HasSubstr("Content-Type: text/plain; charset=utf-8\r\n"));
@@ -83,7 +83,7 @@ TEST_F(Admin, IsReadyWhileItTakesRequests) {
 }
 
 TEST_F(Admin, ShowsMetricsAsPrometheusReadsThem) {
-  const net::HttpResponse response = Get("/metrics");
+  const http::Response response = Get("/metrics");
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body, "headgate_decisions_total 1\n");
   EXPECT_THAT(response.fields, HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
@@ -103,7 +103,7 @@ TEST_F(Admin, RevealsStateOnlyToWhoMaySeeIt) {
 TEST_F(Admin, ShowsRulesWithTheirLimits) {
   rules->Add("api_key", {{.requests = 10, .period = 1s}, {.requests = 1000, .period = 90min, .burst = 50}}).name =
       "gold";
-  const net::HttpResponse response = Get("/v1/rules");
+  const http::Response response = Get("/v1/rules");
   EXPECT_THAT(response.fields, HasSubstr("Content-Type: application/json\r\n"));
   EXPECT_EQ(response.body, R"({"rules":[{"domain":"edge","rule":"gold","path":"api_key","limits":[)"
                            R"({"algorithm":"token_bucket","requests":10,"period":"1s","burst":10},)"
@@ -168,7 +168,7 @@ TEST_F(Admin, ShowsManyRulesPageByPage) {
 TEST_F(Admin, HasNoRulesBeforeTheFirstAndIsNotReady) {
   rules = nullptr;
   for (const char* path : {"/v1/rules", "/readyz"}) {
-    const net::HttpResponse response = Get(path);
+    const http::Response response = Get(path);
     EXPECT_EQ(response.status, 503);
     EXPECT_EQ(
         response.body,

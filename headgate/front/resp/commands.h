@@ -36,7 +36,7 @@ enum class Verb : uint8_t {
 // Who may use a command.
 enum class Needs : uint8_t {
   kNothing,
-  kState,  // changes state by hand, or reveals it: net::Access decides
+  kState,  // changes state by hand, or reveals it: http::Access decides
 };
 
 struct CommandSpec {

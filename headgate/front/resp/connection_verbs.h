@@ -7,7 +7,7 @@
 
 #include "headgate/front/resp/client_list.h"
 #include "headgate/front/resp/counters.h"
-#include "headgate/net/access.h"
+#include "headgate/http/access.h"
 #include "headgate/wire/resp_parser.h"
 #include "headgate/wire/resp_writer.h"
 
@@ -16,7 +16,7 @@ namespace headgate::front::resp {
 // One command at a time. Each answers true, or false after an error.
 class ConnectionVerbs {
  public:
-  ConnectionVerbs(const net::Access& access, Counters& counters) : access_(access), counters_(counters) {}
+  ConnectionVerbs(const http::Access& access, Counters& counters) : access_(access), counters_(counters) {}
 
   bool Hello(const wire::RespParser& command, ClientState& client, std::string& output) const;
   bool Auth(const wire::RespParser& command, ClientState& client, wire::RespWriter& reply) const;
@@ -25,7 +25,7 @@ class ConnectionVerbs {
  private:
   bool LogIn(std::string_view user, std::string_view password) const;
 
-  const net::Access& access_;
+  const http::Access& access_;
   Counters& counters_;
 };
 

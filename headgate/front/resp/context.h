@@ -11,8 +11,8 @@
 #include "headgate/front/resp/rule_verbs.h"
 #include "headgate/front/resp/server_verbs.h"
 #include "headgate/front/resp/throttle.h"
+#include "headgate/http/access.h"
 #include "headgate/limiter/limiter.h"
-#include "headgate/net/access.h"
 #include "headgate/store/store.h"
 
 namespace headgate::front::resp {
@@ -23,7 +23,7 @@ struct Services {
   store::Store& store;              // for the limits that requests bring
   limiter::Fleet* fleet = nullptr;  // of this loop; decides in the store's place where there is one
   limiter::BucketNaming naming{};
-  const net::Access& access;
+  const http::Access& access;
   std::string version;            // Headgate's own, for INFO
   uint32_t loop = 0;              // makes the clients' numbers unique among loops
   ClientList* clients = nullptr;  // of all loops; null: this loop is the only one
@@ -47,7 +47,7 @@ class Context {
 
   uint64_t NextClientId() { return ++next_client_; }
 
-  const net::Access& access;
+  const http::Access& access;
   Counters counters;
   const limiter::BucketNaming naming;
   ThrottleBatch throttle;

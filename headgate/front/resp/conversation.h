@@ -14,13 +14,13 @@
 namespace headgate::front::resp {
 
 struct World {
-  explicit World(net::Access a = {})
+  explicit World(http::Access a = {})
       : access(std::move(a)), context({.checker = checker, .store = store, .access = access, .version = "1.2.3"}) {}
 
   store::MemoryStore store{store::MemoryOptions{.max_buckets = 4096}};
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker{limiter};
-  net::Access access;
+  http::Access access;
   Context context;
 };
 

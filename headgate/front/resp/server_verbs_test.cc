@@ -23,7 +23,7 @@ const net::Peer kNear{.loopback = true, .address = "127.0.0.1:40000"};
 
 // A server that counts.
 struct CountingWorld : World {
-  explicit CountingWorld(net::Access a = {})
+  explicit CountingWorld(http::Access a = {})
       : World(std::move(a)),
         counting({.checker = checker, .store = store, .access = access, .version = "1.2.3", .figures = [] {
                     return ServerFigures{.uptime = std::chrono::hours(25),
@@ -75,9 +75,9 @@ TEST(Info, CountsForThoseWhoMaySeeIt) {
 }
 
 TEST(Info, CountsNothingForOthers) {
-  const net::Access locked{.credential = "secret"};
-  for (const auto& access : {std::optional(locked), std::optional<net::Access>()}) {
-    CountingWorld world(access.value_or(net::Access{}));
+  const http::Access locked{.credential = "secret"};
+  for (const auto& access : {std::optional(locked), std::optional<http::Access>()}) {
+    CountingWorld world(access.value_or(http::Access{}));
     const std::string info = Ask(world.counting, kFarAway, "INFO all\r\n");
     EXPECT_THAT(info, AllOf(HasSubstr("loading:0"), HasSubstr("redis_version:")));
     for (const char* field : {"uptime", "clients", "memory", "commands", "connections", "keys"}) {

@@ -32,7 +32,7 @@ struct Row {
   std::string answered;
 };
 // Each row in a conversation of its own.
-void ExpectRows(const std::vector<Row>& rows, const net::Access& access = {}) {
+void ExpectRows(const std::vector<Row>& rows, const http::Access& access = {}) {
   for (const Row& row : rows) {
     World world(access);
     Conversation client(world);
@@ -85,7 +85,7 @@ TEST(RespSession, HelloRefusesWhatItDoesNotUnderstand) {
 }
 
 TEST(RespSession, ALoginNeedsTheCredential) {
-  const net::Access access{.credential = "secret"};
+  const http::Access access{.credential = "secret"};
   ExpectRows(
       {
           {"AUTH secret\r\n", "+OK\r\n"},
@@ -120,7 +120,7 @@ TEST(RespSession, WithoutACredentialALoginIsAMisunderstanding) {
 
 // The number of bytes a client may make the server keep is smaller before a login.
 TEST(RespSession, BoundsAreTighterBeforeALogin) {
-  const net::Access access{.credential = "secret"};
+  const http::Access access{.credential = "secret"};
   ExpectRows({{"*65\r\n", "-ERR Protocol error: unauthenticated multibulk length\r\n"},
               {"*100\r\n", "-ERR Protocol error: unauthenticated multibulk length\r\n"},
               {"*1\r\n$16385\r\n", "-ERR Protocol error: unauthenticated bulk length\r\n"},

@@ -75,7 +75,7 @@ class Side {
   limiter::LeaseBooks leases_{{.node = 1, .keys_max = 64}, 1};
   limiter::Fleet fleet_;
   limiter::Checker checker_;
-  const net::Access access_;
+  const http::Access access_;
   Context context_;
   RespSession session_;
   std::string rest_;
@@ -295,7 +295,7 @@ TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {
   limiter::Fleet fleet(shared, store, {.on_store_failure = rule::OnStoreFailure::kDeny});
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker(limiter, 0, fleet, {});
-  const net::Access access;
+  const http::Access access;
   Context context({.checker = checker, .store = store, .fleet = &fleet, .access = access, .version = "1"});
   RespSession session(context, {});
   std::string output;

@@ -40,7 +40,7 @@ TEST(ClThrottle, AllocatesNothingForDecisionsFromLeases) {
   limiter::LeaseBooks leases({.node = 1, .keys_max = 64}, 1);
   limiter::Fleet fleet(shared, store, {.leases = &leases});
   limiter::Checker checker(limiter, 0, fleet, {});
-  const net::Access access;
+  const http::Access access;
   Context context({.checker = checker, .store = store, .fleet = &fleet, .access = access, .version = "1"});
   RespSession session(context, {});
   std::string input;

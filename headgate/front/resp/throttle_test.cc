@@ -381,7 +381,7 @@ TEST(ClThrottle, MoreLimitsThanTheStoreHoldsMakeWayForEachOther) {
   store::MemoryStore store(store::MemoryOptions{.max_buckets = 64, .max_limits = 2});
   limiter::Limiter limiter(store, nullptr);
   limiter::Checker checker(limiter);
-  const net::Access access;
+  const http::Access access;
   Context context({.checker = checker, .store = store, .access = access, .version = "1"});
   RespSession session(context, {});
   std::string output;

@@ -28,8 +28,9 @@ class FakeRedis {
  public:
   explicit FakeRedis(Answers answers) : answers_(std::move(answers)) {
     const auto bound = server_.Listen(*net::ParseEndpoint("127.0.0.1:0"), [this](uint32_t) {
-      return net::SessionFactories{.resp = [this](const net::Peer&) { return std::make_unique<FakeSession>(*this); },
-                                   .http = {}};
+      return [this](std::span<const char>, const net::Peer&, net::Room) {
+        return net::SessionChoice{.made = true, .session = std::make_unique<FakeSession>(*this)};
+      };
     });
     EXPECT_TRUE(bound.ok()) << bound.status();
     port_ = bound->port;

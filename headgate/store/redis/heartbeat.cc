@@ -69,10 +69,10 @@ void Heartbeat::Beat() {
                });
 }
 
-void Heartbeat::Leave() {
+void Heartbeat::Leave(std::function<void()> done) {
   timer_.Cancel();
   const std::array<std::string_view, 3> words = {"ZREM", options_.key, instance_};
-  client_.CallCommand(options_.key, words, {}, [](const PendingCall::Outcome&) {});
+  client_.CallCommand(options_.key, words, {}, [done = std::move(done)](const PendingCall::Outcome&) { done(); });
 }
 
 }  // namespace headgate::store::redis

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,8 +48,9 @@ class Heartbeat {
   // As last known, also where the store is away since; 1 where nothing was heard. From any thread.
   uint32_t instances() const { return known_->load(std::memory_order_relaxed); }
 
-  // Takes this instance off the list at once, and beats no more. On the loop's thread.
-  void Leave();
+  // Takes this instance off the list at once, and beats no more; calls `done` once that is answered or has failed. On
+  // the loop's thread.
+  void Leave(std::function<void()> done);
 
  private:
   void Beat();

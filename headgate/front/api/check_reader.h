@@ -1,0 +1,95 @@
+// Reads the JSON of a request event by event: objects, arrays, names and values in, a limiter::Request out. Anything
+// unexpected is refused with its path: a request that is misread is decided wrongly, and nobody notices.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/limiter/limiter.h"
+
+namespace headgate::front::api {
+
+inline constexpr std::string_view kDefaultDomain = "default";
+
+struct BodyError {
+  std::string detail;
+  std::string hint;  // may be empty
+
+  bool operator==(const BodyError&) const = default;
+};
+
+enum class JsonKind : uint8_t { kString, kNumber, kObject, kArray, kBool, kNull };
+
+// Reused, so that its memory is. Each event answers false where it does not belong; `error` then says why, and no more
+// events may come before Begin.
+class CheckReader {
+ public:
+  void Begin();
+  bool BeginObject();
+  bool EndObject();
+  bool BeginArray();
+  bool EndArray();
+  bool Name(std::string_view name);
+  bool String(std::string_view text);
+  // Nothing: a number that is negative, has a fraction or an exponent, or is larger than 64 bits.
+  bool Number(std::optional<uint64_t> value);
+  bool BoolOrNull(JsonKind kind) { return IsExpected(kind); }
+
+  // After the whole document. Views the strings that came, and this reader's memory.
+  limiter::Request Finish();
+  const std::optional<BodyError>& error() const { return error_; }
+
+  // The object or array that the next event belongs to, and the field in it. Public for the table in the source.
+  enum class Where : uint8_t { kDocument, kTop, kDescriptors, kDescriptor, kEntries, kEntry, kLimit, kEnd };
+  enum class Field : uint8_t {
+    kNone,
+    kDomain,
+    kDescriptors,
+    kRequestCost,
+    kEntries,
+    kCost,
+    kLimit,
+    kKey,
+    kValue,
+    kRequestsPerUnit,
+    kUnit,
+  };
+
+ private:
+  struct Building {
+    size_t entries_begin = 0;
+    size_t entries_end = 0;
+    std::optional<uint64_t> cost{};
+    std::optional<rule::OverrideLimit> limit{};
+  };
+
+  bool IsExpected(JsonKind kind);
+  bool HasAll(std::initializer_list<Field> fields);
+  bool Enter(Where where) {
+    where_ = where;
+    field_ = Field::kNone;
+    return true;
+  }
+  bool Fail(std::string detail, std::string hint = "");
+  uint32_t& seen(Where where) { return seen_[static_cast<size_t>(where)]; }
+  // The path of the value that is being read: "descriptors[0].entries[1].key".
+  std::string Path() const;
+  std::string Child(std::string_view name) const;
+
+  std::string_view domain_;
+  std::optional<uint64_t> cost_;
+  std::vector<rule::Entry> entries_;  // of all descriptors
+  std::vector<Building> building_;
+  std::vector<rule::Descriptor> descriptors_;
+  Where where_ = Where::kDocument;
+  Field field_ = Field::kNone;
+  std::array<uint32_t, static_cast<size_t>(Where::kEnd)> seen_{};  // which fields, by the object that has them
+  std::optional<BodyError> error_;
+};
+
+}  // namespace headgate::front::api

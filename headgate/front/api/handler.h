@@ -1,0 +1,60 @@
+// The deciding routes:
+//
+//   POST /v1/check    may this pass? consumes      200 or 429
+//   POST /v1/peek     would it? consumes nothing   200 or 429
+//   POST /v1/refund   gives back                   200; needs access to state
+//   POST /v1/reset    as if never used             200; needs access to state
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headgate/front/api/check_json.h"
+#include "headgate/http/router.h"
+#include "headgate/limiter/limiter.h"
+#include "headgate/wire/http_fields.h"
+
+namespace headgate::front::api {
+
+struct CheckOptions {
+  // Which fields an answer about a limit carries.
+  wire::RateLimitFieldSet fields = wire::RateLimitFieldSet::All();
+};
+
+// One per loop; not thread-safe.
+class CheckHandler {
+ public:
+  // `checker` is the loop's, and must outlive the handler.
+  CheckHandler(limiter::Checker& checker, const CheckOptions& options);
+  CheckHandler(const CheckHandler&) = delete;
+  CheckHandler& operator=(const CheckHandler&) = delete;
+
+  // The router must not outlive this handler.
+  void AddRoutes(http::Router& router);
+
+ private:
+  using Ask = absl::Status (limiter::Checker::*)(const limiter::Request&, limiter::Response&, base::Instant,
+                                                 limiter::Pending*);
+
+  // Decides request_ into decided_. False where the answer comes later, or `response` says already what is wrong.
+  bool Settle(Ask ask, const http::Request& request, http::Response& response, base::Instant now);
+  void Decide(Ask ask, uint64_t cost_default, const http::Request& request, http::Response& response,
+              base::Instant now);
+  void Change(Ask ask, const http::Request& request, http::Response& response, base::Instant now);
+  bool Parse(const http::Request& request, http::Response& response);
+  void AnswerError(const absl::Status& status, http::Response& response);
+  void AddLimitFields(uint64_t cost_default, http::Response& response, base::Instant now);
+  std::optional<base::Duration> HonestRetryAfter(uint64_t cost_default, base::Instant now);
+
+  limiter::Checker& checker_;
+  const CheckOptions options_;
+  CheckParser parser_;
+  limiter::Request request_;
+  limiter::Response decided_;
+  limiter::Response looked_;
+  std::vector<rule::Descriptor> look_;
+  std::string scratch_;
+};
+
+}  // namespace headgate::front::api

@@ -1,0 +1,29 @@
+// One port speaks everything: chooses a connection's session by its first bytes (protocol_sniff.h). A protocol that the
+// address does not speak is refused in its own words (refusal_text.h), and so is a connection without a place.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "headgate/base/counter.h"
+#include "headgate/net/session.h"
+
+namespace headgate::front::mux {
+
+// What one address speaks on one loop. A protocol without a factory is refused.
+struct Sessions {
+  using Factory = std::function<std::unique_ptr<net::Session>(const net::Peer&)>;
+  Factory resp;
+  Factory http;
+};
+
+// Sessions begun on one loop. Written by the loop's thread, read by any.
+struct alignas(64) Counters {
+  base::Counter resp;
+  base::Counter http;
+};
+
+// `counters` must outlive the chooser.
+net::SessionChooser Mux(Sessions sessions, Counters& counters);
+
+}  // namespace headgate::front::mux

@@ -1,0 +1,35 @@
+// How much of a request is taken, and the answer to one that is refused.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace headgate::http {
+
+struct Bounds {
+  // The request line, without its LF; at most head_bytes_max. Raise it for targets with long queries.
+  size_t line_bytes_max = 8 * 1024;
+  // Request line and fields together. The same bound holds for a chunked body's trailer, and for all of its chunk
+  // extensions together.
+  size_t head_bytes_max = 16 * 1024;
+  // Fields of the head; the same for a trailer.
+  size_t fields_max = 100;
+  // A request's content. Raise it for requests with very many descriptors.
+  size_t body_bytes_max = size_t{1} << 20;
+};
+
+// Why a request is refused; status 0 if it is not.
+struct Refusal {
+  int status = 0;
+  std::string_view detail;
+  std::string_view hint;
+
+  explicit operator bool() const { return status != 0; }
+};
+
+// The hint of every refusal that guards against request smuggling.
+inline constexpr std::string_view kAmbiguous = "two readers of this request could see two different requests";
+
+inline constexpr Refusal kBodyTooLarge{413, "the body is too large", "send fewer descriptors, or raise max_body_bytes"};
+
+}  // namespace headgate::http

@@ -1,0 +1,148 @@
+#include "headgate/http/chunks.h"
+
+#include <algorithm>
+
+#include "headgate/http/handler.h"
+#include "headgate/http/request_parser.h"
+#include "headgate/http/token.h"
+
+namespace headgate::http {
+namespace {
+
+constexpr uint32_t kSizeDigitsMax = 16;  // what 64 bits hold
+
+constexpr Refusal kMalformed{400, "the chunked body is malformed",
+                             "a chunk is its size in hexadecimal digits, CR LF, the data, CR LF"};
+constexpr Refusal kBareLineEnd{400, "a line of the chunked body does not end with CR LF", kAmbiguous};
+constexpr Refusal kExtensionsTooLong{431, "the chunk extensions are too long", "send chunks without extensions"};
+constexpr Refusal kTrailerTooLong{431, "the trailer is too long", "send the body without a trailer"};
+constexpr Refusal kTooManyFields{431, "too many fields", "send the body without a trailer"};
+constexpr Refusal kFolded{400, "a field is folded over several lines", kAmbiguous};
+constexpr Refusal kMalformedField{400, "a field of the trailer is malformed", "a field is NAME: VALUE"};
+constexpr Refusal kFieldOfTheHead{400, "a field of the trailer belongs into the head", kAmbiguous};
+
+int HexValue(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// Neither a line end nor another control character; TAB is allowed.
+bool IsFieldChar(char c) {
+  const auto u = static_cast<unsigned char>(c);
+  return c == '\t' || (u >= 0x20 && u != 0x7F);
+}
+
+}  // namespace
+
+void Chunks::Begin() {
+  state_ = State::kSize;
+  digits_ = 0;
+  left_ = 0;
+  extension_bytes_ = trailer_bytes_ = trailer_fields_ = 0;
+  trailer_line_.clear();
+}
+
+Chunks::Progress Chunks::Take(std::string_view bytes, std::string& body) {
+  Progress progress;
+  while (progress.taken < bytes.size() && state_ != State::kDone && !progress.refusal) {
+    if (state_ == State::kData) {
+      const std::string_view data = bytes.substr(progress.taken, left_);
+      body.append(data);
+      left_ -= data.size();
+      progress.taken += data.size();
+      if (left_ == 0) state_ = State::kDataCr;
+      continue;
+    }
+    progress.refusal = TakeByte(bytes[progress.taken], body);
+    ++progress.taken;
+  }
+  progress.done = state_ == State::kDone;
+  return progress;
+}
+
+Refusal Chunks::TakeByte(char c, const std::string& body) {
+  switch (state_) {
+    case State::kSize: {
+      const int digit = HexValue(c);
+      if (digit < 0) return EndSize(c, body);
+      if (++digits_ > kSizeDigitsMax) return kMalformed;
+      left_ = left_ << 4 | static_cast<uint64_t>(digit);
+      return {};
+    }
+    case State::kExtension:
+      if (c == '\r') {
+        state_ = State::kSizeLf;
+        return {};
+      }
+      if (c == '\n') return kBareLineEnd;
+      if (!IsFieldChar(c)) return kMalformed;
+      return ++extension_bytes_ > bounds_.head_bytes_max ? kExtensionsTooLong : Refusal{};
+    case State::kSizeLf:
+      if (c != '\n') return kBareLineEnd;
+      state_ = left_ > 0 ? State::kData : State::kTrailer;
+      return {};
+    case State::kDataCr:
+      if (c == '\n') return kBareLineEnd;
+      if (c != '\r') return kMalformed;
+      state_ = State::kDataLf;
+      return {};
+    case State::kDataLf:
+      if (c != '\n') return kBareLineEnd;
+      state_ = State::kSize;
+      digits_ = 0;
+      return {};
+    case State::kTrailer:
+    case State::kTrailerLf:
+      return TakeTrailerByte(c);
+    case State::kData:
+    case State::kDone:
+      break;  // not byte by byte
+  }
+  return {};
+}
+
+// `c` follows the digits of a chunk's size.
+Refusal Chunks::EndSize(char c, const std::string& body) {
+  if (digits_ == 0) return c == '\n' ? kBareLineEnd : kMalformed;
+  if (c == '\n') return kBareLineEnd;
+  if (c != '\r' && c != ';') return kMalformed;
+  if (left_ > bounds_.body_bytes_max - std::min(bounds_.body_bytes_max, body.size())) {
+    return kBodyTooLarge;
+  }
+  state_ = c == ';' ? State::kExtension : State::kSizeLf;
+  return {};
+}
+
+Refusal Chunks::TakeTrailerByte(char c) {
+  if (++trailer_bytes_ > bounds_.head_bytes_max) return kTrailerTooLong;
+  if (state_ == State::kTrailerLf) return c == '\n' ? EndTrailerLine() : kBareLineEnd;
+  if (c == '\n') return kBareLineEnd;
+  if (c == '\r') {
+    state_ = State::kTrailerLf;
+    return {};
+  }
+  if (trailer_line_.empty() && (c == ' ' || c == '\t')) return kFolded;
+  trailer_line_.push_back(c);
+  return {};
+}
+
+Refusal Chunks::EndTrailerLine() {
+  if (trailer_line_.empty()) {
+    state_ = State::kDone;
+    return {};
+  }
+  const std::string_view line = trailer_line_;
+  const size_t colon = line.find(':');
+  if (colon == std::string_view::npos || !IsToken(line.substr(0, colon))) return kMalformedField;
+  if (!std::all_of(line.begin(), line.end(), IsFieldChar)) return kMalformedField;
+  const std::string_view name = line.substr(0, colon);
+  if (IsFramingField(name) || LooksLikeFramingField(name) || EqualsIgnoreCase(name, "Host")) return kFieldOfTheHead;
+  if (++trailer_fields_ > bounds_.fields_max) return kTooManyFields;
+  trailer_line_.clear();
+  state_ = State::kTrailer;
+  return {};
+}
+
+}  // namespace headgate::http

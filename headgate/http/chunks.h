@@ -1,0 +1,49 @@
+// A chunked body (RFC 9112, 7.1), decoded byte by byte: the answer never depends on how the bytes were cut into reads.
+//
+// Chunk extensions and trailer fields are checked and dropped. Both are bounded over the whole body, so that the
+// framing of a small body cannot be endless. Every line ends with CR LF; nothing else ends a line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "headgate/http/bounds.h"
+
+namespace headgate::http {
+
+class Chunks {
+ public:
+  // `bounds` must outlive the decoder.
+  explicit Chunks(const Bounds& bounds) : bounds_(bounds) {}
+
+  // Before the first byte of a body.
+  void Begin();
+
+  struct Progress {
+    size_t taken = 0;  // all bytes, unless the body ended before
+    bool done = false;
+    Refusal refusal{};
+  };
+  // Appends the content in `bytes` to `body`. Not to be called again after the body is done or refused.
+  Progress Take(std::string_view bytes, std::string& body);
+
+ private:
+  enum class State : uint8_t { kSize, kExtension, kSizeLf, kData, kDataCr, kDataLf, kTrailer, kTrailerLf, kDone };
+
+  Refusal TakeByte(char c, const std::string& body);
+  Refusal EndSize(char c, const std::string& body);
+  Refusal TakeTrailerByte(char c);
+  Refusal EndTrailerLine();
+
+  const Bounds& bounds_;
+  State state_ = State::kSize;
+  uint32_t digits_ = 0;  // of the chunk's size so far
+  uint64_t left_ = 0;    // of the chunk: its size while that is read, then what is missing
+  size_t extension_bytes_ = 0;
+  size_t trailer_bytes_ = 0;
+  size_t trailer_fields_ = 0;
+  std::string trailer_line_;
+};
+
+}  // namespace headgate::http

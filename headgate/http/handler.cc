@@ -1,0 +1,44 @@
+#include "headgate/http/handler.h"
+
+#include <algorithm>
+
+#include "headgate/base/check.h"
+
+namespace headgate::http {
+namespace {
+
+char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
+
+}  // namespace
+
+bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return Lower(x) == Lower(y); });
+}
+
+bool IsMediaType(std::string_view value, std::string_view media_type) {
+  value = value.substr(0, value.find(';'));
+  while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
+  return EqualsIgnoreCase(value, media_type);
+}
+
+std::string_view Request::Field(std::string_view name) const {
+  for (const auto& [field_name, value] : fields) {
+    if (EqualsIgnoreCase(field_name, name)) return value;
+  }
+  return {};
+}
+
+void Response::AddField(std::string_view name, std::string_view value) {
+  HEADGATE_CHECK(std::none_of(value.begin(), value.end(), [](char c) { return c == '\r' || c == '\n' || c == '\0'; }));
+  fields.append(name).append(": ").append(value).append("\r\n");
+}
+
+void Response::Clear() {
+  status = 200;
+  fields.clear();
+  body.clear();
+  later = false;
+}
+
+}  // namespace headgate::http

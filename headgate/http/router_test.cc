@@ -1,0 +1,165 @@
+#include "headgate/http/router.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace headgate::http {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr base::Instant kNow = base::Instant::FromNanos(1);
+
+struct Ask {
+  std::string method = "GET";
+  std::string target{};
+  std::vector<std::pair<std::string_view, std::string_view>> fields{};
+  bool loopback = true;
+};
+
+class HttpRouter : public ::testing::Test {
+ protected:
+  HttpRouter() {
+    router.Add({.method = "GET", .path = "/get", .what = "gets", .handle = Answer("got")});
+    router.Add({.method = "POST", .path = "/post", .what = "posts", .handle = Answer("posted")});
+    router.Add(
+        {.method = "GET", .path = "/state", .what = "state", .needs = Needs::kStateAccess, .handle = Answer("secret")});
+    router.Add({.method = "GET", .path = "/both", .what = "both", .handle = Answer("got")});
+    router.Add({.method = "POST", .path = "/both", .what = "both", .handle = Answer("posted")});
+  }
+
+  static decltype(Route::handle) Answer(std::string body) {
+    return [body](const Request&, Response& response, base::Instant) { response.body = body; };
+  }
+
+  Response Handle(const Ask& ask) {
+    Request request;
+    request.method = ask.method;
+    request.target = ask.target;
+    request.fields = ask.fields;
+    request.peer.loopback = ask.loopback;
+    Response response;
+    router.Handle(request, response, kNow);
+    return response;
+  }
+
+  Access access;
+  Router router{"Headgate", access};
+};
+
+TEST_F(HttpRouter, FindsTheRouteByPathAndMethod) {
+  EXPECT_EQ(Handle({.target = "/get"}).body, "got");
+  EXPECT_EQ(Handle({.target = "/get?x=/post"}).body, "got");
+  EXPECT_EQ(Handle({.method = "HEAD", .target = "/get"}).body, "got");
+}
+
+TEST_F(HttpRouter, AnswersToGetAreNotKept) {
+  EXPECT_EQ(Handle({.target = "/get"}).fields, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
+}
+
+TEST_F(HttpRouter, Answers404WhereNothingIs) {
+  for (const char* target : {"/nothing", "/get/", "/GET", "/ge", "//get", "/get%2f", "*"}) {
+    const Response response = Handle({.target = target});
+    EXPECT_EQ(response.status, 404) << target;
+    EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Not Found","status":404,)"
+                             R"("detail":"nothing is at this path","hint":"GET / lists what is here"})"
+                             "\n");
+  }
+}
+
+TEST_F(HttpRouter, Answers405WithTheMethodsThatAreAllowed) {
+  const Response response = Handle({.method = "DELETE", .target = "/both"});
+  EXPECT_EQ(response.status, 405);
+  EXPECT_THAT(response.fields, HasSubstr("Allow: GET, HEAD, POST\r\n"));
+  EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Method Not Allowed","status":405,)"
+                           R"("detail":"this path does not take this method","hint":"it takes GET, HEAD, POST"})"
+                           "\n");
+  EXPECT_THAT(Handle({.method = "GET", .target = "/post"}).fields, HasSubstr("Allow: POST\r\n"));
+  EXPECT_EQ(Handle({.method = "OPTIONS", .target = "/get"}).status, 405);
+  EXPECT_EQ(Handle({.method = "get", .target = "/get"}).status, 405);
+  EXPECT_EQ(Handle({.method = "POST", .target = "/"}).status, 405);
+}
+
+TEST_F(HttpRouter, TakesBodiesAsJsonOnly) {
+  EXPECT_EQ(Handle({.method = "POST", .target = "/post", .fields = {{"content-type", "application/json"}}}).body,
+            "posted");
+  for (const char* type : {"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"}) {
+    const Response response = Handle({.method = "POST", .target = "/post", .fields = {{"Content-Type", type}}});
+    EXPECT_EQ(response.status, 415) << type;
+    EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Unsupported Media Type","status":415,)"
+                             R"("detail":"the body must be JSON","hint":"send Content-Type: application/json"})"
+                             "\n");
+  }
+}
+
+TEST_F(HttpRouter, WithoutACredentialStateIsForItsOwnMachine) {
+  EXPECT_EQ(Handle({.target = "/state"}).body, "secret");
+  const Response response = Handle({.target = "/state", .loopback = false});
+  EXPECT_EQ(response.status, 403);
+  EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Forbidden","status":403,)"
+                           R"("detail":"the server has no credential set, so this is for its own machine only",)"
+                           R"("hint":"set a credential on the server and send it, or ask from that machine"})"
+                           "\n");
+}
+
+TEST_F(HttpRouter, WithACredentialStateIsForWhoeverPresentsIt) {
+  access.credential = "s3cret";
+  for (const bool loopback : {true, false}) {
+    const Response response = Handle({.target = "/state", .loopback = loopback});
+    EXPECT_EQ(response.status, 401);
+    EXPECT_THAT(response.fields,
+                HasSubstr("WWW-Authenticate: Bearer realm=\"headgate\", Basic realm=\"headgate\"\r\n"));
+    EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Unauthorized","status":401,)"
+                             R"("detail":"this needs the server's credential",)"
+                             R"("hint":"send Authorization: Bearer CREDENTIAL, or Basic with it as the password"})"
+                             "\n");
+  }
+  const auto status_with = [&](std::string_view authorization) {
+    return Handle({.target = "/state", .fields = {{"Authorization", authorization}}, .loopback = false}).status;
+  };
+  EXPECT_EQ(status_with("Bearer s3cret"), 200);
+  EXPECT_EQ(status_with("bearer   s3cret"), 200);
+  EXPECT_EQ(status_with("Basic OnMzY3JldA=="), 200);      // :s3cret
+  EXPECT_EQ(status_with("basic YWRtaW46czNjcmV0"), 200);  // admin:s3cret
+  for (const char* wrong :
+       {"Bearer", "Bearer ", "Bearer s3cre", "Bearer s3cret1", "Bearer S3CRET", "s3cret", "Digest s3cret", "Basic",
+        "Basic !!!", "Basic czNjcmV0", "Basic czNjcmV0Og==", "Basic OnMzY3JldDE="}) {
+    EXPECT_EQ(status_with(wrong), 401) << wrong;
+  }
+  EXPECT_EQ(Handle({.target = "/get", .loopback = false}).status, 200);
+}
+
+TEST_F(HttpRouter, ListsItsRoutesAtTheRoot) {
+  const Response response = Handle({.target = "/"});
+  EXPECT_EQ(response.status, 200);
+  EXPECT_THAT(response.fields, HasSubstr("Content-Type: text/plain; charset=utf-8\r\n"));
+  EXPECT_EQ(response.body,
+            "Headgate\n\n"
+            "GET  /get           gets\n"
+            "POST /post          posts\n"
+            "GET  /state         state\n"
+            "GET  /both          both\n"
+            "POST /both          both\n");
+}
+
+TEST_F(HttpRouter, RefusesBodiesThatAreEncodedAndSaysSo) {
+  for (const char* encoding : {"gzip", "deflate, gzip", "br"}) {
+    const Response response =
+        Handle({.method = "POST",
+                .target = "/post",
+                .fields = {{"Content-Type", "application/json"}, {"Content-Encoding", encoding}}});
+    EXPECT_EQ(response.status, 415) << encoding;
+    EXPECT_THAT(response.body, ::testing::HasSubstr("\"hint\":\"send the body as it is, without Content-Encoding\""));
+  }
+  EXPECT_EQ(Handle({.method = "POST",
+                    .target = "/post",
+                    .fields = {{"Content-Type", "application/json"}, {"Content-Encoding", "Identity"}}})
+                .status,
+            200);
+}
+
+}  // namespace
+}  // namespace headgate::http

@@ -1,0 +1,89 @@
+// Any bytes, in any portions: no crash, nothing kept that was not bounded, and the same answers as to all at once.
+// The first byte chooses the bounds (small ones are exceeded soon) and the size of the portions, the second their seed.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "headgate/base/check.h"
+#include "headgate/http/session.h"
+
+namespace {
+
+using namespace headgate;
+
+constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+// Reads every byte that it is given.
+class Sum final : public http::Handler {
+ public:
+  void Handle(const http::Request& request, http::Response& response, base::Instant /*now*/) override {
+    HEADGATE_CHECK(!request.method.empty());
+    HEADGATE_CHECK(request.target == "*" || request.target.starts_with('/'));
+    uint8_t sum = 0;
+    const auto add = [&](std::string_view text) {
+      for (const char c : text) sum = static_cast<uint8_t>(31 * sum + static_cast<uint8_t>(c));
+    };
+    add(request.method);
+    add(request.target);
+    add(request.body);
+    for (const auto& [name, value] : request.fields) {
+      add(name);
+      add(value);
+    }
+    response.body = std::to_string(sum);
+  }
+};
+
+struct Answers {
+  std::string output;
+  bool close = false;
+};
+
+// Portions are between 1 and `portion_max` bytes, as `portions` has it.
+Answers Feed(std::string_view input, size_t portion_max, uint32_t portions, const http::Options& options) {
+  Sum handler;
+  http::Session session(handler, options, net::Peer{});
+  Answers answers;
+  std::string rest;
+  while (!input.empty() && !answers.close) {
+    portions = portions * 1'664'525 + 1'013'904'223;
+    // All at once, if no portion can be larger than that.
+    const size_t wanted = portion_max > input.size() ? input.size() : 1 + (portions >> 16) % portion_max;
+    const size_t portion = std::min(input.size(), wanted);
+    rest.append(input.substr(0, portion));
+    input.remove_prefix(portion);
+    net::Session::Progress progress;
+    do {
+      std::string output;
+      progress = session.OnBytes(rest, output, base::Instant::FromNanos(0));
+      HEADGATE_CHECK(progress.consumed <= rest.size());
+      HEADGATE_CHECK(output.empty() || output.starts_with("HTTP/1.1 "));
+      rest.erase(0, progress.consumed);
+      // Where it is all there at once, nobody is asked to go on.
+      if (output.ends_with(kContinue)) output.resize(output.size() - kContinue.size());
+      answers.output += output;
+    } while (progress.more);
+    answers.close = progress.close;
+    HEADGATE_CHECK(answers.close || rest.size() <= options.bounds.head_bytes_max);
+  }
+  return answers;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 2) return 0;
+  const std::string_view input(reinterpret_cast<const char*>(data) + 2, size - 2);
+  http::Options options;
+  if ((data[0] & 0x80) != 0) {
+    options.bounds = {.line_bytes_max = 32, .head_bytes_max = 96, .fields_max = 3, .body_bytes_max = 16};
+  }
+  const Answers whole = Feed(input, input.size() + 1, 0, options);
+  for (const size_t portion_max : {size_t{1}, size_t{1} + data[0] % 64}) {
+    const Answers parts = Feed(input, portion_max, data[1], options);
+    HEADGATE_CHECK(whole.close == parts.close);
+    HEADGATE_CHECK(whole.output == parts.output);
+  }
+  return 0;
+}

@@ -1,0 +1,307 @@
+#include "headgate/http/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "headgate/http/dialogue.h"
+
+namespace headgate::http {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// ---- Answers
+
+TEST(HttpSession, AnswersARequest) {
+  Dialogue d;
+  EXPECT_EQ(d.Say(kPost),
+            "HTTP/1.1 200 OK\r\n"
+            "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+            "Content-Length: 5\r\n"
+            "X-Answer: yes\r\n"
+            "\r\n"
+            "hello");
+  EXPECT_THAT(d.handler.asked, ElementsAre("POST /x hello"));
+  EXPECT_FALSE(d.progress.close);
+  EXPECT_FALSE(d.progress.mid_request);
+}
+
+TEST(HttpSession, AnswersPipelinedRequestsInOrder) {
+  Dialogue d;
+  std::string input;
+  for (int i = 0; i < 100; ++i) input.append(kPost).append(kGet);
+  d.Say(input);
+  ASSERT_EQ(d.handler.asked.size(), 200);
+  EXPECT_EQ(d.handler.asked[198], "POST /x hello");
+  EXPECT_EQ(d.handler.asked[199], "GET /x?y=1 ");
+}
+
+TEST(HttpSession, HeadHasTheLengthAndNotTheContent) {
+  Dialogue d;
+  d.handler.answer = "content";
+  const std::string answer = d.Say("HEAD / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(answer, HasSubstr("Content-Length: 7\r\n"));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
+}
+
+TEST(HttpSession, NoContentHasNoLength) {
+  Dialogue d;
+  d.handler.status = 204;
+  d.handler.answer = "ignored";
+  const std::string answer = d.Say(kGet);
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 204 No Content\r\n"));
+  EXPECT_THAT(answer, Not(HasSubstr("Content-Length")));
+  EXPECT_THAT(answer, EndsWith("\r\n\r\n"));
+}
+
+TEST(HttpSession, KeepsTheConnectionAsTheVersionHasIt) {
+  const auto closes = [](std::string_view version, std::string_view connection) {
+    Dialogue d;
+    const std::string answer =
+        d.Say("GET / HTTP/" + std::string(version) + "\r\nHost: localhost\r\n" + std::string(connection) + "\r\n");
+    EXPECT_EQ(answer.find("Connection: close\r\n") != std::string::npos, d.progress.close);
+    EXPECT_EQ(answer.find("Connection: keep-alive\r\n") != std::string::npos, version == "1.0" && !d.progress.close);
+    EXPECT_FALSE(d.progress.protocol_error);
+    return d.progress.close;
+  };
+  EXPECT_FALSE(closes("1.1", ""));
+  EXPECT_FALSE(closes("1.1", "Connection: keep-alive\r\n"));
+  EXPECT_TRUE(closes("1.1", "Connection: close\r\n"));
+  EXPECT_TRUE(closes("1.1", "Connection: foo, Close\r\n"));
+  EXPECT_TRUE(closes("1.0", ""));
+  EXPECT_FALSE(closes("1.0", "Connection: Keep-Alive\r\n"));
+  EXPECT_TRUE(closes("1.0", "Connection: keep-alive, close\r\n"));
+}
+
+TEST(HttpSession, NothingIsAnsweredBehindTheLastAnswer) {
+  Dialogue d;
+  d.Say("GET /1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\nGET /2 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(d.handler.asked, ElementsAre("GET /1 "));
+  EXPECT_TRUE(d.progress.close);
+}
+
+TEST(HttpSession, ADrainClosesWithTheNextAnswer) {
+  Dialogue d;
+  EXPECT_THAT(d.Say(kGet), Not(HasSubstr("Connection")));
+  EXPECT_EQ(d.Say(kPost.substr(0, 60)), "");
+  d.session.OnDrain();
+  EXPECT_THAT(d.Say(kPost.substr(60)), HasSubstr("Connection: close\r\n"));
+  EXPECT_THAT(d.handler.asked, ElementsAre("GET /x?y=1 ", "POST /x hello"));
+  EXPECT_TRUE(d.progress.close);
+  EXPECT_FALSE(d.progress.protocol_error);
+}
+
+TEST(HttpSession, PausesWhereAnswersPileUp) {
+  Dialogue d;
+  d.handler.answer.assign(Session::kOutputPauseBytes, 'x');
+  const std::string input = std::string(kGet) + std::string(kGet);
+  std::string output;
+  const Session::Progress first = d.session.OnBytes(input, output, kNow);
+  EXPECT_EQ(first.consumed, kGet.size());
+  EXPECT_TRUE(first.more);
+  EXPECT_EQ(d.handler.asked.size(), 1);
+  output.clear();
+  const Session::Progress second = d.session.OnBytes(std::span(input).subspan(first.consumed), output, kNow);
+  EXPECT_EQ(second.consumed, kGet.size());
+  EXPECT_FALSE(second.more);
+  EXPECT_EQ(d.handler.asked.size(), 2);
+}
+
+// ---- Requests
+
+TEST(HttpSession, TakesARequestSplitAnywhere) {
+  const std::string input =
+      "\r\nPOST /a HTTP/1.1\r\nHost: localhost\r\nX-Custom: v\r\nContent-Length: 5\r\n\r\nhello"
+      "POST /b HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\nX-Custom: w\r\n\r\n"
+      "3;ext=1\r\nabc\r\n2\r\nde\r\n0\r\nTrailer: x\r\n\r\n"
+      "POST /c HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+      "GET /d HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  Dialogue whole;
+  const std::string expected = whole.Say(input);
+  ASSERT_THAT(whole.handler.asked, ElementsAre("POST /a hello", "POST /b abcde", "POST /c ", "GET /d "));
+  ASSERT_THAT(whole.handler.custom, ElementsAre("v", "w", "", ""));
+
+  for (size_t split = 0; split <= input.size(); ++split) {
+    Dialogue d;
+    std::string output = d.Say(std::string_view(input).substr(0, split));
+    if (!d.progress.close) output += d.Say(std::string_view(input).substr(split));
+    EXPECT_EQ(output, expected) << "split at " << split;
+    EXPECT_EQ(d.handler.asked, whole.handler.asked) << "split at " << split;
+    EXPECT_EQ(d.handler.custom, whole.handler.custom) << "split at " << split;
+  }
+  Dialogue bytes;
+  std::string output;
+  for (const char byte : input) output += bytes.Say({&byte, 1});
+  EXPECT_EQ(output, expected);
+  EXPECT_EQ(bytes.handler.asked, whole.handler.asked);
+}
+
+TEST(HttpSession, SaysWhetherARequestIsUnderWay) {
+  Dialogue d;
+  d.Say("\r\n");
+  EXPECT_FALSE(d.progress.mid_request);
+  d.Say("G");
+  EXPECT_TRUE(d.progress.mid_request);
+  d.Say(kGet.substr(1));
+  EXPECT_FALSE(d.progress.mid_request);
+  d.Say(kPost.substr(0, kPost.size() - 5));
+  EXPECT_TRUE(d.progress.mid_request);
+  EXPECT_EQ(d.progress.consumed, kPost.size() - 5);
+  d.Say("hello");
+  EXPECT_FALSE(d.progress.mid_request);
+}
+
+TEST(HttpSession, AsksForABodyThatWaitsForThat) {
+  Dialogue d;
+  const std::string head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-Continue\r\n\r\n";
+  EXPECT_EQ(d.Say(head), "HTTP/1.1 100 Continue\r\n\r\n");
+  EXPECT_THAT(d.Say("hello"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(d.Say(head + "hello"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(d.Say(head + "hel"), IsEmpty());
+}
+
+TEST(HttpSession, TakesTheTargetOutOfAnAbsoluteOne) {
+  Dialogue d;
+  d.Say("GET http://localhost:8080/x?y HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(d.handler.asked, ElementsAre("GET /x?y "));
+}
+
+TEST(HttpSession, Http10NeedsNoHost) {
+  Dialogue d;
+  EXPECT_THAT(d.Say("GET /healthz HTTP/1.0\r\n\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST(HttpSession, TakesGetWithALengthOfZero) {
+  Dialogue d;
+  EXPECT_THAT(d.Say(Get("Host: localhost\r\nContent-Length: 0\r\n")), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
+// An absolute target without a path asks for "/" (RFC 9110, 4.2.3), also if its body comes later.
+TEST(HttpSession, TakesAnAbsoluteTargetWithoutAPath) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"http://localhost", "/"}, {"http://localhost:80", "/"}, {"http://localhost?q=1", "/?q=1"}};
+  for (const auto& [target, path] : cases) {
+    Dialogue d;
+    EXPECT_THAT(d.Say("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+    std::string output = d.Say("POST " + target + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhe");
+    output += d.Say("llo");
+    EXPECT_THAT(output, StartsWith("HTTP/1.1 200 OK\r\n"));
+    EXPECT_THAT(d.handler.asked, ElementsAre("GET " + path + " ", "POST " + path + " hello"));
+  }
+}
+
+TEST(HttpSession, TakesAChunkedBodyJustInItsBounds) {
+  Options options;
+  const std::string half(100, 'e');
+  const std::string trailer = "A: b\r\nB:\t\xff\r\n\r\n";
+  options.bounds = {.line_bytes_max = 100, .head_bytes_max = 202, .fields_max = 2, .body_bytes_max = 5};
+  const std::string request = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3;" + half +
+                              "\r\nabc\r\n0000000000000002;" + half + "\r\nde\r\n0\r\n" + trailer;
+  for (size_t cut = 0; cut <= request.size(); ++cut) {
+    Dialogue d(options);
+    std::string output = d.Say(request.substr(0, cut));
+    output += d.Say(request.substr(cut));
+    EXPECT_THAT(output, StartsWith("HTTP/1.1 200 OK\r\n")) << "cut at " << cut;
+    EXPECT_THAT(d.handler.asked, ElementsAre("POST / abcde")) << "cut at " << cut;
+    EXPECT_TRUE(d.rest.empty());
+  }
+}
+
+TEST(HttpSession, ConfiguredHostsAreServed) {
+  Options options;
+  options.hosts = KnownHosts({"limits.example.com"});
+  Dialogue d(options);
+  EXPECT_THAT(d.Say(Get("Host: limits.example.com\r\n")), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST(HttpSession, TakesWhatIsJustInItsBounds) {
+  Options options;
+  const std::string line = "GET /" + std::string(100, 'a') + " HTTP/1.1\r\n";
+  const std::string head = line + "Host: localhost\r\nA: " + std::string(100, 'a') + "\r\n\r\n";
+  options.bounds = {
+      .line_bytes_max = line.size() - 1, .head_bytes_max = head.size(), .fields_max = 2, .body_bytes_max = 5};
+  Dialogue d(options);
+  EXPECT_THAT(d.Say(head), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(d.Say(kPost), StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST(HttpDate, IsTheImfFixdate) {
+  const auto date = [](int64_t seconds) {
+    const auto text = Date(base::Instant::FromNanos(seconds * 1'000'000'000 + 999'999'999));
+    return std::string(text.begin(), text.end());
+  };
+  EXPECT_EQ(date(0), "Thu, 01 Jan 1970 00:00:00 GMT");
+  EXPECT_EQ(date(784'111'777), "Sun, 06 Nov 1994 08:49:37 GMT");
+  EXPECT_EQ(date(951'827'696), "Tue, 29 Feb 2000 12:34:56 GMT");
+  EXPECT_EQ(date(4'102'444'799), "Thu, 31 Dec 2099 23:59:59 GMT");
+}
+
+TEST(HttpSession, SaysThatARequestTookTooLong) {
+  Dialogue d;
+  EXPECT_EQ(d.Say("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhe"), "");
+  std::string output;
+  d.session.OnGivenUp(Session::GivenUp::kTooSlow, output, kNow);
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 408 Request Timeout\r\n"));
+  EXPECT_THAT(output, HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_THAT(d.handler.asked, IsEmpty());
+}
+
+TEST(HttpSession, SaysThatTheServerHasNoBuffersLeftForARequest) {
+  Dialogue d;
+  EXPECT_EQ(d.Say("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000\r\n\r\n" + std::string(40'000, 'x')),
+            "");
+  EXPECT_GE(d.session.BufferedBytes(), 40'000u);
+  std::string output;
+  d.session.OnGivenUp(Session::GivenUp::kNoBuffers, output, kNow);
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+  EXPECT_THAT(output, HasSubstr("\r\nConnection: close\r\n"));
+  EXPECT_THAT(output, HasSubstr("\"hint\":"));
+  EXPECT_LT(d.session.BufferedBytes(), 16'000u);
+  EXPECT_THAT(d.handler.asked, IsEmpty());
+}
+
+// However the request arrived, it is whole when the handler is asked again, and what came behind it waits.
+TEST(HttpSession, AHandlerThatAnswersLaterIsAskedAgainWithTheSameRequest) {
+  const std::string post = "POST /p HTTP/1.1\r\nHost: localhost\r\nX-Custom: c\r\nContent-Length: 5\r\n\r\nhello";
+  const std::string chunked =
+      "POST /p HTTP/1.1\r\nHost: localhost\r\nX-Custom: c\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+  for (const std::string& request : {post, chunked}) {
+    for (const size_t split : {size_t{0}, request.size() - 3}) {
+      SCOPED_TRACE(request.substr(0, split));
+      Dialogue d;
+      d.handler.waits = 2;
+      std::string output = d.Say(request.substr(0, split));
+      output += d.Say(request.substr(split) + std::string(kGet));
+      EXPECT_EQ(output, "");
+      EXPECT_TRUE(d.progress.waiting);
+      EXPECT_EQ(d.Say(""), "");
+      EXPECT_TRUE(d.progress.waiting);
+      output = d.Say("");
+      EXPECT_FALSE(d.progress.waiting);
+      EXPECT_THAT(d.handler.asked, ElementsAre("POST /p hello", "POST /p hello", "POST /p hello", "GET /x?y=1 "));
+      EXPECT_THAT(d.handler.custom, ElementsAre("c", ""));
+      EXPECT_THAT(output, HasSubstr("\r\n\r\nhelloHTTP/1.1 200 OK"));
+      EXPECT_THAT(output, Not(HasSubstr("dropped")));
+    }
+  }
+}
+
+TEST(HttpSession, AnAnswerThatComesLaterStillClosesWhereItShall) {
+  Dialogue d;
+  d.handler.waits = 1;
+  EXPECT_EQ(d.Say("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"), "");
+  EXPECT_FALSE(d.progress.close);
+  EXPECT_THAT(d.Say(""), HasSubstr("Connection: close"));
+  EXPECT_TRUE(d.progress.close);
+}
+
+}  // namespace
+}  // namespace headgate::http

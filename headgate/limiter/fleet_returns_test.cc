@@ -1,0 +1,148 @@
+// What goes back to the store when the process ends, and for how long it is waited for.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "headgate/limiter/fleet.h"
+#include "headgate/store/memory.h"
+#include "headgate/testing/manual_shared_store.h"
+
+namespace headgate::limiter {
+namespace {
+
+using base::Instant;
+using namespace std::chrono_literals;
+
+class FleetReturns : public ::testing::Test {
+ protected:
+  // More than there are messages under way at once.
+  static constexpr uint64_t kMany = 3 * ReturnPace::kAtOnce;
+
+  static store::MemoryOptions Options() {
+    store::MemoryOptions options{.max_buckets = 4096};
+    std::mt19937_64 random(1);
+    for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
+    return options;
+  }
+
+  void Ask(uint64_t key) {
+    const store::TakeRequest request{.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f}, .limit = limit.get()};
+    const SharedTerms terms = fleet.default_terms();
+    Settled settled;
+    fleet.Decide(
+        {&request, 1}, {&terms, 1}, [&](size_t, std::string& name) { name += std::to_string(key); }, {&settled, 1},
+        pending, now);
+  }
+  // Leases of this many keys.
+  void Lease(uint64_t keys) {
+    for (uint64_t key = 1; key <= keys; ++key) {
+      for (int i = 0; i < 3; ++i) {
+        Ask(key);
+        shared.AnswerAll();
+        pending.Forget();
+      }
+    }
+    held = books.totals().held;
+    ASSERT_GE(held, keys);
+  }
+  void Return() {
+    fleet.ReturnLeases([this](uint64_t confirmed) {
+      done = true;
+      keys_confirmed = confirmed;
+    });
+  }
+
+  Instant now = Instant::FromNanos(1'790'000'000'000'000'000);
+  store::MemoryStore local{Options()};
+  testing::ManualSharedStore shared{local, now};
+  store::LimitHandle limit = *local.limits().Intern(*algorithm::Limit::Make({.requests = 1000, .period = 1h}));
+  LeaseBooks books{{.node = 1, .keys_max = 65'536}};
+  Fleet fleet{shared, local, {.leases = &books}};
+  Pending pending{[] {}};
+  uint64_t held = 0;
+  bool done = false;
+  uint64_t keys_confirmed = 0;
+};
+
+TEST_F(FleetReturns, CountWhatTheStoreHasConfirmed) {
+  Lease(1);
+  Return();
+  EXPECT_FALSE(done);
+  EXPECT_EQ(books.totals().returned, 0u);
+  shared.AnswerAll();
+  EXPECT_TRUE(done);
+  EXPECT_EQ(keys_confirmed, 1u);
+  EXPECT_EQ(books.totals().held, 0u);
+  EXPECT_EQ(books.totals().returned, held);
+  EXPECT_EQ(fleet.next_wake(), base::BootTime{INT64_MAX});
+}
+
+TEST_F(FleetReturns, IncludeALeaseThatWasAskedForBefore) {
+  for (int i = 0; i < 2; ++i) {
+    Ask(1);
+    shared.AnswerAll();
+    pending.Forget();
+  }
+  Ask(1);
+  Return();
+  EXPECT_FALSE(done);
+  shared.AnswerAll();
+  EXPECT_TRUE(done);
+  EXPECT_GT(books.totals().granted, 0u);
+  EXPECT_EQ(books.totals().returned, books.totals().granted);
+}
+
+TEST_F(FleetReturns, EndAtOnceIfNothingIsHeld) {
+  Return();
+  EXPECT_TRUE(done);
+}
+
+TEST_F(FleetReturns, SendTheNextWhenOneIsAnswered) {
+  Lease(kMany);
+  Return();
+  EXPECT_EQ(shared.waiting(), ReturnPace::kAtOnce);
+  shared.AnswerOne();
+  EXPECT_EQ(shared.waiting(), ReturnPace::kAtOnce);
+  shared.AnswerAll();
+  EXPECT_TRUE(done);
+  EXPECT_EQ(keys_confirmed, kMany);
+  EXPECT_EQ(books.totals().returned, held);
+}
+
+TEST_F(FleetReturns, TryAgainWhatTheStoreDidNotTakeIn) {
+  Lease(kMany);
+  Return();
+  shared.failure = absl::DeadlineExceededError("late");
+  for (size_t i = 0; i < ReturnPace::kAtOnce; ++i) shared.AnswerOne();
+  shared.failure = absl::OkStatus();
+  EXPECT_EQ(shared.waiting(), 0u);
+  EXPECT_EQ(fleet.next_wake(), shared.Now() + ReturnPace::kPauseAfterFailure);
+  now += ReturnPace::kPauseAfterFailure;
+  fleet.OnTime();
+  shared.AnswerAll();
+  EXPECT_TRUE(done);
+  // The manual store has taken the first reports in, though it said nothing.
+  EXPECT_EQ(books.totals().returned, held);
+}
+
+TEST_F(FleetReturns, WaitNoLongerThanATimeoutForAStoreThatIsAway) {
+  Lease(kMany);
+  shared.failure = absl::UnavailableError("gone");
+  shared.at_once = true;
+  const size_t asked = shared.names().size();
+  const Instant began = now;
+  Return();
+  while (!done) {
+    ASSERT_GT(fleet.next_wake(), shared.Now());
+    now += fleet.next_wake() - shared.Now();
+    fleet.OnTime();
+  }
+  EXPECT_EQ(now - began, ReturnPace::kTimeoutLeast);
+  EXPECT_EQ(shared.names().size() - asked, 10u) << "one attempt each 10 ms";
+  EXPECT_EQ(keys_confirmed, 0u);
+  EXPECT_EQ(books.totals().returned, 0u);
+  EXPECT_EQ(books.totals().held, held);
+}
+
+}  // namespace
+}  // namespace headgate::limiter

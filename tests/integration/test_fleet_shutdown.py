@@ -1,0 +1,88 @@
+"""An instance that is stopped returns its leases, thousands of them too, and says what it could not return."""
+
+import re
+import time
+import unittest
+
+from fleet import FleetTest
+from load import check, encode, passed, read_reply
+
+KEYS = 8000
+LIMIT = 1000
+# A day's window: what is lost with a lease stays lost.
+RULES = f"""domain: edge
+descriptors:
+  - key: k
+    rate_limit: {{unit: day, requests_per_unit: {LIMIT}, algorithm: fixed_window}}
+"""
+BATCH = 500
+LEASES_WITHIN = 20  # seconds; the machine may be busy
+
+
+def replies(connection, commands):
+    """Of all commands, sent in batches."""
+    reader = connection.makefile("rb")
+    found = []
+    for begin in range(0, len(commands), BATCH):
+        batch = commands[begin : begin + BATCH]
+        connection.sendall(b"".join(batch))
+        found += [read_reply(reader) for _ in batch]
+    return found
+
+
+def remaining(reply):
+    decision = reply[3][0]
+    return decision[decision.index("remaining") + 1]
+
+
+class Shutdown(FleetTest):
+    RULES = RULES
+    TIMES = ("--store-timeout", "200ms", "--store-connect-timeout", "2s")
+
+    def lease(self, instance, keys):
+        """Asks for every key in turn until leases of most of them are held; returns how many requests passed."""
+        commands = [check("k", f"v{i}") for i in range(keys)]
+        count, until = 0, time.monotonic() + LEASES_WITHIN
+        with instance.connect() as connection:
+            while instance.metric("headgate_lease_requests_held") < keys:
+                self.assertLess(time.monotonic(), until, "too few leases are held")
+                count += sum(map(passed, replies(connection, commands)))
+        return count
+
+    def stop(self, instance):
+        """For how long it stopped, and the fields of its log line about leases."""
+        began = time.monotonic()
+        self.assertEqual(instance.stop(), 0)
+        took = time.monotonic() - began
+        lines = [line for line in instance.errors().splitlines() if "leases.returned" in line]
+        self.assertEqual(len(lines), 1, instance.errors())
+        return took, dict(re.findall(r"(\w+)=(\"[^\"]*\"|\S+)", lines[0]))
+
+    def test_thousands_of_leases_are_returned(self):
+        instance, other = self.instance(threads=1), self.instance()
+        count = self.lease(instance, KEYS)
+        took, said = self.stop(instance)
+        print(f"\nstopped within {took:.2f} s: {said}")
+        with other.connect() as connection:
+            left = replies(connection, [encode("HG.PEEK", "edge", "ENTRIES", "1", "k", f"v{i}") for i in range(KEYS)])
+        self.assertEqual(KEYS * LIMIT - sum(map(remaining, left)), count, "what passed is spent, and nothing else")
+        self.assertGreaterEqual(int(said["keys"]), KEYS // 2)
+        self.assertGreaterEqual(int(said["requests"]), KEYS)
+        self.assertEqual(said["requests_left"], "0")
+
+    def test_a_store_that_is_gone_delays_nothing(self):
+        instance = self.instance()
+        self.lease(instance, 1000)
+        self.redis.pause()
+        self.addCleanup(self.redis.resume)
+        took, said = self.stop(instance)
+        print(f"\nstopped within {took:.2f} s: {said}")
+        self.assertEqual((said["requests"], said["keys"]), ("0", "0"))
+        self.assertGreaterEqual(int(said["requests_left"]), 1000)
+        self.assertIn("expire", said["effect"])
+        # The store's timeout, and what a busy machine adds.
+        self.assertLess(took, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
