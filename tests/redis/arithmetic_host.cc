@@ -132,6 +132,7 @@ class Run {
     auto found = store::ParseBucket(value);
     if (!found) return Foreign();
     bucket_ = *std::move(found);
+    read_ = bucket_.state;
     return std::nullopt;
   }
 
@@ -170,8 +171,9 @@ class Run {
   RespValue Step() {
     algorithm::BucketState& state = bucket_.state;
     ExpireLeases(limit_, state, bucket_.leases, now_);
+    for (const algorithm::Lease& lease : bucket_.leases) last_ = std::max(last_, lease.expires_at);
     // A refund and a lease answer with what they left, all others with what they found.
-    algorithm::BucketState answered = state;
+    algorithm::BucketState answered = Found();
     bool allowed = true;
     std::string said;
     algorithm::NoHits no_hits;
@@ -186,11 +188,11 @@ class Run {
       }
       case Op::kRefund:
         RefundLeased(limit_, state, bucket_.leases, cost_, now_);
-        answered = state;
+        answered = Left();
         break;
       case Op::kLease:
         said = Ask();
-        answered = state;
+        answered = Left();
         break;
       case Op::kReset:
         break;
@@ -199,6 +201,27 @@ class Run {
     RespValue reply = Decided(answered, allowed);
     reply.text += said;
     return reply;
+  }
+
+  bool IsCounter() const { return limit_.algorithm() == Algorithm::kSlidingWindowCounter; }
+
+  // A sliding counter answers as it was read, unless leases made it count more.
+  algorithm::BucketState Found() const {
+    algorithm::BucketState state = bucket_.state;
+    if (IsCounter()) {
+      algorithm::BucketState advanced = read_;
+      if (advanced.seen > now_) advanced.seen = now_;
+      AdvanceWindows(limit_, advanced, now_);
+      return state.seen == now_ && state.edge != advanced.edge ? state : read_;
+    }
+    state.seen = read_.seen;
+    return state;
+  }
+
+  algorithm::BucketState Left() const {
+    algorithm::BucketState state = bucket_.state;
+    state.seen = IsCounter() ? now_ : read_.seen;
+    return state;
   }
 
   std::string Ask() {
@@ -225,7 +248,10 @@ class Run {
   // scripts/answer.lua.
   void Write() {
     bucket_.state.seen = now_;
-    const Instant kept_until = KeptUntil(limit_, bucket_.state, bucket_.leases, now_);
+    // A script does not look which lease is the last once one was returned: it keeps the bucket longer then.
+    algorithm::Leases leases = bucket_.leases;
+    if (!leases.empty()) leases.back().expires_at = std::max(leases.back().expires_at, last_);
+    const Instant kept_until = KeptUntil(limit_, bucket_.state, leases, now_);
     // Full, but not as if never used under the limits that it had before.
     if (kept_until <= now_ && IsTokenBucket(limit_.algorithm())) {
       bucket_.state = {.edge = static_cast<uint64_t>(now_.ns), .seen = now_, .count = 0};
@@ -267,6 +293,8 @@ class Run {
   uint32_t ms_least_ = 0;
   algorithm::Cost cost_ = 0;
   StoredBucket bucket_;
+  algorithm::BucketState read_{};
+  Instant last_{0};  // no lease that was found expires later
   bool existed_ = false;
   uint8_t events_ = 0;
 };

@@ -50,6 +50,7 @@ LeaseWalk::LeaseWalk(uint64_t seed, const LimitSpec& kind) : random_(seed), kind
   for (const uint64_t id : {first, first + 1, first + (uint64_t{1} << 32), ~first, uint64_t{1}}) {
     nodes_.push_back({.id = id});
   }
+  if (OneIn(random_, 12)) crowd_in_ = Between(random_, 1, 300);
   story_ = fmt::format("{} at {}\n", model::Describe(spec_), now_);
 }
 
@@ -65,8 +66,8 @@ LimitSpec LeaseWalk::OfTheKind() {
 }
 
 LeaseStep LeaseWalk::Next() {
-  now_ = NextTime();
-  if (OneIn(random_, 2000)) crowd_ = algorithm::kLeasesMax + 20;
+  if (crowd_ == 0) now_ = NextTime();
+  if (crowd_in_ > 0 && --crowd_in_ == 0) GatherACrowd();
   LeaseStep step;
   const uint64_t what = random_() % 100;
   if (crowd_ > 0) {
@@ -131,6 +132,14 @@ LeaseStep LeaseWalk::Request() {
   if (what == 4) step.operation = Operation::kLook;
   if (what == 5 && OneIn(random_, 4)) step.operation = Operation::kReset;
   return step;
+}
+
+// More nodes at once than a bucket has places for, and a bucket that has enough for all of them.
+void LeaseWalk::GatherACrowd() {
+  crowd_ = algorithm::kLeasesMax + 20;
+  spec_ = kind_;
+  spec_.requests = 1'000'000'000;
+  spec_.period = Duration(IsCalendar(kind_.align) ? 0 : 3600 * kSecond);
 }
 
 // Back to the kind that the walk is about, or to any other: a queue and a log too.

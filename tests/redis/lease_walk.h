@@ -47,6 +47,7 @@ class LeaseWalk {
   LeaseStep Ask();
   LeaseStep Request();
   void ChangeTheLimit();
+  void GatherACrowd();
   algorithm::Cost NextCost();
   int64_t NextTime();
   int64_t Beside() { return static_cast<int64_t>(random_() % 3) - 1; }
@@ -59,7 +60,8 @@ class LeaseWalk {
   std::vector<int64_t> lease_ends_{};  // the latest, for steps in time
   uint64_t granted_ = 0;               // by the last answer
   algorithm::Decision last_{};
-  uint64_t crowd_ = 0;  // nodes that still come, one after the other
+  uint64_t crowd_in_ = 0;  // steps until a crowd comes; 0: none does
+  uint64_t crowd_ = 0;     // nodes of it that still come, one after the other
   int64_t now_;
   std::string story_;
 };

@@ -25,12 +25,12 @@ RespValue Server::Run(std::string_view script, const std::vector<std::string>& p
     constexpr size_t kLeaseBytes = 32;
     if (const auto found = ParseBucket(arguments[4])) arguments[4].remove_suffix(kLeaseBytes * found->leases.size());
   }
-  RespValue reply = lua_.Eval(keys_, Wall(at), script, parts[0], arguments);
+  RespValue reply = scripts_.Eval(keys_, Wall(at), script, parts[0], arguments);
   constexpr char kOtherLimit = 2;
   const bool other_limit = reply.kind == RespValue::Kind::kBulk && !reply.text.empty() && reply.text[0] == kOtherLimit;
   if (other_limit && mutant_ == Mutant::kChangeMints) {
     keys_.Run(std::vector<std::string>{"DEL", parts[0]}, Wall(at));
-    reply = lua_.Eval(keys_, Wall(at), script, parts[0], arguments);
+    reply = scripts_.Eval(keys_, Wall(at), script, parts[0], arguments);
   }
   return reply;
 }

@@ -69,7 +69,7 @@ if not open and outlived > 0 then
 end
 local hits = open and count or 0
 local old_hi, old_lo, old_count = edge_hi, edge_lo, count
-local allowed = hits + cost <= capacity and 1 or 0
+local allowed = (op == REFUND or cost == 0 or hits + cost <= capacity) and 1 or 0
 
 if op == REFUND then
   if open then count = math.max(owed, count - cost, 0) end
