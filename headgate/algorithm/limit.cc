@@ -31,26 +31,31 @@ constexpr std::array kNames{
     NamedAlgorithm{"sliding_window_log", Algorithm::kSlidingWindowLog},
 };
 
-absl::Status CheckWords(const LimitSpec& spec) {
+using About = LimitProblem::About;
+using Problem = std::optional<LimitProblem>;
+
+Problem CheckWords(const LimitSpec& spec) {
   if (spec.burst && !IsBucket(spec.algorithm)) {
-    return absl::InvalidArgumentError(
-        fmt::format("burst has no meaning for {}: a window's size is its requests", Name(spec.algorithm)));
+    return LimitProblem{About::kBurst, fmt::format("burst has no meaning for {}: a window's size is its requests",
+                                                   Name(spec.algorithm))};
   }
   if (spec.align != Align::kEpoch && spec.algorithm != Algorithm::kFixedWindow) {
-    return absl::InvalidArgumentError(fmt::format(
-        "only fixed_window can be aligned to its first hit or to the calendar, not {}", Name(spec.algorithm)));
+    return LimitProblem{About::kAlign,
+                        fmt::format("only fixed_window can be aligned to its first hit or to the calendar, not {}",
+                                    Name(spec.algorithm))};
   }
   if (spec.count_denied && !IsWindow(spec.algorithm)) {
-    return absl::InvalidArgumentError(
-        fmt::format("count_denied belongs to fixed_window and sliding_window_counter, not {}", Name(spec.algorithm)));
+    return LimitProblem{
+        About::kCountDenied,
+        fmt::format("count_denied belongs to fixed_window and sliding_window_counter, not {}", Name(spec.algorithm))};
   }
   if (!IsCalendar(spec.align) && spec.period.count() <= 0) {
-    return absl::InvalidArgumentError("the period must be longer than 0");
+    return LimitProblem{About::kPeriod, "the period must be longer than 0"};
   }
   if (spec.burst == 0 && spec.algorithm != Algorithm::kLeakyBucketQueue) {
-    return absl::InvalidArgumentError("burst must be 1 or more (0 is for a queue that holds nobody)");
+    return LimitProblem{About::kBurst, "burst must be 1 or more (0 is for a queue that holds nobody)"};
   }
-  return absl::OkStatus();
+  return std::nullopt;
 }
 
 }  // namespace
@@ -70,59 +75,71 @@ std::optional<Algorithm> AlgorithmByName(std::string_view name) {
 }
 
 absl::StatusOr<Limit> Limit::Make(const LimitSpec& spec) {
-  HEADGATE_RETURN_IF_ERROR(CheckWords(spec));
   Limit limit;
-  limit.spec_ = spec;
-  limit.capacity_ = IsBucket(spec.algorithm) ? spec.burst.value_or(spec.requests) : spec.requests;
-  limit.period_ = IsCalendar(spec.align) ? 1 : static_cast<uint64_t>(spec.period.count());
-  limit.period_divider_ = base::Divider(limit.period_);
+  if (const Problem problem = limit.Set(spec)) return absl::InvalidArgumentError(problem->message);
+  return limit;
+}
 
-  uint64_t requests = spec.requests;
-  if (!IsBucket(spec.algorithm)) {
-    if (requests > kCountMax) {
-      return absl::InvalidArgumentError(fmt::format("a window holds at most {} requests, not {}", kCountMax, requests));
-    }
-    if (spec.algorithm == Algorithm::kSlidingWindowLog && requests > kLogRequestsMax) {
-      return absl::InvalidArgumentError(
-          fmt::format("sliding_window_log keeps every hit, so at most {} requests, not {}; sliding_window_counter has "
-                      "no such bound",
-                      kLogRequestsMax, requests));
-    }
-    if (limit.period_ > kWindowPeriodMax) return absl::InvalidArgumentError("a window lasts at most 36 years");
-    limit.requests_ = static_cast<uint32_t>(requests);
-    return limit;
+Problem Limit::ProblemWith(const LimitSpec& spec) { return Limit().Set(spec); }
+
+Problem Limit::Set(const LimitSpec& spec) {
+  if (Problem problem = CheckWords(spec)) return problem;
+  spec_ = spec;
+  period_ = IsCalendar(spec.align) ? 1 : static_cast<uint64_t>(spec.period.count());
+  period_divider_ = base::Divider(period_);
+  return IsBucket(spec.algorithm) ? SetBucket(spec) : SetWindow(spec);
+}
+
+Problem Limit::SetWindow(const LimitSpec& spec) {
+  capacity_ = spec.requests;
+  if (spec.requests > kCountMax) {
+    return LimitProblem{About::kRequests,
+                        fmt::format("a window holds at most {} requests, not {}", kCountMax, spec.requests)};
   }
+  if (spec.algorithm == Algorithm::kSlidingWindowLog && spec.requests > kLogRequestsMax) {
+    return LimitProblem{About::kRequests,
+                        fmt::format("sliding_window_log keeps every hit, so at most {} requests, not {}; "
+                                    "sliding_window_counter has no such bound",
+                                    kLogRequestsMax, spec.requests)};
+  }
+  if (period_ > kWindowPeriodMax) return LimitProblem{About::kPeriod, "a window lasts at most 36 years"};
+  requests_ = static_cast<uint32_t>(spec.requests);
+  return std::nullopt;
+}
 
-  if (requests == 0) return limit;
-  if (limit.period_ >= kSpanMax) return absl::InvalidArgumentError("the period is longer than 146 years");
+Problem Limit::SetBucket(const LimitSpec& spec) {
+  capacity_ = spec.burst.value_or(spec.requests);
+  uint64_t requests = spec.requests;
+  if (requests == 0) return std::nullopt;
+  if (period_ >= kSpanMax) return LimitProblem{About::kPeriod, "the period is longer than 146 years"};
   if (requests > kCountMax) {
     // Only a rate of more than 4 per ns or an odd one keeps its size when reduced.
-    const uint64_t divisor = std::gcd(requests, limit.period_);
+    const uint64_t divisor = std::gcd(requests, period_);
     requests /= divisor;
-    limit.period_ /= divisor;
-    limit.period_divider_ = base::Divider(limit.period_);
+    period_ /= divisor;
+    period_divider_ = base::Divider(period_);
     if (requests > kCountMax) {
-      return absl::InvalidArgumentError(
-          fmt::format("at most {} requests per period, not {}", kCountMax, spec.requests));
+      return LimitProblem{About::kRequests,
+                          fmt::format("at most {} requests per period, not {}", kCountMax, spec.requests)};
     }
   }
-  const uint128 span_numerator = uint128{limit.capacity_} * limit.period_;
+  const uint128 span_numerator = uint128{capacity_} * period_;
   // A queue promises turns up to one interval beyond its span.
-  const uint64_t beyond = spec.algorithm == Algorithm::kLeakyBucketQueue ? limit.period_ : 0;
+  const uint64_t beyond = spec.algorithm == Algorithm::kLeakyBucketQueue ? period_ : 0;
   if (base::CeilDiv(span_numerator + beyond, requests) >= kSpanMax) {
-    return absl::InvalidArgumentError(
-        "burst * period / requests, the time to fill the bucket, is longer than 146 years");
+    return LimitProblem{About::kBurst,
+                        "burst * period / requests, the time to fill the bucket, is longer than 146 years"};
   }
-  limit.requests_ = static_cast<uint32_t>(requests);
-  limit.interval_ = limit.period_ / requests;
-  limit.interval_fraction_ = static_cast<uint32_t>(limit.period_ % requests);
-  limit.span_ = static_cast<uint64_t>(span_numerator / requests);
-  limit.span_fraction_ = static_cast<uint32_t>(span_numerator % requests);
-  if (requests <= limit.period_) {
-    const uint128 reciprocal = (uint128{requests} << 64) / limit.period_;
-    limit.rate_reciprocal_ = static_cast<uint64_t>(std::min<uint128>(reciprocal, std::numeric_limits<uint64_t>::max()));
+  requests_ = static_cast<uint32_t>(requests);
+  interval_ = period_ / requests;
+  interval_fraction_ = static_cast<uint32_t>(period_ % requests);
+  span_ = static_cast<uint64_t>(span_numerator / requests);
+  span_fraction_ = static_cast<uint32_t>(span_numerator % requests);
+  if (requests <= period_) {
+    const uint128 reciprocal = (uint128{requests} << 64) / period_;
+    rate_reciprocal_ = static_cast<uint64_t>(std::min<uint128>(reciprocal, std::numeric_limits<uint64_t>::max()));
   }
-  return limit;
+  return std::nullopt;
 }
 
 }  // namespace headgate::algorithm

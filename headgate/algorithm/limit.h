@@ -73,11 +73,20 @@ struct LimitSpec {
   }
 };
 
+// Why there is no limit of these numbers.
+struct LimitProblem {
+  enum class About : uint8_t { kRequests, kPeriod, kBurst, kAlign, kCountDenied };
+  About about;          // the number or word to change
+  std::string message;  // a sentence for the person who wrote it
+};
+
 // Immutable and cheap to copy.
 class Limit {
  public:
-  // InvalidArgument with a sentence for the person who wrote the numbers.
+  // InvalidArgument with the message of ProblemWith(spec).
   static absl::StatusOr<Limit> Make(const LimitSpec& spec);
+  // Nothing: Make(spec) succeeds.
+  static std::optional<LimitProblem> ProblemWith(const LimitSpec& spec);
 
   // A limit that denies everything: what a default-constructed value means.
   Limit() = default;
@@ -102,6 +111,10 @@ class Limit {
   uint64_t rate_reciprocal() const { return rate_reciprocal_; }
 
  private:
+  std::optional<LimitProblem> Set(const LimitSpec& spec);
+  std::optional<LimitProblem> SetWindow(const LimitSpec& spec);
+  std::optional<LimitProblem> SetBucket(const LimitSpec& spec);
+
   LimitSpec spec_;
   uint64_t capacity_ = 0;
   uint64_t period_ = 1;

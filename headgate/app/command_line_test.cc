@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "headgate/app/file_io.h"
+#include "headgate/disk/files.h"
 #include "headgate/app/fronts.h"
 #include "headgate/app/help.h"
 #include "headgate/app/rule_files.h"
@@ -269,7 +269,7 @@ TEST_F(CommandLine, SaysItsVersion) {
 
 // The page repeats the help word for word.
 TEST_F(CommandLine, IsWhatItsPageSays) {
-  const std::string page = *ReadFile(std::string(HEADGATE_SOURCE_DIR) + "/docs/reference/command-line.md", 1 << 20);
+  const std::string page = *disk::ReadFile(std::string(HEADGATE_SOURCE_DIR) + "/docs/reference/command-line.md", 1 << 20);
   EXPECT_THAT(page, HasSubstr(std::string(Overview())));
   for (const std::string& command : CommandNames()) EXPECT_THAT(page, HasSubstr(HelpOf(command)));
 }

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "headgate/app/file_io.h"
+#include "headgate/disk/files.h"
 
 namespace headgate::app {
 namespace {
@@ -31,7 +31,7 @@ std::vector<std::string> ProblemsOf(std::string_view text) {
 }
 
 std::string Source(const std::string& path) {
-  auto text = ReadFile(std::string(HEADGATE_SOURCE_DIR) + "/" + path, size_t{1} << 20);
+  auto text = disk::ReadFile(std::string(HEADGATE_SOURCE_DIR) + "/" + path, size_t{1} << 20);
   EXPECT_TRUE(text.ok()) << text.status();
   return *std::move(text);
 }

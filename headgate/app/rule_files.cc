@@ -8,7 +8,7 @@
 
 #include "headgate/rule/one_liner.h"
 #include "headgate/rule/quote.h"
-#include "headgate/watch/file_text.h"
+#include "headgate/watch/file/file_text.h"
 
 namespace headgate::app {
 namespace {
@@ -39,13 +39,13 @@ rule::LoadResult LoadNamed(std::span<const rule::RuleFile> files, const std::vec
 RulesFromPaths LoadPaths(const std::vector<std::string>& paths, const std::vector<std::string>& one_liners,
                          bool merge_domains) {
   RulesFromPaths loaded;
-  watch::FilesRead read = watch::ReadFiles(paths);
+  watch::file::FilesRead read = watch::file::ReadFiles(paths);
   if (!read.problems.empty()) {
     loaded.result.problems = std::move(read.problems);
     return loaded;
   }
   std::vector<rule::RuleFile> files;
-  for (watch::FileText& file : read.files) {
+  for (watch::file::FileText& file : read.files) {
     files.push_back({.name = std::move(file.path), .text = std::move(file.text)});
   }
   loaded.file_count = files.size();

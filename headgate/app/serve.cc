@@ -13,19 +13,21 @@
 
 #include "headgate/app/connection_watch.h"
 #include "headgate/app/engine.h"
-#include "headgate/app/file_io.h"
 #include "headgate/app/file_plan.h"
 #include "headgate/app/fronts.h"
+#include "headgate/app/live_rules.h"
 #include "headgate/app/net_metrics.h"
 #include "headgate/app/random_secret.h"
 #include "headgate/app/resident_memory.h"
 #include "headgate/app/returned_memory.h"
 #include "headgate/app/rule_files.h"
-#include "headgate/app/rule_source.h"
 #include "headgate/app/serve_arguments.h"
 #include "headgate/app/signals.h"
 #include "headgate/app/store_settings.h"
 #include "headgate/app/version.h"
+#include "headgate/disk/files.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/net/readable.h"
 #include "headgate/net/server.h"
 
 namespace headgate::app {
@@ -62,7 +64,7 @@ observe::LogOptions LogOptionsOf(const Settings& settings) {
 void ReadCredential(Configuration& configuration) {
   Settings& settings = configuration.settings;
   if (settings.credential_file.empty()) return;
-  auto credential = ReadFirstLine(settings.credential_file);
+  auto credential = disk::ReadFirstLine(settings.credential_file);
   if (!credential.ok()) return configuration.AddProblem("credential_file", credential.status());
   settings.credential = *std::move(credential);
 }
@@ -71,7 +73,7 @@ void ReadCredential(Configuration& configuration) {
 // the file itself, behind all symbolic links.
 void CheckSnapshot(Configuration& configuration) {
   std::string& path = configuration.settings.snapshot;
-  const auto target = FollowLinks(path);
+  const auto target = disk::FollowLinks(path);
   if (target.ok()) path = *target;
   const absl::Status status = target.ok() ? SnapshotFile::Check(path) : target.status();
   if (status.ok()) return;
@@ -114,7 +116,7 @@ class Process {
         signals_(signals),
         log_(LogOptionsOf(settings_), system_clock_),
         engine_(settings_, ThreadsOf(settings_), system_clock_, log_, spare_files_),
-        rules_(settings_, engine_.limiter(), engine_.clock(), log_),
+        rules_(settings_, engine_.limiter(), engine_.clock(), control_, log_),
         front_options_(settings_, engine_, system_clock_),
         server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
     front_options_.figures = [this] { return Figures(); };
@@ -239,32 +241,43 @@ class Process {
     return false;
   }
 
-  // Until the signal to stop, or `end`.
-  void RunUntilStopped(std::optional<base::Instant> end = std::nullopt) {
-    base::Instant tick_at = engine_.clock().Now() + kTick;
-    while (!end || engine_.clock().Now() < *end) {
-      const base::Instant wake_at = std::min({tick_at, rules_.wake_at().value_or(tick_at), end.value_or(tick_at)});
-      const auto signal = signals_.Wait(wake_at - engine_.clock().Now(), rules_.fd());
-      if (signal == Signals::Kind::kStop) return;
-      if (signal == Signals::Kind::kReload) rules_.Reload();
-      rules_.Step();
-      const base::Instant now = engine_.clock().Now();
-      if (now < tick_at) continue;
-      engine_.Tick();
-      const net::Counters counters = server_.counters();
-      connection_watch_.Step(counters, now);
-      returned_memory_.Step(counters.buffer_bytes, counters.buffers_shed);
-      (void)spare_files_.Refill();
-      if (shared_ != nullptr) shared_->Tick(now);
-      tick_at = now + kTick;
+  // Until the signal to stop, or for so long.
+  void RunUntilStopped(std::optional<base::Duration> at_most = std::nullopt) {
+    bool stopped = false;
+    const net::Readable signal(control_, signals_.fd(), [&] {
+      const auto kind = signals_.Take();
+      if (kind == Signals::Kind::kReload) rules_.Reload();
+      stopped = stopped || kind == Signals::Kind::kStop;
+    });
+    net::Timer tick(control_, [&] {
+      Tick();
+      tick.Set(control_.Now() + kTick);
+    });
+    tick.Set(control_.Now() + kTick);
+    const auto done = [&] { return stopped; };
+    if (at_most) {
+      control_.RunUntil(done, *at_most);
+    } else {
+      while (!control_.RunUntil(done, kTick)) {
+      }
     }
+  }
+
+  void Tick() {
+    const base::Instant now = engine_.clock().Now();
+    engine_.Tick();
+    const net::Counters counters = server_.counters();
+    connection_watch_.Step(counters, now);
+    returned_memory_.Step(counters.buffer_bytes, counters.buffers_shed);
+    (void)spare_files_.Refill();
+    if (shared_ != nullptr) shared_->Tick(now);
   }
 
   int Stop() {
     front_options_.draining.store(true, std::memory_order_relaxed);
     log_.Info("server.draining", {{"delay", settings_.drain_delay}, {"timeout", settings_.drain_timeout}});
     // Everything goes on as before, but /readyz is red. A second signal to stop ends the wait.
-    RunUntilStopped(engine_.clock().Now() + settings_.drain_delay);
+    RunUntilStopped(settings_.drain_delay);
     const bool all = server_.Drain(settings_.drain_timeout);
     shared_ != nullptr ? shared_->Leave(server_) : server_.Stop();
     const bool saved = engine_.WriteLastSnapshot();
@@ -285,7 +298,9 @@ class Process {
   ConnectionWatch connection_watch_{log_};
   ReturnedMemory returned_memory_;
   Engine engine_;
-  RuleSource rules_;
+  // Of this thread: signals, the tick, and the sources of rules.
+  net::EventLoop control_{system_clock_};
+  LiveRules rules_;
   FrontOptions front_options_;
   std::vector<std::unique_ptr<Fronts>> fronts_;
   std::string listen_error_;

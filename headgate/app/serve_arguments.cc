@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "headgate/app/arguments.h"
-#include "headgate/app/file_io.h"
+#include "headgate/disk/files.h"
 
 namespace headgate::app {
 namespace {
@@ -43,7 +43,7 @@ Configuration Configure(const ServeArguments& arguments, const Environment& envi
   const auto variable = environment.find("HEADGATE_CONFIG");
   const bool named = arguments.config || variable != environment.end();
   const std::string path = arguments.config ? *arguments.config : named ? variable->second : kDefaultFile;
-  const auto text = ReadFile(path, kFileBytesMax);
+  const auto text = disk::ReadFile(path, kFileBytesMax);
   if (text.ok()) {
     configuration.file = std::filesystem::absolute(path);
     Apply(ReadSettingsFile(*text, path, configuration.problems), configuration);

@@ -3,7 +3,6 @@
 
 #include <optional>
 
-#include "headgate/base/time.h"
 #include "headgate/net/file_descriptor.h"
 
 namespace headgate::app {
@@ -16,8 +15,10 @@ class Signals {
   // hangs up is a connection's error. The signals stay blocked.
   Signals();
 
-  // The next signal; nothing where `timeout` passes before, or `other_fd` (−1: none) becomes readable.
-  std::optional<Kind> Wait(base::Duration timeout, int other_fd) const;
+  // Becomes readable when a signal has come.
+  int fd() const { return fd_.get(); }
+  // The next signal that has come; nothing if none has.
+  std::optional<Kind> Take() const;
 
  private:
   net::FileDescriptor fd_;

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "headgate/app/file_io.h"
+#include "headgate/disk/files.h"
 
 namespace headgate::app {
 namespace {
@@ -49,9 +49,9 @@ absl::Status SnapshotFile::Check(const std::string& path) {
       type != std::filesystem::file_type::none) {
     return absl::InvalidArgumentError(fmt::format("{} is not a regular file; name another path", path));
   }
-  const auto file = MappedFile::Open(path);
+  const auto file = disk::MappedFile::Open(path);
   if (!file.ok() && !absl::IsNotFound(file.status())) return file.status();
-  return CheckReplaceable(path);
+  return disk::CheckReplaceable(path);
 }
 
 std::string_view Name(RestoreResult result) {
@@ -72,7 +72,7 @@ std::string_view Name(RestoreResult result) {
 
 void SnapshotFile::Restore(base::Instant now) {
   if (!enabled()) return;
-  const auto file = MappedFile::Open(path_);
+  const auto file = disk::MappedFile::Open(path_);
   const absl::Status status = file.ok() ? store_.Restore(file->bytes(), now) : file.status();
   restored_ = ResultOf(status);
   if (restored_ == RestoreResult::kAbsent) return log_.Info("snapshot.absent", {{"file", path_}});
@@ -100,8 +100,8 @@ void SnapshotFile::Restore(base::Instant now) {
 
 bool SnapshotFile::Write(base::Instant now) {
   if (!enabled()) return true;
-  const absl::Status status = ReplaceFile(
-      path_, [&](const auto& write) { store_.WriteSnapshot(now, write); }, spare_files_);
+  const absl::Status status = disk::ReplaceFile(path_, [&](const auto& write) { store_.WriteSnapshot(now, write); },
+                                                {.spare_files = spare_files_});
   if (spare_files_ != nullptr) (void)spare_files_->Refill();
   if (!status.ok()) {
     writes_failed_.fetch_add(1, std::memory_order_relaxed);

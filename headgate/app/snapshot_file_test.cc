@@ -10,7 +10,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "headgate/app/file_io.h"
+#include "headgate/disk/files.h"
 #include "headgate/base/clock.h"
 
 namespace headgate::app {
@@ -103,9 +103,9 @@ TEST_F(SnapshotFileTest, NeverOverwritesWhatWasRefusedBefore) {
     std::ofstream(path_) << "corrupt " << i;
     EXPECT_EQ(Process(path_).file.restored(), RestoreResult::kCorrupt);
   }
-  EXPECT_EQ(*ReadFile(path_ + ".refused", 100), "corrupt 0");
-  EXPECT_EQ(*ReadFile(path_ + ".refused.2", 100), "corrupt 1");
-  EXPECT_EQ(*ReadFile(path_ + ".refused.3", 100), "corrupt 2");
+  EXPECT_EQ(*disk::ReadFile(path_ + ".refused", 100), "corrupt 0");
+  EXPECT_EQ(*disk::ReadFile(path_ + ".refused.2", 100), "corrupt 1");
+  EXPECT_EQ(*disk::ReadFile(path_ + ".refused.3", 100), "corrupt 2");
 }
 
 TEST_F(SnapshotFileTest, LeavesADirectoryWhereItIs) {
@@ -124,7 +124,7 @@ TEST_F(SnapshotFileTest, ChecksItsPathBeforeTheStart) {
   EXPECT_TRUE(std::filesystem::is_empty(directory_)) << "a check leaves nothing behind";
   std::ofstream(path_) << "something";
   EXPECT_EQ(problem(path_), "");
-  EXPECT_EQ(*ReadFile(path_, 100), "something");
+  EXPECT_EQ(*disk::ReadFile(path_, 100), "something");
   EXPECT_THAT(problem(directory_), HasSubstr("is a directory"));
   EXPECT_THAT(problem("/dev/null"), HasSubstr("is not a regular file"));
   EXPECT_THAT(problem(directory_ / "missing" / "snapshot"), HasSubstr("No such file or directory"));

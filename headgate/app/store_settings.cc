@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "headgate/app/file_io.h"
+#include "headgate/disk/files.h"
 #include "headgate/base/check.h"
 #include "headgate/net/stream.h"
 #include "headgate/store/redis/store_url.h"
@@ -57,7 +57,7 @@ class Reader {
   // Leaves `to` alone where no file is named. Where it cannot be read, what it lacks then is not said too.
   void ReadSecret(std::string_view setting, const std::string& path, std::string& to) {
     if (path.empty()) return;
-    auto secret = ReadFirstLine(path);
+    auto secret = disk::ReadFirstLine(path);
     if (!secret.ok()) configuration_.AddProblem(setting, secret.status());
     to = std::move(secret).value_or("(not read)");
   }

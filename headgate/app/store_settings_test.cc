@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "headgate/app/file_io.h"
+#include "headgate/disk/files.h"
 
 namespace headgate::app {
 namespace {
@@ -15,7 +15,7 @@ using ::testing::UnorderedElementsAre;
 
 std::string FileWith(std::string_view name, std::string_view text) {
   const std::string path = ::testing::TempDir() + "store_settings_test_" + std::string(name);
-  EXPECT_TRUE(ReplaceFile(path, [&](const auto& write) { write(text); }).ok());
+  EXPECT_TRUE(disk::ReplaceFile(path, [&](const auto& write) { write(text); }).ok());
   return path;
 }
 

@@ -47,6 +47,8 @@ struct FleetOptions {
   // Of the instance, for the fleets of all its loops, which it outlives. Null: no leases, every decision is asked of
   // the store.
   LeaseBooks* leases = nullptr;
+  // The same. Null: the fleet has its own.
+  SharedRests* rests = nullptr;
   // Which loop this is, of how many: each looks after a part of the leases.
   uint32_t loop = 0;
   uint32_t loops = 1;
@@ -119,6 +121,7 @@ class Fleet {
     SharedTerms terms;
     base::Instant now;
     std::span<const store::LimitChange> history;  // kept by the request's State
+    store::Joined joined;
   };
   struct Group;
 
@@ -167,8 +170,12 @@ class Fleet {
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
   void GiveBack(const std::shared_ptr<Group>& group);
-  Settled Degraded(const Member& member, std::string_view name, const absl::Status& why);
-  algorithm::Decision DecideLocally(const Member& member, std::string_view name);
+  // Whether what a local share lets through is to be taken from the shared bucket afterwards. Not if the store may have
+  // counted it already.
+  enum class Owed : bool { kNo, kYes };
+  static Owed OwedAfter(const absl::Status& why);
+  Settled Degraded(const Member& member, std::string_view name, const absl::Status& why, Owed owed);
+  algorithm::Decision DecideLocally(const Member& member, std::string_view name, Owed owed = Owed::kYes);
   void NoteRest(const base::Hash128& key, uint64_t remaining, base::Duration full_after);
   // How long a bucket of this limit, which is leased, takes to be full again, at most, if nothing comes. A grant does
   // not say.
@@ -183,7 +190,8 @@ class Fleet {
   store::Store& local_;
   const FleetOptions options_;
   LeaseBooks* const leases_;
-  LastRests last_rests_;
+  const std::unique_ptr<SharedRests> own_rests_;
+  SharedRests& rests_;
   Debts debts_;
   SettlePace settle_pace_;
   // Of the time of decisions, by which debts are paid and windows end, before that of the store's clock.

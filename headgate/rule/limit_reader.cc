@@ -32,30 +32,25 @@ constexpr std::array<Choice<Algorithm>, 6> kAlgorithms{{{"token_bucket", Algorit
                                                         {"sliding_window_counter", Algorithm::kSlidingWindowCounter},
                                                         {"sliding_window_log", Algorithm::kSlidingWindowLog}}};
 
-// Which word a sentence of algorithm::Limit::Make or MakeLimit is about: the first of these that it has.
-struct Subject {
-  std::string_view said;
-  Word word;
-};
-constexpr std::array<Subject, 8> kSubjects{{{"burst", Word::kBurst},
-                                            {"aligned", Word::kAlign},
-                                            {"count_denied", Word::kCountDenied},
-                                            {"max_delay", Word::kMaxDelay},
-                                            {"queue", Word::kQueue},
-                                            {"lasts", Word::kPeriod},
-                                            {"period", Word::kPeriod},
-                                            {"requests", Word::kRequestsPerUnit}}};
-
-Word SubjectOf(std::string_view sentence) {
-  size_t first = std::string_view::npos;
-  Word word = Word::kRequestsPerUnit;
-  for (const auto& [said, subject] : kSubjects) {
-    if (const size_t at = sentence.find(said); at < first) {
-      first = at;
-      word = subject;
-    }
+Word WordOf(LimitWordsProblem::About about) {
+  using About = LimitWordsProblem::About;
+  switch (about) {
+    case About::kPeriod:
+      return Word::kPeriod;
+    case About::kBurst:
+      return Word::kBurst;
+    case About::kAlign:
+      return Word::kAlign;
+    case About::kCountDenied:
+      return Word::kCountDenied;
+    case About::kQueue:
+      return Word::kQueue;
+    case About::kMaxDelay:
+      return Word::kMaxDelay;
+    case About::kRequests:
+      break;
   }
-  return word;
+  return Word::kRequestsPerUnit;
 }
 
 class LimitReader {
@@ -168,12 +163,11 @@ class LimitReader {
     words.count_denied = reader_.Truth(fields_, Word::kCountDenied);
     if (fields_.any_reported()) return;
 
-    const auto limit = MakeLimit(words);
-    if (!limit.ok()) {
-      const std::string sentence(limit.status().message());
-      return reader_.Report(fields_, SubjectOf(sentence), sentence,
+    if (auto problem = ProblemWith(words)) {
+      return reader_.Report(fields_, WordOf(problem->about), std::move(problem->message),
                             "docs/reference/rules.md says which words go together");
     }
+    const auto limit = MakeLimit(words);
     if (words.period.calendar && limit->limit.algorithm() != Algorithm::kFixedWindow && fields_.has(Word::kPeriod)) {
       reader_.Warn(fields_.mark(Word::kPeriod),
                    fmt::format("a {} is {} days here", *words.period.calendar == Unit::kMonth ? "month" : "year",

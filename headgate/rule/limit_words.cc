@@ -1,6 +1,7 @@
 #include "headgate/rule/limit_words.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -16,19 +17,21 @@ using algorithm::Algorithm;
 using algorithm::Align;
 using algorithm::LimitSpec;
 
-absl::StatusOr<Algorithm> AlgorithmOf(const LimitWords& words) {
+using About = LimitWordsProblem::About;
+using Problem = std::optional<LimitWordsProblem>;
+
+// Sets `algorithm`, or says what is wrong.
+Problem ReadAlgorithm(const LimitWords& words, Algorithm& algorithm) {
   if (!words.queue) {
-    if (words.max_delay && words.algorithm != Algorithm::kLeakyBucketQueue) {
-      return absl::InvalidArgumentError(
-          "max_delay is how long a queue may keep a request waiting, and this is no queue");
-    }
-    return words.algorithm.value_or(Algorithm::kTokenBucket);
+    algorithm = words.algorithm.value_or(Algorithm::kTokenBucket);
+    if (!words.max_delay || algorithm == Algorithm::kLeakyBucketQueue) return std::nullopt;
+    return LimitWordsProblem{About::kMaxDelay,
+                             "max_delay is how long a queue may keep a request waiting, and this is no queue"};
   }
   const Algorithm named = words.algorithm.value_or(Algorithm::kLeakyBucket);
-  if (named != Algorithm::kLeakyBucket && named != Algorithm::kLeakyBucketQueue) {
-    return absl::InvalidArgumentError(fmt::format("queue belongs to leaky_bucket, not {}", Name(named)));
-  }
-  return Algorithm::kLeakyBucketQueue;
+  algorithm = Algorithm::kLeakyBucketQueue;
+  if (named == Algorithm::kLeakyBucket || named == Algorithm::kLeakyBucketQueue) return std::nullopt;
+  return LimitWordsProblem{About::kQueue, fmt::format("queue belongs to leaky_bucket, not {}", Name(named))};
 }
 
 // As many as can wait without the last one waiting longer than `delay`: floor(delay / T), T = period / requests.
@@ -43,6 +46,42 @@ Align AlignOf(const LimitWords& words, Algorithm algorithm) {
   if (words.align) return *words.align;
   if (algorithm != Algorithm::kFixedWindow || !words.period.calendar) return Align::kEpoch;
   return words.period.calendar == Unit::kMonth ? Align::kCalendarMonth : Align::kCalendarYear;
+}
+
+// Sets `spec`, or says what is wrong with the words among themselves.
+Problem ReadSpec(const LimitWords& words, LimitSpec& spec) {
+  spec = {.requests = words.requests, .period = words.period.length};
+  if (words.envoy) {
+    spec.algorithm = Algorithm::kFixedWindow;
+    spec.count_denied = true;
+    return std::nullopt;
+  }
+  if (Problem problem = ReadAlgorithm(words, spec.algorithm)) return problem;
+  spec.burst = words.burst;
+  spec.align = AlignOf(words, spec.algorithm);
+  spec.count_denied = words.count_denied;
+  if (words.max_delay) {
+    const uint64_t waiting = WaitingWithin(*words.max_delay, words.requests, words.period.length);
+    spec.burst = std::min(waiting, words.burst.value_or(waiting));
+  }
+  return std::nullopt;
+}
+
+About AboutOf(algorithm::LimitProblem::About about) {
+  using Number = algorithm::LimitProblem::About;
+  switch (about) {
+    case Number::kPeriod:
+      return About::kPeriod;
+    case Number::kBurst:
+      return About::kBurst;
+    case Number::kAlign:
+      return About::kAlign;
+    case Number::kCountDenied:
+      return About::kCountDenied;
+    case Number::kRequests:
+      break;
+  }
+  return About::kRequests;
 }
 
 }  // namespace
@@ -63,21 +102,17 @@ absl::StatusOr<Period> ParsePeriod(std::string_view text, Letters letters) {
       "{} is no period: write second, minute, hour, day, week, month, year or a duration such as 20s", Quote(text)));
 }
 
+std::optional<LimitWordsProblem> ProblemWith(const LimitWords& words) {
+  LimitSpec spec;
+  if (Problem problem = ReadSpec(words, spec)) return problem;
+  auto problem = algorithm::Limit::ProblemWith(spec);
+  if (!problem) return std::nullopt;
+  return LimitWordsProblem{AboutOf(problem->about), std::move(problem->message)};
+}
+
 absl::StatusOr<RuleLimit> MakeLimit(const LimitWords& words) {
-  LimitSpec spec{.requests = words.requests, .period = words.period.length};
-  if (words.envoy) {
-    spec.algorithm = Algorithm::kFixedWindow;
-    spec.count_denied = true;
-  } else {
-    HEADGATE_ASSIGN_OR_RETURN(spec.algorithm, AlgorithmOf(words));
-    spec.burst = words.burst;
-    spec.align = AlignOf(words, spec.algorithm);
-    spec.count_denied = words.count_denied;
-    if (words.max_delay) {
-      const uint64_t waiting = WaitingWithin(*words.max_delay, words.requests, words.period.length);
-      spec.burst = std::min(waiting, words.burst.value_or(waiting));
-    }
-  }
+  LimitSpec spec;
+  if (const Problem problem = ReadSpec(words, spec)) return absl::InvalidArgumentError(problem->message);
   HEADGATE_ASSIGN_OR_RETURN(algorithm::Limit limit, algorithm::Limit::Make(spec));
   return RuleLimit{.limit = limit, .unit = UnitOf(spec)};
 }

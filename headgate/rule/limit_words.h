@@ -35,7 +35,16 @@ struct LimitWords {
   bool count_denied = false;
 };
 
-// InvalidArgument where the words do not go together; the message names the one that is wrong.
+// Why the words do not go together.
+struct LimitWordsProblem {
+  enum class About : uint8_t { kRequests, kPeriod, kBurst, kAlign, kCountDenied, kQueue, kMaxDelay };
+  About about;          // the word to change
+  std::string message;  // a sentence that names it
+};
+// Nothing: MakeLimit(words) succeeds.
+std::optional<LimitWordsProblem> ProblemWith(const LimitWords& words);
+
+// InvalidArgument with the message of ProblemWith(words).
 absl::StatusOr<RuleLimit> MakeLimit(const LimitWords& words);
 
 // "100 per 1m, token_bucket, burst 20": a limit as people read it.

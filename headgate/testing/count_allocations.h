@@ -1,4 +1,4 @@
-// Include in one source file of a test binary: every `new` of the binary is counted from then on, so that a test can
+// Include in one test file of a folder: every `new` of the folder's test binary is counted from then on, so that a test can
 // say that a path makes none.
 #pragma once
 

@@ -21,10 +21,11 @@ namespace {
 
 constexpr uint64_t kGateCost = 2;
 
-limiter::FleetOptions OptionsOf(const Plan& plan, uint32_t index, limiter::LeaseBooks& leases) {
+limiter::FleetOptions OptionsOf(const Plan& plan, uint32_t index, Instance& instance) {
   return {.on_store_failure = rule::OnStoreFailure::kDeny,
           .timeout = plan.timer(),
-          .leases = &leases,
+          .leases = &instance.leases(),
+          .rests = &instance.rests(),
           .loop = index % plan.loops,
           .loops = plan.loops};
 }
@@ -50,7 +51,7 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
       local_(instance.memory(), [this](const store::TakeRequest& request, const algorithm::Decision& decision,
                                        base::Instant at) { OnLocal(request, decision, at); }),
       breaker_(BreakerOf(plan), instance.id() + start.index),
-      fleet_(*this, local_, OptionsOf(plan, start.index, instance.leases())),
+      fleet_(*this, local_, OptionsOf(plan, start.index, instance)),
       answered_at_(start.boot),
       shard_(start.shard) {
   histories_.OnSeen(shard_, start.server, start.boot);

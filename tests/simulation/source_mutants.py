@@ -5,6 +5,7 @@
   source_mutants.py [--seeds N] [--only TEXT] [--jobs N]
 """
 import argparse
+import json
 import pathlib
 import re
 import shutil
@@ -107,17 +108,35 @@ def prepare(jobs):
     shutil.copy(SIMULATOR, SOUND)
 
 
-def check_tests(mutants, jobs):
+def test_binaries():
+    """The binary of every entry in ctest that has one of ours."""
+    shown = run(["ctest", "--test-dir", str(COPY / "build"), "--show-only=json-v1"], check=True).stdout
+    return {test["name"]: pathlib.Path(needed["value"][0]).name for test in json.loads(shown)["tests"]
+            for needed in test["properties"] if needed["name"] == "REQUIRED_FILES"}
+
+
+def targets_of(tests, binaries):
+    unknown = sorted(set(tests) - binaries.keys())
+    if unknown:
+        sys.exit(f"{LIST.name}: no such test: {', '.join(unknown)}; hint: ctest -N lists them")
+    return sorted({binaries[test] for test in tests})
+
+
+def run_test(name, timeout):
+    return run(["ctest", "--test-dir", str(COPY / "build"), "-R", f"^{name}$"], timeout=timeout).returncode
+
+
+def check_tests(mutants, binaries, jobs):
     """A test that fails without a bug finds none."""
-    names = sorted({test.split(":")[0] for mutant in mutants for test in mutant["tests"]})
-    if names and build(names, jobs).returncode != 0:
+    names = sorted({test for mutant in mutants for test in mutant["tests"]})
+    if names and build(targets_of(names, binaries), jobs).returncode != 0:
         sys.exit("the tests do not compile")
     for name in names:
-        if run([next((COPY / "build").rglob(name))], timeout=300).returncode != 0:
+        if run_test(name, timeout=300) != 0:
             sys.exit(f"{name} fails without a bug")
 
 
-def find_bug(mutant, seeds, jobs):
+def find_bug(mutant, binaries, seeds, jobs):
     """What finds the bug; None: nothing does."""
     def compiles(targets):
         built = build(targets, jobs)
@@ -125,13 +144,11 @@ def find_bug(mutant, seeds, jobs):
             print(f"{built.stdout}\n{mutant['file']}: a mutant has to compile")
         return built.returncode == 0
 
-    if mutant["tests"] and not compiles(sorted({test.split(":")[0] for test in mutant["tests"]})):
+    if mutant["tests"] and not compiles(targets_of(mutant["tests"], binaries)):
         return None
     for test in mutant["tests"]:
-        name, _, suite = test.partition(":")
-        binary = next((COPY / "build").rglob(name))
         try:
-            if run([binary] + ([f"--gtest_filter={suite}*"] if suite else []), timeout=120).returncode != 0:
+            if run_test(test, timeout=120) != 0:
                 return f"by {test}"
         except subprocess.TimeoutExpired:
             return f"by {test}: it does not end"
@@ -169,7 +186,8 @@ def main():
         return 0
     prepare(arguments.jobs)
     mutants = [m for m in read_list() if arguments.only in m["file"] or arguments.only in m["line"]]
-    check_tests(mutants, arguments.jobs)
+    binaries = test_binaries()
+    check_tests(mutants, binaries, arguments.jobs)
     missed = 0
     for mutant in mutants:
         path = COPY / "source" / mutant["file"]
@@ -177,7 +195,7 @@ def main():
         started = time.monotonic()
         try:
             path.write_text(plant(original, mutant))
-            found = find_bug(mutant, arguments.seeds, arguments.jobs)
+            found = find_bug(mutant, binaries, arguments.seeds, arguments.jobs)
         finally:
             path.write_text(original)
         missed += found is None

@@ -15,7 +15,7 @@
 
 #include "headgate/rule/problem.h"
 
-namespace headgate::watch {
+namespace headgate::watch::file {
 
 inline constexpr size_t kFilesMax = 1'000;
 inline constexpr size_t kFileBytesMax = size_t{64} << 20;
@@ -57,4 +57,4 @@ struct WatchedName {
 };
 std::set<WatchedName> NamesToWatch(std::span<const std::string> paths);
 
-}  // namespace headgate::watch
+}  // namespace headgate::watch::file

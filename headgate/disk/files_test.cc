@@ -1,4 +1,4 @@
-#include "headgate/app/file_io.h"
+#include "headgate/disk/files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,19 +8,19 @@
 #include <filesystem>
 #include <fstream>
 
-namespace headgate::app {
+namespace headgate::disk {
 namespace {
 
-class FileIo : public ::testing::Test {
+class Files : public ::testing::Test {
  protected:
-  FileIo() { std::filesystem::create_directory(directory_); }
-  ~FileIo() override { std::filesystem::remove_all(directory_); }
+  Files() { std::filesystem::create_directory(directory_); }
+  ~Files() override { std::filesystem::remove_all(directory_); }
 
   std::string Path(const std::string& name) const { return directory_ / name; }
 
  private:
   const std::filesystem::path directory_ =
-      std::filesystem::temp_directory_path() / ("headgate_file_io_test_" + std::to_string(::getpid()));
+      std::filesystem::temp_directory_path() / ("headgate_disk_files_test_" + std::to_string(::getpid()));
 };
 
 absl::Status Replace(const std::string& path, std::string_view text) {
@@ -30,7 +30,7 @@ absl::Status Replace(const std::string& path, std::string_view text) {
   });
 }
 
-TEST_F(FileIo, ReplacesAFileWholeAndKeepsItPrivate) {
+TEST_F(Files, ReplacesAFileWholeAndKeepsItPrivate) {
   const std::string path = Path("snapshot");
   ASSERT_TRUE(Replace(path, "old").ok());
   ASSERT_TRUE(Replace(path, "what is new").ok());
@@ -42,37 +42,37 @@ TEST_F(FileIo, ReplacesAFileWholeAndKeepsItPrivate) {
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
 }
 
-TEST_F(FileIo, IsNotHinderedByWhatACrashLeftBehind) {
+TEST_F(Files, IsNotHinderedByWhatACrashLeftBehind) {
   const std::string path = Path("snapshot");
   std::ofstream(path + ".new") << "half";
   ASSERT_TRUE(Replace(path, "whole").ok());
   EXPECT_EQ(*ReadFile(path, 1000), "whole");
 }
 
-TEST_F(FileIo, LeavesTheOldFileWhereTheNewOneCannotBeWritten) {
+TEST_F(Files, LeavesTheOldFileWhereTheNewOneCannotBeWritten) {
   const absl::Status status = Replace(Path("missing/snapshot"), "x");
   EXPECT_TRUE(absl::IsNotFound(status));
   EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("cannot create " + Path("missing/snapshot.new")));
 }
 
-TEST_F(FileIo, TellsAMissingFileFromAnUnreadableOne) {
+TEST_F(Files, TellsAMissingFileFromAnUnreadableOne) {
   EXPECT_TRUE(absl::IsNotFound(ReadFile(Path("none"), 1000).status()));
   EXPECT_TRUE(absl::IsNotFound(MappedFile::Open(Path("none")).status()));
   EXPECT_TRUE(absl::IsUnavailable(ReadFile(Path("."), 1000).status()));
 }
 
-TEST_F(FileIo, RefusesAFileThatIsTooLong) {
+TEST_F(Files, RefusesAFileThatIsTooLong) {
   ASSERT_TRUE(Replace(Path("long"), "12345").ok());
   EXPECT_TRUE(ReadFile(Path("long"), 5).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(ReadFile(Path("long"), 4).status()));
 }
 
-TEST_F(FileIo, MapsAnEmptyFile) {
+TEST_F(Files, MapsAnEmptyFile) {
   ASSERT_TRUE(Replace(Path("empty"), "").ok());
   EXPECT_EQ(MappedFile::Open(Path("empty"))->bytes(), "");
 }
 
-TEST_F(FileIo, FollowsSymbolicLinksToWhatMayNotBeThereYet) {
+TEST_F(Files, FollowsSymbolicLinksToWhatMayNotBeThereYet) {
   const std::filesystem::path target = Path("target");
   std::filesystem::create_symlink("relative", Path("link"));
   std::filesystem::create_symlink(target, Path("relative"));
@@ -84,4 +84,4 @@ TEST_F(FileIo, FollowsSymbolicLinksToWhatMayNotBeThereYet) {
 }
 
 }  // namespace
-}  // namespace headgate::app
+}  // namespace headgate::disk

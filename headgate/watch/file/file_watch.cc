@@ -1,4 +1,4 @@
-#include "headgate/watch/file_watch.h"
+#include "headgate/watch/file/file_watch.h"
 
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-namespace headgate::watch {
+namespace headgate::watch::file {
 namespace {
 
 constexpr uint32_t kMask = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO |
@@ -26,24 +26,24 @@ FileWatch::FileWatch(std::vector<std::string> paths, const FileWatchOptions& opt
   if (!inotify_) OnFailure();
 }
 
-std::optional<FilesRead> FileWatch::Step(base::Instant now) {
+std::optional<FilesRead> FileWatch::Step(base::BootTime now) {
   ReadEvents(now);
   if (!last_.has_value()) return Read(now);
   if (!first_event_.has_value() && now >= next_look_) Look(now);
-  const std::optional<base::Instant> read_at = ReadAt();
+  const std::optional<base::BootTime> read_at = ReadAt();
   if (read_at.has_value() && now >= *read_at) return Read(now);
   return std::nullopt;
 }
 
-base::Instant FileWatch::wake_at() const { return ReadAt().value_or(next_look_); }
+base::BootTime FileWatch::wake_at() const { return ReadAt().value_or(next_look_); }
 
-std::optional<base::Instant> FileWatch::ReadAt() const {
+std::optional<base::BootTime> FileWatch::ReadAt() const {
   if (!first_event_.has_value()) return std::nullopt;
-  const base::Instant latest = *first_event_ + options_.delay_max;
+  const base::BootTime latest = *first_event_ + options_.delay_max;
   return unclosed_.empty() ? std::min(last_event_ + options_.quiet, latest) : latest;
 }
 
-void FileWatch::ReadEvents(base::Instant now) {
+void FileWatch::ReadEvents(base::BootTime now) {
   if (!inotify_) return;
   alignas(inotify_event) std::array<char, 16 * 1024> buffer;
   for (;;) {
@@ -60,7 +60,7 @@ void FileWatch::ReadEvents(base::Instant now) {
   }
 }
 
-void FileWatch::OnEvent(int watch, uint32_t mask, std::string_view name, base::Instant now) {
+void FileWatch::OnEvent(int watch, uint32_t mask, std::string_view name, base::BootTime now) {
   if ((mask & IN_Q_OVERFLOW) != 0) {
     OnFailure();
     unclosed_.clear();
@@ -83,7 +83,7 @@ void FileWatch::OnEvent(int watch, uint32_t mask, std::string_view name, base::I
   OnChange(now);
 }
 
-void FileWatch::OnChange(base::Instant now) {
+void FileWatch::OnChange(base::BootTime now) {
   if (!first_event_.has_value()) first_event_ = now;
   last_event_ = now;
 }
@@ -122,13 +122,13 @@ void FileWatch::Rewatch() {
   polling_.store(!refused_.empty(), std::memory_order_relaxed);
 }
 
-void FileWatch::Look(base::Instant now) {
+void FileWatch::Look(base::BootTime now) {
   next_look_ = now + options_.look_interval;
   Rewatch();
   if (StampFiles(paths_) != stamps_) OnChange(now);
 }
 
-std::optional<FilesRead> FileWatch::Read(base::Instant now) {
+std::optional<FilesRead> FileWatch::Read(base::BootTime now) {
   Rewatch();
   next_look_ = now + options_.look_interval;
   stamps_ = StampFiles(paths_);
@@ -159,4 +159,4 @@ FileWatch::Digest FileWatch::DigestOf(const FilesRead& read) {
   return digest;
 }
 
-}  // namespace headgate::watch
+}  // namespace headgate::watch::file

@@ -1,12 +1,12 @@
-#include "headgate/watch/file_text.h"
+#include "headgate/watch/file/file_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "headgate/watch/temp_directory.h"
+#include "headgate/watch/file/temp_directory.h"
 
-namespace headgate::watch {
+namespace headgate::watch::file {
 namespace {
 
 using testing::ElementsAre;
@@ -149,4 +149,4 @@ TEST(NamesToWatch, ALoopOfLinksEnds) {
 }
 
 }  // namespace
-}  // namespace headgate::watch
+}  // namespace headgate::watch::file

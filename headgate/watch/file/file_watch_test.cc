@@ -1,4 +1,4 @@
-#include "headgate/watch/file_watch.h"
+#include "headgate/watch/file/file_watch.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -7,9 +7,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "headgate/watch/temp_directory.h"
+#include "headgate/watch/file/temp_directory.h"
 
-namespace headgate::watch {
+namespace headgate::watch::file {
 namespace {
 
 using namespace std::chrono_literals;
@@ -23,7 +23,7 @@ struct Watched {
   // What the watch says within `span` when it is called whenever it asks to be.
   std::vector<FilesRead> Run(base::Duration span) {
     std::vector<FilesRead> said;
-    const base::Instant end = now + span;
+    const base::BootTime end = now + span;
     for (;;) {
       if (auto read = watch.Step(now)) said.push_back(*std::move(read));
       if (watch.wake_at() > end) break;
@@ -49,7 +49,7 @@ struct Watched {
   }
 
   FileWatch watch;
-  base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
+  base::BootTime now = base::BootTime{1'790'000'000'000'000'000};
 };
 
 TEST(FileWatch, ReadsAtOnceAndThenOnlyWhatChanges) {
@@ -340,4 +340,4 @@ TEST(FileWatch, LostEventsAreCountedAndNothingIsMissed) {
 }
 
 }  // namespace
-}  // namespace headgate::watch
+}  // namespace headgate::watch::file

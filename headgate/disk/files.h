@@ -1,6 +1,7 @@
 // Files: read whole, and replaced whole or not at all.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -8,7 +9,7 @@
 #include "headgate/base/status.h"
 #include "headgate/net/spare_files.h"
 
-namespace headgate::app {
+namespace headgate::disk {
 
 // NotFound where there is none; otherwise what the system said. Larger files than `bytes_max` are refused.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max);
@@ -36,13 +37,20 @@ class MappedFile {
 // a link. InvalidArgument for links that lead in a circle.
 absl::StatusOr<std::string> FollowLinks(const std::string& path);
 
-// Writes what `produce` hands over to a new file beside `path`, mode 0600, and puts it there once it is on the disk. A
-// crash at any moment leaves the old file or the new one. If the process has no descriptor left, takes `spare_files`.
+struct ReplaceOptions {
+  // Of the new file.
+  uint32_t mode = 0600;
+  // Taken from if the process has no descriptor left.
+  net::SpareFiles* spare_files = nullptr;
+};
+
+// Writes what `produce` hands over to a new file beside `path`, and puts it there once it is on the disk. A crash at
+// any moment leaves the old file or the new one.
 absl::Status ReplaceFile(const std::string& path,
                          const std::function<void(const std::function<void(std::string_view)>& write)>& produce,
-                         net::SpareFiles* spare_files = nullptr);
+                         const ReplaceOptions& options = {});
 
 // Whether ReplaceFile could begin: makes its new file and removes it again.
 absl::Status CheckReplaceable(const std::string& path);
 
-}  // namespace headgate::app
+}  // namespace headgate::disk

@@ -18,12 +18,12 @@
 #include <string_view>
 #include <vector>
 
+#include "headgate/base/clock.h"
 #include "headgate/base/hash.h"
-#include "headgate/base/time.h"
 #include "headgate/net/file_descriptor.h"
-#include "headgate/watch/file_text.h"
+#include "headgate/watch/file/file_text.h"
 
-namespace headgate::watch {
+namespace headgate::watch::file {
 
 struct FileWatchOptions {
   // Read when nothing has happened for so long. Raise it where files are written slowly and piece by piece.
@@ -42,10 +42,10 @@ class FileWatch {
   int fd() const { return inotify_.get(); }
 
   // What the files say, if that is not what was returned last. The first call reads at once.
-  std::optional<FilesRead> Step(base::Instant now);
+  std::optional<FilesRead> Step(base::BootTime now);
 
   // When Step should be called at latest. Valid after the first Step.
-  base::Instant wake_at() const;
+  base::BootTime wake_at() const;
 
   // Whether some of what should be watched is not, so that looking has to do. Any thread.
   bool polling() const { return polling_.load(std::memory_order_relaxed); }
@@ -61,14 +61,14 @@ class FileWatch {
   };
   static Digest DigestOf(const FilesRead& read);
 
-  void ReadEvents(base::Instant now);
-  void OnEvent(int watch, uint32_t mask, std::string_view name, base::Instant now);
-  void OnChange(base::Instant now);
+  void ReadEvents(base::BootTime now);
+  void OnEvent(int watch, uint32_t mask, std::string_view name, base::BootTime now);
+  void OnChange(base::BootTime now);
   void OnFailure();
-  std::optional<base::Instant> ReadAt() const;
+  std::optional<base::BootTime> ReadAt() const;
   void Rewatch();
-  void Look(base::Instant now);
-  std::optional<FilesRead> Read(base::Instant now);
+  void Look(base::BootTime now);
+  std::optional<FilesRead> Read(base::BootTime now);
 
   const std::vector<std::string> paths_;
   const FileWatchOptions options_;
@@ -79,13 +79,13 @@ class FileWatch {
   std::set<WatchedName> names_;
   // Files that somebody has written to and not yet closed.
   std::set<std::pair<int, std::string>> unclosed_;
-  std::optional<base::Instant> first_event_;
-  base::Instant last_event_{0};
-  base::Instant next_look_{0};
+  std::optional<base::BootTime> first_event_;
+  base::BootTime last_event_{0};
+  base::BootTime next_look_{0};
   std::vector<FileStamp> stamps_;
   std::optional<Digest> last_;
   std::atomic<bool> polling_{false};
   std::atomic<uint64_t> failures_{0};
 };
 
-}  // namespace headgate::watch
+}  // namespace headgate::watch::file

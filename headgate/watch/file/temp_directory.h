@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace headgate::watch {
+namespace headgate::watch::file {
 
 class TempDirectory {
  public:
@@ -50,4 +50,4 @@ class TempDirectory {
   std::string path_;
 };
 
-}  // namespace headgate::watch
+}  // namespace headgate::watch::file

@@ -1,4 +1,4 @@
-#include "headgate/app/file_io.h"
+#include "headgate/disk/files.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 
 #include "headgate/net/file_descriptor.h"
 
-namespace headgate::app {
+namespace headgate::disk {
 namespace {
 
 constexpr size_t kSecretBytesMax = 4096;
@@ -113,10 +113,10 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
 
 absl::Status ReplaceFile(const std::string& path,
                          const std::function<void(const std::function<void(std::string_view)>& write)>& produce,
-                         net::SpareFiles* spare_files) {
+                         const ReplaceOptions& options) {
   const std::string temporary = TemporaryOf(path);
-  HEADGATE_ASSIGN_OR_RETURN(const net::FileDescriptor file, CreateAnew(temporary, spare_files));
-  int error = 0;
+  HEADGATE_ASSIGN_OR_RETURN(const net::FileDescriptor file, CreateAnew(temporary, options.spare_files));
+  int error = ::fchmod(file.get(), options.mode) == 0 ? 0 : errno;
   produce([&](std::string_view bytes) {
     if (error == 0) error = WriteAll(file.get(), bytes);
   });
@@ -128,7 +128,7 @@ absl::Status ReplaceFile(const std::string& path,
   }
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const net::FileDescriptor directory =
-      Open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, spare_files);
+      Open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, options.spare_files);
   if (directory && ::fsync(directory.get()) != 0) return FileError("write the directory of", path, errno);
   return absl::OkStatus();
 }
@@ -139,4 +139,4 @@ absl::Status CheckReplaceable(const std::string& path) {
   return ::unlink(temporary.c_str()) == 0 ? absl::OkStatus() : FileError("remove", temporary, errno);
 }
 
-}  // namespace headgate::app
+}  // namespace headgate::disk

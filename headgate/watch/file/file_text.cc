@@ -1,4 +1,4 @@
-#include "headgate/watch/file_text.h"
+#include "headgate/watch/file/file_text.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@
 
 #include "headgate/net/file_descriptor.h"
 
-namespace headgate::watch {
+namespace headgate::watch::file {
 namespace {
 
 namespace fs = std::filesystem;
@@ -226,4 +226,4 @@ std::set<WatchedName> NamesToWatch(std::span<const std::string> paths) {
   return names;
 }
 
-}  // namespace headgate::watch
+}  // namespace headgate::watch::file

@@ -1,76 +1,61 @@
-#include "headgate/app/rule_source.h"
+#include "headgate/app/live_rules.h"
 
 #include "headgate/app/rule_files.h"
+#include "headgate/watch/open_sources.h"
 
 namespace headgate::app {
 
-RuleSource::RuleSource(const Settings& settings, limiter::Limiter& limiter, const base::DisciplinedClock& clock,
-                       observe::Log& log)
-    : paths_(settings.rules),
+namespace {
+
+// A source that is not heard of within this time is followed, and awaited, like one that has no rules yet.
+constexpr base::Duration kFirstRulesTimeout = std::chrono::seconds(5);
+
+}  // namespace
+
+LiveRules::LiveRules(const Settings& settings, limiter::Limiter& limiter, const base::DisciplinedClock& clock,
+                     net::EventLoop& loop, observe::Log& log)
+    : places_(settings.rules),
       one_liners_(settings.rule),
       merge_domains_(settings.merge_domains == "yes"),
       limiter_(limiter),
       clock_(clock),
+      loop_(loop),
       log_(log) {}
 
-std::vector<rule::Problem> RuleSource::LoadFirst() {
-  if (paths_.empty()) {
-    watch::FileRules::Loaded loaded = Load({});
-    if (!loaded.problems.empty()) return std::move(loaded.problems);
-    const absl::Status published = Publish(std::move(loaded.rules));
-    if (!published.ok()) return {rule::WholeFileProblem("", std::string(published.message()))};
-    if (one_liners_.empty()) {
-      log_.Info("rules.none",
-                {{"reason", std::string_view("no rule source is configured")},
-                 {"effect", std::string_view("every rule-based request passes; CL.THROTTLE brings its own limits")},
-                 {"hint", std::string_view("start with --rules PATH, or --rule TEXT")}});
-    }
-  } else {
-    StartWatching();
-  }
+std::vector<rule::Problem> LiveRules::LoadFirst() {
+  auto sources = watch::OpenSources(places_, loop_);
+  if (!sources.ok()) return {rule::WholeFileProblem("", std::string(sources.status().message()))};
+  follower_ = std::make_unique<watch::RuleFollower>(
+      *std::move(sources), [this](std::span<const rule::RuleFile> files) { return Load(files); },
+      [this](std::shared_ptr<const rule::RuleSet> rules) { return Publish(std::move(rules)); },
+      [this](const watch::RuleFollower::Refusal& refusal) { OnRefusal(refusal); });
+  follower_->Start();
+  loop_.RunUntil([this] { return follower_->heard_from_all(); }, kFirstRulesTimeout);
   loaded_first_ = true;
+  if (places_.empty() && one_liners_.empty() && first_problems_.empty()) {
+    log_.Info("rules.none",
+              {{"reason", std::string_view("no rule source is configured")},
+               {"effect", std::string_view("every rule-based request passes; CL.THROTTLE brings its own limits")},
+               {"hint", std::string_view("start with --rules PATH, or --rule TEXT")}});
+  }
   return std::move(first_problems_);
 }
 
-void RuleSource::StartWatching() {
-  watch_ = std::make_unique<watch::FileRules>(
-      paths_, [this](std::span<const watch::FileText> files) { return Load(files); },
-      [this](std::shared_ptr<const rule::RuleSet> rules) { return Publish(std::move(rules)); },
-      [this](const watch::FileRules::Refusal& refusal) { OnRefusal(refusal); });
-  Step();
-}
-
-std::optional<base::Instant> RuleSource::wake_at() const {
-  if (!watch_) return std::nullopt;
-  return watch_->wake_at();
-}
-
-void RuleSource::Step() {
-  if (!watch_) return;
-  watch_->Step(clock_.Now());
-  polling_.store(watch_->polling(), std::memory_order_relaxed);
-  watch_failures_.store(watch_->watch_failures(), std::memory_order_relaxed);
-}
-
-void RuleSource::Reload() {
-  if (!watch_) return;
+void LiveRules::Reload() {
+  if (places_.empty()) return;
   log_.Info("rules.reload");
-  watch_failures_before_.fetch_add(watch_failures_.exchange(0));
-  StartWatching();
+  follower_->Refresh();
 }
 
-watch::FileRules::Loaded RuleSource::Load(std::span<const watch::FileText> files) {
-  std::vector<rule::RuleFile> named;
-  named.reserve(files.size());
-  for (const watch::FileText& file : files) named.push_back({.name = file.path, .text = file.text});
-  rule::LoadResult result = LoadNamed(named, one_liners_, merge_domains_);
+watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> files) {
+  rule::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
   for (const rule::Problem& warning : result.warnings) {
     log_.Warning("rules.warning", {{"what", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
   }
   return {.rules = std::move(result.rules), .problems = std::move(result.problems)};
 }
 
-absl::Status RuleSource::Publish(std::shared_ptr<const rule::RuleSet> rules) {
+absl::Status LiveRules::Publish(std::shared_ptr<const rule::RuleSet> rules) {
   const size_t count = rules->rules().size();
   const base::Instant now = clock_.Now();
   HEADGATE_RETURN_IF_ERROR(limiter_.OnRules(std::move(rules), now));
@@ -81,7 +66,7 @@ absl::Status RuleSource::Publish(std::shared_ptr<const rule::RuleSet> rules) {
   return absl::OkStatus();
 }
 
-void RuleSource::OnRefusal(const watch::FileRules::Refusal& refusal) {
+void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
   const std::span<const rule::Problem> problems = refusal.problems;
   refused_.fetch_add(1, std::memory_order_relaxed);
   problem_count_.store(rule::CountOf(problems), std::memory_order_relaxed);
@@ -111,7 +96,7 @@ void RuleSource::OnRefusal(const watch::FileRules::Refusal& refusal) {
   }
 }
 
-void RuleSource::Collect(observe::Sink& sink) const {
+void LiveRules::Collect(observe::Sink& sink) const {
   using observe::Metric;
   sink.Set(Metric::kRuleReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
   sink.Set(Metric::kRuleReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
@@ -119,8 +104,9 @@ void RuleSource::Collect(observe::Sink& sink) const {
   if (const int64_t at_ns = loaded_at_ns_.load(std::memory_order_relaxed); at_ns != 0) {
     sink.Set(Metric::kRulesAge, {}, clock_.Now() - base::Instant::FromNanos(at_ns));
   }
-  sink.Set(Metric::kWatchPolling, {}, uint64_t{polling_.load(std::memory_order_relaxed)});
-  sink.Set(Metric::kWatchFailures, {}, watch_failures_before_.load() + watch_failures_.load());
+  const rule::Source::Figures watch = follower_->figures();
+  sink.Set(Metric::kWatchPolling, {}, uint64_t{watch.polling});
+  sink.Set(Metric::kWatchFailures, {}, watch.failures);
 }
 
 }  // namespace headgate::app

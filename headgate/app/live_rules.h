@@ -1,0 +1,59 @@
+// The rules of a running server: loaded at start, followed while it runs, published to the limiter. Rules that were
+// given as text do not change.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "headgate/app/settings.h"
+#include "headgate/base/clock.h"
+#include "headgate/limiter/limiter.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/observe/log.h"
+#include "headgate/observe/metrics.h"
+#include "headgate/watch/rule_follower.h"
+
+namespace headgate::app {
+
+class LiveRules {
+ public:
+  // All of them must outlive this. The sources live on `loop`, as this does.
+  LiveRules(const Settings& settings, limiter::Limiter& limiter, const base::DisciplinedClock& clock,
+            net::EventLoop& loop, observe::Log& log);
+
+  // Loads the rules for the first time; runs the loop meanwhile. Returns everything that is wrong with them. Without
+  // problems the rules are in force, or, if a directory has no rule file yet, they are awaited: the limiter has no
+  // rules until then. If no source is configured, the empty set of rules is in force.
+  std::vector<rule::Problem> LoadFirst();
+
+  // Reads all sources again, changed or not.
+  void Reload();
+
+  // From any thread.
+  void Collect(observe::Sink& sink) const;
+
+ private:
+  watch::RuleFollower::Loaded Load(std::span<const rule::RuleFile> files);
+  absl::Status Publish(std::shared_ptr<const rule::RuleSet> rules);
+  void OnRefusal(const watch::RuleFollower::Refusal& refusal);
+
+  const std::vector<std::string> places_;
+  const std::vector<std::string> one_liners_;
+  const bool merge_domains_;
+  limiter::Limiter& limiter_;
+  const base::DisciplinedClock& clock_;
+  net::EventLoop& loop_;
+  observe::Log& log_;
+  std::unique_ptr<watch::RuleFollower> follower_;
+  std::vector<rule::Problem> first_problems_;
+  bool loaded_first_ = false;
+  std::atomic<uint64_t> loaded_{0};
+  std::atomic<uint64_t> refused_{0};
+  std::atomic<uint64_t> problem_count_{0};
+  std::atomic<int64_t> loaded_at_ns_{0};
+};
+
+}  // namespace headgate::app

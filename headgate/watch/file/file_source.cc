@@ -1,0 +1,132 @@
+#include "headgate/watch/file/file_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "headgate/base/hash.h"
+#include "headgate/disk/files.h"
+#include "headgate/rule/quote.h"
+
+namespace headgate::watch::file {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Of a document that is new: rules are no secret, and whoever reads the others should read this one.
+constexpr uint32_t kNewFileMode = 0644;
+
+// The same text has the same version on every machine; nobody gains from two texts of one version.
+std::string VersionOf(std::string_view text) {
+  const base::Hash128 hash = base::HashBytes(base::HashSecret{}, base::KeyKind::kRaw, text);
+  return fmt::format("{:016x}{:016x}", hash.high, hash.low);
+}
+
+rule::DocumentSet DocumentsOf(FilesRead&& read) {
+  rule::DocumentSet set{.documents = {}, .problems = std::move(read.problems), .awaited = read.awaited};
+  for (FileText& file : read.files) {
+    std::string version = VersionOf(file.text);
+    set.documents.push_back(
+        {.name = std::move(file.path), .text = std::move(file.text), .version = std::move(version)});
+  }
+  return set;
+}
+
+absl::StatusOr<rule::SourceDocument> DocumentOf(const std::string& path) {
+  absl::StatusOr<std::string> text = disk::ReadFile(path, kFileBytesMax);
+  if (!text.ok()) return std::move(text).status();
+  std::string version = VersionOf(*text);
+  return rule::SourceDocument{.name = path, .text = *std::move(text), .version = std::move(version)};
+}
+
+absl::Status Remove(const std::string& path) {
+  std::error_code error;
+  if (fs::remove(path, error)) return absl::OkStatus();
+  return absl::UnavailableError(fmt::format("cannot remove {}: {}", path, error.message()));
+}
+
+absl::Status Replace(const std::string& path, std::string_view text) {
+  // What a symbolic link leads to is replaced, not the link.
+  const auto target = disk::FollowLinks(path);
+  if (!target.ok()) return target.status();
+  std::error_code error;
+  const auto mode = static_cast<uint32_t>(fs::status(*target, error).permissions());
+  return disk::ReplaceFile(*target, [&](const auto& write) { write(text); }, {.mode = error ? kNewFileMode : mode});
+}
+
+}  // namespace
+
+FileSource::FileSource(std::vector<std::string> paths, net::EventLoop& loop, const FileWatchOptions& options)
+    : paths_(std::move(paths)), loop_(loop), options_(options), timer_(loop, [this] { Step(); }) {}
+
+void FileSource::Subscribe(OnDocuments on_documents) {
+  on_documents_ = std::move(on_documents);
+  StartWatching();
+}
+
+void FileSource::Refresh() { StartWatching(); }
+
+void FileSource::StartWatching() {
+  readable_.reset();
+  if (watch_ != nullptr) failures_before_ += watch_->failures();
+  watch_ = std::make_unique<FileWatch>(paths_, options_);
+  if (watch_->fd() >= 0) readable_ = std::make_unique<net::Readable>(loop_, watch_->fd(), [this] { Step(); });
+  Step();
+}
+
+void FileSource::Step() {
+  std::optional<FilesRead> read = watch_->Step(loop_.Now());
+  polling_.store(watch_->polling(), std::memory_order_relaxed);
+  failures_.store(failures_before_ + watch_->failures(), std::memory_order_relaxed);
+  timer_.Set(watch_->wake_at());
+  if (read.has_value()) on_documents_(DocumentsOf(*std::move(read)));
+}
+
+rule::Source::Figures FileSource::figures() const {
+  return {.polling = polling_.load(std::memory_order_relaxed), .failures = failures_.load(std::memory_order_relaxed)};
+}
+
+bool FileSource::MayHold(std::string_view name) const {
+  const fs::path path(name);
+  const bool is_rule_file =
+      (path.extension() == ".yaml" || path.extension() == ".yml") && !path.filename().string().starts_with('.');
+  return std::any_of(paths_.begin(), paths_.end(), [&](const std::string& place) {
+    return path == fs::path(place) || (is_rule_file && fs::is_directory(place) && path == place / path.filename());
+  });
+}
+
+void FileSource::Read(std::string_view name, OnDocument done) {
+  if (!MayHold(name)) return done(absl::NotFoundError(fmt::format("{} is none of the rule files", rule::Quote(name))));
+  done(DocumentOf(std::string(name)));
+}
+
+void FileSource::Write(const rule::DocumentChange& change, OnWritten done) { done(Change(change)); }
+
+absl::StatusOr<std::string> FileSource::Change(const rule::DocumentChange& change) {
+  if (!MayHold(change.name)) {
+    return absl::PermissionDeniedError(
+        fmt::format("{} is none of the rule files, and no *.yaml of their directories", rule::Quote(change.name)));
+  }
+  if (change.text && change.text->size() > kFileBytesMax) {
+    return absl::InvalidArgumentError(fmt::format("a rule file may have {} bytes at most", kFileBytesMax));
+  }
+  const absl::StatusOr<rule::SourceDocument> now = DocumentOf(change.name);
+  if (!now.ok() && !absl::IsNotFound(now.status())) return now.status();
+  const std::string version = now.ok() ? now->version : "";
+  if (version != change.expected_version) {
+    return absl::AbortedError(
+        version.empty() ? fmt::format("{} is not there any more", rule::Quote(change.name))
+                        : fmt::format("{} has changed: its version is {}", rule::Quote(change.name), version));
+  }
+  if (!change.text) {
+    if (version.empty()) return "";
+    HEADGATE_RETURN_IF_ERROR(Remove(change.name));
+    return "";
+  }
+  HEADGATE_RETURN_IF_ERROR(Replace(change.name, *change.text));
+  return VersionOf(*change.text);
+}
+
+}  // namespace headgate::watch::file

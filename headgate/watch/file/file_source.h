@@ -1,0 +1,51 @@
+// Rule files as a source of rules: a document is a file, its name is its path.
+//
+// A write replaces the file whole. Its version is looked at right before, but not under a lock: of two processes that
+// write one file at the same moment the later wins.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/net/event_loop.h"
+#include "headgate/net/readable.h"
+#include "headgate/rule/source.h"
+#include "headgate/watch/file/file_watch.h"
+
+namespace headgate::watch::file {
+
+class FileSource final : public rule::Source {
+ public:
+  // `paths` as in file_text.h. Lives on `loop`.
+  FileSource(std::vector<std::string> paths, net::EventLoop& loop, const FileWatchOptions& options = {});
+
+  // Reads the files and calls `on_documents` before it returns.
+  void Subscribe(OnDocuments on_documents) override;
+  void Refresh() override;
+  void Read(std::string_view name, OnDocument done) override;
+  // Also a new file *.yaml or *.yml in a directory that is one of the paths.
+  void Write(const rule::DocumentChange& change, OnWritten done) override;
+  Figures figures() const override;
+
+ private:
+  void StartWatching();
+  void Step();
+  absl::StatusOr<std::string> Change(const rule::DocumentChange& change);
+  bool MayHold(std::string_view name) const;
+
+  const std::vector<std::string> paths_;
+  net::EventLoop& loop_;
+  const FileWatchOptions options_;
+  OnDocuments on_documents_;
+  std::unique_ptr<FileWatch> watch_;
+  std::unique_ptr<net::Readable> readable_;
+  net::Timer timer_;
+  uint64_t failures_before_ = 0;  // of watches that Refresh replaced
+  std::atomic<uint64_t> failures_{0};
+  std::atomic<bool> polling_{false};
+};
+
+}  // namespace headgate::watch::file

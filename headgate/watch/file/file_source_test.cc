@@ -1,0 +1,159 @@
+#include "headgate/watch/file/file_source.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <optional>
+
+#include "headgate/watch/file/temp_directory.h"
+
+namespace headgate::watch::file {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class FileSourceTest : public ::testing::Test {
+ protected:
+  void Follow(std::vector<std::string> paths) {
+    source_.emplace(std::move(paths), loop_, FileWatchOptions{.quiet = 1ms, .delay_max = 20ms, .look_interval = 20ms});
+    source_->Subscribe([this](const rule::DocumentSet& set) {
+      ++heard_;
+      texts_.clear();
+      for (const rule::SourceDocument& document : set.documents) texts_ += document.text;
+      problems_ = set.problems.size();
+      awaited_ = set.awaited;
+    });
+  }
+  bool Hears(const std::string& texts) {
+    return loop_.RunUntil([&] { return texts_ == texts; }, 10s);
+  }
+  absl::StatusOr<rule::SourceDocument> Read(std::string_view name) {
+    absl::StatusOr<rule::SourceDocument> read;
+    source_->Read(name, [&](absl::StatusOr<rule::SourceDocument> document) { read = std::move(document); });
+    return read;
+  }
+  absl::StatusOr<std::string> Write(const rule::DocumentChange& change) {
+    absl::StatusOr<std::string> written;
+    source_->Write(change, [&](absl::StatusOr<std::string> version) { written = std::move(version); });
+    return written;
+  }
+
+  TempDirectory temp_;
+  base::SystemClock clock_;
+  net::EventLoop loop_{clock_};
+  std::optional<FileSource> source_;
+  std::string texts_;
+  size_t problems_ = 0;
+  int heard_ = 0;
+  bool awaited_ = false;
+};
+
+TEST_F(FileSourceTest, SaysWhatTheFilesHoldAtOnceAndWhenTheyChange) {
+  temp_.Write("a.yaml", "one");
+  temp_.Write("b.yaml", "two");
+  Follow({temp_.path()});
+  EXPECT_EQ(texts_, "onetwo");
+  temp_.Replace("a.yaml", "ONE");
+  EXPECT_TRUE(Hears("ONEtwo"));
+}
+
+TEST_F(FileSourceTest, ADirectoryWithoutAFileIsAwaited) {
+  Follow({temp_.path()});
+  EXPECT_TRUE(awaited_);
+  EXPECT_EQ(problems_, 1u);
+  temp_.Write("a.yaml", "one");
+  EXPECT_TRUE(Hears("one"));
+  EXPECT_FALSE(awaited_);
+}
+
+TEST_F(FileSourceTest, RefreshReadsAgainEvenIfNothingHasChanged) {
+  temp_.Write("a.yaml", "one");
+  Follow({temp_.path()});
+  source_->Refresh();
+  EXPECT_EQ(heard_, 2);
+  temp_.Write("a.yaml", "two");
+  EXPECT_TRUE(Hears("two"));
+}
+
+TEST_F(FileSourceTest, ReadsOneDocument) {
+  temp_.Write("a.yaml", "one");
+  temp_.Write("secret.txt", "hidden");
+  Follow({temp_.path()});
+  const auto document = Read(temp_ / "a.yaml");
+  ASSERT_TRUE(document.ok());
+  EXPECT_EQ(document->text, "one");
+  EXPECT_EQ(Read(temp_ / "b.yaml").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Read(temp_ / "secret.txt").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Read("/etc/passwd").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(FileSourceTest, WritesADocumentThatHasTheVersionSeen) {
+  temp_.Write("a.yaml", "one");
+  ASSERT_EQ(::chmod((temp_ / "a.yaml").c_str(), 0640), 0);
+  Follow({temp_.path()});
+  const std::string seen = Read(temp_ / "a.yaml")->version;
+  const auto written = Write({.name = temp_ / "a.yaml", .text = "two", .expected_version = seen});
+  ASSERT_TRUE(written.ok()) << written.status();
+  EXPECT_EQ(*written, Read(temp_ / "a.yaml")->version);
+  EXPECT_TRUE(Hears("two"));
+  struct stat info {};
+  ASSERT_EQ(::stat((temp_ / "a.yaml").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0640u);
+
+  const auto late = Write({.name = temp_ / "a.yaml", .text = "three", .expected_version = seen});
+  EXPECT_EQ(late.status().code(), absl::StatusCode::kAborted);
+  EXPECT_THAT(late.status().message(), HasSubstr(*written));
+  EXPECT_EQ(Read(temp_ / "a.yaml")->text, "two");
+}
+
+TEST_F(FileSourceTest, WritesANewDocumentOnlyIfThereIsNone) {
+  temp_.Write("a.yaml", "one");
+  Follow({temp_.path()});
+  EXPECT_TRUE(Write({.name = temp_ / "b.yaml", .text = "two", .expected_version = ""}).ok());
+  EXPECT_TRUE(Hears("onetwo"));
+  EXPECT_EQ(Write({.name = temp_ / "b.yaml", .text = "three", .expected_version = ""}).status().code(),
+            absl::StatusCode::kAborted);
+}
+
+TEST_F(FileSourceTest, RemovesADocument) {
+  temp_.Write("a.yaml", "one");
+  temp_.Write("b.yaml", "two");
+  Follow({temp_.path()});
+  const std::string seen = Read(temp_ / "b.yaml")->version;
+  const auto removed = Write({.name = temp_ / "b.yaml", .text = std::nullopt, .expected_version = seen});
+  ASSERT_TRUE(removed.ok());
+  EXPECT_EQ(*removed, "");
+  EXPECT_TRUE(Hears("one"));
+  const auto again = Write({.name = temp_ / "b.yaml", .text = std::nullopt, .expected_version = seen});
+  EXPECT_EQ(again.status().code(), absl::StatusCode::kAborted);
+}
+
+TEST_F(FileSourceTest, WritesNothingBesideTheRuleFiles) {
+  temp_.Write("a.yaml", "one");
+  temp_.MakeDirectory("below");
+  Follow({temp_ / "a.yaml", temp_ / "below"});
+  for (const std::string& name : {temp_ / "b.yaml", temp_ / "below/x.txt", temp_ / "below/.x.yaml",
+                                  temp_ / "below/../b.yaml", std::string("/etc/passwd"), std::string()}) {
+    EXPECT_EQ(Write({.name = name, .text = "x", .expected_version = ""}).status().code(),
+              absl::StatusCode::kPermissionDenied)
+        << name;
+  }
+  EXPECT_TRUE(Write({.name = temp_ / "below/x.yaml", .text = "x", .expected_version = ""}).ok());
+}
+
+TEST_F(FileSourceTest, ASymbolicLinkStaysOne) {
+  temp_.MakeDirectory("real");
+  temp_.Write("real/a.yaml", "one");
+  temp_.Link("real/a.yaml", "a.yaml");
+  Follow({temp_ / "a.yaml"});
+  const std::string seen = Read(temp_ / "a.yaml")->version;
+  ASSERT_TRUE(Write({.name = temp_ / "a.yaml", .text = "two", .expected_version = seen}).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(temp_ / "a.yaml"));
+  EXPECT_TRUE(Hears("two"));
+}
+
+}  // namespace
+}  // namespace headgate::watch::file

@@ -1,0 +1,45 @@
+#include "headgate/watch/open_sources.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "headgate/watch/file/temp_directory.h"
+
+namespace headgate::watch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(OpenSources, AllPathsAreOneSource) {
+  const base::SystemClock clock;
+  net::EventLoop loop(clock);
+  const file::TempDirectory temp;
+  temp.Write("a.yaml", "one");
+  temp.Write("b.yaml", "two");
+  const auto sources = OpenSources(std::vector<std::string>{temp / "a.yaml", temp / "b.yaml"}, loop);
+  ASSERT_TRUE(sources.ok());
+  ASSERT_EQ(sources->size(), 1u);
+  std::vector<std::string> texts;
+  sources->front()->Subscribe([&](const rule::DocumentSet& set) {
+    for (const rule::SourceDocument& document : set.documents) texts.push_back(document.text);
+  });
+  EXPECT_THAT(texts, ElementsAre("one", "two"));
+}
+
+TEST(OpenSources, NoPlaceIsNoSource) {
+  const base::SystemClock clock;
+  net::EventLoop loop(clock);
+  EXPECT_TRUE(OpenSources({}, loop)->empty());
+}
+
+TEST(OpenSources, AnUnknownSchemeIsAnErrorThatNamesIt) {
+  const base::SystemClock clock;
+  net::EventLoop loop(clock);
+  const auto sources = OpenSources(std::vector<std::string>{"rules.yaml", "etcd://127.0.0.1:2379/rules"}, loop);
+  EXPECT_EQ(sources.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(sources.status().message(), HasSubstr("etcd://"));
+}
+
+}  // namespace
+}  // namespace headgate::watch

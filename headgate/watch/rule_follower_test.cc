@@ -1,0 +1,218 @@
+#include "headgate/watch/rule_follower.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+namespace headgate::watch {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// Rules that only remember which text they were made of.
+struct TextRules final : rule::RuleSet {
+  explicit TextRules(std::string made_of) : text(std::move(made_of)) {}
+  bool Find(std::string_view, std::span<const rule::Entry>, rule::Match&) const override { return false; }
+  bool AllOrNothing(std::string_view) const override { return false; }
+  std::span<const rule::Rule> rules() const override { return {}; }
+  std::string text;
+};
+
+// Holds what it is told to hold.
+class FakeSource final : public rule::Source {
+ public:
+  void Subscribe(OnDocuments on_documents) override { on_documents_ = std::move(on_documents); }
+  void Refresh() override { ++refreshed; }
+  void Read(std::string_view, OnDocument) override {}
+  void Write(const rule::DocumentChange&, OnWritten) override {}
+  Figures figures() const override { return own; }
+
+  void Hold(std::initializer_list<std::string> texts) {
+    rule::DocumentSet set;
+    for (const std::string& text : texts) set.documents.push_back({.name = text, .text = text, .version = text});
+    on_documents_(set);
+  }
+  void Fail(std::string message, bool awaited = false) {
+    on_documents_({.documents = {}, .problems = {rule::WholeFileProblem("", std::move(message))}, .awaited = awaited});
+  }
+
+  Figures own;
+  int refreshed = 0;
+
+ private:
+  OnDocuments on_documents_;
+};
+
+// A server as far as rules concern it: what is in force, and what it was told is wrong.
+struct Server {
+  explicit Server(size_t source_count) {
+    std::vector<std::unique_ptr<rule::Source>> owned;
+    for (size_t i = 0; i < source_count; ++i) {
+      auto source = std::make_unique<FakeSource>();
+      sources.push_back(source.get());
+      owned.push_back(std::move(source));
+    }
+    follower = std::make_unique<RuleFollower>(
+        std::move(owned), [](std::span<const rule::RuleFile> files) { return Load(files); },
+        [this](std::shared_ptr<const rule::RuleSet> rules) { return Publish(*rules); },
+        [this](const RuleFollower::Refusal& refusal) {
+          problems.clear();
+          for (const rule::Problem& problem : refusal.problems) problems.push_back(problem.message);
+          awaited = refusal.awaited;
+        });
+    follower->Start();
+  }
+
+  // Two documents of one text contradict each other.
+  static RuleFollower::Loaded Load(std::span<const rule::RuleFile> files) {
+    RuleFollower::Loaded loaded;
+    std::string text;
+    for (const rule::RuleFile& file : files) {
+      if (file.text.starts_with("BAD")) loaded.problems.push_back(rule::WholeFileProblem("", file.text));
+      if (text.find(file.text) != std::string::npos) {
+        loaded.problems.push_back(rule::WholeFileProblem("", "twice " + file.text));
+      }
+      text += file.text;
+    }
+    if (loaded.problems.empty()) loaded.rules = std::make_shared<TextRules>(text);
+    return loaded;
+  }
+
+  absl::Status Publish(const rule::RuleSet& rules) {
+    const std::string& text = static_cast<const TextRules&>(rules).text;
+    if (text == "too many limits") return absl::ResourceExhaustedError("too many different limits");
+    in_force = text;
+    return absl::OkStatus();
+  }
+
+  std::vector<FakeSource*> sources;
+  std::unique_ptr<RuleFollower> follower;
+  std::string in_force = "nothing";
+  std::vector<std::string> problems;
+  bool awaited = false;
+};
+
+TEST(RuleFollower, PublishesWhatASourceHoldsWhenItChanges) {
+  Server server(1);
+  EXPECT_FALSE(server.follower->heard_from_all());
+  server.sources[0]->Hold({"a", "b"});
+  EXPECT_TRUE(server.follower->heard_from_all());
+  EXPECT_EQ(server.in_force, "ab");
+  server.sources[0]->Hold({"c"});
+  EXPECT_EQ(server.in_force, "c");
+}
+
+TEST(RuleFollower, WithoutASourceTheRulesOfNoDocumentAreInForce) {
+  Server server(0);
+  EXPECT_EQ(server.in_force, "");
+  EXPECT_TRUE(server.follower->heard_from_all());
+}
+
+TEST(RuleFollower, OneBadDocumentRefusesAllOfItsSourceAndSaysAllThatIsWrong) {
+  Server server(1);
+  server.sources[0]->Hold({"a"});
+  server.sources[0]->Hold({"b", "BAD 1", "BAD 2"});
+  EXPECT_EQ(server.in_force, "a");
+  EXPECT_THAT(server.problems, ElementsAre("BAD 1", "BAD 2"));
+  EXPECT_EQ(server.follower->problem_count(), 2u);
+  server.sources[0]->Hold({"b"});
+  EXPECT_EQ(server.in_force, "b");
+  EXPECT_EQ(server.follower->problem_count(), 0u);
+}
+
+TEST(RuleFollower, GoingBackToTheLastGoodTextClearsTheProblem) {
+  Server server(1);
+  server.sources[0]->Hold({"a"});
+  server.sources[0]->Hold({"BAD"});
+  server.sources[0]->Hold({"a"});
+  EXPECT_EQ(server.in_force, "a");
+  EXPECT_EQ(server.follower->problem_count(), 0u);
+}
+
+TEST(RuleFollower, ASourceThatHasNothingYetIsAwaited) {
+  Server server(1);
+  server.sources[0]->Fail("no rule file", true);
+  EXPECT_EQ(server.in_force, "nothing");
+  EXPECT_TRUE(server.awaited);
+  EXPECT_TRUE(server.follower->heard_from_all());
+  server.sources[0]->Hold({"BAD"});
+  EXPECT_FALSE(server.awaited);
+}
+
+TEST(RuleFollower, ASourceThatCannotBeReadAnyMoreKeepsItsLastRules) {
+  Server server(1);
+  server.sources[0]->Hold({"a"});
+  server.sources[0]->Fail("gone");
+  EXPECT_EQ(server.in_force, "a");
+  EXPECT_THAT(server.problems, ElementsAre("gone"));
+}
+
+TEST(RuleFollower, RulesThatCannotBePutInForceAreRefused) {
+  Server server(1);
+  server.sources[0]->Hold({"a"});
+  server.sources[0]->Hold({"too many limits"});
+  EXPECT_EQ(server.in_force, "a");
+  EXPECT_THAT(server.problems, ElementsAre("too many different limits"));
+}
+
+TEST(RuleFollower, NothingIsInForceUntilEverySourceHasSaidWhatItHolds) {
+  Server server(2);
+  server.sources[1]->Hold({"b"});
+  EXPECT_EQ(server.in_force, "nothing");
+  EXPECT_THAT(server.problems, IsEmpty());
+  server.sources[0]->Hold({"a"});
+  EXPECT_EQ(server.in_force, "ab");
+}
+
+TEST(RuleFollower, ABadSourceDoesNotHoldUpTheOthers) {
+  Server server(2);
+  server.sources[0]->Hold({"a"});
+  server.sources[1]->Hold({"b"});
+  server.sources[0]->Hold({"BAD"});
+  EXPECT_EQ(server.in_force, "ab");
+  server.sources[1]->Hold({"c"});
+  EXPECT_EQ(server.in_force, "ac");
+  EXPECT_EQ(server.follower->problem_count(), 1u);
+  server.sources[0]->Hold({"A"});
+  EXPECT_EQ(server.in_force, "Ac");
+  EXPECT_EQ(server.follower->problem_count(), 0u);
+}
+
+TEST(RuleFollower, ASourceThatCannotBeReadDoesNotHoldUpTheOthers) {
+  Server server(2);
+  server.sources[0]->Hold({"a"});
+  server.sources[1]->Hold({"b"});
+  server.sources[0]->Fail("gone");
+  server.sources[1]->Hold({"c"});
+  EXPECT_EQ(server.in_force, "ac");
+}
+
+TEST(RuleFollower, WhatContradictedAnotherSourceIsInForceOnceThatHasChanged) {
+  Server server(2);
+  server.sources[0]->Hold({"a"});
+  server.sources[1]->Hold({"b"});
+  server.sources[0]->Hold({"b"});
+  EXPECT_EQ(server.in_force, "ab");
+  EXPECT_THAT(server.problems, ElementsAre("twice b"));
+  server.sources[1]->Hold({"c"});
+  EXPECT_EQ(server.in_force, "bc");
+  EXPECT_EQ(server.follower->problem_count(), 0u);
+}
+
+TEST(RuleFollower, RefreshesAllSourcesAndSumsTheirFigures) {
+  Server server(2);
+  server.follower->Refresh();
+  EXPECT_EQ(server.sources[0]->refreshed, 1);
+  EXPECT_EQ(server.sources[1]->refreshed, 1);
+  server.sources[0]->own = {.polling = false, .failures = 2};
+  server.sources[1]->own = {.polling = true, .failures = 3};
+  EXPECT_TRUE(server.follower->figures().polling);
+  EXPECT_EQ(server.follower->figures().failures, 5u);
+}
+
+}  // namespace
+}  // namespace headgate::watch
