@@ -26,14 +26,15 @@ class Fleet {
   Fleet(const Limit& limit_of_it, uint64_t seed) : limit(limit_of_it), random(seed) {}
 
   void Step() {
-    now += Duration(static_cast<int64_t>(Between(random, 0, random() % 3 == 0 ? 3'000'000'000 : 1 + PaceOf(limit))));
+    const uint64_t wait = Between(random, 0, random() % 3 == 0 ? 3'000'000'000 : 1 + PaceOf(limit));
+    WaitUntil(now + Duration(static_cast<int64_t>(wait)));
     Spend();
     switch (random() % 8) {
       case 0:
         DecideLeased(limit, state, leases, Between(random, 1, 4), now);  // the answer is lost
         break;
       case 1: {
-        const Cost cost = Between(random, 1, 4);
+        const Cost cost = random() % 3 == 0 ? std::max<Cost>(1, Left()) : Between(random, 1, 4);
         if (DecideLeased(limit, state, leases, cost, now).allowed) Admit(cost);
         break;
       }
@@ -92,8 +93,18 @@ class Fleet {
 
   void Admit(Cost cost) { admissions.push_back({now, cost}); }
 
+  // Many nodes spend all that they hold in the last instant.
+  void WaitUntil(Instant next) {
+    for (; !held.empty() && held.front().until <= next; held.pop_front()) {
+      const Held& lease = held.front();
+      if (lease.returned || lease.spent == lease.granted || random() % 2 == 0) continue;
+      now = std::max(now, lease.until - Duration(1));
+      Admit(lease.granted - lease.spent);
+    }
+    now = next;
+  }
+
   void Spend() {
-    while (!held.empty() && held.front().until <= now) held.pop_front();
     for (Held& lease : held) {
       if (lease.returned || random() % 3 != 0) continue;
       const uint64_t cost = Between(random, 0, lease.granted - lease.spent);

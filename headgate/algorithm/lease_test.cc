@@ -251,6 +251,22 @@ TEST(Lease, OfAnotherLimitCountsUntilItExpires) {
   }
 }
 
+TEST(Lease, OfAnEarlierLimitCountsInTheWindowThatItReachesInto) {
+  for (const LimitSpec& spec : {kWindow, kCounter}) {
+    SCOPED_TRACE(Name(spec.algorithm));
+    Rig rig(spec);
+    rig.now = kBegin + 9s;
+    EXPECT_TRUE(rig.Take(40));
+    rig.leases = {{.id = {kNode, 1}, .granted = 40, .reported = 0, .expires_at = kBegin + 11s}};
+    for (const uint64_t seconds : {10u, 11u, 15u}) {
+      rig.now = kBegin + std::chrono::seconds(seconds);
+      // A sliding counter weighs what was taken in the window before.
+      const uint64_t carried = spec.algorithm == Algorithm::kFixedWindow ? 0 : 40 * (20 - seconds) / 10;
+      EXPECT_EQ(rig.Left(), 60 - carried) << seconds;
+    }
+  }
+}
+
 TEST(Lease, IsMovedWithTheClockThatIsSetBack) {
   for (const LimitSpec& spec : {kHundredPerSecond, kWindow, kFirstHit, kMonth, kCounter}) {
     SCOPED_TRACE(Name(spec.algorithm));

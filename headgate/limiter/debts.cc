@@ -47,7 +47,7 @@ Cost Debts::AmountOf(const Debt& debt, Instant now) {
 
 void Debts::Add(const base::Hash128& key, std::string_view name, const store::LimitHandle& limit,
                 std::span<const store::LimitChange> history, const Limit& share, Cost cost, Instant now) {
-  if (share.algorithm() == Algorithm::kLeakyBucketQueue || cost == 0) return;
+  if (!TakesRefunds(share.algorithm()) || cost == 0) return;
   const auto found = by_key_.find(key);
   if (found == by_key_.end() && !MakeRoom(now)) return counters_.forgotten.Add(cost);
   counters_.owed.Add(cost);
