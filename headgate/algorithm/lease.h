@@ -10,9 +10,9 @@
 // Redis runs the same arithmetic as Lua (store/redis/scripts/leases.lua and the scripts it is joined with);
 // tests/redis/lua_lease_twin_test.cc holds the two equal.
 //
-// Every function brings `now` up to state.seen and writes it back as state.seen, as Decide does. Integers only. Not
-// thread-safe for one bucket. A limit of 0 requests leaves bucket and leases as they are, so that what was consumed or
-// leased under another limit stays so.
+// A `now` earlier than state.seen counts as state.seen, as in Decide. Integers only. Not thread-safe for one bucket. A
+// limit of 0 requests leaves bucket and leases as they are, so that what was consumed or leased under another limit
+// stays so.
 #pragma once
 
 #include <cstddef>
