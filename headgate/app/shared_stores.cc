@@ -37,7 +37,8 @@ std::string RandomName() {
 }
 
 // The options that the fleets of all loops have in common.
-limiter::FleetOptions FleetOptionsOf(const Settings& settings, limiter::LeaseBooks& leases) {
+limiter::FleetOptions FleetOptionsOf(const Settings& settings, limiter::LeaseBooks& leases,
+                                     limiter::SharedRests& rests) {
   using rule::OnStoreFailure;
   const OnStoreFailure on_failure = settings.on_store_failure == "allow"  ? OnStoreFailure::kAllow
                                     : settings.on_store_failure == "deny" ? OnStoreFailure::kDeny
@@ -46,7 +47,8 @@ limiter::FleetOptions FleetOptionsOf(const Settings& settings, limiter::LeaseBoo
   return {.on_store_failure = on_failure,
           .sharing = leased ? rule::Sharing::kLeased : rule::Sharing::kExact,
           .timeout = settings.store_timeout,
-          .leases = &leases};
+          .leases = &leases,
+          .rests = &rests};
 }
 
 std::string_view ReasonOf(store::redis::HistoryChange change) {
@@ -175,7 +177,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
   shared->naming_ = store.naming;
   shared->leases_ = std::make_unique<limiter::LeaseBooks>(limiter::LeaseBookOptions{
       .node = RandomSeed(), .keys_max = kLeaseKeys, .ttl = kLeaseTtl, .timeout = settings.store_timeout});
-  limiter::FleetOptions fleet_options = FleetOptionsOf(settings, *shared->leases_);
+  limiter::FleetOptions fleet_options = FleetOptionsOf(settings, *shared->leases_, shared->rests_);
   fleet_options.loops = loops;
   store::redis::RedisOptions redis = store.redis;
   redis.lease_ttl = kLeaseTtl;

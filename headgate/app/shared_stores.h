@@ -57,6 +57,7 @@ class SharedStores {
   observe::Log& log_;
   limiter::BucketNaming naming_;
   std::unique_ptr<limiter::LeaseBooks> leases_;
+  limiter::SharedRests rests_;
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<store::redis::Heartbeat> heartbeat_;  // lives on the first loop
   std::array<AloneWatch, limiter::kModeCount> alone_;   // of the modes without the store

@@ -45,24 +45,32 @@ Cost Debts::AmountOf(const Debt& debt, Instant now) {
   return decision.limit - std::min(decision.limit, decision.remaining);
 }
 
-void Debts::Add(const base::Hash128& key, std::string_view name, const store::LimitHandle& limit, const Limit& share,
-                Cost cost, Instant now) {
+void Debts::Add(const base::Hash128& key, std::string_view name, const store::LimitHandle& limit,
+                std::span<const store::LimitChange> history, const Limit& share, Cost cost, Instant now) {
   if (share.algorithm() == Algorithm::kLeakyBucketQueue || cost == 0) return;
   const auto found = by_key_.find(key);
   if (found == by_key_.end() && !MakeRoom(now)) return counters_.forgotten.Add(cost);
   counters_.owed.Add(cost);
   const Limit terms = TermsOf(share);
   if (found == by_key_.end()) {
-    debts_.push_back({.key = key, .name = std::string(name), .limit = limit, .terms = terms, .state = {}});
+    debts_.push_back({.key = key,
+                      .name = std::string(name),
+                      .limit = limit,
+                      .terms = terms,
+                      .state = {},
+                      .history = KeptHistory::Of(history)});
     by_key_[key] = std::prev(debts_.end());
     counters_.keys.Add();
     return Owe(debts_.back(), cost, now);
   }
   Debt& debt = *found->second;
+  if (debt.limit.get() != limit.get()) {
+    debt.history = KeptHistory::Of(history);
+    debt.limit = limit;
+  }
   if (debt.terms.spec() != terms.spec()) {
     // The limit changed, or the number of instances.
     const Cost owed = AmountOf(debt, now);
-    debt.limit = limit;
     debt.terms = terms;
     debt.state = {};
     Owe(debt, owed, now);

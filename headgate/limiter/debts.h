@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,7 @@
 #include "headgate/algorithm/decision.h"
 #include "headgate/base/counter.h"
 #include "headgate/base/hash.h"
+#include "headgate/limiter/kept_history.h"
 #include "headgate/store/limit_table.h"
 
 namespace headgate::limiter {
@@ -32,6 +34,7 @@ class Debts {
     store::LimitHandle limit;  // of the shared bucket
     algorithm::Limit terms;    // by which time pays
     algorithm::BucketState state;
+    KeptHistory history;  // of `limit`, as known when a request was last let through
   };
   // In requests. From any thread.
   struct Counters {
@@ -48,7 +51,8 @@ class Debts {
   // A request of this cost was let through by the node's `share` of `limit`; a queue's is nobody's debt, since its
   // requests have been promised their turn.
   void Add(const base::Hash128& key, std::string_view name, const store::LimitHandle& limit,
-           const algorithm::Limit& share, algorithm::Cost cost, base::Instant now);
+           std::span<const store::LimitChange> history, const algorithm::Limit& share, algorithm::Cost cost,
+           base::Instant now);
   // What was let through did not take place after all.
   void GiveBack(const base::Hash128& key, algorithm::Cost cost, base::Instant now);
 

@@ -15,7 +15,7 @@ class DebtsTest : public ::testing::Test {
   store::LimitHandle Intern(const LimitSpec& spec) { return *limits.Intern(*algorithm::Limit::Make(spec)); }
   void Add(uint64_t key, algorithm::Cost cost, const LimitSpec& spec) {
     const store::LimitHandle limit = Intern(spec);
-    debts.Add({key, key}, "hg:{k}", limit, limit->limit, cost, now);
+    debts.Add({key, key}, "hg:{k}", limit, {}, limit->limit, cost, now);
   }
   // What would be settled.
   algorithm::Cost Owed() {

@@ -1,6 +1,6 @@
 // Decides batches of requests whose buckets and limits are known. Rules, and requests that bring their own limits
-// (CL.THROTTLE), are decided by the same decider of their event loop: by buckets of this process alone, or by those that
-// all instances share (shared_decider.h).
+// (CL.THROTTLE), are decided by the same decider of their event loop: by buckets of this process alone, or by those
+// that all instances share (shared_decider.h).
 #pragma once
 
 #include <cstddef>

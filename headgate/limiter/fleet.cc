@@ -25,7 +25,6 @@ bool IsQueue(const store::LimitEntry& limit) {
 struct Fleet::Group {
   // By position in the request.
   struct Progress {
-    size_t rule = 0;            // members of one rule have the same
     bool took = false;          // asked to consume, not only what it would say
     bool limit_denies = false;  // a store that cannot be asked is not a limit that denies
   };
@@ -43,10 +42,7 @@ struct Fleet::Group {
 
   // Whether the member counts although the group is denied, as far as the answers that are here say.
   bool CountsDenied(size_t index) const {
-    const Member& member = members[index];
-    if (member.operation != Operation::kTake || !member.limit->limit.spec().count_denied) return false;
-    return std::any_of(progress.begin(), progress.end(),
-                       [&](const Progress& other) { return other.rule == progress[index].rule && other.limit_denies; });
+    return store::CountsDenied(members, index, [this](size_t k) { return progress[k].limit_denies; });
   }
 
   void Finish() {
@@ -56,88 +52,81 @@ struct Fleet::Group {
 };
 
 Fleet::Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions& options)
-    : shared_(shared), local_(local), options_(options), leases_(options.leases), shares_(local.limits()) {}
+    : Decider({.on_store_failure = options.on_store_failure, .sharing = options.sharing}),
+      shared_(shared),
+      local_(local),
+      options_(options),
+      leases_(options.leases),
+      own_rests_(options.rests == nullptr ? std::make_unique<SharedRests>() : nullptr),
+      rests_(options.rests != nullptr ? *options.rests : *own_rests_),
+      shares_(local.limits()) {}
 
-bool Fleet::Take(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
-                 std::span<Settled> settled, Pending& pending, base::Instant now) {
-  const State& state = pending.state_;
-  if (state->open > 0) return false;
-  const auto known = std::span(state->settled).subspan(state->asked_again);
-  if (!known.empty()) {
-    HEADGATE_DCHECK(known.size() >= requests.size());
-    std::copy_n(known.begin(), requests.size(), settled.begin());
-  } else {
-    if (!Decide(requests, terms, name, settled, pending, now)) return false;
-    // Should a later part of the request have to wait, this one is asked again with it.
-    state->settled.insert(state->settled.end(), settled.begin(), settled.end());
-  }
-  state->asked_again += requests.size();
-  return true;
-}
-
-bool Fleet::Decide(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
-                   std::span<Settled> settled, Pending& pending, base::Instant now) {
-  HEADGATE_DCHECK(requests.size() == terms.size() && requests.size() == settled.size());
-  const State& state = pending.state_;
+bool Fleet::Decide(std::span<BatchEntry> batch, Namer name, Pending* pending, base::Instant now) {
+  const State& state = pending->state_;
   HEADGATE_DCHECK(state->open == 0);
   const size_t first = state->settled.size();
   bool asks = false;
   // From the first on that cannot be settled here, all are settled in `state`.
   const auto begin_asking = [&](size_t i) {
     if (std::exchange(asks, true)) return;
-    state->settled.resize(first + requests.size());
-    std::copy_n(settled.begin(), i, state->settled.begin() + static_cast<ptrdiff_t>(first));
+    state->settled.resize(first + batch.size());
+    for (size_t k = 0; k < i; ++k) state->settled[first + k] = batch[k].settled;
     state->open = 1;  // holds on_ready back while this asks
   };
   const base::BootTime boot_now = leases_ != nullptr ? shared_.Now() : base::BootTime{0};
   if (leases_ != nullptr) instant_ahead_ns_ = now.ns - boot_now.ns;
-  if (leases_ != nullptr && requests.size() > 1) Prefetch(requests);
-  for (size_t i = 0; i < requests.size();) {
+  if (leases_ != nullptr && batch.size() > 1) Prefetch(batch);
+  for (size_t i = 0; i < batch.size();) {
     size_t end = i + 1;
-    while (end < requests.size() && requests[end].joined != store::Joined::kNo) ++end;
+    while (end < batch.size() && batch[end].request.joined != store::Joined::kNo) ++end;
     if (end > i + 1) {
       begin_asking(i);
       ++state->open;
       AskGroup(
-          requests.subspan(i, end - i), terms.subspan(i, end - i),
-          [&](size_t k, std::string& out) { name(i + k, out); }, now, state, first + i);
+          batch.subspan(i, end - i), [&](size_t k, std::string& out) { name(i + k, out); }, now, state, first + i);
       i = end;
       continue;
     }
     const auto name_it = [&](std::string& out) { name(i, out); };
     LeaseMessage* awaited = nullptr;
-    Settled& here = asks ? state->settled[first + i] : settled[i];
-    if (!SettleHere(requests[i], terms[i], name_it, boot_now, here, awaited)) {
+    Settled& here = asks ? state->settled[first + i] : batch[i].settled;
+    if (!SettleHere(batch[i].request, batch[i].terms, name_it, boot_now, here, awaited)) {
       begin_asking(i);
       ++state->open;
-      Ask(MemberOf(requests[i], terms[i], now), name_it, awaited, {.state = state, .index = first + i});
+      Ask(MemberOf(batch[i], now), name_it, awaited, {.state = state, .index = first + i});
     }
     ++i;
   }
   if (!asks) return true;
   if (--state->open > 0) return false;
-  std::copy_n(state->settled.begin() + static_cast<ptrdiff_t>(first), requests.size(), settled.begin());
+  for (size_t k = 0; k < batch.size(); ++k) batch[k].settled = state->settled[first + k];
   state->settled.resize(first);
   return true;
 }
 
-void Fleet::Prefetch(std::span<const TakeRequest> requests) const {
-  for (const TakeRequest& request : requests) leases_->PrefetchSet(request.key);
-  for (const TakeRequest& request : requests) leases_->PrefetchRecord(request.key);
+void Fleet::Prefetch(std::span<const BatchEntry> batch) const {
+  for (const BatchEntry& entry : batch) leases_->PrefetchSet(entry.request.key);
+  for (const BatchEntry& entry : batch) leases_->PrefetchRecord(entry.request.key);
 }
 
-Fleet::Member Fleet::MemberOf(const TakeRequest& request, const SharedTerms& terms, base::Instant now) {
+Fleet::Member Fleet::MemberOf(const BatchEntry& entry, base::Instant now) {
+  const TakeRequest& request = entry.request;
   return {.key = request.key,
           .limit = store::LimitHandle::Pin(*request.limit),
           .cost = request.cost,
           .operation = request.operation,
-          .terms = terms,
+          .terms = entry.terms,
           .now = now,
-          .history = request.history};
+          .history = request.history,
+          .joined = request.joined};
 }
 
 TakeRequest Fleet::TakeOf(const Member& member) {
-  return {.key = member.key, .limit = member.limit.get(), .cost = member.cost, .operation = member.operation};
+  return {.key = member.key,
+          .limit = member.limit.get(),
+          .history = member.history,
+          .cost = member.cost,
+          .operation = member.operation};
 }
 
 store::SharedRequest Fleet::RequestOf(const Member& member, std::string_view name) const {
@@ -169,6 +158,10 @@ bool Fleet::SettleHere(const TakeRequest& request, const SharedTerms& terms, Lea
   LeaseMessage* message = nullptr;
   const LeaseVerdict verdict = leases_->Take(request.key, *request.limit, request.cost, name, boot_now,
                                              [&](const LeaseAction& action) { message = &Kept(action); });
+  if (message != nullptr) {
+    message->history = KeptHistory::Of(request.history);
+    message->now = InstantAt(boot_now);
+  }
   if (verdict.kind == LeaseVerdict::Kind::kAwaitLease) {
     awaited = message;
     return false;
@@ -206,7 +199,9 @@ void Fleet::AskStore(Question& question) {
 
 void Fleet::OnAnswered(Question& question, const store::SharedAnswer& answer) {
   const Member& member = question.member;
-  if (!answer.status.ok()) return Settle(question, Degraded(member, question.name, answer.status));
+  if (!answer.status.ok()) {
+    return Settle(question, Degraded(member, question.name, answer.status, OwedAfter(answer.status)));
+  }
   OnAnswer(member, answer.decision, question.asked_at);
   Settle(question, {answer.decision, Mode::kExact});
 }
@@ -219,7 +214,8 @@ void Fleet::AwaitLease(Question& question, LeaseMessage& message) {
 
 void Fleet::OnLease(Question& question, const store::SharedAnswer& answer) {
   const Member& member = question.member;
-  if (!answer.status.ok()) return Settle(question, Degraded(member, question.name, answer.status));
+  // A lease that may have been granted goes back as a whole.
+  if (!answer.status.ok()) return Settle(question, Degraded(member, question.name, answer.status, Owed::kYes));
   const LeaseVerdict verdict = leases_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
   if (verdict.kind != LeaseVerdict::Kind::kAskStore) return Settle(question, {verdict.decision, Mode::kExact});
   // The lease came too late, is another limit's, or was spent by other loops.
@@ -242,7 +238,7 @@ void Fleet::OnAnswer(const Member& member, const Decision& decision, base::BootT
   if (member.operation == Operation::kTake) {
     leases_->OnExact(member.key, *member.limit, member.cost, decision, asked_at, shared_.Now());
   } else if (member.operation == Operation::kRefund) {
-    leases_->OnRefunded(member.key);
+    leases_->OnRefunded(member.key, decision.remaining, shared_.Now());
   }
 }
 
@@ -255,13 +251,16 @@ LeaseMessage& Fleet::Kept(const LeaseAction& action) {
 void Fleet::Send(LeaseMessage& message, Question* awaiting) {
   ++lease_messages_;
   const bool only_returns = message.ask.want == 0;
+  // The store reads the history until it has answered.
   shared_.Ask({.name = message.name,
                .limit = message.limit,
                .lease = message.ask,
                .leased = true,
-               .timeout = returns_ ? returns_->pace.timeout() : options_.timeout},
-              [this, key = message.key, limit = message.limit, number = message.ask.id.number, only_returns,
-               awaiting](const store::SharedAnswer& answer) {
+               .timeout = returns_ ? returns_->pace.timeout() : options_.timeout,
+               .history = message.history.changes(),
+               .now = message.now},
+              [this, history = message.history, key = message.key, limit = message.limit,
+               number = message.ask.id.number, only_returns, awaiting](const store::SharedAnswer& answer) {
                 --lease_messages_;
                 if (answer.status.ok()) {
                   settle_pace_.OnAnswer();
@@ -275,6 +274,7 @@ void Fleet::Send(LeaseMessage& message, Question* awaiting) {
                 if (returns_) OnReturned(only_returns, answer.status.ok());
               });
   message.limit = {};
+  message.history = {};
   messages_.Release(message);
 }
 
@@ -298,16 +298,15 @@ base::BootTime Fleet::next_wake() const {
   return leases_ != nullptr ? std::min(leases_->next_wake(options_.loop, options_.loops), debts) : debts;
 }
 
-void Fleet::AskGroup(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
-                     base::Instant now, const State& state, size_t first) {
+void Fleet::AskGroup(std::span<const BatchEntry> entries, Namer name, base::Instant now, const State& state,
+                     size_t first) {
   auto group = std::make_shared<Group>();
   group->state = state;
   group->first = first;
-  for (size_t k = 0; k < requests.size(); ++k) {
-    group->members.push_back(MemberOf(requests[k], terms[k], now));
+  for (size_t k = 0; k < entries.size(); ++k) {
+    group->members.push_back(MemberOf(entries[k], now));
     name(k, group->names.emplace_back());
-    const bool same_rule = requests[k].joined == store::Joined::kSameRule;
-    group->progress.push_back({.rule = k > 0 && same_rule ? group->progress.back().rule : k});
+    group->progress.emplace_back();
     group->order.push_back(k);
   }
   std::stable_partition(group->order.begin(), group->order.end(),
@@ -382,7 +381,9 @@ void Fleet::AskForGroup(const std::shared_ptr<Group>& group, size_t index, const
                 // If it cannot be given back it stays consumed: too few rather than too many.
                 if (answer.status.ok()) {
                   group->settled[index].decision = answer.decision;
-                  if (gives_back) leases_->OnRefunded(group->members[index].key);
+                  if (gives_back) {
+                    leases_->OnRefunded(group->members[index].key, answer.decision.remaining, shared_.Now());
+                  }
                   Member look = group->members[index];
                   if (operation == Operation::kTake && answer.decision.remaining < look.cost) {
                     look.operation = Operation::kLook;

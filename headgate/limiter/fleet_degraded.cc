@@ -28,7 +28,9 @@ bool IsNotDone(const absl::Status& status) {
 
 }  // namespace
 
-Settled Fleet::Degraded(const Member& member, std::string_view name, const absl::Status& why) {
+Fleet::Owed Fleet::OwedAfter(const absl::Status& why) { return IsNotDone(why) ? Owed::kYes : Owed::kNo; }
+
+Settled Fleet::Degraded(const Member& member, std::string_view name, const absl::Status& why, Owed owed) {
   const bool asks = member.operation == Operation::kTake || member.operation == Operation::kLook;
   const algorithm::Limit& limit = member.limit->limit;
   // What was to be given back or forgotten is not: whoever asked has to know.
@@ -40,17 +42,17 @@ Settled Fleet::Degraded(const Member& member, std::string_view name, const absl:
     // Nothing is counted, so nothing is used up: a client that paces itself need not stop.
     return {Decision{.allowed = true, .limit = limit.capacity(), .remaining = limit.capacity()}, Mode::kOpen};
   }
-  return {DecideLocally(member, name), Mode::kLocal};
+  return {DecideLocally(member, name, owed), Mode::kLocal};
 }
 
-Decision Fleet::DecideLocally(const Member& member, std::string_view name) {
+Decision Fleet::DecideLocally(const Member& member, std::string_view name, Owed owed) {
   const base::BootTime boot_now = shared_.Now();
   instant_ahead_ns_ = member.now.ns - boot_now.ns;
   const store::LimitHandle share = ShareOf(member);
   TakeRequest request{.key = member.key, .limit = share.get(), .cost = 0, .operation = Operation::kLook};
   Decision decision;
   const bool is_queue = member.limit->limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
-  if (const auto rest = last_rests_.Take(member.key, boot_now); rest && !is_queue) {
+  if (const auto rest = rests_.Take(member.key, boot_now); rest && !is_queue) {
     // At first no more is left here than this share of what was left there.
     local_.Take({&request, 1}, {&decision, 1}, member.now);
     const uint64_t capacity = std::max<uint64_t>(1, member.limit->limit.capacity());
@@ -65,9 +67,9 @@ Decision Fleet::DecideLocally(const Member& member, std::string_view name) {
   request.cost = member.cost;
   request.operation = member.operation;
   local_.Take({&request, 1}, {&decision, 1}, member.now);
-  if (member.operation == Operation::kTake && decision.allowed) {
+  if (member.operation == Operation::kTake && decision.allowed && owed == Owed::kYes) {
     if (debts_.empty()) settle_pace_.OnAway(boot_now);
-    debts_.Add(member.key, name, member.limit, share->limit, member.cost, member.now);
+    debts_.Add(member.key, name, member.limit, member.history, share->limit, member.cost, member.now);
   } else if (member.operation == Operation::kRefund) {
     debts_.GiveBack(member.key, member.cost, member.now);
   }
@@ -75,7 +77,7 @@ Decision Fleet::DecideLocally(const Member& member, std::string_view name) {
 }
 
 void Fleet::NoteRest(const base::Hash128& key, uint64_t remaining, base::Duration full_after) {
-  last_rests_.OnAnswer(key, remaining, shared_.Now() + std::min(full_after, base::kDurationMax / 2));
+  rests_.OnAnswer(key, remaining, shared_.Now() + std::min(full_after, base::kDurationMax / 2));
 }
 
 // As a bucket is that was just used for the first time; a window may end sooner if it was used before.
@@ -112,9 +114,11 @@ void Fleet::Settle(Debts::Debt debt, algorithm::Cost cost) {
                                      .operation = Operation::kTake,
                                      .leased = leases_ != nullptr && store::CanLease(debt.limit->limit),
                                      .keeps_limit = true,
-                                     .timeout = options_.timeout};
+                                     .timeout = options_.timeout,
+                                     .history = debt.history.changes(),
+                                     .now = InstantAt(shared_.Now())};
   // The store may use the name until Ask returns, and the answer may come before.
-  auto kept = std::make_shared<Debts::Debt>(debt);
+  auto kept = std::make_shared<Debts::Debt>(debt);  // its history is that of `debt`
   shared_.Ask(request, [this, kept, cost](const store::SharedAnswer& answer) {
     Debts::Counters& counters = debts_.counters();
     if (!answer.status.ok()) {

@@ -1,11 +1,7 @@
 // What goes back to the store when the process ends, and for how long it is waited for.
 #include <gtest/gtest.h>
 
-#include <random>
-
-#include "headgate/limiter/fleet.h"
-#include "headgate/store/memory.h"
-#include "headgate/testing/manual_shared_store.h"
+#include "headgate/testing/direct_fleet.h"
 
 namespace headgate::limiter {
 namespace {
@@ -13,34 +9,15 @@ namespace {
 using base::Instant;
 using namespace std::chrono_literals;
 
-class FleetReturns : public ::testing::Test {
+class FleetReturns : public ::testing::Test, protected testing::DirectFleet {
  protected:
   // More than there are messages under way at once.
   static constexpr uint64_t kMany = 3 * ReturnPace::kAtOnce;
 
-  static store::MemoryOptions Options() {
-    store::MemoryOptions options{.max_buckets = 4096};
-    std::mt19937_64 random(1);
-    for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
-    return options;
-  }
-
-  void Ask(uint64_t key) {
-    const store::TakeRequest request{.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f}, .limit = limit.get()};
-    const SharedTerms terms = fleet.default_terms();
-    Settled settled;
-    fleet.Decide(
-        {&request, 1}, {&terms, 1}, [&](size_t, std::string& name) { name += std::to_string(key); }, {&settled, 1},
-        pending, now);
-  }
   // Leases of this many keys.
   void Lease(uint64_t keys) {
     for (uint64_t key = 1; key <= keys; ++key) {
-      for (int i = 0; i < 3; ++i) {
-        Ask(key);
-        shared.AnswerAll();
-        pending.Forget();
-      }
+      for (int i = 0; i < 3; ++i) Ask(key, limit);
     }
     held = books.totals().held;
     ASSERT_GE(held, keys);
@@ -52,13 +29,7 @@ class FleetReturns : public ::testing::Test {
     });
   }
 
-  Instant now = Instant::FromNanos(1'790'000'000'000'000'000);
-  store::MemoryStore local{Options()};
-  testing::ManualSharedStore shared{local, now};
-  store::LimitHandle limit = *local.limits().Intern(*algorithm::Limit::Make({.requests = 1000, .period = 1h}));
-  LeaseBooks books{{.node = 1, .keys_max = 65'536}};
-  Fleet fleet{shared, local, {.leases = &books}};
-  Pending pending{[] {}};
+  store::LimitHandle limit = Intern({.requests = 1000, .period = 1h});
   uint64_t held = 0;
   bool done = false;
   uint64_t keys_confirmed = 0;
@@ -78,12 +49,8 @@ TEST_F(FleetReturns, CountWhatTheStoreHasConfirmed) {
 }
 
 TEST_F(FleetReturns, IncludeALeaseThatWasAskedForBefore) {
-  for (int i = 0; i < 2; ++i) {
-    Ask(1);
-    shared.AnswerAll();
-    pending.Forget();
-  }
-  Ask(1);
+  for (int i = 0; i < 2; ++i) Ask(1, limit);
+  Begin(1, limit, {}, 1, fleet);
   Return();
   EXPECT_FALSE(done);
   shared.AnswerAll();

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "headgate/limiter/limiter.h"
+#include "headgate/limiter/checker.h"
 #include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -106,7 +106,7 @@ class FleetTest : public ::testing::Test {
   void Peek(const std::string& key) {
     const rule::Entry entry{key, "v"};
     const rule::Descriptor descriptor{.entries = {&entry, 1}};
-    EXPECT_TRUE(checker.Peek({"d", {&descriptor, 1}}, response, now, &pending).ok());
+    EXPECT_TRUE(checker.Check({"d", {&descriptor, 1}, store::Operation::kLook}, response, now, &pending).ok());
     EXPECT_TRUE(response.waiting);
   }
   uint64_t Remaining(const std::string& key) {

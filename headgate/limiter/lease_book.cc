@@ -176,11 +176,7 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   if (decision.allowed) {
     // The last one of all says only that there is one more from time to time.
     if (IsDenied(*record, cost) && cost > 0 && decision.remaining > 0) record->denied_cost = 0;
-    // What it took is missing to a request that costs more.
-    if (record->denied_cost != 0 && !IsWindow(limit.limit) && decision.remaining < record->retry_cost) {
-      record->retry_at = now + RoundUp(Price(limit.limit, record->retry_cost - decision.remaining));
-    }
-    return;
+    return HearRest(*record, decision.remaining, now);
   }
   // What can never fit says nothing of the bucket. A smaller cost that is denied says more than a larger one.
   if (decision.never_fits() || cost == 0) return;
@@ -225,6 +221,7 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const
     } else if (record.asked_want > 0) {
       OnRefused(record, answer.grant, now);
     } else {
+      HearRest(record, answer.grant.remaining, now);
       MayAskFrom(record, now);
     }
   }
@@ -281,7 +278,7 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
   if (IsScarce(record, grant)) {
     // No more than this accrues until the key may be asked for again.
     record.denied_cost = 1;
-    record.retry_cost = std::max<uint64_t>(1, grant.granted);
+    record.retry_cost = std::max<uint64_t>(1, grant.remaining);
     // Something was left: if the next request comes much later, it waits for an ask.
     record.denied_at = record.asked_at - std::max(Duration(0), options_.ttl - kScarcePauses * record.pause);
     record.retry_at = record.denied_until = record.asked_at + PauseOf(record, now);
@@ -334,8 +331,27 @@ Cost LeaseBook::GiveBack(const Hash128& key, Cost cost, BootTime now) {
   return given_back;
 }
 
-void LeaseBook::OnRefunded(const Hash128& key) {
-  if (Record* record = Find(key)) record->denied_cost = 0;
+// What others took since a denial is missing to a request that costs as much.
+void LeaseBook::HearRest(Record& record, uint64_t remaining, BootTime now) {
+  record.shared_rest = remaining;
+  const Limit& limit = record.limit->limit;
+  if (record.denied_cost == 0 || IsWindow(limit) || remaining >= record.retry_cost) return;
+  record.retry_at = now + std::min(RoundUp(Price(limit, record.retry_cost - remaining)), base::kDurationMax);
+}
+
+void LeaseBook::OnRefunded(const Hash128& key, uint64_t remaining, BootTime now) {
+  Record* const record = Find(key);
+  if (record == nullptr) return;
+  HearRest(*record, remaining, now);
+  if (record->denied_cost == 0) return;
+  BootTime next = now;
+  if (record->budget_even_at > now.ns) {
+    next = now + PauseOf(*record, now);
+  } else {
+    SpendBudget(*record, now);
+  }
+  record->denied_until = std::min(record->denied_until, next);
+  if (remaining >= record->retry_cost) record->retry_at = std::min(record->retry_at, next);
 }
 
 void LeaseBook::OnReset(const Hash128& key) {
@@ -589,20 +605,27 @@ Decision LeaseBook::Denied(const Record& record, Cost cost, BootTime now) const 
   return {.allowed = false,
           .limit = capacity,
           .remaining = remaining,
-          .retry_after = cost > capacity ? algorithm::kNever : RetryAfter(record, cost, now),
+          .retry_after = cost > capacity ? algorithm::kNever : RetryAfter(record, cost, remaining, now),
           .reset_after = ResetAfter(record, remaining, now)};
 }
 
 // The first moment at which it can pass if nobody else takes anything: what costs more than the request that the store
-// spoke of waits longer, for what a bucket lacks or for the next window.
-Duration LeaseBook::RetryAfter(const Record& record, Cost cost, BootTime now) const {
-  const BootTime asked_again = record.retry_at > now ? record.retry_at : record.denied_until;
-  if (cost <= record.retry_cost) return asked_again - now;
+// spoke of waits longer, for what a bucket lacks or for the next window. Once the moment is over that the store spoke
+// of, the ask under way or the next one takes what has accrued: what a bucket lacks has to accrue anew.
+Duration LeaseBook::RetryAfter(const Record& record, Cost cost, uint64_t remaining, BootTime now) const {
   const Limit& limit = record.limit->limit;
-  // Both are at most kDurationMax, so the sum fits.
-  const Duration enough = IsWindow(limit) ? ResetAfter(record, 0, now)
-                                          : (record.retry_at - now) + RoundUp(Price(limit, cost - record.retry_cost));
-  return std::max(asked_again - now, std::min(enough, base::kDurationMax));
+  const bool is_over = record.retry_at <= now;
+  const Duration asked_again = (is_over ? record.denied_until : record.retry_at) - now;
+  Duration enough{0};
+  if (IsWindow(limit)) {
+    if (cost > record.retry_cost) enough = ResetAfter(record, 0, now);
+  } else if (is_over) {
+    enough = RoundUp(Price(limit, cost - remaining));
+  } else if (cost > record.retry_cost) {
+    // Both are at most kDurationMax, so the sum fits.
+    enough = asked_again + RoundUp(Price(limit, cost - record.retry_cost));
+  }
+  return std::max(asked_again, std::min(enough, base::kDurationMax));
 }
 
 // Until an empty bucket has something again, at most.

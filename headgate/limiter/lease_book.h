@@ -146,8 +146,9 @@ class LeaseBook {
   // Undoes an allowed Take, as far as the store has not been told of it; the rest is to be refunded there.
   algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
 
-  // The bucket was refunded at the store: what is remembered of its being empty is no longer so.
-  void OnRefunded(const base::Hash128& key);
+  // The bucket was refunded at the store, which has said what is left now: the next request asks. If the key has been
+  // asked for more often than its budget allows, the next one behind a pause does.
+  void OnRefunded(const base::Hash128& key, uint64_t remaining, base::BootTime now);
   // The bucket was reset at the store, its leases with it: nothing of them is spent from now on.
   void OnReset(const base::Hash128& key);
   // Our clock has missed a pause: nothing that is held, or has been asked for, is spent any more.
@@ -247,6 +248,7 @@ class LeaseBook {
   void OnFailure(Record& record, uint64_t number, bool perhaps_done, base::BootTime now);
   void OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number, base::BootTime now);
   void DropLeases(Record& record);
+  static void HearRest(Record& record, uint64_t remaining, base::BootTime now);
   void OnRefused(Record& record, const store::LeaseGrant& grant, base::BootTime now);
   // Nobody is kept waiting who asks too often for a bucket that is at least half full.
   static bool HasPlenty(const Record& record, uint64_t rest) { return rest >= record.limit->limit.capacity() / 2; }
@@ -271,7 +273,7 @@ class LeaseBook {
   LeaseVerdict VerdictOf(const Record& record, algorithm::Cost cost, bool spent, base::BootTime now) const;
   algorithm::Decision Allowed(const Record& record, base::BootTime now) const;
   algorithm::Decision Denied(const Record& record, algorithm::Cost cost, base::BootTime now) const;
-  base::Duration RetryAfter(const Record& record, algorithm::Cost cost, base::BootTime now) const;
+  base::Duration RetryAfter(const Record& record, algorithm::Cost cost, uint64_t remaining, base::BootTime now) const;
   base::Duration RefillAfter(const Record& record, base::BootTime now) const;
   base::Duration ResetAfter(const Record& record, uint64_t remaining, base::BootTime now) const;
 

@@ -520,8 +520,60 @@ TEST_F(LeaseBookTest, ABucketOfLessThanThreeForEachHolderIsExact) {
 TEST_F(LeaseBookTest, ARefundIsRoom) {
   Take();
   Exact(1, {.allowed = false, .limit = 100, .retry_after = 1h, .reset_after = 2h});
-  book.OnRefunded(kKey);
+  book.OnRefunded(kKey, 1, now());
   EXPECT_EQ(Says(), "ask the store");
+  EXPECT_THAT(Says(), StartsWith("denied for ")) << "until that is answered";
+}
+
+// 1,000 requests and 45 refunds a second, of a bucket that never has anything left.
+TEST_F(LeaseBookTest, RefundsDoNotMakeAnOverloadedKeyDearer) {
+  int calls = 0;
+  for (; at < 10s; at += 1ms) {
+    const LeaseVerdict verdict = Take();
+    if (verdict.action != nullptr) {
+      ++calls;
+      Refuse(verdict.action->ask.id.number, 100ms);
+    } else if (verdict.kind == LeaseVerdict::Kind::kAskStore) {
+      ++calls;
+      Exact(1, {.allowed = false, .limit = 100, .retry_after = 100ms, .reset_after = 1s});
+    }
+    if (at % 22ms == 0ms) book.OnRefunded(kKey, 0, now());
+  }
+  EXPECT_LE(calls, 200 + 8);
+}
+
+TEST_F(LeaseBookTest, ADenialWhileTheStoreIsAskedWaitsForTheNextToken) {
+  limit = Intern({.requests = 10, .period = 1s, .burst = 100});
+  for (int i = 0; i < 4; ++i) Take();
+  EXPECT_EQ(Refuse(1, 40ms), "");
+  EXPECT_EQ(Says(), "denied for 40ms") << "as the store has said";
+  at = 60ms;
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #2"));
+  EXPECT_EQ(Says(), "denied for 100ms") << "one is missing, at 10 a second; the ask takes what is there";
+  EXPECT_EQ(Says(3), "denied for 300ms");
+}
+
+// Three were granted and nothing is left: a request of three has to wait for three.
+TEST_F(LeaseBookTest, ADenialOfAScarceKeyHonoursTheCost) {
+  limit = Intern({.requests = 10, .period = 1s, .burst = 100});
+  for (int i = 0; i < 3; ++i) Take(40);
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #1"));
+  EXPECT_EQ(Grant(1, 3, 0), "");
+  EXPECT_THAT(SaysAgain(), StartsWith("allowed"));
+  EXPECT_THAT(Says(2), StartsWith("allowed"));
+  EXPECT_EQ(Says(), "denied for 100ms");
+  EXPECT_EQ(Says(3), "denied for 300ms");
+}
+
+// The store said 89 ms for two when one was left. Then it said that none is.
+TEST_F(LeaseBookTest, ADenialNeverSaysLessThanItsOwnRemainingImplies) {
+  limit = Intern({.requests = 10, .period = 1s, .burst = 100});
+  Take(2);
+  Exact(2, {.allowed = false, .limit = 100, .remaining = 1, .retry_after = 89ms, .reset_after = 10s});
+  EXPECT_EQ(Says(80), "denied for 7889ms") << "a part of the next one has accrued";
+  book.OnRefunded(kKey, 0, now());
+  EXPECT_EQ(Says(80), "ask the store");
+  EXPECT_EQ(Says(80), "denied for 8000ms");
 }
 
 TEST_F(LeaseBookTest, WhatIsIdleGoesBack) {

@@ -93,10 +93,10 @@ Cost LeaseBooks::GiveBack(const Hash128& key, Cost cost, BootTime now) {
   return part.book.GiveBack(key, cost, now);
 }
 
-void LeaseBooks::OnRefunded(const Hash128& key) {
+void LeaseBooks::OnRefunded(const Hash128& key, uint64_t remaining, BootTime now) {
   Part& part = PartOf(key);
   const Lock lock(part.lock);
-  part.book.OnRefunded(key);
+  part.book.OnRefunded(key, remaining, now);
 }
 
 void LeaseBooks::OnReset(const Hash128& key) {

@@ -21,6 +21,7 @@
 #include "absl/functional/function_ref.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/hash.h"
+#include "headgate/limiter/kept_history.h"
 #include "headgate/limiter/lease_book.h"
 #include "headgate/store/limit_table.h"
 #include "headgate/store/shared_store.h"
@@ -35,6 +36,10 @@ struct LeaseMessage {
   store::LimitHandle limit;
   store::LeaseAsk ask{};  // its reports are those below
   std::array<store::LeaseReport, HeldLeases::kMax> reports{};
+  // What the request knew that brought the message about. A message that no request brings about knows nothing: a limit
+  // that has come back is another one to the book, whose first request is asked of the store.
+  KeptHistory history;
+  base::Instant now{0};
 
   LeaseMessage() = default;
   LeaseMessage(const LeaseMessage&) = delete;
@@ -80,7 +85,7 @@ class LeaseBooks {
   void OnGrant(const base::Hash128& key, uint64_t number, const store::SharedAnswer& answer, base::BootTime now,
                Keep keep);
   algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
-  void OnRefunded(const base::Hash128& key);
+  void OnRefunded(const base::Hash128& key, uint64_t remaining, base::BootTime now);
   void OnReset(const base::Hash128& key);
   void DropAll();
 

@@ -1,21 +1,24 @@
 // What a node knows of shared buckets when their store stops answering: how much was left of each, so that the local
 // stand-in of a bucket begins with a share of that and not with a full one. Bounded; what it does not know counts as a
 // full bucket.
-//
-// Not thread-safe.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 
 #include "headgate/base/clock.h"
 #include "headgate/base/hash.h"
+#include "headgate/store/spin_lock.h"
 
 namespace headgate::limiter {
 
+// Not thread-safe.
 class LastRests {
  public:
+  static constexpr size_t kPlaces = 256;
+
   // The store said what is left. The bucket is full again at `full_at` if nothing comes.
   void OnAnswer(const base::Hash128& key, uint64_t remaining, base::BootTime full_at) {
     PlaceOf(key) = {.key = key, .remaining = remaining, .full_at = full_at, .known = true};
@@ -32,8 +35,6 @@ class LastRests {
   }
 
  private:
-  static constexpr size_t kPlaces = 4096;
-
   struct Place {
     base::Hash128 key{};
     uint64_t remaining = 0;
@@ -44,6 +45,35 @@ class LastRests {
   Place& PlaceOf(const base::Hash128& key) { return places_[key.high % kPlaces]; }
 
   std::array<Place, kPlaces> places_{};  // the latest of those that share a place
+};
+
+// The same of an instance, for all its event loops: they decide without the store from one memory store. Thread-safe; a
+// lock is held for a few nanoseconds, and not by a decision from a lease.
+class SharedRests {
+ public:
+  static constexpr size_t kParts = 32;
+
+  void OnAnswer(const base::Hash128& key, uint64_t remaining, base::BootTime full_at) {
+    Part& part = PartOf(key);
+    const std::lock_guard<store::SpinLock> lock(part.lock);
+    part.rests.OnAnswer(key, remaining, full_at);
+  }
+  std::optional<uint64_t> Take(const base::Hash128& key, base::BootTime now) {
+    Part& part = PartOf(key);
+    const std::lock_guard<store::SpinLock> lock(part.lock);
+    return part.rests.Take(key, now);
+  }
+
+ private:
+  struct alignas(64) Part {
+    store::SpinLock lock;
+    LastRests rests;
+  };
+
+  // Not by the bits that tell the place in a part.
+  Part& PartOf(const base::Hash128& key) { return parts_[key.high >> 32 & (kParts - 1)]; }
+
+  std::array<Part, kParts> parts_{};
 };
 
 }  // namespace headgate::limiter

@@ -48,9 +48,10 @@ struct TakeRequest {
 };
 
 // Whether request `index` of a group that is denied counts all the same. `denies(k)`: request k of the group is denied.
-template <typename Denies>
-bool CountsDenied(base::Strided<const TakeRequest> group, size_t index, const Denies& denies) {
-  const TakeRequest& request = group[index];
+// The requests have `operation`, `limit` and `joined` as a TakeRequest has.
+template <typename Group, typename Denies>
+bool CountsDenied(const Group& group, size_t index, const Denies& denies) {
+  const auto& request = group[index];
   if (request.operation != Operation::kTake || !request.limit->limit.spec().count_denied) return false;
   size_t first = index;
   while (first > 0 && group[first].joined == Joined::kSameRule) --first;

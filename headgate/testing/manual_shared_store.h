@@ -23,6 +23,7 @@ class ManualSharedStore final : public store::SharedStore {
     store::Operation operation = store::Operation::kLook;
     bool keeps_limit = false;
     std::span<const store::LimitChange> history{};
+    base::Instant now{0};
     std::optional<store::LeaseAsk> lease{};  // without its reports, which have been taken in
     Done done{};
   };
@@ -43,6 +44,7 @@ class ManualSharedStore final : public store::SharedStore {
                 .operation = request.operation,
                 .keeps_limit = request.keeps_limit,
                 .history = request.history,
+                .now = request.now,
                 .lease = request.lease,
                 .done = std::move(done)};
     names_.push_back(asked.name);

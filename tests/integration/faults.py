@@ -43,7 +43,8 @@ FAULTS = {
         ["test_fleet_silent.Silent.test_what_a_killed_instance_holds", "test_fleet_faults.Faults.test_an_instance_is_killed"],
     ),
     "paused": Fault(
-        "an instance is paused for longer than a lease lives", NOTHING, "what it held: 2 s", [STOPS],
+        "an instance is paused for longer than a lease lives",
+        "nothing; calls that time out during a pause, even of 30 ms, are decided by its share", "what it held: 2 s", [STOPS],
         ["test_fleet_silent.Silent.test_what_a_paused_instance_holds", "test_fleet_faults.Faults.test_an_instance_is_paused"],
     ),
     "shutdown": Fault(

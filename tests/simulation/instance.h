@@ -11,6 +11,7 @@
 
 #include "headgate/base/clock.h"
 #include "headgate/limiter/lease_books.h"
+#include "headgate/limiter/outage.h"
 #include "headgate/store/memory.h"
 #include "tests/simulation/bound.h"
 #include "tests/simulation/coverage.h"
@@ -50,6 +51,7 @@ class Instance {
   store::MemoryStore& memory() { return memory_; }
   store::LimitTable& limits() { return memory_.limits(); }
   limiter::LeaseBooks& leases() { return leases_; }
+  limiter::SharedRests& rests() { return rests_; }
   Ledger& ledger(size_t key) { return keys_[key].ledger; }
   const Ledger& ledger(size_t key) const { return keys_[key].ledger; }
   // By key, then the gate; in this instance's table.
@@ -85,6 +87,7 @@ class Instance {
   const uint64_t id_;
   store::MemoryStore memory_;
   limiter::LeaseBooks leases_;
+  limiter::SharedRests rests_;
   std::vector<std::function<void()>> wakes_;
   std::vector<Key> keys_;
 };

@@ -21,10 +21,11 @@ namespace {
 
 constexpr uint64_t kGateCost = 2;
 
-limiter::FleetOptions OptionsOf(const Plan& plan, uint32_t index, limiter::LeaseBooks& leases) {
+limiter::FleetOptions OptionsOf(const Plan& plan, uint32_t index, Instance& instance) {
   return {.on_store_failure = rule::OnStoreFailure::kDeny,
           .timeout = plan.timer(),
-          .leases = &leases,
+          .leases = &instance.leases(),
+          .rests = &instance.rests(),
           .loop = index % plan.loops,
           .loops = plan.loops};
 }
@@ -50,7 +51,7 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
       local_(instance.memory(), [this](const store::TakeRequest& request, const algorithm::Decision& decision,
                                        base::Instant at) { OnLocal(request, decision, at); }),
       breaker_(BreakerOf(plan), instance.id() + start.index),
-      fleet_(*this, local_, OptionsOf(plan, start.index, instance.leases())),
+      fleet_(*this, local_, OptionsOf(plan, start.index, instance)),
       answered_at_(start.boot),
       shard_(start.shard) {
   histories_.OnSeen(shard_, start.server, start.boot);
@@ -214,18 +215,21 @@ void Node::Begin(Request request, BootTime now) {
 
 // As RESP sessions do: asked again when it is ready, the same request finds its answers.
 bool Node::Take(Request& request, std::span<Settled> settled) {
-  std::vector<store::TakeRequest> takes;
-  std::vector<limiter::SharedTerms> terms;
+  std::vector<limiter::BatchEntry> batch;
   for (const Member& member : request.members) {
-    takes.push_back({.key = HashOf(member.key),
-                     .limit = keys_[member.key].limit.get(),
-                     .cost = member.cost,
-                     .operation = request.operation,
-                     .joined = takes.empty() ? store::Joined::kNo : store::Joined::kSameRule});
-    terms.push_back({.on_store_failure = PolicyOf(member.key), .sharing = SharingOf(member.key)});
+    batch.push_back({.request = {.key = HashOf(member.key),
+                                 .limit = keys_[member.key].limit.get(),
+                                 .cost = member.cost,
+                                 .operation = request.operation,
+                                 .joined = batch.empty() ? store::Joined::kNo : store::Joined::kSameRule},
+                     .terms = {.on_store_failure = PolicyOf(member.key), .sharing = SharingOf(member.key)}});
   }
   const auto name = [&](size_t i, std::string& out) { out += NameOf(request.members[i].key); };
-  return fleet_.Take(takes, terms, name, settled, *request.pending, request.at);
+  return request.pending->Resume(settled, [&] {
+    const bool decided = fleet_.Decide(batch, name, request.pending.get(), request.at);
+    for (size_t i = 0; i < batch.size(); ++i) settled[i] = batch[i].settled;
+    return decided;
+  });
 }
 
 // What the book has spent or was given back since it was last looked at.

@@ -15,7 +15,7 @@ namespace headgate::front::resp {
 
 struct World {
   explicit World(http::Access a = {})
-      : access(std::move(a)), context({.checker = checker, .store = store, .access = access, .version = "1.2.3"}) {}
+      : access(std::move(a)), context({.checker = checker, .access = access, .version = "1.2.3"}) {}
 
   store::MemoryStore store{store::MemoryOptions{.max_buckets = 4096}};
   limiter::Limiter limiter{store, nullptr};

@@ -41,7 +41,7 @@ TEST(ClThrottle, AllocatesNothingForDecisionsFromLeases) {
   limiter::Fleet fleet(shared, store, {.leases = &leases});
   limiter::Checker checker(limiter, 0, fleet, {});
   const http::Access access;
-  Context context({.checker = checker, .store = store, .fleet = &fleet, .access = access, .version = "1"});
+  Context context({.checker = checker, .access = access, .version = "1"});
   RespSession session(context, {});
   std::string input;
   for (int i = 0; i < 32; ++i) {

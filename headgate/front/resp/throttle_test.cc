@@ -382,7 +382,7 @@ TEST(ClThrottle, MoreLimitsThanTheStoreHoldsMakeWayForEachOther) {
   limiter::Limiter limiter(store, nullptr);
   limiter::Checker checker(limiter);
   const http::Access access;
-  Context context({.checker = checker, .store = store, .access = access, .version = "1"});
+  Context context({.checker = checker, .access = access, .version = "1"});
   RespSession session(context, {});
   std::string output;
   for (int burst = 1; burst <= 5000; ++burst) {

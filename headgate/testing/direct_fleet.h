@@ -1,0 +1,64 @@
+// A Fleet that is asked directly, without rules, fronts and a network: over a shared store that answers when it is told
+// to. For tests of what a Fleet sends. Not thread-safe.
+#pragma once
+
+#include <random>
+#include <span>
+#include <string>
+
+#include "headgate/limiter/fleet.h"
+#include "headgate/store/memory.h"
+#include "headgate/testing/manual_shared_store.h"
+
+namespace headgate::testing {
+
+struct DirectFleet {
+  static store::MemoryOptions Options() {
+    store::MemoryOptions options{.max_buckets = 4096};
+    std::mt19937_64 random(1);
+    for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
+    return options;
+  }
+
+  store::LimitHandle Intern(const algorithm::LimitSpec& spec, uint32_t version = 0) {
+    return *local.limits().Intern(*algorithm::Limit::Make(spec), version);
+  }
+
+  // Asks for one request of key `key`, of `of`'s loop. True: it is settled already.
+  bool Begin(uint64_t key, const store::LimitHandle& limit, std::span<const store::LimitChange> history, uint64_t cost,
+             limiter::Fleet& of) {
+    pending.Forget();
+    const store::TakeRequest request{.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f},
+                                     .limit = limit.get(),
+                                     .history = history,
+                                     .cost = cost};
+    const limiter::SharedTerms terms = of.default_terms();
+    return of.Decide(
+        {&request, 1}, {&terms, 1}, [&](size_t, std::string& name) { name += std::to_string(key); }, {&settled, 1},
+        pending, now);
+  }
+  // The same, and answers what it asks of the store. Whether the request passed.
+  bool Ask(uint64_t key, const store::LimitHandle& limit, std::span<const store::LimitChange> history = {},
+           uint64_t cost = 1) {
+    return AskLoop(fleet, key, limit, history, cost);
+  }
+  bool AskLoop(limiter::Fleet& of, uint64_t key, const store::LimitHandle& limit,
+               std::span<const store::LimitChange> history = {}, uint64_t cost = 1) {
+    if (!Begin(key, limit, history, cost, of)) {
+      shared.AnswerAll();
+      settled = pending.settled().front();
+    }
+    shared.AnswerAll();
+    return settled.decision.allowed;
+  }
+
+  base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
+  store::MemoryStore local{Options()};
+  ManualSharedStore shared{local, now};
+  limiter::LeaseBooks books{{.node = 1, .keys_max = 65'536}};
+  limiter::Fleet fleet{shared, local, {.leases = &books}};
+  limiter::Pending pending{[] {}};
+  limiter::Settled settled;
+};
+
+}  // namespace headgate::testing
