@@ -205,7 +205,7 @@ TEST_F(CommandLine, AsksAServer) {
   net::SpareFiles spare_files;
   Engine engine(settings, 1, system_clock, log, spare_files);
   ASSERT_TRUE(engine.limiter().OnRules(LoadPaths({rules}, {}, false).result.rules, engine.clock().Now()).ok());
-  FrontOptions options(settings, engine, system_clock);
+  FrontOptions options(settings, engine);
   Fronts fronts(options, nullptr, 0);
   net::Server server({}, engine.clock(), spare_files);
   ASSERT_TRUE(server.Listen(*net::ParseEndpoint(address), [&](uint32_t) { return fronts.All(); }).ok());

@@ -6,9 +6,8 @@
 
 namespace headgate::app {
 
-FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine, const base::Clock& system_clock)
+FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine)
     : engine(shared_engine),
-      clock(system_clock),
       access{.credential = settings.credential},
       http{.bounds = {.body_bytes_max = settings.max_body_bytes}, .hosts = http::KnownHosts(settings.known_host)},
       resp_name(engine.metrics().AddFront("resp")),
@@ -28,31 +27,26 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, uint32_t loop)
       check_(checker_, {}),
       router_("Headgate", options.access),
       admin_router_("Headgate, the admin address", options.access),
-      resp_meter_{.metrics = options.engine.metrics(),
-                  .front = options.resp_name,
-                  .worker = loop,
-                  .clock = options.clock,
-                  .answered = [this] { return resp_.counters.commands.value(); }},
-      http_meter_{.metrics = options.engine.metrics(),
-                  .front = options.http_name,
-                  .worker = loop,
-                  .clock = options.clock,
-                  .answered = [this] { return http_handler_.handled() + admin_handler_.handled(); }} {
+      resp_meter_(options.engine.metrics(), options.resp_name, loop),
+      http_meter_(options.engine.metrics(), options.http_name, loop) {
   check_.AddRoutes(router_);
   AddAdminRoutes(router_);
   AddAdminRoutes(admin_router_);
 }
 
+net::SessionChooser Fronts::Speaks(front::mux::Sessions::Factory resp, front::mux::Sessions::Factory http) {
+  return front::mux::Mux(
+      {.resp = std::move(resp), .http = std::move(http), .resp_meter = &resp_meter_, .http_meter = &http_meter_},
+      sessions_);
+}
+
 front::mux::Sessions::Factory Fronts::Resp() {
-  return [this](const net::Peer& peer) {
-    return std::make_unique<MeteredSession>(std::make_unique<front::resp::RespSession>(resp_, peer), resp_meter_);
-  };
+  return [this](const net::Peer& peer) { return std::make_unique<front::resp::RespSession>(resp_, peer); };
 }
 
 front::mux::Sessions::Factory Fronts::Http(http::Handler& handler) {
-  return [this, &handler](const net::Peer& peer) {
-    return std::make_unique<MeteredSession>(std::make_unique<http::Session>(handler, options_.http, peer), http_meter_);
-  };
+  return
+      [this, &handler](const net::Peer& peer) { return std::make_unique<http::Session>(handler, options_.http, peer); };
 }
 
 void Fronts::AddAdminRoutes(http::Router& router) {

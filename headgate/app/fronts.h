@@ -7,7 +7,6 @@
 #include <span>
 
 #include "headgate/app/engine.h"
-#include "headgate/app/metered_session.h"
 #include "headgate/app/shared_stores.h"
 #include "headgate/front/api/handler.h"
 #include "headgate/front/mux/mux.h"
@@ -22,10 +21,9 @@ namespace headgate::app {
 
 // Shared by the fronts of all loops, and outlives them.
 struct FrontOptions {
-  FrontOptions(const Settings& settings, Engine& engine, const base::Clock& clock);
+  FrontOptions(const Settings& settings, Engine& engine);
 
   Engine& engine;
-  const base::Clock& clock;
   http::Access access;
   http::Options http;
   observe::Metrics::Front resp_name;
@@ -48,32 +46,35 @@ class Fronts {
   Fronts& operator=(const Fronts&) = delete;
 
   // What an address of this kind speaks on this loop.
-  net::SessionChooser All() { return front::mux::Mux({.resp = Resp(), .http = Http(http_handler_)}, sessions_); }
-  net::SessionChooser OnlyResp() { return front::mux::Mux({.resp = Resp(), .http = {}}, sessions_); }
-  net::SessionChooser OnlyHttp() { return front::mux::Mux({.resp = {}, .http = Http(http_handler_)}, sessions_); }
+  net::SessionChooser All() { return Speaks(Resp(), Http(router_)); }
+  net::SessionChooser OnlyResp() { return Speaks(Resp(), {}); }
+  net::SessionChooser OnlyHttp() { return Speaks({}, Http(router_)); }
   // HTTP without the deciding routes.
-  net::SessionChooser Admin() { return front::mux::Mux({.resp = {}, .http = Http(admin_handler_)}, sessions_); }
+  net::SessionChooser Admin() { return Speaks({}, Http(admin_router_)); }
 
   // Counts the commands of Redis clients. From any thread.
   const front::resp::Counters& resp_counters() const { return resp_.counters; }
   const front::mux::Counters& sessions() const { return sessions_; }
 
  private:
-  // Counts what passes.
-  class CountingHandler final : public http::Handler {
+  // One front's requests on this loop, for the metrics.
+  class Meter final : public net::RequestMeter {
    public:
-    explicit CountingHandler(http::Handler& handler) : handler_(handler) {}
-    void Handle(const http::Request& request, http::Response& response, base::Instant now) override {
-      handler_.Handle(request, response, now);
-      if (!response.later) ++handled_;
+    Meter(observe::Metrics& metrics, observe::Metrics::Front front, uint32_t loop)
+        : metrics_(metrics), front_(front), loop_(loop) {}
+    void OnBatch(uint64_t requests, base::Duration elapsed) override {
+      metrics_.OnBatch(loop_, front_, requests, elapsed);
     }
-    uint64_t handled() const { return handled_; }
+    void OnWait(base::Duration elapsed) override { metrics_.OnWait(loop_, front_, elapsed); }
+    void OnProtocolError() override { metrics_.OnProtocolError(loop_, front_); }
 
    private:
-    http::Handler& handler_;
-    uint64_t handled_ = 0;
+    observe::Metrics& metrics_;
+    const observe::Metrics::Front front_;
+    const uint32_t loop_;
   };
 
+  net::SessionChooser Speaks(front::mux::Sessions::Factory resp, front::mux::Sessions::Factory http);
   front::mux::Sessions::Factory Resp();
   front::mux::Sessions::Factory Http(http::Handler& handler);
   void AddAdminRoutes(http::Router& router);
@@ -85,10 +86,8 @@ class Fronts {
   http::Router router_;
   http::Router admin_router_;
   front::mux::Counters sessions_;
-  CountingHandler http_handler_{router_};
-  CountingHandler admin_handler_{admin_router_};
-  const Meter resp_meter_;
-  const Meter http_meter_;
+  Meter resp_meter_;
+  Meter http_meter_;
 };
 
 }  // namespace headgate::app

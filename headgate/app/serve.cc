@@ -117,7 +117,7 @@ class Process {
         log_(LogOptionsOf(settings_), system_clock_),
         engine_(settings_, ThreadsOf(settings_), system_clock_, log_, spare_files_),
         rules_(settings_, engine_.limiter(), engine_.clock(), control_, log_),
-        front_options_(settings_, engine_, system_clock_),
+        front_options_(settings_, engine_),
         server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
     front_options_.figures = [this] { return Figures(); };
     engine_.metrics().AddCollector([this](observe::Sink& sink) {

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <chrono>
 #include <iterator>
+#include <utility>
 
 #include "headgate/http/problem.h"
 
@@ -83,11 +84,14 @@ Session::Progress Session::OnBytes(std::span<const char> input, std::string& out
         break;
     }
   }
-  if (closing_) return {.consumed = input.size(), .close = true, .protocol_error = refused_};
-  return {.consumed = input.size() - rest.size(),
-          .mid_request = !rest.empty() || await_ != Await::kHead,
-          .more = more && !rest.empty(),
-          .waiting = await_ == Await::kAnswer};
+  Progress progress{.answered = std::exchange(answered_, 0)};
+  wait_.Report(await_ == Await::kAnswer, now, progress);
+  progress.protocol_error = refused_;
+  progress.close = closing_;
+  progress.consumed = closing_ ? input.size() : input.size() - rest.size();
+  progress.mid_request = !rest.empty() || await_ != Await::kHead;
+  progress.more = more && !rest.empty();
+  return progress;
 }
 
 bool Session::TakeHead(std::string_view& rest, std::string& output, base::Instant now) {
@@ -162,6 +166,7 @@ bool Session::Answer(std::string_view body, std::string& output, base::Instant n
     await_ = Await::kAnswer;
     return false;
   }
+  ++answered_;
   if (!parser_.keep_alive() || draining_) closing_ = true;
   Write(request.method != "HEAD", output, now);
   Forget();

@@ -68,6 +68,8 @@ class Session final : public net::Session {
   std::string body_;
   Response response_;
   Suspension suspension_;
+  uint64_t answered_ = 0;  // in this call
+  net::OrderedWait wait_;
 };
 
 // The Date field's value (RFC 9110, 5.6.7): "Sun, 06 Nov 1994 08:49:37 GMT".

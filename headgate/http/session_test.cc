@@ -281,11 +281,11 @@ TEST(HttpSession, AHandlerThatAnswersLaterIsAskedAgainWithTheSameRequest) {
       std::string output = d.Say(request.substr(0, split));
       output += d.Say(request.substr(split) + std::string(kGet));
       EXPECT_EQ(output, "");
-      EXPECT_TRUE(d.progress.waiting);
+      EXPECT_TRUE(d.progress.waiting());
       EXPECT_EQ(d.Say(""), "");
-      EXPECT_TRUE(d.progress.waiting);
+      EXPECT_TRUE(d.progress.waiting());
       output = d.Say("");
-      EXPECT_FALSE(d.progress.waiting);
+      EXPECT_FALSE(d.progress.waiting());
       EXPECT_THAT(d.handler.asked, ElementsAre("POST /p hello", "POST /p hello", "POST /p hello", "GET /x?y=1 "));
       EXPECT_THAT(d.handler.custom, ElementsAre("c", ""));
       EXPECT_THAT(output, HasSubstr("\r\n\r\nhelloHTTP/1.1 200 OK"));

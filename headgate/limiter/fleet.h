@@ -9,8 +9,8 @@
 //     allow                       → allowed, uncounted (mode open)
 //     deny                        → refused (mode closed)
 //
-// One per event loop, used on its thread alone; only the leases are the whole instance's. Opens no socket: the store
-// does.
+// One per event loop, used on its thread alone; the leases and the last known rests are the whole instance's. Opens no
+// socket: the store does.
 #pragma once
 
 #include <array>

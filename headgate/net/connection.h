@@ -1,16 +1,16 @@
-// One connection on its loop: reads, feeds the session, writes; keeps the deadlines. Internal to net.
+// One accepted connection on its loop: reads, feeds the session, writes, and keeps the deadlines. Internal to net.
 //
-//   choosing --session chosen--> serving --session closes--> lingering --peer closes or time is up--> gone
+//   reading ──bytes──▶ the session ──output──▶ written at once, or ──▶ writing ──▶ (as the session says)
+//                          │ stop reading ──▶ suspended ──woken──▶ the session
+//                          │ more         ──▶ yielding  ──next turn──▶ the session
+//                          └ close        ──▶ lingering ──the peer closes, or time is up──▶ closed
+//
+// Waking a session is independent of reading: while the connection reads or is suspended, it asks the session for its
+// output at the end of the turn. While it writes or yields, the session is asked next anyway.
 //
 // A connection without a place is refused: it lives only until the chooser knows the words that its client understands.
-//
-// Runs as one coroutine, which owns it. While it rests for the peer's next words, an answer that was decided elsewhere
-// is written without it (Resume): it gets up only for what a single write does not end.
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <optional>
 #include <span>
@@ -19,88 +19,99 @@
 #include "headgate/base/time.h"
 #include "headgate/net/connection_limits.h"
 #include "headgate/net/file_descriptor.h"
-#include "headgate/net/server.h"
 #include "headgate/net/session.h"
+#include "headgate/net/transport.h"
 
 namespace headgate::net {
 
 class Loop;
 
-class Connection {
+// In the loop's list from the constructor to the destructor; the loop owns it.
+class Connection final : private Transport::Owner {
  public:
+  // `tls`: null for plain bytes.
   Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Place> place, const Peer& peer,
-             const SessionChooser& choose_session);
+             const SessionChooser& choose_session, const TlsContext* tls);
   ~Connection();
   Connection(const Connection&) = delete;
 
-  // The whole life.
-  static boost::asio::awaitable<void> Run(std::unique_ptr<Connection> connection);
+  // Reads what is there already.
+  void Start();
 
-  // Called by the loop between the coroutine's steps.
+  // Called by the loop, never from within a call of the connection's own.
   void OnTick(base::Instant now);
   void OnDrain();
-  void CutOff();
-  // Called when the session need not wait any longer: answers while the coroutine is suspended in a read.
+  // At the end of a turn, after the session woke or said that it has more.
   void Resume(base::Instant now);
 
-  // Bytes in its buffers times how long they have been held; 0 if there are few.
-  uint64_t BufferCost(base::Instant now) const;
+  // Closes at once; the loop destroys the connection at the end of the turn.
+  void CutOff();
   // Says why, frees the buffers at once, and closes.
   void GiveUp(Session::GivenUp why, base::Instant now);
 
+  // Bytes in its buffers times how long they have been held; 0 if there are few.
+  uint64_t BufferCost(base::Instant now) const;
+
   Connection* next() const { return next_; }
-  bool in_request() const {
-    return waiting_ == Waiting::kForRestOfRequest || waiting_ == Waiting::kForWriter || waiting_ == Waiting::kForAnswer;
-  }
+  bool in_request() const;
 
  private:
-  enum class Phase : uint8_t { kChoosing, kServing, kClosing };
-  enum class Waiting : uint8_t { kForRequest, kForRestOfRequest, kForAnswer, kForWriter, kForPeerToClose };
+  enum class State : uint8_t {
+    kReading,    // waits for bytes; independent requests may wait for answers meanwhile
+    kSuspended,  // waits for the session to wake; reads nothing
+    kYielding,   // the session has more to do, after the other connections had their turn
+    kWriting,    // waits for the peer to take the output; nothing is read and the session is not asked
+    kLingering,  // all is said; reads until the peer closes
+    kClosed,     // destroyed at the end of the turn
+  };
+  // What the deadline is for.
+  enum class Wait : uint8_t { kForRequest, kForRestOfRequest, kForAnswer, kForWriter, kForPeerToClose };
 
-  boost::asio::awaitable<void> Serve();
-  boost::asio::awaitable<bool> WaitFor(boost::asio::posix::descriptor_base::wait_type what);
-  boost::asio::awaitable<bool> Answer();
-  boost::asio::awaitable<bool> WaitForAnswer();
-  void Wake();
-  boost::asio::awaitable<bool> WriteSlowly();
-  boost::asio::awaitable<void> Linger();
+  void OnReadable() override;
+  void OnWritable() override;
 
-  // One non-blocking read and what follows from it, up to the bytes of the answer in the loop's output.
-  enum class ReadResult : uint8_t { kNothing, kSome, kEnd };
-  ReadResult ReadOnce();
+  void Read();
+  void ReadAway();
+  void OnInputEnd();
+  // Shows the session its bytes and writes what it answers. `input` is new and follows what is in `rest_`.
   void Handle(std::span<const char> input, base::Instant now);
+  Session::Progress AskSession(std::span<const char> input, base::Instant now);
+  void Measure(const Session::Progress& progress, base::Instant began);
   bool EnsureSession(std::span<const char> input);
-  void CountBuffers(base::Instant now);
   void KeepRest(std::span<const char> input, size_t consumed);
-  // Sends what the loop's output holds; what is not taken moves to `unsent_`.
-  bool SendNow();
+  void Wake();
 
-  // Between reads: sets the deadline of what comes next.
-  void Rest(Waiting waiting, base::Instant now);
-  void WaitUntil(Waiting waiting, base::Instant deadline) {
-    waiting_ = waiting;
+  // Sends what the loop's output holds, then goes to `next`; what the peer does not take moves to `unsent_`.
+  void SendThen(State next, base::Instant now);
+  void Enter(State state, base::Instant now);
+  void NoteRequest(const Session::Progress& progress, base::Instant now);
+  void SetReadDeadline(base::Instant now);
+  void WaitUntil(Wait wait, base::Instant deadline) {
+    wait_ = wait;
     deadline_ = deadline;
   }
+  void CountBuffers(base::Instant now);
 
   Loop& loop_;
-  boost::asio::posix::stream_descriptor socket_;
+  std::unique_ptr<Transport> transport_;
   std::optional<ConnectionLimits::Place> place_;  // none: the connection is refused
   const Peer peer_;
   const SessionChooser& choose_session_;
   std::unique_ptr<Session> session_;
-  Phase phase_ = Phase::kChoosing;
-  bool more_ = false;       // the session has whole requests left in `rest_`
-  bool at_rest_ = false;    // the coroutine waits for the peer to say more; an answer that comes meanwhile needs it not
-  bool summoned_ = false;   // it is called from there, for what an answer has left to do
-  bool woken_ = false;      // what the session waits for has come
-  bool to_resume_ = false;  // the loop will
-  bool cut_off_ = false;    // a deadline passed, or the server stops: nothing more is written
-  Waiting waiting_ = Waiting::kForRequest;
+  RequestMeter* meter_ = nullptr;
+  State state_ = State::kReading;
+  State after_writing_ = State::kReading;
+  Session::Progress progress_;  // of the session's last call
+  bool input_ended_ = false;    // the peer sends no more
+  bool resumes_ = false;        // is in the loop's list of those to resume
+  Wait wait_ = Wait::kForRequest;
   base::Instant deadline_;
-  // Never rings; cut short when the answer has come. Where a peer that waits for an answer says more, or goes.
-  std::optional<boost::asio::steady_timer> answer_;
+  std::optional<base::Instant> request_began_;  // the one that is not whole
+  base::Instant wrote_slowly_at_{};             // when the peer had last taken what it did not take at once
+  int reads_in_drain_ = 0;
   std::string rest_;    // input that the session has not consumed
   std::string unsent_;  // output that the peer has not taken
+  size_t sent_ = 0;     // of `unsent_`
   size_t held_ = 0;     // bytes that the loop counts for these buffers and the session's
   base::Instant held_since_;
   Connection* next_ = nullptr;

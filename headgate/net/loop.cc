@@ -61,6 +61,7 @@ Shared::Shared(const ServerOptions& server_options, const base::DisciplinedClock
 Loop::~Loop() {
   Stop();
   doors_.clear();
+  while (connections_ != nullptr) delete connections_;
 }
 
 void Loop::AddDoor(FileDescriptor socket, size_t spares_kept, HandOver hand_over) {
@@ -105,19 +106,19 @@ void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWi
     return Refuse(std::move(socket), peer, listener);
   }
   counters_.connections_accepted.Add();
-  auto connection =
-      std::make_unique<Connection>(*this, std::move(socket), std::move(place), PeerOf(peer), listener.choose_session);
-  boost::asio::co_spawn(io(), Connection::Run(std::move(connection)), detached);
+  auto* const connection = new Connection(*this, std::move(socket), std::move(place), PeerOf(peer),
+                                          listener.choose_session, listener.tls.get());
+  connection->Start();
 }
 
 // A refused connection stays until its client has shown which protocol it speaks, so that it hears why.
 void Loop::Refuse(FileDescriptor socket, const sockaddr_storage& peer, const Listener& listener) {
   const size_t refused_max = std::max<size_t>(1, shared_.options.refusals_max / shared_.loops.size());
   if (refused_.size() >= refused_max) MakeWayForRefusal();
-  auto connection =
-      std::make_unique<Connection>(*this, std::move(socket), std::nullopt, PeerOf(peer), listener.choose_session);
-  refused_.push_back(connection.get());
-  boost::asio::co_spawn(io(), Connection::Run(std::move(connection)), detached);
+  auto* const connection =
+      new Connection(*this, std::move(socket), std::nullopt, PeerOf(peer), listener.choose_session, listener.tls.get());
+  refused_.push_back(connection);
+  connection->Start();
 }
 
 // The one that has waited longest had its chance.
@@ -183,6 +184,17 @@ awaitable<void> Loop::Tick() {
       connection->OnTick(now);
     }
   }
+}
+
+void Loop::Bury(Connection& connection) {
+  closed_.push_back(&connection);
+  events_.AtEndOfTurn(bury_);
+}
+
+void Loop::DestroyClosed() {
+  // Nothing that goes closes another.
+  for (Connection* const connection : closed_) delete connection;
+  closed_.clear();
 }
 
 void Loop::ResumeAtEndOfTurn(Connection& connection) {

@@ -40,6 +40,7 @@ struct Shared {
 // An address as one loop sees it.
 struct Listener {
   SessionChooser choose_session;
+  std::shared_ptr<const TlsContext> tls;  // null: plain
   ConnectionLimits& limits;
   bool has_reserved_places = false;
 };
@@ -79,6 +80,8 @@ class Loop {
   std::string& output() { return output_; }
   void ReleaseOutput();  // empties it
   void ResumeAtEndOfTurn(Connection& connection);
+  // Destroys a closed connection at the end of the turn.
+  void Bury(Connection& connection);
   // A connection's buffers hold `now_held` bytes in place of `held`.
   void OnBuffersChanged(size_t held, size_t now_held);
   // Before a connection reads: closes others if the buffers of all loops have exceeded their budget meanwhile.
@@ -106,6 +109,7 @@ class Loop {
   AcceptResult AcceptWaiting(Door& door);
   boost::asio::awaitable<void> Tick();
   void ResumeWoken();
+  void DestroyClosed();
   void Refuse(FileDescriptor socket, const sockaddr_storage& peer, const Listener& listener);
   void MakeWayForRefusal();
   void ShedBuffers();
@@ -115,8 +119,9 @@ class Loop {
   std::array<char, 64 * 1024> read_buffer_;
   std::string output_;
   std::vector<std::unique_ptr<Door>> doors_;
-  Connection* connections_ = nullptr;  // intrusive list of those that are open
-  std::vector<Connection*> woken_;     // those that wait no longer for what was decided elsewhere
+  Connection* connections_ = nullptr;  // intrusive list of all; the loop owns them
+  std::vector<Connection*> closed_;    // those to destroy at the end of the turn
+  std::vector<Connection*> woken_;     // those whose session is asked again at the end of the turn
   std::vector<Connection*> refused_;   // those that wait to be told why, oldest first
   bool made_way_ = false;              // one of them was cut off; its descriptor is closed after this turn
   size_t buffer_growth_ = 0;           // since the buffers of all loops were last summed
@@ -125,6 +130,7 @@ class Loop {
   // Behind the others, so that it goes before them: what it destroys still uses them.
   EventLoop events_;
   EventLoop::Hook resume_{events_, [this] { ResumeWoken(); }};
+  EventLoop::Hook bury_{events_, [this] { DestroyClosed(); }};
   EventLoop::Hook shed_{events_, [this] { ShedBuffers(); }};
   std::thread thread_;
 };

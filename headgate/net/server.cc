@@ -78,7 +78,10 @@ absl::StatusOr<Endpoint> Server::Listen(const Endpoint& endpoint,
   const size_t spares_kept = reserved == 0 ? SpareFiles::kKeptFromRefusals : SpareFiles::kKeptFromReservedPlaces;
   auto& listeners = *state_->listeners.emplace_back(std::make_unique<std::vector<Listener>>());
   for (uint32_t i = 0; i < loop_count; ++i) {
-    listeners.push_back({.choose_session = sessions(i), .limits = limits, .has_reserved_places = reserved != 0});
+    listeners.push_back({.choose_session = sessions(i),
+                         .tls = listen_options.tls,
+                         .limits = limits,
+                         .has_reserved_places = reserved != 0});
   }
   if (endpoint.is_unix()) {
     state_->unix_paths.push_back(endpoint.address);

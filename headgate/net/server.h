@@ -16,6 +16,7 @@
 #include "headgate/net/server_options.h"
 #include "headgate/net/session.h"
 #include "headgate/net/spare_files.h"
+#include "headgate/net/tls_context.h"
 
 namespace headgate::net {
 
@@ -23,6 +24,8 @@ struct ListenOptions {
   // Not 0: connections of this address do not count against connections_max; it has this many places of its own, from
   // which others cannot shut it out, and may use spare descriptors.
   uint32_t reserved_connections_max = 0;
+  // Not null: connections of this address speak TLS.
+  std::shared_ptr<const TlsContext> tls{};
 };
 
 class Server {

@@ -34,14 +34,15 @@ class LineSession final : public Session {
  public:
   LineSession(std::string greeting, Oracle& oracle) : greeting_(std::move(greeting)), oracle_(oracle) {}
 
-  Progress OnBytes(std::span<const char> input, std::string& output, base::Instant) override {
+  Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override {
     std::string_view text(input.data(), input.size());
     Progress progress;
     for (size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
       const std::string_view line = text.substr(0, end);
       if (line == "ask" && !oracle_.told) {
         oracle_.wakers.push_back(wake_);
-        progress.waiting = true;
+        progress.stop_reading = true;
+        progress.waiting_since = now;
         return progress;
       }
       if (line == "tell") {

@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "headgate/base/time.h"
 
@@ -19,17 +21,37 @@ struct Peer {
   std::string address{};  // "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"; for people
 };
 
+// Counts and times the requests of a front's sessions on one loop, on that loop's thread.
+class RequestMeter {
+ public:
+  virtual ~RequestMeter() = default;
+  // `requests` were answered together, `elapsed` after their bytes, or what they had waited for, were there.
+  virtual void OnBatch(uint64_t requests, base::Duration elapsed) = 0;
+  // Some of them had to wait for an answer from elsewhere: `elapsed` from their bytes to their answers.
+  virtual void OnWait(base::Duration elapsed) = 0;
+  virtual void OnProtocolError() = 0;
+};
+
 class Session {
  public:
+  // "Stop reading" and "there is output" are two signals. A session that answers in order stops reading while a request
+  // waits. One whose requests are independent reads on, and writes each answer when it is there.
   struct Progress {
-    size_t consumed = 0;       // leading bytes of the input that need not be shown again
-    bool close = false;        // write what is in `output`, then close
-    bool mid_request = false;  // the rest of the input is the beginning of a request: the request timeout runs
-    bool more = false;         // whole requests are left: call again with the rest once the output is written
-    // The next request's answer comes from elsewhere, later. Call again with the same rest once the session has called
-    // its waker, and read nothing meanwhile.
-    bool waiting = false;
+    size_t consumed = 0;          // leading bytes of the input that need not be shown again
+    uint64_t answered = 0;        // requests whose answers ended in this call
+    bool close = false;           // write what is in `output`, then close
+    bool mid_request = false;     // a request has begun and is not whole: the request timeout runs
+    bool more = false;            // call again with the rest, if any, once the output is written
+    bool stop_reading = false;    // read nothing before the session wakes
+    bool streaming = false;       // an answer without an end is under way; without bytes to write it may rest for ever
     bool protocol_error = false;  // closed for what the client sent; counted
+    // Requests wait for answers from elsewhere: since when the first of them does. The session wakes when it has
+    // output.
+    std::optional<base::Instant> waiting_since{};
+    // Some of `answered` had waited: since when the first of them did.
+    std::optional<base::Instant> answered_since{};
+
+    bool waiting() const { return waiting_since.has_value(); }
   };
 
   virtual ~Session() = default;
@@ -38,14 +60,15 @@ class Session {
   // cannot fill the memory.
   static constexpr size_t kOutputPauseBytes = size_t{256} << 10;
 
-  // Handles every whole request in `input`, in order, and appends the replies to `output`. Everything that is decidable
-  // in one call is decided together. `input` holds what was not consumed before, and more. A session bounds what it
-  // lets pile up: where a request is larger than its bounds it answers an error and closes. All decisions of a call
-  // share `now`.
+  // Handles every whole request in `input`, in order, and appends the replies to `output`, as well as those that have
+  // become ready meanwhile. Everything that is decidable in one call is decided together. `input` holds what was not
+  // consumed before, and what has arrived since; nothing new when the session has woken or said `more`. A session
+  // bounds what it lets pile up: if a request is larger than its bounds it answers an error and closes. All decisions
+  // of a call share `now`.
   virtual Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) = 0;
 
-  // The session calls `wake` on the loop's thread when a waiting request can be answered, perhaps from within any call
-  // of the session. Set before the first bytes.
+  // The session calls `wake` on the loop's thread when it has output, or reads again; perhaps from within any call of
+  // the session. OnBytes follows, later. Set before the first bytes.
   virtual void SetWaker(std::function<void()> /*wake*/) {}
 
   // Why a request that was begun is given up.
@@ -64,11 +87,27 @@ class Session {
   virtual void OnDrain() {}
 };
 
+// Keeps the times in the progress of a session that answers in order.
+class OrderedWait {
+ public:
+  // At the end of a call: whether the next request waits now.
+  void Report(bool waits, base::Instant now, Session::Progress& progress) {
+    if (progress.answered > 0) progress.answered_since = std::exchange(since_, std::nullopt);
+    since_ = waits ? std::optional(since_.value_or(now)) : std::nullopt;
+    progress.waiting_since = since_;
+    progress.stop_reading = waits;
+  }
+
+ private:
+  std::optional<base::Instant> since_;
+};
+
 // Who serves a connection, to judge by its first bytes.
 struct SessionChoice {
   bool made = false;                   // false: more bytes are needed to tell
   std::unique_ptr<Session> session{};  // null: the connection is refused
   std::string_view refusal{};          // the last words to a refused one; must live as long as the program
+  RequestMeter* meter = nullptr;       // may be null; outlives the session
 };
 
 // Whether the server has a place for a connection. One that has no place is accepted to be told so.

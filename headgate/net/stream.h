@@ -1,54 +1,25 @@
 // A connection that we open: bytes out, bytes in, without waiting. An owner gets the incoming bytes, on the
 // loop's thread, and leads the conversation.
 //
-// Over TCP or a Unix socket, plain or with TLS. A host name is resolved off the loop's thread, and its addresses are
-// tried one after the other.
+// Over any transport: TCP or a Unix socket, plain or with TLS. A host name is resolved off the loop's thread, and its
+// addresses are tried one after the other.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/net/connector.h"
 #include "headgate/net/event_loop.h"
+#include "headgate/net/transport.h"
 
 namespace headgate::net {
 
-// The address to connect to.
-struct StreamTarget {
-  std::string host{};  // a name or an address; unused where unix_path is set
-  uint16_t port = 0;
-  std::string unix_path{};
-
-  bool operator==(const StreamTarget&) const = default;
-  std::string ToString() const;
-};
-
-struct TlsOptions {
-  // Certificates that sign the server's (PEM). Empty: the system's.
-  std::string ca_file{};
-  // Our own certificate and its key (PEM), where the server asks for them. Both or neither.
-  std::string certificate_file{};
-  std::string key_file{};
-};
-
-// Loaded once, used by many streams.
-class TlsContext {
- public:
-  // InvalidArgument where a file cannot be used; the message names it.
-  static absl::StatusOr<std::shared_ptr<TlsContext>> Load(const TlsOptions& options);
-  ~TlsContext();
-
- private:
-  friend class Stream;
-  struct State;
-  explicit TlsContext(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
-};
-
-class Stream {
+class Stream final : private Transport::Owner {
  public:
   // Called on the loop's thread, never from within a call of the stream's. Each may close and reopen the stream; none
   // may destroy it.
@@ -65,12 +36,12 @@ class Stream {
 
   struct Options {
     std::shared_ptr<TlsContext> tls{};  // null: plain
-    std::string server_name{};          // whom the certificate must name; empty: the target's host
+    std::string server_name{};          // the name that the certificate must have; empty: the target's host
     base::Duration connect_timeout = std::chrono::milliseconds(50);  // resolving and the TLS handshake included
   };
 
   Stream(EventLoop& loop, Owner& owner, const Options& options);
-  ~Stream();
+  ~Stream() { Close(); }
   Stream(const Stream&) = delete;
 
   // Closes what was open before.
@@ -90,13 +61,29 @@ class Stream {
   uint64_t bytes_written() const { return bytes_written_; }
 
  private:
-  struct Life;  // one connection's
+  enum class State : uint8_t { kClosed, kConnecting, kHandshaking, kOpen };
+
+  void OnSocket(absl::StatusOr<FileDescriptor> socket);
+  void OnReadable() override;
+  void OnWritable() override { Flush(); }
+  void OnDeadline();
+  void ContinueHandshake();
+  void Read();
+  void Fail(std::string_view why);
 
   EventLoop& loop_;
   Owner& owner_;
   const Options options_;
-  std::shared_ptr<Life> life_;
+  StreamTarget target_;
+  State state_ = State::kClosed;
+  uint64_t connection_ = 0;  // a number for each, so that a call sees if the owner has closed or reopened meanwhile
+  std::unique_ptr<Connector> connector_;
+  std::unique_ptr<Transport> transport_;
+  Timer deadline_;
+  std::vector<char> input_;
   std::string output_;
+  std::string writing_;  // what the system has not taken yet
+  size_t written_ = 0;   // of `writing_`
   uint64_t bytes_read_ = 0;
   uint64_t bytes_written_ = 0;
 };

@@ -32,11 +32,11 @@ std::string FrontDriver::Send(net::Session& session, std::string_view bytes, bas
   do {
     progress = session.OnBytes(bytes, output, now);
     bytes.remove_prefix(progress.consumed);
-    if (!progress.waiting) continue;
+    if (!progress.waiting()) continue;
     HEADGATE_CHECK(!woken);
     shared_.AnswerAll();
     HEADGATE_CHECK(std::exchange(woken, false));
-  } while (progress.more || progress.waiting);
+  } while (progress.more || progress.waiting());
   return output;
 }
 

@@ -30,11 +30,11 @@ net::SessionChooser Mux(Sessions sessions, Counters& counters) {
     if (!protocol) return {};
     if (*protocol == Protocol::kResp && sessions.resp) {
       counters.resp.Add();
-      return {.made = true, .session = sessions.resp(peer)};
+      return {.made = true, .session = sessions.resp(peer), .meter = sessions.resp_meter};
     }
     if (*protocol == Protocol::kHttp1 && sessions.http) {
       counters.http.Add();
-      return {.made = true, .session = sessions.http(peer)};
+      return {.made = true, .session = sessions.http(peer), .meter = sessions.http_meter};
     }
     return {.made = true, .refusal = WrongProtocolText(*protocol)};
   };

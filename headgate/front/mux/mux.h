@@ -15,6 +15,8 @@ struct Sessions {
   using Factory = std::function<std::unique_ptr<net::Session>(const net::Peer&)>;
   Factory resp;
   Factory http;
+  net::RequestMeter* resp_meter = nullptr;  // both may be null
+  net::RequestMeter* http_meter = nullptr;
 };
 
 // Sessions begun on one loop. Written by the loop's thread, read by any.
@@ -23,7 +25,7 @@ struct alignas(64) Counters {
   base::Counter http;
 };
 
-// `counters` must outlive the chooser.
+// `counters` and the meters must outlive the chooser and its sessions.
 net::SessionChooser Mux(Sessions sessions, Counters& counters);
 
 }  // namespace headgate::front::mux

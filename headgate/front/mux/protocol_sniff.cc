@@ -56,7 +56,8 @@ std::optional<Protocol> SniffProtocol(std::span<const char> bytes) {
   if (kPreface.starts_with(text)) return full ? std::optional(Protocol::kResp) : std::nullopt;
   if (text[0] == '*') return Protocol::kResp;
 
-  const size_t token_end = static_cast<size_t>(std::find_if_not(text.begin(), text.end(), http::IsTokenChar) - text.begin());
+  const size_t token_end =
+      static_cast<size_t>(std::find_if_not(text.begin(), text.end(), http::IsTokenChar) - text.begin());
   if (token_end == text.size()) return full ? std::optional(Protocol::kResp) : std::nullopt;
   if (text[token_end] != ' ' || token_end == 0) return Protocol::kResp;
   if (token_end + 1 < text.size() && text[token_end + 1] == '/' &&

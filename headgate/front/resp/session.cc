@@ -31,9 +31,12 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
   Progress progress;
   place_.OnInput(now);
   if (awaited_.bytes > 0) {
-    if (!context_.throttle.AnswerSettled(turn)) return {.waiting = true};
+    if (!context_.throttle.AnswerSettled(turn)) {
+      wait_.Report(true, now, progress);
+      return progress;
+    }
     rest.remove_prefix(awaited_.bytes);
-    context_.counters.commands.Add(awaited_.commands);
+    progress.answered = awaited_.commands;
     awaited_ = {};
   }
   // Before the first command that has no answer yet.
@@ -89,9 +92,10 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
     commands = answered;
     parser_.Forget();
   }
-  context_.counters.commands.Add(commands);
+  progress.answered += commands;
+  context_.counters.commands.Add(progress.answered);
   progress.protocol_error = progress.protocol_error || http_;
-  progress.waiting = !on_time;
+  wait_.Report(!on_time, now, progress);
   progress.more = progress.more && on_time;
   progress.consumed = input.size() - rest.size();
   progress.mid_request = !rest.empty() && !progress.more;

@@ -60,6 +60,7 @@ class RespSession final : public net::Session {
   ClientState client_;
   ClientList::Place place_;
   std::function<void()> wake_;
+  net::OrderedWait wait_;
   limiter::Pending pending_{[this] { wake_(); }};  // of CL.THROTTLE
   VerbQueue verbs_;
   // The size of a batch whose answers come later; its bytes are the first that are not consumed.

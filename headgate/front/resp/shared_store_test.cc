@@ -34,7 +34,7 @@ class Side {
   // Feeds what arrived; where the session waits, nothing more is fed until Answer.
   void Arrive(std::string_view bytes) {
     rest_.append(bytes);
-    if (!progress.waiting) Feed();
+    if (!progress.waiting()) Feed();
   }
   void Answer() {
     const int before = woken;
@@ -43,7 +43,7 @@ class Side {
     Feed();
   }
   void AnswerEverything() {
-    while (progress.waiting) Answer();
+    while (progress.waiting()) Answer();
   }
   uint64_t commands() const { return context_.counters.commands.value(); }
 
@@ -143,7 +143,7 @@ TEST(SharedStore, AnswersInAnyPiecesAreThoseOfDecisionsAtHand) {
       const size_t piece = std::min<size_t>(left.size(), 1 + random() % 700);
       later.Arrive(left.substr(0, piece));
       left.remove_prefix(piece);
-      if (later.progress.waiting && random() % 2 == 0) later.Answer();
+      if (later.progress.waiting() && random() % 2 == 0) later.Answer();
     }
     later.AnswerEverything();
     ASSERT_EQ(WithoutModes(later.output), at_hand.output) << "round " << round;
@@ -158,12 +158,12 @@ TEST(SharedStore, CommandsOfOneReadAreAskedTogether) {
   std::string bytes;
   for (int i = 0; i < 40; ++i) bytes += Command({"CL.THROTTLE", "k" + std::to_string(i), "15", "30", "60"});
   side.Arrive(bytes + Command({"PING"}));
-  EXPECT_TRUE(side.progress.waiting);
+  EXPECT_TRUE(side.progress.waiting());
   EXPECT_EQ(side.shared.waiting(), 40u);
   EXPECT_EQ(side.shared.names()[7], "hg:{t|k7}");
   EXPECT_EQ(side.output, "");
   side.Answer();
-  EXPECT_FALSE(side.progress.waiting);
+  EXPECT_FALSE(side.progress.waiting());
   EXPECT_THAT(side.output, StartsWith("*5\r\n:0\r\n:16\r\n:15\r\n:-1\r\n:2\r\n"));
   EXPECT_THAT(side.output, ::testing::EndsWith("+PONG\r\n"));
 }
@@ -180,12 +180,12 @@ TEST(SharedStore, ChecksOfOneReadAreAskedTogetherAndAnsweredInTheirOrder) {
   at_hand.Arrive(bytes);
   Side side(true);
   side.Arrive(bytes);
-  EXPECT_TRUE(side.progress.waiting);
+  EXPECT_TRUE(side.progress.waiting());
   EXPECT_EQ(side.shared.waiting(), 11u) << "all but the wrong one, and what stands behind another command";
   EXPECT_EQ(side.shared.names()[1], "hg:{r|d|user=k1#0}");
   EXPECT_EQ(side.output, "");
   side.Answer();
-  EXPECT_TRUE(side.progress.waiting) << "for what stood behind";
+  EXPECT_TRUE(side.progress.waiting()) << "for what stood behind";
   EXPECT_EQ(side.shared.waiting(), 1u);
   side.Answer();
   EXPECT_EQ(WithoutModes(side.output), at_hand.output);
@@ -198,7 +198,7 @@ TEST(SharedStore, NoMoreChecksAreAskedTogetherThanHaveAPlace) {
   Side side(true);
   side.Arrive(bytes);
   std::vector<size_t> together;
-  while (side.progress.waiting) {
+  while (side.progress.waiting()) {
     together.push_back(side.shared.waiting());
     side.Answer();
   }
@@ -213,11 +213,11 @@ TEST(SharedStore, AWakeThatComesTooSoonAnswersOnlyWhatIsThere) {
   side.shared.AnswerOne();
   EXPECT_EQ(side.woken, 0);
   side.Feed();
-  EXPECT_TRUE(side.progress.waiting);
+  EXPECT_TRUE(side.progress.waiting());
   EXPECT_THAT(side.output, StartsWith("*4\r\n$7\r\nallowed\r\n:1\r\n"));
   EXPECT_EQ(side.commands(), 1u);
   side.Answer();
-  EXPECT_FALSE(side.progress.waiting);
+  EXPECT_FALSE(side.progress.waiting());
   EXPECT_EQ(side.commands(), 2u);
 }
 
@@ -231,7 +231,7 @@ TEST(SharedStore, WhatALeaseHasDecidedIsAnsweredOnceThoughTheNextCommandWaits) {
   side.output.clear();
   const uint64_t commands = side.commands();
   side.Arrive(throttle + Command({"HG.CHECK", "d", "ENTRIES", "1", "user", "ann"}));
-  EXPECT_TRUE(side.progress.waiting);
+  EXPECT_TRUE(side.progress.waiting());
   EXPECT_THAT(side.output, StartsWith("*5\r\n:0\r\n"));
   const std::string first = side.output;
   side.AnswerEverything();
@@ -267,7 +267,7 @@ TEST(SharedStore, WithoutTheStoreTheShareOfThisInstanceHolds) {
   side.shared.at_once = true;
   side.shared.instance_count = 4;
   side.Arrive(Command({"CL.THROTTLE", "k", "15", "4", "60"}));
-  EXPECT_FALSE(side.progress.waiting);
+  EXPECT_FALSE(side.progress.waiting());
   EXPECT_EQ(side.output, "*5\r\n:0\r\n:4\r\n:3\r\n:-1\r\n:60\r\n");  // a quarter: a burst of 4, one a minute
 }
 

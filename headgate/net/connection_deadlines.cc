@@ -1,0 +1,112 @@
+// A connection's deadlines and the size of its buffers, and how it ends when one of them is exceeded.
+#include <algorithm>
+#include <utility>
+
+#include "headgate/net/connection.h"
+#include "headgate/net/loop.h"
+
+namespace headgate::net {
+namespace {
+
+// Buffers up to this size are not counted against the budget: connections_max bounds them.
+constexpr size_t kUncountedBytesMax = 16 * 1024;
+
+constexpr base::Instant kNever = base::Instant::FromNanos(INT64_MAX);
+
+}  // namespace
+
+// `progress_` is still the session's last but one.
+void Connection::NoteRequest(const Session::Progress& progress, base::Instant now) {
+  const bool is_new = progress.answered > 0 && (progress.consumed > 0 || progress_.stop_reading);
+  if (!progress.mid_request) {
+    request_began_.reset();
+  } else if (!request_began_ || is_new) {
+    request_began_ = now;
+  }
+}
+
+void Connection::SetReadDeadline(base::Instant now) {
+  const ServerOptions& options = loop_.shared().options;
+  if (progress_.streaming) {
+    WaitUntil(Wait::kForAnswer, kNever);
+  } else if (progress_.waiting()) {
+    WaitUntil(Wait::kForAnswer, std::max(*progress_.waiting_since, wrote_slowly_at_) + options.request_timeout);
+  } else if (!request_began_) {
+    return WaitUntil(Wait::kForRequest, now + options.idle_timeout);
+  } else {
+    return WaitUntil(Wait::kForRestOfRequest, *request_began_ + options.request_timeout);
+  }
+  if (!request_began_ || progress_.stop_reading) return;
+  const base::Instant rest_at = *request_began_ + options.request_timeout;
+  if (rest_at < deadline_) WaitUntil(Wait::kForRestOfRequest, rest_at);
+}
+
+void Connection::OnTick(base::Instant now) {
+  if (now < deadline_ || state_ == State::kClosed) return;
+  LoopCounters& counters = loop_.counters();
+  switch (wait_) {
+    case Wait::kForRequest:
+      if (place_) counters.idle_timeouts.Add();
+      break;
+    case Wait::kForRestOfRequest:
+      if (!place_) break;
+      counters.request_timeouts.Add();
+      return GiveUp(Session::GivenUp::kTooSlow, now);
+    case Wait::kForAnswer:
+      counters.request_timeouts.Add();
+      break;
+    case Wait::kForWriter:
+      counters.write_timeouts.Add();
+      break;
+    case Wait::kForPeerToClose:
+      break;
+  }
+  CutOff();
+}
+
+void Connection::OnDrain() {
+  if (state_ == State::kClosed) return;
+  if (state_ == State::kLingering) return CutOff();
+  if (session_ != nullptr) session_->OnDrain();
+  // One more look for a request; if there is none, the connection closes.
+  if (state_ == State::kReading && wait_ == Wait::kForRequest) Read();
+}
+
+bool Connection::in_request() const {
+  return wait_ == Wait::kForRestOfRequest || wait_ == Wait::kForWriter || wait_ == Wait::kForAnswer;
+}
+
+void Connection::CountBuffers(base::Instant now) {
+  size_t held = rest_.capacity() + unsent_.capacity() + (session_ != nullptr ? session_->BufferedBytes() : 0);
+  if (held <= kUncountedBytesMax) held = 0;
+  if (held == held_) return;
+  if (held_ == 0) held_since_ = now;
+  loop_.OnBuffersChanged(std::exchange(held_, held), held);
+}
+
+uint64_t Connection::BufferCost(base::Instant now) const {
+  if (state_ == State::kClosed) return 0;
+  // A second more, so that of connections that have just begun the largest comes first.
+  const base::Duration held_for = std::max(base::Duration(0), now - held_since_) + std::chrono::seconds(1);
+  return held_ * static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(held_for).count());
+}
+
+void Connection::GiveUp(Session::GivenUp why, base::Instant now) {
+  if (state_ == State::kClosed) return;
+  // In the middle of an answer nothing can be said.
+  const bool can_speak = session_ != nullptr && (state_ == State::kReading || state_ == State::kSuspended);
+  if (can_speak) session_->OnGivenUp(why, loop_.output(), now);
+  session_.reset();
+  std::string().swap(rest_);
+  std::string().swap(unsent_);
+  sent_ = 0;
+  CountBuffers(now);
+  if (!can_speak) return CutOff();
+  SendThen(State::kLingering, now);
+}
+
+void Connection::CutOff() {
+  if (std::exchange(state_, State::kClosed) != State::kClosed) loop_.Bury(*this);
+}
+
+}  // namespace headgate::net

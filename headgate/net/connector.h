@@ -1,0 +1,41 @@
+// Opens a socket to an address: resolves its name off the loop's thread, and tries its addresses one after the other.
+// Internal to net: others see Stream.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "headgate/base/status.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/net/file_descriptor.h"
+
+namespace headgate::net {
+
+// The address to connect to.
+struct StreamTarget {
+  std::string host{};  // a name or an address; unused where unix_path is set
+  uint16_t port = 0;
+  std::string unix_path{};
+
+  bool operator==(const StreamTarget&) const = default;
+  std::string ToString() const;
+};
+
+class Connector {
+ public:
+  // Called once, on the loop's thread and never from within the constructor, with a connected, non-blocking socket or
+  // the reason of the last failure. May destroy the connector.
+  using Done = std::function<void(absl::StatusOr<FileDescriptor> socket)>;
+
+  Connector(EventLoop& loop, const StreamTarget& target, Done done);
+  ~Connector();  // `done` is not called any more
+  Connector(const Connector&) = delete;
+
+ private:
+  struct Attempt;
+  std::shared_ptr<Attempt> attempt_;
+};
+
+}  // namespace headgate::net

@@ -1,0 +1,162 @@
+#include "headgate/net/tls_transport.h"
+
+#include <fmt/format.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
+#include <cerrno>
+#include <limits>
+#include <system_error>
+#include <utility>
+
+#include "headgate/base/check.h"
+
+namespace headgate::net {
+namespace {
+
+int IntSize(size_t size) { return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max())); }
+
+}  // namespace
+
+struct TlsTransport::Socket {
+  static TlsTransport& Of(BIO* bio) { return *static_cast<TlsTransport*>(BIO_get_data(bio)); }
+  static bool MayTryAgain() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+
+  static int Read(BIO* bio, char* out, int size) {
+    BIO_clear_retry_flags(bio);
+    const ssize_t count = ::recv(Of(bio).fd(), out, static_cast<size_t>(size), 0);
+    if (count == 0) Of(bio).input_ended_ = true;
+    if (count < 0 && MayTryAgain()) BIO_set_retry_read(bio);
+    return static_cast<int>(count);
+  }
+
+  static int Write(BIO* bio, const char* bytes, int size) {
+    BIO_clear_retry_flags(bio);
+    const ssize_t count = ::send(Of(bio).fd(), bytes, static_cast<size_t>(size), MSG_NOSIGNAL);
+    if (count < 0 && MayTryAgain()) BIO_set_retry_write(bio);
+    return static_cast<int>(count);
+  }
+
+  static long Control(BIO* bio, int command, long /*number*/, void* /*pointer*/) {
+    if (command == BIO_CTRL_EOF) return Of(bio).input_ended_ ? 1 : 0;
+    return command == BIO_CTRL_FLUSH ? 1 : 0;
+  }
+
+  static const BIO_METHOD* Method() {
+    static BIO_METHOD* const method = [] {
+      BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "headgate socket");
+      HEADGATE_CHECK(made != nullptr);
+      BIO_meth_set_read(made, &Read);
+      BIO_meth_set_write(made, &Write);
+      BIO_meth_set_ctrl(made, &Control);
+      return made;
+    }();
+    return method;
+  }
+};
+
+TlsTransport::TlsTransport(EventLoop& loop, FileDescriptor socket, Owner& owner, const TlsContext& context,
+                           const std::string& server_name)
+    : Transport(loop, std::move(socket), owner), ssl_(SSL_new(context.native())) {
+  HEADGATE_CHECK(ssl_ != nullptr);
+  BIO* const bio = BIO_new(Socket::Method());
+  HEADGATE_CHECK(bio != nullptr);
+  BIO_set_data(bio, this);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl_, bio, bio);
+  if (context.is_server()) {
+    SSL_set_accept_state(ssl_);
+  } else {
+    ExpectServer(server_name);
+    SSL_set_connect_state(ssl_);
+  }
+}
+
+TlsTransport::~TlsTransport() { SSL_free(ssl_); }
+
+void TlsTransport::ExpectServer(const std::string& name) {
+  boost::system::error_code not_an_address;
+  boost::asio::ip::make_address(name, not_an_address);
+  if (!not_an_address) {
+    HEADGATE_CHECK(X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_), name.c_str()) == 1);
+    return;
+  }
+  HEADGATE_CHECK(SSL_set1_host(ssl_, name.c_str()) == 1);
+  // As the macro SSL_set_tlsext_host_name.
+  SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, const_cast<char*>(name.c_str()));
+}
+
+Transport::Io TlsTransport::Handshake() {
+  ERR_clear_error();
+  return Result(SSL_do_handshake(ssl_), read_needs_);
+}
+
+// One record is at most 16 KiB; a larger buffer takes several.
+Transport::Io TlsTransport::Read(std::span<char> buffer) {
+  size_t filled = 0;
+  while (filled < buffer.size()) {
+    ERR_clear_error();
+    const int count = SSL_read(ssl_, buffer.data() + filled, IntSize(buffer.size() - filled));
+    const Io io = Result(count, read_needs_);
+    if (io.state != State::kDone) return filled > 0 ? Io{.bytes = filled} : io;
+    filled += static_cast<size_t>(count);
+  }
+  return {.bytes = filled};
+}
+
+Transport::Io TlsTransport::Write(std::string_view bytes) {
+  size_t written = 0;
+  while (written < bytes.size()) {
+    ERR_clear_error();
+    const int count = SSL_write(ssl_, bytes.data() + written, IntSize(bytes.size() - written));
+    const Io io = Result(count, write_needs_);
+    if (io.state == State::kEnd) {
+      error_ = "the other end closed the connection";
+      return {.state = State::kFailed};
+    }
+    if (io.state != State::kDone) return written > 0 ? Io{.bytes = written} : io;
+    written += static_cast<size_t>(count);
+  }
+  return {.bytes = written};
+}
+
+void TlsTransport::FinishWriting() {
+  ERR_clear_error();
+  if (SSL_is_init_finished(ssl_) != 0) SSL_shutdown(ssl_);
+  ::shutdown(fd(), SHUT_WR);
+}
+
+bool TlsTransport::has_received() const { return SSL_pending(ssl_) > 0; }
+
+Transport::Io TlsTransport::Result(int returned, Ready& needs) {
+  const int system_error = errno;
+  switch (SSL_get_error(ssl_, returned)) {
+    case SSL_ERROR_NONE:
+      return {.bytes = static_cast<size_t>(std::max(0, returned))};
+    case SSL_ERROR_WANT_READ:
+      needs = Ready::kToRead;
+      return {.state = State::kWouldBlock};
+    case SSL_ERROR_WANT_WRITE:
+      needs = Ready::kToWrite;
+      return {.state = State::kWouldBlock};
+    case SSL_ERROR_ZERO_RETURN:
+      return {.state = State::kEnd};
+    case SSL_ERROR_SYSCALL:
+      error_ = std::generic_category().message(system_error);
+      return {.state = State::kFailed};
+    default:
+      break;
+  }
+  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+  error_ = reason != nullptr ? reason : "protocol error";
+  if (const long verified = SSL_get_verify_result(ssl_); verified != X509_V_OK) {
+    error_ = fmt::format("{} ({})", error_, X509_verify_cert_error_string(verified));
+  }
+  return {.state = State::kFailed};
+}
+
+}  // namespace headgate::net

@@ -1,0 +1,46 @@
+// TLS over a socket, as client or server. Internal to net: others see Transport.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "headgate/net/transport.h"
+
+struct bio_st;
+struct ssl_st;
+
+namespace headgate::net {
+
+class TlsTransport final : public Transport {
+ public:
+  TlsTransport(EventLoop& loop, FileDescriptor socket, Owner& owner, const TlsContext& context,
+               const std::string& server_name);
+  ~TlsTransport() override;
+
+  Io Handshake() override;
+  Io Read(std::span<char> buffer) override;
+  Io Write(std::string_view bytes) override;
+  void FinishWriting() override;
+  std::string error() const override { return error_; }
+
+ protected:
+  Ready read_needs() const override { return read_needs_; }
+  Ready write_needs() const override { return write_needs_; }
+  bool has_received() const override;
+
+ private:
+  // OpenSSL's way to the socket: its own would raise SIGPIPE when the peer is gone.
+  struct Socket;
+
+  // Judges what an OpenSSL call returned.
+  Io Result(int returned, Ready& needs);
+  void ExpectServer(const std::string& name);
+
+  ssl_st* const ssl_;
+  bool input_ended_ = false;
+  Ready read_needs_ = Ready::kToRead;
+  Ready write_needs_ = Ready::kToWrite;
+  std::string error_;
+};
+
+}  // namespace headgate::net

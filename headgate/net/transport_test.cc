@@ -1,0 +1,226 @@
+// Both kinds of transport over a socket pair: whatever holds for plain bytes holds for TLS.
+#include "headgate/net/transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <string>
+
+#include "headgate/net/test_certificate.h"
+
+namespace headgate::net {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using Io = Transport::Io;
+using State = Transport::State;
+
+// One end: writes what it is given, keeps what it reads.
+class End final : private Transport::Owner {
+ public:
+  void Use(std::unique_ptr<Transport> transport) {
+    transport_ = std::move(transport);
+    ContinueHandshake();
+  }
+  void Send(std::string bytes) {
+    unsent_ += bytes;
+    if (ready) Write();
+  }
+  Transport& transport() { return *transport_; }
+  Transport::Owner& owner() { return *this; }
+  void Stop() { transport_.reset(); }
+
+  bool ready = false;
+  std::string received;
+  std::string error;
+  bool ended = false;
+  bool reads = true;
+  size_t read_bytes_max = 64 * 1024;
+
+ private:
+  void ContinueHandshake() {
+    const Io io = transport_->Handshake();
+    if (io.state == State::kWouldBlock) return transport_->AwaitRead();
+    if (io.state != State::kDone) {
+      error = transport_->error();
+      return;
+    }
+    ready = true;
+    transport_->AwaitRead();
+    if (!unsent_.empty()) Write();
+  }
+  void OnReadable() override {
+    if (!ready) return ContinueHandshake();
+    if (!reads) return;
+    std::string buffer(read_bytes_max, '\0');
+    const Io io = transport_->Read(buffer);
+    if (io.state == State::kDone) received.append(buffer, 0, io.bytes);
+    if (io.state == State::kEnd) ended = true;
+    if (io.state == State::kFailed) error = transport_->error();
+    if (io.state == State::kDone || io.state == State::kWouldBlock) transport_->AwaitRead();
+  }
+  void OnWritable() override { Write(); }
+  void Write() {
+    while (!unsent_.empty()) {
+      const Io io = transport_->Write(unsent_);
+      if (io.state == State::kWouldBlock) return transport_->AwaitWrite();
+      if (io.state != State::kDone) {
+        error = transport_->error();
+        return;
+      }
+      unsent_.erase(0, io.bytes);
+    }
+  }
+
+  std::unique_ptr<Transport> transport_;
+  std::string unsent_;
+};
+
+enum class Kind : uint8_t { kPlain, kTls };
+
+class TransportPair : public ::testing::TestWithParam<Kind> {
+ protected:
+  static void SetUpTestSuite() { certificate_ = new TestCertificate; }
+  static void TearDownTestSuite() { delete certificate_; }
+
+  static TlsOptions ServerFiles() {
+    return {.certificate_file = certificate_->certificate_file(), .key_file = certificate_->key_file()};
+  }
+
+  void Connect(const std::string& server_name = "localhost") {
+    int fds[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+    FileDescriptor client_socket(fds[0]);
+    FileDescriptor server_socket(fds[1]);
+    if (GetParam() == Kind::kPlain) {
+      server.Use(Transport::Plain(loop, std::move(server_socket), server.owner()));
+      client.Use(Transport::Plain(loop, std::move(client_socket), client.owner()));
+      return;
+    }
+    server_context = *TlsContext::LoadServer(server_files);
+    client_context = *TlsContext::Load(client_files);
+    server.Use(Transport::Tls(loop, std::move(server_socket), server.owner(), *server_context));
+    client.Use(Transport::Tls(loop, std::move(client_socket), client.owner(), *client_context, server_name));
+  }
+  bool Until(const std::function<bool()>& done) { return loop.RunUntil(done, 10s); }
+
+  static inline TestCertificate* certificate_ = nullptr;
+  base::SystemClock clock;
+  EventLoop loop{clock};
+  TlsOptions server_files = ServerFiles();
+  TlsOptions client_files{.ca_file = certificate_->certificate_file()};
+  std::shared_ptr<TlsContext> server_context, client_context;
+  End client, server;
+};
+
+TEST_P(TransportPair, CarriesBytesBothWays) {
+  Connect();
+  client.Send("hello");
+  server.Send("world");
+  EXPECT_TRUE(Until([&] { return server.received == "hello" && client.received == "world"; })) << client.error;
+}
+
+TEST_P(TransportPair, CarriesMoreThanTheSystemBuffersInOrder) {
+  Connect();
+  std::string up;
+  std::string down;
+  for (size_t i = 0; up.size() < (size_t{3} << 20); ++i) up += std::to_string(i);
+  for (size_t i = 0; down.size() < (size_t{3} << 20); ++i) down += std::to_string(i * 7);
+  client.Send(up);
+  server.Send(down);
+  EXPECT_TRUE(Until([&] { return server.received.size() >= up.size() && client.received.size() >= down.size(); }));
+  EXPECT_TRUE(server.received == up);
+  EXPECT_TRUE(client.received == down);
+}
+
+// A record may hold more than one read takes, and then no readiness tells of its rest.
+TEST_P(TransportPair, ASmallBufferGetsEverything) {
+  Connect();
+  server.read_bytes_max = 7;
+  const std::string bytes(50'000, 'x');
+  client.Send(bytes);
+  EXPECT_TRUE(Until([&] { return server.received.size() == bytes.size(); }));
+}
+
+TEST_P(TransportPair, ASlowReaderHoldsTheWriterBack) {
+  Connect();
+  ASSERT_TRUE(Until([&] { return client.ready && server.ready; }));
+  server.reads = false;
+  const std::string bytes(size_t{8} << 20, 'x');
+  size_t written = 0;
+  Io io;
+  while (io = client.transport().Write(std::string_view(bytes).substr(written)), io.state == State::kDone) {
+    written += io.bytes;
+    ASSERT_LT(written, bytes.size());
+  }
+  EXPECT_EQ(io.state, State::kWouldBlock);
+}
+
+TEST_P(TransportPair, TellsTheOtherEndThatNoMoreIsWritten) {
+  Connect();
+  client.Send("last");
+  ASSERT_TRUE(Until([&] { return server.received == "last"; }));
+  client.transport().FinishWriting();
+  EXPECT_TRUE(Until([&] { return server.ended; })) << server.error;
+  server.Send("answer");
+  EXPECT_TRUE(Until([&] { return client.received == "answer"; })) << "the other direction stays open";
+}
+
+TEST_P(TransportPair, APeerThatIsGoneIsAnEndOrAnErrorAndNoSignal) {
+  Connect();
+  ASSERT_TRUE(Until([&] { return client.ready && server.ready; }));
+  server.Stop();
+  EXPECT_TRUE(Until([&] { return client.ended || !client.error.empty(); }));
+  EXPECT_EQ(client.transport().Write("x").state, State::kFailed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, TransportPair, ::testing::Values(Kind::kPlain, Kind::kTls),
+                         [](const auto& kind) { return kind.param == Kind::kPlain ? "Plain" : "Tls"; });
+
+class TlsPair : public TransportPair {};
+
+TEST_P(TlsPair, RefusesACertificateForAnotherName) {
+  Connect("example.com");
+  EXPECT_TRUE(Until([&] { return !client.error.empty(); }));
+  EXPECT_THAT(client.error, HasSubstr("certificate verify failed (hostname mismatch)"));
+}
+
+TEST_P(TlsPair, TakesACertificateForAnAddress) {
+  Connect("127.0.0.1");
+  EXPECT_TRUE(Until([&] { return client.ready && server.ready; })) << client.error;
+}
+
+TEST_P(TlsPair, RefusesACertificateThatNobodyTrustedSigned) {
+  client_files = {};
+  Connect();
+  EXPECT_TRUE(Until([&] { return !client.error.empty(); }));
+  EXPECT_THAT(client.error, HasSubstr("certificate verify failed"));
+}
+
+TEST_P(TlsPair, AServerMayAskForAClientsCertificate) {
+  server_files.ca_file = certificate_->certificate_file();
+  Connect();
+  EXPECT_TRUE(Until([&] { return !server.error.empty(); }));
+  EXPECT_THAT(server.error, HasSubstr("peer did not return a certificate"));
+}
+
+TEST_P(TlsPair, AClientsCertificateIsTakenWhereTheServerAsksForIt) {
+  server_files.ca_file = certificate_->certificate_file();
+  client_files.certificate_file = certificate_->certificate_file();
+  client_files.key_file = certificate_->key_file();
+  Connect();
+  EXPECT_TRUE(Until([&] { return client.ready && server.ready; })) << server.error;
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, TlsPair, ::testing::Values(Kind::kTls), [](const auto&) { return "Tls"; });
+
+TEST(TlsContext, AServerNeedsACertificateAndItsKey) {
+  EXPECT_THAT(std::string(TlsContext::LoadServer({}).status().message()),
+              HasSubstr("a TLS server needs a certificate and its key"));
+}
+
+}  // namespace
+}  // namespace headgate::net
