@@ -6,6 +6,7 @@
 #include <random>
 
 #include "headgate/front/resp/session.h"
+#include "headgate/limiter/fleet.h"
 #include "headgate/rule/builder.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"

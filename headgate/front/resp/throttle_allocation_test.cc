@@ -1,6 +1,7 @@
 // The path of CL.THROTTLE allocates nothing once its limits are known, and, where the buckets are shared, once there
 // are leases.
 #include "headgate/front/resp/conversation.h"
+#include "headgate/limiter/fleet.h"
 #include "headgate/testing/count_allocations.h"
 #include "headgate/testing/manual_shared_store.h"
 

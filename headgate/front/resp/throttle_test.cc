@@ -343,7 +343,7 @@ TEST(ClThrottle, CommandsOfOneReadAreAnsweredInTheirOrder) {
   }
   EXPECT_EQ(client.Send(bytes), expected);
   EXPECT_EQ(world.context.counters.commands.value(), 300u);
-  EXPECT_EQ(world.context.counters.throttle_allowed.value(), 300u - 4 - 4);
+  EXPECT_EQ(world.own_limits.of(limiter::Outcome::kAllowed), 300u - 4 - 4);
 }
 
 TEST(ClThrottle, OneKeyInOneBatchCountsEachOfItsCommands) {
@@ -357,8 +357,8 @@ TEST(ClThrottle, OneKeyInOneBatchCountsEachOfItsCommands) {
             "*5\r\n:1\r\n:2\r\n:0\r\n:1\r\n:2\r\n"
             "*5\r\n:1\r\n:2\r\n:0\r\n:1\r\n:2\r\n"
             "*5\r\n:1\r\n:2\r\n:0\r\n:1\r\n:2\r\n");
-  EXPECT_EQ(world.context.counters.throttle_allowed.value(), 2u);
-  EXPECT_EQ(world.context.counters.throttle_denied.value(), 3u);
+  EXPECT_EQ(world.own_limits.of(limiter::Outcome::kAllowed), 2u);
+  EXPECT_EQ(world.own_limits.of(limiter::Outcome::kDenied), 3u);
 }
 
 // Limits that share a place of the cache push each other out in the middle of a batch.
