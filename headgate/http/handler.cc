@@ -16,6 +16,8 @@ bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
          std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return Lower(x) == Lower(y); });
 }
 
+bool HasBody(std::string_view method) { return method == "POST" || method == "PUT" || method == "PATCH"; }
+
 bool IsMediaType(std::string_view value, std::string_view media_type) {
   value = value.substr(0, value.find(';'));
   while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
@@ -38,6 +40,7 @@ void Response::Clear() {
   status = 200;
   fields.clear();
   body.clear();
+  stream.reset();
   later = false;
 }
 
