@@ -121,6 +121,13 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
     if (record.asked_number == 0 && record.leases.HasReturns()) verdict.action = Return(record, now);
     return verdict;
   }
+  if (cost > limit.limit.capacity()) [[unlikely]] {
+    // It never fits, and is no demand: nobody asks for more than the others need. The store is asked only for what is
+    // left, if nothing is known, and if the limit counts denied requests.
+    const bool unknown = record.reset_at.ns == 0 && record.leases.empty();
+    if (unknown || limit.limit.spec().count_denied) return verdict;
+    return {.kind = LeaseVerdict::Kind::kDenied, .decision = Denied(record, cost, now)};
+  }
   record.demand.Add(cost, interval_, now);
   const bool spent = Spend(record, cost, now);
   const LeaseAction* action = nullptr;

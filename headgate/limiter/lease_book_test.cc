@@ -580,6 +580,20 @@ TEST_F(LeaseBookTest, AScarceKeyStaysSoThoughTheStoreAllowsARequestThatWasUnderW
   EXPECT_THAT(Says(), StartsWith("await a lease; ask #2"));
 }
 
+TEST_F(LeaseBookTest, WhatNeverFitsIsNoDemand) {
+  const std::string never = "denied for 9223372036854ms";
+  EXPECT_EQ(Says(1'000'000), "ask the store") << "for what is left";
+  Exact(1'000'000, {.allowed = false, .limit = 100, .remaining = 100, .retry_after = algorithm::kNever});
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(Says(1'000'000), never);
+  EXPECT_EQ(book.counters().asked, 0u);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(Says(), "ask the store");
+  EXPECT_EQ(Says(), "await a lease; ask #1 of k for 3 (at least 1)") << "what the others need";
+  EXPECT_EQ(Grant(1, 3), "");
+  EXPECT_EQ(Says(101), never);
+  EXPECT_THAT(Says(), StartsWith("allowed")) << "the lease is as it was";
+  EXPECT_EQ(book.counters().asked, 1u);
+}
+
 // The store said 89 ms for two when one was left. Then it said that none is.
 TEST_F(LeaseBookTest, ADenialNeverSaysLessThanItsOwnRemainingImplies) {
   limit = Intern({.requests = 10, .period = 1s, .burst = 100});
