@@ -14,13 +14,14 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/source_dir.h"
 #include "tests/tidy/source_tree.h"
 
 namespace headgate::tidy {
 namespace {
 
 const std::vector<SourceFile>& Tree() {
-  static const std::vector<SourceFile> tree = ReadTree(HEADGATE_SOURCE_DIR);
+  static const std::vector<SourceFile> tree = ReadTree(SourceDir());
   return tree;
 }
 
@@ -247,7 +248,7 @@ TEST(Floors, IncludesSayTheWholePath) {
     if (file->folder().empty()) continue;
     for (const auto& include : file->Includes()) {
       if (!include.quoted) continue;
-      const auto beside = std::filesystem::path(HEADGATE_SOURCE_DIR) / file->path;
+      const auto beside = SourceDir() / file->path;
       EXPECT_FALSE(std::filesystem::exists(beside.parent_path() / include.path))
           << file->path << ":" << include.line << ": write #include \"headgate/" << file->folder() << "/"
           << include.path << "\"";
@@ -443,7 +444,7 @@ TEST(Files, EveryFuzzerHasACorpusAndEveryCorpusAFuzzer) {
     fuzzers.insert(name);
   }
   std::set<std::string> corpora;
-  const std::filesystem::path root = HEADGATE_SOURCE_DIR "/tests/corpus";
+  const std::filesystem::path root = SourceDir() / "tests/corpus";
   if (std::filesystem::exists(root)) {
     for (const auto& entry : std::filesystem::directory_iterator(root)) {
       if (!std::filesystem::is_empty(entry.path())) corpora.insert(entry.path().filename());
@@ -470,7 +471,7 @@ TEST(Files, NothingWasDroppedHere) {
 // Where a document that is named in a text would be.
 bool Exists(const SourceFile& file, const std::string& target) {
   namespace fs = std::filesystem;
-  const fs::path root = HEADGATE_SOURCE_DIR;
+  const fs::path root = SourceDir();
   return fs::exists(root / target) || fs::exists((root / file.path).parent_path() / target);
 }
 

@@ -8,6 +8,7 @@
 #include "headgate/store/redis/script.h"
 #include "tests/simulation/terms.h"
 #include "tests/simulation/world.h"
+#include "tests/source_dir.h"
 
 namespace headgate::simulation {
 namespace {
@@ -74,7 +75,7 @@ TEST(Simulation, NobodyOfACrowdIsDeniedWhileThereIsRoom) {
 }
 
 TEST(Terms, AreWhatTheDocumentationSays) {
-  std::ifstream file(HEADGATE_SOURCE_DIR "/docs/internals/leases.md");
+  std::ifstream file(SourceDir() / "docs/internals/leases.md");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_THAT(text, ::testing::HasSubstr(TermsTable()));
   EXPECT_EQ(AllTerms().size(), static_cast<size_t>(Fault::kLimitChange) + 1);
