@@ -362,6 +362,16 @@ TEST(Bans, UnfinishedWorkIsAnIssueNotAComment) {
   }
 }
 
+// As an object, a line of the log has these names already.
+TEST(Bans, NoFieldOfTheLogIsNamedAsEveryLinesAre) {
+  for (const SourceFile& file : Tree()) {
+    if (!file.path.starts_with("headgate/") || !file.path.ends_with(".cc")) continue;
+    for (const std::string_view field : {"{\"time\",", "{\"level\",", "{\"event\","}) {
+      EXPECT_EQ(file.text.find(field), std::string::npos) << file.path << ": " << field << " log_line.h says why";
+    }
+  }
+}
+
 TEST(Bans, NoPathOfSomebodysMachine) {
   for (const SourceFile& file : Tree()) {
     if (file.path == "tests/tidy_test.cc") continue;

@@ -77,6 +77,7 @@ struct Settings {
   base::Duration drain_timeout = std::chrono::seconds(10);
 
   std::string log_level = "info";
+  std::string log_format = "text";
   std::string log_client_keys = "hashed";
 };
 

@@ -1,13 +1,14 @@
 #include "headgate/http/access.h"
 
+#include <openssl/crypto.h>
+
 namespace headgate::http {
 
 bool Access::Matches(std::string_view candidate) const {
-  unsigned difference = candidate.size() == credential.size() ? 0 : 1;
-  for (size_t i = 0; i < candidate.size(); ++i) {
-    difference |= static_cast<unsigned char>(candidate[i] ^ credential[i % (credential.size() + 1)]);
-  }
-  return credential_set() && difference == 0;
+  const bool same_size = candidate.size() == credential.size();
+  const std::string_view other = same_size ? std::string_view(credential) : candidate;
+  const bool equal = CRYPTO_memcmp(candidate.data(), other.data(), candidate.size()) == 0;
+  return equal && same_size && credential_set();
 }
 
 }  // namespace headgate::http
