@@ -34,6 +34,19 @@ class Checked {
 
   bool Admit(uint64_t cost, Duration at) { return bound.Admit(cost, at, kStart + at); }
   uint64_t Room(Duration at) { return bound.Room(at, kStart + at); }
+  void Refund(uint64_t cost, Duration at) { bound.Refund(cost, at, kStart + at); }
+  // By one of two instances that has not been answered since `from`.
+  bool AdmitInOutage(uint64_t cost, Duration from, Duration at) {
+    bound.AllowOutage(from, at, 2);
+    return Admit(cost, at);
+  }
+  // The limit begins to hold besides the one before, and holds alone.
+  void Widen(const Limit& limit, Duration at) { bound.Widen(limit, at, kStart + at); }
+  void Narrow(const Limit& limit, Duration at) { bound.Narrow(limit, at, kStart + at); }
+  void Change(const Limit& limit, Duration from, Duration to) {
+    Widen(limit, from);
+    Narrow(limit, to);
+  }
 
   Bound bound;
 };
@@ -43,17 +56,14 @@ class Checked {
 TEST(Bound, AnOutageAddsOneCapacityToAMonth) {
   Checked month(Monthly(10));
   EXPECT_TRUE(month.Admit(10, 0s));
-  month.bound.AllowOutage(1s, 2s, 2);
-  EXPECT_TRUE(month.Admit(10, 2s));
+  EXPECT_TRUE(month.AdmitInOutage(10, 1s, 2s));
   // However long it lasts: each instance knows what it let through in its window.
-  month.bound.AllowOutage(1s, 4s, 2);
-  EXPECT_FALSE(month.Admit(1, 4s));
+  EXPECT_FALSE(month.AdmitInOutage(1, 1s, 4s));
 }
 
 TEST(Bound, WhatAnOutageLetThroughIsOfItsMonthUntilThatEnds) {
   Checked month(Monthly(10));
-  month.bound.AllowOutage(0s, 1s, 2);
-  EXPECT_TRUE(month.Admit(10, 1s));
+  EXPECT_TRUE(month.AdmitInOutage(10, 0s, 1s));
   // Long after the outage the store lets its own ten through.
   EXPECT_TRUE(month.Admit(10, 8s));
   EXPECT_FALSE(month.Admit(1, 9s));
@@ -61,25 +71,20 @@ TEST(Bound, WhatAnOutageLetThroughIsOfItsMonthUntilThatEnds) {
 
 TEST(Bound, AnotherOutageOfTheSameMonthAddsNothing) {
   Checked month(Monthly(10));
-  month.bound.AllowOutage(0s, 1s, 2);
-  EXPECT_TRUE(month.Admit(20, 1s));
-  month.bound.AllowOutage(7s, 8s, 2);
-  EXPECT_FALSE(month.Admit(1, 8s));
+  EXPECT_TRUE(month.AdmitInOutage(20, 0s, 1s));
+  EXPECT_FALSE(month.AdmitInOutage(1, 7s, 8s));
 }
 
 TEST(Bound, AnInstanceThatStartsBetweenTwoOutagesOfAMonthHasItsShareAnew) {
   Checked month(Monthly(10));
-  month.bound.AllowOutage(0s, 1s, 2);
-  EXPECT_TRUE(month.Admit(20, 1s));
+  EXPECT_TRUE(month.AdmitInOutage(20, 0s, 1s));
   month.bound.AllowShare(2, 6s);
-  month.bound.AllowOutage(7s, 8s, 2);
-  EXPECT_TRUE(month.Admit(5, 8s));
+  EXPECT_TRUE(month.AdmitInOutage(5, 7s, 8s));
 }
 
 TEST(Bound, TheNextMonthBeginsWithoutTheOutageOfTheLast) {
   Checked month(Monthly(10));
-  month.bound.AllowOutage(0s, 1s, 2);
-  EXPECT_TRUE(month.Admit(1, 1s));
+  EXPECT_TRUE(month.AdmitInOutage(1, 0s, 1s));
   EXPECT_TRUE(month.Admit(10, 11s));
   EXPECT_FALSE(month.Admit(1, 12s));
 }
@@ -87,10 +92,8 @@ TEST(Bound, TheNextMonthBeginsWithoutTheOutageOfTheLast) {
 // Clocks differ: one instance may still be in the old month.
 TEST(Bound, AnOutageAcrossTheEndOfAMonthAddsWhatWasLeftOfItToo) {
   Checked month(Monthly(10));
-  month.bound.AllowOutage(9s, Duration(9900ms), 2);
-  EXPECT_TRUE(month.Admit(14, 9900ms));
-  month.bound.AllowOutage(9s, Duration(10100ms), 2);
-  EXPECT_TRUE(month.Admit(10 + 10 + 6, 10100ms));
+  EXPECT_TRUE(month.AdmitInOutage(14, 9s, 9900ms));
+  EXPECT_TRUE(month.AdmitInOutage(10 + 10 + 6, 9s, 10100ms));
   EXPECT_FALSE(month.Admit(1, 10200ms));
 }
 
@@ -111,12 +114,11 @@ TEST(Bound, AQueueKeepsItsTimeWhenItsLimitChanges) {
   };
   Checked limit(queue(150, 29));
   EXPECT_TRUE(limit.Admit(30, 0s));
-  limit.bound.Widen(queue(10, 374), 0s, kStart);
+  limit.Widen(queue(10, 374), 0s);
   EXPECT_EQ(limit.Room(0s), 373u);
   Checked slower(queue(10, 374));
   EXPECT_TRUE(slower.Admit(375, 0s));
-  slower.bound.Widen(queue(150, 29), 0s, kStart);
-  slower.bound.Narrow(queue(150, 29), 0s, kStart);
+  slower.Change(queue(150, 29), 0s, 0s);
   EXPECT_LE(slower.Room(0s), 28u);
 }
 
@@ -134,7 +136,7 @@ TEST(Bound, ALogGivesItsNewestBack) {
   Checked log(Of(Algorithm::kSlidingWindowLog, 10));
   EXPECT_TRUE(log.Admit(6, 0ms));
   EXPECT_TRUE(log.Admit(4, 500ms));
-  log.bound.Refund(5, 600ms, kStart + 600ms);
+  log.Refund(5, 600ms);
   EXPECT_EQ(log.Room(600ms), 5u);
   EXPECT_EQ(log.Room(1000ms), 10u);
 }
@@ -142,17 +144,15 @@ TEST(Bound, ALogGivesItsNewestBack) {
 TEST(Bound, AnOutageAddsOneCapacityToEachPeriodOfALog) {
   Checked log(Of(Algorithm::kSlidingWindowLog, 10));
   EXPECT_TRUE(log.Admit(10, 0s));
-  log.bound.AllowOutage(0s, 500ms, 2);
-  EXPECT_TRUE(log.Admit(10, 500ms));
-  log.bound.AllowOutage(0s, 900ms, 2);
-  EXPECT_FALSE(log.Admit(1, 900ms));
+  EXPECT_TRUE(log.AdmitInOutage(10, 0s, 500ms));
+  EXPECT_FALSE(log.AdmitInOutage(1, 0s, 900ms));
 }
 
 TEST(Bound, ALogThatReplacesABucketGivesBackAPeriodLater) {
   Checked limit(Of(Algorithm::kTokenBucket, 10));
   EXPECT_TRUE(limit.Admit(10, 0s));
   const Limit log = Of(Algorithm::kSlidingWindowLog, 40);
-  limit.bound.Widen(log, 0s, kStart);
+  limit.Widen(log, 0s);
   // The larger capacity, once; then what the bucket gives back.
   EXPECT_EQ(limit.Room(0s), 30u);
   EXPECT_TRUE(limit.Admit(30, 0s));
@@ -164,8 +164,7 @@ TEST(Bound, WhatALogHasGivenBackIsThereWhenItsLimitIsNoMore) {
   Checked limit(Of(Algorithm::kSlidingWindowLog, 10));
   EXPECT_TRUE(limit.Admit(10, 0s));
   const Limit bucket = Of(Algorithm::kTokenBucket, 40, 24h);
-  limit.bound.Widen(bucket, 0s, kStart);
-  limit.bound.Narrow(bucket, 2s, kStart + 2s);
+  limit.Change(bucket, 0s, 2s);
   EXPECT_EQ(limit.Room(2s), 40u);
 }
 
@@ -183,16 +182,16 @@ TEST(Bound, AfterAChangeToNothingNothingPasses) {
     Checked limit(Of(algorithm, 10));
     EXPECT_TRUE(limit.Admit(3, 0s));
     const Limit none = Of(algorithm, 0);
-    limit.bound.Widen(none, 1s, kStart + 1s);
+    limit.Widen(none, 1s);
     EXPECT_TRUE(limit.Admit(3, 1s)) << "while not all know it";
-    limit.bound.Narrow(none, 2s, kStart + 2s);
+    limit.Narrow(none, 2s);
     EXPECT_FALSE(limit.Admit(1, 5s));
   }
 }
 
 TEST(Bound, AfterAChangeFromNothingAllIsThere) {
   Checked limit(Of(Algorithm::kTokenBucket, 0));
-  limit.bound.Widen(Of(Algorithm::kTokenBucket, 10), 1s, kStart + 1s);
+  limit.Widen(Of(Algorithm::kTokenBucket, 10), 1s);
   EXPECT_EQ(limit.Room(1s), 10u);
 }
 
@@ -203,8 +202,7 @@ TEST(Bound, WhatIsForgottenCountsFromTheNewLimit) {
   Checked day(Of(Algorithm::kSlidingWindowCounter, 820, 24h));
   EXPECT_TRUE(day.Admit(820, 0s));
   const Limit less = Of(Algorithm::kSlidingWindowCounter, 157, 24h);
-  day.bound.Widen(less, 1s, kStart + 1s);
-  day.bound.Narrow(less, 2s, kStart + 2s);
+  day.Change(less, 1s, 2s);
   EXPECT_EQ(day.Room(3s), 0u);
   day.bound.AllowCapacity(4s, 1h);
   EXPECT_TRUE(day.Admit(157, 5s));
@@ -216,7 +214,7 @@ TEST(Bound, ASecondServerHasTheLargerCapacityToo) {
   Checked limit(Of(Algorithm::kTokenBucket, 10));
   limit.bound.AllowSecondServer(0s, 4s, 8s);
   limit.bound.AllowCapacity(0s, 8s);
-  limit.bound.Widen(Of(Algorithm::kTokenBucket, 500, 24h), 1s, kStart + 1s);
+  limit.Widen(Of(Algorithm::kTokenBucket, 500, 24h), 1s);
   EXPECT_TRUE(limit.Admit(1000, 1s));
 }
 

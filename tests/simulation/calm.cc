@@ -22,6 +22,12 @@ constexpr Duration kKeptMax = 300ms;
 // One in each pause of 50 ms, and what the budget of a key allows at once (headgate/limiter/ask_budget.h).
 constexpr uint64_t kCallsPerSecond = 20;
 constexpr uint64_t kCallsAtOnce = 8;
+// When a window ends, so do its leases: the last requests in it and the first in the next may be decided by the store.
+constexpr uint64_t kCallsAtEdge = 4;
+// Of what brings each instance less than one request per pause, or a few per window, the one that comes first may
+// always take it.
+constexpr uint64_t kEachPerSecond = 20;
+constexpr uint64_t kEachInWindow = 8;
 // A bucket that fills in less is asked eight times while it fills.
 constexpr Duration kFillsSlowly = 400ms;
 
@@ -120,6 +126,10 @@ void World::EndMeasurement(size_t index) {
   if (trace_) {
     fmt::print("k{}: {} admitted, {} by one exact bucket; {} left, {} held\n", index, key.admitted, exact,
                server_.Rest(limit, Node::NameOf(index), now_), Unspent(index));
+    for (const Machine& machine : machines_) {
+      fmt::print("  instance {}: {} admitted, {} calls\n", &machine - machines_.data(), machine.admitted[index],
+                 machine.calls[index]);
+    }
   }
   if (key.admitted + lost_most < exact) {
     Fail(fmt::format("k{}: only {} were admitted in the calm, and {} by one exact bucket", index, key.admitted, exact));
@@ -135,12 +145,19 @@ void World::CheckShares(size_t index) {
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   const bool leased = plan.sharing == rule::Sharing::kLeased && store::CanLease(limit);
-  const bool fills_slowly = limit.capacity() >= 8 && 2 * limit.capacity() >= limit.spec().requests;
-  if (!IsMeter(limit) || IsLong(limit.spec()) || plan.demand_percent_calm < 200 || !leased || !fills_slowly) return;
+  if (!plan_.even || key.span < 10s || !leased || plan.demand_percent_calm < 200) return;
+  if (IsLong(limit.spec())) return;
+  if (IsMeter(limit)) {
+    const uint64_t cost = (plan.cost_max + 1) / 2;
+    const bool fills_slowly = limit.capacity() >= 8 && 2 * limit.capacity() >= limit.spec().requests;
+    if (!fills_slowly || (plan_.steady && limit.spec().requests < kEachPerSecond * cost * plan_.instances)) return;
+  } else if (limit.capacity() < kEachInWindow * plan_.instances) {
+    return;
+  }
   const uint64_t even = key.admitted / plan_.instances;
   for (const Machine& machine : machines_) {
     const auto number = static_cast<size_t>(&machine - machines_.data());
-    if (plan_.even && key.span >= 10s && even >= 50 && machine.admitted[index] * 100 < even * 60) {
+    if (even >= 50 && machine.admitted[index] * 100 < even * 60) {
       Fail(fmt::format("instance {} let {} of k{} through, its even share is {}", number, machine.admitted[index],
                        index, even));
     }
@@ -158,10 +175,10 @@ void World::CheckCalls(size_t index) {
   const bool fills_slowly = !IsMeter(limit) || IsLong(limit.spec()) ||
                             limit.capacity() * PaceOf(limit.spec()) >= limit.spec().requests * kFillsSlowly;
   if (!store::CanLease(limit) || limit.denies_all() || !fills_slowly) return;
-  // When a window ends, so do its leases: the last requests in it and the first in the next are decided by the store.
-  if (!IsMeter(limit) && PaceOf(plan.last()) < 4 * plan_.ttl) return;
   if (limit.capacity() < std::max<uint64_t>(8, 3 * uint64_t{plan_.instances})) return;
-  const uint64_t most = kCallsPerSecond * static_cast<uint64_t>(key.span / 1ms) / 1000 + kCallsAtOnce;
+  uint64_t most = kCallsPerSecond * static_cast<uint64_t>(key.span / 1ms) / 1000 + kCallsAtOnce;
+  const Duration pace = PaceOf(plan.last());
+  if (!IsMeter(limit) && pace < 4 * plan_.ttl) most += kCallsAtEdge * static_cast<uint64_t>(key.span / pace);
   for (const Machine& machine : machines_) {
     if (machine.calls[index] <= most) continue;
     const auto number = static_cast<size_t>(&machine - machines_.data());
@@ -179,19 +196,25 @@ uint64_t World::DueIn(size_t key, Duration time) const {
          static_cast<uint64_t>(PaceOf(plan_.keys[key].last()) / 1us);
 }
 
+// Of an instance's loops one may always come when another has just spent what there was.
 void World::CheckLeasing(size_t index) {
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   if (plan.sharing != rule::Sharing::kLeased) return;
   if (IsLong(limit.spec()) || !store::CanLease(limit) || limit.capacity() < 20 * uint64_t{plan_.nodes()}) return;
-  for (uint32_t i = 0; i < plan_.nodes(); ++i) {
-    const uint64_t expected = DueIn(index, plan_.ttl / 2) * plan.demand_percent_calm * WeightOf(i, index) / 100 /
+  for (uint32_t instance = 0; instance < plan_.instances; ++instance) {
+    uint64_t weight = 0;
+    uint64_t leased = 0;
+    for (uint32_t i = instance * plan_.loops; i < (instance + 1) * plan_.loops; ++i) {
+      weight += WeightOf(i, index);
+      leased += NodeAt(i)->leased(index) - demands_[i].leased_at[index];
+    }
+    const uint64_t expected = DueIn(index, plan_.ttl / 2) * plan.demand_percent_calm * weight / 100 /
                               weights_calm_[index] / ((plan.cost_max + 1) / 2);
-    const uint64_t leased = NodeAt(i)->leased(index) - demands_[i].leased_at[index];
     if (expected < 12 || leased >= expected / 4) continue;
-    Fail(
-        fmt::format("node {} has let only {} of k{} through from leases in the calm, and is asked for {} in half a ttl",
-                    i, leased, index, expected));
+    Fail(fmt::format(
+        "instance {} has let only {} of k{} through from leases in the calm, and is asked for {} in half a ttl",
+        instance, leased, index, expected));
   }
 }
 

@@ -57,12 +57,23 @@ void World::NextRequest(uint32_t index, size_t key) {
   const uint64_t per_period = requests * percent * weight;
   const uint64_t gap =
       static_cast<uint64_t>(PaceOf(spec).count()) * 100 * weights * (plan.cost_max + 1) / 2 / per_period;
-  const auto until_next = Duration(static_cast<int64_t>(random_.Below(2 * gap + 1)));
+  Duration until_next(static_cast<int64_t>(random_.Below(2 * gap + 1)));
+  if (calm() && plan_.steady) until_next = UntilNextBeat(index, PaceOf(spec), Duration(gap));
   Schedule(now_ + until_next, [this, index, key] {
     if (now_ >= plan_.measured_to) return;
     RequestNow(index, key);
     NextRequest(index, key);
   });
+}
+
+// The same moments in each period, other ones for each node, so that the one that comes first in a window does so in
+// each.
+Duration World::UntilNextBeat(uint32_t index, Duration period, Duration gap) const {
+  const Duration beat = period / std::max<int64_t>(1, (period + gap / 2) / gap);
+  const Duration offset(
+      static_cast<int64_t>(base::Random(plan_.seed * 1000 + index).Next() % static_cast<uint64_t>(beat.count())));
+  const Duration since = (now_ - offset) % period;
+  return beat - (since + period) % period % beat;
 }
 
 void World::RequestNow(uint32_t index, size_t key) {

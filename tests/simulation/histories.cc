@@ -55,10 +55,24 @@ Duration World::Forgotten(size_t key) const {
 // The store becomes another, which may lack the end of what it had.
 void World::LoseEnd(Fault fault, const std::function<void()>& become) {
   const auto rest = [this](size_t i) { return server_.Rest(keys_[i].limit->limit, Node::NameOf(i), now_); };
+  const auto with_leases = [this, &rest](size_t i) {
+    uint64_t sum = rest(i);
+    for (const StoredLease& lease : server_.Leases(Node::NameOf(i), now_)) {
+      if (lease.expires_at > server_.Wall(now_)) sum += lease.granted - lease.reported;
+    }
+    return sum;
+  };
   std::vector<uint64_t> before;
-  for (size_t i = 0; i < keys_.size(); ++i) before.push_back(rest(i));
+  std::vector<uint64_t> before_with_leases;
+  for (size_t i = 0; i < keys_.size(); ++i) {
+    before.push_back(rest(i));
+    before_with_leases.push_back(with_leases(i));
+  }
   become();
   for (size_t i = 0; i < keys_.size(); ++i) {
+    // What the lost end had refunded is spent again.
+    const uint64_t gone = before_with_leases[i] - std::min(before_with_leases[i], with_leases(i));
+    keys_[i].lockout.consumed().Admit(gone, now_, server_.Wall(now_));
     // What the lost end had admitted or leased; parts of a token do not show. A bucket that changes meanwhile is not
     // measured by one limit.
     const uint64_t lost = rest(i) - std::min(rest(i), before[i]);

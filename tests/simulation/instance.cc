@@ -16,6 +16,14 @@ namespace {
 constexpr algorithm::LimitSpec kGate{
     .algorithm = algorithm::Algorithm::kTokenBucket, .requests = 1, .period = std::chrono::hours(1), .burst = 1};
 
+bool IsWindowOfPeriod(const algorithm::LimitSpec& spec) {
+  return spec.align == algorithm::Align::kEpoch && (spec.algorithm == algorithm::Algorithm::kFixedWindow ||
+                                                    spec.algorithm == algorithm::Algorithm::kSlidingWindowCounter);
+}
+
+// One for each key, and one that stays empty.
+constexpr uint32_t kParts = 4;
+
 limiter::LeaseBookOptions LeasesOf(const Plan& plan, uint64_t id) {
   return {.node = id, .keys_max = 8, .ttl = plan.ttl, .timeout = plan.timer()};
 }
@@ -39,7 +47,7 @@ algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
 
 Instance::Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits, Coverage& coverage,
                    const Ledger::Wrong& wrong)
-    : plan_(plan), id_(id), memory_({.max_buckets = 64}), leases_(LeasesOf(plan, id), 1) {
+    : plan_(plan), id_(id), memory_({.max_buckets = 64}), leases_(LeasesOf(plan, id), kParts) {
   const auto add = [&](const algorithm::Limit& limit) {
     keys_.push_back({.limit = *memory_.limits().Intern(limit),
                      .ledger = Ledger(plan_, coverage, wrong),
@@ -58,16 +66,34 @@ void Instance::OnLimit(size_t index, const algorithm::Limit& limit) {
   key.share.Widen(ShareOf(limit, plan_), key.share_at - plan_.start, key.share_at);
 }
 
-bool Instance::AdmitLocally(size_t index, uint64_t cost, Duration reset_after) {
+// The number of the window that `at` lies in, if that is over.
+std::optional<int64_t> Instance::OverWindow(const Key& key, Instant at) {
+  const algorithm::LimitSpec& spec = key.limit->limit.spec();
+  if (!IsWindowOfPeriod(spec)) return std::nullopt;
+  const int64_t window = at.ns / spec.period.count();
+  if (window >= key.share_at.ns / spec.period.count()) return std::nullopt;
+  return window;
+}
+
+bool Instance::AdmitLocally(size_t index, uint64_t cost, Instant at, Duration reset_after) {
   Key& key = keys_[index];
+  if (const auto window = OverWindow(key, at)) {
+    if (std::exchange(key.late_window, *window) != *window) key.late = 0;
+    key.late += cost;
+    return key.late <= limiter::PartOf(key.limit->limit.spec(), {1, plan_.instances}).requests;
+  }
   if (key.limit->limit.spec().align == algorithm::Align::kFirstHit) {
     key.share.OnWindow(key.share_at + reset_after, key.share_at);
   }
   return key.share.Admit(cost, key.share_at - plan_.start, key.share_at);
 }
 
-void Instance::RefundLocally(size_t index, uint64_t cost) {
+void Instance::RefundLocally(size_t index, uint64_t cost, Instant at) {
   Key& key = keys_[index];
+  if (OverWindow(key, at) == key.late_window && key.late >= cost) {
+    key.late -= cost;
+    return;
+  }
   key.share.Refund(cost, key.share_at - plan_.start, key.share_at);
 }
 

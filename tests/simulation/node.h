@@ -101,7 +101,8 @@ class Node final : public store::SharedStore {
 
   // The key behind the last is the gate: it lets nothing through, and only the store knows.
   static std::string NameOf(size_t key);
-  static base::Hash128 HashOf(size_t key) { return {key * 0x9E3779B97F4A7C15u + 1, key + 1}; }
+  // Each key is in another part of the LeaseBooks, which goes by bits 32 and up of `high`.
+  static base::Hash128 HashOf(size_t key) { return {key * 0x9E3779B97F4A7C15u + 1, (key + 1) << 32 | (key + 1)}; }
 
   void OnRequest(size_t key, uint64_t cost, base::BootTime now) {
     Begin({.members = OneOf(key, cost), .operation = store::Operation::kTake}, now);

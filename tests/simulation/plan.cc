@@ -131,6 +131,27 @@ void DrawOtherKinds(Random& random, Duration calm_from, KeyPlan& key) {
   key.changed_at = Between(random, 500ms, calm_from - 500ms);
 }
 
+// Equal demand for more than there is, and windows of whole seconds. Returns how long it takes to measure ten seconds
+// of whole windows.
+Duration DrawEven(Plan& plan) {
+  constexpr std::array kPeriods{1s, 2s, 3s, 5s};
+  Random random(Random(plan.seed ^ 0x45564E).Next());
+  Duration longest{0};
+  plan.steady = Chance(random, 60);
+  for (KeyPlan& key : plan.keys) {
+    const bool is_window =
+        key.spec.algorithm == Algorithm::kFixedWindow || key.spec.algorithm == Algorithm::kSlidingWindowCounter;
+    if (is_window && !IsLong(key.spec) && !key.changed) {
+      const auto period = kPeriods[random.Below(kPeriods.size())];
+      key.spec.requests *= static_cast<uint64_t>(period.count());
+      key.spec.period = period;
+    }
+    if (Chance(random, 70)) key.demand_percent_calm = 200 + random.Below(300);
+    if (!IsLong(key.last())) longest = std::max(longest, PaceOf(key.last()));
+  }
+  return 10s + 2 * longest + 100ms;
+}
+
 bool IsEverQueue(const KeyPlan& key) {
   return key.spec.algorithm == Algorithm::kLeakyBucketQueue || key.last().algorithm == Algorithm::kLeakyBucketQueue;
 }
@@ -214,7 +235,7 @@ Plan Draw(uint64_t seed) {
     if (!IsLong(key.last())) measured = std::max(measured, 3 * PaceOf(key.last()) + 200ms);
   }
   plan.even = Chance(random, 15);
-  if (plan.even) measured = std::max<Duration>(measured, 10s + 100ms);
+  if (plan.even) measured = std::max(measured, DrawEven(plan));
   plan.measured_to = plan.measured_from + measured;
   // A key that was asked for a quarter of a ttl ago is given one more lease, which is kept to its end.
   plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;

@@ -53,7 +53,8 @@ struct Plan {
   uint32_t instances = 1;
   uint32_t loops = 1;  // of each: every event loop is a node
   uint32_t nodes() const { return instances * loops; }
-  bool even = false;  // in the calm all nodes are asked for as much
+  bool even = false;    // in the calm all nodes are asked for as much
+  bool steady = false;  // and each for the same number in each period, at even gaps
   std::vector<KeyPlan> keys;
   base::Duration ttl{0};
   base::Duration timeout{0};

@@ -29,31 +29,37 @@ TEST(Simulation, ASeedIsOneCourseOfEvents) {
   }
 }
 
-// Many instances want leases of one bucket, at 5 % of its limit.
-Outcome RunCrowd(uint32_t instances, uint32_t loops) {
+// Nothing goes wrong, and all instances are asked for as much of one key.
+Outcome RunEven(uint32_t instances, uint32_t loops, const KeyPlan& key, base::Duration measured) {
   Plan plan;
+  plan.seed = instances;
   plan.instances = instances;
   plan.loops = loops;
-  plan.even = true;
+  plan.even = plan.steady = true;
   plan.ttl = 2s;
   plan.timeout = 50ms;
-  plan.delay_max = 2ms;
-  KeyPlan& key = plan.keys.emplace_back();
-  key.spec = {.algorithm = algorithm::Algorithm::kTokenBucket,
-              .requests = 1'000'000,
-              .period = 24h,
-              .burst = 1'000'000,
-              .align = algorithm::Align::kEpoch,
-              .count_denied = false};
-  key.demand_percent_calm = 5;
+  plan.delay_max = 200us;
+  plan.keys.push_back(key);
   plan.start = base::Instant::FromNanos(1'800'000'000'000'000'000);
   plan.breaker_open_max = 500ms;
   plan.measured_from = 500ms;
-  plan.measured_to = 2500ms;
+  plan.measured_to = plan.measured_from + measured;
   plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;
   redis_host::LuaHost lua;
   Coverage coverage;
   return World(plan, std::nullopt, lua, coverage, false).Run();
+}
+
+// Many instances want leases of one bucket, at 5 % of its limit.
+Outcome RunCrowd(uint32_t instances, uint32_t loops) {
+  const KeyPlan key{.spec = {.algorithm = algorithm::Algorithm::kTokenBucket,
+                             .requests = 1'000'000,
+                             .period = 24h,
+                             .burst = 1'000'000,
+                             .align = algorithm::Align::kEpoch,
+                             .count_denied = false},
+                    .demand_percent_calm = 5};
+  return RunEven(instances, loops, key, 2s);
 }
 
 TEST(Simulation, TheLoopsOfAnInstanceAreOneHolder) {
@@ -72,6 +78,22 @@ TEST(Simulation, NobodyOfACrowdIsDeniedWhileThereIsRoom) {
   EXPECT_GE(outcome.holders_most, 400u) << "there is no crowd";
   EXPECT_GT(outcome.leased, 0u);
   EXPECT_LT(outcome.leased, outcome.admitted);
+}
+
+// Each is asked for 80 % of the limit at even gaps, so that the same one comes first in each window.
+TEST(Simulation, InstancesShareAWindowWhoeverComesFirst) {
+  for (const algorithm::Algorithm algorithm :
+       {algorithm::Algorithm::kFixedWindow, algorithm::Algorithm::kSlidingWindowCounter}) {
+    for (const base::Duration period : {1s, 2s, 5s}) {
+      for (uint32_t instances = 2; instances <= 5; ++instances) {
+        const auto requests = static_cast<uint64_t>(100 * (period / 1s));
+        const KeyPlan key{.spec = {.algorithm = algorithm, .requests = requests, .period = period},
+                          .demand_percent_calm = 80 * uint64_t{instances}};
+        EXPECT_EQ(RunEven(instances, 1, key, 10s + 2 * period + 100ms).failure, "")
+            << instances << " instances, " << Name(algorithm) << " per " << period / 1s << " s";
+      }
+    }
+  }
 }
 
 TEST(Terms, AreWhatTheDocumentationSays) {

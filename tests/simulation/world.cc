@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "headgate/limiter/ask_budget.h"
+
 namespace headgate::simulation {
 
 using base::BootTime;
@@ -17,6 +19,10 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr char kDecided = 1;
+// One call in each of these, and some at once: leases.md, a scarce key.
+constexpr Duration kBudgetPause = 62500us;
+// For as long as this a key that was found scarce is left alone.
+constexpr Duration kScarcePause = 75ms;
 
 bool Later(const auto& a, const auto& b) { return a.at > b.at || (a.at == b.at && a.order > b.order); }
 
@@ -57,6 +63,7 @@ Outcome World::Run() {
     machine.switched.resize(keys_.size());
     machine.admitted.resize(keys_.size());
     machine.calls.resize(keys_.size());
+    machine.budget_even_at.resize(keys_.size());
     Start(static_cast<uint32_t>(&machine - machines_.data()));
   }
   BeginDemand();
@@ -183,8 +190,16 @@ void World::Denied(Node& node, size_t index, uint64_t cost, BootTime unanswered_
   const Machine& machine = MachineOf(node.index());
   if (BootAt(machine, now_) - unanswered_since > plan_.ttl / 2 || now_ == machine.paused_until) return;
   if (key.limit->limit.spec().count_denied || old_server_) return;
-  if (!key.lockout.IsLockedOut(cost, now_, server_.Wall(now_))) return;
+  if (!key.lockout.IsLockedOut(cost, now_, server_.Wall(now_)) || IsOverspent(machine, index)) return;
   Fail(fmt::format("node {} denied {} of k{}, for which there was room all the time", node.index(), cost, index));
+}
+
+// An instance that has called more often than its budget allows leaves a key alone for a pause, if less than half of
+// the bucket is left.
+bool World::IsOverspent(const Machine& machine, size_t index) {
+  const algorithm::Limit& limit = keys_[index].limit->limit;
+  return machine.budget_even_at[index] > (now_ - kScarcePause).count() &&
+         2 * server_.Rest(limit, Node::NameOf(index), now_) < limit.capacity();
 }
 
 void World::OnDebt(Node& node, uint64_t call) {
@@ -225,7 +240,11 @@ void World::Send(Node& node, const Sent& sent, const BucketCall& content) {
                   .script = content.script().text,
                   .parts = {}};
   for (size_t i = 0; i < content.part_count(); ++i) message.parts.emplace_back(content.Part(i));
-  if (!IsGate(sent)) ++MachineOf(node.index()).calls[sent.key];
+  if (!IsGate(sent)) {
+    ++MachineOf(node.index()).calls[sent.key];
+    int64_t& even_at = MachineOf(node.index()).budget_even_at[sent.key];
+    even_at = limiter::AskBudget::Spend(even_at, now_.count(), Duration(kBudgetPause).count());
+  }
   if (now_ < machine.cut_until) return;
   if (!calm() && random_.Below(1'000'000) < plan_.lost_ppm) return;
   const int copies = !calm() && random_.Below(1'000'000) < plan_.doubled_ppm ? 2 : 1;

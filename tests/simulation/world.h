@@ -78,6 +78,7 @@ class World final : public NodeHost {
     // Of each key, while it is measured.
     std::vector<uint64_t> admitted{};
     std::vector<uint64_t> calls{};
+    std::vector<int64_t> budget_even_at{};  // of each key: limiter::AskBudget
   };
   // The demand that meets one node.
   struct Demand {
@@ -136,6 +137,7 @@ class World final : public NodeHost {
   base::Duration SettledAfterChange() const;
   std::optional<base::Duration> MustWaitForChange(size_t key);
   void NextRequest(uint32_t index, size_t key);
+  base::Duration UntilNextBeat(uint32_t index, base::Duration period, base::Duration gap) const;
   void RequestNow(uint32_t index, size_t key);
   void Request(Node& node, size_t key, uint64_t cost);
   bool IsGate(const Sent& sent) const { return sent.key == keys_.size(); }
@@ -182,6 +184,7 @@ class World final : public NodeHost {
   void ScheduleMeasurement(size_t key);
   void BeginMeasurement(size_t key, base::Duration until);
   void EndMeasurement(size_t key);
+  bool IsOverspent(const Machine& machine, size_t key);
   void CheckLeasing(size_t key);
   void CheckShares(size_t key);
   void CheckCalls(size_t key);

@@ -1,0 +1,91 @@
+// What becomes of the leases that a node holds of one bucket.
+#include "headgate/limiter/held_leases.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace headgate::limiter {
+namespace {
+
+using base::BootTime;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using namespace std::chrono_literals;
+
+class HeldLeasesTest : public ::testing::Test {
+ protected:
+  static BootTime At(base::Duration at) { return BootTime{0} + at; }
+
+  void Add(uint64_t number, base::Duration deadline, uint32_t granted) {
+    uint64_t lost = 0;
+    ASSERT_TRUE(held.Add({.number = number, .deadline = At(deadline), .granted = granted}, lost));
+    ASSERT_EQ(lost, 0u);
+  }
+
+  std::vector<uint64_t> Numbers(bool closed) const {
+    std::vector<uint64_t> numbers;
+    for (const HeldLease& lease : held) {
+      if (lease.closed == closed) numbers.push_back(lease.number);
+    }
+    return numbers;
+  }
+
+  // The numbers of the leases that a message reports as returned.
+  std::vector<uint64_t> Returned() {
+    std::array<store::LeaseReport, HeldLeases::kMax> reports;
+    const uint32_t count = held.Report(reports);
+    std::vector<uint64_t> numbers;
+    for (uint32_t i = 0; i < count; ++i) {
+      if (reports[i].returned) numbers.push_back(reports[i].number);
+    }
+    return numbers;
+  }
+
+  HeldLeases held;
+};
+
+TEST_F(HeldLeasesTest, CloseLeavesTheLeasesThatEndLater) {
+  Add(1, 10ms, 5);
+  Add(2, 20ms, 6);
+  Add(3, 30ms, 7);
+  held.Close(At(20ms));
+  EXPECT_THAT(Numbers(/*closed=*/true), ElementsAre(1u));
+  EXPECT_THAT(Numbers(/*closed=*/false), ElementsAre(2u, 3u));
+  EXPECT_EQ(held.left(), 13u);
+  EXPECT_TRUE(held.Spend(13));
+}
+
+TEST_F(HeldLeasesTest, AReturnIsToldOnceIfItArrives) {
+  Add(1, 10ms, 5);
+  held.Close(At(20ms));
+  EXPECT_TRUE(held.HasUnspentReturns());
+  EXPECT_THAT(Returned(), ElementsAre(1u));
+  EXPECT_FALSE(held.HasReturns()) << "a message says so already";
+  EXPECT_EQ(held.OnTold(/*arrived=*/true), 5u);
+  EXPECT_TRUE(held.empty());
+}
+
+TEST_F(HeldLeasesTest, AReturnThatDidNotArriveIsToldAgain) {
+  Add(1, 10ms, 5);
+  held.Close(At(20ms));
+  EXPECT_THAT(Returned(), ElementsAre(1u));
+  EXPECT_EQ(held.OnTold(/*arrived=*/false), 0u);
+  EXPECT_TRUE(held.HasUnspentReturns());
+  EXPECT_THAT(Returned(), ElementsAre(1u));
+  EXPECT_EQ(held.OnTold(/*arrived=*/true), 5u);
+  EXPECT_TRUE(held.empty());
+}
+
+TEST_F(HeldLeasesTest, ALeaseThatIsSpentFromStaysWhenItsReportHasArrived) {
+  Add(1, 10ms, 5);
+  EXPECT_TRUE(held.SpendFromFirst(2, At(1ms)));
+  EXPECT_THAT(Returned(), IsEmpty());
+  EXPECT_EQ(held.OnTold(/*arrived=*/true), 0u);
+  EXPECT_EQ(held.left(), 3u);
+  EXPECT_EQ(held.GiveBack(2), 0u) << "the store has been told that it is spent";
+}
+
+}  // namespace
+}  // namespace headgate::limiter
