@@ -55,6 +55,12 @@ function(headgate_library)
   endforeach()
 endfunction()
 
+# "headgate/limiter", for the folder that CMake is in. Every test has its folder as a label.
+function(headgate_folder result)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  set(${result} ${folder} PARENT_SCOPE)
+endfunction()
+
 # headgate_tests(NAME limiter TESTS a_test.cc b_test.cc SOURCES rig.cc LINKS …): one GoogleTest binary, limiter_test, with an
 # entry in ctest for each file of TESTS, limiter_a_test, that runs the tests of this file. TestsOfFiles.cmake finds them in
 # the file when ctest starts. PREFIX stands before the names of the entries if it is not NAME.
@@ -71,12 +77,13 @@ function(headgate_tests)
   target_link_libraries(${binary} PRIVATE ${A_LINKS} headgate_test_base GTest::gmock_main headgate_flags headgate_test_flags)
   target_precompile_headers(${binary} REUSE_FROM headgate_test_base)
 
+  headgate_folder(folder)
   list(TRANSFORM A_TESTS REPLACE "^([^/].*)$" "${CMAKE_CURRENT_SOURCE_DIR}/\\1" OUTPUT_VARIABLE files)
   set(list ${CMAKE_CURRENT_BINARY_DIR}/${binary}_files.cmake)
   file(GENERATE OUTPUT ${list} CONTENT "
 set(HEADGATE_SOURCE_DIR [==[${PROJECT_SOURCE_DIR}]==])
 include([==[${PROJECT_SOURCE_DIR}/cmake/TestsOfFiles.cmake]==])
-headgate_tests_of_files(${A_PREFIX} [==[$<TARGET_FILE:${binary}>]==] ${A_LABEL} [==[${files}]==])
+headgate_tests_of_files(${A_PREFIX} [==[$<TARGET_FILE:${binary}>]==] "${A_LABEL};${folder}" [==[${files}]==])
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${list})
 endfunction()
@@ -92,7 +99,8 @@ function(headgate_fuzzer)
     add_executable(${A_NAME}_replay ${A_SOURCE} ${PROJECT_SOURCE_DIR}/headgate/testing/fuzz_replay_main.cc)
     target_link_libraries(${A_NAME}_replay PRIVATE ${A_LINKS} headgate_flags headgate_test_flags)
     add_test(NAME ${A_NAME}_replay COMMAND ${A_NAME}_replay ${PROJECT_SOURCE_DIR}/tests/corpus/${A_NAME})
-    set_tests_properties(${A_NAME}_replay PROPERTIES LABELS unit TIMEOUT 120)
+    headgate_folder(folder)
+    set_tests_properties(${A_NAME}_replay PROPERTIES LABELS "unit;${folder}" TIMEOUT 120)
   endif()
 endfunction()
 

@@ -32,7 +32,7 @@ Utf8Prefix FirstUtf8(std::string_view text) {
 }
 
 bool BeginsWithC1Control(std::string_view text) {
-  return text.size() >= 2 && text[0] == '\xC2' && text[1] >= '\x80' && text[1] <= '\x9F';
+  return text.size() >= 2 && text[0] == '\xC2' && (static_cast<unsigned char>(text[1]) & 0xE0) == 0x80;
 }
 
 }  // namespace headgate::base
