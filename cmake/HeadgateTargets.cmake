@@ -83,7 +83,7 @@ function(headgate_tests)
   file(GENERATE OUTPUT ${list} CONTENT "
 set(HEADGATE_SOURCE_DIR [==[${PROJECT_SOURCE_DIR}]==])
 include([==[${PROJECT_SOURCE_DIR}/cmake/TestsOfFiles.cmake]==])
-headgate_tests_of_files(${A_PREFIX} [==[$<TARGET_FILE:${binary}>]==] "${A_LABEL};${folder}" [==[${files}]==])
+headgate_tests_of_files(${A_PREFIX} [==[$<TARGET_FILE:${binary}>]==] [==[${A_LABEL};${folder}]==] [==[${files}]==])
 ")
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${list})
 endfunction()
