@@ -6,7 +6,7 @@
 function(headgate_tests_of_files prefix binary labels files)
   # ctest has three slots for each core (`./dev test`): tests that compute take two, so that others wait beside them; those
   # with real processes mostly wait, and begin first.
-  if("integration" IN_LIST labels)
+  if("${labels}" MATCHES "^integration")
     set(share COST 15)
   else()
     set(share PROCESSORS 2)
