@@ -3,12 +3,6 @@
 namespace headgate::algorithm {
 namespace {
 
-bool IsTokenBucket(const Limit& limit) {
-  return limit.algorithm() == Algorithm::kTokenBucket || limit.algorithm() == Algorithm::kLeakyBucket;
-}
-
-bool IsBucket(const Limit& limit) { return IsTokenBucket(limit) || limit.algorithm() == Algorithm::kLeakyBucketQueue; }
-
 void RefundTokens(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
   const ExactSpan debt = std::min(Ahead(state, now), SpanOf(limit));
   const ExactSpan refund = Price(limit, std::min<Cost>(cost, limit.capacity()));
@@ -80,16 +74,17 @@ void LeaveRemaining(const Limit& limit, uint64_t remaining, BucketState& state, 
 }
 
 bool SamePeriod(const LimitSpec& a, const LimitSpec& b) {
-  const bool calendar = a.align == Align::kCalendarMonth || a.align == Align::kCalendarYear;
-  return a.align == b.align && (calendar || a.period == b.period);
+  return a.align == b.align && (IsCalendar(a.align) || a.period == b.period);
 }
 
 }  // namespace
 
+absl::Status RefundRefused() {
+  return absl::FailedPreconditionError("a queue takes nothing back: its requests have been promised their turn");
+}
+
 absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now) {
-  if (limit.algorithm() == Algorithm::kLeakyBucketQueue) {
-    return absl::FailedPreconditionError("a queue takes nothing back: its requests have been promised their turn");
-  }
+  if (!TakesRefunds(limit.algorithm())) return RefundRefused();
   now = std::max(now, state.seen);
   if (!limit.denies_all()) {
     switch (limit.algorithm()) {
@@ -188,16 +183,17 @@ void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits
     remembered_until = base::Instant::FromNanos(0);
     return;
   }
-  const bool kept = (from.algorithm() == to.algorithm() || (IsTokenBucket(from) && IsTokenBucket(to))) &&
-                    SamePeriod(from.spec(), to.spec());
-  if (to.denies_all() && IsBucket(to)) {
+  const bool kept =
+      (from.algorithm() == to.algorithm() || (IsTokenBucket(from.algorithm()) && IsTokenBucket(to.algorithm()))) &&
+      SamePeriod(from.spec(), to.spec());
+  if (to.denies_all() && IsBucket(to.algorithm())) {
     Clear(from, state, hits, now);
     // A queue of 0 has no interval to count turns in. It is free when the bucket before it would have been full: for a
     // queue, its free_at.
     if (to.algorithm() == Algorithm::kLeakyBucketQueue) state.edge = static_cast<uint64_t>(fresh_at.ns);
     return;
   }
-  if (!kept || (IsTokenBucket(from) && from.denies_all())) {
+  if (!kept || (IsTokenBucket(from.algorithm()) && from.denies_all())) {
     const uint64_t remaining = Decide(from, state, hits, 0, now).remaining;
     Clear(from, state, hits, now);
     LeaveRemaining(to, remaining, state, hits, now);

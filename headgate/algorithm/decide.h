@@ -35,9 +35,12 @@ inline Decision Decide(const Limit& limit, BucketState& state, HitLog& hits, Cos
   __builtin_unreachable();
 }
 
-// Gives back at most what is still consumed, and answers as a look would afterwards. FailedPrecondition for the queue,
-// which takes nothing back: its requests have been promised their turn.
+// Gives back at most what is still consumed, and answers as a look would afterwards. RefundRefused() unless
+// TakesRefunds(limit.algorithm()).
 absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now);
+
+// FailedPrecondition, with the reason why the queue takes nothing back.
+absl::Status RefundRefused();
 
 // Makes the bucket as if never used: all zero.
 void Reset(const Limit& limit, BucketState& state, HitLog& hits);

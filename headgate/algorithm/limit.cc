@@ -31,12 +31,6 @@ constexpr std::array kNames{
     NamedAlgorithm{"sliding_window_log", Algorithm::kSlidingWindowLog},
 };
 
-bool IsBucket(Algorithm a) {
-  return a == Algorithm::kTokenBucket || a == Algorithm::kLeakyBucket || a == Algorithm::kLeakyBucketQueue;
-}
-
-bool IsCalendar(Align align) { return align == Align::kCalendarMonth || align == Align::kCalendarYear; }
-
 using About = LimitProblem::About;
 using Problem = std::optional<LimitProblem>;
 
@@ -50,8 +44,7 @@ Problem CheckWords(const LimitSpec& spec) {
                         fmt::format("only fixed_window can be aligned to its first hit or to the calendar, not {}",
                                     Name(spec.algorithm))};
   }
-  if (spec.count_denied && spec.algorithm != Algorithm::kFixedWindow &&
-      spec.algorithm != Algorithm::kSlidingWindowCounter) {
+  if (spec.count_denied && !IsWindow(spec.algorithm)) {
     return LimitProblem{
         About::kCountDenied,
         fmt::format("count_denied belongs to fixed_window and sliding_window_counter, not {}", Name(spec.algorithm))};

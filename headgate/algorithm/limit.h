@@ -33,6 +33,23 @@ enum class Algorithm : uint8_t {
 // Where a fixed window begins.
 enum class Align : uint8_t { kEpoch, kFirstHit, kCalendarMonth, kCalendarYear };
 
+// Token bucket or meter: two names for one arithmetic.
+constexpr bool IsTokenBucket(Algorithm algorithm) {
+  return algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kLeakyBucket;
+}
+// Token bucket, meter or queue: capacity comes back at a steady rate.
+constexpr bool IsBucket(Algorithm algorithm) {
+  return IsTokenBucket(algorithm) || algorithm == Algorithm::kLeakyBucketQueue;
+}
+// Fixed window or sliding counter: hits are counted per window. (The sliding log has no windows.)
+constexpr bool IsWindow(Algorithm algorithm) {
+  return algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindowCounter;
+}
+// Windows that follow the UTC calendar, so their lengths differ.
+constexpr bool IsCalendar(Align align) { return align == Align::kCalendarMonth || align == Align::kCalendarYear; }
+// Whether what was taken can be given back. The queue takes nothing back: its requests have been promised their turn.
+constexpr bool TakesRefunds(Algorithm algorithm) { return algorithm != Algorithm::kLeakyBucketQueue; }
+
 // "token_bucket", "gcra", "leaky_bucket", "fixed_window", "sliding_window_counter", "sliding_window_log".
 std::string_view Name(Algorithm algorithm);
 std::optional<Algorithm> AlgorithmByName(std::string_view name);

@@ -41,16 +41,14 @@ inline constexpr std::array kKinds{
 };
 
 inline bool IsQueue(const Limit& limit) { return limit.algorithm() == Algorithm::kLeakyBucketQueue; }
-inline bool IsBucket(const Limit& limit) { return limit.algorithm() <= Algorithm::kLeakyBucketQueue; }
-inline bool IsCalendar(const Limit& limit) { return limit.spec().align >= Align::kCalendarMonth; }
 
 // The largest cost that the limit can ever admit.
 inline Cost LargestCost(const Limit& limit) { return limit.capacity() + (IsQueue(limit) ? 1 : 0); }
 
 // A length of time in which something happens under this limit: an interval, or an eighth of a window.
 inline uint64_t PaceOf(const Limit& limit) {
-  if (IsCalendar(limit)) return uint64_t{86'400'000'000'000} * 4;
-  return std::max<uint64_t>(1, IsBucket(limit) ? limit.interval() : limit.period() / 8);
+  if (IsCalendar(limit.spec().align)) return uint64_t{86'400'000'000'000} * 4;
+  return std::max<uint64_t>(1, IsBucket(limit.algorithm()) ? limit.interval() : limit.period() / 8);
 }
 
 inline LimitSpec AnySpec(const Kind& kind, Random& random) {
@@ -58,7 +56,7 @@ inline LimitSpec AnySpec(const Kind& kind, Random& random) {
   spec.requests = Between(random, 1, 30);
   constexpr std::array<uint64_t, 4> kPeriodMax{40, 1000, 1'000'000'000, 3'600'000'000'000};
   spec.period = base::Duration(static_cast<int64_t>(Between(random, 1, kPeriodMax[random() % kPeriodMax.size()])));
-  if (spec.algorithm <= Algorithm::kLeakyBucketQueue) spec.burst = Between(random, 1, 40);
+  if (IsBucket(spec.algorithm)) spec.burst = Between(random, 1, 40);
   return spec;
 }
 
@@ -113,11 +111,11 @@ inline Bucket AnyBucket(const Kind& kind, Random& random) {
 // The most that may be admitted in any closed interval of this length, whatever the traffic.
 inline uint64_t Bound(const Limit& limit, base::Duration length) {
   const auto ns = static_cast<uint64_t>(length.count());
-  if (IsBucket(limit)) {
+  if (IsBucket(limit.algorithm())) {
     const base::uint128 refill = base::WideMul(ns, limit.requests()) / limit.period();
     return LargestCost(limit) + static_cast<uint64_t>(refill);
   }
-  const uint64_t period = IsCalendar(limit) ? uint64_t{28} * 86'400'000'000'000 : limit.period();
+  const uint64_t period = IsCalendar(limit.spec().align) ? uint64_t{28} * 86'400'000'000'000 : limit.period();
   // An interval shorter than a window meets up to two of them, but never more than `requests` of the log's hits.
   const uint64_t edges = limit.algorithm() == Algorithm::kSlidingWindowLog ? 1 : 2;
   return limit.capacity() * (ns / period + edges);

@@ -248,7 +248,7 @@ TEST_P(Algorithms, AreFreshFarInTheFutureAndStayThere) {
 
 TEST_P(Algorithms, DoNotOverflowAtTheirLargestNumbers) {
   LimitSpec spec = GetParam().spec;
-  const bool is_bucket = spec.algorithm <= Algorithm::kLeakyBucketQueue;
+  const bool is_bucket = IsBucket(spec.algorithm);
   spec.requests = spec.algorithm == Algorithm::kSlidingWindowLog ? kLogRequestsMax : 0xffff'ffff;
   spec.period = is_bucket ? base::kDurationMax : Duration(int64_t{1} << 60);
   if (is_bucket) spec.burst = 0xffff'fffe;

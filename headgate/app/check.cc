@@ -9,11 +9,11 @@
 
 #include "headgate/app/arguments.h"
 #include "headgate/app/entries.h"
-#include "headgate/app/http_client.h"
 #include "headgate/app/random_secret.h"
 #include "headgate/app/rule_files.h"
 #include "headgate/base/clock.h"
 #include "headgate/front/api/check_answer.h"
+#include "headgate/http/client.h"
 #include "headgate/limiter/limiter.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/quote.h"
@@ -141,7 +141,7 @@ int PrintFailure(const absl::Status& failure, const Console& console) {
 }
 
 // Shows a problem document and returns the exit status. Nothing if it is not Headgate's: that always has a detail.
-std::optional<int> PrintRefusal(const HttpReply& reply, const std::string& address, const Console& console) {
+std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& address, const Console& console) {
   const json problem = json::parse(reply.body, nullptr, false);
   const auto field = [&](const char* name) {
     const bool there = problem.is_object() && problem.contains(name) && problem.at(name).is_string();
@@ -164,7 +164,7 @@ std::optional<int> PrintRefusal(const HttpReply& reply, const std::string& addre
 // Which domains have rules, as far as the server tells us: it need not let us know.
 std::set<std::string> DomainsOfServer(const net::Endpoint& server, base::Duration timeout) {
   std::set<std::string> domains;
-  const auto reply = GetFrom(server, "/v1/rules", timeout);
+  const auto reply = http::GetFrom(server, "/v1/rules", timeout);
   if (!reply.ok() || reply->status != 200) return domains;
   const json page = json::parse(reply->body, nullptr, false);
   if (!page.is_object() || !page.contains("rules")) return domains;
@@ -187,7 +187,7 @@ int AskServer(const CheckArguments& arguments, const Question& question, const C
     return kExitUsage;
   }
   const auto reply =
-      PostJson(*endpoint, arguments.peek ? "/v1/peek" : "/v1/check", BodyOf(arguments, question), *timeout);
+      http::PostJson(*endpoint, arguments.peek ? "/v1/peek" : "/v1/check", BodyOf(arguments, question), *timeout);
   if (!reply.ok()) return PrintFailure(reply.status(), console);
   const bool decided = reply->status == 200 || reply->status == 429;
   const auto code =

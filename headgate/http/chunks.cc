@@ -34,6 +34,7 @@ void Chunks::Begin() {
   state_ = State::kSize;
   digits_ = 0;
   left_ = 0;
+  body_bytes_ = 0;
   extension_bytes_ = trailer_bytes_ = trailer_fields_ = 0;
   trailer_line_.clear();
 }
@@ -44,23 +45,24 @@ Chunks::Progress Chunks::Take(std::string_view bytes, std::string& body) {
     if (state_ == State::kData) {
       const std::string_view data = bytes.substr(progress.taken, left_);
       body.append(data);
+      body_bytes_ += data.size();
       left_ -= data.size();
       progress.taken += data.size();
       if (left_ == 0) state_ = State::kDataCr;
       continue;
     }
-    progress.refusal = TakeByte(bytes[progress.taken], body);
+    progress.refusal = TakeByte(bytes[progress.taken]);
     ++progress.taken;
   }
   progress.done = state_ == State::kDone;
   return progress;
 }
 
-Refusal Chunks::TakeByte(char c, const std::string& body) {
+Refusal Chunks::TakeByte(char c) {
   switch (state_) {
     case State::kSize: {
       const int digit = base::HexValue(c);
-      if (digit < 0) return EndSize(c, body);
+      if (digit < 0) return EndSize(c);
       if (++digits_ > kSizeDigitsMax) return kMalformed;
       left_ = left_ << 4 | static_cast<uint64_t>(digit);
       return {};
@@ -98,11 +100,11 @@ Refusal Chunks::TakeByte(char c, const std::string& body) {
 }
 
 // `c` follows the digits of a chunk's size.
-Refusal Chunks::EndSize(char c, const std::string& body) {
+Refusal Chunks::EndSize(char c) {
   if (digits_ == 0) return c == '\n' ? kBareLineEnd : kMalformed;
   if (c == '\n') return kBareLineEnd;
   if (c != '\r' && c != ';') return kMalformed;
-  if (left_ > bounds_.body_bytes_max - std::min(bounds_.body_bytes_max, body.size())) {
+  if (left_ > bounds_.body_bytes_max - std::min<uint64_t>(bounds_.body_bytes_max, body_bytes_)) {
     return kBodyTooLarge;
   }
   state_ = c == ';' ? State::kExtension : State::kSizeLf;

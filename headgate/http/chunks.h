@@ -25,21 +25,23 @@ class Chunks {
     bool done = false;
     Refusal refusal{};
   };
-  // Appends the content in `bytes` to `body`. Not to be called again after the body is done or refused.
+  // Appends the content in `bytes` to `body`, which the caller may empty in between. Not to be called again after the
+  // body is done or refused.
   Progress Take(std::string_view bytes, std::string& body);
 
  private:
   enum class State : uint8_t { kSize, kExtension, kSizeLf, kData, kDataCr, kDataLf, kTrailer, kTrailerLf, kDone };
 
-  Refusal TakeByte(char c, const std::string& body);
-  Refusal EndSize(char c, const std::string& body);
+  Refusal TakeByte(char c);
+  Refusal EndSize(char c);
   Refusal TakeTrailerByte(char c);
   Refusal EndTrailerLine();
 
   const Bounds& bounds_;
   State state_ = State::kSize;
-  uint32_t digits_ = 0;  // of the chunk's size so far
-  uint64_t left_ = 0;    // of the chunk: its size while that is read, then what is missing
+  uint32_t digits_ = 0;      // of the chunk's size so far
+  uint64_t left_ = 0;        // of the chunk: its size while that is read, then what is missing
+  uint64_t body_bytes_ = 0;  // so far
   size_t extension_bytes_ = 0;
   size_t trailer_bytes_ = 0;
   size_t trailer_fields_ = 0;

@@ -5,6 +5,8 @@
 #include "headgate/base/check.h"
 
 namespace headgate::http {
+bool HasBody(std::string_view method) { return method == "POST" || method == "PUT" || method == "PATCH"; }
+
 bool IsMediaType(std::string_view value, std::string_view media_type) {
   value = value.substr(0, value.find(';'));
   while (!value.empty() && (value.back() == ' ' || value.back() == '\t')) value.remove_suffix(1);
@@ -27,6 +29,7 @@ void Response::Clear() {
   status = 200;
   fields.clear();
   body.clear();
+  stream.reset();
   later = false;
 }
 

@@ -11,6 +11,7 @@
 
 #include "headgate/base/text.h"
 #include "headgate/base/time.h"
+#include "headgate/http/body.h"
 #include "headgate/net/session.h"
 
 namespace headgate::http {
@@ -43,6 +44,8 @@ struct Response {
   int status = 200;
   std::string fields;  // field lines, each with its CRLF; Date, Content-Length and Connection are added to them
   std::string body;
+  // The rest of the body, behind `body`, in parts. Null: `body` is all.
+  std::unique_ptr<BodySource> stream{};
   // Set by a handler that cannot answer yet. It is asked again, with the same request, once it has called the
   // suspension's `wake`; what else it wrote here is dropped.
   bool later = false;
@@ -58,7 +61,23 @@ class Handler {
   virtual ~Handler() = default;
   // `response` comes cleared. An answer to HEAD may have a body: it is counted, and not sent.
   virtual void Handle(const Request& request, Response& response, base::Instant now) = 0;
+
+  // How a request's body is taken.
+  struct Reception {
+    enum class Kind : uint8_t {
+      kWhole,    // Handle is called with all of it
+      kInParts,  // `sink` takes it and answers
+      kRefused,  // `response` is the answer; the body is not read, and the connection closes
+    };
+    Kind kind = Kind::kWhole;
+    std::unique_ptr<BodySink> sink{};
+  };
+  // Called for a request that has a body, with its head alone, before any of the body is read.
+  virtual Reception Receive(const Request& /*head*/, Response& /*response*/, base::Instant /*now*/) { return {}; }
 };
+
+// Whether requests of this method have a body: POST, PUT and PATCH.
+bool HasBody(std::string_view method);
 
 // Whether a field value names this media type; parameters ("; charset=utf-8") do not matter.
 bool IsMediaType(std::string_view value, std::string_view media_type);

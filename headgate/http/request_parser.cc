@@ -209,8 +209,7 @@ Refusal RequestParser::JudgeHead() {
   if ((method == "GET" || method == "HEAD") && (chunked_ || content_length_ > 0)) {
     return {400, "GET and HEAD requests have no content", "send the request without a body; POST carries one"};
   }
-  const bool wants_body = method == "POST" || method == "PUT" || method == "PATCH";
-  if (wants_body && !has_length_ && !chunked_) {
+  if (HasBody(method) && !has_length_ && !chunked_) {
     return {411, "a request with a body states its length", "send Content-Length, or Transfer-Encoding: chunked"};
   }
   return {};

@@ -1,9 +1,12 @@
 #include "headgate/http/router.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "fmt/format.h"
+#include "fmt/ranges.h"
 #include "headgate/base/check.h"
 #include "headgate/http/problem.h"
 
@@ -13,7 +16,15 @@ namespace {
 // HEAD is GET without the content.
 std::string_view RoutedMethod(std::string_view method) { return method == "HEAD" ? "GET" : method; }
 
-bool HasBody(std::string_view method) { return method == "POST" || method == "PUT" || method == "PATCH"; }
+bool Matches(const Route& route, std::string_view path) {
+  return route.match == Route::Match::kPrefix ? path.starts_with(route.path) : path == route.path;
+}
+
+bool HaveOnePath(const Route& a, const Route& b) { return a.match == b.match && a.path == b.path; }
+
+bool Contains(const std::vector<std::string>& methods, std::string_view method) {
+  return std::find(methods.begin(), methods.end(), method) != methods.end();
+}
 
 }  // namespace
 
@@ -34,29 +45,66 @@ bool IsAuthenticated(const Request& request, const Access& access) {
 }
 
 void Router::Add(Route route) {
+  HEADGATE_CHECK(!route.methods.empty());
   HEADGATE_CHECK(route.path.starts_with('/'));
-  HEADGATE_CHECK(route.handle != nullptr);
-  routes_.push_back(std::move(route));
+  HEADGATE_CHECK(route.match == Route::Match::kExact || route.path.ends_with('/'));
+  HEADGATE_CHECK((route.handle == nullptr) != (route.receive == nullptr));
+  HEADGATE_CHECK(!route.receive || std::all_of(route.methods.begin(), route.methods.end(), HasBody));
+  receives_ = receives_ || route.receive;
+  // Those of one path stay in the order in which they came.
+  const auto more_specific = [](const Route& a, const Route& b) {
+    if (a.match != b.match) return a.match == Route::Match::kExact;
+    return a.match == Route::Match::kPrefix && a.path.size() > b.path.size();
+  };
+  const auto place = std::upper_bound(routes_.begin(), routes_.end(), route, more_specific);
+  routes_.insert(place, std::move(route));
 }
 
 void Router::Handle(const Request& request, Response& response, base::Instant now) {
+  const Found found = Find(request);
+  if (found.route == nullptr) return AnswerNotFound(request, found.path, response);
+  if (!Passes(*found.route, request, response)) return;
+  // An answer to GET is the state of a moment: it must not be cached, nor its type guessed.
+  if (RoutedMethod(request.method) == "GET") {
+    response.AddField("Cache-Control", "no-store");
+    response.AddField("X-Content-Type-Options", "nosniff");
+  }
+  found.route->handle(request, response, now);
+}
+
+// A body that no route takes in parts is read whole before it is refused, so that the connection stays.
+Handler::Reception Router::Receive(const Request& head, Response& response, base::Instant now) {
+  if (!receives_) return {};
+  const Route* const route = Find(head).route;
+  if (route == nullptr || !route->receive) return {};
+  if (!Passes(*route, head, response)) return {.kind = Reception::Kind::kRefused};
+  return {.kind = Reception::Kind::kInParts, .sink = route->receive(head, now)};
+}
+
+Router::Found Router::Find(const Request& request) const {
   const std::string_view path = request.path();
   const std::string_view method = RoutedMethod(request.method);
+  Found found;
+  for (const Route& route : routes_) {
+    if (found.path == nullptr ? !Matches(route, path) : !HaveOnePath(route, *found.path)) continue;
+    if (found.path == nullptr) found.path = &route;
+    if (!Contains(route.methods, method)) continue;
+    found.route = &route;
+    break;
+  }
+  return found;
+}
+
+void Router::AnswerNotFound(const Request& request, const Route* path, Response& response) const {
   std::string allowed;
   for (const Route& route : routes_) {
-    if (route.path != path) continue;
-    if (route.method == method) {
-      if (!Passes(route, request, response)) return;
-      // An answer to GET tells the state of a moment; nobody is to keep it, or to guess what it is.
-      if (method == "GET") response.AddField("Cache-Control", "no-store");
-      if (method == "GET") response.AddField("X-Content-Type-Options", "nosniff");
-      route.handle(request, response, now);
-      return;
+    if (path == nullptr || !HaveOnePath(route, *path)) continue;
+    for (const std::string& method : route.methods) {
+      allowed.append(allowed.empty() ? "" : ", ").append(method == "GET" ? "GET, HEAD" : method);
     }
-    allowed.append(allowed.empty() ? "" : ", ").append(route.method == "GET" ? "GET, HEAD" : route.method);
   }
-  if (allowed.empty() && path == "/") {
-    if (method == "GET") return AnswerIndex(response);
+  if (path == nullptr && request.path() == "/") {
+    if (RoutedMethod(request.method) == "GET") return AnswerIndex(response);
     allowed = "GET, HEAD";
   }
   if (allowed.empty()) return AnswerProblem(404, "nothing is at this path", "GET / lists what is here", response);
@@ -76,18 +124,25 @@ bool Router::Passes(const Route& route, const Request& request, Response& respon
     }
     return false;
   }
+  return !HasBody(request.method) || TakesBody(route, request, response);
+}
+
+bool Router::TakesBody(const Route& route, const Request& request, Response& response) const {
   const std::string_view encoding = request.Field("Content-Encoding");
-  if (HasBody(route.method) && !encoding.empty() && !EqualsIgnoreCase(encoding, "identity")) {
+  if (!encoding.empty() && !EqualsIgnoreCase(encoding, "identity")) {
     response.AddField("Accept-Encoding", "identity");
     AnswerProblem(415, fmt::format("the body is encoded ({}); this server reads plain bodies", encoding),
                   "send the body as it is, without Content-Encoding", response);
     return false;
   }
-  if (HasBody(route.method) && !IsMediaType(request.Field("Content-Type"), "application/json")) {
-    AnswerProblem(415, "the body must be JSON", "send Content-Type: application/json", response);
-    return false;
+  const std::string_view type = request.Field("Content-Type");
+  const auto& taken = route.content_types;
+  if (taken.empty() || std::any_of(taken.begin(), taken.end(), [&](const auto& t) { return IsMediaType(type, t); })) {
+    return true;
   }
-  return true;
+  AnswerProblem(415, "this path does not take a body of this type",
+                fmt::format("send Content-Type: {}", fmt::join(taken, " or ")), response);
+  return false;
 }
 
 void Router::AnswerIndex(Response& response) const {
@@ -95,7 +150,8 @@ void Router::AnswerIndex(Response& response) const {
   response.AddField("Cache-Control", "no-store");
   response.body.append(title_).append("\n\n");
   for (const Route& route : routes_) {
-    fmt::format_to(std::back_inserter(response.body), "{:<4} {:<14} {}\n", route.method, route.path, route.what);
+    fmt::format_to(std::back_inserter(response.body), "{:<4} {:<14} {}\n", fmt::join(route.methods, ","),
+                   route.path + (route.match == Route::Match::kPrefix ? "..." : ""), route.what);
   }
 }
 

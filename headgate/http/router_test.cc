@@ -23,24 +23,40 @@ struct Ask {
 class HttpRouter : public ::testing::Test {
  protected:
   HttpRouter() {
-    router.Add({.method = "GET", .path = "/get", .what = "gets", .handle = Answer("got")});
-    router.Add({.method = "POST", .path = "/post", .what = "posts", .handle = Answer("posted")});
-    router.Add(
-        {.method = "GET", .path = "/state", .what = "state", .needs = Needs::kStateAccess, .handle = Answer("secret")});
-    router.Add({.method = "GET", .path = "/both", .what = "both", .handle = Answer("got")});
-    router.Add({.method = "POST", .path = "/both", .what = "both", .handle = Answer("posted")});
+    router.Add({.methods = {"GET"}, .path = "/get", .what = "gets", .handle = Answer("got")});
+    router.Add({.methods = {"POST"}, .path = "/post", .what = "posts", .handle = Answer("posted")});
+    router.Add({.methods = {"GET"},
+                .path = "/state",
+                .what = "state",
+                .needs = Needs::kStateAccess,
+                .handle = Answer("secret")});
+    router.Add({.methods = {"GET"}, .path = "/both", .what = "both", .handle = Answer("got")});
+    router.Add({.methods = {"POST"}, .path = "/both", .what = "both", .handle = Answer("posted")});
   }
 
   static decltype(Route::handle) Answer(std::string body) {
     return [body](const Request&, Response& response, base::Instant) { response.body = body; };
   }
 
-  Response Handle(const Ask& ask) {
+  struct NoSink final : BodySink {
+    Took Write(std::string_view, base::Instant) override { return Took::kMore; }
+    void Finish(Response&, base::Instant) override {}
+  };
+
+  static Request RequestOf(const Ask& ask) {
     Request request;
     request.method = ask.method;
     request.target = ask.target;
     request.fields = ask.fields;
     request.peer.loopback = ask.loopback;
+    return request;
+  }
+  Handler::Reception Receive(const Ask& ask) {
+    Response response;
+    return router.Receive(RequestOf(ask), response, kNow);
+  }
+  Response Handle(const Ask& ask) {
+    const Request request = RequestOf(ask);
     Response response;
     router.Handle(request, response, kNow);
     return response;
@@ -89,9 +105,10 @@ TEST_F(HttpRouter, TakesBodiesAsJsonOnly) {
   for (const char* type : {"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"}) {
     const Response response = Handle({.method = "POST", .target = "/post", .fields = {{"Content-Type", type}}});
     EXPECT_EQ(response.status, 415) << type;
-    EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Unsupported Media Type","status":415,)"
-                             R"("detail":"the body must be JSON","hint":"send Content-Type: application/json"})"
-                             "\n");
+    EXPECT_EQ(response.body,
+              R"({"type":"about:blank","title":"Unsupported Media Type","status":415,)"
+              R"("detail":"this path does not take a body of this type","hint":"send Content-Type: application/json"})"
+              "\n");
   }
 }
 
@@ -159,6 +176,59 @@ TEST_F(HttpRouter, RefusesBodiesThatAreEncodedAndSaysSo) {
                     .fields = {{"Content-Type", "application/json"}, {"Content-Encoding", "Identity"}}})
                 .status,
             200);
+}
+
+TEST_F(HttpRouter, APrefixTakesEverythingBelowItButNoMoreSpecificPath) {
+  router.Add({.methods = {"GET"}, .path = "/files/", .match = Route::Match::kPrefix, .handle = Answer("file")});
+  router.Add({.methods = {"GET"}, .path = "/files/deep/", .match = Route::Match::kPrefix, .handle = Answer("deep")});
+  router.Add({.methods = {"PUT"}, .path = "/files/one", .content_types = {}, .handle = Answer("one")});
+  EXPECT_EQ(Handle({.target = "/files/"}).body, "file");
+  EXPECT_EQ(Handle({.target = "/files/a/b?q"}).body, "file");
+  EXPECT_EQ(Handle({.target = "/files/deep/a"}).body, "deep");
+  EXPECT_EQ(Handle({.method = "PUT", .target = "/files/one"}).body, "one");
+  EXPECT_EQ(Handle({.target = "/files"}).status, 404);
+  const Response refused = Handle({.target = "/files/one"});
+  EXPECT_EQ(refused.status, 405);
+  EXPECT_THAT(refused.fields, HasSubstr("Allow: PUT\r\n"));
+}
+
+TEST_F(HttpRouter, ARouteMayTakeSeveralMethods) {
+  router.Add({.methods = {"GET", "DELETE"}, .path = "/several", .handle = Answer("several")});
+  for (const char* method : {"GET", "HEAD", "DELETE"}) {
+    EXPECT_EQ(Handle({.method = method, .target = "/several"}).body, "several");
+  }
+  EXPECT_THAT(Handle({.method = "PUT", .target = "/several"}).fields, HasSubstr("Allow: GET, HEAD, DELETE\r\n"));
+}
+
+TEST_F(HttpRouter, ARouteSaysWhichBodiesItTakes) {
+  router.Add({.methods = {"PUT"},
+              .path = "/rules",
+              .content_types = {"text/yaml", "application/yaml"},
+              .handle = Answer("rules")});
+  router.Add({.methods = {"PUT"}, .path = "/any", .content_types = {}, .handle = Answer("any")});
+  EXPECT_EQ(Handle({.method = "PUT", .target = "/rules", .fields = {{"Content-Type", "application/yaml"}}}).body,
+            "rules");
+  const Response refused = Handle({.method = "PUT", .target = "/rules", .fields = {{"Content-Type", "text/html"}}});
+  EXPECT_EQ(refused.status, 415);
+  EXPECT_THAT(refused.body, HasSubstr("send Content-Type: text/yaml or application/yaml"));
+  EXPECT_EQ(Handle({.method = "PUT", .target = "/any"}).body, "any");
+}
+
+TEST_F(HttpRouter, ABodyInPartsIsRefusedBeforeItIsRead) {
+  access.credential = "s3cret";
+  router.Add({.methods = {"PUT"},
+              .path = "/large",
+              .needs = Needs::kStateAccess,
+              .receive = [](const Request&, base::Instant) { return std::make_unique<NoSink>(); }});
+  using Kind = Handler::Reception::Kind;
+  EXPECT_EQ(Receive({.method = "PUT", .target = "/large"}).kind, Kind::kRefused);
+  const auto taken = Receive({.method = "PUT",
+                              .target = "/large",
+                              .fields = {{"Authorization", "Bearer s3cret"}, {"Content-Type", "application/json"}}});
+  EXPECT_EQ(taken.kind, Kind::kInParts);
+  EXPECT_NE(taken.sink, nullptr);
+  EXPECT_EQ(Receive({.method = "POST", .target = "/post"}).kind, Kind::kWhole);
+  EXPECT_EQ(Receive({.method = "POST", .target = "/nothing"}).kind, Kind::kWhole);
 }
 
 }  // namespace

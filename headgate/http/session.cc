@@ -1,67 +1,25 @@
 #include "headgate/http/session.h"
 
-#include <algorithm>
-#include <charconv>
-#include <chrono>
-#include <iterator>
 #include <utility>
 
-#include "headgate/http/problem.h"
-
 namespace headgate::http {
-namespace {
-
-// Buffer capacity that a quiet connection keeps after a large request or answer.
-constexpr size_t kKeptBytesMax = 4 * 1024;
-
-void WriteDigits(unsigned value, char* out, int digits) {
-  for (int i = digits - 1; i >= 0; --i) {
-    out[i] = static_cast<char>('0' + value % 10);
-    value /= 10;
-  }
-}
-
-void AppendNumber(uint64_t value, std::string& out) {
-  char digits[20];
-  const auto [end, error] = std::to_chars(std::begin(digits), std::end(digits), value);
-  out.append(digits, end);
-}
-
-void ShrinkTo(size_t bytes_max, std::string& text) {
-  text.clear();
-  if (text.capacity() > bytes_max) text.shrink_to_fit();
-}
-
-// A status whose answer has no content, and no Content-Length either.
-bool IsBare(int status) { return status < 200 || status == 204 || status == 304; }
-
-}  // namespace
-
-std::array<char, 29> Date(base::Instant now) {
-  static constexpr std::string_view kDays = "SunMonTueWedThuFriSat";
-  static constexpr std::string_view kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";
-  const std::chrono::sys_seconds t{std::chrono::floor<std::chrono::seconds>(base::Duration(base::Clamp(now).ns))};
-  const auto day = std::chrono::floor<std::chrono::days>(t);
-  const std::chrono::year_month_day date{day};
-  const std::chrono::hh_mm_ss time{t - day};
-  std::array<char, 29> out;
-  constexpr std::string_view kPattern = "Sun, 00 Jan 0000 00:00:00 GMT";
-  static_assert(kPattern.size() == std::tuple_size_v<decltype(out)>);
-  std::copy(kPattern.begin(), kPattern.end(), out.begin());
-  std::copy_n(kDays.begin() + 3 * std::chrono::weekday{day}.c_encoding(), 3, out.begin());
-  WriteDigits(static_cast<unsigned>(date.day()), &out[5], 2);
-  std::copy_n(kMonths.begin() + 3 * (static_cast<unsigned>(date.month()) - 1), 3, out.begin() + 8);
-  WriteDigits(static_cast<unsigned>(static_cast<int>(date.year())), &out[12], 4);
-  WriteDigits(static_cast<unsigned>(time.hours().count()), &out[17], 2);
-  WriteDigits(static_cast<unsigned>(time.minutes().count()), &out[20], 2);
-  WriteDigits(static_cast<unsigned>(time.seconds().count()), &out[23], 2);
-  return out;
-}
 
 Session::Session(Handler& handler, const Options& options, net::Peer peer)
     : handler_(handler), options_(options), parser_(options.bounds), chunks_(options.bounds) {
-  parser_.request().peer = peer;
+  parser_.request().peer = std::move(peer);
   parser_.request().suspension = &suspension_;
+}
+
+void Session::SetWaker(std::function<void()> wake) {
+  suspension_.wake = [this, wake = std::move(wake)] {
+    sink_is_busy_ = false;
+    wake();
+  };
+}
+
+void Session::OnDrain() {
+  draining_ = true;
+  if (await_ == Await::kStream && response_.stream->endless() && suspension_.wake) suspension_.wake();
 }
 
 Session::Progress Session::OnBytes(std::span<const char> input, std::string& output, base::Instant now) {
@@ -82,15 +40,29 @@ Session::Progress Session::OnBytes(std::span<const char> input, std::string& out
       case Await::kAnswer:
         more = Answer(body_, output, now);
         break;
+      case Await::kStream:
+        more = ContinueStream(output, now);
+        break;
     }
   }
-  Progress progress{.answered = std::exchange(answered_, 0)};
-  wait_.Report(await_ == Await::kAnswer, now, progress);
-  progress.protocol_error = refused_;
-  progress.close = closing_;
+  Progress progress = Report(rest, more, now);
   progress.consumed = closing_ ? input.size() : input.size() - rest.size();
-  progress.mid_request = !rest.empty() || await_ != Await::kHead;
-  progress.more = more && !rest.empty();
+  return progress;
+}
+
+Session::Progress Session::Report(std::string_view rest, bool more, base::Instant now) {
+  Progress progress{.answered = std::exchange(answered_, 0)};
+  const bool streams = await_ == Await::kStream;
+  wait_.Report(await_ == Await::kAnswer, now, progress);
+  progress.close = closing_;
+  progress.protocol_error = refused_;
+  progress.mid_request = !streams && (!rest.empty() || await_ != Await::kHead);
+  progress.more = more && (!rest.empty() || streams);
+  if (!stalled_since_) return progress;
+  // Reading on tells when the client of an endless stream goes.
+  progress.streaming = streams && response_.stream->endless();
+  progress.stop_reading = !progress.streaming;
+  if (!progress.streaming) progress.waiting_since = stalled_since_;
   return progress;
 }
 
@@ -118,15 +90,18 @@ bool Session::TakeHead(std::string_view& rest, std::string& output, base::Instan
   }
   rest.remove_prefix(head_size);
 
-  const uint64_t length = parser_.content_length();
-  if (!parser_.chunked() && length <= rest.size()) {
-    const std::string_view body = rest.substr(0, length);
-    rest.remove_prefix(length);
-    if (Answer(body, output, now)) return true;
-    KeepHead(head);
-    body_.assign(body);
-    return false;
+  body_left_ = parser_.content_length();
+  if (parser_.chunked() || body_left_ > 0 || HasBody(parser_.request().method)) {
+    Handler::Reception reception = handler_.Receive(parser_.request(), response_, now);
+    if (reception.kind == Handler::Reception::Kind::kRefused) {
+      last_ = true;
+      Write(output, now);
+      EndAnswer();
+      return false;
+    }
+    sink_ = std::move(reception.sink);
   }
+  if (sink_ == nullptr && !parser_.chunked() && body_left_ <= rest.size()) return TakeWhole(head, rest, output, now);
   if (parser_.expects_continue() && rest.empty()) output.append("HTTP/1.1 100 Continue\r\n\r\n");
   KeepHead(head);
   await_ = parser_.chunked() ? Await::kChunks : Await::kBody;
@@ -134,91 +109,55 @@ bool Session::TakeHead(std::string_view& rest, std::string& output, base::Instan
   return true;
 }
 
+// All of the body is there already.
+bool Session::TakeWhole(std::string_view head, std::string_view& rest, std::string& output, base::Instant now) {
+  const std::string_view body = rest.substr(0, body_left_);
+  rest.remove_prefix(body_left_);
+  if (Answer(body, output, now)) return true;
+  KeepHead(head);
+  body_.assign(body);
+  return false;
+}
+
 bool Session::TakeBody(std::string_view& rest, std::string& output, base::Instant now) {
-  const size_t missing = parser_.content_length() - body_.size();
-  const std::string_view part = rest.substr(0, missing);
+  if (sink_is_busy_) return false;
+  stalled_since_.reset();
+  const std::string_view part = rest.substr(0, body_left_);
   body_.append(part);
+  body_left_ -= part.size();
   rest.remove_prefix(part.size());
-  return part.size() == missing && Answer(body_, output, now);
+  GiveToSink(now);
+  return !sink_is_busy_ && body_left_ == 0 && Answer(body_, output, now);
 }
 
 bool Session::TakeChunks(std::string_view& rest, std::string& output, base::Instant now) {
+  if (sink_is_busy_) return false;
+  stalled_since_.reset();
   const Chunks::Progress chunks = chunks_.Take(rest, body_);
   rest.remove_prefix(chunks.taken);
   if (chunks.refusal) {
     Refuse(chunks.refusal, output, now);
     return false;
   }
-  return chunks.done && Answer(body_, output, now);
+  GiveToSink(now);
+  if (!chunks.done) return false;
+  // Nothing is left of it.
+  await_ = Await::kBody;
+  return TakeBody(rest, output, now);
+}
+
+void Session::GiveToSink(base::Instant now) {
+  if (sink_ == nullptr || body_.empty()) return;
+  // It may call `wake` from within.
+  sink_is_busy_ = true;
+  if (sink_->Write(body_, now) == BodySink::Took::kMore) sink_is_busy_ = false;
+  if (sink_is_busy_) stalled_since_ = now;
+  body_.clear();
 }
 
 void Session::KeepHead(std::string_view head) {
   head_.assign(head);
   parser_.MoveHead(head, head_.data());
-}
-
-bool Session::Answer(std::string_view body, std::string& output, base::Instant now) {
-  Request& request = parser_.request();
-  request.body = body;
-  handler_.Handle(request, response_, now);
-  if (response_.later) {
-    response_.Clear();
-    await_ = Await::kAnswer;
-    return false;
-  }
-  ++answered_;
-  if (!parser_.keep_alive() || draining_) closing_ = true;
-  Write(request.method != "HEAD", output, now);
-  Forget();
-  return true;
-}
-
-void Session::Refuse(const Refusal& refusal, std::string& output, base::Instant now) {
-  closing_ = true;
-  refused_ = true;
-  response_.Clear();
-  AnswerProblem(refusal.status, refusal.detail, refusal.hint, response_);
-  Write(parser_.request().method != "HEAD", output, now);
-  Forget();
-}
-
-void Session::OnGivenUp(GivenUp why, std::string& output, base::Instant now) {
-  if (why == GivenUp::kTooSlow) {
-    return Refuse({408, "the request took too long", "send it whole, or raise request_timeout"}, output, now);
-  }
-  Refuse({503, "the server's buffers are full of unfinished requests",
-          "try again later, send smaller requests, or raise max_buffer_bytes"},
-         output, now);
-}
-
-void Session::Write(bool with_body, std::string& output, base::Instant now) {
-  const std::array<char, 29> date = Date(now);
-  output.append("HTTP/1.1 ");
-  AppendNumber(static_cast<uint64_t>(response_.status), output);
-  output.append(" ").append(StatusText(response_.status));
-  output.append("\r\nDate: ").append(date.data(), date.size()).append("\r\n");
-  if (!IsBare(response_.status)) {
-    output.append("Content-Length: ");
-    AppendNumber(response_.body.size(), output);
-    output.append("\r\n");
-  }
-  if (closing_) {
-    output.append("Connection: close\r\n");
-  } else if (!parser_.http11()) {
-    output.append("Connection: keep-alive\r\n");
-  }
-  output.append(response_.fields).append("\r\n");
-  if (with_body && !IsBare(response_.status)) output.append(response_.body);
-}
-
-// Ready for the next request, without the memory of an unusually large one.
-void Session::Forget() {
-  await_ = Await::kHead;
-  parser_.Forget();
-  ShrinkTo(kKeptBytesMax, head_);
-  ShrinkTo(kKeptBytesMax, body_);
-  response_.Clear();
-  ShrinkTo(kKeptBytesMax, response_.body);
 }
 
 }  // namespace headgate::http

@@ -1,16 +1,18 @@
 // One HTTP/1 connection's conversation: pipelining, keep-alive, 100-continue, bounds, and an error for everything that
-// is no request. Parsing is RequestParser's; what to answer is the handler's.
+// is not a request. RequestParser parses; the handler answers.
 //
-//   head ──whole──▶ answered at once, where the body (if any) is there too
-//                └─▶ body or chunks, taken as they come ──whole──▶ answered
+//   head ──whole──▶ answered at once, if the body (if any) is there too
+//                └─▶ body or chunks, taken as they come, whole or by a sink ──▶ answered
+//   answer ──▶ whole, or from a source in parts, the next when the client has taken the one before
 //   A handler that cannot answer yet is asked again when it says so; nothing else is read meanwhile.
 //
-// After an error, `Connection: close`, or the first answer of a drain, the connection closes. When a request takes too
-// long is the event loop's to say: it has the timers.
+// After an error, `Connection: close`, or the first answer of a drain, the connection closes. The event loop
+// has the timers and decides when a request has taken too long.
 #pragma once
 
-#include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -31,48 +33,62 @@ struct Options {
 
 class Session final : public net::Session {
  public:
+  // The largest part that a body's source is asked for.
+  static constexpr size_t kPartBytesMax = size_t{64} << 10;
+
   // `handler` and `options` must outlive the session.
   Session(Handler& handler, const Options& options, net::Peer peer);
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
   void OnGivenUp(GivenUp why, std::string& output, base::Instant now) override;  // 408 or 503
   size_t BufferedBytes() const override { return head_.capacity() + body_.capacity() + response_.body.capacity(); }
-  void OnDrain() override { draining_ = true; }
-  void SetWaker(std::function<void()> wake) override { suspension_.wake = std::move(wake); }
+  void OnDrain() override;
+  void SetWaker(std::function<void()> wake) override;
 
  private:
-  enum class Await : uint8_t { kHead, kBody, kChunks, kAnswer };
+  enum class Await : uint8_t { kHead, kBody, kChunks, kAnswer, kStream };
 
   // Each takes what it can from `rest`. False: wait for more, or closing.
   bool TakeHead(std::string_view& rest, std::string& output, base::Instant now);
+  bool TakeWhole(std::string_view head, std::string_view& rest, std::string& output, base::Instant now);
   bool TakeBody(std::string_view& rest, std::string& output, base::Instant now);
   bool TakeChunks(std::string_view& rest, std::string& output, base::Instant now);
+  // Gives the sink what there is of the body.
+  void GiveToSink(base::Instant now);
 
   void KeepHead(std::string_view head);
-  // False where the answer comes later.
+  // False if the answer comes later.
   bool Answer(std::string_view body, std::string& output, base::Instant now);
+  bool ContinueStream(std::string& output, base::Instant now);
+  BodySource::Next AppendPart(std::string& output, base::Instant now);
   void Refuse(const Refusal& refusal, std::string& output, base::Instant now);
-  void Write(bool with_body, std::string& output, base::Instant now);
+  void Write(std::string& output, base::Instant now);
+  void EndAnswer();
   void Forget();
+  Progress Report(std::string_view rest, bool more, base::Instant now);
 
   Handler& handler_;
   const Options& options_;
   RequestParser parser_;
   Await await_ = Await::kHead;
   bool draining_ = false;
-  bool closing_ = false;
+  bool last_ = false;     // the connection closes behind this answer
+  bool closing_ = false;  // it closes now
   bool refused_ = false;
   HeadScan scan_;
   Chunks chunks_;
-  std::string head_;  // of a request whose body is not whole
-  std::string body_;
+  std::string head_;        // of a request whose body is not whole
+  std::string body_;        // what there is of it; with a sink, what it has not been given yet
+  uint64_t body_left_ = 0;  // what has not arrived
+  std::unique_ptr<BodySink> sink_;
+  bool sink_is_busy_ = false;
   Response response_;
+  bool chunked_answer_ = false;
+  uint64_t streamed_bytes_ = 0;
+  std::optional<base::Instant> stalled_since_;  // the sink is busy, or the source has nothing
   Suspension suspension_;
   uint64_t answered_ = 0;  // in this call
   net::OrderedWait wait_;
 };
-
-// The Date field's value (RFC 9110, 5.6.7): "Sun, 06 Nov 1994 08:49:37 GMT".
-std::array<char, 29> Date(base::Instant now);
 
 }  // namespace headgate::http

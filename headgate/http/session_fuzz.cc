@@ -2,8 +2,10 @@
 // The first byte chooses the bounds (small ones are exceeded soon) and the size of the portions, the second their seed.
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "headgate/base/check.h"
 #include "headgate/http/session.h"
@@ -14,25 +16,75 @@ using namespace headgate;
 
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
-// Reads every byte that it is given.
-class Sum final : public http::Handler {
- public:
-  void Handle(const http::Request& request, http::Response& response, base::Instant /*now*/) override {
+struct Sum {
+  void Add(std::string_view text) {
+    for (const char c : text) value = static_cast<uint8_t>(31 * value + static_cast<uint8_t>(c));
+  }
+  void Add(const http::Request& request) {
     HEADGATE_CHECK(!request.method.empty());
     HEADGATE_CHECK(request.target == "*" || request.target.starts_with('/'));
-    uint8_t sum = 0;
-    const auto add = [&](std::string_view text) {
-      for (const char c : text) sum = static_cast<uint8_t>(31 * sum + static_cast<uint8_t>(c));
-    };
-    add(request.method);
-    add(request.target);
-    add(request.body);
-    for (const auto& [name, value] : request.fields) {
-      add(name);
-      add(value);
+    Add(request.method);
+    Add(request.target);
+    for (const auto& [name, text] : request.fields) {
+      Add(name);
+      Add(text);
     }
-    response.body = std::to_string(sum);
   }
+  std::string Text() const { return std::to_string(value); }
+  uint8_t value = 0;
+};
+
+// A text in parts of one byte.
+class TextSource final : public http::BodySource {
+ public:
+  explicit TextSource(std::string text) : text_(std::move(text)) {}
+  Next Read(size_t /*bytes_max*/, std::string& out, base::Instant /*now*/) override {
+    out += text_[given_++];
+    return given_ < text_.size() ? Next::kMore : Next::kEnd;
+  }
+
+ private:
+  const std::string text_;
+  size_t given_ = 0;
+};
+
+class SumSink final : public http::BodySink {
+ public:
+  explicit SumSink(const Sum& head) : sum_(head) {}
+  Took Write(std::string_view part, base::Instant /*now*/) override {
+    sum_.Add(part);
+    return Took::kMore;
+  }
+  void Finish(http::Response& response, base::Instant /*now*/) override {
+    response.stream = std::make_unique<TextSource>(sum_.Text());
+  }
+
+ private:
+  Sum sum_;
+};
+
+// Reads every byte that it is given. Below /parts, bodies come and go in parts.
+class SumHandler final : public http::Handler {
+ public:
+  void Handle(const http::Request& request, http::Response& response, base::Instant /*now*/) override {
+    Sum sum;
+    sum.Add(request);
+    sum.Add(request.body);
+    if (!InParts(request)) {
+      response.body = sum.Text();
+    } else {
+      response.stream = std::make_unique<TextSource>(sum.Text());
+    }
+  }
+  Reception Receive(const http::Request& head, http::Response& /*response*/, base::Instant /*now*/) override {
+    if (!InParts(head)) return {};
+    Sum sum;
+    sum.Add(head);
+    return {.kind = Reception::Kind::kInParts, .sink = std::make_unique<SumSink>(sum)};
+  }
+
+ private:
+  static bool InParts(const http::Request& request) { return request.target.starts_with("/parts"); }
 };
 
 struct Answers {
@@ -42,7 +94,7 @@ struct Answers {
 
 // Portions are between 1 and `portion_max` bytes, as `portions` has it.
 Answers Feed(std::string_view input, size_t portion_max, uint32_t portions, const http::Options& options) {
-  Sum handler;
+  SumHandler handler;
   http::Session session(handler, options, net::Peer{});
   Answers answers;
   std::string rest;

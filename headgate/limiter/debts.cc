@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "headgate/algorithm/decide.h"
+#include "headgate/algorithm/no_hits.h"
 #include "headgate/base/check.h"
-#include "headgate/limiter/no_hits.h"
 
 namespace headgate::limiter {
 
@@ -31,7 +31,7 @@ Limit TermsOf(const Limit& share) {
 
 // All of it, or as much as the terms have room for.
 void Owe(Debts::Debt& debt, Cost cost, Instant now) {
-  NoHits no_hits;  // terms never keep any
+  algorithm::NoHits no_hits;  // terms never keep any
   const algorithm::Decision decision = algorithm::Decide(debt.terms, debt.state, no_hits, cost, now);
   if (!decision.allowed) algorithm::Decide(debt.terms, debt.state, no_hits, decision.remaining, now);
 }
@@ -39,7 +39,7 @@ void Owe(Debts::Debt& debt, Cost cost, Instant now) {
 }  // namespace
 
 Cost Debts::AmountOf(const Debt& debt, Instant now) {
-  NoHits no_hits;
+  algorithm::NoHits no_hits;
   BucketState state = debt.state;
   const algorithm::Decision decision = algorithm::Decide(debt.terms, state, no_hits, 0, now);
   return decision.limit - std::min(decision.limit, decision.remaining);
@@ -47,7 +47,7 @@ Cost Debts::AmountOf(const Debt& debt, Instant now) {
 
 void Debts::Add(const base::Hash128& key, std::string_view name, const store::LimitHandle& limit,
                 std::span<const store::LimitChange> history, const Limit& share, Cost cost, Instant now) {
-  if (share.algorithm() == Algorithm::kLeakyBucketQueue || cost == 0) return;
+  if (!TakesRefunds(share.algorithm()) || cost == 0) return;
   const auto found = by_key_.find(key);
   if (found == by_key_.end() && !MakeRoom(now)) return counters_.forgotten.Add(cost);
   counters_.owed.Add(cost);
@@ -81,7 +81,7 @@ void Debts::Add(const base::Hash128& key, std::string_view name, const store::Li
 void Debts::GiveBack(const base::Hash128& key, Cost cost, Instant now) {
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return;
-  NoHits no_hits;
+  algorithm::NoHits no_hits;
   // Only a queue takes nothing back.
   HEADGATE_CHECK(algorithm::Refund(found->second->terms, found->second->state, no_hits, cost, now).ok());
 }

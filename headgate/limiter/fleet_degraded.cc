@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "headgate/algorithm/decide.h"
+#include "headgate/algorithm/no_hits.h"
 #include "headgate/base/wide.h"
 #include "headgate/limiter/fleet.h"
-#include "headgate/limiter/no_hits.h"
 #include "headgate/store/leasable.h"
 
 namespace headgate::limiter {
@@ -82,7 +82,7 @@ void Fleet::NoteRest(const base::Hash128& key, uint64_t remaining, base::Duratio
 
 // As a bucket is that was just used for the first time; a window may end sooner if it was used before.
 base::Duration Fleet::FullAfter(const store::LimitEntry& limit, uint64_t remaining) const {
-  NoHits no_hits;
+  algorithm::NoHits no_hits;
   algorithm::BucketState state;
   const uint64_t missing = limit.limit.capacity() - std::min(limit.limit.capacity(), remaining);
   return algorithm::Decide(limit.limit, state, no_hits, missing, InstantAt(shared_.Now())).reset_after;

@@ -7,16 +7,9 @@
 
 namespace headgate::limiter {
 
-using algorithm::Algorithm;
-using algorithm::Align;
 using algorithm::LimitSpec;
 
 namespace {
-
-bool IsBucket(const LimitSpec& spec) {
-  return spec.algorithm == Algorithm::kTokenBucket || spec.algorithm == Algorithm::kLeakyBucket ||
-         spec.algorithm == Algorithm::kLeakyBucketQueue;
-}
 
 uint64_t RoundedDown(uint64_t whole, Fraction fraction) {
   return std::max<uint64_t>(1, static_cast<uint64_t>(base::WideMul(whole, fraction.numerator) / fraction.denominator));
@@ -61,12 +54,11 @@ LimitSpec OneInALongerWindow(const LimitSpec& whole, Fraction fraction) {
 
 LimitSpec PartOf(const LimitSpec& whole, Fraction fraction) {
   if (whole.requests == 0 || fraction.numerator == fraction.denominator) return whole;
-  const bool is_calendar = whole.align == Align::kCalendarMonth || whole.align == Align::kCalendarYear;
   const bool less_than_one = base::WideMul(whole.requests, fraction.numerator) < fraction.denominator;
   LimitSpec part;
-  if (IsBucket(whole)) {
+  if (IsBucket(whole.algorithm)) {
     part = ExactRate(whole, fraction);
-  } else if (less_than_one && !is_calendar) {
+  } else if (less_than_one && !IsCalendar(whole.align)) {
     part = OneInALongerWindow(whole, fraction);
   } else {
     part = FewerPerPeriod(whole, fraction);

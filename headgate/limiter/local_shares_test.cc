@@ -53,7 +53,7 @@ TEST(PartOf, AllPartsTogetherAreNoFasterThanTheWhole) {
   int whole_ones = 0;
   for (int i = 0; i < 100'000; ++i) {
     LimitSpec whole{.algorithm = static_cast<Algorithm>(random() % 6)};
-    const bool is_bucket = whole.algorithm <= Algorithm::kLeakyBucketQueue;
+    const bool is_bucket = IsBucket(whole.algorithm);
     whole.requests = up_to(is_bucket ? uint64_t{1} << 34 : 100'000);
     whole.period = base::Duration(static_cast<int64_t>(up_to(uint64_t{1} << (is_bucket ? 61 : 60))));
     if (is_bucket && random() % 2 == 0) whole.burst = up_to(1'000'000);

@@ -14,7 +14,7 @@ constexpr size_t kRestCapacityKept = 4096;
 // Reads of a connection that still sends while the server goes down.
 constexpr int kReadsInDrainMax = 64;
 
-// Reads of bytes that nobody wants, before other connections get their turn.
+// Reads of bytes to throw away, before other connections get their turn.
 constexpr int kReadsAwayPerTurn = 16;
 
 std::unique_ptr<Transport> MakeTransport(EventLoop& loop, FileDescriptor socket, Transport::Owner& owner,

@@ -64,7 +64,7 @@ class Connection final : private Transport::Owner {
     kLingering,  // all is said; reads until the peer closes
     kClosed,     // destroyed at the end of the turn
   };
-  // What the deadline is for.
+  // The purpose of the deadline.
   enum class Wait : uint8_t { kForRequest, kForRestOfRequest, kForAnswer, kForWriter, kForPeerToClose };
 
   void OnReadable() override;

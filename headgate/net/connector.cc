@@ -89,7 +89,7 @@ struct Connector::Attempt : std::enable_shared_from_this<Connector::Attempt> {
   }
 
   const StreamTarget target;
-  Done done;  // null once it has been called, or nobody waits any more
+  Done done;  // null once it has been called, or the connector is gone
   ip::tcp::resolver resolver;
   Socket socket;
   std::vector<SocketEndpoint> addresses;

@@ -15,7 +15,7 @@
 
 namespace headgate::net {
 
-// Who is at the other end.
+// The other end of a connection.
 struct Peer {
   bool loopback = true;   // a loopback address or a Unix socket
   std::string address{};  // "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"; for people
@@ -102,7 +102,7 @@ class OrderedWait {
   std::optional<base::Instant> since_;
 };
 
-// Who serves a connection, to judge by its first bytes.
+// The session that serves a connection, chosen by its first bytes.
 struct SessionChoice {
   bool made = false;                   // false: more bytes are needed to tell
   std::unique_ptr<Session> session{};  // null: the connection is refused

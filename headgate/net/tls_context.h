@@ -1,4 +1,5 @@
-// What TLS connections share: certificates, keys, and whom they trust. Loaded once, used by many connections.
+// The settings that TLS connections share: certificates, keys and trusted authorities. Loaded once, used by many
+// connections.
 #pragma once
 
 #include <memory>

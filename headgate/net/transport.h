@@ -65,7 +65,7 @@ class Transport {
   Transport(EventLoop& loop, FileDescriptor socket, Owner& owner);
   int fd() const { return fd_; }
 
-  // What the last call that would have blocked waits for.
+  // The readiness that the last call of this kind lacked.
   virtual Ready read_needs() const { return Ready::kToRead; }
   virtual Ready write_needs() const { return Ready::kToWrite; }
   // Bytes that were received already, so that no readiness will tell of them.

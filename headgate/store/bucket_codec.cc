@@ -43,8 +43,81 @@ std::optional<uint64_t> TakeVarint(std::string_view& in) {
   return std::nullopt;
 }
 
-// Takes version and limit off `in`.
-std::optional<Limit> TakePrefix(std::string_view& in) {
+// No bucket takes so long to be as if never used (limit.h).
+constexpr uint64_t kAheadMax = static_cast<uint64_t>(base::kDurationMax.count());
+
+bool IsInstant(uint64_t ns) { return ns <= static_cast<uint64_t>(base::kInstantMax.ns); }
+
+Instant InstantOf(uint64_t ns) { return Instant::FromNanos(static_cast<int64_t>(ns)); }
+
+// Takes the time that may lie before a number of `unit_bytes` each; false if it is out of range.
+bool TakeRemembered(Unpacker& in, size_t unit_bytes, StoredBucket& bucket) {
+  if (in.rest().size() % unit_bytes != sizeof(uint64_t)) return true;
+  const uint64_t until = in.U64();
+  if (until > static_cast<uint64_t>(base::kInstantMax.ns) + kAheadMax) return false;
+  bucket.remembered_until = InstantOf(until);
+  return true;
+}
+
+bool TakeLeases(Unpacker& in, StoredBucket& bucket) {
+  if (in.rest().size() % kLeaseBytes != 0) return false;
+  if (!in.rest().empty() && !algorithm::KeepsLeases(bucket.limit.algorithm())) return false;
+  bucket.leases.reserve(in.rest().size() / kLeaseBytes);
+  while (!in.rest().empty()) {
+    algorithm::Lease lease{.id = {.node = in.U64(), .number = in.U64()}, .granted = in.U32(), .reported = in.U32()};
+    const uint64_t expires_at = in.U64();
+    if (!IsInstant(expires_at)) return false;
+    lease.expires_at = InstantOf(expires_at);
+    bucket.leases.push_back(lease);
+  }
+  return true;
+}
+
+bool TakeHits(Unpacker& in, StoredBucket& bucket) {
+  if (in.rest().size() % kHitBytes != 0) return false;
+  uint64_t sum = 0;
+  while (!in.rest().empty()) {
+    const uint64_t at = in.U64();
+    const uint32_t cost = in.U32();
+    if (!IsInstant(at)) return false;
+    sum += cost;
+    bucket.hits.Append({InstantOf(at), cost});
+  }
+  return sum == bucket.state.count;
+}
+
+}  // namespace
+
+bool IsSound(const Limit& limit, const BucketState& state, Instant now) {
+  if (state.seen.ns < 0 || state.seen > base::kInstantMax) return false;
+  const uint64_t edge_max = static_cast<uint64_t>(now.ns) + kAheadMax;
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+    case Algorithm::kLeakyBucketQueue:
+      return state.edge <= edge_max && (state.count == 0 || state.count < limit.requests());
+    case Algorithm::kFixedWindow:
+      return state.edge <= edge_max;
+    case Algorithm::kSlidingWindowCounter:
+    case Algorithm::kSlidingWindowLog:
+      return true;
+  }
+  return false;
+}
+
+void AppendLimit(const LimitSpec& spec, std::string& out) {
+  std::array<char, 2 + 3 * kVarintBytesMax> bytes;
+  char* at = bytes.data();
+  *at++ = kFormatVersion;
+  *at++ = static_cast<char>(static_cast<uint8_t>(spec.algorithm) | static_cast<uint8_t>(spec.align) << kAlignShift |
+                            (spec.count_denied ? kCountDenied : 0) | (spec.burst ? kHasBurst : 0));
+  at = WriteVarint(spec.requests, at);
+  at = WriteVarint(static_cast<uint64_t>(spec.period.count()), at);
+  if (spec.burst) at = WriteVarint(*spec.burst, at);
+  out.append(bytes.data(), at);
+}
+
+std::optional<Limit> TakeLimit(std::string_view& in) {
   if (in.size() < 2 || in.front() != kFormatVersion) return std::nullopt;
   const auto first = static_cast<uint8_t>(in[1]);
   in.remove_prefix(2);
@@ -67,104 +140,43 @@ std::optional<Limit> TakePrefix(std::string_view& in) {
   return *std::move(limit);
 }
 
-// No bucket takes so long to be as if never used (limit.h).
-constexpr uint64_t kAheadMax = static_cast<uint64_t>(base::kDurationMax.count());
-
-bool IsInstant(uint64_t ns) { return ns <= static_cast<uint64_t>(base::kInstantMax.ns); }
-
-Instant InstantOf(uint64_t ns) { return Instant::FromNanos(static_cast<int64_t>(ns)); }
-
-// Takes the time that may lie before a number of `unit_bytes` each; false where it is none.
-bool TakeRemembered(Unpacker& in, size_t unit_bytes, FoundBucket& found) {
-  if (in.rest().size() % unit_bytes != sizeof(uint64_t)) return true;
-  const uint64_t until = in.U64();
-  if (until > static_cast<uint64_t>(base::kInstantMax.ns) + kAheadMax) return false;
-  found.remembered_until = InstantOf(until);
-  return true;
-}
-
-std::optional<FoundBucket> ParseLog(FoundBucket found, Unpacker in) {
-  found.state.count = in.U32();
-  const uint64_t seen = in.U64();
-  if (!in.complete() || !IsInstant(seen)) return std::nullopt;
-  found.state.seen = InstantOf(seen);
-  if (!TakeRemembered(in, kHitBytes, found) || in.rest().size() % kHitBytes != 0) return std::nullopt;
-  uint64_t sum = 0;
-  while (!in.rest().empty()) {
-    const uint64_t at = in.U64();
-    const uint32_t cost = in.U32();
-    if (!IsInstant(at)) return std::nullopt;
-    sum += cost;
-    found.hits.Append({InstantOf(at), cost});
-  }
-  if (sum != found.state.count) return std::nullopt;
-  return found;
-}
-
-}  // namespace
-
-bool IsSound(const Limit& limit, const BucketState& state, Instant now) {
-  if (state.seen.ns < 0 || state.seen > base::kInstantMax) return false;
-  const uint64_t edge_max = static_cast<uint64_t>(now.ns) + kAheadMax;
-  switch (limit.algorithm()) {
-    case Algorithm::kTokenBucket:
-    case Algorithm::kLeakyBucket:
-    case Algorithm::kLeakyBucketQueue:
-      return state.edge <= edge_max && (state.count == 0 || state.count < limit.requests());
-    case Algorithm::kFixedWindow:
-      return state.edge <= edge_max;
-    case Algorithm::kSlidingWindowCounter:
-    case Algorithm::kSlidingWindowLog:
-      return true;
-  }
-  return false;
-}
-
-void AppendPrefix(const LimitSpec& spec, std::string& out) {
-  std::array<char, 2 + 3 * kVarintBytesMax> bytes;
-  char* at = bytes.data();
-  *at++ = kFormatVersion;
-  *at++ = static_cast<char>(static_cast<uint8_t>(spec.algorithm) | static_cast<uint8_t>(spec.align) << kAlignShift |
-                            (spec.count_denied ? kCountDenied : 0) | (spec.burst ? kHasBurst : 0));
-  at = WriteVarint(spec.requests, at);
-  at = WriteVarint(static_cast<uint64_t>(spec.period.count()), at);
-  if (spec.burst) at = WriteVarint(*spec.burst, at);
-  out.append(bytes.data(), at);
-}
-
-std::optional<FoundBucket> ParseValue(std::string_view bytes, ValueShape shape) {
-  auto limit = TakePrefix(bytes);
+std::optional<StoredBucket> ParseBucket(std::string_view bytes) {
+  auto limit = TakeLimit(bytes);
   if (!limit) return std::nullopt;
-  const bool log = limit->algorithm() == Algorithm::kSlidingWindowLog;
-  if (log != (shape == ValueShape::kList)) return std::nullopt;
-  FoundBucket found{.limit = *std::move(limit), .state = {}, .hits = {}, .remembered_until = {}, .leases = {}};
+  const bool is_log = limit->algorithm() == Algorithm::kSlidingWindowLog;
+  StoredBucket bucket{.limit = *std::move(limit)};
   Unpacker in(bytes);
-  if (log) return ParseLog(std::move(found), in);
-  found.state.edge = in.U64();
-  found.state.count = in.U32();
+  if (!is_log) bucket.state.edge = in.U64();
+  bucket.state.count = in.U32();
   const uint64_t seen = in.U64();
   if (!in.complete() || !IsInstant(seen)) return std::nullopt;
-  found.state.seen = InstantOf(seen);
-  if (!IsSound(found.limit, found.state, found.state.seen)) return std::nullopt;
-  if (!TakeRemembered(in, kLeaseBytes, found)) return std::nullopt;
-  found.leases = in.rest();
-  return found;
+  bucket.state.seen = InstantOf(seen);
+  if (!IsSound(bucket.limit, bucket.state, bucket.state.seen)) return std::nullopt;
+  if (!TakeRemembered(in, is_log ? kHitBytes : kLeaseBytes, bucket)) return std::nullopt;
+  if (!(is_log ? TakeHits(in, bucket) : TakeLeases(in, bucket))) return std::nullopt;
+  return bucket;
 }
 
-void AppendValue(const Limit& limit, const BucketState& state, const HitList& hits, Instant remembered_until,
-                 std::string_view leases, std::string& out) {
-  AppendPrefix(limit.spec(), out);
-  const bool log = limit.algorithm() == Algorithm::kSlidingWindowLog;
+void AppendBucket(const StoredBucket& bucket, std::string& out) {
+  AppendLimit(bucket.limit.spec(), out);
   Packer pack(out);
-  if (!log) pack.U64(state.edge);
-  pack.U32(state.count).U64(static_cast<uint64_t>(state.seen.ns));
-  if (remembered_until > state.seen) pack.U64(static_cast<uint64_t>(remembered_until.ns));
-  if (!log) {
-    pack.Flush();
-    out.append(leases);
+  const bool is_log = bucket.limit.algorithm() == Algorithm::kSlidingWindowLog;
+  if (!is_log) pack.U64(bucket.state.edge);
+  pack.U32(bucket.state.count).U64(static_cast<uint64_t>(bucket.state.seen.ns));
+  if (bucket.remembered_until > bucket.state.seen) pack.U64(static_cast<uint64_t>(bucket.remembered_until.ns));
+  if (is_log) {
+    bucket.hits.ForEach(
+        [](void* context, algorithm::Hit hit) {
+          static_cast<Packer*>(context)->U64(static_cast<uint64_t>(hit.at.ns)).U32(hit.cost);
+          return true;
+        },
+        &pack);
     return;
   }
-  if (hits.size() == 1) pack.U64(static_cast<uint64_t>(hits.Newest().at.ns)).U32(hits.Newest().cost);
+  for (const algorithm::Lease& lease : bucket.leases) {
+    pack.U64(lease.id.node).U64(lease.id.number).U32(lease.granted).U32(lease.reported);
+    pack.U64(static_cast<uint64_t>(lease.expires_at.ns));
+  }
 }
 
 }  // namespace headgate::store

@@ -32,36 +32,53 @@ BucketState SomeState(const LimitSpec& spec) {
           .count = spec.algorithm == Algorithm::kSlidingWindowCounter ? 0u : 3u};
 }
 
-TEST(ValueCodec, WhatIsWrittenIsRead) {
-  const std::string leases(64, 'x');
+bool IsLog(const LimitSpec& spec) { return spec.algorithm == Algorithm::kSlidingWindowLog; }
+
+StoredBucket SomeBucket(const LimitSpec& spec) {
+  StoredBucket bucket{.limit = *Limit::Make(spec), .state = SomeState(spec)};
+  if (IsLog(spec)) {
+    bucket.hits.Append({Instant::FromNanos(17), 1});
+    bucket.hits.Append({Instant::FromNanos(18), 2});
+  }
+  return bucket;
+}
+
+std::string BytesOf(const StoredBucket& bucket) {
+  std::string bytes;
+  AppendBucket(bucket, bytes);
+  return bytes;
+}
+
+TEST(BucketCodec, WhatIsWrittenIsRead) {
   for (size_t i = 0; i < 2 * SomeLimits().size(); ++i) {
     const LimitSpec spec = SomeLimits()[i / 2];
-    const Instant remembered_until = i % 2 == 0 ? Instant{0} : SomeState(spec).seen + 1ns;
-    const Limit limit = *Limit::Make(spec);
-    const bool log = spec.algorithm == Algorithm::kSlidingWindowLog;
-    HitList hits;
-    if (log) hits.Append({Instant::FromNanos(17), 3});
-    std::string bytes;
-    AppendValue(limit, SomeState(spec), hits, remembered_until, log ? "" : leases, bytes);
-    const auto found = ParseValue(bytes, log ? ValueShape::kList : ValueShape::kString);
+    StoredBucket bucket = SomeBucket(spec);
+    if (i % 2 != 0) bucket.remembered_until = bucket.state.seen + 1ns;
+    if (algorithm::KeepsLeases(spec.algorithm)) {
+      bucket.leases = {{.id = {.node = 1, .number = 2}, .granted = 3, .reported = 4, .expires_at = Instant{5}},
+                       {.id = {.node = ~uint64_t{0}, .number = 0},
+                        .granted = ~uint32_t{0},
+                        .reported = 0,
+                        .expires_at = base::kInstantMax}};
+    }
+    const auto found = ParseBucket(BytesOf(bucket));
     ASSERT_TRUE(found.has_value());
     EXPECT_EQ(found->limit.spec(), spec);
-    EXPECT_EQ(found->state, SomeState(spec));
-    EXPECT_EQ(found->remembered_until, remembered_until);
-    EXPECT_EQ(found->leases, log ? "" : leases);
-    EXPECT_EQ(found->hits.size(), log ? 1u : 0u);
-    EXPECT_FALSE(ParseValue(bytes, log ? ValueShape::kString : ValueShape::kList).has_value());
+    EXPECT_EQ(found->state, bucket.state);
+    EXPECT_EQ(found->remembered_until, bucket.remembered_until);
+    EXPECT_EQ(found->leases, bucket.leases);
+    EXPECT_EQ(found->hits.size(), bucket.hits.size());
+    EXPECT_EQ(BytesOf(*found), BytesOf(bucket));
   }
 }
 
 // The example of docs/reference/redis-state.md.
-TEST(ValueCodec, IsAsTheDocumentSays) {
-  const Limit limit = *Limit::Make({.algorithm = Algorithm::kTokenBucket, .requests = 60, .period = 60s});
-  const BucketState state{
-      .edge = 1'790'000'001'000'000'000u, .seen = Instant::FromNanos(1'790'000'000'000'000'000), .count = 0};
-  std::string bytes, hex;
-  AppendValue(limit, state, {}, {}, "", bytes);
-  for (const char c : bytes) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
+TEST(BucketCodec, IsAsTheDocumentSays) {
+  const StoredBucket bucket{
+      .limit = *Limit::Make({.requests = 60, .period = 60s}),
+      .state = {.edge = 1'790'000'001'000'000'000u, .seen = Instant::FromNanos(1'790'000'000'000'000'000), .count = 0}};
+  std::string hex;
+  for (const char c : BytesOf(bucket)) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
   EXPECT_EQ(hex,
             "01003c80b09dc2df01"
             "18d75b845f8dca00"
@@ -69,44 +86,46 @@ TEST(ValueCodec, IsAsTheDocumentSays) {
             "18d75b8423f30000");
 }
 
-TEST(ValueCodec, NoPrefixBeginsLikeAnother) {
+TEST(BucketCodec, NoLimitBeginsLikeAnother) {
   std::vector<std::string> prefixes;
-  for (const LimitSpec& spec : SomeLimits()) AppendPrefix(spec, prefixes.emplace_back());
+  for (const LimitSpec& spec : SomeLimits()) AppendLimit(spec, prefixes.emplace_back());
   for (const std::string& a : prefixes) {
     for (const std::string& b : prefixes) EXPECT_EQ(a.starts_with(b), &a == &b);
   }
 }
 
-TEST(ValueCodec, ACommonBucketFitsIntoOneAllocationOfTheServer) {
-  const Limit limit =
-      *Limit::Make({.algorithm = Algorithm::kTokenBucket, .requests = 10'000, .period = 24h, .burst = 500});
-  std::string bytes;
-  AppendValue(limit, {}, {}, Instant::FromNanos(1), "", bytes);
-  EXPECT_LE(bytes.size(), 44u);
+TEST(BucketCodec, ACommonBucketFitsIntoOneAllocationOfTheServer) {
+  const StoredBucket bucket{.limit = *Limit::Make({.requests = 10'000, .period = 24h, .burst = 500}),
+                            .remembered_until = Instant::FromNanos(1)};
+  EXPECT_LE(BytesOf(bucket).size(), 44u);
 }
 
-TEST(ValueCodec, WhatIsCutOrBentIsNoBucket) {
+TEST(BucketCodec, LeasesAreThere32BytesEachAndOnlyInBucketsThatKeepThem) {
   for (const LimitSpec& spec : SomeLimits()) {
-    const bool log = spec.algorithm == Algorithm::kSlidingWindowLog;
-    const ValueShape shape = log ? ValueShape::kList : ValueShape::kString;
-    HitList hits;
-    if (log) hits.Append({Instant::FromNanos(17), 3});
-    std::string bytes;
-    AppendValue(*Limit::Make(spec), SomeState(spec), hits, {}, "", bytes);
+    const std::string bytes = BytesOf(SomeBucket(spec));
+    EXPECT_EQ(ParseBucket(bytes + std::string(32, '\1')).has_value(), algorithm::KeepsLeases(spec.algorithm));
+    EXPECT_FALSE(ParseBucket(bytes + std::string(31, '\1')).has_value());
+    EXPECT_FALSE(ParseBucket(bytes + std::string(32, '\xff')).has_value()) << "expires beyond all time";
+  }
+}
+
+TEST(BucketCodec, WhatIsCutOrBentIsNoBucket) {
+  for (const LimitSpec& spec : SomeLimits()) {
+    const std::string bytes = BytesOf(SomeBucket(spec));
     for (size_t size = 0; size < bytes.size(); ++size) {
-      EXPECT_FALSE(ParseValue(std::string_view(bytes).substr(0, size), shape).has_value()) << size;
+      EXPECT_FALSE(ParseBucket(std::string_view(bytes).substr(0, size)).has_value()) << size;
     }
     // Whatever a byte becomes, it is read or refused.
     for (size_t i = 0; i < bytes.size(); ++i) {
       for (const int bend : {1, 0x40, 0x80, 0xff}) {
         std::string bent = bytes;
         bent[i] = static_cast<char>(bent[i] ^ bend);
-        ParseValue(bent, shape);
+        ParseBucket(bent);
       }
     }
   }
-  EXPECT_FALSE(ParseValue("", ValueShape::kString).has_value());
-  EXPECT_FALSE(ParseValue(fmt::format("\2{:040}", 0), ValueShape::kString).has_value());
+  EXPECT_FALSE(ParseBucket("").has_value());
+  EXPECT_FALSE(ParseBucket(fmt::format("\2{:040}", 0)).has_value());
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The hits of one log while its answer is read: few, or a whole log that is carried over to another limit.
+// The hits of one sliding log that was read from a store: a few of them, or all.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,7 @@ Instant LimitHistory::OnStoreClock(Instant at, Instant store_now) const {
   return store_now - std::max(Duration(0), asked_at_ - at);
 }
 
-void LimitHistory::CarryOver(const Limit& to, Instant store_now, FoundBucket& bucket) const {
+void LimitHistory::ChangeThroughAll(const Limit& to, Instant store_now, StoredBucket& bucket) const {
   const auto change = [&bucket](const Limit& before, const Limit& after, Instant at) {
     algorithm::Change(before, after, bucket.state, bucket.hits, bucket.remembered_until, at);
   };
@@ -41,6 +41,15 @@ void LimitHistory::CarryOver(const Limit& to, Instant store_now, FoundBucket& bu
     const Limit& after = step + 1 != changes_.end() ? (step + 1)->before->limit : to;
     change(step->before->limit, after, OnStoreClock(step->at, store_now));
   }
+}
+
+void LimitHistory::CarryOver(const Limit& to, Instant store_now, StoredBucket& bucket) const {
+  algorithm::HoldLeases(bucket.limit, bucket.leases, bucket.state, bucket.hits, store_now);
+  ChangeThroughAll(to, store_now, bucket);
+  const Instant latest = std::max(store_now, bucket.state.seen);
+  algorithm::HoldLeases(to, bucket.leases, bucket.state, bucket.hits, latest);
+  algorithm::DropLeases(to, bucket.leases, latest);
+  bucket.limit = to;
 }
 
 }  // namespace headgate::store

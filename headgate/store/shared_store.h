@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "headgate/algorithm/decision.h"
+#include "headgate/algorithm/lease.h"
 #include "headgate/base/clock.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
@@ -20,41 +21,10 @@
 
 namespace headgate::store {
 
-// A lease is named by the node that holds it, an instance, and a number that this node has used for no other lease of the
-// same bucket. An instance that restarts is another node.
-struct LeaseId {
-  // Random, drawn when the process starts.
-  uint64_t node = 0;
-  uint64_t number = 0;
-  bool operator==(const LeaseId&) const = default;
-};
-
-// What was spent from a lease so far: cumulative, so that a report that comes twice or late changes nothing.
-struct LeaseReport {
-  uint64_t number = 0;  // of this node
-  uint64_t spent = 0;
-  // The rest goes back, and the lease ends.
-  bool returned = false;
-  bool operator==(const LeaseReport&) const = default;
-};
-
-// A request for a lease, together with what is to be said of older ones.
-struct LeaseAsk {
-  LeaseId id;             // of the new lease
-  uint64_t want = 0;      // requests; 0 only reports
-  uint64_t least = 0;     // do not bother to grant less
-  base::Duration ttl{0};  // how long it may live at the store
-  std::span<const LeaseReport> reports{};
-};
-
-struct LeaseGrant {
-  uint64_t granted = 0;           // 0: no lease
-  uint64_t remaining = 0;         // of the shared bucket, afterwards
-  uint32_t holders = 0;           // nodes with a live lease on this bucket, this one included
-  base::Duration ttl{0};          // less than asked for where a window ends before
-  base::Duration retry_after{0};  // nothing granted: until there is something; algorithm::kNever where there never is
-  bool operator==(const LeaseGrant&) const = default;
-};
+using algorithm::LeaseAsk;
+using algorithm::LeaseGrant;
+using algorithm::LeaseId;
+using algorithm::LeaseReport;
 
 struct SharedRequest {
   // The bucket's name in the store; used before Ask returns only.

@@ -138,7 +138,7 @@ class Exhaustive : public ::testing::TestWithParam<LimitSpec> {
   // Calls `visit` with every small limit of this kind.
   template <typename Visitor>
   void ForEveryLimit(const Visitor& visit) {
-    const bool is_bucket = GetParam().algorithm <= Algorithm::kLeakyBucketQueue;
+    const bool is_bucket = IsBucket(GetParam().algorithm);
     const uint64_t burst_least = GetParam().algorithm == Algorithm::kLeakyBucketQueue ? 0 : 1;
     for (const uint64_t requests : {1u, 2u, 3u}) {
       for (const int64_t period : {1, 2, 3, 5}) {

@@ -25,7 +25,6 @@ constexpr uint64_t kAll = ~uint64_t{0};
 constexpr uint64_t kSecond = 1'000'000'000;
 
 bool IsQueue(Algorithm a) { return a == Algorithm::kLeakyBucketQueue; }
-bool IsBucket(Algorithm a) { return IsQueue(a) || a == Algorithm::kTokenBucket || a == Algorithm::kLeakyBucket; }
 
 // A HitLog that keeps something of its own in the state's `edge`, as a store may, and notices who else writes there.
 class EdgeHitLog final : public algorithm::HitLog {

@@ -46,8 +46,6 @@ Window CalendarWindow(Align align, int64_t t) {
   }
 }
 
-bool IsCalendar(Align align) { return align == Align::kCalendarMonth || align == Align::kCalendarYear; }
-
 }  // namespace
 
 bool ReferenceBucket::IsTokenBucket() const {

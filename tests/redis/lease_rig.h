@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "tests/redis/lua_store.h"
@@ -15,8 +17,14 @@ inline constexpr base::Duration kTtl = std::chrono::seconds(2);
 inline constexpr uint64_t kNode = 0x10000;
 inline constexpr uint64_t kOther = 0x20000;
 
+// With HEADGATE_LEASES_IN=cpp in the environment the C++ arithmetic takes the place of the scripts.
 class LeaseRig : public ::testing::Test {
  protected:
+  LeaseRig() {
+    const char* in = std::getenv("HEADGATE_LEASES_IN");
+    if (in != nullptr && std::string_view(in) == "cpp") store.host = &store.arithmetic;
+  }
+
   void Use(const algorithm::LimitSpec& spec) { limit = store.Intern(spec); }
 
   // Nothing if buckets of this kind are never leased.

@@ -327,6 +327,22 @@ TEST_F(Changes, ABucketThatIsFullIsKeptForTheLimitsItHadBefore) {
   }
 }
 
+// A bucket that is remembered for an earlier limit is stored though its window is over. A clock that is set back must
+// not make that window seem open.
+TEST_F(Changes, AWindowThatIsOverStaysOverWhenTheClockIsSetBack) {
+  now = kEdge;
+  Use({.requests = 100, .period = 60s});
+  EXPECT_TRUE(Take(85));
+  Use({.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1s});
+  EXPECT_TRUE(Take(4));
+  now += 2s;
+  EXPECT_FALSE(Take(11));
+  EXPECT_TRUE(store.keyspace.Contains("b", now)) << "remembered";
+  now = now - 3600s;
+  EXPECT_EQ(Remaining(), 10u);
+  EXPECT_TRUE(events.clock_reset);
+}
+
 // As debts of an outage are, which were made under a limit of long ago.
 TEST_F(Changes, WhatKeepsTheLimitOfABucketIsDecidedUnderIt) {
   const LimitSpec hundred{.requests = 100, .period = 1s};

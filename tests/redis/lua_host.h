@@ -12,22 +12,21 @@
 
 #include "headgate/base/time.h"
 #include "headgate/wire/resp_reader.h"
-#include "tests/redis/keyspace.h"
+#include "tests/redis/script_host.h"
 
 struct lua_State;
 
 namespace headgate::redis_host {
 
-class LuaHost {
+class LuaHost final : public ScriptHost {
  public:
   LuaHost();
-  ~LuaHost();
+  ~LuaHost() override;
   LuaHost(const LuaHost&) = delete;
   LuaHost& operator=(const LuaHost&) = delete;
 
-  // EVAL. A script that fails answers an error, as the server does.
   wire::RespValue Eval(Keyspace& keyspace, base::Instant now, std::string_view script, std::string_view key,
-                       std::span<const std::string_view> arguments);
+                       std::span<const std::string_view> arguments) override;
 
  private:
   static int Call(lua_State* lua);

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "headgate/store/leasable.h"
+#include "headgate/algorithm/lease.h"
 #include "tests/model/random_walk.h"
 #include "tests/redis/lease_rig.h"
 
@@ -316,7 +316,7 @@ TEST_F(Leases, OfAnyLimitAreExact) {
        {Algorithm::kTokenBucket, Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter}) {
     for (int i = 0; i < 3000; ++i) {
       const LimitSpec spec = model::RandomSpec(random, algorithm);
-      if (spec.requests == 0 || !store::CanLease(*algorithm::Limit::Make(spec))) continue;
+      if (spec.requests == 0 || !algorithm::CanLease(*algorithm::Limit::Make(spec))) continue;
       SCOPED_TRACE(model::Describe(spec));
       store.keyspace.Clear();
       Use(spec);

@@ -8,6 +8,7 @@
 #include "headgate/base/check.h"
 #include "headgate/store/redis/bucket_call.h"
 #include "headgate/store/shared_store.h"
+#include "tests/redis/arithmetic_host.h"
 #include "tests/redis/lua_host.h"
 
 namespace headgate::redis_host {
@@ -23,11 +24,14 @@ struct LuaStore {
       std::vector<std::string_view> arguments;
       for (size_t i = 1; i < call.part_count(); ++i) arguments.push_back(call.Part(i));
       ++calls;
-      if (auto answer = call.Read(host.Eval(keyspace, now, call.script().text, call.key(), arguments))) return *answer;
+      if (auto answer = call.Read(host->Eval(keyspace, now, call.script().text, call.key(), arguments))) return *answer;
     }
   }
 
-  LuaHost host;
+  LuaHost lua;
+  ArithmeticHost arithmetic{lua};
+  // What runs the scripts.
+  ScriptHost* host = &lua;
   Keyspace keyspace;
   store::LimitTable limits;
   store::redis::CallContext context;

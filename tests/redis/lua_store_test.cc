@@ -159,7 +159,7 @@ TEST_F(LuaStoreTest, ABucketIsCarriedOverOnlyAsItWasRead) {
     const auto eval = [&] {
       std::vector<std::string_view> arguments;
       for (size_t i = 1; i < slow.part_count(); ++i) arguments.push_back(slow.Part(i));
-      return slow.Read(store.host.Eval(store.keyspace, now, slow.script().text, slow.key(), arguments));
+      return slow.Read(store.host->Eval(store.keyspace, now, slow.script().text, slow.key(), arguments));
     };
     EXPECT_FALSE(eval().has_value());
     Ask(from, 2);  // meanwhile
@@ -267,7 +267,7 @@ TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
   for (const LimitSpec& spec : EveryFamily()) {
     SCOPED_TRACE(model::Describe(spec));
     std::string prefix;
-    store::AppendPrefix(spec, prefix);
+    store::AppendLimit(spec, prefix);
     std::vector<std::vector<std::string>> foreign;
     if (spec.algorithm == Algorithm::kSlidingWindowLog) {
       foreign = {{"RPUSH", "b", prefix + four(3) + soon, far + four(3)},   // a hit to come
@@ -280,7 +280,7 @@ TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
         foreign.push_back({"SET", "b", prefix + far + four(3) + soon});  // for centuries
         foreign.push_back({"SET", "b", prefix + std::string(8, '\xff') + four(3) + soon});
       }
-      if (spec.algorithm <= Algorithm::kLeakyBucketQueue) {
+      if (IsBucket(spec.algorithm)) {
         foreign.push_back({"SET", "b", prefix + soon + four(10) + soon});  // a whole ns, and more
       }
     }

@@ -82,7 +82,7 @@ TEST(Single, TheLongestLogIsCarriedOverToAnotherLimit) {
   algorithm::LimitSpec spec{
       .algorithm = algorithm::Algorithm::kSlidingWindowLog, .requests = algorithm::kLogRequestsMax, .period = 1h};
   std::string header;
-  store::AppendPrefix(spec, header);
+  store::AppendLimit(spec, header);
   store::Packer(header).U32(algorithm::kLogRequestsMax).U64(static_cast<uint64_t>(kNow.ns));
   std::string hit;
   store::Packer(hit).U64(static_cast<uint64_t>(kNow.ns)).U32(1);

@@ -17,13 +17,9 @@ constexpr Duration kOutageForgotten = std::chrono::seconds(3);
 // While a kind changes: so long that a rate is rounded up by nothing that shows.
 constexpr int64_t kChangingPeriod = Duration(std::chrono::hours(1000)).count();
 
-bool IsCalendarAlign(algorithm::Align align) {
-  return align == algorithm::Align::kCalendarMonth || align == algorithm::Align::kCalendarYear;
-}
-
 // Requests in the period of a change, rounded up.
 uint64_t RateOf(const algorithm::LimitSpec& spec) {
-  const Duration period = IsCalendarAlign(spec.align) ? std::chrono::hours(24 * 28) : spec.period;
+  const Duration period = IsCalendar(spec.align) ? std::chrono::hours(24 * 28) : spec.period;
   const __int128 scaled = static_cast<__int128>(spec.requests) * kChangingPeriod;
   return static_cast<uint64_t>(scaled / period.count()) + 1;
 }
@@ -31,9 +27,8 @@ uint64_t RateOf(const algorithm::LimitSpec& spec) {
 }  // namespace
 
 bool IsSameKind(const algorithm::LimitSpec& a, const algorithm::LimitSpec& b) {
-  const auto is_meter = [](Algorithm x) { return x == Algorithm::kTokenBucket || x == Algorithm::kLeakyBucket; };
-  return (a.algorithm == b.algorithm || (is_meter(a.algorithm) && is_meter(b.algorithm))) && a.align == b.align &&
-         (IsCalendarAlign(a.align) || a.period == b.period);
+  return (a.algorithm == b.algorithm || (IsTokenBucket(a.algorithm) && IsTokenBucket(b.algorithm))) &&
+         a.align == b.align && (IsCalendar(a.align) || a.period == b.period);
 }
 
 uint64_t CapacityOf(const algorithm::Limit& limit) {
@@ -41,7 +36,7 @@ uint64_t CapacityOf(const algorithm::Limit& limit) {
   return limit.capacity() + (limit.algorithm() == Algorithm::kLeakyBucketQueue ? 1 : 0);
 }
 
-bool Bound::IsCalendar() const { return !changing_ && IsCalendarAlign(align_); }
+bool Bound::IsCalendar() const { return !changing_ && algorithm::IsCalendar(align_); }
 
 Bound::Bound(const algorithm::Limit& limit, Instant calendar_edge)
     : algorithm_(limit.algorithm()),

@@ -33,6 +33,7 @@
 #include <deque>
 #include <optional>
 
+#include "headgate/algorithm/lease.h"
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/time.h"
 #include "headgate/base/wide.h"
@@ -40,17 +41,10 @@
 namespace headgate::simulation {
 
 // Bounded by a capacity and a rate.
-inline bool IsMeter(const algorithm::Limit& limit) {
-  return limit.algorithm() == algorithm::Algorithm::kTokenBucket ||
-         limit.algorithm() == algorithm::Algorithm::kLeakyBucket ||
-         limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
-}
+inline bool IsMeter(const algorithm::Limit& limit) { return IsBucket(limit.algorithm()); }
 
 // A queue or a log: no leases are given of it.
-inline bool IsAlwaysExact(const algorithm::Limit& limit) {
-  return limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue ||
-         limit.algorithm() == algorithm::Algorithm::kSlidingWindowLog;
-}
+inline bool IsAlwaysExact(const algorithm::Limit& limit) { return !algorithm::KeepsLeases(limit.algorithm()); }
 
 // How many requests may pass at once.
 uint64_t CapacityOf(const algorithm::Limit& limit);

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/redis/arithmetic_host.h"
 #include "tests/simulation/world.h"
 
 namespace headgate::simulation {
@@ -22,6 +23,7 @@ constexpr std::string_view kUsage =
   --without-ledger  bugs have to show in what the fleet lets through, or does not
   --covered      fails where a rare branch was not seen
   --stop         ends at the first seed that fails
+  --arithmetic lua|cpp  what decides at the store: its scripts (lua), or C++ that has to do the same
   --trace        prints what happens
 )";
 
@@ -34,6 +36,7 @@ struct Arguments {
   bool covered = false;
   bool trace = false;
   bool stop = false;
+  bool cpp = false;
 };
 
 std::optional<Arguments> Parse(int argc, char** argv) {
@@ -51,6 +54,10 @@ std::optional<Arguments> Parse(int argc, char** argv) {
       arguments.covered = true;
     } else if (word == "--mutants") {
       arguments.all_mutants = true;
+    } else if (word == "--arithmetic" && has_value) {
+      const std::string_view name = argv[++i];
+      if (name != "lua" && name != "cpp") return std::nullopt;
+      arguments.cpp = name == "cpp";
     } else if (word == "--seed" && has_value) {
       arguments.seed = std::strtoull(argv[++i], nullptr, 10);
     } else if (word == "--seeds" && has_value) {
@@ -72,14 +79,14 @@ Plan PlanOf(const Arguments& arguments, uint64_t seed) {
 }
 
 // Every mutant until it is caught.
-int RunMutants(const Arguments& arguments, redis_host::LuaHost& lua) {
+int RunMutants(const Arguments& arguments, redis_host::ScriptHost& scripts) {
   int missed = 0;
   for (const MutantRow& row : AllMutants()) {
     Coverage coverage;
     uint64_t seed = arguments.seed;
     std::string failure;
     for (; seed < arguments.seed + arguments.seeds && failure.empty(); ++seed) {
-      failure = World(PlanOf(arguments, seed), row.mutant, lua, coverage, false).Run().failure;
+      failure = World(PlanOf(arguments, seed), row.mutant, scripts, coverage, false).Run().failure;
     }
     if (failure.empty()) ++missed;
     fmt::print("{:<24} {}\n", row.name,
@@ -92,14 +99,16 @@ int RunMutants(const Arguments& arguments, redis_host::LuaHost& lua) {
 
 int Run(const Arguments& arguments) {
   redis_host::LuaHost lua;
-  if (arguments.all_mutants) return RunMutants(arguments, lua);
+  redis_host::ArithmeticHost cpp(lua);
+  redis_host::ScriptHost& scripts = arguments.cpp ? static_cast<redis_host::ScriptHost&>(cpp) : lua;
+  if (arguments.all_mutants) return RunMutants(arguments, scripts);
   Coverage coverage;
   Outcome sum;
   uint64_t failed = 0;
   for (uint64_t seed = arguments.seed; seed < arguments.seed + arguments.seeds; ++seed) {
     const Plan plan = PlanOf(arguments, seed);
     if (arguments.trace) fmt::print("{}\n", ToString(plan));
-    const Outcome outcome = World(plan, arguments.mutant, lua, coverage, arguments.trace).Run();
+    const Outcome outcome = World(plan, arguments.mutant, scripts, coverage, arguments.trace).Run();
     sum.digest = (sum.digest ^ outcome.digest) * 0x100000001b3u;
     sum.calls += outcome.calls;
     sum.admitted += outcome.admitted;

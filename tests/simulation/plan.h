@@ -15,9 +15,7 @@
 
 namespace headgate::simulation {
 
-inline bool IsCalendar(const algorithm::LimitSpec& spec) {
-  return spec.align == algorithm::Align::kCalendarMonth || spec.align == algorithm::Align::kCalendarYear;
-}
+inline bool IsCalendar(const algorithm::LimitSpec& spec) { return algorithm::IsCalendar(spec.align); }
 
 // A day and more: what there is for so long is asked for in some seconds.
 inline bool IsLong(const algorithm::LimitSpec& spec) {

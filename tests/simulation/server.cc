@@ -6,14 +6,12 @@
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/token_bucket.h"
-#include "headgate/store/big_endian.h"
 
 namespace headgate::simulation {
 
 using base::Duration;
 using base::Instant;
-using store::ParseValue;
-using store::ValueShape;
+using store::ParseBucket;
 using wire::RespValue;
 
 RespValue Server::Run(std::string_view script, const std::vector<std::string>& parts, Duration at) {
@@ -24,15 +22,15 @@ RespValue Server::Run(std::string_view script, const std::vector<std::string>& p
   }
   std::vector<std::string_view> arguments(parts.begin() + 1, parts.end());
   if (mutant_ == Mutant::kChangeForgetsLeases && arguments.size() == 5) {
-    if (const auto found = ParseValue(arguments[4], ValueShape::kString))
-      arguments[4].remove_suffix(found->leases.size());
+    constexpr size_t kLeaseBytes = 32;
+    if (const auto found = ParseBucket(arguments[4])) arguments[4].remove_suffix(kLeaseBytes * found->leases.size());
   }
-  RespValue reply = lua_.Eval(keys_, Wall(at), script, parts[0], arguments);
+  RespValue reply = scripts_.Eval(keys_, Wall(at), script, parts[0], arguments);
   constexpr char kOtherLimit = 2;
   const bool other_limit = reply.kind == RespValue::Kind::kBulk && !reply.text.empty() && reply.text[0] == kOtherLimit;
   if (other_limit && mutant_ == Mutant::kChangeMints) {
     keys_.Run(std::vector<std::string>{"DEL", parts[0]}, Wall(at));
-    reply = lua_.Eval(keys_, Wall(at), script, parts[0], arguments);
+    reply = scripts_.Eval(keys_, Wall(at), script, parts[0], arguments);
   }
   return reply;
 }
@@ -68,48 +66,42 @@ store::redis::ServerIdentity Server::identity(Duration at) const {
   return identity;
 }
 
-Server::Value Server::ValueOf(redis_host::Keyspace& keys, const std::string& key, Duration at) const {
+std::string Server::ValueOf(redis_host::Keyspace& keys, const std::string& key, Duration at) const {
   RespValue reply = keys.Run(std::vector<std::string>{"GET", key}, Wall(at));
-  if (reply.kind == RespValue::Kind::kBulk) return {.bytes = std::move(reply.text)};
-  if (!reply.is_error()) return {};
-  Value value{.shape = ValueShape::kList};
+  if (!reply.is_error()) return std::move(reply.text);
+  std::string value;
   reply = keys.Run(std::vector<std::string>{"LRANGE", key, "0", "-1"}, Wall(at));
-  for (const RespValue& item : reply.items) value.bytes += item.text;
+  for (const RespValue& item : reply.items) value += item.text;
   return value;
 }
 
 std::vector<StoredLease> Server::Leases(const std::string& key, Duration at) {
   std::vector<StoredLease> leases;
-  const Value value = ValueOf(keys_, key, at);
-  const auto found = value.Parse();
+  const auto found = Bucket(key, at);
   if (!found) return leases;
-  constexpr size_t kLeaseBytes = 32;
-  for (size_t from = 0; from + kLeaseBytes <= found->leases.size(); from += kLeaseBytes) {
-    store::Unpacker in(found->leases.substr(from, kLeaseBytes));
-    StoredLease lease{};
-    lease.node = in.U64();
-    lease.number = in.U64();
-    lease.granted = in.U32();
-    lease.reported = in.U32();
-    lease.expires_at = Instant::FromNanos(static_cast<int64_t>(in.U64()));
-    leases.push_back(lease);
+  for (const algorithm::Lease& lease : found->leases) {
+    leases.push_back({.node = lease.id.node,
+                      .number = lease.id.number,
+                      .granted = lease.granted,
+                      .reported = lease.reported,
+                      .expires_at = lease.expires_at});
   }
   return leases;
 }
 
 std::optional<algorithm::LimitSpec> Server::LimitOf(const std::string& key, Duration at) {
-  const auto found = ValueOf(keys_, key, at).Parse();
+  const auto found = Bucket(key, at);
   if (!found) return std::nullopt;
   return found->limit.spec();
 }
 
 algorithm::BucketState Server::State(const std::string& key, Duration at) {
-  const auto found = ValueOf(keys_, key, at).Parse();
+  const auto found = Bucket(key, at);
   return found ? found->state : algorithm::BucketState{};
 }
 
 store::HitList Server::Hits(const std::string& key, Duration at) {
-  const auto found = ValueOf(keys_, key, at).Parse();
+  const auto found = Bucket(key, at);
   return found ? found->hits : store::HitList();
 }
 
@@ -126,18 +118,18 @@ uint64_t Server::Rest(const algorithm::Limit& limit, const std::string& key, Dur
 
 bool Server::IsOf(const algorithm::Limit& limit, const std::string& key, Duration at) {
   for (redis_host::Keyspace* keys : {&keys_, &replica_}) {
-    const Value value = ValueOf(*keys, key, at);
-    if (value.bytes.empty()) continue;
-    const auto found = value.Parse();
+    const std::string value = ValueOf(*keys, key, at);
+    if (value.empty()) continue;
+    const auto found = ParseBucket(value);
     if (!found || found->limit.spec() != limit.spec()) return false;
   }
   return true;
 }
 
 std::string Server::Inspect(const std::string& key, Duration at) {
-  const Value value = ValueOf(keys_, key, at);
-  if (value.bytes.empty()) return "";
-  const auto found = value.Parse();
+  const std::string value = ValueOf(keys_, key, at);
+  if (value.empty()) return "";
+  const auto found = ParseBucket(value);
   if (!found) return "the bucket cannot be read";
   std::set<std::pair<uint64_t, uint64_t>> ids;
   uint64_t outstanding = 0;

@@ -17,7 +17,7 @@
 #include "headgate/store/redis/shard_histories.h"
 #include "headgate/wire/resp_reader.h"
 #include "tests/redis/keyspace.h"
-#include "tests/redis/lua_host.h"
+#include "tests/redis/script_host.h"
 #include "tests/simulation/faults.h"
 
 namespace headgate::simulation {
@@ -33,8 +33,9 @@ struct StoredLease {
 
 class Server {
  public:
-  Server(redis_host::LuaHost& lua, std::optional<Mutant> mutant, base::Instant start)
-      : lua_(lua), mutant_(mutant), start_(start) {}
+  // `scripts`: what runs them, Lua or the C++ arithmetic.
+  Server(redis_host::ScriptHost& scripts, std::optional<Mutant> mutant, base::Instant start)
+      : scripts_(scripts), mutant_(mutant), start_(start) {}
 
   base::Instant Wall(base::Duration at) const { return start_ + at + step_; }
   void StepClock(base::Duration by) { step_ += by; }
@@ -77,17 +78,13 @@ class Server {
   std::string Inspect(const std::string& key, base::Duration at);
 
  private:
-  // What is under a key: a string, or, of a log, header and hits.
-  struct Value {
-    std::string bytes{};
-    store::ValueShape shape = store::ValueShape::kString;
+  // What is under a key, of a log its header and hits joined; empty if there is nothing.
+  std::string ValueOf(redis_host::Keyspace& keys, const std::string& key, base::Duration at) const;
+  std::optional<store::StoredBucket> Bucket(const std::string& key, base::Duration at) {
+    return store::ParseBucket(ValueOf(keys_, key, at));
+  }
 
-    std::optional<store::FoundBucket> Parse() const { return store::ParseValue(bytes, shape); }
-  };
-
-  Value ValueOf(redis_host::Keyspace& keys, const std::string& key, base::Duration at) const;
-
-  redis_host::LuaHost& lua_;
+  redis_host::ScriptHost& scripts_;
   const std::optional<Mutant> mutant_;
   const base::Instant start_;
   base::Duration step_{0};

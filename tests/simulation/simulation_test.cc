@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "headgate/store/redis/script.h"
+#include "tests/redis/arithmetic_host.h"
 #include "tests/simulation/terms.h"
 #include "tests/simulation/world.h"
 #include "tests/source_dir.h"
@@ -26,6 +27,19 @@ TEST(Simulation, ASeedIsOneCourseOfEvents) {
     EXPECT_EQ(first.digest, second.digest);
     EXPECT_EQ(first.calls, second.calls);
     EXPECT_NE(first.digest, World(Draw(seed + 1), std::nullopt, one, coverage, false).Run().digest);
+  }
+}
+
+// The store decides in Lua or in C++; nobody can tell which.
+TEST(Simulation, ASeedIsTheSameInLuaAndInCpp) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    redis_host::LuaHost lua;
+    redis_host::ArithmeticHost cpp(lua);
+    Coverage coverage;
+    const Outcome first = World(Draw(seed), std::nullopt, lua, coverage, false).Run();
+    const Outcome second = World(Draw(seed), std::nullopt, cpp, coverage, false).Run();
+    EXPECT_EQ(first.digest, second.digest) << "seed " << seed;
+    EXPECT_EQ(second.failure, "");
   }
 }
 

@@ -31,13 +31,14 @@ Duration ToTick(Duration at) { return Duration((at.count() + 999) / 1000 * 1000)
 
 }  // namespace
 
-World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost& lua, Coverage& coverage, bool trace)
+World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::ScriptHost& scripts, Coverage& coverage,
+             bool trace)
     : plan_(plan),
       mutant_(mutant),
       coverage_(coverage),
       trace_(trace),
       random_(base::Random(~plan.seed).Next()),
-      server_(lua, mutant, plan.start),
+      server_(scripts, mutant, plan.start),
       machines_(plan.instances),
       demands_(plan.nodes()) {
   for (const KeyPlan& key : plan_.keys) {

@@ -41,7 +41,8 @@ struct Outcome {
 class World final : public NodeHost {
  public:
   // `trace`: prints what happens.
-  World(const Plan& plan, std::optional<Mutant> mutant, redis_host::LuaHost& lua, Coverage& coverage, bool trace);
+  World(const Plan& plan, std::optional<Mutant> mutant, redis_host::ScriptHost& scripts, Coverage& coverage,
+        bool trace);
 
   Outcome Run();
 

@@ -35,7 +35,7 @@ void AnswerNoRules(http::Response& response) {
 void AddRoutes(AdminSources sources, http::Router& router) {
   using Request = http::Request;
   using Response = http::Response;
-  router.Add({.method = "GET",
+  router.Add({.methods = {"GET"},
               .path = "/v1/rules",
               .what = "the rules and their limits",
               .needs = http::Needs::kStateAccess,
@@ -50,7 +50,7 @@ void AddRoutes(AdminSources sources, http::Router& router) {
                 response.AddField("Content-Type", "application/json");
                 AppendRules(*set, *from, response.body);
               }});
-  router.Add({.method = "GET",
+  router.Add({.methods = {"GET"},
               .path = "/metrics",
               .what = "metrics, as Prometheus reads them",
               .needs = http::Needs::kStateAccess,
@@ -58,14 +58,14 @@ void AddRoutes(AdminSources sources, http::Router& router) {
                 response.AddField("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
                 response.body = metrics();
               }});
-  router.Add({.method = "GET",
+  router.Add({.methods = {"GET"},
               .path = "/healthz",
               .what = "200 while the process lives",
               .handle = [](const Request&, Response& response, base::Instant) {
                 response.AddField("Content-Type", "text/plain; charset=utf-8");
                 response.body = "ok\n";
               }});
-  router.Add({.method = "GET",
+  router.Add({.methods = {"GET"},
               .path = "/readyz",
               .what = "200 while it takes requests",
               .handle = [readiness = std::move(sources.readiness), rules = std::move(sources.rules)](

@@ -28,8 +28,6 @@ std::string_view Name(Align align) {
   __builtin_unreachable();
 }
 
-bool IsCalendar(Align align) { return align == Align::kCalendarMonth || align == Align::kCalendarYear; }
-
 void AppendField(std::string_view name, std::string_view value, std::string& out) {
   fmt::format_to(std::back_inserter(out), R"(,"{}":)", name);
   base::AppendJsonString(value, out);

@@ -109,7 +109,7 @@ std::optional<wire::RateLimitState> Tightest(const limiter::Response& response) 
   if (tightest == nullptr) return std::nullopt;
 
   const algorithm::LimitSpec& spec = tightest->limit->spec();
-  const bool calendar = spec.align == algorithm::Align::kCalendarMonth || spec.align == algorithm::Align::kCalendarYear;
+  const bool calendar = IsCalendar(spec.align);
   return wire::RateLimitState{
       .policy = tightest->rule != nullptr ? tightest->rule->label() : kOverridePolicy,
       .quota = spec.requests,

@@ -40,26 +40,26 @@ CheckHandler::CheckHandler(limiter::Checker& checker, const CheckOptions& option
 void CheckHandler::AddRoutes(http::Router& router) {
   using Request = http::Request;
   using Response = http::Response;
-  router.Add({.method = "POST",
+  router.Add({.methods = {"POST"},
               .path = "/v1/check",
               .what = "may this request pass? 200 yes, 429 no",
               .handle = [this](const Request& request, Response& response, base::Instant now) {
                 Decide(&limiter::Checker::Check, 1, request, response, now);
               }});
-  router.Add({.method = "POST",
+  router.Add({.methods = {"POST"},
               .path = "/v1/peek",
               .what = "the same, consuming nothing",
               .handle = [this](const Request& request, Response& response, base::Instant now) {
                 Decide(&limiter::Checker::Peek, 0, request, response, now);
               }});
-  router.Add({.method = "POST",
+  router.Add({.methods = {"POST"},
               .path = "/v1/refund",
               .what = "give back what a check took",
               .needs = http::Needs::kStateAccess,
               .handle = [this](const Request& request, Response& response, base::Instant now) {
                 Change(&limiter::Checker::Refund, request, response, now);
               }});
-  router.Add({.method = "POST",
+  router.Add({.methods = {"POST"},
               .path = "/v1/reset",
               .what = "make the buckets as if never used",
               .needs = http::Needs::kStateAccess,

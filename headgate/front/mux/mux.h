@@ -10,7 +10,7 @@
 
 namespace headgate::front::mux {
 
-// What one address speaks on one loop. A protocol without a factory is refused.
+// The protocols of one address on one loop. A protocol without a factory is refused.
 struct Sessions {
   using Factory = std::function<std::unique_ptr<net::Session>(const net::Peer&)>;
   Factory resp;

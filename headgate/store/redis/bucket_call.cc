@@ -8,8 +8,6 @@
 #include "headgate/algorithm/decide.h"
 #include "headgate/base/check.h"
 #include "headgate/store/big_endian.h"
-#include "headgate/store/leasable.h"
-#include "headgate/store/lease_hold.h"
 #include "headgate/store/redis/digest.h"
 #include "headgate/wire/resp_writer.h"
 
@@ -18,10 +16,11 @@ namespace {
 
 using algorithm::Algorithm;
 using algorithm::BucketState;
+using algorithm::CanLease;
 using algorithm::Cost;
 using algorithm::Decision;
 using algorithm::ExactSpan;
-using algorithm::Hit;
+using algorithm::KeepsLeases;
 using algorithm::Limit;
 using base::Duration;
 using base::Instant;
@@ -98,16 +97,15 @@ std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& 
   const Limit& limit = request.limit->limit;
   SharedAnswer answer;
   // Reports of leases that were granted under another limit are taken in as long as the bucket holds them.
-  if (request.lease && !(request.lease->want > 0 ? CanLease(limit) : KeepsLeases(limit))) {
+  if (request.lease && !(request.lease->want > 0 ? CanLease(limit) : KeepsLeases(limit.algorithm()))) {
     answer.status = absl::FailedPreconditionError(
         fmt::format("a bucket of {}{} is always exact: it gives no leases", Name(limit.algorithm()),
                     limit.spec().count_denied ? " that counts denied requests" : ""));
     return answer;
   }
   const bool refund = !request.lease && request.operation == Operation::kRefund;
-  if (refund && limit.algorithm() == Algorithm::kLeakyBucketQueue) {
-    answer.status =
-        absl::FailedPreconditionError("a queue takes nothing back: its requests have been promised their turn");
+  if (refund && !TakesRefunds(limit.algorithm())) {
+    answer.status = algorithm::RefundRefused();
     return answer;
   }
   if (!limit.denies_all()) return std::nullopt;
@@ -150,7 +148,7 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context,
 // The bucket's name is there; what follows depends on the limit.
 void BucketCall::AppendLimit() {
   script_ = &ScriptOf(limit_.algorithm());
-  AppendPrefix(limit_.spec(), bytes_);
+  store::AppendLimit(limit_.spec(), bytes_);
   EndPart();
   AppendNumbers();
   EndPart();
@@ -165,8 +163,8 @@ void BucketCall::AppendNumbers() {
   const Limit& limit = limit_;
   const ScriptOperation operation = asks_lease_ ? ScriptOperation::kLease : OperationOf(operation_, cost_);
   // A queue or a log that was another bucket with leases is of the time at which these end.
-  const Duration ahead = context_.ahead_most.value_or(std::max(kAheadLeast, TimeToFull(limit)) +
-                                                      (KeepsLeases(limit) ? Duration(0) : context_.lease_ttl));
+  const Duration ahead = context_.ahead_most.value_or(
+      std::max(kAheadLeast, TimeToFull(limit)) + (KeepsLeases(limit.algorithm()) ? Duration(0) : context_.lease_ttl));
   Packer pack(bytes_);
   pack.U8(static_cast<uint8_t>(operation)).U8(context_.now.has_value() ? 1 : 0);
   pack.U64(context_.now ? static_cast<uint64_t>(base::Clamp(*context_.now).ns) : 0);
@@ -319,11 +317,11 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
 
 std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   Unpacker in(reply.substr(1));
-  const auto shape = in.U8() != 0 ? ValueShape::kList : ValueShape::kString;
+  const bool is_list = in.U8() != 0;
   const Instant now = Instant::FromNanos(static_cast<int64_t>(in.U64()));
   if (!in.complete() || operation_ == Operation::kReset) return std::nullopt;
-  const uint32_t header_size = shape == ValueShape::kList ? in.U32() : 0;
-  const uint32_t list_size = shape == ValueShape::kList ? in.U32() : 0;
+  const uint32_t header_size = is_list ? in.U32() : 0;
+  const uint32_t list_size = is_list ? in.U32() : 0;
   const std::string_view raw = in.rest();
   ++carries_;
   SharedAnswer answer;
@@ -332,7 +330,8 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
     return answer;
   }
 
-  std::optional<FoundBucket> found = ParseValue(raw, shape);
+  std::optional<StoredBucket> found = ParseBucket(raw);
+  if (found && is_list != (found->limit.algorithm() == Algorithm::kSlidingWindowLog)) found.reset();
   const bool readable = found.has_value();
   if (readable && keeps_limit_ && !found->limit.denies_all() && found->limit.spec() != limit_.spec()) {
     limit_ = found->limit;
@@ -341,16 +340,11 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
     AppendLimit();
     return std::nullopt;
   }
-  std::string leases;
   if (readable) {
-    HoldOwed(found->limit, found->leases, found->state, found->hits, now);
     history_.CarryOver(limit_, now, *found);
-    const Instant latest = std::max(now, found->state.seen);
-    leases = KeptLeases(limit_, found->leases, latest);
-    HoldOwed(limit_, found->leases, found->state, found->hits, latest);
     events_.carried_over = true;
   } else {
-    found = FoundBucket{.limit = limit_, .state = {}, .hits = {}, .remembered_until = {}, .leases = {}};
+    found = StoredBucket{.limit = limit_};
     events_.replaced_corrupt = true;
   }
   const bool looks = !asks_lease_ && (operation_ == Operation::kLook || (operation_ == Operation::kTake && cost_ == 0));
@@ -363,15 +357,17 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   part_count_ = 3;
   if (asks_lease_) next.append(Part(3));
   part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
-  if (shape == ValueShape::kString) {
-    next.append(raw);
-  } else {
+  if (is_list) {
     next.append(raw.substr(0, header_size));
     Packer(next).U32(list_size);
+  } else {
+    next.append(raw);
   }
   part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
   if (readable) {
-    AppendValue(limit_, found->state, found->hits, found->remembered_until, leases, next);
+    // A log that remains one keeps its hits where they are: only its header changes.
+    if (found->hits.size() > 1) found->hits = {};
+    AppendBucket(*found, next);
   }
   part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
   bytes_ = std::move(next);

@@ -100,8 +100,9 @@ TEST_F(BucketCalls, AScriptThatDecidesOtherwiseIsAnError) {
 
 TEST_F(BucketCalls, TheLimitsOfABucketAreNotChangedForEver) {
   std::string value;
-  AppendValue(*algorithm::Limit::Make({.algorithm = Algorithm::kTokenBucket, .requests = 5, .period = 60s}),
-              {.edge = 5, .seen = base::Instant::FromNanos(1), .count = 0}, {}, {}, "", value);
+  AppendBucket({.limit = *algorithm::Limit::Make({.algorithm = Algorithm::kTokenBucket, .requests = 5, .period = 60s}),
+                .state = {.edge = 5, .seen = base::Instant::FromNanos(1), .count = 0}},
+               value);
   std::string reply;
   Packer(reply).U8(2).U8(0).U64(1'790'000'000'000'000'000);
   reply += value;

@@ -50,9 +50,14 @@ local open = edge_hi > now_hi or edge_hi == now_hi and edge_lo > now_lo
 if set_back and value then
   -- What was counted counts in a window of now.
   open = count > 0 and (edge_hi > seen_hi or edge_hi == seen_hi and edge_lo > seen_lo)
-  if open then edge_hi, edge_lo = window_end() end
+  if open then
+    edge_hi, edge_lo = window_end()
+    end_by(edge_hi, edge_lo)
+  else
+    -- A window that was over must not seem open because its end is ahead of now.
+    edge_hi, edge_lo, count = 0, 0, 0
+  end
 end
-if set_back then end_by(edge_hi, edge_lo) end
 -- A lease ends with its window, but one that was given under another limit may outlive it: that counts in the window
 -- that follows, too.
 local outlived = owed
@@ -64,7 +69,7 @@ if not open and outlived > 0 then
 end
 local hits = open and count or 0
 local old_hi, old_lo, old_count = edge_hi, edge_lo, count
-local allowed = hits + cost <= capacity and 1 or 0
+local allowed = (op == REFUND or cost == 0 or hits + cost <= capacity) and 1 or 0
 
 if op == REFUND then
   if open then count = math.max(owed, count - cost, 0) end

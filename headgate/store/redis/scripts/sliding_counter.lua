@@ -59,7 +59,7 @@ local function tokens()
   return math.max(0, whole)
 end
 
-local allowed = fits(capacity - cost - current) and 1 or 0
+local allowed = (op == REFUND or cost == 0 or fits(capacity - cost - current)) and 1 or 0
 if op == REFUND then
   current = math.max(owed, current - cost, 0)
 elseif op == LEASE then

@@ -1,0 +1,290 @@
+#include "headgate/algorithm/lease.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "headgate/algorithm/decide.h"
+#include "headgate/algorithm/no_hits.h"
+
+namespace headgate::algorithm {
+namespace {
+
+using base::Duration;
+using base::Instant;
+
+constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
+
+// What is granted and not reported. Every sum of live leases is below 2^32 (see Grant), so no sum here overflows.
+struct Outstanding {
+  uint64_t all = 0;
+  uint64_t live = 0;
+  std::optional<Instant> expired_at{};  // the latest expiry among those that are over
+  Instant live_until{0};                // the latest among the others
+};
+
+Outstanding OutstandingOf(const Leases& leases, Instant now) {
+  Outstanding sums;
+  for (const Lease& lease : leases) {
+    sums.all += lease.outstanding();
+    if (lease.IsLive(now)) {
+      sums.live += lease.outstanding();
+      sums.live_until = std::max(sums.live_until, lease.expires_at);
+    } else {
+      sums.expired_at = std::max(sums.expired_at.value_or(lease.expires_at), lease.expires_at);
+    }
+  }
+  return sums;
+}
+
+uint32_t Saturated(uint64_t count) { return static_cast<uint32_t>(std::min(count, kU32Max)); }
+
+// The price of what is out on lease; an empty bucket owes no more than `most` requests.
+ExactSpan PriceOf(const Limit& limit, uint64_t outstanding, uint64_t most) {
+  return Price(limit, std::min(outstanding, most));
+}
+
+// The bucket is full again no earlier than at + outstanding·T.
+void HoldEdge(const Limit& limit, Instant at, uint64_t outstanding, uint64_t most, BucketState& state) {
+  const ExactSpan price = PriceOf(limit, outstanding, most);
+  const ExactSpan edge{static_cast<uint64_t>(at.ns) + price.ns, price.fraction};
+  if (edge > ExactSpan{state.edge, state.count}) {
+    state.edge = edge.ns;
+    state.count = edge.fraction;
+  }
+}
+
+void HoldTokens(const Limit& limit, const Outstanding& out, BucketState& state, Instant now) {
+  if (out.expired_at) HoldEdge(limit, *out.expired_at, out.all, limit.capacity(), state);
+  HoldEdge(limit, now, out.live, limit.capacity(), state);
+}
+
+void HoldWindow(const Limit& limit, const Outstanding& out, BucketState& state, Instant now) {
+  if (state.edge > static_cast<uint64_t>(now.ns)) {
+    state.count = std::max(state.count, Saturated(out.live));
+    return;
+  }
+  // A lease of this limit ends with its window. One of an earlier limit may have expired since, and was perhaps spent
+  // in the window that follows.
+  const bool outlived = out.expired_at && static_cast<uint64_t>(out.expired_at->ns) > state.edge;
+  const uint64_t count = outlived ? out.all : out.live;
+  if (count == 0) return;
+  state.edge = static_cast<uint64_t>(WindowEnd(limit, now).ns);
+  state.count = Saturated(count);
+}
+
+void HoldCounter(const Limit& limit, const Outstanding& out, BucketState& state, Instant now) {
+  const Instant start = now - Duration(static_cast<int64_t>(AdvanceWindows(limit, state, now)));
+  const Instant start_before = start - Duration(static_cast<int64_t>(limit.period()));
+  WindowCounts counts = WindowCounts::Of(state);
+  const bool in_current = out.expired_at && *out.expired_at > start;
+  const bool in_previous = out.expired_at && !in_current && *out.expired_at > start_before;
+  counts.current = std::max(counts.current, Saturated(in_current ? out.all : out.live));
+  if (in_previous) counts.previous = std::max(counts.previous, Saturated(out.all));
+  counts.StoreIn(state);
+}
+
+void HoldQueue(const Limit& limit, const Outstanding& out, BucketState& state, Instant now) {
+  // Nothing drains before the store's clock is where the bucket's time is.
+  if (state.edge > static_cast<uint64_t>(now.ns)) state.edge += static_cast<uint64_t>((out.live_until - now).count());
+  // With burst + 1 turns taken nobody may wait.
+  HoldEdge(limit, out.live_until, out.live, limit.capacity() + 1, state);
+  state.seen = out.live_until;
+}
+
+void HoldLog(const Outstanding& out, BucketState& state, HitLog& hits) {
+  while (!hits.empty()) hits.DropOldest();
+  state.count = std::max(state.count, Saturated(out.live));
+  hits.Append({out.live_until, state.count});
+  state.seen = out.live_until;
+}
+
+uint64_t Left(const Limit& limit, BucketState state, Instant now) {
+  NoHits no_hits;
+  return Decide(limit, state, no_hits, 0, now).remaining;
+}
+
+// The end of the window that holds `now`, which is also that of a window that would open now.
+Instant EndOfWindow(const Limit& limit, const BucketState& state, Instant now) {
+  if (limit.algorithm() == Algorithm::kFixedWindow) {
+    const bool open = state.edge > static_cast<uint64_t>(now.ns);
+    return open ? Instant::FromNanos(static_cast<int64_t>(state.edge)) : WindowEnd(limit, now);
+  }
+  const uint64_t into = limit.period_divider().Remainder(static_cast<uint64_t>(now.ns));
+  return now + Duration(static_cast<int64_t>(limit.period() - into));
+}
+
+auto Find(Leases& leases, const LeaseId& id) {
+  return std::find_if(leases.begin(), leases.end(), [&](const Lease& lease) { return lease.id == id; });
+}
+
+// Takes in what a node reports; returns how much came back unspent.
+uint64_t Settle(Leases& leases, const LeaseAsk& ask) {
+  uint64_t unspent = 0;
+  for (const LeaseReport& report : ask.reports) {
+    const auto lease = Find(leases, {.node = ask.id.node, .number = report.number});
+    if (lease == leases.end()) continue;
+    lease->reported = std::min(lease->granted, std::max(lease->reported, Saturated(report.spent)));
+    if (!report.returned) continue;
+    unspent += lease->outstanding();
+    leases.erase(lease);
+  }
+  return unspent;
+}
+
+// Nodes that hold leases, `node` counted in any case.
+uint32_t HoldersOf(const Leases& leases, uint64_t node) {
+  std::vector<uint64_t> nodes{node};
+  for (const Lease& lease : leases) nodes.push_back(lease.id.node);
+  std::sort(nodes.begin(), nodes.end());
+  return static_cast<uint32_t>(std::unique(nodes.begin(), nodes.end()) - nodes.begin());
+}
+
+// How much may be granted of `left`. All leases together stay below 2^32, which is the overflow argument here and in
+// the scripts.
+uint32_t Grantable(const LeaseAsk& ask, uint64_t least, uint64_t left, const Leases& leases, uint32_t holders) {
+  left = std::min(left, kU32Max);
+  if (left < least || leases.size() >= kLeasesMax) return 0;
+  uint64_t outstanding = 0;
+  for (const Lease& lease : leases) outstanding += lease.outstanding();
+  return Saturated(
+      std::min({ask.want, std::max(least, left / (2 * uint64_t{holders})), kU32Max - std::min(kU32Max, outstanding)}));
+}
+
+}  // namespace
+
+void HoldLeases(const Limit& limit, const Leases& leases, BucketState& state, HitLog& hits, Instant now) {
+  if (limit.denies_all() || leases.empty()) return;
+  now = std::max(now, state.seen);
+  const Outstanding out = OutstandingOf(leases, now);
+  if (out.all == 0) return;
+  switch (limit.algorithm()) {
+    case Algorithm::kTokenBucket:
+    case Algorithm::kLeakyBucket:
+      HoldTokens(limit, out, state, now);
+      break;
+    case Algorithm::kFixedWindow:
+      HoldWindow(limit, out, state, now);
+      break;
+    case Algorithm::kSlidingWindowCounter:
+      HoldCounter(limit, out, state, now);
+      break;
+    case Algorithm::kLeakyBucketQueue:
+      if (out.live > 0) return HoldQueue(limit, out, state, now);
+      break;
+    case Algorithm::kSlidingWindowLog:
+      if (out.live > 0) return HoldLog(out, state, hits);
+      break;
+  }
+  state.seen = now;
+}
+
+void DropLeases(const Limit& limit, Leases& leases, Instant now) {
+  const bool keeps = KeepsLeases(limit.algorithm());
+  std::erase_if(leases, [&](const Lease& lease) { return !keeps || !lease.IsLive(now); });
+}
+
+void ExpireLeases(const Limit& limit, BucketState& state, Leases& leases, Instant now) {
+  if (limit.denies_all()) return;
+  now = std::max(now, state.seen);
+  NoHits no_hits;
+  HoldLeases(limit, leases, state, no_hits, now);
+  DropLeases(limit, leases, now);
+}
+
+Decision DecideLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost, Instant now) {
+  ExpireLeases(limit, state, leases, now);
+  NoHits no_hits;
+  return Decide(limit, state, no_hits, cost, now);
+}
+
+Decision RefundLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost, Instant now) {
+  ExpireLeases(limit, state, leases, now);
+  NoHits no_hits;
+  const absl::StatusOr<Decision> refunded = Refund(limit, state, no_hits, cost, now);
+  HoldLeases(limit, leases, state, no_hits, now);
+  return refunded.ok() ? Decide(limit, state, no_hits, 0, now) : Decision{.allowed = false};
+}
+
+LeaseGrant AskLease(const Limit& limit, BucketState& state, Leases& leases, const LeaseAsk& ask, Instant now) {
+  if (limit.denies_all()) return {.retry_after = ask.want > 0 ? kNever : Duration(0)};
+  now = std::max(now, state.seen);
+  ExpireLeases(limit, state, leases, now);
+  RefundLeased(limit, state, leases, Settle(leases, ask), now);
+
+  LeaseGrant grant{.holders = HoldersOf(leases, ask.id.node)};
+  const uint64_t least = std::clamp<uint64_t>(ask.least, 1, kU32Max);
+  auto lease = Find(leases, ask.id);
+  if (lease == leases.end() && CanLease(limit)) {
+    const uint32_t granted = Grantable(ask, least, Left(limit, state, now), leases, grant.holders);
+    if (granted > 0) {
+      Instant expires_at = base::Clamp(now + std::clamp(ask.ttl, Duration(0), base::kDurationMax));
+      if (IsWindow(limit.algorithm())) expires_at = std::min(expires_at, EndOfWindow(limit, state, now));
+      NoHits no_hits;
+      Decide(limit, state, no_hits, granted, now);
+      leases.push_back({.id = ask.id, .granted = granted, .reported = 0, .expires_at = expires_at});
+      lease = std::prev(leases.end());
+    }
+  }
+  grant.remaining = Left(limit, state, now);
+  if (lease != leases.end()) {
+    grant.granted = lease->granted;
+    grant.ttl = lease->expires_at - now;
+  } else if (ask.want > 0) {
+    NoHits no_hits;
+    BucketState copy = state;
+    const Duration retry_after = Decide(limit, copy, no_hits, least, now).retry_after;
+    // If enough is left, there are too many leases.
+    grant.retry_after = std::max(retry_after, Duration(1));
+  }
+  return grant;
+}
+
+Cost Debit(const Limit& limit, BucketState& state, Leases& leases, Cost cost, Instant now) {
+  const uint64_t left = DecideLeased(limit, state, leases, 0, now).remaining;
+  const Cost taken = std::min<Cost>(cost, left);
+  NoHits no_hits;
+  Decide(limit, state, no_hits, limit.spec().count_denied ? cost : taken, now);
+  return taken;
+}
+
+void SetBackLeased(const Limit& limit, BucketState& state, Leases& leases, Instant& remembered_until, Instant now) {
+  const Duration back = state.seen - now;
+  for (Lease& lease : leases) lease.expires_at = std::max(Instant{0}, lease.expires_at - back);
+  remembered_until = std::max(Instant{0}, remembered_until - back);
+  bool open = true;
+  if (limit.algorithm() == Algorithm::kFixedWindow) {
+    open = state.count > 0 && state.edge > static_cast<uint64_t>(state.seen.ns);
+    state.edge = open ? static_cast<uint64_t>(WindowEnd(limit, now).ns) : 0;
+    if (!open) state.count = 0;
+  } else if (IsTokenBucket(limit.algorithm())) {
+    const auto back_ns = static_cast<uint64_t>(back.count());
+    if (state.edge < back_ns) state.count = 0;
+    state.edge -= std::min(state.edge, back_ns);
+  }
+  // The counts of a sliding counter become those of the window of now.
+  state.seen = now;
+  if (!IsWindow(limit.algorithm()) || !open) return;
+  const Instant end = EndOfWindow(limit, state, now);
+  for (Lease& lease : leases) lease.expires_at = std::min(lease.expires_at, end);
+}
+
+Instant KeptUntil(const Limit& limit, const BucketState& state, const Leases& leases, Instant now) {
+  const Instant fresh_at = FreshAt(limit, state, NoHits());
+  if (leases.empty()) return fresh_at;
+  const Outstanding out = OutstandingOf(leases, now);
+  const Instant last = std::max_element(leases.begin(), leases.end(), [](const Lease& a, const Lease& b) {
+                         return a.expires_at < b.expires_at;
+                       })->expires_at;
+  if (IsTokenBucket(limit.algorithm())) {
+    // What is outstanding until the last lease expires is refilled only then.
+    return std::max(fresh_at, last + RoundUp(PriceOf(limit, out.all, limit.capacity())));
+  }
+  const Instant end = EndOfWindow(limit, state, now);
+  if (limit.algorithm() == Algorithm::kFixedWindow && state.edge <= static_cast<uint64_t>(now.ns)) return fresh_at;
+  // A lease of an earlier limit may outlive the window: what it leaves counts in the one in which it expires.
+  const Duration lasts = TimeToFull(limit);
+  return std::max({fresh_at, end, last > end ? last + lasts : end});
+}
+
+}  // namespace headgate::algorithm

@@ -1,0 +1,19 @@
+// A hit log that stays empty, for algorithms that keep no hits.
+#pragma once
+
+#include "headgate/algorithm/bucket.h"
+
+namespace headgate::algorithm {
+
+class NoHits final : public HitLog {
+ public:
+  bool empty() const override { return true; }
+  Hit Oldest() const override { return {}; }
+  Hit Newest() const override { return {}; }
+  void DropOldest() override {}
+  void ReduceNewest(uint32_t) override {}
+  bool Append(Hit) override { return false; }
+  void ForEach(bool (*)(void*, Hit), void*) const override {}
+};
+
+}  // namespace headgate::algorithm

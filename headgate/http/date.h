@@ -1,0 +1,13 @@
+// HTTP's way to write an instant (RFC 9110, 5.6.7).
+#pragma once
+
+#include <array>
+
+#include "headgate/base/time.h"
+
+namespace headgate::http {
+
+// The Date field's value: "Sun, 06 Nov 1994 08:49:37 GMT".
+std::array<char, 29> Date(base::Instant now);
+
+}  // namespace headgate::http

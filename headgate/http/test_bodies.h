@@ -1,0 +1,106 @@
+// For this folder's tests: bodies in parts whose other end the test holds.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "headgate/http/handler.h"
+
+namespace headgate::http {
+
+// The settings of a source, and its state as the test sees it.
+struct SourceControl {
+  uint64_t size = 0;            // what the source gives, of the letters a to z in turn
+  uint64_t ready = UINT64_MAX;  // as much of it is there; the test calls `wake` when it has raised it
+  bool states_size = true;
+  bool endless = false;
+  bool breaks = false;  // at the end of what is there
+  std::function<void()> on_read = [] {};
+
+  std::function<void()> wake{};
+  uint64_t given = 0;
+  bool alive = false;
+
+  static std::string Content(uint64_t from, uint64_t to) {
+    std::string content;
+    for (uint64_t i = from; i < to; ++i) content += static_cast<char>('a' + i % 26);
+    return content;
+  }
+};
+
+class TestSource final : public BodySource {
+ public:
+  explicit TestSource(SourceControl& control) : control_(control) { control_.alive = true; }
+  ~TestSource() override { control_.alive = false; }
+
+  Next Read(size_t bytes_max, std::string& out, base::Instant) override {
+    control_.on_read();
+    const uint64_t until = std::min(control_.size, control_.ready);
+    const uint64_t to = std::min(until, control_.given + bytes_max);
+    out += SourceControl::Content(control_.given, to);
+    control_.given = to;
+    if (to < until) return Next::kMore;
+    if (control_.breaks) return Next::kBroken;
+    return to < control_.size || control_.endless ? Next::kLater : Next::kEnd;
+  }
+  std::optional<uint64_t> size_bytes() const override {
+    return control_.states_size ? std::optional(control_.size) : std::nullopt;
+  }
+  bool endless() const override { return control_.endless; }
+
+ private:
+  SourceControl& control_;
+};
+
+struct SinkControl {
+  bool busy = false;  // says kLater to each part
+  std::function<void()> wake{};
+  std::string received;
+  size_t part_bytes_max = 0;
+  bool alive = false;
+};
+
+class TestSink final : public BodySink {
+ public:
+  explicit TestSink(SinkControl& control) : control_(control) { control_.alive = true; }
+  ~TestSink() override { control_.alive = false; }
+  Took Write(std::string_view part, base::Instant) override {
+    control_.received += part;
+    control_.part_bytes_max = std::max(control_.part_bytes_max, part.size());
+    return control_.busy ? Took::kLater : Took::kMore;
+  }
+  void Finish(Response& response, base::Instant) override {
+    response.body = "received " + std::to_string(control_.received.size());
+  }
+
+ private:
+  SinkControl& control_;
+};
+
+// GET answers from the source, POST gives its body to the sink, POST /refused refuses it.
+class StreamingHandler final : public Handler {
+ public:
+  void Handle(const Request& request, Response& response, base::Instant) override {
+    if (request.path() == "/small") {
+      response.body = "small";
+      return;
+    }
+    source.wake = request.suspension->wake;
+    response.stream = std::make_unique<TestSource>(source);
+  }
+  Reception Receive(const Request& head, Response& response, base::Instant) override {
+    if (head.path() == "/refused") {
+      response.status = 401;
+      return {.kind = Reception::Kind::kRefused};
+    }
+    sink.wake = head.suspension->wake;
+    return {.kind = Reception::Kind::kInParts, .sink = std::make_unique<TestSink>(sink)};
+  }
+
+  SourceControl source;
+  SinkControl sink;
+};
+
+}  // namespace headgate::http
