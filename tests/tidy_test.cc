@@ -372,6 +372,20 @@ TEST(Bans, NoFieldOfTheLogIsNamedAsEveryLinesAre) {
   }
 }
 
+// What includes such a header compiles for seconds longer.
+TEST(Bans, NoHeavyLibraryInAHeader) {
+  for (const SourceFile& file : Tree()) {
+    if (!file.path.starts_with("headgate/") || !file.path.ends_with(".h")) continue;
+    if (file.path == "headgate/net/test_certificate.h") continue;
+    const bool event_loop = file.path == "headgate/net/loop.h" || file.path == "headgate/net/transport.h";
+    for (const std::string_view library : {"boost/", "spdlog/", "openssl/", "CLI/", "prometheus/", "nlohmann/"}) {
+      if (event_loop && library == "boost/") continue;
+      EXPECT_EQ(file.text.find(fmt::format("#include <{}", library)), std::string::npos)
+          << file.path << ": include <" << library << "…> in the source, and declare here what it needs";
+    }
+  }
+}
+
 TEST(Bans, NoPathOfSomebodysMachine) {
   for (const SourceFile& file : Tree()) {
     if (file.path == "tests/tidy_test.cc") continue;
