@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/no_hits.h"
@@ -15,88 +14,11 @@ using base::Instant;
 
 constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 
-// What is granted and not reported. Every sum of live leases is below 2^32 (see Grant), so no sum here overflows.
-struct Outstanding {
-  uint64_t all = 0;
-  uint64_t live = 0;
-  std::optional<Instant> expired_at{};  // the latest expiry among those that are over
-  Instant live_until{0};                // the latest among the others
-};
-
-Outstanding OutstandingOf(const Leases& leases, Instant now) {
-  Outstanding sums;
-  for (const Lease& lease : leases) {
-    sums.all += lease.outstanding();
-    if (lease.IsLive(now)) {
-      sums.live += lease.outstanding();
-      sums.live_until = std::max(sums.live_until, lease.expires_at);
-    } else {
-      sums.expired_at = std::max(sums.expired_at.value_or(lease.expires_at), lease.expires_at);
-    }
-  }
-  return sums;
-}
-
-uint32_t Saturated(uint64_t count) { return static_cast<uint32_t>(std::min(count, kU32Max)); }
-
-// The price of what is out on lease; an empty bucket owes no more than `most` requests.
-ExactSpan PriceOf(const Limit& limit, uint64_t outstanding, uint64_t most) {
-  return Price(limit, std::min(outstanding, most));
-}
-
-// The bucket is full again no earlier than at + outstanding·T.
-void HoldEdge(const Limit& limit, Instant at, uint64_t outstanding, uint64_t most, BucketState& state) {
-  const ExactSpan price = PriceOf(limit, outstanding, most);
-  const ExactSpan edge{static_cast<uint64_t>(at.ns) + price.ns, price.fraction};
-  if (edge > ExactSpan{state.edge, state.count}) {
-    state.edge = edge.ns;
-    state.count = edge.fraction;
-  }
-}
-
-void HoldTokens(const Limit& limit, const Outstanding& out, BucketState& state, Instant now) {
-  if (out.expired_at) HoldEdge(limit, *out.expired_at, out.all, limit.capacity(), state);
-  HoldEdge(limit, now, out.live, limit.capacity(), state);
-}
-
-void HoldWindow(const Limit& limit, const Outstanding& out, BucketState& state, Instant now) {
-  if (state.edge > static_cast<uint64_t>(now.ns)) {
-    state.count = std::max(state.count, Saturated(out.live));
-    return;
-  }
-  // A lease of this limit ends with its window. One of an earlier limit may have expired since, and was perhaps spent
-  // in the window that follows.
-  const bool outlived = out.expired_at && static_cast<uint64_t>(out.expired_at->ns) > state.edge;
-  const uint64_t count = outlived ? out.all : out.live;
-  if (count == 0) return;
-  state.edge = static_cast<uint64_t>(WindowEnd(limit, now).ns);
-  state.count = Saturated(count);
-}
-
-void HoldCounter(const Limit& limit, const Outstanding& out, BucketState& state, Instant now) {
-  const Instant start = now - Duration(static_cast<int64_t>(AdvanceWindows(limit, state, now)));
-  const Instant start_before = start - Duration(static_cast<int64_t>(limit.period()));
-  WindowCounts counts = WindowCounts::Of(state);
-  const bool in_current = out.expired_at && *out.expired_at > start;
-  const bool in_previous = out.expired_at && !in_current && *out.expired_at > start_before;
-  counts.current = std::max(counts.current, Saturated(in_current ? out.all : out.live));
-  if (in_previous) counts.previous = std::max(counts.previous, Saturated(out.all));
-  counts.StoreIn(state);
-}
-
-void HoldQueue(const Limit& limit, const Outstanding& out, BucketState& state, Instant now) {
-  // Nothing drains before the store's clock is where the bucket's time is.
-  if (state.edge > static_cast<uint64_t>(now.ns)) state.edge += static_cast<uint64_t>((out.live_until - now).count());
-  // With burst + 1 turns taken nobody may wait.
-  HoldEdge(limit, out.live_until, out.live, limit.capacity() + 1, state);
-  state.seen = out.live_until;
-}
-
-void HoldLog(const Outstanding& out, BucketState& state, HitLog& hits) {
-  while (!hits.empty()) hits.DropOldest();
-  state.count = std::max(state.count, Saturated(out.live));
-  hits.Append({out.live_until, state.count});
-  state.seen = out.live_until;
+// Granted and not reported, of all.
+uint64_t OutstandingOf(const Leases& leases) {
+  uint64_t sum = 0;
+  for (const Lease& lease : leases) sum += lease.outstanding();
+  return sum;
 }
 
 uint64_t Left(const Limit& limit, BucketState state, Instant now) {
@@ -124,7 +46,8 @@ uint64_t Settle(Leases& leases, const LeaseAsk& ask) {
   for (const LeaseReport& report : ask.reports) {
     const auto lease = Find(leases, {.node = ask.id.node, .number = report.number});
     if (lease == leases.end()) continue;
-    lease->reported = std::min(lease->granted, std::max(lease->reported, Saturated(report.spent)));
+    const uint64_t reported = std::max<uint64_t>(lease->reported, report.spent);
+    lease->reported = static_cast<uint32_t>(std::min<uint64_t>(lease->granted, reported));
     if (!report.returned) continue;
     unspent += lease->outstanding();
     leases.erase(lease);
@@ -145,39 +68,11 @@ uint32_t HoldersOf(const Leases& leases, uint64_t node) {
 uint32_t Grantable(const LeaseAsk& ask, uint64_t least, uint64_t left, const Leases& leases, uint32_t holders) {
   left = std::min(left, kU32Max);
   if (left < least || leases.size() >= kLeasesMax) return 0;
-  uint64_t outstanding = 0;
-  for (const Lease& lease : leases) outstanding += lease.outstanding();
-  return Saturated(
-      std::min({ask.want, std::max(least, left / (2 * uint64_t{holders})), kU32Max - std::min(kU32Max, outstanding)}));
+  const uint64_t room = kU32Max - std::min(kU32Max, OutstandingOf(leases));
+  return static_cast<uint32_t>(std::min({ask.want, std::max(least, left / (2 * uint64_t{holders})), room}));
 }
 
 }  // namespace
-
-void HoldLeases(const Limit& limit, const Leases& leases, BucketState& state, HitLog& hits, Instant now) {
-  if (limit.denies_all() || leases.empty()) return;
-  now = std::max(now, state.seen);
-  const Outstanding out = OutstandingOf(leases, now);
-  if (out.all == 0) return;
-  switch (limit.algorithm()) {
-    case Algorithm::kTokenBucket:
-    case Algorithm::kLeakyBucket:
-      HoldTokens(limit, out, state, now);
-      break;
-    case Algorithm::kFixedWindow:
-      HoldWindow(limit, out, state, now);
-      break;
-    case Algorithm::kSlidingWindowCounter:
-      HoldCounter(limit, out, state, now);
-      break;
-    case Algorithm::kLeakyBucketQueue:
-      if (out.live > 0) return HoldQueue(limit, out, state, now);
-      break;
-    case Algorithm::kSlidingWindowLog:
-      if (out.live > 0) return HoldLog(out, state, hits);
-      break;
-  }
-  state.seen = now;
-}
 
 void DropLeases(const Limit& limit, Leases& leases, Instant now) {
   const bool keeps = KeepsLeases(limit.algorithm());
@@ -272,13 +167,12 @@ void SetBackLeased(const Limit& limit, BucketState& state, Leases& leases, Insta
 Instant KeptUntil(const Limit& limit, const BucketState& state, const Leases& leases, Instant now) {
   const Instant fresh_at = FreshAt(limit, state, NoHits());
   if (leases.empty()) return fresh_at;
-  const Outstanding out = OutstandingOf(leases, now);
   const Instant last = std::max_element(leases.begin(), leases.end(), [](const Lease& a, const Lease& b) {
                          return a.expires_at < b.expires_at;
                        })->expires_at;
   if (IsTokenBucket(limit.algorithm())) {
     // What is outstanding until the last lease expires is refilled only then.
-    return std::max(fresh_at, last + RoundUp(PriceOf(limit, out.all, limit.capacity())));
+    return std::max(fresh_at, last + RoundUp(Price(limit, std::min(OutstandingOf(leases), limit.capacity()))));
   }
   const Instant end = EndOfWindow(limit, state, now);
   if (limit.algorithm() == Algorithm::kFixedWindow && state.edge <= static_cast<uint64_t>(now.ns)) return fresh_at;

@@ -10,9 +10,9 @@
 // Redis runs the same arithmetic as Lua (store/redis/scripts/leases.lua and the scripts it is joined with);
 // tests/redis/lua_lease_twin_test.cc holds the two equal.
 //
-// Every function brings `now` up to state.seen and writes it back as state.seen, as Decide does. Integers only. Not
-// thread-safe for one bucket. A limit of 0 requests leaves bucket and leases as they are, so that what was consumed or
-// leased under another limit stays so.
+// A `now` earlier than state.seen counts as state.seen, as in Decide. Integers only. Not thread-safe for one bucket. A
+// limit of 0 requests leaves bucket and leases as they are, so that what was consumed or leased under another limit
+// stays so.
 #pragma once
 
 #include <cstddef>
@@ -84,7 +84,7 @@ constexpr bool KeepsLeases(Algorithm algorithm) { return IsTokenBucket(algorithm
 
 // Whether leases are granted under this limit. Not of a sliding counter that counts denied requests: a denial weighs on
 // the next window, so every one of them has to reach the store. In a fixed window the first counted denial uses up what
-// is left, and later ones change nothing: a node may deny these by itself.
+// is left, so a node may deny the rest of the window by itself: no more than `requests` pass in it either way.
 inline bool CanLease(const Limit& limit) {
   const bool counts_each_denial = limit.algorithm() == Algorithm::kSlidingWindowCounter && limit.spec().count_denied;
   return KeepsLeases(limit.algorithm()) && !counts_each_denial;

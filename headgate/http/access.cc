@@ -5,10 +5,8 @@
 namespace headgate::http {
 
 bool Access::Matches(std::string_view candidate) const {
-  const bool same_size = candidate.size() == credential.size();
-  const std::string_view other = same_size ? std::string_view(credential) : candidate;
-  const bool equal = CRYPTO_memcmp(candidate.data(), other.data(), candidate.size()) == 0;
-  return equal && same_size && credential_set();
+  return credential_set() && candidate.size() == credential.size() &&
+         CRYPTO_memcmp(candidate.data(), credential.data(), credential.size()) == 0;
 }
 
 }  // namespace headgate::http

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "headgate/algorithm/lease.h"
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
-#include "headgate/store/leasable.h"
 
 namespace headgate::limiter {
 
@@ -15,9 +15,7 @@ using store::TakeRequest;
 
 namespace {
 
-bool IsQueue(const store::LimitEntry& limit) {
-  return limit.limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
-}
+bool TakesRefunds(const store::LimitEntry& limit) { return algorithm::TakesRefunds(limit.limit.algorithm()); }
 
 }  // namespace
 
@@ -159,7 +157,7 @@ store::SharedRequest Fleet::RequestOf(const Member& member, std::string_view nam
 }
 
 bool Fleet::IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const {
-  return leases_ != nullptr && terms.sharing == rule::Sharing::kLeased && store::CanLease(limit.limit);
+  return leases_ != nullptr && terms.sharing == rule::Sharing::kLeased && algorithm::CanLease(limit.limit);
 }
 
 bool Fleet::SettleHere(const TakeRequest& request, const SharedTerms& terms, LeaseBook::Namer name,
@@ -328,7 +326,7 @@ void Fleet::AskGroup(std::span<const TakeRequest> requests, std::span<const Shar
     group->order.push_back(k);
   }
   std::stable_partition(group->order.begin(), group->order.end(),
-                        [&](size_t k) { return !IsQueue(*group->members[k].limit); });
+                        [&](size_t k) { return TakesRefunds(*group->members[k].limit); });
   group->settled.resize(group->members.size());
   AskNext(group);
 }
@@ -373,7 +371,7 @@ void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
     if (!counts_now && !settled.decision.allowed) continue;
     if (counts && took && settled.decision.remaining >= member.cost) continue;
     const bool gives_back = took && !counts;
-    if (gives_back && IsQueue(*member.limit)) continue;
+    if (gives_back && !TakesRefunds(*member.limit)) continue;
     if (!counts_now) member.operation = gives_back ? Operation::kRefund : Operation::kLook;
     if (!took && !counts) member.cost = 0;
     if (settled.mode == Mode::kLocal) {

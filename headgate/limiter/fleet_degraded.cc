@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "headgate/algorithm/decide.h"
+#include "headgate/algorithm/lease.h"
 #include "headgate/algorithm/no_hits.h"
 #include "headgate/base/wide.h"
 #include "headgate/limiter/fleet.h"
-#include "headgate/store/leasable.h"
 
 namespace headgate::limiter {
 
@@ -112,7 +112,7 @@ void Fleet::Settle(Debts::Debt debt, algorithm::Cost cost) {
                                      .limit = debt.limit,
                                      .cost = cost,
                                      .operation = Operation::kTake,
-                                     .leased = leases_ != nullptr && store::CanLease(debt.limit->limit),
+                                     .leased = leases_ != nullptr && algorithm::CanLease(debt.limit->limit),
                                      .keeps_limit = true,
                                      .timeout = options_.timeout,
                                      .history = debt.history.changes(),

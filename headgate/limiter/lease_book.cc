@@ -7,16 +7,14 @@
 #include <limits>
 #include <utility>
 
+#include "headgate/algorithm/lease.h"
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
 #include "headgate/limiter/ask_budget.h"
-#include "headgate/store/leasable.h"
 #include "headgate/store/pages.h"
 
 namespace headgate::limiter {
 
-using algorithm::Algorithm;
-using algorithm::Align;
 using algorithm::Cost;
 using algorithm::Decision;
 using algorithm::Limit;
@@ -46,13 +44,9 @@ constexpr int64_t kScarcePauses = 8;
 // How many asks a key's budget can be overspent by.
 constexpr int64_t kOverspentMost = 32;
 
-bool IsWindow(const Limit& limit) {
-  return limit.algorithm() == Algorithm::kFixedWindow || limit.algorithm() == Algorithm::kSlidingWindowCounter;
-}
+bool IsWindow(const Limit& limit) { return algorithm::IsWindow(limit.algorithm()); }
 
-bool IsCalendar(const Limit& limit) {
-  return limit.spec().align == Align::kCalendarMonth || limit.spec().align == Align::kCalendarYear;
-}
+bool IsCalendar(const Limit& limit) { return algorithm::IsCalendar(limit.spec().align); }
 
 // How long an empty bucket takes to fill.
 Duration FillOf(const Limit& limit) {
@@ -113,7 +107,7 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
   LeaseVerdict verdict;
   Record* found = Find(key);
   if (found == nullptr) [[unlikely]] {
-    if (!store::CanLease(limit.limit)) return verdict;
+    if (!algorithm::CanLease(limit.limit)) return verdict;
     found = Insert(key, limit, now);
     if (found == nullptr) {
       Count(counters_.not_followed);
@@ -558,7 +552,7 @@ void LeaseBook::SetLimit(Record& record, const store::LimitEntry& entry) {
   record.limit_pin = store::LimitHandle::Pin(entry);
   const Duration fill = FillOf(limit);
   record.leasable =
-      store::CanLease(limit) && fill >= options_.fill_least && limit.capacity() >= options_.capacity_least;
+      algorithm::CanLease(limit) && fill >= options_.fill_least && limit.capacity() >= options_.capacity_least;
   record.pause = std::min({options_.pause, fill / 8, options_.ttl});
   record.ask_from = record.leasable ? BootTime{0} : kNeverAt;
   record.renew_below = ~uint32_t{0};

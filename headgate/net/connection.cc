@@ -17,18 +17,12 @@ constexpr int kReadsInDrainMax = 64;
 // Reads of bytes to throw away, before other connections get their turn.
 constexpr int kReadsAwayPerTurn = 16;
 
-std::unique_ptr<Transport> MakeTransport(EventLoop& loop, FileDescriptor socket, Transport::Owner& owner,
-                                         const TlsContext* tls) {
-  return tls == nullptr ? Transport::Plain(loop, std::move(socket), owner)
-                        : Transport::Tls(loop, std::move(socket), owner, *tls);
-}
-
 }  // namespace
 
 Connection::Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Place> place,
                        const Peer& peer, const SessionChooser& choose_session, const TlsContext* tls)
     : loop_(loop),
-      transport_(MakeTransport(loop.events(), std::move(socket), *this, tls)),
+      transport_(Transport::Make(loop.events(), std::move(socket), *this, tls)),
       place_(std::move(place)),
       peer_(peer),
       choose_session_(choose_session),
@@ -96,7 +90,10 @@ void Connection::Read() {
 void Connection::OnInputEnd() {
   input_ended_ = true;
   if (!progress_.waiting()) return CutOff();
-  Enter(State::kSuspended, loop_.shared().clock.Now());
+  const base::Instant now = loop_.shared().clock.Now();
+  request_began_.reset();  // half a request will not be completed
+  SetReadDeadline(now);
+  Enter(State::kSuspended, now);
 }
 
 void Connection::Handle(std::span<const char> input, base::Instant now) {

@@ -18,7 +18,7 @@ constexpr base::Instant kNever = base::Instant::FromNanos(INT64_MAX);
 // `progress_` is still the session's last but one.
 void Connection::NoteRequest(const Session::Progress& progress, base::Instant now) {
   const bool is_new = progress.answered > 0 && (progress.consumed > 0 || progress_.stop_reading);
-  if (!progress.mid_request) {
+  if (!progress.mid_request || input_ended_) {
     request_began_.reset();
   } else if (!request_began_ || is_new) {
     request_began_ = now;

@@ -12,7 +12,6 @@
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <cerrno>
 #include <utility>
 
 #include "headgate/net/connection.h"
@@ -25,10 +24,6 @@ using boost::asio::detached;
 using boost::asio::redirect_error;
 using boost::asio::use_awaitable;
 
-// Connections taken from one door before others get their turn.
-constexpr int kAcceptsPerTurn = 64;
-// How long a door rests when the system has no room for another connection, not even with a spare descriptor.
-constexpr std::chrono::milliseconds kAcceptPause{50};
 // A loop sums the buffers of all loops after its own have grown by this much, so that the sum is read rarely. All loops
 // together exceed the budget by at most this much each, one read, and kUrgentBytes.
 constexpr size_t kBufferGrowthStep = size_t{64} << 10;
@@ -60,18 +55,16 @@ Shared::Shared(const ServerOptions& server_options, const base::DisciplinedClock
 
 Loop::~Loop() {
   Stop();
-  doors_.clear();
+  acceptors_.clear();
   while (connections_ != nullptr) delete connections_;
 }
 
-void Loop::AddDoor(FileDescriptor socket, size_t spares_kept, HandOver hand_over) {
-  doors_.push_back(std::make_unique<Door>(Door{.socket = boost::asio::posix::stream_descriptor(io(), socket.release()),
-                                               .spares_kept = spares_kept,
-                                               .hand_over = std::move(hand_over)}));
+void Loop::AddAcceptor(FileDescriptor socket, size_t spares_kept, Acceptor::HandOver hand_over) {
+  acceptors_.push_back(std::make_unique<Acceptor>(*this, std::move(socket), spares_kept, std::move(hand_over)));
 }
 
 void Loop::Start() {
-  for (const auto& door : doors_) boost::asio::co_spawn(io(), Accept(*door), detached);
+  for (const auto& acceptor : acceptors_) acceptor->Start();
   boost::asio::co_spawn(io(), Tick(), detached);
   thread_ = std::thread([this] { events_.Run(); });
 }
@@ -129,48 +122,8 @@ void Loop::MakeWayForRefusal() {
   made_way_ = true;
 }
 
-Loop::AcceptResult Loop::AcceptWaiting(Door& door) {
-  for (int i = 0; i < kAcceptsPerTurn; ++i) {
-    sockaddr_storage peer{};
-    socklen_t size = sizeof(peer);
-    AcceptedWith with = AcceptedWith::kOwnFile;
-    int attempts = 0;
-    FileDescriptor socket = shared_.spare_files.Open(door.spares_kept, [&] {
-      if (++attempts > 1) with = AcceptedWith::kSpareFile;
-      return ::accept4(door.socket.native_handle(), reinterpret_cast<sockaddr*>(&peer), &size,
-                       SOCK_NONBLOCK | SOCK_CLOEXEC);
-    });
-    if (attempts > 1) counters_.accept_errors.Add();
-    if (socket) {
-      // A descriptor that has just become free is a spare's, if one is missing.
-      if (!shared_.spare_files.Refill()) with = AcceptedWith::kSpareFile;
-      door.hand_over(std::move(socket), peer, with);
-      if (std::exchange(made_way_, false)) return AcceptResult::kTurnOver;
-      continue;
-    }
-    if (errno == EAGAIN || errno == EWOULDBLOCK) return AcceptResult::kNoneLeft;
-    if (errno == ECONNABORTED || errno == EINTR || errno == EPROTO) continue;
-    if (attempts == 1) counters_.accept_errors.Add();
-    return AcceptResult::kNoRoom;
-  }
-  return AcceptResult::kTurnOver;
-}
-
-// `door` stays until the loop drains or ends.
-awaitable<void> Loop::Accept(Door& door) {
-  boost::asio::steady_timer pause(io());
-  boost::system::error_code error;
-  while (true) {
-    co_await door.socket.async_wait(boost::asio::posix::descriptor_base::wait_read,
-                                    redirect_error(use_awaitable, error));
-    if (draining_) co_return;
-    if (AcceptWaiting(door) != AcceptResult::kNoRoom) continue;
-    pause.expires_after(kAcceptPause);
-    co_await pause.async_wait(redirect_error(use_awaitable, error));
-    if (draining_) co_return;
-    // Connections that wait to hear why they are refused hold the spare descriptors.
-    while (!refused_.empty()) MakeWayForRefusal();
-  }
+void Loop::MakeWayForAll() {
+  while (!refused_.empty()) MakeWayForRefusal();
 }
 
 awaitable<void> Loop::Tick() {
@@ -259,12 +212,9 @@ void Loop::ShedBuffers() {
 void Loop::Drain() {
   if (draining_) return;
   // Who is connected already has been promised an answer.
-  for (const auto& door : doors_) {
-    while (AcceptWaiting(*door) == AcceptResult::kTurnOver) {
-    }
-  }
+  for (const auto& acceptor : acceptors_) acceptor->AcceptAll();
   draining_ = true;
-  doors_.clear();
+  acceptors_.clear();
   for (Connection* connection = connections_; connection != nullptr; connection = connection->next()) {
     connection->OnDrain();
   }

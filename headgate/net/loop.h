@@ -4,15 +4,16 @@
 
 #include <array>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "headgate/base/clock.h"
+#include "headgate/net/acceptor.h"
 #include "headgate/net/connection_limits.h"
 #include "headgate/net/counters.h"
 #include "headgate/net/event_loop.h"
@@ -45,20 +46,14 @@ struct Listener {
   bool has_reserved_places = false;
 };
 
-// Whether an accepted connection took a spare descriptor, since the system had no other.
-enum class AcceptedWith : uint8_t { kOwnFile, kSpareFile };
-
 class Loop {
  public:
-  // Takes a connection that a door accepted to the loop that shall have it.
-  using HandOver = std::function<void(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with)>;
-
   explicit Loop(Shared& shared) : shared_(shared), events_(shared.clock.source()) {}
   ~Loop();
 
   // A listening socket whose connections this loop accepts; those of a socket that no other loop has are handed over.
   // Before Start. `spares_kept`: see SpareFiles.
-  void AddDoor(FileDescriptor socket, size_t spares_kept, HandOver hand_over);
+  void AddAcceptor(FileDescriptor socket, size_t spares_kept, Acceptor::HandOver hand_over);
   void Start();
   void Stop();  // closes whatever is open; returns when the thread has ended
 
@@ -67,10 +62,16 @@ class Loop {
 
   // On the loop's thread: takes an accepted connection over.
   void Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with, const Listener& listener);
-  // On the loop's thread: accepts what already waits, closes the doors, and lets every connection finish.
+  // On the loop's thread: accepts what already waits, stops listening, and lets every connection finish.
   void Drain();
   // On the loop's thread: closes what did not finish.
   void CutOff();
+
+  // For acceptors, on the loop's thread. Whether a refused connection was cut off since the last call; its descriptor
+  // is closed at the end of the turn.
+  bool TakeMadeWay() { return std::exchange(made_way_, false); }
+  // Cuts off those that wait to hear why they are refused: they hold the spare descriptors.
+  void MakeWayForAll();
 
   // For connections, on the loop's thread.
   Shared& shared() { return shared_; }
@@ -98,15 +99,6 @@ class Loop {
  private:
   friend class Connection;  // enters and leaves the lists
 
-  struct Door {
-    boost::asio::posix::stream_descriptor socket;
-    size_t spares_kept;
-    HandOver hand_over;
-  };
-  enum class AcceptResult : uint8_t { kNoneLeft, kTurnOver, kNoRoom };
-
-  boost::asio::awaitable<void> Accept(Door& door);
-  AcceptResult AcceptWaiting(Door& door);
   boost::asio::awaitable<void> Tick();
   void ResumeWoken();
   void DestroyClosed();
@@ -118,7 +110,7 @@ class Loop {
   LoopCounters counters_;
   std::array<char, 64 * 1024> read_buffer_;
   std::string output_;
-  std::vector<std::unique_ptr<Door>> doors_;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;
   Connection* connections_ = nullptr;  // intrusive list of all; the loop owns them
   std::vector<Connection*> closed_;    // those to destroy at the end of the turn
   std::vector<Connection*> woken_;     // those whose session is asked again at the end of the turn

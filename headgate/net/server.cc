@@ -42,7 +42,7 @@ struct Server::State {
 namespace {
 
 // Hands the connections of one socket to all loops in turn.
-Loop::HandOver RoundRobin(std::vector<std::unique_ptr<Loop>>& loops, const std::vector<Listener>& listeners) {
+Acceptor::HandOver RoundRobin(std::vector<std::unique_ptr<Loop>>& loops, const std::vector<Listener>& listeners) {
   return [&loops, &listeners, next = size_t{0}](FileDescriptor socket, const sockaddr_storage& peer,
                                                 AcceptedWith with) mutable {
     const size_t taker = next++ % loops.size();
@@ -85,14 +85,14 @@ absl::StatusOr<Endpoint> Server::Listen(const Endpoint& endpoint,
   }
   if (endpoint.is_unix()) {
     state_->unix_paths.push_back(endpoint.address);
-    state_->shared.loops[0]->AddDoor(std::move(sockets.by_loop[0][0]), spares_kept,
-                                     RoundRobin(state_->shared.loops, listeners));
+    state_->shared.loops[0]->AddAcceptor(std::move(sockets.by_loop[0][0]), spares_kept,
+                                         RoundRobin(state_->shared.loops, listeners));
     return sockets.bound;
   }
   for (uint32_t i = 0; i < loop_count; ++i) {
     Loop& loop = *state_->shared.loops[i];
     for (FileDescriptor& socket : sockets.by_loop[i]) {
-      loop.AddDoor(
+      loop.AddAcceptor(
           std::move(socket), spares_kept,
           [&loop, &mine = listeners[i]](FileDescriptor connection, const sockaddr_storage& peer, AcceptedWith with) {
             loop.Adopt(std::move(connection), peer, with, mine);

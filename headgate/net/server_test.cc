@@ -517,7 +517,7 @@ TEST(Server, FinishesRequestsThatHaveBegunBeforeItGoes) {
   EXPECT_EQ(Ask(client, "hello\nha", "hello\n"), "hello\n");
   std::atomic<bool> drained{false};
   std::thread drain([&] { drained = server.server->Drain(10s); });
-  // The door is closed once draining has begun.
+  // Nothing is accepted once draining has begun.
   while (BlockingClient::Connect(server.endpoint, 1s).ok()) std::this_thread::yield();
   ASSERT_TRUE(client.Send("lf\n").ok());
   EXPECT_EQ(*client.ReadToEnd(1000), "bye half\n");

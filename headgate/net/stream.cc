@@ -44,12 +44,8 @@ void Stream::Close() {
 
 void Stream::OnSocket(absl::StatusOr<FileDescriptor> socket) {
   if (!socket.ok()) return Fail(std::string_view(socket.status().message().data(), socket.status().message().size()));
-  if (options_.tls == nullptr) {
-    transport_ = Transport::Plain(loop_, *std::move(socket), *this);
-  } else {
-    const std::string& name = options_.server_name.empty() ? target_.host : options_.server_name;
-    transport_ = Transport::Tls(loop_, *std::move(socket), *this, *options_.tls, name);
-  }
+  const std::string& name = options_.server_name.empty() ? target_.host : options_.server_name;
+  transport_ = Transport::Make(loop_, *std::move(socket), *this, options_.tls.get(), name);
   connector_.reset();
   state_ = State::kHandshaking;
   ContinueHandshake();
@@ -60,9 +56,8 @@ void Stream::ContinueHandshake() {
     case Transport::State::kWouldBlock:
       return transport_->AwaitRead();
     case Transport::State::kEnd:
-      return Fail("TLS: the other end closed the connection");
     case Transport::State::kFailed:
-      return Fail(fmt::format("TLS: {}", transport_->error()));
+      return Fail(transport_->error());
     case Transport::State::kDone:
       break;
   }

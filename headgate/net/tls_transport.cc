@@ -18,6 +18,8 @@
 namespace headgate::net {
 namespace {
 
+constexpr std::string_view kEnded = "the other end closed the connection";
+
 int IntSize(size_t size) { return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max())); }
 
 }  // namespace
@@ -92,7 +94,13 @@ void TlsTransport::ExpectServer(const std::string& name) {
 
 Transport::Io TlsTransport::Handshake() {
   ERR_clear_error();
-  return Result(SSL_do_handshake(ssl_), read_needs_);
+  Io io = Result(SSL_do_handshake(ssl_), read_needs_);
+  if (io.state == State::kEnd) {
+    io.state = State::kFailed;
+    error_ = kEnded;
+  }
+  if (io.state == State::kFailed) error_ = fmt::format("TLS: {}", error_);
+  return io;
 }
 
 // One record is at most 16 KiB; a larger buffer takes several.
@@ -115,7 +123,7 @@ Transport::Io TlsTransport::Write(std::string_view bytes) {
     const int count = SSL_write(ssl_, bytes.data() + written, IntSize(bytes.size() - written));
     const Io io = Result(count, write_needs_);
     if (io.state == State::kEnd) {
-      error_ = "the other end closed the connection";
+      error_ = kEnded;
       return {.state = State::kFailed};
     }
     if (io.state != State::kDone) return written > 0 ? Io{.bytes = written} : io;

@@ -75,13 +75,10 @@ struct Transport::Watch : boost::intrusive_ref_counter<Watch, boost::thread_unsa
   bool write_armed = false;
 };
 
-std::unique_ptr<Transport> Transport::Plain(EventLoop& loop, FileDescriptor socket, Owner& owner) {
-  return std::make_unique<PlainTransport>(loop, std::move(socket), owner);
-}
-
-std::unique_ptr<Transport> Transport::Tls(EventLoop& loop, FileDescriptor socket, Owner& owner,
-                                          const TlsContext& context, const std::string& server_name) {
-  return std::make_unique<TlsTransport>(loop, std::move(socket), owner, context, server_name);
+std::unique_ptr<Transport> Transport::Make(EventLoop& loop, FileDescriptor socket, Owner& owner, const TlsContext* tls,
+                                           const std::string& server_name) {
+  if (tls == nullptr) return std::make_unique<PlainTransport>(loop, std::move(socket), owner);
+  return std::make_unique<TlsTransport>(loop, std::move(socket), owner, *tls, server_name);
 }
 
 Transport::Transport(EventLoop& loop, FileDescriptor socket, Owner& owner)

@@ -36,16 +36,15 @@ class Transport {
     size_t bytes = 0;  // moved; at least one if state is kDone, unless none were asked for
   };
 
-  // Takes a connected, non-blocking socket. `loop` and `owner` must outlive the transport.
-  static std::unique_ptr<Transport> Plain(EventLoop& loop, FileDescriptor socket, Owner& owner);
-  // TLS over it. A client's `server_name` is the name or address that the server's certificate must have.
-  static std::unique_ptr<Transport> Tls(EventLoop& loop, FileDescriptor socket, Owner& owner, const TlsContext& context,
-                                        const std::string& server_name = {});
+  // Takes a connected, non-blocking socket. `loop` and `owner` must outlive the transport. `tls`: null for plain bytes;
+  // it says which side is ours. `server_name`: the name or address that a server's certificate must have.
+  static std::unique_ptr<Transport> Make(EventLoop& loop, FileDescriptor socket, Owner& owner, const TlsContext* tls,
+                                         const std::string& server_name = {});
 
   virtual ~Transport();
   Transport(const Transport&) = delete;
 
-  // Optional: Read and Write make up for it. kDone when the peer has proved who it is.
+  // Optional: Read and Write make up for it. kDone when the peer has proved who it is; never kEnd.
   virtual Io Handshake() = 0;
   virtual Io Read(std::span<char> buffer) = 0;
   // After kWouldBlock the next Write must begin with the same bytes.

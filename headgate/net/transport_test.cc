@@ -96,14 +96,14 @@ class TransportPair : public ::testing::TestWithParam<Kind> {
     FileDescriptor client_socket(fds[0]);
     FileDescriptor server_socket(fds[1]);
     if (GetParam() == Kind::kPlain) {
-      server.Use(Transport::Plain(loop, std::move(server_socket), server.owner()));
-      client.Use(Transport::Plain(loop, std::move(client_socket), client.owner()));
+      server.Use(Transport::Make(loop, std::move(server_socket), server.owner(), nullptr));
+      client.Use(Transport::Make(loop, std::move(client_socket), client.owner(), nullptr));
       return;
     }
     server_context = *TlsContext::LoadServer(server_files);
     client_context = *TlsContext::Load(client_files);
-    server.Use(Transport::Tls(loop, std::move(server_socket), server.owner(), *server_context));
-    client.Use(Transport::Tls(loop, std::move(client_socket), client.owner(), *client_context, server_name));
+    server.Use(Transport::Make(loop, std::move(server_socket), server.owner(), server_context.get()));
+    client.Use(Transport::Make(loop, std::move(client_socket), client.owner(), client_context.get(), server_name));
   }
   bool Until(const std::function<bool()>& done) { return loop.RunUntil(done, 10s); }
 

@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "headgate/store/leasable.h"
+#include "headgate/algorithm/lease.h"
 #include "tests/simulation/world.h"
 
 namespace headgate::simulation {
@@ -144,7 +144,7 @@ void World::CheckShares(size_t index) {
   const Key& key = keys_[index];
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
-  const bool leased = plan.sharing == rule::Sharing::kLeased && store::CanLease(limit);
+  const bool leased = plan.sharing == rule::Sharing::kLeased && algorithm::CanLease(limit);
   if (!plan_.even || key.span < 10s || !leased || plan.demand_percent_calm < 200) return;
   if (IsLong(limit.spec())) return;
   if (IsMeter(limit)) {
@@ -174,7 +174,7 @@ void World::CheckCalls(size_t index) {
   // What is not leased costs a call for each request that passes; what fills quickly is asked while it fills.
   const bool fills_slowly = !IsMeter(limit) || IsLong(limit.spec()) ||
                             limit.capacity() * PaceOf(limit.spec()) >= limit.spec().requests * kFillsSlowly;
-  if (!store::CanLease(limit) || limit.denies_all() || !fills_slowly) return;
+  if (!algorithm::CanLease(limit) || limit.denies_all() || !fills_slowly) return;
   if (limit.capacity() < std::max<uint64_t>(8, 3 * uint64_t{plan_.instances})) return;
   uint64_t most = kCallsPerSecond * static_cast<uint64_t>(key.span / 1ms) / 1000 + kCallsAtOnce;
   const Duration pace = PaceOf(plan.last());
@@ -201,7 +201,7 @@ void World::CheckLeasing(size_t index) {
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   if (plan.sharing != rule::Sharing::kLeased) return;
-  if (IsLong(limit.spec()) || !store::CanLease(limit) || limit.capacity() < 20 * uint64_t{plan_.nodes()}) return;
+  if (IsLong(limit.spec()) || !algorithm::CanLease(limit) || limit.capacity() < 20 * uint64_t{plan_.nodes()}) return;
   for (uint32_t instance = 0; instance < plan_.instances; ++instance) {
     uint64_t weight = 0;
     uint64_t leased = 0;
