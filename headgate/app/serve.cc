@@ -123,7 +123,6 @@ class Process {
     front_options_.figures = [this] { return Figures(); };
     engine_.metrics().AddCollector([this](observe::Sink& sink) {
       rules_.Collect(sink);
-      CollectThrottle(fronts_, sink);
       CollectConnections(server_.counters(), sink);
       CollectSessions(fronts_, sink);
       if (shared_ != nullptr) shared_->Collect(sink);

@@ -565,6 +565,21 @@ TEST_F(LeaseBookTest, ADenialOfAScarceKeyHonoursTheCost) {
   EXPECT_EQ(Says(3), "denied for 300ms");
 }
 
+// A request that went to the store while the key was asked for is allowed there. That does not end the pause.
+TEST_F(LeaseBookTest, AScarceKeyStaysSoThoughTheStoreAllowsARequestThatWasUnderWay) {
+  limit = Intern({.requests = 10, .period = 1s, .burst = 100});
+  for (int i = 0; i < 3; ++i) Take(40);
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #1"));
+  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_EQ(Grant(1, 1, 1), "");
+  EXPECT_THAT(SaysAgain(), StartsWith("allowed"));
+  EXPECT_THAT(Says(), StartsWith("denied"));
+  Exact(1, {.allowed = true, .limit = 100, .remaining = 1, .reset_after = 10s});
+  EXPECT_THAT(Says(), StartsWith("denied"));
+  at = 50ms;
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #2"));
+}
+
 // The store said 89 ms for two when one was left. Then it said that none is.
 TEST_F(LeaseBookTest, ADenialNeverSaysLessThanItsOwnRemainingImplies) {
   limit = Intern({.requests = 10, .period = 1s, .burst = 100});

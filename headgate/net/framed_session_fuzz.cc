@@ -1,5 +1,9 @@
 // The two sessions of framed_session.h get the same requests in pieces, and completions in any order, as the bytes say.
 // Both give the same answers for each id; the ordered one gives them in the order of the requests.
+#include <algorithm>
+#include <memory>
+#include <string>
+
 #include "headgate/base/check.h"
 #include "headgate/net/framed_session.h"
 

@@ -23,14 +23,15 @@ struct DirectFleet {
   bool Begin(uint64_t key, const store::LimitHandle& limit, std::span<const store::LimitChange> history, uint64_t cost,
              limiter::Fleet& of) {
     pending.Forget();
-    const store::TakeRequest request{.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f},
-                                     .limit = limit.get(),
-                                     .history = history,
-                                     .cost = cost};
-    const limiter::SharedTerms terms = of.default_terms();
-    return of.Decide(
-        {&request, 1}, {&terms, 1}, [&](size_t, std::string& name) { name += std::to_string(key); }, {&settled, 1},
-        pending, now);
+    limiter::BatchEntry entry{.request = {.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f},
+                                          .limit = limit.get(),
+                                          .history = history,
+                                          .cost = cost},
+                              .terms = of.default_terms()};
+    const bool is_settled = of.Decide(
+        {&entry, 1}, [&](size_t, std::string& name) { name += std::to_string(key); }, &pending, now);
+    settled = entry.settled;
+    return is_settled;
   }
   // The same, and answers what it asks of the store. Whether the request passed.
   bool Ask(uint64_t key, const store::LimitHandle& limit, std::span<const store::LimitChange> history = {},

@@ -49,13 +49,28 @@ void WriteOutcome(const limiter::Outcomes& outcome, wire::RespWriter& reply) {
   reply.Bulk(Name(outcome.mode));
 }
 
+limiter::Operation OperationOf(RuleVerb verb) {
+  switch (verb) {
+    case RuleVerb::kCheck:
+      return limiter::Operation::kTake;
+    case RuleVerb::kPeek:
+      return limiter::Operation::kLook;
+    case RuleVerb::kRefund:
+      return limiter::Operation::kRefund;
+    case RuleVerb::kReset:
+      return limiter::Operation::kReset;
+  }
+  __builtin_unreachable();
+}
+
 }  // namespace
 
 absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Answer(RuleVerb verb, const wire::RespParser& command,
                                                       wire::RespWriter& reply, limiter::Pending& pending,
                                                       base::Instant now) {
   HEADGATE_RETURN_IF_ERROR(ReadDescriptors(verb, command));
-  HEADGATE_RETURN_IF_ERROR(Ask(verb, {.domain = command[1], .descriptors = descriptors_}, pending, now));
+  HEADGATE_RETURN_IF_ERROR(checker_.Check(
+      {.domain = command[1], .descriptors = descriptors_, .operation = OperationOf(verb)}, response_, now, &pending));
   if (response_.waiting) return Answered::kLater;
   if ((verb == RuleVerb::kRefund || verb == RuleVerb::kReset) && !limiter::AnyRule(response_)) {
     return absl::NotFoundError("no rule applies to any of the descriptors: nothing was changed");
@@ -115,21 +130,6 @@ absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& c
   }
   if (descriptors_.empty()) return absl::InvalidArgumentError("syntax error: ENTRIES was expected");
   return absl::OkStatus();
-}
-
-absl::Status RuleVerbs::Ask(RuleVerb verb, const limiter::Request& request, limiter::Pending& pending,
-                            base::Instant now) {
-  switch (verb) {
-    case RuleVerb::kCheck:
-      return checker_.Check(request, response_, now, &pending);
-    case RuleVerb::kPeek:
-      return checker_.Peek(request, response_, now, &pending);
-    case RuleVerb::kRefund:
-      return checker_.Refund(request, response_, now, &pending);
-    case RuleVerb::kReset:
-      return checker_.Reset(request, response_, now, &pending);
-  }
-  __builtin_unreachable();
 }
 
 }  // namespace headgate::front::resp
