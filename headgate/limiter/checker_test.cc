@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <random>
 
+#include "headgate/base/hash_rig.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/count_allocations.h"
 
@@ -67,12 +67,7 @@ class CountingObserver final : public Observer {
   uint32_t series = 0;
 };
 
-store::MemoryOptions Options() {
-  store::MemoryOptions options{.max_buckets = 1000};
-  std::mt19937_64 random(1);
-  for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
-  return options;
-}
+store::MemoryOptions Options() { return {.max_buckets = 1000, .secret = base::SecretFromSeed(1)}; }
 
 // One descriptor of a request: `key=value`, and what it may say besides.
 struct Ask {

@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
-
+#include "headgate/base/hash_rig.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
@@ -75,12 +74,7 @@ class FleetTest : public ::testing::Test {
     EXPECT_TRUE(limiter.OnRules(loaded.rules, now).ok());
   }
 
-  static store::MemoryOptions Options() {
-    store::MemoryOptions options{.max_buckets = 1000};
-    std::mt19937_64 random(1);
-    for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
-    return options;
-  }
+  static store::MemoryOptions Options() { return {.max_buckets = 1000, .secret = base::SecretFromSeed(1)}; }
 
   using Method = absl::Status (Checker::*)(const Request&, Response&, Instant, Pending*);
   // Asks as a front does: again, when the answers have come.

@@ -2,10 +2,10 @@
 // to. For tests of what a Fleet sends. Not thread-safe.
 #pragma once
 
-#include <random>
 #include <span>
 #include <string>
 
+#include "headgate/base/hash_rig.h"
 #include "headgate/limiter/fleet.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -13,12 +13,7 @@
 namespace headgate::testing {
 
 struct DirectFleet {
-  static store::MemoryOptions Options() {
-    store::MemoryOptions options{.max_buckets = 4096};
-    std::mt19937_64 random(1);
-    for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
-    return options;
-  }
+  static store::MemoryOptions Options() { return {.max_buckets = 4096, .secret = base::SecretFromSeed(1)}; }
 
   store::LimitHandle Intern(const algorithm::LimitSpec& spec, uint32_t version = 0) {
     return *local.limits().Intern(*algorithm::Limit::Make(spec), version);

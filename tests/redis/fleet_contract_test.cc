@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
-#include <random>
 
+#include "headgate/base/hash_rig.h"
 #include "headgate/limiter/bucket_name.h"
 #include "headgate/limiter/fleet.h"
 #include "headgate/store/memory.h"
@@ -67,10 +67,7 @@ class WaitingStore final : public store::Store {
   }
 
   static store::MemoryOptions Options() {
-    store::MemoryOptions options{.max_buckets = 1 << 10, .max_limits = 1 << 12};
-    std::mt19937_64 random(1);
-    for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
-    return options;
+    return {.max_buckets = 1 << 10, .max_limits = 1 << 12, .secret = base::SecretFromSeed(1)};
   }
 
   std::mutex mutex_;

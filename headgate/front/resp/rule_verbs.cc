@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "headgate/base/text.h"
 #include "headgate/front/resp/commands.h"
 #include "headgate/front/resp/throttle.h"
 
@@ -90,7 +91,7 @@ absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& c
   entries_.reserve(command.size() / 2);
   size_t i = 2;
   std::optional<uint64_t> cost;
-  if (EqualsIgnoringCase(command[i], "cost")) {
+  if (base::EqualsIgnoreCase(command[i], "cost")) {
     if (verb == RuleVerb::kReset) return absl::InvalidArgumentError("HG.RESET takes no COST: it gives everything back");
     const std::optional<int64_t> number = ParseInteger(command[i + 1]);
     if (!number || *number < 0) {
@@ -101,7 +102,7 @@ absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& c
     i += 2;
   }
   while (i < command.size()) {
-    if (!EqualsIgnoringCase(command[i], "entries")) {
+    if (!base::EqualsIgnoreCase(command[i], "entries")) {
       return absl::InvalidArgumentError(
           fmt::format("syntax error: ENTRIES was expected, not '{}'", command[i].substr(0, kEchoedMax)));
     }
