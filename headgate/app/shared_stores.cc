@@ -37,8 +37,8 @@ std::string RandomName() {
 }
 
 // The options that the fleets of all loops have in common.
-limiter::FleetOptions FleetOptionsOf(const Settings& settings, limiter::LeaseBooks& leases,
-                                     limiter::SharedRests& rests) {
+limiter::SharedDeciderOptions SharedOptionsOf(const Settings& settings, limiter::LeaseBooks& leases,
+                                              limiter::SharedRests& rests) {
   using rule::OnStoreFailure;
   const OnStoreFailure on_failure = settings.on_store_failure == "allow"  ? OnStoreFailure::kAllow
                                     : settings.on_store_failure == "deny" ? OnStoreFailure::kDeny
@@ -151,7 +151,7 @@ std::string_view WhatHoldsIn(limiter::Mode mode) {
 struct SharedStores::Loop {
   std::unique_ptr<store::redis::Client> client;
   std::unique_ptr<store::redis::RedisStore> store;
-  std::unique_ptr<limiter::Fleet> fleet;
+  std::unique_ptr<limiter::SharedDecider> fleet;
   std::unique_ptr<net::Timer> timer;
   base::Duration look_every = kLookAfterLeases;
 
@@ -160,7 +160,7 @@ struct SharedStores::Loop {
     SetTimer();
   }
   void SetTimer() { timer->Set(std::min(fleet->next_wake(), client->loop().Now() + look_every)); }
-  void ReturnLeases(limiter::Fleet::ReturnsDone done) {
+  void ReturnLeases(limiter::SharedDecider::ReturnsDone done) {
     fleet->ReturnLeases(std::move(done));
     look_every = limiter::ReturnPace::kPauseAfterFailure;
     SetTimer();
@@ -177,7 +177,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
   shared->naming_ = store.naming;
   shared->leases_ = std::make_unique<limiter::LeaseBooks>(limiter::LeaseBookOptions{
       .node = RandomSeed(), .keys_max = kLeaseKeys, .ttl = kLeaseTtl, .timeout = settings.store_timeout});
-  limiter::FleetOptions fleet_options = FleetOptionsOf(settings, *shared->leases_, shared->rests_);
+  limiter::SharedDeciderOptions fleet_options = SharedOptionsOf(settings, *shared->leases_, shared->rests_);
   fleet_options.loops = loops;
   store::redis::RedisOptions redis = store.redis;
   redis.lease_ttl = kLeaseTtl;
@@ -198,7 +198,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
               log.Error("store.script_failed", {{"error", store::redis::WithoutArguments(error)}});
             }});
     fleet_options.loop = i;
-    loop->fleet = std::make_unique<limiter::Fleet>(*loop->store, engine.store(), fleet_options);
+    loop->fleet = std::make_unique<limiter::SharedDecider>(*loop->store, engine.store(), fleet_options);
     loop->timer = std::make_unique<net::Timer>(server.loop(i), [&loop = *loop] { loop.OnTime(); });
     loop->SetTimer();
     shared->loops_.push_back(std::move(loop));
@@ -207,7 +207,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
   return shared;
 }
 
-limiter::Fleet& SharedStores::fleet(uint32_t loop) { return *loops_.at(loop)->fleet; }
+limiter::SharedDecider& SharedStores::fleet(uint32_t loop) { return *loops_.at(loop)->fleet; }
 
 void SharedStores::Leave(net::Server& server) {
   const limiter::LeaseTotals before = leases_->totals();

@@ -14,7 +14,7 @@
 #include "headgate/app/store_settings.h"
 #include "headgate/base/status.h"
 #include "headgate/limiter/bucket_name.h"
-#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/shared_decider.h"
 #include "headgate/net/server.h"
 #include "headgate/observe/metrics.h"
 #include "headgate/store/redis/client.h"
@@ -32,7 +32,7 @@ class SharedStores {
   ~SharedStores();
   SharedStores(const SharedStores&) = delete;
 
-  limiter::Fleet& fleet(uint32_t loop);
+  limiter::SharedDecider& fleet(uint32_t loop);
   const limiter::BucketNaming& naming() const { return naming_; }
 
   // While the loops still run: returns what is left of leases, tells the other instances that this one is gone, stops

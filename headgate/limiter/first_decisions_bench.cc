@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "headgate/base/clock.h"
-#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/shared_decider.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -34,7 +34,7 @@ void BM_FirstDecisions(benchmark::State& state) {
     shared.at_once = true;
     if (way == Way::kLocal) shared.failure = absl::UnavailableError("away");
     LeaseBooks leases({.node = 1});
-    Fleet fleet(shared, local, {.leases = &leases});
+    SharedDecider fleet(shared, local, {.leases = &leases});
     const store::LimitHandle limit =
         *local.limits().Intern(*algorithm::Limit::Make({.requests = 100, .period = std::chrono::seconds(1)}));
     Pending pending([] {});

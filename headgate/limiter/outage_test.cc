@@ -17,8 +17,8 @@ class Outage : public ::testing::Test, protected testing::DirectFleet {
 
 TEST_F(Outage, ALoopThatHasNotAskedBeginsWithWhatAnotherHasHeard) {
   SharedRests rests;
-  Fleet first(shared, local, {.leases = &books, .rests = &rests, .loop = 0, .loops = 2});
-  Fleet second(shared, local, {.leases = &books, .rests = &rests, .loop = 1, .loops = 2});
+  SharedDecider first(shared, local, {.leases = &books, .rests = &rests, .loop = 0, .loops = 2});
+  SharedDecider second(shared, local, {.leases = &books, .rests = &rests, .loop = 1, .loops = 2});
   EXPECT_TRUE(AskLoop(first, 1, limit, {}, 6));
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(AskLoop(second, 1, limit));

@@ -66,7 +66,7 @@ class Pending {
   }
 
  private:
-  friend class Fleet;
+  friend class SharedDecider;
 
   // Shared with the answers that are under way.
   struct State {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "headgate/base/hash_rig.h"
-#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/shared_decider.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -21,7 +21,7 @@ struct DirectFleet {
 
   // Asks for one request of key `key`, of `of`'s loop. True: it is settled already.
   bool Begin(uint64_t key, const store::LimitHandle& limit, std::span<const store::LimitChange> history, uint64_t cost,
-             limiter::Fleet& of) {
+             limiter::SharedDecider& of) {
     pending.Forget();
     limiter::BatchEntry entry{.request = {.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f},
                                           .limit = limit.get(),
@@ -38,7 +38,7 @@ struct DirectFleet {
            uint64_t cost = 1) {
     return AskLoop(fleet, key, limit, history, cost);
   }
-  bool AskLoop(limiter::Fleet& of, uint64_t key, const store::LimitHandle& limit,
+  bool AskLoop(limiter::SharedDecider& of, uint64_t key, const store::LimitHandle& limit,
                std::span<const store::LimitChange> history = {}, uint64_t cost = 1) {
     if (!Begin(key, limit, history, cost, of)) {
       shared.AnswerAll();
@@ -52,7 +52,7 @@ struct DirectFleet {
   store::MemoryStore local{Options()};
   ManualSharedStore shared{local, now};
   limiter::LeaseBooks books{{.node = 1, .keys_max = 65'536}};
-  limiter::Fleet fleet{shared, local, {.leases = &books}};
+  limiter::SharedDecider fleet{shared, local, {.leases = &books}};
   limiter::Pending pending{[] {}};
   limiter::Settled settled;
 };

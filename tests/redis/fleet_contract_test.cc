@@ -6,7 +6,7 @@
 
 #include "headgate/base/hash_rig.h"
 #include "headgate/limiter/bucket_name.h"
-#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/shared_decider.h"
 #include "headgate/store/memory.h"
 #include "headgate/store/redis/redis_store.h"
 #include "headgate/testing/store_contract.h"
@@ -75,7 +75,7 @@ class WaitingStore final : public store::Store {
   store::MemoryStore local_{Options()};
   TestClient test_;
   store::redis::RedisStore store_{*test_.client, local_.limits(), {.virtual_now = &now_}};
-  limiter::Fleet fleet_{store_, local_, {.timeout = std::chrono::seconds(5)}};
+  limiter::SharedDecider fleet_{store_, local_, {.timeout = std::chrono::seconds(5)}};
 };
 
 StoreUnderTest Topology(std::string name, store::redis::RedisOptions (*servers)()) {

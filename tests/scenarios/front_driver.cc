@@ -13,7 +13,7 @@ FrontDriver::FrontDriver(Decides decides) {
   } else {
     store::SharedStore* shared = &shared_;
     if (decides == Decides::kByScripts) shared = &scripts_;
-    fleet_.emplace(*shared, store_, limiter::FleetOptions{});
+    fleet_.emplace(*shared, store_, limiter::SharedDeciderOptions{});
     checker_.emplace(limiter_, /*worker=*/0, *fleet_, limiter::BucketNaming{});
   }
 }

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "headgate/http/access.h"
-#include "headgate/limiter/fleet.h"
 #include "headgate/limiter/checker.h"
+#include "headgate/limiter/shared_decider.h"
 #include "headgate/net/session.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -42,7 +42,7 @@ class FrontDriver : public Driver {
   base::Instant now_{0};
   ManualSharedStore shared_{store_, now_};
   redis_host::LuaSharedStore scripts_{store_.limits(), now_};
-  std::optional<limiter::Fleet> fleet_;
+  std::optional<limiter::SharedDecider> fleet_;
   std::optional<limiter::Checker> checker_;
   const http::Access access_;
 };

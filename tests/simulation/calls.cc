@@ -1,5 +1,5 @@
-// A node's calls: what its Fleet asks of the shared store becomes messages, and what comes back, or does not, an
-// answer.
+// A node's calls: what its SharedDecider asks of the shared store becomes messages, and what comes back, or does not,
+// an answer.
 #include <algorithm>
 #include <utility>
 
@@ -237,7 +237,7 @@ void Node::NoteAnswer(const Call& call, const SharedAnswer& answer) {
   }
 }
 
-// Tells the Fleet, and whoever it has decided for then.
+// Tells the SharedDecider, and whoever it has decided for then.
 void Node::Complete(Call& call, const SharedAnswer& answer) {
   const auto found = requests_.find(call.request);
   if (found != requests_.end()) turn_ = {.request = &found->second, .id = call.request};

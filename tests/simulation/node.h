@@ -1,6 +1,6 @@
-// One node of a simulated fleet, an event loop of an instance: the Fleet that production runs, with its breaker, and
-// the instance's leases and local store. Behind it, as its shared store, is the simulated network: every call has a
-// deadline, and a call without an answer counts as done.
+// One node of a simulated fleet, an event loop of an instance: the SharedDecider that production runs, with its
+// breaker, and the instance's leases and local store. Behind it, as its shared store, is the simulated network: every
+// call has a deadline, and a call without an answer counts as done.
 //
 // The instance's Ledgers keep a separate account of every lease, and an Evidence for each member of a request records
 // what the store was asked for it and what it answered. Each request is decided once, in the mode that this shows.
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "headgate/base/clock.h"
-#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/shared_decider.h"
 #include "headgate/store/breaker.h"
 #include "headgate/store/memory.h"
 #include "headgate/store/redis/bucket_call.h"
@@ -128,7 +128,7 @@ class Node final : public store::SharedStore {
   // The process is told to end: it returns what it holds, and takes no more requests.
   void OnShutdown(base::BootTime now);
 
-  // What the Fleet asks of its store.
+  // What the SharedDecider asks of its store.
   void Ask(const store::SharedRequest& request, Done done) override;
   base::BootTime Now() const override { return now_; }
   uint32_t instances() const override { return Is(Mutant::kShareIsWhole) ? 1 : plan_.instances; }
@@ -244,7 +244,7 @@ class Node final : public store::SharedStore {
   Instance& instance_;
   WatchedStore local_;
   store::Breaker breaker_;
-  limiter::Fleet fleet_;
+  limiter::SharedDecider fleet_;
   std::vector<Key> keys_;
   std::map<uint64_t, Call> calls_;
   uint64_t last_call_ = 0;

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "headgate/front/resp/session.h"
-#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/shared_decider.h"
 #include "headgate/rule/builder.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -70,7 +70,7 @@ class Side {
  private:
   limiter::Limiter limiter_{store_, nullptr};
   limiter::LeaseBooks leases_{{.node = 1, .keys_max = 64}, 1};
-  limiter::Fleet fleet_;
+  limiter::SharedDecider fleet_;
   limiter::Checker checker_;
   const http::Access access_;
   Context context_;
@@ -289,7 +289,7 @@ TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {
   testing::ManualSharedStore shared{store, now};
   shared.failure = absl::UnavailableError("gone");
   shared.at_once = true;
-  limiter::Fleet fleet(shared, store, {.on_store_failure = rule::OnStoreFailure::kDeny});
+  limiter::SharedDecider fleet(shared, store, {.on_store_failure = rule::OnStoreFailure::kDeny});
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker(limiter, 0, fleet, {});
   const http::Access access;

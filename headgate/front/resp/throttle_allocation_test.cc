@@ -1,7 +1,7 @@
 // The path of CL.THROTTLE allocates nothing once its limits are known, and, where the buckets are shared, once there
 // are leases.
 #include "headgate/front/resp/conversation.h"
-#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/shared_decider.h"
 #include "headgate/testing/count_allocations.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -39,7 +39,7 @@ TEST(ClThrottle, AllocatesNothingForDecisionsFromLeases) {
   shared.at_once = true;
   limiter::Limiter limiter(store, nullptr);
   limiter::LeaseBooks leases({.node = 1, .keys_max = 64}, 1);
-  limiter::Fleet fleet(shared, store, {.leases = &leases});
+  limiter::SharedDecider fleet(shared, store, {.leases = &leases});
   limiter::Checker checker(limiter, 0, fleet, {});
   const http::Access access;
   Context context({.checker = checker, .access = access, .version = "1"});

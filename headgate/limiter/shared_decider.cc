@@ -1,4 +1,4 @@
-#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/shared_decider.h"
 
 #include <algorithm>
 #include <utility>
@@ -13,43 +13,7 @@ using algorithm::Decision;
 using store::Operation;
 using store::TakeRequest;
 
-namespace {
-
-bool TakesRefunds(const store::LimitEntry& limit) { return algorithm::TakesRefunds(limit.limit.algorithm()); }
-
-}  // namespace
-
-// A group under way: its members are asked one after the other.
-struct Fleet::Group {
-  // By position in the request.
-  struct Progress {
-    bool took = false;          // asked to consume, not only what it would say
-    bool limit_denies = false;  // a store that cannot be asked is not a limit that denies
-  };
-
-  State state;
-  std::vector<Member> members;
-  std::vector<std::string> names;
-  std::vector<Progress> progress;
-  std::vector<size_t> order;  // queues last
-  std::vector<Settled> settled;
-  size_t first = 0;  // of what is settled in `state`
-  size_t next = 0;   // in `order`
-  bool denied = false;
-  size_t answers_open = 0;
-
-  // Whether the member counts although the group is denied, as far as the answers that are here say.
-  bool CountsDenied(size_t index) const {
-    return store::CountsDenied(members, index, [this](size_t k) { return progress[k].limit_denies; });
-  }
-
-  void Finish() {
-    std::copy(settled.begin(), settled.end(), state->settled.begin() + static_cast<ptrdiff_t>(first));
-    state->Close();
-  }
-};
-
-Fleet::Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions& options)
+SharedDecider::SharedDecider(store::SharedStore& shared, store::Store& local, const SharedDeciderOptions& options)
     : Decider({.on_store_failure = options.on_store_failure, .sharing = options.sharing}),
       shared_(shared),
       local_(local),
@@ -59,7 +23,7 @@ Fleet::Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions
       rests_(options.rests != nullptr ? *options.rests : *own_rests_),
       shares_(local.limits()) {}
 
-bool Fleet::Decide(std::span<BatchEntry> batch, Namer name, Pending* pending, base::Instant now) {
+bool SharedDecider::Decide(std::span<BatchEntry> batch, Namer name, Pending* pending, base::Instant now) {
   const State& state = pending->state_;
   HEADGATE_DCHECK(state->open == 0);
   const size_t first = state->settled.size();
@@ -102,12 +66,12 @@ bool Fleet::Decide(std::span<BatchEntry> batch, Namer name, Pending* pending, ba
   return true;
 }
 
-void Fleet::Prefetch(std::span<const BatchEntry> batch) const {
+void SharedDecider::Prefetch(std::span<const BatchEntry> batch) const {
   for (const BatchEntry& entry : batch) leases_->PrefetchSet(entry.request.key);
   for (const BatchEntry& entry : batch) leases_->PrefetchRecord(entry.request.key);
 }
 
-Fleet::Member Fleet::MemberOf(const BatchEntry& entry, base::Instant now) {
+SharedDecider::Member SharedDecider::MemberOf(const BatchEntry& entry, base::Instant now) {
   const TakeRequest& request = entry.request;
   return {.key = request.key,
           .limit = store::LimitHandle::Pin(*request.limit),
@@ -119,7 +83,7 @@ Fleet::Member Fleet::MemberOf(const BatchEntry& entry, base::Instant now) {
           .joined = request.joined};
 }
 
-TakeRequest Fleet::TakeOf(const Member& member) {
+TakeRequest SharedDecider::TakeOf(const Member& member) {
   return {.key = member.key,
           .limit = member.limit.get(),
           .history = member.history,
@@ -127,7 +91,7 @@ TakeRequest Fleet::TakeOf(const Member& member) {
           .operation = member.operation};
 }
 
-store::SharedRequest Fleet::RequestOf(const Member& member, std::string_view name) const {
+store::SharedRequest SharedDecider::RequestOf(const Member& member, std::string_view name) const {
   return {.name = name,
           .limit = member.limit,
           .cost = member.cost,
@@ -138,12 +102,12 @@ store::SharedRequest Fleet::RequestOf(const Member& member, std::string_view nam
           .now = member.now};
 }
 
-bool Fleet::IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const {
+bool SharedDecider::IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const {
   return leases_ != nullptr && terms.sharing == rule::Sharing::kLeased && algorithm::CanLease(limit.limit);
 }
 
-bool Fleet::SettleHere(const TakeRequest& request, const SharedTerms& terms, LeaseBook::Namer name,
-                       base::BootTime boot_now, Settled& settled, LeaseMessage*& awaited) {
+bool SharedDecider::SettleHere(const TakeRequest& request, const SharedTerms& terms, LeaseBook::Namer name,
+                               base::BootTime boot_now, Settled& settled, LeaseMessage*& awaited) {
   const algorithm::Limit& limit = request.limit->limit;
   if (limit.denies_all() && request.operation != Operation::kReset) {
     // Known without the store, and it leaves the bucket as it is.
@@ -171,13 +135,13 @@ bool Fleet::SettleHere(const TakeRequest& request, const SharedTerms& terms, Lea
   return true;
 }
 
-void Fleet::Receiver::operator()(const Settled& settled) const {
+void SharedDecider::Receiver::operator()(const Settled& settled) const {
   if (goes_on) return goes_on(settled);
   state->settled[index] = settled;
   state->Close();
 }
 
-void Fleet::Ask(Member member, LeaseBook::Namer name, LeaseMessage* awaited, Receiver receiver) {
+void SharedDecider::Ask(Member member, LeaseBook::Namer name, LeaseMessage* awaited, Receiver receiver) {
   if (member.operation == Operation::kReset && IsLeased(*member.limit, member.terms)) leases_->OnReset(member.key);
   Question& question = questions_.Take();
   question.member = std::move(member);
@@ -188,14 +152,14 @@ void Fleet::Ask(Member member, LeaseBook::Namer name, LeaseMessage* awaited, Rec
   AskStore(question);
 }
 
-void Fleet::AskStore(Question& question) {
+void SharedDecider::AskStore(Question& question) {
   const Member& member = question.member;
   question.asked_at = IsLeased(*member.limit, member.terms) ? shared_.Now() : base::BootTime{0};
   shared_.Ask(RequestOf(member, question.name),
               [this, &question](const store::SharedAnswer& answer) { OnAnswered(question, answer); });
 }
 
-void Fleet::OnAnswered(Question& question, const store::SharedAnswer& answer) {
+void SharedDecider::OnAnswered(Question& question, const store::SharedAnswer& answer) {
   const Member& member = question.member;
   if (!answer.status.ok()) {
     return Settle(question, Degraded(member, question.name, answer.status, OwedAfter(answer.status)));
@@ -205,12 +169,12 @@ void Fleet::OnAnswered(Question& question, const store::SharedAnswer& answer) {
 }
 
 // One message both asks for the lease and decides the request, at the store.
-void Fleet::AwaitLease(Question& question, LeaseMessage& message) {
+void SharedDecider::AwaitLease(Question& question, LeaseMessage& message) {
   question.name.assign(message.name);
   Send(message, &question);
 }
 
-void Fleet::OnLease(Question& question, const store::SharedAnswer& answer) {
+void SharedDecider::OnLease(Question& question, const store::SharedAnswer& answer) {
   const Member& member = question.member;
   // A lease that may have been granted goes back as a whole.
   if (!answer.status.ok()) return Settle(question, Degraded(member, question.name, answer.status, Owed::kYes));
@@ -220,7 +184,7 @@ void Fleet::OnLease(Question& question, const store::SharedAnswer& answer) {
   AskStore(question);
 }
 
-void Fleet::Settle(Question& question, const Settled& settled) {
+void SharedDecider::Settle(Question& question, const Settled& settled) {
   Count(settled.mode);
   // Free before it is told: whoever hears of it may ask again.
   const Receiver receiver = std::exchange(question.receiver, {});
@@ -229,7 +193,7 @@ void Fleet::Settle(Question& question, const Settled& settled) {
   receiver(settled);
 }
 
-void Fleet::OnAnswer(const Member& member, const Decision& decision, base::BootTime asked_at) {
+void SharedDecider::OnAnswer(const Member& member, const Decision& decision, base::BootTime asked_at) {
   settle_pace_.OnAnswer();
   NoteRest(member.key, decision.remaining, decision.reset_after);
   if (!IsLeased(*member.limit, member.terms)) return;
@@ -240,13 +204,13 @@ void Fleet::OnAnswer(const Member& member, const Decision& decision, base::BootT
   }
 }
 
-LeaseMessage& Fleet::Kept(const LeaseAction& action) {
+LeaseMessage& SharedDecider::Kept(const LeaseAction& action) {
   LeaseMessage& message = messages_.Take();
   message.Keep(action);
   return message;
 }
 
-void Fleet::Send(LeaseMessage& message, Question* awaiting) {
+void SharedDecider::Send(LeaseMessage& message, Question* awaiting) {
   ++lease_messages_;
   const bool only_returns = message.ask.want == 0;
   // The store reads the history until it has answered.
@@ -276,12 +240,12 @@ void Fleet::Send(LeaseMessage& message, Question* awaiting) {
   messages_.Release(message);
 }
 
-void Fleet::SendOutbox() {
+void SharedDecider::SendOutbox() {
   for (LeaseMessage* message : outbox_) Send(*message);
   outbox_.clear();
 }
 
-void Fleet::OnTime() {
+void SharedDecider::OnTime() {
   if (returns_) return SendReturns();
   const auto keep = [this](const LeaseAction& action) { outbox_.push_back(&Kept(action)); };
   for (bool done = leases_ == nullptr; !done; SendOutbox()) {
@@ -290,109 +254,13 @@ void Fleet::OnTime() {
   SettleDebts();
 }
 
-base::BootTime Fleet::next_wake() const {
+base::BootTime SharedDecider::next_wake() const {
   if (returns_) return returns_->done != nullptr ? returns_->pace.wake_at(shared_.Now()) : base::BootTime{INT64_MAX};
   const base::BootTime debts = debts_.empty() ? base::BootTime{INT64_MAX} : settle_pace_.next();
   return leases_ != nullptr ? std::min(leases_->next_wake(options_.loop, options_.loops), debts) : debts;
 }
 
-void Fleet::AskGroup(std::span<const BatchEntry> entries, Namer name, base::Instant now, const State& state,
-                     size_t first) {
-  auto group = std::make_shared<Group>();
-  group->state = state;
-  group->first = first;
-  for (size_t k = 0; k < entries.size(); ++k) {
-    group->members.push_back(MemberOf(entries[k], now));
-    name(k, group->names.emplace_back());
-    group->progress.emplace_back();
-    group->order.push_back(k);
-  }
-  std::stable_partition(group->order.begin(), group->order.end(),
-                        [&](size_t k) { return TakesRefunds(*group->members[k].limit); });
-  group->settled.resize(group->members.size());
-  AskNext(group);
-}
-
-void Fleet::AskNext(const std::shared_ptr<Group>& group) {
-  if (group->next == group->order.size()) return group->denied ? GiveBack(group) : group->Finish();
-  const size_t index = group->order[group->next];
-  Member member = group->members[index];
-  // Once one has denied, those behind it are only asked what they would have said, unless they count what it denied.
-  if (group->denied && member.operation == Operation::kTake && !group->CountsDenied(index)) {
-    member.operation = Operation::kLook;
-  }
-  group->progress[index].took = member.operation == Operation::kTake;
-  const auto name = [&](std::string& out) { out.append(group->names[index]); };
-  const auto done = [this, group, index](const Settled& settled) {
-    group->settled[index] = settled;
-    if (!settled.decision.allowed) {
-      group->denied = true;
-      group->progress[index].limit_denies = settled.mode != Mode::kClosed;
-    }
-    ++group->next;
-    AskNext(group);
-  };
-  Settled settled;
-  LeaseMessage* awaited = nullptr;
-  if (SettleHere(TakeOf(member), member.terms, name, shared_.Now(), settled, awaited)) return done(settled);
-  Ask(std::move(member), name, awaited, {.goes_on = done});
-}
-
-// What members have taken goes back, and those that were only asked what they would say are asked what is left. Except
-// for members that count what their rule denied: one that has not counted it yet does so now; one that has, and has too
-// little left for another such request, is asked when it would allow that.
-void Fleet::GiveBack(const std::shared_ptr<Group>& group) {
-  group->answers_open = 1;
-  for (const size_t index : group->order) {
-    Member member = group->members[index];
-    const Settled& settled = group->settled[index];
-    if (member.operation != Operation::kTake || member.cost == 0 || settled.mode == Mode::kOpen) continue;
-    const bool counts = group->CountsDenied(index);
-    const bool took = group->progress[index].took;
-    const bool counts_now = counts && !took && settled.mode != Mode::kClosed;
-    if (!counts_now && !settled.decision.allowed) continue;
-    if (counts && took && settled.decision.remaining >= member.cost) continue;
-    const bool gives_back = took && !counts;
-    if (gives_back && !TakesRefunds(*member.limit)) continue;
-    if (!counts_now) member.operation = gives_back ? Operation::kRefund : Operation::kLook;
-    if (!took && !counts) member.cost = 0;
-    if (settled.mode == Mode::kLocal) {
-      group->settled[index].decision = DecideLocally(member, group->names[index]);
-      continue;
-    }
-    if (gives_back && settled.mode == Mode::kLeased) {
-      // What the lease takes back is in the bucket as it was; the store is told of the rest.
-      member.cost -= leases_->GiveBack(member.key, member.cost, shared_.Now());
-      if (member.cost == 0) continue;
-    }
-    ++group->answers_open;
-    AskForGroup(group, index, member);
-  }
-  if (--group->answers_open == 0) group->Finish();
-}
-
-// A refund, a look, or a request that is counted though another limit of its rule denied it.
-void Fleet::AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member) {
-  const bool gives_back = member.operation == Operation::kRefund && IsLeased(*member.limit, member.terms);
-  shared_.Ask(RequestOf(member, group->names[index]),
-              [this, group, index, gives_back, operation = member.operation](const store::SharedAnswer& answer) {
-                // If it cannot be given back it stays consumed: too few rather than too many.
-                if (answer.status.ok()) {
-                  group->settled[index].decision = answer.decision;
-                  if (gives_back) {
-                    leases_->OnRefunded(group->members[index].key, answer.decision.remaining, shared_.Now());
-                  }
-                  Member look = group->members[index];
-                  if (operation == Operation::kTake && answer.decision.remaining < look.cost) {
-                    look.operation = Operation::kLook;
-                    return AskForGroup(group, index, look);
-                  }
-                }
-                if (--group->answers_open == 0) group->Finish();
-              });
-}
-
-void Fleet::Count(Mode mode) {
+void SharedDecider::Count(Mode mode) {
   // One thread writes.
   std::atomic<uint64_t>& count = decisions_[static_cast<size_t>(mode)];
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

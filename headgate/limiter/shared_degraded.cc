@@ -6,7 +6,7 @@
 #include "headgate/algorithm/lease.h"
 #include "headgate/algorithm/no_hits.h"
 #include "headgate/base/wide.h"
-#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/shared_decider.h"
 
 namespace headgate::limiter {
 
@@ -28,9 +28,11 @@ bool IsNotDone(const absl::Status& status) {
 
 }  // namespace
 
-Fleet::Owed Fleet::OwedAfter(const absl::Status& why) { return IsNotDone(why) ? Owed::kYes : Owed::kNo; }
+SharedDecider::Owed SharedDecider::OwedAfter(const absl::Status& why) {
+  return IsNotDone(why) ? Owed::kYes : Owed::kNo;
+}
 
-Settled Fleet::Degraded(const Member& member, std::string_view name, const absl::Status& why, Owed owed) {
+Settled SharedDecider::Degraded(const Member& member, std::string_view name, const absl::Status& why, Owed owed) {
   const bool asks = member.operation == Operation::kTake || member.operation == Operation::kLook;
   const algorithm::Limit& limit = member.limit->limit;
   // What was to be given back or forgotten is not: whoever asked has to know.
@@ -45,7 +47,7 @@ Settled Fleet::Degraded(const Member& member, std::string_view name, const absl:
   return {DecideLocally(member, name, owed), Mode::kLocal};
 }
 
-Decision Fleet::DecideLocally(const Member& member, std::string_view name, Owed owed) {
+Decision SharedDecider::DecideLocally(const Member& member, std::string_view name, Owed owed) {
   const base::BootTime boot_now = shared_.Now();
   instant_ahead_ns_ = member.now.ns - boot_now.ns;
   const store::LimitHandle share = ShareOf(member);
@@ -76,24 +78,24 @@ Decision Fleet::DecideLocally(const Member& member, std::string_view name, Owed 
   return decision;
 }
 
-void Fleet::NoteRest(const base::Hash128& key, uint64_t remaining, base::Duration full_after) {
+void SharedDecider::NoteRest(const base::Hash128& key, uint64_t remaining, base::Duration full_after) {
   rests_.OnAnswer(key, remaining, shared_.Now() + std::min(full_after, base::kDurationMax / 2));
 }
 
 // As a bucket is that was just used for the first time; a window may end sooner if it was used before.
-base::Duration Fleet::FullAfter(const store::LimitEntry& limit, uint64_t remaining) const {
+base::Duration SharedDecider::FullAfter(const store::LimitEntry& limit, uint64_t remaining) const {
   algorithm::NoHits no_hits;
   algorithm::BucketState state;
   const uint64_t missing = limit.limit.capacity() - std::min(limit.limit.capacity(), remaining);
   return algorithm::Decide(limit.limit, state, no_hits, missing, InstantAt(shared_.Now())).reset_after;
 }
 
-store::LimitHandle Fleet::ShareOf(const Member& member) {
+store::LimitHandle SharedDecider::ShareOf(const Member& member) {
   const uint32_t ppm = member.terms.fallback_share_ppm;
   return shares_.Of(member.limit, ppm != 0 ? Fraction{ppm, kWholePpm} : Fraction{1, std::max(1u, shared_.instances())});
 }
 
-void Fleet::SettleDebts() {
+void SharedDecider::SettleDebts() {
   const base::BootTime now = shared_.Now();
   if (debts_.empty() || now < settle_pace_.next()) return;
   debts_.DropPaid(kDebtsLookedAt, InstantAt(now));
@@ -107,7 +109,7 @@ void Fleet::SettleDebts() {
 
 // All of it, or, in a second call, what is left of the bucket: what others took meanwhile is forgiven. A call that may
 // have been done counts as done, so that nothing is taken twice.
-void Fleet::Settle(Debts::Debt debt, algorithm::Cost cost) {
+void SharedDecider::Settle(Debts::Debt debt, algorithm::Cost cost) {
   const store::SharedRequest request{.name = debt.name,
                                      .limit = debt.limit,
                                      .cost = cost,

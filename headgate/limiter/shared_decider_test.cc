@@ -1,5 +1,5 @@
 // What the limiter does with a store that answers later, or not at all.
-#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/shared_decider.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,9 +63,11 @@ descriptors:
     shadow_mode: true
 )";
 
-class FleetTest : public ::testing::Test {
+class SharedDeciderTest : public ::testing::Test {
  protected:
-  explicit FleetTest(const FleetOptions& options = {}) : fleet(shared, local, options) { Publish(std::string(kRules)); }
+  explicit SharedDeciderTest(const SharedDeciderOptions& options = {}) : fleet(shared, local, options) {
+    Publish(std::string(kRules));
+  }
 
   void Publish(const std::string& text) {
     const std::vector<rule::RuleFile> files{{.name = "f.yaml", .text = text}};
@@ -119,14 +121,14 @@ class FleetTest : public ::testing::Test {
   store::MemoryStore local{Options()};
   testing::ManualSharedStore shared{local, now};
   Limiter limiter{local, nullptr};
-  Fleet fleet;
+  SharedDecider fleet;
   Checker checker{limiter, 0, fleet, BucketNaming{}};
   int ready = 0;
   Pending pending{[this] { ++ready; }};
   Response response;
 };
 
-TEST_F(FleetTest, WaitsForTheStoreAndThenDecidesAsItSays) {
+TEST_F(SharedDeciderTest, WaitsForTheStoreAndThenDecidesAsItSays) {
   const rule::Entry entry{"two", "v"};
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
   const Request request{"d", {&descriptor, 1}};
@@ -145,7 +147,7 @@ TEST_F(FleetTest, WaitsForTheStoreAndThenDecidesAsItSays) {
   EXPECT_EQ(fleet.decisions(Mode::kExact), 1u);
 }
 
-TEST_F(FleetTest, EveryRequestIsAskedOnce) {
+TEST_F(SharedDeciderTest, EveryRequestIsAskedOnce) {
   EXPECT_TRUE(Allowed({"two"}));
   EXPECT_TRUE(Allowed({"two"}));
   EXPECT_FALSE(Allowed({"two"}));
@@ -153,7 +155,7 @@ TEST_F(FleetTest, EveryRequestIsAskedOnce) {
   EXPECT_EQ(response.descriptors[0].decision.retry_after, 10s);
 }
 
-TEST_F(FleetTest, DescriptorsAreAskedTogether) {
+TEST_F(SharedDeciderTest, DescriptorsAreAskedTogether) {
   const rule::Entry entries[] = {{"two", "v"}, {"fifth", "v"}};
   const rule::Descriptor descriptors[] = {{.entries = {&entries[0], 1}}, {.entries = {&entries[1], 1}}};
   EXPECT_TRUE(checker.Check({"d", descriptors}, response, now, &pending).ok());
@@ -164,7 +166,7 @@ TEST_F(FleetTest, DescriptorsAreAskedTogether) {
   EXPECT_EQ(ready, 1);
 }
 
-TEST_F(FleetTest, SeveralLimitsOfARuleConsumeTogetherOrNotAtAll) {
+TEST_F(SharedDeciderTest, SeveralLimitsOfARuleConsumeTogetherOrNotAtAll) {
   EXPECT_TRUE(Allowed({"both"}, 2));
   EXPECT_FALSE(Allowed({"both"}, 1));  // the window is full
   // The bucket, asked first, was given back what it had lent: 5 − 2.
@@ -175,7 +177,7 @@ TEST_F(FleetTest, SeveralLimitsOfARuleConsumeTogetherOrNotAtAll) {
   EXPECT_TRUE(Allowed({"both"}, 2));
 }
 
-TEST_F(FleetTest, ALimitThatCountsDeniedRequestsCountsWhatAnotherLimitOfTheRuleDenies) {
+TEST_F(SharedDeciderTest, ALimitThatCountsDeniedRequestsCountsWhatAnotherLimitOfTheRuleDenies) {
   EXPECT_TRUE(Allowed({"login"}));
   EXPECT_TRUE(Allowed({"login"}));
   EXPECT_FALSE(Allowed({"login"}));
@@ -188,7 +190,7 @@ TEST_F(FleetTest, ALimitThatCountsDeniedRequestsCountsWhatAnotherLimitOfTheRuleD
   EXPECT_EQ(response.descriptors[0].decision.retry_after, 1h - 10s);
 }
 
-TEST_F(FleetTest, AnAllOrNothingDomainCountsForARuleOnlyWhatThatRuleDenies) {
+TEST_F(SharedDeciderTest, AnAllOrNothingDomainCountsForARuleOnlyWhatThatRuleDenies) {
   Publish(R"(
 domain: d
 all_or_nothing: true
@@ -212,7 +214,7 @@ descriptors:
   EXPECT_EQ(response.descriptors[1].decision.retry_after, 1h) << "the hour has counted five";
 }
 
-TEST_F(FleetTest, ARequestThatTheStoreWasNotThereForIsNoDeniedOne) {
+TEST_F(SharedDeciderTest, ARequestThatTheStoreWasNotThereForIsNoDeniedOne) {
   const rule::Entry entry{"refusing", "v"};
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
   EXPECT_TRUE(checker.Check({"d", {&descriptor, 1}}, response, now, &pending).ok());
@@ -229,7 +231,7 @@ TEST_F(FleetTest, ARequestThatTheStoreWasNotThereForIsNoDeniedOne) {
   EXPECT_GT(response.descriptors[0].decision.retry_after, 10s);
 }
 
-TEST_F(FleetTest, AQueueIsAskedLastSinceItTakesNothingBack) {
+TEST_F(SharedDeciderTest, AQueueIsAskedLastSinceItTakesNothingBack) {
   EXPECT_TRUE(Allowed({"queued"}));
   EXPECT_FALSE(Allowed({"queued"}));
   EXPECT_THAT(shared.names(), ElementsAre("hg:{r|d|queued=v#1}", "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#1}",
@@ -239,14 +241,14 @@ TEST_F(FleetTest, AQueueIsAskedLastSinceItTakesNothingBack) {
   EXPECT_EQ(response.descriptors[0].decision.wait, 0s);
 }
 
-TEST_F(FleetTest, RulesInShadowAreAskedBehindTheOthers) {
+TEST_F(SharedDeciderTest, RulesInShadowAreAskedBehindTheOthers) {
   EXPECT_TRUE(Allowed({"watched", "two"}));
   EXPECT_THAT(shared.names(), ElementsAre("hg:{r|d|two=v#0}", "hg:{r|d|watched=v#0}"));
   EXPECT_TRUE(Allowed({"watched", "two"}));
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kShadowDenied);
 }
 
-TEST_F(FleetTest, WithoutItsStoreARuleIsHeldToThisInstancesShare) {
+TEST_F(SharedDeciderTest, WithoutItsStoreARuleIsHeldToThisInstancesShare) {
   shared.failure = absl::UnavailableError("gone");
   shared.instance_count = 2;
   EXPECT_TRUE(Allowed({"two"}));
@@ -255,14 +257,14 @@ TEST_F(FleetTest, WithoutItsStoreARuleIsHeldToThisInstancesShare) {
   EXPECT_EQ(fleet.decisions(Mode::kLocal), 2u);
 }
 
-TEST_F(FleetTest, AFallbackShareIsWhatTheRuleSays) {
+TEST_F(SharedDeciderTest, AFallbackShareIsWhatTheRuleSays) {
   shared.failure = absl::DeadlineExceededError("late");
   shared.instance_count = 50;
   EXPECT_TRUE(Allowed({"fifth"}, 2));
   EXPECT_FALSE(Allowed({"fifth"}, 1));
 }
 
-TEST_F(FleetTest, ALocalShareBeginsWithAPartOfWhatWasLastLeft) {
+TEST_F(SharedDeciderTest, ALocalShareBeginsWithAPartOfWhatWasLastLeft) {
   shared.instance_count = 2;
   EXPECT_TRUE(Allowed({"fifth"}, 6));  // 4 of 10 are left
   shared.failure = absl::UnavailableError("gone");
@@ -273,7 +275,7 @@ TEST_F(FleetTest, ALocalShareBeginsWithAPartOfWhatWasLastLeft) {
   EXPECT_TRUE(Allowed({"fifth"}, 1));
 }
 
-TEST_F(FleetTest, WhatPassedWithoutTheStoreIsTakenFromItAfterwards) {
+TEST_F(SharedDeciderTest, WhatPassedWithoutTheStoreIsTakenFromItAfterwards) {
   EXPECT_TRUE(Allowed({"five"}, 1));  // 4 of 5 are left
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"five"}, 2));
@@ -290,7 +292,7 @@ TEST_F(FleetTest, WhatPassedWithoutTheStoreIsTakenFromItAfterwards) {
   EXPECT_EQ(fleet.next_wake(), base::BootTime{INT64_MAX});
 }
 
-TEST_F(FleetTest, AQuestionNeverDebits) {
+TEST_F(SharedDeciderTest, AQuestionNeverDebits) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"five"}, 2));
   shared.failure = absl::OkStatus();
@@ -298,7 +300,7 @@ TEST_F(FleetTest, AQuestionNeverDebits) {
   EXPECT_EQ(shared.names().size(), 51u);
 }
 
-TEST_F(FleetTest, WhatTimeHasPaidIsNotTakenAgain) {
+TEST_F(SharedDeciderTest, WhatTimeHasPaidIsNotTakenAgain) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"two"}, 1));  // 2 per 20 s
   now += 10s;
@@ -308,7 +310,7 @@ TEST_F(FleetTest, WhatTimeHasPaidIsNotTakenAgain) {
   EXPECT_EQ(Remaining("two"), 2u);
 }
 
-TEST_F(FleetTest, WhatCouldNotBeSettledIsOwedStill) {
+TEST_F(SharedDeciderTest, WhatCouldNotBeSettledIsOwedStill) {
   EXPECT_TRUE(Allowed({"five"}, 1));  // 4 of 5 are left
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"five"}, 3));
@@ -320,7 +322,7 @@ TEST_F(FleetTest, WhatCouldNotBeSettledIsOwedStill) {
   EXPECT_EQ(Remaining("five"), 1u);
 }
 
-TEST_F(FleetTest, WhatWasPerhapsSettledIsNotTakenTwice) {
+TEST_F(SharedDeciderTest, WhatWasPerhapsSettledIsNotTakenTwice) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"five"}, 3));
   shared.failure = absl::DeadlineExceededError("no answer");
@@ -330,7 +332,7 @@ TEST_F(FleetTest, WhatWasPerhapsSettledIsNotTakenTwice) {
   EXPECT_EQ(Remaining("five"), 5u) << "the manual store has not done it";
 }
 
-TEST_F(FleetTest, WhatOthersTookMeanwhileIsForgiven) {
+TEST_F(SharedDeciderTest, WhatOthersTookMeanwhileIsForgiven) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"five"}, 3));
   shared.failure = absl::OkStatus();
@@ -341,7 +343,7 @@ TEST_F(FleetTest, WhatOthersTookMeanwhileIsForgiven) {
   EXPECT_EQ(fleet.debts().forgiven.value(), 2u);
 }
 
-TEST_F(FleetTest, DebtsKeepTheirLimitWhenTheRulesChange) {
+TEST_F(SharedDeciderTest, DebtsKeepTheirLimitWhenTheRulesChange) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"five"}, 2));
   shared.failure = absl::OkStatus();
@@ -358,7 +360,7 @@ TEST_F(FleetTest, DebtsKeepTheirLimitWhenTheRulesChange) {
   shared.AnswerAll();
 }
 
-TEST_F(FleetTest, AStoreThatComesAndGoesMintsNothing) {
+TEST_F(SharedDeciderTest, AStoreThatComesAndGoesMintsNothing) {
   for (int i = 0; i < 5; ++i) {
     shared.failure = absl::UnavailableError("gone");
     Allowed({"five"}, 1);
@@ -371,7 +373,7 @@ TEST_F(FleetTest, AStoreThatComesAndGoesMintsNothing) {
   EXPECT_FALSE(Allowed({"five"}, 1));
 }
 
-TEST_F(FleetTest, WhatWasLeftLongAgoIsFullAgain) {
+TEST_F(SharedDeciderTest, WhatWasLeftLongAgoIsFullAgain) {
   shared.instance_count = 1;
   EXPECT_TRUE(Allowed({"two"}, 2));
   now += 20s;
@@ -379,7 +381,7 @@ TEST_F(FleetTest, WhatWasLeftLongAgoIsFullAgain) {
   EXPECT_TRUE(Allowed({"two"}, 2));
 }
 
-TEST_F(FleetTest, ARuleMayLetThroughOrRefuseWithoutItsStore) {
+TEST_F(SharedDeciderTest, ARuleMayLetThroughOrRefuseWithoutItsStore) {
   shared.failure = absl::UnavailableError("gone");
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(Allowed({"open"}));
   EXPECT_EQ(mode(), Mode::kOpen);
@@ -391,27 +393,27 @@ TEST_F(FleetTest, ARuleMayLetThroughOrRefuseWithoutItsStore) {
   EXPECT_FALSE(response.allowed);
 }
 
-TEST_F(FleetTest, ABugOfOursIsNoOutage) {
+TEST_F(SharedDeciderTest, ABugOfOursIsNoOutage) {
   shared.failure = absl::UnimplementedError("CROSSSLOT");
   EXPECT_EQ(Ask(Operation::kTake, {"open"}).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Ask(Operation::kTake, {"two"}).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(mode(), Mode::kClosed);
 }
 
-TEST_F(FleetTest, WhatCannotBeGivenBackOrForgottenIsSaid) {
+TEST_F(SharedDeciderTest, WhatCannotBeGivenBackOrForgottenIsSaid) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_EQ(Ask(Operation::kRefund, {"open"}).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Ask(Operation::kReset, {"two"}).code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(FleetTest, AStoreThatIsKnownToBeAwayMakesNobodyWait) {
+TEST_F(SharedDeciderTest, AStoreThatIsKnownToBeAwayMakesNobodyWait) {
   shared.failure = absl::UnavailableError("gone");
   shared.at_once = true;
   EXPECT_TRUE(Allowed({"open", "two"}));
   EXPECT_EQ(ready, 0);
 }
 
-TEST_F(FleetTest, ARequestIsDecidedByTheRulesItWasFirstAskedBy) {
+TEST_F(SharedDeciderTest, ARequestIsDecidedByTheRulesItWasFirstAskedBy) {
   const rule::Entry entry{"two", "v"};
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
   const Request request{"d", {&descriptor, 1}};
@@ -426,7 +428,7 @@ TEST_F(FleetTest, ARequestIsDecidedByTheRulesItWasFirstAskedBy) {
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kNoRule);
 }
 
-TEST_F(FleetTest, AnAnswerToAConversationThatHasEndedIsDropped) {
+TEST_F(SharedDeciderTest, AnAnswerToAConversationThatHasEndedIsDropped) {
   const rule::Entry entry{"two", "v"};
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
   int woken = 0;
@@ -439,9 +441,9 @@ TEST_F(FleetTest, AnAnswerToAConversationThatHasEndedIsDropped) {
   EXPECT_EQ(Remaining("two"), 1u);
 }
 
-class LeasingFleetTest : public FleetTest {
+class LeasingFleetTest : public SharedDeciderTest {
  protected:
-  LeasingFleetTest() : FleetTest({.leases = &books}) {}
+  LeasingFleetTest() : SharedDeciderTest({.leases = &books}) {}
 
   LeaseBooks books{{.node = 1, .keys_max = 64}, 1};
 };

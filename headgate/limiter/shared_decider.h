@@ -40,7 +40,7 @@
 namespace headgate::limiter {
 
 // What holds where a rule says nothing.
-struct FleetOptions {
+struct SharedDeciderOptions {
   rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kLocal;
   rule::Sharing sharing = rule::Sharing::kLeased;
   // How long one call of the store may take. Raise it where the store is far away; a client waits as long.
@@ -55,10 +55,10 @@ struct FleetOptions {
   uint32_t loops = 1;
 };
 
-class Fleet final : public Decider {
+class SharedDecider final : public Decider {
  public:
   // Both stores must outlive the fleet, and call nothing back when it is gone. They share one table of limits.
-  Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions& options);
+  SharedDecider(store::SharedStore& shared, store::Store& local, const SharedDeciderOptions& options);
 
   bool may_wait() const override { return true; }
 
@@ -162,7 +162,7 @@ class Fleet final : public Decider {
 
   store::SharedStore& shared_;
   store::Store& local_;
-  const FleetOptions options_;
+  const SharedDeciderOptions options_;
   LeaseBooks* const leases_;
   const std::unique_ptr<SharedRests> own_rests_;
   SharedRests& rests_;

@@ -1,11 +1,11 @@
 // How leases go back when the process ends.
 #include <utility>
 
-#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/shared_decider.h"
 
 namespace headgate::limiter {
 
-void Fleet::ReturnLeases(ReturnsDone done) {
+void SharedDecider::ReturnLeases(ReturnsDone done) {
   if (leases_ == nullptr) return done(0);
   leases_->Close();
   const ReturnPace pace(options_.timeout, leases_->ttl(), shared_.Now());
@@ -13,7 +13,7 @@ void Fleet::ReturnLeases(ReturnsDone done) {
   SendReturns();
 }
 
-void Fleet::SendReturns() {
+void SharedDecider::SendReturns() {
   // A store that is known to be away answers within the call that asks it.
   if (returns_->done == nullptr || std::exchange(returns_->sending, true)) return;
   bool any = true;
@@ -28,7 +28,7 @@ void Fleet::SendReturns() {
   if (all || returns_->pace.GivesUp(shared_.Now())) std::exchange(returns_->done, nullptr)(returns_->keys);
 }
 
-void Fleet::OnReturned(bool only_returns, bool ok) {
+void SharedDecider::OnReturned(bool only_returns, bool ok) {
   if (only_returns && ok) ++returns_->keys;
   returns_->pace.OnAnswer(ok, shared_.Now());
   SendReturns();

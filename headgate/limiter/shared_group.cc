@@ -1,0 +1,151 @@
+// Requests that pass together or not at all, over several buckets of the shared store.
+//
+// Its members are asked one after the other, queues last, since they take nothing back. When one denies, those behind
+// it are only asked what they would have said, and what was taken goes back.
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "headgate/algorithm/limit.h"
+#include "headgate/limiter/shared_decider.h"
+
+namespace headgate::limiter {
+
+using store::Operation;
+
+namespace {
+
+bool TakesRefunds(const store::LimitEntry& limit) { return algorithm::TakesRefunds(limit.limit.algorithm()); }
+
+}  // namespace
+
+// A group under way: its members are asked one after the other.
+struct SharedDecider::Group {
+  // By position in the request.
+  struct Progress {
+    bool took = false;          // asked to consume, not only what it would say
+    bool limit_denies = false;  // a store that cannot be asked is not a limit that denies
+  };
+
+  State state;
+  std::vector<Member> members;
+  std::vector<std::string> names;
+  std::vector<Progress> progress;
+  std::vector<size_t> order;  // queues last
+  std::vector<Settled> settled;
+  size_t first = 0;  // of what is settled in `state`
+  size_t next = 0;   // in `order`
+  bool denied = false;
+  size_t answers_open = 0;
+
+  // Whether the member counts although the group is denied, as far as the answers that are here say.
+  bool CountsDenied(size_t index) const {
+    return store::CountsDenied(members, index, [this](size_t k) { return progress[k].limit_denies; });
+  }
+
+  void Finish() {
+    std::copy(settled.begin(), settled.end(), state->settled.begin() + static_cast<ptrdiff_t>(first));
+    state->Close();
+  }
+};
+
+void SharedDecider::AskGroup(std::span<const BatchEntry> entries, Namer name, base::Instant now, const State& state,
+                             size_t first) {
+  auto group = std::make_shared<Group>();
+  group->state = state;
+  group->first = first;
+  for (size_t k = 0; k < entries.size(); ++k) {
+    group->members.push_back(MemberOf(entries[k], now));
+    name(k, group->names.emplace_back());
+    group->progress.emplace_back();
+    group->order.push_back(k);
+  }
+  std::stable_partition(group->order.begin(), group->order.end(),
+                        [&](size_t k) { return TakesRefunds(*group->members[k].limit); });
+  group->settled.resize(group->members.size());
+  AskNext(group);
+}
+
+void SharedDecider::AskNext(const std::shared_ptr<Group>& group) {
+  if (group->next == group->order.size()) return group->denied ? GiveBack(group) : group->Finish();
+  const size_t index = group->order[group->next];
+  Member member = group->members[index];
+  // Once one has denied, those behind it are only asked what they would have said, unless they count what it denied.
+  if (group->denied && member.operation == Operation::kTake && !group->CountsDenied(index)) {
+    member.operation = Operation::kLook;
+  }
+  group->progress[index].took = member.operation == Operation::kTake;
+  const auto name = [&](std::string& out) { out.append(group->names[index]); };
+  const auto done = [this, group, index](const Settled& settled) {
+    group->settled[index] = settled;
+    if (!settled.decision.allowed) {
+      group->denied = true;
+      group->progress[index].limit_denies = settled.mode != Mode::kClosed;
+    }
+    ++group->next;
+    AskNext(group);
+  };
+  Settled settled;
+  LeaseMessage* awaited = nullptr;
+  if (SettleHere(TakeOf(member), member.terms, name, shared_.Now(), settled, awaited)) return done(settled);
+  Ask(std::move(member), name, awaited, {.goes_on = done});
+}
+
+// What members have taken goes back, and those that were only asked what they would say are asked what is left. Except
+// for members that count what their rule denied: one that has not counted it yet does so now; one that has, and has too
+// little left for another such request, is asked when it would allow that.
+void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
+  group->answers_open = 1;
+  for (const size_t index : group->order) {
+    Member member = group->members[index];
+    const Settled& settled = group->settled[index];
+    if (member.operation != Operation::kTake || member.cost == 0 || settled.mode == Mode::kOpen) continue;
+    const bool counts = group->CountsDenied(index);
+    const bool took = group->progress[index].took;
+    const bool counts_now = counts && !took && settled.mode != Mode::kClosed;
+    if (!counts_now && !settled.decision.allowed) continue;
+    if (counts && took && settled.decision.remaining >= member.cost) continue;
+    const bool gives_back = took && !counts;
+    if (gives_back && !TakesRefunds(*member.limit)) continue;
+    if (!counts_now) member.operation = gives_back ? Operation::kRefund : Operation::kLook;
+    if (!took && !counts) member.cost = 0;
+    if (settled.mode == Mode::kLocal) {
+      group->settled[index].decision = DecideLocally(member, group->names[index]);
+      continue;
+    }
+    if (gives_back && settled.mode == Mode::kLeased) {
+      // What the lease takes back is in the bucket as it was; the store is told of the rest.
+      member.cost -= leases_->GiveBack(member.key, member.cost, shared_.Now());
+      if (member.cost == 0) continue;
+    }
+    ++group->answers_open;
+    AskForGroup(group, index, member);
+  }
+  if (--group->answers_open == 0) group->Finish();
+}
+
+// A refund, a look, or a request that is counted though another limit of its rule denied it.
+void SharedDecider::AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member) {
+  const bool gives_back = member.operation == Operation::kRefund && IsLeased(*member.limit, member.terms);
+  shared_.Ask(RequestOf(member, group->names[index]),
+              [this, group, index, gives_back, operation = member.operation](const store::SharedAnswer& answer) {
+                // If it cannot be given back it stays consumed: too few rather than too many.
+                if (answer.status.ok()) {
+                  group->settled[index].decision = answer.decision;
+                  if (gives_back) {
+                    leases_->OnRefunded(group->members[index].key, answer.decision.remaining, shared_.Now());
+                  }
+                  Member look = group->members[index];
+                  if (operation == Operation::kTake && answer.decision.remaining < look.cost) {
+                    look.operation = Operation::kLook;
+                    return AskForGroup(group, index, look);
+                  }
+                }
+                if (--group->answers_open == 0) group->Finish();
+              });
+}
+
+}  // namespace headgate::limiter
