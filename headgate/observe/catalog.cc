@@ -185,8 +185,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      kCounter,
      "buckets",
      "What happened to shared buckets: replaced_corrupt (the key held what is not ours), clock_reset (it was far ahead "
-     "of the store's clock), script_failed (its script did not come to an end: a right that is missing, most likely), "
-     "carried_over (its limit changed).",
+     "of the store's clock), script_failed (its script, or that of the heartbeat, ended with an error: a missing "
+     "right, "
+     "most likely), carried_over (its limit changed).",
      {"event"}},
 
     // Connections
