@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headgate/disk/files.h"
+#include "tests/source_dir.h"
 
 namespace headgate::app {
 namespace {
@@ -31,7 +32,7 @@ std::vector<std::string> ProblemsOf(std::string_view text) {
 }
 
 std::string Source(const std::string& path) {
-  auto text = disk::ReadFile(std::string(HEADGATE_SOURCE_DIR) + "/" + path, size_t{1} << 20);
+  auto text = disk::ReadFile(SourceDir() / path, size_t{1} << 20);
   EXPECT_TRUE(text.ok()) << text.status();
   return *std::move(text);
 }
