@@ -29,15 +29,20 @@ endif()
 if(HEADGATE_TESTS)
   find_package(GTest REQUIRED)
   find_package(nlohmann_json REQUIRED)
-  # One precompiled header for all tests: GoogleTest is most of what a test compiles.
-  add_library(headgate_test_pch STATIC ${CMAKE_CURRENT_LIST_DIR}/pch.cc)
-  target_link_libraries(headgate_test_pch PUBLIC GTest::gmock GTest::gtest PRIVATE absl::statusor headgate_flags)
-  target_compile_definitions(headgate_test_pch PRIVATE HEADGATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  # What every test has: GoogleTest and the headers that most tests include, precompiled, and where the source is.
+  add_library(headgate_test_base STATIC ${CMAKE_CURRENT_LIST_DIR}/pch.cc ${PROJECT_SOURCE_DIR}/tests/source_dir.cc)
+  target_include_directories(headgate_test_base PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(headgate_test_base PUBLIC GTest::gmock GTest::gtest
+    PRIVATE absl::statusor absl::flat_hash_map absl::function_ref fmt::fmt headgate_flags headgate_test_flags)
   # A precompiled header fits only what is compiled as it was: as part of an executable, -fPIE.
-  set_target_properties(headgate_test_pch PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(headgate_test_pch PRIVATE -fPIE)
-  target_precompile_headers(headgate_test_pch PRIVATE <gmock/gmock.h> <gtest/gtest.h>
-    <absl/status/statusor.h> <chrono> <memory> <string> <vector>)
+  set_target_properties(headgate_test_base PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(headgate_test_base PRIVATE -fPIE)
+  target_precompile_headers(headgate_test_base PRIVATE <gmock/gmock.h> <gtest/gtest.h>
+    <absl/container/flat_hash_map.h> <absl/functional/function_ref.h> <absl/status/statusor.h> <fmt/format.h>
+    <algorithm> <array> <chrono> <deque> <filesystem> <fstream> <functional> <memory> <random> <span> <string> <thread>
+    <unordered_map> <vector>)
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/source_dir.cc PROPERTIES
+    SKIP_PRECOMPILE_HEADERS ON COMPILE_DEFINITIONS HEADGATE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 endif()
 if(HEADGATE_BENCHMARKS)
   find_package(benchmark REQUIRED)

@@ -1,9 +1,16 @@
 # Included by ctest when it starts: the entries for the files of a test binary. The names of the tests are read from the
 # files as they are then, so that a new test needs no run of CMake.
 
-# headgate_tests_of_files(limiter /…/limiter_test unit "/…/a_test.cc;/…/b_test.cc"): the entries limiter_a_test and
+# headgate_tests_of_files(limiter /…/limiter_test "unit;headgate/limiter" "/…/a_test.cc;/…/b_test.cc"): entries limiter_a_test and
 # limiter_b_test, and limiter_test_is_listed, which fails if the binary has a test that no entry runs.
-function(headgate_tests_of_files prefix binary label files)
+function(headgate_tests_of_files prefix binary labels files)
+  # ctest has three slots for each core (`./dev test`): tests that compute take two, so that others wait beside them; those
+  # with real processes mostly wait, and begin first.
+  if("${labels}" MATCHES "^integration")
+    set(share COST 15)
+  else()
+    set(share PROCESSORS 2)
+  endif()
   set(all "")
   foreach(file ${files})
     get_filename_component(stem ${file} NAME_WE)
@@ -15,13 +22,13 @@ function(headgate_tests_of_files prefix binary label files)
     string(APPEND all ":${filter}")
     add_test(${entry} ${binary} --gtest_filter=${filter})
     set_tests_properties(${entry} PROPERTIES
-      LABELS ${label} TIMEOUT 300 WORKING_DIRECTORY ${HEADGATE_SOURCE_DIR} REQUIRED_FILES ${binary})
+      ${share} LABELS "${labels}" TIMEOUT 300 WORKING_DIRECTORY ${HEADGATE_SOURCE_DIR} REQUIRED_FILES ${binary})
   endforeach()
   get_filename_component(name ${binary} NAME)
   add_test(${name}_is_listed ${binary} --gtest_list_tests --gtest_filter=-${all})
   # Names of tests are indented by two spaces.
   set_tests_properties(${name}_is_listed PROPERTIES
-    LABELS ${label} TIMEOUT 60 WORKING_DIRECTORY ${HEADGATE_SOURCE_DIR} REQUIRED_FILES ${binary}
+    LABELS "${labels}" TIMEOUT 60 WORKING_DIRECTORY ${HEADGATE_SOURCE_DIR} REQUIRED_FILES ${binary}
     FAIL_REGULAR_EXPRESSION "\n  [A-Za-z0-9_]")
 endfunction()
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/source_dir.h"
 #include "tests/tidy/source_tree.h"
 
 namespace headgate::tidy {
@@ -15,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 
 const std::vector<SourceFile>& Tree() {
-  static const std::vector<SourceFile> tree = ReadTree(HEADGATE_SOURCE_DIR);
+  static const std::vector<SourceFile> tree = ReadTree(SourceDir());
   return tree;
 }
 

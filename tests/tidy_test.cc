@@ -14,13 +14,14 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/source_dir.h"
 #include "tests/tidy/source_tree.h"
 
 namespace headgate::tidy {
 namespace {
 
 const std::vector<SourceFile>& Tree() {
-  static const std::vector<SourceFile> tree = ReadTree(HEADGATE_SOURCE_DIR);
+  static const std::vector<SourceFile> tree = ReadTree(SourceDir());
   return tree;
 }
 
@@ -247,7 +248,7 @@ TEST(Floors, IncludesSayTheWholePath) {
     if (file->folder().empty()) continue;
     for (const auto& include : file->Includes()) {
       if (!include.quoted) continue;
-      const auto beside = std::filesystem::path(HEADGATE_SOURCE_DIR) / file->path;
+      const auto beside = SourceDir() / file->path;
       EXPECT_FALSE(std::filesystem::exists(beside.parent_path() / include.path))
           << file->path << ":" << include.line << ": write #include \"headgate/" << file->folder() << "/"
           << include.path << "\"";
@@ -361,6 +362,30 @@ TEST(Bans, UnfinishedWorkIsAnIssueNotAComment) {
   }
 }
 
+// As an object, a line of the log has these names already.
+TEST(Bans, NoFieldOfTheLogIsNamedAsEveryLinesAre) {
+  for (const SourceFile& file : Tree()) {
+    if (!file.path.starts_with("headgate/") || !file.path.ends_with(".cc")) continue;
+    for (const std::string_view field : {"{\"time\",", "{\"level\",", "{\"event\","}) {
+      EXPECT_EQ(file.text.find(field), std::string::npos) << file.path << ": " << field << " log_line.h says why";
+    }
+  }
+}
+
+// What includes such a header compiles for seconds longer.
+TEST(Bans, NoHeavyLibraryInAHeader) {
+  for (const SourceFile& file : Tree()) {
+    if (!file.path.starts_with("headgate/") || !file.path.ends_with(".h")) continue;
+    if (file.path == "headgate/net/test_certificate.h") continue;
+    const bool event_loop = file.path.starts_with("headgate/net/");
+    for (const std::string_view library : {"boost/", "spdlog/", "openssl/", "CLI/", "prometheus/", "nlohmann/"}) {
+      if (event_loop && library == "boost/") continue;
+      EXPECT_EQ(file.text.find(fmt::format("#include <{}", library)), std::string::npos)
+          << file.path << ": include <" << library << "…> in the source, and declare here what it needs";
+    }
+  }
+}
+
 TEST(Bans, NoPathOfSomebodysMachine) {
   for (const SourceFile& file : Tree()) {
     if (file.path == "tests/tidy_test.cc") continue;
@@ -443,7 +468,7 @@ TEST(Files, EveryFuzzerHasACorpusAndEveryCorpusAFuzzer) {
     fuzzers.insert(name);
   }
   std::set<std::string> corpora;
-  const std::filesystem::path root = HEADGATE_SOURCE_DIR "/tests/corpus";
+  const std::filesystem::path root = SourceDir() / "tests/corpus";
   if (std::filesystem::exists(root)) {
     for (const auto& entry : std::filesystem::directory_iterator(root)) {
       if (!std::filesystem::is_empty(entry.path())) corpora.insert(entry.path().filename());
@@ -470,7 +495,7 @@ TEST(Files, NothingWasDroppedHere) {
 // Where a document that is named in a text would be.
 bool Exists(const SourceFile& file, const std::string& target) {
   namespace fs = std::filesystem;
-  const fs::path root = HEADGATE_SOURCE_DIR;
+  const fs::path root = SourceDir();
   return fs::exists(root / target) || fs::exists((root / file.path).parent_path() / target);
 }
 

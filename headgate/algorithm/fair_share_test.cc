@@ -10,6 +10,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/source_dir.h"
+
 namespace headgate::algorithm {
 namespace {
 
@@ -19,7 +21,7 @@ using ::testing::ElementsAre;
 using Random = std::mt19937_64;
 
 TEST(FairShare, EveryVectorIsAnsweredWithoutOneDifference) {
-  std::ifstream in(std::filesystem::path(HEADGATE_SOURCE_DIR) / "tests/vectors/fair_share.json");
+  std::ifstream in(SourceDir() / "tests/vectors/fair_share.json");
   const json vectors = json::parse(in);
   int cycles_run = 0;
   for (const json& cycle : vectors.at("cycles")) {

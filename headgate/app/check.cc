@@ -14,7 +14,7 @@
 #include "headgate/base/clock.h"
 #include "headgate/front/api/check_answer.h"
 #include "headgate/http/client.h"
-#include "headgate/limiter/limiter.h"
+#include "headgate/limiter/checker.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/quote.h"
 #include "headgate/store/memory.h"
@@ -217,9 +217,10 @@ int DecideHere(const CheckArguments& arguments, const Question& question, const 
   for (const auto& entry : entries) asked.push_back({.entries = entry, .cost = arguments.cost});
   limiter::Checker checker(limiter);
   limiter::Response response;
-  const limiter::Request request{.domain = question.domain, .descriptors = asked};
-  if (status.ok())
-    status = arguments.peek ? checker.Peek(request, response, now) : checker.Check(request, response, now);
+  const limiter::Request request{.domain = question.domain,
+                                 .descriptors = asked,
+                                 .operation = arguments.peek ? limiter::Operation::kLook : limiter::Operation::kTake};
+  if (status.ok()) status = checker.Check(request, response, now);
   if (!status.ok()) {
     console.Error(std::string(status.message()), "`headgate help check` shows how to ask");
     return kExitUsage;

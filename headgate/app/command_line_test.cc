@@ -11,11 +11,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "headgate/disk/files.h"
 #include "headgate/app/fronts.h"
 #include "headgate/app/help.h"
 #include "headgate/app/rule_files.h"
 #include "headgate/app/settings.h"
+#include "headgate/disk/files.h"
+#include "tests/source_dir.h"
 
 namespace headgate::app {
 namespace {
@@ -269,7 +270,7 @@ TEST_F(CommandLine, SaysItsVersion) {
 
 // The page repeats the help word for word.
 TEST_F(CommandLine, IsWhatItsPageSays) {
-  const std::string page = *disk::ReadFile(std::string(HEADGATE_SOURCE_DIR) + "/docs/reference/command-line.md", 1 << 20);
+  const std::string page = *disk::ReadFile(SourceDir() / "docs/reference/command-line.md", 1 << 20);
   EXPECT_THAT(page, HasSubstr(std::string(Overview())));
   for (const std::string& command : CommandNames()) EXPECT_THAT(page, HasSubstr(HelpOf(command)));
 }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "headgate/disk/files.h"
+#include "tests/source_dir.h"
 
 namespace headgate::app {
 namespace {
@@ -31,7 +32,7 @@ std::vector<std::string> ProblemsOf(std::string_view text) {
 }
 
 std::string Source(const std::string& path) {
-  auto text = disk::ReadFile(std::string(HEADGATE_SOURCE_DIR) + "/" + path, size_t{1} << 20);
+  auto text = disk::ReadFile(SourceDir() / path, size_t{1} << 20);
   EXPECT_TRUE(text.ok()) << text.status();
   return *std::move(text);
 }
@@ -203,7 +204,8 @@ TEST(Configuration, RefusesHostNamesThatCouldNeverMatch) {
   Configuration configuration = FromFile("known_host: ['*.example.com', 'a*b']\n");
   CheckTogether(configuration);
   ASSERT_EQ(configuration.problems.size(), 1u);
-  EXPECT_EQ(configuration.problems[0].what, "known_host: 'a*b' is not a host name without a port");
+  EXPECT_EQ(configuration.problems[0].what,
+            "known_host: 'a*b': a * may only be the whole first label, as in *.example.com");
 }
 
 TEST(Configuration, PrintsJsonWithValuesOfTheirTypesAndTheirOrigins) {

@@ -19,9 +19,6 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, uint32_t loop)
                    ? limiter::Checker(options.engine.limiter(), loop)
                    : limiter::Checker(options.engine.limiter(), loop, shared->fleet(loop), shared->naming())),
       resp_({.checker = checker_,
-             .store = options.engine.store(),
-             .fleet = shared == nullptr ? nullptr : &shared->fleet(loop),
-             .naming = shared == nullptr ? limiter::BucketNaming{} : shared->naming(),
              .access = options.access,
              .version = std::string(kVersion),
              .loop = loop,
@@ -63,24 +60,6 @@ void Fronts::AddAdminRoutes(http::Router& router) {
                                             : absl::OkStatus();
                                }},
                           router);
-}
-
-void CollectThrottle(std::span<const std::unique_ptr<Fronts>> fronts, observe::Sink& sink) {
-  uint64_t allowed = 0;
-  uint64_t denied = 0;
-  uint64_t never_fits = 0;
-  for (const auto& front : fronts) {
-    const front::resp::Counters& counters = front->resp_counters();
-    allowed += counters.throttle_allowed.value();
-    denied += counters.throttle_denied.value();
-    never_fits += counters.throttle_never_fits.value();
-  }
-  const auto set = [&](limiter::Outcome outcome, uint64_t count) {
-    if (count > 0) sink.Set(observe::Metric::kDecisions, {"", "CL.THROTTLE", Name(outcome)}, count);
-  };
-  set(limiter::Outcome::kAllowed, allowed);
-  set(limiter::Outcome::kDenied, denied);
-  set(limiter::Outcome::kNeverFits, never_fits);
 }
 
 void CollectSessions(std::span<const std::unique_ptr<Fronts>> fronts, observe::Sink& sink) {

@@ -14,7 +14,7 @@
 #include "headgate/http/access.h"
 #include "headgate/http/router.h"
 #include "headgate/http/session.h"
-#include "headgate/limiter/limiter.h"
+#include "headgate/limiter/checker.h"
 #include "headgate/net/server.h"
 
 namespace headgate::app {
@@ -35,8 +35,6 @@ struct FrontOptions {
   std::atomic<bool> draining{false};
 };
 
-// CL.THROTTLE's decisions, which no rule stands behind, under a domain that no rule file can have: the empty one.
-void CollectThrottle(std::span<const std::unique_ptr<class Fronts>> fronts, observe::Sink& sink);
 // The sessions that all loops have begun, by protocol.
 void CollectSessions(std::span<const std::unique_ptr<class Fronts>> fronts, observe::Sink& sink);
 
@@ -54,7 +52,7 @@ class Fronts {
   // HTTP without the deciding routes.
   net::SessionChooser Admin() { return Speaks({}, Http(admin_router_)); }
 
-  // Counts the commands of Redis clients and the decisions by limits that they bring. From any thread.
+  // Counts the commands of Redis clients. From any thread.
   const front::resp::Counters& resp_counters() const { return resp_.counters; }
   const front::mux::Counters& sessions() const { return sessions_; }
 

@@ -56,6 +56,7 @@ net::ServerOptions ServerOptionsOf(const Settings& settings, const FilePlan& fil
 observe::LogOptions LogOptionsOf(const Settings& settings) {
   return {
       .level_min = *observe::LevelByName(settings.log_level),
+      .format = settings.log_format == "json" ? observe::LogFormat::kJson : observe::LogFormat::kText,
       .client_keys = settings.log_client_keys == "plain" ? observe::ClientKeys::kPlain : observe::ClientKeys::kHashed,
       .secret = RandomSecret()};
 }
@@ -122,7 +123,6 @@ class Process {
     front_options_.figures = [this] { return Figures(); };
     engine_.metrics().AddCollector([this](observe::Sink& sink) {
       rules_.Collect(sink);
-      CollectThrottle(fronts_, sink);
       CollectConnections(server_.counters(), sink);
       CollectSessions(fronts_, sink);
       if (shared_ != nullptr) shared_->Collect(sink);

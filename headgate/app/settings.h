@@ -13,13 +13,16 @@
 
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/net/server_options.h"
 #include "headgate/store/breaker.h"
 
 namespace headgate::app {
 
 // The values, with their defaults.
 struct Settings {
+  // Defaults that are stated where they take effect.
   static constexpr store::BreakerOptions kBreaker{};
+  static constexpr net::ServerOptions kServer{};
 
   std::vector<std::string> listen{"127.0.0.1:8080"};
   std::vector<std::string> listen_resp;
@@ -65,18 +68,19 @@ struct Settings {
   std::vector<std::string> known_host;
 
   uint64_t threads = 0;
-  uint64_t max_connections = 10'000;
-  uint64_t max_connections_per_address = 0;
+  uint64_t max_connections = kServer.connections_max;
+  uint64_t max_connections_per_address = kServer.connections_per_address_max;
   uint64_t max_admin_connections = 64;
-  uint64_t max_buffer_bytes = uint64_t{256} << 20;
-  base::Duration request_timeout = std::chrono::seconds(10);
-  base::Duration idle_timeout = std::chrono::minutes(10);
-  base::Duration write_timeout = std::chrono::seconds(10);
+  uint64_t max_buffer_bytes = kServer.buffer_bytes_max;
+  base::Duration request_timeout = kServer.request_timeout;
+  base::Duration idle_timeout = kServer.idle_timeout;
+  base::Duration write_timeout = kServer.write_timeout;
   uint64_t max_body_bytes = uint64_t{1} << 20;
   base::Duration drain_delay{0};
   base::Duration drain_timeout = std::chrono::seconds(10);
 
   std::string log_level = "info";
+  std::string log_format = "text";
   std::string log_client_keys = "hashed";
 };
 

@@ -9,17 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "headgate/base/hash_rig.h"
+
 namespace headgate::base {
 namespace {
 
 constexpr std::array kKinds{KeyKind::kRaw, KeyKind::kRule, KeyKind::kOverride, KeyKind::kPart};
-
-HashSecret Secret(uint64_t seed) {
-  std::mt19937_64 random(seed);
-  HashSecret secret;
-  for (uint8_t& byte : secret.bytes) byte = static_cast<uint8_t>(random());
-  return secret;
-}
 
 std::string AnyBytes(std::mt19937_64& random, size_t size) {
   std::string bytes(size, '\0');
@@ -37,7 +32,7 @@ Hash128 HashParts(const HashSecret& secret, const std::vector<std::string>& part
 
 TEST(Hash, IsTheSameWithAndWithoutAesInstructions) {
   std::mt19937_64 random(1);
-  const HashSecret secret = Secret(1);
+  const HashSecret secret = SecretFromSeed(1);
   for (size_t size = 0; size <= 200; ++size) {
     for (const KeyKind kind : kKinds) {
       // At every alignment: keys lie where the network put them.
@@ -60,7 +55,7 @@ TEST(Hash, DoesNotChangeBetweenVersions) {
 }
 
 TEST(Hash, TellsKindsLengthsAndContentsApart) {
-  const HashSecret secret = Secret(2);
+  const HashSecret secret = SecretFromSeed(2);
   std::set<std::pair<uint64_t, uint64_t>> seen;
   size_t count = 0;
   for (const KeyKind kind : kKinds) {
@@ -74,7 +69,7 @@ TEST(Hash, TellsKindsLengthsAndContentsApart) {
 }
 
 TEST(Hash, DependsOnEveryBitOfTheSecret) {
-  const HashSecret secret = Secret(3);
+  const HashSecret secret = SecretFromSeed(3);
   const Hash128 hash = HashBytes(secret, KeyKind::kRaw, "key");
   for (size_t bit = 0; bit < secret.bytes.size() * 8; ++bit) {
     HashSecret other = secret;
@@ -85,7 +80,7 @@ TEST(Hash, DependsOnEveryBitOfTheSecret) {
 
 TEST(Hash, FlipsHalfOfItsBitsForEachBitOfTheKey) {
   std::mt19937_64 random(4);
-  const HashSecret secret = Secret(4);
+  const HashSecret secret = SecretFromSeed(4);
   std::array<int, 128> flips{};
   int samples = 0;
   for (int i = 0; i < 200; ++i) {
@@ -106,7 +101,7 @@ TEST(Hash, FlipsHalfOfItsBitsForEachBitOfTheKey) {
 }
 
 TEST(Hash, SpreadsConsecutiveKeysEvenly) {
-  const HashSecret secret = Secret(5);
+  const HashSecret secret = SecretFromSeed(5);
   std::array<int, 256> low{}, high{};
   constexpr int kKeys = 256 * 400;
   for (int i = 0; i < kKeys; ++i) {
@@ -122,7 +117,7 @@ TEST(Hash, SpreadsConsecutiveKeysEvenly) {
 }
 
 TEST(KeyHasher, TellsSequencesOfPartsApart) {
-  const HashSecret secret = Secret(6);
+  const HashSecret secret = SecretFromSeed(6);
   const std::string part_47(47, 'x'), part_48(48, 'x'), part_49(49, 'x');
   const std::vector<std::vector<std::string>> sequences{
       {},
@@ -154,7 +149,7 @@ TEST(KeyHasher, TellsSequencesOfPartsApart) {
 }
 
 TEST(KeyHasher, IsNotDeceivedByAPartThatLooksLikeTheHashOfALongOne) {
-  const HashSecret secret = Secret(7);
+  const HashSecret secret = SecretFromSeed(7);
   const std::string long_part(300, 'k');
   const Hash128 hash = HashBytes(secret, KeyKind::kPart, long_part);
   std::string looks_like(sizeof hash, '\0');
@@ -164,7 +159,7 @@ TEST(KeyHasher, IsNotDeceivedByAPartThatLooksLikeTheHashOfALongOne) {
 }
 
 TEST(KeyHasher, SplitsOfOneStringAreAllDifferent) {
-  const HashSecret secret = Secret(8);
+  const HashSecret secret = SecretFromSeed(8);
   const std::string whole = "domain/api_key/gold-17/path/search";
   std::set<std::pair<uint64_t, uint64_t>> seen;
   size_t count = 0;
@@ -177,7 +172,7 @@ TEST(KeyHasher, SplitsOfOneStringAreAllDifferent) {
 }
 
 TEST(KeyHasher, TakesAsManyPartsAsItSays) {
-  const HashSecret secret = Secret(9);
+  const HashSecret secret = SecretFromSeed(9);
   for (const size_t size : {0u, 47u, 48u, 1000u}) {
     const std::vector<std::string> parts(KeyHasher::kPartsMax, std::string(size, 'p'));
     std::vector<std::string> other = parts;
@@ -187,7 +182,7 @@ TEST(KeyHasher, TakesAsManyPartsAsItSays) {
 }
 
 TEST(KeyHasher, TellsKindsApart) {
-  const HashSecret secret = Secret(10);
+  const HashSecret secret = SecretFromSeed(10);
   EXPECT_NE(Pair(HashParts(secret, {"a"}, KeyKind::kRule)), Pair(HashParts(secret, {"a"}, KeyKind::kOverride)));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headgate/base/text.h"
 #include "headgate/http/handler.h"
 #include "headgate/http/request_parser.h"
 #include "headgate/http/token.h"
@@ -20,13 +21,6 @@ constexpr Refusal kTooManyFields{431, "too many fields", "send the body without 
 constexpr Refusal kFolded{400, "a field is folded over several lines", kAmbiguous};
 constexpr Refusal kMalformedField{400, "a field of the trailer is malformed", "a field is NAME: VALUE"};
 constexpr Refusal kFieldOfTheHead{400, "a field of the trailer belongs into the head", kAmbiguous};
-
-int HexValue(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 // Neither a line end nor another control character; TAB is allowed.
 bool IsFieldChar(char c) {
@@ -67,7 +61,7 @@ Chunks::Progress Chunks::Take(std::string_view bytes, std::string& body) {
 Refusal Chunks::TakeByte(char c) {
   switch (state_) {
     case State::kSize: {
-      const int digit = HexValue(c);
+      const int digit = base::HexValue(c);
       if (digit < 0) return EndSize(c);
       if (++digits_ > kSizeDigitsMax) return kMalformed;
       left_ = left_ << 4 | static_cast<uint64_t>(digit);

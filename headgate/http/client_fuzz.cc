@@ -1,4 +1,6 @@
 // Any bytes as an answer: a status and a body within the bounds, or an error; the same in whatever pieces they arrive.
+#include <algorithm>
+
 #include "headgate/base/check.h"
 #include "headgate/http/client.h"
 

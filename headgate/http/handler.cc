@@ -5,17 +5,6 @@
 #include "headgate/base/check.h"
 
 namespace headgate::http {
-namespace {
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c; }
-
-}  // namespace
-
-bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return Lower(x) == Lower(y); });
-}
-
 bool HasBody(std::string_view method) { return method == "POST" || method == "PUT" || method == "PATCH"; }
 
 bool IsMediaType(std::string_view value, std::string_view media_type) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "headgate/base/text.h"
 #include "headgate/base/time.h"
 #include "headgate/http/body.h"
 #include "headgate/net/session.h"
@@ -81,7 +82,7 @@ bool HasBody(std::string_view method);
 // Whether a field value names this media type; parameters ("; charset=utf-8") do not matter.
 bool IsMediaType(std::string_view value, std::string_view media_type);
 
-// ASCII only, as HTTP compares names and tokens.
-bool EqualsIgnoreCase(std::string_view a, std::string_view b);
+// How HTTP compares names and tokens.
+using base::EqualsIgnoreCase;
 
 }  // namespace headgate::http

@@ -5,20 +5,20 @@
 #include <algorithm>
 #include <utility>
 
+#include "headgate/base/text.h"
 #include "headgate/http/handler.h"
 
 namespace headgate::http {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
-bool IsPort(std::string_view text) { return text.size() <= 5 && std::all_of(text.begin(), text.end(), IsDigit); }
+bool IsPort(std::string_view text) { return text.size() <= 5 && std::all_of(text.begin(), text.end(), base::IsDigit); }
 
 bool IsIpv4(std::string_view text) {
   for (int part = 0; part < 4; ++part) {
     size_t digits = 0;
     int value = 0;
-    while (digits < text.size() && digits < 3 && IsDigit(text[digits])) value = value * 10 + (text[digits++] - '0');
+    while (digits < text.size() && digits < 3 && base::IsDigit(text[digits]))
+      value = value * 10 + (text[digits++] - '0');
     if (digits == 0 || value > 255) return false;
     text.remove_prefix(digits);
     if (part < 3) {
@@ -44,8 +44,7 @@ bool IsLocalhost(std::string_view name) {
 }
 
 bool IsNameCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || IsDigit(c) || c == '.' || c == '-' || c == '_' ||
-         static_cast<unsigned char>(c) >= 0x80;
+  return base::IsLetterOrDigit(c) || c == '.' || c == '-' || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
 // `name` is a host's name, or "*." and one.
@@ -83,6 +82,10 @@ absl::Status KnownHosts::Check(std::string_view name) {
   const std::string_view plain = name.starts_with("*.") ? name.substr(2) : name;
   if (name == "*") return absl::OkStatus();
   if (!plain.empty() && std::all_of(plain.begin(), plain.end(), IsNameCharacter)) return absl::OkStatus();
+  if (plain.find('*') != std::string_view::npos) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}': a * may only be the whole first label, as in *.example.com", name));
+  }
   return absl::InvalidArgumentError(fmt::format("'{}' is not a host name without a port", name));
 }
 

@@ -15,7 +15,4 @@ std::string_view StatusText(int status);
 // empty) what to do about it. Fields that were added before stay.
 void AnswerProblem(int status, std::string_view detail, std::string_view hint, Response& response);
 
-// Appends a JSON string, quotes included. Invalid UTF-8 becomes U+FFFD, as in the WHATWG's decoders.
-void AppendJsonString(std::string_view text, std::string& out);
-
 }  // namespace headgate::http

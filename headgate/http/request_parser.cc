@@ -7,6 +7,8 @@
 
 #include <boost/beast/http/basic_parser.hpp>
 
+#include "headgate/base/text.h"
+
 namespace headgate::http {
 namespace {
 
@@ -15,22 +17,19 @@ using BeastError = boost::beast::error_code;
 
 std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 // Does a request line end with a version that is well-formed, and not ours?
 bool NamesOtherVersion(std::string_view line) {
   constexpr size_t kVersionSize = 8;  // HTTP/2.0
   if (line.size() <= kVersionSize) return false;
   const std::string_view version = line.substr(line.size() - kVersionSize);
-  return line[line.size() - kVersionSize - 1] == ' ' && version.starts_with("HTTP/") && IsDigit(version[5]) &&
-         version[6] == '.' && IsDigit(version[7]) && version != "HTTP/1.1" && version != "HTTP/1.0";
+  return line[line.size() - kVersionSize - 1] == ' ' && version.starts_with("HTTP/") && base::IsDigit(version[5]) &&
+         version[6] == '.' && base::IsDigit(version[7]) && version != "HTTP/1.1" && version != "HTTP/1.0";
 }
 
 // RFC 3986's reg-name, IP-literal and port, roughly: what could be an authority at all, and no user information.
 bool IsHostText(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
-    return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view("-._~%!$&'()*+;=:[]").find(c) != std::string_view::npos;
+    return base::IsLetterOrDigit(c) || std::string_view("-._~%!$&'()*+;=:[]").find(c) != std::string_view::npos;
   });
 }
 
@@ -174,7 +173,7 @@ Refusal RequestParser::JudgeField(std::string_view name, std::string_view value)
     names_host_ = true;
   } else if (EqualsIgnoreCase(name, "Content-Length")) {
     if (has_length_ || has_coding_) return kLengthTwice;
-    if (value.empty() || !std::all_of(value.begin(), value.end(), IsDigit)) {
+    if (value.empty() || !std::all_of(value.begin(), value.end(), base::IsDigit)) {
       return {400, "Content-Length is no number", "Content-Length is decimal digits alone"};
     }
     has_length_ = true;

@@ -1,9 +1,13 @@
 // For this folder's tests: bodies in parts whose other end the test holds.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "headgate/http/handler.h"

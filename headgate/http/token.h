@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "headgate/base/text.h"
+
 namespace headgate::http {
 
 constexpr bool IsTokenChar(char c) {
-  if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9')) return true;
+  if (base::IsLetterOrDigit(c)) return true;
   return std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
 }
 

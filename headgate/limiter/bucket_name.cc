@@ -3,12 +3,11 @@
 #include <array>
 #include <charconv>
 
+#include "headgate/base/text.h"
 #include "headgate/rule/rule_names.h"
 
 namespace headgate::limiter {
 namespace {
-
-constexpr char kHexDigits[] = "0123456789abcdef";
 
 // Printable ASCII but for what has a meaning in a name.
 constexpr std::array<bool, 256> kPlain = [] {
@@ -26,7 +25,7 @@ void AppendEncoded(std::string_view text, std::string& out) {
     out.append(text.substr(0, plain));
     if (plain == text.size()) return;
     const auto byte = static_cast<unsigned char>(text[plain]);
-    out.append({'%', kHexDigits[byte >> 4], kHexDigits[byte & 15]});
+    base::AppendHex(byte, out += '%');
     text.remove_prefix(plain + 1);
   }
 }
@@ -46,7 +45,7 @@ void Finish(const BucketNaming& naming, size_t begin, std::string& out) {
   out.resize(begin);
   out.append("hg:{h|");
   for (const uint64_t half : {hash.high, hash.low}) {
-    for (int shift = 60; shift >= 0; shift -= 4) out.push_back(kHexDigits[half >> shift & 15]);
+    for (int shift = 60; shift >= 0; shift -= 4) out.push_back(base::kHexDigits[half >> shift & 15]);
   }
   out.push_back('}');
 }

@@ -41,17 +41,15 @@ void BM_FirstDecisions(benchmark::State& state) {
     for (size_t i = 0; i < kDecisions; ++i) {
       // Five for each key are enough for a lease.
       const uint64_t key = way == Way::kLeased ? i / 5 : i;
-      const store::TakeRequest request{
-          .key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f + 1}, .limit = limit.get(), .cost = 1};
-      const SharedTerms terms = fleet.default_terms();
-      Settled settled;
+      BatchEntry entry{
+          .request = {.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f + 1}, .limit = limit.get(), .cost = 1},
+          .terms = fleet.default_terms()};
       const base::BootTime begin = clock.BootNow();
       fleet.Decide(
-          {&request, 1}, {&terms, 1}, [&](size_t, std::string& name) { name = "hg:{" + std::to_string(key) + "}"; },
-          {&settled, 1}, pending, now);
+          {&entry, 1}, [&](size_t, std::string& name) { name = "hg:{" + std::to_string(key) + "}"; }, &pending, now);
       const base::BootTime end = clock.BootNow();
       took_us.push_back(std::chrono::duration<double, std::micro>(end - begin).count());
-      benchmark::DoNotOptimize(settled);
+      benchmark::DoNotOptimize(entry);
     }
   }
   std::sort(took_us.begin(), took_us.end());

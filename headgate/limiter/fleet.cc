@@ -50,7 +50,8 @@ struct Fleet::Group {
 };
 
 Fleet::Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions& options)
-    : shared_(shared),
+    : Decider({.on_store_failure = options.on_store_failure, .sharing = options.sharing}),
+      shared_(shared),
       local_(local),
       options_(options),
       leases_(options.leases),
@@ -58,80 +59,61 @@ Fleet::Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions
       rests_(options.rests != nullptr ? *options.rests : *own_rests_),
       shares_(local.limits()) {}
 
-bool Fleet::Take(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
-                 std::span<Settled> settled, Pending& pending, base::Instant now) {
-  const State& state = pending.state_;
-  if (state->open > 0) return false;
-  const auto known = std::span(state->settled).subspan(state->asked_again);
-  if (!known.empty()) {
-    HEADGATE_DCHECK(known.size() >= requests.size());
-    std::copy_n(known.begin(), requests.size(), settled.begin());
-  } else {
-    if (!Decide(requests, terms, name, settled, pending, now)) return false;
-    // Should a later part of the request have to wait, this one is asked again with it.
-    state->settled.insert(state->settled.end(), settled.begin(), settled.end());
-  }
-  state->asked_again += requests.size();
-  return true;
-}
-
-bool Fleet::Decide(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
-                   std::span<Settled> settled, Pending& pending, base::Instant now) {
-  HEADGATE_DCHECK(requests.size() == terms.size() && requests.size() == settled.size());
-  const State& state = pending.state_;
+bool Fleet::Decide(std::span<BatchEntry> batch, Namer name, Pending* pending, base::Instant now) {
+  const State& state = pending->state_;
   HEADGATE_DCHECK(state->open == 0);
   const size_t first = state->settled.size();
   bool asks = false;
   // From the first on that cannot be settled here, all are settled in `state`.
   const auto begin_asking = [&](size_t i) {
     if (std::exchange(asks, true)) return;
-    state->settled.resize(first + requests.size());
-    std::copy_n(settled.begin(), i, state->settled.begin() + static_cast<ptrdiff_t>(first));
+    state->settled.resize(first + batch.size());
+    for (size_t k = 0; k < i; ++k) state->settled[first + k] = batch[k].settled;
     state->open = 1;  // holds on_ready back while this asks
   };
   const base::BootTime boot_now = leases_ != nullptr ? shared_.Now() : base::BootTime{0};
   if (leases_ != nullptr) instant_ahead_ns_ = now.ns - boot_now.ns;
-  if (leases_ != nullptr && requests.size() > 1) Prefetch(requests);
-  for (size_t i = 0; i < requests.size();) {
+  if (leases_ != nullptr && batch.size() > 1) Prefetch(batch);
+  for (size_t i = 0; i < batch.size();) {
     size_t end = i + 1;
-    while (end < requests.size() && requests[end].joined != store::Joined::kNo) ++end;
+    while (end < batch.size() && batch[end].request.joined != store::Joined::kNo) ++end;
     if (end > i + 1) {
       begin_asking(i);
       ++state->open;
       AskGroup(
-          requests.subspan(i, end - i), terms.subspan(i, end - i),
-          [&](size_t k, std::string& out) { name(i + k, out); }, now, state, first + i);
+          batch.subspan(i, end - i), [&](size_t k, std::string& out) { name(i + k, out); }, now, state, first + i);
       i = end;
       continue;
     }
     const auto name_it = [&](std::string& out) { name(i, out); };
     LeaseMessage* awaited = nullptr;
-    Settled& here = asks ? state->settled[first + i] : settled[i];
-    if (!SettleHere(requests[i], terms[i], name_it, boot_now, here, awaited)) {
+    Settled& here = asks ? state->settled[first + i] : batch[i].settled;
+    if (!SettleHere(batch[i].request, batch[i].terms, name_it, boot_now, here, awaited)) {
       begin_asking(i);
       ++state->open;
-      Ask(MemberOf(requests[i], terms[i], now), name_it, awaited, {.state = state, .index = first + i});
+      Ask(MemberOf(batch[i], now), name_it, awaited, {.state = state, .index = first + i});
     }
     ++i;
   }
   if (!asks) return true;
   if (--state->open > 0) return false;
-  std::copy_n(state->settled.begin() + static_cast<ptrdiff_t>(first), requests.size(), settled.begin());
+  for (size_t k = 0; k < batch.size(); ++k) batch[k].settled = state->settled[first + k];
   state->settled.resize(first);
   return true;
 }
 
-void Fleet::Prefetch(std::span<const TakeRequest> requests) const {
-  for (const TakeRequest& request : requests) leases_->PrefetchSet(request.key);
-  for (const TakeRequest& request : requests) leases_->PrefetchRecord(request.key);
+void Fleet::Prefetch(std::span<const BatchEntry> batch) const {
+  for (const BatchEntry& entry : batch) leases_->PrefetchSet(entry.request.key);
+  for (const BatchEntry& entry : batch) leases_->PrefetchRecord(entry.request.key);
 }
 
-Fleet::Member Fleet::MemberOf(const TakeRequest& request, const SharedTerms& terms, base::Instant now) {
+Fleet::Member Fleet::MemberOf(const BatchEntry& entry, base::Instant now) {
+  const TakeRequest& request = entry.request;
   return {.key = request.key,
           .limit = store::LimitHandle::Pin(*request.limit),
           .cost = request.cost,
           .operation = request.operation,
-          .terms = terms,
+          .terms = entry.terms,
           .now = now,
           .history = request.history,
           .joined = request.joined};
@@ -315,13 +297,13 @@ base::BootTime Fleet::next_wake() const {
   return leases_ != nullptr ? std::min(leases_->next_wake(options_.loop, options_.loops), debts) : debts;
 }
 
-void Fleet::AskGroup(std::span<const TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
-                     base::Instant now, const State& state, size_t first) {
+void Fleet::AskGroup(std::span<const BatchEntry> entries, Namer name, base::Instant now, const State& state,
+                     size_t first) {
   auto group = std::make_shared<Group>();
   group->state = state;
   group->first = first;
-  for (size_t k = 0; k < requests.size(); ++k) {
-    group->members.push_back(MemberOf(requests[k], terms[k], now));
+  for (size_t k = 0; k < entries.size(); ++k) {
+    group->members.push_back(MemberOf(entries[k], now));
     name(k, group->names.emplace_back());
     group->progress.emplace_back();
     group->order.push_back(k);

@@ -26,6 +26,7 @@
 #include "headgate/base/pool.h"
 #include "headgate/base/time.h"
 #include "headgate/limiter/debts.h"
+#include "headgate/limiter/decider.h"
 #include "headgate/limiter/lease_books.h"
 #include "headgate/limiter/local_shares.h"
 #include "headgate/limiter/outage.h"
@@ -54,43 +55,17 @@ struct FleetOptions {
   uint32_t loops = 1;
 };
 
-// What a shared decision depends on besides its TakeRequest.
-struct SharedTerms {
-  rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kLocal;
-  rule::Sharing sharing = rule::Sharing::kLeased;
-  uint32_t fallback_share_ppm = 0;  // 0: one part of as many as there are instances
-};
-
-class Fleet {
+class Fleet final : public Decider {
  public:
-  // Appends the name of a request's bucket, by its position.
-  using Namer = absl::FunctionRef<void(size_t index, std::string& name)>;
-
   // Both stores must outlive the fleet, and call nothing back when it is gone. They share one table of limits.
   Fleet(store::SharedStore& shared, store::Store& local, const FleetOptions& options);
-  Fleet(const Fleet&) = delete;
-  Fleet& operator=(const Fleet&) = delete;
 
-  SharedTerms default_terms() const {
-    return {.on_store_failure = options_.on_store_failure, .sharing = options_.sharing};
-  }
+  bool may_wait() const override { return true; }
 
-  SharedTerms TermsOf(const rule::Rule& rule) const {
-    return {.on_store_failure = rule.on_store_failure.value_or(options_.on_store_failure),
-            .sharing = rule.sharing.value_or(options_.sharing),
-            .fallback_share_ppm = rule.fallback_share_ppm.value_or(0)};
-  }
-
-  // Decides `requests`, joined groups among them, into `settled`. False: the answers come later; call again with the
-  // same when `pending` says so. A joined group is debited one after the other and what it took is given back when one
-  // denies, which others can see for a moment; a queue, which takes nothing back, comes last. A limit that counts
-  // denied requests keeps what its own rule denied.
-  bool Take(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
-            std::span<Settled> settled, Pending& pending, base::Instant now);
-
-  // The same for who does not ask again. False: all of it will be in `pending`, behind what is there.
-  bool Decide(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
-              std::span<Settled> settled, Pending& pending, base::Instant now);
+  // A joined group is debited one after the other and what it took is given back when one denies, which others can see
+  // for a moment; a queue, which takes nothing back, comes last. A limit that counts denied requests keeps what its own
+  // rule denied.
+  bool Decide(std::span<BatchEntry> batch, Namer name, Pending* pending, base::Instant now) override;
 
   // What leases and debts need from time to time: to be called at next_wake(), or a little later.
   void OnTime();
@@ -125,7 +100,7 @@ class Fleet {
   };
   struct Group;
 
-  static Member MemberOf(const store::TakeRequest& request, const SharedTerms& terms, base::Instant now);
+  static Member MemberOf(const BatchEntry& entry, base::Instant now);
   static store::TakeRequest TakeOf(const Member& member);
 
   // Whom an answer is for: a place in a request's State, or, in a group, who goes on from there.
@@ -144,7 +119,7 @@ class Fleet {
     std::string name;  // of the bucket
   };
 
-  void Prefetch(std::span<const store::TakeRequest> requests) const;
+  void Prefetch(std::span<const BatchEntry> batch) const;
   store::SharedRequest RequestOf(const Member& member, std::string_view name) const;
   // Decides without the store where that can be; `awaited` is set to the lease that the request has to wait for, if it
   // has to. `name` appends the bucket's name.
@@ -157,8 +132,7 @@ class Fleet {
   void OnLease(Question& question, const store::SharedAnswer& answer);
   void Settle(Question& question, const Settled& settled);
   // Settled in `state`, from `first` on.
-  void AskGroup(std::span<const store::TakeRequest> requests, std::span<const SharedTerms> terms, Namer name,
-                base::Instant now, const State& state, size_t first);
+  void AskGroup(std::span<const BatchEntry> entries, Namer name, base::Instant now, const State& state, size_t first);
   bool IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const;
   LeaseMessage& Kept(const LeaseAction& action);
   // Releases the message. Where somebody awaits it, the answer settles that question.

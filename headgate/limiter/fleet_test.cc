@@ -4,9 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <random>
-
-#include "headgate/limiter/limiter.h"
+#include "headgate/base/hash_rig.h"
+#include "headgate/limiter/checker.h"
 #include "headgate/rule/load.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -75,23 +74,18 @@ class FleetTest : public ::testing::Test {
     EXPECT_TRUE(limiter.OnRules(loaded.rules, now).ok());
   }
 
-  static store::MemoryOptions Options() {
-    store::MemoryOptions options{.max_buckets = 1000};
-    std::mt19937_64 random(1);
-    for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
-    return options;
-  }
+  static store::MemoryOptions Options() { return {.max_buckets = 1000, .secret = base::SecretFromSeed(1)}; }
 
   using Method = absl::Status (Checker::*)(const Request&, Response&, Instant, Pending*);
   // Asks as a front does: again, when the answers have come.
-  absl::Status Ask(Method method, const std::vector<std::string>& keys, std::optional<uint64_t> cost = {}) {
+  absl::Status Ask(Operation operation, const std::vector<std::string>& keys, std::optional<uint64_t> cost = {}) {
     std::vector<rule::Entry> entries;
     for (const std::string& key : keys) entries.push_back({key, "v"});
     std::vector<rule::Descriptor> descriptors;
     for (const rule::Entry& entry : entries) descriptors.push_back({.entries = {&entry, 1}, .cost = cost});
     ready = 0;
     while (true) {
-      const absl::Status status = (checker.*method)({"d", descriptors}, response, now, &pending);
+      const absl::Status status = checker.Check({"d", descriptors, operation}, response, now, &pending);
       if (!response.waiting) return status;
       const int ready_before = ready;
       shared.AnswerAll();
@@ -99,18 +93,18 @@ class FleetTest : public ::testing::Test {
     }
   }
   bool Allowed(const std::vector<std::string>& keys, std::optional<uint64_t> cost = {}) {
-    EXPECT_TRUE(Ask(&Checker::Check, keys, cost).ok());
+    EXPECT_TRUE(Ask(Operation::kTake, keys, cost).ok());
     return response.allowed;
   }
   // Asks, and leaves it at that.
   void Peek(const std::string& key) {
     const rule::Entry entry{key, "v"};
     const rule::Descriptor descriptor{.entries = {&entry, 1}};
-    EXPECT_TRUE(checker.Peek({"d", {&descriptor, 1}}, response, now, &pending).ok());
+    EXPECT_TRUE(checker.Check({"d", {&descriptor, 1}, store::Operation::kLook}, response, now, &pending).ok());
     EXPECT_TRUE(response.waiting);
   }
   uint64_t Remaining(const std::string& key) {
-    EXPECT_TRUE(Ask(&Checker::Peek, {key}).ok());
+    EXPECT_TRUE(Ask(Operation::kLook, {key}).ok());
     return response.descriptors[0].decision.remaining;
   }
   // Time goes on until what is owed can have been settled.
@@ -176,7 +170,7 @@ TEST_F(FleetTest, SeveralLimitsOfARuleConsumeTogetherOrNotAtAll) {
   // The bucket, asked first, was given back what it had lent: 5 − 2.
   EXPECT_THAT(shared.names(), ElementsAre("hg:{r|d|both=v#0}", "hg:{r|d|both=v#1}", "hg:{r|d|both=v#0}",
                                           "hg:{r|d|both=v#1}", "hg:{r|d|both=v#0}"));
-  EXPECT_TRUE(Ask(&Checker::Peek, {"both"}).ok());
+  EXPECT_TRUE(Ask(Operation::kLook, {"both"}).ok());
   now += 20s;
   EXPECT_TRUE(Allowed({"both"}, 2));
 }
@@ -370,7 +364,7 @@ TEST_F(FleetTest, AStoreThatComesAndGoesMintsNothing) {
     Allowed({"five"}, 1);
     shared.failure = absl::OkStatus();
     SettleDebts();
-    EXPECT_TRUE(Ask(&Checker::Peek, {"five"}).ok());
+    EXPECT_TRUE(Ask(Operation::kLook, {"five"}).ok());
   }
   EXPECT_EQ(Remaining("five"), 0u);
   shared.failure = absl::UnavailableError("gone");
@@ -390,7 +384,7 @@ TEST_F(FleetTest, ARuleMayLetThroughOrRefuseWithoutItsStore) {
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(Allowed({"open"}));
   EXPECT_EQ(mode(), Mode::kOpen);
   EXPECT_EQ(response.descriptors[0].decision.remaining, 2u);
-  const absl::Status refused = Ask(&Checker::Check, {"closed"});
+  const absl::Status refused = Ask(Operation::kTake, {"closed"});
   EXPECT_EQ(refused.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(refused.message()), HasSubstr("rule closed"));
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kUnavailable);
@@ -399,15 +393,15 @@ TEST_F(FleetTest, ARuleMayLetThroughOrRefuseWithoutItsStore) {
 
 TEST_F(FleetTest, ABugOfOursIsNoOutage) {
   shared.failure = absl::UnimplementedError("CROSSSLOT");
-  EXPECT_EQ(Ask(&Checker::Check, {"open"}).code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(Ask(&Checker::Check, {"two"}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Ask(Operation::kTake, {"open"}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Ask(Operation::kTake, {"two"}).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(mode(), Mode::kClosed);
 }
 
 TEST_F(FleetTest, WhatCannotBeGivenBackOrForgottenIsSaid) {
   shared.failure = absl::UnavailableError("gone");
-  EXPECT_EQ(Ask(&Checker::Refund, {"open"}).code(), absl::StatusCode::kUnavailable);
-  EXPECT_EQ(Ask(&Checker::Reset, {"two"}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Ask(Operation::kRefund, {"open"}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Ask(Operation::kReset, {"two"}).code(), absl::StatusCode::kUnavailable);
 }
 
 TEST_F(FleetTest, AStoreThatIsKnownToBeAwayMakesNobodyWait) {
@@ -495,7 +489,7 @@ TEST_F(LeasingFleetTest, WhatPassedWithoutTheStoreIsTakenFromALeasedBucketToo) {
   EXPECT_TRUE(Allowed({"hundred"}));
   EXPECT_GT(books.totals().held, 0u);
   SettleDebts();
-  EXPECT_TRUE(Ask(&Checker::Peek, {"hundred"}).ok());
+  EXPECT_TRUE(Ask(Operation::kLook, {"hundred"}).ok());
   const uint64_t held = books.totals().held;
   EXPECT_EQ(response.descriptors[0].decision.remaining + held, 97u);
 }

@@ -121,6 +121,13 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
     if (record.asked_number == 0 && record.leases.HasReturns()) verdict.action = Return(record, now);
     return verdict;
   }
+  if (cost > limit.limit.capacity()) [[unlikely]] {
+    // It never fits, and is no demand: nobody asks for more than the others need. The store is asked only for what is
+    // left, if nothing is known, and if the limit counts denied requests.
+    const bool unknown = record.reset_at.ns == 0 && record.leases.empty();
+    if (unknown || limit.limit.spec().count_denied) return verdict;
+    return {.kind = LeaseVerdict::Kind::kDenied, .decision = Denied(record, cost, now)};
+  }
   record.demand.Add(cost, interval_, now);
   const bool spent = Spend(record, cost, now);
   const LeaseAction* action = nullptr;
@@ -168,8 +175,10 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   record->shared_rest = decision.remaining;
   record->reset_at = now + std::min(decision.reset_after, base::kDurationMax);
   if (decision.allowed) {
-    // The last one of all says only that there is one more from time to time.
-    if (IsDenied(*record, cost) && cost > 0 && decision.remaining > 0) record->denied_cost = 0;
+    // The last one of all says only that there is one more from time to time. While a key waits for its pause the store
+    // only answers what was under way before.
+    const bool paused = record->leasable && record->asked_number == 0 && now < record->ask_from;
+    if (IsDenied(*record, cost) && cost > 0 && decision.remaining > 0 && !paused) record->denied_cost = 0;
     return HearRest(*record, decision.remaining, now);
   }
   // What can never fit says nothing of the bucket. A smaller cost that is denied says more than a larger one.

@@ -565,6 +565,35 @@ TEST_F(LeaseBookTest, ADenialOfAScarceKeyHonoursTheCost) {
   EXPECT_EQ(Says(3), "denied for 300ms");
 }
 
+// A request that went to the store while the key was asked for is allowed there. That does not end the pause.
+TEST_F(LeaseBookTest, AScarceKeyStaysSoThoughTheStoreAllowsARequestThatWasUnderWay) {
+  limit = Intern({.requests = 10, .period = 1s, .burst = 100});
+  for (int i = 0; i < 3; ++i) Take(40);
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #1"));
+  EXPECT_EQ(Says(), "ask the store");
+  EXPECT_EQ(Grant(1, 1, 1), "");
+  EXPECT_THAT(SaysAgain(), StartsWith("allowed"));
+  EXPECT_THAT(Says(), StartsWith("denied"));
+  Exact(1, {.allowed = true, .limit = 100, .remaining = 1, .reset_after = 10s});
+  EXPECT_THAT(Says(), StartsWith("denied"));
+  at = 50ms;
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #2"));
+}
+
+TEST_F(LeaseBookTest, WhatNeverFitsIsNoDemand) {
+  const std::string never = "denied for 9223372036854ms";
+  EXPECT_EQ(Says(1'000'000), "ask the store") << "for what is left";
+  Exact(1'000'000, {.allowed = false, .limit = 100, .remaining = 100, .retry_after = algorithm::kNever});
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(Says(1'000'000), never);
+  EXPECT_EQ(book.counters().asked, 0u);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(Says(), "ask the store");
+  EXPECT_EQ(Says(), "await a lease; ask #1 of k for 3 (at least 1)") << "what the others need";
+  EXPECT_EQ(Grant(1, 3), "");
+  EXPECT_EQ(Says(101), never);
+  EXPECT_THAT(Says(), StartsWith("allowed")) << "the lease is as it was";
+  EXPECT_EQ(book.counters().asked, 1u);
+}
+
 // The store said 89 ms for two when one was left. Then it said that none is.
 TEST_F(LeaseBookTest, ADenialNeverSaysLessThanItsOwnRemainingImplies) {
   limit = Intern({.requests = 10, .period = 1s, .burst = 100});

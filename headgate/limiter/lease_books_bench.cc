@@ -6,11 +6,10 @@
 #include <benchmark/benchmark.h>
 
 #include <array>
-#include <cstring>
 #include <memory>
-#include <random>
 #include <vector>
 
+#include "headgate/base/hash_rig.h"
 #include "headgate/limiter/lease_books.h"
 #include "headgate/store/memory.h"
 
@@ -18,24 +17,7 @@ namespace headgate::limiter {
 namespace {
 
 using base::BootTime;
-using Key = std::array<char, 16>;
-
-std::vector<Key> Keys(size_t count) {
-  std::mt19937_64 random(2);
-  std::vector<Key> keys(count);
-  for (Key& key : keys) {
-    const uint64_t halves[2] = {random(), random()};
-    std::memcpy(key.data(), halves, sizeof halves);
-  }
-  return keys;
-}
-
-base::HashSecret Secret() {
-  base::HashSecret secret;
-  std::mt19937_64 random(1);
-  for (uint8_t& byte : secret.bytes) byte = static_cast<uint8_t>(random());
-  return secret;
-}
+using Key = base::KeyBytes;
 
 algorithm::Limit Plentiful() {
   return *algorithm::Limit::Make({.requests = 1'000, .period = std::chrono::seconds(1), .burst = uint64_t{1} << 40});
@@ -46,8 +28,8 @@ base::Hash128 HashOf(const base::HashSecret& secret, const Key& key) {
 }
 
 void BM_Leased(benchmark::State& state) {
-  const base::HashSecret secret = Secret();
-  const std::vector<Key> keys = Keys(static_cast<size_t>(state.range(0)));
+  const base::HashSecret secret = base::SecretFromSeed(1);
+  const std::vector<Key> keys = base::KeysFromSeed(2, static_cast<size_t>(state.range(0)));
   store::LimitTable limits;
   const store::LimitHandle limit = *limits.Intern(Plentiful());
   // Room for all: one that finds no place is asked of the store.
@@ -73,8 +55,8 @@ void BM_Leased(benchmark::State& state) {
 BENCHMARK(BM_Leased)->Arg(1)->Arg(30'000);
 
 void BM_Memory(benchmark::State& state) {
-  const std::vector<Key> keys = Keys(static_cast<size_t>(state.range(0)));
-  store::MemoryStore store({.max_buckets = 65'536, .secret = Secret()});
+  const std::vector<Key> keys = base::KeysFromSeed(2, static_cast<size_t>(state.range(0)));
+  store::MemoryStore store({.max_buckets = 65'536, .secret = base::SecretFromSeed(1)});
   const store::LimitHandle limit = *store.limits().Intern(Plentiful());
   const base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   size_t i = 0;

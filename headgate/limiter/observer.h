@@ -1,4 +1,5 @@
-// What the limiter tells whoever counts: one event per descriptor. Called on the path of a decision, so an observer
+// What the limiter tells whoever counts: one event per descriptor, or per
+// batch of requests that bring their own limits. Called on the path of a decision, so an observer
 // neither blocks nor allocates.
 #pragma once
 
@@ -40,6 +41,8 @@ class Observer {
   virtual uint32_t OnRule(const rule::Rule& rule) = 0;
   // Called by any thread; `worker` is the Checker's number.
   virtual void OnDecision(uint32_t worker, const DecisionEvent& event) = 0;
+  // The same for decisions by limits that requests bring (CL.THROTTLE), `count` of one outcome.
+  virtual void OnOwnLimits(uint32_t worker, Outcome outcome, uint64_t count) = 0;
 };
 
 }  // namespace headgate::limiter

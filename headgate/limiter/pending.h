@@ -5,24 +5,20 @@
 // conversation, which waits for one request at a time. Used on one thread.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "headgate/algorithm/decision.h"
+#include "absl/functional/function_ref.h"
 #include "headgate/base/check.h"
-#include "headgate/limiter/mode.h"
+#include "headgate/base/strided.h"
+#include "headgate/limiter/settled.h"
 
 namespace headgate::limiter {
 
 struct PublishedRules;
-
-// What became of one take.
-struct Settled {
-  algorithm::Decision decision;
-  Mode mode = Mode::kMemory;
-};
 
 class Pending {
  public:
@@ -45,12 +41,32 @@ class Pending {
     state_->rules = nullptr;
   }
 
-  // Begins to ask again, from the first.
-  void BeginRound() { state_->asked_again = 0; }
+  // ---- For a request that is asked in parts, one after the other, and again from the first when it waits no longer.
+
+  // Begins to ask, perhaps again. Returns the rules that the request is decided by: those of its first round.
+  const std::shared_ptr<const PublishedRules>& BeginRound(const std::shared_ptr<const PublishedRules>& rules) {
+    state_->asked_again = 0;
+    if (state_->rules == nullptr) state_->rules = rules;
+    return state_->rules;
+  }
+  // The next part: as an earlier round has settled it, else as `decide` does. False: the request waits.
+  bool Resume(base::Strided<Settled> part, absl::FunctionRef<bool()> decide) {
+    if (waiting()) return false;
+    std::vector<Settled>& settled = state_->settled;
+    if (state_->asked_again < settled.size()) {
+      HEADGATE_DCHECK(settled.size() - state_->asked_again >= part.size());
+      for (size_t i = 0; i < part.size(); ++i) part[i] = settled[state_->asked_again + i];
+    } else {
+      if (!decide()) return false;
+      // Should a later part have to wait, this one is asked again with it.
+      for (size_t i = 0; i < part.size(); ++i) settled.push_back(part[i]);
+    }
+    state_->asked_again += part.size();
+    return true;
+  }
 
  private:
   friend class Fleet;
-  friend class Checker;
 
   // Shared with the answers that are under way.
   struct State {

@@ -1,5 +1,9 @@
 // The two sessions of framed_session.h get the same requests in pieces, and completions in any order, as the bytes say.
 // Both give the same answers for each id; the ordered one gives them in the order of the requests.
+#include <algorithm>
+#include <memory>
+#include <string>
+
 #include "headgate/base/check.h"
 #include "headgate/net/framed_session.h"
 
@@ -87,8 +91,7 @@ void Run(std::span<const uint8_t> steps) {
                       .payload = std::string(how % 9, static_cast<char>('a' + said % 26))};
     expected += frame.Answer();
     ++said;
-    std::string_view bytes = frame.Bytes();
-    const std::string whole(bytes);
+    const std::string whole = frame.Bytes();
     const size_t piece = 1 + how % 5;
     for (size_t at = 0; at < whole.size(); at += piece) {
       for (Side* side : {&ordered, &independent}) side->reader->Say(std::string_view(whole).substr(at, piece));

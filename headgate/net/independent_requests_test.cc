@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <latch>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "headgate/net/blocking_client.h"

@@ -8,6 +8,8 @@
 #include <set>
 #include <string>
 
+#include "tests/source_dir.h"
+
 namespace headgate::observe {
 namespace {
 
@@ -39,8 +41,8 @@ TEST(Catalog, HelpIsASentence) {
 }
 
 TEST(Catalog, LabelsAreBoundedSetsNeverKeys) {
-  const std::set<std::string_view> bounded = {"domain", "rule",   "outcome",  "front",
-                                              "result", "reason", "protocol", "version", "mode",    "event"};
+  const std::set<std::string_view> bounded = {"domain", "rule",     "outcome", "front", "result",
+                                              "reason", "protocol", "version", "mode",  "event"};
   for (const MetricSpec& spec : Catalog()) {
     for (const std::string_view label : spec.labels())
       EXPECT_TRUE(bounded.contains(label)) << spec.name << " " << label;
@@ -62,7 +64,7 @@ TEST(Catalog, IsWhatTheReferenceSays) {
       labels += fmt::format("{}`{}`", labels.empty() ? "" : ", ", label);
     expected += fmt::format("| `{}` | {} | {} | {} | {} |\n", spec.name, Name(spec.type), spec.unit, labels, spec.help);
   }
-  std::ifstream file(HEADGATE_SOURCE_DIR "/docs/reference/metrics.md");
+  std::ifstream file(SourceDir() / "docs/reference/metrics.md");
   ASSERT_TRUE(file) << "docs/reference/metrics.md is missing";
   std::string found;
   for (std::string line; std::getline(file, line);) {

@@ -1,9 +1,7 @@
-// The log: one event per line, on stderr. An event has a stable name and fields:
-//
-//   2026-11-20T09:30:00.000Z warning rules.refused file="edge rules.yaml" problems=2
+// The log: one event per line, on stderr; log_line.h shows lines.
 //
 // An event that comes too often is held back, by its name; how many lines that cost is said when it may speak again, or
-// by Tick, and counted. Keys of clients appear as hashes unless plain text is asked for. Thread-safe.
+// by Tick, and counted. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -11,50 +9,20 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 
 #include "absl/container/flat_hash_map.h"
 #include "headgate/algorithm/bucket.h"
 #include "headgate/algorithm/limit.h"
 #include "headgate/base/clock.h"
-#include "headgate/base/hash.h"
-#include "headgate/base/time.h"
+#include "headgate/observe/log_line.h"
 
 namespace spdlog::sinks {
 class sink;
 }
 
 namespace headgate::observe {
-
-enum class Level : uint8_t { kDebug, kInfo, kWarning, kError };
-std::string_view Name(Level level);
-std::optional<Level> LevelByName(std::string_view name);
-
-// A value that a client sent: a key, an address.
-struct ClientText {
-  std::string_view text;
-};
-
-struct Field {
-  std::string_view name;
-  std::variant<std::string_view, int64_t, uint64_t, bool, base::Duration, ClientText> value;
-};
-
-enum class ClientKeys : uint8_t { kHashed, kPlain };
-
-struct LogOptions {
-  // Lower it to kDebug to see more.
-  Level level_min = Level::kInfo;
-  // Lines of one event per second. Raise it while hunting something.
-  uint64_t lines_per_event_second = 10;
-  // kPlain shows what clients send.
-  ClientKeys client_keys = ClientKeys::kHashed;
-  // Makes the hashes of clients' keys; draw it from the operating system's random source.
-  base::HashSecret secret{};
-};
 
 class Log {
  public:
@@ -89,7 +57,6 @@ class Log {
   bool MayWrite(Event& event, base::BootTime now);
   void SayHeldBack(std::string_view name, Event& event);
   void Put(Level level, std::string_view event, std::initializer_list<Field> fields);
-  void Append(std::string& line, const Field& field) const;
 
   const LogOptions options_;
   const base::Clock& clock_;

@@ -131,7 +131,10 @@ struct alignas(64) Metrics::Worker {
 };
 
 Metrics::Metrics(const MetricsOptions& options)
-    : worker_count_(options.workers), workers_(new Worker[options.workers]), series_(options.secret) {}
+    : worker_count_(options.workers),
+      workers_(new Worker[options.workers]),
+      series_(options.secret),
+      own_limits_row_(series_.AddRule("", "CL.THROTTLE")) {}
 
 Metrics::~Metrics() = default;
 
@@ -162,6 +165,11 @@ void Metrics::OnDecision(uint32_t worker_index, const limiter::DecisionEvent& ev
   // A domain without rules is `other` by definition, not for want of room.
   if (SeriesTable::IsOther(counter) && event.rule != nullptr) dropped = true;
   if (dropped) worker.series_dropped.Add(1);
+}
+
+void Metrics::OnOwnLimits(uint32_t worker_index, limiter::Outcome outcome, uint64_t count) {
+  HEADGATE_CHECK(worker_index < worker_count_);
+  workers_[worker_index].decisions[series_.CounterOf(own_limits_row_, outcome)].Add(count);
 }
 
 void Metrics::OnBatch(uint32_t worker, Front front, uint64_t requests, base::Duration elapsed) {

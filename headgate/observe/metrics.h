@@ -70,6 +70,8 @@ class Metrics final : public limiter::Observer {
   // first time.
   uint32_t OnRule(const rule::Rule& rule) override;
   void OnDecision(uint32_t worker, const limiter::DecisionEvent& event) override;
+  // Under a domain that no rule file can have: the empty one.
+  void OnOwnLimits(uint32_t worker, limiter::Outcome outcome, uint64_t count) override;
 
   // ---- The fronts' events. No lock, no allocation.
   // `requests` were decided together in `elapsed`.
@@ -88,6 +90,7 @@ class Metrics final : public limiter::Observer {
   const uint32_t worker_count_;
   const std::unique_ptr<Worker[]> workers_;
   SeriesTable series_;
+  const uint32_t own_limits_row_;
   std::vector<std::string> fronts_;
   std::vector<std::function<void(Sink&)>> collectors_;
   std::mutex render_mutex_;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "headgate/base/text.h"
 #include "headgate/base/wide.h"
 #include "headgate/rule/quote.h"
 
@@ -28,11 +29,9 @@ constexpr std::array<UnitOfTime, 7> kUnits{
 // A day is 2^16·3^3·5^11 ns, so no fraction with more than 16 places (trailing zeros aside) is a whole number of ns.
 constexpr size_t kPlacesMax = 16;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 std::string_view TakeDigits(std::string_view& text) {
   size_t count = 0;
-  while (count < text.size() && IsDigit(text[count])) ++count;
+  while (count < text.size() && base::IsDigit(text[count])) ++count;
   const std::string_view digits = text.substr(0, count);
   text.remove_prefix(count);
   return digits;
@@ -40,7 +39,7 @@ std::string_view TakeDigits(std::string_view& text) {
 
 std::string_view TakeWord(std::string_view& text) {
   size_t count = 0;
-  while (count < text.size() && !IsDigit(text[count])) ++count;
+  while (count < text.size() && !base::IsDigit(text[count])) ++count;
   const std::string_view word = text.substr(0, count);
   text.remove_prefix(count);
   return word;

@@ -9,11 +9,12 @@
 #include "headgate/rule/explain.h"
 #include "headgate/rule/fields.h"
 #include "headgate/rule/load.h"
+#include "tests/source_dir.h"
 
 namespace headgate::rule {
 namespace {
 
-const std::filesystem::path kSource = HEADGATE_SOURCE_DIR;
+const std::filesystem::path kSource = SourceDir();
 
 std::string TextOf(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "headgate/base/text.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/limit_words.h"
 #include "headgate/rule/rule_names.h"
@@ -247,7 +248,7 @@ class LimitReader {
     good = good && (point == text.size() || (!places.empty() && places.size() <= 6));
     uint32_t place = 100'000;
     for (; good && !places.empty(); places.remove_prefix(1), place /= 10) {
-      good = places[0] >= '0' && places[0] <= '9';
+      good = base::IsDigit(places[0]);
       millionths += place * static_cast<uint32_t>(places[0] - '0');
     }
     if (good && millionths > 0 && millionths <= 1'000'000) return millionths;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "headgate/base/text.h"
 #include "headgate/base/wide.h"
 #include "headgate/rule/duration.h"
 #include "headgate/rule/quote.h"
@@ -97,7 +98,7 @@ absl::StatusOr<Period> ParsePeriod(std::string_view text, Letters letters) {
   }
   const auto duration = ParseDuration(text);
   if (duration.ok()) return Period{.length = *duration};
-  if (!text.empty() && text[0] >= '0' && text[0] <= '9') return duration.status();
+  if (!text.empty() && base::IsDigit(text[0])) return duration.status();
   return absl::InvalidArgumentError(fmt::format(
       "{} is no period: write second, minute, hour, day, week, month, year or a duration such as 20s", Quote(text)));
 }

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "headgate/base/text.h"
+
 namespace headgate::rule {
 namespace {
 
@@ -23,8 +25,6 @@ template <size_t N>
 bool Contains(const std::array<std::string_view, N>& words, std::string_view text) {
   return std::find(words.begin(), words.end(), text) != words.end();
 }
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // The base that a number's prefix names, which is taken off. "0" alone is decimal, "010" octal.
 int TakeBase(std::string_view& digits) {
@@ -58,7 +58,7 @@ std::optional<Scalar> ParseInt(std::string_view digits) {
 bool IsFloat(std::string_view text) {
   const auto take_digits = [&] {
     size_t count = 0;
-    while (count < text.size() && IsDigit(text[count])) ++count;
+    while (count < text.size() && base::IsDigit(text[count])) ++count;
     text.remove_prefix(count);
     return count;
   };
@@ -88,7 +88,7 @@ Scalar ResolvePlain(std::string_view text) {
   if (Contains(kNamedFloats, text)) return {.type = ScalarType::kFloat};
   const char first = text[0];
   if (first == '.' && IsFloat(text)) return {.type = ScalarType::kFloat};
-  if (!IsDigit(first) && first != '+' && first != '-') return {.type = ScalarType::kString};
+  if (!base::IsDigit(first) && first != '+' && first != '-') return {.type = ScalarType::kString};
   std::string plain(text);
   std::erase(plain, '_');
   if (const auto number = ParseInt(plain)) return *number;

@@ -86,7 +86,7 @@ Segment& MemoryStore::Second(const Fingerprint& print) const {
   return &first + 1 < segments_ + segment_count_ ? *(&second + 1) : segments_[0];
 }
 
-void MemoryStore::Take(std::span<const TakeRequest> requests, std::span<Decision> decisions, Instant now) {
+void MemoryStore::Take(base::Strided<const TakeRequest> requests, base::Strided<Decision> decisions, Instant now) {
   HEADGATE_DCHECK(requests.size() == decisions.size());
   now = base::Clamp(now);
   const size_t count = requests.size();
@@ -249,10 +249,10 @@ void MemoryStore::CarryOver(const TakeRequest& request, BucketState& state, Inst
   if (ended == request.history.end()) Change(*from, request.limit->limit, state, hits, remembered_until, now);
 }
 
-void MemoryStore::TakeGroup(std::span<const TakeRequest> group, std::span<Decision> decisions, Instant now) {
+void MemoryStore::TakeGroup(base::Strided<const TakeRequest> group, base::Strided<Decision> decisions, Instant now) {
   absl::InlinedVector<Segment*, 2 * kGroupInline> segments;
-  for (const TakeRequest& request : group) {
-    const Fingerprint print = Fingerprint::Of(request.key);
+  for (size_t i = 0; i < group.size(); ++i) {
+    const Fingerprint print = Fingerprint::Of(group[i].key);
     segments.push_back(&First(print));
     segments.push_back(&Second(print));
   }

@@ -63,7 +63,7 @@ class MemoryStore final : public Store {
   MemoryStore(const MemoryStore&) = delete;
   MemoryStore& operator=(const MemoryStore&) = delete;
 
-  void Take(std::span<const TakeRequest> requests, std::span<algorithm::Decision> decisions,
+  void Take(base::Strided<const TakeRequest> requests, base::Strided<algorithm::Decision> decisions,
             base::Instant now) override;
   const base::HashSecret& hash_secret() const override { return secret_; }
   LimitTable& limits() override { return limits_; }
@@ -118,7 +118,8 @@ class MemoryStore final : public Store {
 
   void TakeInBothSegments(const TakeRequest& request, const Fingerprint& print, algorithm::Decision& decision,
                           base::Instant now);
-  void TakeGroup(std::span<const TakeRequest> group, std::span<algorithm::Decision> decisions, base::Instant now);
+  void TakeGroup(base::Strided<const TakeRequest> group, base::Strided<algorithm::Decision> decisions,
+                 base::Instant now);
   void Undo(const TakeRequest& request, const Fingerprint& print, const Before& before,
             const algorithm::Decision& decision);
 

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "headgate/base/hash_rig.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::store {
@@ -23,34 +24,18 @@ namespace {
 using algorithm::Decision;
 using base::Instant;
 
-constexpr size_t kKeyBytes = 16;
 constexpr size_t kBatch = 32;
 constexpr size_t kManyKeys = 1'000'000;
 constexpr Instant kStart = Instant::FromNanos(1'790'000'000'000'000'000);
 
-using Key = std::array<char, kKeyBytes>;
+using Key = base::KeyBytes;
 
-MemoryOptions Options(uint64_t max_buckets) {
-  MemoryOptions options{.max_buckets = max_buckets};
-  std::mt19937_64 random(1);
-  for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
-  return options;
-}
+MemoryOptions Options(uint64_t max_buckets) { return {.max_buckets = max_buckets, .secret = base::SecretFromSeed(1)}; }
 
 // A rate that no loop of one process exhausts, so that every decision consumes.
 LimitHandle Plentiful(MemoryStore& store) {
   return *store.limits().Intern(
       *algorithm::Limit::Make({.requests = 1'000, .period = std::chrono::seconds(1), .burst = uint64_t{1} << 40}));
-}
-
-std::vector<Key> Keys(size_t count) {
-  std::mt19937_64 random(2);
-  std::vector<Key> keys(count);
-  for (Key& key : keys) {
-    const uint64_t halves[2] = {random(), random()};
-    std::memcpy(key.data(), halves, sizeof halves);
-  }
-  return keys;
 }
 
 TakeRequest RequestFor(const MemoryStore& store, const Key& key, const LimitHandle& limit) {
@@ -61,7 +46,7 @@ TakeRequest RequestFor(const MemoryStore& store, const Key& key, const LimitHand
 void BM_HotKey(benchmark::State& state) {
   MemoryStore store(Options(1u << 20));
   const LimitHandle limit = Plentiful(store);
-  const Key key = Keys(1)[0];
+  const Key key = base::KeysFromSeed(2, 1)[0];
   Instant now = kStart;
   Decision decision;
   for (auto _ : state) {
@@ -75,7 +60,8 @@ BENCHMARK(BM_HotKey);
 
 // A table in which all the keys are live already, kept from one repetition to the next.
 struct Filled {
-  explicit Filled(uint64_t max_buckets) : store(Options(max_buckets)), limit(Plentiful(store)), keys(Keys(kManyKeys)) {
+  explicit Filled(uint64_t max_buckets)
+      : store(Options(max_buckets)), limit(Plentiful(store)), keys(base::KeysFromSeed(2, kManyKeys)) {
     Decision decision;
     for (const Key& key : keys) {
       const TakeRequest request = RequestFor(store, key, limit);
@@ -142,7 +128,7 @@ void BM_HotKeyInBatches(benchmark::State& state) {
   // Threads meet at the start of the timed loop.
   std::array<TakeRequest, kBatch> requests;
   std::array<Decision, kBatch> decisions;
-  const Key key = Keys(1)[0];
+  const Key key = base::KeysFromSeed(2, 1)[0];
   Instant now = kStart;
   for (auto _ : state) {
     for (TakeRequest& request : requests) request = RequestFor(*store, key, limit);

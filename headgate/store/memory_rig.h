@@ -1,25 +1,18 @@
 // For this folder's tests: a memory store that is asked in one line. Keys are numbers.
 #pragma once
 
-#include <random>
 #include <span>
 
+#include "headgate/base/hash_rig.h"
 #include "headgate/store/memory.h"
 
 namespace headgate::store {
 
 inline constexpr base::Instant kStart = base::Instant::FromNanos(1'790'000'000'000'000'000);
 
-inline base::HashSecret SecretOf(uint64_t seed) {
-  base::HashSecret secret;
-  std::mt19937_64 random(seed);
-  for (uint8_t& byte : secret.bytes) byte = static_cast<uint8_t>(random());
-  return secret;
-}
-
 struct MemoryRig {
   explicit MemoryRig(uint64_t max_buckets = 1000, uint64_t seed = 1)
-      : store({.max_buckets = max_buckets, .secret = SecretOf(seed)}) {}
+      : store({.max_buckets = max_buckets, .secret = base::SecretFromSeed(seed)}) {}
 
   LimitHandle Make(const algorithm::LimitSpec& spec, uint32_t version = 0) {
     return *store.limits().Intern(*algorithm::Limit::Make(spec), version);

@@ -8,6 +8,7 @@
 
 #include "headgate/algorithm/decision.h"
 #include "headgate/base/hash.h"
+#include "headgate/base/strided.h"
 #include "headgate/base/time.h"
 #include "headgate/store/limit_table.h"
 
@@ -64,11 +65,11 @@ class Store {
  public:
   virtual ~Store() = default;
 
-  // Answers request i in decisions[i]; the spans have one length. In a joined group that is denied, a request that
+  // Answers request i in decisions[i]; there are as many of both. In a joined group that is denied, a request that
   // would have been allowed says so, with what is left untouched. If it has been counted all the same (see
   // TakeRequest::joined), the answer says whether the same request would be allowed now. Thread-safe; does not block on
   // anything but a bucket.
-  virtual void Take(std::span<const TakeRequest> requests, std::span<algorithm::Decision> decisions,
+  virtual void Take(base::Strided<const TakeRequest> requests, base::Strided<algorithm::Decision> decisions,
                     base::Instant now) = 0;
 
   virtual const base::HashSecret& hash_secret() const = 0;

@@ -14,18 +14,10 @@ absl::Status DirectDriver::SetRules(std::span<const ScenarioRule> rules, base::I
 absl::StatusOr<algorithm::Decision> DirectDriver::Answer(const Ask& ask, base::Instant now) {
   const rule::Entry entry{.key = kScenarioKey, .value = ask.key};
   const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = ask.cost};
-  const limiter::Request request{.domain = ask.rule, .descriptors = {&descriptor, 1}};
-  switch (ask.operation) {
-    case Operation::kRequest:
-      HEADGATE_RETURN_IF_ERROR(checker_.Check(request, response_, now));
-      break;
-    case Operation::kRefund:
-      HEADGATE_RETURN_IF_ERROR(checker_.Refund(request, response_, now));
-      break;
-    case Operation::kReset:
-      HEADGATE_RETURN_IF_ERROR(checker_.Reset(request, response_, now));
-      break;
-  }
+  limiter::Request request{.domain = ask.rule, .descriptors = {&descriptor, 1}};
+  if (ask.operation == Operation::kRefund) request.operation = store::Operation::kRefund;
+  if (ask.operation == Operation::kReset) request.operation = store::Operation::kReset;
+  HEADGATE_RETURN_IF_ERROR(checker_.Check(request, response_, now));
   return response_.descriptors[0].decision;
 }
 

@@ -1,7 +1,7 @@
 // A limiter over a store, asked in process as an embedder asks it.
 #pragma once
 
-#include "headgate/limiter/limiter.h"
+#include "headgate/limiter/checker.h"
 #include "headgate/testing/scenario_runner.h"
 
 namespace headgate::testing {

@@ -2,10 +2,10 @@
 // to. For tests of what a Fleet sends. Not thread-safe.
 #pragma once
 
-#include <random>
 #include <span>
 #include <string>
 
+#include "headgate/base/hash_rig.h"
 #include "headgate/limiter/fleet.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -13,12 +13,7 @@
 namespace headgate::testing {
 
 struct DirectFleet {
-  static store::MemoryOptions Options() {
-    store::MemoryOptions options{.max_buckets = 4096};
-    std::mt19937_64 random(1);
-    for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
-    return options;
-  }
+  static store::MemoryOptions Options() { return {.max_buckets = 4096, .secret = base::SecretFromSeed(1)}; }
 
   store::LimitHandle Intern(const algorithm::LimitSpec& spec, uint32_t version = 0) {
     return *local.limits().Intern(*algorithm::Limit::Make(spec), version);
@@ -28,14 +23,15 @@ struct DirectFleet {
   bool Begin(uint64_t key, const store::LimitHandle& limit, std::span<const store::LimitChange> history, uint64_t cost,
              limiter::Fleet& of) {
     pending.Forget();
-    const store::TakeRequest request{.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f},
-                                     .limit = limit.get(),
-                                     .history = history,
-                                     .cost = cost};
-    const limiter::SharedTerms terms = of.default_terms();
-    return of.Decide(
-        {&request, 1}, {&terms, 1}, [&](size_t, std::string& name) { name += std::to_string(key); }, {&settled, 1},
-        pending, now);
+    limiter::BatchEntry entry{.request = {.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f},
+                                          .limit = limit.get(),
+                                          .history = history,
+                                          .cost = cost},
+                              .terms = of.default_terms()};
+    const bool is_settled = of.Decide(
+        {&entry, 1}, [&](size_t, std::string& name) { name += std::to_string(key); }, &pending, now);
+    settled = entry.settled;
+    return is_settled;
   }
   // The same, and answers what it asks of the store. Whether the request passed.
   bool Ask(uint64_t key, const store::LimitHandle& limit, std::span<const store::LimitChange> history = {},

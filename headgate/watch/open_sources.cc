@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "headgate/base/text.h"
 #include "headgate/watch/file/file_source.h"
 
 namespace headgate::watch {
@@ -17,9 +18,8 @@ std::string_view SchemeOf(std::string_view place) {
   const size_t end = place.find("://");
   if (end == std::string_view::npos || end == 0) return {};
   const std::string_view scheme = place.substr(0, end);
-  const bool is_name = std::all_of(scheme.begin(), scheme.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '-';
-  });
+  const bool is_name = std::all_of(scheme.begin(), scheme.end(),
+                                   [](char c) { return base::IsLower(c) || base::IsDigit(c) || c == '+' || c == '-'; });
   return is_name ? scheme : std::string_view{};
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "headgate/base/text.h"
 #include "headgate/wire/resp_number.h"
 
 namespace headgate::wire {
@@ -18,20 +19,18 @@ constexpr size_t kLengthLineMax = 64 << 10;
 constexpr size_t kArgsKept = 256;
 constexpr size_t kInlineKept = 4 << 10;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 // A length of one or two digits and its line end, which is what nearly all of them are. False, and nothing changes, for
 // whatever else stands there.
 inline bool ShortLength(std::string_view input, size_t& position, char kind, int64_t& value) {
   if (input.size() - position < 5) return false;
   const char* const at = input.data() + position;
-  if (at[0] != kind || !IsDigit(at[1])) return false;
+  if (at[0] != kind || !base::IsDigit(at[1])) return false;
   if (at[2] == '\r') {
     value = at[1] - '0';
     position += 4;
     return true;
   }
-  if (!IsDigit(at[2]) || at[3] != '\r' || at[1] == '0') return false;
+  if (!base::IsDigit(at[2]) || at[3] != '\r' || at[1] == '0') return false;
   value = (at[1] - '0') * 10 + (at[2] - '0');
   position += 5;
   return true;
@@ -39,17 +38,10 @@ inline bool ShortLength(std::string_view input, size_t& position, char kind, int
 
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-int HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 // Appends what the escape at `at` (a backslash within double quotes) stands for; returns how long it is.
 size_t Unescape(std::string_view at, std::string& out) {
-  if (at.size() >= 4 && at[1] == 'x' && HexDigit(at[2]) >= 0 && HexDigit(at[3]) >= 0) {
-    out.push_back(static_cast<char>(HexDigit(at[2]) * 16 + HexDigit(at[3])));
+  if (at.size() >= 4 && at[1] == 'x' && base::HexValue(at[2]) >= 0 && base::HexValue(at[3]) >= 0) {
+    out.push_back(static_cast<char>(base::HexValue(at[2]) * 16 + base::HexValue(at[3])));
     return 4;
   }
   if (at.size() < 2) {

@@ -1,5 +1,6 @@
 """Rules that change while the server runs."""
 
+import json
 import os
 import tempfile
 import unittest
@@ -56,6 +57,22 @@ class LiveRules(unittest.TestCase):
             self.assertIn("edge.yaml:4:5", server.errors())
             self.assertEqual(self.limit(server), 100)
             self.assertEqual(server.request("GET", "/readyz")[0], 200)
+
+    def test_the_log_is_json_if_asked_for_whatever_a_file_contains(self):
+        for args, env in ((["--log-format", "json"], {}), ([], {"HEADGATE_LOG_FORMAT": "json"})):
+            self.write(RULE.format(requests=100))
+            with Headgate("--rules", self.folder, *args, env=env) as server:
+                self.write('domain: edge\n"say \\"}\\n\\e[2J é": 1\n')
+                until(lambda: "rules.problem" in server.errors(), 5, "the log names the problem")
+                self.assertEqual(server.stop(), 0)
+                events = [json.loads(line) for line in server.errors().splitlines()]
+            for event in events:
+                self.assertEqual(list(event)[:3], ["time", "level", "event"])
+            names = [event["event"] for event in events]
+            self.assertIn("server.started", names)
+            self.assertIn("server.stopped", names)
+            problem = next(event for event in events if event["event"] == "rules.problem")
+            self.assertRegex(problem["what"], r"""edge\.yaml:2:1: .*unknown key .say "}""")
 
     def test_the_link_swap_of_kubernetes(self):
         def version(name, requests):

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
-#include <random>
 
+#include "headgate/base/hash_rig.h"
 #include "headgate/limiter/bucket_name.h"
 #include "headgate/limiter/fleet.h"
 #include "headgate/store/memory.h"
@@ -23,7 +23,7 @@ class WaitingStore final : public store::Store {
  public:
   explicit WaitingStore(const store::redis::RedisOptions& options) : test_(options) {}
 
-  void Take(std::span<const store::TakeRequest> requests, std::span<algorithm::Decision> decisions,
+  void Take(base::Strided<const store::TakeRequest> requests, base::Strided<algorithm::Decision> decisions,
             base::Instant now) override {
     std::lock_guard lock(mutex_);  // one loop, one thread at a time
     now_ = now;
@@ -42,35 +42,32 @@ class WaitingStore final : public store::Store {
   store::LimitTable& limits() override { return local_.limits(); }
 
  private:
-  static bool IsGroup(std::span<const store::TakeRequest> requests, size_t i) {
+  static bool IsGroup(base::Strided<const store::TakeRequest> requests, size_t i) {
     return i + 1 < requests.size() && requests[i + 1].joined != store::Joined::kNo;
   }
 
-  void TakePart(std::span<const store::TakeRequest> requests, std::span<algorithm::Decision> decisions,
+  void TakePart(base::Strided<const store::TakeRequest> requests, base::Strided<algorithm::Decision> decisions,
                 base::Instant now) {
-    const std::vector<limiter::SharedTerms> terms(requests.size(), fleet_.default_terms());
-    std::vector<limiter::Settled> settled(requests.size());
+    std::vector<limiter::BatchEntry> batch;
+    for (size_t i = 0; i < requests.size(); ++i) {
+      batch.push_back({.request = requests[i], .terms = fleet_.default_terms()});
+    }
     const auto name = [&](size_t index, std::string& out) {
       out = fmt::format("hg:{{{:016x}{:016x}}}", requests[index].key.high, requests[index].key.low);
     };
     bool ready = false;
     limiter::Pending pending([&] { ready = true; });
-    if (!fleet_.Take(requests, terms, name, settled, pending, now)) {
-      EXPECT_TRUE(test_.Until([&] { return ready; }));
-      pending.BeginRound();
-      EXPECT_TRUE(fleet_.Take(requests, terms, name, settled, pending, now));
-    }
+    const bool decided = fleet_.Decide(batch, name, &pending, now);
+    EXPECT_TRUE(decided || test_.Until([&] { return ready; }));
     for (size_t i = 0; i < requests.size(); ++i) {
-      EXPECT_EQ(settled[i].mode, limiter::Mode::kExact);
-      decisions[i] = settled[i].decision;
+      const limiter::Settled& settled = decided ? batch[i].settled : pending.settled()[i];
+      EXPECT_EQ(settled.mode, limiter::Mode::kExact);
+      decisions[i] = settled.decision;
     }
   }
 
   static store::MemoryOptions Options() {
-    store::MemoryOptions options{.max_buckets = 1 << 10, .max_limits = 1 << 12};
-    std::mt19937_64 random(1);
-    for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
-    return options;
+    return {.max_buckets = 1 << 10, .max_limits = 1 << 12, .secret = base::SecretFromSeed(1)};
   }
 
   std::mutex mutex_;

@@ -8,7 +8,7 @@
 
 #include "headgate/http/access.h"
 #include "headgate/limiter/fleet.h"
-#include "headgate/limiter/limiter.h"
+#include "headgate/limiter/checker.h"
 #include "headgate/net/session.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -30,9 +30,7 @@ class FrontDriver : public Driver {
  protected:
   explicit FrontDriver(Decides decides);
 
-  store::MemoryStore& store() { return store_; }
   limiter::Checker& checker() { return *checker_; }
-  limiter::Fleet* fleet() { return fleet_ ? &*fleet_ : nullptr; }
   const http::Access& access() const { return access_; }
 
   // Sends bytes as the event loop would; returns what they were answered.

@@ -28,7 +28,7 @@ base::Duration Milliseconds(const RespValue* field) {
 
 RespDriver::RespDriver(wire::RespVersion version, Decides decides)
     : FrontDriver(decides),
-      context_({.checker = checker(), .store = store(), .fleet = fleet(), .access = access(), .version = "0"}),
+      context_({.checker = checker(), .access = access(), .version = "0"}),
       session_(context_, net::Peer{.loopback = true}) {
   if (version == wire::RespVersion::k3) HEADGATE_CHECK(Call({"HELLO", "3"}, base::Instant{0}).ok());
 }

@@ -15,6 +15,7 @@
 #include "headgate/testing/scenario_runner.h"
 #include "tests/scenarios/drivers.h"
 #include "tests/scenarios/vector_scenarios.h"
+#include "tests/source_dir.h"
 #include "tests/vectors/vectors.h"
 
 namespace headgate::testing {
@@ -93,7 +94,7 @@ void RegisterFiles(const std::filesystem::path& directory) {
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
-  headgate::testing::RegisterFiles(std::filesystem::path(HEADGATE_SOURCE_DIR) / "tests/scenarios");
+  headgate::testing::RegisterFiles(headgate::SourceDir() / "tests/scenarios");
   headgate::testing::RegisterVectors();
   return RUN_ALL_TESTS();
 }

@@ -28,7 +28,7 @@ class WatchedStore final : public store::Store {
       std::function<void(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant now)>;
   WatchedStore(store::MemoryStore& memory, Watch watch) : memory_(memory), watch_(std::move(watch)) {}
 
-  void Take(std::span<const store::TakeRequest> requests, std::span<algorithm::Decision> decisions,
+  void Take(base::Strided<const store::TakeRequest> requests, base::Strided<algorithm::Decision> decisions,
             base::Instant now) override {
     memory_.Take(requests, decisions, now);
     for (size_t i = 0; i < requests.size(); ++i) watch_(requests[i], decisions[i], now);

@@ -215,18 +215,21 @@ void Node::Begin(Request request, BootTime now) {
 
 // As RESP sessions do: asked again when it is ready, the same request finds its answers.
 bool Node::Take(Request& request, std::span<Settled> settled) {
-  std::vector<store::TakeRequest> takes;
-  std::vector<limiter::SharedTerms> terms;
+  std::vector<limiter::BatchEntry> batch;
   for (const Member& member : request.members) {
-    takes.push_back({.key = HashOf(member.key),
-                     .limit = keys_[member.key].limit.get(),
-                     .cost = member.cost,
-                     .operation = request.operation,
-                     .joined = takes.empty() ? store::Joined::kNo : store::Joined::kSameRule});
-    terms.push_back({.on_store_failure = PolicyOf(member.key), .sharing = SharingOf(member.key)});
+    batch.push_back({.request = {.key = HashOf(member.key),
+                                 .limit = keys_[member.key].limit.get(),
+                                 .cost = member.cost,
+                                 .operation = request.operation,
+                                 .joined = batch.empty() ? store::Joined::kNo : store::Joined::kSameRule},
+                     .terms = {.on_store_failure = PolicyOf(member.key), .sharing = SharingOf(member.key)}});
   }
   const auto name = [&](size_t i, std::string& out) { out += NameOf(request.members[i].key); };
-  return fleet_.Take(takes, terms, name, settled, *request.pending, request.at);
+  return request.pending->Resume(settled, [&] {
+    const bool decided = fleet_.Decide(batch, name, request.pending.get(), request.at);
+    for (size_t i = 0; i < batch.size(); ++i) settled[i] = batch[i].settled;
+    return decided;
+  });
 }
 
 // What the book has spent or was given back since it was last looked at.

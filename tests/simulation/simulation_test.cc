@@ -9,6 +9,7 @@
 #include "tests/redis/arithmetic_host.h"
 #include "tests/simulation/terms.h"
 #include "tests/simulation/world.h"
+#include "tests/source_dir.h"
 
 namespace headgate::simulation {
 namespace {
@@ -110,7 +111,7 @@ TEST(Simulation, InstancesShareAWindowWhoeverComesFirst) {
 }
 
 TEST(Terms, AreWhatTheDocumentationSays) {
-  std::ifstream file(HEADGATE_SOURCE_DIR "/docs/internals/leases.md");
+  std::ifstream file(SourceDir() / "docs/internals/leases.md");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_THAT(text, ::testing::HasSubstr(TermsTable()));
   EXPECT_EQ(AllTerms().size(), static_cast<size_t>(Fault::kLimitChange) + 1);

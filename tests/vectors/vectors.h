@@ -10,6 +10,7 @@
 
 #include "headgate/algorithm/decision.h"
 #include "headgate/algorithm/limit.h"
+#include "tests/source_dir.h"
 
 namespace headgate::vectors {
 
@@ -20,7 +21,7 @@ inline constexpr const char* kFiles[] = {
     "fixed_window_first_hit", "sliding_window_counter", "sliding_window_log", "changes"};
 
 inline json Read(const std::string& file) {
-  std::ifstream in(std::filesystem::path(HEADGATE_SOURCE_DIR) / "tests/vectors" / (file + ".json"));
+  std::ifstream in(SourceDir() / "tests/vectors" / (file + ".json"));
   return json::parse(in);
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "headgate/http/problem.h"
+#include "headgate/base/json.h"
 #include "headgate/rule/duration.h"
 
 namespace headgate::front::admin {
@@ -30,7 +30,7 @@ std::string_view Name(Align align) {
 
 void AppendField(std::string_view name, std::string_view value, std::string& out) {
   fmt::format_to(std::back_inserter(out), R"(,"{}":)", name);
-  http::AppendJsonString(value, out);
+  base::AppendJsonString(value, out);
 }
 
 void AppendLimit(const algorithm::Limit& limit, std::string& out) {
@@ -38,7 +38,7 @@ void AppendLimit(const algorithm::Limit& limit, std::string& out) {
   // In the words of a rule file, where the queue is a way to run a leaky bucket.
   const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
   out.append(R"({"algorithm":)");
-  http::AppendJsonString(algorithm::Name(queue ? Algorithm::kLeakyBucket : spec.algorithm), out);
+  base::AppendJsonString(algorithm::Name(queue ? Algorithm::kLeakyBucket : spec.algorithm), out);
   fmt::format_to(std::back_inserter(out), R"(,"requests":{})", spec.requests);
   if (!IsCalendar(spec.align)) AppendField("period", rule::FormatDuration(spec.period), out);
   if (queue || spec.algorithm == Algorithm::kTokenBucket || spec.algorithm == Algorithm::kLeakyBucket) {
@@ -52,7 +52,7 @@ void AppendLimit(const algorithm::Limit& limit, std::string& out) {
 
 void AppendRule(const rule::Rule& rule, std::string& out) {
   out.append(R"({"domain":)");
-  http::AppendJsonString(rule.domain, out);
+  base::AppendJsonString(rule.domain, out);
   AppendField("rule", rule.label(), out);
   AppendField("path", rule.path, out);
   out.append(R"(,"limits":[)");
@@ -64,7 +64,7 @@ void AppendRule(const rule::Rule& rule, std::string& out) {
                  rule.shadow_mode, rule.quota_mode);
   for (const std::string& name : rule.replaces) {
     if (&name != &rule.replaces.front()) out.append(",");
-    http::AppendJsonString(name, out);
+    base::AppendJsonString(name, out);
   }
   out.append(R"(],"metadata":)").append(rule.metadata_json.empty() ? "null" : rule.metadata_json).append("}");
 }

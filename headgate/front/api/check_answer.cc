@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
-#include "headgate/http/problem.h"
+#include "headgate/base/json.h"
 
 namespace headgate::front::api {
 namespace {
@@ -17,28 +16,20 @@ using limiter::Outcomes;
 // The name of an override's policy: the limit came with the request, not from a rule.
 constexpr std::string_view kOverridePolicy = "request";
 
-void AppendNumber(uint64_t value, std::string& out) {
-  char digits[20];
-  const auto [end, error] = std::to_chars(std::begin(digits), std::end(digits), value);
-  out.append(digits, end);
-}
-
 void AppendMs(base::Duration d, std::string& out) {
-  AppendNumber(static_cast<uint64_t>(std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(d).count())),
-               out);
+  base::AppendJsonNumber(
+      static_cast<uint64_t>(std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(d).count())), out);
 }
-
-void AppendBool(bool value, std::string& out) { out.append(value ? "true" : "false"); }
 
 void AppendDecision(const Outcomes& outcome, std::string& out) {
   out.append(R"({"allowed":)");
-  AppendBool(outcome.allowed(), out);
+  base::AppendJsonBool(outcome.allowed(), out);
   if (outcome.has_decision()) {
     const Decision& decision = outcome.decision;
     out.append(R"(,"limit":)");
-    AppendNumber(decision.limit, out);
+    base::AppendJsonNumber(decision.limit, out);
     out.append(R"(,"remaining":)");
-    AppendNumber(decision.remaining, out);
+    base::AppendJsonNumber(decision.remaining, out);
     out.append(R"(,"retry_after_ms":)");
     if (decision.never_fits()) {
       out.append("null");
@@ -54,12 +45,12 @@ void AppendDecision(const Outcomes& outcome, std::string& out) {
   }
   out.append(R"(,"rule":)");
   if (outcome.rule != nullptr) {
-    http::AppendJsonString(outcome.rule->label(), out);
+    base::AppendJsonString(outcome.rule->label(), out);
   } else {
     out.append("null");
   }
   out.append(R"(,"shadow":)");
-  AppendBool(outcome.rule != nullptr && outcome.rule->shadow_mode, out);
+  base::AppendJsonBool(outcome.rule != nullptr && outcome.rule->shadow_mode, out);
   if (outcome.mode != limiter::Mode::kMemory) out.append(R"(,"mode":")").append(Name(outcome.mode)).append("\"");
   out.append("}");
 }
@@ -81,7 +72,7 @@ bool Tighter(const Outcomes& a, const Outcomes& b) {
 
 void AppendAnswer(const limiter::Response& response, std::string& out) {
   out.append(R"({"allowed":)");
-  AppendBool(response.allowed, out);
+  base::AppendJsonBool(response.allowed, out);
   out.append(R"(,"decisions":[)");
   for (const Outcomes& outcome : response.descriptors) {
     if (out.back() == '}') out.push_back(',');

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "headgate/limiter/limiter.h"
+#include "headgate/limiter/checker.h"
 #include "headgate/wire/http_fields.h"
 
 namespace headgate::front::api {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "headgate/base/text.h"
 #include "headgate/http/handler.h"
 
 namespace headgate::front::api {
@@ -184,7 +185,7 @@ bool CheckReader::String(std::string_view text) {
       return true;
     default:
       for (const UnitName& unit : kUnits) {
-        if (!http::EqualsIgnoreCase(unit.name, text)) continue;
+        if (!base::EqualsIgnoreCase(unit.name, text)) continue;
         building_.back().limit->unit = unit.unit;
         return true;
       }

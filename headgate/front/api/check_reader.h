@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "headgate/limiter/limiter.h"
+#include "headgate/limiter/checker.h"
 
 namespace headgate::front::api {
 

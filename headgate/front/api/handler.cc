@@ -44,41 +44,42 @@ void CheckHandler::AddRoutes(http::Router& router) {
               .path = "/v1/check",
               .what = "may this request pass? 200 yes, 429 no",
               .handle = [this](const Request& request, Response& response, base::Instant now) {
-                Decide(&limiter::Checker::Check, 1, request, response, now);
+                Decide(limiter::Operation::kTake, 1, request, response, now);
               }});
   router.Add({.methods = {"POST"},
               .path = "/v1/peek",
               .what = "the same, consuming nothing",
               .handle = [this](const Request& request, Response& response, base::Instant now) {
-                Decide(&limiter::Checker::Peek, 0, request, response, now);
+                Decide(limiter::Operation::kLook, 0, request, response, now);
               }});
   router.Add({.methods = {"POST"},
               .path = "/v1/refund",
               .what = "give back what a check took",
               .needs = http::Needs::kStateAccess,
               .handle = [this](const Request& request, Response& response, base::Instant now) {
-                Change(&limiter::Checker::Refund, request, response, now);
+                Change(limiter::Operation::kRefund, request, response, now);
               }});
   router.Add({.methods = {"POST"},
               .path = "/v1/reset",
               .what = "make the buckets as if never used",
               .needs = http::Needs::kStateAccess,
               .handle = [this](const Request& request, Response& response, base::Instant now) {
-                Change(&limiter::Checker::Reset, request, response, now);
+                Change(limiter::Operation::kReset, request, response, now);
               }});
 }
 
-void CheckHandler::Decide(Ask ask, uint64_t cost_default, const http::Request& request, http::Response& response,
-                          base::Instant now) {
-  if (!Parse(request, response) || !Settle(ask, request, response, now)) return;
+void CheckHandler::Decide(limiter::Operation operation, uint64_t cost_default, const http::Request& request,
+                          http::Response& response, base::Instant now) {
+  if (!Parse(request, response) || !Settle(operation, request, response, now)) return;
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");
   AppendAnswer(decided_, response.body);
   AddLimitFields(cost_default, response, now);
 }
 
-void CheckHandler::Change(Ask ask, const http::Request& request, http::Response& response, base::Instant now) {
-  if (!Parse(request, response) || !Settle(ask, request, response, now)) return;
+void CheckHandler::Change(limiter::Operation operation, const http::Request& request, http::Response& response,
+                          base::Instant now) {
+  if (!Parse(request, response) || !Settle(operation, request, response, now)) return;
   if (!limiter::AnyRule(decided_)) {
     return http::AnswerProblem(404, "no rule applies to any of the descriptors: nothing was changed",
                                "`headgate explain DOMAIN k=v` says why", response);
@@ -87,9 +88,11 @@ void CheckHandler::Change(Ask ask, const http::Request& request, http::Response&
   AppendAnswer(decided_, response.body);
 }
 
-bool CheckHandler::Settle(Ask ask, const http::Request& request, http::Response& response, base::Instant now) {
+bool CheckHandler::Settle(limiter::Operation operation, const http::Request& request, http::Response& response,
+                          base::Instant now) {
+  request_.operation = operation;
   limiter::Pending* const pending = checker_.may_wait() ? PendingOf(request) : nullptr;
-  const absl::Status status = (checker_.*ask)(request_, decided_, now, pending);
+  const absl::Status status = checker_.Check(request_, decided_, now, pending);
   if (status.ok()) {
     response.later = decided_.waiting;
     if (response.later) return false;
@@ -150,7 +153,10 @@ std::optional<base::Duration> CheckHandler::HonestRetryAfter(uint64_t cost_defau
   }
   // A shared bucket may change before another look is answered, so the decision at hand is used.
   if (!spent || checker_.may_wait() ||
-      !checker_.Peek({.domain = request_.domain, .descriptors = look_}, looked_, now).ok()) {
+      !checker_
+           .Check({.domain = request_.domain, .descriptors = look_, .operation = limiter::Operation::kLook}, looked_,
+                  now)
+           .ok()) {
     return RetryAfter(decided_);
   }
   return RetryAfter(looked_);

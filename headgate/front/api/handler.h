@@ -12,7 +12,7 @@
 
 #include "headgate/front/api/check_json.h"
 #include "headgate/http/router.h"
-#include "headgate/limiter/limiter.h"
+#include "headgate/limiter/checker.h"
 #include "headgate/wire/http_fields.h"
 
 namespace headgate::front::api {
@@ -34,14 +34,11 @@ class CheckHandler {
   void AddRoutes(http::Router& router);
 
  private:
-  using Ask = absl::Status (limiter::Checker::*)(const limiter::Request&, limiter::Response&, base::Instant,
-                                                 limiter::Pending*);
-
   // Decides request_ into decided_. False where the answer comes later, or `response` says already what is wrong.
-  bool Settle(Ask ask, const http::Request& request, http::Response& response, base::Instant now);
-  void Decide(Ask ask, uint64_t cost_default, const http::Request& request, http::Response& response,
-              base::Instant now);
-  void Change(Ask ask, const http::Request& request, http::Response& response, base::Instant now);
+  bool Settle(limiter::Operation operation, const http::Request& request, http::Response& response, base::Instant now);
+  void Decide(limiter::Operation operation, uint64_t cost_default, const http::Request& request,
+              http::Response& response, base::Instant now);
+  void Change(limiter::Operation operation, const http::Request& request, http::Response& response, base::Instant now);
   bool Parse(const http::Request& request, http::Response& response);
   void AnswerError(const absl::Status& status, http::Response& response);
   void AddLimitFields(uint64_t cost_default, http::Response& response, base::Instant now);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "headgate/base/text.h"
 #include "headgate/http/token.h"
 
 namespace headgate::front::mux {
@@ -12,14 +13,12 @@ constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr std::array<std::string_view, 9> kMethods = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
                                                       "CONNECT", "OPTIONS", "TRACE", "PATCH"};
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 // "… HTTP/1.1", the line's end taken off.
 bool EndsWithHttpVersion(std::string_view line) {
   constexpr std::string_view kMark = " HTTP/";
   if (line.size() < kMark.size() + 3) return false;
   const std::string_view tail = line.substr(line.size() - kMark.size() - 3);
-  return tail.starts_with(kMark) && IsDigit(tail[6]) && tail[7] == '.' && IsDigit(tail[8]);
+  return tail.starts_with(kMark) && base::IsDigit(tail[6]) && tail[7] == '.' && base::IsDigit(tail[8]);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "headgate/base/text.h"
 #include "headgate/front/resp/commands.h"
 #include "headgate/front/resp/verb_replies.h"
 #include "headgate/wire/resp_number.h"
@@ -20,8 +21,8 @@ constexpr size_t kClientNameMax = 256;
 
 bool SetInfo(const RespParser& command, ClientState& client, RespWriter& reply) {
   if (command.size() != 4) return WrongCount(reply, "client", "setinfo");
-  const bool name = EqualsIgnoringCase(command[2], "lib-name");
-  if (!name && !EqualsIgnoringCase(command[2], "lib-ver")) {
+  const bool name = base::EqualsIgnoreCase(command[2], "lib-name");
+  if (!name && !base::EqualsIgnoreCase(command[2], "lib-ver")) {
     return Refuse(reply, fmt::format("ERR Unrecognized option '{}'", command[2].substr(0, kEchoedMax)));
   }
   if (!IsClientName(command[3])) {
@@ -43,15 +44,16 @@ bool List(const RespParser& command, const ClientList& clients, RespWriter& repl
   std::vector<uint64_t> ids;
   bool normal = true;
   for (size_t i = 2; i < command.size();) {
-    if (EqualsIgnoringCase(command[i], "type") && i + 1 < command.size()) {
+    if (base::EqualsIgnoreCase(command[i], "type") && i + 1 < command.size()) {
       const std::string_view type = command[i + 1];
-      normal = EqualsIgnoringCase(type, "normal");
+      normal = base::EqualsIgnoreCase(type, "normal");
       const auto names = {"master", "replica", "slave", "pubsub"};
-      if (!normal && std::none_of(names.begin(), names.end(), [&](auto n) { return EqualsIgnoringCase(type, n); })) {
+      if (!normal &&
+          std::none_of(names.begin(), names.end(), [&](auto n) { return base::EqualsIgnoreCase(type, n); })) {
         return Refuse(reply, fmt::format("ERR Unknown client type '{}'", type.substr(0, kEchoedMax)));
       }
       i += 2;
-    } else if (EqualsIgnoringCase(command[i], "id") && i + 1 < command.size()) {
+    } else if (base::EqualsIgnoreCase(command[i], "id") && i + 1 < command.size()) {
       for (++i; i < command.size(); ++i) {
         const std::optional<int64_t> id = wire::RespNumber(command[i]);
         if (!id || *id < 1) return Refuse(reply, "ERR Invalid client ID");
@@ -69,10 +71,10 @@ bool List(const RespParser& command, const ClientList& clients, RespWriter& repl
 // everything by silence.
 bool Tracking(const RespParser& command, ClientState& client, RespWriter& reply) {
   if (command.size() < 3) return WrongCount(reply, "client", "tracking");
-  const bool on = EqualsIgnoringCase(command[2], "on");
-  if (!on && !EqualsIgnoringCase(command[2], "off")) return Refuse(reply, "ERR syntax error");
+  const bool on = base::EqualsIgnoreCase(command[2], "on");
+  if (!on && !base::EqualsIgnoreCase(command[2], "off")) return Refuse(reply, "ERR syntax error");
   for (size_t i = 3; i < command.size(); ++i) {
-    const auto is = [&](std::string_view option) { return EqualsIgnoringCase(command[i], option); };
+    const auto is = [&](std::string_view option) { return base::EqualsIgnoreCase(command[i], option); };
     if (is("bcast") || is("optin") || is("optout") || is("noloop")) continue;
     if ((is("redirect") || is("prefix")) && i + 1 < command.size()) {
       ++i;
@@ -103,19 +105,19 @@ bool IsClientName(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });
 }
 
-bool RevealsClients(std::string_view subcommand) { return EqualsIgnoringCase(subcommand, "list"); }
+bool RevealsClients(std::string_view subcommand) { return base::EqualsIgnoreCase(subcommand, "list"); }
 
 bool AnswerClient(const RespParser& command, const Caller& caller, RespWriter& reply, base::Instant now) {
   const std::string_view sub = command[1];
   ClientState& client = caller.state;
-  const auto is = [sub](std::string_view name) { return EqualsIgnoringCase(sub, name); };
+  const auto is = [sub](std::string_view name) { return base::EqualsIgnoreCase(sub, name); };
   if (is("setinfo")) return SetInfo(command, client, reply);
   if (is("setname")) return SetName(command, client, reply);
   if (is("list")) return List(command, caller.clients, reply, now);
   if (is("tracking")) return Tracking(command, client, reply);
   if (is("caching")) {
     if (command.size() != 3) return WrongCount(reply, "client", "caching");
-    return EqualsIgnoringCase(command[2], "yes") || EqualsIgnoringCase(command[2], "no")
+    return base::EqualsIgnoreCase(command[2], "yes") || base::EqualsIgnoreCase(command[2], "no")
                ? Accept(reply)
                : Refuse(reply, "ERR syntax error");
   }
@@ -123,7 +125,7 @@ bool AnswerClient(const RespParser& command, const Caller& caller, RespWriter& r
   for (const std::string_view flag : {"no-evict", "no-touch"}) {
     if (!is(flag)) continue;
     if (command.size() != 3) return WrongCount(reply, "client", flag);
-    const bool known = EqualsIgnoringCase(command[2], "on") || EqualsIgnoringCase(command[2], "off");
+    const bool known = base::EqualsIgnoreCase(command[2], "on") || base::EqualsIgnoreCase(command[2], "off");
     return known ? Accept(reply) : Refuse(reply, "ERR syntax error");
   }
   for (const std::string_view plain : {"getname", "id", "info", "trackinginfo", "getredir"}) {

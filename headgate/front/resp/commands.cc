@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "headgate/base/text.h"
+
 namespace headgate::front::resp {
 namespace {
 
@@ -39,20 +41,11 @@ constexpr std::array kCommands{
 
 std::span<const CommandSpec> Commands() { return kCommands; }
 
-bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
-  if (text.size() != lower.size()) return false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c) != lower[i]) return false;
-  }
-  return true;
-}
-
 const CommandSpec* FindCommand(std::string_view name) {
   if (name == "CL.THROTTLE" || name == kCommands[0].name) [[likely]]
     return &kCommands[0];
   for (const CommandSpec& command : kCommands) {
-    if (EqualsIgnoringCase(name, command.name)) return &command;
+    if (base::EqualsIgnoreCase(name, command.name)) return &command;
   }
   return nullptr;
 }

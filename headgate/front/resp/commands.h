@@ -57,7 +57,4 @@ std::span<const CommandSpec> Commands();
 // Null where there is none of this name; upper and lower case are alike.
 const CommandSpec* FindCommand(std::string_view name);
 
-// `lower` is in lower case.
-bool EqualsIgnoringCase(std::string_view text, std::string_view lower);
-
 }  // namespace headgate::front::resp

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "headgate/base/text.h"
 #include "headgate/front/resp/client_verbs.h"
 #include "headgate/front/resp/commands.h"
 #include "headgate/front/resp/server_verbs.h"
@@ -57,10 +58,10 @@ bool ConnectionVerbs::Hello(const RespParser& command, ClientState& client, std:
   std::optional<std::string_view> name;
   for (size_t i = 2; i < command.size();) {
     const size_t following = command.size() - 1 - i;
-    if (EqualsIgnoringCase(command[i], "auth") && following >= 2) {
+    if (base::EqualsIgnoreCase(command[i], "auth") && following >= 2) {
       auth_at = i + 1;
       i += 3;
-    } else if (EqualsIgnoringCase(command[i], "setname") && following >= 1) {
+    } else if (base::EqualsIgnoreCase(command[i], "setname") && following >= 1) {
       name = command[i + 1];
       if (!IsClientName(*name)) return Refuse(refusal, kBadClientName);
       i += 2;

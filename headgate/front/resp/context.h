@@ -12,17 +12,13 @@
 #include "headgate/front/resp/server_verbs.h"
 #include "headgate/front/resp/throttle.h"
 #include "headgate/http/access.h"
-#include "headgate/limiter/limiter.h"
-#include "headgate/store/store.h"
+#include "headgate/limiter/checker.h"
 
 namespace headgate::front::resp {
 
 // The services that the front uses; they outlive the context.
 struct Services {
-  limiter::Checker& checker;        // of this loop
-  store::Store& store;              // for the limits that requests bring
-  limiter::Fleet* fleet = nullptr;  // of this loop; decides in the store's place where there is one
-  limiter::BucketNaming naming{};
+  limiter::Checker& checker;  // of this loop
   const http::Access& access;
   std::string version;            // Headgate's own, for INFO
   uint32_t loop = 0;              // makes the clients' numbers unique among loops
@@ -35,8 +31,7 @@ class Context {
  public:
   explicit Context(const Services& services)
       : access(services.access),
-        naming(services.naming),
-        throttle(services.store, services.fleet, naming, counters),
+        throttle(services.checker, counters),
         rule_verbs(services.checker),
         connection_verbs(services.access, counters),
         server_verbs(services.version, services.figures),
@@ -49,7 +44,6 @@ class Context {
 
   const http::Access& access;
   Counters counters;
-  const limiter::BucketNaming naming;
   ThrottleBatch throttle;
   RuleVerbs rule_verbs;
   const ConnectionVerbs connection_verbs;

@@ -2,6 +2,7 @@
 // folder speak to.
 #pragma once
 
+#include <array>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -13,12 +14,25 @@
 
 namespace headgate::front::resp {
 
+// Counts decisions by limits that requests bring.
+struct OwnLimits final : limiter::Observer {
+  uint32_t OnRule(const rule::Rule&) override { return 0; }
+  void OnDecision(uint32_t, const limiter::DecisionEvent&) override {}
+  void OnOwnLimits(uint32_t, limiter::Outcome outcome, uint64_t count) override {
+    counts[static_cast<size_t>(outcome)] += count;
+  }
+  uint64_t of(limiter::Outcome outcome) const { return counts[static_cast<size_t>(outcome)]; }
+
+  std::array<uint64_t, limiter::kOutcomeCount> counts{};
+};
+
 struct World {
   explicit World(http::Access a = {})
-      : access(std::move(a)), context({.checker = checker, .store = store, .access = access, .version = "1.2.3"}) {}
+      : access(std::move(a)), context({.checker = checker, .access = access, .version = "1.2.3"}) {}
 
   store::MemoryStore store{store::MemoryOptions{.max_buckets = 4096}};
-  limiter::Limiter limiter{store, nullptr};
+  OwnLimits own_limits;
+  limiter::Limiter limiter{store, &own_limits};
   limiter::Checker checker{limiter};
   http::Access access;
   Context context;

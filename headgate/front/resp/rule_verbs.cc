@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "headgate/base/text.h"
 #include "headgate/front/resp/commands.h"
 #include "headgate/front/resp/throttle.h"
 
@@ -48,13 +49,28 @@ void WriteOutcome(const limiter::Outcomes& outcome, wire::RespWriter& reply) {
   reply.Bulk(Name(outcome.mode));
 }
 
+limiter::Operation OperationOf(RuleVerb verb) {
+  switch (verb) {
+    case RuleVerb::kCheck:
+      return limiter::Operation::kTake;
+    case RuleVerb::kPeek:
+      return limiter::Operation::kLook;
+    case RuleVerb::kRefund:
+      return limiter::Operation::kRefund;
+    case RuleVerb::kReset:
+      return limiter::Operation::kReset;
+  }
+  __builtin_unreachable();
+}
+
 }  // namespace
 
 absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Answer(RuleVerb verb, const wire::RespParser& command,
                                                       wire::RespWriter& reply, limiter::Pending& pending,
                                                       base::Instant now) {
   HEADGATE_RETURN_IF_ERROR(ReadDescriptors(verb, command));
-  HEADGATE_RETURN_IF_ERROR(Ask(verb, {.domain = command[1], .descriptors = descriptors_}, pending, now));
+  HEADGATE_RETURN_IF_ERROR(checker_.Check(
+      {.domain = command[1], .descriptors = descriptors_, .operation = OperationOf(verb)}, response_, now, &pending));
   if (response_.waiting) return Answered::kLater;
   if ((verb == RuleVerb::kRefund || verb == RuleVerb::kReset) && !limiter::AnyRule(response_)) {
     return absl::NotFoundError("no rule applies to any of the descriptors: nothing was changed");
@@ -75,7 +91,7 @@ absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& c
   entries_.reserve(command.size() / 2);
   size_t i = 2;
   std::optional<uint64_t> cost;
-  if (EqualsIgnoringCase(command[i], "cost")) {
+  if (base::EqualsIgnoreCase(command[i], "cost")) {
     if (verb == RuleVerb::kReset) return absl::InvalidArgumentError("HG.RESET takes no COST: it gives everything back");
     const std::optional<int64_t> number = ParseInteger(command[i + 1]);
     if (!number || *number < 0) {
@@ -86,7 +102,7 @@ absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& c
     i += 2;
   }
   while (i < command.size()) {
-    if (!EqualsIgnoringCase(command[i], "entries")) {
+    if (!base::EqualsIgnoreCase(command[i], "entries")) {
       return absl::InvalidArgumentError(
           fmt::format("syntax error: ENTRIES was expected, not '{}'", command[i].substr(0, kEchoedMax)));
     }
@@ -114,21 +130,6 @@ absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& c
   }
   if (descriptors_.empty()) return absl::InvalidArgumentError("syntax error: ENTRIES was expected");
   return absl::OkStatus();
-}
-
-absl::Status RuleVerbs::Ask(RuleVerb verb, const limiter::Request& request, limiter::Pending& pending,
-                            base::Instant now) {
-  switch (verb) {
-    case RuleVerb::kCheck:
-      return checker_.Check(request, response_, now, &pending);
-    case RuleVerb::kPeek:
-      return checker_.Peek(request, response_, now, &pending);
-    case RuleVerb::kRefund:
-      return checker_.Refund(request, response_, now, &pending);
-    case RuleVerb::kReset:
-      return checker_.Reset(request, response_, now, &pending);
-  }
-  __builtin_unreachable();
 }
 
 }  // namespace headgate::front::resp

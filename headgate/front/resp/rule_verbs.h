@@ -9,7 +9,7 @@
 
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
-#include "headgate/limiter/limiter.h"
+#include "headgate/limiter/checker.h"
 #include "headgate/wire/resp_parser.h"
 #include "headgate/wire/resp_writer.h"
 
@@ -30,7 +30,6 @@ class RuleVerbs {
 
  private:
   absl::Status ReadDescriptors(RuleVerb verb, const wire::RespParser& command);
-  absl::Status Ask(RuleVerb verb, const limiter::Request& request, limiter::Pending& pending, base::Instant now);
 
   limiter::Checker& checker_;
   std::vector<rule::Entry> entries_;

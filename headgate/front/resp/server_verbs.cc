@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "headgate/base/text.h"
 #include "headgate/front/resp/commands.h"
 #include "headgate/front/resp/verb_replies.h"
 
@@ -30,9 +31,9 @@ constexpr std::array kSettings{
 
 // As Redis's patterns, of which clients use but a `*` at the end.
 bool Matches(std::string_view name, std::string_view pattern) {
-  if (!pattern.ends_with('*')) return EqualsIgnoringCase(pattern, name);
+  if (!pattern.ends_with('*')) return base::EqualsIgnoreCase(pattern, name);
   pattern.remove_suffix(1);
-  return EqualsIgnoringCase(pattern, name.substr(0, pattern.size()));
+  return base::EqualsIgnoreCase(pattern, name.substr(0, pattern.size()));
 }
 
 void WriteSpec(const CommandSpec& spec, RespWriter& reply) {
@@ -60,7 +61,7 @@ bool ServerVerbs::Info(const RespParser& command, bool may_use_state, RespWriter
     for (size_t i = 1; i < command.size(); ++i) {
       for (const std::string_view name :
            {section, std::string_view("all"), std::string_view("default"), std::string_view("everything")}) {
-        if (EqualsIgnoringCase(command[i], name)) return true;
+        if (base::EqualsIgnoreCase(command[i], name)) return true;
       }
     }
     return false;
@@ -102,14 +103,14 @@ bool ServerVerbs::Command(const RespParser& command, RespWriter& reply) const {
   const std::span<const CommandSpec> all = Commands();
   const auto count = static_cast<size_t>(std::count_if(all.begin(), all.end(), shown));
   const std::string_view sub = command.size() > 1 ? command[1] : std::string_view();
-  if (command.size() == 1 || (EqualsIgnoringCase(sub, "info") && command.size() == 2)) {
+  if (command.size() == 1 || (base::EqualsIgnoreCase(sub, "info") && command.size() == 2)) {
     reply.Array(count);
     for (const CommandSpec& spec : all) {
       if (shown(spec)) WriteSpec(spec, reply);
     }
     return true;
   }
-  if (EqualsIgnoringCase(sub, "info")) {
+  if (base::EqualsIgnoreCase(sub, "info")) {
     reply.Array(command.size() - 2);
     for (size_t i = 2; i < command.size(); ++i) {
       const CommandSpec* const spec = FindCommand(command[i]);
@@ -117,29 +118,29 @@ bool ServerVerbs::Command(const RespParser& command, RespWriter& reply) const {
     }
     return true;
   }
-  if (EqualsIgnoringCase(sub, "count")) {
+  if (base::EqualsIgnoreCase(sub, "count")) {
     if (command.size() != 2) return WrongCount(reply, "command", "count");
     reply.Integer(static_cast<int64_t>(count));
     return true;
   }
   // Documentation is optional for each command, and clients use it for hints alone.
-  if (EqualsIgnoringCase(sub, "docs")) {
+  if (base::EqualsIgnoreCase(sub, "docs")) {
     reply.Map(0);
     return true;
   }
-  if (EqualsIgnoringCase(sub, "help")) return Help(reply, {"COMMAND [COUNT | DOCS [name …] | INFO [name …]]"});
+  if (base::EqualsIgnoreCase(sub, "help")) return Help(reply, {"COMMAND [COUNT | DOCS [name …] | INFO [name …]]"});
   return UnknownSubcommand(reply, "COMMAND", sub);
 }
 
 bool ServerVerbs::Config(const RespParser& command, RespWriter& reply) const {
   const std::string_view sub = command[1];
-  if (EqualsIgnoringCase(sub, "set")) {
+  if (base::EqualsIgnoreCase(sub, "set")) {
     return Refuse(reply,
                   "ERR CONFIG SET is not supported: settings come from the server's configuration file, flags and "
                   "environment");
   }
-  if (EqualsIgnoringCase(sub, "help")) return Help(reply, {"CONFIG GET pattern [pattern …]"});
-  if (!EqualsIgnoringCase(sub, "get")) return UnknownSubcommand(reply, "CONFIG", sub);
+  if (base::EqualsIgnoreCase(sub, "help")) return Help(reply, {"CONFIG GET pattern [pattern …]"});
+  if (!base::EqualsIgnoreCase(sub, "get")) return UnknownSubcommand(reply, "CONFIG", sub);
   if (command.size() < 3) return WrongCount(reply, "config", "get");
   const auto asked_for = [&](const Setting& setting) {
     for (size_t i = 2; i < command.size(); ++i) {

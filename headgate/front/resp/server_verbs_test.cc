@@ -24,17 +24,16 @@ const net::Peer kNear{.loopback = true, .address = "127.0.0.1:40000"};
 // A server that counts.
 struct CountingWorld : World {
   explicit CountingWorld(http::Access a = {})
-      : World(std::move(a)),
-        counting({.checker = checker, .store = store, .access = access, .version = "1.2.3", .figures = [] {
-                    return ServerFigures{.uptime = std::chrono::hours(25),
-                                         .memory_bytes = 12'345'678,
-                                         .connections_open = 3,
-                                         .connections_max = 10'000,
-                                         .connections_accepted = 17,
-                                         .connections_refused = 2,
-                                         .commands = 4711,
-                                         .buckets = 42};
-                  }}) {}
+      : World(std::move(a)), counting({.checker = checker, .access = access, .version = "1.2.3", .figures = [] {
+                                         return ServerFigures{.uptime = std::chrono::hours(25),
+                                                              .memory_bytes = 12'345'678,
+                                                              .connections_open = 3,
+                                                              .connections_max = 10'000,
+                                                              .connections_accepted = 17,
+                                                              .connections_refused = 2,
+                                                              .commands = 4711,
+                                                              .buckets = 42};
+                                       }}) {}
   Context counting;
 };
 

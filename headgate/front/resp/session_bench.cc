@@ -33,7 +33,7 @@ std::vector<std::string> Reads(uint64_t keys, size_t count) {
 void BM_PipelinedThrottle(benchmark::State& state) {
   World world;
   store::MemoryStore store(store::MemoryOptions{.max_buckets = 4u << 20});
-  Context context({.checker = world.checker, .store = store, .access = world.access, .version = "bench"});
+  Context context({.checker = world.checker, .access = world.access, .version = "bench"});
   RespSession session(context, {});
   const auto keys = static_cast<uint64_t>(state.range(0));
   const std::vector<std::string> reads = Reads(keys, keys == 1 ? 1 : 40'000);

@@ -238,7 +238,7 @@ TEST(RespSession, ARefusedTransactionHasNoEffect) {
   EXPECT_EQ(client.Send("MULTI\r\nDISCARD\r\n"), "-ERR MULTI calls can not be nested\r\n+OK\r\n");
   EXPECT_EQ(client.Send(throttle), "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n");
   EXPECT_EQ(client.Send("CLIENT GETNAME\r\n"), "$-1\r\n");
-  EXPECT_EQ(world.context.counters.throttle_allowed.value(), 1u);
+  EXPECT_EQ(world.own_limits.of(limiter::Outcome::kAllowed), 1u);
 }
 
 TEST(RespSession, WhatWasAskedBeforeATransactionIsAnsweredBeforeIt) {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "headgate/front/resp/session.h"
+#include "headgate/limiter/fleet.h"
 #include "headgate/rule/builder.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/manual_shared_store.h"
@@ -21,11 +22,7 @@ class Side {
   explicit Side(bool shares, bool leases = false)
       : fleet_(shared, store_, {.leases = leases ? &leases_ : nullptr}),
         checker_(shares ? limiter::Checker(limiter_, 0, fleet_, {}) : limiter::Checker(limiter_)),
-        context_({.checker = checker_,
-                  .store = store_,
-                  .fleet = shares ? &fleet_ : nullptr,
-                  .access = access_,
-                  .version = "1"}),
+        context_({.checker = checker_, .access = access_, .version = "1"}),
         session_(context_, {.loopback = true}) {
     session_.SetWaker([this] { ++woken; });
     const std::array rules{
@@ -296,7 +293,7 @@ TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker(limiter, 0, fleet, {});
   const http::Access access;
-  Context context({.checker = checker, .store = store, .fleet = &fleet, .access = access, .version = "1"});
+  Context context({.checker = checker, .access = access, .version = "1"});
   RespSession session(context, {});
   std::string output;
   session.OnBytes(Command({"CL.THROTTLE", "k", "15", "30", "60"}), output, now);

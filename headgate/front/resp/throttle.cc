@@ -38,8 +38,12 @@ char* WriteReply(char* at, const Decision& decision) {
   return wire::WriteRespNumber(at, ':', SecondsUp(decision.reset_after));
 }
 
-const Decision& DecisionOf(const Decision& decision) { return decision; }
-const Decision& DecisionOf(const limiter::Settled& settled) { return settled.decision; }
+limiter::Outcome OutcomeOf(const limiter::Settled& settled) {
+  using limiter::Outcome;
+  if (settled.mode == limiter::Mode::kClosed) return Outcome::kUnavailable;
+  if (settled.decision.allowed) return Outcome::kAllowed;
+  return settled.decision.never_fits() ? Outcome::kNeverFits : Outcome::kDenied;
+}
 
 absl::Status Negative(std::string_view name, int64_t value) {
   return absl::InvalidArgumentError(fmt::format("{} must not be negative: {}", name, value));
@@ -82,9 +86,9 @@ bool ThrottleBatch::Add(const wire::RespParser& command, const ThrottleTurn& tur
     if (!Flush(turn)) return false;
     limit = limits_.Put(arguments.limit, *std::move(made));
   }
-  if (fleet_ != nullptr) keys_[size_] = command[1];
-  store::TakeRequest& request = requests_[size_++];
-  request.key = base::HashBytes(store_.hash_secret(), base::KeyKind::kRaw, command[1]);
+  if (checker_.may_wait()) keys_[size_] = command[1];
+  store::TakeRequest& request = batch_[size_++].request;
+  request.key = base::HashBytes(checker_.store().hash_secret(), base::KeyKind::kRaw, command[1]);
   request.limit = limit;
   request.cost = static_cast<algorithm::Cost>(arguments.quantity);
   request.operation = arguments.quantity == 0 ? store::Operation::kLook : store::Operation::kTake;
@@ -126,7 +130,7 @@ absl::StatusOr<store::LimitHandle> ThrottleBatch::MakeLimit(const ThrottleLimit&
       const algorithm::Limit made,
       algorithm::Limit::Make(
           {.requests = rate.requests, .period = rate.period, .burst = static_cast<uint64_t>(limit.max_burst) + 1}));
-  return store_.limits().Intern(made);
+  return checker_.store().limits().Intern(made);
 }
 
 // The words before the message are redis-cell's; its clients may look for them.
@@ -142,64 +146,47 @@ bool ThrottleBatch::Refuse(const absl::Status& status, const ThrottleTurn& turn)
 bool ThrottleBatch::Flush(const ThrottleTurn& turn) {
   const size_t count = std::exchange(size_, 0);
   if (count == 0) return true;
-  if (fleet_ != nullptr) return DecideShared(count, turn);
-  const std::span decisions = std::span(decisions_).first(count);
-  store_.Take(std::span(requests_).first(count), decisions, turn.now);
-  Reply<Decision>(decisions, turn.output);
-  return true;
-}
-
-bool ThrottleBatch::DecideShared(size_t count, const ThrottleTurn& turn) {
-  const std::span settled = std::span(settled_).first(count);
+  const std::span<limiter::BatchEntry> batch = std::span(batch_).first(count);
   const auto name = [this](size_t index, std::string& out) {
-    limiter::AppendThrottleBucket(naming_, keys_[index], out);
+    limiter::AppendThrottleBucket(checker_.naming(), keys_[index], out);
   };
-  if (!fleet_->Decide(std::span(requests_).first(count), std::span(terms_).first(count), name, settled, turn.pending,
-                      turn.now)) {
-    return false;
-  }
-  ReplySettled(settled, turn.output);
+  if (!checker_.decider().Decide(batch, name, &turn.pending, turn.now)) return false;
+  Reply(base::Strided<const limiter::Settled>::Of(batch, &limiter::BatchEntry::settled), turn.output);
   return true;
 }
 
 bool ThrottleBatch::AnswerSettled(const ThrottleTurn& turn) {
   if (turn.pending.waiting()) return false;
-  ReplySettled(turn.pending.settled(), turn.output);
+  Reply(turn.pending.settled(), turn.output);
   turn.pending.Forget();
   return true;
 }
 
-void ThrottleBatch::ReplySettled(std::span<const limiter::Settled> settled, std::string& output) {
-  const size_t count = settled.size();
-  for (size_t begin = 0; begin < count;) {
-    size_t end = begin;
-    while (end < count && settled[end].mode != limiter::Mode::kClosed) ++end;
-    Reply(settled.subspan(begin, end - begin), output);
-    if (end < count) {
-      counters_.errors.Add();
-      wire::RespWriter(output, wire::RespVersion::k2).Error("ERR the shared store cannot be asked");
-    }
-    begin = end + 1;
-  }
-}
-
-// Of decisions, or of what was settled.
-template <typename Decided>
-void ThrottleBatch::Reply(std::span<const Decided> all, std::string& output) {
+void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled, std::string& output) {
   std::array<char, kCommandsMax * kReplyBytesMax> replies;
   char* at = replies.data();
-  uint64_t denied = 0;
-  uint64_t never_fits = 0;
-  for (const Decided& decided : all) {
-    const Decision& decision = DecisionOf(decided);
-    at = WriteReply(at, decision);
-    if (decision.allowed) continue;
-    ++(decision.never_fits() ? never_fits : denied);
+  const auto send = [&] {
+    output.append(replies.data(), static_cast<size_t>(at - replies.data()));
+    at = replies.data();
+  };
+  std::array<uint64_t, limiter::kOutcomeCount> counts{};
+  for (size_t i = 0; i < settled.size(); ++i) {
+    const limiter::Outcome outcome = OutcomeOf(settled[i]);
+    ++counts[static_cast<size_t>(outcome)];
+    if (outcome != limiter::Outcome::kUnavailable) [[likely]] {
+      at = WriteReply(at, settled[i].decision);
+      continue;
+    }
+    send();
+    counters_.errors.Add();
+    wire::RespWriter(output, wire::RespVersion::k2).Error("ERR the shared store cannot be asked");
   }
-  output.append(replies.data(), static_cast<size_t>(at - replies.data()));
-  counters_.throttle_allowed.Add(all.size() - denied - never_fits);
-  counters_.throttle_denied.Add(denied);
-  counters_.throttle_never_fits.Add(never_fits);
+  send();
+  for (const limiter::Outcome outcome : {limiter::Outcome::kAllowed, limiter::Outcome::kDenied,
+                                         limiter::Outcome::kNeverFits, limiter::Outcome::kUnavailable}) {
+    const uint64_t count = counts[static_cast<size_t>(outcome)];
+    if (count > 0) checker_.ObserveOwnLimits(outcome, count);
+  }
 }
 
 }  // namespace headgate::front::resp

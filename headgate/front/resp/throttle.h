@@ -14,15 +14,14 @@
 #include <string>
 #include <string_view>
 
-#include "headgate/algorithm/decision.h"
 #include "headgate/base/status.h"
+#include "headgate/base/strided.h"
 #include "headgate/base/time.h"
 #include "headgate/front/resp/counters.h"
 #include "headgate/front/resp/limit_cache.h"
-#include "headgate/limiter/bucket_name.h"
-#include "headgate/limiter/fleet.h"
+#include "headgate/limiter/checker.h"
 #include "headgate/limiter/pending.h"
-#include "headgate/store/store.h"
+#include "headgate/store/limit_table.h"
 #include "headgate/wire/resp_parser.h"
 
 namespace headgate::front::resp {
@@ -43,10 +42,8 @@ struct ThrottleTurn {
 // Pending says so. Then nothing has been answered, and nothing is collected any more; AnswerSettled answers all of it.
 class ThrottleBatch {
  public:
-  // `fleet` is null where `store` decides.
-  ThrottleBatch(store::Store& store, limiter::Fleet* fleet, const limiter::BucketNaming& naming, Counters& counters)
-      : store_(store), fleet_(fleet), naming_(naming), counters_(counters) {
-    if (fleet != nullptr) terms_.fill(fleet->default_terms());
+  ThrottleBatch(limiter::Checker& checker, Counters& counters) : checker_(checker), counters_(counters) {
+    for (limiter::BatchEntry& entry : batch_) entry.terms = checker.decider().default_terms();
   }
 
   // How many commands are collected and not answered.
@@ -74,23 +71,15 @@ class ThrottleBatch {
   static absl::Status CheckArguments(const Arguments& arguments);
   absl::StatusOr<store::LimitHandle> MakeLimit(const ThrottleLimit& limit);
   bool Refuse(const absl::Status& status, const ThrottleTurn& turn);
-  bool DecideShared(size_t count, const ThrottleTurn& turn);
-  void ReplySettled(std::span<const limiter::Settled> settled, std::string& output);
-  template <typename Decided>
-  void Reply(std::span<const Decided> all, std::string& output);
+  void Reply(base::Strided<const limiter::Settled> settled, std::string& output);
 
-  store::Store& store_;
-  limiter::Fleet* const fleet_;
-  const limiter::BucketNaming& naming_;
+  limiter::Checker& checker_;
   Counters& counters_;
   LimitCache limits_;
   size_t size_ = 0;
-  std::array<store::TakeRequest, kCommandsMax> requests_;
-  std::array<algorithm::Decision, kCommandsMax> decisions_;
-  // With a fleet only. Kept, since making them anew costs more than a decision does.
-  std::array<std::string, kCommandsMax> keys_;
-  std::array<limiter::SharedTerms, kCommandsMax> terms_;
-  std::array<limiter::Settled, kCommandsMax> settled_;
+  // Kept, since making them anew costs more than a decision does.
+  std::array<limiter::BatchEntry, kCommandsMax> batch_;
+  std::array<std::string, kCommandsMax> keys_;  // only if decisions may have to wait
 };
 
 }  // namespace headgate::front::resp

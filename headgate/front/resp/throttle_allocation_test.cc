@@ -1,6 +1,7 @@
 // The path of CL.THROTTLE allocates nothing once its limits are known, and, where the buckets are shared, once there
 // are leases.
 #include "headgate/front/resp/conversation.h"
+#include "headgate/limiter/fleet.h"
 #include "headgate/testing/count_allocations.h"
 #include "headgate/testing/manual_shared_store.h"
 
@@ -41,7 +42,7 @@ TEST(ClThrottle, AllocatesNothingForDecisionsFromLeases) {
   limiter::Fleet fleet(shared, store, {.leases = &leases});
   limiter::Checker checker(limiter, 0, fleet, {});
   const http::Access access;
-  Context context({.checker = checker, .store = store, .fleet = &fleet, .access = access, .version = "1"});
+  Context context({.checker = checker, .access = access, .version = "1"});
   RespSession session(context, {});
   std::string input;
   for (int i = 0; i < 32; ++i) {

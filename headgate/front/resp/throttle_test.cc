@@ -343,7 +343,7 @@ TEST(ClThrottle, CommandsOfOneReadAreAnsweredInTheirOrder) {
   }
   EXPECT_EQ(client.Send(bytes), expected);
   EXPECT_EQ(world.context.counters.commands.value(), 300u);
-  EXPECT_EQ(world.context.counters.throttle_allowed.value(), 300u - 4 - 4);
+  EXPECT_EQ(world.own_limits.of(limiter::Outcome::kAllowed), 300u - 4 - 4);
 }
 
 TEST(ClThrottle, OneKeyInOneBatchCountsEachOfItsCommands) {
@@ -357,8 +357,8 @@ TEST(ClThrottle, OneKeyInOneBatchCountsEachOfItsCommands) {
             "*5\r\n:1\r\n:2\r\n:0\r\n:1\r\n:2\r\n"
             "*5\r\n:1\r\n:2\r\n:0\r\n:1\r\n:2\r\n"
             "*5\r\n:1\r\n:2\r\n:0\r\n:1\r\n:2\r\n");
-  EXPECT_EQ(world.context.counters.throttle_allowed.value(), 2u);
-  EXPECT_EQ(world.context.counters.throttle_denied.value(), 3u);
+  EXPECT_EQ(world.own_limits.of(limiter::Outcome::kAllowed), 2u);
+  EXPECT_EQ(world.own_limits.of(limiter::Outcome::kDenied), 3u);
 }
 
 // Limits that share a place of the cache push each other out in the middle of a batch.
@@ -382,7 +382,7 @@ TEST(ClThrottle, MoreLimitsThanTheStoreHoldsMakeWayForEachOther) {
   limiter::Limiter limiter(store, nullptr);
   limiter::Checker checker(limiter);
   const http::Access access;
-  Context context({.checker = checker, .store = store, .access = access, .version = "1"});
+  Context context({.checker = checker, .access = access, .version = "1"});
   RespSession session(context, {});
   std::string output;
   for (int burst = 1; burst <= 5000; ++burst) {

@@ -5,6 +5,7 @@
 #include <openssl/evp.h>
 
 #include "headgate/base/check.h"
+#include "headgate/base/text.h"
 
 namespace headgate::store::redis {
 
@@ -14,10 +15,7 @@ std::string DigestHex(Digest digest, std::string_view text) {
   const EVP_MD* method = digest == Digest::kSha1 ? EVP_sha1() : EVP_sha256();
   HEADGATE_CHECK(EVP_Digest(text.data(), text.size(), bytes.data(), &size, method, nullptr) == 1);
   std::string hex;
-  for (unsigned int i = 0; i < size; ++i) {
-    hex += "0123456789abcdef"[bytes[i] >> 4];
-    hex += "0123456789abcdef"[bytes[i] & 15];
-  }
+  for (unsigned int i = 0; i < size; ++i) base::AppendHex(bytes[i], hex);
   return hex;
 }
 

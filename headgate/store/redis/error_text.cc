@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "headgate/base/text.h"
+
 namespace headgate::store::redis {
 namespace {
 
@@ -11,17 +13,15 @@ namespace {
 constexpr std::string_view kKeyPrefix = "hg:";
 constexpr std::string_view kArguments = "with args beginning with";
 
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsHexDigit(char c) { return IsDigit(c) || (c >= 'a' && c <= 'f'); }
-bool IsWordCharacter(char c) { return IsLetter(c) || IsDigit(c) || c == '_' || c == '|' || c == '-'; }
+bool IsLowerHexDigit(char c) { return !base::IsUpper(c) && base::HexValue(c) >= 0; }
+bool IsWordCharacter(char c) { return base::IsLetterOrDigit(c) || c == '_' || c == '|' || c == '-'; }
 
 // The first quotation mark; the apostrophe of "can't" is none.
 size_t FindQuote(std::string_view text) {
   constexpr std::string_view kQuotes = "'\"`";
   size_t at = text.find_first_of(kQuotes);
-  while (at != std::string_view::npos && at > 0 && at + 1 < text.size() && text[at] == '\'' && IsLetter(text[at - 1]) &&
-         IsLetter(text[at + 1])) {
+  while (at != std::string_view::npos && at > 0 && at + 1 < text.size() && text[at] == '\'' &&
+         base::IsLetter(text[at - 1]) && base::IsLetter(text[at + 1])) {
     at = text.find_first_of(kQuotes, at + 1);
   }
   return at;
@@ -41,11 +41,11 @@ std::string_view ScriptPlace(std::string_view text) {
   std::string_view rest = text;
   if (!rest.ends_with('.')) return {};
   rest.remove_suffix(1);
-  const size_t digits = CountAtEnd(rest, IsDigit);
+  const size_t digits = CountAtEnd(rest, base::IsDigit);
   rest.remove_suffix(digits);
   if (digits == 0 || !rest.ends_with(kOn)) return {};
   rest.remove_suffix(kOn.size());
-  if (CountAtEnd(rest, IsHexDigit) != kSha1Digits) return {};
+  if (CountAtEnd(rest, IsLowerHexDigit) != kSha1Digits) return {};
   rest.remove_suffix(kSha1Digits);
   if (!rest.ends_with(kScript)) return {};
   return text.substr(rest.size() - kScript.size());

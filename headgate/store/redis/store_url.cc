@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "headgate/base/text.h"
 #include "headgate/store/redis/number.h"
 
 namespace headgate::store::redis {
@@ -37,9 +38,7 @@ std::optional<std::string> Decoded(std::string_view text) {
   return decoded;
 }
 
-bool IsHostCharacter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
-}
+bool IsHostCharacter(char c) { return base::IsLetterOrDigit(c) || c == '.' || c == '-' || c == '_'; }
 
 absl::StatusOr<net::StreamTarget> ParseServer(std::string_view text, uint16_t default_port) {
   net::StreamTarget server{.port = default_port};

@@ -1,11 +1,11 @@
-#include "headgate/limiter/limiter.h"
+#include "headgate/limiter/checker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <random>
 
+#include "headgate/base/hash_rig.h"
 #include "headgate/store/memory.h"
 #include "headgate/testing/count_allocations.h"
 
@@ -58,18 +58,16 @@ class CountingObserver final : public Observer {
     ++outcomes[static_cast<size_t>(event.outcome)];
     series = event.series;
   }
+  void OnOwnLimits(uint32_t, Outcome outcome, uint64_t count) override {
+    outcomes[static_cast<size_t>(outcome)] += count;
+  }
   uint64_t count(Outcome outcome) const { return outcomes[static_cast<size_t>(outcome)]; }
 
   std::array<uint64_t, kOutcomeCount> outcomes{};
   uint32_t series = 0;
 };
 
-store::MemoryOptions Options() {
-  store::MemoryOptions options{.max_buckets = 1000};
-  std::mt19937_64 random(1);
-  for (uint8_t& byte : options.secret.bytes) byte = static_cast<uint8_t>(random());
-  return options;
-}
+store::MemoryOptions Options() { return {.max_buckets = 1000, .secret = base::SecretFromSeed(1)}; }
 
 // One descriptor of a request: `key=value`, and what it may say besides.
 struct Ask {
@@ -85,23 +83,22 @@ class LimiterTest : public ::testing::Test {
     ASSERT_TRUE(limiter.OnRules(std::make_shared<FirstKeyRules>(rules), now).ok());
   }
 
-  using Method = absl::Status (Checker::*)(const Request&, Response&, Instant, Pending*);
-
-  absl::Status Call(Method method, const std::vector<Ask>& asks, Instant now, std::string_view domain = "d") {
+  absl::Status Call(store::Operation operation, const std::vector<Ask>& asks, Instant now,
+                    std::string_view domain = "d") {
     std::deque<rule::Entry> entries;
     std::vector<rule::Descriptor> descriptors;
     for (const Ask& ask : asks) {
       entries.push_back({ask.key, ask.value});
       descriptors.push_back({.entries = {&entries.back(), 1}, .cost = ask.cost, .override_limit = ask.override_limit});
     }
-    return (checker.*method)({domain, descriptors}, response, now, nullptr);
+    return checker.Check({domain, descriptors, operation}, response, now);
   }
   const Response& Check(const std::vector<Ask>& asks, Instant now = kStart) {
-    EXPECT_TRUE(Call(&Checker::Check, asks, now).ok());
+    EXPECT_TRUE(Call(store::Operation::kTake, asks, now).ok());
     return response;
   }
   const Response& Peek(const std::vector<Ask>& asks, Instant now = kStart) {
-    EXPECT_TRUE(Call(&Checker::Peek, asks, now).ok());
+    EXPECT_TRUE(Call(store::Operation::kLook, asks, now).ok());
     return response;
   }
   uint64_t Remaining(const std::string& key, Instant now = kStart, const std::string& value = "v") {
@@ -116,10 +113,10 @@ class LimiterTest : public ::testing::Test {
 };
 
 TEST_F(LimiterTest, RefusesWhatIsNoRequest) {
-  EXPECT_EQ(Call(&Checker::Check, {{"a"}}, kStart).message(), "no rate limit configuration loaded");
+  EXPECT_EQ(Call(store::Operation::kTake, {{"a"}}, kStart).message(), "no rate limit configuration loaded");
   Publish({});
-  EXPECT_EQ(Call(&Checker::Check, {{"a"}}, kStart, "").message(), "rate limit domain must not be empty");
-  EXPECT_EQ(Call(&Checker::Check, {}, kStart).message(), "rate limit descriptor list must not be empty");
+  EXPECT_EQ(Call(store::Operation::kTake, {{"a"}}, kStart, "").message(), "rate limit domain must not be empty");
+  EXPECT_EQ(Call(store::Operation::kTake, {}, kStart).message(), "rate limit descriptor list must not be empty");
   const std::vector<rule::Descriptor> many(rule::kDescriptorsMax + 1);
   EXPECT_EQ(checker.Check({"d", many}, response, kStart).code(), absl::StatusCode::kInvalidArgument);
   const std::vector<rule::Entry> deep(rule::kEntriesMax + 1);
@@ -272,9 +269,13 @@ TEST_F(LimiterTest, AnOverrideCountsAsEnvoyDoesInABucketOfItsOwn) {
   EXPECT_TRUE(Check({overridden}).allowed);
   EXPECT_FALSE(Check({overridden}).allowed);
   EXPECT_EQ(response.descriptors[0].limit->algorithm(), Algorithm::kFixedWindow);
+  EXPECT_EQ(observer.count(Outcome::kAllowed), 2u);
+  EXPECT_EQ(observer.count(Outcome::kDenied), 1u);
+  EXPECT_EQ(observer.count(Outcome::kNoRule), 0u);
+  EXPECT_EQ(observer.series, 0u) << "of no rule, not of the one that it stands in for";
   EXPECT_EQ(Remaining("user"), 1u);
   // Where the domain is unknown, not even an override applies.
-  EXPECT_TRUE(Call(&Checker::Check, {overridden}, kStart, "elsewhere").ok());
+  EXPECT_TRUE(Call(store::Operation::kTake, {overridden}, kStart, "elsewhere").ok());
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kNoRule);
 }
 
@@ -283,9 +284,9 @@ TEST_F(LimiterTest, RefundGivesBackAndResetForgets) {
   rules.Add("user", {{.requests = 5, .period = 1h}});
   Publish(rules);
   Check({{"user", "v", 5}});
-  EXPECT_TRUE(Call(&Checker::Refund, {{"user", "v", 2}}, kStart).ok());
+  EXPECT_TRUE(Call(store::Operation::kRefund, {{"user", "v", 2}}, kStart).ok());
   EXPECT_EQ(response.descriptors[0].decision.remaining, 2u);
-  EXPECT_TRUE(Call(&Checker::Reset, {{"user"}}, kStart).ok());
+  EXPECT_TRUE(Call(store::Operation::kReset, {{"user"}}, kStart).ok());
   EXPECT_EQ(response.descriptors[0].decision.remaining, 5u);
 }
 
@@ -295,7 +296,8 @@ TEST_F(LimiterTest, AQueueTakesNothingBackAndThenNobodyDoes) {
   rules.Add("queue", {{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 5, .period = 1h}});
   Publish(rules);
   Check({{"user"}, {"queue"}});
-  EXPECT_EQ(Call(&Checker::Refund, {{"user"}, {"queue"}}, kStart).code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Call(store::Operation::kRefund, {{"user"}, {"queue"}}, kStart).code(),
+            absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(Remaining("user"), 4u);
 }
 

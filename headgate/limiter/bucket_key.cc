@@ -1,0 +1,41 @@
+#include "headgate/limiter/bucket_key.h"
+
+namespace headgate::limiter {
+
+base::Hash128 RuleBucketKey(const base::HashSecret& secret, std::string_view domain,
+                            std::span<const rule::Entry> entries, const rule::Match& match, uint8_t limit_index) {
+  struct Shape {
+    uint32_t limit_index;
+    uint32_t shared;  // one bit per entry for which a pattern stands
+  } shape{limit_index, 0};
+  for (uint32_t i = 0; i < match.step_count; ++i) {
+    if (match.steps[i].shared_pattern != nullptr) shape.shared |= 1u << i;
+  }
+  base::KeyHasher hasher(secret, base::KeyKind::kRule);
+  hasher.Add(domain);
+  hasher.Add({reinterpret_cast<const char*>(&shape), sizeof shape});
+  for (uint32_t i = 0; i < match.step_count; ++i) {
+    if (match.steps[i].shared_pattern != nullptr) {
+      hasher.Add(*match.steps[i].shared_pattern);
+    } else {
+      hasher.Add(entries[i].key);
+      hasher.Add(entries[i].value);
+    }
+  }
+  return hasher.Finish();
+}
+
+base::Hash128 OverrideBucketKey(const base::HashSecret& secret, std::string_view domain,
+                                std::span<const rule::Entry> entries, rule::Unit unit) {
+  const char unit_byte = static_cast<char>(unit);
+  base::KeyHasher hasher(secret, base::KeyKind::kOverride);
+  hasher.Add(domain);
+  hasher.Add({&unit_byte, 1});
+  for (const rule::Entry& entry : entries) {
+    hasher.Add(entry.key);
+    hasher.Add(entry.value);
+  }
+  return hasher.Finish();
+}
+
+}  // namespace headgate::limiter

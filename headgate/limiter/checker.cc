@@ -1,0 +1,346 @@
+#include "headgate/limiter/checker.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "headgate/base/check.h"
+#include "headgate/limiter/bucket_key.h"
+#include "headgate/limiter/published_rules.h"
+#include "headgate/rule/rule_names.h"
+
+namespace headgate::limiter {
+
+using algorithm::Decision;
+
+namespace {
+
+constexpr size_t kOverridesCachedMax = 1024;
+
+// Is `a` tighter than `b`? A denial before an allowance, the longer wait before the shorter, the smaller rest.
+bool Tighter(const Decision& a, const Decision& b) {
+  if (a.allowed != b.allowed) return !a.allowed;
+  if (!a.allowed) return a.retry_after > b.retry_after;
+  if (a.remaining != b.remaining) return a.remaining < b.remaining;
+  return a.reset_after > b.reset_after;
+}
+
+absl::Status Validate(const Request& request) {
+  if (request.domain.empty()) return absl::InvalidArgumentError("rate limit domain must not be empty");
+  if (request.descriptors.empty()) return absl::InvalidArgumentError("rate limit descriptor list must not be empty");
+  if (request.descriptors.size() > rule::kDescriptorsMax) {
+    return absl::InvalidArgumentError(fmt::format("more than {} descriptors", rule::kDescriptorsMax));
+  }
+  for (const rule::Descriptor& descriptor : request.descriptors) {
+    if (descriptor.entries.size() > rule::kEntriesMax) {
+      return absl::InvalidArgumentError(fmt::format("more than {} entries in a descriptor", rule::kEntriesMax));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Why there is no answer. `rule` is null for a limit that the request brought.
+std::string Unasked(Operation operation, const rule::Rule* rule) {
+  const std::string of = rule != nullptr ? fmt::format("rule {}", rule->label()) : "the request's own limit";
+  switch (operation) {
+    case Operation::kRefund:
+      return fmt::format("the shared store cannot be asked: nothing of {} was refunded", of);
+    case Operation::kReset:
+      return fmt::format("the shared store cannot be asked: no bucket of {} was reset", of);
+    default:
+      return fmt::format("the shared store cannot be asked, and {} refuses then", of);
+  }
+}
+
+}  // namespace
+
+std::string_view Name(Outcome outcome) {
+  constexpr std::array<std::string_view, kOutcomeCount> kNames{"allowed", "denied",    "shadow_denied", "never_fits",
+                                                               "no_rule", "unlimited", "unavailable"};
+  return kNames[static_cast<size_t>(outcome)];
+}
+
+struct Checker::Matched {
+  rule::Match match;
+  const rule::Rule* rule = nullptr;  // what applies after `replaces`
+  bool domain_known = false;
+  store::LimitHandle override_limit;
+};
+
+// Where one request is worked out; kept, so that its memory is.
+struct Checker::Scratch {
+  // Which descriptor a request of the batch belongs to.
+  struct Source {
+    uint32_t descriptor;
+    uint32_t limit_index;  // in its rule
+    const algorithm::Limit* limit;
+  };
+
+  std::vector<Matched> matched;  // by descriptor
+  std::vector<BatchEntry> batch;
+  std::vector<Source> sources;  // by position in the batch
+  absl::flat_hash_map<uint64_t, store::LimitHandle> overrides;
+};
+
+Checker::Checker(Limiter& limiter, uint32_t worker)
+    : limiter_(limiter),
+      worker_(worker),
+      own_decider_(limiter.store()),
+      decider_(own_decider_),
+      scratch_(std::make_unique<Scratch>()) {}
+
+Checker::Checker(Limiter& limiter, uint32_t worker, Decider& decider, const BucketNaming& naming)
+    : limiter_(limiter),
+      worker_(worker),
+      own_decider_(limiter.store()),
+      decider_(decider),
+      naming_(naming),
+      scratch_(std::make_unique<Scratch>()) {}
+
+Checker::~Checker() = default;
+
+const rule::RuleSet* Checker::rules() {
+  TakeUpRules();
+  return rules_ == nullptr ? nullptr : rules_->rules.get();
+}
+
+void Checker::TakeUpRules() {
+  const uint64_t generation = limiter_.generation_.load(std::memory_order_acquire);
+  if (generation == generation_) [[likely]]
+    return;
+  rules_ = limiter_.published();
+  generation_ = generation;
+}
+
+absl::Status Checker::Check(const Request& request, Response& response, base::Instant now, Pending* pending) {
+  response.waiting = false;
+  HEADGATE_RETURN_IF_ERROR(Validate(request));
+  TakeUpRules();
+  if (!decider_.may_wait()) {
+    if (rules_ == nullptr) return absl::FailedPreconditionError("no rate limit configuration loaded");
+    return Decide({.request = request, .rules = *rules_, .pending = nullptr, .now = now}, response);
+  }
+  HEADGATE_CHECK(pending != nullptr);
+  // A request that is asked again is decided by the rules that it was first asked by.
+  answered_by_ = pending->BeginRound(rules_);
+  if (answered_by_ == nullptr) return absl::FailedPreconditionError("no rate limit configuration loaded");
+  const absl::Status status =
+      Decide({.request = request, .rules = *answered_by_, .pending = pending, .now = now}, response);
+  if (!response.waiting) pending->Forget();
+  return status;
+}
+
+absl::Status Checker::Decide(const Call& call, Response& response) {
+  Match(call);
+  response.descriptors.assign(call.request.descriptors.size(), Outcomes{});
+
+  // Rules in shadow never stand in another rule's way: they are asked behind the others, and in an all-or-nothing
+  // domain they consume only where those allowed.
+  const bool joined = call.request.operation == Operation::kTake && call.rules.rules->AllOrNothing(call.request.domain);
+  std::vector<BatchEntry>& batch = scratch_->batch;
+  batch.clear();
+  scratch_->sources.clear();
+  HEADGATE_RETURN_IF_ERROR(AddRequests(call, /*shadow=*/false));
+  const size_t enforced = batch.size();
+  for (size_t i = 1; joined && i < enforced; ++i) {
+    if (batch[i].request.joined == store::Joined::kNo) batch[i].request.joined = store::Joined::kOtherRule;
+  }
+  HEADGATE_RETURN_IF_ERROR(AddRequests(call, /*shadow=*/true));
+
+  response.waiting = !DecidePart(call, 0, enforced);
+  if (response.waiting) return absl::OkStatus();
+  if (enforced < batch.size()) {
+    const auto denies = [](const BatchEntry& entry) { return !entry.settled.decision.allowed; };
+    const auto shadows = std::span(batch).subspan(enforced);
+    if (joined && std::any_of(batch.begin(), batch.begin() + static_cast<ptrdiff_t>(enforced), denies)) {
+      for (BatchEntry& entry : shadows) {
+        entry.request.operation = Operation::kLook;
+        entry.request.joined = store::Joined::kNo;
+      }
+    }
+    response.waiting = !DecidePart(call, enforced, shadows.size());
+    if (response.waiting) return absl::OkStatus();
+  }
+  return Conclude(call, response);
+}
+
+// Decides `count` requests of the batch. False where the answers come later.
+bool Checker::DecidePart(const Call& call, size_t first, size_t count) {
+  const std::span<BatchEntry> part = std::span(scratch_->batch).subspan(first, count);
+  const auto name = [&](size_t index, std::string& out) {
+    const Scratch::Source& source = scratch_->sources[first + index];
+    const rule::Descriptor& descriptor = call.request.descriptors[source.descriptor];
+    const Matched& matched = scratch_->matched[source.descriptor];
+    if (matched.rule != nullptr) {
+      AppendRuleBucket(naming_, call.request.domain, descriptor.entries, matched.match, source.limit_index, out);
+    } else {
+      AppendOverrideBucket(naming_, call.request.domain, descriptor.entries, descriptor.override_limit->unit, out);
+    }
+  };
+  if (call.pending == nullptr) return decider_.Decide(part, name, nullptr, call.now);
+  return call.pending->Resume(base::Strided<Settled>::Of(part, &BatchEntry::settled),
+                              [&] { return decider_.Decide(part, name, call.pending, call.now); });
+}
+
+void Checker::Match(const Call& call) {
+  const Request& request = call.request;
+  auto& matched = scratch_->matched;
+  matched.resize(request.descriptors.size());
+  bool any_replaces = false;
+  for (size_t i = 0; i < matched.size(); ++i) {
+    const rule::Descriptor& descriptor = request.descriptors[i];
+    Matched& m = matched[i];
+    m.domain_known = call.rules.rules->Find(request.domain, descriptor.entries, m.match);
+    m.rule = descriptor.override_limit ? nullptr : m.match.rule;
+    any_replaces = any_replaces || (m.rule != nullptr && !m.rule->replaces.empty());
+  }
+  if (any_replaces) [[unlikely]] {
+    for (const Matched& replacing : matched) {
+      if (replacing.match.rule == nullptr) continue;
+      for (const std::string& name : replacing.match.rule->replaces) {
+        for (Matched& m : matched) {
+          if (m.rule != nullptr && m.rule->name == name) m.rule = nullptr;
+        }
+      }
+    }
+  }
+}
+
+absl::Status Checker::AddRequests(const Call& call, bool shadow) {
+  for (uint32_t i = 0; i < call.request.descriptors.size(); ++i) {
+    Matched& matched = scratch_->matched[i];
+    if (call.request.descriptors[i].override_limit && matched.domain_known && !shadow) {
+      HEADGATE_RETURN_IF_ERROR(AddOverride(call, i, matched));
+    } else if (matched.rule != nullptr && !matched.rule->unlimited && matched.rule->shadow_mode == shadow) {
+      HEADGATE_RETURN_IF_ERROR(AddRule(call, i, matched));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Checker::AddRule(const Call& call, uint32_t descriptor_index, const Matched& matched) {
+  const Request& request = call.request;
+  const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
+  const std::vector<PublishedLimit>& limits = call.rules.published[matched.rule->index].limits;
+  const SharedTerms terms = decider_.TermsOf(*matched.rule);
+  for (size_t k = 0; k < limits.size(); ++k) {
+    const algorithm::Limit& limit = limits[k].limit->limit;
+    if (request.operation == Operation::kRefund && limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue) {
+      return absl::FailedPreconditionError(fmt::format(
+          "rule {}: a queue takes nothing back: its requests have been promised their turn", matched.rule->label()));
+    }
+    scratch_->batch.push_back(
+        {.request = {.key = RuleBucketKey(limiter_.store_.hash_secret(), request.domain, descriptor.entries,
+                                          matched.match, static_cast<uint8_t>(k)),
+                     .limit = limits[k].limit.get(),
+                     .history = limits[k].history,
+                     .cost = descriptor.cost.value_or(request.operation == Operation::kLook ? 0 : 1),
+                     .operation = request.operation,
+                     .joined = k > 0 && request.operation == Operation::kTake ? store::Joined::kSameRule
+                                                                              : store::Joined::kNo},
+         .terms = terms});
+    scratch_->sources.push_back({descriptor_index, static_cast<uint32_t>(k), &limit});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Checker::AddOverride(const Call& call, uint32_t descriptor_index, Matched& matched) {
+  const Request& request = call.request;
+  const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
+  HEADGATE_ASSIGN_OR_RETURN(matched.override_limit, OverrideLimit(*descriptor.override_limit));
+  scratch_->batch.push_back(
+      {.request = {.key = OverrideBucketKey(limiter_.store_.hash_secret(), request.domain, descriptor.entries,
+                                            descriptor.override_limit->unit),
+                   .limit = matched.override_limit.get(),
+                   .cost = descriptor.cost.value_or(request.operation == Operation::kLook ? 0 : 1),
+                   .operation = request.operation},
+       .terms = decider_.default_terms()});
+  scratch_->sources.push_back({descriptor_index, 0, &matched.override_limit->limit});
+  return absl::OkStatus();
+}
+
+absl::StatusOr<store::LimitHandle> Checker::OverrideLimit(const rule::OverrideLimit& limit) {
+  auto& cache = scratch_->overrides;
+  const uint64_t id = uint64_t{limit.requests_per_unit} << 8 | static_cast<uint8_t>(limit.unit);
+  if (const auto found = cache.find(id); found != cache.end()) return found->second;
+  // An override is in Envoy's words and means what Envoy means: a window on the epoch that counts denied hits.
+  HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made,
+                            algorithm::Limit::Make({.algorithm = algorithm::Algorithm::kFixedWindow,
+                                                    .requests = limit.requests_per_unit,
+                                                    .period = rule::PeriodOf(limit.unit),
+                                                    .count_denied = true}));
+  HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle handle, limiter_.store_.limits().Intern(made));
+  if (cache.size() >= kOverridesCachedMax) cache.clear();
+  cache.emplace(id, handle);
+  return handle;
+}
+
+absl::Status Checker::Conclude(const Call& call, Response& response) {
+  for (size_t i = 0; i < scratch_->batch.size(); ++i) {
+    const Scratch::Source& source = scratch_->sources[i];
+    const Settled& settled = scratch_->batch[i].settled;
+    Outcomes& outcome = response.descriptors[source.descriptor];
+    const base::Duration wait = std::max(outcome.decision.wait, settled.decision.wait);
+    if (outcome.limit == nullptr || Tighter(settled.decision, outcome.decision)) {
+      outcome.limit = source.limit;
+      outcome.decision = settled.decision;
+    }
+    outcome.decision.wait = wait;
+    outcome.mode = std::max(outcome.mode, settled.mode);
+  }
+
+  // A refund or a reset that was not done has to be known, also of a rule in shadow.
+  const Operation operation = call.request.operation;
+  const bool changes = operation == Operation::kRefund || operation == Operation::kReset;
+  bool denied = false;
+  const Outcomes* unavailable = nullptr;
+  size_t quota_count = 0, quota_denied = 0;
+  for (size_t i = 0; i < response.descriptors.size(); ++i) {
+    Outcomes& outcome = response.descriptors[i];
+    outcome.rule = scratch_->matched[i].rule;
+    const bool shadow = outcome.rule != nullptr && outcome.rule->shadow_mode;
+    if (outcome.rule != nullptr && outcome.rule->unlimited) {
+      outcome.outcome = Outcome::kUnlimited;
+    } else if (outcome.limit != nullptr) {
+      outcome.outcome = OutcomeOf(outcome, shadow, changes);
+      if (outcome.outcome == Outcome::kUnavailable) unavailable = &outcome;
+    }
+    if (outcome.rule != nullptr && outcome.rule->quota_mode) {
+      ++quota_count;
+      quota_denied += outcome.allowed() ? 0u : 1u;
+    } else {
+      denied = denied || !outcome.allowed();
+    }
+    if (operation == Operation::kTake) Observe(call, i, outcome.outcome);
+  }
+  // Rules in quota mode deny together, when all of them do.
+  response.allowed = !denied && (quota_count == 0 || quota_denied < quota_count);
+  if (unavailable == nullptr) return absl::OkStatus();
+  return absl::UnavailableError(Unasked(operation, unavailable->rule));
+}
+
+// Of a descriptor that has a decision.
+Outcome Checker::OutcomeOf(const Outcomes& decided, bool shadow, bool changes) {
+  if (decided.mode == Mode::kClosed && (changes || !shadow)) return Outcome::kUnavailable;
+  if (decided.decision.allowed) return Outcome::kAllowed;
+  if (shadow) return Outcome::kShadowDenied;
+  return decided.decision.never_fits() ? Outcome::kNeverFits : Outcome::kDenied;
+}
+
+void Checker::Observe(const Call& call, size_t descriptor, Outcome outcome) const {
+  if (limiter_.observer_ == nullptr) return;
+  const Matched& matched = scratch_->matched[descriptor];
+  limiter_.observer_->OnDecision(
+      worker_, {.outcome = outcome,
+                .cost = call.request.descriptors[descriptor].cost.value_or(1),
+                .rule = matched.rule,
+                .series = matched.rule != nullptr ? call.rules.published[matched.rule->index].series : 0,
+                .domain = call.request.domain,
+                .entries = call.request.descriptors[descriptor].entries,
+                .match = &matched.match});
+}
+
+}  // namespace headgate::limiter

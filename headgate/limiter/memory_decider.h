@@ -1,0 +1,28 @@
+// Decides by buckets of this process alone, at once.
+#pragma once
+
+#include "headgate/limiter/decider.h"
+
+namespace headgate::limiter {
+
+class MemoryDecider final : public Decider {
+ public:
+  // The store must outlive the decider.
+  explicit MemoryDecider(store::Store& store) : store_(store) {}
+
+  bool may_wait() const override { return false; }
+
+  // Nothing is pending: it may be null. Buckets have no names here.
+  bool Decide(std::span<BatchEntry> batch, Namer, Pending*, base::Instant now) override {
+    const auto settled = base::Strided<Settled>::Of(batch, &BatchEntry::settled);
+    if (batch.empty()) return true;
+    store_.Take(base::Strided<const store::TakeRequest>::Of(batch, &BatchEntry::request),
+                {&settled[0].decision, batch.size(), sizeof(BatchEntry)}, now);
+    return true;
+  }
+
+ private:
+  store::Store& store_;
+};
+
+}  // namespace headgate::limiter

@@ -1,0 +1,14 @@
+// What became of one request of a batch.
+#pragma once
+
+#include "headgate/algorithm/decision.h"
+#include "headgate/limiter/mode.h"
+
+namespace headgate::limiter {
+
+struct Settled {
+  algorithm::Decision decision;
+  Mode mode = Mode::kMemory;
+};
+
+}  // namespace headgate::limiter

@@ -1,0 +1,10 @@
+// Where the source is that the tests were built from.
+#pragma once
+
+#include <filesystem>
+
+namespace headgate {
+
+std::filesystem::path SourceDir();
+
+}  // namespace headgate
