@@ -228,18 +228,21 @@ limiter::Fleet& SharedStores::fleet(uint32_t loop) { return *loops_.at(loop)->fl
 
 void SharedStores::Leave(net::Server& server) {
   const limiter::LeaseTotals before = leases_->totals();
-  std::latch said(static_cast<ptrdiff_t>(loops_.size()) + 1);
+  std::latch returned(static_cast<ptrdiff_t>(loops_.size()));
   std::atomic<uint64_t> keys{0};
   for (uint32_t i = 0; i < loops_.size(); ++i) {
     server.loop(i).Post([&, i] {
       loops_[i]->ReturnLeases([&](uint64_t confirmed) {
         keys += confirmed;
-        said.count_down();
+        returned.count_down();
       });
-      if (i == 0) heartbeat_->Leave([&] { said.count_down(); });
     });
   }
-  said.wait();
+  returned.wait();
+  // Last: a store that refuses a command is left alone for a second.
+  std::latch left(1);
+  server.loop(0).Post([&] { heartbeat_->Leave([&] { left.count_down(); }); });
+  left.wait();
   server.Stop();
   LogReturns(before, keys);
 }

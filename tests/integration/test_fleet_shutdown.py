@@ -82,6 +82,14 @@ class Shutdown(FleetTest):
         print(f"\nstopped within {took:.2f} s: {said}")
         self.assertEqual(said["requests_left"], "0")
 
+    def test_leases_go_back_also_without_the_right_to_leave_the_list_of_instances(self):
+        self.redis.command("ACL", "SETUSER", "default", "-zrem")
+        instance = self.instance(threads=1)
+        self.lease(instance, 1000)
+        _, said = self.stop(instance)
+        self.assertEqual(said["requests_left"], "0", instance.errors())
+        self.assertIn("store.alarm", instance.errors())
+
     def test_a_store_that_is_gone_delays_nothing(self):
         instance = self.instance()
         self.lease(instance, 1000)
