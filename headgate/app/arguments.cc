@@ -34,24 +34,38 @@ std::string NumberProblem(const std::string& text) {
   return good ? std::string() : fmt::format("'{}' is not a whole number from 0 to {}", text, kNumberMax);
 }
 
+auto FindFlag(const ArgumentSpec& spec, std::string_view name) {
+  return std::find_if(spec.flags.begin(), spec.flags.end(), [&](const Flag& flag) { return flag.name == name; });
+}
+
+// The arguments, with a value for each flag that stands alone and may.
+std::vector<std::string> WithValues(const ArgumentSpec& spec, const std::vector<std::string>& arguments) {
+  std::vector<std::string> all;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    all.push_back(arguments[i]);
+    const auto flag = FindFlag(spec, arguments[i]);
+    if (flag == spec.flags.end() || flag->alone.empty()) continue;
+    if (i + 1 == arguments.size() || arguments[i + 1].starts_with('-')) all.push_back(flag->alone);
+  }
+  return all;
+}
+
 // The first flag that is followed by another one in place of its value, or empty. The library would take that as the
 // value; who means it writes --flag=--value.
 std::string_view FlagWithoutValue(const ArgumentSpec& spec, const std::vector<std::string>& arguments) {
-  const auto find = [&](std::string_view name) {
-    return std::find_if(spec.flags.begin(), spec.flags.end(), [&](const Flag& flag) { return flag.name == name; });
-  };
   for (size_t i = 0; i + 1 < arguments.size(); ++i) {
-    const auto flag = find(arguments[i]);
+    const auto flag = FindFlag(spec, arguments[i]);
     if (flag == spec.flags.end() || std::holds_alternative<bool*>(flag->target)) continue;
     const std::string_view next = arguments[++i];
-    if (find(next.substr(0, next.find('='))) != spec.flags.end()) return flag->name;
+    if (FindFlag(spec, next.substr(0, next.find('='))) != spec.flags.end()) return flag->name;
   }
   return {};
 }
 
 }  // namespace
 
-bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& arguments, const Console& console) {
+bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& given, const Console& console) {
+  const std::vector<std::string> arguments = WithValues(spec, given);
   const std::string help = fmt::format("`{}` lists all flags", spec.help);
   if (const std::string_view flag = FlagWithoutValue(spec, arguments); !flag.empty()) {
     console.Error(fmt::format("{} needs a value", flag), help);

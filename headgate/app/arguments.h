@@ -22,6 +22,7 @@ inline constexpr uint64_t kNumberMax = std::numeric_limits<int64_t>::max();
 struct Flag {
   std::string name;  // "--json"
   std::variant<bool*, uint64_t*, std::string*, std::optional<std::string>*, std::vector<std::string>*> target;
+  std::string alone{};  // the value if the flag is given without one; empty: it needs one
 };
 
 // The arguments that a command takes.

@@ -204,7 +204,8 @@ TEST(Configuration, RefusesHostNamesThatCouldNeverMatch) {
   Configuration configuration = FromFile("known_host: ['*.example.com', 'a*b']\n");
   CheckTogether(configuration);
   ASSERT_EQ(configuration.problems.size(), 1u);
-  EXPECT_EQ(configuration.problems[0].what, "known_host: 'a*b' is not a host name without a port");
+  EXPECT_EQ(configuration.problems[0].what,
+            "known_host: 'a*b': a * may only be the whole first label, as in *.example.com");
 }
 
 TEST(Configuration, PrintsJsonWithValuesOfTheirTypesAndTheirOrigins) {

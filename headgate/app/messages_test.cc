@@ -128,6 +128,43 @@ TEST_F(Messages, DomainsThatSeveralFilesHave) {
   EXPECT_EQ(Say({"validate", "--merge-domains", rules, more}), "valid: 1 rule in 2 files\n");
 }
 
+TEST_F(Messages, TheHintOfADomainInSeveralFilesWorksForServeToo) {
+  const auto setting = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), "serve");
+    flags.emplace_back("--print-config");
+    const std::string said = Say(flags);
+    const size_t at = said.find("\nmerge_domains: ");
+    return at == std::string::npos ? said : said.substr(at + 16, said.find(' ', at + 16) - at - 16);
+  };
+  EXPECT_EQ(setting({"--merge-domains"}), "yes");
+  EXPECT_EQ(setting({"--merge-domains", "--threads", "2"}), "yes");
+  EXPECT_EQ(setting({"--merge-domains", "yes"}), "yes");
+  EXPECT_EQ(setting({"--merge-domains", "no"}), "no");
+  EXPECT_EQ(setting({"--merge-domains=no"}), "no");
+  EXPECT_EQ(Say({"serve", "--merge-domains", "rules.yaml"}),
+            "error: --merge-domains: merge_domains 'rules.yaml': write no or yes\n"
+            "hint: merge_domains: Whether several rule files may have one domain.\n");
+  EXPECT_EQ(Say({"serve", "--merge-domains", "--strict-store", "--merge-domains"}),
+            "error: --merge-domains is given 2 times\nhint: give it once\n");
+  EXPECT_EQ(Say({"serve", "--listen", "--merge-domains"}),
+            "error: --listen needs a value\nhint: `headgate help serve --all` lists all flags\n");
+}
+
+TEST_F(Messages, AFileThatIsNamedTwiceIsNoSecondFile) {
+  const std::string rules = Rules("edge", "rate_limit: {unit: minute, requests_per_unit: 1}");
+  EXPECT_EQ(Say({"validate", rules, rules}), "valid: 1 rule in 1 file\n");
+  EXPECT_EQ(Say({"validate", directory_, rules}), "valid: 1 rule in 1 file\n");
+}
+
+TEST_F(Messages, AStarInAKnownHost) {
+  constexpr std::string_view kHint = "hint: write a name, *.example.com for all names below one, or * for any\n";
+  EXPECT_EQ(Say({"serve", "--known-host", "a*.example.com"}),
+            "error: --known-host: 'a*.example.com': a * may only be the whole first label, as in *.example.com\n" +
+                std::string(kHint));
+  EXPECT_EQ(Say({"serve", "--known-host", "*.example.com:80"}),
+            "error: --known-host: '*.example.com:80' is not a host name without a port\n" + std::string(kHint));
+}
+
 TEST_F(Messages, AFileThatIsNotYaml) {
   const std::string path = File("bad.yaml", "domain: d\ndescriptors: [\n");
   EXPECT_EQ(Say({"validate", path}),

@@ -24,7 +24,10 @@ std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>
       .flags = {{"--config", &parsed.config}, {"--print-config", &parsed.print_config}, {"--json", &parsed.json}},
       .help = "headgate help serve --all"};
   std::vector<std::vector<std::string>> values(AllSettings().size());
-  for (size_t i = 0; i < values.size(); ++i) spec.flags.push_back({FlagOf(AllSettings()[i]), &values[i]});
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Setting& setting = AllSettings()[i];
+    spec.flags.push_back({FlagOf(setting), &values[i], setting.choices == kNoOrYes ? "yes" : ""});
+  }
   if (!ParseArguments(spec, arguments, console)) return std::nullopt;
   for (size_t i = 0; i < values.size(); ++i) {
     const Setting& setting = AllSettings()[i];

@@ -140,6 +140,20 @@ store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop, std::f
           }};
 }
 
+// What the store says of the heartbeat, in the log.
+store::redis::HeartbeatOptions HeartbeatOptionsOf(observe::Log& log) {
+  return {.on_error = [&log](const std::string& error) {
+    if (error.empty()) return log.Info("instances.known", {});
+    log.Warning("instances.unknown",
+                {{"reason", store::redis::WithoutArguments(error)},
+                 {"effect", std::string_view("this instance goes by the last number that it knows, at first 1: without "
+                                             "the store, the shares of all instances may add up to more than the "
+                                             "limit")},
+                 {"hint", std::string_view("give our user the rights that docs/guides/fleet.md lists, or set "
+                                           "store_instances")}});
+  }};
+}
+
 std::string_view WhatHoldsIn(limiter::Mode mode) {
   if (mode == limiter::Mode::kOpen) return "all is let through, uncounted";
   if (mode == limiter::Mode::kClosed) return "all is refused";
@@ -188,7 +202,10 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
                                                                          if (raw->fleet != nullptr)
                                                                            raw->fleet->DropLeases();
                                                                        })));
-    if (i == 0) shared->heartbeat_ = std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName());
+    if (i == 0) {
+      shared->heartbeat_ =
+          std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName(), HeartbeatOptionsOf(log));
+    }
     loop->store = std::make_unique<store::redis::RedisStore>(
         *loop->client, engine.store().limits(),
         store::redis::RedisStore::Options{
@@ -211,18 +228,21 @@ limiter::SharedDecider& SharedStores::fleet(uint32_t loop) { return *loops_.at(l
 
 void SharedStores::Leave(net::Server& server) {
   const limiter::LeaseTotals before = leases_->totals();
-  std::latch said(static_cast<ptrdiff_t>(loops_.size()) + 1);
+  std::latch returned(static_cast<ptrdiff_t>(loops_.size()));
   std::atomic<uint64_t> keys{0};
   for (uint32_t i = 0; i < loops_.size(); ++i) {
     server.loop(i).Post([&, i] {
       loops_[i]->ReturnLeases([&](uint64_t confirmed) {
         keys += confirmed;
-        said.count_down();
+        returned.count_down();
       });
-      if (i == 0) heartbeat_->Leave([&] { said.count_down(); });
     });
   }
-  said.wait();
+  returned.wait();
+  // Last: a store that refuses a command is left alone for a second.
+  std::latch left(1);
+  server.loop(0).Post([&] { heartbeat_->Leave([&] { left.count_down(); }); });
+  left.wait();
   server.Stop();
   LogReturns(before, keys);
 }
@@ -325,7 +345,7 @@ void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kStoreAlarms, {}, calls.alarms);
   sink.Set(Metric::kStoreBucketEvents, {"replaced_corrupt"}, events.replaced_corrupt);
   sink.Set(Metric::kStoreBucketEvents, {"clock_reset"}, events.clock_resets);
-  sink.Set(Metric::kStoreBucketEvents, {"script_failed"}, events.script_errors);
+  sink.Set(Metric::kStoreBucketEvents, {"script_failed"}, events.script_errors + heartbeat_->errors());
   sink.Set(Metric::kStoreBucketEvents, {"carried_over"}, events.carried_over);
 }
 

@@ -36,8 +36,8 @@ class SharedStores {
   const limiter::BucketNaming& naming() const { return naming_; }
 
   // While the loops still run: returns what is left of leases, tells the other instances that this one is gone, stops
-  // the loops, and logs what became of the leases. Takes as long as the store takes to confirm it: at most one ttl, and
-  // one timeout if the store does not answer (limiter/return_pace.h).
+  // the loops, and logs what became of the leases. Takes as long as the store takes to confirm it: the leases at most
+  // one ttl, and one timeout if the store does not answer (limiter/return_pace.h); the rest at most `store_timeout`.
   void Leave(net::Server& server);
 
   // Every second or so, by one thread: says in the log when decisions begin to be made without the store, and when

@@ -82,6 +82,10 @@ absl::Status KnownHosts::Check(std::string_view name) {
   const std::string_view plain = name.starts_with("*.") ? name.substr(2) : name;
   if (name == "*") return absl::OkStatus();
   if (!plain.empty() && std::all_of(plain.begin(), plain.end(), IsNameCharacter)) return absl::OkStatus();
+  if (plain.find('*') != std::string_view::npos) {
+    return absl::InvalidArgumentError(
+        fmt::format("'{}': a * may only be the whole first label, as in *.example.com", name));
+  }
   return absl::InvalidArgumentError(fmt::format("'{}' is not a host name without a port", name));
 }
 

@@ -269,6 +269,10 @@ TEST_F(LimiterTest, AnOverrideCountsAsEnvoyDoesInABucketOfItsOwn) {
   EXPECT_TRUE(Check({overridden}).allowed);
   EXPECT_FALSE(Check({overridden}).allowed);
   EXPECT_EQ(response.descriptors[0].limit->algorithm(), Algorithm::kFixedWindow);
+  EXPECT_EQ(observer.count(Outcome::kAllowed), 2u);
+  EXPECT_EQ(observer.count(Outcome::kDenied), 1u);
+  EXPECT_EQ(observer.count(Outcome::kNoRule), 0u);
+  EXPECT_EQ(observer.series, 0u) << "of no rule, not of the one that it stands in for";
   EXPECT_EQ(Remaining("user"), 1u);
   // Where the domain is unknown, not even an override applies.
   EXPECT_TRUE(Call(store::Operation::kTake, {overridden}, kStart, "elsewhere").ok());

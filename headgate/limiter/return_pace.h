@@ -2,7 +2,8 @@
 //
 //   at most 256 messages under way, fewer than the client's queue takes; the next is sent when one is answered
 //   after a failure no message for 10 ms, since others would probably fail too
-//   it gives up when the store has answered nothing for one timeout, or after one ttl, when every lease has expired
+//   it gives up when the store has answered nothing for one timeout, which is long enough for cut connections to come
+//   back, or after one ttl, when every lease has expired
 //
 // Pure: events and the time come in. Not thread-safe; one per event loop.
 #pragma once
@@ -18,8 +19,9 @@ class ReturnPace {
  public:
   static constexpr uint32_t kAtOnce = 256;
   static constexpr base::Duration kPauseAfterFailure = std::chrono::milliseconds(10);
-  // A return may take longer than a decision, since no client waits for it.
-  static constexpr base::Duration kTimeoutLeast = std::chrono::milliseconds(100);
+  // A return may take longer than a decision, since no client waits for it. Connections that were cut are back within
+  // this: the client waits some 50 ms at most, connects and greets the server.
+  static constexpr base::Duration kTimeoutLeast = std::chrono::milliseconds(500);
 
   // `store_timeout`: of a call that a client waits for. `ttl`: of leases.
   ReturnPace(base::Duration store_timeout, base::Duration ttl, base::BootTime now)
@@ -39,10 +41,9 @@ class ReturnPace {
   }
 
   bool GivesUp(base::BootTime now) const { return now >= GivesUpAt(); }
-  // When MaySend or GivesUp may say something else although nothing was answered.
-  base::BootTime wake_at(base::BootTime now) const {
-    return now < pause_until_ ? std::min(pause_until_, GivesUpAt()) : GivesUpAt();
-  }
+  // When to look again although nothing was answered; it may be past. `has_more`: there is a message to send, and room
+  // for it, so that only a pause held it back.
+  base::BootTime wake_at(bool has_more) const { return has_more ? std::min(pause_until_, GivesUpAt()) : GivesUpAt(); }
 
  private:
   base::BootTime GivesUpAt() const { return std::min(end_, answered_at_ + timeout_); }

@@ -255,7 +255,8 @@ void SharedDecider::OnTime() {
 }
 
 base::BootTime SharedDecider::next_wake() const {
-  if (returns_) return returns_->done != nullptr ? returns_->pace.wake_at(shared_.Now()) : base::BootTime{INT64_MAX};
+  if (returns_)
+    return returns_->done != nullptr ? returns_->pace.wake_at(returns_->has_more) : base::BootTime{INT64_MAX};
   const base::BootTime debts = debts_.empty() ? base::BootTime{INT64_MAX} : settle_pace_.next();
   return leases_ != nullptr ? std::min(leases_->next_wake(options_.loop, options_.loops), debts) : debts;
 }

@@ -182,6 +182,7 @@ class SharedDecider final : public Decider {
     size_t part = 0;   // of the leases
     uint64_t keys = 0;
     bool sending = false;
+    bool has_more = true;  // and room for it: only a pause held it back
   };
   std::optional<Returns> returns_;
   std::array<std::atomic<uint64_t>, kModeCount> decisions_{};

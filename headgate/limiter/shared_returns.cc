@@ -24,6 +24,7 @@ void SharedDecider::SendReturns() {
     if (message != nullptr) Send(*message);
   }
   returns_->sending = false;
+  returns_->has_more = any && lease_messages_ < ReturnPace::kAtOnce;
   const bool all = !any && lease_messages_ == 0;
   if (all || returns_->pace.GivesUp(shared_.Now())) std::exchange(returns_->done, nullptr)(returns_->keys);
 }

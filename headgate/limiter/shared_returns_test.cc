@@ -84,8 +84,12 @@ TEST_F(FleetReturns, TryAgainWhatTheStoreDidNotTakeIn) {
   shared.failure = absl::OkStatus();
   EXPECT_EQ(shared.waiting(), 0u);
   EXPECT_EQ(fleet.next_wake(), shared.Now() + ReturnPace::kPauseAfterFailure);
-  now += ReturnPace::kPauseAfterFailure;
+  // A timer may be late, and whoever drives the fleet asks whether something is due.
+  now += ReturnPace::kPauseAfterFailure + 1ms;
+  ASSERT_LE(fleet.next_wake(), shared.Now());
   fleet.OnTime();
+  EXPECT_EQ(shared.waiting(), ReturnPace::kAtOnce);
+  EXPECT_GT(fleet.next_wake(), shared.Now()) << "all that may be under way is";
   shared.AnswerAll();
   EXPECT_TRUE(done);
   // The manual store has taken the first reports in, though it said nothing.
@@ -105,7 +109,7 @@ TEST_F(FleetReturns, WaitNoLongerThanATimeoutForAStoreThatIsAway) {
     fleet.OnTime();
   }
   EXPECT_EQ(now - began, ReturnPace::kTimeoutLeast);
-  EXPECT_EQ(shared.names().size() - asked, 10u) << "one attempt each 10 ms";
+  EXPECT_EQ(shared.names().size() - asked, 50u) << "one attempt each 10 ms";
   EXPECT_EQ(keys_confirmed, 0u);
   EXPECT_EQ(books.totals().returned, 0u);
   EXPECT_EQ(books.totals().held, held);

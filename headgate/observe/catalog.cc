@@ -13,9 +13,10 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_decisions_total",
      kCounter,
      "decisions",
-     "Descriptors decided, by the rule that applied and what came of it. Rule empty: no rule applied; rule "
-     "`CL.THROTTLE`: a limit that the client brought; domain `other`: a domain without rules, or beyond the cap on "
-     "series.",
+     "Descriptors decided, by the rule that applied and what came of it. Rule empty: no rule applied (outcome "
+     "`no_rule`), or the descriptor brought a limit that overrides the rules (any other outcome); rule `CL.THROTTLE`: "
+     "a "
+     "limit that the client brought; domain `other`: a domain without rules, or beyond the cap on series.",
      {"domain", "rule", "outcome"}},
     {Metric::kSeries, "headgate_series", kGauge, "series",
      "Series of headgate_decisions_total in use. At 2000 further ones are counted under `other`."},
@@ -185,8 +186,9 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      kCounter,
      "buckets",
      "What happened to shared buckets: replaced_corrupt (the key held what is not ours), clock_reset (it was far ahead "
-     "of the store's clock), script_failed (its script did not come to an end: a right that is missing, most likely), "
-     "carried_over (its limit changed).",
+     "of the store's clock), script_failed (its script, or that of the heartbeat, ended with an error: a missing "
+     "right, "
+     "most likely), carried_over (its limit changed).",
      {"event"}},
 
     // Connections

@@ -81,6 +81,17 @@ TEST(Metrics, WithoutARuleTheDomainCountsAndAnUnknownDomainIsOther) {
   EXPECT_EQ(ValueOf(text, "headgate_series_dropped_total"), "0");
 }
 
+TEST(Metrics, ALimitOfTheRequestsOwnCountsInItsDomainWithoutARuleByItsOutcome) {
+  Metrics metrics({});
+  metrics.OnRule(MakeRule("api_key"));
+  Decide(metrics, nullptr, Outcome::kAllowed);
+  Decide(metrics, nullptr, Outcome::kDenied);
+  const std::string text = metrics.Render();
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="",outcome="allowed"})"), "1");
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="",outcome="denied"})"), "1");
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="",outcome="no_rule"})"), std::nullopt);
+}
+
 TEST(Metrics, WhatIsBeyondTheCapIsOtherAndCounted) {
   Metrics metrics({});
   for (uint32_t i = 0; i < SeriesTable::kSeriesMax + 5; ++i) {

@@ -55,7 +55,7 @@ class Source {
 
   // Calls `on_documents` as soon as the source knows what it holds, and again whenever that changes. Once.
   virtual void Subscribe(OnDocuments on_documents) = 0;
-  // Reads everything again. The subscriber is called even if nothing has changed.
+  // Reads everything again, soon. The subscriber is called even if nothing has changed.
   virtual void Refresh() = 0;
 
   // One document. NotFound: there is none of this name. Unavailable: the source cannot be read.

@@ -1,6 +1,7 @@
 """An instance that is stopped returns its leases, thousands of them too, and says what it could not return."""
 
 import re
+import threading
 import time
 import unittest
 
@@ -70,6 +71,25 @@ class Shutdown(FleetTest):
         self.assertGreaterEqual(int(said["requests"]), KEYS)
         self.assertEqual(said["requests_left"], "0")
 
+    def test_connections_that_are_cut_meanwhile_cost_no_lease(self):
+        self.TIMES = ("--store-timeout", "100ms", "--store-connect-timeout", "2s")
+        instance = self.instance(threads=1)
+        self.lease(instance, KEYS)
+        cut = threading.Timer(0.03, self.redis.command, ("CLIENT", "KILL", "TYPE", "normal"))
+        cut.start()
+        took, said = self.stop(instance)
+        cut.join()
+        print(f"\nstopped within {took:.2f} s: {said}")
+        self.assertEqual(said["requests_left"], "0")
+
+    def test_leases_go_back_also_without_the_right_to_leave_the_list_of_instances(self):
+        self.redis.command("ACL", "SETUSER", "default", "-zrem")
+        instance = self.instance(threads=1)
+        self.lease(instance, 1000)
+        _, said = self.stop(instance)
+        self.assertEqual(said["requests_left"], "0", instance.errors())
+        self.assertIn("store.alarm", instance.errors())
+
     def test_a_store_that_is_gone_delays_nothing(self):
         instance = self.instance()
         self.lease(instance, 1000)
@@ -80,7 +100,7 @@ class Shutdown(FleetTest):
         self.assertEqual((said["requests"], said["keys"]), ("0", "0"))
         self.assertGreaterEqual(int(said["requests_left"]), 1000)
         self.assertIn("expire", said["effect"])
-        # The store's timeout, and what a busy machine adds.
+        # Half a second without an answer, and what a busy machine adds.
         self.assertLess(took, 2)
 
 

@@ -122,6 +122,36 @@ class FleetOnAStore(FleetTest):
         refused = [line for line in self.redis.command("ACL", "LOG").split("\n") if line == "object"]
         self.assertEqual(refused, [], "the server refused something: ACL LOG")
 
+    def set_rights(self, *rights):
+        self.assertEqual(self.redis.command("ACL", "SETUSER", "headgate", *rights), "OK")
+
+    def instance_with_least_rights(self, *args):
+        self.set_rights(*f"on >sesame resetkeys {ACL_KEYS} {ACL_COMMANDS}".split())
+        return self.instance(*args, store=f"redis://headgate:sesame@127.0.0.1:{self.redis.port}")
+
+    def test_a_missing_right_to_read_lifts_no_limit(self):
+        instance = self.instance_with_least_rights("--sharing", "exact", "--on-store-failure", "deny")
+        for name, right in (("bucket", "get"), ("log", "lindex")):
+            self.assertEqual(instance.check("edge", **{name: right})[0], 200)
+            self.set_rights("-" + right)
+            until(lambda name=name, right=right: instance.check("edge", **{name: right})[0] == 503, 10, "the store does not decide")
+            self.assertEqual({instance.check("edge", **{name: right})[0] for _ in range(100)}, {503})
+            self.set_rights("+" + right)
+            self.assertEqual(instance.check("edge", **{name: right})[0], 200)
+        self.assertEqual(instance.metric('headgate_store_bucket_events_total{event="replaced_corrupt"}'), 0)
+        self.assertGreaterEqual(instance.metric('headgate_store_bucket_events_total{event="script_failed"}'), 200)
+        self.assertIn("store.script_failed", instance.errors())
+
+    def test_a_heartbeat_that_is_refused_is_logged_once(self):
+        instance = self.instance_with_least_rights()
+        self.set_rights("-zcard")
+        failed = 'headgate_store_bucket_events_total{event="script_failed"}'
+        until(lambda: instance.metric(failed) >= 2, 20, "two beats are refused")
+        self.assertEqual(instance.errors().count("instances.unknown"), 1)
+        self.assertNotIn("instances.known", instance.errors())
+        self.set_rights("+zcard")
+        until(lambda: "instances.known" in instance.errors(), 20, "a beat is counted")
+
     def test_the_log_shows_no_key_that_the_store_repeats(self):
         redis = self.enterContext(RedisServer("--rename-command", "EVALSHA", ""))
         instance = self.instance("--sharing", "exact", store=f"redis://127.0.0.1:{redis.port}")

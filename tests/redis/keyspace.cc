@@ -56,6 +56,7 @@ std::optional<base::Duration> Keyspace::TimeToLive(const std::string& key, Insta
 
 RespValue Keyspace::Run(std::span<const std::string> command, Instant now) {
   const std::string& name = command[0];
+  if (name == refused_) return Error("ERR The user executing the script can't run this command or subcommand");
   if (name == "TIME") {
     RespValue reply{.kind = RespValue::Kind::kArray, .integer = 0, .text = {}, .items = {}};
     reply.items.push_back(Bulk(std::to_string(now.ns / 1'000'000'000)));

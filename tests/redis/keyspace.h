@@ -23,6 +23,9 @@ class Keyspace {
   // A command and its arguments, as a server answers them. Errors are replies.
   wire::RespValue Run(std::span<const std::string> command, base::Instant now);
 
+  // From now on the command is answered as for a user without the right to it. Empty: every command is run.
+  void Refuse(std::string command) { refused_ = std::move(command); }
+
   bool Contains(const std::string& key, base::Instant now);
   // Nothing where the key is absent or has no end.
   std::optional<base::Duration> TimeToLive(const std::string& key, base::Instant now);
@@ -42,6 +45,7 @@ class Keyspace {
   wire::RespValue RunList(std::span<const std::string> command, base::Instant now);
 
   std::map<std::string, Entry, std::less<>> entries_;
+  std::string refused_;
 };
 
 }  // namespace headgate::redis_host

@@ -1,6 +1,7 @@
 // What the scripts do beside deciding: clocks that are set back, changes of limits, looks, foreign values, forgetting.
 #include "tests/redis/lua_store.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -234,6 +235,32 @@ TEST_F(LuaStoreTest, AnOtherShapeOfKeyIsReplaced) {
       EXPECT_EQ(answer.decision.remaining, 7u);
       EXPECT_EQ(Look(spec).remaining, 7u);
       EXPECT_TRUE(store.keyspace.TimeToLive("b", now).has_value());
+    }
+  }
+}
+
+// A bucket that cannot be read is not a foreign value.
+TEST_F(LuaStoreTest, AReadThatIsRefusedFailsTheScriptAndChangesNothing) {
+  const auto is_log = [](const LimitSpec& spec) { return spec.algorithm == Algorithm::kSlidingWindowLog; };
+  for (const LimitSpec& before : EveryFamily()) {
+    for (const LimitSpec& spec : EveryFamily()) {
+      for (const std::string command : {"GET", "LINDEX"}) {
+        // Each kind reads its own type first, and the other one of a bucket that was of another kind.
+        if (is_log(spec) != (command == "LINDEX") && is_log(before) != (command == "LINDEX")) continue;
+        SCOPED_TRACE(model::Describe(before) + " -> " + model::Describe(spec) + " without " + command);
+        store.keyspace.Clear();
+        EXPECT_TRUE(Ask(before, 10).decision.allowed);
+        store.keyspace.Refuse(command);
+        for (const Operation operation : {Operation::kTake, Operation::kLook}) {
+          const SharedAnswer answer =
+              store.Ask({.name = "b", .limit = store.Intern(spec), .operation = operation}, now);
+          EXPECT_EQ(answer.status.code(), absl::StatusCode::kUnavailable) << answer.status;
+          EXPECT_THAT(answer.status.message(), ::testing::HasSubstr("can't run this command"));
+          EXPECT_FALSE(answer.events.replaced_corrupt);
+        }
+        store.keyspace.Refuse("");
+        EXPECT_EQ(Look(before).remaining, 0u);
+      }
     }
   }
 }

@@ -17,6 +17,7 @@ namespace {
 using store::redis::RedisOptions;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Ne;
 
 TEST(Single, RunsAScriptThatTheServerDoesNotKnowYet) {
   RedisProcess server;
@@ -293,6 +294,28 @@ TEST(Single, InstancesAreCountedByTheirHeartbeats) {
   one.Leave([&] { left = true; });
   EXPECT_TRUE(a.Until([&] { return left; }));
   EXPECT_EQ(server.Ask("ZCARD hg:instances"), ":0\r\n");
+}
+
+TEST(Single, AHeartbeatThatIsRefusedIsToldOncePerChange) {
+  RedisProcess server;
+  TestClient test(TestClient::Single(server.port()));
+  std::vector<std::string> told;
+  const auto tell = [&](const std::string& error) { told.push_back(error); };
+  store::redis::Heartbeat heartbeat(*test.client, "one", {.interval = 10ms, .on_error = tell});
+  const auto beats = [&](uint64_t count) {
+    const uint64_t until = test.client->ReadCounters().calls_answered + count;
+    return test.Until([&] { return test.client->ReadCounters().calls_answered >= until; });
+  };
+  ASSERT_TRUE(beats(3));
+  EXPECT_TRUE(told.empty());
+  EXPECT_EQ(heartbeat.errors(), 0u);
+  EXPECT_THAT(server.Ask("ACL SETUSER default -zcard"), HasSubstr("OK"));
+  ASSERT_TRUE(test.Until([&] { return heartbeat.errors() >= 3; }));
+  EXPECT_THAT(told, ElementsAre(Ne("")));
+  EXPECT_THAT(server.Ask("ACL SETUSER default +zcard"), HasSubstr("OK"));
+  ASSERT_TRUE(test.Until([&] { return told.size() >= 2; }));
+  ASSERT_TRUE(beats(3));
+  EXPECT_THAT(told, ElementsAre(Ne(""), ""));
 }
 
 TEST(Single, IsBackSoonAfterALongOutageAndAsksLittleMeanwhile) {

@@ -51,7 +51,7 @@ Heartbeat::Heartbeat(Client& client, std::string instance, HeartbeatOptions opti
     : client_(client),
       instance_(std::move(instance)),
       options_(std::move(options)),
-      count_(std::make_shared<InstanceCount>(options_.silence_max)),
+      state_(std::make_shared<State>(options_)),
       timer_(client.loop(), [this] { Beat(); }) {
   timer_.Set(client_.loop().Now());
 }
@@ -62,11 +62,26 @@ void Heartbeat::Beat() {
       std::to_string(std::chrono::ceil<std::chrono::milliseconds>(options_.silence_max).count());
   const std::array<std::string_view, 2> arguments = {instance_, silence_ms};
   client_.Call({.script = &BeatScript(), .key = options_.key, .arguments = arguments}, {},
-               [known = known_, count = count_, &loop = client_.loop()](const PendingCall::Outcome& reply) {
-                 const auto heard = reply.ok() ? HeardIn(**reply) : std::nullopt;
-                 if (!heard) return;
-                 known->store(count->OnHeard(heard->members, heard->missing, loop.Now()), std::memory_order_relaxed);
+               [state = state_, &loop = client_.loop()](const PendingCall::Outcome& reply) {
+                 state->OnAnswer(reply, loop.Now());
                });
+}
+
+void Heartbeat::State::OnAnswer(const PendingCall::Outcome& reply, base::BootTime now) {
+  // A key of another type is an error of the script's too, but the client makes it a status, and alarms.
+  if (!reply.ok() && reply.status().code() != absl::StatusCode::kInternal) return;
+  std::string error;
+  if (!reply.ok()) {
+    error = std::string(reply.status().message());
+  } else if (const auto heard = HeardIn(**reply)) {
+    known.store(count.OnHeard(heard->members, heard->missing, now), std::memory_order_relaxed);
+  } else {
+    error = (*reply)->is_error() ? (*reply)->text : "the answer is not two numbers";
+  }
+  if (!error.empty()) errors.Add();
+  if (error == last_error) return;
+  last_error = std::move(error);
+  if (on_error) on_error(last_error);
 }
 
 void Heartbeat::Leave(std::function<void()> done) {

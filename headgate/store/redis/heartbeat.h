@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 
+#include "headgate/base/counter.h"
 #include "headgate/net/event_loop.h"
 #include "headgate/store/redis/client.h"
 
@@ -38,6 +39,9 @@ struct HeartbeatOptions {
   base::Duration interval = std::chrono::seconds(2);
   // Dropped after so long without a beat.
   base::Duration silence_max = std::chrono::seconds(7);
+  // The store answered a beat with this error, or, if it is empty, counts this instance again. Called on the client's
+  // loop, once for each change. A store that does not answer changes nothing here.
+  std::function<void(const std::string& error)> on_error{};
 };
 
 class Heartbeat {
@@ -45,21 +49,34 @@ class Heartbeat {
   // `instance` is this process' name, which no other has. Begins at once, on the client's loop; must not outlive it.
   Heartbeat(Client& client, std::string instance, HeartbeatOptions options = {});
 
-  // As last known, also where the store is away since; 1 where nothing was heard. From any thread.
-  uint32_t instances() const { return known_->load(std::memory_order_relaxed); }
+  // As last known, also while the store is away or refuses to count; 1 if it never said. From any thread.
+  uint32_t instances() const { return state_->known.load(std::memory_order_relaxed); }
+  // Beats that the store answered with an error: a missing right, most likely. From any thread.
+  uint64_t errors() const { return state_->errors.value(); }
 
   // Takes this instance off the list at once, and beats no more; calls `done` once that is answered or has failed. On
   // the loop's thread.
   void Leave(std::function<void()> done);
 
  private:
+  // What the answers said.
+  struct State {
+    explicit State(const HeartbeatOptions& options) : on_error(options.on_error), count(options.silence_max) {}
+    void OnAnswer(const PendingCall::Outcome& reply, base::BootTime now);
+
+    const std::function<void(const std::string& error)> on_error;
+    std::atomic<uint32_t> known{1};
+    base::Counter errors;
+    InstanceCount count;
+    std::string last_error;  // empty: the last beat was counted
+  };
+
   void Beat();
 
   Client& client_;
   const std::string instance_;
   const HeartbeatOptions options_;
-  const std::shared_ptr<std::atomic<uint32_t>> known_ = std::make_shared<std::atomic<uint32_t>>(1);
-  const std::shared_ptr<InstanceCount> count_;  // outlives this while a beat is under way
+  const std::shared_ptr<State> state_;  // outlives this while a beat is under way
   net::Timer timer_;
 };
 

@@ -21,7 +21,7 @@ struct BucketEvents {
   uint64_t replaced_corrupt = 0;
   uint64_t clock_resets = 0;
   uint64_t carried_over = 0;
-  uint64_t script_errors = 0;  // the script did not come to an end: a right that is missing, or a fault of ours
+  uint64_t script_errors = 0;  // the script ended with an error: a missing right, or a fault of ours
 
   BucketEvents& operator+=(const BucketEvents& other) {
     replaced_corrupt += other.replaced_corrupt;

@@ -59,33 +59,29 @@ absl::Status Replace(const std::string& path, std::string_view text) {
 }  // namespace
 
 FileSource::FileSource(std::vector<std::string> paths, net::EventLoop& loop, const FileWatchOptions& options)
-    : paths_(std::move(paths)), loop_(loop), options_(options), timer_(loop, [this] { Step(); }) {}
+    : paths_(paths), loop_(loop), watch_(std::move(paths), options), timer_(loop, [this] { Step(); }) {}
 
 void FileSource::Subscribe(OnDocuments on_documents) {
   on_documents_ = std::move(on_documents);
-  StartWatching();
+  Step();
 }
 
-void FileSource::Refresh() { StartWatching(); }
-
-void FileSource::StartWatching() {
-  readable_.reset();
-  if (watch_ != nullptr) failures_before_ += watch_->failures();
-  watch_ = std::make_unique<FileWatch>(paths_, options_);
-  if (watch_->fd() >= 0) readable_ = std::make_unique<net::Readable>(loop_, watch_->fd(), [this] { Step(); });
+void FileSource::Refresh() {
+  watch_.ReadAgain(loop_.Now());
   Step();
 }
 
 void FileSource::Step() {
-  std::optional<FilesRead> read = watch_->Step(loop_.Now());
-  polling_.store(watch_->polling(), std::memory_order_relaxed);
-  failures_.store(failures_before_ + watch_->failures(), std::memory_order_relaxed);
-  timer_.Set(watch_->wake_at());
+  if (readable_ == nullptr && watch_.fd() >= 0) {
+    readable_ = std::make_unique<net::Readable>(loop_, watch_.fd(), [this] { Step(); });
+  }
+  std::optional<FilesRead> read = watch_.Step(loop_.Now());
+  timer_.Set(watch_.wake_at());
   if (read.has_value()) on_documents_(DocumentsOf(*std::move(read)));
 }
 
 rule::Source::Figures FileSource::figures() const {
-  return {.polling = polling_.load(std::memory_order_relaxed), .failures = failures_.load(std::memory_order_relaxed)};
+  return {.polling = watch_.polling(), .failures = watch_.failures()};
 }
 
 bool FileSource::MayHold(std::string_view name) const {

@@ -4,7 +4,6 @@
 // write one file at the same moment the later wins.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +23,7 @@ class FileSource final : public rule::Source {
 
   // Reads the files and calls `on_documents` before it returns.
   void Subscribe(OnDocuments on_documents) override;
+  // As for a change: waits while somebody is in the middle of writing, at most FileWatchOptions::delay_max.
   void Refresh() override;
   void Read(std::string_view name, OnDocument done) override;
   // Also a new file *.yaml or *.yml in a directory that is one of the paths.
@@ -31,21 +31,16 @@ class FileSource final : public rule::Source {
   Figures figures() const override;
 
  private:
-  void StartWatching();
   void Step();
   absl::StatusOr<std::string> Change(const rule::DocumentChange& change);
   bool MayHold(std::string_view name) const;
 
   const std::vector<std::string> paths_;
   net::EventLoop& loop_;
-  const FileWatchOptions options_;
   OnDocuments on_documents_;
-  std::unique_ptr<FileWatch> watch_;
+  FileWatch watch_;
   std::unique_ptr<net::Readable> readable_;
   net::Timer timer_;
-  uint64_t failures_before_ = 0;  // of watches that Refresh replaced
-  std::atomic<uint64_t> failures_{0};
-  std::atomic<bool> polling_{false};
 };
 
 }  // namespace headgate::watch::file

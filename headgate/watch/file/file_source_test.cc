@@ -2,8 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <fstream>
 #include <optional>
 
 #include "headgate/watch/file/temp_directory.h"
@@ -17,12 +19,13 @@ using testing::HasSubstr;
 
 class FileSourceTest : public ::testing::Test {
  protected:
-  void Follow(std::vector<std::string> paths) {
-    source_.emplace(std::move(paths), loop_, FileWatchOptions{.quiet = 1ms, .delay_max = 20ms, .look_interval = 20ms});
+  void Follow(std::vector<std::string> paths, base::Duration delay_max = 20ms) {
+    source_.emplace(std::move(paths), loop_,
+                    FileWatchOptions{.quiet = 1ms, .delay_max = delay_max, .look_interval = 20ms});
     source_->Subscribe([this](const rule::DocumentSet& set) {
-      ++heard_;
       texts_.clear();
       for (const rule::SourceDocument& document : set.documents) texts_ += document.text;
+      heard_.push_back(texts_);
       problems_ = set.problems.size();
       awaited_ = set.awaited;
     });
@@ -47,7 +50,7 @@ class FileSourceTest : public ::testing::Test {
   std::optional<FileSource> source_;
   std::string texts_;
   size_t problems_ = 0;
-  int heard_ = 0;
+  std::vector<std::string> heard_;  // all texts, each time
   bool awaited_ = false;
 };
 
@@ -73,9 +76,41 @@ TEST_F(FileSourceTest, RefreshReadsAgainEvenIfNothingHasChanged) {
   temp_.Write("a.yaml", "one");
   Follow({temp_.path()});
   source_->Refresh();
-  EXPECT_EQ(heard_, 2);
+  EXPECT_TRUE(loop_.RunUntil([&] { return heard_.size() == 2; }, 10s));
+  EXPECT_THAT(heard_, ElementsAre("one", "one"));
   temp_.Write("a.yaml", "two");
   EXPECT_TRUE(Hears("two"));
+  EXPECT_EQ(heard_.size(), 3u) << "a refresh is answered once";
+}
+
+TEST_F(FileSourceTest, RefreshDoesNotTakeAFileInTheMiddleOfAWrite) {
+  temp_.Write("a.yaml", "one");
+  Follow({temp_.path()}, 1h);
+  std::ofstream writer(temp_ / "a.yaml", std::ios::binary | std::ios::trunc);
+  writer << "half" << std::flush;
+  source_->Refresh();
+  EXPECT_FALSE(loop_.RunUntil([&] { return heard_.size() > 1; }, 20ms));
+  writer << " whole";
+  writer.close();
+  EXPECT_TRUE(Hears("half whole"));
+  EXPECT_THAT(heard_, ElementsAre("one", "half whole"));
+}
+
+TEST_F(FileSourceTest, RefreshGetsTheWatchThatTheSystemRefusedAtFirst) {
+  temp_.Write("a.yaml", "one");
+  const net::Timer timer(loop_, [] {});  // opens the loop's own descriptors
+  rlimit limit;
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none_left{0, limit.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none_left), 0);
+  Follow({temp_.path()});
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_TRUE(source_->figures().polling);
+  EXPECT_EQ(source_->figures().failures, 1u);
+  source_->Refresh();
+  EXPECT_TRUE(Hears("one"));
+  EXPECT_FALSE(source_->figures().polling);
+  EXPECT_EQ(source_->figures().failures, 1u);
 }
 
 TEST_F(FileSourceTest, ReadsOneDocument) {

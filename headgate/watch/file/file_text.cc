@@ -112,15 +112,29 @@ void ReadFile(const std::string& path, FilesRead& read) {
   read.files.push_back({path, std::move(text)});
 }
 
-// Every file that the paths name, in order. Counts the directories without a rule file, which are problems as well.
+// The directory without symbolic links and dots; as it is if it cannot be followed.
+fs::path PlaceOf(const fs::path& directory) {
+  std::error_code error;
+  fs::path place = fs::canonical(directory.empty() ? "." : directory, error);
+  return error ? directory : place;
+}
+
+// Every file that the paths name, in order and once. Counts the directories without a rule file, which are problems as
+// well.
 std::vector<std::string> ListFiles(std::span<const std::string> paths, std::vector<rule::Problem>& problems,
                                    size_t& empty_directories) {
   std::vector<std::string> files;
+  std::set<fs::path> named;
+  const auto add = [&](const fs::path& place, const std::string& file) {
+    if (named.insert(place / fs::path(file).filename()).second) files.push_back(file);
+  };
   for (const std::string& path : paths) {
     if (!IsDirectory(path)) {
-      files.push_back(path);
+      add(PlaceOf(fs::path(path).parent_path()), path);
       continue;
     }
+    const fs::path place = PlaceOf(path);
+    if (!named.insert(place).second) continue;
     int error = 0;
     const auto listed = ListDirectory(path, error);
     if (!listed.has_value()) {
@@ -130,7 +144,7 @@ std::vector<std::string> ListFiles(std::span<const std::string> paths, std::vect
       problems.push_back(
           rule::WholeFileProblem(path, "no file *.yaml or *.yml in this directory", "put a rule file there"));
     } else {
-      files.insert(files.end(), listed->begin(), listed->end());
+      for (const std::string& file : *listed) add(place, file);
     }
   }
   return files;

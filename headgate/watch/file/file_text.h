@@ -1,7 +1,8 @@
 // Reading the rule files that a list of paths names.
 //
 // A path is a file, or a directory: then its files *.yaml and *.yml, in the order of their names, without hidden ones
-// and without subdirectories. Symbolic links are followed.
+// and without subdirectories. Symbolic links are followed. A file that is named twice, or by itself and by its
+// directory, is read once, at the first place.
 #pragma once
 
 #include <sys/stat.h>

@@ -52,6 +52,33 @@ TEST(ReadFiles, PathsKeepTheirOrderAndAFileMayHaveAnyName) {
   EXPECT_THAT(Names(Read({temp / "z.conf", temp / "a.yaml"})), ElementsAre("z.conf", "a.yaml"));
 }
 
+TEST(ReadFiles, AFileThatIsNamedTwiceIsReadOnce) {
+  TempDirectory temp;
+  temp.MakeDirectory("rules");
+  temp.MakeDirectory("empty");
+  temp.Write("rules/a.yaml", "a");
+  temp.Write("rules/b.yaml", "b");
+  temp.Link("rules", "current");
+  const std::string a = temp / "rules/a.yaml";
+  EXPECT_THAT(Names(Read({a, a})), ElementsAre("a.yaml"));
+  EXPECT_THAT(Names(Read({a, temp / "rules/./a.yaml", temp / "current/a.yaml"})), ElementsAre("a.yaml"));
+  EXPECT_THAT(Names(Read({temp / "rules", temp / "rules/"})), ElementsAre("a.yaml", "b.yaml"));
+  EXPECT_THAT(Names(Read({temp / "rules/b.yaml", temp / "rules"})), ElementsAre("b.yaml", "a.yaml"))
+      << "the first counts";
+  EXPECT_THAT(Read({temp / "empty", temp / "empty"}).problems, testing::SizeIs(1));
+  EXPECT_EQ(StampFiles(std::vector<std::string>{a, a}).size(), 1u);
+}
+
+TEST(ReadFiles, FilesOfOneNameInTwoDirectoriesAreTwo) {
+  TempDirectory temp;
+  temp.MakeDirectory("x");
+  temp.MakeDirectory("y");
+  temp.Write("x/a.yaml", "1");
+  temp.Write("y/a.yaml", "2");
+  EXPECT_THAT(Names(Read({temp / "x/a.yaml", temp / "y/a.yaml"})), ElementsAre("a.yaml", "a.yaml"));
+  EXPECT_THAT(Names(Read({temp / "x", temp / "y"})), ElementsAre("a.yaml", "a.yaml"));
+}
+
 TEST(ReadFiles, TextIsTakenByteForByte) {
   TempDirectory temp;
   const std::string text("a\0b\r\n\xff", 6);

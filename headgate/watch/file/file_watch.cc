@@ -22,8 +22,19 @@ constexpr size_t kUnclosedMax = kFilesMax;
 }  // namespace
 
 FileWatch::FileWatch(std::vector<std::string> paths, const FileWatchOptions& options)
-    : paths_(std::move(paths)), options_(options), inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+    : paths_(std::move(paths)), options_(options) {
+  OpenInotify();
+}
+
+void FileWatch::OpenInotify() {
+  inotify_ = net::FileDescriptor(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   if (!inotify_) OnFailure();
+}
+
+void FileWatch::ReadAgain(base::BootTime now) {
+  if (!inotify_) OpenInotify();
+  asked_ = true;
+  OnChange(now);
 }
 
 std::optional<FilesRead> FileWatch::Step(base::BootTime now) {
@@ -143,7 +154,8 @@ std::optional<FilesRead> FileWatch::Read(base::BootTime now) {
   unclosed_.clear();
   if (read.torn) OnChange(now);  // taken as it is for now, and read again soon
   Digest digest = DigestOf(read);
-  if (last_ == digest) return std::nullopt;
+  if (last_ == digest && !asked_) return std::nullopt;
+  asked_ = false;
   last_ = std::move(digest);
   return read;
 }

@@ -7,6 +7,8 @@
 //
 //   event ──> [ quiet for `quiet`, and nobody in the middle of writing; at most `delay_max` ] ──> read ──> same?
 //   nothing
+//
+// A file that is written in place for longer than `delay_max`, pauses included, is read half.
 #pragma once
 
 #include <atomic>
@@ -41,8 +43,13 @@ class FileWatch {
   // Becomes readable when Step should be called. −1 where the system has no inotify instance left; wake_at() remains.
   int fd() const { return inotify_.get(); }
 
-  // What the files say, if that is not what was returned last. The first call reads at once.
+  // What the files say, if that is not what was returned last, or if ReadAgain was called since. The first call reads
+  // at once.
   std::optional<FilesRead> Step(base::BootTime now);
+
+  // Reads again with the care of a change, so at the latest after `delay_max`: then Step answers once, the same or not.
+  // Also asks for an inotify instance, if the system had none left: fd() may change from −1.
+  void ReadAgain(base::BootTime now);
 
   // When Step should be called at latest. Valid after the first Step.
   base::BootTime wake_at() const;
@@ -61,6 +68,7 @@ class FileWatch {
   };
   static Digest DigestOf(const FilesRead& read);
 
+  void OpenInotify();
   void ReadEvents(base::BootTime now);
   void OnEvent(int watch, uint32_t mask, std::string_view name, base::BootTime now);
   void OnChange(base::BootTime now);
@@ -84,6 +92,7 @@ class FileWatch {
   base::BootTime next_look_{0};
   std::vector<FileStamp> stamps_;
   std::optional<Digest> last_;
+  bool asked_ = false;  // to answer even if nothing has changed
   std::atomic<bool> polling_{false};
   std::atomic<uint64_t> failures_{0};
 };

@@ -289,6 +289,45 @@ TEST(FileWatch, AWriterThatNeverClosesIsNotWaitedForForEver) {
   ::close(file);
 }
 
+TEST(FileWatch, WhenAskedItReadsAgainOnceThoughNothingChanged) {
+  TempDirectory temp;
+  temp.Write("a.yaml", "one");
+  Watched watched({temp / "a.yaml"});
+  watched.Run(1s);
+  watched.watch.ReadAgain(watched.now);
+  EXPECT_TRUE(watched.Run(49ms).empty()) << "quiet for 50 ms first";
+  EXPECT_EQ(watched.TextWithinASecond(), "one");
+  EXPECT_TRUE(watched.Run(1h).empty());
+}
+
+TEST(FileWatch, WhenAskedItDoesNotReadInTheMiddleOfAWrite) {
+  TempDirectory temp;
+  temp.Write("a.yaml", "one");
+  Watched watched({temp / "a.yaml"});
+  watched.Run(1s);
+  const int file = ::open((temp / "a.yaml").c_str(), O_WRONLY | O_TRUNC);
+  ASSERT_EQ(::write(file, "half", 4), 4);
+  watched.watch.ReadAgain(watched.now);
+  EXPECT_TRUE(watched.Run(300ms).empty());
+  ASSERT_EQ(::write(file, " whole", 6), 6);
+  ::close(file);
+  EXPECT_EQ(watched.TextWithinASecond(), "half whole");
+}
+
+TEST(FileWatch, AskedAgainAndAgainItReadsWithinTheLongestDelay) {
+  TempDirectory temp;
+  temp.Write("a.yaml", "one");
+  Watched watched({temp / "a.yaml"});
+  watched.Run(1s);
+  size_t said = 0;
+  for (int i = 0; i < 25; ++i) {  // 1 s in steps of 40 ms
+    watched.watch.ReadAgain(watched.now);
+    said += watched.Run(40ms).size();
+  }
+  EXPECT_GE(said, 1u);
+  EXPECT_LE(said, 2u);
+}
+
 TEST(FileWatch, OtherNamesInTheDirectoryOfAFileDoNotMatter) {
   TempDirectory temp;
   temp.Write("a.yaml", "one");

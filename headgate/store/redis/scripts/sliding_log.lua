@@ -14,8 +14,12 @@ if ours and #header >= #prefix + 12 then
   ours = hi > replaced_hi or hi == replaced_hi and lo > replaced_lo
 end
 if type(header) == 'table' then
+  -- An error. Only WRONGTYPE says what is under the key; after any other, such as a right that is missing, the log is
+  -- unknown, and a script that began afresh would lift the limit.
+  if string.sub(header.err, 1, 9) ~= 'WRONGTYPE' then return header end
   -- No list: perhaps a bucket of another family.
   header = redis.pcall('GET', key)
+  if type(header) == 'table' and string.sub(header.err, 1, 9) ~= 'WRONGTYPE' then return header end
   if type(header) ~= 'string' then
     sound = false
   elseif header == ARGV[4] then

@@ -7,8 +7,12 @@ local value = redis.pcall('GET', key)
 local existed = value ~= false
 local carried = false
 if type(value) == 'table' then
+  -- An error. Only WRONGTYPE says what is under the key; after any other, such as a right that is missing, the bucket is
+  -- unknown, and a script that began afresh would lift the limit.
+  if string.sub(value.err, 1, 9) ~= 'WRONGTYPE' then return value end
   -- No string: perhaps a log.
   local header = redis.pcall('LINDEX', key, 0)
+  if type(header) == 'table' and string.sub(header.err, 1, 9) ~= 'WRONGTYPE' then return header end
   if type(header) ~= 'string' or string.byte(header) ~= 1 then
     value = ''
   elseif header .. struct.pack('>I4', redis.call('LLEN', key)) == ARGV[4] then
