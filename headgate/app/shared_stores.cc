@@ -140,7 +140,7 @@ store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop, std::f
           }};
 }
 
-// What the store says of the heartbeat, in the log.
+// Logs when the store begins or stops refusing the heartbeat.
 store::redis::HeartbeatOptions HeartbeatOptionsOf(observe::Log& log) {
   return {.on_error = [&log](const std::string& error) {
     if (error.empty()) return log.Info("instances.known", {});

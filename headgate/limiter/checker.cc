@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "headgate/algorithm/decide.h"
 #include "headgate/base/check.h"
 #include "headgate/limiter/bucket_key.h"
 #include "headgate/limiter/published_rules.h"
@@ -61,6 +62,12 @@ std::string_view Name(Outcome outcome) {
   constexpr std::array<std::string_view, kOutcomeCount> kNames{"allowed", "denied",    "shadow_denied", "never_fits",
                                                                "no_rule", "unlimited", "unavailable"};
   return kNames[static_cast<size_t>(outcome)];
+}
+
+Outcome OutcomeOf(const Settled& settled) {
+  if (settled.mode == Mode::kClosed) return Outcome::kUnavailable;
+  if (settled.decision.allowed) return Outcome::kAllowed;
+  return settled.decision.never_fits() ? Outcome::kNeverFits : Outcome::kDenied;
 }
 
 struct Checker::Matched {
@@ -228,9 +235,9 @@ absl::Status Checker::AddRule(const Call& call, uint32_t descriptor_index, const
   const SharedTerms terms = decider_.TermsOf(*matched.rule);
   for (size_t k = 0; k < limits.size(); ++k) {
     const algorithm::Limit& limit = limits[k].limit->limit;
-    if (request.operation == Operation::kRefund && limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue) {
-      return absl::FailedPreconditionError(fmt::format(
-          "rule {}: a queue takes nothing back: its requests have been promised their turn", matched.rule->label()));
+    if (request.operation == Operation::kRefund && !algorithm::TakesRefunds(limit.algorithm())) {
+      const std::string reason(algorithm::RefundRefused().message());
+      return absl::FailedPreconditionError(fmt::format("rule {}: {}", matched.rule->label(), reason));
     }
     scratch_->batch.push_back(
         {.request = {.key = RuleBucketKey(limiter_.store_.hash_secret(), request.domain, descriptor.entries,
@@ -305,7 +312,9 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
     if (outcome.rule != nullptr && outcome.rule->unlimited) {
       outcome.outcome = Outcome::kUnlimited;
     } else if (outcome.limit != nullptr) {
-      outcome.outcome = OutcomeOf(outcome, shadow, changes);
+      outcome.outcome = OutcomeOf({.decision = outcome.decision, .mode = outcome.mode});
+      const bool must_be_known = changes && outcome.outcome == Outcome::kUnavailable;
+      if (shadow && !outcome.decision.allowed && !must_be_known) outcome.outcome = Outcome::kShadowDenied;
       if (outcome.outcome == Outcome::kUnavailable) unavailable = &outcome;
     }
     if (outcome.rule != nullptr && outcome.rule->quota_mode) {
@@ -320,14 +329,6 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
   response.allowed = !denied && (quota_count == 0 || quota_denied < quota_count);
   if (unavailable == nullptr) return absl::OkStatus();
   return absl::UnavailableError(Unasked(operation, unavailable->rule));
-}
-
-// Of a descriptor that has a decision.
-Outcome Checker::OutcomeOf(const Outcomes& decided, bool shadow, bool changes) {
-  if (decided.mode == Mode::kClosed && (changes || !shadow)) return Outcome::kUnavailable;
-  if (decided.decision.allowed) return Outcome::kAllowed;
-  if (shadow) return Outcome::kShadowDenied;
-  return decided.decision.never_fits() ? Outcome::kNeverFits : Outcome::kDenied;
 }
 
 void Checker::Observe(const Call& call, size_t descriptor, Outcome outcome) const {

@@ -24,6 +24,7 @@
 #include "headgate/limiter/mode.h"
 #include "headgate/limiter/observer.h"
 #include "headgate/limiter/pending.h"
+#include "headgate/limiter/settled.h"
 #include "headgate/rule/descriptor.h"
 #include "headgate/rule/rule_set.h"
 #include "headgate/store/store.h"
@@ -71,6 +72,9 @@ inline bool AnyRule(const Response& response) {
   return std::any_of(response.descriptors.begin(), response.descriptors.end(),
                      [](const Outcomes& outcome) { return outcome.rule != nullptr; });
 }
+
+// How a decision counts if nothing but its limit speaks for or against it.
+Outcome OutcomeOf(const Settled& settled);
 
 // Not thread-safe.
 class Checker {
@@ -124,7 +128,6 @@ class Checker {
   absl::StatusOr<store::LimitHandle> OverrideLimit(const rule::OverrideLimit& limit);
   bool DecidePart(const Call& call, size_t first, size_t count);
   absl::Status Conclude(const Call& call, Response& response);
-  static Outcome OutcomeOf(const Outcomes& decided, bool shadow, bool changes);
   void Observe(const Call& call, size_t descriptor, Outcome outcome) const;
 
   Limiter& limiter_;

@@ -435,8 +435,7 @@ const LeaseAction* LeaseBook::Ask(Record& record, uint64_t want, Cost least, Boo
   return action;
 }
 
-// Of a window no node asks for more than this at once: nothing accrues in it, so the first to ask would have half of
-// it.
+// The most that a node asks for at once. Nothing accrues in a window, so the first to ask would get half of it.
 uint64_t LeaseBook::EvenShare(const Record& record) {
   const Limit& limit = record.limit->limit;
   return IsWindow(limit) ? limit.capacity() / record.holders : kU32Max;

@@ -14,10 +14,9 @@ class MemoryDecider final : public Decider {
 
   // Nothing is pending: it may be null. Buckets have no names here.
   bool Decide(std::span<BatchEntry> batch, Namer, Pending*, base::Instant now) override {
-    const auto settled = base::Strided<Settled>::Of(batch, &BatchEntry::settled);
     if (batch.empty()) return true;
     store_.Take(base::Strided<const store::TakeRequest>::Of(batch, &BatchEntry::request),
-                {&settled[0].decision, batch.size(), sizeof(BatchEntry)}, now);
+                {&batch.front().settled.decision, batch.size(), sizeof(BatchEntry)}, now);
     return true;
   }
 

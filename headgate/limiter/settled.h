@@ -1,4 +1,4 @@
-// What became of one request of a batch.
+// The answer to one request of a batch.
 #pragma once
 
 #include "headgate/algorithm/decision.h"

@@ -38,13 +38,6 @@ char* WriteReply(char* at, const Decision& decision) {
   return wire::WriteRespNumber(at, ':', SecondsUp(decision.reset_after));
 }
 
-limiter::Outcome OutcomeOf(const limiter::Settled& settled) {
-  using limiter::Outcome;
-  if (settled.mode == limiter::Mode::kClosed) return Outcome::kUnavailable;
-  if (settled.decision.allowed) return Outcome::kAllowed;
-  return settled.decision.never_fits() ? Outcome::kNeverFits : Outcome::kDenied;
-}
-
 absl::Status Negative(std::string_view name, int64_t value) {
   return absl::InvalidArgumentError(fmt::format("{} must not be negative: {}", name, value));
 }
@@ -171,7 +164,7 @@ void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled, std::st
   };
   std::array<uint64_t, limiter::kOutcomeCount> counts{};
   for (size_t i = 0; i < settled.size(); ++i) {
-    const limiter::Outcome outcome = OutcomeOf(settled[i]);
+    const limiter::Outcome outcome = limiter::OutcomeOf(settled[i]);
     ++counts[static_cast<size_t>(outcome)];
     if (outcome != limiter::Outcome::kUnavailable) [[likely]] {
       at = WriteReply(at, settled[i].decision);

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of a document that is new: rules are no secret, and whoever reads the others should read this one.
+// The mode of a new rule file. Rules are not secret: whoever can read the other files should be able to read it.
 constexpr uint32_t kNewFileMode = 0644;
 
 // The same text has the same version on every machine; nobody gains from two texts of one version.
@@ -117,8 +117,7 @@ absl::StatusOr<std::string> FileSource::Change(const rule::DocumentChange& chang
                         : fmt::format("{} has changed: its version is {}", rule::Quote(change.name), version));
   }
   if (!change.text) {
-    if (version.empty()) return "";
-    HEADGATE_RETURN_IF_ERROR(Remove(change.name));
+    if (now.ok()) HEADGATE_RETURN_IF_ERROR(Remove(change.name));
     return "";
   }
   HEADGATE_RETURN_IF_ERROR(Replace(change.name, *change.text));
