@@ -31,7 +31,8 @@ const std::string& TextOf(std::string_view path) {
 
 std::string_view Trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(' ');
-  return begin == text.npos ? std::string_view() : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+  return begin == text.npos ? std::string_view()
+                            : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
 }
 
 // The cells of "| a | b |".
@@ -90,9 +91,11 @@ TEST(LimitsPage, NamesSettingsThatExist) {
   const std::string& settings = TextOf("headgate/app/settings_table.cc");
   for (const Row& row : Column("setting")) {
     const std::vector<std::string> names = Names(row.cell);
-    EXPECT_TRUE(!names.empty() || row.cell == "fixed") << "limits.md:" << row.line << ": " << row.cell;
+    EXPECT_TRUE(!names.empty() || row.cell == "fixed")
+        << "limits.md:" << row.line << ": " << row.cell;
     for (const std::string& name : names) {
-      EXPECT_THAT(settings, HasSubstr(fmt::format(".name = \"{}\"", name))) << "limits.md:" << row.line;
+      EXPECT_THAT(settings, HasSubstr(fmt::format(".name = \"{}\"", name)))
+          << "limits.md:" << row.line;
     }
   }
 }
@@ -113,12 +116,15 @@ bool IsTest(std::string_view name) {
   const size_t dot = name.find('.');
   for (const SourceFile& file : Tree()) {
     if (dot == name.npos) {
-      if (file.path.ends_with(".py") && file.text.find(fmt::format("def {}(", name)) != std::string::npos) return true;
+      if (file.path.ends_with(".py") &&
+          file.text.find(fmt::format("def {}(", name)) != std::string::npos)
+        return true;
       continue;
     }
     if (!file.path.ends_with("_test.cc")) continue;
     for (const std::string_view macro : {"TEST", "TEST_F", "TEST_P"}) {
-      const std::string test = fmt::format("{}({}, {})", macro, name.substr(0, dot), name.substr(dot + 1));
+      const std::string test =
+          fmt::format("{}({}, {})", macro, name.substr(0, dot), name.substr(dot + 1));
       if (file.text.find(test) != std::string::npos) return true;
     }
   }
@@ -131,7 +137,8 @@ TEST(LimitsPage, NamesTestsThatExist) {
       const std::vector<std::string> names = Names(row.cell);
       EXPECT_FALSE(names.empty()) << "limits.md:" << row.line << " names no test";
       for (const std::string& name : names) {
-        EXPECT_TRUE(IsTest(name)) << "limits.md:" << row.line << " names a test that is not there: " << name;
+        EXPECT_TRUE(IsTest(name)) << "limits.md:" << row.line
+                                  << " names a test that is not there: " << name;
       }
     }
   }

@@ -1,4 +1,5 @@
-// The only file compiled with the path, so that ccache serves the objects of one checkout to another.
+// The only file compiled with the path, so that ccache serves the objects of one checkout to
+// another.
 #include "tests/source_dir.h"
 
 namespace headgate {

@@ -9,11 +9,15 @@ namespace headgate::testing {
 namespace {
 
 std::unique_ptr<store::Store> Memory() {
-  return std::make_unique<store::MemoryStore>(store::MemoryOptions{.max_buckets = 1 << 14, .max_limits = 1 << 12});
+  return std::make_unique<store::MemoryStore>(
+      store::MemoryOptions{.max_buckets = 1 << 14, .max_limits = 1 << 12});
 }
-uint64_t BucketsOf(store::Store& store) { return dynamic_cast<store::MemoryStore&>(store).stats().buckets; }
+uint64_t BucketsOf(store::Store& store) {
+  return dynamic_cast<store::MemoryStore&>(store).stats().buckets;
+}
 
-INSTANTIATE_TEST_SUITE_P(Memory, StoreContract, ::testing::Values(StoreUnderTest{"memory", Memory, BucketsOf}));
+INSTANTIATE_TEST_SUITE_P(Memory, StoreContract,
+                         ::testing::Values(StoreUnderTest{"memory", Memory, BucketsOf}));
 
 }  // namespace
 }  // namespace headgate::testing

@@ -1,5 +1,5 @@
-// The tree keeps its shape: who may include whom, what is not written here and what to write instead, and that nothing
-// lies around dead. Each message names the place and what to do.
+// The tree keeps its shape: who may include whom, what is not written here and what to write
+// instead, and that nothing lies around dead. Each message names the place and what to do.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,8 +36,8 @@ std::vector<const SourceFile*> Code() {
 
 // ---- Floors
 
-// What a folder may include besides itself. A change here is a decision about the whole; write it down in
-// docs/decisions. `testing` stands beside the floors: its users are tests.
+// What a folder may include besides itself. A change here is a decision about the whole; write it
+// down in docs/decisions. `testing` stands beside the floors: its users are tests.
 struct Floor {
   int floor;
   std::set<std::string, std::less<>> may_include;
@@ -58,14 +58,18 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
       {"store/redis", {5, {"store", "algorithm", "wire", "net", "base"}}},
       {"watch/file", {5, {"rule", "disk", "net", "base"}}},
       {"watch", {5, {"watch/file", "rule", "net", "base"}}},
-      {"front/resp", {5, {"limiter", "rule", "store", "algorithm", "wire", "http", "net", "observe", "base"}}},
-      {"front/api", {5, {"limiter", "rule", "algorithm", "wire", "http", "net", "observe", "base"}}},
+      {"front/resp",
+       {5, {"limiter", "rule", "store", "algorithm", "wire", "http", "net", "observe", "base"}}},
+      {"front/api",
+       {5, {"limiter", "rule", "algorithm", "wire", "http", "net", "observe", "base"}}},
       {"front/mux", {5, {"http", "net", "base"}}},
-      {"front/admin", {5, {"limiter", "rule", "algorithm", "wire", "http", "net", "observe", "base"}}},
+      {"front/admin",
+       {5, {"limiter", "rule", "algorithm", "wire", "http", "net", "observe", "base"}}},
       {"app",
        {6,
-        {"front/resp", "front/api", "front/admin", "front/mux", "store/redis", "watch/file", "watch", "observe", "http",
-         "disk", "net", "testing", "limiter", "store", "rule", "wire", "algorithm", "base"}}},
+        {"front/resp", "front/api", "front/admin", "front/mux", "store/redis", "watch/file",
+         "watch", "observe", "http", "disk", "net", "testing", "limiter", "store", "rule", "wire",
+         "algorithm", "base"}}},
   };
   return floors;
 }
@@ -91,14 +95,16 @@ std::string Joined(const std::set<std::string, std::less<>>& words) {
   return text.empty() ? "nothing" : text;
 }
 
-// What is linked into the product: the sources that are no companions, and every header that they reach.
+// What is linked into the product: the sources that are no companions, and every header that they
+// reach.
 const std::set<std::string>& Product() {
   static const std::set<std::string> product = [] {
     std::map<std::string, const SourceFile*> by_path;
     std::vector<std::string> open;
     for (const SourceFile* file : Code()) {
       by_path[file->path] = file;
-      if (file->is_source() && !file->is_companion() && !file->folder().empty()) open.push_back(file->path);
+      if (file->is_source() && !file->is_companion() && !file->folder().empty())
+        open.push_back(file->path);
     }
     std::set<std::string> reached(open.begin(), open.end());
     while (!open.empty()) {
@@ -140,10 +146,11 @@ const SourceFile* CMakeOf(std::string_view folder) {
   return nullptr;
 }
 
-// HTTP and files stand on loops and descriptors, all on the floor of input and output; and who opens rule sources, on
-// its own kinds of them.
+// HTTP and files stand on loops and descriptors, all on the floor of input and output; and who
+// opens rule sources, on its own kinds of them.
 bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
-  return ((folder == "http" || folder == "disk") && lower == "net") || (folder == "watch" && lower == "watch/file");
+  return ((folder == "http" || folder == "disk") && lower == "net") ||
+         (folder == "watch" && lower == "watch/file");
 }
 
 TEST(Floors, EveryFolderHasOne) {
@@ -152,13 +159,16 @@ TEST(Floors, EveryFolderHasOne) {
     if (!file->folder().empty()) folders.insert(std::string(file->folder()));
   }
   for (const std::string& folder : folders) {
-    EXPECT_TRUE(Floors().contains(folder)) << "headgate/" << folder << " has no row in the floor table of this test";
+    EXPECT_TRUE(Floors().contains(folder))
+        << "headgate/" << folder << " has no row in the floor table of this test";
   }
   for (const auto& [folder, floor] : Floors()) {
-    EXPECT_TRUE(folders.contains(folder)) << "the floor table names headgate/" << folder << ", which is not there";
+    EXPECT_TRUE(folders.contains(folder))
+        << "the floor table names headgate/" << folder << ", which is not there";
     for (const std::string& lower : floor.may_include) {
       if (StandsOnItsOwnFloor(folder, lower)) continue;
-      EXPECT_LT(Floors().at(lower).floor, floor.floor) << folder << " -> " << lower << " does not go down";
+      EXPECT_LT(Floors().at(lower).floor, floor.floor)
+          << folder << " -> " << lower << " does not go down";
     }
   }
 }
@@ -171,13 +181,13 @@ TEST(Floors, IncludesGoDown) {
       const std::string folder = FolderOfInclude(include.path);
       if (folder.empty() || folder == file->folder()) continue;
       EXPECT_TRUE(floor->second.may_include.contains(folder))
-          << file->path << ":" << include.line << " includes " << include.path << ", but " << file->folder()
-          << " may include " << Joined(floor->second.may_include)
+          << file->path << ":" << include.line << " includes " << include.path << ", but "
+          << file->folder() << " may include " << Joined(floor->second.may_include)
           << "; move the idea that both need down, or have app hand it in through an interface";
       const auto part = Parts().find({std::string(file->folder()), folder});
       EXPECT_TRUE(part == Parts().end() || part->second.contains(include.path))
-          << file->path << ":" << include.line << " includes " << include.path << ", which is not the part of "
-          << folder << " that " << file->folder() << " may see";
+          << file->path << ":" << include.line << " includes " << include.path
+          << ", which is not the part of " << folder << " that " << file->folder() << " may see";
     }
   }
 }
@@ -185,13 +195,17 @@ TEST(Floors, IncludesGoDown) {
 TEST(Floors, UsesInCMakeIsTheFloorTable) {
   for (const auto& [folder, floor] : Floors()) {
     const SourceFile* cmake = CMakeOf(folder);
-    ASSERT_NE(cmake, nullptr) << "headgate/" << folder << " has no CMakeLists.txt; four lines as in headgate/base";
-    EXPECT_TRUE(folder == "testing" || cmake->text.starts_with(fmt::format("# Floor {}: ", floor.floor)))
-        << cmake->path << " should begin with `# Floor " << floor.floor << ": ` and what lives there";
+    ASSERT_NE(cmake, nullptr) << "headgate/" << folder
+                              << " has no CMakeLists.txt; four lines as in headgate/base";
+    EXPECT_TRUE(folder == "testing" ||
+                cmake->text.starts_with(fmt::format("# Floor {}: ", floor.floor)))
+        << cmake->path << " should begin with `# Floor " << floor.floor
+        << ": ` and what lives there";
     const auto uses = CMakeWords(*cmake, "USES");
     for (const std::string& used : uses) {
       EXPECT_TRUE(floor.may_include.contains(used))
-          << cmake->path << " USES " << used << ", but " << folder << " may include " << Joined(floor.may_include);
+          << cmake->path << " USES " << used << ", but " << folder << " may include "
+          << Joined(floor.may_include);
     }
     auto test_uses = CMakeWords(*cmake, "TEST_USES");
     test_uses.insert({"testing", folder});
@@ -202,23 +216,28 @@ TEST(Floors, UsesInCMakeIsTheFloorTable) {
         const std::string included = FolderOfInclude(include.path);
         if (included.empty() || included == folder) continue;
         EXPECT_TRUE(uses.contains(included) || (!product && test_uses.contains(included)))
-            << file->path << ":" << include.line << " includes " << include.path << ", but " << cmake->path
-            << " says neither USES " << included << (product ? "" : " nor TEST_USES " + included);
+            << file->path << ":" << include.line << " includes " << include.path << ", but "
+            << cmake->path << " says neither USES " << included
+            << (product ? "" : " nor TEST_USES " + included);
       }
     }
   }
 }
 
 TEST(Floors, AreAsTheDocumentsSay) {
-  const auto document = std::find_if(Tree().begin(), Tree().end(),
-                                     [](const SourceFile& file) { return file.path == "docs/internals/README.md"; });
+  const auto document = std::find_if(Tree().begin(), Tree().end(), [](const SourceFile& file) {
+    return file.path == "docs/internals/README.md";
+  });
   ASSERT_NE(document, Tree().end());
   std::map<std::string, std::string> said;
   for (const SourceLine& line : Lines(document->text)) {
     const size_t end = line.text.find(" | `");
     // A row of the floors begins with a number or a dash.
-    if (!line.text.starts_with("| ") || end == line.text.npos || end > std::string_view("| –").size()) continue;
-    const std::string_view folders = line.text.substr(end + 3, line.text.find(" | ", end + 3) - end - 3);
+    if (!line.text.starts_with("| ") || end == line.text.npos ||
+        end > std::string_view("| –").size())
+      continue;
+    const std::string_view folders =
+        line.text.substr(end + 3, line.text.find(" | ", end + 3) - end - 3);
     for (size_t open = folders.find('`'); open != folders.npos;) {
       const size_t close = folders.find('`', open + 1);
       said[std::string(folders.substr(open + 1, close - open - 1))] = line.text.substr(2, end - 2);
@@ -229,7 +248,8 @@ TEST(Floors, AreAsTheDocumentsSay) {
     EXPECT_EQ(said[folder], folder == "testing" ? "–" : fmt::format("{}", floor.floor))
         << "the table of docs/internals/README.md, folder " << folder;
   }
-  EXPECT_EQ(said.size(), Floors().size()) << "docs/internals/README.md names a folder that is not there";
+  EXPECT_EQ(said.size(), Floors().size())
+      << "docs/internals/README.md names a folder that is not there";
 }
 
 TEST(Floors, OnlyNetNamesAsio) {
@@ -237,9 +257,11 @@ TEST(Floors, OnlyNetNamesAsio) {
     if (file->folder().empty() || file->folder() == "net") continue;
     for (const auto& include : file->Includes()) {
       EXPECT_FALSE(include.path.starts_with("boost/asio"))
-          << file->path << ":" << include.line << " names asio; give net the interface that is missing";
+          << file->path << ":" << include.line
+          << " names asio; give net the interface that is missing";
     }
-    EXPECT_FALSE(HasWord(file->code, "asio")) << file->path << " names asio; give net the interface that is missing";
+    EXPECT_FALSE(HasWord(file->code, "asio"))
+        << file->path << " names asio; give net the interface that is missing";
   }
 }
 
@@ -250,8 +272,8 @@ TEST(Floors, IncludesSayTheWholePath) {
       if (!include.quoted) continue;
       const auto beside = SourceDir() / file->path;
       EXPECT_FALSE(std::filesystem::exists(beside.parent_path() / include.path))
-          << file->path << ":" << include.line << ": write #include \"headgate/" << file->folder() << "/"
-          << include.path << "\"";
+          << file->path << ":" << include.line << ": write #include \"headgate/" << file->folder()
+          << "/" << include.path << "\"";
     }
   }
 }
@@ -260,11 +282,13 @@ TEST(Floors, NamespaceIsTheFolder) {
   for (const SourceFile* file : Code()) {
     if (file->folder().empty()) continue;
     std::string expected = "headgate::" + std::string(file->folder());
-    if (const size_t slash = expected.find('/'); slash != expected.npos) expected.replace(slash, 1, "::");
+    if (const size_t slash = expected.find('/'); slash != expected.npos)
+      expected.replace(slash, 1, "::");
     for (const SourceLine& line : Lines(file->code)) {
       if (!line.text.starts_with("namespace headgate")) continue;
       const std::string_view name = line.text.substr(10, line.text.find_first_of(" {", 10) - 10);
-      EXPECT_EQ(name, expected) << file->path << ":" << line.number << ": the namespace is the folder";
+      EXPECT_EQ(name, expected) << file->path << ":" << line.number
+                                << ": the namespace is the folder";
     }
   }
 }
@@ -287,25 +311,33 @@ bool OutsideDecisions(const SourceFile& file) {
 
 const std::vector<Ban>& Bans() {
   static const std::vector<Ban> bans = {
-      {{"steady_clock::now", "system_clock::now", "high_resolution_clock::now", "clock_gettime", "gettimeofday",
-        "time(nullptr)", "time(NULL)", "time(0)"},
+      {{"steady_clock::now", "system_clock::now", "high_resolution_clock::now", "clock_gettime",
+        "gettimeofday", "time(nullptr)", "time(NULL)", "time(0)"},
        "take `now` as the last argument; base/clock.h is where clocks are read",
        InBase},
       {{"sleep_for", "sleep_until", "usleep", "nanosleep", "sleep("},
        "step a ManualClock, or wait for what you wait for with a deadline",
        nullptr},
-      {{"rand(", "srand(", "drand48", "random_shuffle"}, "use a seeded generator that was handed in", nullptr},
-      {{"random_device"}, "use a seeded generator that was handed in; secrets are drawn in app", InApp},
+      {{"rand(", "srand(", "drand48", "random_shuffle"},
+       "use a seeded generator that was handed in",
+       nullptr},
+      {{"random_device"},
+       "use a seeded generator that was handed in; secrets are drawn in app",
+       InApp},
       {{"uniform_int_distribution", "uniform_real_distribution", "normal_distribution"},
-       "reduce the generator's bits yourself: distributions differ from library to library, and nothing replays",
+       "reduce the generator's bits yourself: distributions differ from library to library, and "
+       "nothing replays",
        nullptr},
       {{"unordered_map", "unordered_set", "unordered_multimap"},
-       "use absl::flat_hash_map, or base/hash.h's keyed hash where clients choose the keys: std's hash can be aimed at",
+       "use absl::flat_hash_map, or base/hash.h's keyed hash where clients choose the keys: std's "
+       "hash can be aimed at",
        nullptr},
       {{"std::regex", "<regex>"},
        "write the few lines of a parser: std::regex is slow and overflows the stack on long input",
        InTests},
-      {{"float", "double"}, "decisions are integers only: base/wide.h has the 128-bit intermediates", OutsideDecisions},
+      {{"float", "double"},
+       "decisions are integers only: base/wide.h has the 128-bit intermediates",
+       OutsideDecisions},
       {{"assert("}, "use HEADGATE_CHECK (always on) or HEADGATE_DCHECK (base/check.h)", nullptr},
       {{"using namespace std;"}, "name what you use", nullptr},
   };
@@ -318,7 +350,8 @@ std::string FirstBanned(const SourceFile& file) {
     if (ban.is_allowed != nullptr && ban.is_allowed(file)) continue;
     for (const SourceLine& line : Lines(file.code)) {
       for (const std::string_view word : ban.words) {
-        if (HasWord(line.text, word)) return fmt::format("{}:{}: `{}`: {}", file.path, line.number, word, ban.instead);
+        if (HasWord(line.text, word))
+          return fmt::format("{}:{}: `{}`: {}", file.path, line.number, word, ban.instead);
       }
     }
   }
@@ -333,9 +366,11 @@ TEST(Bans, NothingIsWrittenThatHasABetterWord) {
 TEST(Bans, EachIsFound) {
   for (const Ban& ban : Bans()) {
     for (const std::string_view word : ban.words) {
-      const SourceFile file{
-          .path = "headgate/store/x.cc", .text = {}, .code = CodeOf(fmt::format("a;\n  x = {};\n", word))};
-      EXPECT_THAT(FirstBanned(file), testing::StartsWith(fmt::format("headgate/store/x.cc:2: `{}`: ", word)));
+      const SourceFile file{.path = "headgate/store/x.cc",
+                            .text = {},
+                            .code = CodeOf(fmt::format("a;\n  x = {};\n", word))};
+      EXPECT_THAT(FirstBanned(file),
+                  testing::StartsWith(fmt::format("headgate/store/x.cc:2: `{}`: ", word)));
     }
   }
 }
@@ -344,8 +379,12 @@ TEST(Bans, CommentsAndTextMaySayAnything) {
   const auto code = [](std::string_view text) {
     return SourceFile{.path = "headgate/store/x.cc", .text = {}, .code = CodeOf(text)};
   };
-  EXPECT_EQ(FirstBanned(code("// rand(\n/* sleep_for\n double */ int a = 1'000; char b = '\"'; // double\n")), "");
-  EXPECT_EQ(FirstBanned(code("auto a = \"rand( \\\" double\"; auto b = R\"x(double\n)\" rand()x\";\n")), "");
+  EXPECT_EQ(FirstBanned(code(
+                "// rand(\n/* sleep_for\n double */ int a = 1'000; char b = '\"'; // double\n")),
+            "");
+  EXPECT_EQ(
+      FirstBanned(code("auto a = \"rand( \\\" double\"; auto b = R\"x(double\n)\" rand()x\";\n")),
+      "");
   EXPECT_EQ(FirstBanned(code("int grand(int double_check);\n")), "") << "parts of longer names";
   EXPECT_NE(FirstBanned(code("char a = '\\''; double b;\n")), "");
   EXPECT_NE(FirstBanned(code("auto a = R\"(\\)\"; double b;\n")), "");
@@ -356,7 +395,8 @@ TEST(Bans, UnfinishedWorkIsAnIssueNotAComment) {
     if (file.path == "tests/tidy_test.cc") continue;
     for (const SourceLine& line : Lines(file.text)) {
       for (const std::string_view word : {"TODO", "FIXME", "XXX", "HACK"}) {
-        EXPECT_FALSE(HasWord(line.text, word)) << file.path << ":" << line.number << ": finish it, or open an issue";
+        EXPECT_FALSE(HasWord(line.text, word))
+            << file.path << ":" << line.number << ": finish it, or open an issue";
       }
     }
   }
@@ -367,7 +407,8 @@ TEST(Bans, NoFieldOfTheLogIsNamedAsEveryLinesAre) {
   for (const SourceFile& file : Tree()) {
     if (!file.path.starts_with("headgate/") || !file.path.ends_with(".cc")) continue;
     for (const std::string_view field : {"{\"time\",", "{\"level\",", "{\"event\","}) {
-      EXPECT_EQ(file.text.find(field), std::string::npos) << file.path << ": " << field << " log_line.h says why";
+      EXPECT_EQ(file.text.find(field), std::string::npos)
+          << file.path << ": " << field << " log_line.h says why";
     }
   }
 }
@@ -378,10 +419,12 @@ TEST(Bans, NoHeavyLibraryInAHeader) {
     if (!file.path.starts_with("headgate/") || !file.path.ends_with(".h")) continue;
     if (file.path == "headgate/net/test_certificate.h") continue;
     const bool event_loop = file.path.starts_with("headgate/net/");
-    for (const std::string_view library : {"boost/", "spdlog/", "openssl/", "CLI/", "prometheus/", "nlohmann/"}) {
+    for (const std::string_view library :
+         {"boost/", "spdlog/", "openssl/", "CLI/", "prometheus/", "nlohmann/"}) {
       if (event_loop && library == "boost/") continue;
       EXPECT_EQ(file.text.find(fmt::format("#include <{}", library)), std::string::npos)
-          << file.path << ": include <" << library << "…> in the source, and declare here what it needs";
+          << file.path << ": include <" << library
+          << "…> in the source, and declare here what it needs";
     }
   }
 }
@@ -392,7 +435,8 @@ TEST(Bans, NoPathOfSomebodysMachine) {
     for (const SourceLine& line : Lines(file.text)) {
       for (const std::string_view path : {"/home/", "/root/", "/Users/"}) {
         EXPECT_EQ(line.text.find(path), line.text.npos)
-            << file.path << ":" << line.number << ": a path of one machine; make it relative, or an argument";
+            << file.path << ":" << line.number
+            << ": a path of one machine; make it relative, or an argument";
       }
     }
   }
@@ -417,9 +461,11 @@ TEST(Files, EveryHeaderBeginsWithItsIdea) {
     const std::vector<SourceLine> lines = Lines(file->text);
     size_t at = 0;
     while (at < lines.size() && lines[at].text.starts_with("//")) ++at;
-    EXPECT_GT(at, 0u) << file->path << ": begin with a comment: what idea lives here, and what it does not do";
+    EXPECT_GT(at, 0u) << file->path
+                      << ": begin with a comment: what idea lives here, and what it does not do";
     ASSERT_LT(at, lines.size()) << file->path;
-    EXPECT_EQ(lines[at].text, "#pragma once") << file->path << ": `#pragma once` comes right behind the head comment";
+    EXPECT_EQ(lines[at].text, "#pragma once")
+        << file->path << ": `#pragma once` comes right behind the head comment";
   }
 }
 
@@ -435,27 +481,31 @@ TEST(Files, LongOnesSayWhyTheyAreOne) {
     }
     EXPECT_NE(head.find("One file because"), head.npos)
         << file->path << " has " << lines.size()
-        << " lines: look for the second idea in it, or let the head comment say `One file because …`";
+        << " lines: look for the second idea in it, or let the head comment say `One file because "
+           "…`";
   }
 }
 
 TEST(Files, NoHeaderIsDead) {
   for (const SourceFile* header : Code()) {
     if (!header->is_header()) continue;
-    // The library is for others too; above its line a header that only its own companions include is used by nobody.
+    // The library is for others too; above its line a header that only its own companions include
+    // is used by nobody.
     const auto floor = Floors().find(header->folder());
-    const bool library = floor == Floors().end() || floor->second.floor <= 3 || header->folder() == "testing";
+    const bool library =
+        floor == Floors().end() || floor->second.floor <= 3 || header->folder() == "testing";
     const bool used = std::any_of(Tree().begin(), Tree().end(), [&](const SourceFile& file) {
       if (file.path == header->path) return false;
-      if (!library && file.folder() == header->folder() && file.stem() == header->stem()) return false;
+      if (!library && file.folder() == header->folder() && file.stem() == header->stem())
+        return false;
       const auto includes = file.Includes();
       return std::any_of(includes.begin(), includes.end(), [&](const auto& include) {
-        return include.path == header->path ||
-               (include.quoted && file.folder().empty() && header->path.ends_with("/" + include.path));
+        return include.path == header->path || (include.quoted && file.folder().empty() &&
+                                                header->path.ends_with("/" + include.path));
       });
     });
-    EXPECT_TRUE(used) << header->path << " is included by " << (library ? "nobody" : "nobody but its own companions")
-                      << "; delete it";
+    EXPECT_TRUE(used) << header->path << " is included by "
+                      << (library ? "nobody" : "nobody but its own companions") << "; delete it";
   }
 }
 
@@ -475,16 +525,19 @@ TEST(Files, EveryFuzzerHasACorpusAndEveryCorpusAFuzzer) {
     }
   }
   for (const std::string& name : fuzzers) {
-    EXPECT_TRUE(corpora.contains(name)) << name << " has no seeds: put small inputs into tests/corpus/" << name;
+    EXPECT_TRUE(corpora.contains(name))
+        << name << " has no seeds: put small inputs into tests/corpus/" << name;
   }
   for (const std::string& name : corpora) {
-    EXPECT_TRUE(fuzzers.contains(name)) << "tests/corpus/" << name << " belongs to no fuzzer; delete it";
+    EXPECT_TRUE(fuzzers.contains(name))
+        << "tests/corpus/" << name << " belongs to no fuzzer; delete it";
   }
 }
 
 TEST(Files, NothingWasDroppedHere) {
   for (const SourceFile& file : Tree()) {
-    for (const std::string_view ending : {".profraw", ".rej", ".orig", ".rdb", ".gcda", ".swp", "~"}) {
+    for (const std::string_view ending :
+         {".profraw", ".rej", ".orig", ".rdb", ".gcda", ".swp", "~"}) {
       EXPECT_FALSE(file.path.ends_with(ending)) << file.path << ": delete it";
     }
   }
@@ -504,15 +557,19 @@ TEST(Documents, EveryDocumentThatIsNamedIsThere) {
   for (const SourceFile& file : Tree()) {
     if (file.path == "tests/tidy_test.cc") continue;
     for (const SourceLine& line : Lines(file.text)) {
-      for (size_t at = line.text.find("docs/"); at != line.text.npos; at = line.text.find("docs/", at + 1)) {
-        if (at > 0 && (std::isalnum(static_cast<unsigned char>(line.text[at - 1])) != 0 ||
-                       std::string_view("./-_").find(line.text[at - 1]) != std::string_view::npos)) {
+      for (size_t at = line.text.find("docs/"); at != line.text.npos;
+           at = line.text.find("docs/", at + 1)) {
+        if (at > 0 &&
+            (std::isalnum(static_cast<unsigned char>(line.text[at - 1])) != 0 ||
+             std::string_view("./-_").find(line.text[at - 1]) != std::string_view::npos)) {
           continue;  // the end of an address or of another path
         }
-        const size_t end = line.text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-/.", at);
+        const size_t end =
+            line.text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-/.", at);
         std::string target(line.text.substr(at, std::min(end, line.text.size()) - at));
         while (target.ends_with('.')) target.pop_back();
-        if (!target.ends_with(".md") || Exists(file, target) || !missing.insert(target).second) continue;
+        if (!target.ends_with(".md") || Exists(file, target) || !missing.insert(target).second)
+          continue;
         ADD_FAILURE() << file.path << ":" << line.number << " names " << target << ": write it";
       }
     }
@@ -523,11 +580,14 @@ TEST(Documents, LinksLeadSomewhere) {
   for (const SourceFile& file : Tree()) {
     if (!file.path.ends_with(".md")) continue;
     for (const SourceLine& line : Lines(file.text)) {
-      for (size_t at = line.text.find("]("); at != line.text.npos; at = line.text.find("](", at + 1)) {
+      for (size_t at = line.text.find("]("); at != line.text.npos;
+           at = line.text.find("](", at + 1)) {
         std::string target(line.text.substr(at + 2, line.text.find(')', at) - at - 2));
         target = target.substr(0, target.find('#'));
-        if (target.empty() || target.find(':') != target.npos) continue;  // within the page, or on the web
-        EXPECT_TRUE(Exists(file, target)) << file.path << ":" << line.number << " links to " << target;
+        if (target.empty() || target.find(':') != target.npos)
+          continue;  // within the page, or on the web
+        EXPECT_TRUE(Exists(file, target))
+            << file.path << ":" << line.number << " links to " << target;
       }
     }
   }

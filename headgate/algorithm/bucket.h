@@ -1,5 +1,5 @@
-// The live state of one limit for one key. Small, trivial, and all zero means "as if never used", so that an absent
-// bucket and a fresh one are the same thing.
+// The live state of one limit for one key. Small, trivial, and all zero means "as if never used",
+// so that an absent bucket and a fresh one are the same thing.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace headgate::algorithm {
 //   fixed window       end of the open window                    hits in it
 //   sliding counter    hits in the current window, and those     unused
 //                      of the previous one in the upper half
-//   sliding log        belongs to the HitLog                     hits remembered: the sum of their costs
+//   sliding log        belongs to the HitLog                     hits remembered: the sum of their
+//   costs
 //
 // `seen` is the latest time of any decision here; an earlier one counts as this.
 struct BucketState {
@@ -32,7 +33,8 @@ struct Hit {
   uint32_t cost;
 };
 
-// Where a sliding_window_log keeps its hits, oldest first; the store decides where that is. Holds hits of one bucket.
+// Where a sliding_window_log keeps its hits, oldest first; the store decides where that is. Holds
+// hits of one bucket.
 class HitLog {
  public:
   virtual ~HitLog() = default;

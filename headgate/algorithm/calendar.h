@@ -6,8 +6,8 @@
 
 namespace headgate::algorithm {
 
-// The first instant after `now` at which a calendar window of this alignment begins. `align` is one of the two
-// calendar alignments.
+// The first instant after `now` at which a calendar window of this alignment begins. `align` is one
+// of the two calendar alignments.
 base::Instant NextCalendarEdge(Align align, base::Instant now);
 
 }  // namespace headgate::algorithm

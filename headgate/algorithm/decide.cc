@@ -31,17 +31,21 @@ void RefundLog(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, 
   }
 }
 
-// tokens·P = capacity·P − debt·N is a whole number, and P is kept, so that tokens carry over exactly. P is the period
-// as it was written; the kernels' own may be reduced (limit.h), by `scale`. capacity·P < 2^62·N < 2^126.
+// tokens·P = capacity·P − debt·N is a whole number, and P is kept, so that tokens carry over
+// exactly. P is the period as it was written; the kernels' own may be reduced (limit.h), by
+// `scale`. capacity·P < 2^62·N < 2^126.
 void ChangeTokens(const Limit& from, const Limit& to, BucketState& state, base::Instant now) {
   const auto period = static_cast<uint64_t>(from.spec().period.count());
   const ExactSpan debt = std::min(Ahead(state, now), SpanOf(from));
-  const base::uint128 consumed = (base::WideMul(debt.ns, from.requests()) + debt.fraction) * (period / from.period());
+  const base::uint128 consumed =
+      (base::WideMul(debt.ns, from.requests()) + debt.fraction) * (period / from.period());
   const base::uint128 tokens = base::WideMul(from.capacity(), period) - consumed;
   const base::uint128 full = base::WideMul(to.capacity(), period);
-  const base::uint128 missing = base::CeilDiv(tokens < full ? full - tokens : 0, period / to.period());
+  const base::uint128 missing =
+      base::CeilDiv(tokens < full ? full - tokens : 0, period / to.period());
   SetAhead(state, now,
-           {static_cast<uint64_t>(missing / to.requests()), static_cast<uint32_t>(missing % to.requests())});
+           {static_cast<uint64_t>(missing / to.requests()),
+            static_cast<uint32_t>(missing % to.requests())});
 }
 
 // The queue keeps its free_at; its fraction is counted in other parts now, rounded up.
@@ -53,7 +57,8 @@ void ChangeQueue(const Limit& from, const Limit& to, BucketState& state) {
   state.count = static_cast<uint32_t>(fraction % to.requests());
 }
 
-// Forgets what a bucket of `limit` has consumed. `hits` is the log's alone: another bucket's edge is no place of hits.
+// Forgets what a bucket of `limit` has consumed. `hits` is the log's alone: another bucket's edge
+// is no place of hits.
 void Clear(const Limit& limit, BucketState& state, HitLog& hits, base::Instant now) {
   if (limit.algorithm() == Algorithm::kSlidingWindowLog) {
     while (!hits.empty()) hits.DropOldest();
@@ -62,11 +67,13 @@ void Clear(const Limit& limit, BucketState& state, HitLog& hits, base::Instant n
 }
 
 // Makes of a cleared bucket one of `limit` in which `remaining` requests are left.
-void LeaveRemaining(const Limit& limit, uint64_t remaining, BucketState& state, HitLog& hits, base::Instant now) {
+void LeaveRemaining(const Limit& limit, uint64_t remaining, BucketState& state, HitLog& hits,
+                    base::Instant now) {
   if (limit.denies_all()) return;
   if (limit.algorithm() == Algorithm::kLeakyBucketQueue) {
     // remaining = burst + 1 is the empty queue.
-    if (remaining <= limit.capacity()) SetAhead(state, now, Price(limit, limit.capacity() + 1 - remaining));
+    if (remaining <= limit.capacity())
+      SetAhead(state, now, Price(limit, limit.capacity() + 1 - remaining));
     return;
   }
   const uint64_t used = remaining < limit.capacity() ? limit.capacity() - remaining : 0;
@@ -80,10 +87,12 @@ bool SamePeriod(const LimitSpec& a, const LimitSpec& b) {
 }  // namespace
 
 absl::Status RefundRefused() {
-  return absl::FailedPreconditionError("a queue takes nothing back: its requests have been promised their turn");
+  return absl::FailedPreconditionError(
+      "a queue takes nothing back: its requests have been promised their turn");
 }
 
-absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now) {
+absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
+                                base::Instant now) {
   if (!TakesRefunds(limit.algorithm())) return RefundRefused();
   now = std::max(now, state.seen);
   if (!limit.denies_all()) {
@@ -144,7 +153,8 @@ base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog
     case Algorithm::kTokenBucket:
     case Algorithm::kLeakyBucket:
     case Algorithm::kLeakyBucketQueue:
-      return base::Instant::FromNanos(static_cast<int64_t>(state.edge + (state.count != 0 ? 1 : 0)));
+      return base::Instant::FromNanos(
+          static_cast<int64_t>(state.edge + (state.count != 0 ? 1 : 0)));
     case Algorithm::kFixedWindow:
       // A window of its own first hit stays open though all its hits have been given back.
       return state.count > 0 || limit.spec().align == Align::kFirstHit
@@ -154,8 +164,10 @@ base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog
       const WindowCounts counts = WindowCounts::Of(state);
       if (counts.current == 0 && counts.previous == 0) return never_used;
       const auto period = static_cast<int64_t>(limit.period());
-      const auto offset = static_cast<int64_t>(limit.period_divider().Remainder(static_cast<uint64_t>(state.seen.ns)));
-      return base::Instant::FromNanos(state.seen.ns - offset + (counts.current > 0 ? 2 : 1) * period);
+      const auto offset = static_cast<int64_t>(
+          limit.period_divider().Remainder(static_cast<uint64_t>(state.seen.ns)));
+      return base::Instant::FromNanos(state.seen.ns - offset +
+                                      (counts.current > 0 ? 2 : 1) * period);
     }
     case Algorithm::kSlidingWindowLog:
       if (hits.empty()) return never_used;
@@ -164,16 +176,18 @@ base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog
   __builtin_unreachable();
 }
 
-void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant& remembered_until, base::Instant now) {
+void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant& remembered_until,
+            base::Instant now) {
   const base::Instant latest = state.seen;
   const uint64_t remaining = Decide(limit, state, hits, 0, latest).remaining;
   Clear(limit, state, hits, now);
   LeaveRemaining(limit, remaining, state, hits, now);
-  remembered_until = remembered_until > latest ? now + (remembered_until - latest) : base::Instant::FromNanos(0);
+  remembered_until =
+      remembered_until > latest ? now + (remembered_until - latest) : base::Instant::FromNanos(0);
 }
 
-void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits, base::Instant& remembered_until,
-            base::Instant now) {
+void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits,
+            base::Instant& remembered_until, base::Instant now) {
   if (from.spec() == to.spec() || state == BucketState{}) return;
   now = std::max(now, state.seen);
   const base::Instant fresh_at = FreshAt(from, state, hits);
@@ -183,14 +197,15 @@ void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits
     remembered_until = base::Instant::FromNanos(0);
     return;
   }
-  const bool kept =
-      (from.algorithm() == to.algorithm() || (IsTokenBucket(from.algorithm()) && IsTokenBucket(to.algorithm()))) &&
-      SamePeriod(from.spec(), to.spec());
+  const bool kept = (from.algorithm() == to.algorithm() ||
+                     (IsTokenBucket(from.algorithm()) && IsTokenBucket(to.algorithm()))) &&
+                    SamePeriod(from.spec(), to.spec());
   if (to.denies_all() && IsBucket(to.algorithm())) {
     Clear(from, state, hits, now);
-    // A queue of 0 has no interval to count turns in. It is free when the bucket before it would have been full: for a
-    // queue, its free_at.
-    if (to.algorithm() == Algorithm::kLeakyBucketQueue) state.edge = static_cast<uint64_t>(fresh_at.ns);
+    // A queue of 0 has no interval to count turns in. It is free when the bucket before it would
+    // have been full: for a queue, its free_at.
+    if (to.algorithm() == Algorithm::kLeakyBucketQueue)
+      state.edge = static_cast<uint64_t>(fresh_at.ns);
     return;
   }
   if (!kept || (IsTokenBucket(from.algorithm()) && from.denies_all())) {
@@ -199,7 +214,8 @@ void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits
     LeaveRemaining(to, remaining, state, hits, now);
     return;
   }
-  // First the old limit is applied up to now; the windows and the log keep what that leaves as it is.
+  // First the old limit is applied up to now; the windows and the log keep what that leaves as it
+  // is.
   switch (from.algorithm()) {
     case Algorithm::kTokenBucket:
     case Algorithm::kLeakyBucket:

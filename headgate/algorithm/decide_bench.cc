@@ -1,11 +1,12 @@
 // Nanoseconds per decision of each kernel, the bucket in cache and the clock not read.
 //
-//   Expected on a 2.5 GHz Xeon, release preset: token bucket 7 ns (14 of an odd interval), queue 15, fixed window 11,
-//   sliding counter 26, log 31; dividing a pool among 1,024 clients 90 us.
-//   A bad result: a token bucket of a whole interval beyond 12 ns means that a division is back on its path.
+//   Expected on a 2.5 GHz Xeon, release preset: token bucket 7 ns (14 of an odd interval), queue
+//   15, fixed window 11, sliding counter 26, log 31; dividing a pool among 1,024 clients 90 us. A
+//   bad result: a token bucket of a whole interval beyond 12 ns means that a division is back on
+//   its path.
 //
-// Time advances by about one interval per decision, so that allowed and denied alternate and buckets neither stay full
-// nor empty.
+// Time advances by about one interval per decision, so that allowed and denied alternate and
+// buckets neither stay full nor empty.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -39,22 +40,32 @@ void RunDecide(benchmark::State& run, const LimitSpec& spec) {
 constexpr auto kMinute = std::chrono::seconds(60);
 
 BENCHMARK_CAPTURE(RunDecide, token_bucket, {.requests = 60, .period = kMinute, .burst = 10});
-BENCHMARK_CAPTURE(RunDecide, token_bucket_odd_interval, {.requests = 7, .period = kMinute, .burst = 10});
-BENCHMARK_CAPTURE(RunDecide, token_bucket_without_burst, {.requests = 1, .period = kMinute, .burst = 1});
-BENCHMARK_CAPTURE(RunDecide, leaky_bucket_queue,
-                  {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 60, .period = kMinute, .burst = 10});
-BENCHMARK_CAPTURE(RunDecide, fixed_window, {.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = kMinute});
+BENCHMARK_CAPTURE(RunDecide, token_bucket_odd_interval,
+                  {.requests = 7, .period = kMinute, .burst = 10});
+BENCHMARK_CAPTURE(RunDecide, token_bucket_without_burst,
+                  {.requests = 1, .period = kMinute, .burst = 1});
+BENCHMARK_CAPTURE(
+    RunDecide, leaky_bucket_queue,
+    {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 60, .period = kMinute, .burst = 10});
+BENCHMARK_CAPTURE(RunDecide, fixed_window,
+                  {.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = kMinute});
 BENCHMARK_CAPTURE(RunDecide, fixed_window_first_hit,
-                  {.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = kMinute, .align = Align::kFirstHit});
+                  {.algorithm = Algorithm::kFixedWindow,
+                   .requests = 60,
+                   .period = kMinute,
+                   .align = Align::kFirstHit});
 BENCHMARK_CAPTURE(RunDecide, sliding_window_counter,
-                  {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 60, .period = kMinute});
+                  {.algorithm = Algorithm::kSlidingWindowCounter,
+                   .requests = 60,
+                   .period = kMinute});
 BENCHMARK_CAPTURE(RunDecide, sliding_window_log,
                   {.algorithm = Algorithm::kSlidingWindowLog, .requests = 60, .period = kMinute});
 
 // A calendar window costs a date only when it opens.
 void FixedWindowOfAMonth(benchmark::State& run) {
-  const Limit limit =
-      *Limit::Make({.algorithm = Algorithm::kFixedWindow, .requests = 1'000'000'000, .align = Align::kCalendarMonth});
+  const Limit limit = *Limit::Make({.algorithm = Algorithm::kFixedWindow,
+                                    .requests = 1'000'000'000,
+                                    .align = Align::kCalendarMonth});
   BucketState state;
   testing::DequeHitLog hits;
   Instant now = kStart;

@@ -1,4 +1,5 @@
-// What is particular: the calendar, counting the denied, limits of 0, a log that is full, and what FreshAt says.
+// What is particular: the calendar, counting the denied, limits of 0, a log that is full, and what
+// FreshAt says.
 #include "headgate/algorithm/decide.h"
 
 #include <chrono>
@@ -28,7 +29,8 @@ TEST(Calendar, MonthsEndWhereTheUtcCalendarSays) {
   EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(0)), At(31 * kDayS));
   EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2024Feb1)), At(k2024Mar1)) << "29 days";
   EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2024Mar1) - Duration(1)), At(k2024Mar1));
-  EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2100Feb1)), At(k2100Mar1)) << "28 days: no leap year";
+  EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2100Feb1)), At(k2100Mar1))
+      << "28 days: no leap year";
   EXPECT_EQ(NextCalendarEdge(Align::kCalendarMonth, At(k2025Jan1) - Duration(1)), At(k2025Jan1));
 }
 
@@ -40,8 +42,10 @@ TEST(Calendar, YearsEndWhereTheUtcCalendarSays) {
 }
 
 TEST(FixedWindow, CountsTheWholeCostOfADeniedRequestWhenAskedTo) {
-  const Limit limit =
-      *Limit::Make({.algorithm = Algorithm::kFixedWindow, .requests = 5, .period = seconds(10), .count_denied = true});
+  const Limit limit = *Limit::Make({.algorithm = Algorithm::kFixedWindow,
+                                    .requests = 5,
+                                    .period = seconds(10),
+                                    .count_denied = true});
   BucketState state;
   DequeHitLog hits;
   EXPECT_EQ(Decide(limit, state, hits, 3, At(1)).remaining, 2u);
@@ -49,7 +53,8 @@ TEST(FixedWindow, CountsTheWholeCostOfADeniedRequestWhenAskedTo) {
   EXPECT_FALSE(Decide(limit, state, hits, 1, At(9)).allowed) << "3 + 4 are counted";
   EXPECT_TRUE(Decide(limit, state, hits, 5, At(10)).allowed);
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(Decide(limit, state, hits, ~Cost{0}, At(10)).allowed);
-  EXPECT_FALSE(Decide(limit, state, hits, 1, At(10)).allowed) << "the count saturates, it does not wrap";
+  EXPECT_FALSE(Decide(limit, state, hits, 1, At(10)).allowed)
+      << "the count saturates, it does not wrap";
 }
 
 TEST(FixedWindow, OfItsFirstHitIsNotOpenedByADeniedOne) {
@@ -67,18 +72,22 @@ TEST(FixedWindow, OfItsFirstHitIsNotOpenedByADeniedOne) {
 }
 
 TEST(SlidingWindowCounter, TellsADeniedRequestThatCountsWhenItWouldReallyPass) {
-  const Limit limit = *Limit::Make(
-      {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 4, .period = seconds(10), .count_denied = true});
+  const Limit limit = *Limit::Make({.algorithm = Algorithm::kSlidingWindowCounter,
+                                    .requests = 4,
+                                    .period = seconds(10),
+                                    .count_denied = true});
   BucketState state;
   DequeHitLog hits;
   EXPECT_TRUE(Decide(limit, state, hits, 3, At(0)).allowed);
-  // Now 3 + 2 are counted: 2 more fit when 5·(10 s − x)/10 s ≤ 2 of them still weigh in the next window: x = 6 s.
+  // Now 3 + 2 are counted: 2 more fit when 5·(10 s − x)/10 s ≤ 2 of them still weigh in the next
+  // window: x = 6 s.
   EXPECT_EQ(Decide(limit, state, hits, 2, At(0)).retry_after, seconds(16));
   EXPECT_TRUE(Decide(limit, state, hits, 2, At(16)).allowed);
 }
 
 TEST(SlidingWindowLog, DeniesRatherThanForgetsWhereItHasNoRoom) {
-  const Limit limit = *Limit::Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(10)});
+  const Limit limit = *Limit::Make(
+      {.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(10)});
   BucketState state;
   DequeHitLog hits(2);
   EXPECT_TRUE(Decide(limit, state, hits, 1, At(1)).allowed);
@@ -91,12 +100,14 @@ TEST(SlidingWindowLog, DeniesRatherThanForgetsWhereItHasNoRoom) {
 }
 
 TEST(SlidingWindowLog, GivesBackItsNewestHitsFirst) {
-  const Limit limit = *Limit::Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(10)});
+  const Limit limit = *Limit::Make(
+      {.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(10)});
   BucketState state;
   DequeHitLog hits;
   Decide(limit, state, hits, 4, At(1));
   Decide(limit, state, hits, 4, At(5));
-  EXPECT_EQ(Refund(limit, state, hits, 6, At(6))->reset_after, seconds(5)) << "2 of those at 1 s are left";
+  EXPECT_EQ(Refund(limit, state, hits, 6, At(6))->reset_after, seconds(5))
+      << "2 of those at 1 s are left";
   EXPECT_EQ(Decide(limit, state, hits, 0, At(11)).remaining, 10u);
 }
 
@@ -120,7 +131,8 @@ TEST(Change, StartsABucketOfAnotherPeriodWithTheSmallerOfRestAndCapacity) {
   Instant remembered_until{0};
   Decide(from, state, hits, 7, At(1));
   Change(from, to, state, hits, remembered_until, At(1) + Duration(1'999'999'999));
-  EXPECT_EQ(Decide(to, state, hits, 0, At(3)).remaining, 4u) << "3 + 1.99… tokens, of which whole ones count";
+  EXPECT_EQ(Decide(to, state, hits, 0, At(3)).remaining, 4u)
+      << "3 + 1.99… tokens, of which whole ones count";
 }
 
 TEST(Change, LeavesABucketThatWasNeverAskedAsItIs) {
@@ -165,7 +177,8 @@ TEST(Change, StartsABucketFullThatIsFullUnderEveryLimitItHad) {
     EXPECT_EQ(FreshAt(ten, state, hits), At(1)) << "full as it is, it must not be forgotten yet";
     EXPECT_EQ(remembered_until, At(52)) << "when the 85 would have been back";
     Change(ten, hundred, state, hits, remembered_until, At(1 + back_at));
-    EXPECT_EQ(Decide(hundred, state, hits, 0, At(1 + back_at)).remaining, back_at < 51 ? 10u : 100u);
+    EXPECT_EQ(Decide(hundred, state, hits, 0, At(1 + back_at)).remaining,
+              back_at < 51 ? 10u : 100u);
   }
 }
 
@@ -181,7 +194,8 @@ TEST(Change, StartsAnIdleBucketFullWhetherOrNotItWasForgotten) {
 }
 
 TEST(Change, MovesHitsOnlyBetweenLogs) {
-  const Limit log = *Limit::Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(10)});
+  const Limit log = *Limit::Make(
+      {.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(10)});
   const Limit tokens = *Limit::Make({.requests = 20, .period = seconds(10)});
   BucketState state;
   DequeHitLog hits;
@@ -206,20 +220,31 @@ TEST(FreshAt, IsTheEndOfEverythingThatIsRemembered) {
   };
   EXPECT_EQ(fresh_at({.requests = 10, .period = seconds(10)}), At(15));
   EXPECT_EQ(fresh_at({.requests = 3, .period = seconds(10)}), At(13) + Duration(6'666'666'667));
-  EXPECT_EQ(fresh_at({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = seconds(10)}), At(15));
-  EXPECT_EQ(fresh_at({.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = seconds(10)}), At(20));
+  EXPECT_EQ(
+      fresh_at({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = seconds(10)}),
+      At(15));
+  EXPECT_EQ(fresh_at({.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = seconds(10)}),
+            At(20));
+  EXPECT_EQ(fresh_at({.algorithm = Algorithm::kFixedWindow,
+                      .requests = 10,
+                      .period = seconds(10),
+                      .align = Align::kFirstHit}),
+            At(23));
   EXPECT_EQ(
       fresh_at(
-          {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = seconds(10), .align = Align::kFirstHit}),
+          {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = seconds(10)}),
+      At(30));
+  EXPECT_EQ(
+      fresh_at({.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(10)}),
       At(23));
-  EXPECT_EQ(fresh_at({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = seconds(10)}), At(30));
-  EXPECT_EQ(fresh_at({.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = seconds(10)}), At(23));
 }
 
 TEST(Rebase, BringsABucketOfTheFutureBackWithWhatWasLeft) {
-  for (const auto algorithm : {Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
-                               Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog}) {
-    const Limit limit = *Limit::Make({.algorithm = algorithm, .requests = 10, .period = seconds(10)});
+  for (const auto algorithm :
+       {Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
+        Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog}) {
+    const Limit limit =
+        *Limit::Make({.algorithm = algorithm, .requests = 10, .period = seconds(10)});
     BucketState state;
     DequeHitLog hits;
     const uint64_t remaining = Decide(limit, state, hits, 4, At(1000)).remaining;

@@ -30,8 +30,8 @@ struct Balance {
 
 // The share as base + factor·gap/total, where factor ≤ total: whole ones and what is left over.
 void Settle(Share& share, uint64_t base, uint128 factor, uint128 total, uint64_t unit) {
-  // factor ≤ total, and gap is a part of one of the two sums that they are: factor·gap is at most surplus·gap, below
-  // 2^64·2^64 (the surplus is at most capacity·unit).
+  // factor ≤ total, and gap is a part of one of the two sums that they are: factor·gap is at most
+  // surplus·gap, below 2^64·2^64 (the surplus is at most capacity·unit).
   const uint128 product = factor * share.gap();
   const uint128 moved = total == 0 ? 0 : product / total;
   share.rest_part = total == 0 ? 0 : product % total;
@@ -40,25 +40,29 @@ void Settle(Share& share, uint64_t base, uint128 factor, uint128 total, uint64_t
   share.rest = static_cast<uint64_t>(sum % unit);
 }
 
-std::vector<Share> Wants(uint64_t capacity, Ratio reservation, std::span<const ClientDemand> clients, uint64_t unit) {
+std::vector<Share> Wants(uint64_t capacity, Ratio reservation,
+                         std::span<const ClientDemand> clients, uint64_t unit) {
   std::vector<Share> shares(clients.size());
   for (size_t i = 0; i < clients.size(); ++i) {
     const uint64_t weighted = capacity * clients[i].weight;
     shares[i].even = weighted * reservation.denominator;
     const uint64_t reserved = weighted * reservation.numerator;
-    shares[i].want = std::max(reserved, clients[i].demand ? *clients[i].demand * unit : shares[i].even);
+    shares[i].want =
+        std::max(reserved, clients[i].demand ? *clients[i].demand * unit : shares[i].even);
   }
   return shares;
 }
 
 Balance Weigh(std::span<const Share> shares) {
   Balance balance;
-  for (const Share& share : shares) (share.gives() ? balance.surplus : balance.deficit) += share.gap();
+  for (const Share& share : shares)
+    (share.gives() ? balance.surplus : balance.deficit) += share.gap();
   return balance;
 }
 
 // Whole ones for those who lost most by rounding down; of equals to whose name sorts first.
-void GiveOutTheRest(uint64_t capacity, std::span<const ClientDemand> clients, std::span<Share> shares) {
+void GiveOutTheRest(uint64_t capacity, std::span<const ClientDemand> clients,
+                    std::span<Share> shares) {
   uint64_t left = capacity;
   for (const Share& share : shares) left -= share.whole;
   if (left == 0) return;
@@ -66,7 +70,8 @@ void GiveOutTheRest(uint64_t capacity, std::span<const ClientDemand> clients, st
   std::iota(order.begin(), order.end(), size_t{0});
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     if (shares[a].rest != shares[b].rest) return shares[a].rest > shares[b].rest;
-    if (shares[a].rest_part != shares[b].rest_part) return shares[a].rest_part > shares[b].rest_part;
+    if (shares[a].rest_part != shares[b].rest_part)
+      return shares[a].rest_part > shares[b].rest_part;
     return clients[a].name < clients[b].name;
   });
   HEADGATE_CHECK(left < shares.size());
@@ -75,9 +80,11 @@ void GiveOutTheRest(uint64_t capacity, std::span<const ClientDemand> clients, st
 
 }  // namespace
 
-std::vector<uint64_t> Divide(uint64_t capacity, Ratio reservation, std::span<const ClientDemand> clients) {
+std::vector<uint64_t> Divide(uint64_t capacity, Ratio reservation,
+                             std::span<const ClientDemand> clients) {
   HEADGATE_CHECK(capacity <= kFairCapacityMax && clients.size() <= kFairClientsMax);
-  HEADGATE_CHECK(reservation.denominator >= 1 && reservation.denominator <= kFairRatioDenominatorMax);
+  HEADGATE_CHECK(reservation.denominator >= 1 &&
+                 reservation.denominator <= kFairRatioDenominatorMax);
   HEADGATE_CHECK(reservation.numerator <= reservation.denominator);
   if (clients.empty()) return {};
   uint64_t weights = 0;
@@ -90,7 +97,8 @@ std::vector<uint64_t> Divide(uint64_t capacity, Ratio reservation, std::span<con
   std::vector<Share> shares = Wants(capacity, reservation, clients, unit);
   const auto [surplus, deficit] = Weigh(shares);
 
-  // One of the two sums is used up, so all parts of 1/unit are parts of the same whole and can be compared.
+  // One of the two sums is used up, so all parts of 1/unit are parts of the same whole and can be
+  // compared.
   const bool enough = surplus >= deficit;
   for (Share& share : shares) {
     if (share.gives()) {

@@ -25,9 +25,9 @@ absl::Status FairShareOptions::Validate() const {
   }
   if (reservation.denominator < 1 || reservation.denominator > kFairRatioDenominatorMax ||
       reservation.numerator > reservation.denominator) {
-    return absl::InvalidArgumentError(fmt::format("a reservation is from 0 to 1 in steps of 1/{}, not {}/{}",
-                                                  kFairRatioDenominatorMax, reservation.numerator,
-                                                  reservation.denominator));
+    return absl::InvalidArgumentError(
+        fmt::format("a reservation is from 0 to 1 in steps of 1/{}, not {}/{}",
+                    kFairRatioDenominatorMax, reservation.numerator, reservation.denominator));
   }
   if (minimum_cycle.count() < 0 || minimum_cycle > cycle) {
     return absl::InvalidArgumentError("minimum_cycle must be no longer than the cycle");
@@ -49,7 +49,8 @@ absl::StatusOr<FairSharePool> FairSharePool::Make(const FairShareOptions& option
 Decision FairSharePool::Decide(const FairShareRequest& request, base::Instant now) {
   now = seen_ = std::max(now, seen_);
   Advance(now);
-  const auto found = client_index_.find(absl::string_view(request.client.data(), request.client.size()));
+  const auto found =
+      client_index_.find(absl::string_view(request.client.data(), request.client.size()));
   Client* client = found != client_index_.end() ? &clients_[found->second] : nullptr;
   if (client == nullptr) {
     if (request.cost == 0) return LookOfAStranger(now);
@@ -63,11 +64,14 @@ Decision FairSharePool::Decide(const FairShareRequest& request, base::Instant no
   }
 
   client->demand = SaturatingSum(client->demand, request.cost);
-  // After a division in mid-cycle a client may have used more than its new share, and others less than theirs.
+  // After a division in mid-cycle a client may have used more than its new share, and others less
+  // than theirs.
   const uint64_t own = client->capacity - std::min(client->used, client->capacity);
   const uint64_t room = std::min(own, options_.capacity - used_);
-  Decision decision{
-      .allowed = request.cost <= room, .limit = client->capacity, .remaining = room, .reset_after = Left(now)};
+  Decision decision{.allowed = request.cost <= room,
+                    .limit = client->capacity,
+                    .remaining = room,
+                    .reset_after = Left(now)};
   if (decision.allowed) {
     client->used += request.cost;
     used_ += request.cost;
@@ -101,7 +105,8 @@ void FairSharePool::BeginCycle(base::Instant start) {
 void FairSharePool::Redivide() {
   std::vector<ClientDemand> demands;
   demands.reserve(clients_.size());
-  for (const Client& client : clients_) demands.push_back({client.name, client.demand_last, client.weight});
+  for (const Client& client : clients_)
+    demands.push_back({client.name, client.demand_last, client.weight});
   const std::vector<uint64_t> capacities = Divide(options_.capacity, options_.reservation, demands);
   for (size_t i = 0; i < clients_.size(); ++i) clients_[i].capacity = capacities[i];
 }
@@ -114,8 +119,8 @@ FairSharePool::Client* FairSharePool::Register(const FairShareRequest& request, 
     for (Client& client : clients_) client.demand_last = client.demand;
     BeginCycle(now);
   }
-  clients_.push_back(
-      {.name = std::string(request.client), .weight = std::clamp<uint32_t>(request.weight, 1, kFairWeightMax)});
+  clients_.push_back({.name = std::string(request.client),
+                      .weight = std::clamp<uint32_t>(request.weight, 1, kFairWeightMax)});
   client_index_.emplace(clients_.back().name, clients_.size() - 1);
   Redivide();
   return &clients_.back();
@@ -123,7 +128,9 @@ FairSharePool::Client* FairSharePool::Register(const FairShareRequest& request, 
 
 Decision FairSharePool::LookOfAStranger(base::Instant now) const {
   const uint64_t even = options_.capacity / (clients_.size() + 1);
-  return {.limit = even, .remaining = std::min(even, options_.capacity - used_), .reset_after = Left(now)};
+  return {.limit = even,
+          .remaining = std::min(even, options_.capacity - used_),
+          .reset_after = Left(now)};
 }
 
 }  // namespace headgate::algorithm

@@ -1,10 +1,12 @@
-// A pool whose capacity is shared fairly by the clients that come, cycle after cycle. A state machine without a clock.
+// A pool whose capacity is shared fairly by the clients that come, cycle after cycle. A state
+// machine without a clock.
 //
 //   cycle 1     each client has an even share
 //   cycle n     shares follow what each asked for in cycle n − 1 (Divide)
 //   new client  the shares are computed anew at once, as if it had asked for an even share
 //
-// In every cycle the pool admits at most its capacity in all, whatever was divided how often. Not thread-safe.
+// In every cycle the pool admits at most its capacity in all, whatever was divided how often. Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +24,8 @@ namespace headgate::algorithm {
 
 // What a client does that is seen for the first time in the middle of a cycle.
 enum class OnNewClient : uint8_t {
-  kRedivide,  // the shares change; what was used in this cycle counts on, and the cycle ends when it was due
+  kRedivide,  // the shares change; what was used in this cycle counts on, and the cycle ends when
+              // it was due
   kRestart,   // a new cycle begins. Trusts its clients: each new name renews everyone's allowance
 };
 
@@ -48,8 +51,9 @@ class FairSharePool {
  public:
   static absl::StatusOr<FairSharePool> Make(const FairShareOptions& options);
 
-  // `limit` is the client's capacity in this cycle. A denial's retry_after is the rest of the cycle: what the client
-  // has in the next one depends on everybody. kNever where the cost is more than the whole pool has.
+  // `limit` is the client's capacity in this cycle. A denial's retry_after is the rest of the
+  // cycle: what the client has in the next one depends on everybody. kNever where the cost is more
+  // than the whole pool has.
   Decision Decide(const FairShareRequest& request, base::Instant now);
 
   size_t client_count() const { return clients_.size(); }

@@ -71,7 +71,8 @@ TEST(FairSharePool, LetsANewClientInAtOnceWithoutRenewingAnybody) {
   EXPECT_EQ(Ask(pool, "A", 1, At(seconds(2))), 0u);
   EXPECT_EQ(Ask(pool, "C", 1, At(seconds(9))), 0u);
   EXPECT_EQ(CapacityOf(pool, "C", At(seconds(9))), 10u);
-  EXPECT_EQ(pool.Decide({.client = "C", .cost = 0}, At(seconds(9))).reset_after, seconds(1)) << "ends when it was due";
+  EXPECT_EQ(pool.Decide({.client = "C", .cost = 0}, At(seconds(9))).reset_after, seconds(1))
+      << "ends when it was due";
 }
 
 TEST(FairSharePool, CountsANewClientAsAnEvenShareAmongLastCyclesDemands) {
@@ -88,7 +89,8 @@ TEST(FairSharePool, CountsANewClientAsAnEvenShareAmongLastCyclesDemands) {
 }
 
 TEST(FairSharePool, BeginsANewCycleForANewClientWhereItIsToldTo) {
-  FairSharePool pool = MakePool({.capacity = 30, .cycle = seconds(10), .on_new_client = OnNewClient::kRestart});
+  FairSharePool pool =
+      MakePool({.capacity = 30, .cycle = seconds(10), .on_new_client = OnNewClient::kRestart});
   EXPECT_EQ(Ask(pool, "A", 30, At(seconds(0))), 30u);
   EXPECT_EQ(Ask(pool, "B", 30, At(seconds(4))), 15u);
   EXPECT_EQ(Ask(pool, "A", 30, At(seconds(4))), 15u) << "renewed";
@@ -96,7 +98,8 @@ TEST(FairSharePool, BeginsANewCycleForANewClientWhereItIsToldTo) {
 }
 
 TEST(FairSharePool, RestartsAtMostOncePerMinimumCycle) {
-  FairSharePool pool = MakePool({.capacity = 30, .cycle = seconds(10), .on_new_client = OnNewClient::kRestart});
+  FairSharePool pool =
+      MakePool({.capacity = 30, .cycle = seconds(10), .on_new_client = OnNewClient::kRestart});
   EXPECT_EQ(Ask(pool, "A", 30, At(seconds(0))), 30u);
   EXPECT_EQ(Ask(pool, "B", 30, At(milliseconds(999))), 0u) << "a tenth of the cycle has not passed";
   EXPECT_EQ(Ask(pool, "C", 30, At(milliseconds(1000))), 10u);
@@ -162,7 +165,8 @@ TEST(FairSharePool, AdmitsAtMostItsCapacityInEveryCycle) {
       const std::string client(1, static_cast<char>('a' + who));
       const Cost cost = random() % 4;
       const auto weight = static_cast<uint32_t>(1 + who % 3);
-      if (pool.Decide({.client = client, .cost = cost, .weight = weight}, At(t)).allowed) admitted += cost;
+      if (pool.Decide({.client = client, .cost = cost, .weight = weight}, At(t)).allowed)
+        admitted += cost;
       ASSERT_LE(admitted, capacity) << "seed " << seed;
     }
   }
@@ -174,9 +178,12 @@ TEST(FairSharePool, SaysWhatIsWrongWithItsOptions) {
   };
   EXPECT_THAT(problem({.cycle = seconds(1)}), HasSubstr("capacity is from 1 to 4294967295, not 0"));
   EXPECT_THAT(problem({.capacity = 1}), HasSubstr("cycle must be longer than 0"));
-  EXPECT_THAT(problem({.capacity = 1, .cycle = seconds(1), .reservation = {3, 2}}), HasSubstr("not 3/2"));
-  EXPECT_THAT(problem({.capacity = 1, .cycle = seconds(1), .minimum_cycle = seconds(2)}), HasSubstr("minimum_cycle"));
-  EXPECT_THAT(problem({.capacity = 1, .cycle = seconds(1), .clients_max = 5000}), HasSubstr("4096 clients, not 5000"));
+  EXPECT_THAT(problem({.capacity = 1, .cycle = seconds(1), .reservation = {3, 2}}),
+              HasSubstr("not 3/2"));
+  EXPECT_THAT(problem({.capacity = 1, .cycle = seconds(1), .minimum_cycle = seconds(2)}),
+              HasSubstr("minimum_cycle"));
+  EXPECT_THAT(problem({.capacity = 1, .cycle = seconds(1), .clients_max = 5000}),
+              HasSubstr("4096 clients, not 5000"));
 }
 
 }  // namespace

@@ -33,8 +33,10 @@ TEST(FairShare, EveryVectorIsAnsweredWithoutOneDifference) {
       clients.push_back({.name = name, .demand = cycle["demand"][name].get<uint64_t>()});
     }
     // The file's 0.1 is a tenth.
-    const auto thousandths = static_cast<uint32_t>(std::lround(cycle.at("reservation").get<double>() * 1000));
-    const auto capacities = Divide(cycle.at("capacity").get<uint64_t>(), {thousandths, 1000}, clients);
+    const auto thousandths =
+        static_cast<uint32_t>(std::lround(cycle.at("reservation").get<double>() * 1000));
+    const auto capacities =
+        Divide(cycle.at("capacity").get<uint64_t>(), {thousandths, 1000}, clients);
     json divided = json::object();
     for (size_t i = 0; i < names.size(); ++i) divided[names[i]] = capacities[i];
     EXPECT_EQ(divided, cycle.at("capacity_next"));
@@ -46,14 +48,17 @@ TEST(FairShare, EveryVectorIsAnsweredWithoutOneDifference) {
 constexpr Ratio kTenth{1, 10};
 
 TEST(FairShare, TheWorkedExampleOfFourClientsSharingForty) {
-  EXPECT_THAT(Divide(40, kTenth, std::vector<ClientDemand>{{"A", 2}, {"B", 15}, {"C", 10}, {"D", 10}}),
-              ElementsAre(5, 15, 10, 10))
+  EXPECT_THAT(
+      Divide(40, kTenth, std::vector<ClientDemand>{{"A", 2}, {"B", 15}, {"C", 10}, {"D", 10}}),
+      ElementsAre(5, 15, 10, 10))
       << "A gives 8, B takes 5 of it, and A gets the other 3 back";
-  EXPECT_THAT(Divide(40, kTenth, std::vector<ClientDemand>{{"A", 3}, {"B", 15}, {"C", 50}, {"D", 10}}),
-              ElementsAre(3, 11, 16, 10))
+  EXPECT_THAT(
+      Divide(40, kTenth, std::vector<ClientDemand>{{"A", 3}, {"B", 15}, {"C", 50}, {"D", 10}}),
+      ElementsAre(3, 11, 16, 10))
       << "A gives 7; of that B, who lacks 5, takes 7/9, and C, who lacks 40, takes 56/9";
-  EXPECT_THAT(Divide(40, kTenth, std::vector<ClientDemand>{{"A", 0}, {"B", 15}, {"C", 50}, {"D", 5}}),
-              ElementsAre(1, 12, 22, 5))
+  EXPECT_THAT(
+      Divide(40, kTenth, std::vector<ClientDemand>{{"A", 0}, {"B", 15}, {"C", 50}, {"D", 5}}),
+      ElementsAre(1, 12, 22, 5))
       << "A keeps its reservation of 1";
 }
 
@@ -86,13 +91,14 @@ TEST(FairShare, DoesNotOverflowAtItsBounds) {
   std::vector<ClientDemand> clients(kFairClientsMax);
   for (size_t i = 0; i < clients.size(); ++i) {
     names[i] = std::to_string(i);
-    clients[i] = {.name = names[i], .demand = i == 0 ? 0 : kFairCapacityMax, .weight = kFairWeightMax};
+    clients[i] = {
+        .name = names[i], .demand = i == 0 ? 0 : kFairCapacityMax, .weight = kFairWeightMax};
   }
   const Ratio reservation{999, kFairRatioDenominatorMax};
   const auto capacities = Divide(kFairCapacityMax, reservation, clients);
   EXPECT_EQ(std::accumulate(capacities.begin(), capacities.end(), uint64_t{0}), kFairCapacityMax);
-  // D = 2^20 − 1/4096. The idle one keeps 0.999 of it, 1047527.42, and its 0.42 is more than what any other has left
-  // over.
+  // D = 2^20 − 1/4096. The idle one keeps 0.999 of it, 1047527.42, and its 0.42 is more than what
+  // any other has left over.
   EXPECT_EQ(capacities[0], 1'047'528u);
   EXPECT_GE(capacities[1], uint64_t{1} << 20);
   clients[0].demand = kFairCapacityMax;
@@ -112,15 +118,18 @@ struct Pool {
 };
 
 Pool AnyPool(Random& random) {
-  static constexpr std::string_view kNames[] = {"ada", "bob", "cy", "dee", "eve", "fay", "gus", "hal", "ivy"};
+  static constexpr std::string_view kNames[] = {"ada", "bob", "cy",  "dee", "eve",
+                                                "fay", "gus", "hal", "ivy"};
   Pool pool{.capacity = random() % (uint64_t{1} << (random() % 33))};
   const auto denominator = static_cast<uint32_t>(1 + random() % kFairRatioDenominatorMax);
   pool.reservation = {static_cast<uint32_t>(random() % (denominator + 1)), denominator};
   const size_t count = 1 + random() % std::size(kNames);
   for (size_t i = 0; i < count; ++i) {
-    ClientDemand client{.name = kNames[i],
-                        .weight = static_cast<uint32_t>(random() % 2 ? 1 : 1 + random() % kFairWeightMax)};
-    if (random() % 8 != 0) client.demand = random() % (1 + std::min(kFairCapacityMax, pool.capacity >> random() % 8));
+    ClientDemand client{
+        .name = kNames[i],
+        .weight = static_cast<uint32_t>(random() % 2 ? 1 : 1 + random() % kFairWeightMax)};
+    if (random() % 8 != 0)
+      client.demand = random() % (1 + std::min(kFairCapacityMax, pool.capacity >> random() % 8));
     pool.clients.push_back(client);
     pool.weights += client.weight;
   }
@@ -147,7 +156,8 @@ TEST(FairShareForAll, SharesSumToTheCapacity) {
 TEST(FairShareForAll, EverybodyKeepsItsReservation) {
   ForAllPools([](const Pool& pool, const std::vector<uint64_t>& shares) {
     for (size_t i = 0; i < shares.size(); ++i) {
-      const uint64_t reserved = pool.capacity * pool.clients[i].weight * pool.reservation.numerator /
+      const uint64_t reserved = pool.capacity * pool.clients[i].weight *
+                                pool.reservation.numerator /
                                 (pool.weights * pool.reservation.denominator);
       EXPECT_GE(shares[i], reserved) << pool.clients[i].name;
     }
@@ -158,7 +168,8 @@ TEST(FairShareForAll, WhoAsksForAnEvenShareHasItAndWhoAsksForLessHasWhatItAsksFo
   ForAllPools([](const Pool& pool, const std::vector<uint64_t>& shares) {
     for (size_t i = 0; i < shares.size(); ++i) {
       const uint64_t even = pool.capacity * pool.clients[i].weight / pool.weights;
-      EXPECT_GE(shares[i], std::min(even, pool.clients[i].demand.value_or(even))) << pool.clients[i].name;
+      EXPECT_GE(shares[i], std::min(even, pool.clients[i].demand.value_or(even)))
+          << pool.clients[i].name;
     }
   });
 }
@@ -169,7 +180,8 @@ TEST(FairShareForAll, NobodyIsGivenWhatItDoesNotWantWhileAnotherLacks) {
     for (size_t i = 0; i < shares.size(); ++i) {
       // By more than rounding and a reservation explain.
       const uint64_t even = pool.capacity * pool.clients[i].weight / pool.weights + 1;
-      const uint64_t reserved = even * pool.reservation.numerator / pool.reservation.denominator + 1;
+      const uint64_t reserved =
+          even * pool.reservation.numerator / pool.reservation.denominator + 1;
       const uint64_t demand = pool.clients[i].demand.value_or(even);
       somebody_lacks |= shares[i] + 1 < demand;
       somebody_has_more |= shares[i] > std::max(demand, reserved) + 1;
@@ -183,9 +195,11 @@ TEST(FairShareForAll, TheOrderOfTheClientsDoesNotMatter) {
     std::map<std::string_view, uint64_t> by_name;
     for (size_t i = 0; i < shares.size(); ++i) by_name[pool.clients[i].name] = shares[i];
     Pool sorted = pool;
-    std::sort(sorted.clients.begin(), sorted.clients.end(), [](auto& a, auto& b) { return a.name < b.name; });
+    std::sort(sorted.clients.begin(), sorted.clients.end(),
+              [](auto& a, auto& b) { return a.name < b.name; });
     const auto shares_sorted = Divide(sorted.capacity, sorted.reservation, sorted.clients);
-    for (size_t i = 0; i < shares_sorted.size(); ++i) EXPECT_EQ(shares_sorted[i], by_name[sorted.clients[i].name]);
+    for (size_t i = 0; i < shares_sorted.size(); ++i)
+      EXPECT_EQ(shares_sorted[i], by_name[sorted.clients[i].name]);
   });
 }
 

@@ -37,7 +37,8 @@ Decision DecideFixedWindow(const Limit& limit, BucketState& state, Cost cost, ba
   state.seen = now;
   const uint64_t capacity = limit.capacity();
   const bool open = state.edge > static_cast<uint64_t>(now.ns);
-  const base::Instant end = open ? base::Instant::FromNanos(static_cast<int64_t>(state.edge)) : WindowEnd(limit, now);
+  const base::Instant end =
+      open ? base::Instant::FromNanos(static_cast<int64_t>(state.edge)) : WindowEnd(limit, now);
   const uint32_t count = open ? state.count : 0;
   const bool allowed = cost == 0 || (count <= capacity && cost <= capacity - count);
 

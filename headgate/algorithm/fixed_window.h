@@ -1,5 +1,6 @@
-// Fixed window: at most `requests` in each window. A window begins at a multiple of the period since the epoch, with a
-// UTC month or year, or with the first admitted hit while none is open. Admits up to twice its requests across an edge.
+// Fixed window: at most `requests` in each window. A window begins at a multiple of the period
+// since the epoch, with a UTC month or year, or with the first admitted hit while none is open.
+// Admits up to twice its requests across an edge.
 #pragma once
 
 #include "headgate/algorithm/bucket.h"

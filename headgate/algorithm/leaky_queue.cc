@@ -20,7 +20,8 @@ Decision DecideLeakyQueue(const Limit& limit, BucketState& state, Cost cost, bas
   state.seen = now;
   const uint32_t n = limit.requests();
   const ExactSpan wait = Ahead(state, now);
-  Decision decision{.limit = limit.capacity(), .remaining = RoomFor(limit, wait), .reset_after = RoundUp(wait)};
+  Decision decision{
+      .limit = limit.capacity(), .remaining = RoomFor(limit, wait), .reset_after = RoundUp(wait)};
   if (cost == 0) return decision;
   if (cost - 1 > limit.capacity()) {
     decision.allowed = false;

@@ -1,5 +1,5 @@
-// Leaky bucket as a queue: requests leave one every T = period/requests; at most `burst` wait. An allowed request is
-// told how long to wait before it is let go; nothing is held here.
+// Leaky bucket as a queue: requests leave one every T = period/requests; at most `burst` wait. An
+// allowed request is told how long to wait before it is let go; nothing is held here.
 //
 //   start = max(now, free_at)     wait = start − now     allowed iff wait + (cost − 1)·T ≤ burst·T
 #pragma once

@@ -37,7 +37,8 @@ Instant EndOfWindow(const Limit& limit, const BucketState& state, Instant now) {
 }
 
 auto Find(Leases& leases, const LeaseId& id) {
-  return std::find_if(leases.begin(), leases.end(), [&](const Lease& lease) { return lease.id == id; });
+  return std::find_if(leases.begin(), leases.end(),
+                      [&](const Lease& lease) { return lease.id == id; });
 }
 
 // Takes in what a node reports; returns how much came back unspent.
@@ -63,13 +64,15 @@ uint32_t HoldersOf(const Leases& leases, uint64_t node) {
   return static_cast<uint32_t>(std::unique(nodes.begin(), nodes.end()) - nodes.begin());
 }
 
-// How much may be granted of `left`. All leases together stay below 2^32, which is the overflow argument here and in
-// the scripts.
-uint32_t Grantable(const LeaseAsk& ask, uint64_t least, uint64_t left, const Leases& leases, uint32_t holders) {
+// How much may be granted of `left`. All leases together stay below 2^32, which is the overflow
+// argument here and in the scripts.
+uint32_t Grantable(const LeaseAsk& ask, uint64_t least, uint64_t left, const Leases& leases,
+                   uint32_t holders) {
   left = std::min(left, kU32Max);
   if (left < least || leases.size() >= kLeasesMax) return 0;
   const uint64_t room = kU32Max - std::min(kU32Max, OutstandingOf(leases));
-  return static_cast<uint32_t>(std::min({ask.want, std::max(least, left / (2 * uint64_t{holders})), room}));
+  return static_cast<uint32_t>(
+      std::min({ask.want, std::max(least, left / (2 * uint64_t{holders})), room}));
 }
 
 }  // namespace
@@ -87,13 +90,15 @@ void ExpireLeases(const Limit& limit, BucketState& state, Leases& leases, Instan
   DropLeases(limit, leases, now);
 }
 
-Decision DecideLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost, Instant now) {
+Decision DecideLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost,
+                      Instant now) {
   ExpireLeases(limit, state, leases, now);
   NoHits no_hits;
   return Decide(limit, state, no_hits, cost, now);
 }
 
-Decision RefundLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost, Instant now) {
+Decision RefundLeased(const Limit& limit, BucketState& state, Leases& leases, Cost cost,
+                      Instant now) {
   ExpireLeases(limit, state, leases, now);
   NoHits no_hits;
   const absl::StatusOr<Decision> refunded = Refund(limit, state, no_hits, cost, now);
@@ -101,7 +106,8 @@ Decision RefundLeased(const Limit& limit, BucketState& state, Leases& leases, Co
   return refunded.ok() ? Decide(limit, state, no_hits, 0, now) : Decision{.allowed = false};
 }
 
-LeaseGrant AskLease(const Limit& limit, BucketState& state, Leases& leases, const LeaseAsk& ask, Instant now) {
+LeaseGrant AskLease(const Limit& limit, BucketState& state, Leases& leases, const LeaseAsk& ask,
+                    Instant now) {
   if (limit.denies_all()) return {.retry_after = ask.want > 0 ? kNever : Duration(0)};
   now = std::max(now, state.seen);
   ExpireLeases(limit, state, leases, now);
@@ -114,7 +120,8 @@ LeaseGrant AskLease(const Limit& limit, BucketState& state, Leases& leases, cons
     const uint32_t granted = Grantable(ask, least, Left(limit, state, now), leases, grant.holders);
     if (granted > 0) {
       Instant expires_at = base::Clamp(now + std::clamp(ask.ttl, Duration(0), base::kDurationMax));
-      if (IsWindow(limit.algorithm())) expires_at = std::min(expires_at, EndOfWindow(limit, state, now));
+      if (IsWindow(limit.algorithm()))
+        expires_at = std::min(expires_at, EndOfWindow(limit, state, now));
       NoHits no_hits;
       Decide(limit, state, no_hits, granted, now);
       leases.push_back({.id = ask.id, .granted = granted, .reported = 0, .expires_at = expires_at});
@@ -143,7 +150,8 @@ Cost Debit(const Limit& limit, BucketState& state, Leases& leases, Cost cost, In
   return taken;
 }
 
-void SetBackLeased(const Limit& limit, BucketState& state, Leases& leases, Instant& remembered_until, Instant now) {
+void SetBackLeased(const Limit& limit, BucketState& state, Leases& leases,
+                   Instant& remembered_until, Instant now) {
   const Duration back = state.seen - now;
   for (Lease& lease : leases) lease.expires_at = std::max(Instant{0}, lease.expires_at - back);
   remembered_until = std::max(Instant{0}, remembered_until - back);
@@ -167,16 +175,20 @@ void SetBackLeased(const Limit& limit, BucketState& state, Leases& leases, Insta
 Instant KeptUntil(const Limit& limit, const BucketState& state, const Leases& leases, Instant now) {
   const Instant fresh_at = FreshAt(limit, state, NoHits());
   if (leases.empty()) return fresh_at;
-  const Instant last = std::max_element(leases.begin(), leases.end(), [](const Lease& a, const Lease& b) {
-                         return a.expires_at < b.expires_at;
-                       })->expires_at;
+  const Instant last =
+      std::max_element(leases.begin(), leases.end(), [](const Lease& a, const Lease& b) {
+        return a.expires_at < b.expires_at;
+      })->expires_at;
   if (IsTokenBucket(limit.algorithm())) {
     // What is outstanding until the last lease expires is refilled only then.
-    return std::max(fresh_at, last + RoundUp(Price(limit, std::min(OutstandingOf(leases), limit.capacity()))));
+    return std::max(
+        fresh_at, last + RoundUp(Price(limit, std::min(OutstandingOf(leases), limit.capacity()))));
   }
   const Instant end = EndOfWindow(limit, state, now);
-  if (limit.algorithm() == Algorithm::kFixedWindow && state.edge <= static_cast<uint64_t>(now.ns)) return fresh_at;
-  // A lease of an earlier limit may outlive the window: what it leaves counts in the one in which it expires.
+  if (limit.algorithm() == Algorithm::kFixedWindow && state.edge <= static_cast<uint64_t>(now.ns))
+    return fresh_at;
+  // A lease of an earlier limit may outlive the window: what it leaves counts in the one in which
+  // it expires.
   const Duration lasts = TimeToFull(limit);
   return std::max({fresh_at, end, last > end ? last + lasts : end});
 }

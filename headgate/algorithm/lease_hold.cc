@@ -13,7 +13,8 @@ namespace {
 using base::Duration;
 using base::Instant;
 
-// What is granted and not reported. 64 bits hold the sum of more leases than any bucket has bytes for.
+// What is granted and not reported. 64 bits hold the sum of more leases than any bucket has bytes
+// for.
 struct Outstanding {
   uint64_t all = 0;
   uint64_t live = 0;
@@ -39,8 +40,10 @@ uint32_t Saturated(uint64_t count) {
   return static_cast<uint32_t>(std::min<uint64_t>(count, std::numeric_limits<uint32_t>::max()));
 }
 
-// The bucket is full again no earlier than at + outstanding·T, of which an empty bucket owes no more than `most`.
-void HoldEdge(const Limit& limit, Instant at, uint64_t outstanding, uint64_t most, BucketState& state) {
+// The bucket is full again no earlier than at + outstanding·T, of which an empty bucket owes no
+// more than `most`.
+void HoldEdge(const Limit& limit, Instant at, uint64_t outstanding, uint64_t most,
+              BucketState& state) {
   const ExactSpan price = Price(limit, std::min(outstanding, most));
   const ExactSpan edge{static_cast<uint64_t>(at.ns) + price.ns, price.fraction};
   if (edge > ExactSpan{state.edge, state.count}) {
@@ -59,8 +62,8 @@ void HoldWindow(const Limit& limit, const Outstanding& out, BucketState& state, 
     state.count = std::max(state.count, Saturated(out.live));
     return;
   }
-  // A lease of this limit ends with its window. One of an earlier limit may have expired since, and was perhaps spent
-  // in the window that follows.
+  // A lease of this limit ends with its window. One of an earlier limit may have expired since, and
+  // was perhaps spent in the window that follows.
   const bool outlived = out.expired_at && static_cast<uint64_t>(out.expired_at->ns) > state.edge;
   const uint64_t count = outlived ? out.all : out.live;
   if (count == 0) return;
@@ -81,7 +84,8 @@ void HoldCounter(const Limit& limit, const Outstanding& out, BucketState& state,
 
 void HoldQueue(const Limit& limit, const Outstanding& out, BucketState& state, Instant now) {
   // Nothing drains before the store's clock is where the bucket's time is.
-  if (state.edge > static_cast<uint64_t>(now.ns)) state.edge += static_cast<uint64_t>((out.live_until - now).count());
+  if (state.edge > static_cast<uint64_t>(now.ns))
+    state.edge += static_cast<uint64_t>((out.live_until - now).count());
   // With burst + 1 turns taken nobody may wait.
   HoldEdge(limit, out.live_until, out.live, limit.capacity() + 1, state);
   state.seen = out.live_until;
@@ -96,7 +100,8 @@ void HoldLog(const Outstanding& out, BucketState& state, HitLog& hits) {
 
 }  // namespace
 
-void HoldLeases(const Limit& limit, const Leases& leases, BucketState& state, HitLog& hits, Instant now) {
+void HoldLeases(const Limit& limit, const Leases& leases, BucketState& state, HitLog& hits,
+                Instant now) {
   if (limit.denies_all() || leases.empty()) return;
   now = std::max(now, state.seen);
   const Outstanding out = OutstandingOf(leases, now);

@@ -19,8 +19,8 @@ constexpr uint64_t kRuns = 400;
 constexpr int kSteps = 120;
 constexpr Duration kTtl = std::chrono::seconds(2);
 
-// One bucket, and nodes that spend what they hold at random times, the last instant of a lease included. Messages are
-// lost, repeated and late.
+// One bucket, and nodes that spend what they hold at random times, the last instant of a lease
+// included. Messages are lost, repeated and late.
 class Fleet {
  public:
   Fleet(const Limit& limit_of_it, uint64_t seed) : limit(limit_of_it), random(seed) {}
@@ -49,7 +49,8 @@ class Fleet {
   // The invariant of the file head of lease.h.
   uint64_t Outstanding() const {
     uint64_t sum = 0;
-    for (const Lease& lease : leases) sum += lease.IsLive(std::max(now, state.seen)) ? lease.outstanding() : 0;
+    for (const Lease& lease : leases)
+      sum += lease.IsLive(std::max(now, state.seen)) ? lease.outstanding() : 0;
     return sum;
   }
   uint64_t Left() const {
@@ -79,7 +80,12 @@ class Fleet {
 
   LeaseGrant Deliver(const Message& message) {
     return AskLease(limit, state, leases,
-                    {.id = message.id, .want = message.want, .least = 1, .ttl = kTtl, .reports = message.reports}, now);
+                    {.id = message.id,
+                     .want = message.want,
+                     .least = 1,
+                     .ttl = kTtl,
+                     .reports = message.reports},
+                    now);
   }
 
  private:
@@ -115,12 +121,14 @@ class Fleet {
   }
 
   void Ask() {
-    Message message{.id = {.node = random() % 3, .number = ++number}, .want = random() % 40, .reports = {}};
+    Message message{
+        .id = {.node = random() % 3, .number = ++number}, .want = random() % 40, .reports = {}};
     for (Held& lease : held) {
       if (lease.id.node != message.id.node || random() % 2 == 0) continue;
       // Once it says so, a node spends no more.
       lease.returned = lease.returned || random() % 3 == 0;
-      message.reports.push_back({.number = lease.id.number, .spent = lease.spent, .returned = lease.returned});
+      message.reports.push_back(
+          {.number = lease.id.number, .spent = lease.spent, .returned = lease.returned});
     }
     messages.push_back(message);
     if (random() % 5 == 0) return;  // lost, for now
@@ -128,7 +136,8 @@ class Fleet {
     // The node's own deadline is not after the store's. Many grants never arrive.
     if (grant.granted > 0 && random() % 4 != 0) {
       held.push_back({.id = message.id, .granted = grant.granted, .until = now + grant.ttl});
-      std::sort(held.begin(), held.end(), [](const Held& a, const Held& b) { return a.until < b.until; });
+      std::sort(held.begin(), held.end(),
+                [](const Held& a, const Held& b) { return a.until < b.until; });
     }
   }
 
@@ -207,7 +216,8 @@ TEST_P(LeaseProperties, ReportsMayComeInAnyOrder) {
     std::vector<LeaseReport> reports;
     for (const Lease& lease : fleet.leases) {
       if (lease.id.node != 1) continue;
-      for (int n = 0; n < 3; ++n) reports.push_back({.number = lease.id.number, .spent = fleet.random() % 10});
+      for (int n = 0; n < 3; ++n)
+        reports.push_back({.number = lease.id.number, .spent = fleet.random() % 10});
     }
     Fleet other = fleet;
     fleet.Deliver({.id = empty.id, .want = 0, .reports = reports});
@@ -233,7 +243,8 @@ TEST_P(LeaseProperties, WithoutLeasesABucketIsDecidedAsEver) {
     ASSERT_EQ(RefundLeased(bucket.limit, state, leases, cost, bucket.now),
               *Refund(bucket.limit, bucket.state, bucket.hits, cost, bucket.now));
     ASSERT_EQ(state, bucket.state);
-    ASSERT_EQ(KeptUntil(bucket.limit, state, leases, bucket.now), FreshAt(bucket.limit, state, NoHits()));
+    ASSERT_EQ(KeptUntil(bucket.limit, state, leases, bucket.now),
+              FreshAt(bucket.limit, state, NoHits()));
   }
 }
 
@@ -241,7 +252,8 @@ TEST_P(LeaseProperties, WithoutLeasesABucketIsDecidedAsEver) {
 TEST_P(LeaseProperties, NothingIsLostByForgettingABucketInTime) {
   ForAllFleets([](Fleet& fleet) {
     for (int i = 0; i < kSteps / 4; ++i) fleet.Step();
-    const Instant until = KeptUntil(fleet.limit, fleet.state, fleet.leases, std::max(fleet.now, fleet.state.seen));
+    const Instant until =
+        KeptUntil(fleet.limit, fleet.state, fleet.leases, std::max(fleet.now, fleet.state.seen));
     fleet.now = std::max(fleet.now, until);
     ASSERT_EQ(fleet.Left(), fleet.limit.capacity());
   });
@@ -251,9 +263,12 @@ constexpr std::array kLeasedKinds{
     Kind{"token_bucket", {.algorithm = Algorithm::kTokenBucket}},
     Kind{"leaky_bucket", {.algorithm = Algorithm::kLeakyBucket}},
     Kind{"fixed_window", {.algorithm = Algorithm::kFixedWindow}},
-    Kind{"fixed_window_first_hit", {.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit}},
-    Kind{"fixed_window_month", {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarMonth}},
-    Kind{"fixed_window_year", {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarYear}},
+    Kind{"fixed_window_first_hit",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit}},
+    Kind{"fixed_window_month",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarMonth}},
+    Kind{"fixed_window_year",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarYear}},
     Kind{"sliding_window_counter", {.algorithm = Algorithm::kSlidingWindowCounter}},
 };
 

@@ -23,9 +23,10 @@ class Rig {
  public:
   explicit Rig(const LimitSpec& spec) : limit(*Limit::Make(spec)) {}
 
-  LeaseGrant Ask(LeaseId id, uint64_t want, std::vector<LeaseReport> reports = {}, uint64_t least = 1) {
-    return AskLease(limit, state, leases, {.id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports},
-                    now);
+  LeaseGrant Ask(LeaseId id, uint64_t want, std::vector<LeaseReport> reports = {},
+                 uint64_t least = 1) {
+    return AskLease(limit, state, leases,
+                    {.id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports}, now);
   }
   // Only reports.
   LeaseGrant Report(std::vector<LeaseReport> reports, uint64_t node = kNode) {
@@ -47,12 +48,17 @@ class Rig {
 
 const LimitSpec kHundredPerSecond{.requests = 100, .period = 1s};
 const LimitSpec kWindow{.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 10s};
-const LimitSpec kFirstHit{
-    .algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 10s, .align = Align::kFirstHit};
-const LimitSpec kMonth{.algorithm = Algorithm::kFixedWindow, .requests = 100, .align = Align::kCalendarMonth};
-const LimitSpec kCounter{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 10s};
+const LimitSpec kFirstHit{.algorithm = Algorithm::kFixedWindow,
+                          .requests = 100,
+                          .period = 10s,
+                          .align = Align::kFirstHit};
+const LimitSpec kMonth{
+    .algorithm = Algorithm::kFixedWindow, .requests = 100, .align = Align::kCalendarMonth};
+const LimitSpec kCounter{
+    .algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 10s};
 const LimitSpec kLog{.algorithm = Algorithm::kSlidingWindowLog, .requests = 100, .period = 10s};
-const LimitSpec kQueue{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 100, .period = 10s, .burst = 99};
+const LimitSpec kQueue{
+    .algorithm = Algorithm::kLeakyBucketQueue, .requests = 100, .period = 10s, .burst = 99};
 
 TEST(Lease, IsGrantedByTheseLimitsAndNoOthers) {
   const auto can = [](const LimitSpec& spec) { return CanLease(*Limit::Make(spec)); };
@@ -74,7 +80,8 @@ TEST(Lease, IsGrantedByTheseLimitsAndNoOthers) {
   EXPECT_FALSE(KeepsLeases(Algorithm::kSlidingWindowLog));
 }
 
-// Why a fixed window that counts denied requests may be leased: the first denial uses up the window.
+// Why a fixed window that counts denied requests may be leased: the first denial uses up the
+// window.
 TEST(Lease, OfAFixedWindowThatCountsDenialsMayDenyTheRestByItself) {
   LimitSpec spec = kWindow;
   spec.count_denied = true;
@@ -93,8 +100,10 @@ TEST(Lease, OfAFixedWindowThatCountsDenialsMayDenyTheRestByItself) {
 TEST(Lease, IsHalfOfAnEvenShareOfWhatIsLeft) {
   for (const LimitSpec& spec : {kHundredPerSecond, kWindow, kFirstHit, kMonth, kCounter}) {
     Rig rig(spec);
-    EXPECT_EQ(rig.Ask({kNode, 1}, 80), (LeaseGrant{.granted = 50, .remaining = 50, .holders = 1, .ttl = kTtl}));
-    EXPECT_EQ(rig.Ask({kOther, 1}, 80), (LeaseGrant{.granted = 12, .remaining = 38, .holders = 2, .ttl = kTtl}));
+    EXPECT_EQ(rig.Ask({kNode, 1}, 80),
+              (LeaseGrant{.granted = 50, .remaining = 50, .holders = 1, .ttl = kTtl}));
+    EXPECT_EQ(rig.Ask({kOther, 1}, 80),
+              (LeaseGrant{.granted = 12, .remaining = 38, .holders = 2, .ttl = kTtl}));
     EXPECT_EQ(rig.Ask({kOther, 2}, 5).granted, 5u);
     EXPECT_TRUE(rig.Take(33));
     EXPECT_FALSE(rig.Take(1));
@@ -107,7 +116,8 @@ TEST(Lease, IsNotLessThanWasAskedFor) {
   EXPECT_EQ(rig.Ask({kNode, 1}, 80, {}, 8).granted, 8u);
   EXPECT_EQ(rig.Ask({kOther, 1}, 80, {}, 8).retry_after, 60ms) << "six more tokens";
   EXPECT_EQ(rig.Ask({kOther, 1}, 80, {}, 101).retry_after, kNever);
-  EXPECT_EQ(rig.Ask({kOther, 1}, 0, {}, 101), (LeaseGrant{.remaining = 2, .holders = 2})) << "nothing was wanted";
+  EXPECT_EQ(rig.Ask({kOther, 1}, 0, {}, 101), (LeaseGrant{.remaining = 2, .holders = 2}))
+      << "nothing was wanted";
 }
 
 TEST(Lease, ToTheSameAskIsTheSame) {
@@ -115,8 +125,10 @@ TEST(Lease, ToTheSameAskIsTheSame) {
   EXPECT_EQ(rig.Ask({kNode, 1}, 20).granted, 20u);
   rig.now += 500ms;
   const Rig before = rig;
-  EXPECT_EQ(rig.Ask({kNode, 1}, 99),
-            (LeaseGrant{.granted = 20, .remaining = 80, .holders = 1, .ttl = kTtl - 500ms, .retry_after = 0s}));
+  EXPECT_EQ(
+      rig.Ask({kNode, 1}, 99),
+      (LeaseGrant{
+          .granted = 20, .remaining = 80, .holders = 1, .ttl = kTtl - 500ms, .retry_after = 0s}));
   EXPECT_EQ(rig.leases, before.leases);
 }
 
@@ -134,8 +146,10 @@ TEST(Lease, LeavesNoRoomForWhatItHolds) {
 TEST(Lease, CountsAsSpentWhenItExpires) {
   Rig rig(kHundredPerSecond);
   EXPECT_EQ(rig.Ask({kNode, 1}, 40).granted, 40u);
-  for (const auto& [after, left] :
-       {std::pair<Duration, uint64_t>{kTtl - 1ns, 60}, {kTtl, 60}, {kTtl + 100ms, 70}, {kTtl + 400ms, 100}}) {
+  for (const auto& [after, left] : {std::pair<Duration, uint64_t>{kTtl - 1ns, 60},
+                                    {kTtl, 60},
+                                    {kTtl + 100ms, 70},
+                                    {kTtl + 400ms, 100}}) {
     rig.now = kBegin + after;
     EXPECT_EQ(rig.Left(), left) << after.count();
   }
@@ -188,7 +202,8 @@ TEST(Lease, OfOneBucketIsOneOf512AtMost) {
 
 TEST(Lease, AllTogetherStayBelow32Bits) {
   Rig rig({.requests = 40'000'000'000, .period = 3600s});
-  EXPECT_EQ(rig.Ask({kNode, 1}, ~uint64_t{0}).granted, 0xffff'ffffu / 2) << "no more than 2^32 − 1 count as left";
+  EXPECT_EQ(rig.Ask({kNode, 1}, ~uint64_t{0}).granted, 0xffff'ffffu / 2)
+      << "no more than 2^32 − 1 count as left";
   EXPECT_EQ(rig.Ask({kNode, 2}, ~uint64_t{0}).granted, 0xffff'ffffu / 2);
   EXPECT_EQ(rig.Ask({kNode, 3}, ~uint64_t{0}).granted, 1u);
   EXPECT_EQ(rig.Ask({kNode, 4}, ~uint64_t{0}).granted, 0u);
@@ -204,7 +219,8 @@ TEST(Lease, OfAWindowEndsWithIt) {
   EXPECT_EQ(rig.Left(), 100u) << "nothing comes back into another window";
 
   Rig month(kMonth);
-  month.now = Instant::FromNanos(1'790'812'800'000'000'000) - 1s;  // the last second of September 2026
+  month.now =
+      Instant::FromNanos(1'790'812'800'000'000'000) - 1s;  // the last second of September 2026
   EXPECT_EQ(month.Ask({kNode, 1}, 40).ttl, 1s);
 }
 
@@ -225,13 +241,15 @@ TEST(Lease, ADebitTakesWhatIsLeft) {
     Rig rig(spec);
     EXPECT_EQ(rig.Ask({kNode, 1}, 40).granted, 40u);
     EXPECT_EQ(Debit(rig.limit, rig.state, rig.leases, 50, rig.now), 50u);
-    EXPECT_EQ(Debit(rig.limit, rig.state, rig.leases, 50, rig.now), 10u) << "what is out on lease is not there";
+    EXPECT_EQ(Debit(rig.limit, rig.state, rig.leases, 50, rig.now), 10u)
+        << "what is out on lease is not there";
     EXPECT_EQ(rig.Left(), 0u);
   }
 }
 
 TEST(Lease, OfAnotherLimitCountsUntilItExpires) {
-  for (const LimitSpec& to : {kWindow, kCounter, LimitSpec{.requests = 100, .period = 10s}, kLog, kQueue}) {
+  for (const LimitSpec& to :
+       {kWindow, kCounter, LimitSpec{.requests = 100, .period = 10s}, kLog, kQueue}) {
     SCOPED_TRACE(Name(to.algorithm));
     Rig rig(kHundredPerSecond);
     EXPECT_EQ(rig.Ask({kNode, 1}, 40).granted, 40u);
@@ -261,7 +279,8 @@ TEST(Lease, OfAnEarlierLimitCountsInTheWindowThatItReachesInto) {
     for (const uint64_t seconds : {10u, 11u, 15u}) {
       rig.now = kBegin + std::chrono::seconds(seconds);
       // A sliding counter weighs what was taken in the window before.
-      const uint64_t carried = spec.algorithm == Algorithm::kFixedWindow ? 0 : 40 * (20 - seconds) / 10;
+      const uint64_t carried =
+          spec.algorithm == Algorithm::kFixedWindow ? 0 : 40 * (20 - seconds) / 10;
       EXPECT_EQ(rig.Left(), 60 - carried) << seconds;
     }
   }

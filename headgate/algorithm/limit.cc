@@ -36,24 +36,28 @@ using Problem = std::optional<LimitProblem>;
 
 Problem CheckWords(const LimitSpec& spec) {
   if (spec.burst && !IsBucket(spec.algorithm)) {
-    return LimitProblem{About::kBurst, fmt::format("burst has no meaning for {}: a window's size is its requests",
-                                                   Name(spec.algorithm))};
+    return LimitProblem{About::kBurst,
+                        fmt::format("burst has no meaning for {}: a window's size is its requests",
+                                    Name(spec.algorithm))};
   }
   if (spec.align != Align::kEpoch && spec.algorithm != Algorithm::kFixedWindow) {
-    return LimitProblem{About::kAlign,
-                        fmt::format("only fixed_window can be aligned to its first hit or to the calendar, not {}",
-                                    Name(spec.algorithm))};
+    return LimitProblem{
+        About::kAlign,
+        fmt::format("only fixed_window can be aligned to its first hit or to the calendar, not {}",
+                    Name(spec.algorithm))};
   }
   if (spec.count_denied && !IsWindow(spec.algorithm)) {
     return LimitProblem{
         About::kCountDenied,
-        fmt::format("count_denied belongs to fixed_window and sliding_window_counter, not {}", Name(spec.algorithm))};
+        fmt::format("count_denied belongs to fixed_window and sliding_window_counter, not {}",
+                    Name(spec.algorithm))};
   }
   if (!IsCalendar(spec.align) && spec.period.count() <= 0) {
     return LimitProblem{About::kPeriod, "the period must be longer than 0"};
   }
   if (spec.burst == 0 && spec.algorithm != Algorithm::kLeakyBucketQueue) {
-    return LimitProblem{About::kBurst, "burst must be 1 or more (0 is for a queue that holds nobody)"};
+    return LimitProblem{About::kBurst,
+                        "burst must be 1 or more (0 is for a queue that holds nobody)"};
   }
   return std::nullopt;
 }
@@ -93,16 +97,18 @@ Problem Limit::Set(const LimitSpec& spec) {
 Problem Limit::SetWindow(const LimitSpec& spec) {
   capacity_ = spec.requests;
   if (spec.requests > kCountMax) {
-    return LimitProblem{About::kRequests,
-                        fmt::format("a window holds at most {} requests, not {}", kCountMax, spec.requests)};
+    return LimitProblem{About::kRequests, fmt::format("a window holds at most {} requests, not {}",
+                                                      kCountMax, spec.requests)};
   }
   if (spec.algorithm == Algorithm::kSlidingWindowLog && spec.requests > kLogRequestsMax) {
-    return LimitProblem{About::kRequests,
-                        fmt::format("sliding_window_log keeps every hit, so at most {} requests, not {}; "
-                                    "sliding_window_counter has no such bound",
-                                    kLogRequestsMax, spec.requests)};
+    return LimitProblem{
+        About::kRequests,
+        fmt::format("sliding_window_log keeps every hit, so at most {} requests, not {}; "
+                    "sliding_window_counter has no such bound",
+                    kLogRequestsMax, spec.requests)};
   }
-  if (period_ > kWindowPeriodMax) return LimitProblem{About::kPeriod, "a window lasts at most 36 years"};
+  if (period_ > kWindowPeriodMax)
+    return LimitProblem{About::kPeriod, "a window lasts at most 36 years"};
   requests_ = static_cast<uint32_t>(spec.requests);
   return std::nullopt;
 }
@@ -111,7 +117,8 @@ Problem Limit::SetBucket(const LimitSpec& spec) {
   capacity_ = spec.burst.value_or(spec.requests);
   uint64_t requests = spec.requests;
   if (requests == 0) return std::nullopt;
-  if (period_ >= kSpanMax) return LimitProblem{About::kPeriod, "the period is longer than 146 years"};
+  if (period_ >= kSpanMax)
+    return LimitProblem{About::kPeriod, "the period is longer than 146 years"};
   if (requests > kCountMax) {
     // Only a rate of more than 4 per ns or an odd one keeps its size when reduced.
     const uint64_t divisor = std::gcd(requests, period_);
@@ -119,16 +126,17 @@ Problem Limit::SetBucket(const LimitSpec& spec) {
     period_ /= divisor;
     period_divider_ = base::Divider(period_);
     if (requests > kCountMax) {
-      return LimitProblem{About::kRequests,
-                          fmt::format("at most {} requests per period, not {}", kCountMax, spec.requests)};
+      return LimitProblem{About::kRequests, fmt::format("at most {} requests per period, not {}",
+                                                        kCountMax, spec.requests)};
     }
   }
   const uint128 span_numerator = uint128{capacity_} * period_;
   // A queue promises turns up to one interval beyond its span.
   const uint64_t beyond = spec.algorithm == Algorithm::kLeakyBucketQueue ? period_ : 0;
   if (base::CeilDiv(span_numerator + beyond, requests) >= kSpanMax) {
-    return LimitProblem{About::kBurst,
-                        "burst * period / requests, the time to fill the bucket, is longer than 146 years"};
+    return LimitProblem{
+        About::kBurst,
+        "burst * period / requests, the time to fill the bucket, is longer than 146 years"};
   }
   requests_ = static_cast<uint32_t>(requests);
   interval_ = period_ / requests;
@@ -137,7 +145,8 @@ Problem Limit::SetBucket(const LimitSpec& spec) {
   span_fraction_ = static_cast<uint32_t>(span_numerator % requests);
   if (requests <= period_) {
     const uint128 reciprocal = (uint128{requests} << 64) / period_;
-    rate_reciprocal_ = static_cast<uint64_t>(std::min<uint128>(reciprocal, std::numeric_limits<uint64_t>::max()));
+    rate_reciprocal_ =
+        static_cast<uint64_t>(std::min<uint128>(reciprocal, std::numeric_limits<uint64_t>::max()));
   }
   return std::nullopt;
 }

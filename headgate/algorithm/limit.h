@@ -1,11 +1,12 @@
-// A limit: an algorithm and its numbers, checked once, with everything precomputed that a decision would divide by.
+// A limit: an algorithm and its numbers, checked once, with everything precomputed that a decision
+// would divide by.
 //
 // Bounds (checked by Make, and the overflow argument of all kernels):
 //   requests  < 2^32 (after reduction by a common divisor with the period, where it is larger)
 //   period    1 ns .. 2^62 ns
-//   burst·period/requests, the time an empty bucket takes to fill, < 2^62 ns: 146 years (a queue: one interval more)
-//   windows   requests < 2^32; period ≤ 2^60 ns, so that two periods fit
-//   the log   requests ≤ kLogRequestsMax, because it keeps every hit
+//   burst·period/requests, the time an empty bucket takes to fill, < 2^62 ns: 146 years (a queue:
+//   one interval more) windows   requests < 2^32; period ≤ 2^60 ns, so that two periods fit the log
+//   requests ≤ kLogRequestsMax, because it keeps every hit
 // Instants are below 2^62 (base::kInstantMax), so instant + span < 2^63 everywhere.
 #pragma once
 
@@ -46,11 +47,17 @@ constexpr bool IsWindow(Algorithm algorithm) {
   return algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindowCounter;
 }
 // Windows that follow the UTC calendar, so their lengths differ.
-constexpr bool IsCalendar(Align align) { return align == Align::kCalendarMonth || align == Align::kCalendarYear; }
-// Whether what was taken can be given back. The queue takes nothing back: its requests have been promised their turn.
-constexpr bool TakesRefunds(Algorithm algorithm) { return algorithm != Algorithm::kLeakyBucketQueue; }
+constexpr bool IsCalendar(Align align) {
+  return align == Align::kCalendarMonth || align == Align::kCalendarYear;
+}
+// Whether what was taken can be given back. The queue takes nothing back: its requests have been
+// promised their turn.
+constexpr bool TakesRefunds(Algorithm algorithm) {
+  return algorithm != Algorithm::kLeakyBucketQueue;
+}
 
-// "token_bucket", "gcra", "leaky_bucket", "fixed_window", "sliding_window_counter", "sliding_window_log".
+// "token_bucket", "gcra", "leaky_bucket", "fixed_window", "sliding_window_counter",
+// "sliding_window_log".
 std::string_view Name(Algorithm algorithm);
 std::optional<Algorithm> AlgorithmByName(std::string_view name);
 
@@ -60,16 +67,18 @@ inline constexpr uint64_t kLogRequestsMax = 100'000;
 // A limit as a person writes it. Two limits are the same limit when their specs are equal.
 struct LimitSpec {
   Algorithm algorithm = Algorithm::kTokenBucket;
-  uint64_t requests = 0;            // per period; 0 denies everything, for ever
-  base::Duration period{0};         // ignored by the calendar alignments, which know their own
-  std::optional<uint64_t> burst{};  // buckets only; requests where it is left out; 0 only for the queue
-  Align align = Align::kEpoch;      // fixed windows only
-  bool count_denied = false;        // fixed window and sliding counter only: a denied request counts too
+  uint64_t requests = 0;     // per period; 0 denies everything, for ever
+  base::Duration period{0};  // ignored by the calendar alignments, which know their own
+  std::optional<uint64_t>
+      burst{};                  // buckets only; requests where it is left out; 0 only for the queue
+  Align align = Align::kEpoch;  // fixed windows only
+  bool count_denied = false;  // fixed window and sliding counter only: a denied request counts too
 
   bool operator==(const LimitSpec&) const = default;
   template <typename H>
   friend H AbslHashValue(H h, const LimitSpec& s) {
-    return H::combine(std::move(h), s.algorithm, s.requests, s.period.count(), s.burst, s.align, s.count_denied);
+    return H::combine(std::move(h), s.algorithm, s.requests, s.period.count(), s.burst, s.align,
+                      s.count_denied);
   }
 };
 

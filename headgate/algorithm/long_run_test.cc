@@ -1,8 +1,10 @@
-// No error builds up: after 10⁹ requests the rate is still exactly requests/period, whole interval or not.
+// No error builds up: after 10⁹ requests the rate is still exactly requests/period, whole interval
+// or not.
 //
-// How 10⁹ requests are run: c requests of cost 1 at one instant leave the bucket as one request of cost c does (shown
-// by the properties: remaining counts down by one each). So the walk takes a burst at a time, as soon as the bucket has
-// it, and must find after k requests the very nanosecond that the definition gives: ceil((k − burst)·period/requests).
+// How 10⁹ requests are run: c requests of cost 1 at one instant leave the bucket as one request of
+// cost c does (shown by the properties: remaining counts down by one each). So the walk takes a
+// burst at a time, as soon as the bucket has it, and must find after k requests the very nanosecond
+// that the definition gives: ceil((k − burst)·period/requests).
 #include "headgate/algorithm/decide.h"
 #include "headgate/testing/deque_hit_log.h"
 
@@ -31,7 +33,8 @@ class LongRun : public ::testing::TestWithParam<Rate> {
   // When `tokens` have trickled in, rounded up.
   Duration TimeFor(uint64_t tokens) const {
     const auto period = static_cast<uint64_t>(GetParam().period_ns);
-    return Duration(static_cast<int64_t>(base::CeilDiv(base::WideMul(tokens, period), GetParam().requests)));
+    return Duration(
+        static_cast<int64_t>(base::CeilDiv(base::WideMul(tokens, period), GetParam().requests)));
   }
 };
 
@@ -58,7 +61,8 @@ TEST_P(LongRun, ATokenBucketKeepsItsRateOneRequestAtATime) {
   for (uint64_t taken = 0; taken < 1'000'000; ++taken) {
     now += Decide(limit, state, hits, 1, now).reset_after;
   }
-  // Each request waited for a full bucket, to the nanosecond above, so that no fraction was lost or gained but that.
+  // Each request waited for a full bucket, to the nanosecond above, so that no fraction was lost or
+  // gained but that.
   EXPECT_GE(now - kStart, TimeFor(1'000'000));
   EXPECT_LE(now - kStart, TimeFor(1'000'000) + Duration(1'000'000));
 }
@@ -81,13 +85,14 @@ TEST_P(LongRun, AQueueGivesTheBillionthRequestItsVeryTurn) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, LongRun,
-                         ::testing::Values(Rate{7, 6'000'000'000}, Rate{3, 1'000'000'000}, Rate{30, 1'000'000'007},
-                                           Rate{1'000'003, 1'000'000'000}, Rate{999'999'937, 1'000'000'000},
-                                           Rate{4'294'967'291, 1'000'000'000}, Rate{10, 20'000'000'000}),
-                         [](const auto& test) {
-                           return std::to_string(test.param.requests) + "_per_" + std::to_string(test.param.period_ns);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Of, LongRun,
+    ::testing::Values(Rate{7, 6'000'000'000}, Rate{3, 1'000'000'000}, Rate{30, 1'000'000'007},
+                      Rate{1'000'003, 1'000'000'000}, Rate{999'999'937, 1'000'000'000},
+                      Rate{4'294'967'291, 1'000'000'000}, Rate{10, 20'000'000'000}),
+    [](const auto& test) {
+      return std::to_string(test.param.requests) + "_per_" + std::to_string(test.param.period_ns);
+    });
 
 }  // namespace
 }  // namespace headgate::algorithm

@@ -1,5 +1,6 @@
-// What the property tests stand on: the kinds of limits there are, random ones of each, buckets in random states, and
-// the bound that each algorithm declares. The promises themselves are in properties_test.cc.
+// What the property tests stand on: the kinds of limits there are, random ones of each, buckets in
+// random states, and the bound that each algorithm declares. The promises themselves are in
+// properties_test.cc.
 //
 // Random numbers come from a seeded generator alone, so that a seed that failed fails again.
 #pragma once
@@ -18,7 +19,9 @@ namespace headgate::algorithm {
 using Random = std::mt19937_64;
 
 // Uniform in [low, high].
-inline uint64_t Between(Random& random, uint64_t low, uint64_t high) { return low + random() % (high - low + 1); }
+inline uint64_t Between(Random& random, uint64_t low, uint64_t high) {
+  return low + random() % (high - low + 1);
+}
 
 // Algorithm, align and count_denied of `spec` make the kind; its numbers are chosen by AnyLimit.
 struct Kind {
@@ -31,21 +34,28 @@ inline constexpr std::array kKinds{
     Kind{"leaky_bucket", {.algorithm = Algorithm::kLeakyBucket}},
     Kind{"leaky_bucket_queue", {.algorithm = Algorithm::kLeakyBucketQueue}},
     Kind{"fixed_window", {.algorithm = Algorithm::kFixedWindow}},
-    Kind{"fixed_window_first_hit", {.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit}},
-    Kind{"fixed_window_month", {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarMonth}},
-    Kind{"fixed_window_year", {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarYear}},
+    Kind{"fixed_window_first_hit",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit}},
+    Kind{"fixed_window_month",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarMonth}},
+    Kind{"fixed_window_year",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarYear}},
     Kind{"fixed_window_count_denied", {.algorithm = Algorithm::kFixedWindow, .count_denied = true}},
     Kind{"sliding_window_counter", {.algorithm = Algorithm::kSlidingWindowCounter}},
-    Kind{"sliding_window_counter_count_denied", {.algorithm = Algorithm::kSlidingWindowCounter, .count_denied = true}},
+    Kind{"sliding_window_counter_count_denied",
+         {.algorithm = Algorithm::kSlidingWindowCounter, .count_denied = true}},
     Kind{"sliding_window_log", {.algorithm = Algorithm::kSlidingWindowLog}},
 };
 
-inline bool IsQueue(const Limit& limit) { return limit.algorithm() == Algorithm::kLeakyBucketQueue; }
+inline bool IsQueue(const Limit& limit) {
+  return limit.algorithm() == Algorithm::kLeakyBucketQueue;
+}
 
 // The largest cost that the limit can ever admit.
 inline Cost LargestCost(const Limit& limit) { return limit.capacity() + (IsQueue(limit) ? 1 : 0); }
 
-// A length of time in which something happens under this limit: an interval, or an eighth of a window.
+// A length of time in which something happens under this limit: an interval, or an eighth of a
+// window.
 inline uint64_t PaceOf(const Limit& limit) {
   if (IsCalendar(limit.spec().align)) return uint64_t{86'400'000'000'000} * 4;
   return std::max<uint64_t>(1, IsBucket(limit.algorithm()) ? limit.interval() : limit.period() / 8);
@@ -55,12 +65,15 @@ inline LimitSpec AnySpec(const Kind& kind, Random& random) {
   LimitSpec spec = kind.spec;
   spec.requests = Between(random, 1, 30);
   constexpr std::array<uint64_t, 4> kPeriodMax{40, 1000, 1'000'000'000, 3'600'000'000'000};
-  spec.period = base::Duration(static_cast<int64_t>(Between(random, 1, kPeriodMax[random() % kPeriodMax.size()])));
+  spec.period = base::Duration(
+      static_cast<int64_t>(Between(random, 1, kPeriodMax[random() % kPeriodMax.size()])));
   if (IsBucket(spec.algorithm)) spec.burst = Between(random, 1, 40);
   return spec;
 }
 
-inline Limit AnyLimit(const Kind& kind, Random& random) { return *Limit::Make(AnySpec(kind, random)); }
+inline Limit AnyLimit(const Kind& kind, Random& random) {
+  return *Limit::Make(AnySpec(kind, random));
+}
 
 // A bucket with its limit and its time. A copy is a bucket of its own: what-if costs nothing.
 struct Bucket {
@@ -70,7 +83,9 @@ struct Bucket {
   Decision Look() { return Ask(0); }
   void Wait(base::Duration d) { now = base::Clamp(now + d); }
   // From when on it is as if never used.
-  base::Instant FreshAt() const { return std::max(algorithm::FreshAt(limit, state, hits), remembered_until); }
+  base::Instant FreshAt() const {
+    return std::max(algorithm::FreshAt(limit, state, hits), remembered_until);
+  }
   void Become(const Limit& to) {
     Change(limit, to, state, hits, remembered_until, now);
     limit = to;
@@ -115,8 +130,10 @@ inline uint64_t Bound(const Limit& limit, base::Duration length) {
     const base::uint128 refill = base::WideMul(ns, limit.requests()) / limit.period();
     return LargestCost(limit) + static_cast<uint64_t>(refill);
   }
-  const uint64_t period = IsCalendar(limit.spec().align) ? uint64_t{28} * 86'400'000'000'000 : limit.period();
-  // An interval shorter than a window meets up to two of them, but never more than `requests` of the log's hits.
+  const uint64_t period =
+      IsCalendar(limit.spec().align) ? uint64_t{28} * 86'400'000'000'000 : limit.period();
+  // An interval shorter than a window meets up to two of them, but never more than `requests` of
+  // the log's hits.
   const uint64_t edges = limit.algorithm() == Algorithm::kSlidingWindowLog ? 1 : 2;
   return limit.capacity() * (ns / period + edges);
 }

@@ -51,7 +51,8 @@ TEST_P(Algorithms, NeverAdmitMoreThanTheirBoundInAnyInterval) {
       for (size_t last = first; last < admissions.size(); ++last) {
         admitted += admissions[last].cost;
         const Duration length = admissions[last].at - admissions[first].at;
-        ASSERT_LE(admitted, Bound(bucket.limit, length)) << "seed " << seed << ", in " << length.count() << "ns";
+        ASSERT_LE(admitted, Bound(bucket.limit, length))
+            << "seed " << seed << ", in " << length.count() << "ns";
       }
     }
   }
@@ -68,12 +69,16 @@ TEST(Queue, LetsRequestsGoNoFasterThanOnePerInterval) {
       const Decision decision = bucket.Ask(cost);
       if (!decision.allowed) continue;
       const Instant start = bucket.now + decision.wait;
-      // Both are rounded up to a nanosecond, which may bring them one nearer to each other than they are.
+      // Both are rounded up to a nanosecond, which may bring them one nearer to each other than
+      // they are.
       ASSERT_GE(start + Duration(1), next_start) << "seed " << seed;
-      ASSERT_LE(base::WideMul(static_cast<uint64_t>(decision.wait.count()), bucket.limit.requests()),
-                base::WideMul(bucket.limit.capacity(), bucket.limit.period()) + bucket.limit.requests())
+      ASSERT_LE(
+          base::WideMul(static_cast<uint64_t>(decision.wait.count()), bucket.limit.requests()),
+          base::WideMul(bucket.limit.capacity(), bucket.limit.period()) + bucket.limit.requests())
           << "seed " << seed << ": waits longer than a full queue";
-      next_start = start + Duration(static_cast<int64_t>(cost * bucket.limit.period() / bucket.limit.requests()));
+      next_start =
+          start +
+          Duration(static_cast<int64_t>(cost * bucket.limit.period() / bucket.limit.requests()));
     }
   }
 }
@@ -88,7 +93,8 @@ TEST_P(Algorithms, AreNotMovedByBeingLookedAtInBetween) {
       Duration waited(0);
       while (waited < whole) {
         const auto left = static_cast<uint64_t>((whole - waited).count());
-        const Duration part(static_cast<int64_t>(Between(random, 1, std::max<uint64_t>(1, left / 3))));
+        const Duration part(
+            static_cast<int64_t>(Between(random, 1, std::max<uint64_t>(1, left / 3))));
         looked_at.Wait(part);
         looked_at.Look();
         waited += part;
@@ -321,7 +327,8 @@ TEST_P(Algorithms, GiveABucketOfAnotherKindAtMostWhatWasLeft) {
     const uint64_t before = bucket.Look().remaining;
     const Kind& other = kKinds[random() % kKinds.size()];
     const Limit to = AnyLimit(other, random);
-    const bool kept = to.algorithm() == bucket.limit.algorithm() && to.period() == bucket.limit.period();
+    const bool kept =
+        to.algorithm() == bucket.limit.algorithm() && to.period() == bucket.limit.period();
     if (kept) return;
     if (bucket.FreshAt() <= bucket.now) {
       bucket.Become(to);

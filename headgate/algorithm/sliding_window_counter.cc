@@ -11,14 +11,15 @@ namespace {
 using base::uint128;
 using base::WideMul;
 
-// How far into its window a window of `weight` hits must be left behind so that at most `room` of them still count:
-// the least x with weight·(P − x) ≤ room·P.
+// How far into its window a window of `weight` hits must be left behind so that at most `room` of
+// them still count: the least x with weight·(P − x) ≤ room·P.
 uint64_t LeastOffset(uint64_t period, uint32_t weight, uint64_t room) {
   if (weight <= room) return 0;
   return period - static_cast<uint64_t>(WideMul(room, period) / weight);
 }
 
-base::Duration RetryAfter(uint64_t period, WindowCounts counts, uint64_t offset, uint64_t capacity, Cost cost) {
+base::Duration RetryAfter(uint64_t period, WindowCounts counts, uint64_t offset, uint64_t capacity,
+                          Cost cost) {
   const uint64_t most_before = capacity - cost;  // what may be counted for the request to fit
   uint64_t at;
   if (counts.current <= most_before) {
@@ -33,7 +34,8 @@ base::Duration RetryAfter(uint64_t period, WindowCounts counts, uint64_t offset,
 
 uint64_t AdvanceWindows(const Limit& limit, BucketState& state, base::Instant now) {
   const uint64_t period = limit.period();
-  const uint64_t seen_offset = limit.period_divider().Remainder(static_cast<uint64_t>(state.seen.ns));
+  const uint64_t seen_offset =
+      limit.period_divider().Remainder(static_cast<uint64_t>(state.seen.ns));
   const uint64_t offset = seen_offset + static_cast<uint64_t>(now.ns - state.seen.ns);
   state.seen = now;
   if (offset < period) return offset;
@@ -44,7 +46,8 @@ uint64_t AdvanceWindows(const Limit& limit, BucketState& state, base::Instant no
   return limit.period_divider().Remainder(static_cast<uint64_t>(now.ns));
 }
 
-Decision DecideSlidingWindowCounter(const Limit& limit, BucketState& state, Cost cost, base::Instant now) {
+Decision DecideSlidingWindowCounter(const Limit& limit, BucketState& state, Cost cost,
+                                    base::Instant now) {
   if (limit.denies_all()) return DenyAll(limit, cost);
   const uint64_t offset = AdvanceWindows(limit, state, std::max(now, state.seen));
   const uint64_t period = limit.period();
@@ -63,12 +66,15 @@ Decision DecideSlidingWindowCounter(const Limit& limit, BucketState& state, Cost
     counts.StoreIn(state);
   }
   if (!allowed) {
-    // After counting: where a denied request counts too, the same request has to wait for it as well.
-    decision.retry_after = cost > capacity ? kNever : RetryAfter(period, counts, offset, capacity, cost);
+    // After counting: where a denied request counts too, the same request has to wait for it as
+    // well.
+    decision.retry_after =
+        cost > capacity ? kNever : RetryAfter(period, counts, offset, capacity, cost);
   }
   if (counts.current < capacity) {
     const uint64_t room = capacity - counts.current;
-    const uint64_t carried_whole = carried == 0 ? 0 : static_cast<uint64_t>(base::CeilDiv(carried, period));
+    const uint64_t carried_whole =
+        carried == 0 ? 0 : static_cast<uint64_t>(base::CeilDiv(carried, period));
     decision.remaining = carried_whole < room ? room - carried_whole : 0;
   }
   if (counts.current > 0) {

@@ -1,8 +1,9 @@
-// Sliding window counter: two counters, of the current and the previous window, the previous one weighed by how much
-// of it the sliding window still covers. No hard bound per window (up to twice, for an adversary), but smooth and
-// small.
+// Sliding window counter: two counters, of the current and the previous window, the previous one
+// weighed by how much of it the sliding window still covers. No hard bound per window (up to twice,
+// for an adversary), but smooth and small.
 //
-//   x = now mod P     estimate = previous·(P − x)/P + current     allowed iff estimate + cost ≤ requests
+//   x = now mod P     estimate = previous·(P − x)/P + current     allowed iff estimate + cost ≤
+//   requests
 #pragma once
 
 #include "headgate/algorithm/bucket.h"
@@ -22,9 +23,11 @@ struct WindowCounts {
   void StoreIn(BucketState& state) const { state.edge = uint64_t{previous} << 32 | current; }
 };
 
-// Moves the state on to the window that holds `now` (not before state.seen); returns how far into it that is.
+// Moves the state on to the window that holds `now` (not before state.seen); returns how far into
+// it that is.
 uint64_t AdvanceWindows(const Limit& limit, BucketState& state, base::Instant now);
 
-Decision DecideSlidingWindowCounter(const Limit& limit, BucketState& state, Cost cost, base::Instant now);
+Decision DecideSlidingWindowCounter(const Limit& limit, BucketState& state, Cost cost,
+                                    base::Instant now);
 
 }  // namespace headgate::algorithm

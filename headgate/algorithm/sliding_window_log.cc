@@ -12,7 +12,8 @@ base::Duration UntilGone(const Limit& limit, Hit hit, base::Instant now) {
 }
 
 // When enough of the oldest hits will have left for `surplus` fewer to be remembered.
-base::Duration UntilFewer(const Limit& limit, const HitLog& hits, uint64_t surplus, base::Instant now) {
+base::Duration UntilFewer(const Limit& limit, const HitLog& hits, uint64_t surplus,
+                          base::Instant now) {
   struct Walk {
     uint64_t surplus;
     Hit last;
@@ -40,7 +41,8 @@ void DropExpired(const Limit& limit, BucketState& state, HitLog& hits, base::Ins
   }
 }
 
-Decision DecideSlidingWindowLog(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, base::Instant now) {
+Decision DecideSlidingWindowLog(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
+                                base::Instant now) {
   if (limit.denies_all()) return DenyAll(limit, cost);
   now = std::max(now, state.seen);
   state.seen = now;

@@ -1,10 +1,12 @@
-// Token bucket, as GCRA (ITU-T I.371, "virtual scheduling"): the state is one point in time, the theoretical arrival
-// time (TAT), at which the bucket would be full again.
+// Token bucket, as GCRA (ITU-T I.371, "virtual scheduling"): the state is one point in time, the
+// theoretical arrival time (TAT), at which the bucket would be full again.
 //
-//   full bucket: TAT ≤ now          a token costs T = period/requests           empty: TAT = now + burst·T
+//   full bucket: TAT ≤ now          a token costs T = period/requests           empty: TAT = now +
+//   burst·T
 //
-// T is a rational number. TAT is therefore kept as whole nanoseconds and a fraction in 1/requests ns, so that every
-// sum is exact and no error ever builds up, whatever the rate. There is no division on the path of a decision.
+// T is a rational number. TAT is therefore kept as whole nanoseconds and a fraction in 1/requests
+// ns, so that every sum is exact and no error ever builds up, whatever the rate. There is no
+// division on the path of a decision.
 #pragma once
 
 #include <algorithm>
@@ -32,11 +34,14 @@ inline ExactSpan Sum(ExactSpan a, ExactSpan b, uint32_t n) {
 // a − b where a ≥ b.
 inline ExactSpan Difference(ExactSpan a, ExactSpan b, uint32_t n) {
   const bool borrow = a.fraction < b.fraction;
-  return {a.ns - b.ns - (borrow ? 1 : 0), static_cast<uint32_t>(uint64_t{a.fraction} + (borrow ? n : 0u) - b.fraction)};
+  return {a.ns - b.ns - (borrow ? 1 : 0),
+          static_cast<uint32_t>(uint64_t{a.fraction} + (borrow ? n : 0u) - b.fraction)};
 }
 
 inline ExactSpan SpanOf(const Limit& limit) { return {limit.span(), limit.span_fraction()}; }
-inline ExactSpan IntervalOf(const Limit& limit) { return {limit.interval(), limit.interval_fraction()}; }
+inline ExactSpan IntervalOf(const Limit& limit) {
+  return {limit.interval(), limit.interval_fraction()};
+}
 
 // cost·T, where cost ≤ capacity + 1 and the limit does not deny all.
 inline ExactSpan Price(const Limit& limit, Cost cost) {
@@ -55,7 +60,8 @@ inline base::Duration RoundUp(ExactSpan span) {
 inline uint64_t WholeIntervals(const Limit& limit, ExactSpan span) {
   const base::uint128 numerator = base::WideMul(span.ns, limit.requests()) + span.fraction;
   if (limit.rate_reciprocal() == 0) return static_cast<uint64_t>(numerator / limit.period());
-  // The estimate is too small by at most 2: the reciprocal by less than 1 in 2^64, span.ns < 2^62, the fraction < 1.
+  // The estimate is too small by at most 2: the reciprocal by less than 1 in 2^64, span.ns < 2^62,
+  // the fraction < 1.
   uint64_t whole = base::MulHigh(span.ns, limit.rate_reciprocal());
   while (base::WideMul(whole + 1, limit.period()) <= numerator) ++whole;
   return whole;
@@ -79,17 +85,20 @@ inline void SetAhead(BucketState& state, base::Instant now, ExactSpan ahead) {
   state.count = ahead.fraction;
 }
 
-// The answer of a limit of 0 requests: never, but for a look. It leaves the bucket as it is, so that what was consumed
-// under another limit stays consumed.
+// The answer of a limit of 0 requests: never, but for a look. It leaves the bucket as it is, so
+// that what was consumed under another limit stays consumed.
 inline Decision DenyAll(const Limit& limit, Cost cost) {
-  return {.allowed = cost == 0, .limit = limit.capacity(), .retry_after = cost == 0 ? base::Duration(0) : kNever};
+  return {.allowed = cost == 0,
+          .limit = limit.capacity(),
+          .retry_after = cost == 0 ? base::Duration(0) : kNever};
 }
 
-// With kWhole, T is a whole number of nanoseconds and so is TAT, as they mostly are, and all fractions fall away. (TAT
-// can have a fraction under a whole T when the bucket was carried over from another limit.)
+// With kWhole, T is a whole number of nanoseconds and so is TAT, as they mostly are, and all
+// fractions fall away. (TAT can have a fraction under a whole T when the bucket was carried over
+// from another limit.)
 template <bool kWhole>
-[[gnu::always_inline]] inline Decision DecideTokens(const Limit& limit, BucketState& state, Cost cost,
-                                                    base::Instant now) {
+[[gnu::always_inline]] inline Decision DecideTokens(const Limit& limit, BucketState& state,
+                                                    Cost cost, base::Instant now) {
   const uint32_t n = kWhole ? 1 : limit.requests();
   const ExactSpan span{limit.span(), kWhole ? 0 : limit.span_fraction()};
   ExactSpan debt = Ahead(state, now);
@@ -103,7 +112,9 @@ template <bool kWhole>
   if (cost > limit.capacity()) [[unlikely]] {
     decision.allowed = false;
     decision.retry_after = kNever;
-  } else if (const ExactSpan price = kWhole ? ExactSpan{cost * limit.interval()} : Price(limit, cost); price <= free) {
+  } else if (const ExactSpan price =
+                 kWhole ? ExactSpan{cost * limit.interval()} : Price(limit, cost);
+             price <= free) {
     const ExactSpan debt_after = Sum(debt, price, n);
     if (cost != 0) SetAhead(state, now, debt_after);
     decision.remaining = whole_intervals(Difference(free, price, n));
@@ -118,8 +129,8 @@ template <bool kWhole>
   return decision;
 }
 
-[[gnu::always_inline]] inline Decision DecideTokenBucket(const Limit& limit, BucketState& state, Cost cost,
-                                                         base::Instant now) {
+[[gnu::always_inline]] inline Decision DecideTokenBucket(const Limit& limit, BucketState& state,
+                                                         Cost cost, base::Instant now) {
   if (limit.denies_all()) [[unlikely]]
     return DenyAll(limit, cost);
   now = std::max(now, state.seen);

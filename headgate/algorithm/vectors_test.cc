@@ -1,5 +1,5 @@
-// Every vector in tests/vectors, without one difference. They were computed by a model that shares no code with this
-// project (tests/vectors/README.md).
+// Every vector in tests/vectors, without one difference. They were computed by a model that shares
+// no code with this project (tests/vectors/README.md).
 #include <cstdint>
 #include <string>
 

@@ -1,5 +1,6 @@
-// Notices when decisions begin to be made without the shared store, and when that is over. It looks at what was
-// decided, not at why: a server that is away, calls that time out one by one, a key whose server nobody knows.
+// Notices when decisions begin to be made without the shared store, and when that is over. It looks
+// at what was decided, not at why: a server that is away, calls that time out one by one, a key
+// whose server nobody knows.
 //
 //   with the store --a decision without it--> without it
 //   without it --none for kQuiet, and the store decides again--> with the store
@@ -15,7 +16,8 @@ namespace headgate::app {
 
 class AloneWatch {
  public:
-  // Longer than a lease lives: what was leased before the store went away does not count as its return.
+  // Longer than a lease lives: what was leased before the store went away does not count as its
+  // return.
   static constexpr base::Duration kQuiet = std::chrono::seconds(5);
 
   enum class Change : uint8_t { kNone, kBegan, kEnded };

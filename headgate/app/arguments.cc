@@ -16,8 +16,9 @@ std::string NearestFlag(std::string_view word, const std::vector<std::string>& n
   if (!word.starts_with("--")) return "";
   // The names that other programs use.
   if (word == "--port" || word == "--host") {
-    const auto found = std::find_if(names.begin(), names.end(),
-                                    [](const std::string& name) { return name == "--listen" || name == "--server"; });
+    const auto found = std::find_if(names.begin(), names.end(), [](const std::string& name) {
+      return name == "--listen" || name == "--server";
+    });
     return found == names.end() ? "" : *found;
   }
   std::vector<std::string_view> words;
@@ -26,20 +27,25 @@ std::string NearestFlag(std::string_view word, const std::vector<std::string>& n
   return nearest.empty() ? "" : fmt::format("--{}", nearest);
 }
 
-// A whole number, or the error that a person can use: the library's own shows the bounds of a double.
+// A whole number, or the error that a person can use: the library's own shows the bounds of a
+// double.
 std::string NumberProblem(const std::string& text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool good = error == std::errc() && end == text.data() + text.size() && number <= kNumberMax;
-  return good ? std::string() : fmt::format("'{}' is not a whole number from 0 to {}", text, kNumberMax);
+  const bool good =
+      error == std::errc() && end == text.data() + text.size() && number <= kNumberMax;
+  return good ? std::string()
+              : fmt::format("'{}' is not a whole number from 0 to {}", text, kNumberMax);
 }
 
 auto FindFlag(const ArgumentSpec& spec, std::string_view name) {
-  return std::find_if(spec.flags.begin(), spec.flags.end(), [&](const Flag& flag) { return flag.name == name; });
+  return std::find_if(spec.flags.begin(), spec.flags.end(),
+                      [&](const Flag& flag) { return flag.name == name; });
 }
 
 // The arguments, with a value for each flag that stands alone and may.
-std::vector<std::string> WithValues(const ArgumentSpec& spec, const std::vector<std::string>& arguments) {
+std::vector<std::string> WithValues(const ArgumentSpec& spec,
+                                    const std::vector<std::string>& arguments) {
   std::vector<std::string> all;
   for (size_t i = 0; i < arguments.size(); ++i) {
     all.push_back(arguments[i]);
@@ -50,9 +56,10 @@ std::vector<std::string> WithValues(const ArgumentSpec& spec, const std::vector<
   return all;
 }
 
-// The first flag that is followed by another one in place of its value, or empty. The library would take that as the
-// value; who means it writes --flag=--value.
-std::string_view FlagWithoutValue(const ArgumentSpec& spec, const std::vector<std::string>& arguments) {
+// The first flag that is followed by another one in place of its value, or empty. The library would
+// take that as the value; who means it writes --flag=--value.
+std::string_view FlagWithoutValue(const ArgumentSpec& spec,
+                                  const std::vector<std::string>& arguments) {
   for (size_t i = 0; i + 1 < arguments.size(); ++i) {
     const auto flag = FindFlag(spec, arguments[i]);
     if (flag == spec.flags.end() || std::holds_alternative<bool*>(flag->target)) continue;
@@ -64,7 +71,8 @@ std::string_view FlagWithoutValue(const ArgumentSpec& spec, const std::vector<st
 
 }  // namespace
 
-bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& given, const Console& console) {
+bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& given,
+                    const Console& console) {
   const std::vector<std::string> arguments = WithValues(spec, given);
   const std::string help = fmt::format("`{}` lists all flags", spec.help);
   if (const std::string_view flag = FlagWithoutValue(spec, arguments); !flag.empty()) {
@@ -84,7 +92,8 @@ bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& gi
     } else if (const auto* number = std::get_if<uint64_t*>(&flag.target)) {
       parser.add_option(flag.name, **number)->check(NumberProblem, "");
     } else if (const auto* optional = std::get_if<std::optional<std::string>*>(&flag.target)) {
-      parser.add_option_function<std::string>(flag.name, [optional](const std::string& value) { **optional = value; });
+      parser.add_option_function<std::string>(
+          flag.name, [optional](const std::string& value) { **optional = value; });
     } else {
       parser.add_option(flag.name, *std::get<std::string*>(flag.target));
     }
@@ -103,10 +112,12 @@ bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& gi
   }
   const std::vector<std::string> unknown = parser.remaining();
   if (unknown.empty()) return true;
-  const std::string_view word = std::string_view(unknown.front()).substr(0, unknown.front().find('='));
+  const std::string_view word =
+      std::string_view(unknown.front()).substr(0, unknown.front().find('='));
   const std::string nearest = NearestFlag(word, names);
-  console.Error(fmt::format("unknown argument '{}' to `headgate {}`", unknown.front(), spec.command),
-                nearest.empty() ? help : fmt::format("did you mean '{}'?", nearest));
+  console.Error(
+      fmt::format("unknown argument '{}' to `headgate {}`", unknown.front(), spec.command),
+      nearest.empty() ? help : fmt::format("did you mean '{}'?", nearest));
   return false;
 }
 

@@ -43,7 +43,8 @@ struct CheckArguments {
   bool local() const { return !rules.empty() || !rule.empty(); }
 };
 
-std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments, const Console& console) {
+std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments,
+                                    const Console& console) {
   CheckArguments parsed;
   const ArgumentSpec spec{.command = "check",
                           .flags = {{"--server", &parsed.server},
@@ -58,7 +59,8 @@ std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments, c
                           .others = &parsed.words};
   if (!ParseArguments(spec, arguments, console)) return std::nullopt;
   if (parsed.local() && parsed.server) {
-    console.Error("--server and rules are both given", "a server decides by its own rules: leave one of them out");
+    console.Error("--server and rules are both given",
+                  "a server decides by its own rules: leave one of them out");
     return std::nullopt;
   }
   return parsed;
@@ -69,29 +71,35 @@ std::string BodyOf(const CheckArguments& arguments, const Question& question) {
   // Peek asks about the cost and takes nothing, so both have the same body.
   for (const auto& descriptor : question.descriptors) {
     json entries = json::array();
-    for (const NamedValue& entry : descriptor) entries.push_back({{"key", entry.key}, {"value", entry.value}});
+    for (const NamedValue& entry : descriptor)
+      entries.push_back({{"key", entry.key}, {"value", entry.value}});
     body["descriptors"].push_back({{"entries", std::move(entries)}, {"cost", arguments.cost}});
   }
   return body.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-std::string ShowMs(const json& ms) { return rule::FormatDuration(std::chrono::milliseconds(ms.get<int64_t>())); }
+std::string ShowMs(const json& ms) {
+  return rule::FormatDuration(std::chrono::milliseconds(ms.get<int64_t>()));
+}
 
-// One line for people: "denied   login  limit 5, 0 left, retry in 10s, full again in 50s". A peek says what a check
-// would answer.
+// One line for people: "denied   login  limit 5, 0 left, retry in 10s, full again in 50s". A peek
+// says what a check would answer.
 std::string InWords(const json& decision, bool peek, bool takes) {
   const bool allowed = decision.at("allowed").get<bool>();
-  std::string line = fmt::format("{}{:<8} {}", peek ? "would be " : "", allowed ? "allowed" : "denied",
-                                 decision.at("rule").is_null() ? "(no rule)" : decision.at("rule").get<std::string>());
+  std::string line = fmt::format(
+      "{}{:<8} {}", peek ? "would be " : "", allowed ? "allowed" : "denied",
+      decision.at("rule").is_null() ? "(no rule)" : decision.at("rule").get<std::string>());
   if (decision.at("limit").is_null()) return line;
   const auto limit = decision.at("limit").get<uint64_t>();
   const auto remaining = decision.at("remaining").get<uint64_t>();
   const std::string_view shadow = decision.at("shadow").get<bool>() ? " (shadow)" : "";
   if (limit == 0) return fmt::format("{}  limit 0: nothing passes{}", line, shadow);
-  line += fmt::format("  limit {}, {} left{}", limit, remaining, peek && takes && allowed ? " after it" : "");
+  line += fmt::format("  limit {}, {} left{}", limit, remaining,
+                      peek && takes && allowed ? " after it" : "");
   if (!allowed) {
     const json& retry = decision.at("retry_after_ms");
-    line += retry.is_null() ? ", can never pass: it asks for more than the limit" : ", retry in " + ShowMs(retry);
+    line += retry.is_null() ? ", can never pass: it asks for more than the limit"
+                            : ", retry in " + ShowMs(retry);
   }
   if (decision.at("wait_ms").get<int64_t>() > 0) line += ", wait " + ShowMs(decision.at("wait_ms"));
   if (remaining < limit) line += ", full again in " + ShowMs(decision.at("reset_after_ms"));
@@ -105,13 +113,16 @@ std::string HintWithoutRule(const std::string& domain, const std::set<std::strin
   }
   std::string names;
   for (const std::string& name : domains) names += (names.empty() ? "" : ", ") + rule::Quote(name);
-  return fmt::format("the domain {} has no rules; there are rules in {}: --domain names one", rule::Quote(domain),
-                     names);
+  return fmt::format("the domain {} has no rules; there are rules in {}: --domain names one",
+                     rule::Quote(domain), names);
 }
 
-// `domains` tells, if it is asked, which domains have rules. Nothing if the answer is not Headgate's.
-std::optional<int> Print(const std::string& answer, const CheckArguments& arguments, const Question& question,
-                         const std::function<std::set<std::string>()>& domains, const Console& console) {
+// `domains` tells, if it is asked, which domains have rules. Nothing if the answer is not
+// Headgate's.
+std::optional<int> Print(const std::string& answer, const CheckArguments& arguments,
+                         const Question& question,
+                         const std::function<std::set<std::string>()>& domains,
+                         const Console& console) {
   try {
     const json parsed = json::parse(answer);
     const bool allowed = parsed.at("allowed").get<bool>();
@@ -134,17 +145,22 @@ std::optional<int> Print(const std::string& answer, const CheckArguments& argume
 // No answer at all, or none in HTTP.
 int PrintFailure(const absl::Status& failure, const Console& console) {
   std::string_view hint = kAnotherProgram;
-  if (absl::IsUnavailable(failure)) hint = "start one: headgate serve, or decide here: --rules PATH";
-  if (absl::IsDeadlineExceeded(failure)) hint = "--timeout 10s waits longer; --server names another address";
+  if (absl::IsUnavailable(failure))
+    hint = "start one: headgate serve, or decide here: --rules PATH";
+  if (absl::IsDeadlineExceeded(failure))
+    hint = "--timeout 10s waits longer; --server names another address";
   console.Error(std::string(failure.message()), hint);
   return kExitUnreachable;
 }
 
-// Shows a problem document and returns the exit status. Nothing if it is not Headgate's: that always has a detail.
-std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& address, const Console& console) {
+// Shows a problem document and returns the exit status. Nothing if it is not Headgate's: that
+// always has a detail.
+std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& address,
+                                const Console& console) {
   const json problem = json::parse(reply.body, nullptr, false);
   const auto field = [&](const char* name) {
-    const bool there = problem.is_object() && problem.contains(name) && problem.at(name).is_string();
+    const bool there =
+        problem.is_object() && problem.contains(name) && problem.at(name).is_string();
     return there ? problem.at(name).get<std::string>() : std::string();
   };
   const std::string detail = field("detail");
@@ -155,9 +171,10 @@ std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& add
     hint = undecided ? "the server's log says more; try again when it is ready (GET /readyz)"
                      : "`headgate help check` shows how to ask";
   }
-  console.Error(fmt::format("{} {} ({}): {}", address, undecided ? "cannot decide now" : "refuses the request",
-                            reply.status, detail),
-                hint);
+  console.Error(
+      fmt::format("{} {} ({}): {}", address,
+                  undecided ? "cannot decide now" : "refuses the request", reply.status, detail),
+      hint);
   return undecided ? kExitUndecided : kExitUsage;
 }
 
@@ -169,7 +186,8 @@ std::set<std::string> DomainsOfServer(const net::Endpoint& server, base::Duratio
   const json page = json::parse(reply->body, nullptr, false);
   if (!page.is_object() || !page.contains("rules")) return domains;
   for (const json& rule : page.at("rules")) {
-    if (rule.is_object() && rule.contains("domain") && rule.at("domain").is_string()) domains.insert(rule.at("domain"));
+    if (rule.is_object() && rule.contains("domain") && rule.at("domain").is_string())
+      domains.insert(rule.at("domain"));
   }
   return domains;
 }
@@ -183,19 +201,21 @@ int AskServer(const CheckArguments& arguments, const Question& question, const C
   }
   const auto timeout = rule::ParseDuration(arguments.timeout);
   if (!timeout.ok() || *timeout > std::chrono::hours(1)) {
-    console.Error(fmt::format("--timeout '{}' is not a duration up to 1h", arguments.timeout), "--timeout 500ms");
+    console.Error(fmt::format("--timeout '{}' is not a duration up to 1h", arguments.timeout),
+                  "--timeout 500ms");
     return kExitUsage;
   }
-  const auto reply =
-      http::PostJson(*endpoint, arguments.peek ? "/v1/peek" : "/v1/check", BodyOf(arguments, question), *timeout);
+  const auto reply = http::PostJson(*endpoint, arguments.peek ? "/v1/peek" : "/v1/check",
+                                    BodyOf(arguments, question), *timeout);
   if (!reply.ok()) return PrintFailure(reply.status(), console);
   const bool decided = reply->status == 200 || reply->status == 429;
-  const auto code =
-      decided ? Print(
-                    reply->body, arguments, question, [&] { return DomainsOfServer(*endpoint, *timeout); }, console)
-              : PrintRefusal(*reply, arguments.server_address(), console);
+  const auto code = decided ? Print(
+                                  reply->body, arguments, question,
+                                  [&] { return DomainsOfServer(*endpoint, *timeout); }, console)
+                            : PrintRefusal(*reply, arguments.server_address(), console);
   if (code) return *code;
-  console.Error(fmt::format("{} answers {}, but not as Headgate does", arguments.server_address(), reply->status),
+  console.Error(fmt::format("{} answers {}, but not as Headgate does", arguments.server_address(),
+                            reply->status),
                 kAnotherProgram);
   return kExitUnreachable;
 }
@@ -217,9 +237,10 @@ int DecideHere(const CheckArguments& arguments, const Question& question, const 
   for (const auto& entry : entries) asked.push_back({.entries = entry, .cost = arguments.cost});
   limiter::Checker checker(limiter);
   limiter::Response response;
-  const limiter::Request request{.domain = question.domain,
-                                 .descriptors = asked,
-                                 .operation = arguments.peek ? limiter::Operation::kLook : limiter::Operation::kTake};
+  const limiter::Request request{
+      .domain = question.domain,
+      .descriptors = asked,
+      .operation = arguments.peek ? limiter::Operation::kLook : limiter::Operation::kTake};
   if (status.ok()) status = checker.Check(request, response, now);
   if (!status.ok()) {
     console.Error(std::string(status.message()), "`headgate help check` shows how to ask");
@@ -246,7 +267,8 @@ int Check(const std::vector<std::string>& arguments, const Console& console) {
                   "headgate check DOMAIN k=v,k=v…; quote a value that holds a comma");
     return kExitUsage;
   }
-  return parsed->local() ? DecideHere(*parsed, *question, console) : AskServer(*parsed, *question, console);
+  return parsed->local() ? DecideHere(*parsed, *question, console)
+                         : AskServer(*parsed, *question, console);
 }
 
 }  // namespace headgate::app

@@ -1,4 +1,5 @@
-// `headgate check`: may this request pass? Asks a running server, or decides here with rules that are given.
+// `headgate check`: may this request pass? Asks a running server, or decides here with rules that
+// are given.
 #pragma once
 
 #include <string>

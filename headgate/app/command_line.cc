@@ -22,7 +22,8 @@ int UnknownCommand(const std::string& name, const Console& console) {
   const auto commands = CommandNames();
   const std::string_view nearest = rule::NearestWord(name, {commands.begin(), commands.end()});
   console.Error(fmt::format("unknown command '{}'", name),
-                nearest.empty() ? "`headgate help` lists the commands" : fmt::format("did you mean '{}'?", nearest));
+                nearest.empty() ? "`headgate help` lists the commands"
+                                : fmt::format("did you mean '{}'?", nearest));
   return kExitUsage;
 }
 
@@ -39,17 +40,20 @@ int Help(const std::vector<std::string>& arguments, const Console& console) {
 }
 
 int Scenario(const std::vector<std::string>& arguments, const Console& console) {
-  const auto flag = std::find_if(arguments.begin(), arguments.end(), [](const auto& a) { return a.starts_with("-"); });
+  const auto flag = std::find_if(arguments.begin(), arguments.end(),
+                                 [](const auto& a) { return a.starts_with("-"); });
   if (flag != arguments.end()) {
-    console.Error(fmt::format("unknown argument '{}' to `headgate scenario`", *flag), "headgate scenario FILES…");
+    console.Error(fmt::format("unknown argument '{}' to `headgate scenario`", *flag),
+                  "headgate scenario FILES…");
     return kExitUsage;
   }
   if (arguments.empty()) {
     console.Error("there is no scenario to run", "headgate scenario FILES…");
     return kExitUsage;
   }
-  return testing::RunScenarioFiles(arguments, console.out,
-                                   [&](std::string_view what, std::string_view hint) { console.Error(what, hint); });
+  return testing::RunScenarioFiles(
+      arguments, console.out,
+      [&](std::string_view what, std::string_view hint) { console.Error(what, hint); });
 }
 
 int Version(const std::vector<std::string>& arguments, const Console& console) {
@@ -61,7 +65,8 @@ int Version(const std::vector<std::string>& arguments, const Console& console) {
     console.out << fmt::format("{{\"name\":\"headgate\",\"version\":\"{}\"}}\n", kVersion);
     return kExitOk;
   }
-  console.Error(fmt::format("unknown argument '{}' to `headgate version`", arguments[0]), "headgate version [--json]");
+  console.Error(fmt::format("unknown argument '{}' to `headgate version`", arguments[0]),
+                "headgate version [--json]");
   return kExitUsage;
 }
 
@@ -77,10 +82,12 @@ int RunCommandLine(const std::vector<std::string>& arguments, const Console& con
   if (name == "help" || IsHelpFlag(name)) return Help(rest, console);
   if (name == "--version") return Version(rest, console);
   const auto commands = CommandNames();
-  if (std::find(commands.begin(), commands.end(), name) == commands.end()) return UnknownCommand(name, console);
+  if (std::find(commands.begin(), commands.end(), name) == commands.end())
+    return UnknownCommand(name, console);
   if (std::any_of(rest.begin(), rest.end(), IsHelpFlag)) {
     const bool all = std::find(rest.begin(), rest.end(), "--all") != rest.end();
-    return Help(all ? std::vector<std::string>{name, "--all"} : std::vector<std::string>{name}, console);
+    return Help(all ? std::vector<std::string>{name, "--all"} : std::vector<std::string>{name},
+                console);
   }
   if (name == "serve") return Serve(rest, console);
   if (name == "check") return Check(rest, console);

@@ -1,5 +1,5 @@
-// The command line as a person meets it: help, errors, hints and exit statuses. What is expected is written from what
-// the commands are meant to say.
+// The command line as a person meets it: help, errors, hints and exit statuses. What is expected is
+// written from what the commands are meant to say.
 #include "headgate/app/command_line.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,8 @@ class CommandLine : public ::testing::Test {
   }
 
   const std::filesystem::path directory_ =
-      std::filesystem::temp_directory_path() / ("headgate_command_line_test_" + std::to_string(::getpid()));
+      std::filesystem::temp_directory_path() /
+      ("headgate_command_line_test_" + std::to_string(::getpid()));
 };
 
 constexpr std::string_view kRules =
@@ -61,7 +62,8 @@ constexpr std::string_view kRules =
 TEST_F(CommandLine, ShowsOneScreenByTask) {
   const Result help = Headgate({"help"});
   EXPECT_EQ(help.code, 0);
-  EXPECT_THAT(help.out, StartsWith("Headgate decides, for every request, whether it may pass now.\n"));
+  EXPECT_THAT(help.out,
+              StartsWith("Headgate decides, for every request, whether it may pass now.\n"));
   EXPECT_LE(std::count(help.out.begin(), help.out.end(), '\n'), 24);
   EXPECT_EQ(Headgate({"--help"}).out, help.out);
   EXPECT_EQ(Headgate({"-h"}).out, help.out);
@@ -86,7 +88,8 @@ TEST_F(CommandLine, ShowsServeOnOneScreenAndEverySettingWithAll) {
   EXPECT_THAT(screen.out, HasSubstr("`headgate help serve --all` lists all settings"));
   const std::string help = Headgate({"help", "serve", "--all"}).out;
   EXPECT_EQ(Headgate({"serve", "--help", "--all"}).out, help);
-  for (const Setting& setting : AllSettings()) EXPECT_THAT(help, HasSubstr("\n  " + FlagOf(setting) + " "));
+  for (const Setting& setting : AllSettings())
+    EXPECT_THAT(help, HasSubstr("\n  " + FlagOf(setting) + " "));
 }
 
 TEST_F(CommandLine, GuessesWhatWasMeant) {
@@ -97,7 +100,9 @@ TEST_F(CommandLine, GuessesWhatWasMeant) {
             "error: unknown command 'frobnicate'\nhint: `headgate help` lists the commands\n");
   const Result flag = Headgate({"serve", "--lisen=x"});
   EXPECT_EQ(flag.code, 2);
-  EXPECT_EQ(flag.err, "error: unknown argument '--lisen=x' to `headgate serve`\nhint: did you mean '--listen'?\n");
+  EXPECT_EQ(
+      flag.err,
+      "error: unknown argument '--lisen=x' to `headgate serve`\nhint: did you mean '--listen'?\n");
 }
 
 TEST_F(CommandLine, EndsEveryUsageErrorWithAHintAndCodeTwo) {
@@ -109,7 +114,8 @@ TEST_F(CommandLine, EndsEveryUsageErrorWithAHintAndCodeTwo) {
       {"serve", "--listen", "8080"},
       {"serve", "--listen", "none"},
       {"serve", "--config", directory_ / "missing.yaml"},
-      {"serve", "--rules", directory_ / "missing.yaml", "--listen", "127.0.0.1:0", "--admin-listen", "none"},
+      {"serve", "--rules", directory_ / "missing.yaml", "--listen", "127.0.0.1:0", "--admin-listen",
+       "none"},
       {"serve", "--rule", "nonsense", "--listen", "127.0.0.1:0", "--admin-listen", "none"},
       {"serve", "--credential-file", directory_ / "missing", "--listen", "127.0.0.1:0"},
       {"check"},
@@ -137,7 +143,8 @@ TEST_F(CommandLine, EndsEveryUsageErrorWithAHintAndCodeTwo) {
     EXPECT_THAT(result.err, HasSubstr("hint: ")) << shown;
     std::string_view said = result.err;
     // `validate` ends with a count.
-    if (const size_t count = said.find("not valid: "); count != std::string::npos) said = said.substr(0, count);
+    if (const size_t count = said.find("not valid: "); count != std::string::npos)
+      said = said.substr(0, count);
     const size_t last_line = said.rfind('\n', said.size() - 2) + 1;
     EXPECT_THAT(said.substr(last_line), StartsWith("hint: ")) << shown << '\n' << said;
   }
@@ -177,20 +184,28 @@ TEST_F(CommandLine, ReportsAllProblemsOfASettingsFileTogether) {
 
 TEST_F(CommandLine, DecidesHereByTheRulesItIsGiven) {
   const std::string rules = File("rules.yaml", kRules);
-  const Result allowed = Headgate({"check", "--rules", rules, "--domain", "edge", "api_key=k1", "user=ann"});
+  const Result allowed =
+      Headgate({"check", "--rules", rules, "--domain", "edge", "api_key=k1", "user=ann"});
   EXPECT_EQ(allowed.code, 0);
   // Ten in 20 s: one of them comes back every 2 s.
-  EXPECT_EQ(allowed.out, "allowed  api_key  limit 10, 9 left, full again in 2s\nallowed  (no rule)\n");
-  const Result never = Headgate({"check", "--rules", rules, "--domain", "edge", "--cost", "11", "api_key=k1"});
+  EXPECT_EQ(allowed.out,
+            "allowed  api_key  limit 10, 9 left, full again in 2s\nallowed  (no rule)\n");
+  const Result never =
+      Headgate({"check", "--rules", rules, "--domain", "edge", "--cost", "11", "api_key=k1"});
   EXPECT_EQ(never.code, 1);
-  EXPECT_EQ(never.out, "denied   api_key  limit 10, 10 left, can never pass: it asks for more than the limit\n");
-  const Result peek = Headgate({"check", "--rule", "user: 5/minute", "--peek", "--json", "user=ann"});
+  EXPECT_EQ(
+      never.out,
+      "denied   api_key  limit 10, 10 left, can never pass: it asks for more than the limit\n");
+  const Result peek =
+      Headgate({"check", "--rule", "user: 5/minute", "--peek", "--json", "user=ann"});
   EXPECT_EQ(peek.code, 0);
-  EXPECT_EQ(nlohmann::json::parse(peek.out).at("decisions").at(0).at("remaining"), 4) << "what a check would answer";
+  EXPECT_EQ(nlohmann::json::parse(peek.out).at("decisions").at(0).at("remaining"), 4)
+      << "what a check would answer";
 }
 
 TEST_F(CommandLine, SaysWhenNoServerIsThere) {
-  const Result result = Headgate({"check", "--server", "unix:" + (directory_ / "none").string(), "a=b"});
+  const Result result =
+      Headgate({"check", "--server", "unix:" + (directory_ / "none").string(), "a=b"});
   EXPECT_EQ(result.code, 3);
   EXPECT_THAT(result.err, HasSubstr("cannot reach unix:"));
   EXPECT_THAT(result.err, HasSubstr("hint: start one: headgate serve"));
@@ -205,20 +220,25 @@ TEST_F(CommandLine, AsksAServer) {
   settings.max_buckets = 1000;
   net::SpareFiles spare_files;
   Engine engine(settings, 1, system_clock, log, spare_files);
-  ASSERT_TRUE(engine.limiter().OnRules(LoadPaths({rules}, {}, false).result.rules, engine.clock().Now()).ok());
+  ASSERT_TRUE(engine.limiter()
+                  .OnRules(LoadPaths({rules}, {}, false).result.rules, engine.clock().Now())
+                  .ok());
   FrontOptions options(settings, engine);
   Fronts fronts(options, nullptr, 0);
   net::Server server({}, engine.clock(), spare_files);
-  ASSERT_TRUE(server.Listen(*net::ParseEndpoint(address), [&](uint32_t) { return fronts.All(); }).ok());
+  ASSERT_TRUE(
+      server.Listen(*net::ParseEndpoint(address), [&](uint32_t) { return fronts.All(); }).ok());
   server.Start();
 
-  const Result looked =
-      Headgate({"check", "--server", address, "--domain", "edge", "--cost", "10", "--peek", "api_key=k"});
+  const Result looked = Headgate(
+      {"check", "--server", address, "--domain", "edge", "--cost", "10", "--peek", "api_key=k"});
   EXPECT_EQ(looked.code, 0) << looked.err;
-  const Result allowed = Headgate({"check", "--server", address, "--domain", "edge", "--cost", "10", "api_key=k"});
+  const Result allowed =
+      Headgate({"check", "--server", address, "--domain", "edge", "--cost", "10", "api_key=k"});
   EXPECT_EQ(allowed.code, 0) << allowed.err;
   EXPECT_EQ(allowed.out, "allowed  api_key  limit 10, 0 left, full again in 20s\n");
-  const Result denied = Headgate({"check", "--server", address, "--domain", "edge", "--json", "api_key=k"});
+  const Result denied =
+      Headgate({"check", "--server", address, "--domain", "edge", "--json", "api_key=k"});
   EXPECT_EQ(denied.code, 1);
   EXPECT_FALSE(nlohmann::json::parse(denied.out).at("allowed").get<bool>());
   const Result refused = Headgate({"check", "--server", address, "--domain", "", "api_key=k"});
@@ -232,12 +252,15 @@ TEST_F(CommandLine, ValidatesFiles) {
   EXPECT_EQ(valid.code, 0);
   EXPECT_EQ(valid.out, "valid: 1 rule in 1 file\n");
   EXPECT_EQ(Headgate({"validate", "--rule", "a: 1/s"}).out, "valid: 1 rule given as text\n");
-  EXPECT_EQ(Headgate({"validate", good, "--rule", "a: 1/s"}).out, "valid: 2 rules in 1 file and given as text\n");
-  const std::string bad =
-      File("bad.yaml", "domain: x\ndescriptors:\n  - key: a\n    rate_limit: {unit: foo, requests_per_unit: 1}\n");
+  EXPECT_EQ(Headgate({"validate", good, "--rule", "a: 1/s"}).out,
+            "valid: 2 rules in 1 file and given as text\n");
+  const std::string bad = File(
+      "bad.yaml",
+      "domain: x\ndescriptors:\n  - key: a\n    rate_limit: {unit: foo, requests_per_unit: 1}\n");
   const Result invalid = Headgate({"validate", good, bad});
   EXPECT_EQ(invalid.code, 2);
-  EXPECT_THAT(invalid.err, StartsWith("error: " + bad + ":4:24: invalid rate limit unit 'foo'\nhint: "));
+  EXPECT_THAT(invalid.err,
+              StartsWith("error: " + bad + ":4:24: invalid rate limit unit 'foo'\nhint: "));
   const auto as_json = nlohmann::json::parse(Headgate({"validate", "--json", bad}).out);
   EXPECT_EQ(as_json.at("valid"), false);
   EXPECT_EQ(as_json.at("problems").at(0).at("line"), 4);
@@ -249,23 +272,26 @@ TEST_F(CommandLine, ExplainsWhichRuleApplies) {
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr("rule      api_key\n"));
   EXPECT_THAT(result.out, HasSubstr("10 per 20s"));
-  const auto as_json = nlohmann::json::parse(Headgate({"explain", "--rules", rules, "--json", "edge", "user=ann"}).out);
+  const auto as_json = nlohmann::json::parse(
+      Headgate({"explain", "--rules", rules, "--json", "edge", "user=ann"}).out);
   EXPECT_TRUE(as_json.at("rule").is_null());
   EXPECT_EQ(as_json.at("steps").at(0).at("matched_by"), "nothing");
 }
 
 TEST_F(CommandLine, RunsScenarios) {
-  const std::string good =
-      File("good.scenario", "rule login = 1 per 10s burst 5\nat 0s login:ann x5 allow remaining 0\n");
+  const std::string good = File(
+      "good.scenario", "rule login = 1 per 10s burst 5\nat 0s login:ann x5 allow remaining 0\n");
   EXPECT_EQ(Headgate({"scenario", good}).code, 0);
-  const std::string differs = File("differs.scenario", "rule login = 1 per 10s\nat 0s login:ann deny\n");
+  const std::string differs =
+      File("differs.scenario", "rule login = 1 per 10s\nat 0s login:ann deny\n");
   EXPECT_EQ(Headgate({"scenario", good, differs}).code, 1);
 }
 
 TEST_F(CommandLine, SaysItsVersion) {
   EXPECT_EQ(Headgate({"version"}).out, "headgate " HEADGATE_VERSION "\n");
   EXPECT_EQ(Headgate({"--version"}).out, "headgate " HEADGATE_VERSION "\n");
-  EXPECT_EQ(nlohmann::json::parse(Headgate({"version", "--json"}).out).at("version"), HEADGATE_VERSION);
+  EXPECT_EQ(nlohmann::json::parse(Headgate({"version", "--json"}).out).at("version"),
+            HEADGATE_VERSION);
 }
 
 // The page repeats the help word for word.

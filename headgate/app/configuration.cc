@@ -37,8 +37,9 @@ std::string HintFor(std::string_view name) {
 
 // The text of a scalar, or "" for YAML's null.
 std::string TextOf(const rule::DocumentNode& scalar) {
-  const bool null = scalar.tag == rule::Tag::kNull ||
-                    (scalar.tag == rule::Tag::kNone && (scalar.text == "~" || scalar.text == "null"));
+  const bool null =
+      scalar.tag == rule::Tag::kNull ||
+      (scalar.tag == rule::Tag::kNone && (scalar.text == "~" || scalar.text == "null"));
   return null ? "" : std::string(scalar.text);
 }
 
@@ -49,10 +50,12 @@ class FileReader {
 
   GivenValues Read(const rule::DocumentNode& root) {
     if (root.kind != rule::NodeKind::kMapping) {
-      Problem(root, "the file is not a mapping of settings to values", "write lines such as `max_buckets: 1000000`");
+      Problem(root, "the file is not a mapping of settings to values",
+              "write lines such as `max_buckets: 1000000`");
       return std::move(given_);
     }
-    for (size_t i = 0; i + 1 < root.children.size(); i += 2) ReadPair(*root.children[i], *root.children[i + 1]);
+    for (size_t i = 0; i + 1 < root.children.size(); i += 2)
+      ReadPair(*root.children[i], *root.children[i + 1]);
     return std::move(given_);
   }
 
@@ -63,7 +66,8 @@ class FileReader {
 
   void ReadPair(const rule::DocumentNode& key, const rule::DocumentNode& value) {
     const Setting* setting = key.kind == rule::NodeKind::kScalar ? FindSetting(key.text) : nullptr;
-    if (setting == nullptr) return Problem(key, fmt::format("unknown setting '{}'", key.text), HintFor(key.text));
+    if (setting == nullptr)
+      return Problem(key, fmt::format("unknown setting '{}'", key.text), HintFor(key.text));
     if (given_.contains(setting->name)) {
       return Problem(key, fmt::format("setting '{}' appears twice", key.text), "keep one of them");
     }
@@ -76,7 +80,8 @@ class FileReader {
     given_.emplace(key.text, GivenValue{*std::move(values), std::move(origin)});
   }
 
-  std::optional<std::vector<std::string>> ValuesOf(const Setting& setting, const rule::DocumentNode& node) {
+  std::optional<std::vector<std::string>> ValuesOf(const Setting& setting,
+                                                   const rule::DocumentNode& node) {
     if (node.kind == rule::NodeKind::kScalar) {
       const std::string text = TextOf(node);
       if (setting.is_list() && text.empty()) return std::vector<std::string>();
@@ -84,14 +89,16 @@ class FileReader {
     }
     if (node.kind != rule::NodeKind::kSequence || !setting.is_list()) {
       Problem(node,
-              fmt::format("{} wants {}", setting.name, setting.is_list() ? "a value or a list of values" : "one value"),
+              fmt::format("{} wants {}", setting.name,
+                          setting.is_list() ? "a value or a list of values" : "one value"),
               fmt::format("write `{}: …`", setting.name));
       return std::nullopt;
     }
     std::vector<std::string> values;
     for (const rule::DocumentNode* item : node.children) {
       if (item->kind != rule::NodeKind::kScalar) {
-        Problem(*item, fmt::format("{}: an item is not a plain value", setting.name), "put a text with ':' in quotes");
+        Problem(*item, fmt::format("{}: an item is not a plain value", setting.name),
+                "put a text with ':' in quotes");
         return std::nullopt;
       }
       values.push_back(TextOf(*item));
@@ -118,10 +125,14 @@ std::vector<std::string> SplitList(std::string_view text) {
   return values;
 }
 
-// Whether Kubernetes sets this variable: it does so in every container of a namespace with a service "headgate…".
+// Whether Kubernetes sets this variable: it does so in every container of a namespace with a
+// service "headgate…".
 bool IsOfKubernetes(std::string_view variable) {
-  const auto has = [&](std::string_view part) { return variable.find(part) != std::string_view::npos; };
-  return has("_SERVICE_HOST") || has("_SERVICE_PORT") || has("_PORT_") || variable.ends_with("_PORT");
+  const auto has = [&](std::string_view part) {
+    return variable.find(part) != std::string_view::npos;
+  };
+  return has("_SERVICE_HOST") || has("_SERVICE_PORT") || has("_PORT_") ||
+         variable.ends_with("_PORT");
 }
 
 std::string VariableHint(std::string_view variable) {
@@ -129,7 +140,8 @@ std::string VariableHint(std::string_view variable) {
   for (char& c : name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
-  if (name != "config" && rule::NearestWord(name, {"config"}) == "config") return "did you mean 'HEADGATE_CONFIG'?";
+  if (name != "config" && rule::NearestWord(name, {"config"}) == "config")
+    return "did you mean 'HEADGATE_CONFIG'?";
   const std::string_view nearest = NearestSetting(name);
   if (nearest.empty()) return std::string(kListsAll);
   return fmt::format("did you mean '{}'?", EnvironmentNameOf(*FindSetting(nearest)));
@@ -152,7 +164,8 @@ std::string ShowYaml(const Setting& setting, const std::vector<std::string>& val
 
 std::string_view Configuration::OriginOf(std::string_view name) const {
   const auto found = origins.find(name);
-  return found == origins.end() ? std::string_view("default") : std::string_view(found->second.place);
+  return found == origins.end() ? std::string_view("default")
+                                : std::string_view(found->second.place);
 }
 
 std::string_view Configuration::OriginOfItem(std::string_view name, size_t index) const {
@@ -161,13 +174,15 @@ std::string_view Configuration::OriginOfItem(std::string_view name, size_t index
   return known ? std::string_view(found->second.item_places[index]) : OriginOf(name);
 }
 
-void Configuration::AddProblem(std::string_view setting, std::string_view what, std::string_view hint) {
+void Configuration::AddProblem(std::string_view setting, std::string_view what,
+                               std::string_view hint) {
   const auto found = origins.find(setting);
   const Origin origin = found == origins.end() ? Origin{} : found->second;
   // A flag and a variable have the setting's name.
   const bool named = !origin.place.empty() && origin.mark.line == 0;
   problems.push_back({origin, named ? std::string(what) : fmt::format("{}: {}", setting, what),
-                      hint.empty() ? fmt::format("{}: {}", setting, FindSetting(setting)->help) : std::string(hint)});
+                      hint.empty() ? fmt::format("{}: {}", setting, FindSetting(setting)->help)
+                                   : std::string(hint)});
 }
 
 Environment ProcessEnvironment() {
@@ -184,26 +199,31 @@ GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
                              std::vector<ConfigurationProblem>& problems) {
   const rule::Document::Parsed parsed = rule::Document::Parse(text);
   if (parsed.error) {
-    problems.push_back(
-        {PlaceIn(path, parsed.error->mark), parsed.error->message, "the file is YAML: `setting: value`"});
+    problems.push_back({PlaceIn(path, parsed.error->mark), parsed.error->message,
+                        "the file is YAML: `setting: value`"});
     return {};
   }
   if (parsed.document->root() == nullptr) return {};
   return FileReader(path, problems).Read(*parsed.document->root());
 }
 
-GivenValues ReadEnvironment(const Environment& environment, std::vector<ConfigurationProblem>& problems) {
+GivenValues ReadEnvironment(const Environment& environment,
+                            std::vector<ConfigurationProblem>& problems) {
   std::map<std::string, const Setting*, std::less<>> by_variable;
-  for (const Setting& setting : AllSettings()) by_variable.emplace(EnvironmentNameOf(setting), &setting);
+  for (const Setting& setting : AllSettings())
+    by_variable.emplace(EnvironmentNameOf(setting), &setting);
   GivenValues given;
   for (auto entry = environment.lower_bound(kVariablePrefix);
        entry != environment.end() && entry->first.starts_with(kVariablePrefix); ++entry) {
     const auto& [name, value] = *entry;
     if (const auto found = by_variable.find(name); found != by_variable.end()) {
       const Setting& setting = *found->second;
-      given.emplace(std::string(setting.name),
-                    GivenValue{setting.is_list() ? SplitList(value) : std::vector<std::string>{value}, {name}});
-    } else if (std::find(kOtherVariables.begin(), kOtherVariables.end(), name) == kOtherVariables.end() &&
+      given.emplace(
+          std::string(setting.name),
+          GivenValue{setting.is_list() ? SplitList(value) : std::vector<std::string>{value},
+                     {name}});
+    } else if (std::find(kOtherVariables.begin(), kOtherVariables.end(), name) ==
+                   kOtherVariables.end() &&
                !IsOfKubernetes(name)) {
       problems.push_back({{name}, "this variable names no setting", VariableHint(name)});
     }
@@ -218,8 +238,8 @@ void Apply(const GivenValues& given, Configuration& configuration) {
     if (set.ok()) {
       configuration.origins[name] = value.origin;
     } else {
-      configuration.problems.push_back(
-          {value.origin, std::string(set.message()), fmt::format("{}: {}", setting.name, setting.help)});
+      configuration.problems.push_back({value.origin, std::string(set.message()),
+                                        fmt::format("{}: {}", setting.name, setting.help)});
     }
   }
 }
@@ -229,12 +249,14 @@ void CheckTogether(Configuration& configuration) {
   const auto given = [&](std::string_view name) {
     return configuration.origins.find(name) != configuration.origins.end();
   };
-  // The default addresses apply only if no address is named: naming one protocol's address opens that one alone.
+  // The default addresses apply only if no address is named: naming one protocol's address opens
+  // that one alone.
   if (!settings.listen_resp.empty() || !settings.listen_http.empty()) {
     for (const std::string_view name : {"listen", "admin_listen"}) {
       if (given(name)) continue;
       name == "listen" ? settings.listen.clear() : settings.admin_listen.clear();
-      configuration.origins[std::string(name)] = {"off: only listen_resp and listen_http are named"};
+      configuration.origins[std::string(name)] = {
+          "off: only listen_resp and listen_http are named"};
     }
   }
   if (settings.listen == std::vector<std::string>{"none"}) settings.listen.clear();
@@ -248,7 +270,8 @@ void CheckTogether(Configuration& configuration) {
   for (const std::string& text : settings.listen_http) check_address("listen_http", text);
   if (!settings.admin_listen.empty()) check_address("admin_listen", settings.admin_listen);
   if (settings.listen.empty() && settings.listen_resp.empty() && settings.listen_http.empty()) {
-    configuration.AddProblem("listen", "there is no address to listen on", "set listen, listen_resp or listen_http");
+    configuration.AddProblem("listen", "there is no address to listen on",
+                             "set listen, listen_resp or listen_http");
   }
   if (!settings.credential.empty() && !settings.credential_file.empty()) {
     configuration.AddProblem("credential_file", "credential is set too", "keep one of them");
@@ -273,7 +296,8 @@ std::string PrintConfiguration(const Configuration& configuration) {
     std::vector<std::string> values = ShowValue(setting, configuration.settings);
     ResolvePaths(setting, here, values);
     const bool hidden = HidesValue(setting, configuration.settings);
-    const std::string line = fmt::format("{}{}: {}", hidden ? "# " : "", setting.name, ShowYaml(setting, values));
+    const std::string line =
+        fmt::format("{}{}: {}", hidden ? "# " : "", setting.name, ShowYaml(setting, values));
     text += fmt::format("{:<44}  # {}{}\n", line, configuration.OriginOf(setting.name),
                         hidden ? ": a secret, so set it there again" : "");
   }
@@ -292,17 +316,19 @@ std::string PrintConfigurationJson(const Configuration& configuration) {
     } else if (!HidesValue(setting, configuration.settings)) {
       value = values.front();
     }
-    settings[std::string(setting.name)] = {{"value", std::move(value)},
-                                           {"from", std::string(configuration.OriginOf(setting.name))}};
-    if (HidesValue(setting, configuration.settings)) settings[std::string(setting.name)]["hidden"] = values.front();
+    settings[std::string(setting.name)] = {
+        {"value", std::move(value)}, {"from", std::string(configuration.OriginOf(setting.name))}};
+    if (HidesValue(setting, configuration.settings))
+      settings[std::string(setting.name)]["hidden"] = values.front();
   }
   return settings.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::string DescribeForPage(const Setting& setting) {
   const std::string value = ShowYaml(setting, ShowValue(setting, Settings{}));
-  return fmt::format("### `{}`\n{} {}\n\nType: {}. Default: `{}`. Flag: `{}`. Environment: `{}`.\n", setting.name,
-                     setting.help, setting.advice, TypeOf(setting), value, FlagOf(setting), EnvironmentNameOf(setting));
+  return fmt::format("### `{}`\n{} {}\n\nType: {}. Default: `{}`. Flag: `{}`. Environment: `{}`.\n",
+                     setting.name, setting.help, setting.advice, TypeOf(setting), value,
+                     FlagOf(setting), EnvironmentNameOf(setting));
 }
 
 }  // namespace headgate::app

@@ -57,14 +57,17 @@ using GivenValues = std::map<std::string, GivenValue, std::less<>>;
 using Environment = std::map<std::string, std::string, std::less<>>;
 Environment ProcessEnvironment();
 
-// Reads the text of a headgate.yaml: a mapping of settings to a value or, for lists, a sequence of values. Relative
-// paths in it are relative to the directory of `path`. All problems go to `problems`.
+// Reads the text of a headgate.yaml: a mapping of settings to a value or, for lists, a sequence of
+// values. Relative paths in it are relative to the directory of `path`. All problems go to
+// `problems`.
 GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
                              std::vector<ConfigurationProblem>& problems);
 
-// Reads HEADGATE_…; lists hold their values separated by ";". A variable that names no setting is a problem, unless it
-// is one that Kubernetes sets for a service called headgate, or one of our tests.
-GivenValues ReadEnvironment(const Environment& environment, std::vector<ConfigurationProblem>& problems);
+// Reads HEADGATE_…; lists hold their values separated by ";". A variable that names no setting is a
+// problem, unless it is one that Kubernetes sets for a service called headgate, or one of our
+// tests.
+GivenValues ReadEnvironment(const Environment& environment,
+                            std::vector<ConfigurationProblem>& problems);
 
 // Puts one place's values over what is there.
 void Apply(const GivenValues& given, Configuration& configuration);
@@ -72,8 +75,9 @@ void Apply(const GivenValues& given, Configuration& configuration);
 // Finds contradictions between settings, once all places have been read.
 void CheckTogether(Configuration& configuration);
 
-// For --print-config: every setting with its value and where that came from. The text is a headgate.yaml that works as
-// it stands, from any directory: paths are absolute, and what holds a secret is commented out.
+// For --print-config: every setting with its value and where that came from. The text is a
+// headgate.yaml that works as it stands, from any directory: paths are absolute, and what holds a
+// secret is commented out.
 std::string PrintConfiguration(const Configuration& configuration);
 std::string PrintConfigurationJson(const Configuration& configuration);
 

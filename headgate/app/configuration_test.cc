@@ -61,33 +61,37 @@ TEST(SettingsFile, MayBeEmpty) {
 }
 
 TEST(SettingsFile, ReportsAllProblemsWithTheirPlaceAndAHint) {
-  EXPECT_THAT(
-      ProblemsOf("max_bucket: 3\n"
-                 "threads: many\n"
-                 "threads: 2\n"
-                 "listen: [a, {b: c}]\n"
-                 "snapshot: [a]\n"
-                 "wholly_unknown: 1\n"),
-      ::testing::UnorderedElementsAre(
-          "headgate.yaml:1:1: unknown setting 'max_bucket' | did you mean 'max_buckets'?",
-          "headgate.yaml:2:10: threads 'many': write a whole number from 0 to 1024 | threads: Event loops; 0 is "
-          "one per core.",
-          "headgate.yaml:3:1: setting 'threads' appears twice | keep one of them",
-          "headgate.yaml:4:13: listen: an item is not a plain value | put a text with ':' in quotes",
-          "headgate.yaml:5:11: snapshot wants one value | write `snapshot: …`",
-          "headgate.yaml:6:1: unknown setting 'wholly_unknown' | `headgate serve --print-config` lists every "
-          "setting"));
+  EXPECT_THAT(ProblemsOf("max_bucket: 3\n"
+                         "threads: many\n"
+                         "threads: 2\n"
+                         "listen: [a, {b: c}]\n"
+                         "snapshot: [a]\n"
+                         "wholly_unknown: 1\n"),
+              ::testing::UnorderedElementsAre(
+                  "headgate.yaml:1:1: unknown setting 'max_bucket' | did you mean 'max_buckets'?",
+                  "headgate.yaml:2:10: threads 'many': write a whole number from 0 to 1024 | "
+                  "threads: Event loops; 0 is "
+                  "one per core.",
+                  "headgate.yaml:3:1: setting 'threads' appears twice | keep one of them",
+                  "headgate.yaml:4:13: listen: an item is not a plain value | put a text with ':' "
+                  "in quotes",
+                  "headgate.yaml:5:11: snapshot wants one value | write `snapshot: …`",
+                  "headgate.yaml:6:1: unknown setting 'wholly_unknown' | `headgate serve "
+                  "--print-config` lists every "
+                  "setting"));
 }
 
 TEST(SettingsFile, MustBeAMapping) {
-  EXPECT_THAT(ProblemsOf("- a\n"),
-              ElementsAre("headgate.yaml:1:1: the file is not a mapping of settings to values | write "
-                          "lines such as `max_buckets: 1000000`"));
+  EXPECT_THAT(
+      ProblemsOf("- a\n"),
+      ElementsAre("headgate.yaml:1:1: the file is not a mapping of settings to values | write "
+                  "lines such as `max_buckets: 1000000`"));
   EXPECT_EQ(ProblemsOf("a: [\n").size(), 1u);
 }
 
 TEST(Configuration, FlagsWinOverTheEnvironmentAndThatOverTheFile) {
-  const Environment environment = {{"HEADGATE_THREADS", "2"}, {"HEADGATE_MAX_LIMITS", "200"}, {"HOME", "/"}};
+  const Environment environment = {
+      {"HEADGATE_THREADS", "2"}, {"HEADGATE_MAX_LIMITS", "200"}, {"HOME", "/"}};
   Configuration configuration = FromFile("threads: 1\nmax_limits: 100\nmax_buckets: 10\n");
   Apply(ReadEnvironment(environment, configuration.problems), configuration);
   Apply({{"threads", {{"3"}, {"--threads"}}}}, configuration);
@@ -102,7 +106,8 @@ TEST(Configuration, FlagsWinOverTheEnvironmentAndThatOverTheFile) {
 
 TEST(Configuration, ListsInTheEnvironmentAreSeparatedBySemicolons) {
   Configuration configuration;
-  Apply(ReadEnvironment({{"HEADGATE_RULE", "a: 1/s; b,c: 2/s ;"}}, configuration.problems), configuration);
+  Apply(ReadEnvironment({{"HEADGATE_RULE", "a: 1/s; b,c: 2/s ;"}}, configuration.problems),
+        configuration);
   EXPECT_THAT(configuration.settings.rule, ElementsAre("a: 1/s", "b,c: 2/s"));
 }
 
@@ -128,18 +133,21 @@ TEST(Configuration, NoneTurnsAnAddressOffButNotAllOfThem) {
 }
 
 TEST(Configuration, PrintsAFileThatMeansTheSame) {
-  Configuration configuration = FromFile("rule: ['a: 1/s', 'b=\"x\": 2/s']\nidle_timeout: 90s\nsnapshot: '/x: y'\n");
+  Configuration configuration =
+      FromFile("rule: ['a: 1/s', 'b=\"x\": 2/s']\nidle_timeout: 90s\nsnapshot: '/x: y'\n");
   const std::string printed = PrintConfiguration(configuration);
   EXPECT_THAT(printed, HasSubstr("# headgate.yaml:2:15"));
   const Configuration again = FromFile(printed);
   EXPECT_THAT(again.problems, IsEmpty());
   for (const Setting& setting : AllSettings()) {
-    EXPECT_EQ(ShowValue(setting, again.settings), ShowValue(setting, configuration.settings)) << setting.name;
+    EXPECT_EQ(ShowValue(setting, again.settings), ShowValue(setting, configuration.settings))
+        << setting.name;
   }
 }
 
 TEST(Configuration, PrintsSecretsAsCommentsSoThatTheFileStillWorks) {
-  const Configuration configuration = FromFile("credential: hunter2\nstore: redis://:hunter2@10.0.0.7\n");
+  const Configuration configuration =
+      FromFile("credential: hunter2\nstore: redis://:hunter2@10.0.0.7\n");
   const std::string printed = PrintConfiguration(configuration);
   EXPECT_THAT(printed, Not(HasSubstr("hunter2")));
   EXPECT_THAT(printed, HasSubstr("\n# store: \"redis://(hidden)@10.0.0.7\""));
@@ -162,8 +170,8 @@ TEST(Configuration, PrintsPathsThatHoldFromEveryDirectory) {
 
 TEST(Configuration, ReadsPathsOfAFileAsRelativeToIt) {
   Configuration configuration;
-  Apply(ReadSettingsFile("rules: [r.d, /x]\nsnapshot: s\nlisten: ['unix:h.sock']\n", "/etc/h/headgate.yaml",
-                         configuration.problems),
+  Apply(ReadSettingsFile("rules: [r.d, /x]\nsnapshot: s\nlisten: ['unix:h.sock']\n",
+                         "/etc/h/headgate.yaml", configuration.problems),
         configuration);
   EXPECT_THAT(configuration.settings.rules, ElementsAre("/etc/h/r.d", "/x"));
   EXPECT_EQ(configuration.settings.snapshot, "/etc/h/s");
@@ -172,7 +180,9 @@ TEST(Configuration, ReadsPathsOfAFileAsRelativeToIt) {
 
 TEST(Configuration, RefusesVariablesThatNameNoSetting) {
   std::vector<ConfigurationProblem> problems;
-  ReadEnvironment({{"HEADGATE_IDEL_TIMEOUT", "1m"}, {"HEADGATE_CONFG", "x"}, {"HEADGATE_WHATEVER", ""}}, problems);
+  ReadEnvironment(
+      {{"HEADGATE_IDEL_TIMEOUT", "1m"}, {"HEADGATE_CONFG", "x"}, {"HEADGATE_WHATEVER", ""}},
+      problems);
   ASSERT_EQ(problems.size(), 3u);
   EXPECT_EQ(problems[0].where.place, "HEADGATE_CONFG");
   EXPECT_EQ(problems[0].hint, "did you mean 'HEADGATE_CONFIG'?");
@@ -193,7 +203,8 @@ TEST(Configuration, OneProtocolsAddressAloneIsTheOnlyOne) {
     CheckTogether(alone);
     EXPECT_THAT(alone.settings.listen, IsEmpty());
     EXPECT_EQ(alone.settings.admin_listen, "");
-    Configuration with_others = FromFile(std::string(name) + ": [\":1\"]\nlisten: [\":2\"]\nadmin_listen: \":3\"\n");
+    Configuration with_others =
+        FromFile(std::string(name) + ": [\":1\"]\nlisten: [\":2\"]\nadmin_listen: \":3\"\n");
     CheckTogether(with_others);
     EXPECT_THAT(with_others.settings.listen, ElementsAre(":2"));
     EXPECT_EQ(with_others.settings.admin_listen, ":3");
@@ -221,14 +232,16 @@ TEST(ExampleFile, NamesEverySettingAtItsDefault) {
   EXPECT_THAT(configuration.problems, IsEmpty());
   for (const Setting& setting : AllSettings()) {
     EXPECT_NE(configuration.OriginOf(setting.name), "default") << setting.name << " is missing";
-    EXPECT_EQ(ShowValue(setting, configuration.settings), ShowValue(setting, Settings{})) << setting.name;
+    EXPECT_EQ(ShowValue(setting, configuration.settings), ShowValue(setting, Settings{}))
+        << setting.name;
   }
 }
 
 // The rows of the page are what the table says; only the words around them are the page's own.
 TEST(ConfigurationPage, ListsEverySettingAsTheTableHasIt) {
   const std::string page = Source("docs/reference/configuration.md");
-  for (const Setting& setting : AllSettings()) EXPECT_THAT(page, HasSubstr(DescribeForPage(setting)));
+  for (const Setting& setting : AllSettings())
+    EXPECT_THAT(page, HasSubstr(DescribeForPage(setting)));
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ constexpr std::array kCauseTable = {
           "new clients from an address that has this many get an error and are closed",
           "raise max_connections_per_address if clients come through a proxy"},
     Cause{&net::Counters::refused_reserved_limit, "connections.refused", "admin_limit",
-          "new clients of the admin address get an error and are closed", "raise max_admin_connections"},
+          "new clients of the admin address get an error and are closed",
+          "raise max_admin_connections"},
     Cause{&net::Counters::refused_no_files, "connections.refused", "no_files", kRefused,
           "raise `ulimit -n`, or lower max_connections"},
     Cause{&net::Counters::buffers_shed, "buffers.shed", "buffer_budget",
@@ -39,9 +40,10 @@ void ConnectionWatch::Step(const net::Counters& counters, base::Instant now) {
     Seen& seen = seen_[i];
     const uint64_t count = counters.*cause.counter;
     if (count == seen.logged || now < seen.quiet_until) continue;
-    log_.Warning(
-        cause.event,
-        {{"reason", cause.reason}, {"count", count - seen.logged}, {"effect", cause.effect}, {"hint", cause.hint}});
+    log_.Warning(cause.event, {{"reason", cause.reason},
+                               {"count", count - seen.logged},
+                               {"effect", cause.effect},
+                               {"hint", cause.hint}});
     seen = {.logged = count, .quiet_until = now + kQuiet};
   }
 }

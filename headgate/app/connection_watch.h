@@ -1,5 +1,5 @@
-// Says in the log that clients are refused, or closed for memory: at once when it begins, then at most every ten
-// seconds while it goes on.
+// Says in the log that clients are refused, or closed for memory: at once when it begins, then at
+// most every ten seconds while it goes on.
 #pragma once
 
 #include <array>

@@ -32,8 +32,9 @@ class WatchTest : public ::testing::Test {
 TEST_F(WatchTest, SaysAtOnceThatClientsAreRefusedAndThenRarely) {
   EXPECT_EQ(Step(1s), "");
   counters_.refused_total_limit = 3;
-  EXPECT_THAT(Step(2s), ::testing::AllOf(::testing::HasSubstr("connections.refused reason=total_limit count=3"),
-                                         ::testing::HasSubstr("hint=")));
+  EXPECT_THAT(Step(2s), ::testing::AllOf(
+                            ::testing::HasSubstr("connections.refused reason=total_limit count=3"),
+                            ::testing::HasSubstr("hint=")));
   counters_.refused_total_limit = 1000;
   EXPECT_EQ(Step(3s), "");
   // Another cause has a line of its own.

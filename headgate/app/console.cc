@@ -7,8 +7,10 @@ constexpr std::string_view kRed = "\033[1;31m";
 constexpr std::string_view kCyan = "\033[36m";
 constexpr std::string_view kPlain = "\033[0m";
 
-void Write(const Console& console, std::string_view word, std::string_view shade, std::string_view what) {
-  console.err << (console.color ? shade : "") << word << (console.color ? kPlain : "") << ' ' << what << '\n';
+void Write(const Console& console, std::string_view word, std::string_view shade,
+           std::string_view what) {
+  console.err << (console.color ? shade : "") << word << (console.color ? kPlain : "") << ' '
+              << what << '\n';
 }
 
 }  // namespace

@@ -7,15 +7,16 @@
 namespace headgate::app {
 
 // The exit statuses of every command; docs/reference/command-line.md has the same table.
-inline constexpr int kExitOk = 0;           // done; allowed
-inline constexpr int kExitDenied = 1;       // check: denied; scenario: a line differs
-inline constexpr int kExitUsage = 2;        // wrong arguments, files, settings or questions
-inline constexpr int kExitUnreachable = 3;  // check: no Headgate at the address; serve: cannot listen on an address
-inline constexpr int kExitNotSaved = 4;     // serve: the last snapshot could not be written
-inline constexpr int kExitUndecided = 5;    // check: Headgate answers, but cannot decide now
+inline constexpr int kExitOk = 0;      // done; allowed
+inline constexpr int kExitDenied = 1;  // check: denied; scenario: a line differs
+inline constexpr int kExitUsage = 2;   // wrong arguments, files, settings or questions
+inline constexpr int kExitUnreachable =
+    3;  // check: no Headgate at the address; serve: cannot listen on an address
+inline constexpr int kExitNotSaved = 4;   // serve: the last snapshot could not be written
+inline constexpr int kExitUndecided = 5;  // check: Headgate answers, but cannot decide now
 
-// Whether errors are coloured: `is_terminal` says what reads them, the two variables what that person and the terminal
-// want. Null: the variable is not set.
+// Whether errors are coloured: `is_terminal` says what reads them, the two variables what that
+// person and the terminal want. Null: the variable is not set.
 bool WantsColor(bool is_terminal, const char* no_color, const char* term);
 
 struct Console {

@@ -12,8 +12,8 @@ constexpr base::Duration kSweepInterval = std::chrono::seconds(5);
 
 }  // namespace
 
-Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock, observe::Log& log,
-               net::SpareFiles& spare_files)
+Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock,
+               observe::Log& log, net::SpareFiles& spare_files)
     : system_clock_(system_clock),
       log_(log),
       clock_(system_clock),
@@ -38,7 +38,8 @@ void Engine::Tick() {
     store_.Sweep(now);
     sweep_due_ = now + kSweepInterval;
   }
-  if (snapshot_.enabled() && now.ns >= snapshot_due_ns_.load(std::memory_order_acquire)) WriteSnapshotSoon();
+  if (snapshot_.enabled() && now.ns >= snapshot_due_ns_.load(std::memory_order_acquire))
+    WriteSnapshotSoon();
   log_.Tick();
 }
 
@@ -91,7 +92,8 @@ void Engine::Collect(observe::Sink& sink) {
   const auto rules = limiter_.rules();
   sink.Set(Metric::kRules, {}, rules == nullptr ? 0 : rules->rules().size());
   sink.Set(Metric::kLogLinesDropped, {}, log_.lines_dropped());
-  sink.Set(Metric::kClockAhead, {}, base::Duration(clock_ahead_ns_.load(std::memory_order_relaxed)));
+  sink.Set(Metric::kClockAhead, {},
+           base::Duration(clock_ahead_ns_.load(std::memory_order_relaxed)));
   sink.Set(Metric::kUptime, {}, system_clock_.BootNow() - started_at_);
   sink.Set(Metric::kBuildInfo, {kVersion}, uint64_t{1});
 }

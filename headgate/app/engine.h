@@ -19,13 +19,13 @@ class Engine {
  public:
   // `workers`: threads that decide. Restores the snapshot. `clock`, `log` and
   // `spare_files` must outlive the engine.
-  Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock, observe::Log& log,
-         net::SpareFiles& spare_files);
+  Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock,
+         observe::Log& log, net::SpareFiles& spare_files);
 
   ~Engine();
 
-  // Every second or so, from one thread: draws the clock to the wall, forgets what has expired, and has the snapshot
-  // written when it is due, by a thread of its own: a large one takes seconds.
+  // Every second or so, from one thread: draws the clock to the wall, forgets what has expired, and
+  // has the snapshot written when it is due, by a thread of its own: a large one takes seconds.
   void Tick();
   // At the end, when nobody decides any more.
   bool WriteLastSnapshot();

@@ -37,7 +37,8 @@ class Reader {
     if (!Skip('"')) {
       const size_t end = std::min(text_.find_first_of(ends, at_), text_.size());
       const std::string_view word = text_.substr(at_, end - at_);
-      if (word.find('"') != std::string_view::npos) return Bad("a quote stands in the middle of a word");
+      if (word.find('"') != std::string_view::npos)
+        return Bad("a quote stands in the middle of a word");
       at_ = end;
       return std::string(word);
     }
@@ -51,7 +52,8 @@ class Reader {
   }
 
   absl::Status Bad(std::string_view why) const {
-    return absl::InvalidArgumentError(fmt::format("descriptor '{}', at character {}: {}", text_, at_ + 1, why));
+    return absl::InvalidArgumentError(
+        fmt::format("descriptor '{}', at character {}: {}", text_, at_ + 1, why));
   }
 
   const std::string_view text_;
@@ -60,14 +62,17 @@ class Reader {
 
 }  // namespace
 
-absl::StatusOr<std::vector<NamedValue>> ParseEntries(std::string_view text) { return Reader(text).Read(); }
+absl::StatusOr<std::vector<NamedValue>> ParseEntries(std::string_view text) {
+  return Reader(text).Read();
+}
 
-absl::StatusOr<Question> ParseQuestion(const std::optional<std::string>& domain, std::span<const std::string> words) {
+absl::StatusOr<Question> ParseQuestion(const std::optional<std::string>& domain,
+                                       std::span<const std::string> words) {
   Question question{.domain = domain.value_or("default"), .descriptors = {}};
   if (!words.empty() && words.front().find('=') == std::string::npos) {
     if (domain) {
-      return absl::InvalidArgumentError(
-          fmt::format("two domains are given: --domain {} and '{}', which has no '='", *domain, words.front()));
+      return absl::InvalidArgumentError(fmt::format(
+          "two domains are given: --domain {} and '{}', which has no '='", *domain, words.front()));
     }
     question.domain = words.front();
     words = words.subspan(1);
@@ -82,7 +87,8 @@ absl::StatusOr<Question> ParseQuestion(const std::optional<std::string>& domain,
 
 std::vector<rule::Entry> EntriesOf(const std::vector<NamedValue>& values) {
   std::vector<rule::Entry> entries;
-  for (const NamedValue& value : values) entries.push_back({.key = value.key, .value = value.value});
+  for (const NamedValue& value : values)
+    entries.push_back({.key = value.key, .value = value.value});
   return entries;
 }
 

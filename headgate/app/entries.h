@@ -1,5 +1,5 @@
-// A descriptor as people write it in a shell: k=v,k=v. A key or value that holds one of `,="` or a space stands in
-// double quotes, `"` and `\` with a `\` before them.
+// A descriptor as people write it in a shell: k=v,k=v. A key or value that holds one of `,="` or a
+// space stands in double quotes, `"` and `\` with a `\` before them.
 #pragma once
 
 #include <optional>
@@ -28,9 +28,10 @@ struct Question {
   std::vector<std::vector<NamedValue>> descriptors;
 };
 
-// `words` are the arguments that are not flags; the first one without a '=' is the domain. InvalidArgument if there are
-// two domains or no descriptor.
-absl::StatusOr<Question> ParseQuestion(const std::optional<std::string>& domain, std::span<const std::string> words);
+// `words` are the arguments that are not flags; the first one without a '=' is the domain.
+// InvalidArgument if there are two domains or no descriptor.
+absl::StatusOr<Question> ParseQuestion(const std::optional<std::string>& domain,
+                                       std::span<const std::string> words);
 
 // Views of `values`, for the limiter.
 std::vector<rule::Entry> EntriesOf(const std::vector<NamedValue>& values);

@@ -11,11 +11,14 @@ using ::testing::HasSubstr;
 
 using Values = std::vector<NamedValue>;
 
-std::string ErrorOf(std::string_view text) { return std::string(ParseEntries(text).status().message()); }
+std::string ErrorOf(std::string_view text) {
+  return std::string(ParseEntries(text).status().message());
+}
 
 TEST(Entries, ReadKeysAndValues) {
   EXPECT_EQ(*ParseEntries("api_key=k1"), (Values{{"api_key", "k1"}}));
-  EXPECT_EQ(*ParseEntries("api_key=k1,path=/search"), (Values{{"api_key", "k1"}, {"path", "/search"}}));
+  EXPECT_EQ(*ParseEntries("api_key=k1,path=/search"),
+            (Values{{"api_key", "k1"}, {"path", "/search"}}));
   EXPECT_EQ(*ParseEntries("empty="), (Values{{"empty", ""}}));
   EXPECT_EQ(*ParseEntries("query=a=b"), (Values{{"query", "a=b"}}));
 }
@@ -27,7 +30,8 @@ TEST(Entries, TakeAnythingBetweenQuotes) {
 
 TEST(Entries, SayWhereTheyAreWrong) {
   EXPECT_EQ(ErrorOf(""), "descriptor '', at character 1: a key is missing");
-  EXPECT_EQ(ErrorOf("api_key"), "descriptor 'api_key', at character 8: '=' is missing after 'api_key'");
+  EXPECT_EQ(ErrorOf("api_key"),
+            "descriptor 'api_key', at character 8: '=' is missing after 'api_key'");
   EXPECT_EQ(ErrorOf("a=1,"), "descriptor 'a=1,', at character 5: a key is missing");
   EXPECT_THAT(ErrorOf("a=\"b"), HasSubstr("the closing quote is missing"));
   EXPECT_THAT(ErrorOf("a=\"b\"c"), HasSubstr("there is something after a closing quote"));

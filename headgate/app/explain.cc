@@ -17,7 +17,8 @@ namespace {
 using nlohmann::ordered_json;
 
 struct ExplainArguments {
-  Configuration configuration;  // its rules and how they were named; empty for those of the command line
+  Configuration
+      configuration;  // its rules and how they were named; empty for those of the command line
   std::vector<std::string> rules;
   std::vector<std::string> rule;
   bool merge_domains = false;
@@ -46,8 +47,10 @@ void AddRule(const rule::Rule& rule, ordered_json& answer) {
   answer["path"] = rule.path;
   answer["name"] = rule.name.empty() ? ordered_json(nullptr) : ordered_json(rule.name);
   answer["limits"] = ordered_json::array();
-  for (const rule::RuleLimit& limit : rule.limits) answer["limits"].push_back(rule::Describe(limit.limit));
-  answer["nothing_passes"] = std::any_of(rule.limits.begin(), rule.limits.end(), rule::NothingPasses);
+  for (const rule::RuleLimit& limit : rule.limits)
+    answer["limits"].push_back(rule::Describe(limit.limit));
+  answer["nothing_passes"] =
+      std::any_of(rule.limits.begin(), rule.limits.end(), rule::NothingPasses);
   answer["unlimited"] = rule.unlimited;
   answer["shadow_mode"] = rule.shadow_mode;
   answer["quota_mode"] = rule.quota_mode;
@@ -79,9 +82,11 @@ bool FindRules(ExplainArguments& arguments, const Console& console) {
   if (SayProblems(configuration, console)) return false;
   arguments.rules = configuration.settings.rules;
   arguments.rule = configuration.settings.rule;
-  arguments.merge_domains = arguments.merge_domains || configuration.settings.merge_domains == "yes";
+  arguments.merge_domains =
+      arguments.merge_domains || configuration.settings.merge_domains == "yes";
   if (!arguments.rules.empty() || !arguments.rule.empty()) return true;
-  console.Error("there are no rules to explain by", "headgate explain --rules rules.yaml DOMAIN k=v,k=v…");
+  console.Error("there are no rules to explain by",
+                "headgate explain --rules rules.yaml DOMAIN k=v,k=v…");
   return false;
 }
 
@@ -99,8 +104,9 @@ int Explain(const std::vector<std::string>& arguments, const Console& console) {
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
   const auto question = ParseQuestion(parsed.domain, parsed.words);
   if (!question.ok() || question->descriptors.size() != 1) {
-    console.Error(question.ok() ? "explain takes one descriptor" : std::string(question.status().message()),
-                  "headgate explain DOMAIN k=v,k=v…; quote a value that holds a comma");
+    console.Error(
+        question.ok() ? "explain takes one descriptor" : std::string(question.status().message()),
+        "headgate explain DOMAIN k=v,k=v…; quote a value that holds a comma");
     return kExitUsage;
   }
   if (!FindRules(parsed, console)) return kExitUsage;
@@ -109,8 +115,8 @@ int Explain(const std::vector<std::string>& arguments, const Console& console) {
     SayProblems(loaded.result.problems, parsed.configuration, console);
     return kExitUsage;
   }
-  const rule::Explanation explanation =
-      rule::Explain(*loaded.result.rules, question->domain, EntriesOf(question->descriptors.front()));
+  const rule::Explanation explanation = rule::Explain(*loaded.result.rules, question->domain,
+                                                      EntriesOf(question->descriptors.front()));
   console.out << (parsed.as_json ? AsJson(explanation) : Describe(explanation));
   return kExitOk;
 }

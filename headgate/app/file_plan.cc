@@ -24,13 +24,15 @@ constexpr uint64_t kShare = 8;
 }  // namespace
 
 absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& needs) {
-  const uint64_t fixed = kProcess + net::SpareFiles::kCount +
-                         needs.threads * (kPerLoop + kPerAddress * needs.addresses + needs.store_connections);
+  const uint64_t fixed =
+      kProcess + net::SpareFiles::kCount +
+      needs.threads * (kPerLoop + kPerAddress * needs.addresses + needs.store_connections);
   const uint64_t refusals_min = needs.threads;
   const uint64_t needed = (fixed + refusals_min + kConnectionsMin) * kShare / (kShare - 2) + 1;
   if (open_files_max < needed) {
     return absl::ResourceExhaustedError(
-        fmt::format("the system allows {} open files; this configuration needs at least {}", open_files_max, needed));
+        fmt::format("the system allows {} open files; this configuration needs at least {}",
+                    open_files_max, needed));
   }
   FilePlan plan;
   plan.admin_connections_max = std::min(needs.admin_connections_max, open_files_max / kShare);
@@ -43,8 +45,9 @@ absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& nee
 std::string HintOnFewFiles(const FileNeeds& needs) {
   const bool threads = needs.threads > 1;
   const bool connections = needs.store_connections > needs.store_connections_min;
-  return fmt::format("raise `ulimit -n`{}{}{}{}", threads || connections ? ", or lower " : "", threads ? "threads" : "",
-                     threads && connections ? " or " : "", connections ? "store_connections" : "");
+  return fmt::format("raise `ulimit -n`{}{}{}{}", threads || connections ? ", or lower " : "",
+                     threads ? "threads" : "", threads && connections ? " or " : "",
+                     connections ? "store_connections" : "");
 }
 
 }  // namespace headgate::app

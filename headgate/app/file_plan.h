@@ -1,4 +1,5 @@
-// How the descriptors that the system allows are divided, so that connections never use up those of everything else.
+// How the descriptors that the system allows are divided, so that connections never use up those of
+// everything else.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ struct FilePlan {
   uint64_t refusals_max = 0;  // connections that wait to be told why they are refused
 };
 
-// ResourceExhausted if `open_files_max` is too few to serve at all; the message says how many are needed.
+// ResourceExhausted if `open_files_max` is too few to serve at all; the message says how many are
+// needed.
 absl::StatusOr<FilePlan> PlanFiles(uint64_t open_files_max, const FileNeeds& needs);
 
 // A hint for too few open files; names only settings that can still be lowered.

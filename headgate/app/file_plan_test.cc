@@ -9,8 +9,9 @@ namespace headgate::app {
 namespace {
 
 TEST(FilePlan, IsAsAskedForWhereThereAreEnough) {
-  const auto plan =
-      PlanFiles(20'000, {.threads = 4, .addresses = 2, .connections_max = 10'000, .admin_connections_max = 64});
+  const auto plan = PlanFiles(
+      20'000,
+      {.threads = 4, .addresses = 2, .connections_max = 10'000, .admin_connections_max = 64});
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->connections_max, 10'000u);
   EXPECT_EQ(plan->admin_connections_max, 64u);
@@ -33,7 +34,8 @@ TEST(FilePlan, NeverPlansMoreThanThereAreAndNeverNothing) {
         EXPECT_GE(plan->connections_max, 16u);
         EXPECT_GE(plan->admin_connections_max, 1u);
         EXPECT_GE(plan->refusals_max, threads);
-        EXPECT_LE(plan->connections_max + plan->admin_connections_max + plan->refusals_max + 48 + threads * (8 + store),
+        EXPECT_LE(plan->connections_max + plan->admin_connections_max + plan->refusals_max + 48 +
+                      threads * (8 + store),
                   files);
       }
       EXPECT_TRUE(worked);
@@ -42,16 +44,18 @@ TEST(FilePlan, NeverPlansMoreThanThereAreAndNeverNothing) {
 }
 
 TEST(FilePlan, SaysHowManyAreNeeded) {
-  const auto plan =
-      PlanFiles(10, {.threads = 2, .addresses = 2, .connections_max = 10'000, .admin_connections_max = 64});
+  const auto plan = PlanFiles(
+      10, {.threads = 2, .addresses = 2, .connections_max = 10'000, .admin_connections_max = 64});
   ASSERT_FALSE(plan.ok());
-  EXPECT_THAT(std::string(plan.status().message()), ::testing::StartsWith("the system allows 10 open files; "));
+  EXPECT_THAT(std::string(plan.status().message()),
+              ::testing::StartsWith("the system allows 10 open files; "));
 }
 
 TEST(FilePlan, HintsOnlyAtWhatCanBeLowered) {
   EXPECT_EQ(HintOnFewFiles({.threads = 1}), "raise `ulimit -n`");
   EXPECT_EQ(HintOnFewFiles({.threads = 2}), "raise `ulimit -n`, or lower threads");
-  EXPECT_EQ(HintOnFewFiles({.threads = 1, .store_connections = 8, .store_connections_min = 8}), "raise `ulimit -n`");
+  EXPECT_EQ(HintOnFewFiles({.threads = 1, .store_connections = 8, .store_connections_min = 8}),
+            "raise `ulimit -n`");
   EXPECT_EQ(HintOnFewFiles({.threads = 1, .store_connections = 16, .store_connections_min = 8}),
             "raise `ulimit -n`, or lower store_connections");
   EXPECT_EQ(HintOnFewFiles({.threads = 2, .store_connections = 16, .store_connections_min = 8}),

@@ -74,7 +74,8 @@ class Fronts {
     const uint32_t loop_;
   };
 
-  net::SessionChooser Speaks(front::mux::Sessions::Factory resp, front::mux::Sessions::Factory http);
+  net::SessionChooser Speaks(front::mux::Sessions::Factory resp,
+                             front::mux::Sessions::Factory http);
   front::mux::Sessions::Factory Resp();
   front::mux::Sessions::Factory Http(http::Handler& handler);
   void AddAdminRoutes(http::Router& router);

@@ -9,7 +9,8 @@
 namespace headgate::app {
 namespace {
 
-constexpr std::string_view kOverview = R"(Headgate decides, for every request, whether it may pass now.
+constexpr std::string_view kOverview =
+    R"(Headgate decides, for every request, whether it may pass now.
 
 Run it
   headgate serve                        answer on 127.0.0.1:8080, HTTP and the Redis protocol
@@ -87,7 +88,8 @@ Exit status: 0 allowed, 1 denied, 2 wrong usage or a question that the server re
 5 the server cannot decide now: it has no rules yet, or the shared store cannot be asked.
 )";
 
-constexpr std::string_view kValidate = R"(headgate validate: everything that is wrong with rule files
+constexpr std::string_view kValidate =
+    R"(headgate validate: everything that is wrong with rule files
 
   headgate validate FILES…
   headgate validate rules.yaml /etc/headgate/rules.d
@@ -100,7 +102,8 @@ constexpr std::string_view kValidate = R"(headgate validate: everything that is 
 Exit status: 0 valid, 2 not. At most 100 problems of each file are shown, and all are counted.
 )";
 
-constexpr std::string_view kExplain = R"(headgate explain: which rule applies to a descriptor, and why
+constexpr std::string_view kExplain =
+    R"(headgate explain: which rule applies to a descriptor, and why
 
   headgate explain [--rules PATH]… [--rule TEXT]… [DOMAIN] k=v,k=v…
   headgate explain --rules rules.yaml edge api_key=gold-17,path=/search
@@ -117,7 +120,8 @@ rules are named: those of headgate.yaml and the environment, as for `headgate se
 Exit status: 0 a rule applies or none does, 2 wrong usage or rules.
 )";
 
-constexpr std::string_view kScenario = R"(headgate scenario: run behaviour written as text, in virtual time
+constexpr std::string_view kScenario =
+    R"(headgate scenario: run behaviour written as text, in virtual time
 
   headgate scenario FILES…
 
@@ -135,13 +139,14 @@ constexpr std::string_view kVersionHelp = R"(headgate version: which build this 
   --json    as JSON
 )";
 
-const std::array<std::string, 6> kCommands = {"serve", "check", "validate", "explain", "scenario", "version"};
+const std::array<std::string, 6> kCommands = {"serve",   "check",    "validate",
+                                              "explain", "scenario", "version"};
 
 std::string LineOf(const Setting& setting, size_t width) {
   const std::vector<std::string> values = ShowValue(setting, Settings{});
   const bool shown = !values.empty() && !values.front().empty();
-  return fmt::format("  {:<{}}  {}{}\n", FlagOf(setting) + (setting.is_list() ? " …" : ""), width, setting.help,
-                     shown ? fmt::format(" [{}]", values.front()) : "");
+  return fmt::format("  {:<{}}  {}{}\n", FlagOf(setting) + (setting.is_list() ? " …" : ""), width,
+                     setting.help, shown ? fmt::format(" [{}]", values.front()) : "");
 }
 
 std::string Serve() {

@@ -7,13 +7,14 @@ namespace headgate::app {
 
 namespace {
 
-// A source that is not heard of within this time is followed, and awaited, like one that has no rules yet.
+// A source that is not heard of within this time is followed, and awaited, like one that has no
+// rules yet.
 constexpr base::Duration kFirstRulesTimeout = std::chrono::seconds(5);
 
 }  // namespace
 
-LiveRules::LiveRules(const Settings& settings, limiter::Limiter& limiter, const base::DisciplinedClock& clock,
-                     net::EventLoop& loop, observe::Log& log)
+LiveRules::LiveRules(const Settings& settings, limiter::Limiter& limiter,
+                     const base::DisciplinedClock& clock, net::EventLoop& loop, observe::Log& log)
     : places_(settings.rules),
       one_liners_(settings.rule),
       merge_domains_(settings.merge_domains == "yes"),
@@ -33,10 +34,12 @@ std::vector<rule::Problem> LiveRules::LoadFirst() {
   loop_.RunUntil([this] { return follower_->heard_from_all(); }, kFirstRulesTimeout);
   loaded_first_ = true;
   if (places_.empty() && one_liners_.empty() && first_problems_.empty()) {
-    log_.Info("rules.none",
-              {{"reason", std::string_view("no rule source is configured")},
-               {"effect", std::string_view("every rule-based request passes; CL.THROTTLE brings its own limits")},
-               {"hint", std::string_view("start with --rules PATH, or --rule TEXT")}});
+    log_.Info(
+        "rules.none",
+        {{"reason", std::string_view("no rule source is configured")},
+         {"effect",
+          std::string_view("every rule-based request passes; CL.THROTTLE brings its own limits")},
+         {"hint", std::string_view("start with --rules PATH, or --rule TEXT")}});
   }
   return std::move(first_problems_);
 }
@@ -50,7 +53,8 @@ void LiveRules::Reload() {
 watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> files) {
   rule::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
   for (const rule::Problem& warning : result.warnings) {
-    log_.Warning("rules.warning", {{"what", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
+    log_.Warning("rules.warning",
+                 {{"what", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
   }
   return {.rules = std::move(result.rules), .problems = std::move(result.problems)};
 }
@@ -73,10 +77,12 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
   const bool none_in_force = limiter_.rules() == nullptr;
   if (none_in_force && refusal.awaited) {
     for (const rule::Problem& problem : problems) {
-      log_.Warning("rules.awaited",
-                   {{"reason", PlaceAndMessage(problem)},
-                    {"effect", std::string_view("not ready: rule-based requests get an error until rules are loaded")},
-                    {"hint", std::string_view("put a rule file there; it is loaded at once")}});
+      log_.Warning(
+          "rules.awaited",
+          {{"reason", PlaceAndMessage(problem)},
+           {"effect",
+            std::string_view("not ready: rule-based requests get an error until rules are loaded")},
+           {"hint", std::string_view("put a rule file there; it is loaded at once")}});
     }
     return;
   }
@@ -84,15 +90,16 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
     first_problems_.assign(problems.begin(), problems.end());
     return;
   }
-  log_.Error(
-      "rules.refused",
-      {{"problems", uint64_t{problem_count_.load(std::memory_order_relaxed)}},
-       {"effect", std::string_view(none_in_force ? "not ready: there are no rules yet" : "the rules in force stay")},
-       {"hint", std::string_view("`headgate validate FILES` shows the same problems")}});
+  log_.Error("rules.refused",
+             {{"problems", uint64_t{problem_count_.load(std::memory_order_relaxed)}},
+              {"effect", std::string_view(none_in_force ? "not ready: there are no rules yet"
+                                                        : "the rules in force stay")},
+              {"hint", std::string_view("`headgate validate FILES` shows the same problems")}});
   for (const rule::Problem& problem : problems) {
     const std::string what = PlaceAndMessage(problem);
-    problem.hint.empty() ? log_.Error("rules.problem", {{"what", what}})
-                         : log_.Error("rules.problem", {{"what", what}, {"hint", std::string_view(problem.hint)}});
+    problem.hint.empty()
+        ? log_.Error("rules.problem", {{"what", what}})
+        : log_.Error("rules.problem", {{"what", what}, {"hint", std::string_view(problem.hint)}});
   }
 }
 

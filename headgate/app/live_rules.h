@@ -1,5 +1,5 @@
-// The rules of a running server: loaded at start, followed while it runs, published to the limiter. Rules that were
-// given as text do not change.
+// The rules of a running server: loaded at start, followed while it runs, published to the limiter.
+// Rules that were given as text do not change.
 #pragma once
 
 #include <atomic>
@@ -21,12 +21,13 @@ namespace headgate::app {
 class LiveRules {
  public:
   // All of them must outlive this. The sources live on `loop`, as this does.
-  LiveRules(const Settings& settings, limiter::Limiter& limiter, const base::DisciplinedClock& clock,
-            net::EventLoop& loop, observe::Log& log);
+  LiveRules(const Settings& settings, limiter::Limiter& limiter,
+            const base::DisciplinedClock& clock, net::EventLoop& loop, observe::Log& log);
 
-  // Loads the rules for the first time; runs the loop meanwhile. Returns everything that is wrong with them. Without
-  // problems the rules are in force, or, if a directory has no rule file yet, they are awaited: the limiter has no
-  // rules until then. If no source is configured, the empty set of rules is in force.
+  // Loads the rules for the first time; runs the loop meanwhile. Returns everything that is wrong
+  // with them. Without problems the rules are in force, or, if a directory has no rule file yet,
+  // they are awaited: the limiter has no rules until then. If no source is configured, the empty
+  // set of rules is in force.
   std::vector<rule::Problem> LoadFirst();
 
   // Reads all sources again, changed or not.

@@ -1,4 +1,5 @@
-// The texts that a person gets for what goes wrong, word for word: what was tried, with what, and what to do.
+// The texts that a person gets for what goes wrong, word for word: what was tried, with what, and
+// what to do.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -32,8 +33,8 @@ class Messages : public ::testing::Test {
 
   // A rule file of a domain with one descriptor.
   std::string Rules(const std::string& domain, std::string_view limit) {
-    return File(domain + ".yaml",
-                "domain: " + domain + "\ndescriptors:\n  - key: api_key\n    " + std::string(limit) + "\n");
+    return File(domain + ".yaml", "domain: " + domain + "\ndescriptors:\n  - key: api_key\n    " +
+                                      std::string(limit) + "\n");
   }
 
   // What it says, on both channels, with the directory as "DIR".
@@ -47,24 +48,26 @@ class Messages : public ::testing::Test {
     return text;
   }
 
-  const std::filesystem::path directory_ =
-      std::filesystem::temp_directory_path() / ("headgate_messages_test_" + std::to_string(::getpid()));
+  const std::filesystem::path directory_ = std::filesystem::temp_directory_path() /
+                                           ("headgate_messages_test_" + std::to_string(::getpid()));
   int code_ = -1;
 };
 
 TEST_F(Messages, AFractionOfARequest) {
-  EXPECT_EQ(
-      Say({"validate", Rules("edge", "rate_limit: {unit: minute, requests_per_unit: 5.5}")}),
-      "error: DIR/edge.yaml:4:51: error checking config: requests_per_unit is 5.5, a fraction or a number that is "
-      "too large\n"
-      "hint: write a whole number, and a longer unit or period for less than one: 1 with period: 2s is half of "
-      "one a second\n"
-      "not valid: 1 problem in 1 file\n");
+  EXPECT_EQ(Say({"validate", Rules("edge", "rate_limit: {unit: minute, requests_per_unit: 5.5}")}),
+            "error: DIR/edge.yaml:4:51: error checking config: requests_per_unit is 5.5, a "
+            "fraction or a number that is "
+            "too large\n"
+            "hint: write a whole number, and a longer unit or period for less than one: 1 with "
+            "period: 2s is half of "
+            "one a second\n"
+            "not valid: 1 problem in 1 file\n");
 }
 
 TEST_F(Messages, MoreLimitsThanARuleHas) {
   std::string limits = "rate_limits: [";
-  for (int i = 1; i <= 17; ++i) limits += "{unit: minute, requests_per_unit: " + std::to_string(i) + "}, ";
+  for (int i = 1; i <= 17; ++i)
+    limits += "{unit: minute, requests_per_unit: " + std::to_string(i) + "}, ";
   EXPECT_EQ(Say({"validate", Rules("edge", limits + "]")}),
             "error: DIR/edge.yaml:4:18: rate_limits has 17 limits; it may have 1 to 16\n"
             "hint: keep the strictest ones: a rule has at most 16 limits\n"
@@ -73,9 +76,11 @@ TEST_F(Messages, MoreLimitsThanARuleHas) {
 
 TEST_F(Messages, AddressesThatAreNone) {
   constexpr std::string_view kHint =
-      "hint: for example 127.0.0.1:8080, :8080 (all interfaces), [::1]:8080 or unix:/run/headgate.sock\n";
+      "hint: for example 127.0.0.1:8080, :8080 (all interfaces), [::1]:8080 or "
+      "unix:/run/headgate.sock\n";
   EXPECT_EQ(Say({"serve", "--listen", "tcp://127.0.0.1:80"}),
-            "error: --listen: address 'tcp://127.0.0.1:80': an address has no scheme: leave out 'tcp://'\n" +
+            "error: --listen: address 'tcp://127.0.0.1:80': an address has no scheme: leave out "
+            "'tcp://'\n" +
                 std::string(kHint));
   EXPECT_EQ(Say({"serve", "--listen", "[::1]"}),
             "error: --listen: address '[::1]': the port is missing\n" + std::string(kHint));
@@ -83,10 +88,12 @@ TEST_F(Messages, AddressesThatAreNone) {
 
 TEST_F(Messages, AFileInTheWayOfAUnixSocket) {
   const std::string path = File("socket", "precious");
-  const std::string said = Say({"serve", "--listen", "unix:" + path, "--admin-listen", "none", "--log-level", "error"});
+  const std::string said =
+      Say({"serve", "--listen", "unix:" + path, "--admin-listen", "none", "--log-level", "error"});
   EXPECT_EQ(code_, 3);
   EXPECT_EQ(said,
-            "error: cannot listen on unix:DIR/socket: Address already in use; the file there is not a socket\n"
+            "error: cannot listen on unix:DIR/socket: Address already in use; the file there is "
+            "not a socket\n"
             "hint: choose another path, or remove the file if nobody needs it\n");
 }
 
@@ -97,7 +104,8 @@ TEST_F(Messages, AFlagWithoutItsValue) {
             "error: --listen needs a value\nhint: `headgate help serve --all` lists all flags\n");
   EXPECT_EQ(Say({"serve", "--listen", "--threads=2"}),
             "error: --listen needs a value\nhint: `headgate help serve --all` lists all flags\n");
-  EXPECT_EQ(Say({"check", "--domain"}), "error: --domain needs a value\nhint: `headgate help check` lists all flags\n");
+  EXPECT_EQ(Say({"check", "--domain"}),
+            "error: --domain needs a value\nhint: `headgate help check` lists all flags\n");
 }
 
 TEST_F(Messages, FlagsThatThereAreNot) {
@@ -109,12 +117,14 @@ TEST_F(Messages, FlagsThatThereAreNot) {
   EXPECT_EQ(hint("--snapshot-file"), "hint: did you mean '--snapshot'?\n");
   EXPECT_EQ(hint("--port"), "hint: did you mean '--listen'?\n");
   EXPECT_THAT(Say({"check", "--port", "80", "a=b"}), HasSubstr("hint: did you mean '--server'?\n"));
-  EXPECT_EQ(hint("--foo"), "hint: `headgate help serve --all` lists all flags\n") << "and not '--json'";
+  EXPECT_EQ(hint("--foo"), "hint: `headgate help serve --all` lists all flags\n")
+      << "and not '--json'";
 }
 
 TEST_F(Messages, ARuleOfNothing) {
   const std::string rules = Rules("edge", "rate_limit: {unit: minute, requests_per_unit: 0}");
-  EXPECT_EQ(Say({"check", "--rules", rules, "edge", "api_key=k"}), "denied   api_key  limit 0: nothing passes\n");
+  EXPECT_EQ(Say({"check", "--rules", rules, "edge", "api_key=k"}),
+            "denied   api_key  limit 0: nothing passes\n");
 }
 
 TEST_F(Messages, DomainsThatSeveralFilesHave) {
@@ -122,7 +132,8 @@ TEST_F(Messages, DomainsThatSeveralFilesHave) {
   const std::string more = File("more.yaml", "domain: edge\n");
   EXPECT_EQ(Say({"validate", rules, more}),
             "error: DIR/more.yaml:1:9: duplicate domain 'edge' in config file\n"
-            "hint: it is in DIR/edge.yaml:1 too; put both into one file, or let files share a domain: --merge-domains, "
+            "hint: it is in DIR/edge.yaml:1 too; put both into one file, or let files share a "
+            "domain: --merge-domains, "
             "or merge_domains: yes in headgate.yaml\n"
             "not valid: 1 problem in 2 files\n");
   EXPECT_EQ(Say({"validate", "--merge-domains", rules, more}), "valid: 1 rule in 2 files\n");
@@ -157,18 +168,22 @@ TEST_F(Messages, AFileThatIsNamedTwiceIsNoSecondFile) {
 }
 
 TEST_F(Messages, AStarInAKnownHost) {
-  constexpr std::string_view kHint = "hint: write a name, *.example.com for all names below one, or * for any\n";
+  constexpr std::string_view kHint =
+      "hint: write a name, *.example.com for all names below one, or * for any\n";
   EXPECT_EQ(Say({"serve", "--known-host", "a*.example.com"}),
-            "error: --known-host: 'a*.example.com': a * may only be the whole first label, as in *.example.com\n" +
+            "error: --known-host: 'a*.example.com': a * may only be the whole first label, as in "
+            "*.example.com\n" +
                 std::string(kHint));
   EXPECT_EQ(Say({"serve", "--known-host", "*.example.com:80"}),
-            "error: --known-host: '*.example.com:80' is not a host name without a port\n" + std::string(kHint));
+            "error: --known-host: '*.example.com:80' is not a host name without a port\n" +
+                std::string(kHint));
 }
 
 TEST_F(Messages, AFileThatIsNotYaml) {
   const std::string path = File("bad.yaml", "domain: d\ndescriptors: [\n");
   EXPECT_EQ(Say({"validate", path}),
-            "error: DIR/bad.yaml:3:1: error loading config file: yaml: did not find expected node content\n"
+            "error: DIR/bad.yaml:3:1: error loading config file: yaml: did not find expected node "
+            "content\n"
             "hint: the file is no YAML that can be read; look at the line and at those above it\n"
             "not valid: 1 problem in 1 file\n");
   EXPECT_EQ(Say({"validate", directory_ / "gone.yaml"}),
@@ -186,7 +201,8 @@ TEST_F(Messages, AScenarioThatCannotBeRun) {
             "error: cannot read the scenario DIR/gone.scenario: No such file or directory\n"
             "hint: name a file that can be read: headgate scenario FILE…\n");
   EXPECT_EQ(code_, 2);
-  const std::string said = Say({"scenario", File("bad.scenario", "rule login = 1 per 10s\nat soon login:ann allow\n")});
+  const std::string said =
+      Say({"scenario", File("bad.scenario", "rule login = 1 per 10s\nat soon login:ann allow\n")});
   EXPECT_EQ(code_, 2);
   EXPECT_THAT(said, ::testing::StartsWith("error: DIR/bad.scenario:2:4: "));
   EXPECT_THAT(said, HasSubstr("\nhint: "));
@@ -194,10 +210,10 @@ TEST_F(Messages, AScenarioThatCannotBeRun) {
 
 TEST_F(Messages, ACostThatIsNoNumber) {
   for (const char* cost : {"x", "-1", "1.5", "9223372036854775808"}) {
-    EXPECT_EQ(
-        Say({"check", "--cost", cost, "a=b"}),
-        "error: --cost: '" + std::string(cost) +
-            "' is not a whole number from 0 to 9223372036854775807\nhint: `headgate help check` lists all flags\n");
+    EXPECT_EQ(Say({"check", "--cost", cost, "a=b"}),
+              "error: --cost: '" + std::string(cost) +
+                  "' is not a whole number from 0 to 9223372036854775807\nhint: `headgate help "
+                  "check` lists all flags\n");
   }
 }
 
@@ -205,7 +221,8 @@ TEST_F(Messages, ADomainWithoutRules) {
   const std::string rules = Rules("edge", "rate_limit: {unit: minute, requests_per_unit: 1}");
   EXPECT_EQ(Say({"check", "--rules", rules, "api_key=k"}),
             "allowed  (no rule)\n"
-            "hint: the domain \"default\" has no rules; there are rules in \"edge\": --domain names one\n");
+            "hint: the domain \"default\" has no rules; there are rules in \"edge\": --domain "
+            "names one\n");
   EXPECT_EQ(Say({"check", "--rules", rules, "edge", "other=k"}),
             "allowed  (no rule)\nhint: `headgate explain edge k=v` says why no rule applies\n");
 }
@@ -217,7 +234,8 @@ TEST_F(Messages, CheckAndExplainTakeTheDomainInBothWays) {
     EXPECT_EQ(code_, 0) << first;
     EXPECT_THAT(first, HasSubstr("api_key"));
     EXPECT_EQ(Say({command, "--rules", rules, "--domain", "edge", "api_key=k1"}), first);
-    EXPECT_EQ(Say({command, "edge"}), "error: a descriptor is missing\nhint: headgate " + std::string(command) +
+    EXPECT_EQ(Say({command, "edge"}), "error: a descriptor is missing\nhint: headgate " +
+                                          std::string(command) +
                                           " DOMAIN k=v,k=v…; quote a value that holds a comma\n");
   }
 }
@@ -235,18 +253,22 @@ TEST_F(Messages, ManyProblemsAreAllCounted) {
   for (int i = 0; i < 3000; ++i) text += "x" + std::to_string(i) + ": 1\n";
   const std::string path = File("bad.yaml", text);
   const std::string said = Say({"validate", path});
-  EXPECT_THAT(said, ::testing::EndsWith("error: DIR/bad.yaml:101:1: and 2900 more problems\nhint: mend these first\n"
-                                        "not valid: 3000 problems in 1 file\n"));
+  EXPECT_THAT(said,
+              ::testing::EndsWith(
+                  "error: DIR/bad.yaml:101:1: and 2900 more problems\nhint: mend these first\n"
+                  "not valid: 3000 problems in 1 file\n"));
   EXPECT_EQ(nlohmann::json::parse(Say({"validate", "--json", path})).at("problem_count"), 3000);
 }
 
 TEST_F(Messages, ExplainSaysTheSameAsJson) {
-  const std::string rules =
-      File("r.yaml",
-           "domain: edge\ndescriptors:\n  - key: api_key\n    shadow_mode: true\n    quota_mode: true\n"
-           "    rate_limit: {name: per-key, unit: minute, requests_per_unit: 10, burst: 5, replaces: [{name: other}]}\n"
-           "  - key: free\n    rate_limit: {unlimited: true}\n");
-  const auto json = nlohmann::json::parse(Say({"explain", "--json", "--rules", rules, "edge", "api_key=k"}));
+  const std::string rules = File(
+      "r.yaml",
+      "domain: edge\ndescriptors:\n  - key: api_key\n    shadow_mode: true\n    quota_mode: true\n"
+      "    rate_limit: {name: per-key, unit: minute, requests_per_unit: 10, burst: 5, replaces: "
+      "[{name: other}]}\n"
+      "  - key: free\n    rate_limit: {unlimited: true}\n");
+  const auto json =
+      nlohmann::json::parse(Say({"explain", "--json", "--rules", rules, "edge", "api_key=k"}));
   EXPECT_EQ(json.at("rule"), "per-key");
   EXPECT_EQ(json.at("path"), "api_key");
   EXPECT_EQ(json.at("name"), "per-key");
@@ -258,11 +280,14 @@ TEST_F(Messages, ExplainSaysTheSameAsJson) {
   EXPECT_EQ(json.at("steps").at(0).at("matched_by_text"), "the key alone, for every value");
   EXPECT_EQ(json.at("bucket"), "edge, api_key=k");
   EXPECT_EQ(json.at("verdict"), "rule \"per-key\" applies");
-  const auto free = nlohmann::json::parse(Say({"explain", "--json", "--rules", rules, "edge", "free=k"}));
+  const auto free =
+      nlohmann::json::parse(Say({"explain", "--json", "--rules", rules, "edge", "free=k"}));
   EXPECT_EQ(free.at("unlimited"), true);
   const std::string none = Rules("none", "rate_limit: {unit: minute, requests_per_unit: 0}");
-  EXPECT_THAT(Say({"explain", "--rules", none, "none", "api_key=k"}), HasSubstr(": nothing passes\n"));
-  const auto nothing = nlohmann::json::parse(Say({"explain", "--json", "--rules", none, "none", "api_key=k"}));
+  EXPECT_THAT(Say({"explain", "--rules", none, "none", "api_key=k"}),
+              HasSubstr(": nothing passes\n"));
+  const auto nothing =
+      nlohmann::json::parse(Say({"explain", "--json", "--rules", none, "none", "api_key=k"}));
   EXPECT_EQ(nothing.at("nothing_passes"), true);
 }
 
@@ -270,18 +295,21 @@ TEST_F(Messages, AStoreThatHasNoAddress) {
   constexpr std::string_view kHint =
       "\nhint: for instance redis://127.0.0.1:6379, rediss://HOST:PORT (TLS) or "
       "redis+cluster://HOST:PORT,HOST:PORT\n";
-  EXPECT_EQ(Say({"serve", "--store", "foo"}), "error: --store: '://' is missing" + std::string(kHint));
+  EXPECT_EQ(Say({"serve", "--store", "foo"}),
+            "error: --store: '://' is missing" + std::string(kHint));
   EXPECT_EQ(Say({"serve", "--store", "redis://h:99999"}),
             "error: --store: '99999' is no port (1 to 65535)" + std::string(kHint));
 }
 
 TEST_F(Messages, ProblemsComeInTheOrderOfTheFile) {
-  const std::string config = File("headgate.yaml",
-                                  "threads: many\nstore: foo\nmax_bucket: 3\nlisten: [x]\nsnapshot: missing/s\n"
-                                  "known_host: ['a*']\ncredential_file: gone\n");
+  const std::string config =
+      File("headgate.yaml",
+           "threads: many\nstore: foo\nmax_bucket: 3\nlisten: [x]\nsnapshot: missing/s\n"
+           "known_host: ['a*']\ncredential_file: gone\n");
   const std::string said = Say({"serve", "--config", config});
   std::vector<int> lines;
-  for (size_t at = said.find("headgate.yaml:"); at != std::string::npos; at = said.find("headgate.yaml:", at + 1)) {
+  for (size_t at = said.find("headgate.yaml:"); at != std::string::npos;
+       at = said.find("headgate.yaml:", at + 1)) {
     lines.push_back(std::stoi(said.substr(at + 14)));
   }
   EXPECT_THAT(lines, ::testing::ElementsAre(1, 2, 3, 4, 5, 6, 7)) << said;
@@ -289,13 +317,16 @@ TEST_F(Messages, ProblemsComeInTheOrderOfTheFile) {
 
 TEST_F(Messages, RulesThatASettingsFileNames) {
   Rules("edge", "rate_limit: {unit: fortnight, requests_per_unit: 1}");
-  const std::string config = File("headgate.yaml", "threads: 1\nrules:\n  - edge.yaml\nrule: [nonsense]\n");
+  const std::string config =
+      File("headgate.yaml", "threads: 1\nrules:\n  - edge.yaml\nrule: [nonsense]\n");
   const std::string said = Say({"serve", "--config", config});
   EXPECT_EQ(code_, 2);
   EXPECT_THAT(said, HasSubstr("error: DIR/edge.yaml:4:24: invalid rate limit unit 'fortnight'\n"));
   EXPECT_THAT(said, HasSubstr("error: DIR/headgate.yaml:4:8: rule \"nonsense\":1:9: "));
-  EXPECT_THAT(said, ::testing::EndsWith("error: DIR/headgate.yaml:3:5: the rules of DIR/edge.yaml cannot be loaded\n"
-                                        "hint: `headgate validate DIR/edge.yaml` checks them without a server\n"));
+  EXPECT_THAT(said,
+              ::testing::EndsWith(
+                  "error: DIR/headgate.yaml:3:5: the rules of DIR/edge.yaml cannot be loaded\n"
+                  "hint: `headgate validate DIR/edge.yaml` checks them without a server\n"));
 
   const std::string gone = File("gone.yaml", "rules:\n  - edge.yaml\n  - nowhere.yaml\n");
   const std::string nowhere =
@@ -308,9 +339,9 @@ TEST_F(Messages, RulesThatASettingsFileNames) {
 }
 
 TEST_F(Messages, ASnapshotThatCannotBe) {
-  EXPECT_EQ(
-      Say({"serve", "--snapshot", directory_ / "missing" / "s", "--listen", "127.0.0.1:0"}),
-      "error: --snapshot: cannot create DIR/missing/s.new: No such file or directory\nhint: mkdir -p DIR/missing\n");
+  EXPECT_EQ(Say({"serve", "--snapshot", directory_ / "missing" / "s", "--listen", "127.0.0.1:0"}),
+            "error: --snapshot: cannot create DIR/missing/s.new: No such file or directory\nhint: "
+            "mkdir -p DIR/missing\n");
   EXPECT_EQ(code_, 2);
   EXPECT_EQ(Say({"serve", "--snapshot", directory_, "--listen", "127.0.0.1:0"}),
             "error: --snapshot: DIR is a directory; name a file in it\n"
@@ -321,8 +352,10 @@ TEST_F(Messages, ASnapshotThatCannotBe) {
 // Answers the first connection so, and ends.
 class AnotherServer {
  public:
-  explicit AnotherServer(const std::string& answer) : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+  explicit AnotherServer(const std::string& answer)
+      : listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{
+        .sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
     socklen_t size = sizeof(address);
     auto* const generic = reinterpret_cast<sockaddr*>(&address);
     EXPECT_EQ(::bind(listener_.get(), generic, size) + ::listen(listener_.get(), 1), 0);
@@ -332,7 +365,8 @@ class AnotherServer {
       const net::FileDescriptor client(::accept(listener_.get(), nullptr, nullptr));
       char request[4096];
       EXPECT_GT(::recv(client.get(), request, sizeof(request), 0), 0);
-      EXPECT_EQ(::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL), static_cast<ssize_t>(answer.size()));
+      EXPECT_EQ(::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(answer.size()));
     });
   }
   ~AnotherServer() { thread_.join(); }
@@ -348,8 +382,10 @@ TEST_F(Messages, AnAnswerThatIsNotHeadgates) {
   constexpr std::string_view kHint =
       "hint: another program or a proxy listens there: --server names Headgate's address\n";
   const std::vector<std::pair<std::string, std::string>> answers = {
-      {"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\nnope", "answers 502, but not as Headgate does"},
-      {"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope", "answers 404, but not as Headgate does"},
+      {"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\nnope",
+       "answers 502, but not as Headgate does"},
+      {"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope",
+       "answers 404, but not as Headgate does"},
       {"HTTP/1.1 200 OK\r\n\r\n{}", "answers 200, but not as Headgate does"},
       {"-ERR unknown command 'POST'\r\n", "the answer is not HTTP"}};
   for (const auto& [answer, what] : answers) {

@@ -20,7 +20,8 @@ uint64_t ResidentBytes() {
   const size_t space = text.find(' ');
   if (space == std::string_view::npos) return 0;
   uint64_t pages = 0;
-  const auto [end, error] = std::from_chars(text.data() + space + 1, text.data() + text.size(), pages);
+  const auto [end, error] =
+      std::from_chars(text.data() + space + 1, text.data() + text.size(), pages);
   return error == std::errc() ? pages * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 

@@ -7,9 +7,10 @@
 namespace headgate::app {
 namespace {
 
-// Each buffer that net counts against its budget has pages of its own. With larger ones alone, every connection that
-// grows past the threshold leaves a hole in a heap as large as what it had: 64 MiB of 1,000 connections. glibc raises
-// its own threshold up to 32 MiB once such a block is freed; a fixed one does not move.
+// Each buffer that net counts against its budget has pages of its own. With larger ones alone,
+// every connection that grows past the threshold leaves a hole in a heap as large as what it had:
+// 64 MiB of 1,000 connections. glibc raises its own threshold up to 32 MiB once such a block is
+// freed; a fixed one does not move.
 constexpr int kMapFromBytes = 16 * 1024;
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Memory of large requests goes back to the system once they are done, instead of staying with the allocator.
+// Memory of large requests goes back to the system once they are done, instead of staying with the
+// allocator.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ class ReturnedMemory {
   // Returns holes to the system if the buffers fell this far.
   static constexpr uint64_t kFallBytes = uint64_t{8} << 20;
 
-  // Call it every second or so with what the buffers hold, and how many connections were closed for it so far: those
-  // show a peak between two calls. Takes milliseconds when it returns memory.
+  // Call it every second or so with what the buffers hold, and how many connections were closed for
+  // it so far: those show a peak between two calls. Takes milliseconds when it returns memory.
   void Step(uint64_t buffer_bytes, uint64_t connections_shed);
 
   uint64_t times() const { return times_; }

@@ -18,7 +18,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kDefault = "default";
 
 // `path` is the file, or the directory that it was found in.
-bool Names(const fs::path& path, const fs::path& file) { return path == file || path / file.filename() == file; }
+bool Names(const fs::path& path, const fs::path& file) {
+  return path == file || path / file.filename() == file;
+}
 
 template <typename Names>
 std::string_view PlaceOfItem(const Configuration& configuration, std::string_view setting,
@@ -30,14 +32,15 @@ std::string_view PlaceOfItem(const Configuration& configuration, std::string_vie
 
 }  // namespace
 
-rule::LoadResult LoadNamed(std::span<const rule::RuleFile> files, const std::vector<std::string>& one_liners,
-                           bool merge_domains) {
-  return rule::LoadRules(files, {.merge_domains = merge_domains ? rule::MergeDomains::kYes : rule::MergeDomains::kNo,
-                                 .one_liners = one_liners});
+rule::LoadResult LoadNamed(std::span<const rule::RuleFile> files,
+                           const std::vector<std::string>& one_liners, bool merge_domains) {
+  return rule::LoadRules(
+      files, {.merge_domains = merge_domains ? rule::MergeDomains::kYes : rule::MergeDomains::kNo,
+              .one_liners = one_liners});
 }
 
-RulesFromPaths LoadPaths(const std::vector<std::string>& paths, const std::vector<std::string>& one_liners,
-                         bool merge_domains) {
+RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
+                         const std::vector<std::string>& one_liners, bool merge_domains) {
   RulesFromPaths loaded;
   watch::file::FilesRead read = watch::file::ReadFiles(paths);
   if (!read.problems.empty()) {
@@ -54,27 +57,34 @@ RulesFromPaths LoadPaths(const std::vector<std::string>& paths, const std::vecto
 }
 
 void SayProblems(std::span<const rule::Problem> problems, const Console& console) {
-  for (const rule::Problem& problem : problems) console.Error(PlaceAndMessage(problem), rule::Printable(problem.hint));
+  for (const rule::Problem& problem : problems)
+    console.Error(PlaceAndMessage(problem), rule::Printable(problem.hint));
 }
 
-void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration, const Console& console) {
+void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration,
+                 const Console& console) {
   std::map<std::string_view, const std::string*> broken;  // files, by the places that name them
   for (const rule::Problem& problem : problems) {
-    const std::string_view file_place = PlaceOfItem(configuration, "rules", configuration.settings.rules,
-                                                    [&](const std::string& path) { return Names(path, problem.file); });
-    const std::string_view text_place =
-        PlaceOfItem(configuration, "rule", configuration.settings.rule,
-                    [&](const std::string& text) { return rule::OneLinerSource(text) == problem.file; });
+    const std::string_view file_place =
+        PlaceOfItem(configuration, "rules", configuration.settings.rules,
+                    [&](const std::string& path) { return Names(path, problem.file); });
+    const std::string_view text_place = PlaceOfItem(
+        configuration, "rule", configuration.settings.rule,
+        [&](const std::string& text) { return rule::OneLinerSource(text) == problem.file; });
     const bool in_file = file_place != kDefault && problem.line != 0;
     if (in_file) broken.emplace(file_place, &problem.file);
     // A line of a rule file is a place of its own.
-    const std::string_view place = in_file ? kDefault : file_place != kDefault ? file_place : text_place;
+    const std::string_view place = in_file                  ? kDefault
+                                   : file_place != kDefault ? file_place
+                                                            : text_place;
     const std::string what = PlaceAndMessage(problem);
-    console.Error(place == kDefault ? what : fmt::format("{}: {}", place, what), rule::Printable(problem.hint));
+    console.Error(place == kDefault ? what : fmt::format("{}: {}", place, what),
+                  rule::Printable(problem.hint));
   }
   for (const auto& [place, file] : broken) {
-    console.Error(fmt::format("{}: the rules of {} cannot be loaded", place, rule::Printable(*file)),
-                  fmt::format("`headgate validate {}` checks them without a server", rule::Printable(*file)));
+    console.Error(
+        fmt::format("{}: the rules of {} cannot be loaded", place, rule::Printable(*file)),
+        fmt::format("`headgate validate {}` checks them without a server", rule::Printable(*file)));
   }
 }
 

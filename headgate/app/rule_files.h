@@ -11,8 +11,8 @@
 
 namespace headgate::app {
 
-rule::LoadResult LoadNamed(std::span<const rule::RuleFile> files, const std::vector<std::string>& one_liners,
-                           bool merge_domains);
+rule::LoadResult LoadNamed(std::span<const rule::RuleFile> files,
+                           const std::vector<std::string>& one_liners, bool merge_domains);
 
 struct RulesFromPaths {
   rule::LoadResult result;
@@ -20,14 +20,15 @@ struct RulesFromPaths {
 };
 
 // Reads and loads the rules of `paths`, once.
-RulesFromPaths LoadPaths(const std::vector<std::string>& paths, const std::vector<std::string>& one_liners,
-                         bool merge_domains);
+RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
+                         const std::vector<std::string>& one_liners, bool merge_domains);
 
 // One error for each problem.
 void SayProblems(std::span<const rule::Problem> problems, const Console& console);
 
-// The same for rules that the settings name. Errors also say which setting, and which line of a settings file, named
-// the rules.
-void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration, const Console& console);
+// The same for rules that the settings name. Errors also say which setting, and which line of a
+// settings file, named the rules.
+void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration,
+                 const Console& console);
 
 }  // namespace headgate::app

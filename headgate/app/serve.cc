@@ -43,22 +43,24 @@ uint32_t ThreadsOf(const Settings& settings) {
 }
 
 net::ServerOptions ServerOptionsOf(const Settings& settings, const FilePlan& files) {
-  return {.threads = ThreadsOf(settings),
-          .connections_max = static_cast<uint32_t>(files.connections_max),
-          .connections_per_address_max = static_cast<uint32_t>(settings.max_connections_per_address),
-          .refusals_max = static_cast<uint32_t>(files.refusals_max),
-          .request_timeout = settings.request_timeout,
-          .idle_timeout = settings.idle_timeout,
-          .write_timeout = settings.write_timeout,
-          .buffer_bytes_max = settings.max_buffer_bytes};
+  return {
+      .threads = ThreadsOf(settings),
+      .connections_max = static_cast<uint32_t>(files.connections_max),
+      .connections_per_address_max = static_cast<uint32_t>(settings.max_connections_per_address),
+      .refusals_max = static_cast<uint32_t>(files.refusals_max),
+      .request_timeout = settings.request_timeout,
+      .idle_timeout = settings.idle_timeout,
+      .write_timeout = settings.write_timeout,
+      .buffer_bytes_max = settings.max_buffer_bytes};
 }
 
 observe::LogOptions LogOptionsOf(const Settings& settings) {
-  return {
-      .level_min = *observe::LevelByName(settings.log_level),
-      .format = settings.log_format == "json" ? observe::LogFormat::kJson : observe::LogFormat::kText,
-      .client_keys = settings.log_client_keys == "plain" ? observe::ClientKeys::kPlain : observe::ClientKeys::kHashed,
-      .secret = RandomSecret()};
+  return {.level_min = *observe::LevelByName(settings.log_level),
+          .format =
+              settings.log_format == "json" ? observe::LogFormat::kJson : observe::LogFormat::kText,
+          .client_keys = settings.log_client_keys == "plain" ? observe::ClientKeys::kPlain
+                                                             : observe::ClientKeys::kHashed,
+          .secret = RandomSecret()};
 }
 
 // Puts the file's first line in the credential's place.
@@ -70,8 +72,8 @@ void ReadCredential(Configuration& configuration) {
   settings.credential = *std::move(credential);
 }
 
-// Before anything starts: nobody should learn that a snapshot cannot be written by losing it. From here on the path is
-// the file itself, behind all symbolic links.
+// Before anything starts: nobody should learn that a snapshot cannot be written by losing it. From
+// here on the path is the file itself, behind all symbolic links.
 void CheckSnapshot(Configuration& configuration) {
   std::string& path = configuration.settings.snapshot;
   const auto target = disk::FollowLinks(path);
@@ -80,25 +82,29 @@ void CheckSnapshot(Configuration& configuration) {
   if (status.ok()) return;
   const std::string directory = std::filesystem::absolute(path).parent_path();
   const bool missing = absl::IsNotFound(status);
-  configuration.AddProblem("snapshot", status,
-                           missing ? fmt::format("mkdir -p {}", directory)
-                                   : "name a file in a directory that this user may write: --snapshot PATH");
+  configuration.AddProblem(
+      "snapshot", status,
+      missing ? fmt::format("mkdir -p {}", directory)
+              : "name a file in a directory that this user may write: --snapshot PATH");
 }
 
 FileNeeds FileNeedsOf(const Settings& settings) {
   const uint64_t store_servers = settings.store.empty() ? 0 : kStoreServers;
-  return {.threads = ThreadsOf(settings),
-          .addresses = settings.listen.size() + settings.listen_resp.size() + settings.listen_http.size() + 1,
-          .store_connections = store_servers * settings.store_connections,
-          .store_connections_min = store_servers,
-          .connections_max = settings.max_connections,
-          .admin_connections_max = settings.admin_listen.empty() ? 0 : settings.max_admin_connections};
+  return {
+      .threads = ThreadsOf(settings),
+      .addresses =
+          settings.listen.size() + settings.listen_resp.size() + settings.listen_http.size() + 1,
+      .store_connections = store_servers * settings.store_connections,
+      .store_connections_min = store_servers,
+      .connections_max = settings.max_connections,
+      .admin_connections_max = settings.admin_listen.empty() ? 0 : settings.max_admin_connections};
 }
 
 // Allows as many open files as the system lets this process have, and divides them.
 absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs) {
   rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return absl::UnavailableError("the limit on open files cannot be read");
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0)
+    return absl::UnavailableError("the limit on open files cannot be read");
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);
   return PlanFiles(files.rlim_max, needs);
@@ -107,8 +113,8 @@ absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs) {
 // A server that runs.
 class Process {
  public:
-  Process(const Configuration& configuration, const std::optional<StoreSettings>& store, const FilePlan& files,
-          const Console& console, const Signals& signals)
+  Process(const Configuration& configuration, const std::optional<StoreSettings>& store,
+          const FilePlan& files, const Console& console, const Signals& signals)
       : configuration_(configuration),
         settings_(configuration.settings),
         store_(store),
@@ -143,7 +149,8 @@ class Process {
     if (!configuration_.file.empty()) log_.Info("settings.loaded", {{"file", configuration_.file}});
     if (!ListenOnAll()) return kExitUnreachable;
     server_.Start();
-    log_.Info("server.started", {{"version", kVersion}, {"threads", uint64_t{ThreadsOf(settings_)}}});
+    log_.Info("server.started",
+              {{"version", kVersion}, {"threads", uint64_t{ThreadsOf(settings_)}}});
     RunUntilStopped();
     return Stop();
   }
@@ -181,9 +188,10 @@ class Process {
       }
       shared_ = *std::move(shared);
     } else if (const std::string unused = SettingsWithoutStore(settings_); !unused.empty()) {
-      log_.Warning("store.not_set", {{"settings", unused},
-                                     {"effect", std::string_view("they do nothing: each instance counts by itself")},
-                                     {"hint", std::string_view("set store, or remove them")}});
+      log_.Warning("store.not_set",
+                   {{"settings", unused},
+                    {"effect", std::string_view("they do nothing: each instance counts by itself")},
+                    {"hint", std::string_view("set store, or remove them")}});
     }
     for (uint32_t i = 0; i < loops; ++i) {
       fronts_.push_back(std::make_unique<Fronts>(front_options_, shared_.get(), i));
@@ -199,24 +207,28 @@ class Process {
         endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop]); }, options);
     if (!bound.ok()) {
       listen_error_ = std::string(bound.status().message());
-      listen_hint_ = endpoint.is_unix() ? "choose another path, or remove the file if nobody needs it"
-                                        : "choose another address; port 0 takes a free one: --listen 127.0.0.1:0";
+      listen_hint_ = endpoint.is_unix()
+                         ? "choose another path, or remove the file if nobody needs it"
+                         : "choose another address; port 0 takes a free one: --listen 127.0.0.1:0";
       return false;
     }
     console_.out << announced << ' ' << bound->ToString() << std::endl;
     if (!endpoint.loopback() && !front_options_.access.credential_set()) {
-      log_.Warning("access.no_credential",
-                   {{"address", bound->ToString()},
-                    {"effect", std::string_view("refund, reset, rules and metrics are refused from other machines")},
-                    {"hint", std::string_view("set credential_file")}});
+      log_.Warning(
+          "access.no_credential",
+          {{"address", bound->ToString()},
+           {"effect",
+            std::string_view("refund, reset, rules and metrics are refused from other machines")},
+           {"hint", std::string_view("set credential_file")}});
     }
     return true;
   }
 
   bool ListenOnAll() {
     const auto each = [&](const std::vector<std::string>& addresses, const Chooser& chooser) {
-      return std::all_of(addresses.begin(), addresses.end(),
-                         [&](const std::string& text) { return Listen(text, "listening on", chooser); });
+      return std::all_of(addresses.begin(), addresses.end(), [&](const std::string& text) {
+        return Listen(text, "listening on", chooser);
+      });
     };
     if (!each(settings_.listen, &Fronts::All) || !each(settings_.listen_resp, &Fronts::OnlyResp) ||
         !each(settings_.listen_http, &Fronts::OnlyHttp)) {
@@ -228,16 +240,19 @@ class Process {
 
   bool ListenForAdmin() {
     if (settings_.admin_listen.empty()) return true;
-    const bool listening = Listen(settings_.admin_listen, "admin on", &Fronts::Admin,
-                                  {.reserved_connections_max = static_cast<uint32_t>(files_.admin_connections_max)});
+    const bool listening =
+        Listen(settings_.admin_listen, "admin on", &Fronts::Admin,
+               {.reserved_connections_max = static_cast<uint32_t>(files_.admin_connections_max)});
     if (listening) return true;
     if (configuration_.OriginOf("admin_listen") == "default") {
       // Nobody asked for it: a second server on this machine starts without.
-      log_.Warning("admin.off", {{"reason", listen_error_},
-                                 {"hint", std::string_view("--admin-listen 127.0.0.1:0 takes a free port")}});
+      log_.Warning("admin.off",
+                   {{"reason", listen_error_},
+                    {"hint", std::string_view("--admin-listen 127.0.0.1:0 takes a free port")}});
       return true;
     }
-    console_.Error(listen_error_, "--admin-listen 127.0.0.1:0 takes a free port, none turns it off");
+    console_.Error(listen_error_,
+                   "--admin-listen 127.0.0.1:0 takes a free port, none turns it off");
     return false;
   }
 
@@ -275,7 +290,8 @@ class Process {
 
   int Stop() {
     front_options_.draining.store(true, std::memory_order_relaxed);
-    log_.Info("server.draining", {{"delay", settings_.drain_delay}, {"timeout", settings_.drain_timeout}});
+    log_.Info("server.draining",
+              {{"delay", settings_.drain_delay}, {"timeout", settings_.drain_timeout}});
     // Everything goes on as before, but /readyz is red. A second signal to stop ends the wait.
     RunUntilStopped(settings_.drain_delay);
     const bool all = server_.Drain(settings_.drain_timeout);
@@ -325,7 +341,8 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   }
   if (SayProblems(configuration, console)) return kExitUsage;
   if (parsed->print_config) {
-    console.out << (parsed->json ? PrintConfigurationJson(configuration) : PrintConfiguration(configuration));
+    console.out << (parsed->json ? PrintConfigurationJson(configuration)
+                                 : PrintConfiguration(configuration));
     return kExitOk;
   }
   MapLargeBuffers();

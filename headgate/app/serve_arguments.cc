@@ -17,12 +17,14 @@ constexpr size_t kFileBytesMax = size_t{4} << 20;
 
 }  // namespace
 
-std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>& arguments, const Console& console) {
+std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>& arguments,
+                                                  const Console& console) {
   ServeArguments parsed;
-  ArgumentSpec spec{
-      .command = "serve",
-      .flags = {{"--config", &parsed.config}, {"--print-config", &parsed.print_config}, {"--json", &parsed.json}},
-      .help = "headgate help serve --all"};
+  ArgumentSpec spec{.command = "serve",
+                    .flags = {{"--config", &parsed.config},
+                              {"--print-config", &parsed.print_config},
+                              {"--json", &parsed.json}},
+                    .help = "headgate help serve --all"};
   std::vector<std::vector<std::string>> values(AllSettings().size());
   for (size_t i = 0; i < values.size(); ++i) {
     const Setting& setting = AllSettings()[i];
@@ -33,7 +35,8 @@ std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>
     const Setting& setting = AllSettings()[i];
     if (values[i].empty()) continue;
     if (!setting.is_list() && values[i].size() > 1) {
-      console.Error(fmt::format("{} is given {} times", FlagOf(setting), values[i].size()), "give it once");
+      console.Error(fmt::format("{} is given {} times", FlagOf(setting), values[i].size()),
+                    "give it once");
       return std::nullopt;
     }
     parsed.flags.emplace(std::string(setting.name), GivenValue{values[i], {FlagOf(setting)}});
@@ -45,18 +48,21 @@ Configuration Configure(const ServeArguments& arguments, const Environment& envi
   Configuration configuration;
   const auto variable = environment.find("HEADGATE_CONFIG");
   const bool named = arguments.config || variable != environment.end();
-  const std::string path = arguments.config ? *arguments.config : named ? variable->second : kDefaultFile;
+  const std::string path = arguments.config ? *arguments.config
+                           : named          ? variable->second
+                                            : kDefaultFile;
   const auto text = disk::ReadFile(path, kFileBytesMax);
   if (text.ok()) {
     configuration.file = std::filesystem::absolute(path);
     Apply(ReadSettingsFile(*text, path, configuration.problems), configuration);
   } else if (named || !absl::IsNotFound(text.status())) {
-    configuration.problems.push_back({{arguments.config ? "--config"
-                                       : named          ? "HEADGATE_CONFIG"
-                                                        : ""},
-                                      std::string(text.status().message()),
-                                      named ? "name a settings file that can be read, or none"
-                                            : "make ./headgate.yaml readable, or name another file with --config"});
+    configuration.problems.push_back(
+        {{arguments.config ? "--config"
+          : named          ? "HEADGATE_CONFIG"
+                           : ""},
+         std::string(text.status().message()),
+         named ? "name a settings file that can be read, or none"
+               : "make ./headgate.yaml readable, or name another file with --config"});
   }
   Apply(ReadEnvironment(environment, configuration.problems), configuration);
   Apply(arguments.flags, configuration);
@@ -70,7 +76,8 @@ bool SayProblems(const Configuration& configuration, const Console& console) {
     const rule::Mark& mark = problem.where.mark;
     return std::pair(mark.line == 0 ? ~uint32_t{0} : mark.line, mark.column);
   };
-  std::stable_sort(problems.begin(), problems.end(), [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  std::stable_sort(problems.begin(), problems.end(),
+                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
   for (const auto& [where, what, hint] : problems) {
     console.Error(where.place.empty() ? what : fmt::format("{}: {}", where.place, what), hint);
   }

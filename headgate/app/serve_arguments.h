@@ -1,4 +1,5 @@
-// `headgate serve`'s arguments, and the configuration that they, the file and the environment make together.
+// `headgate serve`'s arguments, and the configuration that they, the file and the environment make
+// together.
 #pragma once
 
 #include <optional>
@@ -18,10 +19,11 @@ struct ServeArguments {
 };
 
 // Nothing, and errors on the console, if they make no sense.
-std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>& arguments, const Console& console);
+std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>& arguments,
+                                                  const Console& console);
 
-// Reads the file (--config, HEADGATE_CONFIG, else ./headgate.yaml if there is one), the environment and the flags.
-// All problems are in the configuration.
+// Reads the file (--config, HEADGATE_CONFIG, else ./headgate.yaml if there is one), the environment
+// and the flags. All problems are in the configuration.
 Configuration Configure(const ServeArguments& arguments, const Environment& environment);
 
 // All of them: those of the settings file first, by line. False if there are none.

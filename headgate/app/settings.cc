@@ -14,7 +14,8 @@ namespace {
 constexpr std::string_view kUnixPrefix = "unix:";
 
 absl::Status Bad(const Setting& setting, std::string_view value, std::string_view why) {
-  const std::string_view shown = setting.secret == Secret::kNothing ? value : std::string_view("(hidden)");
+  const std::string_view shown =
+      setting.secret == Secret::kNothing ? value : std::string_view("(hidden)");
   return absl::InvalidArgumentError(fmt::format("{} '{}': {}", setting.name, shown, why));
 }
 
@@ -23,7 +24,8 @@ std::string InWords(std::string_view choices) {
   std::string words(choices);
   const size_t last = words.rfind('|');
   words.replace(last, 1, " or ");
-  for (size_t bar = words.find('|'); bar != std::string::npos; bar = words.find('|')) words.replace(bar, 1, ", ");
+  for (size_t bar = words.find('|'); bar != std::string::npos; bar = words.find('|'))
+    words.replace(bar, 1, ", ");
   return words;
 }
 
@@ -42,14 +44,17 @@ const std::string& NoOrYes(const std::string& value) {
   return value == "true" ? yes : value == "false" ? no : value;
 }
 
-std::string ShowDuration(uint64_t ns) { return rule::FormatDuration(base::Duration(static_cast<int64_t>(ns))); }
+std::string ShowDuration(uint64_t ns) {
+  return rule::FormatDuration(base::Duration(static_cast<int64_t>(ns)));
+}
 
 absl::StatusOr<uint64_t> ParseNumber(const Setting& setting, std::string_view text) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool whole = error == std::errc() && end == text.data() + text.size();
   if (!whole || value < setting.min || value > setting.max) {
-    return Bad(setting, text, fmt::format("write a whole number from {} to {}", setting.min, setting.max));
+    return Bad(setting, text,
+               fmt::format("write a whole number from {} to {}", setting.min, setting.max));
   }
   return value;
 }
@@ -60,7 +65,8 @@ absl::StatusOr<base::Duration> ParseDurationSetting(const Setting& setting, std:
   const auto ns = static_cast<uint64_t>(value->count());
   if (ns < setting.min || ns > setting.max) {
     return Bad(setting, text,
-               fmt::format("write a duration from {} to {}", ShowDuration(setting.min), ShowDuration(setting.max)));
+               fmt::format("write a duration from {} to {}", ShowDuration(setting.min),
+                           ShowDuration(setting.max)));
   }
   return *value;
 }
@@ -87,7 +93,8 @@ std::string TypeOf(const Setting& setting) {
   return kNames[setting.target.index()];
 }
 
-absl::Status SetValue(const Setting& setting, std::span<const std::string> values, Settings& settings) {
+absl::Status SetValue(const Setting& setting, std::span<const std::string> values,
+                      Settings& settings) {
   if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target)) {
     settings.** list = {values.begin(), values.end()};
     return absl::OkStatus();
@@ -112,7 +119,8 @@ absl::Status SetValue(const Setting& setting, std::span<const std::string> value
 }
 
 std::vector<std::string> ShowValue(const Setting& setting, const Settings& settings) {
-  if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target)) return settings.**list;
+  if (const auto* list = std::get_if<std::vector<std::string> Settings::*>(&setting.target))
+    return settings.**list;
   if (const auto* number = std::get_if<uint64_t Settings::*>(&setting.target)) {
     return {std::to_string(settings.**number)};
   }
@@ -123,7 +131,8 @@ std::vector<std::string> ShowValue(const Setting& setting, const Settings& setti
   if (!HidesValue(setting, settings)) return {text};
   if (setting.secret == Secret::kAll) return {"(hidden)"};
   const size_t scheme = text.find("://");
-  return {(scheme == std::string::npos ? "" : text.substr(0, scheme + 3)) + "(hidden)" + text.substr(text.rfind('@'))};
+  return {(scheme == std::string::npos ? "" : text.substr(0, scheme + 3)) + "(hidden)" +
+          text.substr(text.rfind('@'))};
 }
 
 bool HidesValue(const Setting& setting, const Settings& settings) {
@@ -132,7 +141,8 @@ bool HidesValue(const Setting& setting, const Settings& settings) {
   return setting.secret == Secret::kAll ? !text.empty() : text.find('@') != std::string::npos;
 }
 
-void ResolvePaths(const Setting& setting, const std::string& directory, std::vector<std::string>& values) {
+void ResolvePaths(const Setting& setting, const std::string& directory,
+                  std::vector<std::string>& values) {
   if (setting.paths == Paths::kNone || directory.empty()) return;
   for (std::string& value : values) {
     const size_t at = setting.paths == Paths::kAll ? 0 : kUnixPrefix.size();

@@ -1,7 +1,9 @@
-// Every setting of `headgate serve`, declared once (settings_table.cc): name, type, bounds, help. Flags
-// (`--idle-timeout`), keys of headgate.yaml (`idle_timeout`), environment variables (`HEADGATE_IDLE_TIMEOUT`), help and
-// --print-config are made from this table; examples/headgate.yaml and docs/reference/configuration.md are held to it by
-// a test.
+// Every setting of `headgate serve`, declared once (settings_table.cc): name, type, bounds, help.
+// Flags
+// (`--idle-timeout`), keys of headgate.yaml (`idle_timeout`), environment variables
+// (`HEADGATE_IDLE_TIMEOUT`), help and
+// --print-config are made from this table; examples/headgate.yaml and
+// docs/reference/configuration.md are held to it by a test.
 #pragma once
 
 #include <cstdint>
@@ -88,11 +90,15 @@ struct Settings {
 enum class Secret : uint8_t { kNothing, kAll, kLogin };  // kLogin: all before the '@' of a URL
 
 // Which values are paths: those of a settings file are relative to its directory.
-enum class Paths : uint8_t { kNone, kAll, kUnixAddresses };  // kUnixAddresses: the part behind "unix:"
+enum class Paths : uint8_t {
+  kNone,
+  kAll,
+  kUnixAddresses
+};  // kUnixAddresses: the part behind "unix:"
 
 struct Setting {
-  using Target = std::variant<std::string Settings::*, std::vector<std::string> Settings::*, uint64_t Settings::*,
-                              base::Duration Settings::*>;
+  using Target = std::variant<std::string Settings::*, std::vector<std::string> Settings::*,
+                              uint64_t Settings::*, base::Duration Settings::*>;
 
   std::string_view name;   // as in the file
   std::string_view group;  // the heading it stands under
@@ -105,7 +111,9 @@ struct Setting {
   Secret secret = Secret::kNothing;  // never shown
   Paths paths = Paths::kNone;
 
-  bool is_list() const { return std::holds_alternative<std::vector<std::string> Settings::*>(target); }
+  bool is_list() const {
+    return std::holds_alternative<std::vector<std::string> Settings::*>(target);
+  }
 };
 
 // The choices of settings that are switched on or off; they take `true` and `false` too.
@@ -121,8 +129,10 @@ std::string EnvironmentNameOf(const Setting& setting);
 // The type of a value: "text", "list", "number", "duration", or its choices.
 std::string TypeOf(const Setting& setting);
 
-// Reads `values` (one, or any number for a list) into `settings`. InvalidArgument says which values are allowed.
-absl::Status SetValue(const Setting& setting, std::span<const std::string> values, Settings& settings);
+// Reads `values` (one, or any number for a list) into `settings`. InvalidArgument says which values
+// are allowed.
+absl::Status SetValue(const Setting& setting, std::span<const std::string> values,
+                      Settings& settings);
 
 // As a person would write it; secrets as "(hidden)".
 std::vector<std::string> ShowValue(const Setting& setting, const Settings& settings);
@@ -130,7 +140,8 @@ std::vector<std::string> ShowValue(const Setting& setting, const Settings& setti
 bool HidesValue(const Setting& setting, const Settings& settings);
 
 // Puts `directory` before each relative path of `values`.
-void ResolvePaths(const Setting& setting, const std::string& directory, std::vector<std::string>& values);
+void ResolvePaths(const Setting& setting, const std::string& directory,
+                  std::vector<std::string>& values);
 
 // The name that was probably meant, or empty.
 std::string_view NearestSetting(std::string_view name);

@@ -85,13 +85,16 @@ TEST(Settings, SayWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_EQ(ErrorOf("threads", "1025"), "threads '1025': write a whole number from 0 to 1024");
   EXPECT_EQ(ErrorOf("threads", "-1"), "threads '-1': write a whole number from 0 to 1024");
   EXPECT_EQ(ErrorOf("threads", ""), "threads '': write a whole number from 0 to 1024");
-  EXPECT_EQ(ErrorOf("max_buckets", "0"), "max_buckets '0': write a whole number from 1 to 68719476736");
-  EXPECT_EQ(ErrorOf("idle_timeout", "5"), "idle_timeout '5': write a duration such as 500ms, 30s or 1m30s");
+  EXPECT_EQ(ErrorOf("max_buckets", "0"),
+            "max_buckets '0': write a whole number from 1 to 68719476736");
+  EXPECT_EQ(ErrorOf("idle_timeout", "5"),
+            "idle_timeout '5': write a duration such as 500ms, 30s or 1m30s");
   EXPECT_EQ(ErrorOf("idle_timeout", "0s"), "idle_timeout '0s': write a duration from 1ms to 365d");
   EXPECT_EQ(ErrorOf("log_level", "loud"), "log_level 'loud': write debug, info, warning or error");
   EXPECT_EQ(ErrorOf("log_level", ""), "log_level '': write debug, info, warning or error");
   Settings settings;
-  EXPECT_EQ(std::string(Set("threads", {"1", "2"}, settings).message()), "threads: one value is wanted, 2 are given");
+  EXPECT_EQ(std::string(Set("threads", {"1", "2"}, settings).message()),
+            "threads: one value is wanted, 2 are given");
 }
 
 TEST(Settings, NeverShowASecret) {
@@ -99,7 +102,8 @@ TEST(Settings, NeverShowASecret) {
   EXPECT_TRUE(Set("credential", {"hunter2"}, settings).ok());
   EXPECT_THAT(ShowValue(*FindSetting("credential"), settings), ElementsAre("(hidden)"));
   EXPECT_TRUE(Set("store", {"redis://ann:hunter2@10.0.0.7:6379"}, settings).ok());
-  EXPECT_THAT(ShowValue(*FindSetting("store"), settings), ElementsAre("redis://(hidden)@10.0.0.7:6379"));
+  EXPECT_THAT(ShowValue(*FindSetting("store"), settings),
+              ElementsAre("redis://(hidden)@10.0.0.7:6379"));
   EXPECT_TRUE(Set("store", {"redis://10.0.0.7:6379"}, settings).ok());
   EXPECT_THAT(ShowValue(*FindSetting("store"), settings), ElementsAre("redis://10.0.0.7:6379"));
 }

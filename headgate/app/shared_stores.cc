@@ -18,7 +18,8 @@ using store::redis::ClientCounters;
 
 constexpr uint32_t kLeaseKeys = 65'536;
 constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
-// How often leases are looked after, where nothing is due before: they may have been granted meanwhile.
+// How often leases are looked after, where nothing is due before: they may have been granted
+// meanwhile.
 constexpr base::Duration kLookAfterLeases = std::chrono::milliseconds(100);
 // For jitter alone.
 uint64_t RandomSeed() {
@@ -67,76 +68,95 @@ std::string_view ReasonOf(store::redis::HistoryChange change) {
 }
 
 // What happens to one loop's connections, in the log.
-store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop, std::function<void()> drop_leases) {
+store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop,
+                                        std::function<void()> drop_leases) {
   return {
       .on_connection =
           [&log, loop](const std::string& server, const absl::Status& state) {
-            if (state.ok()) return log.Info("store.connected", {{"server", server}, {"loop", loop}});
-            log.Warning("store.lost", {{"server", server},
-                                       {"loop", loop},
-                                       {"reason", std::string(state.message())},
-                                       {"hint", std::string_view("is the server up, and is --store its address?")}});
+            if (state.ok())
+              return log.Info("store.connected", {{"server", server}, {"loop", loop}});
+            log.Warning(
+                "store.lost",
+                {{"server", server},
+                 {"loop", loop},
+                 {"reason", std::string(state.message())},
+                 {"hint", std::string_view("is the server up, and is --store its address?")}});
           },
       .on_eviction_policy =
           [&log](const std::string& server, const std::string& policy) {
             const bool silent = policy.empty();
-            log.Warning("store.may_evict",
-                        {{"server", server},
-                         {"policy", silent ? std::string_view("unknown") : std::string_view(policy)},
-                         {"effect", std::string_view("live limits can be forgotten when its memory is full")},
-                         {"hint", silent ? std::string_view("let our user run INFO: it says what the server evicts")
-                                         : std::string_view("CONFIG SET maxmemory-policy noeviction, or "
-                                                            "strict_store: yes")}});
+            log.Warning(
+                "store.may_evict",
+                {{"server", server},
+                 {"policy", silent ? std::string_view("unknown") : std::string_view(policy)},
+                 {"effect",
+                  std::string_view("live limits can be forgotten when its memory is full")},
+                 {"hint",
+                  silent ? std::string_view("let our user run INFO: it says what the server evicts")
+                         : std::string_view("CONFIG SET maxmemory-policy noeviction, or "
+                                            "strict_store: yes")}});
           },
       .on_topology =
           [&log, loop](const std::string& server, const absl::Status& state) {
-            if (state.ok()) return log.Info("store.topology_known", {{"server", server}, {"loop", loop}});
+            if (state.ok())
+              return log.Info("store.topology_known", {{"server", server}, {"loop", loop}});
             log.Error("store.topology_unknown",
                       {{"server", server},
                        {"loop", loop},
                        {"reason", std::string(state.message())},
-                       {"hint", std::string_view("is the store what --store says: a cluster, sentinels, their "
-                                                 "master's name?")}});
+                       {"hint", std::string_view(
+                                    "is the store what --store says: a cluster, sentinels, their "
+                                    "master's name?")}});
           },
       .on_breaker =
           [&log, loop](const std::string& server, bool open) {
             if (!open) return log.Info("store.back", {{"server", server}, {"loop", loop}});
-            log.Warning("store.away",
-                        {{"server", server},
-                         {"loop", loop},
-                         {"effect", std::string_view("its limits are decided as on_store_failure says")}});
+            log.Warning(
+                "store.away",
+                {{"server", server},
+                 {"loop", loop},
+                 {"effect", std::string_view("its limits are decided as on_store_failure says")}});
           },
       .on_learning =
-          [&log, loop](const std::string& server, store::redis::HistoryChange change, base::Duration term) {
-            log.Warning("shard.learning_began",
-                        {{"server", server},
-                         {"loop", loop},
-                         {"reason", ReasonOf(change)},
-                         {"effect", std::string_view("leased limits are decided as on_store_failure says, leases "
-                                                     "that are held are spent")},
-                         {"for", term},
-                         {"hint", std::string_view("expected after a failover or a restart of the store; docs/guides/"
-                                                   "fleet.md says what each may let through")}});
+          [&log, loop](const std::string& server, store::redis::HistoryChange change,
+                       base::Duration term) {
+            log.Warning(
+                "shard.learning_began",
+                {{"server", server},
+                 {"loop", loop},
+                 {"reason", ReasonOf(change)},
+                 {"effect",
+                  std::string_view("leased limits are decided as on_store_failure says, leases "
+                                   "that are held are spent")},
+                 {"for", term},
+                 {"hint", std::string_view(
+                              "expected after a failover or a restart of the store; docs/guides/"
+                              "fleet.md says what each may let through")}});
           },
       .on_learned =
           [&log, loop](const std::string& server) {
             log.Info("shard.learning_ended", {{"server", server}, {"loop", loop}});
           },
       .on_pause_missed =
-          [&log, loop, drop_leases = std::move(drop_leases)](const std::string& server, base::Duration missed) {
+          [&log, loop, drop_leases = std::move(drop_leases)](const std::string& server,
+                                                             base::Duration missed) {
             drop_leases();
-            log.Warning("clock.pause_missed",
-                        {{"server", server},
-                         {"loop", loop},
-                         {"for", missed},
-                         {"reason", std::string_view("the store's clock moved further than this machine's")},
-                         {"effect", std::string_view("leases that were held are dropped")},
-                         {"hint", std::string_view("a virtual machine that was stopped or restored without its clock "
-                                                   "being told, or a step of the store's clock")}});
+            log.Warning(
+                "clock.pause_missed",
+                {{"server", server},
+                 {"loop", loop},
+                 {"for", missed},
+                 {"reason",
+                  std::string_view("the store's clock moved further than this machine's")},
+                 {"effect", std::string_view("leases that were held are dropped")},
+                 {"hint", std::string_view(
+                              "a virtual machine that was stopped or restored without its clock "
+                              "being told, or a step of the store's clock")}});
           },
       .on_alarm =
           [&log](const std::string& server, const std::string& error) {
-            log.Error("store.alarm", {{"server", server}, {"error", store::redis::WithoutArguments(error)}});
+            log.Error("store.alarm",
+                      {{"server", server}, {"error", store::redis::WithoutArguments(error)}});
           }};
 }
 
@@ -144,13 +164,16 @@ store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop, std::f
 store::redis::HeartbeatOptions HeartbeatOptionsOf(observe::Log& log) {
   return {.on_error = [&log](const std::string& error) {
     if (error.empty()) return log.Info("instances.known", {});
-    log.Warning("instances.unknown",
-                {{"reason", store::redis::WithoutArguments(error)},
-                 {"effect", std::string_view("this instance goes by the last number that it knows, at first 1: without "
-                                             "the store, the shares of all instances may add up to more than the "
-                                             "limit")},
-                 {"hint", std::string_view("give our user the rights that docs/guides/fleet.md lists, or set "
-                                           "store_instances")}});
+    log.Warning(
+        "instances.unknown",
+        {{"reason", store::redis::WithoutArguments(error)},
+         {"effect", std::string_view(
+                        "this instance goes by the last number that it knows, at first 1: without "
+                        "the store, the shares of all instances may add up to more than the "
+                        "limit")},
+         {"hint",
+          std::string_view("give our user the rights that docs/guides/fleet.md lists, or set "
+                           "store_instances")}});
   }};
 }
 
@@ -184,27 +207,32 @@ struct SharedStores::Loop {
 SharedStores::SharedStores(observe::Log& log) : log_(log) {}
 SharedStores::~SharedStores() = default;
 
-absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSettings& store, const Settings& settings,
-                                                                 Engine& engine, net::Server& server, uint32_t loops,
-                                                                 observe::Log& log) {
+absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
+    const StoreSettings& store, const Settings& settings, Engine& engine, net::Server& server,
+    uint32_t loops, observe::Log& log) {
   std::unique_ptr<SharedStores> shared(new SharedStores(log));
   shared->naming_ = store.naming;
-  shared->leases_ = std::make_unique<limiter::LeaseBooks>(limiter::LeaseBookOptions{
-      .node = RandomSeed(), .keys_max = kLeaseKeys, .ttl = kLeaseTtl, .timeout = settings.store_timeout});
-  limiter::SharedDeciderOptions fleet_options = SharedOptionsOf(settings, *shared->leases_, shared->rests_);
+  shared->leases_ = std::make_unique<limiter::LeaseBooks>(
+      limiter::LeaseBookOptions{.node = RandomSeed(),
+                                .keys_max = kLeaseKeys,
+                                .ttl = kLeaseTtl,
+                                .timeout = settings.store_timeout});
+  limiter::SharedDeciderOptions fleet_options =
+      SharedOptionsOf(settings, *shared->leases_, shared->rests_);
   fleet_options.loops = loops;
   store::redis::RedisOptions redis = store.redis;
   redis.lease_ttl = kLeaseTtl;
   for (uint32_t i = 0; i < loops; ++i) {
     auto loop = std::make_unique<Loop>();
-    HEADGATE_ASSIGN_OR_RETURN(loop->client, store::redis::Client::Make(server.loop(i), redis, RandomSeed(),
-                                                                       ListenerOf(log, i, [raw = loop.get()] {
-                                                                         if (raw->fleet != nullptr)
-                                                                           raw->fleet->DropLeases();
-                                                                       })));
+    HEADGATE_ASSIGN_OR_RETURN(loop->client,
+                              store::redis::Client::Make(server.loop(i), redis, RandomSeed(),
+                                                         ListenerOf(log, i, [raw = loop.get()] {
+                                                           if (raw->fleet != nullptr)
+                                                             raw->fleet->DropLeases();
+                                                         })));
     if (i == 0) {
-      shared->heartbeat_ =
-          std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName(), HeartbeatOptionsOf(log));
+      shared->heartbeat_ = std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName(),
+                                                                     HeartbeatOptionsOf(log));
     }
     loop->store = std::make_unique<store::redis::RedisStore>(
         *loop->client, engine.store().limits(),
@@ -215,7 +243,8 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(const StoreSett
               log.Error("store.script_failed", {{"error", store::redis::WithoutArguments(error)}});
             }});
     fleet_options.loop = i;
-    loop->fleet = std::make_unique<limiter::SharedDecider>(*loop->store, engine.store(), fleet_options);
+    loop->fleet =
+        std::make_unique<limiter::SharedDecider>(*loop->store, engine.store(), fleet_options);
     loop->timer = std::make_unique<net::Timer>(server.loop(i), [&loop = *loop] { loop.OnTime(); });
     loop->SetTimer();
     shared->loops_.push_back(std::move(loop));
@@ -251,13 +280,16 @@ void SharedStores::LogReturns(const limiter::LeaseTotals& before, uint64_t keys)
   const limiter::LeaseTotals after = leases_->totals();
   const uint64_t left = after.held + after.expired_unspent - before.expired_unspent;
   const uint64_t returned = after.returned - before.returned;
-  if (left == 0) return log_.Info("leases.returned", {{"requests", returned}, {"keys", keys}, {"requests_left", left}});
-  log_.Warning("leases.returned", {{"requests", returned},
-                                   {"keys", keys},
-                                   {"requests_left", left},
-                                   {"reason", std::string_view("the store did not confirm the others in time")},
-                                   {"effect", std::string_view("what is left counts as spent, and its leases expire "
-                                                               "at the store within 2s")}});
+  if (left == 0)
+    return log_.Info("leases.returned",
+                     {{"requests", returned}, {"keys", keys}, {"requests_left", left}});
+  log_.Warning("leases.returned",
+               {{"requests", returned},
+                {"keys", keys},
+                {"requests_left", left},
+                {"reason", std::string_view("the store did not confirm the others in time")},
+                {"effect", std::string_view("what is left counts as spent, and its leases expire "
+                                            "at the store within 2s")}});
 }
 
 void SharedStores::Tick(base::Instant now) {
@@ -267,10 +299,12 @@ void SharedStores::Tick(base::Instant now) {
     AloneWatch& watch = alone_[static_cast<size_t>(mode)];
     const AloneWatch::Change change = watch.Look(DecisionsOf(mode), together, now);
     if (change == AloneWatch::Change::kBegan) {
-      log_.Warning("decisions.without_store", {{"mode", Name(mode)}, {"effect", WhatHoldsIn(mode)}});
+      log_.Warning("decisions.without_store",
+                   {{"mode", Name(mode)}, {"effect", WhatHoldsIn(mode)}});
     } else if (change == AloneWatch::Change::kEnded) {
-      log_.Info("decisions.with_store",
-                {{"mode_left", Name(mode)}, {"decided_in_it", watch.decided()}, {"for", watch.lasted()}});
+      log_.Info(
+          "decisions.with_store",
+          {{"mode_left", Name(mode)}, {"decided_in_it", watch.decided()}, {"for", watch.lasted()}});
     }
   }
 }
@@ -326,7 +360,9 @@ void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kStoreCalls, {"refused"}, calls.calls_refused);
   sink.Set(Metric::kStoreCalls, {"failed"}, calls.calls_failed);
   sink.Set(Metric::kStoreCallSeconds, {},
-           {.bounds = store::redis::kCallTimeBounds, .counts = calls.call_ns.counts, .sum = calls.call_ns.sum});
+           {.bounds = store::redis::kCallTimeBounds,
+            .counts = calls.call_ns.counts,
+            .sum = calls.call_ns.sum});
   sink.Set(Metric::kStoreRetries, {}, calls.retries);
   sink.Set(Metric::kStoreRedirects, {}, calls.redirects);
   sink.Set(Metric::kStoreBatchCalls, {},
@@ -338,14 +374,17 @@ void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kStoreDisconnects, {}, calls.disconnects);
   sink.Set(Metric::kStoreShardsLearning, {}, calls.shards_learning);
   sink.Set(Metric::kStorePausesMissed, {}, calls.pauses_missed);
-  for (const auto change : {store::redis::HistoryChange::kRestarted, store::redis::HistoryChange::kPromoted,
-                            store::redis::HistoryChange::kReplaced}) {
-    sink.Set(Metric::kStoreHistoryChanges, {Name(change)}, calls.history_changes[static_cast<size_t>(change)]);
+  for (const auto change :
+       {store::redis::HistoryChange::kRestarted, store::redis::HistoryChange::kPromoted,
+        store::redis::HistoryChange::kReplaced}) {
+    sink.Set(Metric::kStoreHistoryChanges, {Name(change)},
+             calls.history_changes[static_cast<size_t>(change)]);
   }
   sink.Set(Metric::kStoreAlarms, {}, calls.alarms);
   sink.Set(Metric::kStoreBucketEvents, {"replaced_corrupt"}, events.replaced_corrupt);
   sink.Set(Metric::kStoreBucketEvents, {"clock_reset"}, events.clock_resets);
-  sink.Set(Metric::kStoreBucketEvents, {"script_failed"}, events.script_errors + heartbeat_->errors());
+  sink.Set(Metric::kStoreBucketEvents, {"script_failed"},
+           events.script_errors + heartbeat_->errors());
   sink.Set(Metric::kStoreBucketEvents, {"carried_over"}, events.carried_over);
 }
 

@@ -21,7 +21,8 @@ Signals::Signals() {
 
 std::optional<Signals::Kind> Signals::Take() const {
   signalfd_siginfo info{};
-  if (::read(fd_.get(), &info, sizeof(info)) != static_cast<ssize_t>(sizeof(info))) return std::nullopt;
+  if (::read(fd_.get(), &info, sizeof(info)) != static_cast<ssize_t>(sizeof(info)))
+    return std::nullopt;
   return info.ssi_signo == static_cast<uint32_t>(SIGHUP) ? Kind::kReload : Kind::kStop;
 }
 

@@ -11,8 +11,8 @@ class Signals {
  public:
   enum class Kind { kStop, kReload };
 
-  // Blocks the signals in this thread and those it starts: make it before any other thread. SIGPIPE is ignored: who
-  // hangs up is a connection's error. The signals stay blocked.
+  // Blocks the signals in this thread and those it starts: make it before any other thread. SIGPIPE
+  // is ignored: who hangs up is a connection's error. The signals stay blocked.
   Signals();
 
   // Becomes readable when a signal has come.

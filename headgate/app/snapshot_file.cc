@@ -29,7 +29,9 @@ std::optional<std::string> KeepAside(const std::string& path) {
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
   for (int i = 1; i <= kRefusedMax; ++i) {
     const std::string aside = i == 1 ? path + ".refused" : fmt::format("{}.refused.{}", path, i);
-    if (std::filesystem::symlink_status(aside, error).type() != std::filesystem::file_type::not_found) continue;
+    if (std::filesystem::symlink_status(aside, error).type() !=
+        std::filesystem::file_type::not_found)
+      continue;
     if (std::rename(path.c_str(), aside.c_str()) == 0) return aside;
     return std::nullopt;
   }
@@ -45,9 +47,10 @@ absl::Status SnapshotFile::Check(const std::string& path) {
   if (type == std::filesystem::file_type::directory) {
     return absl::InvalidArgumentError(fmt::format("{} is a directory; name a file in it", path));
   }
-  if (type != std::filesystem::file_type::not_found && type != std::filesystem::file_type::regular &&
-      type != std::filesystem::file_type::none) {
-    return absl::InvalidArgumentError(fmt::format("{} is not a regular file; name another path", path));
+  if (type != std::filesystem::file_type::not_found &&
+      type != std::filesystem::file_type::regular && type != std::filesystem::file_type::none) {
+    return absl::InvalidArgumentError(
+        fmt::format("{} is not a regular file; name another path", path));
   }
   const auto file = disk::MappedFile::Open(path);
   if (!file.ok() && !absl::IsNotFound(file.status())) return file.status();
@@ -81,35 +84,40 @@ void SnapshotFile::Restore(base::Instant now) {
     const store::MemoryStats stats = store_.stats();
     log_.Info("snapshot.restored", {{"file", path_}, {"buckets", stats.buckets}});
     if (stats.left_out > 0) {
-      log_.Warning("snapshot.left_out", {{"file", path_},
-                                         {"buckets", stats.left_out},
-                                         {"reason", std::string_view("no room for their limits")},
-                                         {"effect", std::string_view("their requests count no more")},
-                                         {"hint", std::string_view("raise max_limits to what it was")}});
+      log_.Warning("snapshot.left_out",
+                   {{"file", path_},
+                    {"buckets", stats.left_out},
+                    {"reason", std::string_view("no room for their limits")},
+                    {"effect", std::string_view("their requests count no more")},
+                    {"hint", std::string_view("raise max_limits to what it was")}});
     }
     return;
   }
   const std::string why(status.message());
   const std::optional<std::string> aside = KeepAside(path_);
-  log_.Error("snapshot.refused", {{"file", path_},
-                                  {"result", Name(restored_)},
-                                  {"reason", why},
-                                  {"kept_as", std::string_view(aside ? *aside : "nothing")},
-                                  {"effect", std::string_view("starting without what was consumed before")}});
+  log_.Error("snapshot.refused",
+             {{"file", path_},
+              {"result", Name(restored_)},
+              {"reason", why},
+              {"kept_as", std::string_view(aside ? *aside : "nothing")},
+              {"effect", std::string_view("starting without what was consumed before")}});
 }
 
 bool SnapshotFile::Write(base::Instant now) {
   if (!enabled()) return true;
-  const absl::Status status = disk::ReplaceFile(path_, [&](const auto& write) { store_.WriteSnapshot(now, write); },
-                                                {.spare_files = spare_files_});
+  const absl::Status status =
+      disk::ReplaceFile(path_, [&](const auto& write) { store_.WriteSnapshot(now, write); },
+                        {.spare_files = spare_files_});
   if (spare_files_ != nullptr) (void)spare_files_->Refill();
   if (!status.ok()) {
     writes_failed_.fetch_add(1, std::memory_order_relaxed);
-    log_.Error("snapshot.failed",
-               {{"file", path_},
-                {"reason", std::string(status.message())},
-                {"hint", std::string_view("what was consumed since the last snapshot is in memory only, and a stop "
-                                          "loses it unless a later one succeeds")}});
+    log_.Error(
+        "snapshot.failed",
+        {{"file", path_},
+         {"reason", std::string(status.message())},
+         {"hint", std::string_view(
+                      "what was consumed since the last snapshot is in memory only, and a stop "
+                      "loses it unless a later one succeeds")}});
     return false;
   }
   writes_done_.fetch_add(1, std::memory_order_relaxed);

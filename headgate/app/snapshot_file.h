@@ -17,8 +17,10 @@ namespace headgate::app {
 
 class SnapshotFile {
  public:
-  // `path` empty: there is none, and everything here does nothing. `spare_files` are for a process without others.
-  SnapshotFile(std::string path, store::MemoryStore& store, observe::Log& log, net::SpareFiles* spare_files = nullptr)
+  // `path` empty: there is none, and everything here does nothing. `spare_files` are for a process
+  // without others.
+  SnapshotFile(std::string path, store::MemoryStore& store, observe::Log& log,
+               net::SpareFiles* spare_files = nullptr)
       : path_(std::move(path)), store_(store), log_(log), spare_files_(spare_files) {}
 
   enum class RestoreResult : uint8_t { kRestored, kAbsent, kCorrupt, kNewer, kUnreadable };
@@ -26,13 +28,13 @@ class SnapshotFile {
                                                  RestoreResult::kCorrupt, RestoreResult::kNewer,
                                                  RestoreResult::kUnreadable};
 
-  // Ok if there can be a snapshot at `path`: a regular file that can be read, or none, in a directory that can be
-  // written. Empty paths are fine.
+  // Ok if there can be a snapshot at `path`: a regular file that can be read, or none, in a
+  // directory that can be written. Empty paths are fine.
   static absl::Status Check(const std::string& path);
 
-  // Before the store is used. A regular file that is truncated, corrupt or of a newer version is kept beside it, as
-  // PATH.refused or the first of PATH.refused.2 … PATH.refused.100 that is free, and the start goes on without. If even
-  // that fails, the next write replaces it.
+  // Before the store is used. A regular file that is truncated, corrupt or of a newer version is
+  // kept beside it, as PATH.refused or the first of PATH.refused.2 … PATH.refused.100 that is free,
+  // and the start goes on without. If even that fails, the next write replaces it.
   void Restore(base::Instant now);
 
   // Atomically replaces the file. False if that failed; it is logged and counted.
@@ -45,7 +47,9 @@ class SnapshotFile {
   uint64_t writes_done() const { return writes_done_.load(std::memory_order_relaxed); }
   uint64_t writes_failed() const { return writes_failed_.load(std::memory_order_relaxed); }
   // When the file was last written or restored, or 0.
-  base::Instant written_at() const { return base::Instant::FromNanos(written_at_ns_.load(std::memory_order_relaxed)); }
+  base::Instant written_at() const {
+    return base::Instant::FromNanos(written_at_ns_.load(std::memory_order_relaxed));
+  }
 
  private:
   const std::string path_;

@@ -1,4 +1,5 @@
-// What was consumed survives a restart; what cannot be read is kept aside, said, counted, and hinders nobody.
+// What was consumed survives a restart; what cannot be read is kept aside, said, counted, and
+// hinders nobody.
 #include "headgate/app/snapshot_file.h"
 
 #include <gmock/gmock.h>
@@ -10,8 +11,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "headgate/disk/files.h"
 #include "headgate/base/clock.h"
+#include "headgate/disk/files.h"
 
 namespace headgate::app {
 namespace {
@@ -27,7 +28,8 @@ struct Process {
 
   // One request of a bucket that holds five for an hour; what is left.
   uint64_t Take() {
-    const auto limit = store.limits().Intern(*algorithm::Limit::Make({.requests = 5, .period = std::chrono::hours(1)}));
+    const auto limit = store.limits().Intern(
+        *algorithm::Limit::Make({.requests = 5, .period = std::chrono::hours(1)}));
     const auto key = base::HashBytes(store.hash_secret(), base::KeyKind::kRaw, "ann");
     const store::TakeRequest request{.key = key, .limit = limit->get()};
     algorithm::Decision decision;
@@ -48,7 +50,8 @@ class SnapshotFileTest : public ::testing::Test {
   ~SnapshotFileTest() override { std::filesystem::remove_all(directory_); }
 
   const std::filesystem::path directory_ =
-      std::filesystem::temp_directory_path() / ("headgate_snapshot_file_test_" + std::to_string(::getpid()));
+      std::filesystem::temp_directory_path() /
+      ("headgate_snapshot_file_test_" + std::to_string(::getpid()));
   const std::string path_ = directory_ / "snapshot";
 };
 
@@ -118,7 +121,9 @@ TEST_F(SnapshotFileTest, LeavesADirectoryWhereItIs) {
 }
 
 TEST_F(SnapshotFileTest, ChecksItsPathBeforeTheStart) {
-  const auto problem = [](const std::string& path) { return std::string(SnapshotFile::Check(path).message()); };
+  const auto problem = [](const std::string& path) {
+    return std::string(SnapshotFile::Check(path).message());
+  };
   EXPECT_EQ(problem(""), "");
   EXPECT_EQ(problem(path_), "");
   EXPECT_TRUE(std::filesystem::is_empty(directory_)) << "a check leaves nothing behind";

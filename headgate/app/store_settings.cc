@@ -5,8 +5,8 @@
 
 #include <utility>
 
-#include "headgate/disk/files.h"
 #include "headgate/base/check.h"
+#include "headgate/disk/files.h"
 #include "headgate/net/stream.h"
 #include "headgate/store/redis/store_url.h"
 
@@ -16,7 +16,8 @@ namespace {
 using store::redis::RedisOptions;
 
 constexpr std::string_view kUrlForms =
-    "for instance redis://127.0.0.1:6379, rediss://HOST:PORT (TLS) or redis+cluster://HOST:PORT,HOST:PORT";
+    "for instance redis://127.0.0.1:6379, rediss://HOST:PORT (TLS) or "
+    "redis+cluster://HOST:PORT,HOST:PORT";
 
 // Round keys from a text: each 32 bytes are SHA-256 of the text and their number.
 base::HashSecret SecretFrom(const std::string& text) {
@@ -25,8 +26,9 @@ base::HashSecret SecretFrom(const std::string& text) {
   static_assert(sizeof(secret.bytes) % kDigestBytes == 0);
   for (size_t i = 0; i < secret.bytes.size() / kDigestBytes; ++i) {
     const std::string numbered = text + static_cast<char>(i);
-    HEADGATE_CHECK(EVP_Digest(numbered.data(), numbered.size(), secret.bytes.data() + i * kDigestBytes, nullptr,
-                              EVP_sha256(), nullptr) == 1);
+    HEADGATE_CHECK(EVP_Digest(numbered.data(), numbered.size(),
+                              secret.bytes.data() + i * kDigestBytes, nullptr, EVP_sha256(),
+                              nullptr) == 1);
   }
   return secret;
 }
@@ -42,7 +44,8 @@ std::string SettingOf(std::string_view field) {
 
 class Reader {
  public:
-  explicit Reader(Configuration& configuration) : configuration_(configuration), settings_(configuration.settings) {}
+  explicit Reader(Configuration& configuration)
+      : configuration_(configuration), settings_(configuration.settings) {}
 
   StoreSettings Read() {
     const auto parsed = store::redis::ParseStoreUrl(settings_.store);
@@ -54,7 +57,8 @@ class Reader {
   }
 
  private:
-  // Leaves `to` alone where no file is named. Where it cannot be read, what it lacks then is not said too.
+  // Leaves `to` alone where no file is named. Where it cannot be read, what it lacks then is not
+  // said too.
   void ReadSecret(std::string_view setting, const std::string& path, std::string& to) {
     if (path.empty()) return;
     auto secret = disk::ReadFirstLine(path);
@@ -68,7 +72,8 @@ class Reader {
     std::string secret;
     ReadSecret("hash_keys_secret_file", settings_.hash_keys_secret_file, secret);
     if (hashed && settings_.hash_keys_secret_file.empty()) {
-      configuration_.AddProblem("hash_keys", "it needs hash_keys_secret_file: the same secret for every instance");
+      configuration_.AddProblem(
+          "hash_keys", "it needs hash_keys_secret_file: the same secret for every instance");
     }
     return {.hashed = hashed, .secret = SecretFrom(secret)};
   }
@@ -76,7 +81,8 @@ class Reader {
   void FillIn(RedisOptions& redis) {
     ReadSecret("store_password_file", settings_.store_password_file, redis.password);
     redis.sentinel_user = settings_.store_sentinel_user;
-    ReadSecret("store_sentinel_password_file", settings_.store_sentinel_password_file, redis.sentinel_password);
+    ReadSecret("store_sentinel_password_file", settings_.store_sentinel_password_file,
+               redis.sentinel_password);
     redis.timeout = settings_.store_timeout;
     redis.connect_timeout = settings_.store_connect_timeout;
     FillInNumbers(redis);
@@ -110,7 +116,8 @@ class Reader {
     const auto ca = net::TlsContext::Load({.ca_file = files.ca_file});
     if (!ca.ok()) configuration_.AddProblem("store_ca_file", ca.status());
     if (files.certificate_file.empty() || files.key_file.empty()) return;
-    const auto own = net::TlsContext::Load({.certificate_file = files.certificate_file, .key_file = files.key_file});
+    const auto own = net::TlsContext::Load(
+        {.certificate_file = files.certificate_file, .key_file = files.key_file});
     if (own.ok()) return;
     const bool key = std::string(own.status().message()).starts_with("the key");
     configuration_.AddProblem(key ? "store_key_file" : "store_certificate_file", own.status());
@@ -121,7 +128,8 @@ class Reader {
     for (const std::string_view name :
          {"store_ca_file", "store_certificate_file", "store_key_file", "store_server_name"}) {
       if (ShowValue(*FindSetting(name), settings_).front().empty()) continue;
-      configuration_.AddProblem(name, "the store's URL is without TLS", "write rediss:// for redis://, or remove it");
+      configuration_.AddProblem(name, "the store's URL is without TLS",
+                                "write rediss:// for redis://, or remove it");
     }
   }
 
@@ -140,7 +148,8 @@ std::string SettingsWithoutStore(const Settings& settings) {
   const std::string_view group = FindSetting("store")->group;
   std::string names;
   for (const Setting& setting : AllSettings()) {
-    if (setting.group != group || ShowValue(setting, settings) == ShowValue(setting, Settings{})) continue;
+    if (setting.group != group || ShowValue(setting, settings) == ShowValue(setting, Settings{}))
+      continue;
     names += (names.empty() ? "" : ", ") + std::string(setting.name);
   }
   return names;

@@ -1,4 +1,5 @@
-// Reads the settings of the shared store and the files that they name, and checks that they fit together.
+// Reads the settings of the shared store and the files that they name, and checks that they fit
+// together.
 #pragma once
 
 #include <optional>
@@ -15,10 +16,12 @@ struct StoreSettings {
   limiter::BucketNaming naming;
 };
 
-// Nothing if no store is named. All problems go to the configuration; if there are any, the result must not be used.
+// Nothing if no store is named. All problems go to the configuration; if there are any, the result
+// must not be used.
 std::optional<StoreSettings> ReadStoreSettings(Configuration& configuration);
 
-// The settings of a store that differ from their defaults, as "a, b": without a store they do nothing.
+// The settings of a store that differ from their defaults, as "a, b": without a store they do
+// nothing.
 std::string SettingsWithoutStore(const Settings& settings);
 
 }  // namespace headgate::app

@@ -50,8 +50,8 @@ TEST(StoreSettings, AreNothingWithoutAStore) {
 }
 
 TEST(StoreSettings, PutThePasswordOfAFileBesideTheUserOfTheUrl) {
-  const StoreSettings store =
-      Read("store: redis://gate@host\nstore_password_file: " + FileWith("password", "secret\nmore\n"));
+  const StoreSettings store = Read("store: redis://gate@host\nstore_password_file: " +
+                                   FileWith("password", "secret\nmore\n"));
   EXPECT_EQ(store.redis.user, "gate");
   EXPECT_EQ(store.redis.password, "secret");
 }
@@ -64,11 +64,12 @@ TEST(StoreSettings, SayAllThatIsWrongWithItsPlace) {
                  "store_key_file: /not/there/key\n"
                  "hash_keys: true\n"
                  "store_sentinel_user: ann\n"),
-      UnorderedElementsAre("headgate.yaml:1:8: store: a user needs a password",
-                           HasSubstr("headgate.yaml:2:16: store_ca_file: the CA file '/not/there/ca' cannot"),
-                           HasSubstr("headgate.yaml:3:25: store_certificate_file: the certificate file '/not"),
-                           HasSubstr("headgate.yaml:5:12: hash_keys: it needs hash_keys_secret_file"),
-                           "headgate.yaml:6:22: store_sentinel_user: a user of the sentinels needs a password"));
+      UnorderedElementsAre(
+          "headgate.yaml:1:8: store: a user needs a password",
+          HasSubstr("headgate.yaml:2:16: store_ca_file: the CA file '/not/there/ca' cannot"),
+          HasSubstr("headgate.yaml:3:25: store_certificate_file: the certificate file '/not"),
+          HasSubstr("headgate.yaml:5:12: hash_keys: it needs hash_keys_secret_file"),
+          "headgate.yaml:6:22: store_sentinel_user: a user of the sentinels needs a password"));
 }
 
 TEST(StoreSettings, SayOnceThatAFileCannotBeRead) {
@@ -77,9 +78,10 @@ TEST(StoreSettings, SayOnceThatAFileCannotBeRead) {
                          "store_sentinel_user: ann\n"
                          "store_sentinel_password_file: " +
                          FileWith("empty", "\n") + "\nhash_keys_secret_file: /not/there\n"),
-              UnorderedElementsAre(HasSubstr("headgate.yaml:2:22: store_password_file: cannot open /not/there"),
-                                   HasSubstr("headgate.yaml:4:31: store_sentinel_password_file: the first line of"),
-                                   HasSubstr("headgate.yaml:5:24: hash_keys_secret_file: cannot open /not/there")));
+              UnorderedElementsAre(
+                  HasSubstr("headgate.yaml:2:22: store_password_file: cannot open /not/there"),
+                  HasSubstr("headgate.yaml:4:31: store_sentinel_password_file: the first line of"),
+                  HasSubstr("headgate.yaml:5:24: hash_keys_secret_file: cannot open /not/there")));
 }
 
 TEST(StoreSettings, NameWhatAWrongUrlDoesNotHide) {
@@ -122,23 +124,27 @@ TEST(StoreSettings, ReachTheClientAndItsBreaker) {
 }
 
 TEST(StoreSettings, OfTheBreakerMustFitTogether) {
-  EXPECT_THAT(
-      ProblemsOf("store: redis://host\nstore_breaker_open_max: 100ms\n"),
-      ElementsAre("headgate.yaml:2:25: store_breaker_open_max: breaker_open_max is less than breaker_open_min"));
+  EXPECT_THAT(ProblemsOf("store: redis://host\nstore_breaker_open_max: 100ms\n"),
+              ElementsAre("headgate.yaml:2:25: store_breaker_open_max: breaker_open_max is less "
+                          "than breaker_open_min"));
 }
 
 TEST(StoreSettings, OfSentinelsNeedSentinels) {
-  EXPECT_THAT(ProblemsOf("store: redis://host\nstore_sentinel_password_file: " + FileWith("password", "secret")),
-              ElementsAre(HasSubstr("headgate.yaml:2:31: store_sentinel_password_file: a login to sentinels")));
+  EXPECT_THAT(ProblemsOf("store: redis://host\nstore_sentinel_password_file: " +
+                         FileWith("password", "secret")),
+              ElementsAre(HasSubstr(
+                  "headgate.yaml:2:31: store_sentinel_password_file: a login to sentinels")));
   EXPECT_THAT(ProblemsOf("store: rediss://host\nstore_key_file: /key\n"),
-              ElementsAre(HasSubstr("headgate.yaml:2:17: store_key_file: a client certificate needs its key")));
+              ElementsAre(HasSubstr(
+                  "headgate.yaml:2:17: store_key_file: a client certificate needs its key")));
 }
 
 TEST(StoreSettings, ThatDoNothingWithoutAStoreAreNamed) {
   EXPECT_EQ(SettingsWithoutStore(Settings{}), "");
-  EXPECT_EQ(
-      SettingsWithoutStore(FromFile("strict_store: yes\nstore_timeout: 10ms\nsharing: exact\nthreads: 2\n").settings),
-      "strict_store, sharing");
+  EXPECT_EQ(SettingsWithoutStore(
+                FromFile("strict_store: yes\nstore_timeout: 10ms\nsharing: exact\nthreads: 2\n")
+                    .settings),
+            "strict_store, sharing");
 }
 
 }  // namespace

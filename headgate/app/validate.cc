@@ -15,11 +15,12 @@ using nlohmann::ordered_json;
 ordered_json AsJson(const std::vector<rule::Problem>& problems) {
   ordered_json list = ordered_json::array();
   for (const rule::Problem& problem : problems) {
-    list.push_back({{"file", problem.file},
-                    {"line", problem.line == 0 ? ordered_json(nullptr) : ordered_json(problem.line)},
-                    {"column", problem.line == 0 ? ordered_json(nullptr) : ordered_json(problem.column)},
-                    {"message", problem.message},
-                    {"hint", problem.hint}});
+    list.push_back(
+        {{"file", problem.file},
+         {"line", problem.line == 0 ? ordered_json(nullptr) : ordered_json(problem.line)},
+         {"column", problem.line == 0 ? ordered_json(nullptr) : ordered_json(problem.column)},
+         {"message", problem.message},
+         {"hint", problem.hint}});
   }
   return list;
 }
@@ -34,22 +35,30 @@ void PrintJson(const RulesFromPaths& loaded, const Console& console) {
   console.out << answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
 }
 
-std::string Count(size_t n, std::string_view what) { return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s"); }
+std::string Count(size_t n, std::string_view what) {
+  return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
+}
 
-// " in 2 files", " given as text", " in 2 files and given as text"; nothing if the files could not be read.
+// " in 2 files", " given as text", " in 2 files and given as text"; nothing if the files could not
+// be read.
 std::string Sources(const RulesFromPaths& loaded, bool any_paths, bool any_text) {
   if (any_paths && loaded.file_count == 0) return {};
-  const std::string files = any_paths ? fmt::format(" in {}", Count(loaded.file_count, "file")) : "";
-  return fmt::format("{}{}{}", files, any_paths && any_text ? " and" : "", any_text ? " given as text" : "");
+  const std::string files =
+      any_paths ? fmt::format(" in {}", Count(loaded.file_count, "file")) : "";
+  return fmt::format("{}{}{}", files, any_paths && any_text ? " and" : "",
+                     any_text ? " given as text" : "");
 }
 
 void PrintWords(const RulesFromPaths& loaded, std::string_view sources, const Console& console) {
   SayProblems(loaded.result.problems, console);
-  for (const rule::Problem& warning : loaded.result.warnings) console.err << "warning: " << Describe(warning) << '\n';
+  for (const rule::Problem& warning : loaded.result.warnings)
+    console.err << "warning: " << Describe(warning) << '\n';
   if (loaded.result.ok()) {
-    console.out << fmt::format("valid: {}{}\n", Count(loaded.result.rules->rules().size(), "rule"), sources);
+    console.out << fmt::format("valid: {}{}\n", Count(loaded.result.rules->rules().size(), "rule"),
+                               sources);
   } else {
-    console.err << fmt::format("not valid: {}{}\n", Count(rule::CountOf(loaded.result.problems), "problem"), sources);
+    console.err << fmt::format("not valid: {}{}\n",
+                               Count(rule::CountOf(loaded.result.problems), "problem"), sources);
   }
 }
 
@@ -60,12 +69,14 @@ int Validate(const std::vector<std::string>& arguments, const Console& console) 
   std::vector<std::string> one_liners;
   bool as_json = false;
   bool merge_domains = false;
-  const ArgumentSpec spec{.command = "validate",
-                          .flags = {{"--rule", &one_liners}, {"--merge-domains", &merge_domains}, {"--json", &as_json}},
-                          .others = &paths};
+  const ArgumentSpec spec{
+      .command = "validate",
+      .flags = {{"--rule", &one_liners}, {"--merge-domains", &merge_domains}, {"--json", &as_json}},
+      .others = &paths};
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
   if (paths.empty() && one_liners.empty()) {
-    console.Error("there is nothing to validate", "headgate validate rules.yaml, or a directory of rule files");
+    console.Error("there is nothing to validate",
+                  "headgate validate rules.yaml, or a directory of rule files");
     return kExitUsage;
   }
   const RulesFromPaths loaded = LoadPaths(paths, one_liners, merge_domains);

@@ -1,4 +1,5 @@
-// CHECK: our own bug stops the process, with the condition and the place. Never for input from outside.
+// CHECK: our own bug stops the process, with the condition and the place. Never for input from
+// outside.
 #pragma once
 
 namespace headgate::base {
@@ -7,8 +8,9 @@ namespace headgate::base {
 
 }  // namespace headgate::base
 
-#define HEADGATE_CHECK(condition) \
-  ((condition) ? static_cast<void>(0) : ::headgate::base::CheckFailed(#condition, __FILE__, __LINE__))
+#define HEADGATE_CHECK(condition)     \
+  ((condition) ? static_cast<void>(0) \
+               : ::headgate::base::CheckFailed(#condition, __FILE__, __LINE__))
 
 // Off in release builds; only for hot loops that have been proven by tests.
 #ifdef NDEBUG

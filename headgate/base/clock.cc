@@ -21,10 +21,13 @@ BootTime SystemClock::BootNow() const { return BootTime::FromNanos(ReadClock(CLO
 WallTime SystemClock::WallNow() const { return WallTime::FromNanos(ReadClock(CLOCK_REALTIME)); }
 
 DisciplinedClock::DisciplinedClock(const Clock& clock)
-    : clock_(clock), offset_ns_(clock.WallNow().ns - clock.BootNow().ns), disciplined_at_(clock.BootNow()) {}
+    : clock_(clock),
+      offset_ns_(clock.WallNow().ns - clock.BootNow().ns),
+      disciplined_at_(clock.BootNow()) {}
 
 Instant DisciplinedClock::Now() const {
-  return Clamp(Instant::FromNanos(clock_.BootNow().ns + offset_ns_.load(std::memory_order_relaxed)));
+  return Clamp(
+      Instant::FromNanos(clock_.BootNow().ns + offset_ns_.load(std::memory_order_relaxed)));
 }
 
 Duration DisciplinedClock::Discipline() {

@@ -1,9 +1,10 @@
 // Where time is read. Everything else gets it as an argument, named `now`, last.
 //
-// SystemClock is the only place that asks the operating system. DisciplinedClock turns its two clocks into the one
-// that decisions use: it starts at the wall time, then follows CLOCK_BOOTTIME (which counts through a suspend and is
-// never set), and is drawn towards the wall clock by at most 500 ppm, the largest rate at which NTP slews. A step of
-// the wall clock therefore moves no window and wakes no bucket; an hour's error is made good in 83 days.
+// SystemClock is the only place that asks the operating system. DisciplinedClock turns its two
+// clocks into the one that decisions use: it starts at the wall time, then follows CLOCK_BOOTTIME
+// (which counts through a suspend and is never set), and is drawn towards the wall clock by at most
+// 500 ppm, the largest rate at which NTP slews. A step of the wall clock therefore moves no window
+// and wakes no bucket; an hour's error is made good in 83 days.
 #pragma once
 
 #include <atomic>
@@ -48,8 +49,8 @@ class ManualClock final : public Clock {
   WallTime wall_;
 };
 
-// Thread-safe. Now() may go back a little: when it is drawn back towards the wall, by at most 500 ppm of what has
-// passed since it last was. Each bucket clamps that itself.
+// Thread-safe. Now() may go back a little: when it is drawn back towards the wall, by at most 500
+// ppm of what has passed since it last was. Each bucket clamps that itself.
 class DisciplinedClock {
  public:
   explicit DisciplinedClock(const Clock& clock);
@@ -59,8 +60,9 @@ class DisciplinedClock {
   // What it follows.
   const Clock& source() const { return clock_; }
 
-  // Draws the clock towards the wall by at most 500 ppm of what has passed since the last call. Call it every second
-  // or so, from one thread at a time. Returns how far the wall clock is ahead afterwards (behind: negative).
+  // Draws the clock towards the wall by at most 500 ppm of what has passed since the last call.
+  // Call it every second or so, from one thread at a time. Returns how far the wall clock is ahead
+  // afterwards (behind: negative).
   Duration Discipline();
 
  private:

@@ -109,7 +109,8 @@ TEST(SystemClock, ReadsBothClocksOfTheMachine) {
   const BootTime boot = clock.BootNow();
   EXPECT_GT(boot, BootTime::FromNanos(0));
   EXPECT_GE(clock.BootNow(), boot);
-  EXPECT_GT(clock.WallNow(), WallTime::FromNanos(1'700'000'000'000'000'000)) << "later than November 2023";
+  EXPECT_GT(clock.WallNow(), WallTime::FromNanos(1'700'000'000'000'000'000))
+      << "later than November 2023";
 }
 
 }  // namespace

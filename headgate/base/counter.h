@@ -1,5 +1,5 @@
-// Counters that one thread writes and any thread reads, without an atomic read-modify-write. Each thread that counts
-// has its own; readers sum.
+// Counters that one thread writes and any thread reads, without an atomic read-modify-write. Each
+// thread that counts has its own; readers sum.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,9 @@ namespace headgate::base {
 
 class Counter {
  public:
-  void Add(uint64_t n = 1) { value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  void Add(uint64_t n = 1) {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
   void Subtract(uint64_t n = 1) { Add(~n + 1); }
   uint64_t value() const { return value_.load(std::memory_order_relaxed); }
 
@@ -19,8 +21,8 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
-// What was observed, by size: of each bound how many were at most that and above the one before; one more for what was
-// larger than all of them.
+// What was observed, by size: of each bound how many were at most that and above the one before;
+// one more for what was larger than all of them.
 template <const auto& kBounds>
 struct Histogram {
   std::array<uint64_t, kBounds.size() + 1> counts{};

@@ -46,11 +46,13 @@ void AesRound(Block& state, const uint8_t* round_key) {
   Block next;
   for (size_t column = 0; column < 4; ++column) {
     uint8_t s[4];
-    for (size_t row = 0; row < 4; ++row) s[row] = kSubstitution[state[((column + row) % 4) * 4 + row]];
+    for (size_t row = 0; row < 4; ++row)
+      s[row] = kSubstitution[state[((column + row) % 4) * 4 + row]];
     const uint8_t all = s[0] ^ s[1] ^ s[2] ^ s[3];
     for (size_t row = 0; row < 4; ++row) {
       const uint8_t pair = s[row] ^ s[(row + 1) % 4];
-      next[column * 4 + row] = static_cast<uint8_t>(s[row] ^ all ^ Double(pair) ^ round_key[column * 4 + row]);
+      next[column * 4 + row] =
+          static_cast<uint8_t>(s[row] ^ all ^ Double(pair) ^ round_key[column * 4 + row]);
     }
   }
   state = next;
@@ -60,14 +62,19 @@ void XorInto(Block& state, const uint8_t* bytes) {
   for (size_t i = 0; i < kBlock; ++i) state[i] ^= bytes[i];
 }
 
-const uint8_t* RoundKey(const HashSecret& secret, size_t index) { return secret.bytes.data() + index * kBlock; }
+const uint8_t* RoundKey(const HashSecret& secret, size_t index) {
+  return secret.bytes.data() + index * kBlock;
+}
 
 #if defined(__x86_64__)
 #define HEADGATE_AES __attribute__((target("aes,sse2")))
 
-HEADGATE_AES inline __m128i Load(const void* bytes) { return _mm_loadu_si128(static_cast<const __m128i*>(bytes)); }
+HEADGATE_AES inline __m128i Load(const void* bytes) {
+  return _mm_loadu_si128(static_cast<const __m128i*>(bytes));
+}
 
-// The last, shorter block, filled up with zeros. Apart from its caller, whose stack then holds no array to protect.
+// The last, shorter block, filled up with zeros. Apart from its caller, whose stack then holds no
+// array to protect.
 HEADGATE_AES __attribute__((noinline)) __m128i LoadLast(const char* bytes, size_t size) {
   alignas(kBlock) char block[kBlock] = {};
   std::memcpy(block, bytes, size);
@@ -87,7 +94,8 @@ HEADGATE_AES Hash128 HashBytesAes(const HashSecret& secret, KeyKind kind, std::s
   };
   const char* data = bytes.data();
   size_t left = bytes.size();
-  __m128i state = _mm_xor_si128(Load(keys), _mm_set_epi64x(static_cast<int64_t>(left), static_cast<uint32_t>(kind)));
+  __m128i state = _mm_xor_si128(
+      Load(keys), _mm_set_epi64x(static_cast<int64_t>(left), static_cast<uint32_t>(kind)));
   for (; left >= kBlock; left -= kBlock, data += kBlock) state = mix(state, Load(data));
   if (left > 0) {
     state = mix(state, LoadLast(data, left));

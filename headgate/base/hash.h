@@ -1,10 +1,12 @@
-// A keyed 128-bit hash: which bucket a key names. Whoever does not know the secret cannot aim two keys at one bucket.
+// A keyed 128-bit hash: which bucket a key names. Whoever does not know the secret cannot aim two
+// keys at one bucket.
 //
-// Construction: CBC over 16-byte blocks with four AES rounds between the blocks, every round key secret and random, the
-// length in the first block: the ALRED pattern of Pelican MAC (Daemen & Rijmen, 2005/2014). Four rounds bound the
-// probability that two chosen inputs meet by 2^-110 (Keliher & Sui, "Exact maximum expected differential and linear
-// probability for two-round AES", IET Inf. Sec. 2007). It is a hash for tables: nothing secret may depend on it.
-// With AES instructions 16 bytes cost some 20 cycles; without, a portable version gives the same values.
+// Construction: CBC over 16-byte blocks with four AES rounds between the blocks, every round key
+// secret and random, the length in the first block: the ALRED pattern of Pelican MAC (Daemen &
+// Rijmen, 2005/2014). Four rounds bound the probability that two chosen inputs meet by 2^-110
+// (Keliher & Sui, "Exact maximum expected differential and linear probability for two-round AES",
+// IET Inf. Sec. 2007). It is a hash for tables: nothing secret may depend on it. With AES
+// instructions 16 bytes cost some 20 cycles; without, a portable version gives the same values.
 #pragma once
 
 #include <array>
@@ -36,17 +38,20 @@ Hash128 HashBytes(const HashSecret& secret, KeyKind kind, std::string_view bytes
 // The same values without AES instructions; what HashBytes calls where the processor has none.
 Hash128 HashBytesPortable(const HashSecret& secret, KeyKind kind, std::string_view bytes);
 
-// Hashes a sequence of parts; no two different sequences are hashed alike ("a","bc" is not "ab","c"). Never allocates:
-// a part longer than kPartInline enters as its own hash.
+// Hashes a sequence of parts; no two different sequences are hashed alike ("a","bc" is not
+// "ab","c"). Never allocates: a part longer than kPartInline enters as its own hash.
 class KeyHasher {
  public:
-  static constexpr size_t kPartsMax = 72;  // domain, limit index, and 32 entries of key and value, with room
+  static constexpr size_t kPartsMax =
+      72;  // domain, limit index, and 32 entries of key and value, with room
 
   KeyHasher(const HashSecret& secret, KeyKind kind) : secret_(secret), kind_(kind) {}
 
   // At most kPartsMax parts may be added.
   void Add(std::string_view part);
-  Hash128 Finish() const { return HashBytes(secret_, kind_, std::string_view(buffer_.data(), size_)); }
+  Hash128 Finish() const {
+    return HashBytes(secret_, kind_, std::string_view(buffer_.data(), size_));
+  }
 
  private:
   static constexpr size_t kPartInline = 48;

@@ -24,7 +24,8 @@ std::string AnyBytes(std::mt19937_64& random, size_t size) {
 
 std::pair<uint64_t, uint64_t> Pair(Hash128 hash) { return {hash.low, hash.high}; }
 
-Hash128 HashParts(const HashSecret& secret, const std::vector<std::string>& parts, KeyKind kind = KeyKind::kRule) {
+Hash128 HashParts(const HashSecret& secret, const std::vector<std::string>& parts,
+                  KeyKind kind = KeyKind::kRule) {
   KeyHasher hasher(secret, kind);
   for (const std::string& part : parts) hasher.Add(part);
   return hasher.Finish();
@@ -38,18 +39,23 @@ TEST(Hash, IsTheSameWithAndWithoutAesInstructions) {
       // At every alignment: keys lie where the network put them.
       const std::string bytes = AnyBytes(random, size + size % 17);
       const std::string_view key = std::string_view(bytes).substr(size % 17);
-      ASSERT_EQ(Pair(HashBytes(secret, kind, key)), Pair(HashBytesPortable(secret, kind, key))) << size;
+      ASSERT_EQ(Pair(HashBytes(secret, kind, key)), Pair(HashBytesPortable(secret, kind, key)))
+          << size;
     }
   }
 }
 
-// A snapshot carries hashes: they must be what they were. Computed by hashing with an AES of its own, in Python.
+// A snapshot carries hashes: they must be what they were. Computed by hashing with an AES of its
+// own, in Python.
 TEST(Hash, DoesNotChangeBetweenVersions) {
   HashSecret secret;
   for (size_t i = 0; i < secret.bytes.size(); ++i) secret.bytes[i] = static_cast<uint8_t>(i);
-  EXPECT_EQ(HashBytes(secret, KeyKind::kRaw, ""), (Hash128{0xa688bc56f756aa9d, 0x357a31aa77a827b9}));
-  EXPECT_EQ(HashBytes(secret, KeyKind::kRaw, "user123"), (Hash128{0x028da83ce6338eec, 0xbd718758e06501e8}));
-  EXPECT_EQ(HashBytes(secret, KeyKind::kRule, "0123456789abcdef"), (Hash128{0xb28fe69ef5ec54c7, 0x4b3601586ef550a0}));
+  EXPECT_EQ(HashBytes(secret, KeyKind::kRaw, ""),
+            (Hash128{0xa688bc56f756aa9d, 0x357a31aa77a827b9}));
+  EXPECT_EQ(HashBytes(secret, KeyKind::kRaw, "user123"),
+            (Hash128{0x028da83ce6338eec, 0xbd718758e06501e8}));
+  EXPECT_EQ(HashBytes(secret, KeyKind::kRule, "0123456789abcdef"),
+            (Hash128{0xb28fe69ef5ec54c7, 0x4b3601586ef550a0}));
   EXPECT_EQ(HashBytes(secret, KeyKind::kOverride, "a key of more than two blocks of 16"),
             (Hash128{0x21f603a93ff4b56f, 0xb971f9c9c1c88a82}));
 }
@@ -64,8 +70,10 @@ TEST(Hash, TellsKindsLengthsAndContentsApart) {
       ++count;
     }
   }
-  for (int i = 1; i < 100'000; ++i, ++count) seen.insert(Pair(HashBytes(secret, KeyKind::kRaw, std::to_string(i))));
-  EXPECT_EQ(seen.size(), count) << "zeros that fill up a block are no part of the key, its length is";
+  for (int i = 1; i < 100'000; ++i, ++count)
+    seen.insert(Pair(HashBytes(secret, KeyKind::kRaw, std::to_string(i))));
+  EXPECT_EQ(seen.size(), count)
+      << "zeros that fill up a block are no part of the key, its length is";
 }
 
 TEST(Hash, DependsOnEveryBitOfTheSecret) {
@@ -165,7 +173,8 @@ TEST(KeyHasher, SplitsOfOneStringAreAllDifferent) {
   size_t count = 0;
   for (size_t a = 0; a <= whole.size(); ++a) {
     for (size_t b = a; b <= whole.size(); ++b, ++count) {
-      seen.insert(Pair(HashParts(secret, {whole.substr(0, a), whole.substr(a, b - a), whole.substr(b)})));
+      seen.insert(
+          Pair(HashParts(secret, {whole.substr(0, a), whole.substr(a, b - a), whole.substr(b)})));
     }
   }
   EXPECT_EQ(seen.size(), count);
@@ -183,7 +192,8 @@ TEST(KeyHasher, TakesAsManyPartsAsItSays) {
 
 TEST(KeyHasher, TellsKindsApart) {
   const HashSecret secret = SecretFromSeed(10);
-  EXPECT_NE(Pair(HashParts(secret, {"a"}, KeyKind::kRule)), Pair(HashParts(secret, {"a"}, KeyKind::kOverride)));
+  EXPECT_NE(Pair(HashParts(secret, {"a"}, KeyKind::kRule)),
+            Pair(HashParts(secret, {"a"}, KeyKind::kOverride)));
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// JSON values as text (RFC 8259). Objects and arrays are short here; callers write their braces and commas.
+// JSON values as text (RFC 8259). Objects and arrays are short here; callers write their braces and
+// commas.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +8,8 @@
 
 namespace headgate::base {
 
-// Appends a string, quotes included. Control characters (C0, DEL and C1) are escaped; invalid UTF-8 becomes U+FFFD, as
-// in the WHATWG's decoders.
+// Appends a string, quotes included. Control characters (C0, DEL and C1) are escaped; invalid UTF-8
+// becomes U+FFFD, as in the WHATWG's decoders.
 void AppendJsonString(std::string_view text, std::string& out);
 
 void AppendJsonNumber(uint64_t value, std::string& out);

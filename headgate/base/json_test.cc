@@ -27,12 +27,16 @@ TEST(JsonString, KeepsUtf8) {
   EXPECT_EQ(JsonString("\u00a0\u07ff\u0800\ue000\uffff"), "\"\u00a0\u07ff\u0800\ue000\uffff\"");
 }
 
-// The examples of the Unicode Standard, 3.9, tables 3-8 to 3-11: one U+FFFD for each maximal subpart.
+// The examples of the Unicode Standard, 3.9, tables 3-8 to 3-11: one U+FFFD for each maximal
+// subpart.
 TEST(JsonString, ReplacesWhatIsNoUtf8) {
   const std::string r = "\xEF\xBF\xBD";
-  EXPECT_EQ(JsonString("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"), "\"" + r + r + r + r + r + r + r + r + "A\"");
-  EXPECT_EQ(JsonString("\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41"), "\"" + r + r + r + r + r + r + r + r + "A\"");
-  EXPECT_EQ(JsonString("\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42"), "\"" + r + r + r + r + r + "A" + r + r + "B\"");
+  EXPECT_EQ(JsonString("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"),
+            "\"" + r + r + r + r + r + r + r + r + "A\"");
+  EXPECT_EQ(JsonString("\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41"),
+            "\"" + r + r + r + r + r + r + r + r + "A\"");
+  EXPECT_EQ(JsonString("\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42"),
+            "\"" + r + r + r + r + r + "A" + r + r + "B\"");
   EXPECT_EQ(JsonString("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41"), "\"" + r + r + r + r + "A\"");
 }
 

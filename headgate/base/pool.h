@@ -1,5 +1,6 @@
-// Objects that are used again: as many as were ever in use at once. Taking one allocates nothing once there are as
-// many. Each keeps what its last user left in it, its memory above all. Not thread-safe.
+// Objects that are used again: as many as were ever in use at once. Taking one allocates nothing
+// once there are as many. Each keeps what its last user left in it, its memory above all. Not
+// thread-safe.
 #pragma once
 
 #include <memory>

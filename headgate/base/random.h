@@ -1,6 +1,6 @@
-// A small generator of pseudo-random numbers for jitter and sampling: SplitMix64 (Steele, Lea and Flood, "Fast
-// splittable pseudorandom number generators", OOPSLA 2014). The same seed gives the same numbers everywhere, so that a
-// simulation replays. Nothing secret may depend on it.
+// A small generator of pseudo-random numbers for jitter and sampling: SplitMix64 (Steele, Lea and
+// Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). The same seed gives the
+// same numbers everywhere, so that a simulation replays. Nothing secret may depend on it.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ class Random {
   // `d` more or less at most `percent`, each value equally likely.
   Duration Jitter(Duration d, uint32_t percent) {
     const int64_t span = d.count() / 100 * percent;
-    return d - Duration(span) + Duration(static_cast<int64_t>(Below(2 * static_cast<uint64_t>(span) + 1)));
+    return d - Duration(span) +
+           Duration(static_cast<int64_t>(Below(2 * static_cast<uint64_t>(span) + 1)));
   }
 
  private:

@@ -1,5 +1,5 @@
-// A view of one member of each struct of an array, as std::span is of the elements: so that a batch can be one array of
-// structs for whoever makes it, while each floor sees the part that it knows.
+// A view of one member of each struct of an array, as std::span is of the elements: so that a batch
+// can be one array of structs for whoever makes it, while each floor sees the part that it knows.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,8 @@ class Strided {
   template <typename Struct, typename Member>
   requires std::is_convertible_v<Member*, T*>
   static Strided Of(std::span<Struct> structs, Member Struct::*member) {
-    return structs.empty() ? Strided() : Strided(&(structs.front().*member), structs.size(), sizeof(Struct));
+    return structs.empty() ? Strided()
+                           : Strided(&(structs.front().*member), structs.size(), sizeof(Struct));
   }
 
   size_t size() const { return count_; }
@@ -34,7 +35,9 @@ class Strided {
 
  private:
   using Byte = std::conditional_t<std::is_const_v<T>, const std::byte, std::byte>;
-  T* At(size_t index) const { return reinterpret_cast<T*>(reinterpret_cast<Byte*>(first_) + index * stride_); }
+  T* At(size_t index) const {
+    return reinterpret_cast<T*>(reinterpret_cast<Byte*>(first_) + index * stride_);
+  }
 
   T* first_ = nullptr;
   size_t count_ = 0;

@@ -1,4 +1,5 @@
-// Digits, hexadecimal digits and case of ASCII, whatever the locale: in protocols and names nothing else has them.
+// Digits, hexadecimal digits and case of ASCII, whatever the locale: in protocols and names nothing
+// else has them.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,9 @@ constexpr bool IsLetterOrDigit(char c) { return IsLetter(c) || IsDigit(c); }
 constexpr char ToLower(char c) { return IsUpper(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 
 constexpr bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) { return ToLower(x) == ToLower(y); });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return ToLower(x) == ToLower(y);
+         });
 }
 
 // 0 to 15, or -1 if `c` is not a hexadecimal digit of either case.

@@ -1,11 +1,13 @@
 // Three kinds of time that cannot be mixed.
 //
 //   Duration   a length of time, whole nanoseconds
-//   Instant    a point on the clock of whoever owns the state (a store, an event loop): ns since that clock's zero
-//   WallTime   a point on the calendar: ns since 1970-01-01 UTC, for people and protocols
+//   Instant    a point on the clock of whoever owns the state (a store, an event loop): ns since
+//   that clock's zero WallTime   a point on the calendar: ns since 1970-01-01 UTC, for people and
+//   protocols
 //
-// An Instant handed to a decision counts nanoseconds since the Unix epoch too, because windows are aligned to it, but
-// it comes from a DisciplinedClock, which no step of the wall clock moves (see clock.h). Nothing here reads a clock.
+// An Instant handed to a decision counts nanoseconds since the Unix epoch too, because windows are
+// aligned to it, but it comes from a DisciplinedClock, which no step of the wall clock moves (see
+// clock.h). Nothing here reads a clock.
 #pragma once
 
 #include <chrono>
@@ -16,7 +18,8 @@ namespace headgate::base {
 
 using Duration = std::chrono::nanoseconds;
 
-// A point in time of the clock named by `Tag`. Trivial, 8 bytes; the zero value is the clock's zero.
+// A point in time of the clock named by `Tag`. Trivial, 8 bytes; the zero value is the clock's
+// zero.
 template <typename Tag>
 struct TimePoint {
   int64_t ns;
@@ -25,8 +28,12 @@ struct TimePoint {
   constexpr auto operator<=>(const TimePoint&) const = default;
 
   friend constexpr Duration operator-(TimePoint a, TimePoint b) { return Duration(a.ns - b.ns); }
-  friend constexpr TimePoint operator+(TimePoint t, Duration d) { return TimePoint{t.ns + d.count()}; }
-  friend constexpr TimePoint operator-(TimePoint t, Duration d) { return TimePoint{t.ns - d.count()}; }
+  friend constexpr TimePoint operator+(TimePoint t, Duration d) {
+    return TimePoint{t.ns + d.count()};
+  }
+  friend constexpr TimePoint operator-(TimePoint t, Duration d) {
+    return TimePoint{t.ns - d.count()};
+  }
   constexpr TimePoint& operator+=(Duration d) {
     ns += d.count();
     return *this;
@@ -36,8 +43,8 @@ struct TimePoint {
 using Instant = TimePoint<struct OwnersClock>;
 using WallTime = TimePoint<struct UnixClock>;
 
-// The latest instant that anything here computes with: 2^62 ns, the year 2116. Adding a span of at most
-// kDurationMax to it stays inside 63 bits, which is the overflow argument of every decision.
+// The latest instant that anything here computes with: 2^62 ns, the year 2116. Adding a span of at
+// most kDurationMax to it stays inside 63 bits, which is the overflow argument of every decision.
 inline constexpr Instant kInstantMax = Instant::FromNanos(int64_t{1} << 62);
 inline constexpr Duration kDurationMax = Duration((int64_t{1} << 62) - 1);
 static_assert(kInstantMax.ns + kDurationMax.count() > 0);

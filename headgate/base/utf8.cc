@@ -24,7 +24,8 @@ Utf8Prefix FirstUtf8(std::string_view text) {
     return {.bytes = 1, .well_formed = false};
   }
   for (size_t i = 1; i < size; ++i) {
-    if (i == text.size() || byte(i) < low || byte(i) > high) return {.bytes = i, .well_formed = false};
+    if (i == text.size() || byte(i) < low || byte(i) > high)
+      return {.bytes = i, .well_formed = false};
     low = 0x80;
     high = 0xBF;
   }
@@ -32,7 +33,8 @@ Utf8Prefix FirstUtf8(std::string_view text) {
 }
 
 bool BeginsWithC1Control(std::string_view text) {
-  return text.size() >= 2 && text[0] == '\xC2' && (static_cast<unsigned char>(text[1]) & 0xE0) == 0x80;
+  return text.size() >= 2 && text[0] == '\xC2' &&
+         (static_cast<unsigned char>(text[1]) & 0xE0) == 0x80;
 }
 
 }  // namespace headgate::base

@@ -1,4 +1,5 @@
-// Well-formed UTF-8 (Unicode, table 3-7): no overlong forms, no surrogates, nothing beyond U+10FFFF.
+// Well-formed UTF-8 (Unicode, table 3-7): no overlong forms, no surrogates, nothing beyond
+// U+10FFFF.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +8,8 @@
 namespace headgate::base {
 
 struct Utf8Prefix {
-  // At least 1. If not well formed: the bytes that one U+FFFD replaces, which are the longest beginning of a
-  // well-formed character, or one byte.
+  // At least 1. If not well formed: the bytes that one U+FFFD replaces, which are the longest
+  // beginning of a well-formed character, or one byte.
   size_t bytes;
   bool well_formed;
 };

@@ -9,7 +9,9 @@ namespace {
 
 // The UTF-8 of any number below 2^21, surrogates and all, by the definition of the encoding.
 std::string Encode(uint32_t number) {
-  const auto tail = [&](unsigned shift) { return static_cast<char>(0x80 | (number >> shift & 0x3F)); };
+  const auto tail = [&](unsigned shift) {
+    return static_cast<char>(0x80 | (number >> shift & 0x3F));
+  };
   if (number < 0x80) return {static_cast<char>(number)};
   if (number < 0x800) return {static_cast<char>(0xC0 | number >> 6), tail(0)};
   if (number < 0x10000) return {static_cast<char>(0xE0 | number >> 12), tail(6), tail(0)};
@@ -29,8 +31,9 @@ TEST(Utf8, EveryCharacterOfUnicodeIsWellFormedAndNothingElse) {
 }
 
 TEST(Utf8, OverlongFormsAreNotWellFormed) {
-  for (const std::string_view text : {"\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xE0\x9F\xBF", "\xF0\x80\x80\x80",
-                                      "\xF0\x8F\xBF\xBF", "\x80", "\xF5\x80\x80\x80", "\xFF"}) {
+  for (const std::string_view text :
+       {"\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xE0\x9F\xBF", "\xF0\x80\x80\x80",
+        "\xF0\x8F\xBF\xBF", "\x80", "\xF5\x80\x80\x80", "\xFF"}) {
     EXPECT_FALSE(FirstUtf8(text).well_formed);
     EXPECT_EQ(FirstUtf8(text).bytes, 1u);
   }
@@ -45,7 +48,8 @@ TEST(Utf8, ACharacterThatIsCutOffIsReplacedAsAWhole) {
 
 TEST(Utf8, C1ControlsAreThoseFromU80ToU9F) {
   for (uint32_t number = 0; number < 0x10000; ++number) {
-    EXPECT_EQ(BeginsWithC1Control(Encode(number)), number >= 0x80 && number <= 0x9F) << std::hex << number;
+    EXPECT_EQ(BeginsWithC1Control(Encode(number)), number >= 0x80 && number <= 0x9F)
+        << std::hex << number;
   }
   EXPECT_FALSE(BeginsWithC1Control("\xC2"));
   EXPECT_FALSE(BeginsWithC1Control(""));

@@ -1,4 +1,5 @@
-// 128-bit intermediates: products of two 63-bit numbers, divided exactly. No floating point anywhere in a decision.
+// 128-bit intermediates: products of two 63-bit numbers, divided exactly. No floating point
+// anywhere in a decision.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +11,22 @@ using uint128 = unsigned __int128;
 constexpr uint128 WideMul(uint64_t a, uint64_t b) { return uint128{a} * b; }
 
 // The upper half of a product: floor(a·b / 2^64).
-constexpr uint64_t MulHigh(uint64_t a, uint64_t b) { return static_cast<uint64_t>(WideMul(a, b) >> 64); }
+constexpr uint64_t MulHigh(uint64_t a, uint64_t b) {
+  return static_cast<uint64_t>(WideMul(a, b) >> 64);
+}
 
 constexpr uint128 CeilDiv(uint128 a, uint128 b) { return (a + b - 1) / b; }
 
-// Divides by a number that is known beforehand with a multiplication: floor(x / divisor) for every x.
-// Granlund & Montgomery, "Division by Invariant Integers using Multiplication" (PLDI 1994), the round-down variant: the
-// estimate is at most one too small, and one comparison mends it.
+// Divides by a number that is known beforehand with a multiplication: floor(x / divisor) for every
+// x. Granlund & Montgomery, "Division by Invariant Integers using Multiplication" (PLDI 1994), the
+// round-down variant: the estimate is at most one too small, and one comparison mends it.
 class Divider {
  public:
   Divider() = default;
   constexpr explicit Divider(uint64_t divisor)
       : divisor_(divisor),
-        reciprocal_(divisor > 1 ? static_cast<uint64_t>((uint128{1} << 64) / divisor) : ~uint64_t{0}) {}
+        reciprocal_(divisor > 1 ? static_cast<uint64_t>((uint128{1} << 64) / divisor)
+                                : ~uint64_t{0}) {}
 
   constexpr uint64_t Quotient(uint64_t x) const {
     const uint64_t estimate = MulHigh(x, reciprocal_);

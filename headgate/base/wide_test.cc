@@ -10,7 +10,8 @@ constexpr uint64_t kMax = ~uint64_t{0};
 
 // Where an estimated quotient goes wrong if it does: about powers of two, and at both ends.
 std::vector<uint64_t> EdgeValues() {
-  std::vector<uint64_t> values{0, 1, 2, 3, 5, 7, 10, 1000, 1'000'000'000, 60'000'000'000, kMax, kMax - 1, kMax / 3};
+  std::vector<uint64_t> values{
+      0, 1, 2, 3, 5, 7, 10, 1000, 1'000'000'000, 60'000'000'000, kMax, kMax - 1, kMax / 3};
   for (int bit = 2; bit < 64; ++bit) {
     const uint64_t power = uint64_t{1} << bit;
     values.insert(values.end(), {power - 1, power, power + 1});

@@ -20,7 +20,8 @@ constexpr size_t kSecretBytesMax = 4096;
 constexpr int kLinksMax = 40;  // as the kernel
 
 absl::Status FileError(std::string_view what, const std::string& path, int error) {
-  const std::string text = fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error));
+  const std::string text =
+      fmt::format("cannot {} {}: {}", what, path, std::generic_category().message(error));
   return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
 }
 
@@ -56,10 +57,12 @@ absl::StatusOr<Opened> OpenRegular(const std::string& path) {
 
 std::string TemporaryOf(const std::string& path) { return path + ".new"; }
 
-absl::StatusOr<net::FileDescriptor> CreateAnew(const std::string& path, net::SpareFiles* spare_files) {
+absl::StatusOr<net::FileDescriptor> CreateAnew(const std::string& path,
+                                               net::SpareFiles* spare_files) {
   // One that a crash left behind may belong to another mode.
   ::unlink(path.c_str());
-  net::FileDescriptor file = Open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, spare_files);
+  net::FileDescriptor file =
+      Open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, spare_files);
   if (!file) return FileError("create", path, errno);
   return file;
 }
@@ -83,7 +86,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max) 
 absl::StatusOr<std::string> ReadFirstLine(const std::string& path) {
   HEADGATE_ASSIGN_OR_RETURN(const std::string text, ReadFile(path, kSecretBytesMax));
   std::string line = text.substr(0, text.find_first_of("\r\n"));
-  if (line.empty()) return absl::InvalidArgumentError(fmt::format("the first line of {} is empty", path));
+  if (line.empty())
+    return absl::InvalidArgumentError(fmt::format("the first line of {} is empty", path));
   return line;
 }
 
@@ -108,14 +112,17 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
     if (error) return target.string();  // not a link, or whoever opens it will hear why
     target = target.parent_path() / next;
   }
-  return absl::InvalidArgumentError(fmt::format("{} is a symbolic link that leads in a circle", path));
+  return absl::InvalidArgumentError(
+      fmt::format("{} is a symbolic link that leads in a circle", path));
 }
 
-absl::Status ReplaceFile(const std::string& path,
-                         const std::function<void(const std::function<void(std::string_view)>& write)>& produce,
-                         const ReplaceOptions& options) {
+absl::Status ReplaceFile(
+    const std::string& path,
+    const std::function<void(const std::function<void(std::string_view)>& write)>& produce,
+    const ReplaceOptions& options) {
   const std::string temporary = TemporaryOf(path);
-  HEADGATE_ASSIGN_OR_RETURN(const net::FileDescriptor file, CreateAnew(temporary, options.spare_files));
+  HEADGATE_ASSIGN_OR_RETURN(const net::FileDescriptor file,
+                            CreateAnew(temporary, options.spare_files));
   int error = ::fchmod(file.get(), options.mode) == 0 ? 0 : errno;
   produce([&](std::string_view bytes) {
     if (error == 0) error = WriteAll(file.get(), bytes);
@@ -128,15 +135,18 @@ absl::Status ReplaceFile(const std::string& path,
   }
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const net::FileDescriptor directory =
-      Open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, options.spare_files);
-  if (directory && ::fsync(directory.get()) != 0) return FileError("write the directory of", path, errno);
+      Open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+           options.spare_files);
+  if (directory && ::fsync(directory.get()) != 0)
+    return FileError("write the directory of", path, errno);
   return absl::OkStatus();
 }
 
 absl::Status CheckReplaceable(const std::string& path) {
   const std::string temporary = TemporaryOf(path);
   HEADGATE_RETURN_IF_ERROR(CreateAnew(temporary, nullptr).status());
-  return ::unlink(temporary.c_str()) == 0 ? absl::OkStatus() : FileError("remove", temporary, errno);
+  return ::unlink(temporary.c_str()) == 0 ? absl::OkStatus()
+                                          : FileError("remove", temporary, errno);
 }
 
 }  // namespace headgate::disk

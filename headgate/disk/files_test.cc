@@ -20,7 +20,8 @@ class Files : public ::testing::Test {
 
  private:
   const std::filesystem::path directory_ =
-      std::filesystem::temp_directory_path() / ("headgate_disk_files_test_" + std::to_string(::getpid()));
+      std::filesystem::temp_directory_path() /
+      ("headgate_disk_files_test_" + std::to_string(::getpid()));
 };
 
 absl::Status Replace(const std::string& path, std::string_view text) {
@@ -52,7 +53,8 @@ TEST_F(Files, IsNotHinderedByWhatACrashLeftBehind) {
 TEST_F(Files, LeavesTheOldFileWhereTheNewOneCannotBeWritten) {
   const absl::Status status = Replace(Path("missing/snapshot"), "x");
   EXPECT_TRUE(absl::IsNotFound(status));
-  EXPECT_THAT(std::string(status.message()), ::testing::HasSubstr("cannot create " + Path("missing/snapshot.new")));
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("cannot create " + Path("missing/snapshot.new")));
 }
 
 TEST_F(Files, TellsAMissingFileFromAnUnreadableOne) {

@@ -1,6 +1,7 @@
 // Who may change or read state (refund, reset, rules, metrics): one answer for every protocol.
 //
-// Where a credential is set, whoever presented it; where none is set, whoever comes from this machine.
+// Where a credential is set, whoever presented it; where none is set, whoever comes from this
+// machine.
 #pragma once
 
 #include <string>

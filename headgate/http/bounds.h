@@ -7,10 +7,11 @@
 namespace headgate::http {
 
 struct Bounds {
-  // The request line, without its LF; at most head_bytes_max. Raise it for targets with long queries.
+  // The request line, without its LF; at most head_bytes_max. Raise it for targets with long
+  // queries.
   size_t line_bytes_max = 8 * 1024;
-  // Request line and fields together. The same bound holds for a chunked body's trailer, and for all of its chunk
-  // extensions together.
+  // Request line and fields together. The same bound holds for a chunked body's trailer, and for
+  // all of its chunk extensions together.
   size_t head_bytes_max = 16 * 1024;
   // Fields of the head; the same for a trailer.
   size_t fields_max = 100;
@@ -28,8 +29,10 @@ struct Refusal {
 };
 
 // The hint of every refusal that guards against request smuggling.
-inline constexpr std::string_view kAmbiguous = "two readers of this request could see two different requests";
+inline constexpr std::string_view kAmbiguous =
+    "two readers of this request could see two different requests";
 
-inline constexpr Refusal kBodyTooLarge{413, "the body is too large", "send fewer descriptors, or raise max_body_bytes"};
+inline constexpr Refusal kBodyTooLarge{413, "the body is too large",
+                                       "send fewer descriptors, or raise max_body_bytes"};
 
 }  // namespace headgate::http

@@ -14,12 +14,16 @@ constexpr uint32_t kSizeDigitsMax = 16;  // what 64 bits hold
 
 constexpr Refusal kMalformed{400, "the chunked body is malformed",
                              "a chunk is its size in hexadecimal digits, CR LF, the data, CR LF"};
-constexpr Refusal kBareLineEnd{400, "a line of the chunked body does not end with CR LF", kAmbiguous};
-constexpr Refusal kExtensionsTooLong{431, "the chunk extensions are too long", "send chunks without extensions"};
-constexpr Refusal kTrailerTooLong{431, "the trailer is too long", "send the body without a trailer"};
+constexpr Refusal kBareLineEnd{400, "a line of the chunked body does not end with CR LF",
+                               kAmbiguous};
+constexpr Refusal kExtensionsTooLong{431, "the chunk extensions are too long",
+                                     "send chunks without extensions"};
+constexpr Refusal kTrailerTooLong{431, "the trailer is too long",
+                                  "send the body without a trailer"};
 constexpr Refusal kTooManyFields{431, "too many fields", "send the body without a trailer"};
 constexpr Refusal kFolded{400, "a field is folded over several lines", kAmbiguous};
-constexpr Refusal kMalformedField{400, "a field of the trailer is malformed", "a field is NAME: VALUE"};
+constexpr Refusal kMalformedField{400, "a field of the trailer is malformed",
+                                  "a field is NAME: VALUE"};
 constexpr Refusal kFieldOfTheHead{400, "a field of the trailer belongs into the head", kAmbiguous};
 
 // Neither a line end nor another control character; TAB is allowed.
@@ -134,7 +138,8 @@ Refusal Chunks::EndTrailerLine() {
   if (colon == std::string_view::npos || !IsToken(line.substr(0, colon))) return kMalformedField;
   if (!std::all_of(line.begin(), line.end(), IsFieldChar)) return kMalformedField;
   const std::string_view name = line.substr(0, colon);
-  if (IsFramingField(name) || LooksLikeFramingField(name) || EqualsIgnoreCase(name, "Host")) return kFieldOfTheHead;
+  if (IsFramingField(name) || LooksLikeFramingField(name) || EqualsIgnoreCase(name, "Host"))
+    return kFieldOfTheHead;
   if (++trailer_fields_ > bounds_.fields_max) return kTooManyFields;
   trailer_line_.clear();
   state_ = State::kTrailer;

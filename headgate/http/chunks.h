@@ -1,7 +1,9 @@
-// A chunked body (RFC 9112, 7.1), decoded byte by byte: the answer never depends on how the bytes were cut into reads.
+// A chunked body (RFC 9112, 7.1), decoded byte by byte: the answer never depends on how the bytes
+// were cut into reads.
 //
-// Chunk extensions and trailer fields are checked and dropped. Both are bounded over the whole body, so that the
-// framing of a small body cannot be endless. Every line ends with CR LF; nothing else ends a line.
+// Chunk extensions and trailer fields are checked and dropped. Both are bounded over the whole
+// body, so that the framing of a small body cannot be endless. Every line ends with CR LF; nothing
+// else ends a line.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +27,22 @@ class Chunks {
     bool done = false;
     Refusal refusal{};
   };
-  // Appends the content in `bytes` to `body`, which the caller may empty in between. Not to be called again after the
-  // body is done or refused.
+  // Appends the content in `bytes` to `body`, which the caller may empty in between. Not to be
+  // called again after the body is done or refused.
   Progress Take(std::string_view bytes, std::string& body);
 
  private:
-  enum class State : uint8_t { kSize, kExtension, kSizeLf, kData, kDataCr, kDataLf, kTrailer, kTrailerLf, kDone };
+  enum class State : uint8_t {
+    kSize,
+    kExtension,
+    kSizeLf,
+    kData,
+    kDataCr,
+    kDataLf,
+    kTrailer,
+    kTrailerLf,
+    kDone
+  };
 
   Refusal TakeByte(char c);
   Refusal EndSize(char c);

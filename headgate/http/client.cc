@@ -17,7 +17,8 @@ absl::Status NotHttp() { return absl::DataLossError("the answer is not HTTP"); }
 
 // A program that takes the connection and then breaks it off does not speak HTTP.
 absl::Status OfAnother(const absl::Status& status) {
-  return status.ok() || absl::IsDeadlineExceeded(status) ? status : absl::DataLossError(status.message());
+  return status.ok() || absl::IsDeadlineExceeded(status) ? status
+                                                         : absl::DataLossError(status.message());
 }
 
 absl::Status Receive(net::BlockingClient& client, ReplyParser& parser) {
@@ -29,14 +30,17 @@ absl::Status Receive(net::BlockingClient& client, ReplyParser& parser) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Reply> Ask(const net::Endpoint& server, std::string_view request, base::Duration timeout) {
-  HEADGATE_ASSIGN_OR_RETURN(net::BlockingClient client, net::BlockingClient::Connect(server, timeout));
+absl::StatusOr<Reply> Ask(const net::Endpoint& server, std::string_view request,
+                          base::Duration timeout) {
+  HEADGATE_ASSIGN_OR_RETURN(net::BlockingClient client,
+                            net::BlockingClient::Connect(server, timeout));
   HEADGATE_RETURN_IF_ERROR(OfAnother(client.Send(request)));
   ReplyParser parser;
   const absl::Status received = Receive(client, parser);
   if (received.ok()) return parser.TakeReply();
   if (!absl::IsDataLoss(received)) return OfAnother(received);
-  return absl::DataLossError(fmt::format("{}: {}", server.ToString(), std::string(received.message())));
+  return absl::DataLossError(
+      fmt::format("{}: {}", server.ToString(), std::string(received.message())));
 }
 
 }  // namespace
@@ -61,7 +65,8 @@ absl::Status ReplyParser::Take(std::string_view bytes) {
   rest.append(bytes);
   while (!rest.empty() && !done()) {
     boost::beast::error_code error;
-    const size_t taken = beast_->parser.put(boost::beast::net::const_buffer(rest.data(), rest.size()), error);
+    const size_t taken =
+        beast_->parser.put(boost::beast::net::const_buffer(rest.data(), rest.size()), error);
     rest.erase(0, taken);
     if (error == beast_http::error::need_more) return absl::OkStatus();
     if (error == beast_http::error::body_limit) {
@@ -86,12 +91,15 @@ Reply ReplyParser::TakeReply() {
   return {.status = static_cast<int>(message.result_int()), .body = std::move(message.body())};
 }
 
-absl::StatusOr<Reply> GetFrom(const net::Endpoint& server, std::string_view path, base::Duration timeout) {
-  return Ask(server, fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path), timeout);
+absl::StatusOr<Reply> GetFrom(const net::Endpoint& server, std::string_view path,
+                              base::Duration timeout) {
+  return Ask(server,
+             fmt::format("GET {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path),
+             timeout);
 }
 
-absl::StatusOr<Reply> PostJson(const net::Endpoint& server, std::string_view path, std::string_view body,
-                               base::Duration timeout) {
+absl::StatusOr<Reply> PostJson(const net::Endpoint& server, std::string_view path,
+                               std::string_view body, base::Duration timeout) {
   return Ask(server,
              fmt::format("POST {} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                          "Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{}",

@@ -1,4 +1,5 @@
-// One HTTP request from a command line: sends it, and waits for the answer. Every wait and every answer is bounded.
+// One HTTP request from a command line: sends it, and waits for the answer. Every wait and every
+// answer is bounded.
 #pragma once
 
 #include <memory>
@@ -16,7 +17,8 @@ struct Reply {
   std::string body;
 };
 
-// Takes an answer's bytes in any pieces: with Content-Length, in chunks, or up to the end of the connection.
+// Takes an answer's bytes in any pieces: with Content-Length, in chunks, or up to the end of the
+// connection.
 class ReplyParser {
  public:
   static constexpr size_t kHeadBytesMax = size_t{64} << 10;
@@ -25,7 +27,8 @@ class ReplyParser {
   ReplyParser();
   ~ReplyParser();
 
-  // DataLoss if the bytes are not HTTP/1, or exceed a bound. Bytes behind the end of the answer are passed over.
+  // DataLoss if the bytes are not HTTP/1, or exceed a bound. Bytes behind the end of the answer are
+  // passed over.
   absl::Status Take(std::string_view bytes);
   // The connection has ended. DataLoss if the answer is not whole.
   absl::Status TakeEnd();
@@ -38,10 +41,11 @@ class ReplyParser {
   std::unique_ptr<Beast> beast_;
 };
 
-// Unavailable if the connection is refused, DeadlineExceeded if a step takes longer than `timeout`, DataLoss if the
-// answer is not HTTP.
-absl::StatusOr<Reply> GetFrom(const net::Endpoint& server, std::string_view path, base::Duration timeout);
-absl::StatusOr<Reply> PostJson(const net::Endpoint& server, std::string_view path, std::string_view body,
-                               base::Duration timeout);
+// Unavailable if the connection is refused, DeadlineExceeded if a step takes longer than `timeout`,
+// DataLoss if the answer is not HTTP.
+absl::StatusOr<Reply> GetFrom(const net::Endpoint& server, std::string_view path,
+                              base::Duration timeout);
+absl::StatusOr<Reply> PostJson(const net::Endpoint& server, std::string_view path,
+                               std::string_view body, base::Duration timeout);
 
 }  // namespace headgate::http

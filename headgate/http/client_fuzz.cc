@@ -1,4 +1,5 @@
-// Any bytes as an answer: a status and a body within the bounds, or an error; the same in whatever pieces they arrive.
+// Any bytes as an answer: a status and a body within the bounds, or an error; the same in whatever
+// pieces they arrive.
 #include <algorithm>
 
 #include "headgate/base/check.h"

@@ -19,10 +19,10 @@ absl::StatusOr<Reply> Parse(std::string_view bytes, size_t piece_bytes = 1 << 20
 }
 
 TEST(HttpReply, IsStatusAndBodyHoweverItsLengthIsStated) {
-  for (const char* bytes :
-       {"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 5\r\n\r\nhello",
-        "HTTP/1.1 429 Too Many Requests\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n",
-        "HTTP/1.0 429 Too Many Requests\r\n\r\nhello"}) {
+  for (const char* bytes : {"HTTP/1.1 429 Too Many Requests\r\nContent-Length: 5\r\n\r\nhello",
+                            "HTTP/1.1 429 Too Many Requests\r\nTransfer-Encoding: "
+                            "chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n\r\n",
+                            "HTTP/1.0 429 Too Many Requests\r\n\r\nhello"}) {
     for (const size_t piece_bytes : {1u, 7u, 1000u}) {
       const auto reply = Parse(bytes, piece_bytes);
       ASSERT_TRUE(reply.ok()) << bytes << reply.status();
@@ -42,10 +42,10 @@ TEST(HttpReply, IsDoneWithoutTheEndOfTheConnection) {
 }
 
 TEST(HttpReply, IsNothingElse) {
-  for (const char* bytes :
-       {"", "HTTP/1.1 200 OK\r\n", "-ERR no\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n", "HTTP/1.1 20\r\n\r\n",
-        "HTTP/1.\r\n\r\n", "HTTP/2 200\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}",
-        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"}) {
+  for (const char* bytes : {"", "HTTP/1.1 200 OK\r\n", "-ERR no\r\n\r\n", "HTTP/1.1 2x0 OK\r\n\r\n",
+                            "HTTP/1.1 20\r\n\r\n", "HTTP/1.\r\n\r\n", "HTTP/2 200\r\n\r\n",
+                            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}",
+                            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n"}) {
     for (const size_t piece_bytes : {1u, 1000u}) {
       EXPECT_EQ(Parse(bytes, piece_bytes).status().code(), absl::StatusCode::kDataLoss) << bytes;
     }
@@ -57,7 +57,8 @@ TEST(HttpReply, IsBounded) {
   EXPECT_FALSE(Parse(head + "X: " + std::string(ReplyParser::kHeadBytesMax, 'x')).ok());
   const std::string body(ReplyParser::kBodyBytesMax, 'x');
   EXPECT_TRUE(Parse(head + "\r\n" + body).ok());
-  EXPECT_EQ(Parse(head + "\r\n" + body + "x").status().message(), "the answer is longer than 16777216 bytes");
+  EXPECT_EQ(Parse(head + "\r\n" + body + "x").status().message(),
+            "the answer is longer than 16777216 bytes");
 }
 
 }  // namespace

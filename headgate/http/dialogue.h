@@ -1,4 +1,5 @@
-// A conversation with an Session for tests: what is said, what the handler is asked, what comes back.
+// A conversation with an Session for tests: what is said, what the handler is asked, what comes
+// back.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -21,7 +22,8 @@ class Echo final : public Handler {
  public:
   void Handle(const Request& request, Response& response, base::Instant now) override {
     EXPECT_EQ(now, kNow);
-    asked.push_back(std::string(request.method) + " " + std::string(request.target) + " " + std::string(request.body));
+    asked.push_back(std::string(request.method) + " " + std::string(request.target) + " " +
+                    std::string(request.body));
     if (waits > 0) {
       --waits;
       response.later = true;
@@ -62,7 +64,8 @@ struct Dialogue {
 };
 
 inline constexpr std::string_view kGet = "GET /x?y=1 HTTP/1.1\r\nHost: localhost\r\n\r\n";
-inline constexpr std::string_view kPost = "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello";
+inline constexpr std::string_view kPost =
+    "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello";
 
 inline std::string Get(const std::string& fields) { return "GET / HTTP/1.1\r\n" + fields + "\r\n"; }
 inline std::string Post(const std::string& fields, const std::string& body = "") {

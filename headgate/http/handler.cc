@@ -5,7 +5,9 @@
 #include "headgate/base/check.h"
 
 namespace headgate::http {
-bool HasBody(std::string_view method) { return method == "POST" || method == "PUT" || method == "PATCH"; }
+bool HasBody(std::string_view method) {
+  return method == "POST" || method == "PUT" || method == "PATCH";
+}
 
 bool IsMediaType(std::string_view value, std::string_view media_type) {
   value = value.substr(0, value.find(';'));
@@ -21,7 +23,8 @@ std::string_view Request::Field(std::string_view name) const {
 }
 
 void Response::AddField(std::string_view name, std::string_view value) {
-  HEADGATE_CHECK(std::none_of(value.begin(), value.end(), [](char c) { return c == '\r' || c == '\n' || c == '\0'; }));
+  HEADGATE_CHECK(std::none_of(value.begin(), value.end(),
+                              [](char c) { return c == '\r' || c == '\n' || c == '\0'; }));
   fields.append(name).append(": ").append(value).append("\r\n");
 }
 

@@ -1,5 +1,5 @@
-// HTTP/1.1 without its socket: an Session (session.h) parses and bounds requests and hands whole ones to an
-// Handler, which a front implements, mostly as routes of an Router (router.h).
+// HTTP/1.1 without its socket: an Session (session.h) parses and bounds requests and hands whole
+// ones to an Handler, which a front implements, mostly as routes of an Router (router.h).
 #pragma once
 
 #include <functional>
@@ -28,11 +28,13 @@ struct Suspension {
 // A whole request. Views are valid during the call of Handle.
 struct Request {
   std::string_view method;  // "GET", "POST", …
-  std::string_view target;  // path and query; the authority of an absolute target has been taken off
+  std::string_view
+      target;  // path and query; the authority of an absolute target has been taken off
   std::vector<std::pair<std::string_view, std::string_view>> fields;
   std::string_view body;
   net::Peer peer;
-  Suspension* suspension = nullptr;  // null where nobody would ask again: such a handler answers at once
+  Suspension* suspension =
+      nullptr;  // null where nobody would ask again: such a handler answers at once
 
   std::string_view path() const { return target.substr(0, target.find('?')); }
   // The first field of this name (case-insensitive), or empty.
@@ -42,12 +44,13 @@ struct Request {
 // Reused from answer to answer, so that its memory is.
 struct Response {
   int status = 200;
-  std::string fields;  // field lines, each with its CRLF; Date, Content-Length and Connection are added to them
+  std::string fields;  // field lines, each with its CRLF; Date, Content-Length and Connection are
+                       // added to them
   std::string body;
   // The rest of the body, behind `body`, in parts. Null: `body` is all.
   std::unique_ptr<BodySource> stream{};
-  // Set by a handler that cannot answer yet. It is asked again, with the same request, once it has called the
-  // suspension's `wake`; what else it wrote here is dropped.
+  // Set by a handler that cannot answer yet. It is asked again, with the same request, once it has
+  // called the suspension's `wake`; what else it wrote here is dropped.
   bool later = false;
 
   // `value` is ours, or has been escaped: a line break in it stops the process.
@@ -73,7 +76,10 @@ class Handler {
     std::unique_ptr<BodySink> sink{};
   };
   // Called for a request that has a body, with its head alone, before any of the body is read.
-  virtual Reception Receive(const Request& /*head*/, Response& /*response*/, base::Instant /*now*/) { return {}; }
+  virtual Reception Receive(const Request& /*head*/, Response& /*response*/,
+                            base::Instant /*now*/) {
+    return {};
+  }
 };
 
 // Whether requests of this method have a body: POST, PUT and PATCH.

@@ -5,8 +5,10 @@
 namespace headgate::http {
 namespace {
 
-constexpr Refusal kLineTooLong{414, "the request line is too long", "send what is long as the body of a POST"};
-constexpr Refusal kHeadTooLong{431, "the head of the request is too long", "send fewer or shorter fields"};
+constexpr Refusal kLineTooLong{414, "the request line is too long",
+                               "send what is long as the body of a POST"};
+constexpr Refusal kHeadTooLong{431, "the head of the request is too long",
+                               "send fewer or shorter fields"};
 constexpr Refusal kBareLineEnd{400, "a line of the head does not end with CR LF", kAmbiguous};
 constexpr Refusal kFolded{400, "a field is folded over several lines", kAmbiguous};
 
@@ -18,14 +20,17 @@ HeadScan::Result HeadScan::Continue(std::string_view bytes, const Bounds& bounds
     return {.refusal = at < bounds.head_bytes_max ? refusal : kHeadTooLong};
   };
   while (true) {
-    if (line_begin_ > 0 && line_begin_ < bytes.size() && (bytes[line_begin_] == ' ' || bytes[line_begin_] == '\t')) {
+    if (line_begin_ > 0 && line_begin_ < bytes.size() &&
+        (bytes[line_begin_] == ' ' || bytes[line_begin_] == '\t')) {
       return refuse(kFolded, line_begin_);
     }
     const size_t cr = std::min(bytes.find('\r', searched_), bytes.size());
     const size_t lf = std::min(bytes.find('\n', searched_), bytes.size());
-    // The byte that ends the line, or shows that it cannot end as it should; the end of the bytes if neither is there.
+    // The byte that ends the line, or shows that it cannot end as it should; the end of the bytes
+    // if neither is there.
     const size_t decided = std::min({lf, cr + 1, bytes.size()});
-    if (line_begin_ == 0 && decided > bounds.line_bytes_max) return refuse(kLineTooLong, bounds.line_bytes_max);
+    if (line_begin_ == 0 && decided > bounds.line_bytes_max)
+      return refuse(kLineTooLong, bounds.line_bytes_max);
     if (decided == bytes.size()) {
       if (bytes.size() > bounds.head_bytes_max) return {.refusal = kHeadTooLong};
       searched_ = std::min(cr, bytes.size());  // a CR at the end waits for its LF

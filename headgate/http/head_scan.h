@@ -1,6 +1,6 @@
-// Finds the end of a request's head while its bytes arrive, and refuses at once whatever ends a line otherwise than
-// with CR LF, folds a field, or exceeds a bound. The first violation in byte order is the answer, so it does not depend
-// on how the bytes were cut into reads.
+// Finds the end of a request's head while its bytes arrive, and refuses at once whatever ends a
+// line otherwise than with CR LF, folds a field, or exceeds a bound. The first violation in byte
+// order is the answer, so it does not depend on how the bytes were cut into reads.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ class HeadScan {
     Refusal refusal{};
   };
 
-  // `bytes` begins with the request line and grows from call to call; nothing is scanned twice. After a head that is
-  // whole, the next call begins another.
+  // `bytes` begins with the request line and grows from call to call; nothing is scanned twice.
+  // After a head that is whole, the next call begins another.
   Result Continue(std::string_view bytes, const Bounds& bounds);
 
   // Whether a byte of the request line has been seen.

@@ -11,7 +11,9 @@
 namespace headgate::http {
 namespace {
 
-bool IsPort(std::string_view text) { return text.size() <= 5 && std::all_of(text.begin(), text.end(), base::IsDigit); }
+bool IsPort(std::string_view text) {
+  return text.size() <= 5 && std::all_of(text.begin(), text.end(), base::IsDigit);
+}
 
 bool IsIpv4(std::string_view text) {
   for (int part = 0; part < 4; ++part) {
@@ -40,11 +42,13 @@ bool IsLocalhost(std::string_view name) {
   constexpr std::string_view kLocalhost = "localhost";
   if (name.size() < kLocalhost.size()) return false;
   const size_t before = name.size() - kLocalhost.size();
-  return EqualsIgnoreCase(name.substr(before), kLocalhost) && (before == 0 || name[before - 1] == '.');
+  return EqualsIgnoreCase(name.substr(before), kLocalhost) &&
+         (before == 0 || name[before - 1] == '.');
 }
 
 bool IsNameCharacter(char c) {
-  return base::IsLetterOrDigit(c) || c == '.' || c == '-' || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+  return base::IsLetterOrDigit(c) || c == '.' || c == '-' || c == '_' ||
+         static_cast<unsigned char>(c) >= 0x80;
 }
 
 // `name` is a host's name, or "*." and one.
@@ -75,13 +79,15 @@ bool KnownHosts::Knows(std::string_view host) const {
   }
   if (host.ends_with('.')) host.remove_suffix(1);
   if (IsIpv4(host) || IsLocalhost(host)) return true;
-  return std::any_of(names_.begin(), names_.end(), [&](const std::string& name) { return Matches(name, host); });
+  return std::any_of(names_.begin(), names_.end(),
+                     [&](const std::string& name) { return Matches(name, host); });
 }
 
 absl::Status KnownHosts::Check(std::string_view name) {
   const std::string_view plain = name.starts_with("*.") ? name.substr(2) : name;
   if (name == "*") return absl::OkStatus();
-  if (!plain.empty() && std::all_of(plain.begin(), plain.end(), IsNameCharacter)) return absl::OkStatus();
+  if (!plain.empty() && std::all_of(plain.begin(), plain.end(), IsNameCharacter))
+    return absl::OkStatus();
   if (plain.find('*') != std::string_view::npos) {
     return absl::InvalidArgumentError(
         fmt::format("'{}': a * may only be the whole first label, as in *.example.com", name));

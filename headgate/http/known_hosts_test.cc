@@ -8,9 +8,10 @@ namespace {
 
 TEST(KnownHosts, AddressesAndLocalhostAreAlwaysKnown) {
   const KnownHosts hosts;
-  for (const char* host : {"127.0.0.1", "127.0.0.1:8080", "10.1.2.3:80", "255.255.255.255", "[::1]", "[::1]:8080",
-                           "[fe80::1]:65535", "[::ffff:1.2.3.4]", "localhost", "localhost:8080", "LocalHost",
-                           "localhost.", "app.localhost:80", "127.0.0.1:"}) {
+  for (const char* host :
+       {"127.0.0.1", "127.0.0.1:8080", "10.1.2.3:80", "255.255.255.255", "[::1]", "[::1]:8080",
+        "[fe80::1]:65535", "[::ffff:1.2.3.4]", "localhost", "localhost:8080", "LocalHost",
+        "localhost.", "app.localhost:80", "127.0.0.1:"}) {
     EXPECT_TRUE(hosts.Knows(host)) << host;
   }
 }
@@ -45,21 +46,25 @@ TEST(KnownHosts, NamesThatNobodyConfiguredAreNot) {
 
 TEST(KnownHosts, ConfiguredNamesAreKnownInAnyCaseAndOnAnyPort) {
   const KnownHosts hosts({"limits.example.com", "headgate"});
-  for (const char* host : {"limits.example.com", "LIMITS.Example.Com:8080", "limits.example.com.", "headgate:1"}) {
+  for (const char* host :
+       {"limits.example.com", "LIMITS.Example.Com:8080", "limits.example.com.", "headgate:1"}) {
     EXPECT_TRUE(hosts.Knows(host)) << host;
   }
   EXPECT_FALSE(hosts.Knows("example.com"));
   EXPECT_FALSE(hosts.Knows("x.limits.example.com"));
 }
 
-TEST(KnownHosts, AStarKnowsEveryName) { EXPECT_TRUE(KnownHosts({"*"}).Knows("anything.example:99")); }
+TEST(KnownHosts, AStarKnowsEveryName) {
+  EXPECT_TRUE(KnownHosts({"*"}).Knows("anything.example:99"));
+}
 
 TEST(KnownHosts, AStarAndADotKnowEveryNameBelow) {
   const KnownHosts hosts({"*.example.com"});
   for (const char* host : {"a.example.com", "A.B.Example.Com:8080", "a.example.com."}) {
     EXPECT_TRUE(hosts.Knows(host)) << host;
   }
-  for (const char* host : {"example.com", ".example.com", "aexample.com", "a.example.com.evil.net", "a.example.org"}) {
+  for (const char* host :
+       {"example.com", ".example.com", "aexample.com", "a.example.com.evil.net", "a.example.org"}) {
     EXPECT_FALSE(hosts.Knows(host)) << host;
   }
 }
@@ -68,8 +73,8 @@ TEST(KnownHosts, NamesThatCouldNeverMatchAreRefused) {
   for (const char* name : {"*", "example.com", "*.example.com", "head_gate"}) {
     EXPECT_TRUE(KnownHosts::Check(name).ok()) << name;
   }
-  for (const char* name :
-       {"", "*.", "a*.example.com", "*example.com", "a.*.com", "example.com:80", "http://example.com"}) {
+  for (const char* name : {"", "*.", "a*.example.com", "*example.com", "a.*.com", "example.com:80",
+                           "http://example.com"}) {
     EXPECT_FALSE(KnownHosts::Check(name).ok()) << name;
   }
 }

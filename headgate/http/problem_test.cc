@@ -19,8 +19,10 @@ TEST(Problem, IsADocumentOfRfc9457) {
 TEST(Problem, HasNoHintWhereThereIsNone) {
   Response response;
   AnswerProblem(503, "draining", "", response);
-  EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Service Unavailable","status":503,"detail":"draining"})"
-                           "\n");
+  EXPECT_EQ(
+      response.body,
+      R"({"type":"about:blank","title":"Service Unavailable","status":503,"detail":"draining"})"
+      "\n");
 }
 
 TEST(HttpResponse, RefusesToSplitAnAnswer) {

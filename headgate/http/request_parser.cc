@@ -22,14 +22,17 @@ bool NamesOtherVersion(std::string_view line) {
   constexpr size_t kVersionSize = 8;  // HTTP/2.0
   if (line.size() <= kVersionSize) return false;
   const std::string_view version = line.substr(line.size() - kVersionSize);
-  return line[line.size() - kVersionSize - 1] == ' ' && version.starts_with("HTTP/") && base::IsDigit(version[5]) &&
-         version[6] == '.' && base::IsDigit(version[7]) && version != "HTTP/1.1" && version != "HTTP/1.0";
+  return line[line.size() - kVersionSize - 1] == ' ' && version.starts_with("HTTP/") &&
+         base::IsDigit(version[5]) && version[6] == '.' && base::IsDigit(version[7]) &&
+         version != "HTTP/1.1" && version != "HTTP/1.0";
 }
 
-// RFC 3986's reg-name, IP-literal and port, roughly: what could be an authority at all, and no user information.
+// RFC 3986's reg-name, IP-literal and port, roughly: what could be an authority at all, and no user
+// information.
 bool IsHostText(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
-    return base::IsLetterOrDigit(c) || std::string_view("-._~%!$&'()*+;=:[]").find(c) != std::string_view::npos;
+    return base::IsLetterOrDigit(c) ||
+           std::string_view("-._~%!$&'()*+;=:[]").find(c) != std::string_view::npos;
   });
 }
 
@@ -38,8 +41,10 @@ bool HasToken(std::string_view list, std::string_view token) {
   while (!list.empty()) {
     const size_t comma = std::min(list.find(','), list.size());
     std::string_view element = list.substr(0, comma);
-    while (!element.empty() && (element.front() == ' ' || element.front() == '\t')) element.remove_prefix(1);
-    while (!element.empty() && (element.back() == ' ' || element.back() == '\t')) element.remove_suffix(1);
+    while (!element.empty() && (element.front() == ' ' || element.front() == '\t'))
+      element.remove_prefix(1);
+    while (!element.empty() && (element.back() == ' ' || element.back() == '\t'))
+      element.remove_suffix(1);
     if (EqualsIgnoreCase(element, token)) return true;
     list.remove_prefix(std::min(comma + 1, list.size()));
   }
@@ -84,23 +89,29 @@ class RequestParser::Beast {
   struct Parser final : beast_http::basic_parser<true> {
     explicit Parser(RequestParser& o) : owner(o) {}
 
-    void on_request_impl(beast_http::verb /*verb*/, boost::beast::string_view method, boost::beast::string_view target,
-                         int version, BeastError& error) override {
+    void on_request_impl(beast_http::verb /*verb*/, boost::beast::string_view method,
+                         boost::beast::string_view target, int version,
+                         BeastError& error) override {
       error = {};
       owner.request_.method = View(method);
       owner.request_.target = View(target);
       owner.http11_ = version >= 11;
     }
-    void on_field_impl(beast_http::field /*field*/, boost::beast::string_view name, boost::beast::string_view value,
-                       BeastError& error) override {
+    void on_field_impl(beast_http::field /*field*/, boost::beast::string_view name,
+                       boost::beast::string_view value, BeastError& error) override {
       error = {};
       owner.refusal_ = owner.JudgeField(View(name), View(value));
       if (owner.refusal_) error = beast_http::error::bad_field;
     }
     void on_header_impl(BeastError& error) override { error = {}; }
     // Beast sees no byte of a body.
-    void on_body_init_impl(const boost::optional<std::uint64_t>& /*length*/, BeastError& error) override { error = {}; }
-    std::size_t on_body_impl(boost::beast::string_view /*text*/, BeastError& /*error*/) override { return 0; }
+    void on_body_init_impl(const boost::optional<std::uint64_t>& /*length*/,
+                           BeastError& error) override {
+      error = {};
+    }
+    std::size_t on_body_impl(boost::beast::string_view /*text*/, BeastError& /*error*/) override {
+      return 0;
+    }
     void on_chunk_header_impl(std::uint64_t /*size*/, boost::beast::string_view /*extensions*/,
                               BeastError& /*error*/) override {}
     std::size_t on_chunk_body_impl(std::uint64_t /*remain*/, boost::beast::string_view /*text*/,
@@ -118,7 +129,8 @@ class RequestParser::Beast {
   std::optional<Parser> parser_;
 };
 
-RequestParser::RequestParser(const Bounds& bounds) : bounds_(bounds), beast_(std::make_unique<Beast>(*this)) {}
+RequestParser::RequestParser(const Bounds& bounds)
+    : bounds_(bounds), beast_(std::make_unique<Beast>(*this)) {}
 RequestParser::~RequestParser() = default;
 
 void RequestParser::Forget() {
@@ -138,7 +150,8 @@ Refusal RequestParser::ParseHead(std::string_view head) {
   const size_t taken = beast_->Put(head, error);
   if (refusal_) return refusal_;
   if (error) return Explain(error.value(), head);
-  if (taken != head.size()) return {400, "the head of the request ends in the middle", kRequestLine};
+  if (taken != head.size())
+    return {400, "the head of the request ends in the middle", kRequestLine};
   return JudgeHead();
 }
 
@@ -147,7 +160,8 @@ Refusal RequestParser::Explain(int beast_error, std::string_view head) const {
     case beast_http::error::bad_method:
       return {400, "the method is no token", kRequestLine};
     case beast_http::error::bad_target:
-      return {400, "the request target is empty or has a byte that must be percent-encoded", kRequestLine};
+      return {400, "the request target is empty or has a byte that must be percent-encoded",
+              kRequestLine};
     case beast_http::error::bad_version:
       if (NamesOtherVersion(head.substr(0, head.find('\r')))) {
         return {505, "this server speaks HTTP/1.0 and HTTP/1.1", "ask in HTTP/1.1"};
@@ -158,17 +172,20 @@ Refusal RequestParser::Explain(int beast_error, std::string_view head) const {
     case beast_http::error::bad_transfer_encoding:
       return {400, "the length of the body is stated twice, or is no number", kAmbiguous};
     default:
-      return {400, "a field of the head is malformed", "a field is NAME: VALUE, without control characters"};
+      return {400, "a field of the head is malformed",
+              "a field is NAME: VALUE, without control characters"};
   }
 }
 
 Refusal RequestParser::JudgeField(std::string_view name, std::string_view value) {
-  if (request_.fields.size() == bounds_.fields_max) return {431, "too many fields", "send fewer fields"};
+  if (request_.fields.size() == bounds_.fields_max)
+    return {431, "too many fields", "send fewer fields"};
   request_.fields.emplace_back(name, value);
   if (EqualsIgnoreCase(name, "Host")) {
     if (++hosts_ > 1) return {400, "several Host fields", kAmbiguous};
     if (!IsHostText(value))
-      return {400, "the Host field is no host", "Host is a name or an address, with or without a port"};
+      return {400, "the Host field is no host",
+              "Host is a name or an address, with or without a port"};
     host_ = value;
     names_host_ = true;
   } else if (EqualsIgnoreCase(name, "Content-Length")) {
@@ -185,7 +202,8 @@ Refusal RequestParser::JudgeField(std::string_view name, std::string_view value)
     if (has_length_ || has_coding_) return kLengthTwice;
     if (!http11_) return {400, "HTTP/1.0 has no Transfer-Encoding", kAmbiguous};
     if (!EqualsIgnoreCase(value, "chunked")) {
-      return {501, "the only transfer coding here is chunked", "send Content-Length, or Transfer-Encoding: chunked"};
+      return {501, "the only transfer coding here is chunked",
+              "send Content-Length, or Transfer-Encoding: chunked"};
     }
     has_coding_ = chunked_ = true;
   } else if (EqualsIgnoreCase(name, "Connection")) {
@@ -207,15 +225,18 @@ Refusal RequestParser::JudgeHead() {
   if (Refusal refusal = TakeAuthority()) return refusal;
   const std::string_view method = request_.method;
   if ((method == "GET" || method == "HEAD") && (chunked_ || content_length_ > 0)) {
-    return {400, "GET and HEAD requests have no content", "send the request without a body; POST carries one"};
+    return {400, "GET and HEAD requests have no content",
+            "send the request without a body; POST carries one"};
   }
   if (HasBody(method) && !has_length_ && !chunked_) {
-    return {411, "a request with a body states its length", "send Content-Length, or Transfer-Encoding: chunked"};
+    return {411, "a request with a body states its length",
+            "send Content-Length, or Transfer-Encoding: chunked"};
   }
   return {};
 }
 
-// http://host:port/path, as one asks a proxy; its host is then the one that counts (RFC 9112, 3.2.2).
+// http://host:port/path, as one asks a proxy; its host is then the one that counts (RFC
+// 9112, 3.2.2).
 Refusal RequestParser::TakeAuthority() {
   std::string_view& target = request_.target;
   if (target.front() == '/' || target == "*") return {};

@@ -1,7 +1,7 @@
-// The head of an HTTP/1 request, parsed by Boost.Beast and judged by us. Beast is lenient where a proxy in front of us
-// may read otherwise; whatever two readers could read differently (request smuggling) is refused here: a body with two
-// lengths, a length that is more than digits, a transfer coding besides chunked, content of GET and HEAD, several
-// Hosts. RFC 9110, RFC 9112.
+// The head of an HTTP/1 request, parsed by Boost.Beast and judged by us. Beast is lenient where a
+// proxy in front of us may read otherwise; whatever two readers could read differently (request
+// smuggling) is refused here: a body with two lengths, a length that is more than digits, a
+// transfer coding besides chunked, content of GET and HEAD, several Hosts. RFC 9110, RFC 9112.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,8 @@ namespace headgate::http {
 
 // Content-Length or Transfer-Encoding: what states where a body ends.
 bool IsFramingField(std::string_view name);
-// A name that differs from a framing field's only in `_` for `-`. Many programs take the two for the same.
+// A name that differs from a framing field's only in `_` for `-`. Many programs take the two for
+// the same.
 bool LooksLikeFramingField(std::string_view name);
 
 class RequestParser {
@@ -25,8 +26,8 @@ class RequestParser {
   explicit RequestParser(const Bounds& bounds);
   ~RequestParser();
 
-  // Parses a head that HeadScan found whole: from the request line to the empty line. The request's views point
-  // into it.
+  // Parses a head that HeadScan found whole: from the request line to the empty line. The request's
+  // views point into it.
   Refusal ParseHead(std::string_view head);
 
   // The same request, after `head` has been copied to `to`.
@@ -37,7 +38,9 @@ class RequestParser {
 
   // After ParseHead:
   Request& request() { return request_; }
-  std::string_view host() const { return host_; }  // of the target where it is absolute, else of the field
+  std::string_view host() const {
+    return host_;
+  }  // of the target where it is absolute, else of the field
   bool names_host() const { return names_host_; }  // HTTP/1.0 need not
   bool http11() const { return http11_; }
   bool keep_alive() const { return !asks_close_ && (http11_ || asks_keep_alive_); }

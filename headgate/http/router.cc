@@ -39,9 +39,12 @@ bool IsAuthenticated(const Request& request, const Access& access) {
   if (!EqualsIgnoreCase(scheme, "Basic")) return false;
 
   std::string user_and_password;
-  if (!absl::Base64Unescape(absl::string_view(presented.data(), presented.size()), &user_and_password)) return false;
+  if (!absl::Base64Unescape(absl::string_view(presented.data(), presented.size()),
+                            &user_and_password))
+    return false;
   const size_t colon = user_and_password.find(':');
-  return colon != std::string::npos && access.Matches(std::string_view(user_and_password).substr(colon + 1));
+  return colon != std::string::npos &&
+         access.Matches(std::string_view(user_and_password).substr(colon + 1));
 }
 
 void Router::Add(Route route) {
@@ -49,7 +52,8 @@ void Router::Add(Route route) {
   HEADGATE_CHECK(route.path.starts_with('/'));
   HEADGATE_CHECK(route.match == Route::Match::kExact || route.path.ends_with('/'));
   HEADGATE_CHECK((route.handle == nullptr) != (route.receive == nullptr));
-  HEADGATE_CHECK(!route.receive || std::all_of(route.methods.begin(), route.methods.end(), HasBody));
+  HEADGATE_CHECK(!route.receive ||
+                 std::all_of(route.methods.begin(), route.methods.end(), HasBody));
   receives_ = receives_ || route.receive;
   // Those of one path stay in the order in which they came.
   const auto more_specific = [](const Route& a, const Route& b) {
@@ -72,7 +76,8 @@ void Router::Handle(const Request& request, Response& response, base::Instant no
   found.route->handle(request, response, now);
 }
 
-// A body that no route takes in parts is read whole before it is refused, so that the connection stays.
+// A body that no route takes in parts is read whole before it is refused, so that the connection
+// stays.
 Handler::Reception Router::Receive(const Request& head, Response& response, base::Instant now) {
   if (!receives_) return {};
   const Route* const route = Find(head).route;
@@ -107,20 +112,25 @@ void Router::AnswerNotFound(const Request& request, const Route* path, Response&
     if (RoutedMethod(request.method) == "GET") return AnswerIndex(response);
     allowed = "GET, HEAD";
   }
-  if (allowed.empty()) return AnswerProblem(404, "nothing is at this path", "GET / lists what is here", response);
+  if (allowed.empty())
+    return AnswerProblem(404, "nothing is at this path", "GET / lists what is here", response);
   response.AddField("Allow", allowed);
-  AnswerProblem(405, "this path does not take this method", fmt::format("it takes {}", allowed), response);
+  AnswerProblem(405, "this path does not take this method", fmt::format("it takes {}", allowed),
+                response);
 }
 
 bool Router::Passes(const Route& route, const Request& request, Response& response) const {
-  if (route.needs == Needs::kStateAccess && !access_.MayUseState(request.peer, IsAuthenticated(request, access_))) {
+  if (route.needs == Needs::kStateAccess &&
+      !access_.MayUseState(request.peer, IsAuthenticated(request, access_))) {
     if (access_.credential_set()) {
       response.AddField("WWW-Authenticate", R"(Bearer realm="headgate", Basic realm="headgate")");
       AnswerProblem(401, "this needs the server's credential",
-                    "send Authorization: Bearer CREDENTIAL, or Basic with it as the password", response);
+                    "send Authorization: Bearer CREDENTIAL, or Basic with it as the password",
+                    response);
     } else {
       AnswerProblem(403, "the server has no credential set, so this is for its own machine only",
-                    "set a credential on the server and send it, or ask from that machine", response);
+                    "set a credential on the server and send it, or ask from that machine",
+                    response);
     }
     return false;
   }
@@ -131,13 +141,15 @@ bool Router::TakesBody(const Route& route, const Request& request, Response& res
   const std::string_view encoding = request.Field("Content-Encoding");
   if (!encoding.empty() && !EqualsIgnoreCase(encoding, "identity")) {
     response.AddField("Accept-Encoding", "identity");
-    AnswerProblem(415, fmt::format("the body is encoded ({}); this server reads plain bodies", encoding),
+    AnswerProblem(415,
+                  fmt::format("the body is encoded ({}); this server reads plain bodies", encoding),
                   "send the body as it is, without Content-Encoding", response);
     return false;
   }
   const std::string_view type = request.Field("Content-Type");
   const auto& taken = route.content_types;
-  if (taken.empty() || std::any_of(taken.begin(), taken.end(), [&](const auto& t) { return IsMediaType(type, t); })) {
+  if (taken.empty() || std::any_of(taken.begin(), taken.end(),
+                                   [&](const auto& t) { return IsMediaType(type, t); })) {
     return true;
   }
   AnswerProblem(415, "this path does not take a body of this type",
@@ -150,7 +162,8 @@ void Router::AnswerIndex(Response& response) const {
   response.AddField("Cache-Control", "no-store");
   response.body.append(title_).append("\n\n");
   for (const Route& route : routes_) {
-    fmt::format_to(std::back_inserter(response.body), "{:<4} {:<14} {}\n", fmt::join(route.methods, ","),
+    fmt::format_to(std::back_inserter(response.body), "{:<4} {:<14} {}\n",
+                   fmt::join(route.methods, ","),
                    route.path + (route.match == Route::Match::kPrefix ? "..." : ""), route.what);
   }
 }

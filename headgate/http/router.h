@@ -1,6 +1,6 @@
-// The table of routes: which handler answers which path, and what it takes. Fronts add their routes; one address may
-// have those of several fronts. Every refusal follows from the table, in this order: 404, 405 with Allow, access to
-// state (401, 403), the body's coding and type (415).
+// The table of routes: which handler answers which path, and what it takes. Fronts add their
+// routes; one address may have those of several fronts. Every refusal follows from the table, in
+// this order: 404, 405 with Allow, access to state (401, 403), the body's coding and type (415).
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ class Router final : public Handler {
   // `title` is the first line of GET /, which lists the routes. `access` must outlive the router.
   Router(std::string title, const Access& access) : title_(std::move(title)), access_(access) {}
 
-  // If several routes match a path, the exact ones win, else those with the longest prefix. These alone say which
-  // methods the path takes.
+  // If several routes match a path, the exact ones win, else those with the longest prefix. These
+  // alone say which methods the path takes.
   void Add(Route route);
 
   void Handle(const Request& request, Response& response, base::Instant now) override;
@@ -67,7 +67,8 @@ class Router final : public Handler {
   bool receives_ = false;      // one of them takes bodies in parts
 };
 
-// Whether the request's Authorization presents the credential: `Bearer <credential>`, or `Basic` with it as password.
+// Whether the request's Authorization presents the credential: `Bearer <credential>`, or `Basic`
+// with it as password.
 bool IsAuthenticated(const Request& request, const Access& access);
 
 }  // namespace headgate::http

@@ -73,16 +73,18 @@ TEST_F(HttpRouter, FindsTheRouteByPathAndMethod) {
 }
 
 TEST_F(HttpRouter, AnswersToGetAreNotKept) {
-  EXPECT_EQ(Handle({.target = "/get"}).fields, "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
+  EXPECT_EQ(Handle({.target = "/get"}).fields,
+            "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n");
 }
 
 TEST_F(HttpRouter, Answers404WhereNothingIs) {
   for (const char* target : {"/nothing", "/get/", "/GET", "/ge", "//get", "/get%2f", "*"}) {
     const Response response = Handle({.target = target});
     EXPECT_EQ(response.status, 404) << target;
-    EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Not Found","status":404,)"
-                             R"("detail":"nothing is at this path","hint":"GET / lists what is here"})"
-                             "\n");
+    EXPECT_EQ(response.body,
+              R"({"type":"about:blank","title":"Not Found","status":404,)"
+              R"("detail":"nothing is at this path","hint":"GET / lists what is here"})"
+              "\n");
   }
 }
 
@@ -90,9 +92,10 @@ TEST_F(HttpRouter, Answers405WithTheMethodsThatAreAllowed) {
   const Response response = Handle({.method = "DELETE", .target = "/both"});
   EXPECT_EQ(response.status, 405);
   EXPECT_THAT(response.fields, HasSubstr("Allow: GET, HEAD, POST\r\n"));
-  EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Method Not Allowed","status":405,)"
-                           R"("detail":"this path does not take this method","hint":"it takes GET, HEAD, POST"})"
-                           "\n");
+  EXPECT_EQ(response.body,
+            R"({"type":"about:blank","title":"Method Not Allowed","status":405,)"
+            R"("detail":"this path does not take this method","hint":"it takes GET, HEAD, POST"})"
+            "\n");
   EXPECT_THAT(Handle({.method = "GET", .target = "/post"}).fields, HasSubstr("Allow: POST\r\n"));
   EXPECT_EQ(Handle({.method = "OPTIONS", .target = "/get"}).status, 405);
   EXPECT_EQ(Handle({.method = "get", .target = "/get"}).status, 405);
@@ -100,15 +103,21 @@ TEST_F(HttpRouter, Answers405WithTheMethodsThatAreAllowed) {
 }
 
 TEST_F(HttpRouter, TakesBodiesAsJsonOnly) {
-  EXPECT_EQ(Handle({.method = "POST", .target = "/post", .fields = {{"content-type", "application/json"}}}).body,
-            "posted");
-  for (const char* type : {"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"}) {
-    const Response response = Handle({.method = "POST", .target = "/post", .fields = {{"Content-Type", type}}});
+  EXPECT_EQ(
+      Handle(
+          {.method = "POST", .target = "/post", .fields = {{"content-type", "application/json"}}})
+          .body,
+      "posted");
+  for (const char* type :
+       {"", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"}) {
+    const Response response =
+        Handle({.method = "POST", .target = "/post", .fields = {{"Content-Type", type}}});
     EXPECT_EQ(response.status, 415) << type;
-    EXPECT_EQ(response.body,
-              R"({"type":"about:blank","title":"Unsupported Media Type","status":415,)"
-              R"("detail":"this path does not take a body of this type","hint":"send Content-Type: application/json"})"
-              "\n");
+    EXPECT_EQ(
+        response.body,
+        R"({"type":"about:blank","title":"Unsupported Media Type","status":415,)"
+        R"("detail":"this path does not take a body of this type","hint":"send Content-Type: application/json"})"
+        "\n");
   }
 }
 
@@ -116,10 +125,11 @@ TEST_F(HttpRouter, WithoutACredentialStateIsForItsOwnMachine) {
   EXPECT_EQ(Handle({.target = "/state"}).body, "secret");
   const Response response = Handle({.target = "/state", .loopback = false});
   EXPECT_EQ(response.status, 403);
-  EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Forbidden","status":403,)"
-                           R"("detail":"the server has no credential set, so this is for its own machine only",)"
-                           R"("hint":"set a credential on the server and send it, or ask from that machine"})"
-                           "\n");
+  EXPECT_EQ(response.body,
+            R"({"type":"about:blank","title":"Forbidden","status":403,)"
+            R"("detail":"the server has no credential set, so this is for its own machine only",)"
+            R"("hint":"set a credential on the server and send it, or ask from that machine"})"
+            "\n");
 }
 
 TEST_F(HttpRouter, WithACredentialStateIsForWhoeverPresentsIt) {
@@ -127,23 +137,28 @@ TEST_F(HttpRouter, WithACredentialStateIsForWhoeverPresentsIt) {
   for (const bool loopback : {true, false}) {
     const Response response = Handle({.target = "/state", .loopback = loopback});
     EXPECT_EQ(response.status, 401);
-    EXPECT_THAT(response.fields,
-                HasSubstr("WWW-Authenticate: Bearer realm=\"headgate\", Basic realm=\"headgate\"\r\n"));
-    EXPECT_EQ(response.body, R"({"type":"about:blank","title":"Unauthorized","status":401,)"
-                             R"("detail":"this needs the server's credential",)"
-                             R"("hint":"send Authorization: Bearer CREDENTIAL, or Basic with it as the password"})"
-                             "\n");
+    EXPECT_THAT(
+        response.fields,
+        HasSubstr("WWW-Authenticate: Bearer realm=\"headgate\", Basic realm=\"headgate\"\r\n"));
+    EXPECT_EQ(response.body,
+              R"({"type":"about:blank","title":"Unauthorized","status":401,)"
+              R"("detail":"this needs the server's credential",)"
+              R"("hint":"send Authorization: Bearer CREDENTIAL, or Basic with it as the password"})"
+              "\n");
   }
   const auto status_with = [&](std::string_view authorization) {
-    return Handle({.target = "/state", .fields = {{"Authorization", authorization}}, .loopback = false}).status;
+    return Handle({.target = "/state",
+                   .fields = {{"Authorization", authorization}},
+                   .loopback = false})
+        .status;
   };
   EXPECT_EQ(status_with("Bearer s3cret"), 200);
   EXPECT_EQ(status_with("bearer   s3cret"), 200);
   EXPECT_EQ(status_with("Basic OnMzY3JldA=="), 200);      // :s3cret
   EXPECT_EQ(status_with("basic YWRtaW46czNjcmV0"), 200);  // admin:s3cret
-  for (const char* wrong :
-       {"Bearer", "Bearer ", "Bearer s3cre", "Bearer s3cret1", "Bearer S3CRET", "s3cret", "Digest s3cret", "Basic",
-        "Basic !!!", "Basic czNjcmV0", "Basic czNjcmV0Og==", "Basic OnMzY3JldDE="}) {
+  for (const char* wrong : {"Bearer", "Bearer ", "Bearer s3cre", "Bearer s3cret1", "Bearer S3CRET",
+                            "s3cret", "Digest s3cret", "Basic", "Basic !!!", "Basic czNjcmV0",
+                            "Basic czNjcmV0Og==", "Basic OnMzY3JldDE="}) {
     EXPECT_EQ(status_with(wrong), 401) << wrong;
   }
   EXPECT_EQ(Handle({.target = "/get", .loopback = false}).status, 200);
@@ -169,19 +184,29 @@ TEST_F(HttpRouter, RefusesBodiesThatAreEncodedAndSaysSo) {
                 .target = "/post",
                 .fields = {{"Content-Type", "application/json"}, {"Content-Encoding", encoding}}});
     EXPECT_EQ(response.status, 415) << encoding;
-    EXPECT_THAT(response.body, ::testing::HasSubstr("\"hint\":\"send the body as it is, without Content-Encoding\""));
+    EXPECT_THAT(
+        response.body,
+        ::testing::HasSubstr("\"hint\":\"send the body as it is, without Content-Encoding\""));
   }
-  EXPECT_EQ(Handle({.method = "POST",
-                    .target = "/post",
-                    .fields = {{"Content-Type", "application/json"}, {"Content-Encoding", "Identity"}}})
-                .status,
-            200);
+  EXPECT_EQ(
+      Handle({.method = "POST",
+              .target = "/post",
+              .fields = {{"Content-Type", "application/json"}, {"Content-Encoding", "Identity"}}})
+          .status,
+      200);
 }
 
 TEST_F(HttpRouter, APrefixTakesEverythingBelowItButNoMoreSpecificPath) {
-  router.Add({.methods = {"GET"}, .path = "/files/", .match = Route::Match::kPrefix, .handle = Answer("file")});
-  router.Add({.methods = {"GET"}, .path = "/files/deep/", .match = Route::Match::kPrefix, .handle = Answer("deep")});
-  router.Add({.methods = {"PUT"}, .path = "/files/one", .content_types = {}, .handle = Answer("one")});
+  router.Add({.methods = {"GET"},
+              .path = "/files/",
+              .match = Route::Match::kPrefix,
+              .handle = Answer("file")});
+  router.Add({.methods = {"GET"},
+              .path = "/files/deep/",
+              .match = Route::Match::kPrefix,
+              .handle = Answer("deep")});
+  router.Add(
+      {.methods = {"PUT"}, .path = "/files/one", .content_types = {}, .handle = Answer("one")});
   EXPECT_EQ(Handle({.target = "/files/"}).body, "file");
   EXPECT_EQ(Handle({.target = "/files/a/b?q"}).body, "file");
   EXPECT_EQ(Handle({.target = "/files/deep/a"}).body, "deep");
@@ -197,7 +222,8 @@ TEST_F(HttpRouter, ARouteMayTakeSeveralMethods) {
   for (const char* method : {"GET", "HEAD", "DELETE"}) {
     EXPECT_EQ(Handle({.method = method, .target = "/several"}).body, "several");
   }
-  EXPECT_THAT(Handle({.method = "PUT", .target = "/several"}).fields, HasSubstr("Allow: GET, HEAD, DELETE\r\n"));
+  EXPECT_THAT(Handle({.method = "PUT", .target = "/several"}).fields,
+              HasSubstr("Allow: GET, HEAD, DELETE\r\n"));
 }
 
 TEST_F(HttpRouter, ARouteSaysWhichBodiesItTakes) {
@@ -206,9 +232,13 @@ TEST_F(HttpRouter, ARouteSaysWhichBodiesItTakes) {
               .content_types = {"text/yaml", "application/yaml"},
               .handle = Answer("rules")});
   router.Add({.methods = {"PUT"}, .path = "/any", .content_types = {}, .handle = Answer("any")});
-  EXPECT_EQ(Handle({.method = "PUT", .target = "/rules", .fields = {{"Content-Type", "application/yaml"}}}).body,
-            "rules");
-  const Response refused = Handle({.method = "PUT", .target = "/rules", .fields = {{"Content-Type", "text/html"}}});
+  EXPECT_EQ(
+      Handle(
+          {.method = "PUT", .target = "/rules", .fields = {{"Content-Type", "application/yaml"}}})
+          .body,
+      "rules");
+  const Response refused =
+      Handle({.method = "PUT", .target = "/rules", .fields = {{"Content-Type", "text/html"}}});
   EXPECT_EQ(refused.status, 415);
   EXPECT_THAT(refused.body, HasSubstr("send Content-Type: text/yaml or application/yaml"));
   EXPECT_EQ(Handle({.method = "PUT", .target = "/any"}).body, "any");
@@ -222,9 +252,10 @@ TEST_F(HttpRouter, ABodyInPartsIsRefusedBeforeItIsRead) {
               .receive = [](const Request&, base::Instant) { return std::make_unique<NoSink>(); }});
   using Kind = Handler::Reception::Kind;
   EXPECT_EQ(Receive({.method = "PUT", .target = "/large"}).kind, Kind::kRefused);
-  const auto taken = Receive({.method = "PUT",
-                              .target = "/large",
-                              .fields = {{"Authorization", "Bearer s3cret"}, {"Content-Type", "application/json"}}});
+  const auto taken = Receive(
+      {.method = "PUT",
+       .target = "/large",
+       .fields = {{"Authorization", "Bearer s3cret"}, {"Content-Type", "application/json"}}});
   EXPECT_EQ(taken.kind, Kind::kInParts);
   EXPECT_NE(taken.sink, nullptr);
   EXPECT_EQ(Receive({.method = "POST", .target = "/post"}).kind, Kind::kWhole);

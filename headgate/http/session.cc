@@ -19,10 +19,12 @@ void Session::SetWaker(std::function<void()> wake) {
 
 void Session::OnDrain() {
   draining_ = true;
-  if (await_ == Await::kStream && response_.stream->endless() && suspension_.wake) suspension_.wake();
+  if (await_ == Await::kStream && response_.stream->endless() && suspension_.wake)
+    suspension_.wake();
 }
 
-Session::Progress Session::OnBytes(std::span<const char> input, std::string& output, base::Instant now) {
+Session::Progress Session::OnBytes(std::span<const char> input, std::string& output,
+                                   base::Instant now) {
   std::string_view rest(input.data(), input.size());
   const size_t output_pause = output.size() + kOutputPauseBytes;
   bool more = true;
@@ -68,7 +70,8 @@ Session::Progress Session::Report(std::string_view rest, bool more, base::Instan
 
 bool Session::TakeHead(std::string_view& rest, std::string& output, base::Instant now) {
   if (!scan_.begun()) {
-    while (rest.starts_with("\r\n")) rest.remove_prefix(2);  // RFC 9112, 2.2: before a request line they are nothing
+    while (rest.starts_with("\r\n"))
+      rest.remove_prefix(2);  // RFC 9112, 2.2: before a request line they are nothing
   }
   const auto [head_size, violation] = scan_.Continue(rest, options_.bounds);
   if (violation) {
@@ -101,7 +104,8 @@ bool Session::TakeHead(std::string_view& rest, std::string& output, base::Instan
     }
     sink_ = std::move(reception.sink);
   }
-  if (sink_ == nullptr && !parser_.chunked() && body_left_ <= rest.size()) return TakeWhole(head, rest, output, now);
+  if (sink_ == nullptr && !parser_.chunked() && body_left_ <= rest.size())
+    return TakeWhole(head, rest, output, now);
   if (parser_.expects_continue() && rest.empty()) output.append("HTTP/1.1 100 Continue\r\n\r\n");
   KeepHead(head);
   await_ = parser_.chunked() ? Await::kChunks : Await::kBody;
@@ -110,7 +114,8 @@ bool Session::TakeHead(std::string_view& rest, std::string& output, base::Instan
 }
 
 // All of the body is there already.
-bool Session::TakeWhole(std::string_view head, std::string_view& rest, std::string& output, base::Instant now) {
+bool Session::TakeWhole(std::string_view head, std::string_view& rest, std::string& output,
+                        base::Instant now) {
   const std::string_view body = rest.substr(0, body_left_);
   rest.remove_prefix(body_left_);
   if (Answer(body, output, now)) return true;

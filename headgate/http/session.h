@@ -1,13 +1,14 @@
-// One HTTP/1 connection's conversation: pipelining, keep-alive, 100-continue, bounds, and an error for everything that
-// is not a request. RequestParser parses; the handler answers.
+// One HTTP/1 connection's conversation: pipelining, keep-alive, 100-continue, bounds, and an error
+// for everything that is not a request. RequestParser parses; the handler answers.
 //
 //   head ──whole──▶ answered at once, if the body (if any) is there too
 //                └─▶ body or chunks, taken as they come, whole or by a sink ──▶ answered
 //   answer ──▶ whole, or from a source in parts, the next when the client has taken the one before
-//   A handler that cannot answer yet is asked again when it says so; nothing else is read meanwhile.
+//   A handler that cannot answer yet is asked again when it says so; nothing else is read
+//   meanwhile.
 //
-// After an error, `Connection: close`, or the first answer of a drain, the connection closes. The event loop
-// has the timers and decides when a request has taken too long.
+// After an error, `Connection: close`, or the first answer of a drain, the connection closes. The
+// event loop has the timers and decides when a request has taken too long.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,9 @@ class Session final : public net::Session {
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
   void OnGivenUp(GivenUp why, std::string& output, base::Instant now) override;  // 408 or 503
-  size_t BufferedBytes() const override { return head_.capacity() + body_.capacity() + response_.body.capacity(); }
+  size_t BufferedBytes() const override {
+    return head_.capacity() + body_.capacity() + response_.body.capacity();
+  }
   void OnDrain() override;
   void SetWaker(std::function<void()> wake) override;
 
@@ -50,7 +53,8 @@ class Session final : public net::Session {
 
   // Each takes what it can from `rest`. False: wait for more, or closing.
   bool TakeHead(std::string_view& rest, std::string& output, base::Instant now);
-  bool TakeWhole(std::string_view head, std::string_view& rest, std::string& output, base::Instant now);
+  bool TakeWhole(std::string_view head, std::string_view& rest, std::string& output,
+                 base::Instant now);
   bool TakeBody(std::string_view& rest, std::string& output, base::Instant now);
   bool TakeChunks(std::string_view& rest, std::string& output, base::Instant now);
   // Gives the sink what there is of the body.

@@ -14,7 +14,8 @@ namespace {
 // Buffer capacity that a quiet connection keeps after a large request or answer.
 constexpr size_t kKeptBytesMax = 4 * 1024;
 
-// In front of a chunk. Its digits are set when its size is known; leading zeros are allowed (RFC 9112, 7.1).
+// In front of a chunk. Its digits are set when its size is known; leading zeros are allowed (RFC
+// 9112, 7.1).
 constexpr std::string_view kChunkHead = "00000000\r\n";
 
 void AppendNumber(uint64_t value, std::string& out) {
@@ -25,7 +26,8 @@ void AppendNumber(uint64_t value, std::string& out) {
 
 void SetChunkSize(size_t size, char* head) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  for (char* digit = head + kChunkHead.size() - 3; digit >= head; --digit, size >>= 4) *digit = kDigits[size & 0xF];
+  for (char* digit = head + kChunkHead.size() - 3; digit >= head; --digit, size >>= 4)
+    *digit = kDigits[size & 0xF];
 }
 
 void ShrinkTo(size_t bytes_max, std::string& text) {
@@ -106,7 +108,8 @@ BodySource::Next Session::AppendPart(std::string& output, base::Instant now) {
     output.resize(output.size() - static_cast<size_t>(streamed_bytes_ - *stated));
     return BodySource::Next::kBroken;
   }
-  return next == BodySource::Next::kEnd && streamed_bytes_ < *stated ? BodySource::Next::kBroken : next;
+  return next == BodySource::Next::kEnd && streamed_bytes_ < *stated ? BodySource::Next::kBroken
+                                                                     : next;
 }
 
 void Session::Refuse(const Refusal& refusal, std::string& output, base::Instant now) {
@@ -122,14 +125,16 @@ void Session::Refuse(const Refusal& refusal, std::string& output, base::Instant 
 void Session::OnGivenUp(GivenUp why, std::string& output, base::Instant now) {
   if (await_ == Await::kStream) return;  // in the middle of an answer
   if (why == GivenUp::kTooSlow) {
-    return Refuse({408, "the request took too long", "send it whole, or raise request_timeout"}, output, now);
+    return Refuse({408, "the request took too long", "send it whole, or raise request_timeout"},
+                  output, now);
   }
   Refuse({503, "the server's buffers are full of unfinished requests",
           "try again later, send smaller requests, or raise max_buffer_bytes"},
          output, now);
 }
 
-// The head, and the body as far as it is there. What follows of a stream depends on how its size is stated.
+// The head, and the body as far as it is there. What follows of a stream depends on how its size is
+// stated.
 void Session::Write(std::string& output, base::Instant now) {
   const bool with_body = parser_.request().method != "HEAD" && !IsBare(response_.status);
   std::optional<uint64_t> size = response_.body.size();

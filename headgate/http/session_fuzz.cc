@@ -1,5 +1,6 @@
-// Any bytes, in any portions: no crash, nothing kept that was not bounded, and the same answers as to all at once.
-// The first byte chooses the bounds (small ones are exceeded soon) and the size of the portions, the second their seed.
+// Any bytes, in any portions: no crash, nothing kept that was not bounded, and the same answers as
+// to all at once. The first byte chooses the bounds (small ones are exceeded soon) and the size of
+// the portions, the second their seed.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -66,7 +67,8 @@ class SumSink final : public http::BodySink {
 // Reads every byte that it is given. Below /parts, bodies come and go in parts.
 class SumHandler final : public http::Handler {
  public:
-  void Handle(const http::Request& request, http::Response& response, base::Instant /*now*/) override {
+  void Handle(const http::Request& request, http::Response& response,
+              base::Instant /*now*/) override {
     Sum sum;
     sum.Add(request);
     sum.Add(request.body);
@@ -76,7 +78,8 @@ class SumHandler final : public http::Handler {
       response.stream = std::make_unique<TextSource>(sum.Text());
     }
   }
-  Reception Receive(const http::Request& head, http::Response& /*response*/, base::Instant /*now*/) override {
+  Reception Receive(const http::Request& head, http::Response& /*response*/,
+                    base::Instant /*now*/) override {
     if (!InParts(head)) return {};
     Sum sum;
     sum.Add(head);
@@ -93,7 +96,8 @@ struct Answers {
 };
 
 // Portions are between 1 and `portion_max` bytes, as `portions` has it.
-Answers Feed(std::string_view input, size_t portion_max, uint32_t portions, const http::Options& options) {
+Answers Feed(std::string_view input, size_t portion_max, uint32_t portions,
+             const http::Options& options) {
   SumHandler handler;
   http::Session session(handler, options, net::Peer{});
   Answers answers;
@@ -101,7 +105,8 @@ Answers Feed(std::string_view input, size_t portion_max, uint32_t portions, cons
   while (!input.empty() && !answers.close) {
     portions = portions * 1'664'525 + 1'013'904'223;
     // All at once, if no portion can be larger than that.
-    const size_t wanted = portion_max > input.size() ? input.size() : 1 + (portions >> 16) % portion_max;
+    const size_t wanted =
+        portion_max > input.size() ? input.size() : 1 + (portions >> 16) % portion_max;
     const size_t portion = std::min(input.size(), wanted);
     rest.append(input.substr(0, portion));
     input.remove_prefix(portion);
@@ -129,7 +134,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data) + 2, size - 2);
   http::Options options;
   if ((data[0] & 0x80) != 0) {
-    options.bounds = {.line_bytes_max = 32, .head_bytes_max = 96, .fields_max = 3, .body_bytes_max = 16};
+    options.bounds = {
+        .line_bytes_max = 32, .head_bytes_max = 96, .fields_max = 3, .body_bytes_max = 16};
   }
   const Answers whole = Feed(input, input.size() + 1, 0, options);
   for (const size_t portion_max : {size_t{1}, size_t{1} + data[0] % 64}) {

@@ -65,10 +65,11 @@ TEST(HttpSession, NoContentHasNoLength) {
 TEST(HttpSession, KeepsTheConnectionAsTheVersionHasIt) {
   const auto closes = [](std::string_view version, std::string_view connection) {
     Dialogue d;
-    const std::string answer =
-        d.Say("GET / HTTP/" + std::string(version) + "\r\nHost: localhost\r\n" + std::string(connection) + "\r\n");
+    const std::string answer = d.Say("GET / HTTP/" + std::string(version) +
+                                     "\r\nHost: localhost\r\n" + std::string(connection) + "\r\n");
     EXPECT_EQ(answer.find("Connection: close\r\n") != std::string::npos, d.progress.close);
-    EXPECT_EQ(answer.find("Connection: keep-alive\r\n") != std::string::npos, version == "1.0" && !d.progress.close);
+    EXPECT_EQ(answer.find("Connection: keep-alive\r\n") != std::string::npos,
+              version == "1.0" && !d.progress.close);
     EXPECT_FALSE(d.progress.protocol_error);
     return d.progress.close;
   };
@@ -83,7 +84,9 @@ TEST(HttpSession, KeepsTheConnectionAsTheVersionHasIt) {
 
 TEST(HttpSession, NothingIsAnsweredBehindTheLastAnswer) {
   Dialogue d;
-  d.Say("GET /1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\nGET /2 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  d.Say(
+      "GET /1 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\nGET /2 HTTP/1.1\r\nHost: "
+      "localhost\r\n\r\n");
   EXPECT_THAT(d.handler.asked, ElementsAre("GET /1 "));
   EXPECT_TRUE(d.progress.close);
 }
@@ -109,7 +112,8 @@ TEST(HttpSession, PausesWhereAnswersPileUp) {
   EXPECT_TRUE(first.more);
   EXPECT_EQ(d.handler.asked.size(), 1);
   output.clear();
-  const Session::Progress second = d.session.OnBytes(std::span(input).subspan(first.consumed), output, kNow);
+  const Session::Progress second =
+      d.session.OnBytes(std::span(input).subspan(first.consumed), output, kNow);
   EXPECT_EQ(second.consumed, kGet.size());
   EXPECT_FALSE(second.more);
   EXPECT_EQ(d.handler.asked.size(), 2);
@@ -126,7 +130,8 @@ TEST(HttpSession, TakesARequestSplitAnywhere) {
       "GET /d HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
   Dialogue whole;
   const std::string expected = whole.Say(input);
-  ASSERT_THAT(whole.handler.asked, ElementsAre("POST /a hello", "POST /b abcde", "POST /c ", "GET /d "));
+  ASSERT_THAT(whole.handler.asked,
+              ElementsAre("POST /a hello", "POST /b abcde", "POST /c ", "GET /d "));
   ASSERT_THAT(whole.handler.custom, ElementsAre("v", "w", "", ""));
 
   for (size_t split = 0; split <= input.size(); ++split) {
@@ -161,7 +166,8 @@ TEST(HttpSession, SaysWhetherARequestIsUnderWay) {
 
 TEST(HttpSession, AsksForABodyThatWaitsForThat) {
   Dialogue d;
-  const std::string head = "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-Continue\r\n\r\n";
+  const std::string head =
+      "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-Continue\r\n\r\n";
   EXPECT_EQ(d.Say(head), "HTTP/1.1 100 Continue\r\n\r\n");
   EXPECT_THAT(d.Say("hello"), StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(d.Say(head + "hello"), StartsWith("HTTP/1.1 200 OK\r\n"));
@@ -181,7 +187,8 @@ TEST(HttpSession, Http10NeedsNoHost) {
 
 TEST(HttpSession, TakesGetWithALengthOfZero) {
   Dialogue d;
-  EXPECT_THAT(d.Say(Get("Host: localhost\r\nContent-Length: 0\r\n")), StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(d.Say(Get("Host: localhost\r\nContent-Length: 0\r\n")),
+              StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
 // An absolute target without a path asks for "/" (RFC 9110, 4.2.3), also if its body comes later.
@@ -190,8 +197,10 @@ TEST(HttpSession, TakesAnAbsoluteTargetWithoutAPath) {
       {"http://localhost", "/"}, {"http://localhost:80", "/"}, {"http://localhost?q=1", "/?q=1"}};
   for (const auto& [target, path] : cases) {
     Dialogue d;
-    EXPECT_THAT(d.Say("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
-    std::string output = d.Say("POST " + target + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhe");
+    EXPECT_THAT(d.Say("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+                StartsWith("HTTP/1.1 200 OK\r\n"));
+    std::string output =
+        d.Say("POST " + target + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhe");
     output += d.Say("llo");
     EXPECT_THAT(output, StartsWith("HTTP/1.1 200 OK\r\n"));
     EXPECT_THAT(d.handler.asked, ElementsAre("GET " + path + " ", "POST " + path + " hello"));
@@ -202,9 +211,11 @@ TEST(HttpSession, TakesAChunkedBodyJustInItsBounds) {
   Options options;
   const std::string half(100, 'e');
   const std::string trailer = "A: b\r\nB:\t\xff\r\n\r\n";
-  options.bounds = {.line_bytes_max = 100, .head_bytes_max = 202, .fields_max = 2, .body_bytes_max = 5};
-  const std::string request = "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3;" + half +
-                              "\r\nabc\r\n0000000000000002;" + half + "\r\nde\r\n0\r\n" + trailer;
+  options.bounds = {
+      .line_bytes_max = 100, .head_bytes_max = 202, .fields_max = 2, .body_bytes_max = 5};
+  const std::string request =
+      "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3;" + half +
+      "\r\nabc\r\n0000000000000002;" + half + "\r\nde\r\n0\r\n" + trailer;
   for (size_t cut = 0; cut <= request.size(); ++cut) {
     Dialogue d(options);
     std::string output = d.Say(request.substr(0, cut));
@@ -226,8 +237,10 @@ TEST(HttpSession, TakesWhatIsJustInItsBounds) {
   Options options;
   const std::string line = "GET /" + std::string(100, 'a') + " HTTP/1.1\r\n";
   const std::string head = line + "Host: localhost\r\nA: " + std::string(100, 'a') + "\r\n\r\n";
-  options.bounds = {
-      .line_bytes_max = line.size() - 1, .head_bytes_max = head.size(), .fields_max = 2, .body_bytes_max = 5};
+  options.bounds = {.line_bytes_max = line.size() - 1,
+                    .head_bytes_max = head.size(),
+                    .fields_max = 2,
+                    .body_bytes_max = 5};
   Dialogue d(options);
   EXPECT_THAT(d.Say(head), StartsWith("HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(d.Say(kPost), StartsWith("HTTP/1.1 200 OK\r\n"));
@@ -245,7 +258,8 @@ TEST(HttpSession, SaysThatARequestTookTooLong) {
 
 TEST(HttpSession, SaysThatTheServerHasNoBuffersLeftForARequest) {
   Dialogue d;
-  EXPECT_EQ(d.Say("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000\r\n\r\n" + std::string(40'000, 'x')),
+  EXPECT_EQ(d.Say("POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50000\r\n\r\n" +
+                  std::string(40'000, 'x')),
             "");
   EXPECT_GE(d.session.BufferedBytes(), 40'000u);
   std::string output;
@@ -257,11 +271,14 @@ TEST(HttpSession, SaysThatTheServerHasNoBuffersLeftForARequest) {
   EXPECT_THAT(d.handler.asked, IsEmpty());
 }
 
-// However the request arrived, it is whole when the handler is asked again, and what came behind it waits.
+// However the request arrived, it is whole when the handler is asked again, and what came behind it
+// waits.
 TEST(HttpSession, AHandlerThatAnswersLaterIsAskedAgainWithTheSameRequest) {
-  const std::string post = "POST /p HTTP/1.1\r\nHost: localhost\r\nX-Custom: c\r\nContent-Length: 5\r\n\r\nhello";
+  const std::string post =
+      "POST /p HTTP/1.1\r\nHost: localhost\r\nX-Custom: c\r\nContent-Length: 5\r\n\r\nhello";
   const std::string chunked =
-      "POST /p HTTP/1.1\r\nHost: localhost\r\nX-Custom: c\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
+      "POST /p HTTP/1.1\r\nHost: localhost\r\nX-Custom: c\r\nTransfer-Encoding: "
+      "chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n";
   for (const std::string& request : {post, chunked}) {
     for (const size_t split : {size_t{0}, request.size() - 3}) {
       SCOPED_TRACE(request.substr(0, split));
@@ -275,7 +292,8 @@ TEST(HttpSession, AHandlerThatAnswersLaterIsAskedAgainWithTheSameRequest) {
       EXPECT_TRUE(d.progress.waiting());
       output = d.Say("");
       EXPECT_FALSE(d.progress.waiting());
-      EXPECT_THAT(d.handler.asked, ElementsAre("POST /p hello", "POST /p hello", "POST /p hello", "GET /x?y=1 "));
+      EXPECT_THAT(d.handler.asked,
+                  ElementsAre("POST /p hello", "POST /p hello", "POST /p hello", "GET /x?y=1 "));
       EXPECT_THAT(d.handler.custom, ElementsAre("c", ""));
       EXPECT_THAT(output, HasSubstr("\r\n\r\nhelloHTTP/1.1 200 OK"));
       EXPECT_THAT(output, Not(HasSubstr("dropped")));

@@ -1,4 +1,5 @@
-// Answers in parts over real sockets: a slow reader holds its source back, and a client that goes takes it along.
+// Answers in parts over real sockets: a slow reader holds its source back, and a client that goes
+// takes it along.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,12 +24,14 @@ constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 constexpr uint64_t kLarge = uint64_t{64} << 20;
 
 struct StreamingServer {
-  explicit StreamingServer(net::ServerOptions server_options = {}) : server_options_(server_options) {
+  explicit StreamingServer(net::ServerOptions server_options = {})
+      : server_options_(server_options) {
     server_options_.tick = 2ms;
     server = std::make_unique<net::Server>(server_options_, clock, spare_files);
     const auto bound = server->Listen(*net::ParseEndpoint("127.0.0.1:0"), [this](uint32_t) {
       return [this](std::span<const char>, const net::Peer& peer, net::Room) {
-        return net::SessionChoice{.made = true, .session = std::make_unique<Session>(handler, options, peer)};
+        return net::SessionChoice{.made = true,
+                                  .session = std::make_unique<Session>(handler, options, peer)};
       };
     });
     EXPECT_TRUE(bound.ok()) << bound.status();
@@ -87,7 +90,8 @@ std::string ReadBody(net::BlockingClient& client, uint64_t bytes) {
     const auto some = client.ReadSome();
     if (!some.ok() || some->empty()) break;
     all += *some;
-    if (body_at == std::string::npos && all.find("\r\n\r\n") != std::string::npos) body_at = all.find("\r\n\r\n") + 4;
+    if (body_at == std::string::npos && all.find("\r\n\r\n") != std::string::npos)
+      body_at = all.find("\r\n\r\n") + 4;
   }
   return body_at == std::string::npos ? "" : all.substr(body_at);
 }
@@ -104,7 +108,8 @@ TEST(StreamingServer, ASlowReaderHoldsTheSourceBackAndThenGetsEverything) {
   EXPECT_EQ(body.size(), kLarge);
   EXPECT_TRUE(body.ends_with(SourceControl::Content(kLarge - 1000, kLarge)));
   EXPECT_FALSE(server.alive());
-  ASSERT_TRUE(client.Send("GET /small HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok());
+  ASSERT_TRUE(
+      client.Send("GET /small HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").ok());
   EXPECT_TRUE(client.ReadToEnd(1000)->ends_with("small"));
 }
 

@@ -57,14 +57,17 @@ std::string Dechunked(std::string_view bytes) {
   return body;
 }
 
-std::string_view BodyOf(std::string_view answer) { return answer.substr(answer.find("\r\n\r\n") + 4); }
+std::string_view BodyOf(std::string_view answer) {
+  return answer.substr(answer.find("\r\n\r\n") + 4);
+}
 
 TEST(BodySource, OfAKnownSizeIsSentUnderItsLength) {
   Talk talk;
   talk.handler.source.size = 100'000;
   const std::string answer = talk.SayAll(std::string(kGet) + std::string(kGetSmall));
   EXPECT_THAT(answer, HasSubstr("Content-Length: 100000\r\n"));
-  EXPECT_THAT(std::string(BodyOf(answer)), StartsWith(SourceControl::Content(0, 100'000) + "HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(std::string(BodyOf(answer)),
+              StartsWith(SourceControl::Content(0, 100'000) + "HTTP/1.1 200 OK\r\n"));
   EXPECT_THAT(answer, EndsWith("small"));
   EXPECT_FALSE(talk.handler.source.alive);
 }
@@ -198,13 +201,15 @@ TEST(BodySink, GetsTheBodyAsItArrivesHoweverItIsFramed) {
   const std::string body = SourceControl::Content(0, 3000);
   const std::string head = "POST / HTTP/1.1\r\nHost: localhost\r\n";
   const std::string sized = head + "Content-Length: 3000\r\n\r\n" + body;
-  const std::string chunked = head + "Transfer-Encoding: chunked\r\n\r\n3e8\r\n" + body.substr(0, 1000) +
-                              "\r\n7d0\r\n" + body.substr(1000) + "\r\n0\r\n\r\n";
+  const std::string chunked = head + "Transfer-Encoding: chunked\r\n\r\n3e8\r\n" +
+                              body.substr(0, 1000) + "\r\n7d0\r\n" + body.substr(1000) +
+                              "\r\n0\r\n\r\n";
   for (const std::string& request : {sized, chunked}) {
     for (const size_t piece : {size_t{1}, size_t{17}, size_t{4000}}) {
       Talk talk;
       std::string answer;
-      for (size_t at = 0; at < request.size(); at += piece) answer += talk.Say(request.substr(at, piece));
+      for (size_t at = 0; at < request.size(); at += piece)
+        answer += talk.Say(request.substr(at, piece));
       answer += talk.SayAll(kGetSmall);
       EXPECT_EQ(talk.handler.sink.received, body);
       EXPECT_LE(talk.handler.sink.part_bytes_max, piece);
@@ -236,8 +241,9 @@ TEST(BodySink, ThatIsBusyHoldsTheClientBack) {
 
 TEST(BodySink, IsNotMadeForABodyThatIsRefusedAndTheConnectionCloses) {
   Talk talk;
-  const std::string answer =
-      talk.Say("POST /refused HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 6\r\n\r\n");
+  const std::string answer = talk.Say(
+      "POST /refused HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: "
+      "6\r\n\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 401 "));
   EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
   EXPECT_TRUE(talk.progress.close);
@@ -257,8 +263,8 @@ TEST(BodySink, TakesNoMoreThanTheBodyMayBe) {
   Talk talk;
   talk.options.bounds.body_bytes_max = 10;
   talk.session = std::make_unique<Session>(talk.handler, talk.options, net::Peer{});
-  std::string answer =
-      talk.Say("POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n12345678\r\n");
+  std::string answer = talk.Say(
+      "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n12345678\r\n");
   answer += talk.Say("8\r\n");
   EXPECT_THAT(answer, StartsWith("HTTP/1.1 413 "));
   EXPECT_FALSE(talk.handler.sink.alive);

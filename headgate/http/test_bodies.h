@@ -16,8 +16,9 @@ namespace headgate::http {
 
 // The settings of a source, and its state as the test sees it.
 struct SourceControl {
-  uint64_t size = 0;            // what the source gives, of the letters a to z in turn
-  uint64_t ready = UINT64_MAX;  // as much of it is there; the test calls `wake` when it has raised it
+  uint64_t size = 0;  // what the source gives, of the letters a to z in turn
+  uint64_t ready =
+      UINT64_MAX;  // as much of it is there; the test calls `wake` when it has raised it
   bool states_size = true;
   bool endless = false;
   bool breaks = false;  // at the end of what is there

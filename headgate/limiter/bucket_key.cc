@@ -3,7 +3,8 @@
 namespace headgate::limiter {
 
 base::Hash128 RuleBucketKey(const base::HashSecret& secret, std::string_view domain,
-                            std::span<const rule::Entry> entries, const rule::Match& match, uint8_t limit_index) {
+                            std::span<const rule::Entry> entries, const rule::Match& match,
+                            uint8_t limit_index) {
   struct Shape {
     uint32_t limit_index;
     uint32_t shared;  // one bit per entry for which a pattern stands

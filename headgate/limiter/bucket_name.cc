@@ -41,19 +41,22 @@ void AppendEntry(const rule::Entry& entry, std::string& out) {
 void Finish(const BucketNaming& naming, size_t begin, std::string& out) {
   out.push_back('}');
   if (!naming.hashed) return;
-  const base::Hash128 hash = base::HashBytes(naming.secret, base::KeyKind::kRaw, std::string_view(out).substr(begin));
+  const base::Hash128 hash =
+      base::HashBytes(naming.secret, base::KeyKind::kRaw, std::string_view(out).substr(begin));
   out.resize(begin);
   out.append("hg:{h|");
   for (const uint64_t half : {hash.high, hash.low}) {
-    for (int shift = 60; shift >= 0; shift -= 4) out.push_back(base::kHexDigits[half >> shift & 15]);
+    for (int shift = 60; shift >= 0; shift -= 4)
+      out.push_back(base::kHexDigits[half >> shift & 15]);
   }
   out.push_back('}');
 }
 
 }  // namespace
 
-void AppendRuleBucket(const BucketNaming& naming, std::string_view domain, std::span<const rule::Entry> entries,
-                      const rule::Match& match, size_t limit_index, std::string& out) {
+void AppendRuleBucket(const BucketNaming& naming, std::string_view domain,
+                      std::span<const rule::Entry> entries, const rule::Match& match,
+                      size_t limit_index, std::string& out) {
   const size_t begin = out.size();
   out.append("hg:{r|");
   AppendEncoded(domain, out);
@@ -72,8 +75,8 @@ void AppendRuleBucket(const BucketNaming& naming, std::string_view domain, std::
   Finish(naming, begin, out);
 }
 
-void AppendOverrideBucket(const BucketNaming& naming, std::string_view domain, std::span<const rule::Entry> entries,
-                          rule::Unit unit, std::string& out) {
+void AppendOverrideBucket(const BucketNaming& naming, std::string_view domain,
+                          std::span<const rule::Entry> entries, rule::Unit unit, std::string& out) {
   const size_t begin = out.size();
   out.append("hg:{o|");
   AppendEncoded(domain, out);
@@ -82,7 +85,8 @@ void AppendOverrideBucket(const BucketNaming& naming, std::string_view domain, s
   Finish(naming, begin, out);
 }
 
-void AppendThrottleBucket(const BucketNaming& naming, std::string_view client_key, std::string& out) {
+void AppendThrottleBucket(const BucketNaming& naming, std::string_view client_key,
+                          std::string& out) {
   const size_t begin = out.size();
   out.append("hg:{t|");
   AppendEncoded(client_key, out);

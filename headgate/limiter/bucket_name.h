@@ -1,12 +1,13 @@
 // What a bucket is called in a store that people can look into:
 //
-//   hg:{r|edge|api_key=k1|path=/search*#0}   of a rule: domain, the matched entries, the limit's index in its rule
-//   hg:{o|edge|api_key=k1#minute}            of a limit that came with the request
-//   hg:{t|user123}                           of CL.THROTTLE
-//   hg:{h|0f1e…}                             any of them by its keyed hash, where clients' keys are nobody's business
+//   hg:{r|edge|api_key=k1|path=/search*#0}   of a rule: domain, the matched entries, the limit's
+//   index in its rule hg:{o|edge|api_key=k1#minute}            of a limit that came with the
+//   request hg:{t|user123}                           of CL.THROTTLE hg:{h|0f1e…} any of them by its
+//   keyed hash, where clients' keys are nobody's business
 //
-// The whole name stands in braces, so that a Redis Cluster puts all of it into the slot's hash; what comes from users
-// is percent-encoded, so that nobody can close the braces, or be another bucket's namesake.
+// The whole name stands in braces, so that a Redis Cluster puts all of it into the slot's hash;
+// what comes from users is percent-encoded, so that nobody can close the braces, or be another
+// bucket's namesake.
 #pragma once
 
 #include <span>
@@ -26,10 +27,12 @@ struct BucketNaming {
 };
 
 // Each appends to `out`.
-void AppendRuleBucket(const BucketNaming& naming, std::string_view domain, std::span<const rule::Entry> entries,
-                      const rule::Match& match, size_t limit_index, std::string& out);
-void AppendOverrideBucket(const BucketNaming& naming, std::string_view domain, std::span<const rule::Entry> entries,
-                          rule::Unit unit, std::string& out);
-void AppendThrottleBucket(const BucketNaming& naming, std::string_view client_key, std::string& out);
+void AppendRuleBucket(const BucketNaming& naming, std::string_view domain,
+                      std::span<const rule::Entry> entries, const rule::Match& match,
+                      size_t limit_index, std::string& out);
+void AppendOverrideBucket(const BucketNaming& naming, std::string_view domain,
+                          std::span<const rule::Entry> entries, rule::Unit unit, std::string& out);
+void AppendThrottleBucket(const BucketNaming& naming, std::string_view client_key,
+                          std::string& out);
 
 }  // namespace headgate::limiter

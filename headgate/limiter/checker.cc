@@ -21,7 +21,8 @@ namespace {
 
 constexpr size_t kOverridesCachedMax = 1024;
 
-// Is `a` tighter than `b`? A denial before an allowance, the longer wait before the shorter, the smaller rest.
+// Is `a` tighter than `b`? A denial before an allowance, the longer wait before the shorter, the
+// smaller rest.
 bool Tighter(const Decision& a, const Decision& b) {
   if (a.allowed != b.allowed) return !a.allowed;
   if (!a.allowed) return a.retry_after > b.retry_after;
@@ -30,14 +31,18 @@ bool Tighter(const Decision& a, const Decision& b) {
 }
 
 absl::Status Validate(const Request& request) {
-  if (request.domain.empty()) return absl::InvalidArgumentError("rate limit domain must not be empty");
-  if (request.descriptors.empty()) return absl::InvalidArgumentError("rate limit descriptor list must not be empty");
+  if (request.domain.empty())
+    return absl::InvalidArgumentError("rate limit domain must not be empty");
+  if (request.descriptors.empty())
+    return absl::InvalidArgumentError("rate limit descriptor list must not be empty");
   if (request.descriptors.size() > rule::kDescriptorsMax) {
-    return absl::InvalidArgumentError(fmt::format("more than {} descriptors", rule::kDescriptorsMax));
+    return absl::InvalidArgumentError(
+        fmt::format("more than {} descriptors", rule::kDescriptorsMax));
   }
   for (const rule::Descriptor& descriptor : request.descriptors) {
     if (descriptor.entries.size() > rule::kEntriesMax) {
-      return absl::InvalidArgumentError(fmt::format("more than {} entries in a descriptor", rule::kEntriesMax));
+      return absl::InvalidArgumentError(
+          fmt::format("more than {} entries in a descriptor", rule::kEntriesMax));
     }
   }
   return absl::OkStatus();
@@ -45,7 +50,8 @@ absl::Status Validate(const Request& request) {
 
 // Why there is no answer. `rule` is null for a limit that the request brought.
 std::string Unasked(Operation operation, const rule::Rule* rule) {
-  const std::string of = rule != nullptr ? fmt::format("rule {}", rule->label()) : "the request's own limit";
+  const std::string of =
+      rule != nullptr ? fmt::format("rule {}", rule->label()) : "the request's own limit";
   switch (operation) {
     case Operation::kRefund:
       return fmt::format("the shared store cannot be asked: nothing of {} was refunded", of);
@@ -59,8 +65,8 @@ std::string Unasked(Operation operation, const rule::Rule* rule) {
 }  // namespace
 
 std::string_view Name(Outcome outcome) {
-  constexpr std::array<std::string_view, kOutcomeCount> kNames{"allowed", "denied",    "shadow_denied", "never_fits",
-                                                               "no_rule", "unlimited", "unavailable"};
+  constexpr std::array<std::string_view, kOutcomeCount> kNames{
+      "allowed", "denied", "shadow_denied", "never_fits", "no_rule", "unlimited", "unavailable"};
   return kNames[static_cast<size_t>(outcome)];
 }
 
@@ -122,20 +128,23 @@ void Checker::TakeUpRules() {
   generation_ = generation;
 }
 
-absl::Status Checker::Check(const Request& request, Response& response, base::Instant now, Pending* pending) {
+absl::Status Checker::Check(const Request& request, Response& response, base::Instant now,
+                            Pending* pending) {
   response.waiting = false;
   HEADGATE_RETURN_IF_ERROR(Validate(request));
   TakeUpRules();
   if (!decider_.may_wait()) {
-    if (rules_ == nullptr) return absl::FailedPreconditionError("no rate limit configuration loaded");
+    if (rules_ == nullptr)
+      return absl::FailedPreconditionError("no rate limit configuration loaded");
     return Decide({.request = request, .rules = *rules_, .pending = nullptr, .now = now}, response);
   }
   HEADGATE_CHECK(pending != nullptr);
   // A request that is asked again is decided by the rules that it was first asked by.
   answered_by_ = pending->BeginRound(rules_);
-  if (answered_by_ == nullptr) return absl::FailedPreconditionError("no rate limit configuration loaded");
-  const absl::Status status =
-      Decide({.request = request, .rules = *answered_by_, .pending = pending, .now = now}, response);
+  if (answered_by_ == nullptr)
+    return absl::FailedPreconditionError("no rate limit configuration loaded");
+  const absl::Status status = Decide(
+      {.request = request, .rules = *answered_by_, .pending = pending, .now = now}, response);
   if (!response.waiting) pending->Forget();
   return status;
 }
@@ -144,16 +153,18 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
   Match(call);
   response.descriptors.assign(call.request.descriptors.size(), Outcomes{});
 
-  // Rules in shadow never stand in another rule's way: they are asked behind the others, and in an all-or-nothing
-  // domain they consume only where those allowed.
-  const bool joined = call.request.operation == Operation::kTake && call.rules.rules->AllOrNothing(call.request.domain);
+  // Rules in shadow never stand in another rule's way: they are asked behind the others, and in an
+  // all-or-nothing domain they consume only where those allowed.
+  const bool joined = call.request.operation == Operation::kTake &&
+                      call.rules.rules->AllOrNothing(call.request.domain);
   std::vector<BatchEntry>& batch = scratch_->batch;
   batch.clear();
   scratch_->sources.clear();
   HEADGATE_RETURN_IF_ERROR(AddRequests(call, /*shadow=*/false));
   const size_t enforced = batch.size();
   for (size_t i = 1; joined && i < enforced; ++i) {
-    if (batch[i].request.joined == store::Joined::kNo) batch[i].request.joined = store::Joined::kOtherRule;
+    if (batch[i].request.joined == store::Joined::kNo)
+      batch[i].request.joined = store::Joined::kOtherRule;
   }
   HEADGATE_RETURN_IF_ERROR(AddRequests(call, /*shadow=*/true));
 
@@ -162,7 +173,8 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
   if (enforced < batch.size()) {
     const auto denies = [](const BatchEntry& entry) { return !entry.settled.decision.allowed; };
     const auto shadows = std::span(batch).subspan(enforced);
-    if (joined && std::any_of(batch.begin(), batch.begin() + static_cast<ptrdiff_t>(enforced), denies)) {
+    if (joined &&
+        std::any_of(batch.begin(), batch.begin() + static_cast<ptrdiff_t>(enforced), denies)) {
       for (BatchEntry& entry : shadows) {
         entry.request.operation = Operation::kLook;
         entry.request.joined = store::Joined::kNo;
@@ -182,9 +194,11 @@ bool Checker::DecidePart(const Call& call, size_t first, size_t count) {
     const rule::Descriptor& descriptor = call.request.descriptors[source.descriptor];
     const Matched& matched = scratch_->matched[source.descriptor];
     if (matched.rule != nullptr) {
-      AppendRuleBucket(naming_, call.request.domain, descriptor.entries, matched.match, source.limit_index, out);
+      AppendRuleBucket(naming_, call.request.domain, descriptor.entries, matched.match,
+                       source.limit_index, out);
     } else {
-      AppendOverrideBucket(naming_, call.request.domain, descriptor.entries, descriptor.override_limit->unit, out);
+      AppendOverrideBucket(naming_, call.request.domain, descriptor.entries,
+                           descriptor.override_limit->unit, out);
     }
   };
   if (call.pending == nullptr) return decider_.Decide(part, name, nullptr, call.now);
@@ -221,7 +235,8 @@ absl::Status Checker::AddRequests(const Call& call, bool shadow) {
     Matched& matched = scratch_->matched[i];
     if (call.request.descriptors[i].override_limit && matched.domain_known && !shadow) {
       HEADGATE_RETURN_IF_ERROR(AddOverride(call, i, matched));
-    } else if (matched.rule != nullptr && !matched.rule->unlimited && matched.rule->shadow_mode == shadow) {
+    } else if (matched.rule != nullptr && !matched.rule->unlimited &&
+               matched.rule->shadow_mode == shadow) {
       HEADGATE_RETURN_IF_ERROR(AddRule(call, i, matched));
     }
   }
@@ -237,17 +252,19 @@ absl::Status Checker::AddRule(const Call& call, uint32_t descriptor_index, const
     const algorithm::Limit& limit = limits[k].limit->limit;
     if (request.operation == Operation::kRefund && !algorithm::TakesRefunds(limit.algorithm())) {
       const std::string reason(algorithm::RefundRefused().message());
-      return absl::FailedPreconditionError(fmt::format("rule {}: {}", matched.rule->label(), reason));
+      return absl::FailedPreconditionError(
+          fmt::format("rule {}: {}", matched.rule->label(), reason));
     }
     scratch_->batch.push_back(
-        {.request = {.key = RuleBucketKey(limiter_.store_.hash_secret(), request.domain, descriptor.entries,
-                                          matched.match, static_cast<uint8_t>(k)),
-                     .limit = limits[k].limit.get(),
-                     .history = limits[k].history,
-                     .cost = descriptor.cost.value_or(request.operation == Operation::kLook ? 0 : 1),
-                     .operation = request.operation,
-                     .joined = k > 0 && request.operation == Operation::kTake ? store::Joined::kSameRule
-                                                                              : store::Joined::kNo},
+        {.request =
+             {.key = RuleBucketKey(limiter_.store_.hash_secret(), request.domain,
+                                   descriptor.entries, matched.match, static_cast<uint8_t>(k)),
+              .limit = limits[k].limit.get(),
+              .history = limits[k].history,
+              .cost = descriptor.cost.value_or(request.operation == Operation::kLook ? 0 : 1),
+              .operation = request.operation,
+              .joined = k > 0 && request.operation == Operation::kTake ? store::Joined::kSameRule
+                                                                       : store::Joined::kNo},
          .terms = terms});
     scratch_->sources.push_back({descriptor_index, static_cast<uint32_t>(k), &limit});
   }
@@ -259,8 +276,8 @@ absl::Status Checker::AddOverride(const Call& call, uint32_t descriptor_index, M
   const rule::Descriptor& descriptor = request.descriptors[descriptor_index];
   HEADGATE_ASSIGN_OR_RETURN(matched.override_limit, OverrideLimit(*descriptor.override_limit));
   scratch_->batch.push_back(
-      {.request = {.key = OverrideBucketKey(limiter_.store_.hash_secret(), request.domain, descriptor.entries,
-                                            descriptor.override_limit->unit),
+      {.request = {.key = OverrideBucketKey(limiter_.store_.hash_secret(), request.domain,
+                                            descriptor.entries, descriptor.override_limit->unit),
                    .limit = matched.override_limit.get(),
                    .cost = descriptor.cost.value_or(request.operation == Operation::kLook ? 0 : 1),
                    .operation = request.operation},
@@ -273,7 +290,8 @@ absl::StatusOr<store::LimitHandle> Checker::OverrideLimit(const rule::OverrideLi
   auto& cache = scratch_->overrides;
   const uint64_t id = uint64_t{limit.requests_per_unit} << 8 | static_cast<uint8_t>(limit.unit);
   if (const auto found = cache.find(id); found != cache.end()) return found->second;
-  // An override is in Envoy's words and means what Envoy means: a window on the epoch that counts denied hits.
+  // An override is in Envoy's words and means what Envoy means: a window on the epoch that counts
+  // denied hits.
   HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made,
                             algorithm::Limit::Make({.algorithm = algorithm::Algorithm::kFixedWindow,
                                                     .requests = limit.requests_per_unit,
@@ -314,7 +332,8 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
     } else if (outcome.limit != nullptr) {
       outcome.outcome = OutcomeOf({.decision = outcome.decision, .mode = outcome.mode});
       const bool must_be_known = changes && outcome.outcome == Outcome::kUnavailable;
-      if (shadow && !outcome.decision.allowed && !must_be_known) outcome.outcome = Outcome::kShadowDenied;
+      if (shadow && !outcome.decision.allowed && !must_be_known)
+        outcome.outcome = Outcome::kShadowDenied;
       if (outcome.outcome == Outcome::kUnavailable) unavailable = &outcome;
     }
     if (outcome.rule != nullptr && outcome.rule->quota_mode) {
@@ -335,13 +354,14 @@ void Checker::Observe(const Call& call, size_t descriptor, Outcome outcome) cons
   if (limiter_.observer_ == nullptr) return;
   const Matched& matched = scratch_->matched[descriptor];
   limiter_.observer_->OnDecision(
-      worker_, {.outcome = outcome,
-                .cost = call.request.descriptors[descriptor].cost.value_or(1),
-                .rule = matched.rule,
-                .series = matched.rule != nullptr ? call.rules.published[matched.rule->index].series : 0,
-                .domain = call.request.domain,
-                .entries = call.request.descriptors[descriptor].entries,
-                .match = &matched.match});
+      worker_,
+      {.outcome = outcome,
+       .cost = call.request.descriptors[descriptor].cost.value_or(1),
+       .rule = matched.rule,
+       .series = matched.rule != nullptr ? call.rules.published[matched.rule->index].series : 0,
+       .domain = call.request.domain,
+       .entries = call.request.descriptors[descriptor].entries,
+       .match = &matched.match});
 }
 
 }  // namespace headgate::limiter

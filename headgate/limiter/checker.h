@@ -1,9 +1,10 @@
 // The one question every front asks: may this request pass now?
 //
-//   descriptors ──match──> rules ──> a batch of requests ──> Decider ──> decisions ──conclude──> one answer, observed
+//   descriptors ──match──> rules ──> a batch of requests ──> Decider ──> decisions ──conclude──>
+//   one answer, observed
 //
-// A checker is one thread's way to ask. It keeps the rules it last saw and its scratch memory, so that a decision takes
-// no lock but the bucket's and allocates nothing.
+// A checker is one thread's way to ask. It keeps the rules it last saw and its scratch memory, so
+// that a decision takes no lock but the bucket's and allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -36,15 +37,16 @@ using store::Operation;
 struct Request {
   std::string_view domain;
   std::span<const rule::Descriptor> descriptors;
-  // kLook: what kTake would answer, consuming nothing; a descriptor that names no cost is looked at with cost 0.
-  // kRefund: gives the costs back, at most what is consumed; answers what is there afterwards. kReset: makes the
-  // buckets as if never used.
+  // kLook: what kTake would answer, consuming nothing; a descriptor that names no cost is looked at
+  // with cost 0. kRefund: gives the costs back, at most what is consumed; answers what is there
+  // afterwards. kReset: makes the buckets as if never used.
   Operation operation = Operation::kTake;
 };
 
 // The answer for one descriptor.
 struct Outcomes {
-  const rule::Rule* rule = nullptr;  // null: none matched (or another rule replaced it); the descriptor passes
+  const rule::Rule* rule =
+      nullptr;  // null: none matched (or another rule replaced it); the descriptor passes
   Outcome outcome = Outcome::kNoRule;
   algorithm::Decision decision;  // of the rule's tightest limit; meaningless without one
   // The limit that `decision` is of; null without one. An override's is here too.
@@ -54,15 +56,18 @@ struct Outcomes {
 
   // May it pass? Shadow rules let through what they deny.
   bool allowed() const {
-    return outcome != Outcome::kDenied && outcome != Outcome::kNeverFits && outcome != Outcome::kUnavailable;
+    return outcome != Outcome::kDenied && outcome != Outcome::kNeverFits &&
+           outcome != Outcome::kUnavailable;
   }
   bool has_decision() const { return limit != nullptr; }
 };
 
-// Reused from call to call, so that its memory is. Valid until the next call with it, and no longer than its Checker.
+// Reused from call to call, so that its memory is. Valid until the next call with it, and no longer
+// than its Checker.
 struct Response {
   bool allowed = true;
-  // Not decided yet: ask again, the same, when the Pending says so. Nothing else here means anything then.
+  // Not decided yet: ask again, the same, when the Pending says so. Nothing else here means
+  // anything then.
   bool waiting = false;
   std::vector<Outcomes> descriptors;  // as many as the request's, in their order
 };
@@ -81,7 +86,8 @@ class Checker {
  public:
   // Decides by the limiter's own store. `worker` numbers this thread for the observer.
   explicit Checker(Limiter& limiter, uint32_t worker = 0);
-  // Decides by `decider`, this thread's. `naming`: how it knows buckets by name. All must outlive the checker.
+  // Decides by `decider`, this thread's. `naming`: how it knows buckets by name. All must outlive
+  // the checker.
   Checker(Limiter& limiter, uint32_t worker, Decider& decider, const BucketNaming& naming);
   ~Checker();
   Checker(const Checker&) = delete;
@@ -90,11 +96,13 @@ class Checker {
   // Whether questions need a Pending, and may have to wait.
   bool may_wait() const { return decider_.may_wait(); }
 
-  // Decides all descriptors. Errors: InvalidArgument for an empty domain, no descriptors, or more than the bounds of
-  // rule/descriptor.h; FailedPrecondition before the first rules, and for a refund that a queue is among the limits of;
-  // nothing has changed then. Unavailable if the shared store cannot be asked and a rule refuses then: a request to
-  // pass has consumed nothing, a refund or reset was not done for at least one descriptor.
-  absl::Status Check(const Request& request, Response& response, base::Instant now, Pending* pending = nullptr);
+  // Decides all descriptors. Errors: InvalidArgument for an empty domain, no descriptors, or more
+  // than the bounds of rule/descriptor.h; FailedPrecondition before the first rules, and for a
+  // refund that a queue is among the limits of; nothing has changed then. Unavailable if the shared
+  // store cannot be asked and a rule refuses then: a request to pass has consumed nothing, a refund
+  // or reset was not done for at least one descriptor.
+  absl::Status Check(const Request& request, Response& response, base::Instant now,
+                     Pending* pending = nullptr);
 
   // The rules this checker decides by now; null before the first.
   const rule::RuleSet* rules();

@@ -19,7 +19,8 @@ using namespace std::chrono_literals;
 
 constexpr Instant kStart = Instant::FromNanos(1'790'000'000'000'000'000);
 
-// Rules that match a descriptor's first key alone; their file format and matching have tests of their own.
+// Rules that match a descriptor's first key alone; their file format and matching have tests of
+// their own.
 class FirstKeyRules final : public rule::RuleSet {
  public:
   rule::Rule& Add(std::string key, std::initializer_list<LimitSpec> limits) {
@@ -27,12 +28,14 @@ class FirstKeyRules final : public rule::RuleSet {
     rule.index = static_cast<uint32_t>(rules_.size());
     rule.domain = "d";
     rule.path = rule.identity = std::move(key);
-    for (const LimitSpec& spec : limits) rule.limits.push_back({*algorithm::Limit::Make(spec), std::nullopt});
+    for (const LimitSpec& spec : limits)
+      rule.limits.push_back({*algorithm::Limit::Make(spec), std::nullopt});
     rules_.push_back(std::move(rule));
     return rules_.back();
   }
 
-  bool Find(std::string_view domain, std::span<const rule::Entry> entries, rule::Match& match) const override {
+  bool Find(std::string_view domain, std::span<const rule::Entry> entries,
+            rule::Match& match) const override {
     match.rule = nullptr;
     match.step_count = static_cast<uint32_t>(entries.size());
     for (size_t i = 0; i < entries.size(); ++i) match.steps[i] = {};
@@ -89,7 +92,9 @@ class LimiterTest : public ::testing::Test {
     std::vector<rule::Descriptor> descriptors;
     for (const Ask& ask : asks) {
       entries.push_back({ask.key, ask.value});
-      descriptors.push_back({.entries = {&entries.back(), 1}, .cost = ask.cost, .override_limit = ask.override_limit});
+      descriptors.push_back({.entries = {&entries.back(), 1},
+                             .cost = ask.cost,
+                             .override_limit = ask.override_limit});
     }
     return checker.Check({domain, descriptors, operation}, response, now);
   }
@@ -113,15 +118,20 @@ class LimiterTest : public ::testing::Test {
 };
 
 TEST_F(LimiterTest, RefusesWhatIsNoRequest) {
-  EXPECT_EQ(Call(store::Operation::kTake, {{"a"}}, kStart).message(), "no rate limit configuration loaded");
+  EXPECT_EQ(Call(store::Operation::kTake, {{"a"}}, kStart).message(),
+            "no rate limit configuration loaded");
   Publish({});
-  EXPECT_EQ(Call(store::Operation::kTake, {{"a"}}, kStart, "").message(), "rate limit domain must not be empty");
-  EXPECT_EQ(Call(store::Operation::kTake, {}, kStart).message(), "rate limit descriptor list must not be empty");
+  EXPECT_EQ(Call(store::Operation::kTake, {{"a"}}, kStart, "").message(),
+            "rate limit domain must not be empty");
+  EXPECT_EQ(Call(store::Operation::kTake, {}, kStart).message(),
+            "rate limit descriptor list must not be empty");
   const std::vector<rule::Descriptor> many(rule::kDescriptorsMax + 1);
-  EXPECT_EQ(checker.Check({"d", many}, response, kStart).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(checker.Check({"d", many}, response, kStart).code(),
+            absl::StatusCode::kInvalidArgument);
   const std::vector<rule::Entry> deep(rule::kEntriesMax + 1);
   const rule::Descriptor descriptor{.entries = deep};
-  EXPECT_EQ(checker.Check({"d", {&descriptor, 1}}, response, kStart).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(checker.Check({"d", {&descriptor, 1}}, response, kStart).code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(LimiterTest, LetsThroughWhatNoRuleNames) {
@@ -173,8 +183,11 @@ TEST_F(LimiterTest, AnAllOrNothingDomainConsumesNowhereUnlessEverywhere) {
 }
 
 TEST_F(LimiterTest, AnAllOrNothingDomainCountsForARuleOnlyWhatThatRuleDenies) {
-  constexpr LimitSpec kCounts{
-      .algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1h, .burst = {}, .count_denied = true};
+  constexpr LimitSpec kCounts{.algorithm = Algorithm::kFixedWindow,
+                              .requests = 10,
+                              .period = 1h,
+                              .burst = {},
+                              .count_denied = true};
   FirstKeyRules rules;
   rules.all_or_nothing = true;
   rules.Add("narrow", {{.requests = 1, .period = 1h}});
@@ -193,7 +206,8 @@ TEST_F(LimiterTest, AnAllOrNothingDomainCountsForARuleOnlyWhatThatRuleDenies) {
   EXPECT_TRUE(Check({{"login"}, {"counts"}}).allowed);
   for (int i = 0; i < 8; ++i) EXPECT_FALSE(Check({{"counts"}, {"login"}}).allowed);
   EXPECT_EQ(Remaining("counts"), 7u);
-  EXPECT_FALSE(Check({{"login"}}, kStart + 30min).allowed) << "its own denials have filled the hour";
+  EXPECT_FALSE(Check({{"login"}}, kStart + 30min).allowed)
+      << "its own denials have filled the hour";
   EXPECT_EQ(response.descriptors[0].decision.limit, 10u);
 }
 
@@ -313,7 +327,8 @@ TEST_F(LimiterTest, NewRulesKeepWhatWasConsumedAsOfTheirMoment) {
   EXPECT_EQ(Remaining("user", kStart + 21s), 3u);
 }
 
-// Nobody asks until the bucket would be full under the limit it was last used under; the sweep must not forget it then.
+// Nobody asks until the bucket would be full under the limit it was last used under; the sweep must
+// not forget it then.
 TEST_F(LimiterTest, ABucketIsNotForgottenBeforeItIsFullUnderALimitThatItsRuleHasSince) {
   FirstKeyRules quick, slow;
   quick.Add("user", {{.requests = 10, .period = 1s}});
@@ -362,12 +377,15 @@ TEST_F(LimiterTest, RulesThatDoNotFitLeaveTheOldOnes) {
 TEST_F(LimiterTest, ADecisionAllocatesNothing) {
   FirstKeyRules rules;
   rules.Add("user", {{.requests = 1'000'000, .period = 1s}, {.requests = 1'000'000, .period = 1h}});
-  rules.Add("path", {{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 1'000'000, .period = 1h}});
+  rules.Add("path",
+            {{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 1'000'000, .period = 1h}});
   Publish(rules);
   const std::string long_value(500, 'x');
-  const std::array<rule::Entry, 2> entries{rule::Entry{"user", "ann"}, rule::Entry{"path", long_value}};
-  const std::array<rule::Descriptor, 2> descriptors{rule::Descriptor{.entries = {&entries[0], 1}},
-                                                    rule::Descriptor{.entries = {&entries[1], 1}, .cost = 3}};
+  const std::array<rule::Entry, 2> entries{rule::Entry{"user", "ann"},
+                                           rule::Entry{"path", long_value}};
+  const std::array<rule::Descriptor, 2> descriptors{
+      rule::Descriptor{.entries = {&entries[0], 1}},
+      rule::Descriptor{.entries = {&entries[1], 1}, .cost = 3}};
   const Request request{"d", descriptors};
   ASSERT_TRUE(checker.Check(request, response, kStart).ok());
   const uint64_t before = headgate::testing::allocation_count.load();

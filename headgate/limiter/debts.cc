@@ -20,7 +20,8 @@ namespace {
 // How many of the oldest are looked at when a new one finds no place.
 constexpr size_t kLooksForRoom = 8;
 
-// A log would need its hits: a window of the same length, from the first of them on, lets through as much.
+// A log would need its hits: a window of the same length, from the first of them on, lets through
+// as much.
 Limit TermsOf(const Limit& share) {
   if (share.algorithm() != Algorithm::kSlidingWindowLog) return share;
   algorithm::LimitSpec spec = share.spec();
@@ -32,8 +33,10 @@ Limit TermsOf(const Limit& share) {
 // All of it, or as much as the terms have room for.
 void Owe(Debts::Debt& debt, Cost cost, Instant now) {
   algorithm::NoHits no_hits;  // terms never keep any
-  const algorithm::Decision decision = algorithm::Decide(debt.terms, debt.state, no_hits, cost, now);
-  if (!decision.allowed) algorithm::Decide(debt.terms, debt.state, no_hits, decision.remaining, now);
+  const algorithm::Decision decision =
+      algorithm::Decide(debt.terms, debt.state, no_hits, cost, now);
+  if (!decision.allowed)
+    algorithm::Decide(debt.terms, debt.state, no_hits, decision.remaining, now);
 }
 
 }  // namespace
@@ -46,7 +49,8 @@ Cost Debts::AmountOf(const Debt& debt, Instant now) {
 }
 
 void Debts::Add(const base::Hash128& key, std::string_view name, const store::LimitHandle& limit,
-                std::span<const store::LimitChange> history, const Limit& share, Cost cost, Instant now) {
+                std::span<const store::LimitChange> history, const Limit& share, Cost cost,
+                Instant now) {
   if (!TakesRefunds(share.algorithm()) || cost == 0) return;
   const auto found = by_key_.find(key);
   if (found == by_key_.end() && !MakeRoom(now)) return counters_.forgotten.Add(cost);
@@ -83,7 +87,8 @@ void Debts::GiveBack(const base::Hash128& key, Cost cost, Instant now) {
   if (found == by_key_.end()) return;
   algorithm::NoHits no_hits;
   // Only a queue takes nothing back.
-  HEADGATE_CHECK(algorithm::Refund(found->second->terms, found->second->state, no_hits, cost, now).ok());
+  HEADGATE_CHECK(
+      algorithm::Refund(found->second->terms, found->second->state, no_hits, cost, now).ok());
 }
 
 std::optional<Debts::Debt> Debts::Take(Instant now) {

@@ -1,12 +1,14 @@
-// What this node let through while the shared store could not be asked, so that it is taken from the shared buckets
-// once the store answers again.
+// What this node let through while the shared store could not be asked, so that it is taken from
+// the shared buckets once the store answers again.
 //
-// A debt is a bucket of its own, under this node's share of the limit: it begins full, each request that is let through
-// takes from it, and time refills it. What is missing from it is owed. So what was let through 15 s ago at 20 a second
-// is paid by time, and what was let through in a window is gone with its window.
+// A debt is a bucket of its own, under this node's share of the limit: it begins full, each request
+// that is let through takes from it, and time refills it. What is missing from it is owed. So what
+// was let through 15 s ago at 20 a second is paid by time, and what was let through in a window is
+// gone with its window.
 //
-// Each debt is settled once, oldest first, by whoever calls Take. The table is bounded: a debt that time has paid gives
-// its place back, and what finds no place is counted and forgotten. Not thread-safe, but for the counters.
+// Each debt is settled once, oldest first, by whoever calls Take. The table is bounded: a debt that
+// time has paid gives its place back, and what finds no place is counted and forgotten. Not
+// thread-safe, but for the counters.
 #pragma once
 
 #include <cstdint>
@@ -48,11 +50,11 @@ class Debts {
   explicit Debts(size_t keys_max = 16'384) : keys_max_(keys_max) {}
   Debts(const Debts&) = delete;
 
-  // A request of this cost was let through by the node's `share` of `limit`; a queue's is nobody's debt, since its
-  // requests have been promised their turn.
+  // A request of this cost was let through by the node's `share` of `limit`; a queue's is nobody's
+  // debt, since its requests have been promised their turn.
   void Add(const base::Hash128& key, std::string_view name, const store::LimitHandle& limit,
-           std::span<const store::LimitChange> history, const algorithm::Limit& share, algorithm::Cost cost,
-           base::Instant now);
+           std::span<const store::LimitChange> history, const algorithm::Limit& share,
+           algorithm::Cost cost, base::Instant now);
   // What was let through did not take place after all.
   void GiveBack(const base::Hash128& key, algorithm::Cost cost, base::Instant now);
 

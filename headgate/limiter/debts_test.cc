@@ -12,7 +12,9 @@ using namespace std::chrono_literals;
 
 class DebtsTest : public ::testing::Test {
  protected:
-  store::LimitHandle Intern(const LimitSpec& spec) { return *limits.Intern(*algorithm::Limit::Make(spec)); }
+  store::LimitHandle Intern(const LimitSpec& spec) {
+    return *limits.Intern(*algorithm::Limit::Make(spec));
+  }
   void Add(uint64_t key, algorithm::Cost cost, const LimitSpec& spec) {
     const store::LimitHandle limit = Intern(spec);
     debts.Add({key, key}, "hg:{k}", limit, {}, limit->limit, cost, now);
@@ -47,7 +49,8 @@ TEST_F(DebtsTest, TimePaysAsTheBucketWouldHaveRefilled) {
 }
 
 TEST_F(DebtsTest, WhatWasOfAWindowIsGoneWithIt) {
-  now = Instant::FromNanos(1'790'000'000'000'000'000 / (60 * 1'000'000'000ll) * (60 * 1'000'000'000ll));
+  now = Instant::FromNanos(1'790'000'000'000'000'000 / (60 * 1'000'000'000ll) *
+                           (60 * 1'000'000'000ll));
   for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindowLog}) {
     Add(1, 7, {.algorithm = algorithm, .requests = 10, .period = 60s});
     now += 59s;

@@ -1,6 +1,6 @@
-// Decides batches of requests whose buckets and limits are known. Rules, and requests that bring their own limits
-// (CL.THROTTLE), are decided by the same decider of their event loop: by buckets of this process alone, or by those
-// that all instances share (shared_decider.h).
+// Decides batches of requests whose buckets and limits are known. Rules, and requests that bring
+// their own limits (CL.THROTTLE), are decided by the same decider of their event loop: by buckets
+// of this process alone, or by those that all instances share (shared_decider.h).
 #pragma once
 
 #include <cstddef>
@@ -43,15 +43,17 @@ class Decider {
   // Whether answers may come later. Then each call needs a Pending.
   virtual bool may_wait() const = 0;
 
-  // Decides all requests of the batch, joined groups among them, in their order. False: the answers come later; all of
-  // them will be in `pending`, behind what is there. One thread.
-  virtual bool Decide(std::span<BatchEntry> batch, Namer name, Pending* pending, base::Instant now) = 0;
+  // Decides all requests of the batch, joined groups among them, in their order. False: the answers
+  // come later; all of them will be in `pending`, behind what is there. One thread.
+  virtual bool Decide(std::span<BatchEntry> batch, Namer name, Pending* pending,
+                      base::Instant now) = 0;
 
   const SharedTerms& default_terms() const { return default_terms_; }
   SharedTerms TermsOf(const rule::Rule& rule) const {
-    return {.on_store_failure = rule.on_store_failure.value_or(default_terms_.on_store_failure),
-            .sharing = rule.sharing.value_or(default_terms_.sharing),
-            .fallback_share_ppm = rule.fallback_share_ppm.value_or(default_terms_.fallback_share_ppm)};
+    return {
+        .on_store_failure = rule.on_store_failure.value_or(default_terms_.on_store_failure),
+        .sharing = rule.sharing.value_or(default_terms_.sharing),
+        .fallback_share_ppm = rule.fallback_share_ppm.value_or(default_terms_.fallback_share_ppm)};
   }
 
  private:

@@ -1,5 +1,5 @@
-// How much is asked of one key: requests and what they cost, per interval. Integers: the average is halved at each
-// interval's end and what came in it added, so that a key is forgotten within a few.
+// How much is asked of one key: requests and what they cost, per interval. Integers: the average is
+// halved at each interval's end and what came in it added, so that a key is forgotten within a few.
 //
 //   in the interval    |   8   |   4   |   0   |   0   |
 //   expected           0 ..... 8 ..... 6 ..... 3 ..... 2
@@ -32,12 +32,15 @@ class Demand {
     const int64_t ended = interval_end_.ns == 0 ? 64 : 1 + (now - interval_end_) / interval;
     const auto halvings = static_cast<int>(std::min<int64_t>(ended - 1, 63));
     cost_average_ = static_cast<uint32_t>(Average(cost_average_, cost_now_) >> halvings);
-    requests_average_ = static_cast<uint32_t>(Average(requests_average_, requests_now_) >> halvings);
+    requests_average_ =
+        static_cast<uint32_t>(Average(requests_average_, requests_now_) >> halvings);
     cost_now_ = requests_now_ = 0;
     interval_end_ = ended == 64 ? now + interval : interval_end_ + ended * interval;
   }
 
-  static uint64_t Average(uint64_t before, uint64_t last) { return before == 0 ? last : (before + last + 1) / 2; }
+  static uint64_t Average(uint64_t before, uint64_t last) {
+    return before == 0 ? last : (before + last + 1) / 2;
+  }
 
   static constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
 

@@ -1,7 +1,9 @@
-// The first 10,000 decisions of a process, each about a new key, as one event loop makes them: exact and leased at a
-// store that answers at once, and local without it. What is measured is the time in the process, of each decision.
+// The first 10,000 decisions of a process, each about a new key, as one event loop makes them:
+// exact and leased at a store that answers at once, and local without it. What is measured is the
+// time in the process, of each decision.
 //
-// Expected: a 99.9th percentile far below 2 ms. A bad result is one decision that waits for memory to be zeroed.
+// Expected: a 99.9th percentile far below 2 ms. A bad result is one decision that waits for memory
+// to be zeroed.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -35,18 +37,21 @@ void BM_FirstDecisions(benchmark::State& state) {
     if (way == Way::kLocal) shared.failure = absl::UnavailableError("away");
     LeaseBooks leases({.node = 1});
     SharedDecider fleet(shared, local, {.leases = &leases});
-    const store::LimitHandle limit =
-        *local.limits().Intern(*algorithm::Limit::Make({.requests = 100, .period = std::chrono::seconds(1)}));
+    const store::LimitHandle limit = *local.limits().Intern(
+        *algorithm::Limit::Make({.requests = 100, .period = std::chrono::seconds(1)}));
     Pending pending([] {});
     for (size_t i = 0; i < kDecisions; ++i) {
       // Five for each key are enough for a lease.
       const uint64_t key = way == Way::kLeased ? i / 5 : i;
-      BatchEntry entry{
-          .request = {.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f + 1}, .limit = limit.get(), .cost = 1},
-          .terms = fleet.default_terms()};
+      BatchEntry entry{.request = {.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f + 1},
+                                   .limit = limit.get(),
+                                   .cost = 1},
+                       .terms = fleet.default_terms()};
       const base::BootTime begin = clock.BootNow();
       fleet.Decide(
-          {&entry, 1}, [&](size_t, std::string& name) { name = "hg:{" + std::to_string(key) + "}"; }, &pending, now);
+          {&entry, 1},
+          [&](size_t, std::string& name) { name = "hg:{" + std::to_string(key) + "}"; }, &pending,
+          now);
       const base::BootTime end = clock.BootNow();
       took_us.push_back(std::chrono::duration<double, std::micro>(end - begin).count());
       benchmark::DoNotOptimize(entry);

@@ -27,7 +27,8 @@ void HeldLeases::CloseSpent() {
   for (uint32_t i = 0; i < size_; ++i) {
     if (leases_[i].spent == leases_[i].granted) leases_[i].closed = true;
   }
-  std::stable_partition(leases_.begin(), leases_.begin() + size_, [](const HeldLease& lease) { return !lease.closed; });
+  std::stable_partition(leases_.begin(), leases_.begin() + size_,
+                        [](const HeldLease& lease) { return !lease.closed; });
 }
 
 uint64_t HeldLeases::GiveBack(uint64_t cost) {
@@ -35,7 +36,8 @@ uint64_t HeldLeases::GiveBack(uint64_t cost) {
   for (uint32_t i = size_; i-- > 0 && given < cost;) {
     HeldLease& lease = leases_[i];
     if (lease.closed || lease.spent <= lease.reported) continue;
-    const auto part = static_cast<uint32_t>(std::min<uint64_t>(cost - given, lease.spent - lease.reported));
+    const auto part =
+        static_cast<uint32_t>(std::min<uint64_t>(cost - given, lease.spent - lease.reported));
     lease.spent -= part;
     given += part;
   }
@@ -57,7 +59,8 @@ uint64_t HeldLeases::DropExpired(BootTime now) {
 bool HeldLeases::Add(HeldLease lease, uint64_t& lost) {
   lost = 0;
   if (size_ == kMax) {
-    const auto closed = std::find_if(begin(), end(), [](const HeldLease& held) { return held.closed; });
+    const auto closed =
+        std::find_if(begin(), end(), [](const HeldLease& held) { return held.closed; });
     if (closed == end()) return false;
     lost = closed->unspent();
     Erase(static_cast<uint32_t>(closed - begin()));
@@ -65,7 +68,8 @@ bool HeldLeases::Add(HeldLease lease, uint64_t& lost) {
   lease.granted = std::min(lease.granted, std::numeric_limits<uint32_t>::max() - left_);
   // Those that may be spent in front, by their deadlines.
   uint32_t at = size_;
-  while (at > 0 && !lease.closed && (leases_[at - 1].closed || leases_[at - 1].deadline > lease.deadline)) {
+  while (at > 0 && !lease.closed &&
+         (leases_[at - 1].closed || leases_[at - 1].deadline > lease.deadline)) {
     leases_[at] = leases_[at - 1];
     --at;
   }
@@ -82,7 +86,8 @@ void HeldLeases::Close(BootTime until) {
     left_ -= lease.left();
     lease.closed = true;
   }
-  std::stable_partition(leases_.begin(), leases_.begin() + size_, [](const HeldLease& lease) { return !lease.closed; });
+  std::stable_partition(leases_.begin(), leases_.begin() + size_,
+                        [](const HeldLease& lease) { return !lease.closed; });
 }
 
 void HeldLeases::CloseFirst() {
@@ -101,7 +106,8 @@ bool HeldLeases::HasUnspentReturns() const {
 }
 
 bool HeldLeases::HasReturns() const {
-  return std::any_of(begin(), end(), [](const HeldLease& lease) { return lease.closed && !lease.told; });
+  return std::any_of(begin(), end(),
+                     [](const HeldLease& lease) { return lease.closed && !lease.told; });
 }
 
 uint32_t HeldLeases::Report(std::array<store::LeaseReport, kMax>& reports) {

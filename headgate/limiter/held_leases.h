@@ -1,9 +1,9 @@
 // The leases that this node holds of one bucket, those that end first in front.
 //
 //   granted ── Spend ──> spent ──┐
-//      │                         ├──> closed: reported as returned with the next ask, until one has arrived ──> gone
-//      └── Close (idle, …) ──────┘
-//      └── its deadline passes ──────────────────────────────────────────────────────────────────────────────> gone
+//      │                         ├──> closed: reported as returned with the next ask, until one has
+//      arrived ──> gone └── Close (idle, …) ──────┘ └── its deadline passes
+//      ──────────────────────────────────────────────────────────────────────────────> gone
 //
 // A closed lease is never spent from again, whatever becomes of the message that says so.
 #pragma once
@@ -39,7 +39,8 @@ class HeldLeases {
   const HeldLease* begin() const { return leases_.data(); }
   const HeldLease* end() const { return leases_.data() + size_; }
 
-  // What may be spent, as of the last SpendFromFirst that did, or DropExpired. All together below 2^32.
+  // What may be spent, as of the last SpendFromFirst that did, or DropExpired. All together below
+  // 2^32.
   uint32_t left() const { return left_; }
 
   // Takes `cost` from the lease that ends first, where it is alive and has as much.
@@ -55,16 +56,17 @@ class HeldLeases {
   // The same from all, behind DropExpired: all of it or nothing.
   bool Spend(uint64_t cost);
 
-  // Takes back what was spent just now for a request that is not let through after all, as far as it has not been
-  // reported: that is room which others may have filled. Behind DropExpired; returns how much.
+  // Takes back what was spent just now for a request that is not let through after all, as far as
+  // it has not been reported: that is room which others may have filled. Behind DropExpired;
+  // returns how much.
   uint64_t GiveBack(uint64_t cost);
 
   // Drops those whose deadline has passed; returns how much of them was never spent.
   uint64_t DropExpired(base::BootTime now);
 
-  // The lease is to be spent from now on, or to be returned; at most as much of it as keeps all together below 2^32.
-  // Full: makes room by dropping a closed lease, which then counts as spent at the store; `lost` is what was unspent of
-  // it. False: all are in use.
+  // The lease is to be spent from now on, or to be returned; at most as much of it as keeps all
+  // together below 2^32. Full: makes room by dropping a closed lease, which then counts as spent at
+  // the store; `lost` is what was unspent of it. False: all are in use.
   bool Add(HeldLease lease, uint64_t& lost);
   // Those that end before `until`.
   void Close(base::BootTime until);
@@ -73,7 +75,8 @@ class HeldLeases {
   // There is something to give back that has not been told; or only that a lease is used up.
   bool HasUnspentReturns() const;
   bool HasReturns() const;
-  // Of leases that are alive, what the store should know; remembers that it was told. Returns how many reports.
+  // Of leases that are alive, what the store should know; remembers that it was told. Returns how
+  // many reports.
   uint32_t Report(std::array<store::LeaseReport, kMax>& reports);
   // The ask that told it has arrived, or not. Returns how much has gone back with it.
   uint64_t OnTold(bool arrived);
@@ -84,7 +87,8 @@ class HeldLeases {
   void CloseSpent();
   void Erase(uint32_t i);
 
-  // What a decision reads and writes comes first; a lease that is spent from has its place in front.
+  // What a decision reads and writes comes first; a lease that is spent from has its place in
+  // front.
   uint32_t size_ = 0;
   uint32_t left_ = 0;
   std::array<HeldLease, kMax> leases_;

@@ -1,5 +1,5 @@
-// The changes of a rule's limit, kept with the limits that they name: for a message that outlives the request that knew
-// of them.
+// The changes of a rule's limit, kept with the limits that they name: for a message that outlives
+// the request that knew of them.
 #pragma once
 
 #include <memory>

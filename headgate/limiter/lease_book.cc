@@ -1,4 +1,5 @@
-// One file because every event changes the one record of a key, and all of them keep its invariants together.
+// One file because every event changes the one record of a key, and all of them keep its invariants
+// together.
 #include "headgate/limiter/lease_book.h"
 
 #include <algorithm>
@@ -28,11 +29,13 @@ constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 
 // What so many nodes can hold each, and leave a good part to others.
 constexpr uint64_t kSmallShare = 32;
-// Where it is a small share, a lease is of so many times what is expected, and given from so many requests on.
+// Where it is a small share, a lease is of so many times what is expected, and given from so many
+// requests on.
 constexpr uint64_t kAmpleTimes = 4;
 constexpr uint64_t kRequestsLeast = 3;
-// Of a bucket that holds less for each of its holders, most would lie where nobody asks for it: it is exact for so many
-// ttl, and costs a message for each request that passes. As it takes `fill_least` to fill, these are few.
+// Of a bucket that holds less for each of its holders, most would lie where nobody asks for it: it
+// is exact for so many ttl, and costs a message for each request that passes. As it takes
+// `fill_least` to fill, these are few.
 constexpr uint64_t kEachLeast = 3;
 constexpr int64_t kExactTtls = 4;
 // A window this long tells anew how many hold leases of it long before it ends.
@@ -54,7 +57,8 @@ Duration FillOf(const Limit& limit) {
   return Duration(static_cast<int64_t>(IsWindow(limit) ? limit.period() : limit.span()));
 }
 
-// Another part of `whole` for each number: keys that were asked for together are not renewed together for ever.
+// Another part of `whole` for each number: keys that were asked for together are not renewed
+// together for ever.
 Duration PartOf(Duration whole, uint64_t number) {
   constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;  // Knuth, TAOCP 3, 6.4: multiplicative hashing
   return whole / 256 * static_cast<int64_t>(number * kGolden >> 56);
@@ -71,9 +75,11 @@ void Count(std::atomic<uint64_t>& counter, uint64_t by = 1) {
 
 // Whether the store may have done it, though it did not say so.
 bool PerhapsDone(const absl::Status& status) {
-  return status.code() != absl::StatusCode::kUnavailable && status.code() != absl::StatusCode::kResourceExhausted &&
+  return status.code() != absl::StatusCode::kUnavailable &&
+         status.code() != absl::StatusCode::kResourceExhausted &&
          status.code() != absl::StatusCode::kPermissionDenied &&
-         status.code() != absl::StatusCode::kFailedPrecondition && status.code() != absl::StatusCode::kUnimplemented;
+         status.code() != absl::StatusCode::kFailedPrecondition &&
+         status.code() != absl::StatusCode::kUnimplemented;
 }
 
 }  // namespace
@@ -87,7 +93,9 @@ LeaseBook::LeaseBook(const LeaseBookOptions& options, void* records)
       first_look_late_(12 * look_every_),
       sets_(SetsFor(options.keys_max, kWays)),
       records_(static_cast<Record*>(
-          records != nullptr ? records : store::MapPages(BytesOf(options.keys_max), store::HugePages::kLater))),
+          records != nullptr
+              ? records
+              : store::MapPages(BytesOf(options.keys_max), store::HugePages::kLater))),
       owns_pages_(records == nullptr) {
   static_assert(offsetof(Record, leases) + sizeof(uint32_t) * 2 + sizeof(HeldLease) == 128,
                 "a decision from the first lease needs two cache lines");
@@ -101,9 +109,12 @@ LeaseBook::~LeaseBook() {
   if (owns_pages_) store::UnmapPages(records_, BytesOf(options_.keys_max));
 }
 
-size_t LeaseBook::BytesOf(uint32_t keys_max) { return SetsFor(keys_max, kWays) * kWays * sizeof(Record); }
+size_t LeaseBook::BytesOf(uint32_t keys_max) {
+  return SetsFor(keys_max, kWays) * kWays * sizeof(Record);
+}
 
-LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit, Cost cost, Namer name, BootTime now) {
+LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit, Cost cost,
+                             Namer name, BootTime now) {
   LeaseVerdict verdict;
   Record* found = Find(key);
   if (found == nullptr) [[unlikely]] {
@@ -118,12 +129,13 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
   record.taken_at = now;
   if (record.limit != &limit) [[unlikely]] {
     OnChange(record, limit, now);
-    if (record.asked_number == 0 && record.leases.HasReturns()) verdict.action = Return(record, now);
+    if (record.asked_number == 0 && record.leases.HasReturns())
+      verdict.action = Return(record, now);
     return verdict;
   }
   if (cost > limit.limit.capacity()) [[unlikely]] {
-    // It never fits, and is no demand: nobody asks for more than the others need. The store is asked only for what is
-    // left, if nothing is known, and if the limit counts denied requests.
+    // It never fits, and is no demand: nobody asks for more than the others need. The store is
+    // asked only for what is left, if nothing is known, and if the limit counts denied requests.
     const bool unknown = record.reset_at.ns == 0 && record.leases.empty();
     if (unknown || limit.limit.spec().count_denied) return verdict;
     return {.kind = LeaseVerdict::Kind::kDenied, .decision = Denied(record, cost, now)};
@@ -131,27 +143,31 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
   record.demand.Add(cost, interval_, now);
   const bool spent = Spend(record, cost, now);
   const LeaseAction* action = nullptr;
-  if (now >= record.ask_from && (record.leases.left() <= record.renew_below || now >= record.renew_at || !spent))
-      [[unlikely]] {
+  if (now >= record.ask_from && (record.leases.left() <= record.renew_below ||
+                                 now >= record.renew_at || !spent)) [[unlikely]] {
     action = MaybeAsk(record, cost, spent, name, now);
   }
   verdict = VerdictOf(record, cost, spent, now);
-  if (verdict.kind == LeaseVerdict::Kind::kAskStore && action == nullptr && IsDeniedLately(record, cost, now))
-      [[unlikely]] {
-    // This one asks whether there is something again. A bucket that fills within a few calls surely has something.
+  if (verdict.kind == LeaseVerdict::Kind::kAskStore && action == nullptr &&
+      IsDeniedLately(record, cost, now)) [[unlikely]] {
+    // This one asks whether there is something again. A bucket that fills within a few calls surely
+    // has something.
     if (record.pause >= options_.timeout) record.denied_until = now + PauseOf(record, now);
   }
   verdict.action = action;
   if (!spent && action != nullptr) {
-    // Also if the key had nothing left: this one finds out whether it has again, and others are denied meanwhile.
+    // Also if the key had nothing left: this one finds out whether it has again, and others are
+    // denied meanwhile.
     verdict.kind = LeaseVerdict::Kind::kAwaitLease;
-  } else if (verdict.kind == LeaseVerdict::Kind::kAskStore && record.leasable && now < record.ask_from) [[unlikely]] {
+  } else if (verdict.kind == LeaseVerdict::Kind::kAskStore && record.leasable &&
+             now < record.ask_from) [[unlikely]] {
     SpendBudget(record, now);
   }
   return verdict;
 }
 
-LeaseVerdict LeaseBook::TakeAgain(const Hash128& key, const store::LimitEntry& limit, Cost cost, BootTime now) {
+LeaseVerdict LeaseBook::TakeAgain(const Hash128& key, const store::LimitEntry& limit, Cost cost,
+                                  BootTime now) {
   Record* record = Find(key);
   if (record == nullptr || record->limit != &limit) return {};
   const bool spent = Spend(*record, cost, now);
@@ -168,20 +184,22 @@ bool LeaseBook::Spend(Record& record, Cost cost, BootTime now) {
   return spent;
 }
 
-void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost cost, const Decision& decision,
-                        BootTime asked_at, BootTime now) {
+void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost cost,
+                        const Decision& decision, BootTime asked_at, BootTime now) {
   Record* record = Find(key);
   if (record == nullptr || record->limit != &limit) return;
   record->shared_rest = decision.remaining;
   record->reset_at = now + std::min(decision.reset_after, base::kDurationMax);
   if (decision.allowed) {
-    // The last one of all says only that there is one more from time to time. While a key waits for its pause the store
-    // only answers what was under way before.
+    // The last one of all says only that there is one more from time to time. While a key waits for
+    // its pause the store only answers what was under way before.
     const bool paused = record->leasable && record->asked_number == 0 && now < record->ask_from;
-    if (IsDenied(*record, cost) && cost > 0 && decision.remaining > 0 && !paused) record->denied_cost = 0;
+    if (IsDenied(*record, cost) && cost > 0 && decision.remaining > 0 && !paused)
+      record->denied_cost = 0;
     return HearRest(*record, decision.remaining, now);
   }
-  // What can never fit says nothing of the bucket. A smaller cost that is denied says more than a larger one.
+  // What can never fit says nothing of the bucket. A smaller cost that is denied says more than a
+  // larger one.
   if (decision.never_fits() || cost == 0) return;
   if (record->denied_cost != 0 && record->denied_cost < cost && now < record->denied_until) return;
   const Duration retry = std::min(decision.retry_after, base::kDurationMax);
@@ -199,8 +217,8 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   }
 }
 
-const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const store::SharedAnswer& answer,
-                                      BootTime now) {
+const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number,
+                                      const store::SharedAnswer& answer, BootTime now) {
   Record* found = Find(key);
   if (found == nullptr || number == 0 || found->asked_number != number) {
     if (answer.status.ok() && answer.grant.granted > 0) Count(counters_.late_grants);
@@ -235,8 +253,8 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number, const
   return returns_now && record.leases.HasUnspentReturns() ? Return(record, now) : nullptr;
 }
 
-// The leases of a window end with it, so the first answer in the next one names nobody else. The number heard before
-// counts for two periods.
+// The leases of a window end with it, so the first answer in the next one names nobody else. The
+// number heard before counts for two periods.
 void LeaseBook::HearHolders(Record& record, uint32_t holders, BootTime now) {
   if (holders < record.holders && now < record.holders_until) return;
   record.holders = std::max<uint32_t>(1, holders);
@@ -246,7 +264,8 @@ void LeaseBook::HearHolders(Record& record, uint32_t holders, BootTime now) {
 void LeaseBook::OnFailure(Record& record, uint64_t number, bool perhaps_done, BootTime now) {
   // It is never spent; but should it have been granted, it need not wait for its end.
   if (perhaps_done && record.asked_want > 0) {
-    Hold(record, {.number = number, .deadline = record.asked_at + Life(options_.ttl), .closed = true});
+    Hold(record,
+         {.number = number, .deadline = record.asked_at + Life(options_.ttl), .closed = true});
     record.shared_rest -= std::min(record.shared_rest, record.asked_want);
   }
   if (record.asked_exhausted) record.denied_until = now;
@@ -255,7 +274,8 @@ void LeaseBook::OnFailure(Record& record, uint64_t number, bool perhaps_done, Bo
   MayAskFrom(record, now + record.pause);
 }
 
-void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number, BootTime now) {
+void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number,
+                          BootTime now) {
   // Counted from before it was asked for, so that the store's own count ends later.
   const BootTime deadline = record.asked_at + Life(grant.ttl);
   MayAskFrom(record, now);
@@ -272,8 +292,8 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
   if (!IsSmallShare(record, lease.granted)) {
     record.renew_at = record.asked_at + grant.ttl / 2 - PartOf(grant.ttl / 8, number);
   } else {
-    // It is not missed by others: the message that returns the rest of it brings the next. Where many would wait for
-    // that, the next comes before.
+    // It is not missed by others: the message that returns the rest of it brings the next. Where
+    // many would wait for that, the next comes before.
     const bool busy = record.demand.requests() >= kBusyRequests;
     record.renew_at = busy ? deadline - grant.ttl / 8 - PartOf(grant.ttl / 8, number) : deadline;
   }
@@ -283,23 +303,27 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     record.denied_cost = 1;
     record.retry_cost = std::max<uint64_t>(1, grant.remaining);
     // Something was left: if the next request comes much later, it waits for an ask.
-    record.denied_at = record.asked_at - std::max(Duration(0), options_.ttl - kScarcePauses * record.pause);
+    record.denied_at =
+        record.asked_at - std::max(Duration(0), options_.ttl - kScarcePauses * record.pause);
     record.retry_at = record.denied_until = record.asked_at + PauseOf(record, now);
-    if (grant.remaining == 0) record.retry_at = std::max(record.retry_at, now + RefillAfter(record, now));
+    if (grant.remaining == 0)
+      record.retry_at = std::max(record.retry_at, now + RefillAfter(record, now));
     MayAskFrom(record, record.denied_until);
   } else {
     record.denied_cost = 0;
   }
 }
 
-// Whether the key is to be left alone for a pause, once what was granted is spent. If it asks more often than others
-// do, it is given more than they are.
+// Whether the key is to be left alone for a pause, once what was granted is spent. If it asks more
+// often than others do, it is given more than they are.
 bool LeaseBook::IsScarce(const Record& record, const store::LeaseGrant& grant) const {
-  if (record.asked_over_budget && grant.granted < record.asked_want && !HasPlenty(record, grant.remaining)) return true;
+  if (record.asked_over_budget && grant.granted < record.asked_want &&
+      !HasPlenty(record, grant.remaining))
+    return true;
   const uint64_t found = grant.granted + grant.remaining;
   if (record.asked_exhausted) return found < record.asked_want / 2;
-  const uint64_t expected =
-      record.demand.cost() * static_cast<uint64_t>(record.pause.count()) / static_cast<uint64_t>(interval_.count());
+  const uint64_t expected = record.demand.cost() * static_cast<uint64_t>(record.pause.count()) /
+                            static_cast<uint64_t>(interval_.count());
   return found <= std::max<uint64_t>(1, expected / 2);
 }
 
@@ -313,10 +337,12 @@ void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTi
   record.denied_cost = record.retry_cost = std::max<uint64_t>(1, record.asked_least);
   record.retry_at = now + retry;
   // What others hold may come back before the bucket has refilled.
-  const bool may_come_back = grant.holders > 1 && (IsWindow(record.limit->limit) || retry > denied_most_);
+  const bool may_come_back =
+      grant.holders > 1 && (IsWindow(record.limit->limit) || retry > denied_most_);
   record.denied_at = record.asked_at;
   const Duration pause = PauseOf(record, now);
-  record.denied_until = now + std::max(pause, may_come_back ? Duration(0) : std::min(retry, denied_most_));
+  record.denied_until =
+      now + std::max(pause, may_come_back ? Duration(0) : std::min(retry, denied_most_));
   MayAskFrom(record, now + pause);
 }
 
@@ -339,7 +365,8 @@ void LeaseBook::HearRest(Record& record, uint64_t remaining, BootTime now) {
   record.shared_rest = remaining;
   const Limit& limit = record.limit->limit;
   if (record.denied_cost == 0 || IsWindow(limit) || remaining >= record.retry_cost) return;
-  record.retry_at = now + std::min(RoundUp(Price(limit, record.retry_cost - remaining)), base::kDurationMax);
+  record.retry_at =
+      now + std::min(RoundUp(Price(limit, record.retry_cost - remaining)), base::kDurationMax);
 }
 
 void LeaseBook::OnRefunded(const Hash128& key, uint64_t remaining, BootTime now) {
@@ -387,7 +414,8 @@ bool LeaseBook::IsWorthLease(const Record& record) const {
          (requests >= kRequestsLeast && IsSmallShare(record, record.demand.cost()));
 }
 
-const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Namer name, BootTime now) {
+const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Namer name,
+                                       BootTime now) {
   if (closing_ || !IsWorthLease(record)) return nullptr;
   const bool exhausted = IsDeniedLately(record, cost, now);
   if (exhausted) {
@@ -405,18 +433,20 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Na
   return Ask(record, WantOf(record, least), least, now);
 }
 
-// Until a scarce key is asked for again. A bucket that fills quickly would run over in a longer pause.
+// Until a scarce key is asked for again. A bucket that fills quickly would run over in a longer
+// pause.
 Duration LeaseBook::PauseOf(const Record& record, BootTime now) const {
   if (record.pause < options_.pause) return record.pause;
   const auto random = static_cast<uint64_t>(now.ns) ^ options_.node;
   return record.pause + PartOf(record.pause * options_.pause_spread_percent / 100, random);
 }
 
-// What an interval brings. Where there is plenty, some more, so that a key that is asked for now and then need not come
-// again so soon.
+// What an interval brings. Where there is plenty, some more, so that a key that is asked for now
+// and then need not come again so soon.
 uint64_t LeaseBook::WantOf(const Record& record, Cost least) const {
   const uint64_t expected = record.demand.cost();
-  const uint64_t want = std::max(expected, std::min(kAmpleTimes * expected, record.shared_rest / kSmallShare));
+  const uint64_t want =
+      std::max(expected, std::min(kAmpleTimes * expected, record.shared_rest / kSmallShare));
   return std::clamp(want, least, std::max(least, record.limit->limit.capacity()));
 }
 
@@ -435,7 +465,8 @@ const LeaseAction* LeaseBook::Ask(Record& record, uint64_t want, Cost least, Boo
   return action;
 }
 
-// The most that a node asks for at once. Nothing accrues in a window, so the first to ask would get half of it.
+// The most that a node asks for at once. Nothing accrues in a window, so the first to ask would get
+// half of it.
 uint64_t LeaseBook::EvenShare(const Record& record) {
   const Limit& limit = record.limit->limit;
   return IsWindow(limit) ? limit.capacity() / record.holders : kU32Max;
@@ -455,10 +486,11 @@ const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least)
   return &action_;
 }
 
-// For an ask, or for a request that the store decides since an ask is under way or has failed. Of these a burst can
-// bring thousands, which say little of what comes behind them.
+// For an ask, or for a request that the store decides since an ask is under way or has failed. Of
+// these a burst can bring thousands, which say little of what comes behind them.
 void LeaseBook::SpendBudget(Record& record, BootTime now) const {
-  // A little more than the pause, so that what an overspent budget lets through keeps within one call per pause, too.
+  // A little more than the pause, so that what an overspent budget lets through keeps within one
+  // call per pause, too.
   const int64_t pause = record.pause.count() / 4 * 5;
   const int64_t most = std::max(record.budget_even_at, now.ns + kOverspentMost * pause);
   record.budget_even_at = std::min(most, AskBudget::Spend(record.budget_even_at, now.ns, pause));
@@ -522,8 +554,10 @@ const LeaseAction* LeaseBook::Look(Record& record, BootTime now) {
   if (record.asked_number != 0) return nullptr;
   if (!record.leases.HasUnspentReturns() && !(idle && record.leases.HasReturns())) return nullptr;
   // The message goes anyway: where the key is asked for still, it brings the next lease.
-  const bool wanted = quiet < idle_after_ && record.leases.left() < record.demand.cost() && record.denied_cost == 0;
-  if (idle || closing_ || !wanted || now < record.ask_from || !IsWorthLease(record)) return Return(record, now);
+  const bool wanted =
+      quiet < idle_after_ && record.leases.left() < record.demand.cost() && record.denied_cost == 0;
+  if (idle || closing_ || !wanted || now < record.ask_from || !IsWorthLease(record))
+    return Return(record, now);
   record.asked_exhausted = false;
   return Ask(record, WantOf(record, 1), 1, now);
 }
@@ -554,19 +588,21 @@ const LeaseAction* LeaseBook::ReturnNext(BootTime now) {
 
 void LeaseBook::SetLimit(Record& record, const store::LimitEntry& entry) {
   const Limit& limit = entry.limit;
-  if (record.limit_pin) record.limit_pin->owner->lease_records.fetch_sub(1, std::memory_order_relaxed);
+  if (record.limit_pin)
+    record.limit_pin->owner->lease_records.fetch_sub(1, std::memory_order_relaxed);
   entry.owner->lease_records.fetch_add(1, std::memory_order_relaxed);
   record.limit = &entry;
   record.limit_pin = store::LimitHandle::Pin(entry);
   const Duration fill = FillOf(limit);
-  record.leasable =
-      algorithm::CanLease(limit) && fill >= options_.fill_least && limit.capacity() >= options_.capacity_least;
+  record.leasable = algorithm::CanLease(limit) && fill >= options_.fill_least &&
+                    limit.capacity() >= options_.capacity_least;
   record.pause = std::min({options_.pause, fill / 8, options_.ttl});
   record.ask_from = record.leasable ? BootTime{0} : kNeverAt;
   record.renew_below = ~uint32_t{0};
 }
 
-// The shared bucket keeps the larger of both bounds for a ttl; what is held of the old limit is not added to that.
+// The shared bucket keeps the larger of both bounds for a ttl; what is held of the old limit is not
+// added to that.
 void LeaseBook::OnChange(Record& record, const store::LimitEntry& limit, BootTime now) {
   SetLimit(record, limit);
   record.exact_until = now + options_.ttl;
@@ -596,25 +632,32 @@ LeaseVerdict LeaseBook::VerdictOf(const Record& record, Cost cost, bool spent, B
 Decision LeaseBook::Allowed(const Record& record, BootTime now) const {
   const uint64_t capacity = record.limit->limit.capacity();
   const uint64_t remaining = std::min(capacity, record.leases.left() + record.shared_rest);
-  return {
-      .allowed = true, .limit = capacity, .remaining = remaining, .reset_after = ResetAfter(record, remaining, now)};
+  return {.allowed = true,
+          .limit = capacity,
+          .remaining = remaining,
+          .reset_after = ResetAfter(record, remaining, now)};
 }
 
 Decision LeaseBook::Denied(const Record& record, Cost cost, BootTime now) const {
   const uint64_t capacity = record.limit->limit.capacity();
-  // If the key has to wait for its pause, more may be left in the bucket than a denial can honestly name.
-  const uint64_t remaining = std::min({capacity, record.leases.left() + record.shared_rest, cost - 1});
-  return {.allowed = false,
-          .limit = capacity,
-          .remaining = remaining,
-          .retry_after = cost > capacity ? algorithm::kNever : RetryAfter(record, cost, remaining, now),
-          .reset_after = ResetAfter(record, remaining, now)};
+  // If the key has to wait for its pause, more may be left in the bucket than a denial can honestly
+  // name.
+  const uint64_t remaining =
+      std::min({capacity, record.leases.left() + record.shared_rest, cost - 1});
+  return {
+      .allowed = false,
+      .limit = capacity,
+      .remaining = remaining,
+      .retry_after = cost > capacity ? algorithm::kNever : RetryAfter(record, cost, remaining, now),
+      .reset_after = ResetAfter(record, remaining, now)};
 }
 
-// The first moment at which it can pass if nobody else takes anything: what costs more than the request that the store
-// spoke of waits longer, for what a bucket lacks or for the next window. Once the moment is over that the store spoke
-// of, the ask under way or the next one takes what has accrued: what a bucket lacks has to accrue anew.
-Duration LeaseBook::RetryAfter(const Record& record, Cost cost, uint64_t remaining, BootTime now) const {
+// The first moment at which it can pass if nobody else takes anything: what costs more than the
+// request that the store spoke of waits longer, for what a bucket lacks or for the next window.
+// Once the moment is over that the store spoke of, the ask under way or the next one takes what has
+// accrued: what a bucket lacks has to accrue anew.
+Duration LeaseBook::RetryAfter(const Record& record, Cost cost, uint64_t remaining,
+                               BootTime now) const {
   const Limit& limit = record.limit->limit;
   const bool is_over = record.retry_at <= now;
   const Duration asked_again = (is_over ? record.denied_until : record.retry_at) - now;
@@ -633,7 +676,8 @@ Duration LeaseBook::RetryAfter(const Record& record, Cost cost, uint64_t remaini
 // Until an empty bucket has something again, at most.
 Duration LeaseBook::RefillAfter(const Record& record, BootTime now) const {
   const Limit& limit = record.limit->limit;
-  return IsWindow(limit) ? ResetAfter(record, 0, now) : Duration(static_cast<int64_t>(limit.interval()));
+  return IsWindow(limit) ? ResetAfter(record, 0, now)
+                         : Duration(static_cast<int64_t>(limit.interval()));
 }
 
 // An estimate, like `remaining`: what others hold is not known here.

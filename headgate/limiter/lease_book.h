@@ -1,24 +1,31 @@
-// What this node holds of shared buckets. The idea, the proof and an example: docs/internals/leases.md.
+// What this node holds of shared buckets. The idea, the proof and an example:
+// docs/internals/leases.md.
 //
 //              demand is worth a lease                 granted
-//     cold ───────────────────────────> asking ─────────────────────> leased ──┐ renewed in the background: half of
-//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or half of its life over
-//   asked of the store       │   │   waits     v                        │  └───┘
-//                            │   └──── exhausted: denied without asking, asked for again every 50 ms
-//                            └── no demand (returned), another limit (returned; exact for one ttl), no answer
+//     cold ───────────────────────────> asking ─────────────────────> leased ──┐ renewed in the
+//     background: half of
+//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or
+//   half of its life over asked of the store       │   │   waits     v                        │
+//   └───┘
+//                            │   └──── exhausted: denied without asking, asked for again every 50
+//                            ms └── no demand (returned), another limit (returned; exact for one
+//                            ttl), no answer
 //
-// A key is scarce if it was refused, was given too little to last for a pause of 50 ms, or has been asked for more
-// often than once per pause without getting what it wants. A scarce key is asked for at most once per pause, and
-// requests are denied in between: it costs the store the same however often it is asked for.
+// A key is scarce if it was refused, was given too little to last for a pause of 50 ms, or has been
+// asked for more often than once per pause without getting what it wants. A scarce key is asked for
+// at most once per pause, and requests are denied in between: it costs the store the same however
+// often it is asked for.
 //
-// `remaining` of a decision here is what is held plus what the store said was left, less what it may have granted to a
-// message whose answer was lost. So it is never above what the store could grant at its last answer; others may have
-// taken some since. A denial never says that its own cost remains. `retry_after` is the first moment at which the cost
-// can pass if nobody else takes anything and nothing is returned.
+// `remaining` of a decision here is what is held plus what the store said was left, less what it
+// may have granted to a message whose answer was lost. So it is never above what the store could
+// grant at its last answer; others may have taken some since. A denial never says that its own cost
+// remains. `retry_after` is the first moment at which the cost can pass if nobody else takes
+// anything and nothing is returned.
 //
-// A state machine: events and the time come in, verdicts and asks go out. It reads no clock, sends nothing and never
-// allocates on the way of a decision (the first ask for a key keeps the bucket's name). Not thread-safe; the event
-// loops of an instance share lease_books.h, which splits the keys over several books.
+// A state machine: events and the time come in, verdicts and asks go out. It reads no clock, sends
+// nothing and never allocates on the way of a decision (the first ask for a key keeps the bucket's
+// name). Not thread-safe; the event loops of an instance share lease_books.h, which splits the keys
+// over several books.
 #pragma once
 
 #include <array>
@@ -47,28 +54,29 @@ namespace headgate::limiter {
 struct LeaseBookOptions {
   // Drawn at random when the process started: no other instance ever has it.
   uint64_t node = 0;
-  // Keys that are followed; 448 bytes each, resident where they are used. What does not fit is asked of the store
-  // each time.
+  // Keys that are followed; 448 bytes each, resident where they are used. What does not fit is
+  // asked of the store each time.
   uint32_t keys_max = 65'536;
-  // How long a lease lives at the store. Raise it where the store is slow; a node that dies withholds its leases so
-  // long.
+  // How long a lease lives at the store. Raise it where the store is slow; a node that dies
+  // withholds its leases so long.
   base::Duration ttl = std::chrono::seconds(2);
-  // By so much of its life a lease ends earlier here: covers two clocks that are off by 1 % each, and a half more.
+  // By so much of its life a lease ends earlier here: covers two clocks that are off by 1 % each,
+  // and a half more.
   uint32_t margin_percent = 5;
   // As long as a call of the store takes at most.
   base::Duration timeout = std::chrono::milliseconds(10);
-  // A key gets a lease when so many requests are expected within half a ttl, or three where they are a small share of
-  // what is left. Raise it to keep more keys exact.
+  // A key gets a lease when so many requests are expected within half a ttl, or three where they
+  // are a small share of what is left. Raise it to keep more keys exact.
   uint32_t requests_least = 4;
   // A smaller bucket is always exact: one node would hold most of it.
   uint64_t capacity_least = 8;
   // A bucket that fills in less is always exact: it would be empty between two messages.
   base::Duration fill_least = std::chrono::milliseconds(100);
-  // The least time between two asks for a scarce key. A bucket that fills in less than eight times that is asked eight
-  // times while it fills.
+  // The least time between two asks for a scarce key. A bucket that fills in less than eight times
+  // that is asked eight times while it fills.
   base::Duration pause = std::chrono::milliseconds(50);
-  // A pause is longer by up to so much, by another part each time: if instances asked in a fixed order, the one behind
-  // the longest gap would get most of what accrues.
+  // A pause is longer by up to so much, by another part each time: if instances asked in a fixed
+  // order, the one behind the longest gap would get most of what accrues.
   uint32_t pause_spread_percent = 50;
 };
 
@@ -82,7 +90,8 @@ struct LeaseAction {
 std::ostream& operator<<(std::ostream& out, const LeaseAction& action);
 
 struct LeaseVerdict {
-  // kAwaitLease: `action` asks for a lease that this request needs too. When it has been answered, TakeAgain.
+  // kAwaitLease: `action` asks for a lease that this request needs too. When it has been answered,
+  // TakeAgain.
   enum class Kind : uint8_t { kAskStore, kAwaitLease, kAllowed, kDenied };
   Kind kind = Kind::kAskStore;
   algorithm::Decision decision{};
@@ -94,7 +103,8 @@ std::ostream& operator<<(std::ostream& out, const LeaseVerdict& verdict);
 // From any thread.
 struct LeaseCounters {
   std::atomic<uint64_t> asked{0};
-  // Requests: each that was granted has been spent, has gone back, was lost with its lease, or is held.
+  // Requests: each that was granted has been spent, has gone back, was lost with its lease, or is
+  // held.
   std::atomic<uint64_t> granted{0};
   std::atomic<uint64_t> spent{0};
   std::atomic<uint64_t> returned{0};
@@ -105,7 +115,8 @@ struct LeaseCounters {
 
   // What is held, unspent. Read while it changes it can be a few off.
   uint64_t held() const {
-    const uint64_t gone = spent.load(std::memory_order_relaxed) + returned.load(std::memory_order_relaxed) +
+    const uint64_t gone = spent.load(std::memory_order_relaxed) +
+                          returned.load(std::memory_order_relaxed) +
                           expired_unspent.load(std::memory_order_relaxed);
     const uint64_t all = granted.load(std::memory_order_relaxed);
     return all > gone ? all - gone : 0;
@@ -117,21 +128,23 @@ class LeaseBook {
   using Namer = absl::FunctionRef<void(std::string& name)>;
   using Perform = absl::FunctionRef<void(const LeaseAction& action)>;
 
-  // `records`: zeroed pages for BytesOf(options.keys_max), which outlive the book; null: the book maps its own.
+  // `records`: zeroed pages for BytesOf(options.keys_max), which outlive the book; null: the book
+  // maps its own.
   explicit LeaseBook(const LeaseBookOptions& options, void* records = nullptr);
   ~LeaseBook();
   LeaseBook(const LeaseBook&) = delete;
 
   static size_t BytesOf(uint32_t keys_max);
 
-  // Decides here where it can. `name` appends the bucket's name where it is needed. The limit denies not all; it is
-  // pinned by the caller until the call returns.
-  LeaseVerdict Take(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost, Namer name,
-                    base::BootTime now);
+  // Decides here where it can. `name` appends the bucket's name where it is needed. The limit
+  // denies not all; it is pinned by the caller until the call returns.
+  LeaseVerdict Take(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
+                    Namer name, base::BootTime now);
   // The same for a request that awaited a lease, once OnGrant has heard of it. Never waits again.
-  LeaseVerdict TakeAgain(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
-                         base::BootTime now);
-  // Of keys that are about to be asked for: first all of them, then once more, which finds what the first has fetched.
+  LeaseVerdict TakeAgain(const base::Hash128& key, const store::LimitEntry& limit,
+                         algorithm::Cost cost, base::BootTime now);
+  // Of keys that are about to be asked for: first all of them, then once more, which finds what the
+  // first has fetched.
   void PrefetchSet(const base::Hash128& key) const;
   void PrefetchRecord(const base::Hash128& key) const;
 
@@ -139,31 +152,38 @@ class LeaseBook {
   void OnExact(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
                const algorithm::Decision& decision, base::BootTime asked_at, base::BootTime now);
 
-  // The answer to an action, or its failure: every action gets one. Null, or what is to be sent at once.
-  [[nodiscard]] const LeaseAction* OnGrant(const base::Hash128& key, uint64_t number, const store::SharedAnswer& answer,
-                                           base::BootTime now);
+  // The answer to an action, or its failure: every action gets one. Null, or what is to be sent at
+  // once.
+  [[nodiscard]] const LeaseAction* OnGrant(const base::Hash128& key, uint64_t number,
+                                           const store::SharedAnswer& answer, base::BootTime now);
 
-  // Undoes an allowed Take, as far as the store has not been told of it; the rest is to be refunded there.
+  // Undoes an allowed Take, as far as the store has not been told of it; the rest is to be refunded
+  // there.
   algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
 
-  // The bucket was refunded at the store, which has said what is left now: the next request asks. If the key has been
-  // asked for more often than its budget allows, the next one behind a pause does.
+  // The bucket was refunded at the store, which has said what is left now: the next request asks.
+  // If the key has been asked for more often than its budget allows, the next one behind a pause
+  // does.
   void OnRefunded(const base::Hash128& key, uint64_t remaining, base::BootTime now);
   // The bucket was reset at the store, its leases with it: nothing of them is spent from now on.
   void OnReset(const base::Hash128& key);
   // Our clock has missed a pause: nothing that is held, or has been asked for, is spent any more.
   void DropAll();
 
-  // Returns what is idle or about to end, and looks at `keys_most` keys at most: false where more are due. To be called
-  // at next_wake(), or a little later.
-  bool OnTime(base::BootTime now, Perform perform, uint32_t keys_most = std::numeric_limits<uint32_t>::max());
-  // When OnTime has something to do, in steps of 1/128 of the ttl; the end of time where nothing is held.
+  // Returns what is idle or about to end, and looks at `keys_most` keys at most: false where more
+  // are due. To be called at next_wake(), or a little later.
+  bool OnTime(base::BootTime now, Perform perform,
+              uint32_t keys_most = std::numeric_limits<uint32_t>::max());
+  // When OnTime has something to do, in steps of 1/128 of the ttl; the end of time where nothing is
+  // held.
   base::BootTime next_wake() const;
 
-  // The process ends: nothing is asked for any more, and everything is to be returned. Call it once.
+  // The process ends: nothing is asked for any more, and everything is to be returned. Call it
+  // once.
   void Close() { closing_ = true; }
-  // After Close: the message that returns all that is held of one more key; null if there is none for now. A key for
-  // which a message is under way comes when that is answered, and so does one whose return has failed.
+  // After Close: the message that returns all that is held of one more key; null if there is none
+  // for now. A key for which a message is under way comes when that is answered, and so does one
+  // whose return has failed.
   [[nodiscard]] const LeaseAction* ReturnNext(base::BootTime now);
 
   // What is held of this key, closed leases included; null where the key is not followed.
@@ -194,7 +214,8 @@ class LeaseBook {
     // Requests of at least `denied_cost` were denied (0: none was), and are until then.
     uint64_t denied_cost = 0;
     base::BootTime denied_until{0};
-    // When the store was asked that said so. Says nothing any more after a ttl, however often it was asked again.
+    // When the store was asked that said so. Says nothing any more after a ttl, however often it
+    // was asked again.
     base::BootTime denied_at{0};
     // When a request of `retry_cost` can pass, as far as the store has said.
     base::BootTime retry_at{0};
@@ -209,7 +230,8 @@ class LeaseBook {
     store::LimitHandle limit_pin;
     base::Duration pause{0};
     base::BootTime exact_until{0};  // after a change, or where too many hold leases
-    // The most instances, this one included, that the store said to hold leases. Forgotten after holders_until.
+    // The most instances, this one included, that the store said to hold leases. Forgotten after
+    // holders_until.
     uint32_t holders = 1;
     base::BootTime holders_until{0};
     std::string name;
@@ -225,7 +247,9 @@ class LeaseBook {
   };
 
   const Record* Find(const base::Hash128& key) const;
-  Record* Find(const base::Hash128& key) { return const_cast<Record*>(std::as_const(*this).Find(key)); }
+  Record* Find(const base::Hash128& key) {
+    return const_cast<Record*>(std::as_const(*this).Find(key));
+  }
   Record* Insert(const base::Hash128& key, const store::LimitEntry& limit, base::BootTime now);
   void Drop(Record& record);
   Record* Victim(size_t set, const store::LimitClass& incoming, base::BootTime now);
@@ -239,19 +263,23 @@ class LeaseBook {
   static bool IsSmallShare(const Record& record, uint64_t requests);
   bool IsWorthLease(const Record& record) const;
   uint64_t WantOf(const Record& record, algorithm::Cost least) const;
-  const LeaseAction* MaybeAsk(Record& record, algorithm::Cost cost, bool spent, Namer name, base::BootTime now);
+  const LeaseAction* MaybeAsk(Record& record, algorithm::Cost cost, bool spent, Namer name,
+                              base::BootTime now);
   const LeaseAction* Ask(Record& record, uint64_t want, algorithm::Cost least, base::BootTime now);
   const LeaseAction* Return(Record& record, base::BootTime now) { return Ask(record, 0, 0, now); }
   static uint64_t EvenShare(const Record& record);
   const LeaseAction* Message(Record& record, uint64_t want, algorithm::Cost least);
   static void HearHolders(Record& record, uint32_t holders, base::BootTime now);
   void OnFailure(Record& record, uint64_t number, bool perhaps_done, base::BootTime now);
-  void OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number, base::BootTime now);
+  void OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number,
+                 base::BootTime now);
   void DropLeases(Record& record);
   static void HearRest(Record& record, uint64_t remaining, base::BootTime now);
   void OnRefused(Record& record, const store::LeaseGrant& grant, base::BootTime now);
   // Nobody is kept waiting who asks too often for a bucket that is at least half full.
-  static bool HasPlenty(const Record& record, uint64_t rest) { return rest >= record.limit->limit.capacity() / 2; }
+  static bool HasPlenty(const Record& record, uint64_t rest) {
+    return rest >= record.limit->limit.capacity() / 2;
+  }
   bool IsScarce(const Record& record, const store::LeaseGrant& grant) const;
   base::Duration PauseOf(const Record& record, base::BootTime now) const;
   void SpendBudget(Record& record, base::BootTime now) const;
@@ -270,10 +298,12 @@ class LeaseBook {
   // A lease's life on this node.
   base::Duration Life(base::Duration ttl) const;
   // Of a request that was spent from a lease, or was not.
-  LeaseVerdict VerdictOf(const Record& record, algorithm::Cost cost, bool spent, base::BootTime now) const;
+  LeaseVerdict VerdictOf(const Record& record, algorithm::Cost cost, bool spent,
+                         base::BootTime now) const;
   algorithm::Decision Allowed(const Record& record, base::BootTime now) const;
   algorithm::Decision Denied(const Record& record, algorithm::Cost cost, base::BootTime now) const;
-  base::Duration RetryAfter(const Record& record, algorithm::Cost cost, uint64_t remaining, base::BootTime now) const;
+  base::Duration RetryAfter(const Record& record, algorithm::Cost cost, uint64_t remaining,
+                            base::BootTime now) const;
   base::Duration RefillAfter(const Record& record, base::BootTime now) const;
   base::Duration ResetAfter(const Record& record, uint64_t remaining, base::BootTime now) const;
 

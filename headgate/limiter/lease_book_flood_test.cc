@@ -1,4 +1,5 @@
-// The table of keys that a book follows, under floods: keys of one class keep their places whatever another brings.
+// The table of keys that a book follows, under floods: keys of one class keep their places whatever
+// another brings.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -26,7 +27,8 @@ class LeaseBookFloodTest : public ::testing::Test {
     return *limits.Intern(*Limit::Make({.requests = 100, .period = 1h}), 0, LimitOwner::Rule(rule));
   }
   LimitHandle OfClients(uint64_t requests) {
-    return *limits.Intern(*Limit::Make({.requests = requests, .period = std::chrono::seconds(4'000'000'000)}));
+    return *limits.Intern(
+        *Limit::Make({.requests = requests, .period = std::chrono::seconds(4'000'000'000)}));
   }
 
   static Hash128 Key(uint64_t family, uint64_t number) {
@@ -55,13 +57,15 @@ TEST_F(LeaseBookFloodTest, KeysThatClientsBringPushOutEachOther) {
   for (const uint64_t times : {2u, 10u, 100u}) {
     now = now + 10s;
     for (uint64_t key = 0; key < kPlaces / 8; ++key) Deny(Key(1, key), rule);
-    // All within the second for which a denial is worth remembering, and each later than those of the rule.
+    // All within the second for which a denial is worth remembering, and each later than those of
+    // the rule.
     for (uint64_t key = 0; key < times * kPlaces; ++key) {
       now = now + Duration(1s).count() / static_cast<int64_t>(times * kPlaces) * 1ns;
       Deny(Key(1 + times, key), OfClients(10 + key % 500));
     }
     uint64_t denied_here = 0;
-    for (uint64_t key = 0; key < kPlaces / 8; ++key) denied_here += IsDeniedHere(Key(1, key), rule) ? 1u : 0u;
+    for (uint64_t key = 0; key < kPlaces / 8; ++key)
+      denied_here += IsDeniedHere(Key(1, key), rule) ? 1u : 0u;
     EXPECT_EQ(denied_here, kPlaces / 8) << times;
     EXPECT_GT(book.counters().evicted, (times - 1) * kPlaces / 2);
   }
@@ -71,8 +75,10 @@ TEST_F(LeaseBookFloodTest, KeysOfOneRulePushOutEachOtherAndNotAnothers) {
   const LimitHandle rule = OfRule("held"), other = OfRule("flooded");
   for (uint64_t key = 0; key < kPlaces / 8; ++key) Deny(Key(1, key), rule);
   for (uint64_t key = 0; key < 100 * kPlaces; ++key) Deny(Key(2, key), other);
-  for (uint64_t key = 0; key < kPlaces / 8; ++key) EXPECT_TRUE(IsDeniedHere(Key(1, key), rule)) << key;
-  EXPECT_EQ(rule->owner->lease_records.load() + other->owner->lease_records.load(), book.keys_followed());
+  for (uint64_t key = 0; key < kPlaces / 8; ++key)
+    EXPECT_TRUE(IsDeniedHere(Key(1, key), rule)) << key;
+  EXPECT_EQ(rule->owner->lease_records.load() + other->owner->lease_records.load(),
+            book.keys_followed());
 }
 
 TEST_F(LeaseBookFloodTest, WhatIsIdleMakesWayWhoeverHoldsMore) {

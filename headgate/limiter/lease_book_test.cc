@@ -1,6 +1,6 @@
-// Dialogues between a node's book and a store. A limit of 100 a second with a burst of 100; a ttl of 2 s, so that what
-// is spent within 1 s is worth a lease from four requests on, and a lease is spent from for 1.9 s. One file because all
-// dialogues are held with this one fixture.
+// Dialogues between a node's book and a store. A limit of 100 a second with a burst of 100; a ttl
+// of 2 s, so that what is spent within 1 s is worth a lease from four requests on, and a lease is
+// spent from for 1.9 s. One file because all dialogues are held with this one fixture.
 #include "headgate/limiter/lease_book.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,9 @@ class LeaseBookTest : public ::testing::Test {
  protected:
   static constexpr base::Hash128 kKey{7, 9};
 
-  store::LimitHandle Intern(const algorithm::LimitSpec& spec) { return *limits.Intern(*algorithm::Limit::Make(spec)); }
+  store::LimitHandle Intern(const algorithm::LimitSpec& spec) {
+    return *limits.Intern(*algorithm::Limit::Make(spec));
+  }
 
   static std::string Text(const auto& value) {
     std::ostringstream out;
@@ -39,7 +41,9 @@ class LeaseBookTest : public ::testing::Test {
   }
   std::string Says(algorithm::Cost cost = 1) { return Text(Take(cost)); }
 
-  std::string SaysAgain(algorithm::Cost cost = 1) { return Text(book.TakeAgain(kKey, *limit, cost, now())); }
+  std::string SaysAgain(algorithm::Cost cost = 1) {
+    return Text(book.TakeAgain(kKey, *limit, cost, now()));
+  }
 
   void Exact(algorithm::Cost cost, const Decision& decision) {
     book.OnExact(kKey, *limit, cost, decision, now(), now());
@@ -122,13 +126,16 @@ TEST_F(LeaseBookTest, AHotKeyAsksForALeaseAndSpendsIt) {
   at = 1ms;
   EXPECT_EQ(Grant(1, 4, 50), "");
   EXPECT_EQ(Says(), "allowed, 53 left") << "3 here, 50 there";
-  EXPECT_EQ(Says(), "allowed, 52 left; ask #2 of k for 7 (at least 1); #1 spent 2") << "half is spent";
+  EXPECT_EQ(Says(), "allowed, 52 left; ask #2 of k for 7 (at least 1); #1 spent 2")
+      << "half is spent";
   EXPECT_EQ(Says(), "allowed, 51 left");
   EXPECT_EQ(Says(), "allowed, 50 left");
-  EXPECT_EQ(Says(), "ask the store") << "nothing is left here, and nobody said that there is nothing there";
+  EXPECT_EQ(Says(), "ask the store")
+      << "nothing is left here, and nobody said that there is nothing there";
   EXPECT_EQ(Grant(2, 7, 40), "");
   EXPECT_EQ(Says(3), "allowed, 44 left");
-  EXPECT_EQ(Says(), "allowed, 43 left; ask #3 of k for 14 (at least 1); #2 spent 4; #1 spent 4, returned");
+  EXPECT_EQ(Says(),
+            "allowed, 43 left; ask #3 of k for 14 (at least 1); #2 spent 4; #1 spent 4, returned");
 }
 
 TEST_F(LeaseBookTest, ARequestIsDecidedByTheLeaseThatItAwaited) {
@@ -161,10 +168,12 @@ TEST_F(LeaseBookTest, AsksSoonerAndForMoreWhereThereIsPlenty) {
   Exact(1, {.allowed = true, .limit = 1000, .remaining = 2 * 32 - 1, .reset_after = 1s});
   EXPECT_EQ(Says(), "ask the store");
   Exact(1, {.allowed = true, .limit = 1000, .remaining = 12 * 32, .reset_after = 1s});
-  EXPECT_EQ(Says(), "await a lease; ask #1 of k for 12 (at least 1)") << "a small share of what is left";
+  EXPECT_EQ(Says(), "await a lease; ask #1 of k for 12 (at least 1)")
+      << "a small share of what is left";
   EXPECT_EQ(Grant(1, 4, 990), "");
   Take();
-  EXPECT_EQ(Says(), "allowed, 992 left; ask #2 of k for 20 (at least 1); #1 spent 2") << "four times what came";
+  EXPECT_EQ(Says(), "allowed, 992 left; ask #2 of k for 20 (at least 1); #1 spent 2")
+      << "four times what came";
 }
 
 TEST_F(LeaseBookTest, WhatWasGrantedIsSpentReturnedLostOrHeld) {
@@ -290,9 +299,12 @@ TEST_F(LeaseBookTest, AReportThatWasLostIsMadeAgain) {
   for (int i = 0; i < 4; ++i) Take();
   EXPECT_EQ(Fail(2, absl::DeadlineExceededError("no answer")), "");
   at = 50ms;
-  EXPECT_EQ(Says(), "await a lease; ask #3 of k for 9 (at least 1); #1 spent 4, returned; #2 spent 0, returned");
+  EXPECT_EQ(
+      Says(),
+      "await a lease; ask #3 of k for 9 (at least 1); #1 spent 4, returned; #2 spent 0, returned");
   EXPECT_EQ(Grant(3, 9), "");
-  EXPECT_EQ(Says(5), "allowed, 4 left; ask #4 of k for 14 (at least 5); #3 spent 5") << "what was told is over";
+  EXPECT_EQ(Says(5), "allowed, 4 left; ask #4 of k for 14 (at least 5); #3 spent 5")
+      << "what was told is over";
 }
 
 TEST_F(LeaseBookTest, RequestsAreTakenFromSeveralLeases) {
@@ -300,13 +312,17 @@ TEST_F(LeaseBookTest, RequestsAreTakenFromSeveralLeases) {
   EXPECT_EQ(Says(6), "allowed, 4 left; ask #2 of k for 10 (at least 6); #1 spent 6");
   EXPECT_EQ(Grant(2, 10), "");
   EXPECT_EQ(Says(8), "allowed, 6 left");
-  EXPECT_EQ(Says(7), "await a lease; ask #3 of k for 25 (at least 7); #2 spent 4, returned; #1 spent 10, returned")
+  EXPECT_EQ(
+      Says(7),
+      "await a lease; ask #3 of k for 25 (at least 7); #2 spent 4, returned; #1 spent 10, returned")
       << "more than there is here: together with what is there it may be enough";
 }
 
 TEST_F(LeaseBookTest, ADenialIsRememberedForRequestsThatAreNoCheaper) {
   EXPECT_EQ(Says(5), "ask the store");
-  Exact(5, {.allowed = false, .limit = 100, .remaining = 3, .retry_after = 200ms, .reset_after = 970ms});
+  Exact(
+      5,
+      {.allowed = false, .limit = 100, .remaining = 3, .retry_after = 200ms, .reset_after = 970ms});
   EXPECT_EQ(Says(5), "denied for 200ms");
   EXPECT_EQ(Says(4), "ask the store");
   at = 150ms;
@@ -330,7 +346,8 @@ TEST_F(LeaseBookTest, AnExhaustedKeyIsAskedAgainAfterAPause) {
   for (int i = 0; i < 3; ++i) EXPECT_THAT(Says(), StartsWith("allowed"));
   EXPECT_EQ(Says(), "denied for 50ms") << "it took what had accrued";
   at = 100ms;
-  EXPECT_THAT(Says(), StartsWith("await a lease; ask #4 of k for 17 (at least 1); #3 spent 3, returned"));
+  EXPECT_THAT(Says(),
+              StartsWith("await a lease; ask #4 of k for 17 (at least 1); #3 spent 3, returned"));
   EXPECT_EQ(Grant(4, 16), "");
   for (int i = 0; i < 16; ++i) EXPECT_THAT(Says(), StartsWith("allowed"));
   EXPECT_THAT(Says(), StartsWith("ask the store")) << "there was enough: it is exhausted no more";
@@ -445,7 +462,8 @@ TEST_F(LeaseBookTest, AnExactBucketThatHasNothingLeftIsAskedForOneAtATime) {
   EXPECT_GE(asked, 195);
 }
 
-// The bucket fills slowly, and whoever holds leases of it may return some long before it has refilled.
+// The bucket fills slowly, and whoever holds leases of it may return some long before it has
+// refilled.
 TEST_F(LeaseBookTest, WhatOthersHoldIsAskedForAfterAPause) {
   limit = Intern({.requests = 100, .period = 24h});
   Lease(4);
@@ -465,7 +483,8 @@ TEST_F(LeaseBookTest, WhatOthersHoldIsAskedForAfterAPause) {
   EXPECT_THAT(Says(), ::testing::HasSubstr("ask #4"));
 }
 
-// A client that waits as it was told finds out what has accrued, and is not denied by what was so before.
+// A client that waits as it was told finds out what has accrued, and is not denied by what was so
+// before.
 TEST_F(LeaseBookTest, WhoComesAfterTheTimeItWasToldIsLetIn) {
   Lease(4);
   for (int i = 0; i < 4; ++i) Take();
@@ -487,7 +506,8 @@ TEST_F(LeaseBookTest, WhoComesAfterTheTimeItWasToldIsLetIn) {
 TEST_F(LeaseBookTest, WhatPassesMakesALargerRequestWaitLonger) {
   limit = Intern({.requests = 10, .period = 1s, .burst = 1000});
   Take(760);
-  Exact(760, {.allowed = false, .limit = 1000, .remaining = 750, .retry_after = 1s, .reset_after = 25s});
+  Exact(760,
+        {.allowed = false, .limit = 1000, .remaining = 750, .retry_after = 1s, .reset_after = 25s});
   Take(600);
   Exact(600, {.allowed = true, .limit = 1000, .remaining = 150, .reset_after = 85s});
   EXPECT_EQ(Says(760), "denied for 61000ms");
@@ -549,7 +569,8 @@ TEST_F(LeaseBookTest, ADenialWhileTheStoreIsAskedWaitsForTheNextToken) {
   EXPECT_EQ(Says(), "denied for 40ms") << "as the store has said";
   at = 60ms;
   EXPECT_THAT(Says(), StartsWith("await a lease; ask #2"));
-  EXPECT_EQ(Says(), "denied for 100ms") << "one is missing, at 10 a second; the ask takes what is there";
+  EXPECT_EQ(Says(), "denied for 100ms")
+      << "one is missing, at 10 a second; the ask takes what is there";
   EXPECT_EQ(Says(3), "denied for 300ms");
 }
 
@@ -565,7 +586,8 @@ TEST_F(LeaseBookTest, ADenialOfAScarceKeyHonoursTheCost) {
   EXPECT_EQ(Says(3), "denied for 300ms");
 }
 
-// A request that went to the store while the key was asked for is allowed there. That does not end the pause.
+// A request that went to the store while the key was asked for is allowed there. That does not end
+// the pause.
 TEST_F(LeaseBookTest, AScarceKeyStaysSoThoughTheStoreAllowsARequestThatWasUnderWay) {
   limit = Intern({.requests = 10, .period = 1s, .burst = 100});
   for (int i = 0; i < 3; ++i) Take(40);
@@ -583,7 +605,8 @@ TEST_F(LeaseBookTest, AScarceKeyStaysSoThoughTheStoreAllowsARequestThatWasUnderW
 TEST_F(LeaseBookTest, WhatNeverFitsIsNoDemand) {
   const std::string never = "denied for 9223372036854ms";
   EXPECT_EQ(Says(1'000'000), "ask the store") << "for what is left";
-  Exact(1'000'000, {.allowed = false, .limit = 100, .remaining = 100, .retry_after = algorithm::kNever});
+  Exact(1'000'000,
+        {.allowed = false, .limit = 100, .remaining = 100, .retry_after = algorithm::kNever});
   for (int i = 0; i < 100; ++i) EXPECT_EQ(Says(1'000'000), never);
   EXPECT_EQ(book.counters().asked, 0u);
   for (int i = 0; i < 2; ++i) EXPECT_EQ(Says(), "ask the store");
@@ -598,7 +621,8 @@ TEST_F(LeaseBookTest, WhatNeverFitsIsNoDemand) {
 TEST_F(LeaseBookTest, ADenialNeverSaysLessThanItsOwnRemainingImplies) {
   limit = Intern({.requests = 10, .period = 1s, .burst = 100});
   Take(2);
-  Exact(2, {.allowed = false, .limit = 100, .remaining = 1, .retry_after = 89ms, .reset_after = 10s});
+  Exact(2,
+        {.allowed = false, .limit = 100, .remaining = 1, .retry_after = 89ms, .reset_after = 10s});
   EXPECT_EQ(Says(80), "denied for 7889ms") << "a part of the next one has accrued";
   book.OnRefunded(kKey, 0, now());
   EXPECT_EQ(Says(80), "ask the store");
@@ -646,7 +670,8 @@ TEST_F(LeaseBookTest, ASmallShareOfWhatIsLeftStaysToItsEnd) {
   EXPECT_EQ(SaysAgain(), "allowed, 98 left");
   for (at = 125ms; at <= 1625ms; at += 125ms) EXPECT_THAT(Time(), IsEmpty()) << at.count();
   at = 1750ms;
-  EXPECT_THAT(Time(), ElementsAre("ask #2 of k; #1 spent 1, returned")) << "nobody has asked for a second";
+  EXPECT_THAT(Time(), ElementsAre("ask #2 of k; #1 spent 1, returned"))
+      << "nobody has asked for a second";
 }
 
 TEST_F(LeaseBookTest, WhatGoesBackAtItsEndBringsTheNextLeaseWhereTheKeyIsAskedForStill) {
@@ -741,7 +766,8 @@ TEST_F(LeaseBookTest, WhatWasAskedUnderAnotherLimitGoesBack) {
 TEST_F(LeaseBookTest, AResetForgetsWhatIsHeld) {
   Lease(50);
   book.OnReset(kKey);
-  EXPECT_THAT(Says(), StartsWith("await a lease; ask #2 of k for 5 (at least 1)")) << "and no word of the first";
+  EXPECT_THAT(Says(), StartsWith("await a lease; ask #2 of k for 5 (at least 1)"))
+      << "and no word of the first";
 }
 
 TEST_F(LeaseBookTest, WhatIsGivenBackIsSpentAgainUnlessItWasReported) {

@@ -20,7 +20,9 @@ using Lock = std::lock_guard<store::SpinLock>;
 
 constexpr uint64_t kPage = 4096;
 
-uint32_t KeysOfPart(uint32_t keys_max, uint32_t parts) { return std::max<uint32_t>(1, (keys_max + parts - 1) / parts); }
+uint32_t KeysOfPart(uint32_t keys_max, uint32_t parts) {
+  return std::max<uint32_t>(1, (keys_max + parts - 1) / parts);
+}
 
 uint64_t InPages(uint64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
@@ -39,7 +41,8 @@ void LeaseMessage::Keep(const LeaseAction& action) {
 LeaseBooks::LeaseBooks(const LeaseBookOptions& options, uint32_t parts)
     : ttl_(options.ttl),
       records_bytes_(InPages(LeaseBook::BytesOf(KeysOfPart(options.keys_max, parts)))),
-      records_(static_cast<std::byte*>(store::MapPages(parts * records_bytes_, store::HugePages::kLater))) {
+      records_(static_cast<std::byte*>(
+          store::MapPages(parts * records_bytes_, store::HugePages::kLater))) {
   HEADGATE_CHECK(std::has_single_bit(parts));
   LeaseBookOptions of_part = options;
   of_part.keys_max = KeysOfPart(options.keys_max, parts);
@@ -55,8 +58,8 @@ LeaseBooks::~LeaseBooks() {
   store::UnmapPages(records_, bytes);
 }
 
-LeaseVerdict LeaseBooks::Take(const Hash128& key, const LimitEntry& limit, Cost cost, Namer name, BootTime now,
-                              Keep keep) {
+LeaseVerdict LeaseBooks::Take(const Hash128& key, const LimitEntry& limit, Cost cost, Namer name,
+                              BootTime now, Keep keep) {
   Part& part = PartOf(key);
   const Lock lock(part.lock);
   LeaseVerdict verdict = part.book.Take(key, limit, cost, name, now);
@@ -67,21 +70,22 @@ LeaseVerdict LeaseBooks::Take(const Hash128& key, const LimitEntry& limit, Cost 
   return verdict;
 }
 
-LeaseVerdict LeaseBooks::TakeAgain(const Hash128& key, const LimitEntry& limit, Cost cost, BootTime now) {
+LeaseVerdict LeaseBooks::TakeAgain(const Hash128& key, const LimitEntry& limit, Cost cost,
+                                   BootTime now) {
   Part& part = PartOf(key);
   const Lock lock(part.lock);
   return part.book.TakeAgain(key, limit, cost, now);
 }
 
-void LeaseBooks::OnExact(const Hash128& key, const LimitEntry& limit, Cost cost, const algorithm::Decision& decision,
-                         BootTime asked_at, BootTime now) {
+void LeaseBooks::OnExact(const Hash128& key, const LimitEntry& limit, Cost cost,
+                         const algorithm::Decision& decision, BootTime asked_at, BootTime now) {
   Part& part = PartOf(key);
   const Lock lock(part.lock);
   part.book.OnExact(key, limit, cost, decision, asked_at, now);
 }
 
-void LeaseBooks::OnGrant(const Hash128& key, uint64_t number, const store::SharedAnswer& answer, BootTime now,
-                         Keep keep) {
+void LeaseBooks::OnGrant(const Hash128& key, uint64_t number, const store::SharedAnswer& answer,
+                         BootTime now, Keep keep) {
   Part& part = PartOf(key);
   const Lock lock(part.lock);
   if (const LeaseAction* next = part.book.OnGrant(key, number, answer, now)) keep(*next);

@@ -1,15 +1,16 @@
-// The leases of one instance, shared by its event loops: the keys are split over several books, each behind a lock of
-// its own, as the memory store splits its buckets.
+// The leases of one instance, shared by its event loops: the keys are split over several books,
+// each behind a lock of its own, as the memory store splits its buckets.
 //
 //   loop 1 ─┐             ┌─ lock ─ LeaseBook (keys whose hash begins with 0)
 //   loop 2 ─┼─ LeaseBooks ┼─ lock ─ LeaseBook (… with 1)
 //   loop 3 ─┘             └─ …
 //
-// For the store the instance is one node: whichever loop is asked spends from the same lease, and a scarce key is asked
-// for once, not once by each loop. A message is sent by the loop whose request needs it, and its answer is taken in
-// there.
+// For the store the instance is one node: whichever loop is asked spends from the same lease, and a
+// scarce key is asked for once, not once by each loop. A message is sent by the loop whose request
+// needs it, and its answer is taken in there.
 //
-// Thread-safe, but for what says otherwise. A lock is held for a few dozen nanoseconds; nothing is sent under it.
+// Thread-safe, but for what says otherwise. A lock is held for a few dozen nanoseconds; nothing is
+// sent under it.
 #pragma once
 
 #include <array>
@@ -36,8 +37,9 @@ struct LeaseMessage {
   store::LimitHandle limit;
   store::LeaseAsk ask{};  // its reports are those below
   std::array<store::LeaseReport, HeldLeases::kMax> reports{};
-  // What the request knew that brought the message about. A message that no request brings about knows nothing: a limit
-  // that has come back is another one to the book, whose first request is asked of the store.
+  // What the request knew that brought the message about. A message that no request brings about
+  // knows nothing: a limit that has come back is another one to the book, whose first request is
+  // asked of the store.
   KeptHistory history;
   base::Instant now{0};
 
@@ -63,7 +65,8 @@ struct LeaseTotals {
 class LeaseBooks {
  public:
   using Namer = LeaseBook::Namer;
-  // Keeps an action that has to be sent when the call has returned. Called under a lock: asks nothing of the books.
+  // Keeps an action that has to be sent when the call has returned. Called under a lock: asks
+  // nothing of the books.
   using Keep = absl::FunctionRef<void(const LeaseAction& action)>;
 
   static constexpr uint32_t kParts = 64;
@@ -74,26 +77,27 @@ class LeaseBooks {
   LeaseBooks(const LeaseBooks&) = delete;
 
   // As of LeaseBook. The verdict's `action` is null: what is to be sent has been given to `keep`.
-  LeaseVerdict Take(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost, Namer name,
-                    base::BootTime now, Keep keep);
-  LeaseVerdict TakeAgain(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
-                         base::BootTime now);
+  LeaseVerdict Take(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
+                    Namer name, base::BootTime now, Keep keep);
+  LeaseVerdict TakeAgain(const base::Hash128& key, const store::LimitEntry& limit,
+                         algorithm::Cost cost, base::BootTime now);
   void PrefetchSet(const base::Hash128& key) const { PartOf(key).book.PrefetchSet(key); }
   void PrefetchRecord(const base::Hash128& key) const { PartOf(key).book.PrefetchRecord(key); }
   void OnExact(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
                const algorithm::Decision& decision, base::BootTime asked_at, base::BootTime now);
-  void OnGrant(const base::Hash128& key, uint64_t number, const store::SharedAnswer& answer, base::BootTime now,
-               Keep keep);
+  void OnGrant(const base::Hash128& key, uint64_t number, const store::SharedAnswer& answer,
+               base::BootTime now, Keep keep);
   algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
   void OnRefunded(const base::Hash128& key, uint64_t remaining, base::BootTime now);
   void OnReset(const base::Hash128& key);
   void DropAll();
 
-  // Each of `loops` looks after a part of the keys. To be called again at once where more than a few are due (false).
+  // Each of `loops` looks after a part of the keys. To be called again at once where more than a
+  // few are due (false).
   bool OnTime(uint32_t loop, uint32_t loops, base::BootTime now, Keep keep);
   base::BootTime next_wake(uint32_t loop, uint32_t loops) const;
-  // Every loop returns keys of all parts, since it may also be the one that hears of a key last. `part` is where it
-  // looks first, and is moved on. False: there is nothing to return for now.
+  // Every loop returns keys of all parts, since it may also be the one that hears of a key last.
+  // `part` is where it looks first, and is moved on. False: there is nothing to return for now.
   void Close();
   bool ReturnNext(size_t& part, base::BootTime now, Keep keep);
 

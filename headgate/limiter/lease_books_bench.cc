@@ -1,8 +1,9 @@
-// What a decision from a lease costs, beside the same from the memory store: hash of a 16-byte key included, the clock
-// not.
+// What a decision from a lease costs, beside the same from the memory store: hash of a 16-byte key
+// included, the clock not.
 //
-// Expected: no more than 1.2 times the memory store's, for one hot key as for as many as the book follows. A bad result
-// is twice as much (the record has grown over more cache lines, or something divides).
+// Expected: no more than 1.2 times the memory store's, for one hot key as for as many as the book
+// follows. A bad result is twice as much (the record has grown over more cache lines, or something
+// divides).
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -20,7 +21,8 @@ using base::BootTime;
 using Key = base::KeyBytes;
 
 algorithm::Limit Plentiful() {
-  return *algorithm::Limit::Make({.requests = 1'000, .period = std::chrono::seconds(1), .burst = uint64_t{1} << 40});
+  return *algorithm::Limit::Make(
+      {.requests = 1'000, .period = std::chrono::seconds(1), .burst = uint64_t{1} << 40});
 }
 
 base::Hash128 HashOf(const base::HashSecret& secret, const Key& key) {
@@ -41,14 +43,16 @@ void BM_Leased(benchmark::State& state) {
     const base::Hash128 hash = HashOf(secret, key);
     uint64_t asked = 0;
     const auto keep = [&](const LeaseAction& action) { asked = action.ask.id.number; };
-    for (int k = 0; k < 4; ++k) benchmark::DoNotOptimize(books.Take(hash, *limit, 1, name, now, keep));
+    for (int k = 0; k < 4; ++k)
+      benchmark::DoNotOptimize(books.Take(hash, *limit, 1, name, now, keep));
     store::SharedAnswer answer;
     answer.grant = {.granted = 0xffff'ffff, .remaining = 5, .ttl = std::chrono::seconds(2)};
     books.OnGrant(hash, asked, answer, now, keep);
   }
   size_t i = 0;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(books.Take(HashOf(secret, keys[i]), *limit, 1, name, now, send_nothing));
+    benchmark::DoNotOptimize(
+        books.Take(HashOf(secret, keys[i]), *limit, 1, name, now, send_nothing));
     if (++i == keys.size()) i = 0;
   }
 }
@@ -61,7 +65,8 @@ void BM_Memory(benchmark::State& state) {
   const base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   size_t i = 0;
   for (auto _ : state) {
-    const store::TakeRequest request{.key = HashOf(store.hash_secret(), keys[i]), .limit = limit.get()};
+    const store::TakeRequest request{.key = HashOf(store.hash_secret(), keys[i]),
+                                     .limit = limit.get()};
     algorithm::Decision decision;
     store.Take({&request, 1}, {&decision, 1}, now);
     benchmark::DoNotOptimize(decision);

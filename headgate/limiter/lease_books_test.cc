@@ -19,7 +19,9 @@ constexpr BootTime kStart{10'000'000'000};
 
 class LeaseBooksTest : public ::testing::Test {
  protected:
-  static Hash128 KeyOf(uint64_t i) { return {i * 0x9e3779b97f4a7c15, (i + 1) * 0xc2b2ae3d27d4eb4f}; }
+  static Hash128 KeyOf(uint64_t i) {
+    return {i * 0x9e3779b97f4a7c15, (i + 1) * 0xc2b2ae3d27d4eb4f};
+  }
 
   // What a loop does for one request, with a store that grants all that is wanted.
   LeaseVerdict Request(uint64_t key, BootTime now, uint64_t remaining = 1'000'000) {
@@ -38,17 +40,20 @@ class LeaseBooksTest : public ::testing::Test {
       answer.grant = {.granted = wanted[i], .remaining = remaining, .holders = 1, .ttl = 2s};
       books.OnGrant(KeyOf(key), asked[i], answer, now, [](const LeaseAction&) {});
     }
-    if (verdict.kind == LeaseVerdict::Kind::kAwaitLease) verdict = books.TakeAgain(KeyOf(key), *limit, 1, now);
+    if (verdict.kind == LeaseVerdict::Kind::kAwaitLease)
+      verdict = books.TakeAgain(KeyOf(key), *limit, 1, now);
     return verdict;
   }
 
   store::LimitTable limits;
-  store::LimitHandle limit = *limits.Intern(*algorithm::Limit::Make({.requests = 1'000'000, .period = 1s}));
+  store::LimitHandle limit =
+      *limits.Intern(*algorithm::Limit::Make({.requests = 1'000'000, .period = 1s}));
   LeaseBooks books{{.node = 1, .keys_max = 4096}};
   std::atomic<int> asks{0};
 };
 
-// Whatever the threads do at the same time: what is spent was granted, and each allowed request was spent once.
+// Whatever the threads do at the same time: what is spent was granted, and each allowed request was
+// spent once.
 TEST_F(LeaseBooksTest, ThreadsSpendFromTheSameLeases) {
   constexpr int kThreads = 4, kRequests = 20'000, kKeys = 7;
   std::atomic<uint64_t> allowed{0};
@@ -57,9 +62,11 @@ TEST_F(LeaseBooksTest, ThreadsSpendFromTheSameLeases) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < kRequests; ++i) {
         const BootTime now = kStart + i * 100us;
-        if (Request(static_cast<uint64_t>(i % kKeys), now).kind == LeaseVerdict::Kind::kAllowed) ++allowed;
+        if (Request(static_cast<uint64_t>(i % kKeys), now).kind == LeaseVerdict::Kind::kAllowed)
+          ++allowed;
         if (i % 1000 == 0) {
-          while (!books.OnTime(static_cast<uint32_t>(t), kThreads, now, [](const LeaseAction&) {})) {
+          while (
+              !books.OnTime(static_cast<uint32_t>(t), kThreads, now, [](const LeaseAction&) {})) {
           }
         }
       }
@@ -94,13 +101,16 @@ TEST_F(LeaseBooksTest, TheLoopsTogetherReturnWhatIsIdle) {
     uint64_t by_loop = 0;
     for (Duration at = 100ms; at < 2s; at += 100ms) {
       std::vector<std::pair<Hash128, uint64_t>> sent;
-      const auto keep = [&](const LeaseAction& action) { sent.emplace_back(action.key, action.ask.id.number); };
+      const auto keep = [&](const LeaseAction& action) {
+        sent.emplace_back(action.key, action.ask.id.number);
+      };
       while (!books.OnTime(loop, kLoops, kStart + at, keep)) {
       }
       by_loop += sent.size();
       store::SharedAnswer answer;
       answer.grant = {.remaining = 10, .holders = 1};
-      for (const auto& [key, number] : sent) books.OnGrant(key, number, answer, kStart + at, [](const LeaseAction&) {});
+      for (const auto& [key, number] : sent)
+        books.OnGrant(key, number, answer, kStart + at, [](const LeaseAction&) {});
     }
     EXPECT_GT(by_loop, kKeys / kLoops / 2);
     returned += by_loop;

@@ -5,9 +5,11 @@ namespace headgate::limiter {
 
 std::ostream& operator<<(std::ostream& out, const LeaseAction& action) {
   out << "ask #" << action.ask.id.number << " of " << action.name;
-  if (action.ask.want > 0) out << " for " << action.ask.want << " (at least " << action.ask.least << ')';
+  if (action.ask.want > 0)
+    out << " for " << action.ask.want << " (at least " << action.ask.least << ')';
   for (const store::LeaseReport& report : action.ask.reports) {
-    out << "; #" << report.number << " spent " << report.spent << (report.returned ? ", returned" : "");
+    out << "; #" << report.number << " spent " << report.spent
+        << (report.returned ? ", returned" : "");
   }
   return out;
 }

@@ -12,7 +12,8 @@ Limiter::~Limiter() = default;
 
 absl::Status Limiter::OnRules(std::shared_ptr<const rule::RuleSet> rules, base::Instant now) {
   std::lock_guard lock(mutex_);
-  HEADGATE_ASSIGN_OR_RETURN(published_, Publish(std::move(rules), published_.get(), store_.limits(), observer_, now));
+  HEADGATE_ASSIGN_OR_RETURN(
+      published_, Publish(std::move(rules), published_.get(), store_.limits(), observer_, now));
   generation_.fetch_add(1, std::memory_order_release);
   return absl::OkStatus();
 }

@@ -12,7 +12,8 @@ using algorithm::LimitSpec;
 namespace {
 
 uint64_t RoundedDown(uint64_t whole, Fraction fraction) {
-  return std::max<uint64_t>(1, static_cast<uint64_t>(base::WideMul(whole, fraction.numerator) / fraction.denominator));
+  return std::max<uint64_t>(
+      1, static_cast<uint64_t>(base::WideMul(whole, fraction.numerator) / fraction.denominator));
 }
 
 // What no limit has is refused by Limit::Make.
@@ -54,7 +55,8 @@ LimitSpec OneInALongerWindow(const LimitSpec& whole, Fraction fraction) {
 
 LimitSpec PartOf(const LimitSpec& whole, Fraction fraction) {
   if (whole.requests == 0 || fraction.numerator == fraction.denominator) return whole;
-  const bool less_than_one = base::WideMul(whole.requests, fraction.numerator) < fraction.denominator;
+  const bool less_than_one =
+      base::WideMul(whole.requests, fraction.numerator) < fraction.denominator;
   LimitSpec part;
   if (IsBucket(whole.algorithm)) {
     part = ExactRate(whole, fraction);
@@ -63,7 +65,8 @@ LimitSpec PartOf(const LimitSpec& whole, Fraction fraction) {
   } else {
     part = FewerPerPeriod(whole, fraction);
   }
-  // Numbers that no limit has: rounded, since a part that is a little wrong is better than the whole.
+  // Numbers that no limit has: rounded, since a part that is a little wrong is better than the
+  // whole.
   for (const LimitSpec& spec : {part, FewerPerPeriod(whole, fraction)}) {
     if (algorithm::Limit::Make(spec).ok()) return spec;
   }
@@ -77,7 +80,8 @@ store::LimitHandle LocalShares::Of(const store::LimitHandle& whole, Fraction fra
       found->second.fraction.denominator == fraction.denominator) {
     return found->second.part;
   }
-  auto part = limits_.Intern(*algorithm::Limit::Make(PartOf(whole->limit.spec(), fraction)), 0, whole->owner->owner);
+  auto part = limits_.Intern(*algorithm::Limit::Make(PartOf(whole->limit.spec(), fraction)), 0,
+                             whole->owner->owner);
   if (!part.ok()) return whole;
   if (parts_.size() >= kPartsMax) parts_.clear();
   parts_.insert_or_assign(whole->id, Part{.whole = whole, .fraction = fraction, .part = *part});

@@ -1,8 +1,9 @@
 // This instance's part of a limit, which a rule is held to while the shared store cannot be asked.
 //
-// The parts of all instances add up to no more than the limit: the rate of a bucket is divided exactly, its burst and
-// the requests of a window are rounded down. At least one request is a part of anything; a window of fewer requests
-// than there are instances is as many times longer for that, but where it is a calendar's.
+// The parts of all instances add up to no more than the limit: the rate of a bucket is divided
+// exactly, its burst and the requests of a window are rounded down. At least one request is a part
+// of anything; a window of fewer requests than there are instances is as many times longer for
+// that, but where it is a calendar's.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,9 @@ using algorithm::Limit;
 using algorithm::LimitSpec;
 using namespace std::chrono_literals;
 
-Limit Part(const LimitSpec& whole, Fraction fraction) { return *Limit::Make(PartOf(whole, fraction)); }
+Limit Part(const LimitSpec& whole, Fraction fraction) {
+  return *Limit::Make(PartOf(whole, fraction));
+}
 
 TEST(PartOf, ABucketsRateIsDividedExactly) {
   const Limit hourly = Part({.requests = 1, .period = 1h}, {1, 50});
@@ -31,21 +33,28 @@ TEST(PartOf, ABucketsRateIsDividedExactly) {
 }
 
 TEST(PartOf, AWindowIsRoundedDownAndLongerWhereItWouldHoldNothing) {
-  EXPECT_EQ(Part({.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1min}, {1, 3}).capacity(), 3u);
-  const Limit rare = Part({.algorithm = Algorithm::kSlidingWindowLog, .requests = 2, .period = 1h}, {1, 5});
+  EXPECT_EQ(Part({.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1min}, {1, 3})
+                .capacity(),
+            3u);
+  const Limit rare =
+      Part({.algorithm = Algorithm::kSlidingWindowLog, .requests = 2, .period = 1h}, {1, 5});
   EXPECT_EQ(rare.capacity(), 1u);
   EXPECT_EQ(rare.spec().period, 3h);
   const Limit monthly =
-      Part({.algorithm = Algorithm::kFixedWindow, .requests = 2, .align = Align::kCalendarMonth}, {1, 5});
+      Part({.algorithm = Algorithm::kFixedWindow, .requests = 2, .align = Align::kCalendarMonth},
+           {1, 5});
   EXPECT_EQ(monthly.capacity(), 1u) << "a month stays one";
 }
 
 TEST(PartOf, AQueueThatHoldsNobodyStaysOne) {
-  const LimitSpec queue{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 0};
+  const LimitSpec queue{
+      .algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 0};
   EXPECT_EQ(Part(queue, {1, 2}).spec().burst, 0u);
 }
 
-TEST(PartOf, OfWhatDeniesEverythingIsTheSame) { EXPECT_EQ(PartOf({.requests = 0, .period = 1s}, {1, 3}).requests, 0u); }
+TEST(PartOf, OfWhatDeniesEverythingIsTheSame) {
+  EXPECT_EQ(PartOf({.requests = 0, .period = 1s}, {1, 3}).requests, 0u);
+}
 
 TEST(PartOf, AllPartsTogetherAreNoFasterThanTheWhole) {
   std::mt19937_64 random(1);
@@ -55,7 +64,8 @@ TEST(PartOf, AllPartsTogetherAreNoFasterThanTheWhole) {
     LimitSpec whole{.algorithm = static_cast<Algorithm>(random() % 6)};
     const bool is_bucket = IsBucket(whole.algorithm);
     whole.requests = up_to(is_bucket ? uint64_t{1} << 34 : 100'000);
-    whole.period = base::Duration(static_cast<int64_t>(up_to(uint64_t{1} << (is_bucket ? 61 : 60))));
+    whole.period =
+        base::Duration(static_cast<int64_t>(up_to(uint64_t{1} << (is_bucket ? 61 : 60))));
     if (is_bucket && random() % 2 == 0) whole.burst = up_to(1'000'000);
     if (!Limit::Make(whole).ok()) continue;
     Fraction fraction{.denominator = static_cast<uint32_t>(up_to(1'000'000))};
@@ -67,13 +77,16 @@ TEST(PartOf, AllPartsTogetherAreNoFasterThanTheWhole) {
       continue;
     }
     ASSERT_GE(part.requests, 1u);
-    ASSERT_LE(part.burst.value_or(part.requests), std::max<uint64_t>(1, whole.burst.value_or(whole.requests)));
+    ASSERT_LE(part.burst.value_or(part.requests),
+              std::max<uint64_t>(1, whole.burst.value_or(whole.requests)));
     // Rounded up to one per period where a longer one is no limit's.
     if (part.requests == 1 && part.period == whole.period) continue;
     // part.requests / part.period ≤ whole.requests / whole.period · fraction
-    const auto left = static_cast<long double>(part.requests) * static_cast<long double>(whole.period.count()) *
+    const auto left = static_cast<long double>(part.requests) *
+                      static_cast<long double>(whole.period.count()) *
                       static_cast<long double>(fraction.denominator);
-    const auto right = static_cast<long double>(whole.requests) * static_cast<long double>(part.period.count()) *
+    const auto right = static_cast<long double>(whole.requests) *
+                       static_cast<long double>(part.period.count()) *
                        static_cast<long double>(fraction.numerator);
     ASSERT_LE(left, right * (1 + 1e-15L));
   }
@@ -106,7 +119,8 @@ TEST_F(LocalSharesTest, ALimitThatIsGoneLendsItsPartToNoOther) {
   EXPECT_EQ(shares.Of(Whole(2000), {1, 2})->limit.capacity(), 1000u);
   const std::vector<bool> no_bucket(store::LimitTable::kIdsMax);
   for (int pass = 0; pass < 2; ++pass) {
-    for (uint32_t next = limits.EndPass(no_bucket, 0); next != 0;) next = limits.EndPass(no_bucket, next);
+    for (uint32_t next = limits.EndPass(no_bucket, 0); next != 0;)
+      next = limits.EndPass(no_bucket, next);
   }
   for (const uint64_t requests : {6u, 8u, 10u})
     EXPECT_EQ(shares.Of(Whole(requests), {1, 2})->limit.capacity(), requests / 2);

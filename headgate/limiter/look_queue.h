@@ -1,4 +1,5 @@
-// What is to be looked at again after one and the same delay: what comes first is due first, so that a queue does.
+// What is to be looked at again after one and the same delay: what comes first is due first, so
+// that a queue does.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ class LookQueue {
 
   explicit LookQueue(base::Duration delay) : delay_(delay) {}
 
-  // A `now` that goes back a little, since event loops read it before they take a lock, makes a look late by as much.
+  // A `now` that goes back a little, since event loops read it before they take a lock, makes a
+  // look late by as much.
   void Add(uint32_t index, base::BootTime now) { entries_.push_back({index, now + delay_}); }
 
   bool empty() const { return entries_.empty(); }

@@ -1,4 +1,5 @@
-// How a decision came about: what stands behind its promise. Fronts say it where it is not the usual one.
+// How a decision came about: what stands behind its promise. Fronts say it where it is not the
+// usual one.
 #pragma once
 
 #include <array>
@@ -18,7 +19,8 @@ enum class Mode : uint8_t {
 inline constexpr int kModeCount = 6;
 
 inline std::string_view Name(Mode mode) {
-  constexpr std::array<std::string_view, kModeCount> kNames{"memory", "exact", "leased", "local", "open", "closed"};
+  constexpr std::array<std::string_view, kModeCount> kNames{"memory", "exact", "leased",
+                                                            "local",  "open",  "closed"};
   return kNames[static_cast<size_t>(mode)];
 }
 

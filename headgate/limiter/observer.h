@@ -37,7 +37,8 @@ struct DecisionEvent {
 class Observer {
  public:
   virtual ~Observer() = default;
-  // A rule that is about to be published. The number comes back with each of its decisions. Called by one thread.
+  // A rule that is about to be published. The number comes back with each of its decisions. Called
+  // by one thread.
   virtual uint32_t OnRule(const rule::Rule& rule) = 0;
   // Called by any thread; `worker` is the Checker's number.
   virtual void OnDecision(uint32_t worker, const DecisionEvent& event) = 0;

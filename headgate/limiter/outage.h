@@ -1,6 +1,6 @@
-// What a node knows of shared buckets when their store stops answering: how much was left of each, so that the local
-// stand-in of a bucket begins with a share of that and not with a full one. Bounded; what it does not know counts as a
-// full bucket.
+// What a node knows of shared buckets when their store stops answering: how much was left of each,
+// so that the local stand-in of a bucket begins with a share of that and not with a full one.
+// Bounded; what it does not know counts as a full bucket.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ class LastRests {
     PlaceOf(key) = {.key = key, .remaining = remaining, .full_at = full_at, .known = true};
   }
 
-  // What was left when the store last answered. Only for the first who asks after that, and not once the bucket has had
-  // time to be full again.
+  // What was left when the store last answered. Only for the first who asks after that, and not
+  // once the bucket has had time to be full again.
   std::optional<uint64_t> Take(const base::Hash128& key, base::BootTime now) {
     Place& place = PlaceOf(key);
     if (!place.known || place.key != key) return std::nullopt;
@@ -47,8 +47,8 @@ class LastRests {
   std::array<Place, kPlaces> places_{};  // the latest of those that share a place
 };
 
-// The same of an instance, for all its event loops: they decide without the store from one memory store. Thread-safe; a
-// lock is held for a few nanoseconds, and not by a decision from a lease.
+// The same of an instance, for all its event loops: they decide without the store from one memory
+// store. Thread-safe; a lock is held for a few nanoseconds, and not by a decision from a lease.
 class SharedRests {
  public:
   static constexpr size_t kParts = 32;

@@ -12,7 +12,8 @@ using namespace std::chrono_literals;
 
 class Outage : public ::testing::Test, protected testing::DirectFleet {
  protected:
-  store::LimitHandle limit = Intern({.requests = 10, .period = 1h, .burst = 7});  // exact: too small for leases
+  store::LimitHandle limit =
+      Intern({.requests = 10, .period = 1h, .burst = 7});  // exact: too small for leases
 };
 
 TEST_F(Outage, ALoopThatHasNotAskedBeginsWithWhatAnotherHasHeard) {
@@ -28,7 +29,8 @@ TEST_F(Outage, ALoopThatHasNotAskedBeginsWithWhatAnotherHasHeard) {
 
 // The store may have counted it, and probably has if it was only late.
 TEST_F(Outage, ARequestWhoseCallMayHaveBeenDoneIsOwedByNobody) {
-  for (const absl::Status& failure : {absl::DeadlineExceededError("late"), absl::AbortedError("closed")}) {
+  for (const absl::Status& failure :
+       {absl::DeadlineExceededError("late"), absl::AbortedError("closed")}) {
     shared.failure = failure;
     EXPECT_TRUE(Ask(1, limit));
     EXPECT_EQ(settled.mode, Mode::kLocal);

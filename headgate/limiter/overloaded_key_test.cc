@@ -1,5 +1,6 @@
-// One key that several instances are asked for more often than its limit allows: how many calls it costs each instance,
-// and what each is given. The store is a model of a token bucket, or of a fixed window, that leases are taken from.
+// One key that several instances are asked for more often than its limit allows: how many calls it
+// costs each instance, and what each is given. The store is a model of a token bucket, or of a
+// fixed window, that leases are taken from.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +44,8 @@ class Bucket {
       level_ += (found->second.granted - found->second.reported) * interval_;
       leases_.erase(found);
     }
-    store::LeaseGrant grant{.ttl = window_ == 0s ? ask.ttl : std::min(ask.ttl, UntilWindowEnds(now))};
+    store::LeaseGrant grant{.ttl =
+                                window_ == 0s ? ask.ttl : std::min(ask.ttl, UntilWindowEnds(now))};
     std::set<uint64_t> holders{ask.id.node};
     for (const auto& [id, lease] : leases_) holders.insert(id.first);
     grant.holders = static_cast<uint32_t>(holders.size());
@@ -65,7 +67,8 @@ class Bucket {
   algorithm::Decision Take(uint64_t cost, BootTime now) {
     Refill(now);
     const int64_t price = static_cast<int64_t>(cost) * interval_;
-    algorithm::Decision decision{.allowed = level_ >= price, .limit = static_cast<uint64_t>(capacity_)};
+    algorithm::Decision decision{.allowed = level_ >= price,
+                                 .limit = static_cast<uint64_t>(capacity_)};
     if (decision.allowed) {
       level_ -= price;
     } else {
@@ -83,7 +86,9 @@ class Bucket {
     BootTime ends{0};
   };
 
-  Duration UntilWindowEnds(BootTime now) const { return window_ - Duration(now.ns % window_.count()); }
+  Duration UntilWindowEnds(BootTime now) const {
+    return window_ - Duration(now.ns % window_.count());
+  }
   Duration RetryAfter(int64_t price, BootTime now) const {
     return window_ > 0s ? UntilWindowEnds(now) : Duration(price - level_);
   }
@@ -100,7 +105,8 @@ class Bucket {
       }
     }
     if (window_ == 0s) {
-      level_ = std::min(level_ + (now - at_).count(), std::max<int64_t>(level_, (capacity_ - out) * interval_));
+      level_ = std::min(level_ + (now - at_).count(),
+                        std::max<int64_t>(level_, (capacity_ - out) * interval_));
     } else if (now.ns / window_.count() != at_.ns / window_.count()) {
       level_ = capacity_ * interval_;
     }
@@ -134,7 +140,8 @@ TEST_P(OverloadedKey, CostsEachInstanceFewCallsAndIsSharedFairly) {
   store::LimitTable limits;
   const uint64_t burst = crowd.burst != 0 ? crowd.burst : static_cast<uint64_t>(crowd.rate);
   const store::LimitHandle limit = *limits.Intern(*algorithm::Limit::Make(
-      {.algorithm = crowd.window ? algorithm::Algorithm::kFixedWindow : algorithm::Algorithm::kTokenBucket,
+      {.algorithm =
+           crowd.window ? algorithm::Algorithm::kFixedWindow : algorithm::Algorithm::kTokenBucket,
        .requests = static_cast<uint64_t>(crowd.rate),
        .period = 1s,
        .burst = crowd.window ? std::nullopt : std::optional<uint64_t>(burst)}));
@@ -142,7 +149,8 @@ TEST_P(OverloadedKey, CostsEachInstanceFewCallsAndIsSharedFairly) {
                 crowd.window ? Duration(1s) : Duration(0));
   std::vector<std::unique_ptr<LeaseBook>> books;
   for (size_t i = 0; i < crowd.instances; ++i) {
-    books.push_back(std::make_unique<LeaseBook>(LeaseBookOptions{.node = i + 1, .keys_max = 8, .ttl = kTtl}));
+    books.push_back(
+        std::make_unique<LeaseBook>(LeaseBookOptions{.node = i + 1, .keys_max = 8, .ttl = kTtl}));
   }
 
   std::vector<int64_t> calls(crowd.instances), admitted(crowd.instances);
@@ -184,12 +192,15 @@ TEST_P(OverloadedKey, CostsEachInstanceFewCallsAndIsSharedFairly) {
     request(crowd.in_turn ? next++ % books.size() : (turn >> 33) % books.size(), now);
   }
 
-  const Duration pause = std::min<Duration>(50ms, Duration(1s) * static_cast<int64_t>(burst) / crowd.rate / 8);
+  const Duration pause =
+      std::min<Duration>(50ms, Duration(1s) * static_cast<int64_t>(burst) / crowd.rate / 8);
   int64_t sum = 0;
   for (const int64_t one : admitted) sum += one;
   for (size_t i = 0; i < crowd.instances; ++i) {
-    EXPECT_LE(calls[i], 10s / pause + AskBudget::kAtOnce + 2) << "calls of instance " << i << " in 10 s";
-    EXPECT_GE(admitted[i] * static_cast<int64_t>(crowd.instances) * 10, sum * 6) << "instance " << i << " of " << sum;
+    EXPECT_LE(calls[i], 10s / pause + AskBudget::kAtOnce + 2)
+        << "calls of instance " << i << " in 10 s";
+    EXPECT_GE(admitted[i] * static_cast<int64_t>(crowd.instances) * 10, sum * 6)
+        << "instance " << i << " of " << sum;
   }
   EXPECT_GE(sum, crowd.rate * 10 * 85 / 100);
   EXPECT_LE(sum, crowd.rate * 10 + static_cast<int64_t>(burst));
@@ -197,21 +208,24 @@ TEST_P(OverloadedKey, CostsEachInstanceFewCallsAndIsSharedFairly) {
 
 INSTANTIATE_TEST_SUITE_P(
     Limiter, OverloadedKey,
-    ::testing::Values(Crowd{"three", 1000, 3, 600, false}, Crowd{"three_full", 1000, 3, 600, true},
-                      Crowd{"three_slightly", 600, 3, 120, true}, Crowd{"four", 2000, 4, 200, true},
-                      Crowd{"one", 2000, 1, 500, true}, Crowd{"one_slightly", 2000, 1, 130, true},
-                      Crowd{"three_slightly_more", 2000, 3, 130, true}, Crowd{"a_small_limit", 60, 3, 800, true},
-                      Crowd{"a_slow_limit_of_a_large_burst", 30, 3, 4000, true, 300},
-                      Crowd{"four_times_of_three", 300, 3, 400, true},
-                      Crowd{"of_a_small_burst", 1000, 3, 600, true, 250}, Crowd{"eight_instances", 500, 8, 400, true},
-                      Crowd{"quick", 100, 3, 300, true, 12}, Crowd{"quick_of_one", 200, 1, 300, true, 20},
-                      Crowd{"quick_of_eight", 1000, 8, 300, true, 200},
-                      Crowd{.name = "a_window", .rate = 100, .instances = 5, .demand_percent = 400, .window = true},
-                      Crowd{"a_window_in_turn", 100, 5, 400, true, 0, true, true},
-                      Crowd{"a_window_of_three_in_turn", 100, 3, 300, true, 0, true, true},
-                      Crowd{"a_window_slightly", 100, 3, 130, true, 0, true, true},
-                      Crowd{"an_abused_window", 300, 5, 10000, true, 0, true, true},
-                      Crowd{"a_window_of_eight", 1000, 8, 200, true, 0, true, true}),
+    ::testing::Values(
+        Crowd{"three", 1000, 3, 600, false}, Crowd{"three_full", 1000, 3, 600, true},
+        Crowd{"three_slightly", 600, 3, 120, true}, Crowd{"four", 2000, 4, 200, true},
+        Crowd{"one", 2000, 1, 500, true}, Crowd{"one_slightly", 2000, 1, 130, true},
+        Crowd{"three_slightly_more", 2000, 3, 130, true}, Crowd{"a_small_limit", 60, 3, 800, true},
+        Crowd{"a_slow_limit_of_a_large_burst", 30, 3, 4000, true, 300},
+        Crowd{"four_times_of_three", 300, 3, 400, true},
+        Crowd{"of_a_small_burst", 1000, 3, 600, true, 250},
+        Crowd{"eight_instances", 500, 8, 400, true}, Crowd{"quick", 100, 3, 300, true, 12},
+        Crowd{"quick_of_one", 200, 1, 300, true, 20},
+        Crowd{"quick_of_eight", 1000, 8, 300, true, 200},
+        Crowd{
+            .name = "a_window", .rate = 100, .instances = 5, .demand_percent = 400, .window = true},
+        Crowd{"a_window_in_turn", 100, 5, 400, true, 0, true, true},
+        Crowd{"a_window_of_three_in_turn", 100, 3, 300, true, 0, true, true},
+        Crowd{"a_window_slightly", 100, 3, 130, true, 0, true, true},
+        Crowd{"an_abused_window", 300, 5, 10000, true, 0, true, true},
+        Crowd{"a_window_of_eight", 1000, 8, 200, true, 0, true, true}),
     [](const auto& crowd) { return crowd.param.name; });
 
 }  // namespace

@@ -1,8 +1,9 @@
 // Where a conversation waits for what a shared store decides.
 //
-// What cannot be decided at once is settled here when the answers have come. Whoever asked takes it from here, or asks
-// the same again and finds it. Nothing of the request itself is kept, so that it may stay where it arrived. One per
-// conversation, which waits for one request at a time. Used on one thread.
+// What cannot be decided at once is settled here when the answers have come. Whoever asked takes it
+// from here, or asks the same again and finds it. Nothing of the request itself is kept, so that it
+// may stay where it arrived. One per conversation, which waits for one request at a time. Used on
+// one thread.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +33,8 @@ class Pending {
   Pending& operator=(const Pending&) = delete;
 
   bool waiting() const { return state_->open > 0; }
-  // What was asked for, in its order, once it waits no longer; until Forget, when it has been answered for good.
+  // What was asked for, in its order, once it waits no longer; until Forget, when it has been
+  // answered for good.
   std::span<const Settled> settled() const { return state_->settled; }
   void Forget() {
     HEADGATE_DCHECK(!waiting());
@@ -41,15 +43,19 @@ class Pending {
     state_->rules = nullptr;
   }
 
-  // ---- For a request that is asked in parts, one after the other, and again from the first when it waits no longer.
+  // ---- For a request that is asked in parts, one after the other, and again from the first when
+  // it waits no longer.
 
-  // Begins to ask, perhaps again. Returns the rules that the request is decided by: those of its first round.
-  const std::shared_ptr<const PublishedRules>& BeginRound(const std::shared_ptr<const PublishedRules>& rules) {
+  // Begins to ask, perhaps again. Returns the rules that the request is decided by: those of its
+  // first round.
+  const std::shared_ptr<const PublishedRules>& BeginRound(
+      const std::shared_ptr<const PublishedRules>& rules) {
     state_->asked_again = 0;
     if (state_->rules == nullptr) state_->rules = rules;
     return state_->rules;
   }
-  // The next part: as an earlier round has settled it, else as `decide` does. False: the request waits.
+  // The next part: as an earlier round has settled it, else as `decide` does. False: the request
+  // waits.
   bool Resume(base::Strided<Settled> part, absl::FunctionRef<bool()> decide) {
     if (waiting()) return false;
     std::vector<Settled>& settled = state_->settled;
@@ -71,9 +77,9 @@ class Pending {
   // Shared with the answers that are under way.
   struct State {
     std::function<void()> on_ready;
-    std::vector<Settled> settled;                 // of this request, in the order in which its takes are asked
-    size_t asked_again = 0;                       // how many of them this time round has come by
-    size_t open = 0;                              // answers to come
+    std::vector<Settled> settled;  // of this request, in the order in which its takes are asked
+    size_t asked_again = 0;        // how many of them this time round has come by
+    size_t open = 0;               // answers to come
     std::shared_ptr<const PublishedRules> rules;  // those that the request is decided by
 
     void Close() {

@@ -11,7 +11,8 @@ namespace {
 
 // A bucket that slept through more changes than this is carried over from the oldest one known.
 constexpr size_t kHistoryMax = 16;
-// Of very many limits each remembers fewer changes, at least one: all of them together pin no more than so many.
+// Of very many limits each remembers fewer changes, at least one: all of them together pin no more
+// than so many.
 constexpr size_t kHistoriesMax = 65'536;
 
 using ByIdentity = absl::flat_hash_map<absl::string_view, uint32_t>;
@@ -25,8 +26,8 @@ ByIdentity IndexByIdentity(const PublishedRules* set) {
 
 // What comes after `before`, replaced by `next` at `now`.
 absl::StatusOr<PublishedLimit> Continue(const PublishedLimit& before, const algorithm::Limit& next,
-                                        store::LimitTable& limits, store::LimitOwner owner, size_t history_max,
-                                        base::Instant now) {
+                                        store::LimitTable& limits, store::LimitOwner owner,
+                                        size_t history_max, base::Instant now) {
   if (before.limit->limit.spec() == next.spec()) return before;
   PublishedLimit limit = before;
   limit.history.push_back({before.limit.get(), now});
@@ -48,9 +49,9 @@ absl::StatusOr<PublishedLimit> Continue(const PublishedLimit& before, const algo
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(std::shared_ptr<const rule::RuleSet> rules,
-                                                              const PublishedRules* before, store::LimitTable& limits,
-                                                              Observer* observer, base::Instant now) {
+absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
+    std::shared_ptr<const rule::RuleSet> rules, const PublishedRules* before,
+    store::LimitTable& limits, Observer* observer, base::Instant now) {
   const ByIdentity old = IndexByIdentity(before);
   auto next = std::make_shared<PublishedRules>();
   next->published.resize(rules->rules().size());
@@ -64,18 +65,21 @@ absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(std::shared_ptr<co
     const store::LimitOwner owner = store::LimitOwner::Rule(rule.identity);
     for (size_t i = 0; i < rule.limits.size(); ++i) {
       if (was != nullptr && i < was->limits.size()) {
-        HEADGATE_ASSIGN_OR_RETURN(PublishedLimit limit,
-                                  Continue(was->limits[i], rule.limits[i].limit, limits, owner, history_max, now));
+        HEADGATE_ASSIGN_OR_RETURN(
+            PublishedLimit limit,
+            Continue(was->limits[i], rule.limits[i].limit, limits, owner, history_max, now));
         published.limits.push_back(std::move(limit));
       } else {
-        HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle limit, limits.Intern(rule.limits[i].limit, 0, owner));
+        HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle limit,
+                                  limits.Intern(rule.limits[i].limit, 0, owner));
         published.limits.push_back({.limit = std::move(limit), .history = {}, .pinned = {}});
       }
     }
   }
   // Only now, when nothing can fail any more, does the observer hear of it.
   if (observer != nullptr) {
-    for (const rule::Rule& rule : rules->rules()) next->published[rule.index].series = observer->OnRule(rule);
+    for (const rule::Rule& rule : rules->rules())
+      next->published[rule.index].series = observer->OnRule(rule);
   }
   next->rules = std::move(rules);
   return next;

@@ -13,8 +13,8 @@
 
 namespace headgate::limiter {
 
-// One limit of one rule. The history lets a bucket that was last used under an older version be carried over as of the
-// moment of each change.
+// One limit of one rule. The history lets a bucket that was last used under an older version be
+// carried over as of the moment of each change.
 struct PublishedLimit {
   store::LimitHandle limit;
   std::vector<store::LimitChange> history;  // oldest first
@@ -32,8 +32,8 @@ struct PublishedRules {
 };
 
 // Makes `rules` ready to be decided by. `before` may be null. `observer` may be null.
-absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(std::shared_ptr<const rule::RuleSet> rules,
-                                                              const PublishedRules* before, store::LimitTable& limits,
-                                                              Observer* observer, base::Instant now);
+absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
+    std::shared_ptr<const rule::RuleSet> rules, const PublishedRules* before,
+    store::LimitTable& limits, Observer* observer, base::Instant now);
 
 }  // namespace headgate::limiter

@@ -1,9 +1,9 @@
 // How fast an instance that shuts down returns its leases, and when it stops trying.
 //
-//   at most 256 messages under way, fewer than the client's queue takes; the next is sent when one is answered
-//   after a failure no message for 10 ms, since others would probably fail too
-//   it gives up when the store has answered nothing for one timeout, which is long enough for cut connections to come
-//   back, or after one ttl, when every lease has expired
+//   at most 256 messages under way, fewer than the client's queue takes; the next is sent when one
+//   is answered after a failure no message for 10 ms, since others would probably fail too it gives
+//   up when the store has answered nothing for one timeout, which is long enough for cut
+//   connections to come back, or after one ttl, when every lease has expired
 //
 // Pure: events and the time come in. Not thread-safe; one per event loop.
 #pragma once
@@ -19,19 +19,24 @@ class ReturnPace {
  public:
   static constexpr uint32_t kAtOnce = 256;
   static constexpr base::Duration kPauseAfterFailure = std::chrono::milliseconds(10);
-  // A return may take longer than a decision, since no client waits for it. Connections that were cut are back within
-  // this: the client waits some 50 ms at most, connects and greets the server.
+  // A return may take longer than a decision, since no client waits for it. Connections that were
+  // cut are back within this: the client waits some 50 ms at most, connects and greets the server.
   static constexpr base::Duration kTimeoutLeast = std::chrono::milliseconds(500);
 
   // `store_timeout`: of a call that a client waits for. `ttl`: of leases.
   ReturnPace(base::Duration store_timeout, base::Duration ttl, base::BootTime now)
-      : timeout_(std::max(store_timeout, kTimeoutLeast)), end_(now + ttl), answered_at_(now), pause_until_(now) {}
+      : timeout_(std::max(store_timeout, kTimeoutLeast)),
+        end_(now + ttl),
+        answered_at_(now),
+        pause_until_(now) {}
 
   // Of each message.
   base::Duration timeout() const { return timeout_; }
 
   // Whether the next message may be sent while `under_way` are not answered.
-  bool MaySend(uint32_t under_way, base::BootTime now) const { return under_way < kAtOnce && now >= pause_until_; }
+  bool MaySend(uint32_t under_way, base::BootTime now) const {
+    return under_way < kAtOnce && now >= pause_until_;
+  }
   void OnAnswer(bool ok, base::BootTime now) {
     if (ok) {
       answered_at_ = now;
@@ -41,9 +46,11 @@ class ReturnPace {
   }
 
   bool GivesUp(base::BootTime now) const { return now >= GivesUpAt(); }
-  // When to look again although nothing was answered; it may be past. `has_more`: there is a message to send, and room
-  // for it, so that only a pause held it back.
-  base::BootTime wake_at(bool has_more) const { return has_more ? std::min(pause_until_, GivesUpAt()) : GivesUpAt(); }
+  // When to look again although nothing was answered; it may be past. `has_more`: there is a
+  // message to send, and room for it, so that only a pause held it back.
+  base::BootTime wake_at(bool has_more) const {
+    return has_more ? std::min(pause_until_, GivesUpAt()) : GivesUpAt();
+  }
 
  private:
   base::BootTime GivesUpAt() const { return std::min(end_, answered_at_ + timeout_); }

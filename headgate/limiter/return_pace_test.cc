@@ -20,7 +20,8 @@ TEST(ReturnPace, AFailureMakesAPause) {
   ReturnPace pace(10ms, 2s, kStart);
   pace.OnAnswer(false, kStart);
   EXPECT_FALSE(pace.MaySend(0, kStart + 10ms - 1ns));
-  EXPECT_EQ(pace.wake_at(true), kStart + 10ms) << "also when that is past, until somebody has looked";
+  EXPECT_EQ(pace.wake_at(true), kStart + 10ms)
+      << "also when that is past, until somebody has looked";
   EXPECT_EQ(pace.wake_at(false), kStart + 500ms);
   EXPECT_TRUE(pace.MaySend(0, kStart + 10ms));
 }

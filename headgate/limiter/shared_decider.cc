@@ -13,7 +13,8 @@ using algorithm::Decision;
 using store::Operation;
 using store::TakeRequest;
 
-SharedDecider::SharedDecider(store::SharedStore& shared, store::Store& local, const SharedDeciderOptions& options)
+SharedDecider::SharedDecider(store::SharedStore& shared, store::Store& local,
+                             const SharedDeciderOptions& options)
     : Decider({.on_store_failure = options.on_store_failure, .sharing = options.sharing}),
       shared_(shared),
       local_(local),
@@ -23,7 +24,8 @@ SharedDecider::SharedDecider(store::SharedStore& shared, store::Store& local, co
       rests_(options.rests != nullptr ? *options.rests : *own_rests_),
       shares_(local.limits()) {}
 
-bool SharedDecider::Decide(std::span<BatchEntry> batch, Namer name, Pending* pending, base::Instant now) {
+bool SharedDecider::Decide(std::span<BatchEntry> batch, Namer name, Pending* pending,
+                           base::Instant now) {
   const State& state = pending->state_;
   HEADGATE_DCHECK(state->open == 0);
   const size_t first = state->settled.size();
@@ -45,7 +47,8 @@ bool SharedDecider::Decide(std::span<BatchEntry> batch, Namer name, Pending* pen
       begin_asking(i);
       ++state->open;
       AskGroup(
-          batch.subspan(i, end - i), [&](size_t k, std::string& out) { name(i + k, out); }, now, state, first + i);
+          batch.subspan(i, end - i), [&](size_t k, std::string& out) { name(i + k, out); }, now,
+          state, first + i);
       i = end;
       continue;
     }
@@ -103,23 +106,29 @@ store::SharedRequest SharedDecider::RequestOf(const Member& member, std::string_
 }
 
 bool SharedDecider::IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const {
-  return leases_ != nullptr && terms.sharing == rule::Sharing::kLeased && algorithm::CanLease(limit.limit);
+  return leases_ != nullptr && terms.sharing == rule::Sharing::kLeased &&
+         algorithm::CanLease(limit.limit);
 }
 
-bool SharedDecider::SettleHere(const TakeRequest& request, const SharedTerms& terms, LeaseBook::Namer name,
-                               base::BootTime boot_now, Settled& settled, LeaseMessage*& awaited) {
+bool SharedDecider::SettleHere(const TakeRequest& request, const SharedTerms& terms,
+                               LeaseBook::Namer name, base::BootTime boot_now, Settled& settled,
+                               LeaseMessage*& awaited) {
   const algorithm::Limit& limit = request.limit->limit;
   if (limit.denies_all() && request.operation != Operation::kReset) {
     // Known without the store, and it leaves the bucket as it is.
-    const bool asks = request.operation == Operation::kTake || request.operation == Operation::kLook;
+    const bool asks =
+        request.operation == Operation::kTake || request.operation == Operation::kLook;
     Count(Mode::kExact);
     settled = {algorithm::DenyAll(limit, asks ? request.cost : 0), Mode::kExact};
     return true;
   }
-  if (request.operation != Operation::kTake || request.cost == 0 || !IsLeased(*request.limit, terms)) return false;
+  if (request.operation != Operation::kTake || request.cost == 0 ||
+      !IsLeased(*request.limit, terms))
+    return false;
   LeaseMessage* message = nullptr;
-  const LeaseVerdict verdict = leases_->Take(request.key, *request.limit, request.cost, name, boot_now,
-                                             [&](const LeaseAction& action) { message = &Kept(action); });
+  const LeaseVerdict verdict =
+      leases_->Take(request.key, *request.limit, request.cost, name, boot_now,
+                    [&](const LeaseAction& action) { message = &Kept(action); });
   if (message != nullptr) {
     message->history = KeptHistory::Of(request.history);
     message->now = InstantAt(boot_now);
@@ -141,8 +150,10 @@ void SharedDecider::Receiver::operator()(const Settled& settled) const {
   state->Close();
 }
 
-void SharedDecider::Ask(Member member, LeaseBook::Namer name, LeaseMessage* awaited, Receiver receiver) {
-  if (member.operation == Operation::kReset && IsLeased(*member.limit, member.terms)) leases_->OnReset(member.key);
+void SharedDecider::Ask(Member member, LeaseBook::Namer name, LeaseMessage* awaited,
+                        Receiver receiver) {
+  if (member.operation == Operation::kReset && IsLeased(*member.limit, member.terms))
+    leases_->OnReset(member.key);
   Question& question = questions_.Take();
   question.member = std::move(member);
   question.receiver = std::move(receiver);
@@ -155,14 +166,16 @@ void SharedDecider::Ask(Member member, LeaseBook::Namer name, LeaseMessage* awai
 void SharedDecider::AskStore(Question& question) {
   const Member& member = question.member;
   question.asked_at = IsLeased(*member.limit, member.terms) ? shared_.Now() : base::BootTime{0};
-  shared_.Ask(RequestOf(member, question.name),
-              [this, &question](const store::SharedAnswer& answer) { OnAnswered(question, answer); });
+  shared_.Ask(
+      RequestOf(member, question.name),
+      [this, &question](const store::SharedAnswer& answer) { OnAnswered(question, answer); });
 }
 
 void SharedDecider::OnAnswered(Question& question, const store::SharedAnswer& answer) {
   const Member& member = question.member;
   if (!answer.status.ok()) {
-    return Settle(question, Degraded(member, question.name, answer.status, OwedAfter(answer.status)));
+    return Settle(question,
+                  Degraded(member, question.name, answer.status, OwedAfter(answer.status)));
   }
   OnAnswer(member, answer.decision, question.asked_at);
   Settle(question, {answer.decision, Mode::kExact});
@@ -177,9 +190,12 @@ void SharedDecider::AwaitLease(Question& question, LeaseMessage& message) {
 void SharedDecider::OnLease(Question& question, const store::SharedAnswer& answer) {
   const Member& member = question.member;
   // A lease that may have been granted goes back as a whole.
-  if (!answer.status.ok()) return Settle(question, Degraded(member, question.name, answer.status, Owed::kYes));
-  const LeaseVerdict verdict = leases_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
-  if (verdict.kind != LeaseVerdict::Kind::kAskStore) return Settle(question, {verdict.decision, Mode::kExact});
+  if (!answer.status.ok())
+    return Settle(question, Degraded(member, question.name, answer.status, Owed::kYes));
+  const LeaseVerdict verdict =
+      leases_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
+  if (verdict.kind != LeaseVerdict::Kind::kAskStore)
+    return Settle(question, {verdict.decision, Mode::kExact});
   // The lease came too late, is another limit's, or was spent by other loops.
   AskStore(question);
 }
@@ -193,7 +209,8 @@ void SharedDecider::Settle(Question& question, const Settled& settled) {
   receiver(settled);
 }
 
-void SharedDecider::OnAnswer(const Member& member, const Decision& decision, base::BootTime asked_at) {
+void SharedDecider::OnAnswer(const Member& member, const Decision& decision,
+                             base::BootTime asked_at) {
   settle_pace_.OnAnswer();
   NoteRest(member.key, decision.remaining, decision.reset_after);
   if (!IsLeased(*member.limit, member.terms)) return;
@@ -214,27 +231,28 @@ void SharedDecider::Send(LeaseMessage& message, Question* awaiting) {
   ++lease_messages_;
   const bool only_returns = message.ask.want == 0;
   // The store reads the history until it has answered.
-  shared_.Ask({.name = message.name,
-               .limit = message.limit,
-               .lease = message.ask,
-               .leased = true,
-               .timeout = returns_ ? returns_->pace.timeout() : options_.timeout,
-               .history = message.history.changes(),
-               .now = message.now},
-              [this, history = message.history, key = message.key, limit = message.limit,
-               number = message.ask.id.number, only_returns, awaiting](const store::SharedAnswer& answer) {
-                --lease_messages_;
-                if (answer.status.ok()) {
-                  settle_pace_.OnAnswer();
-                  NoteRest(key, answer.grant.remaining, FullAfter(*limit, answer.grant.remaining));
-                }
-                LeaseMessage* next = nullptr;
-                leases_->OnGrant(key, number, answer, shared_.Now(),
-                                 [&](const LeaseAction& action) { next = &Kept(action); });
-                if (next != nullptr) Send(*next);
-                if (awaiting != nullptr) OnLease(*awaiting, answer);
-                if (returns_) OnReturned(only_returns, answer.status.ok());
-              });
+  shared_.Ask(
+      {.name = message.name,
+       .limit = message.limit,
+       .lease = message.ask,
+       .leased = true,
+       .timeout = returns_ ? returns_->pace.timeout() : options_.timeout,
+       .history = message.history.changes(),
+       .now = message.now},
+      [this, history = message.history, key = message.key, limit = message.limit,
+       number = message.ask.id.number, only_returns, awaiting](const store::SharedAnswer& answer) {
+        --lease_messages_;
+        if (answer.status.ok()) {
+          settle_pace_.OnAnswer();
+          NoteRest(key, answer.grant.remaining, FullAfter(*limit, answer.grant.remaining));
+        }
+        LeaseMessage* next = nullptr;
+        leases_->OnGrant(key, number, answer, shared_.Now(),
+                         [&](const LeaseAction& action) { next = &Kept(action); });
+        if (next != nullptr) Send(*next);
+        if (awaiting != nullptr) OnLease(*awaiting, answer);
+        if (returns_) OnReturned(only_returns, answer.status.ok());
+      });
   message.limit = {};
   message.history = {};
   messages_.Release(message);
@@ -256,9 +274,11 @@ void SharedDecider::OnTime() {
 
 base::BootTime SharedDecider::next_wake() const {
   if (returns_)
-    return returns_->done != nullptr ? returns_->pace.wake_at(returns_->has_more) : base::BootTime{INT64_MAX};
+    return returns_->done != nullptr ? returns_->pace.wake_at(returns_->has_more)
+                                     : base::BootTime{INT64_MAX};
   const base::BootTime debts = debts_.empty() ? base::BootTime{INT64_MAX} : settle_pace_.next();
-  return leases_ != nullptr ? std::min(leases_->next_wake(options_.loop, options_.loops), debts) : debts;
+  return leases_ != nullptr ? std::min(leases_->next_wake(options_.loop, options_.loops), debts)
+                            : debts;
 }
 
 void SharedDecider::Count(Mode mode) {

@@ -1,16 +1,18 @@
-// Decides by buckets that all instances share: asks the shared store, and does what each rule says where the store
-// cannot be asked.
+// Decides by buckets that all instances share: asks the shared store, and does what each rule says
+// where the store cannot be asked.
 //
 //   a lease is held               → from the lease, without a word to the store (mode leased)
 //   store answers                 → its decision (mode exact)
 //   it cannot, and the rule says
-//     local                       → this instance's share of the limit, from the memory store (mode local): at first of
-//                                   what was last left, and taken from the shared bucket when the store is back
+//     local                       → this instance's share of the limit, from the memory store (mode
+//     local): at first of
+//                                   what was last left, and taken from the shared bucket when the
+//                                   store is back
 //     allow                       → allowed, uncounted (mode open)
 //     deny                        → refused (mode closed)
 //
-// One per event loop, used on its thread alone; the leases and the last known rests are the whole instance's. Opens no
-// socket: the store does.
+// One per event loop, used on its thread alone; the leases and the last known rests are the whole
+// instance's. Opens no socket: the store does.
 #pragma once
 
 #include <array>
@@ -43,10 +45,11 @@ namespace headgate::limiter {
 struct SharedDeciderOptions {
   rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kLocal;
   rule::Sharing sharing = rule::Sharing::kLeased;
-  // How long one call of the store may take. Raise it where the store is far away; a client waits as long.
+  // How long one call of the store may take. Raise it where the store is far away; a client waits
+  // as long.
   base::Duration timeout = std::chrono::milliseconds(10);
-  // Of the instance, for the fleets of all its loops, which it outlives. Null: no leases, every decision is asked of
-  // the store.
+  // Of the instance, for the fleets of all its loops, which it outlives. Null: no leases, every
+  // decision is asked of the store.
   LeaseBooks* leases = nullptr;
   // The same. Null: the fleet has its own.
   SharedRests* rests = nullptr;
@@ -57,22 +60,26 @@ struct SharedDeciderOptions {
 
 class SharedDecider final : public Decider {
  public:
-  // Both stores must outlive the fleet, and call nothing back when it is gone. They share one table of limits.
-  SharedDecider(store::SharedStore& shared, store::Store& local, const SharedDeciderOptions& options);
+  // Both stores must outlive the fleet, and call nothing back when it is gone. They share one table
+  // of limits.
+  SharedDecider(store::SharedStore& shared, store::Store& local,
+                const SharedDeciderOptions& options);
 
   bool may_wait() const override { return true; }
 
-  // A joined group is debited one after the other and what it took is given back when one denies, which others can see
-  // for a moment; a queue, which takes nothing back, comes last. A limit that counts denied requests keeps what its own
-  // rule denied.
-  bool Decide(std::span<BatchEntry> batch, Namer name, Pending* pending, base::Instant now) override;
+  // A joined group is debited one after the other and what it took is given back when one denies,
+  // which others can see for a moment; a queue, which takes nothing back, comes last. A limit that
+  // counts denied requests keeps what its own rule denied.
+  bool Decide(std::span<BatchEntry> batch, Namer name, Pending* pending,
+              base::Instant now) override;
 
   // What leases and debts need from time to time: to be called at next_wake(), or a little later.
   void OnTime();
   base::BootTime next_wake() const;
-  // The process ends: what is left of leases goes back, as fast as the store takes it in (return_pace.h). Nothing is
-  // decided any more. Goes on in OnTime, and calls `done` once, perhaps at once: when the store has confirmed all, or
-  // when it has been given up. `keys`: for how many keys the store has confirmed it to this loop.
+  // The process ends: what is left of leases goes back, as fast as the store takes it in
+  // (return_pace.h). Nothing is decided any more. Goes on in OnTime, and calls `done` once, perhaps
+  // at once: when the store has confirmed all, or when it has been given up. `keys`: for how many
+  // keys the store has confirmed it to this loop.
   using ReturnsDone = std::function<void(uint64_t keys)>;
   void ReturnLeases(ReturnsDone done);
   // Our clock has missed a pause: no lease is spent any more that was granted before.
@@ -83,7 +90,9 @@ class SharedDecider final : public Decider {
   const Debts::Counters& debts() const { return debts_.counters(); }
 
   // Decisions by Mode, so far. From any thread.
-  uint64_t decisions(Mode mode) const { return decisions_[static_cast<size_t>(mode)].load(std::memory_order_relaxed); }
+  uint64_t decisions(Mode mode) const {
+    return decisions_[static_cast<size_t>(mode)].load(std::memory_order_relaxed);
+  }
 
  private:
   using State = std::shared_ptr<Pending::State>;
@@ -121,10 +130,11 @@ class SharedDecider final : public Decider {
 
   void Prefetch(std::span<const BatchEntry> batch) const;
   store::SharedRequest RequestOf(const Member& member, std::string_view name) const;
-  // Decides without the store where that can be; `awaited` is set to the lease that the request has to wait for, if it
-  // has to. `name` appends the bucket's name.
-  bool SettleHere(const store::TakeRequest& request, const SharedTerms& terms, LeaseBook::Namer name,
-                  base::BootTime boot_now, Settled& settled, LeaseMessage*& awaited);
+  // Decides without the store where that can be; `awaited` is set to the lease that the request has
+  // to wait for, if it has to. `name` appends the bucket's name.
+  bool SettleHere(const store::TakeRequest& request, const SharedTerms& terms,
+                  LeaseBook::Namer name, base::BootTime boot_now, Settled& settled,
+                  LeaseMessage*& awaited);
   void Ask(Member member, LeaseBook::Namer name, LeaseMessage* awaited, Receiver receiver);
   void AskStore(Question& question);
   void OnAnswered(Question& question, const store::SharedAnswer& answer);
@@ -132,7 +142,8 @@ class SharedDecider final : public Decider {
   void OnLease(Question& question, const store::SharedAnswer& answer);
   void Settle(Question& question, const Settled& settled);
   // Settled in `state`, from `first` on.
-  void AskGroup(std::span<const BatchEntry> entries, Namer name, base::Instant now, const State& state, size_t first);
+  void AskGroup(std::span<const BatchEntry> entries, Namer name, base::Instant now,
+                const State& state, size_t first);
   bool IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const;
   LeaseMessage& Kept(const LeaseAction& action);
   // Releases the message. Where somebody awaits it, the answer settles that question.
@@ -144,20 +155,23 @@ class SharedDecider final : public Decider {
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
   void GiveBack(const std::shared_ptr<Group>& group);
-  // Whether what a local share lets through is to be taken from the shared bucket afterwards. Not if the store may have
-  // counted it already.
+  // Whether what a local share lets through is to be taken from the shared bucket afterwards. Not
+  // if the store may have counted it already.
   enum class Owed : bool { kNo, kYes };
   static Owed OwedAfter(const absl::Status& why);
   Settled Degraded(const Member& member, std::string_view name, const absl::Status& why, Owed owed);
-  algorithm::Decision DecideLocally(const Member& member, std::string_view name, Owed owed = Owed::kYes);
+  algorithm::Decision DecideLocally(const Member& member, std::string_view name,
+                                    Owed owed = Owed::kYes);
   void NoteRest(const base::Hash128& key, uint64_t remaining, base::Duration full_after);
-  // How long a bucket of this limit, which is leased, takes to be full again, at most, if nothing comes. A grant does
-  // not say.
+  // How long a bucket of this limit, which is leased, takes to be full again, at most, if nothing
+  // comes. A grant does not say.
   base::Duration FullAfter(const store::LimitEntry& limit, uint64_t remaining) const;
   store::LimitHandle ShareOf(const Member& member);
   void SettleDebts();
   void Settle(Debts::Debt debt, algorithm::Cost cost);
-  base::Instant InstantAt(base::BootTime now) const { return base::Instant::FromNanos(now.ns + instant_ahead_ns_); }
+  base::Instant InstantAt(base::BootTime now) const {
+    return base::Instant::FromNanos(now.ns + instant_ahead_ns_);
+  }
   void Count(Mode mode);
 
   store::SharedStore& shared_;
@@ -168,7 +182,8 @@ class SharedDecider final : public Decider {
   SharedRests& rests_;
   Debts debts_;
   SettlePace settle_pace_;
-  // Of the time of decisions, by which debts are paid and windows end, before that of the store's clock.
+  // Of the time of decisions, by which debts are paid and windows end, before that of the store's
+  // clock.
   int64_t instant_ahead_ns_ = 0;
   LocalShares shares_;
   base::Pool<Question> questions_;

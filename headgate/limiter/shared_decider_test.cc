@@ -65,7 +65,8 @@ descriptors:
 
 class SharedDeciderTest : public ::testing::Test {
  protected:
-  explicit SharedDeciderTest(const SharedDeciderOptions& options = {}) : fleet(shared, local, options) {
+  explicit SharedDeciderTest(const SharedDeciderOptions& options = {})
+      : fleet(shared, local, options) {
     Publish(std::string(kRules));
   }
 
@@ -76,18 +77,23 @@ class SharedDeciderTest : public ::testing::Test {
     EXPECT_TRUE(limiter.OnRules(loaded.rules, now).ok());
   }
 
-  static store::MemoryOptions Options() { return {.max_buckets = 1000, .secret = base::SecretFromSeed(1)}; }
+  static store::MemoryOptions Options() {
+    return {.max_buckets = 1000, .secret = base::SecretFromSeed(1)};
+  }
 
   using Method = absl::Status (Checker::*)(const Request&, Response&, Instant, Pending*);
   // Asks as a front does: again, when the answers have come.
-  absl::Status Ask(Operation operation, const std::vector<std::string>& keys, std::optional<uint64_t> cost = {}) {
+  absl::Status Ask(Operation operation, const std::vector<std::string>& keys,
+                   std::optional<uint64_t> cost = {}) {
     std::vector<rule::Entry> entries;
     for (const std::string& key : keys) entries.push_back({key, "v"});
     std::vector<rule::Descriptor> descriptors;
-    for (const rule::Entry& entry : entries) descriptors.push_back({.entries = {&entry, 1}, .cost = cost});
+    for (const rule::Entry& entry : entries)
+      descriptors.push_back({.entries = {&entry, 1}, .cost = cost});
     ready = 0;
     while (true) {
-      const absl::Status status = checker.Check({"d", descriptors, operation}, response, now, &pending);
+      const absl::Status status =
+          checker.Check({"d", descriptors, operation}, response, now, &pending);
       if (!response.waiting) return status;
       const int ready_before = ready;
       shared.AnswerAll();
@@ -102,7 +108,9 @@ class SharedDeciderTest : public ::testing::Test {
   void Peek(const std::string& key) {
     const rule::Entry entry{key, "v"};
     const rule::Descriptor descriptor{.entries = {&entry, 1}};
-    EXPECT_TRUE(checker.Check({"d", {&descriptor, 1}, store::Operation::kLook}, response, now, &pending).ok());
+    EXPECT_TRUE(
+        checker.Check({"d", {&descriptor, 1}, store::Operation::kLook}, response, now, &pending)
+            .ok());
     EXPECT_TRUE(response.waiting);
   }
   uint64_t Remaining(const std::string& key) {
@@ -157,7 +165,8 @@ TEST_F(SharedDeciderTest, EveryRequestIsAskedOnce) {
 
 TEST_F(SharedDeciderTest, DescriptorsAreAskedTogether) {
   const rule::Entry entries[] = {{"two", "v"}, {"fifth", "v"}};
-  const rule::Descriptor descriptors[] = {{.entries = {&entries[0], 1}}, {.entries = {&entries[1], 1}}};
+  const rule::Descriptor descriptors[] = {{.entries = {&entries[0], 1}},
+                                          {.entries = {&entries[1], 1}}};
   EXPECT_TRUE(checker.Check({"d", descriptors}, response, now, &pending).ok());
   EXPECT_EQ(shared.waiting(), 2u);
   shared.AnswerOne();
@@ -170,8 +179,9 @@ TEST_F(SharedDeciderTest, SeveralLimitsOfARuleConsumeTogetherOrNotAtAll) {
   EXPECT_TRUE(Allowed({"both"}, 2));
   EXPECT_FALSE(Allowed({"both"}, 1));  // the window is full
   // The bucket, asked first, was given back what it had lent: 5 − 2.
-  EXPECT_THAT(shared.names(), ElementsAre("hg:{r|d|both=v#0}", "hg:{r|d|both=v#1}", "hg:{r|d|both=v#0}",
-                                          "hg:{r|d|both=v#1}", "hg:{r|d|both=v#0}"));
+  EXPECT_THAT(shared.names(),
+              ElementsAre("hg:{r|d|both=v#0}", "hg:{r|d|both=v#1}", "hg:{r|d|both=v#0}",
+                          "hg:{r|d|both=v#1}", "hg:{r|d|both=v#0}"));
   EXPECT_TRUE(Ask(Operation::kLook, {"both"}).ok());
   now += 20s;
   EXPECT_TRUE(Allowed({"both"}, 2));
@@ -205,7 +215,8 @@ descriptors:
       - {period: 10s, requests_per_unit: 1, burst: 2}
 )");
   EXPECT_TRUE(Allowed({"one", "counts"}));
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(Allowed({"one", "counts"})) << "denied by the other descriptor";
+  for (int i = 0; i < 3; ++i)
+    EXPECT_FALSE(Allowed({"one", "counts"})) << "denied by the other descriptor";
   EXPECT_TRUE(Allowed({"counts"}));
   EXPECT_EQ(response.descriptors[0].decision.remaining, 3u) << "two of five are counted";
   // Its own rule denies, and is asked behind the other one that has denied already.
@@ -234,8 +245,9 @@ TEST_F(SharedDeciderTest, ARequestThatTheStoreWasNotThereForIsNoDeniedOne) {
 TEST_F(SharedDeciderTest, AQueueIsAskedLastSinceItTakesNothingBack) {
   EXPECT_TRUE(Allowed({"queued"}));
   EXPECT_FALSE(Allowed({"queued"}));
-  EXPECT_THAT(shared.names(), ElementsAre("hg:{r|d|queued=v#1}", "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#1}",
-                                          "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#0}"));
+  EXPECT_THAT(shared.names(),
+              ElementsAre("hg:{r|d|queued=v#1}", "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#1}",
+                          "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#0}"));
   now += 20s;  // at once, since the queue was not asked to keep a place the second time
   EXPECT_TRUE(Allowed({"queued"}));
   EXPECT_EQ(response.descriptors[0].decision.wait, 0s);
@@ -509,7 +521,8 @@ TEST_F(LeasingFleetTest, AKeyThatWasHotForLongFallsBackOnAFreshFigure) {
 }
 
 // Its bucket would be full again within 4 s if nothing came, but something comes all the time.
-TEST_F(LeasingFleetTest, AKeyThatIsHotForLongerThanItsBucketTakesToFillDoesNotBeginFullWithoutTheStore) {
+TEST_F(LeasingFleetTest,
+       AKeyThatIsHotForLongerThanItsBucketTakesToFillDoesNotBeginFullWithoutTheStore) {
   const auto load = [&](base::Duration time) {
     int passed = 0;
     for (const Instant end = now + time; now < end; now += 4ms) {
@@ -539,8 +552,8 @@ TEST_F(LeasingFleetTest, WhatAGroupGivesBackIsGivenBackOnce) {
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(Allowed({"pair"}));
   for (int i = 0; i < 30; ++i) EXPECT_FALSE(Allowed({"pair"}));
   const std::string bucket = "hg:{r|d|pair=v#0}";
-  const uint64_t left =
-      shared.Remaining(bucket, *shared.limits().Intern(*algorithm::Limit::Make({.requests = 1000, .period = 1h})));
+  const uint64_t left = shared.Remaining(
+      bucket, *shared.limits().Intern(*algorithm::Limit::Make({.requests = 1000, .period = 1h})));
   EXPECT_EQ(left + books.totals().held, 990u);
 }
 
@@ -559,7 +572,8 @@ TEST(BucketName, IsReadableAndNobodysNamesake) {
     AppendRuleBucket(naming, domain, entries, match, 1, name);
     return name;
   };
-  EXPECT_EQ(rule_name({{"api_key", "k1"}, {"path", "/search*"}}), "hg:{r|edge|api_key=k1|path=/search*#1}");
+  EXPECT_EQ(rule_name({{"api_key", "k1"}, {"path", "/search*"}}),
+            "hg:{r|edge|api_key=k1|path=/search*#1}");
   EXPECT_EQ(rule_name({{"k", "}x{"}}), "hg:{r|edge|k=%7dx%7b#1}");
   EXPECT_EQ(rule_name({{"k", "a|b=c#0%"}}), "hg:{r|edge|k=a%7cb%3dc%230%25#1}");
   EXPECT_EQ(rule_name({{"k", std::string_view("\0\xff ", 3)}}), "hg:{r|edge|k=%00%ff%20#1}");

@@ -22,7 +22,8 @@ constexpr size_t kDebtsLookedAt = 256;
 
 // The store has not done it, whatever it says.
 bool IsNotDone(const absl::Status& status) {
-  return status.code() != absl::StatusCode::kDeadlineExceeded && status.code() != absl::StatusCode::kAborted &&
+  return status.code() != absl::StatusCode::kDeadlineExceeded &&
+         status.code() != absl::StatusCode::kAborted &&
          status.code() != absl::StatusCode::kUnimplemented;
 }
 
@@ -32,17 +33,21 @@ SharedDecider::Owed SharedDecider::OwedAfter(const absl::Status& why) {
   return IsNotDone(why) ? Owed::kYes : Owed::kNo;
 }
 
-Settled SharedDecider::Degraded(const Member& member, std::string_view name, const absl::Status& why, Owed owed) {
+Settled SharedDecider::Degraded(const Member& member, std::string_view name,
+                                const absl::Status& why, Owed owed) {
   const bool asks = member.operation == Operation::kTake || member.operation == Operation::kLook;
   const algorithm::Limit& limit = member.limit->limit;
   // What was to be given back or forgotten is not: whoever asked has to know.
-  // Nor where the store says that it was asked wrongly: that is no outage, and nobody would look for it.
-  if (!asks || absl::IsUnimplemented(why) || member.terms.on_store_failure == rule::OnStoreFailure::kDeny) {
+  // Nor where the store says that it was asked wrongly: that is no outage, and nobody would look
+  // for it.
+  if (!asks || absl::IsUnimplemented(why) ||
+      member.terms.on_store_failure == rule::OnStoreFailure::kDeny) {
     return {Decision{.allowed = false, .limit = limit.capacity()}, Mode::kClosed};
   }
   if (member.terms.on_store_failure == rule::OnStoreFailure::kAllow) {
     // Nothing is counted, so nothing is used up: a client that paces itself need not stop.
-    return {Decision{.allowed = true, .limit = limit.capacity(), .remaining = limit.capacity()}, Mode::kOpen};
+    return {Decision{.allowed = true, .limit = limit.capacity(), .remaining = limit.capacity()},
+            Mode::kOpen};
   }
   return {DecideLocally(member, name, owed), Mode::kLocal};
 }
@@ -51,15 +56,16 @@ Decision SharedDecider::DecideLocally(const Member& member, std::string_view nam
   const base::BootTime boot_now = shared_.Now();
   instant_ahead_ns_ = member.now.ns - boot_now.ns;
   const store::LimitHandle share = ShareOf(member);
-  TakeRequest request{.key = member.key, .limit = share.get(), .cost = 0, .operation = Operation::kLook};
+  TakeRequest request{
+      .key = member.key, .limit = share.get(), .cost = 0, .operation = Operation::kLook};
   Decision decision;
   const bool is_queue = member.limit->limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
   if (const auto rest = rests_.Take(member.key, boot_now); rest && !is_queue) {
     // At first no more is left here than this share of what was left there.
     local_.Take({&request, 1}, {&decision, 1}, member.now);
     const uint64_t capacity = std::max<uint64_t>(1, member.limit->limit.capacity());
-    const auto left =
-        static_cast<uint64_t>(base::WideMul(share->limit.capacity(), std::min(*rest, capacity)) / capacity);
+    const auto left = static_cast<uint64_t>(
+        base::WideMul(share->limit.capacity(), std::min(*rest, capacity)) / capacity);
     if (decision.remaining > left) {
       request.cost = decision.remaining - left;
       request.operation = Operation::kTake;
@@ -71,28 +77,33 @@ Decision SharedDecider::DecideLocally(const Member& member, std::string_view nam
   local_.Take({&request, 1}, {&decision, 1}, member.now);
   if (member.operation == Operation::kTake && decision.allowed && owed == Owed::kYes) {
     if (debts_.empty()) settle_pace_.OnAway(boot_now);
-    debts_.Add(member.key, name, member.limit, member.history, share->limit, member.cost, member.now);
+    debts_.Add(member.key, name, member.limit, member.history, share->limit, member.cost,
+               member.now);
   } else if (member.operation == Operation::kRefund) {
     debts_.GiveBack(member.key, member.cost, member.now);
   }
   return decision;
 }
 
-void SharedDecider::NoteRest(const base::Hash128& key, uint64_t remaining, base::Duration full_after) {
+void SharedDecider::NoteRest(const base::Hash128& key, uint64_t remaining,
+                             base::Duration full_after) {
   rests_.OnAnswer(key, remaining, shared_.Now() + std::min(full_after, base::kDurationMax / 2));
 }
 
-// As a bucket is that was just used for the first time; a window may end sooner if it was used before.
+// As a bucket is that was just used for the first time; a window may end sooner if it was used
+// before.
 base::Duration SharedDecider::FullAfter(const store::LimitEntry& limit, uint64_t remaining) const {
   algorithm::NoHits no_hits;
   algorithm::BucketState state;
   const uint64_t missing = limit.limit.capacity() - std::min(limit.limit.capacity(), remaining);
-  return algorithm::Decide(limit.limit, state, no_hits, missing, InstantAt(shared_.Now())).reset_after;
+  return algorithm::Decide(limit.limit, state, no_hits, missing, InstantAt(shared_.Now()))
+      .reset_after;
 }
 
 store::LimitHandle SharedDecider::ShareOf(const Member& member) {
   const uint32_t ppm = member.terms.fallback_share_ppm;
-  return shares_.Of(member.limit, ppm != 0 ? Fraction{ppm, kWholePpm} : Fraction{1, std::max(1u, shared_.instances())});
+  return shares_.Of(member.limit, ppm != 0 ? Fraction{ppm, kWholePpm}
+                                           : Fraction{1, std::max(1u, shared_.instances())});
 }
 
 void SharedDecider::SettleDebts() {
@@ -107,25 +118,27 @@ void SharedDecider::SettleDebts() {
   }
 }
 
-// All of it, or, in a second call, what is left of the bucket: what others took meanwhile is forgiven. A call that may
-// have been done counts as done, so that nothing is taken twice.
+// All of it, or, in a second call, what is left of the bucket: what others took meanwhile is
+// forgiven. A call that may have been done counts as done, so that nothing is taken twice.
 void SharedDecider::Settle(Debts::Debt debt, algorithm::Cost cost) {
-  const store::SharedRequest request{.name = debt.name,
-                                     .limit = debt.limit,
-                                     .cost = cost,
-                                     .operation = Operation::kTake,
-                                     .leased = leases_ != nullptr && algorithm::CanLease(debt.limit->limit),
-                                     .keeps_limit = true,
-                                     .timeout = options_.timeout,
-                                     .history = debt.history.changes(),
-                                     .now = InstantAt(shared_.Now())};
+  const store::SharedRequest request{
+      .name = debt.name,
+      .limit = debt.limit,
+      .cost = cost,
+      .operation = Operation::kTake,
+      .leased = leases_ != nullptr && algorithm::CanLease(debt.limit->limit),
+      .keeps_limit = true,
+      .timeout = options_.timeout,
+      .history = debt.history.changes(),
+      .now = InstantAt(shared_.Now())};
   // The store may use the name until Ask returns, and the answer may come before.
   auto kept = std::make_shared<Debts::Debt>(debt);  // its history is that of `debt`
   shared_.Ask(request, [this, kept, cost](const store::SharedAnswer& answer) {
     Debts::Counters& counters = debts_.counters();
     if (!answer.status.ok()) {
       settle_pace_.OnAway(shared_.Now());
-      if (IsNotDone(answer.status)) return debts_.PutBack(std::move(*kept), InstantAt(shared_.Now()));
+      if (IsNotDone(answer.status))
+        return debts_.PutBack(std::move(*kept), InstantAt(shared_.Now()));
       return counters.settled.Add(cost);
     }
     const algorithm::Decision& decision = answer.decision;
@@ -134,7 +147,8 @@ void SharedDecider::Settle(Debts::Debt debt, algorithm::Cost cost) {
     const algorithm::Cost left = std::min(cost, decision.remaining);
     counters.forgiven.Add(cost - left);
     // A limit that counts denied requests has counted this one.
-    if (left == 0 || left == cost || kept->limit->limit.spec().count_denied) return counters.settled.Add(left);
+    if (left == 0 || left == cost || kept->limit->limit.spec().count_denied)
+      return counters.settled.Add(left);
     Settle(std::move(*kept), left);
   });
 }

@@ -1,7 +1,7 @@
 // Requests that pass together or not at all, over several buckets of the shared store.
 //
-// Its members are asked one after the other, queues last, since they take nothing back. When one denies, those behind
-// it are only asked what they would have said, and what was taken goes back.
+// Its members are asked one after the other, queues last, since they take nothing back. When one
+// denies, those behind it are only asked what they would have said, and what was taken goes back.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -18,7 +18,9 @@ using store::Operation;
 
 namespace {
 
-bool TakesRefunds(const store::LimitEntry& limit) { return algorithm::TakesRefunds(limit.limit.algorithm()); }
+bool TakesRefunds(const store::LimitEntry& limit) {
+  return algorithm::TakesRefunds(limit.limit.algorithm());
+}
 
 }  // namespace
 
@@ -41,19 +43,22 @@ struct SharedDecider::Group {
   bool denied = false;
   size_t answers_open = 0;
 
-  // Whether the member counts although the group is denied, as far as the answers that are here say.
+  // Whether the member counts although the group is denied, as far as the answers that are here
+  // say.
   bool CountsDenied(size_t index) const {
-    return store::CountsDenied(members, index, [this](size_t k) { return progress[k].limit_denies; });
+    return store::CountsDenied(members, index,
+                               [this](size_t k) { return progress[k].limit_denies; });
   }
 
   void Finish() {
-    std::copy(settled.begin(), settled.end(), state->settled.begin() + static_cast<ptrdiff_t>(first));
+    std::copy(settled.begin(), settled.end(),
+              state->settled.begin() + static_cast<ptrdiff_t>(first));
     state->Close();
   }
 };
 
-void SharedDecider::AskGroup(std::span<const BatchEntry> entries, Namer name, base::Instant now, const State& state,
-                             size_t first) {
+void SharedDecider::AskGroup(std::span<const BatchEntry> entries, Namer name, base::Instant now,
+                             const State& state, size_t first) {
   auto group = std::make_shared<Group>();
   group->state = state;
   group->first = first;
@@ -73,7 +78,8 @@ void SharedDecider::AskNext(const std::shared_ptr<Group>& group) {
   if (group->next == group->order.size()) return group->denied ? GiveBack(group) : group->Finish();
   const size_t index = group->order[group->next];
   Member member = group->members[index];
-  // Once one has denied, those behind it are only asked what they would have said, unless they count what it denied.
+  // Once one has denied, those behind it are only asked what they would have said, unless they
+  // count what it denied.
   if (group->denied && member.operation == Operation::kTake && !group->CountsDenied(index)) {
     member.operation = Operation::kLook;
   }
@@ -90,19 +96,22 @@ void SharedDecider::AskNext(const std::shared_ptr<Group>& group) {
   };
   Settled settled;
   LeaseMessage* awaited = nullptr;
-  if (SettleHere(TakeOf(member), member.terms, name, shared_.Now(), settled, awaited)) return done(settled);
+  if (SettleHere(TakeOf(member), member.terms, name, shared_.Now(), settled, awaited))
+    return done(settled);
   Ask(std::move(member), name, awaited, {.goes_on = done});
 }
 
-// What members have taken goes back, and those that were only asked what they would say are asked what is left. Except
-// for members that count what their rule denied: one that has not counted it yet does so now; one that has, and has too
-// little left for another such request, is asked when it would allow that.
+// What members have taken goes back, and those that were only asked what they would say are asked
+// what is left. Except for members that count what their rule denied: one that has not counted it
+// yet does so now; one that has, and has too little left for another such request, is asked when it
+// would allow that.
 void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
   group->answers_open = 1;
   for (const size_t index : group->order) {
     Member member = group->members[index];
     const Settled& settled = group->settled[index];
-    if (member.operation != Operation::kTake || member.cost == 0 || settled.mode == Mode::kOpen) continue;
+    if (member.operation != Operation::kTake || member.cost == 0 || settled.mode == Mode::kOpen)
+      continue;
     const bool counts = group->CountsDenied(index);
     const bool took = group->progress[index].took;
     const bool counts_now = counts && !took && settled.mode != Mode::kClosed;
@@ -128,24 +137,27 @@ void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
 }
 
 // A refund, a look, or a request that is counted though another limit of its rule denied it.
-void SharedDecider::AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member) {
-  const bool gives_back = member.operation == Operation::kRefund && IsLeased(*member.limit, member.terms);
-  shared_.Ask(RequestOf(member, group->names[index]),
-              [this, group, index, gives_back, operation = member.operation](const store::SharedAnswer& answer) {
-                // If it cannot be given back it stays consumed: too few rather than too many.
-                if (answer.status.ok()) {
-                  group->settled[index].decision = answer.decision;
-                  if (gives_back) {
-                    leases_->OnRefunded(group->members[index].key, answer.decision.remaining, shared_.Now());
-                  }
-                  Member look = group->members[index];
-                  if (operation == Operation::kTake && answer.decision.remaining < look.cost) {
-                    look.operation = Operation::kLook;
-                    return AskForGroup(group, index, look);
-                  }
-                }
-                if (--group->answers_open == 0) group->Finish();
-              });
+void SharedDecider::AskForGroup(const std::shared_ptr<Group>& group, size_t index,
+                                const Member& member) {
+  const bool gives_back =
+      member.operation == Operation::kRefund && IsLeased(*member.limit, member.terms);
+  shared_.Ask(RequestOf(member, group->names[index]), [this, group, index, gives_back,
+                                                       operation = member.operation](
+                                                          const store::SharedAnswer& answer) {
+    // If it cannot be given back it stays consumed: too few rather than too many.
+    if (answer.status.ok()) {
+      group->settled[index].decision = answer.decision;
+      if (gives_back) {
+        leases_->OnRefunded(group->members[index].key, answer.decision.remaining, shared_.Now());
+      }
+      Member look = group->members[index];
+      if (operation == Operation::kTake && answer.decision.remaining < look.cost) {
+        look.operation = Operation::kLook;
+        return AskForGroup(group, index, look);
+      }
+    }
+    if (--group->answers_open == 0) group->Finish();
+  });
 }
 
 }  // namespace headgate::limiter

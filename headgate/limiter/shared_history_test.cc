@@ -43,7 +43,8 @@ TEST_F(FleetHistory, IsInAnAskThatARequestWaitsFor) {
 TEST_F(FleetHistory, IsInAnAskThatNobodyWaitsForAndOutlivesTheRequest) {
   for (int i = 0; i < 3; ++i) Ask(1, after, changes);
   std::vector<store::LimitChange> brief = changes;
-  while (shared.waiting() == 0) ASSERT_TRUE(Begin(1, after, brief, 1, fleet)) << "decided by the lease";
+  while (shared.waiting() == 0)
+    ASSERT_TRUE(Begin(1, after, brief, 1, fleet)) << "decided by the lease";
   brief.clear();
   ASSERT_GT(shared.oldest().lease->want, 0u);
   ExpectHistory();

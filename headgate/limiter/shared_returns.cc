@@ -17,16 +17,18 @@ void SharedDecider::SendReturns() {
   // A store that is known to be away answers within the call that asks it.
   if (returns_->done == nullptr || std::exchange(returns_->sending, true)) return;
   bool any = true;
-  while (any && !returns_->pace.GivesUp(shared_.Now()) && returns_->pace.MaySend(lease_messages_, shared_.Now())) {
+  while (any && !returns_->pace.GivesUp(shared_.Now()) &&
+         returns_->pace.MaySend(lease_messages_, shared_.Now())) {
     LeaseMessage* message = nullptr;
-    any =
-        leases_->ReturnNext(returns_->part, shared_.Now(), [&](const LeaseAction& action) { message = &Kept(action); });
+    any = leases_->ReturnNext(returns_->part, shared_.Now(),
+                              [&](const LeaseAction& action) { message = &Kept(action); });
     if (message != nullptr) Send(*message);
   }
   returns_->sending = false;
   returns_->has_more = any && lease_messages_ < ReturnPace::kAtOnce;
   const bool all = !any && lease_messages_ == 0;
-  if (all || returns_->pace.GivesUp(shared_.Now())) std::exchange(returns_->done, nullptr)(returns_->keys);
+  if (all || returns_->pace.GivesUp(shared_.Now()))
+    std::exchange(returns_->done, nullptr)(returns_->keys);
 }
 
 void SharedDecider::OnReturned(bool only_returns, bool ok) {

@@ -27,7 +27,10 @@ constexpr std::chrono::milliseconds kPause{50};
 }  // namespace
 
 Acceptor::Acceptor(Loop& loop, FileDescriptor socket, size_t spares_kept, HandOver hand_over)
-    : loop_(loop), socket_(loop.io(), socket.release()), spares_kept_(spares_kept), hand_over_(std::move(hand_over)) {}
+    : loop_(loop),
+      socket_(loop.io(), socket.release()),
+      spares_kept_(spares_kept),
+      hand_over_(std::move(hand_over)) {}
 
 void Acceptor::Start() { boost::asio::co_spawn(loop_.io(), Run(), boost::asio::detached); }
 
@@ -70,7 +73,8 @@ awaitable<void> Acceptor::Run() {
   boost::asio::steady_timer pause(loop.io());
   boost::system::error_code error;
   while (true) {
-    co_await socket_.async_wait(boost::asio::posix::descriptor_base::wait_read, redirect_error(use_awaitable, error));
+    co_await socket_.async_wait(boost::asio::posix::descriptor_base::wait_read,
+                                redirect_error(use_awaitable, error));
     if (loop.draining()) co_return;
     if (AcceptSome() != Result::kNoRoom) continue;
     pause.expires_after(kPause);

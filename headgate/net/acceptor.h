@@ -20,7 +20,8 @@ enum class AcceptedWith : uint8_t { kOwnFile, kSpareFile };
 class Acceptor {
  public:
   // Takes a connection to the loop that serves it.
-  using HandOver = std::function<void(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with)>;
+  using HandOver =
+      std::function<void(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with)>;
 
   // `spares_kept`: see SpareFiles.
   Acceptor(Loop& loop, FileDescriptor socket, size_t spares_kept, HandOver hand_over);

@@ -18,12 +18,14 @@ bool Again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error 
 
 }  // namespace
 
-absl::StatusOr<BlockingClient> BlockingClient::Connect(const Endpoint& endpoint, base::Duration timeout) {
+absl::StatusOr<BlockingClient> BlockingClient::Connect(const Endpoint& endpoint,
+                                                       base::Duration timeout) {
   HEADGATE_ASSIGN_OR_RETURN(FileDescriptor socket, ConnectTo(endpoint, timeout));
   return BlockingClient(std::move(socket), endpoint, timeout);
 }
 
-BlockingClient::BlockingClient(FileDescriptor socket, const Endpoint& endpoint, base::Duration timeout)
+BlockingClient::BlockingClient(FileDescriptor socket, const Endpoint& endpoint,
+                               base::Duration timeout)
     : socket_(std::move(socket)), name_(endpoint.ToString()), timeout_(timeout) {}
 
 absl::Status BlockingClient::WaitFor(short events) {
@@ -31,7 +33,8 @@ absl::Status BlockingClient::WaitFor(short events) {
   const auto timeout_ms = std::chrono::ceil<std::chrono::milliseconds>(timeout_).count();
   const int count = ::poll(&ready, 1, static_cast<int>(timeout_ms));
   if (count > 0 || (count < 0 && errno == EINTR)) return absl::OkStatus();
-  return absl::DeadlineExceededError(fmt::format("{}: no answer in {} ms; is it up?", name_, timeout_ms));
+  return absl::DeadlineExceededError(
+      fmt::format("{}: no answer in {} ms; is it up?", name_, timeout_ms));
 }
 
 absl::Status BlockingClient::Send(std::string_view bytes) {
@@ -40,7 +43,8 @@ absl::Status BlockingClient::Send(std::string_view bytes) {
     if (count >= 0) {
       bytes.remove_prefix(static_cast<size_t>(count));
     } else if (!Again(errno)) {
-      return absl::UnavailableError(fmt::format("{}: {}", name_, std::generic_category().message(errno)));
+      return absl::UnavailableError(
+          fmt::format("{}: {}", name_, std::generic_category().message(errno)));
     } else {
       HEADGATE_RETURN_IF_ERROR(WaitFor(POLLOUT));
     }
@@ -54,7 +58,8 @@ absl::StatusOr<std::string> BlockingClient::ReadSome() {
     const ssize_t count = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
     if (count >= 0) return std::string(buffer.data(), static_cast<size_t>(count));
     if (!Again(errno))
-      return absl::UnavailableError(fmt::format("{}: {}", name_, std::generic_category().message(errno)));
+      return absl::UnavailableError(
+          fmt::format("{}: {}", name_, std::generic_category().message(errno)));
     HEADGATE_RETURN_IF_ERROR(WaitFor(POLLIN));
   }
 }
@@ -66,7 +71,8 @@ absl::StatusOr<std::string> BlockingClient::ReadToEnd(size_t bytes_max) {
     if (some.empty()) return all;
     all += some;
   }
-  return absl::ResourceExhaustedError(fmt::format("{}: the answer is longer than {} bytes", name_, bytes_max));
+  return absl::ResourceExhaustedError(
+      fmt::format("{}: the answer is longer than {} bytes", name_, bytes_max));
 }
 
 void BlockingClient::FinishSending() { ::shutdown(socket_.get(), SHUT_WR); }

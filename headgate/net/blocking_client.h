@@ -1,4 +1,5 @@
-// The other end of a connection for command-line tools and tests: every step waits, and every wait has an end.
+// The other end of a connection for command-line tools and tests: every step waits, and every wait
+// has an end.
 #pragma once
 
 #include <string>

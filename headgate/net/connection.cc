@@ -19,15 +19,16 @@ constexpr int kReadsAwayPerTurn = 16;
 
 }  // namespace
 
-Connection::Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Place> place,
-                       const Peer& peer, const SessionChooser& choose_session, const TlsContext* tls)
+Connection::Connection(Loop& loop, FileDescriptor socket,
+                       std::optional<ConnectionLimits::Place> place, const Peer& peer,
+                       const SessionChooser& choose_session, const TlsContext* tls)
     : loop_(loop),
       transport_(Transport::Make(loop.events(), std::move(socket), *this, tls)),
       place_(std::move(place)),
       peer_(peer),
       choose_session_(choose_session),
-      deadline_(loop.shared().clock.Now() +
-                (place_ ? loop.shared().options.idle_timeout : loop.shared().options.refusal_timeout)) {
+      deadline_(loop.shared().clock.Now() + (place_ ? loop.shared().options.idle_timeout
+                                                    : loop.shared().options.refusal_timeout)) {
   next_ = loop_.connections_;
   if (next_ != nullptr) next_->previous_ = this;
   loop_.connections_ = this;
@@ -170,13 +171,15 @@ void Connection::Wake() {
 
 void Connection::Resume(base::Instant now) {
   resumes_ = false;
-  if (state_ == State::kReading || state_ == State::kSuspended || state_ == State::kYielding) Handle({}, now);
+  if (state_ == State::kReading || state_ == State::kSuspended || state_ == State::kYielding)
+    Handle({}, now);
 }
 
 void Connection::SendThen(State next, base::Instant now) {
   std::string& output = loop_.output();
   const bool is_first = unsent_.empty();
-  const std::string_view bytes = is_first ? std::string_view(output) : std::string_view(unsent_).substr(sent_);
+  const std::string_view bytes =
+      is_first ? std::string_view(output) : std::string_view(unsent_).substr(sent_);
   const Transport::Io io = bytes.empty() ? Transport::Io{} : transport_->Write(bytes);
   loop_.counters().bytes_written.Add(io.bytes);
   const bool all = io.bytes == bytes.size();
@@ -197,7 +200,8 @@ void Connection::SendThen(State next, base::Instant now) {
     state_ = State::kWriting;
     return transport_->AwaitWrite();
   }
-  // The time that the peer took for reading does not count against its next request. An answer may have come meanwhile.
+  // The time that the peer took for reading does not count against its next request. An answer may
+  // have come meanwhile.
   if (!is_first && next != State::kLingering) {
     wrote_slowly_at_ = now;
     if (request_began_) request_began_ = now;

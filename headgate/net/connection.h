@@ -1,14 +1,18 @@
-// One accepted connection on its loop: reads, feeds the session, writes, and keeps the deadlines. Internal to net.
+// One accepted connection on its loop: reads, feeds the session, writes, and keeps the deadlines.
+// Internal to net.
 //
-//   reading ──bytes──▶ the session ──output──▶ written at once, or ──▶ writing ──▶ (as the session says)
+//   reading ──bytes──▶ the session ──output──▶ written at once, or ──▶ writing ──▶ (as the session
+//   says)
 //                          │ stop reading ──▶ suspended ──woken──▶ the session
 //                          │ more         ──▶ yielding  ──next turn──▶ the session
 //                          └ close        ──▶ lingering ──the peer closes, or time is up──▶ closed
 //
-// Waking a session is independent of reading: while the connection reads or is suspended, it asks the session for its
-// output at the end of the turn. While it writes or yields, the session is asked next anyway.
+// Waking a session is independent of reading: while the connection reads or is suspended, it asks
+// the session for its output at the end of the turn. While it writes or yields, the session is
+// asked next anyway.
 //
-// A connection without a place is refused: it lives only until the chooser knows the words that its client understands.
+// A connection without a place is refused: it lives only until the chooser knows the words that its
+// client understands.
 #pragma once
 
 #include <memory>
@@ -30,8 +34,8 @@ class Loop;
 class Connection final : private Transport::Owner {
  public:
   // `tls`: null for plain bytes.
-  Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Place> place, const Peer& peer,
-             const SessionChooser& choose_session, const TlsContext* tls);
+  Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Place> place,
+             const Peer& peer, const SessionChooser& choose_session, const TlsContext* tls);
   ~Connection();
   Connection(const Connection&) = delete;
 
@@ -60,12 +64,19 @@ class Connection final : private Transport::Owner {
     kReading,    // waits for bytes; independent requests may wait for answers meanwhile
     kSuspended,  // waits for the session to wake; reads nothing
     kYielding,   // the session has more to do, after the other connections had their turn
-    kWriting,    // waits for the peer to take the output; nothing is read and the session is not asked
+    kWriting,    // waits for the peer to take the output; nothing is read and the session is not
+                 // asked
     kLingering,  // all is said; reads until the peer closes
     kClosed,     // destroyed at the end of the turn
   };
   // The purpose of the deadline.
-  enum class Wait : uint8_t { kForRequest, kForRestOfRequest, kForAnswer, kForWriter, kForPeerToClose };
+  enum class Wait : uint8_t {
+    kForRequest,
+    kForRestOfRequest,
+    kForAnswer,
+    kForWriter,
+    kForPeerToClose
+  };
 
   void OnReadable() override;
   void OnWritable() override;
@@ -73,7 +84,8 @@ class Connection final : private Transport::Owner {
   void Read();
   void ReadAway();
   void OnInputEnd();
-  // Shows the session its bytes and writes what it answers. `input` is new and follows what is in `rest_`.
+  // Shows the session its bytes and writes what it answers. `input` is new and follows what is in
+  // `rest_`.
   void Handle(std::span<const char> input, base::Instant now);
   Session::Progress AskSession(std::span<const char> input, base::Instant now);
   void Measure(const Session::Progress& progress, base::Instant began);
@@ -81,7 +93,8 @@ class Connection final : private Transport::Owner {
   void KeepRest(std::span<const char> input, size_t consumed);
   void Wake();
 
-  // Sends what the loop's output holds, then goes to `next`; what the peer does not take moves to `unsent_`.
+  // Sends what the loop's output holds, then goes to `next`; what the peer does not take moves to
+  // `unsent_`.
   void SendThen(State next, base::Instant now);
   void Enter(State state, base::Instant now);
   void NoteRequest(const Session::Progress& progress, base::Instant now);
@@ -107,7 +120,7 @@ class Connection final : private Transport::Owner {
   Wait wait_ = Wait::kForRequest;
   base::Instant deadline_;
   std::optional<base::Instant> request_began_;  // the one that is not whole
-  base::Instant wrote_slowly_at_{};             // when the peer had last taken what it did not take at once
+  base::Instant wrote_slowly_at_{};  // when the peer had last taken what it did not take at once
   int reads_in_drain_ = 0;
   std::string rest_;    // input that the session has not consumed
   std::string unsent_;  // output that the peer has not taken

@@ -1,4 +1,5 @@
-// A connection's deadlines and the size of its buffers, and how it ends when one of them is exceeded.
+// A connection's deadlines and the size of its buffers, and how it ends when one of them is
+// exceeded.
 #include <algorithm>
 #include <utility>
 
@@ -30,7 +31,8 @@ void Connection::SetReadDeadline(base::Instant now) {
   if (progress_.streaming) {
     WaitUntil(Wait::kForAnswer, kNever);
   } else if (progress_.waiting()) {
-    WaitUntil(Wait::kForAnswer, std::max(*progress_.waiting_since, wrote_slowly_at_) + options.request_timeout);
+    WaitUntil(Wait::kForAnswer,
+              std::max(*progress_.waiting_since, wrote_slowly_at_) + options.request_timeout);
   } else if (!request_began_) {
     return WaitUntil(Wait::kForRequest, now + options.idle_timeout);
   } else {
@@ -77,7 +79,8 @@ bool Connection::in_request() const {
 }
 
 void Connection::CountBuffers(base::Instant now) {
-  size_t held = rest_.capacity() + unsent_.capacity() + (session_ != nullptr ? session_->BufferedBytes() : 0);
+  size_t held =
+      rest_.capacity() + unsent_.capacity() + (session_ != nullptr ? session_->BufferedBytes() : 0);
   if (held <= kUncountedBytesMax) held = 0;
   if (held == held_) return;
   if (held_ == 0) held_since_ = now;
@@ -87,14 +90,17 @@ void Connection::CountBuffers(base::Instant now) {
 uint64_t Connection::BufferCost(base::Instant now) const {
   if (state_ == State::kClosed) return 0;
   // A second more, so that of connections that have just begun the largest comes first.
-  const base::Duration held_for = std::max(base::Duration(0), now - held_since_) + std::chrono::seconds(1);
-  return held_ * static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::milliseconds>(held_for).count());
+  const base::Duration held_for =
+      std::max(base::Duration(0), now - held_since_) + std::chrono::seconds(1);
+  return held_ * static_cast<uint64_t>(
+                     std::chrono::duration_cast<std::chrono::milliseconds>(held_for).count());
 }
 
 void Connection::GiveUp(Session::GivenUp why, base::Instant now) {
   if (state_ == State::kClosed) return;
   // In the middle of an answer nothing can be said.
-  const bool can_speak = session_ != nullptr && (state_ == State::kReading || state_ == State::kSuspended);
+  const bool can_speak =
+      session_ != nullptr && (state_ == State::kReading || state_ == State::kSuspended);
   if (can_speak) session_->OnGivenUp(why, loop_.output(), now);
   session_.reset();
   std::string().swap(rest_);

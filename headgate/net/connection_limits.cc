@@ -78,7 +78,8 @@ std::string AddressText(const sockaddr_storage& address) {
   return fmt::format("[{}]:{}", text.data(), port);
 }
 
-std::optional<ConnectionLimits::Place> ConnectionLimits::Enter(const AddressKey& key, Refusal& refusal) {
+std::optional<ConnectionLimits::Place> ConnectionLimits::Enter(const AddressKey& key,
+                                                               Refusal& refusal) {
   std::lock_guard lock(mutex_);
   if (open_ >= total_max_) {
     refusal = Refusal::kTotal;

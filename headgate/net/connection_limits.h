@@ -1,5 +1,5 @@
-// How many connections may be open, in all and from one address. Shared by all loops; asked when a connection opens and
-// closes, never in between.
+// How many connections may be open, in all and from one address. Shared by all loops; asked when a
+// connection opens and closes, never in between.
 #pragma once
 
 #include <array>
@@ -17,7 +17,8 @@ struct sockaddr_storage;
 
 namespace headgate::net {
 
-// Who counts as one address: an IPv4 address, an IPv6 /64 network (one host has that many), or all Unix sockets.
+// Who counts as one address: an IPv4 address, an IPv6 /64 network (one host has that many), or all
+// Unix sockets.
 using AddressKey = std::array<uint8_t, 9>;
 AddressKey KeyOf(const sockaddr_storage& address);
 // A loopback address or a Unix socket.
@@ -32,7 +33,8 @@ class ConnectionLimits {
   // Holds a place; gives it back when it goes. Must not outlive the limits.
   class Place {
    public:
-    Place(Place&& other) noexcept : limits_(std::exchange(other.limits_, nullptr)), key_(other.key_) {}
+    Place(Place&& other) noexcept
+        : limits_(std::exchange(other.limits_, nullptr)), key_(other.key_) {}
     Place& operator=(Place&&) = delete;
     ~Place() {
       if (limits_ != nullptr) limits_->Leave(key_);
@@ -49,7 +51,8 @@ class ConnectionLimits {
   ConnectionLimits(uint32_t total_max, uint32_t per_address_max)
       : total_max_(total_max), per_address_max_(per_address_max) {}
 
-  // A place, or nothing and why. The table has at most `total_max` entries, those of open connections.
+  // A place, or nothing and why. The table has at most `total_max` entries, those of open
+  // connections.
   std::optional<Place> Enter(const AddressKey& key, Refusal& refusal);
   // Waits until none is open; false where that takes longer.
   bool WaitUntilEmpty(base::Duration timeout);

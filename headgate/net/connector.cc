@@ -24,7 +24,8 @@ using ErrorCode = boost::system::error_code;
 
 std::string StreamTarget::ToString() const {
   if (!unix_path.empty()) return fmt::format("unix:{}", unix_path);
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
+                                             : fmt::format("[{}]:{}", host, port);
 }
 
 // Operations under way hold it, so that it may outlive the connector.
@@ -48,24 +49,27 @@ struct Connector::Attempt : std::enable_shared_from_this<Connector::Attempt> {
       addresses.emplace_back(ip::tcp::endpoint(ip::address_v6::loopback(), target.port));
       return TryNextAddress();
     }
-    resolver.async_resolve(target.host, std::to_string(target.port), ip::resolver_base::numeric_service,
-                           [self = shared_from_this()](const ErrorCode& error, const auto& results) {
-                             if (!self->done) return;
-                             if (error) return self->Finish(absl::UnavailableError(error.message()));
-                             for (const auto& result : results) self->addresses.emplace_back(result.endpoint());
-                             self->TryNextAddress();
-                           });
+    resolver.async_resolve(
+        target.host, std::to_string(target.port), ip::resolver_base::numeric_service,
+        [self = shared_from_this()](const ErrorCode& error, const auto& results) {
+          if (!self->done) return;
+          if (error) return self->Finish(absl::UnavailableError(error.message()));
+          for (const auto& result : results) self->addresses.emplace_back(result.endpoint());
+          self->TryNextAddress();
+        });
   }
 
   void TryNextAddress() {
     ErrorCode ignored;
     socket.close(ignored);
-    socket.async_connect(addresses[next_address++], [self = shared_from_this()](const ErrorCode& error) {
-      if (!self->done) return;
-      if (!error) return self->OnConnected();
-      if (self->next_address < self->addresses.size()) return self->TryNextAddress();
-      self->Finish(absl::UnavailableError(error.message()));
-    });
+    socket.async_connect(addresses[next_address++],
+                         [self = shared_from_this()](const ErrorCode& error) {
+                           if (!self->done) return;
+                           if (!error) return self->OnConnected();
+                           if (self->next_address < self->addresses.size())
+                             return self->TryNextAddress();
+                           self->Finish(absl::UnavailableError(error.message()));
+                         });
   }
 
   void OnConnected() {
@@ -79,7 +83,9 @@ struct Connector::Attempt : std::enable_shared_from_this<Connector::Attempt> {
     Finish(std::move(connected));
   }
 
-  void Finish(absl::StatusOr<FileDescriptor> result) { std::exchange(done, nullptr)(std::move(result)); }
+  void Finish(absl::StatusOr<FileDescriptor> result) {
+    std::exchange(done, nullptr)(std::move(result));
+  }
 
   void Cancel() {
     done = nullptr;

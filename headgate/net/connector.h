@@ -1,5 +1,5 @@
-// Opens a socket to an address: resolves its name off the loop's thread, and tries its addresses one after the other.
-// Internal to net: others see Stream.
+// Opens a socket to an address: resolves its name off the loop's thread, and tries its addresses
+// one after the other. Internal to net: others see Stream.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ struct StreamTarget {
 
 class Connector {
  public:
-  // Called once, on the loop's thread and never from within the constructor, with a connected, non-blocking socket or
-  // the reason of the last failure. May destroy the connector.
+  // Called once, on the loop's thread and never from within the constructor, with a connected,
+  // non-blocking socket or the reason of the last failure. May destroy the connector.
   using Done = std::function<void(absl::StatusOr<FileDescriptor> socket)>;
 
   Connector(EventLoop& loop, const StreamTarget& target, Done done);

@@ -50,26 +50,33 @@ absl::StatusOr<Endpoint> ParseEndpoint(std::string_view text) {
   if (text.starts_with(kUnixPrefix)) return ParseUnix(text);
 
   if (const size_t scheme = text.find("://"); scheme != std::string_view::npos) {
-    return Bad(text, fmt::format("an address has no scheme: leave out '{}'", text.substr(0, scheme + 3)));
+    return Bad(text,
+               fmt::format("an address has no scheme: leave out '{}'", text.substr(0, scheme + 3)));
   }
   const size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || text.ends_with(']')) return Bad(text, "the port is missing");
+  if (colon == std::string_view::npos || text.ends_with(']'))
+    return Bad(text, "the port is missing");
   const std::string_view host = text.substr(0, colon);
   const std::string_view port_text = text.substr(colon + 1);
   const std::optional<uint16_t> port = ParsePort(port_text);
   if (!port) return Bad(text, fmt::format("'{}' is not a port (0 to 65535)", port_text));
 
-  if (host.empty()) return Endpoint{.kind = Endpoint::Kind::kAllInterfaces, .address = "", .port = *port};
-  if (host == "localhost") return Endpoint{.kind = Endpoint::Kind::kLocalhost, .address = "", .port = *port};
+  if (host.empty())
+    return Endpoint{.kind = Endpoint::Kind::kAllInterfaces, .address = "", .port = *port};
+  if (host == "localhost")
+    return Endpoint{.kind = Endpoint::Kind::kLocalhost, .address = "", .port = *port};
   if (host.front() == '[') {
     if (host.back() != ']') return Bad(text, "the ']' is missing");
     const auto address = Canonical(AF_INET6, host.substr(1, host.size() - 2));
     if (!address) return Bad(text, fmt::format("'{}' is not an IPv6 address", host));
     return Endpoint{.kind = Endpoint::Kind::kIpv6, .address = *address, .port = *port};
   }
-  if (host.find(':') != std::string_view::npos) return Bad(text, "an IPv6 address goes in square brackets");
+  if (host.find(':') != std::string_view::npos)
+    return Bad(text, "an IPv6 address goes in square brackets");
   const auto address = Canonical(AF_INET, host);
-  if (!address) return Bad(text, fmt::format("'{}' is not an IPv4 address, and host names are not resolved", host));
+  if (!address)
+    return Bad(text,
+               fmt::format("'{}' is not an IPv4 address, and host names are not resolved", host));
   return Endpoint{.kind = Endpoint::Kind::kIpv4, .address = *address, .port = *port};
 }
 

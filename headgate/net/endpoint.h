@@ -4,8 +4,8 @@
 //   [::1]:8080       one IPv6 address        unix:PATH   a Unix socket
 //   localhost:8080   both loopback addresses where listening; the first that answers where asking
 //
-// Other host names are not resolved: whoever starts a server knows its addresses. Port 0 asks the system for a free
-// one.
+// Other host names are not resolved: whoever starts a server knows its addresses. Port 0 asks the
+// system for a free one.
 #pragma once
 
 #include <cstdint>

@@ -20,14 +20,18 @@ TEST(Endpoint, ReadsEveryForm) {
   EXPECT_EQ(*ParseEndpoint(":8080"), (Endpoint{Kind::kAllInterfaces, "", 8080}));
   EXPECT_EQ(*ParseEndpoint("[::1]:65535"), (Endpoint{Kind::kIpv6, "::1", 65535}));
   EXPECT_EQ(*ParseEndpoint("localhost:80"), (Endpoint{Kind::kLocalhost, "", 80}));
-  EXPECT_EQ(*ParseEndpoint("unix:/run/headgate.sock"), (Endpoint{Kind::kUnix, "/run/headgate.sock", 0}));
+  EXPECT_EQ(*ParseEndpoint("unix:/run/headgate.sock"),
+            (Endpoint{Kind::kUnix, "/run/headgate.sock", 0}));
   EXPECT_EQ(*ParseEndpoint("unix:relative:path"), (Endpoint{Kind::kUnix, "relative:path", 0}));
 }
 
-TEST(Endpoint, SpellsIpv6AsTheSystemDoes) { EXPECT_EQ(ParseEndpoint("[2001:DB8:0:0::1]:1")->address, "2001:db8::1"); }
+TEST(Endpoint, SpellsIpv6AsTheSystemDoes) {
+  EXPECT_EQ(ParseEndpoint("[2001:DB8:0:0::1]:1")->address, "2001:db8::1");
+}
 
 TEST(Endpoint, PrintsWhatItReads) {
-  for (const char* text : {"127.0.0.1:8080", ":8080", "[::1]:1", "localhost:80", "unix:/run/headgate.sock"}) {
+  for (const char* text :
+       {"127.0.0.1:8080", ":8080", "[::1]:1", "localhost:80", "unix:/run/headgate.sock"}) {
     EXPECT_EQ(ParseEndpoint(text)->ToString(), text);
   }
 }
@@ -39,7 +43,8 @@ TEST(Endpoint, SaysWhatIsWrong) {
   EXPECT_THAT(ErrorOf("127.0.0.1:65536"), HasSubstr("'65536' is not a port"));
   EXPECT_THAT(ErrorOf("127.0.0.1:-1"), HasSubstr("'-1' is not a port"));
   EXPECT_THAT(ErrorOf("127.0.0.1:80x"), HasSubstr("'80x' is not a port"));
-  EXPECT_THAT(ErrorOf("127.0.0:80"), HasSubstr("'127.0.0' is not an IPv4 address, and host names are not resolved"));
+  EXPECT_THAT(ErrorOf("127.0.0:80"),
+              HasSubstr("'127.0.0' is not an IPv4 address, and host names are not resolved"));
   EXPECT_THAT(ErrorOf("example.com:80"), HasSubstr("host names are not resolved"));
   EXPECT_THAT(ErrorOf("::1:80"), HasSubstr("an IPv6 address goes in square brackets"));
   EXPECT_EQ(ErrorOf("[::1]"), "address '[::1]': the port is missing");

@@ -100,7 +100,8 @@ struct Timer::State : std::enable_shared_from_this<Timer::State> {
   std::optional<base::BootTime> armed;  // when the system's timer fires: at that time or before
 };
 
-Timer::Timer(EventLoop& loop, std::function<void()> call) : state_(std::make_shared<State>(loop, std::move(call))) {}
+Timer::Timer(EventLoop& loop, std::function<void()> call)
+    : state_(std::make_shared<State>(loop, std::move(call))) {}
 
 Timer::~Timer() = default;
 

@@ -42,7 +42,8 @@ TEST(EventLoop, CallsAHookOnceBehindTheWorkOfItsTurn) {
 TEST(EventLoop, ForgetsAHookThatGoes) {
   TestLoop test;
   EventLoop::Hook first(test.loop, [&] { test.said.emplace_back("first"); });
-  auto second = std::make_unique<EventLoop::Hook>(test.loop, [&] { test.said.emplace_back("second"); });
+  auto second =
+      std::make_unique<EventLoop::Hook>(test.loop, [&] { test.said.emplace_back("second"); });
   EventLoop::Hook third(test.loop, [&] { test.said.emplace_back("third"); });
   for (EventLoop::Hook* hook : {&first, second.get(), &third}) test.loop.AtEndOfTurn(*hook);
   second.reset();

@@ -1,10 +1,11 @@
 // A small protocol for this folder's tests, of requests that may be answered in any order.
 //
-// A request is three bytes and a payload: an id, a kind, the payload's size. 'n' is answered now, 'l' later: once the
-// test completes its id. An answer is the id, the payload's size, and the payload reversed.
+// A request is three bytes and a payload: an id, a kind, the payload's size. 'n' is answered now,
+// 'l' later: once the test completes its id. An answer is the id, the payload's size, and the
+// payload reversed.
 //
-// The same requests are served by two sessions: one answers in order and stops reading while a request waits, the other
-// reads on and answers as requests are completed.
+// The same requests are served by two sessions: one answers in order and stops reading while a
+// request waits, the other reads on and answers as requests are completed.
 #pragma once
 
 #include <algorithm>
@@ -41,8 +42,9 @@ struct Frame {
     if (bytes.size() < kHeadBytes) return std::nullopt;
     const auto size = static_cast<uint8_t>(bytes[2]);
     if (bytes.size() < kHeadBytes + size) return std::nullopt;
-    return Frame{
-        .id = static_cast<uint8_t>(bytes[0]), .kind = bytes[1], .payload = std::string(bytes.substr(kHeadBytes, size))};
+    return Frame{.id = static_cast<uint8_t>(bytes[0]),
+                 .kind = bytes[1],
+                 .payload = std::string(bytes.substr(kHeadBytes, size))};
   }
   size_t size_bytes() const { return kHeadBytes + payload.size(); }
 };
@@ -121,7 +123,8 @@ class IndependentFramedSession final : public Session {
     };
     std::erase_if(waiting_, [&](const Waiting& waiting) {
       if (!completions_.Has(waiting.number)) return false;
-      progress.answered_since = std::min(progress.answered_since.value_or(waiting.since), waiting.since);
+      progress.answered_since =
+          std::min(progress.answered_since.value_or(waiting.since), waiting.since);
       answer(waiting.frame);
       return true;
     });

@@ -1,5 +1,6 @@
-// The two sessions of framed_session.h get the same requests in pieces, and completions in any order, as the bytes say.
-// Both give the same answers for each id; the ordered one gives them in the order of the requests.
+// The two sessions of framed_session.h get the same requests in pieces, and completions in any
+// order, as the bytes say. Both give the same answers for each id; the ordered one gives them in
+// the order of the requests.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -10,8 +11,8 @@
 namespace headgate::net {
 namespace {
 
-// Feeds a session as a connection does: what is not consumed is shown again, nothing is read while it says so, and it
-// is asked for its output once it has woken.
+// Feeds a session as a connection does: what is not consumed is shown again, nothing is read while
+// it says so, and it is asked for its output once it has woken.
 class Reader {
  public:
   explicit Reader(Session& session) : session_(session) {
@@ -66,8 +67,8 @@ struct Side {
 
 }  // namespace
 
-// A step is two bytes: below 0x80 the next request, said in pieces of the second byte's bits; else the completion of a
-// request that was said.
+// A step is two bytes: below 0x80 the next request, said in pieces of the second byte's bits; else
+// the completion of a request that was said.
 void Run(std::span<const uint8_t> steps) {
   Side ordered(true);
   Side independent(false);
@@ -94,7 +95,8 @@ void Run(std::span<const uint8_t> steps) {
     const std::string whole = frame.Bytes();
     const size_t piece = 1 + how % 5;
     for (size_t at = 0; at < whole.size(); at += piece) {
-      for (Side* side : {&ordered, &independent}) side->reader->Say(std::string_view(whole).substr(at, piece));
+      for (Side* side : {&ordered, &independent})
+        side->reader->Say(std::string_view(whole).substr(at, piece));
     }
   }
   // Later ones first, as far as they are known.

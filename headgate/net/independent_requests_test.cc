@@ -1,5 +1,5 @@
-// Independent requests over real sockets: the connection reads on while some wait, writes each answer when it is there,
-// and keeps every bound. The protocol is framed_session.h's.
+// Independent requests over real sockets: the connection reads on while some wait, writes each
+// answer when it is there, and keeps every bound. The protocol is framed_session.h's.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,9 @@ using namespace std::chrono_literals;
 
 class CountingMeter final : public RequestMeter {
  public:
-  void OnBatch(uint64_t requests, base::Duration elapsed) override { batches.emplace_back(requests, elapsed); }
+  void OnBatch(uint64_t requests, base::Duration elapsed) override {
+    batches.emplace_back(requests, elapsed);
+  }
   void OnWait(base::Duration elapsed) override { waits.push_back(elapsed); }
   void OnProtocolError() override {}
   std::vector<std::pair<uint64_t, base::Duration>> batches;
@@ -35,7 +37,8 @@ enum class Order : uint8_t { kOrdered, kIndependent };
 
 // A server of one loop and, in these tests, one connection.
 struct FramedServer {
-  explicit FramedServer(Order order, ServerOptions options = {}, const ListenOptions& listen_options = {}) {
+  explicit FramedServer(Order order, ServerOptions options = {},
+                        const ListenOptions& listen_options = {}) {
     options.tick = 2ms;
     server = std::make_unique<Server>(options, clock, spare_files);
     const auto bound = server->Listen(
@@ -109,7 +112,8 @@ TEST(IndependentRequests, AnOrderedSessionAnswersInOrder) {
   BlockingClient client = server.Connect();
   ASSERT_TRUE(client.Send(kLater.Bytes() + kNow.Bytes()).ok());
   server.Complete(0);
-  EXPECT_EQ(Read(client, kLater.Answer().size() + kNow.Answer().size()), kLater.Answer() + kNow.Answer());
+  EXPECT_EQ(Read(client, kLater.Answer().size() + kNow.Answer().size()),
+            kLater.Answer() + kNow.Answer());
 }
 
 TEST(IndependentRequests, GiveTheSameAnswersAsOrderedOnesWhateverThePiecesAndTheOrderOfCompletion) {
@@ -144,7 +148,8 @@ TEST(IndependentRequests, GiveTheSameAnswersAsOrderedOnesWhateverThePiecesAndThe
       if (order == Order::kOrdered) {
         EXPECT_EQ(answers, in_order);
       } else {
-        EXPECT_EQ(ParseFramedAnswers(answers), ParseFramedAnswers(in_order)) << "seed " << seed << ", round " << round;
+        EXPECT_EQ(ParseFramedAnswers(answers), ParseFramedAnswers(in_order))
+            << "seed " << seed << ", round " << round;
       }
     }
   }
@@ -157,7 +162,8 @@ TEST(IndependentRequests, ASessionThatStopsReadingHoldsTheClientBack) {
   for (size_t i = 0; i < IndependentFramedSession::kWaitingMax; ++i) bytes += kLater.Bytes();
   ASSERT_TRUE(client.Send(bytes + kNow.Bytes()).ok());
   server.Complete(5);
-  EXPECT_EQ(Read(client, kLater.Answer().size() + kNow.Answer().size()), kLater.Answer() + kNow.Answer());
+  EXPECT_EQ(Read(client, kLater.Answer().size() + kNow.Answer().size()),
+            kLater.Answer() + kNow.Answer());
 }
 
 TEST(IndependentRequests, ARequestThatIsNeverAnsweredEndsTheConnectionHoweverManyOthersAre) {
@@ -236,19 +242,22 @@ struct Asker final : Stream::Owner {
 
 TEST(IndependentRequests, AreServedOverTlsToo) {
   const TestCertificate certificate;
-  FramedServer server(Order::kIndependent, {},
-                      {.tls = *TlsContext::LoadServer(
-                           {.certificate_file = certificate.certificate_file(), .key_file = certificate.key_file()})});
+  FramedServer server(
+      Order::kIndependent, {},
+      {.tls = *TlsContext::LoadServer({.certificate_file = certificate.certificate_file(),
+                                       .key_file = certificate.key_file()})});
   base::SystemClock clock;
   EventLoop loop(clock);
   Asker asker;
   Stream stream(loop, asker,
-                {.tls = *TlsContext::Load({.ca_file = certificate.certificate_file()}), .connect_timeout = 10s});
+                {.tls = *TlsContext::Load({.ca_file = certificate.certificate_file()}),
+                 .connect_timeout = 10s});
   asker.stream = &stream;
   stream.Connect({.host = "localhost", .port = server.endpoint.port});
   EXPECT_TRUE(loop.RunUntil([&] { return asker.received == kNow.Answer(); }, 10s)) << asker.closed;
   server.Complete(0);
-  EXPECT_TRUE(loop.RunUntil([&] { return asker.received == kNow.Answer() + kLater.Answer(); }, 10s)) << asker.closed;
+  EXPECT_TRUE(loop.RunUntil([&] { return asker.received == kNow.Answer() + kLater.Answer(); }, 10s))
+      << asker.closed;
 }
 
 }  // namespace

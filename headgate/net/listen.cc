@@ -67,18 +67,24 @@ bool IsSocket(const std::string& path) {
   return ::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
 }
 
-void SetOption(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof(value)); }
+void SetOption(int fd, int level, int option, int value) {
+  ::setsockopt(fd, level, option, &value, sizeof(value));
+}
 
 absl::Status ListenError(const Endpoint& endpoint, int error) {
-  const std::string what = fmt::format("cannot listen on {}: {}", endpoint.ToString(), ErrorText(error));
+  const std::string what =
+      fmt::format("cannot listen on {}: {}", endpoint.ToString(), ErrorText(error));
   if (error == EADDRINUSE && endpoint.is_unix() && !IsSocket(endpoint.address)) {
     return absl::AlreadyExistsError(what + "; the file there is not a socket");
   }
   if (error == EADDRINUSE)
-    return absl::AlreadyExistsError(what + "; another process has it: stop it or choose another port");
+    return absl::AlreadyExistsError(what +
+                                    "; another process has it: stop it or choose another port");
   if (error == EACCES)
-    return absl::PermissionDeniedError(what + "; choose a port from 1024 on, or a directory you may write");
-  if (error == EADDRNOTAVAIL) return absl::UnavailableError(what + "; no interface of this machine has that address");
+    return absl::PermissionDeniedError(
+        what + "; choose a port from 1024 on, or a directory you may write");
+  if (error == EADDRNOTAVAIL)
+    return absl::UnavailableError(what + "; no interface of this machine has that address");
   return absl::UnavailableError(what);
 }
 
@@ -86,13 +92,14 @@ enum class Sharing { kAlone, kFirstOfSeveral, kFurther };
 
 // 0, or the error.
 int BindAndListen(SocketAddress address, Sharing sharing, int backlog, FileDescriptor& socket) {
-  socket = FileDescriptor(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  socket =
+      FileDescriptor(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return errno;
   const int fd = socket.get();
   if (address.family() == AF_INET6) {
     // "::" alone stands for both families; a single IPv6 address is just that.
-    const bool any =
-        std::memcmp(&reinterpret_cast<sockaddr_in6*>(address.get())->sin6_addr, &in6addr_any, sizeof(in6_addr)) == 0;
+    const bool any = std::memcmp(&reinterpret_cast<sockaddr_in6*>(address.get())->sin6_addr,
+                                 &in6addr_any, sizeof(in6_addr)) == 0;
     SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? 0 : 1);
   }
   if (address.family() != AF_UNIX) {
@@ -116,13 +123,16 @@ uint16_t BoundPort(int fd) {
 }
 
 // Listens on one IP address for every loop; `port` 0 is replaced by the one that the system chose.
-int ListenIp(SocketAddress (*make)(const char*, uint16_t), const char* address, uint16_t& port, int backlog,
-             ListeningSockets& sockets) {
+int ListenIp(SocketAddress (*make)(const char*, uint16_t), const char* address, uint16_t& port,
+             int backlog, ListeningSockets& sockets) {
   const size_t loops = sockets.by_loop.size();
   for (size_t loop = 0; loop < loops; ++loop) {
     FileDescriptor socket;
-    const Sharing sharing = loop > 0 ? Sharing::kFurther : loops > 1 ? Sharing::kFirstOfSeveral : Sharing::kAlone;
-    if (const int error = BindAndListen(make(address, port), sharing, backlog, socket)) return error;
+    const Sharing sharing = loop > 0    ? Sharing::kFurther
+                            : loops > 1 ? Sharing::kFirstOfSeveral
+                                        : Sharing::kAlone;
+    if (const int error = BindAndListen(make(address, port), sharing, backlog, socket))
+      return error;
     if (port == 0) port = BoundPort(socket.get());
     sockets.by_loop[loop].push_back(std::move(socket));
   }
@@ -157,7 +167,8 @@ std::vector<SocketAddress> AddressesToAsk(const Endpoint& endpoint) {
 
 // 0, or the error.
 int ConnectWithin(SocketAddress address, base::Duration timeout, FileDescriptor& socket) {
-  socket = FileDescriptor(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  socket =
+      FileDescriptor(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return errno;
   const int fd = socket.get();
   if (address.family() != AF_UNIX) SetOption(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -219,7 +230,8 @@ absl::StatusOr<FileDescriptor> ConnectTo(const Endpoint& endpoint, base::Duratio
     error = ConnectWithin(address, timeout, socket);
     if (error == 0) return socket;
   }
-  return absl::UnavailableError(fmt::format("cannot reach {}: {}", endpoint.ToString(), ErrorText(error)));
+  return absl::UnavailableError(
+      fmt::format("cannot reach {}: {}", endpoint.ToString(), ErrorText(error)));
 }
 
 }  // namespace headgate::net

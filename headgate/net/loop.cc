@@ -24,8 +24,9 @@ using boost::asio::detached;
 using boost::asio::redirect_error;
 using boost::asio::use_awaitable;
 
-// A loop sums the buffers of all loops after its own have grown by this much, so that the sum is read rarely. All loops
-// together exceed the budget by at most this much each, one read, and kUrgentBytes.
+// A loop sums the buffers of all loops after its own have grown by this much, so that the sum is
+// read rarely. All loops together exceed the budget by at most this much each, one read, and
+// kUrgentBytes.
 constexpr size_t kBufferGrowthStep = size_t{64} << 10;
 // Beyond the budget by this much, a loop closes connections of its own even if others hold more.
 constexpr uint64_t kUrgentBytes = uint64_t{16} << 20;
@@ -45,7 +46,8 @@ uint32_t PerAddressMax(const ServerOptions& options) {
 
 }  // namespace
 
-Shared::Shared(const ServerOptions& server_options, const base::DisciplinedClock& disciplined_clock, SpareFiles& spares)
+Shared::Shared(const ServerOptions& server_options, const base::DisciplinedClock& disciplined_clock,
+               SpareFiles& spares)
     : options(server_options),
       clock(disciplined_clock),
       spare_files(spares),
@@ -60,7 +62,8 @@ Loop::~Loop() {
 }
 
 void Loop::AddAcceptor(FileDescriptor socket, size_t spares_kept, Acceptor::HandOver hand_over) {
-  acceptors_.push_back(std::make_unique<Acceptor>(*this, std::move(socket), spares_kept, std::move(hand_over)));
+  acceptors_.push_back(
+      std::make_unique<Acceptor>(*this, std::move(socket), spares_kept, std::move(hand_over)));
 }
 
 void Loop::Start() {
@@ -79,7 +82,8 @@ void Loop::ReleaseOutput() {
   if (output_.capacity() > kOutputCapacityKept) std::string().swap(output_);
 }
 
-void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with, const Listener& listener) {
+void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with,
+                 const Listener& listener) {
   if (peer.ss_family != AF_UNIX) {
     const int on = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
@@ -104,12 +108,14 @@ void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWi
   connection->Start();
 }
 
-// A refused connection stays until its client has shown which protocol it speaks, so that it hears why.
+// A refused connection stays until its client has shown which protocol it speaks, so that it hears
+// why.
 void Loop::Refuse(FileDescriptor socket, const sockaddr_storage& peer, const Listener& listener) {
-  const size_t refused_max = std::max<size_t>(1, shared_.options.refusals_max / shared_.loops.size());
+  const size_t refused_max =
+      std::max<size_t>(1, shared_.options.refusals_max / shared_.loops.size());
   if (refused_.size() >= refused_max) MakeWayForRefusal();
-  auto* const connection =
-      new Connection(*this, std::move(socket), std::nullopt, PeerOf(peer), listener.choose_session, listener.tls.get());
+  auto* const connection = new Connection(*this, std::move(socket), std::nullopt, PeerOf(peer),
+                                          listener.choose_session, listener.tls.get());
   refused_.push_back(connection);
   connection->Start();
 }
@@ -130,10 +136,12 @@ awaitable<void> Loop::Tick() {
   boost::asio::steady_timer timer(io());
   boost::system::error_code error;
   while (true) {
-    timer.expires_after(std::chrono::duration_cast<std::chrono::steady_clock::duration>(shared_.options.tick));
+    timer.expires_after(
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(shared_.options.tick));
     co_await timer.async_wait(redirect_error(use_awaitable, error));
     const base::Instant now = shared_.clock.Now();
-    for (Connection* connection = connections_; connection != nullptr; connection = connection->next()) {
+    for (Connection* connection = connections_; connection != nullptr;
+         connection = connection->next()) {
       connection->OnTick(now);
     }
   }
@@ -174,8 +182,9 @@ void Loop::OnBuffersChanged(size_t held, size_t now_held) {
   events_.AtEndOfTurn(shed_);
 }
 
-// Closes the largest and slowest connections if all loops together hold more than the budget. Each loop closes its own,
-// and none goes below its share of the target: what is still too much then is for the loop that holds most.
+// Closes the largest and slowest connections if all loops together hold more than the budget. Each
+// loop closes its own, and none goes below its share of the target: what is still too much then is
+// for the loop that holds most.
 void Loop::ShedBuffers() {
   shed_due_ = false;
   const uint64_t budget = shared_.options.buffer_bytes_max;
@@ -195,10 +204,13 @@ void Loop::ShedBuffers() {
 
   const base::Instant now = shared_.clock.Now();
   std::vector<std::pair<uint64_t, Connection*>> by_cost;
-  for (Connection* connection = connections_; connection != nullptr; connection = connection->next()) {
-    if (const uint64_t cost = connection->BufferCost(now); cost > 0) by_cost.emplace_back(cost, connection);
+  for (Connection* connection = connections_; connection != nullptr;
+       connection = connection->next()) {
+    if (const uint64_t cost = connection->BufferCost(now); cost > 0)
+      by_cost.emplace_back(cost, connection);
   }
-  std::sort(by_cost.begin(), by_cost.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::sort(by_cost.begin(), by_cost.end(),
+            [](const auto& a, const auto& b) { return a.first > b.first; });
   for (const auto& [cost, connection] : by_cost) {
     if (total <= target || buffer_bytes() <= kept) break;
     const uint64_t before = buffer_bytes();
@@ -215,13 +227,15 @@ void Loop::Drain() {
   for (const auto& acceptor : acceptors_) acceptor->AcceptAll();
   draining_ = true;
   acceptors_.clear();
-  for (Connection* connection = connections_; connection != nullptr; connection = connection->next()) {
+  for (Connection* connection = connections_; connection != nullptr;
+       connection = connection->next()) {
     connection->OnDrain();
   }
 }
 
 void Loop::CutOff() {
-  for (Connection* connection = connections_; connection != nullptr; connection = connection->next()) {
+  for (Connection* connection = connections_; connection != nullptr;
+       connection = connection->next()) {
     if (connection->in_request()) counters_.drain_cutoffs.Add();
     connection->CutOff();
   }

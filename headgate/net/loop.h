@@ -1,5 +1,5 @@
-// One event loop: a thread, its connections, its counters, and the buffers that they share because a loop does one
-// thing at a time. Internal to net: others see Server.
+// One event loop: a thread, its connections, its counters, and the buffers that they share because
+// a loop does one thing at a time. Internal to net: others see Server.
 #pragma once
 
 #include <array>
@@ -29,7 +29,8 @@ class Loop;
 
 // Shared by all loops of a server.
 struct Shared {
-  Shared(const ServerOptions& server_options, const base::DisciplinedClock& disciplined_clock, SpareFiles& spares);
+  Shared(const ServerOptions& server_options, const base::DisciplinedClock& disciplined_clock,
+         SpareFiles& spares);
 
   const ServerOptions options;
   const base::DisciplinedClock& clock;
@@ -51,8 +52,8 @@ class Loop {
   explicit Loop(Shared& shared) : shared_(shared), events_(shared.clock.source()) {}
   ~Loop();
 
-  // A listening socket whose connections this loop accepts; those of a socket that no other loop has are handed over.
-  // Before Start. `spares_kept`: see SpareFiles.
+  // A listening socket whose connections this loop accepts; those of a socket that no other loop
+  // has are handed over. Before Start. `spares_kept`: see SpareFiles.
   void AddAcceptor(FileDescriptor socket, size_t spares_kept, Acceptor::HandOver hand_over);
   void Start();
   void Stop();  // closes whatever is open; returns when the thread has ended
@@ -61,14 +62,16 @@ class Loop {
   void Post(std::function<void()> work) { events_.Post(std::move(work)); }
 
   // On the loop's thread: takes an accepted connection over.
-  void Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with, const Listener& listener);
-  // On the loop's thread: accepts what already waits, stops listening, and lets every connection finish.
+  void Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with,
+             const Listener& listener);
+  // On the loop's thread: accepts what already waits, stops listening, and lets every connection
+  // finish.
   void Drain();
   // On the loop's thread: closes what did not finish.
   void CutOff();
 
-  // For acceptors, on the loop's thread. Whether a refused connection was cut off since the last call; its descriptor
-  // is closed at the end of the turn.
+  // For acceptors, on the loop's thread. Whether a refused connection was cut off since the last
+  // call; its descriptor is closed at the end of the turn.
   bool TakeMadeWay() { return std::exchange(made_way_, false); }
   // Cuts off those that wait to hear why they are refused: they hold the spare descriptors.
   void MakeWayForAll();
@@ -85,7 +88,8 @@ class Loop {
   void Bury(Connection& connection);
   // A connection's buffers hold `now_held` bytes in place of `held`.
   void OnBuffersChanged(size_t held, size_t now_held);
-  // Before a connection reads: closes others if the buffers of all loops have exceeded their budget meanwhile.
+  // Before a connection reads: closes others if the buffers of all loops have exceeded their budget
+  // meanwhile.
   void BoundBuffers() {
     if (shed_due_) ShedBuffers();
   }
@@ -115,9 +119,9 @@ class Loop {
   std::vector<Connection*> closed_;    // those to destroy at the end of the turn
   std::vector<Connection*> woken_;     // those whose session is asked again at the end of the turn
   std::vector<Connection*> refused_;   // those that wait to be told why, oldest first
-  bool made_way_ = false;              // one of them was cut off; its descriptor is closed after this turn
-  size_t buffer_growth_ = 0;           // since the buffers of all loops were last summed
-  bool shed_due_ = false;              // they are to be summed before anything else is read
+  bool made_way_ = false;     // one of them was cut off; its descriptor is closed after this turn
+  size_t buffer_growth_ = 0;  // since the buffers of all loops were last summed
+  bool shed_due_ = false;     // they are to be summed before anything else is read
   bool draining_ = false;
   // Behind the others, so that it goes before them: what it destroys still uses them.
   EventLoop events_;

@@ -22,7 +22,9 @@ class ReadableTest : public ::testing::Test {
     out_ = FileDescriptor(ends[0]);
     in_ = FileDescriptor(ends[1]);
   }
-  void Write(std::string_view text) { ASSERT_EQ(::write(in_.get(), text.data(), text.size()), ssize_t(text.size())); }
+  void Write(std::string_view text) {
+    ASSERT_EQ(::write(in_.get(), text.data(), text.size()), ssize_t(text.size()));
+  }
   void ReadOne() {
     char c = 0;
     ASSERT_EQ(::read(out_.get(), &c, 1), 1);

@@ -42,21 +42,22 @@ struct Server::State {
 namespace {
 
 // Hands the connections of one socket to all loops in turn.
-Acceptor::HandOver RoundRobin(std::vector<std::unique_ptr<Loop>>& loops, const std::vector<Listener>& listeners) {
+Acceptor::HandOver RoundRobin(std::vector<std::unique_ptr<Loop>>& loops,
+                              const std::vector<Listener>& listeners) {
   return [&loops, &listeners, next = size_t{0}](FileDescriptor socket, const sockaddr_storage& peer,
                                                 AcceptedWith with) mutable {
     const size_t taker = next++ % loops.size();
     // A posted function must be copyable.
     const auto shared_socket = std::make_shared<FileDescriptor>(std::move(socket));
-    loops[taker]->Post([&loop = *loops[taker], &mine = listeners[taker], shared_socket, peer, with] {
-      loop.Adopt(std::move(*shared_socket), peer, with, mine);
-    });
+    loops[taker]->Post([&loop = *loops[taker], &mine = listeners[taker], shared_socket, peer,
+                        with] { loop.Adopt(std::move(*shared_socket), peer, with, mine); });
   };
 }
 
 }  // namespace
 
-Server::Server(const ServerOptions& options, const base::DisciplinedClock& clock, SpareFiles& spare_files)
+Server::Server(const ServerOptions& options, const base::DisciplinedClock& clock,
+               SpareFiles& spare_files)
     : state_(std::make_unique<State>(options, clock, spare_files)) {}
 
 Server::~Server() {
@@ -65,17 +66,20 @@ Server::~Server() {
   for (const std::string& path : state_->unix_paths) ::unlink(path.c_str());
 }
 
-absl::StatusOr<Endpoint> Server::Listen(const Endpoint& endpoint,
-                                        const std::function<SessionChooser(uint32_t loop)>& sessions,
-                                        const ListenOptions& listen_options) {
+absl::StatusOr<Endpoint> Server::Listen(
+    const Endpoint& endpoint, const std::function<SessionChooser(uint32_t loop)>& sessions,
+    const ListenOptions& listen_options) {
   HEADGATE_CHECK(!state_->started);
   const auto loop_count = static_cast<uint32_t>(state_->shared.loops.size());
-  HEADGATE_ASSIGN_OR_RETURN(ListeningSockets sockets, ListenOn(endpoint, loop_count, state_->shared.options.backlog));
+  HEADGATE_ASSIGN_OR_RETURN(ListeningSockets sockets,
+                            ListenOn(endpoint, loop_count, state_->shared.options.backlog));
   const uint32_t reserved = listen_options.reserved_connections_max;
-  ConnectionLimits& limits =
-      reserved == 0 ? state_->shared.limits
-                    : *state_->reserved_limits.emplace_back(std::make_unique<ConnectionLimits>(reserved, reserved));
-  const size_t spares_kept = reserved == 0 ? SpareFiles::kKeptFromRefusals : SpareFiles::kKeptFromReservedPlaces;
+  ConnectionLimits& limits = reserved == 0
+                                 ? state_->shared.limits
+                                 : *state_->reserved_limits.emplace_back(
+                                       std::make_unique<ConnectionLimits>(reserved, reserved));
+  const size_t spares_kept =
+      reserved == 0 ? SpareFiles::kKeptFromRefusals : SpareFiles::kKeptFromReservedPlaces;
   auto& listeners = *state_->listeners.emplace_back(std::make_unique<std::vector<Listener>>());
   for (uint32_t i = 0; i < loop_count; ++i) {
     listeners.push_back({.choose_session = sessions(i),
@@ -94,7 +98,8 @@ absl::StatusOr<Endpoint> Server::Listen(const Endpoint& endpoint,
     for (FileDescriptor& socket : sockets.by_loop[i]) {
       loop.AddAcceptor(
           std::move(socket), spares_kept,
-          [&loop, &mine = listeners[i]](FileDescriptor connection, const sockaddr_storage& peer, AcceptedWith with) {
+          [&loop, &mine = listeners[i]](FileDescriptor connection, const sockaddr_storage& peer,
+                                        AcceptedWith with) {
             loop.Adopt(std::move(connection), peer, with, mine);
           });
     }
@@ -122,7 +127,9 @@ bool Server::Drain(base::Duration timeout) {
   const base::Instant deadline = state_->shared.clock.Now() + timeout;
   bool empty = state_->shared.limits.WaitUntilEmpty(timeout);
   for (const auto& limits : state_->reserved_limits) {
-    empty = limits->WaitUntilEmpty(std::max(base::Duration(0), deadline - state_->shared.clock.Now())) && empty;
+    empty = limits->WaitUntilEmpty(
+                std::max(base::Duration(0), deadline - state_->shared.clock.Now())) &&
+            empty;
   }
   if (empty) return true;
   state_->RunOnAll([](Loop& loop) { loop.CutOff(); });

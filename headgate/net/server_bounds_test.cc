@@ -1,5 +1,5 @@
-// What a server does at its bounds: places of an address of its own, refusals in the client's protocol, and the budget
-// of all buffers.
+// What a server does at its bounds: places of an address of its own, refusals in the client's
+// protocol, and the budget of all buffers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -168,7 +168,8 @@ TEST(ServerBounds, BeyondTheBudgetOfAllBuffersTheLargestAreGivenUpAndTheOthersSe
     // Thirty hold at least 3 MB together.
     while (server.server->counters().buffers_shed < 19) std::this_thread::yield();
     EXPECT_EQ(Ask(small, "\n").substr(0, 6), "ECHO s");
-    EXPECT_LE(server.server->counters().buffer_bytes, kBudget + threads * (size_t{64} << 10) + (size_t{256} << 10));
+    EXPECT_LE(server.server->counters().buffer_bytes,
+              kBudget + threads * (size_t{64} << 10) + (size_t{256} << 10));
     EXPECT_LT(server.server->counters().buffers_shed, 30u);
     large.clear();
     while (server.server->counters().connections_open > 1) std::this_thread::yield();

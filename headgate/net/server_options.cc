@@ -6,7 +6,8 @@ namespace headgate::net {
 
 std::vector<std::string> ServerOptions::Validate() const {
   std::vector<std::string> problems;
-  if (threads < 1 || threads > 1024) problems.push_back(fmt::format("threads is {}; it must be 1 to 1024", threads));
+  if (threads < 1 || threads > 1024)
+    problems.push_back(fmt::format("threads is {}; it must be 1 to 1024", threads));
   if (connections_max < 1) problems.push_back("connections_max is 0; it must be at least 1");
   const struct {
     const char* name;
@@ -21,7 +22,8 @@ std::vector<std::string> ServerOptions::Validate() const {
   }
   if (output_bytes_max < 4096) problems.push_back("output_bytes_max must be at least 4096");
   if (input_bytes_max < 4096) problems.push_back("input_bytes_max must be at least 4096");
-  if (buffer_bytes_max < (size_t{1} << 20)) problems.push_back("buffer_bytes_max must be at least 1 MiB");
+  if (buffer_bytes_max < (size_t{1} << 20))
+    problems.push_back("buffer_bytes_max must be at least 1 MiB");
   if (refusals_max < threads) problems.push_back("refusals_max must be at least threads");
   if (backlog < 1) problems.push_back("backlog must be at least 1");
   return problems;

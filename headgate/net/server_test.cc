@@ -1,5 +1,5 @@
-// The server over real loopback sockets on ports that the system chooses. Time is a clock that the tests move; waiting
-// for the server is reading from its sockets, with an end.
+// The server over real loopback sockets on ports that the system chooses. Time is a clock that the
+// tests move; waiting for the server is reading from its sockets, with an end.
 #include "headgate/net/server.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,8 @@ struct Oracle {
 // Lines: "x\n" is answered by "x\n". A few words do more.
 class LineSession final : public Session {
  public:
-  LineSession(std::string greeting, Oracle& oracle) : greeting_(std::move(greeting)), oracle_(oracle) {}
+  LineSession(std::string greeting, Oracle& oracle)
+      : greeting_(std::move(greeting)), oracle_(oracle) {}
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override {
     std::string_view text(input.data(), input.size());
@@ -99,7 +100,9 @@ struct TestServer {
   }
   Endpoint Listen(std::string_view address) {
     const auto bound = server->Listen(*ParseEndpoint(address), [this](uint32_t) {
-      return [this](std::span<const char> bytes, const Peer& peer, Room room) { return Choose(bytes, peer, room); };
+      return [this](std::span<const char> bytes, const Peer& peer, Room room) {
+        return Choose(bytes, peer, room);
+      };
     });
     EXPECT_TRUE(bound.ok()) << bound.status();
     return *bound;
@@ -110,7 +113,8 @@ struct TestServer {
     if (room == Room::kNone) return {.made = true, .refusal = "full house\n"};
     if (text == "?") return {};
     if (text.starts_with("?x")) return {.made = true, .refusal = "no x here\n"};
-    return {.made = true, .session = std::make_unique<LineSession>(peer.loopback ? "" : "stranger ", oracle)};
+    return {.made = true,
+            .session = std::make_unique<LineSession>(peer.loopback ? "" : "stranger ", oracle)};
   }
   BlockingClient Connect() const { return Connect(endpoint); }
   static BlockingClient Connect(const Endpoint& where) {
@@ -171,7 +175,8 @@ TEST(Server, CallsASessionAgainThatHasMore) {
   TestServer server;
   server.server->Start();
   BlockingClient client = server.Connect();
-  EXPECT_EQ(Ask(client, "one at a time\none at a time\none at a time\n", "done\ndone\ndone\n"), "done\ndone\ndone\n");
+  EXPECT_EQ(Ask(client, "one at a time\none at a time\none at a time\n", "done\ndone\ndone\n"),
+            "done\ndone\ndone\n");
 }
 
 TEST(Server, ASessionThatWaitsIsAskedAgainWhenItSaysSoAndKeepsTheOrder) {
@@ -282,8 +287,8 @@ TEST(Server, AnswersEveryLoopsConnections) {
 }
 
 TEST(Server, ListensOnLocalhostAllInterfacesAndUnixSockets) {
-  const std::string path =
-      std::filesystem::temp_directory_path() / ("headgate_server_test_" + std::to_string(::getpid()));
+  const std::string path = std::filesystem::temp_directory_path() /
+                           ("headgate_server_test_" + std::to_string(::getpid()));
   TestServer server({.threads = 2}, "localhost:0");
   const Endpoint all = server.Listen(":0");
   const Endpoint local = server.Listen("unix:" + path);
@@ -297,8 +302,8 @@ TEST(Server, ListensOnLocalhostAllInterfacesAndUnixSockets) {
 }
 
 TEST(Server, TakesOverASocketFileThatNobodyListensOn) {
-  const std::string path =
-      std::filesystem::temp_directory_path() / ("headgate_stale_test_" + std::to_string(::getpid()));
+  const std::string path = std::filesystem::temp_directory_path() /
+                           ("headgate_stale_test_" + std::to_string(::getpid()));
   const Endpoint endpoint = *ParseEndpoint("unix:" + path);
   const int stale = ::socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_storage storage{};
@@ -414,7 +419,8 @@ TEST(Server, ClosesAReaderThatDoesNotRead) {
   server.server->Start();
   BlockingClient client = server.Connect();
   ASSERT_TRUE(client.Send("big\n").ok());
-  // Not all of it has arrived when the server stops writing; reading nothing, the client lets the time pass.
+  // Not all of it has arrived when the server stops writing; reading nothing, the client lets the
+  // time pass.
   while (server.server->counters().bytes_written == 0) std::this_thread::yield();
   while (server.server->counters().write_timeouts == 0) {
     server.source.Advance(10s);
@@ -487,7 +493,8 @@ TEST(Server, WaitsForRoomWhereTheSystemHasNoneForAnotherConnection) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   {
     const AllFiles all_files;
-    ASSERT_EQ(::connect(waiting.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    ASSERT_EQ(
+        ::connect(waiting.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     while (server.server->counters().accept_errors == 0) std::this_thread::yield();
     EXPECT_EQ(Ask(open, "hello\n", "hello\n"), "hello\n");
     // It rests between its attempts.
@@ -507,7 +514,8 @@ TEST(Server, DrainsAtOnceWhereNobodyIsInTheMiddleOfARequest) {
   EXPECT_TRUE(server.server->Drain(10s));
   EXPECT_TRUE(Closed(resting));
   EXPECT_TRUE(Closed(silent));
-  EXPECT_EQ(BlockingClient::Connect(server.endpoint, 1s).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(BlockingClient::Connect(server.endpoint, 1s).status().code(),
+            absl::StatusCode::kUnavailable);
 }
 
 TEST(Server, FinishesRequestsThatHaveBegunBeforeItGoes) {
@@ -557,15 +565,18 @@ TEST(Server, StopsWithConnectionsOpenInEveryState) {
 }
 
 TEST(Server, SaysThatAFileIsInTheWayOfAUnixSocket) {
-  const std::string path = ::testing::TempDir() + "headgate_server_test_file_" + std::to_string(::getpid());
+  const std::string path =
+      ::testing::TempDir() + "headgate_server_test_file_" + std::to_string(::getpid());
   std::ofstream(path) << "precious";
   base::SystemClock source;
   base::DisciplinedClock clock{source};
   SpareFiles spare_files;
   Server server({}, clock, spare_files);
-  const auto bound = server.Listen(*ParseEndpoint("unix:" + path), [](uint32_t) { return SessionChooser{}; });
+  const auto bound =
+      server.Listen(*ParseEndpoint("unix:" + path), [](uint32_t) { return SessionChooser{}; });
   ASSERT_FALSE(bound.ok());
-  EXPECT_THAT(std::string(bound.status().message()), ::testing::EndsWith("the file there is not a socket"));
+  EXPECT_THAT(std::string(bound.status().message()),
+              ::testing::EndsWith("the file there is not a socket"));
   EXPECT_TRUE(std::remove(path.c_str()) == 0);
 }
 

@@ -73,13 +73,15 @@ TEST(IndependentRequests, StopReadingWhenTooManyWait) {
   Completions completions;
   IndependentFramedSession session(completions);
   std::string bytes;
-  for (size_t i = 0; i <= IndependentFramedSession::kWaitingMax; ++i) bytes += Frame{.kind = 'l'}.Bytes();
+  for (size_t i = 0; i <= IndependentFramedSession::kWaitingMax; ++i)
+    bytes += Frame{.kind = 'l'}.Bytes();
   std::string output;
   const Session::Progress full = session.OnBytes(bytes, output, kStart);
   EXPECT_TRUE(full.stop_reading);
   EXPECT_EQ(bytes.size() - full.consumed, Frame::kHeadBytes);
   completions.Complete(3);
-  const Session::Progress again = session.OnBytes(std::string_view(bytes).substr(full.consumed), output, kStart);
+  const Session::Progress again =
+      session.OnBytes(std::string_view(bytes).substr(full.consumed), output, kStart);
   EXPECT_EQ(again.consumed, Frame::kHeadBytes) << "it has room for the next";
   EXPECT_EQ(output, Frame{}.Answer());
 }

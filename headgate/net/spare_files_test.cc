@@ -34,14 +34,16 @@ TEST(SpareFiles, OpensDownToWhatIsKeptForMoreImportantUses) {
   std::vector<FileDescriptor> open;
   const auto open_all = [&](size_t kept) {
     size_t count = 0;
-    for (FileDescriptor file = spares.Open(kept, OpenNull); file; file = spares.Open(kept, OpenNull)) {
+    for (FileDescriptor file = spares.Open(kept, OpenNull); file;
+         file = spares.Open(kept, OpenNull)) {
       open.push_back(std::move(file));
       ++count;
     }
     EXPECT_EQ(errno, EMFILE);
     return count;
   };
-  EXPECT_EQ(open_all(SpareFiles::kKeptFromRefusals), SpareFiles::kCount - SpareFiles::kKeptFromRefusals);
+  EXPECT_EQ(open_all(SpareFiles::kKeptFromRefusals),
+            SpareFiles::kCount - SpareFiles::kKeptFromRefusals);
   EXPECT_EQ(open_all(SpareFiles::kKeptFromReservedPlaces),
             SpareFiles::kKeptFromRefusals - SpareFiles::kKeptFromReservedPlaces);
   EXPECT_EQ(open_all(SpareFiles::kKeptFromSnapshots), SpareFiles::kKeptFromReservedPlaces);

@@ -28,7 +28,8 @@ void Stream::Connect(const StreamTarget& target) {
   state_ = State::kConnecting;
   deadline_.Set(loop_.Now() + options_.connect_timeout);
   connector_ = std::make_unique<Connector>(
-      loop_, target_, [this](absl::StatusOr<FileDescriptor> socket) { OnSocket(std::move(socket)); });
+      loop_, target_,
+      [this](absl::StatusOr<FileDescriptor> socket) { OnSocket(std::move(socket)); });
 }
 
 void Stream::Close() {
@@ -43,7 +44,9 @@ void Stream::Close() {
 }
 
 void Stream::OnSocket(absl::StatusOr<FileDescriptor> socket) {
-  if (!socket.ok()) return Fail(std::string_view(socket.status().message().data(), socket.status().message().size()));
+  if (!socket.ok())
+    return Fail(
+        std::string_view(socket.status().message().data(), socket.status().message().size()));
   const std::string& name = options_.server_name.empty() ? target_.host : options_.server_name;
   transport_ = Transport::Make(loop_, *std::move(socket), *this, options_.tls.get(), name);
   connector_.reset();
@@ -72,7 +75,8 @@ void Stream::ContinueHandshake() {
 void Stream::OnDeadline() {
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(options_.connect_timeout).count();
   if (state_ == State::kConnecting) return Fail(fmt::format("no connection within {} ms", ms));
-  Fail(fmt::format("it accepted, and did not answer to TLS within {} ms; does it speak TLS on this port?", ms));
+  Fail(fmt::format(
+      "it accepted, and did not answer to TLS within {} ms; does it speak TLS on this port?", ms));
 }
 
 void Stream::OnReadable() { state_ == State::kOpen ? Read() : ContinueHandshake(); }
@@ -115,7 +119,8 @@ size_t Stream::unsent_bytes() const {
 }
 
 void Stream::Fail(std::string_view why) {
-  const absl::Status status = absl::UnavailableError(fmt::format("{}: {}", target_.ToString(), why));
+  const absl::Status status =
+      absl::UnavailableError(fmt::format("{}: {}", target_.ToString(), why));
   Close();
   owner_.OnClosed(status);
 }

@@ -1,8 +1,8 @@
-// A connection that we open: bytes out, bytes in, without waiting. An owner gets the incoming bytes, on the
-// loop's thread, and leads the conversation.
+// A connection that we open: bytes out, bytes in, without waiting. An owner gets the incoming
+// bytes, on the loop's thread, and leads the conversation.
 //
-// Over any transport: TCP or a Unix socket, plain or with TLS. A host name is resolved off the loop's thread, and its
-// addresses are tried one after the other.
+// Over any transport: TCP or a Unix socket, plain or with TLS. A host name is resolved off the
+// loop's thread, and its addresses are tried one after the other.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ namespace headgate::net {
 
 class Stream final : private Transport::Owner {
  public:
-  // Called on the loop's thread, never from within a call of the stream's. Each may close and reopen the stream; none
-  // may destroy it.
+  // Called on the loop's thread, never from within a call of the stream's. Each may close and
+  // reopen the stream; none may destroy it.
   class Owner {
    public:
     virtual void OnConnected() = 0;
@@ -36,8 +36,9 @@ class Stream final : private Transport::Owner {
 
   struct Options {
     std::shared_ptr<TlsContext> tls{};  // null: plain
-    std::string server_name{};          // the name that the certificate must have; empty: the target's host
-    base::Duration connect_timeout = std::chrono::milliseconds(50);  // resolving and the TLS handshake included
+    std::string server_name{};  // the name that the certificate must have; empty: the target's host
+    base::Duration connect_timeout =
+        std::chrono::milliseconds(50);  // resolving and the TLS handshake included
   };
 
   Stream(EventLoop& loop, Owner& owner, const Options& options);
@@ -76,7 +77,8 @@ class Stream final : private Transport::Owner {
   const Options options_;
   StreamTarget target_;
   State state_ = State::kClosed;
-  uint64_t connection_ = 0;  // a number for each, so that a call sees if the owner has closed or reopened meanwhile
+  uint64_t connection_ =
+      0;  // a number for each, so that a call sees if the owner has closed or reopened meanwhile
   std::unique_ptr<Connector> connector_;
   std::unique_ptr<Transport> transport_;
   Timer deadline_;

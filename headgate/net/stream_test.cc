@@ -17,11 +17,13 @@ using ::testing::HasSubstr;
 
 // The listening end: accepts one connection when it is first asked for something.
 struct Peer {
-  explicit Peer(const std::string& address = "127.0.0.1:0") : sockets(*ListenOn(*ParseEndpoint(address), 1, 16)) {}
+  explicit Peer(const std::string& address = "127.0.0.1:0")
+      : sockets(*ListenOn(*ParseEndpoint(address), 1, 16)) {}
   uint16_t port() const { return sockets.bound.port; }
   int fd() {
     if (!connection)
-      connection = FileDescriptor(::accept4(sockets.by_loop[0][0].get(), nullptr, nullptr, SOCK_NONBLOCK));
+      connection =
+          FileDescriptor(::accept4(sockets.by_loop[0][0].get(), nullptr, nullptr, SOCK_NONBLOCK));
     return connection.get();
   }
   // Reads what has arrived.
@@ -38,14 +40,17 @@ struct Peer {
 };
 
 struct TestStream final : Stream::Owner {
-  explicit TestStream(base::Duration timeout = 5s) : stream(loop, *this, {.connect_timeout = timeout}) {}
+  explicit TestStream(base::Duration timeout = 5s)
+      : stream(loop, *this, {.connect_timeout = timeout}) {}
   void OnConnected() override { connected = true; }
   void OnBytes(std::string_view bytes) override {
     input += bytes;
     if (input.ends_with("close yourself")) stream.Close();
   }
   void OnClosed(const absl::Status& why) override { closed = std::string(why.message()); }
-  bool Until(const std::function<bool()>& done, base::Duration timeout = 10s) { return loop.RunUntil(done, timeout); }
+  bool Until(const std::function<bool()>& done, base::Duration timeout = 10s) {
+    return loop.RunUntil(done, timeout);
+  }
 
   base::SystemClock clock;
   EventLoop loop{clock};
@@ -75,7 +80,8 @@ TEST(Stream, CarriesBytesBothWays) {
 }
 
 TEST(Stream, GoesToAUnixSocket) {
-  const std::string path = std::filesystem::temp_directory_path() / ("headgate_stream_" + std::to_string(::getpid()));
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("headgate_stream_" + std::to_string(::getpid()));
   Peer peer("unix:" + path);
   TestStream test;
   test.stream.Connect({.unix_path = path});
@@ -168,8 +174,9 @@ TEST(Stream, MayBeClosedFromItsCallsAndOpenedAgain) {
 TEST(TlsContext, NamesTheFileThatCannotBeUsed) {
   EXPECT_THAT(std::string(TlsContext::Load({.ca_file = "/nowhere/ca.pem"}).status().message()),
               HasSubstr("the CA file '/nowhere/ca.pem' cannot be used"));
-  EXPECT_THAT(std::string(TlsContext::Load({.certificate_file = "/nowhere/c.pem"}).status().message()),
-              HasSubstr("give both"));
+  EXPECT_THAT(
+      std::string(TlsContext::Load({.certificate_file = "/nowhere/c.pem"}).status().message()),
+      HasSubstr("give both"));
 }
 
 }  // namespace

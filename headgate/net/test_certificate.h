@@ -1,4 +1,5 @@
-// For tests: a certificate for localhost that signs itself, and its key, made on the spot, as PEM files.
+// For tests: a certificate for localhost that signs itself, and its key, made on the spot, as PEM
+// files.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,14 +28,16 @@ class TestCertificate {
     X509_gmtime_adj(X509_getm_notAfter(certificate), 24 * 3600);
     X509_set_pubkey(certificate, key);
     X509_NAME* const name = X509_get_subject_name(certificate);
-    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("test"), -1, -1, 0);
+    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+                               reinterpret_cast<const unsigned char*>("test"), -1, -1, 0);
     X509_set_issuer_name(certificate, name);
     Extend(certificate, NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
     Extend(certificate, NID_basic_constraints, "CA:TRUE");
     EXPECT_GT(X509_sign(certificate, key, EVP_sha256()), 0);
     Write(certificate_file(), [&](FILE* file) { return PEM_write_X509(file, certificate); });
-    Write(key_file(),
-          [&](FILE* file) { return PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr); });
+    Write(key_file(), [&](FILE* file) {
+      return PEM_write_PrivateKey(file, key, nullptr, nullptr, 0, nullptr, nullptr);
+    });
     X509_free(certificate);
     EVP_PKEY_free(key);
   }

@@ -1,4 +1,5 @@
-// For this folder's tests: a clock that moves only when told to, from any thread, while the loops of a server read it.
+// For this folder's tests: a clock that moves only when told to, from any thread, while the loops
+// of a server read it.
 #pragma once
 
 #include <atomic>

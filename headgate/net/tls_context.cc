@@ -14,7 +14,8 @@ namespace ssl = boost::asio::ssl;
 absl::Status LoadFiles(const TlsOptions& options, ssl::context& context) {
   boost::system::error_code error;
   const auto bad = [&](std::string_view what, const std::string& file) {
-    return absl::InvalidArgumentError(fmt::format("{} '{}' cannot be used: {}", what, file, error.message()));
+    return absl::InvalidArgumentError(
+        fmt::format("{} '{}' cannot be used: {}", what, file, error.message()));
   };
   if (!options.ca_file.empty() && context.load_verify_file(options.ca_file, error)) {
     return bad("the CA file", options.ca_file);
@@ -33,13 +34,17 @@ absl::Status LoadFiles(const TlsOptions& options, ssl::context& context) {
 
 struct TlsContext::State {
   explicit State(bool for_server)
-      : is_server(for_server), context(for_server ? ssl::context::tls_server : ssl::context::tls_client) {
-    context.set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1);
-    // The protocols above say themselves where a message ends, so an end without close_notify truncates nothing.
+      : is_server(for_server),
+        context(for_server ? ssl::context::tls_server : ssl::context::tls_client) {
+    context.set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
+                        ssl::context::no_tlsv1_1);
+    // The protocols above say themselves where a message ends, so an end without close_notify
+    // truncates nothing.
     SSL_CTX_set_options(context.native_handle(), SSL_OP_IGNORE_UNEXPECTED_EOF);
     // A write may be tried again from another buffer, and a connection at rest keeps no buffers.
-    SSL_CTX_set_mode(context.native_handle(),
-                     SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+    SSL_CTX_set_mode(context.native_handle(), SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                                  SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+                                                  SSL_MODE_RELEASE_BUFFERS);
   }
 
   const bool is_server;
@@ -56,7 +61,8 @@ bool TlsContext::is_server() const { return state_->is_server; }
 
 absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::Load(const TlsOptions& options) {
   if (options.certificate_file.empty() != options.key_file.empty()) {
-    return absl::InvalidArgumentError("a client certificate needs its key and a key its certificate; give both");
+    return absl::InvalidArgumentError(
+        "a client certificate needs its key and a key its certificate; give both");
   }
   auto state = std::make_unique<State>(false);
   HEADGATE_RETURN_IF_ERROR(LoadFiles(options, state->context));
@@ -72,7 +78,8 @@ absl::StatusOr<std::shared_ptr<TlsContext>> TlsContext::LoadServer(const TlsOpti
   }
   auto state = std::make_unique<State>(true);
   HEADGATE_RETURN_IF_ERROR(LoadFiles(options, state->context));
-  if (!options.ca_file.empty()) state->context.set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
+  if (!options.ca_file.empty())
+    state->context.set_verify_mode(ssl::verify_peer | ssl::verify_fail_if_no_peer_cert);
   return std::shared_ptr<TlsContext>(new TlsContext(std::move(state)));
 }
 

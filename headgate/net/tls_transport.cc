@@ -20,7 +20,9 @@ namespace {
 
 constexpr std::string_view kEnded = "the other end closed the connection";
 
-int IntSize(size_t size) { return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max())); }
+int IntSize(size_t size) {
+  return static_cast<int>(std::min<size_t>(size, std::numeric_limits<int>::max()));
+}
 
 }  // namespace
 
@@ -50,7 +52,8 @@ struct TlsTransport::Socket {
 
   static const BIO_METHOD* Method() {
     static BIO_METHOD* const method = [] {
-      BIO_METHOD* const made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "headgate socket");
+      BIO_METHOD* const made =
+          BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "headgate socket");
       HEADGATE_CHECK(made != nullptr);
       BIO_meth_set_read(made, &Read);
       BIO_meth_set_write(made, &Write);
@@ -61,8 +64,8 @@ struct TlsTransport::Socket {
   }
 };
 
-TlsTransport::TlsTransport(EventLoop& loop, FileDescriptor socket, Owner& owner, const TlsContext& context,
-                           const std::string& server_name)
+TlsTransport::TlsTransport(EventLoop& loop, FileDescriptor socket, Owner& owner,
+                           const TlsContext& context, const std::string& server_name)
     : Transport(loop, std::move(socket), owner), ssl_(SSL_new(context.native())) {
   HEADGATE_CHECK(ssl_ != nullptr);
   BIO* const bio = BIO_new(Socket::Method());
@@ -89,7 +92,8 @@ void TlsTransport::ExpectServer(const std::string& name) {
   }
   HEADGATE_CHECK(SSL_set1_host(ssl_, name.c_str()) == 1);
   // As the macro SSL_set_tlsext_host_name.
-  SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, const_cast<char*>(name.c_str()));
+  SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+           const_cast<char*>(name.c_str()));
 }
 
 Transport::Io TlsTransport::Handshake() {

@@ -19,7 +19,8 @@ using boost::asio::posix::stream_descriptor;
 
 class PlainTransport final : public Transport {
  public:
-  PlainTransport(EventLoop& loop, FileDescriptor socket, Owner& owner) : Transport(loop, std::move(socket), owner) {}
+  PlainTransport(EventLoop& loop, FileDescriptor socket, Owner& owner)
+      : Transport(loop, std::move(socket), owner) {}
 
   Io Handshake() override { return {}; }
 
@@ -29,7 +30,9 @@ class PlainTransport final : public Transport {
     return Result(count);
   }
 
-  Io Write(std::string_view bytes) override { return Result(::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL)); }
+  Io Write(std::string_view bytes) override {
+    return Result(::send(fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL));
+  }
 
   void FinishWriting() override { ::shutdown(fd(), SHUT_WR); }
 
@@ -38,7 +41,8 @@ class PlainTransport final : public Transport {
  private:
   Io Result(ssize_t count) {
     if (count >= 0) return {.bytes = static_cast<size_t>(count)};
-    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR) return {.state = State::kWouldBlock};
+    if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
+      return {.state = State::kWouldBlock};
     error_ = errno;
     return {.state = State::kFailed};
   }
@@ -48,7 +52,8 @@ class PlainTransport final : public Transport {
 
 }  // namespace
 
-// The descriptor and the waits on it. Waits that are under way hold it, so that it may outlive its transport.
+// The descriptor and the waits on it. Waits that are under way hold it, so that it may outlive its
+// transport.
 struct Transport::Watch : boost::intrusive_ref_counter<Watch, boost::thread_unsafe_counter> {
   Watch(EventLoop& loop, FileDescriptor socket, Transport& owner)
       : descriptor(loop.io(), socket.release()), transport(&owner) {}
@@ -56,11 +61,12 @@ struct Transport::Watch : boost::intrusive_ref_counter<Watch, boost::thread_unsa
   void Arm(Ready ready) {
     bool& armed = ready == Ready::kToRead ? read_armed : write_armed;
     if (std::exchange(armed, true)) return;
-    descriptor.async_wait(ready == Ready::kToRead ? stream_descriptor::wait_read : stream_descriptor::wait_write,
-                          [self = boost::intrusive_ptr(this), ready](const boost::system::error_code&) {
-                            (ready == Ready::kToRead ? self->read_armed : self->write_armed) = false;
-                            if (self->transport != nullptr) self->transport->OnReady(ready);
-                          });
+    descriptor.async_wait(
+        ready == Ready::kToRead ? stream_descriptor::wait_read : stream_descriptor::wait_write,
+        [self = boost::intrusive_ptr(this), ready](const boost::system::error_code&) {
+          (ready == Ready::kToRead ? self->read_armed : self->write_armed) = false;
+          if (self->transport != nullptr) self->transport->OnReady(ready);
+        });
   }
 
   void Post() {
@@ -75,8 +81,8 @@ struct Transport::Watch : boost::intrusive_ref_counter<Watch, boost::thread_unsa
   bool write_armed = false;
 };
 
-std::unique_ptr<Transport> Transport::Make(EventLoop& loop, FileDescriptor socket, Owner& owner, const TlsContext* tls,
-                                           const std::string& server_name) {
+std::unique_ptr<Transport> Transport::Make(EventLoop& loop, FileDescriptor socket, Owner& owner,
+                                           const TlsContext* tls, const std::string& server_name) {
   if (tls == nullptr) return std::make_unique<PlainTransport>(loop, std::move(socket), owner);
   return std::make_unique<TlsTransport>(loop, std::move(socket), owner, *tls, server_name);
 }

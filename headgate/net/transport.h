@@ -1,8 +1,9 @@
-// The bytes of one connection, accepted or opened: over TCP or a Unix socket, plain or with TLS. Nobody above sees
-// which.
+// The bytes of one connection, accepted or opened: over TCP or a Unix socket, plain or with TLS.
+// Nobody above sees which.
 //
-// Never blocks. Read, Write and Handshake do what is possible now; after kWouldBlock the caller awaits the call's turn
-// and tries again. (With TLS a Read may have to send first, and a Write to receive; the transport knows.)
+// Never blocks. Read, Write and Handshake do what is possible now; after kWouldBlock the caller
+// awaits the call's turn and tries again. (With TLS a Read may have to send first, and a Write to
+// receive; the transport knows.)
 #pragma once
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
@@ -20,7 +21,8 @@ namespace headgate::net {
 
 class Transport {
  public:
-  // Called on the loop's thread, never from within a call of the transport's. May destroy the transport.
+  // Called on the loop's thread, never from within a call of the transport's. May destroy the
+  // transport.
   class Owner {
    public:
     virtual void OnReadable() = 0;  // Read, or Handshake, is worth another try
@@ -36,9 +38,11 @@ class Transport {
     size_t bytes = 0;  // moved; at least one if state is kDone, unless none were asked for
   };
 
-  // Takes a connected, non-blocking socket. `loop` and `owner` must outlive the transport. `tls`: null for plain bytes;
-  // it says which side is ours. `server_name`: the name or address that a server's certificate must have.
-  static std::unique_ptr<Transport> Make(EventLoop& loop, FileDescriptor socket, Owner& owner, const TlsContext* tls,
+  // Takes a connected, non-blocking socket. `loop` and `owner` must outlive the transport. `tls`:
+  // null for plain bytes; it says which side is ours. `server_name`: the name or address that a
+  // server's certificate must have.
+  static std::unique_ptr<Transport> Make(EventLoop& loop, FileDescriptor socket, Owner& owner,
+                                         const TlsContext* tls,
                                          const std::string& server_name = {});
 
   virtual ~Transport();
@@ -54,7 +58,8 @@ class Transport {
   // Why the last call answered kFailed.
   virtual std::string error() const = 0;
 
-  // After kWouldBlock: calls the owner once, when another try is worth it. Asking again before that changes nothing.
+  // After kWouldBlock: calls the owner once, when another try is worth it. Asking again before that
+  // changes nothing.
   void AwaitRead();   // for Read and Handshake
   void AwaitWrite();  // for Write
 

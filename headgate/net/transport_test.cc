@@ -87,7 +87,8 @@ class TransportPair : public ::testing::TestWithParam<Kind> {
   static void TearDownTestSuite() { delete certificate_; }
 
   static TlsOptions ServerFiles() {
-    return {.certificate_file = certificate_->certificate_file(), .key_file = certificate_->key_file()};
+    return {.certificate_file = certificate_->certificate_file(),
+            .key_file = certificate_->key_file()};
   }
 
   void Connect(const std::string& server_name = "localhost") {
@@ -102,8 +103,10 @@ class TransportPair : public ::testing::TestWithParam<Kind> {
     }
     server_context = *TlsContext::LoadServer(server_files);
     client_context = *TlsContext::Load(client_files);
-    server.Use(Transport::Make(loop, std::move(server_socket), server.owner(), server_context.get()));
-    client.Use(Transport::Make(loop, std::move(client_socket), client.owner(), client_context.get(), server_name));
+    server.Use(
+        Transport::Make(loop, std::move(server_socket), server.owner(), server_context.get()));
+    client.Use(Transport::Make(loop, std::move(client_socket), client.owner(), client_context.get(),
+                               server_name));
   }
   bool Until(const std::function<bool()>& done) { return loop.RunUntil(done, 10s); }
 
@@ -120,7 +123,8 @@ TEST_P(TransportPair, CarriesBytesBothWays) {
   Connect();
   client.Send("hello");
   server.Send("world");
-  EXPECT_TRUE(Until([&] { return server.received == "hello" && client.received == "world"; })) << client.error;
+  EXPECT_TRUE(Until([&] { return server.received == "hello" && client.received == "world"; }))
+      << client.error;
 }
 
 TEST_P(TransportPair, CarriesMoreThanTheSystemBuffersInOrder) {
@@ -131,7 +135,9 @@ TEST_P(TransportPair, CarriesMoreThanTheSystemBuffersInOrder) {
   for (size_t i = 0; down.size() < (size_t{3} << 20); ++i) down += std::to_string(i * 7);
   client.Send(up);
   server.Send(down);
-  EXPECT_TRUE(Until([&] { return server.received.size() >= up.size() && client.received.size() >= down.size(); }));
+  EXPECT_TRUE(Until([&] {
+    return server.received.size() >= up.size() && client.received.size() >= down.size();
+  }));
   EXPECT_TRUE(server.received == up);
   EXPECT_TRUE(client.received == down);
 }
@@ -152,7 +158,8 @@ TEST_P(TransportPair, ASlowReaderHoldsTheWriterBack) {
   const std::string bytes(size_t{8} << 20, 'x');
   size_t written = 0;
   Io io;
-  while (io = client.transport().Write(std::string_view(bytes).substr(written)), io.state == State::kDone) {
+  while (io = client.transport().Write(std::string_view(bytes).substr(written)),
+         io.state == State::kDone) {
     written += io.bytes;
     ASSERT_LT(written, bytes.size());
   }
@@ -166,7 +173,8 @@ TEST_P(TransportPair, TellsTheOtherEndThatNoMoreIsWritten) {
   client.transport().FinishWriting();
   EXPECT_TRUE(Until([&] { return server.ended; })) << server.error;
   server.Send("answer");
-  EXPECT_TRUE(Until([&] { return client.received == "answer"; })) << "the other direction stays open";
+  EXPECT_TRUE(Until([&] { return client.received == "answer"; }))
+      << "the other direction stays open";
 }
 
 TEST_P(TransportPair, APeerThatIsGoneIsAnEndOrAnErrorAndNoSignal) {
@@ -178,7 +186,9 @@ TEST_P(TransportPair, APeerThatIsGoneIsAnEndOrAnErrorAndNoSignal) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, TransportPair, ::testing::Values(Kind::kPlain, Kind::kTls),
-                         [](const auto& kind) { return kind.param == Kind::kPlain ? "Plain" : "Tls"; });
+                         [](const auto& kind) {
+                           return kind.param == Kind::kPlain ? "Plain" : "Tls";
+                         });
 
 class TlsPair : public TransportPair {};
 
@@ -215,7 +225,8 @@ TEST_P(TlsPair, AClientsCertificateIsTakenWhereTheServerAsksForIt) {
   EXPECT_TRUE(Until([&] { return client.ready && server.ready; })) << server.error;
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, TlsPair, ::testing::Values(Kind::kTls), [](const auto&) { return "Tls"; });
+INSTANTIATE_TEST_SUITE_P(Kinds, TlsPair, ::testing::Values(Kind::kTls),
+                         [](const auto&) { return "Tls"; });
 
 TEST(TlsContext, AServerNeedsACertificateAndItsKey) {
   EXPECT_THAT(std::string(TlsContext::LoadServer({}).status().message()),

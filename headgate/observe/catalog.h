@@ -1,5 +1,5 @@
-// Every metric there is, declared once: name, type, unit, help, labels. Rendering, docs/reference/metrics.md and the
-// dashboard read this table; nothing else can be exported.
+// Every metric there is, declared once: name, type, unit, help, labels. Rendering,
+// docs/reference/metrics.md and the dashboard read this table; nothing else can be exported.
 //
 // Labels are bounded sets (a rule's name, an outcome, a front), never keys of clients.
 #pragma once
@@ -98,7 +98,9 @@ struct MetricSpec {
     while (count < kLabelsMax && !label_names[count].empty()) ++count;
     return count;
   }
-  constexpr std::span<const std::string_view> labels() const { return {label_names.data(), label_count()}; }
+  constexpr std::span<const std::string_view> labels() const {
+    return {label_names.data(), label_count()};
+  }
 };
 
 std::span<const MetricSpec, kMetricCount> Catalog();
@@ -106,8 +108,9 @@ const MetricSpec& SpecOf(Metric metric);
 
 // The upper bounds of kBatchSeconds' buckets, in nanoseconds: 100 ns to 100 ms, three a decade.
 inline constexpr std::array<uint64_t, 19> kLatencyBounds = {
-    100,     200,     500,       1'000,     2'000,     5'000,      10'000,     20'000,     50'000,     100'000,
-    200'000, 500'000, 1'000'000, 2'000'000, 5'000'000, 10'000'000, 20'000'000, 50'000'000, 100'000'000};
+    100,       200,        500,        1'000,      2'000,      5'000,     10'000,
+    20'000,    50'000,     100'000,    200'000,    500'000,    1'000'000, 2'000'000,
+    5'000'000, 10'000'000, 20'000'000, 50'000'000, 100'000'000};
 
 // Those of kWaitSeconds: 50 µs, a store on this machine, to 1 s, three a decade.
 inline constexpr std::array<uint64_t, 14> kWaitBounds = {

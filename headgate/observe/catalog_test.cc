@@ -14,7 +14,8 @@ namespace headgate::observe {
 namespace {
 
 bool IsLowerSnake(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") == text.npos;
+  return !text.empty() &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_0123456789") == text.npos;
 }
 
 TEST(Catalog, NamesFollowPrometheusAndTheHouse) {
@@ -25,8 +26,10 @@ TEST(Catalog, NamesFollowPrometheusAndTheHouse) {
     EXPECT_TRUE(spec.name.starts_with("headgate_"));
     EXPECT_TRUE(IsLowerSnake(spec.name));
     EXPECT_EQ(spec.name.ends_with("_total"), spec.type == MetricType::kCounter);
-    EXPECT_EQ(spec.name.ends_with("_seconds") || spec.name.ends_with("_seconds_total"), spec.unit == "seconds");
-    EXPECT_EQ(spec.name.ends_with("_bytes") || spec.name.ends_with("_bytes_total"), spec.unit == "bytes");
+    EXPECT_EQ(spec.name.ends_with("_seconds") || spec.name.ends_with("_seconds_total"),
+              spec.unit == "seconds");
+    EXPECT_EQ(spec.name.ends_with("_bytes") || spec.name.ends_with("_bytes_total"),
+              spec.unit == "bytes");
     EXPECT_TRUE(IsLowerSnake(spec.unit));
   }
 }
@@ -36,7 +39,8 @@ TEST(Catalog, HelpIsASentence) {
     SCOPED_TRACE(spec.name);
     ASSERT_FALSE(spec.help.empty());
     EXPECT_EQ(spec.help.back(), '.');
-    EXPECT_THAT(spec.help, testing::Not(testing::AnyOf(testing::HasSubstr("\n"), testing::HasSubstr("|"))));
+    EXPECT_THAT(spec.help,
+                testing::Not(testing::AnyOf(testing::HasSubstr("\n"), testing::HasSubstr("|"))));
   }
 }
 
@@ -52,17 +56,20 @@ TEST(Catalog, LabelsAreBoundedSetsNeverKeys) {
 TEST(Catalog, LatencyBoundsGoFrom100NsTo100MsThreeADecade) {
   EXPECT_EQ(kLatencyBounds.front(), 100u);
   EXPECT_EQ(kLatencyBounds.back(), 100'000'000u);
-  for (size_t i = 0; i + 3 < kLatencyBounds.size(); ++i) EXPECT_EQ(kLatencyBounds[i + 3], 10 * kLatencyBounds[i]);
+  for (size_t i = 0; i + 3 < kLatencyBounds.size(); ++i)
+    EXPECT_EQ(kLatencyBounds[i + 3], 10 * kLatencyBounds[i]);
 }
 
-// The table of docs/reference/metrics.md. On a difference the test prints the lines as they should be.
+// The table of docs/reference/metrics.md. On a difference the test prints the lines as they should
+// be.
 TEST(Catalog, IsWhatTheReferenceSays) {
   std::string expected;
   for (const MetricSpec& spec : Catalog()) {
     std::string labels;
     for (const std::string_view label : spec.labels())
       labels += fmt::format("{}`{}`", labels.empty() ? "" : ", ", label);
-    expected += fmt::format("| `{}` | {} | {} | {} | {} |\n", spec.name, Name(spec.type), spec.unit, labels, spec.help);
+    expected += fmt::format("| `{}` | {} | {} | {} | {} |\n", spec.name, Name(spec.type), spec.unit,
+                            labels, spec.help);
   }
   std::ifstream file(SourceDir() / "docs/reference/metrics.md");
   ASSERT_TRUE(file) << "docs/reference/metrics.md is missing";
@@ -70,7 +77,8 @@ TEST(Catalog, IsWhatTheReferenceSays) {
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("| `headgate_")) found += line + "\n";
   }
-  EXPECT_EQ(found, expected) << "make the rows of the table in docs/reference/metrics.md these:\n" << expected;
+  EXPECT_EQ(found, expected) << "make the rows of the table in docs/reference/metrics.md these:\n"
+                             << expected;
 }
 
 }  // namespace

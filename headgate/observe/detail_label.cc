@@ -22,7 +22,8 @@ class PathReader {
  public:
   explicit PathReader(std::string_view path) : path_(path) {}
 
-  // The component that matched `entry`: "key_value", "key", or else a pattern, which ends where the next key begins.
+  // The component that matched `entry`: "key_value", "key", or else a pattern, which ends where the
+  // next key begins.
   LabelStep Next(const rule::Entry& entry, const rule::Entry* next) {
     std::string_view rest = path_;
     if (rest.starts_with(entry.key)) {
@@ -37,7 +38,8 @@ class PathReader {
     }
     if (TakeComponent(path_, entry.key)) return {entry.key};
     size_t end = path_.size();
-    for (size_t dot = path_.find('.'); next != nullptr && dot != path_.npos; dot = path_.find('.', dot + 1)) {
+    for (size_t dot = path_.find('.'); next != nullptr && dot != path_.npos;
+         dot = path_.find('.', dot + 1)) {
       if (path_.substr(dot + 1).starts_with(next->key)) {
         end = dot;
         break;
@@ -61,7 +63,8 @@ DetailLabel DetailLabel::Of(const limiter::DecisionEvent& event) {
   for (size_t i = 0; i < label.step_count; ++i) {
     const rule::Entry& entry = event.entries[i];
     const rule::MatchStep& step = event.match->steps[i];
-    const LabelStep own = path.Next(entry, i + 1 < label.step_count ? &event.entries[i + 1] : nullptr);
+    const LabelStep own =
+        path.Next(entry, i + 1 < label.step_count ? &event.entries[i + 1] : nullptr);
     if (step.shared_pattern != nullptr) {
       label.steps[i] = {*step.shared_pattern};
     } else if (event.rule->detailed_metric || step.value_in_metric) {

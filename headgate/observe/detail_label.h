@@ -1,8 +1,8 @@
-// The label of a decision whose rule asks for metrics by the request's own values, in the form of Envoy's service:
-// "key_value.key.key_value".
+// The label of a decision whose rule asks for metrics by the request's own values, in the form of
+// Envoy's service: "key_value.key.key_value".
 //
-//   detailed_metric    every entry with its value; a pattern that shares its bucket stands for the values
-//   value_to_metric    the rule's own path, with the value of the entries that are marked
+//   detailed_metric    every entry with its value; a pattern that shares its bucket stands for the
+//   values value_to_metric    the rule's own path, with the value of the entries that are marked
 #pragma once
 
 #include <array>

@@ -48,7 +48,8 @@ TEST(DetailLabel, ASharedPatternStandsForItsValues) {
 }
 
 TEST(DetailLabel, ValueToMetricShowsTheMarkedValuesOnly) {
-  Decided decided("api_key_gold.path.method", {{"api_key", "gold"}, {"path", "/search"}, {"method", "GET"}});
+  Decided decided("api_key_gold.path.method",
+                  {{"api_key", "gold"}, {"path", "/search"}, {"method", "GET"}});
   decided.rule.value_to_metric = true;
   decided.match.steps[1].value_in_metric = true;
   EXPECT_EQ(decided.Label(), "api_key_gold.path_/search.method");
@@ -89,16 +90,19 @@ descriptors:
             value_to_metric: true
             rate_limit: {unit: second, requests_per_unit: 1}
 )";
-  const rule::LoadResult loaded = rule::LoadRules(std::vector<rule::RuleFile>{{"edge.yaml", std::string(kText)}});
+  const rule::LoadResult loaded =
+      rule::LoadRules(std::vector<rule::RuleFile>{{"edge.yaml", std::string(kText)}});
   ASSERT_TRUE(loaded.ok());
   const auto label_of = [&](const std::vector<rule::Entry>& entries) {
     rule::Match match;
     loaded.rules->Find("edge", entries, match);
-    const limiter::DecisionEvent event{limiter::Outcome::kAllowed, 1, match.rule, 0, "edge", entries, &match};
+    const limiter::DecisionEvent event{
+        limiter::Outcome::kAllowed, 1, match.rule, 0, "edge", entries, &match};
     return match.rule == nullptr ? "no rule" : DetailLabel::Of(event).Text(1'000);
   };
   EXPECT_EQ(label_of({{"address", "10.0.0.7"}, {"path", "/a"}}), "address_10.0.*.path_/a");
-  EXPECT_EQ(label_of({{"plan", "gold"}, {"user", "ann"}, {"path", "/a"}}), "plan_gold.user_a*.path_/a");
+  EXPECT_EQ(label_of({{"plan", "gold"}, {"user", "ann"}, {"path", "/a"}}),
+            "plan_gold.user_a*.path_/a");
 }
 
 TEST(DetailLabel, NeverReadsBeyondAPathThatDoesNotFit) {

@@ -13,7 +13,8 @@ namespace headgate::observe {
 namespace {
 
 algorithm::Limit LimitOf(const LogOptions& options) {
-  auto limit = algorithm::Limit::Make({.requests = options.lines_per_event_second, .period = std::chrono::seconds(1)});
+  auto limit = algorithm::Limit::Make(
+      {.requests = options.lines_per_event_second, .period = std::chrono::seconds(1)});
   HEADGATE_CHECK(limit.ok());
   return *limit;
 }
@@ -37,7 +38,8 @@ spdlog::level::level_enum SpdlogLevel(Level level) {
 Log::Log(const LogOptions& options, const base::Clock& clock)
     : Log(options, clock, std::make_shared<spdlog::sinks::stderr_sink_mt>()) {}
 
-Log::Log(const LogOptions& options, const base::Clock& clock, std::shared_ptr<spdlog::sinks::sink> sink)
+Log::Log(const LogOptions& options, const base::Clock& clock,
+         std::shared_ptr<spdlog::sinks::sink> sink)
     : options_(options), clock_(clock), sink_(std::move(sink)), limit_(LimitOf(options)) {
   // The line is ours; spdlog adds its end.
   sink_->set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
@@ -51,7 +53,8 @@ void Log::Write(Level level, std::string_view name, std::initializer_list<Field>
   const std::lock_guard lock(mutex_);
   auto found = events_.find(absl::string_view(name.data(), name.size()));
   if (found == events_.end()) {
-    // Names are text of our own; should they be made of something that varies, they share one budget.
+    // Names are text of our own; should they be made of something that varies, they share one
+    // budget.
     const std::string key(events_.size() < kEventsMax ? name : "other");
     found = events_.try_emplace(key).first;
   }
@@ -74,7 +77,8 @@ void Log::Tick() {
 }
 
 bool Log::MayWrite(Event& event, base::BootTime now) {
-  return algorithm::DecideTokenBucket(limit_, event.bucket, 1, base::Instant::FromNanos(now.ns)).allowed;
+  return algorithm::DecideTokenBucket(limit_, event.bucket, 1, base::Instant::FromNanos(now.ns))
+      .allowed;
 }
 
 void Log::SayHeldBack(std::string_view name, Event& event) {
@@ -84,7 +88,8 @@ void Log::SayHeldBack(std::string_view name, Event& event) {
 }
 
 void Log::Put(Level level, std::string_view event, std::initializer_list<Field> fields) {
-  const std::string line = LogLine(options_, clock_.WallNow(), level, event, {fields.begin(), fields.size()});
+  const std::string line =
+      LogLine(options_, clock_.WallNow(), level, event, {fields.begin(), fields.size()});
   try {
     sink_->log(spdlog::details::log_msg("", SpdlogLevel(level), line));
     sink_->flush();

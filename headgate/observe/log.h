@@ -1,7 +1,7 @@
 // The log: one event per line, on stderr; log_line.h shows lines.
 //
-// An event that comes too often is held back, by its name; how many lines that cost is said when it may speak again, or
-// by Tick, and counted. Thread-safe.
+// An event that comes too often is held back, by its name; how many lines that cost is said when it
+// may speak again, or by Tick, and counted. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -32,15 +32,22 @@ class Log {
   // To stderr.
   Log(const LogOptions& options, const base::Clock& clock);
   // To wherever `sink` goes.
-  Log(const LogOptions& options, const base::Clock& clock, std::shared_ptr<spdlog::sinks::sink> sink);
+  Log(const LogOptions& options, const base::Clock& clock,
+      std::shared_ptr<spdlog::sinks::sink> sink);
   ~Log();
 
-  void Debug(std::string_view event, std::initializer_list<Field> fields = {}) { Write(Level::kDebug, event, fields); }
-  void Info(std::string_view event, std::initializer_list<Field> fields = {}) { Write(Level::kInfo, event, fields); }
+  void Debug(std::string_view event, std::initializer_list<Field> fields = {}) {
+    Write(Level::kDebug, event, fields);
+  }
+  void Info(std::string_view event, std::initializer_list<Field> fields = {}) {
+    Write(Level::kInfo, event, fields);
+  }
   void Warning(std::string_view event, std::initializer_list<Field> fields = {}) {
     Write(Level::kWarning, event, fields);
   }
-  void Error(std::string_view event, std::initializer_list<Field> fields = {}) { Write(Level::kError, event, fields); }
+  void Error(std::string_view event, std::initializer_list<Field> fields = {}) {
+    Write(Level::kError, event, fields);
+  }
   void Write(Level level, std::string_view event, std::initializer_list<Field> fields);
 
   // Says what was held back of events that have been silent since. Call it every second or so.

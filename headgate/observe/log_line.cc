@@ -55,8 +55,10 @@ void AppendJson(std::string_view text, std::string& line) {
 // Seconds with as many digits as it takes: 1.5s, 0.000000001s.
 std::string DurationText(base::Duration d) {
   const bool negative = d.count() < 0;
-  const uint64_t ns = negative ? ~static_cast<uint64_t>(d.count()) + 1 : static_cast<uint64_t>(d.count());
-  std::string text = fmt::format("{}{}.{:09}", negative ? "-" : "", ns / 1'000'000'000, ns % 1'000'000'000);
+  const uint64_t ns =
+      negative ? ~static_cast<uint64_t>(d.count()) + 1 : static_cast<uint64_t>(d.count());
+  std::string text =
+      fmt::format("{}{}.{:09}", negative ? "-" : "", ns / 1'000'000'000, ns % 1'000'000'000);
   text.resize(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
   return text + "s";
@@ -64,7 +66,8 @@ std::string DurationText(base::Duration d) {
 
 std::string TimeText(base::WallTime time) {
   const int64_t ms = time.ns / 1'000'000;
-  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z", fmt::gmtime(static_cast<std::time_t>(ms / 1'000)), ms % 1'000);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03}Z",
+                     fmt::gmtime(static_cast<std::time_t>(ms / 1'000)), ms % 1'000);
 }
 
 // Appends a field's value in the format of `options`.
@@ -73,7 +76,9 @@ struct ValueAppender {
   std::string& line;
 
   bool json() const { return options.format == LogFormat::kJson; }
-  void operator()(std::string_view value) const { json() ? AppendJson(value, line) : AppendText(value, line); }
+  void operator()(std::string_view value) const {
+    json() ? AppendJson(value, line) : AppendText(value, line);
+  }
   void operator()(int64_t value) const { base::AppendJsonNumber(value, line); }
   void operator()(uint64_t value) const { base::AppendJsonNumber(value, line); }
   void operator()(bool value) const { base::AppendJsonBool(value, line); }
@@ -108,8 +113,8 @@ std::optional<Level> LevelByName(std::string_view name) {
   return std::nullopt;
 }
 
-std::string LogLine(const LogOptions& options, base::WallTime time, Level level, std::string_view event,
-                    std::span<const Field> fields) {
+std::string LogLine(const LogOptions& options, base::WallTime time, Level level,
+                    std::string_view event, std::span<const Field> fields) {
   const bool json = options.format == LogFormat::kJson;
   std::string line;
   if (json) {

@@ -1,10 +1,11 @@
 // A line of the log. An event has a stable name and fields:
 //
 //   2026-11-20T09:30:00.000Z warning rules.refused file="edge rules.yaml" problems=2
-//   {"time":"2026-11-20T09:30:00.000Z","level":"warning","event":"rules.refused","file":"edge rules.yaml","problems":2}
+//   {"time":"2026-11-20T09:30:00.000Z","level":"warning","event":"rules.refused","file":"edge
+//   rules.yaml","problems":2}
 //
-// Neither form contains a control character, a line end or invalid UTF-8, whatever a value has. Values longer than
-// 1,024 bytes are cut and end with "…".
+// Neither form contains a control character, a line end or invalid UTF-8, whatever a value has.
+// Values longer than 1,024 bytes are cut and end with "…".
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,7 @@ struct LogOptions {
 };
 
 // The line, without its end.
-std::string LogLine(const LogOptions& options, base::WallTime time, Level level, std::string_view event,
-                    std::span<const Field> fields);
+std::string LogLine(const LogOptions& options, base::WallTime time, Level level,
+                    std::string_view event, std::span<const Field> fields);
 
 }  // namespace headgate::observe

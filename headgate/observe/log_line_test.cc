@@ -27,10 +27,13 @@ std::string Json(std::initializer_list<Field> fields, LogOptions options = {}) {
 }
 
 TEST(LogLine, IsTimeLevelEventAndFields) {
-  const Field fields[] = {
-      {"file", "edge rules.yaml"}, {"problems", uint64_t{2}}, {"kept", true}, {"delta", int64_t{-3}}};
+  const Field fields[] = {{"file", "edge rules.yaml"},
+                          {"problems", uint64_t{2}},
+                          {"kept", true},
+                          {"delta", int64_t{-3}}};
   EXPECT_EQ(LogLine({}, kTime, Level::kWarning, "rules.refused", fields),
-            "2026-09-21T14:13:20.123Z warning rules.refused file=\"edge rules.yaml\" problems=2 kept=true delta=-3");
+            "2026-09-21T14:13:20.123Z warning rules.refused file=\"edge rules.yaml\" problems=2 "
+            "kept=true delta=-3");
   EXPECT_EQ(LogLine({.format = LogFormat::kJson}, kTime, Level::kWarning, "rules.refused", fields),
             R"({"time":"2026-09-21T14:13:20.123Z","level":"warning","event":"rules.refused",)"
             R"("file":"edge rules.yaml","problems":2,"kept":true,"delta":-3})");
@@ -38,7 +41,11 @@ TEST(LogLine, IsTimeLevelEventAndFields) {
 
 TEST(LogLine, TextThatCouldBeMisreadIsQuoted) {
   EXPECT_THAT(
-      Text({{"a", "two words"}, {"b", ""}, {"c", "x=y"}, {"d", "say \"hi\" \\"}, {"e", "line\nline\x1b[2J\xff"}}),
+      Text({{"a", "two words"},
+            {"b", ""},
+            {"c", "x=y"},
+            {"d", "say \"hi\" \\"},
+            {"e", "line\nline\x1b[2J\xff"}}),
       EndsWith(R"(info e a="two words" b="" c="x=y" d="say \"hi\" \\" e="line\nline\x1b[2J\xff")"));
 }
 
@@ -59,9 +66,12 @@ TEST(LogLine, LongValuesAreCutAtAWholeCharacter) {
 }
 
 TEST(LogLine, DurationsAreSecondsToTheLastDigit) {
-  const Field fields[] = {
-      {"a", base::Duration(1)}, {"b", base::Duration(1500ms)}, {"c", base::Duration(-20s)}, {"d", base::Duration(0)}};
-  EXPECT_THAT(LogLine({}, kTime, Level::kInfo, "e", fields), EndsWith("a=0.000000001s b=1.5s c=-20s d=0s"));
+  const Field fields[] = {{"a", base::Duration(1)},
+                          {"b", base::Duration(1500ms)},
+                          {"c", base::Duration(-20s)},
+                          {"d", base::Duration(0)}};
+  EXPECT_THAT(LogLine({}, kTime, Level::kInfo, "e", fields),
+              EndsWith("a=0.000000001s b=1.5s c=-20s d=0s"));
   EXPECT_THAT(LogLine({.format = LogFormat::kJson}, kTime, Level::kInfo, "e", fields),
               EndsWith(R"("a":"0.000000001s","b":"1.5s","c":"-20s","d":"0s"})"));
 }
@@ -79,24 +89,28 @@ bool IsPrintable(std::string_view line) {
   while (!line.empty()) {
     const base::Utf8Prefix first = base::FirstUtf8(line);
     const auto byte = static_cast<unsigned char>(line[0]);
-    if (!first.well_formed || byte < 0x20 || byte == 0x7f || base::BeginsWithC1Control(line)) return false;
+    if (!first.well_formed || byte < 0x20 || byte == 0x7f || base::BeginsWithC1Control(line))
+      return false;
     line.remove_prefix(first.bytes);
   }
   return true;
 }
 
-// Whatever bytes a client sends, a line is one line of valid UTF-8 without control characters, and JSON parses.
+// Whatever bytes a client sends, a line is one line of valid UTF-8 without control characters, and
+// JSON parses.
 TEST(LogLine, HostileBytesStayInTheirValue) {
   base::Random random(20'261'122);
   for (int i = 0; i < 20'000; ++i) {
     std::string value;
     for (uint64_t bytes = random.Below(40); bytes > 0; --bytes) {
       // Mostly what separates, ends or escapes.
-      constexpr std::string_view kHostile("\"\\\n\r\0{}=,: \x1b\x7f\xc2\x9b\xe2\x80\xff\xf0\x9f", 20);
+      constexpr std::string_view kHostile("\"\\\n\r\0{}=,: \x1b\x7f\xc2\x9b\xe2\x80\xff\xf0\x9f",
+                                          20);
       value.push_back(random.Below(2) == 0 ? kHostile[random.Below(kHostile.size())]
                                            : static_cast<char>(random.Below(256)));
     }
-    const Field fields[] = {{"a", std::string_view(value)}, {"b", ClientText{value}}, {"end", uint64_t{7}}};
+    const Field fields[] = {
+        {"a", std::string_view(value)}, {"b", ClientText{value}}, {"end", uint64_t{7}}};
     const LogOptions text{.client_keys = ClientKeys::kPlain};
     const LogOptions object{.format = LogFormat::kJson, .client_keys = ClientKeys::kPlain};
     ASSERT_TRUE(IsPrintable(LogLine(text, kTime, Level::kInfo, "e", fields))) << "step " << i;

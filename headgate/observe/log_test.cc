@@ -33,10 +33,14 @@ class LogTest : public testing::Test {
 };
 
 TEST_F(LogTest, AnEventIsOneLineOfNamesAndValues) {
-  log.Warning("rules.refused",
-              {{"file", "edge.yaml"}, {"problems", uint64_t{2}}, {"kept", true}, {"delta", int64_t{-3}}});
-  EXPECT_THAT(Lines(), ElementsAre("2026-09-21T14:13:20.123Z warning rules.refused file=edge.yaml problems=2 kept=true "
-                                   "delta=-3"));
+  log.Warning(
+      "rules.refused",
+      {{"file", "edge.yaml"}, {"problems", uint64_t{2}}, {"kept", true}, {"delta", int64_t{-3}}});
+  EXPECT_THAT(
+      Lines(),
+      ElementsAre(
+          "2026-09-21T14:13:20.123Z warning rules.refused file=edge.yaml problems=2 kept=true "
+          "delta=-3"));
 }
 
 class JsonLogTest : public LogTest {
@@ -50,8 +54,11 @@ TEST_F(JsonLogTest, AnEventIsOneObjectOnALine) {
   log.Tick();
   const auto lines = Lines();
   ASSERT_EQ(lines.size(), 11u);
-  EXPECT_EQ(lines[0], R"({"time":"2026-09-21T14:13:20.123Z","level":"info","event":"flood","i":0})");
-  EXPECT_THAT(lines[10], testing::EndsWith(R"("level":"warning","event":"log.suppressed","name":"flood","lines":1})"));
+  EXPECT_EQ(lines[0],
+            R"({"time":"2026-09-21T14:13:20.123Z","level":"info","event":"flood","i":0})");
+  EXPECT_THAT(
+      lines[10],
+      testing::EndsWith(R"("level":"warning","event":"log.suppressed","name":"flood","lines":1})"));
 }
 
 TEST_F(LogTest, WhatIsBelowTheLevelIsNotWritten) {

@@ -17,7 +17,9 @@
 namespace headgate::observe {
 namespace {
 
-uint64_t Nanos(base::Duration elapsed) { return static_cast<uint64_t>(std::max<int64_t>(0, elapsed.count())); }
+uint64_t Nanos(base::Duration elapsed) {
+  return static_cast<uint64_t>(std::max<int64_t>(0, elapsed.count()));
+}
 
 struct FrontCounters {
   base::Counter requests;
@@ -69,13 +71,16 @@ class FamilySink final : public Sink {
     HEADGATE_CHECK(SpecOf(metric).unit != "seconds");
     Put(metric, labels, static_cast<double>(value));
   }
-  void Set(Metric metric, std::initializer_list<std::string_view> labels, base::Duration value) override {
+  void Set(Metric metric, std::initializer_list<std::string_view> labels,
+           base::Duration value) override {
     HEADGATE_CHECK(SpecOf(metric).unit == "seconds");
     Put(metric, labels, Seconds(value));
   }
-  void Set(Metric metric, std::initializer_list<std::string_view> labels, const HistogramValue& value) override {
+  void Set(Metric metric, std::initializer_list<std::string_view> labels,
+           const HistogramValue& value) override {
     const MetricSpec& spec = SpecOf(metric);
-    HEADGATE_CHECK(spec.type == MetricType::kHistogram && value.counts.size() == value.bounds.size() + 1);
+    HEADGATE_CHECK(spec.type == MetricType::kHistogram &&
+                   value.counts.size() == value.bounds.size() + 1);
     const double unit = spec.unit == "seconds" ? 1e9 : 1;
     auto& histogram = Ensure(metric, labels).histogram;
     histogram = {};
@@ -96,7 +101,8 @@ class FamilySink final : public Sink {
   }
 
   std::string Text() && {
-    std::erase_if(families_, [](const prometheus::MetricFamily& family) { return family.metric.empty(); });
+    std::erase_if(families_,
+                  [](const prometheus::MetricFamily& family) { return family.metric.empty(); });
     std::ostringstream out;
     prometheus::TextSerializer().Serialize(out, families_);
     return std::move(out).str();
@@ -112,8 +118,8 @@ class FamilySink final : public Sink {
   prometheus::ClientMetric& Ensure(Metric metric, std::span<const std::string_view> label_values) {
     auto& all = families_[static_cast<size_t>(metric)].metric;
     Labels labels = MakeLabels(SpecOf(metric), label_values);
-    auto series =
-        std::find_if(all.begin(), all.end(), [&](const auto& candidate) { return candidate.label == labels; });
+    auto series = std::find_if(all.begin(), all.end(),
+                               [&](const auto& candidate) { return candidate.label == labels; });
     if (series == all.end()) {
       series = all.emplace(all.end());
       series->label = std::move(labels);
@@ -144,9 +150,13 @@ Metrics::Front Metrics::AddFront(std::string_view name) {
   return static_cast<Front>(fronts_.size() - 1);
 }
 
-void Metrics::AddCollector(std::function<void(Sink&)> collect) { collectors_.push_back(std::move(collect)); }
+void Metrics::AddCollector(std::function<void(Sink&)> collect) {
+  collectors_.push_back(std::move(collect));
+}
 
-uint32_t Metrics::OnRule(const rule::Rule& rule) { return series_.AddRule(rule.domain, rule.label()); }
+uint32_t Metrics::OnRule(const rule::Rule& rule) {
+  return series_.AddRule(rule.domain, rule.label());
+}
 
 void Metrics::OnDecision(uint32_t worker_index, const limiter::DecisionEvent& event) {
   HEADGATE_CHECK(worker_index < worker_count_);
@@ -196,25 +206,31 @@ void Metrics::CollectOwn(FamilySink& sink) {
     for (const Worker& worker : workers) total += counter_of(worker).value();
     return total;
   };
-  const auto set_histogram = [&]<const auto & kBounds>(Metric metric, std::string_view name, size_t front,
-                                                       base::HistogramCounter<kBounds> FrontCounters::*histogram) {
+  const auto set_histogram = [&]<const auto & kBounds>(
+      Metric metric, std::string_view name, size_t front,
+      base::HistogramCounter<kBounds> FrontCounters::*histogram) {
     base::Histogram<kBounds> total;
     for (const Worker& worker : workers) total += (worker.fronts[front].*histogram).Read();
-    sink.Set(metric, {name}, HistogramValue{.bounds = kBounds, .counts = total.counts, .sum = total.sum});
+    sink.Set(metric, {name},
+             HistogramValue{.bounds = kBounds, .counts = total.counts, .sum = total.sum});
   };
 
   for (const SeriesTable::Series& series : series_.List()) {
-    const uint64_t total = sum([&](const Worker& w) -> const auto& { return w.decisions[series.counter]; });
+    const uint64_t total =
+        sum([&](const Worker& w) -> const auto& { return w.decisions[series.counter]; });
     if (total == 0) continue;
-    sink.Append(Metric::kDecisions, {{series.name.domain, series.name.rule, limiter::Name(series.outcome)}})
+    sink.Append(Metric::kDecisions,
+                {{series.name.domain, series.name.rule, limiter::Name(series.outcome)}})
         .counter.value = static_cast<double>(total);
   }
   sink.Set(Metric::kSeries, {}, series_.series_count());
-  sink.Set(Metric::kSeriesDropped, {}, sum([](const Worker& w) -> const auto& { return w.series_dropped; }));
+  sink.Set(Metric::kSeriesDropped, {},
+           sum([](const Worker& w) -> const auto& { return w.series_dropped; }));
 
   for (size_t i = 0; i < fronts_.size(); ++i) {
     const std::string_view name = fronts_[i];
-    sink.Set(Metric::kRequests, {name}, sum([&](const Worker& w) -> const auto& { return w.fronts[i].requests; }));
+    sink.Set(Metric::kRequests, {name},
+             sum([&](const Worker& w) -> const auto& { return w.fronts[i].requests; }));
     sink.Set(Metric::kProtocolErrors, {name},
              sum([&](const Worker& w) -> const auto& { return w.fronts[i].protocol_errors; }));
     set_histogram(Metric::kBatchSeconds, name, i, &FrontCounters::batches);

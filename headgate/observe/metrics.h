@@ -1,7 +1,8 @@
 // What is counted, and the Prometheus text of it.
 //
-// Decisions and requests are counted by the threads that make them, each in memory of its own, and summed when somebody
-// asks. What others own (the store, the connections, the rules) is asked for at that moment, through collectors.
+// Decisions and requests are counted by the threads that make them, each in memory of its own, and
+// summed when somebody asks. What others own (the store, the connections, the rules) is asked for
+// at that moment, through collectors.
 #pragma once
 
 #include <atomic>
@@ -23,8 +24,9 @@
 
 namespace headgate::observe {
 
-// What a histogram holds, in what its metric counts; in nanoseconds where that is seconds. For each of the ascending
-// bounds how many were at most that and above the one before, and one more: larger than all.
+// What a histogram holds, in what its metric counts; in nanoseconds where that is seconds. For each
+// of the ascending bounds how many were at most that and above the one before, and one more: larger
+// than all.
 struct HistogramValue {
   std::span<const uint64_t> bounds;
   std::span<const uint64_t> counts;
@@ -35,17 +37,21 @@ struct HistogramValue {
 class Sink {
  public:
   virtual ~Sink() = default;
-  // Sets one series of a counter or gauge of the catalogue. One value for each of the metric's labels, in their order;
-  // setting a series again replaces it.
-  virtual void Set(Metric metric, std::initializer_list<std::string_view> labels, uint64_t value) = 0;
+  // Sets one series of a counter or gauge of the catalogue. One value for each of the metric's
+  // labels, in their order; setting a series again replaces it.
+  virtual void Set(Metric metric, std::initializer_list<std::string_view> labels,
+                   uint64_t value) = 0;
   // The same for a metric whose unit is seconds.
-  virtual void Set(Metric metric, std::initializer_list<std::string_view> labels, base::Duration value) = 0;
+  virtual void Set(Metric metric, std::initializer_list<std::string_view> labels,
+                   base::Duration value) = 0;
   // The same for a histogram.
-  virtual void Set(Metric metric, std::initializer_list<std::string_view> labels, const HistogramValue& value) = 0;
+  virtual void Set(Metric metric, std::initializer_list<std::string_view> labels,
+                   const HistogramValue& value) = 0;
 };
 
 struct MetricsOptions {
-  // Threads that decide. Their numbers are 0 .. workers − 1, and no two threads that run have the same.
+  // Threads that decide. Their numbers are 0 .. workers − 1, and no two threads that run have the
+  // same.
   uint32_t workers = 1;
   // Draw it from the operating system's random source.
   base::HashSecret secret{};
@@ -66,8 +72,8 @@ class Metrics final : public limiter::Observer {
   // Called at each Render, by the thread that renders; must not call back.
   void AddCollector(std::function<void(Sink&)> collect);
 
-  // ---- The limiter's events. No lock and no allocation, except where a series or a client's value is seen for the
-  // first time.
+  // ---- The limiter's events. No lock and no allocation, except where a series or a client's value
+  // is seen for the first time.
   uint32_t OnRule(const rule::Rule& rule) override;
   void OnDecision(uint32_t worker, const limiter::DecisionEvent& event) override;
   // Under a domain that no rule file can have: the empty one.
@@ -76,7 +82,8 @@ class Metrics final : public limiter::Observer {
   // ---- The fronts' events. No lock, no allocation.
   // `requests` were decided together in `elapsed`.
   void OnBatch(uint32_t worker, Front front, uint64_t requests, base::Duration elapsed);
-  // Requests that were decided together had to wait for the shared store: `elapsed` from their bytes to their answers.
+  // Requests that were decided together had to wait for the shared store: `elapsed` from their
+  // bytes to their answers.
   void OnWait(uint32_t worker, Front front, base::Duration elapsed);
   void OnProtocolError(uint32_t worker, Front front);
 

@@ -1,6 +1,6 @@
-// What counting adds to a decision. Expected on a 3 GHz core: some 10 ns for a rule's own series, 150 ns where the
-// label is made of the request's values (their hash and a look-up). Five times that is a bad result: a lock or an
-// allocation has come in.
+// What counting adds to a decision. Expected on a 3 GHz core: some 10 ns for a rule's own series,
+// 150 ns where the label is made of the request's values (their hash and a look-up). Five times
+// that is a bad result: a lock or an allocation has come in.
 #include <benchmark/benchmark.h>
 
 #include "headgate/observe/metrics.h"
@@ -18,8 +18,10 @@ void Count(benchmark::State& state, bool detailed) {
   rule::Match match;
   match.rule = &rule;
   match.step_count = 2;
-  const std::array<rule::Entry, 2> entries = {rule::Entry{"api_key", "k1"}, rule::Entry{"path", "/search"}};
-  const limiter::DecisionEvent event{limiter::Outcome::kAllowed, 1, &rule, series, "edge", entries, &match};
+  const std::array<rule::Entry, 2> entries = {rule::Entry{"api_key", "k1"},
+                                              rule::Entry{"path", "/search"}};
+  const limiter::DecisionEvent event{
+      limiter::Outcome::kAllowed, 1, &rule, series, "edge", entries, &match};
   for (auto _ : state) metrics.OnDecision(0, event);
 }
 

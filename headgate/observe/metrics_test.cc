@@ -51,11 +51,15 @@ TEST(Metrics, CountsDecisionsByDomainRuleAndOutcome) {
   for (int i = 0; i < 10; ++i) Decide(metrics, &rule, Outcome::kAllowed);
   for (int i = 0; i < 3; ++i) Decide(metrics, &rule, Outcome::kDenied);
   const std::string text = metrics.Render();
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="allowed"})"), "10");
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="denied"})"), "3");
+  EXPECT_EQ(
+      ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="allowed"})"),
+      "10");
+  EXPECT_EQ(
+      ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="denied"})"),
+      "3");
   EXPECT_THAT(text, HasSubstr("# TYPE headgate_decisions_total counter\n"));
-  EXPECT_THAT(text,
-              HasSubstr("# HELP headgate_decisions_total " + std::string(SpecOf(Metric::kDecisions).help) + "\n"));
+  EXPECT_THAT(text, HasSubstr("# HELP headgate_decisions_total " +
+                              std::string(SpecOf(Metric::kDecisions).help) + "\n"));
 }
 
 TEST(Metrics, ARulesNameStandsForItsPath) {
@@ -64,7 +68,8 @@ TEST(Metrics, ARulesNameStandsForItsPath) {
   rule.name = "gold customers";
   Decide(metrics, &rule, Outcome::kAllowed);
   EXPECT_EQ(
-      ValueOf(metrics.Render(), R"(headgate_decisions_total{domain="edge",rule="gold customers",outcome="allowed"})"),
+      ValueOf(metrics.Render(),
+              R"(headgate_decisions_total{domain="edge",rule="gold customers",outcome="allowed"})"),
       "1");
 }
 
@@ -75,8 +80,11 @@ TEST(Metrics, WithoutARuleTheDomainCountsAndAnUnknownDomainIsOther) {
   Decide(metrics, nullptr, Outcome::kNoRule);
   Decide(metrics, nullptr, Outcome::kNoRule, 0, "aimed at your memory");
   const std::string text = metrics.Render();
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="",outcome="no_rule"})"), "1");
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="other",rule="other",outcome="no_rule"})"), "1");
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="",outcome="no_rule"})"),
+            "1");
+  EXPECT_EQ(
+      ValueOf(text, R"(headgate_decisions_total{domain="other",rule="other",outcome="no_rule"})"),
+      "1");
   EXPECT_THAT(text, Not(HasSubstr("aimed")));
   EXPECT_EQ(ValueOf(text, "headgate_series_dropped_total"), "0");
 }
@@ -87,9 +95,12 @@ TEST(Metrics, ALimitOfTheRequestsOwnCountsInItsDomainWithoutARuleByItsOutcome) {
   Decide(metrics, nullptr, Outcome::kAllowed);
   Decide(metrics, nullptr, Outcome::kDenied);
   const std::string text = metrics.Render();
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="",outcome="allowed"})"), "1");
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="",outcome="denied"})"), "1");
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="",outcome="no_rule"})"), std::nullopt);
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="",outcome="allowed"})"),
+            "1");
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="",outcome="denied"})"),
+            "1");
+  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="",outcome="no_rule"})"),
+            std::nullopt);
 }
 
 TEST(Metrics, WhatIsBeyondTheCapIsOtherAndCounted) {
@@ -99,7 +110,9 @@ TEST(Metrics, WhatIsBeyondTheCapIsOtherAndCounted) {
     Decide(metrics, &rule, Outcome::kAllowed);
   }
   const std::string text = metrics.Render();
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="other",rule="other",outcome="allowed"})"), "5");
+  EXPECT_EQ(
+      ValueOf(text, R"(headgate_decisions_total{domain="other",rule="other",outcome="allowed"})"),
+      "5");
   EXPECT_EQ(ValueOf(text, "headgate_series_dropped_total"), "5");
   EXPECT_EQ(ValueOf(text, "headgate_series"), "2000");
 }
@@ -118,8 +131,13 @@ TEST(Metrics, AClientsValuesBeyondTheirShareCountUnderTheirRule) {
     metrics.OnDecision(0, {Outcome::kAllowed, 1, &rule, series, "edge", {&entry, 1}, &match});
   }
   const std::string text = metrics.Render();
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key_k0",outcome="allowed"})"), "1");
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="allowed"})"), "3");
+  EXPECT_EQ(
+      ValueOf(text,
+              R"(headgate_decisions_total{domain="edge",rule="api_key_k0",outcome="allowed"})"),
+      "1");
+  EXPECT_EQ(
+      ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="allowed"})"),
+      "3");
   EXPECT_EQ(ValueOf(text, "headgate_series_dropped_total"), "3");
 }
 
@@ -143,8 +161,13 @@ TEST(Metrics, SumsTheWorkersExactly) {
   for (uint32_t worker = 0; worker < kWorkers; ++worker) {
     threads.emplace_back([&, worker] {
       for (uint32_t i = 0; i < kEach; ++i) {
-        metrics.OnDecision(worker,
-                           {i % 2 == 0 ? Outcome::kAllowed : Outcome::kDenied, 1, &rule, series, "edge", {}, &match});
+        metrics.OnDecision(worker, {i % 2 == 0 ? Outcome::kAllowed : Outcome::kDenied,
+                                    1,
+                                    &rule,
+                                    series,
+                                    "edge",
+                                    {},
+                                    &match});
         metrics.OnBatch(worker, front, 1, base::Duration(150));
       }
     });
@@ -152,14 +175,19 @@ TEST(Metrics, SumsTheWorkersExactly) {
   // Counters never go back while they are counted in.
   double last = 0;
   for (int i = 0; i < 20; ++i) {
-    const double value = std::stod(ValueOf(metrics.Render(), R"(headgate_requests_total{front="resp"})").value());
+    const double value =
+        std::stod(ValueOf(metrics.Render(), R"(headgate_requests_total{front="resp"})").value());
     EXPECT_GE(value, last);
     last = value;
   }
   for (std::thread& thread : threads) thread.join();
   const std::string text = metrics.Render();
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="allowed"})"), "200000");
-  EXPECT_EQ(ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="denied"})"), "200000");
+  EXPECT_EQ(
+      ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="allowed"})"),
+      "200000");
+  EXPECT_EQ(
+      ValueOf(text, R"(headgate_decisions_total{domain="edge",rule="api_key",outcome="denied"})"),
+      "200000");
   EXPECT_EQ(ValueOf(text, R"(headgate_requests_total{front="resp"})"), "400000");
   EXPECT_EQ(ValueOf(text, R"(headgate_batch_seconds_bucket{front="resp",le="2e-07"})"), "400000");
 }
@@ -227,12 +255,14 @@ TEST(Metrics, CollectorsSayWhatOthersCount) {
     sink.Set(Metric::kRulesAge, {}, std::chrono::milliseconds(1'500));
     sink.Set(Metric::kClockAhead, {}, -std::chrono::seconds(2));
   });
-  metrics.AddCollector([](Sink& sink) { sink.Set(Metric::kConnectionsRefused, {"total_limit"}, 4); });
+  metrics.AddCollector(
+      [](Sink& sink) { sink.Set(Metric::kConnectionsRefused, {"total_limit"}, 4); });
   EXPECT_EQ(ValueOf(metrics.Render(), "headgate_buckets"), "7");
   buckets = 9'007'199'254'740'991;  // 2^53 − 1: the largest that survives a double
   const std::string text = metrics.Render();
   EXPECT_EQ(ValueOf(text, "headgate_buckets"), "9007199254740991");
-  EXPECT_EQ(ValueOf(text, R"(headgate_connections_refused_total{reason="total_limit"})"), "4") << "set again: replaced";
+  EXPECT_EQ(ValueOf(text, R"(headgate_connections_refused_total{reason="total_limit"})"), "4")
+      << "set again: replaced";
   EXPECT_EQ(ValueOf(text, R"(headgate_connections_refused_total{reason="address_limit"})"), "3");
   EXPECT_EQ(ValueOf(text, "headgate_rules_age_seconds"), "1.5");
   EXPECT_EQ(ValueOf(text, "headgate_clock_ahead_seconds"), "-2");
@@ -249,8 +279,8 @@ TEST(Metrics, FamiliesComeInTheCataloguesOrderAndOnlyOnce) {
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("# TYPE ")) names.push_back(line.substr(7, line.find(' ', 7) - 7));
   }
-  EXPECT_THAT(names, testing::ElementsAre("headgate_series", "headgate_series_dropped_total", "headgate_buckets",
-                                          "headgate_uptime_seconds"));
+  EXPECT_THAT(names, testing::ElementsAre("headgate_series", "headgate_series_dropped_total",
+                                          "headgate_buckets", "headgate_uptime_seconds"));
 }
 
 using MetricsDeathTest = testing::Test;

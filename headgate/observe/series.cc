@@ -13,7 +13,8 @@ constexpr std::string_view kNoRule = "";
 
 // Without control characters, valid UTF-8, and not too long.
 std::string LabelText(std::string_view text) {
-  // Everything that Printable reads becomes at least one byte, so that no more than this can be left of it.
+  // Everything that Printable reads becomes at least one byte, so that no more than this can be
+  // left of it.
   const bool cut = text.size() > kLabelBytesMax;
   std::string label = rule::Printable(text.substr(0, kLabelBytesMax + 4));
   if (!cut && label.size() <= kLabelBytesMax) return label;
@@ -86,7 +87,8 @@ SeriesTable::Counter SeriesTable::Claim(uint32_t row, limiter::Outcome outcome) 
   if (row == kOtherRow || series_count() >= kSeriesMax) return other;
   const std::lock_guard lock(mutex_);
   std::atomic<uint16_t>& counter = RowAt(row).counters[static_cast<size_t>(outcome)];
-  if (const uint16_t claimed = counter.load(std::memory_order_relaxed); claimed != 0) return claimed - 1u;
+  if (const uint16_t claimed = counter.load(std::memory_order_relaxed); claimed != 0)
+    return claimed - 1u;
   if (owners_.size() >= kSeriesMax) return other;
   owners_.push_back({row, outcome});
   series_count_.store(static_cast<uint32_t>(owners_.size()), std::memory_order_relaxed);

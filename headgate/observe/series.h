@@ -1,12 +1,13 @@
 // Which series of headgate_decisions_total exist, and which of them a decision counts in.
 //
-// A row is a pair (domain, rule label); a series is a row with an outcome, and exists from its first decision on. There
-// are at most kSeriesMax series. What comes later is counted under {domain="other", rule="other"}, so that the sum over
-// all series is always the number of decisions. A series stays until the process ends, also when its rule goes:
-// counters never go back, and a rule that returns goes on where it was.
+// A row is a pair (domain, rule label); a series is a row with an outcome, and exists from its
+// first decision on. There are at most kSeriesMax series. What comes later is counted under
+// {domain="other", rule="other"}, so that the sum over all series is always the number of
+// decisions. A series stays until the process ends, also when its rule goes: counters never go
+// back, and a rule that returns goes on where it was.
 //
-// Rows that clients make (detailed_metric, value_to_metric) are at most kDetailRowsMax, so that they cannot crowd out
-// the rules; a value beyond that is counted under its rule's own label.
+// Rows that clients make (detailed_metric, value_to_metric) are at most kDetailRowsMax, so that
+// they cannot crowd out the rules; a value beyond that is counted under its rule's own label.
 #pragma once
 
 #include <array>
@@ -30,8 +31,8 @@ class SeriesTable {
  public:
   static constexpr uint32_t kSeriesMax = 2'000;
   static constexpr uint32_t kDetailRowsMax = 500;
-  // Labels ever seen: more than the largest rule set that is loaded in a test, so that whichever of its rules have
-  // traffic get the series.
+  // Labels ever seen: more than the largest rule set that is loaded in a test, so that whichever of
+  // its rules have traffic get the series.
   static constexpr uint32_t kRowsMax = 1u << 17;
   static constexpr uint32_t kOtherRow = 0;
 
@@ -54,20 +55,23 @@ class SeriesTable {
   SeriesTable(const SeriesTable&) = delete;
   SeriesTable& operator=(const SeriesTable&) = delete;
 
-  // The row of a rule; also makes the domain known, so that DomainRow finds it. kOtherRow when the table is full.
+  // The row of a rule; also makes the domain known, so that DomainRow finds it. kOtherRow when the
+  // table is full.
   uint32_t AddRule(std::string_view domain, std::string_view label);
 
-  // The row of descriptors of this domain that no rule matched; kOtherRow where no rule has this domain. Lock-free.
+  // The row of descriptors of this domain that no rule matched; kOtherRow where no rule has this
+  // domain. Lock-free.
   uint32_t DomainRow(std::string_view domain) const;
 
-  // The row of a label that a client's values make. Locks and allocates only when it is seen for the first time.
-  // Nothing when kDetailRowsMax are there and this is not among them.
+  // The row of a label that a client's values make. Locks and allocates only when it is seen for
+  // the first time. Nothing when kDetailRowsMax are there and this is not among them.
   std::optional<uint32_t> DetailRow(std::string_view domain, const DetailLabel& label);
 
   // Where to count. Locks only when the series comes to be.
   Counter CounterOf(uint32_t row, limiter::Outcome outcome) {
     if (row != kOtherRow) {
-      const uint16_t counter = RowAt(row).counters[static_cast<size_t>(outcome)].load(std::memory_order_acquire);
+      const uint16_t counter =
+          RowAt(row).counters[static_cast<size_t>(outcome)].load(std::memory_order_acquire);
       if (counter != 0) return counter - 1u;
     }
     return Claim(row, outcome);
@@ -92,7 +96,9 @@ class SeriesTable {
   static constexpr uint32_t kKnownSize = 4'096;
   static constexpr uint32_t kDomainsMax = kKnownSize / 2 - kDetailRowsMax;
 
-  Row& RowAt(uint32_t row) const { return chunks_[row / kChunk].load(std::memory_order_acquire)[row % kChunk]; }
+  Row& RowAt(uint32_t row) const {
+    return chunks_[row / kChunk].load(std::memory_order_acquire)[row % kChunk];
+  }
   Counter Claim(uint32_t row, limiter::Outcome outcome);
   uint32_t Find(const base::Hash128& hash) const;
   // Under the mutex.
@@ -100,7 +106,8 @@ class SeriesTable {
   void Remember(const base::Hash128& hash, uint32_t row);
 
   const base::HashSecret secret_;
-  std::array<std::atomic<Row*>, kRowsMax / kChunk> chunks_{};  // never moved or freed before the table
+  std::array<std::atomic<Row*>, kRowsMax / kChunk>
+      chunks_{};  // never moved or freed before the table
   std::unique_ptr<Known[]> known_;
   std::atomic<uint32_t> series_count_{0};
   std::atomic<uint32_t> detail_count_{0};

@@ -73,7 +73,8 @@ TEST(SeriesTable, RulesWithoutTrafficTakeNoSeries) {
 
 TEST(SeriesTable, LabelsBeyondAllBoundsAreOther) {
   SeriesTable table({});
-  for (uint32_t i = 0; i < SeriesTable::kRowsMax; ++i) table.AddRule("edge", fmt::format("rule{}", i));
+  for (uint32_t i = 0; i < SeriesTable::kRowsMax; ++i)
+    table.AddRule("edge", fmt::format("rule{}", i));
   EXPECT_EQ(table.AddRule("edge", "late"), SeriesTable::kOtherRow);
   EXPECT_TRUE(SeriesTable::IsOther(table.CounterOf(SeriesTable::kOtherRow, Outcome::kAllowed)));
 }
@@ -93,8 +94,10 @@ TEST(SeriesTable, ValuesOfClientsAreBoundedApartFromRules) {
     ASSERT_TRUE(table.DetailRow("edge", One("api_key", fmt::format("k{}", i))).has_value());
   }
   EXPECT_FALSE(table.DetailRow("edge", One("api_key", "one more")).has_value());
-  EXPECT_TRUE(table.DetailRow("edge", One("api_key", "k7")).has_value()) << "what is known stays known";
-  EXPECT_FALSE(SeriesTable::IsOther(table.CounterOf(table.AddRule("edge", "new rule"), Outcome::kAllowed)));
+  EXPECT_TRUE(table.DetailRow("edge", One("api_key", "k7")).has_value())
+      << "what is known stays known";
+  EXPECT_FALSE(
+      SeriesTable::IsOther(table.CounterOf(table.AddRule("edge", "new rule"), Outcome::kAllowed)));
 }
 
 TEST(SeriesTable, KeyWithEmptyValueIsNotTheKeyAlone) {
@@ -109,13 +112,15 @@ TEST(SeriesTable, KeyWithEmptyValueIsNotTheKeyAlone) {
 TEST(SeriesTable, LabelsArePrintableAndShort) {
   SeriesTable table({});
   const auto label_of = [&](std::string_view value) {
-    return LabelOf(table, table.CounterOf(*table.DetailRow("e", One("k", value)), Outcome::kAllowed));
+    return LabelOf(table,
+                   table.CounterOf(*table.DetailRow("e", One("k", value)), Outcome::kAllowed));
   };
   EXPECT_EQ(label_of("a\nb\xff"), "e/k_a\\x0ab\\xff");
   const std::string room(126, 'v');
   EXPECT_EQ(label_of(room), fmt::format("e/k_{}", room));
   EXPECT_EQ(label_of(fmt::format("{}v", room)), fmt::format("e/k_{}…", room));
-  EXPECT_EQ(label_of(fmt::format("{}ä", room.substr(1))), fmt::format("e/k_{}…", room.substr(1))) << "whole characters";
+  EXPECT_EQ(label_of(fmt::format("{}ä", room.substr(1))), fmt::format("e/k_{}…", room.substr(1)))
+      << "whole characters";
   EXPECT_EQ(label_of(std::string(1'000'000, 'v')), fmt::format("e/k_{}…", room));
 }
 
@@ -123,7 +128,8 @@ TEST(SeriesTable, ThreadsAgreeOnEverySeries) {
   SeriesTable table({});
   constexpr uint32_t kRules = 200;
   std::vector<uint32_t> rows;
-  for (uint32_t i = 0; i < kRules; ++i) rows.push_back(table.AddRule("edge", fmt::format("rule{}", i)));
+  for (uint32_t i = 0; i < kRules; ++i)
+    rows.push_back(table.AddRule("edge", fmt::format("rule{}", i)));
   const auto work = [&](std::vector<uint32_t>& seen) {
     for (uint32_t i = 0; i < kRules; ++i) {
       seen.push_back(table.CounterOf(rows[i], Outcome::kAllowed));
@@ -141,7 +147,8 @@ TEST(SeriesTable, ThreadsAgreeOnEverySeries) {
 TEST(SeriesTable, NoRuleIsNotARuleThatIsCalledNone) {
   SeriesTable table({});
   const uint32_t row = table.AddRule("edge", "none");
-  EXPECT_NE(table.CounterOf(table.DomainRow("edge"), Outcome::kNoRule), table.CounterOf(row, Outcome::kNoRule));
+  EXPECT_NE(table.CounterOf(table.DomainRow("edge"), Outcome::kNoRule),
+            table.CounterOf(row, Outcome::kNoRule));
   EXPECT_EQ(LabelOf(table, table.CounterOf(table.DomainRow("edge"), Outcome::kNoRule)), "edge/");
 }
 

@@ -15,11 +15,13 @@ absl::StatusOr<std::shared_ptr<const RuleSet>> BuildRules(std::span<const PlainR
       return absl::InvalidArgumentError("a rule needs a domain and a key");
     }
     if (plain.domain.size() > kNodeTextMax || plain.key.size() > kNodeTextMax) {
-      return absl::InvalidArgumentError(fmt::format("a domain or key is longer than {} bytes", kNodeTextMax));
+      return absl::InvalidArgumentError(
+          fmt::format("a domain or key is longer than {} bytes", kNodeTextMax));
     }
     if (plain.limits.empty() || plain.limits.size() > kLimitsPerRuleMax) {
-      return absl::InvalidArgumentError(fmt::format("rule {} needs 1 to {} limits, not {}", Quote(plain.key),
-                                                    kLimitsPerRuleMax, plain.limits.size()));
+      return absl::InvalidArgumentError(fmt::format("rule {} needs 1 to {} limits, not {}",
+                                                    Quote(plain.key), kLimitsPerRuleMax,
+                                                    plain.limits.size()));
     }
     const auto [node, added] = builder.AddChild(builder.Domain(plain.domain), plain.key, {});
     if (!added) {

@@ -18,7 +18,8 @@ struct PlainRule {
   std::vector<algorithm::Limit> limits;  // at least one, at most kLimitsPerRuleMax
 };
 
-// InvalidArgument where a domain or key is empty or occurs twice, or the number of limits is out of bounds.
+// InvalidArgument where a domain or key is empty or occurs twice, or the number of limits is out of
+// bounds.
 absl::StatusOr<std::shared_ptr<const RuleSet>> BuildRules(std::span<const PlainRule> rules);
 
 }  // namespace headgate::rule

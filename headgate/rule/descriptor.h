@@ -1,4 +1,5 @@
-// How a request describes itself: an ordered list of key/value entries, as Envoy's rate limit service defines it.
+// How a request describes itself: an ordered list of key/value entries, as Envoy's rate limit
+// service defines it.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,15 @@ struct Entry {
 };
 
 // Envoy's units, by the numbers of its protocol.
-enum class Unit : uint8_t { kSecond = 1, kMinute = 2, kHour = 3, kDay = 4, kMonth = 5, kYear = 6, kWeek = 7 };
+enum class Unit : uint8_t {
+  kSecond = 1,
+  kMinute = 2,
+  kHour = 3,
+  kDay = 4,
+  kMonth = 5,
+  kYear = 6,
+  kWeek = 7
+};
 
 // A limit that the request itself brings; it replaces what the rules say for its descriptor.
 struct OverrideLimit {

@@ -13,14 +13,17 @@ namespace headgate::rule {
 namespace {
 
 Mark MarkOf(const yaml_mark_t& mark) {
-  return {.line = static_cast<uint32_t>(mark.line) + 1, .column = static_cast<uint32_t>(mark.column) + 1};
+  return {.line = static_cast<uint32_t>(mark.line) + 1,
+          .column = static_cast<uint32_t>(mark.column) + 1};
 }
 
 std::string_view TextOf(const yaml_char_t* text, size_t size) {
   return {static_cast<const char*>(static_cast<const void*>(text)), size};
 }
 
-std::string TextOf(const yaml_char_t* text) { return static_cast<const char*>(static_cast<const void*>(text)); }
+std::string TextOf(const yaml_char_t* text) {
+  return static_cast<const char*>(static_cast<const void*>(text));
+}
 
 Tag TagOf(const yaml_event_t& event) {
   const auto& scalar = event.data.scalar;
@@ -52,11 +55,13 @@ class Event {
 
 class DocumentParser {
  public:
-  explicit DocumentParser(std::string_view text) : text_(text), document_(std::make_unique<Document>()) {
+  explicit DocumentParser(std::string_view text)
+      : text_(text), document_(std::make_unique<Document>()) {
     // Fails for want of memory alone, which stops the process elsewhere too.
     if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
-    yaml_parser_set_input_string(&parser_, static_cast<const unsigned char*>(static_cast<const void*>(text.data())),
-                                 text.size());
+    yaml_parser_set_input_string(
+        &parser_, static_cast<const unsigned char*>(static_cast<const void*>(text.data())),
+        text.size());
   }
   ~DocumentParser() { yaml_parser_delete(&parser_); }
   DocumentParser(const DocumentParser&) = delete;
@@ -123,10 +128,12 @@ class DocumentParser {
     const std::string name = TextOf(event.data.alias.anchor);
     const auto found = anchors_.find(name);
     if (found == anchors_.end()) {
-      return Fail(MarkOf(event.start_mark), fmt::format("yaml: unknown anchor '{}' referenced", name));
+      return Fail(MarkOf(event.start_mark),
+                  fmt::format("yaml: unknown anchor '{}' referenced", name));
     }
     if (found->second == nullptr) {
-      return Fail(MarkOf(event.start_mark), fmt::format("yaml: anchor '{}' value contains itself", name));
+      return Fail(MarkOf(event.start_mark),
+                  fmt::format("yaml: anchor '{}' value contains itself", name));
     }
     Add(found->second);
   }
@@ -134,7 +141,9 @@ class DocumentParser {
   void Begin(NodeKind kind, const yaml_event_t& event, const yaml_char_t* anchor) {
     if (open_.size() >= kDocumentDepthMax) return FailDepth(MarkOf(event.start_mark));
     DocumentNode* node = Make(kind, event);
-    Open open{.node = node, .anchor = anchor == nullptr ? "" : TextOf(anchor), .children_begin = children_.size()};
+    Open open{.node = node,
+              .anchor = anchor == nullptr ? "" : TextOf(anchor),
+              .children_begin = children_.size()};
     if (!open.anchor.empty()) anchors_[open.anchor] = nullptr;  // not to be used before its end
     open_.push_back(std::move(open));
   }
@@ -143,7 +152,8 @@ class DocumentParser {
     const Open open = std::move(open_.back());
     open_.pop_back();
     if (open.node->kind == NodeKind::kMapping && !ExpandMerges(open.children_begin)) return;
-    const std::span<const DocumentNode* const> own = std::span(children_).subspan(open.children_begin);
+    const std::span<const DocumentNode* const> own =
+        std::span(children_).subspan(open.children_begin);
     uint64_t size = 1;
     uint32_t height = 0;
     for (const DocumentNode* child : own) {
@@ -158,7 +168,8 @@ class DocumentParser {
     placed_ += own.size();
     if (placed_ > kDocumentNodesMax) return FailSize(open.node->mark);
     if (!own.empty()) {
-      void* const memory = document_->memory_.allocate(own.size_bytes(), alignof(const DocumentNode*));
+      void* const memory =
+          document_->memory_.allocate(own.size_bytes(), alignof(const DocumentNode*));
       auto* const copy = static_cast<const DocumentNode**>(memory);
       std::copy(own.begin(), own.end(), copy);
       open.node->children = {copy, own.size()};
@@ -168,8 +179,8 @@ class DocumentParser {
     Add(open.node);
   }
 
-  // Puts the pairs of `<<: {…}` and `<<: [{…}, …]` in the place of that pair; of a sequence the first one is to win, so
-  // it comes last.
+  // Puts the pairs of `<<: {…}` and `<<: [{…}, …]` in the place of that pair; of a sequence the
+  // first one is to win, so it comes last.
   bool ExpandMerges(size_t begin) {
     const auto is_merge = [](const DocumentNode* key) {
       return key->kind == NodeKind::kScalar && key->tag == Tag::kNone && key->text == "<<";
@@ -195,7 +206,8 @@ class DocumentParser {
         expanded.push_back(children_[i]);
         expanded.push_back(value);
       } else if (value->kind == NodeKind::kSequence) {
-        for (size_t k = value->children.size(); k > 0 && !error_; --k) append(value->children[k - 1]);
+        for (size_t k = value->children.size(); k > 0 && !error_; --k)
+          append(value->children[k - 1]);
       } else {
         append(value);
       }
@@ -229,7 +241,8 @@ class DocumentParser {
   }
 
   void FailSize(Mark mark) {
-    Fail(mark, fmt::format("yaml: document contains excessive aliasing or more than {} values", kDocumentNodesMax));
+    Fail(mark, fmt::format("yaml: document contains excessive aliasing or more than {} values",
+                           kDocumentNodesMax));
   }
 
   void FailDepth(Mark mark) {
@@ -237,7 +250,8 @@ class DocumentParser {
   }
 
   void FailSyntax() {
-    const std::string problem = parser_.problem == nullptr ? "unknown problem parsing YAML content" : parser_.problem;
+    const std::string problem =
+        parser_.problem == nullptr ? "unknown problem parsing YAML content" : parser_.problem;
     if (parser_.error == YAML_READER_ERROR) {
       return Fail(MarkAt(parser_.problem_offset), fmt::format("yaml: {}", problem));
     }
@@ -260,7 +274,8 @@ class DocumentParser {
   const std::string_view text_;
   yaml_parser_t parser_{};
   std::unique_ptr<Document> document_;
-  absl::flat_hash_map<std::string, const DocumentNode*> anchors_;  // null while its node is being read
+  absl::flat_hash_map<std::string, const DocumentNode*>
+      anchors_;  // null while its node is being read
   std::vector<Open> open_;
   std::vector<const DocumentNode*> children_;  // of all open nodes, one after the other
   uint64_t made_ = 0;                          // nodes
@@ -273,7 +288,8 @@ Document::Parsed Document::Parse(std::string_view text) {
   if (text.size() > kDocumentBytesMax) {
     return {.document = nullptr,
             .error = Error{.mark = {},
-                           .message = fmt::format("yaml: {} bytes are more than {}", text.size(), kDocumentBytesMax)}};
+                           .message = fmt::format("yaml: {} bytes are more than {}", text.size(),
+                                                  kDocumentBytesMax)}};
   }
   return DocumentParser(text).Run();
 }

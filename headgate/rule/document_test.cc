@@ -35,7 +35,9 @@ TEST(Document, KeepsScalarsAsTheyWereWrittenWithTheirPlaces) {
             "{a@1:1: 010@1:4, b@2:1: [yes@3:5, 'yes'@4:5, 'x\ty'@5:5, 1_000@6:5]@3:3}@1:1");
 }
 
-TEST(Document, CountsColumnsInCharacters) { EXPECT_EQ(ShowText("é: [ü, x]\n"), "{é@1:1: [ü@1:5, x@1:8]@1:4}@1:1"); }
+TEST(Document, CountsColumnsInCharacters) {
+  EXPECT_EQ(ShowText("é: [ü, x]\n"), "{é@1:1: [ü@1:5, x@1:8]@1:4}@1:1");
+}
 
 TEST(Document, SharesTheNodesOfAnAnchor) {
   EXPECT_EQ(ShowText("a: &x [1]\nb: *x\n"), "{a@1:1: [1@1:8]@1:4, b@2:1: [1@1:8]@1:4}@1:1");
@@ -46,7 +48,8 @@ TEST(Document, TakesTheLatestOfAnchorsOfOneName) {
 }
 
 TEST(Document, ExpandsMergeKeysInTheirPlaceTheFirstOfAListLast) {
-  EXPECT_EQ(ShowText("{a: 1, <<: {b: 2}, c: 3}"), "{a@1:2: 1@1:5, b@1:13: 2@1:16, c@1:20: 3@1:23}@1:1");
+  EXPECT_EQ(ShowText("{a: 1, <<: {b: 2}, c: 3}"),
+            "{a@1:2: 1@1:5, b@1:13: 2@1:16, c@1:20: 3@1:23}@1:1");
   EXPECT_EQ(ShowText("{<<: [{a: 1}, {a: 2}]}"), "{a@1:16: 2@1:19, a@1:8: 1@1:11}@1:1");
   EXPECT_EQ(ShowText("{'<<': 1}"), "{'<<'@1:2: 1@1:8}@1:1");
 }

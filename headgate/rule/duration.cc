@@ -23,10 +23,16 @@ struct UnitOfTime {
   uint64_t ns;
 };
 // From the longest to the shortest.
-constexpr std::array<UnitOfTime, 7> kUnits{
-    {{"d", kDayNs}, {"h", kHourNs}, {"m", kMinuteNs}, {"s", kSecondNs}, {"ms", 1'000'000}, {"us", 1'000}, {"ns", 1}}};
+constexpr std::array<UnitOfTime, 7> kUnits{{{"d", kDayNs},
+                                            {"h", kHourNs},
+                                            {"m", kMinuteNs},
+                                            {"s", kSecondNs},
+                                            {"ms", 1'000'000},
+                                            {"us", 1'000},
+                                            {"ns", 1}}};
 
-// A day is 2^16·3^3·5^11 ns, so no fraction with more than 16 places (trailing zeros aside) is a whole number of ns.
+// A day is 2^16·3^3·5^11 ns, so no fraction with more than 16 places (trailing zeros aside) is a
+// whole number of ns.
 constexpr size_t kPlacesMax = 16;
 
 std::string_view TakeDigits(std::string_view& text) {
@@ -91,7 +97,8 @@ absl::StatusOr<base::Duration> ParseDuration(std::string_view text) {
   uint64_t total = 0;
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view whole = TakeDigits(rest);
-    if (whole.empty()) return Refuse(text, "a number must come before each unit, as in 20s or 1h30m");
+    if (whole.empty())
+      return Refuse(text, "a number must come before each unit, as in 20s or 1h30m");
     std::string_view fraction;
     if (!rest.empty() && rest[0] == '.') {
       rest.remove_prefix(1);
@@ -99,10 +106,12 @@ absl::StatusOr<base::Duration> ParseDuration(std::string_view text) {
       if (fraction.empty()) return Refuse(text, "digits must follow the decimal point");
     }
     const std::string_view word = TakeWord(rest);
-    if (word.empty()) return Refuse(text, "its unit is missing; one of ns, us, ms, s, m, h, d, as in 20s");
+    if (word.empty())
+      return Refuse(text, "its unit is missing; one of ns, us, ms, s, m, h, d, as in 20s");
     const std::optional<uint64_t> unit = UnitByName(word);
     if (!unit) {
-      return Refuse(text, fmt::format("unknown unit {}; the units are ns, us, ms, s, m, h, d", Quote(word)));
+      return Refuse(
+          text, fmt::format("unknown unit {}; the units are ns, us, ms, s, m, h, d", Quote(word)));
     }
     switch (AddTerm(whole, fraction, *unit, total)) {
       case Sum::kExact:
@@ -121,14 +130,16 @@ std::string FormatDuration(base::Duration duration) {
   if (count == 0) return "0s";
   std::string out = count < 0 ? "-" : "";
   // Negated as unsigned, because the lowest number has no positive twin.
-  uint64_t rest = count < 0 ? uint64_t{0} - static_cast<uint64_t>(count) : static_cast<uint64_t>(count);
+  uint64_t rest =
+      count < 0 ? uint64_t{0} - static_cast<uint64_t>(count) : static_cast<uint64_t>(count);
   for (const auto& [name, unit] : kUnits) {
     if (unit > kSecondNs) {
       if (rest >= unit) out += fmt::format("{}{}", rest / unit, name);
       rest %= unit;
       continue;
     }
-    // The rest as one decimal number: of seconds after larger units, else of the largest unit that it reaches.
+    // The rest as one decimal number: of seconds after larger units, else of the largest unit that
+    // it reaches.
     if (rest == 0) break;
     const bool after_larger = out.size() > 1;
     if (rest < unit && !(after_larger && unit == kSecondNs)) continue;

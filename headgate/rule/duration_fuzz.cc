@@ -6,7 +6,8 @@
 #include "headgate/rule/duration.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const auto duration = headgate::rule::ParseDuration(std::string_view(reinterpret_cast<const char*>(data), size));
+  const auto duration =
+      headgate::rule::ParseDuration(std::string_view(reinterpret_cast<const char*>(data), size));
   if (!duration.ok()) return 0;
   HEADGATE_CHECK(duration->count() >= 0);
   HEADGATE_CHECK(*duration <= headgate::base::kDurationMax);

@@ -27,7 +27,8 @@ std::string Between(const std::string& text, std::string_view begin, std::string
   const size_t from = text.find(begin);
   EXPECT_NE(from, std::string::npos) << begin;
   if (from == std::string::npos) return {};
-  return text.substr(from + begin.size(), text.find(end, from + begin.size()) - from - begin.size());
+  return text.substr(from + begin.size(),
+                     text.find(end, from + begin.size()) - from - begin.size());
 }
 
 std::vector<RuleFile> ExampleFiles() {
@@ -47,7 +48,9 @@ TEST(Examples, LoadTogetherWithoutAWarning) {
 TEST(Examples, DoWhatTheirCommentsSay) {
   const LoadResult result = LoadRules(ExampleFiles());
   ASSERT_TRUE(result.ok());
-  const auto rule = [&](std::vector<Entry> entries) { return Explain(*result.rules, "edge", entries).rule; };
+  const auto rule = [&](std::vector<Entry> entries) {
+    return Explain(*result.rules, "edge", entries).rule;
+  };
   EXPECT_EQ(rule({{"api_key", "any"}})->label(), "per-key");
   EXPECT_EQ(rule({{"api_key", "any"}, {"path", "/search?q=1"}})->limits.size(), 2u);
   EXPECT_EQ(rule({{"api_key", "gold-17"}})->label(), "gold");
@@ -60,8 +63,8 @@ TEST(Examples, DoWhatTheirCommentsSay) {
 
 TEST(RulesReference, ShowsAFileThatLoads) {
   const std::string page = TextOf(kSource / "docs" / "reference" / "rules.md");
-  const LoadResult result =
-      LoadRules(std::vector<RuleFile>{{.name = "rules.md", .text = Between(page, "```yaml\n", "```")}});
+  const LoadResult result = LoadRules(
+      std::vector<RuleFile>{{.name = "rules.md", .text = Between(page, "```yaml\n", "```")}});
   EXPECT_EQ(Describe(result.problems), "");
   EXPECT_EQ(Describe(result.warnings), "");
 }

@@ -13,13 +13,15 @@ namespace {
 constexpr size_t kOthersMax = 5;  // of one kind at one step
 
 std::string EntryText(const Entry& entry) {
-  return entry.value.empty() ? std::string(entry.key) : fmt::format("{}={}", entry.key, entry.value);
+  return entry.value.empty() ? std::string(entry.key)
+                             : fmt::format("{}={}", entry.key, entry.value);
 }
 
 std::string JoinedOf(const Entry& entry) { return fmt::format("{}_{}", entry.key, entry.value); }
 
 std::string MoreOf(size_t count, std::string_view what) {
-  return count <= kOthersMax ? std::string() : fmt::format("… and {} more {}", count - kOthersMax, what);
+  return count <= kOthersMax ? std::string()
+                             : fmt::format("… and {} more {}", count - kOthersMax, what);
 }
 
 class Walk {
@@ -30,7 +32,8 @@ class Walk {
   void Run(const TreeNode& domain) {
     if (entries_.empty()) return Conclude("the descriptor has no entries: no limit");
     if (entries_.size() > kEntriesMax) {
-      return Conclude(fmt::format("the descriptor has more than {} entries: no limit", kEntriesMax));
+      return Conclude(
+          fmt::format("the descriptor has more than {} entries: no limit", kEntriesMax));
     }
     const TreeNode* level = &domain;
     for (size_t i = 0; i < entries_.size(); ++i) {
@@ -40,7 +43,8 @@ class Walk {
       if (is_last) return ConcludeAt(*node);
       if (!node->has_children()) {
         return Conclude(
-            fmt::format("the descriptor is deeper than the rules: nothing is below {}, and {} more {}: no limit",
+            fmt::format("the descriptor is deeper than the rules: nothing is below {}, and {} more "
+                        "{}: no limit",
                         Quote(rules_.text(*node)), entries_.size() - i - 1,
                         entries_.size() - i - 1 == 1 ? "entry follows" : "entries follow"));
       }
@@ -62,15 +66,19 @@ class Walk {
     step.entry = EntryText(entry);
     const TreeNode* const found = exact != nullptr ? exact : pattern != nullptr ? pattern : key;
     if (found != nullptr) {
-      step.matched_by = found == exact ? MatchedBy::kExact : found == pattern ? MatchedBy::kPattern : MatchedBy::kKey;
+      step.matched_by = found == exact     ? MatchedBy::kExact
+                        : found == pattern ? MatchedBy::kPattern
+                                           : MatchedBy::kKey;
       step.node = rules_.text(*found);
       step.has_limit = rules_.rule(*found) != nullptr;
     }
-    if (exact == nullptr) step.others.push_back(fmt::format("{} is no rule", Quote(JoinedOf(entry))));
+    if (exact == nullptr)
+      step.others.push_back(fmt::format("{} is no rule", Quote(JoinedOf(entry))));
     ExplainPatterns(level, joined, found, exact != nullptr, step);
     if (key != nullptr && key != found) {
       step.others.push_back(
-          fmt::format("{} (the key alone) comes after an exact value and after patterns", Quote(rules_.text(*key))));
+          fmt::format("{} (the key alone) comes after an exact value and after patterns",
+                      Quote(rules_.text(*key))));
     } else if (key == nullptr) {
       step.others.push_back(fmt::format("{} (the key alone) is no rule", Quote(entry.key)));
     }
@@ -79,22 +87,24 @@ class Walk {
     return found;
   }
 
-  void ExplainPatterns(const TreeNode& level, const JoinedText& joined, const TreeNode* found, bool has_exact,
-                       ExplainedStep& step) {
+  void ExplainPatterns(const TreeNode& level, const JoinedText& joined, const TreeNode* found,
+                       bool has_exact, ExplainedStep& step) {
     const WildcardIndex* const patterns = rules_.Patterns(level);
     if (patterns == nullptr) return;
     size_t others = 0;
     for (const Pattern& pattern : patterns->patterns()) {
       if (found != nullptr && rules_.text(*found) == pattern.text) continue;
-      const bool matches = joined.HasAt(0, std::string_view(pattern.text).substr(0, pattern.prefix_size)) &&
-                           pattern.MatchesAfterPrefix(joined);
+      const bool matches =
+          joined.HasAt(0, std::string_view(pattern.text).substr(0, pattern.prefix_size)) &&
+          pattern.MatchesAfterPrefix(joined);
       if (++others > kOthersMax) continue;
       const std::string_view why = !matches    ? "does not match"
                                    : has_exact ? "matches, but an exact value comes before patterns"
                                                : "matches too, but stands later in the file";
       step.others.push_back(fmt::format("pattern {} {}", Quote(pattern.text), why));
     }
-    if (std::string more = MoreOf(others, "patterns"); !more.empty()) step.others.push_back(std::move(more));
+    if (std::string more = MoreOf(others, "patterns"); !more.empty())
+      step.others.push_back(std::move(more));
   }
 
   // Where the descriptor goes on, but only a sibling of the node taken has something below it.
@@ -103,17 +113,20 @@ class Walk {
     const size_t next = out_.steps.size() + 1;
     if (found == nullptr || next >= entries_.size() || Leads(*found, entries_[next])) return;
     for (const TreeNode* candidate : candidates) {
-      if (candidate == nullptr || candidate == found || !Leads(*candidate, entries_[next])) continue;
-      step.others.push_back(fmt::format("{} would lead on to {}, but once {} has matched there is no way back to it",
-                                        Quote(rules_.text(*candidate)), Quote(EntryText(entries_[next])),
-                                        Quote(rules_.text(*found))));
+      if (candidate == nullptr || candidate == found || !Leads(*candidate, entries_[next]))
+        continue;
+      step.others.push_back(
+          fmt::format("{} would lead on to {}, but once {} has matched there is no way back to it",
+                      Quote(rules_.text(*candidate)), Quote(EntryText(entries_[next])),
+                      Quote(rules_.text(*found))));
       return;
     }
   }
 
   bool Leads(const TreeNode& node, const Entry& entry) const {
     const JoinedText joined(entry.key, entry.value);
-    return rules_.Child(node.id(), joined) != nullptr || rules_.ChildByPattern(node, joined) != nullptr ||
+    return rules_.Child(node.id(), joined) != nullptr ||
+           rules_.ChildByPattern(node, joined) != nullptr ||
            rules_.Child(node.id(), JoinedText(entry.key)) != nullptr;
   }
 
@@ -133,17 +146,20 @@ class Walk {
     out_.rule = rules_.rule(node);
     if (out_.rule == nullptr) {
       return Conclude(
-          fmt::format("{} has no rate_limit of its own, it only leads to others: no limit", Quote(rules_.text(node))));
+          fmt::format("{} has no rate_limit of its own, it only leads to others: no limit",
+                      Quote(rules_.text(node))));
     }
-    if (out_.rule->unlimited) return Conclude(fmt::format("rule {} is unlimited", Quote(out_.rule->label())));
+    if (out_.rule->unlimited)
+      return Conclude(fmt::format("rule {} is unlimited", Quote(out_.rule->label())));
     Conclude(fmt::format("rule {} applies", Quote(out_.rule->label())));
     Match match;
     rules_.Find(out_.domain, entries_, match);
     out_.bucket = out_.domain;
     for (size_t i = 0; i < match.step_count; ++i) {
       const std::string* const shared = match.steps[i].shared_pattern;
-      out_.bucket += shared == nullptr ? fmt::format(", {}", EntryText(entries_[i]))
-                                       : fmt::format(", {} (one for all values that match)", *shared);
+      out_.bucket += shared == nullptr
+                         ? fmt::format(", {}", EntryText(entries_[i]))
+                         : fmt::format(", {} (one for all values that match)", *shared);
     }
   }
 
@@ -197,13 +213,15 @@ std::string_view Describe(MatchedBy matched_by) {
 
 bool NothingPasses(const RuleLimit& limit) { return limit.limit.spec().requests == 0; }
 
-Explanation Explain(const RuleTree& rules, std::string_view domain, std::span<const Entry> entries) {
+Explanation Explain(const RuleTree& rules, std::string_view domain,
+                    std::span<const Entry> entries) {
   Explanation explanation;
   explanation.domain = domain;
   const TreeNode* const root = rules.FindDomain(domain);
   explanation.domain_known = root != nullptr;
   if (root == nullptr) {
-    explanation.verdict = fmt::format("no rule file has the domain {}{}: no limit", Quote(domain), OtherDomains(rules));
+    explanation.verdict = fmt::format("no rule file has the domain {}{}: no limit", Quote(domain),
+                                      OtherDomains(rules));
   } else {
     Walk(rules, entries, explanation).Run(*root);
   }
@@ -223,7 +241,8 @@ std::string Describe(const Explanation& explanation) {
     for (const std::string& other : step.others) out += fmt::format("          not: {}\n", other);
   }
   if (explanation.rule != nullptr) DescribeRule(*explanation.rule, out);
-  if (!explanation.bucket.empty()) out += fmt::format("bucket    {}\n", Printable(explanation.bucket));
+  if (!explanation.bucket.empty())
+    out += fmt::format("bucket    {}\n", Printable(explanation.bucket));
   return out + fmt::format("so        {}\n", explanation.verdict);
 }
 

@@ -1,5 +1,5 @@
-// Why a descriptor gets the limit it gets, or none: the walk down the tree, step by step, with what stood by and why it
-// was not taken. For people; matching itself is RuleTree::Find.
+// Why a descriptor gets the limit it gets, or none: the walk down the tree, step by step, with what
+// stood by and why it was not taken. For people; matching itself is RuleTree::Find.
 #pragma once
 
 #include <span>
@@ -23,8 +23,8 @@ bool NothingPasses(const RuleLimit& limit);
 struct ExplainedStep {
   std::string entry;  // "api_key=gold-17"
   MatchedBy matched_by = MatchedBy::kNothing;
-  std::string node;                 // the text that matched, such as "api_key_gold-*"
-  bool has_limit = false;           // the node has one (which applies only at the descriptor's last entry)
+  std::string node;        // the text that matched, such as "api_key_gold-*"
+  bool has_limit = false;  // the node has one (which applies only at the descriptor's last entry)
   std::vector<std::string> others;  // what was not taken, each with the reason
 };
 

@@ -41,32 +41,34 @@ std::string ExplainText(std::vector<Entry> entries, std::string_view domain = "e
 }
 
 TEST(Explain, ShowsTheExactMatchAndWhatCameAfterIt) {
-  EXPECT_EQ(ExplainText({{"api_key", "gold"}}),
-            "domain    edge\n"
-            "step 1    api_key=gold\n"
-            "          matched \"api_key_gold\": exact\n"
-            "          not: pattern \"api_key_team-*\" does not match\n"
-            "          not: pattern \"api_key_team-red-*\" does not match\n"
-            "          not: \"api_key\" (the key alone) comes after an exact value and after patterns\n"
-            "rule      api_key_gold (name \"gold\")\n"
-            "limit     100 per 20s, token_bucket, burst 50\n"
-            "replaces  \"other\"\n"
-            "bucket    edge, api_key=gold\n"
-            "so        rule \"gold\" applies\n");
+  EXPECT_EQ(
+      ExplainText({{"api_key", "gold"}}),
+      "domain    edge\n"
+      "step 1    api_key=gold\n"
+      "          matched \"api_key_gold\": exact\n"
+      "          not: pattern \"api_key_team-*\" does not match\n"
+      "          not: pattern \"api_key_team-red-*\" does not match\n"
+      "          not: \"api_key\" (the key alone) comes after an exact value and after patterns\n"
+      "rule      api_key_gold (name \"gold\")\n"
+      "limit     100 per 20s, token_bucket, burst 50\n"
+      "replaces  \"other\"\n"
+      "bucket    edge, api_key=gold\n"
+      "so        rule \"gold\" applies\n");
 }
 
 TEST(Explain, ShowsTheFirstPatternAndThoseThatStandLater) {
-  EXPECT_EQ(ExplainText({{"api_key", "team-red-7"}}),
-            "domain    edge\n"
-            "step 1    api_key=team-red-7\n"
-            "          matched \"api_key_team-*\": first pattern in the file's order that matches\n"
-            "          not: \"api_key_team-red-7\" is no rule\n"
-            "          not: pattern \"api_key_team-red-*\" matches too, but stands later in the file\n"
-            "          not: \"api_key\" (the key alone) comes after an exact value and after patterns\n"
-            "rule      api_key_team-*\n"
-            "limit     1000 per 1h, fixed_window, count_denied\n"
-            "bucket    edge, api_key_team-* (one for all values that match)\n"
-            "so        rule \"api_key_team-*\" applies\n");
+  EXPECT_EQ(
+      ExplainText({{"api_key", "team-red-7"}}),
+      "domain    edge\n"
+      "step 1    api_key=team-red-7\n"
+      "          matched \"api_key_team-*\": first pattern in the file's order that matches\n"
+      "          not: \"api_key_team-red-7\" is no rule\n"
+      "          not: pattern \"api_key_team-red-*\" matches too, but stands later in the file\n"
+      "          not: \"api_key\" (the key alone) comes after an exact value and after patterns\n"
+      "rule      api_key_team-*\n"
+      "limit     1000 per 1h, fixed_window, count_denied\n"
+      "bucket    edge, api_key_team-* (one for all values that match)\n"
+      "so        rule \"api_key_team-*\" applies\n");
 }
 
 TEST(Explain, ShowsTheKeyAlone) {
@@ -95,21 +97,24 @@ TEST(Explain, SaysThatThereIsNoWayBack) {
       "          not: pattern \"api_key_team-*\" does not match\n"
       "          not: pattern \"api_key_team-red-*\" does not match\n"
       "          not: \"api_key\" (the key alone) comes after an exact value and after patterns\n"
-      "          not: \"api_key\" would lead on to \"path=/\", but once \"api_key_gold\" has matched there is no way "
+      "          not: \"api_key\" would lead on to \"path=/\", but once \"api_key_gold\" has "
+      "matched there is no way "
       "back to it\n"
-      "so        the descriptor is deeper than the rules: nothing is below \"api_key_gold\", and 1 more entry follows: "
+      "so        the descriptor is deeper than the rules: nothing is below \"api_key_gold\", and 1 "
+      "more entry follows: "
       "no limit\n");
 }
 
 TEST(Explain, SaysThatANodeHasNoLimitOfItsOwn) {
-  EXPECT_EQ(ExplainText({{"tenant", "a"}}),
-            "domain    edge\n"
-            "step 1    tenant=a\n"
-            "          matched \"tenant\": the key alone, for every value\n"
-            "          not: \"tenant_a\" is no rule\n"
-            "          not: pattern \"api_key_team-*\" does not match\n"
-            "          not: pattern \"api_key_team-red-*\" does not match\n"
-            "so        \"tenant\" has no rate_limit of its own, it only leads to others: no limit\n");
+  EXPECT_EQ(
+      ExplainText({{"tenant", "a"}}),
+      "domain    edge\n"
+      "step 1    tenant=a\n"
+      "          matched \"tenant\": the key alone, for every value\n"
+      "          not: \"tenant_a\" is no rule\n"
+      "          not: pattern \"api_key_team-*\" does not match\n"
+      "          not: pattern \"api_key_team-red-*\" does not match\n"
+      "so        \"tenant\" has no rate_limit of its own, it only leads to others: no limit\n");
 }
 
 TEST(Explain, SaysThatARuleIsUnlimited) {
@@ -120,32 +125,38 @@ TEST(Explain, SaysThatARuleIsUnlimited) {
 }
 
 TEST(Explain, ListsWhatThereIsWhereNothingMatches) {
-  EXPECT_THAT(ExplainText({{"tenant", "a"}, {"usr", "b"}}),
-              testing::EndsWith("step 2    usr=b\n"
-                                "          matched nothing\n"
-                                "          not: \"usr_b\" is no rule\n"
-                                "          not: \"usr\" (the key alone) is no rule\n"
-                                "so        nothing at this level matches \"usr=b\"; there is \"user\": no limit\n"));
+  EXPECT_THAT(
+      ExplainText({{"tenant", "a"}, {"usr", "b"}}),
+      testing::EndsWith(
+          "step 2    usr=b\n"
+          "          matched nothing\n"
+          "          not: \"usr_b\" is no rule\n"
+          "          not: \"usr\" (the key alone) is no rule\n"
+          "so        nothing at this level matches \"usr=b\"; there is \"user\": no limit\n"));
   EXPECT_THAT(
       ExplainText({{"x", ""}}),
-      testing::EndsWith("so        nothing in the domain matches \"x\"; there is \"api_key\", \"api_key_gold\", "
-                        "\"api_key_team-*\", \"api_key_team-red-*\", \"tenant\": no limit\n"));
+      testing::EndsWith(
+          "so        nothing in the domain matches \"x\"; there is \"api_key\", \"api_key_gold\", "
+          "\"api_key_team-*\", \"api_key_team-red-*\", \"tenant\": no limit\n"));
 }
 
 TEST(Explain, SaysThatADomainIsUnknownOrADescriptorEmpty) {
   EXPECT_EQ(ExplainText({{"a", "b"}}, "egde"),
-            "domain    egde\nso        no rule file has the domain \"egde\"; there is \"edge\": no limit\n");
+            "domain    egde\nso        no rule file has the domain \"egde\"; there is \"edge\": no "
+            "limit\n");
   EXPECT_EQ(ExplainText({}), "domain    edge\nso        the descriptor has no entries: no limit\n");
 }
 
 TEST(Explain, AgreesWithFind) {
   const std::vector<RuleFile> files{{.name = "f.yaml", .text = std::string(kRules)}};
   const LoadResult result = LoadRules(files);
-  const std::vector<Entry> choices{{"api_key", "gold"}, {"api_key", "team-1"}, {"api_key", "x"}, {"path", "/"},
-                                   {"tenant", "t"},     {"user", "u"},         {"other", ""}};
+  const std::vector<Entry> choices{{"api_key", "gold"}, {"api_key", "team-1"}, {"api_key", "x"},
+                                   {"path", "/"},       {"tenant", "t"},       {"user", "u"},
+                                   {"other", ""}};
   for (const Entry& first : choices) {
     for (const Entry& second : choices) {
-      for (const std::vector<Entry>& entries : {std::vector<Entry>{first}, std::vector<Entry>{first, second}}) {
+      for (const std::vector<Entry>& entries :
+           {std::vector<Entry>{first}, std::vector<Entry>{first, second}}) {
         Match match;
         result.rules->Find("edge", entries, match);
         const Explanation explanation = Explain(*result.rules, "edge", entries);
@@ -166,7 +177,8 @@ TEST(Explain, SaysThatALimitOfNothingLetsNothingPass) {
   const LoadResult result = LoadRules({}, {.one_liners = {"user: 0/minute"}});
   ASSERT_TRUE(result.ok());
   const std::vector<Entry> entries{{"user", "ann"}};
-  EXPECT_THAT(Describe(Explain(*result.rules, "default", entries)), testing::HasSubstr(": nothing passes\n"));
+  EXPECT_THAT(Describe(Explain(*result.rules, "default", entries)),
+              testing::HasSubstr(": nothing passes\n"));
 }
 
 }  // namespace

@@ -55,13 +55,16 @@ constexpr std::array<WordTraits, kWordCount> kWords{{
     {"value_to_metric", kDescriptor, false},
 }};
 static_assert(std::is_sorted(kWords.begin(), kWords.end(),
-                             [](const WordTraits& a, const WordTraits& b) { return a.text < b.text; }));
+                             [](const WordTraits& a, const WordTraits& b) {
+                               return a.text < b.text;
+                             }));
 
 const WordTraits& TraitsOf(Word word) { return kWords[static_cast<size_t>(word)]; }
 
 std::optional<Word> WordByText(std::string_view text) {
-  const auto found = std::lower_bound(kWords.begin(), kWords.end(), text,
-                                      [](const WordTraits& word, std::string_view t) { return word.text < t; });
+  const auto found =
+      std::lower_bound(kWords.begin(), kWords.end(), text,
+                       [](const WordTraits& word, std::string_view t) { return word.text < t; });
   if (found == kWords.end() || found->text != text) return std::nullopt;
   return static_cast<Word>(found - kWords.begin());
 }
@@ -79,7 +82,8 @@ bool IsNull(const DocumentNode& node) {
 // The hint for a fraction or a number that is too large.
 std::string NumberHint(Word word) {
   if (word == Word::kRequestsPerUnit) {
-    return "write a whole number, and a longer unit or period for less than one: 1 with period: 2s is half of one a "
+    return "write a whole number, and a longer unit or period for less than one: 1 with period: 2s "
+           "is half of one a "
            "second";
   }
   if (word == Word::kBurst) return "write a whole number";
@@ -128,13 +132,15 @@ Fields FieldReader::Read(std::span<const DocumentNode* const> mappings, Place pl
   return fields;
 }
 
-void FieldReader::ReadPair(Fields& fields, const DocumentNode& key, const DocumentNode& value, Place place) {
+void FieldReader::ReadPair(Fields& fields, const DocumentNode& key, const DocumentNode& value,
+                           Place place) {
   const std::optional<Word> word = CheckWord(key);
   if (!word || !CheckPlace(fields, key, *word, place)) return;
   fields.values_[Fields::Index(*word)] = &value;
   if (*word != Word::kRateLimit) return;
   std::vector<const DocumentNode*>& all = fields.rate_limits_;
-  if (value.kind != NodeKind::kMapping || (!all.empty() && all.back()->kind != NodeKind::kMapping)) all.clear();
+  if (value.kind != NodeKind::kMapping || (!all.empty() && all.back()->kind != NodeKind::kMapping))
+    all.clear();
   all.push_back(&value);
 }
 
@@ -147,7 +153,9 @@ std::optional<Word> FieldReader::CheckWord(const DocumentNode& key) {
     return std::nullopt;
   }
   const std::optional<Word> word = WordByText(key.text);
-  if (!word) Report(key.mark, fmt::format("config error, unknown key '{}'", Shown(key.text)), KeyHint(key.text));
+  if (!word)
+    Report(key.mark, fmt::format("config error, unknown key '{}'", Shown(key.text)),
+           KeyHint(key.text));
   return word;
 }
 
@@ -176,14 +184,16 @@ bool FieldReader::CheckValue(const DocumentNode& value, Word word) {
   switch (Resolve(value).type) {
     case ScalarType::kFloat:
     case ScalarType::kUnsigned:
-      Report(value.mark,
-             fmt::format("error checking config: {} is {}, a fraction or a number that is too large",
-                         TraitsOf(word).text, Shown(value.text)),
-             NumberHint(word));
+      Report(
+          value.mark,
+          fmt::format("error checking config: {} is {}, a fraction or a number that is too large",
+                      TraitsOf(word).text, Shown(value.text)),
+          NumberHint(word));
       return false;
     case ScalarType::kMistagged:
       Report(value.mark,
-             fmt::format("error loading config file: yaml: cannot decode `{}` as its tag says", Shown(value.text)),
+             fmt::format("error loading config file: yaml: cannot decode `{}` as its tag says",
+                         Shown(value.text)),
              "leave out the tag");
       return false;
     default:
@@ -198,7 +208,9 @@ bool FieldReader::CheckItems(const DocumentNode& list) {
       good = CheckAnyMapping(*item) && good;
     } else {
       good = false;
-      Report(item->mark, fmt::format("config error, yaml file contains list of type other than map: {}", GoText(*item)),
+      Report(item->mark,
+             fmt::format("config error, yaml file contains list of type other than map: {}",
+                         GoText(*item)),
              "each item of a list is a mapping, such as \"- key: api_key\"");
     }
   }
@@ -228,10 +240,12 @@ void FieldReader::Report(Fields& fields, Word word, std::string message, std::st
 void FieldReader::ReportType(const DocumentNode& node, std::string_view go_type, std::string hint) {
   std::string value;
   if (node.kind == NodeKind::kScalar) {
-    value = node.text.size() > 10 ? fmt::format(" `{}...`", node.text.substr(0, 7)) : fmt::format(" `{}`", node.text);
+    value = node.text.size() > 10 ? fmt::format(" `{}...`", node.text.substr(0, 7))
+                                  : fmt::format(" `{}`", node.text);
   }
   Report(node.mark,
-         fmt::format("error loading config file: yaml: unmarshal errors: line {}: cannot unmarshal {}{} into {}",
+         fmt::format("error loading config file: yaml: unmarshal errors: line {}: cannot unmarshal "
+                     "{}{} into {}",
                      node.mark.line, TypeName(node), value, go_type),
          std::move(hint));
 }
@@ -258,7 +272,8 @@ bool FieldReader::Truth(Fields& fields, Word word) {
 }
 
 uint32_t FieldReader::Unsigned32(Fields& fields, Word word) {
-  return static_cast<uint32_t>(Number(fields, word, std::numeric_limits<uint32_t>::max(), "uint32"));
+  return static_cast<uint32_t>(
+      Number(fields, word, std::numeric_limits<uint32_t>::max(), "uint32"));
 }
 
 uint64_t FieldReader::Unsigned64(Fields& fields, Word word) {
@@ -270,27 +285,34 @@ uint64_t FieldReader::Number(Fields& fields, Word word, uint64_t most, std::stri
   if (node == nullptr || IsNull(*node)) return 0;
   if (node->kind == NodeKind::kScalar) {
     const Scalar scalar = Resolve(*node);
-    if (scalar.type == ScalarType::kInt && scalar.number >= 0 && static_cast<uint64_t>(scalar.number) <= most) {
+    if (scalar.type == ScalarType::kInt && scalar.number >= 0 &&
+        static_cast<uint64_t>(scalar.number) <= most) {
       return static_cast<uint64_t>(scalar.number);
     }
   }
-  ReportType(*node, go_type, fmt::format("'{}' is a whole number from 0 to {}, without quotes", TextOf(word), most));
+  ReportType(
+      *node, go_type,
+      fmt::format("'{}' is a whole number from 0 to {}, without quotes", TextOf(word), most));
   Forget(fields, word);
   return 0;
 }
 
-std::span<const DocumentNode* const> FieldReader::List(Fields& fields, Word word, std::string_view go_type) {
+std::span<const DocumentNode* const> FieldReader::List(Fields& fields, Word word,
+                                                       std::string_view go_type) {
   const DocumentNode* const node = fields.value(word);
   if (node == nullptr || IsNull(*node)) return {};
   if (node->kind != NodeKind::kSequence) {
-    ReportType(*node, go_type, fmt::format("'{}' is a list: begin each item with \"- \"", TextOf(word)));
+    ReportType(*node, go_type,
+               fmt::format("'{}' is a list: begin each item with \"- \"", TextOf(word)));
     fields.reported_.set(Fields::Index(word));
     fields.values_[Fields::Index(word)] = nullptr;
     return {};
   }
   for (const DocumentNode* item : node->children) {
     if (item->kind == NodeKind::kMapping) continue;
-    Report(item->mark, fmt::format("config error, yaml file contains list of type other than map: {}", GoText(*item)),
+    Report(item->mark,
+           fmt::format("config error, yaml file contains list of type other than map: {}",
+                       GoText(*item)),
            "each item of a list is a mapping, such as \"- key: api_key\"");
     fields.reported_.set(Fields::Index(word));
   }

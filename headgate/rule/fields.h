@@ -1,8 +1,9 @@
 // The mappings of a rule file: which words may stand in them, and what their values are.
 //
-// The words are known anywhere, as in Envoy's rate limit service, whose loader looks at the word and not at its place:
-// one of its own words in a wrong place loads and does nothing (that is a warning here). One of ours in a wrong place
-// is a problem. Every message that the service has is spelled as the service spells it.
+// The words are known anywhere, as in Envoy's rate limit service, whose loader looks at the word
+// and not at its place: one of its own words in a wrong place loads and does nothing (that is a
+// warning here). One of ours in a wrong place is a problem. Every message that the service has is
+// spelled as the service spells it.
 #pragma once
 
 #include <array>
@@ -68,7 +69,8 @@ class Fields {
   bool has(Word word) const { return value(word) != nullptr; }
   // Whether a word of ours, none of Envoy's, is there.
   bool has_ours() const;
-  // Whether something about it has been reported, so that nothing should be concluded from its absence.
+  // Whether something about it has been reported, so that nothing should be concluded from its
+  // absence.
   bool reported(Word word) const { return reported_[Index(word)]; }
   bool any_reported() const { return reported_.any(); }
   // Where the value stands, or the mapping.
@@ -90,7 +92,8 @@ class Fields {
 // Reads fields and reports what is wrong with them.
 class FieldReader {
  public:
-  FieldReader(ProblemList& problems, ProblemList& warnings) : problems_(problems), warnings_(warnings) {}
+  FieldReader(ProblemList& problems, ProblemList& warnings)
+      : problems_(problems), warnings_(warnings) {}
 
   // The words of a mapping, or of several that are read as one.
   Fields Read(std::span<const DocumentNode* const> mappings, Place place);
@@ -113,7 +116,8 @@ class FieldReader {
   void Warn(Mark mark, std::string message, std::string hint) {
     warnings_.Add(mark, std::move(message), std::move(hint));
   }
-  // "error loading config file: yaml: unmarshal errors: line 3: cannot unmarshal !!str `x` into bool".
+  // "error loading config file: yaml: unmarshal errors: line 3: cannot unmarshal !!str `x` into
+  // bool".
   void ReportType(const DocumentNode& node, std::string_view go_type, std::string hint);
 
  private:

@@ -35,15 +35,19 @@ void FileLoader::Load(std::vector<Problem>& problems, std::vector<Problem>& warn
 void FileLoader::LoadFile() {
   const Document::Parsed parsed = Document::Parse(file_.text);
   if (parsed.error) {
-    return problems_.Add(parsed.error->mark, fmt::format("error loading config file: {}", parsed.error->message),
-                         "the file is no YAML that can be read; look at the line and at those above it");
+    return problems_.Add(
+        parsed.error->mark, fmt::format("error loading config file: {}", parsed.error->message),
+        "the file is no YAML that can be read; look at the line and at those above it");
   }
   const DocumentNode* root = parsed.document->root();
-  if (root == nullptr || (root->kind == NodeKind::kScalar && Resolve(*root).type == ScalarType::kNull)) {
-    return problems_.Add({}, "config file cannot have empty domain", "begin the file with \"domain: NAME\"");
+  if (root == nullptr ||
+      (root->kind == NodeKind::kScalar && Resolve(*root).type == ScalarType::kNull)) {
+    return problems_.Add({}, "config file cannot have empty domain",
+                         "begin the file with \"domain: NAME\"");
   }
   if (root->kind != NodeKind::kMapping) {
-    return reader_.ReportType(*root, "map[interface {}]interface {}", "begin the file with \"domain: NAME\"");
+    return reader_.ReportType(*root, "map[interface {}]interface {}",
+                              "begin the file with \"domain: NAME\"");
   }
   LoadRoot(*root);
 }
@@ -59,21 +63,24 @@ void FileLoader::LoadRoot(const DocumentNode& root) {
     }
   } else if (CheckSize(fields, Word::kDomain, domain)) {
     node = state_.builder.Domain(domain);
-    const auto [origin, is_first] =
-        state_.origins.try_emplace(node, LoadState::Origin{.file = file_.name, .mark = fields.mark(Word::kDomain)});
+    const auto [origin, is_first] = state_.origins.try_emplace(
+        node, LoadState::Origin{.file = file_.name, .mark = fields.mark(Word::kDomain)});
     if (!is_first && merge_domains_ == MergeDomains::kNo) {
       const auto& [file, mark] = origin->second;
-      reader_.Report(
-          fields, Word::kDomain, fmt::format("duplicate domain '{}' in config file", Shown(domain)),
-          fmt::format("it is in {}:{} too; put both into one file, or let files share a domain: --merge-domains, or "
-                      "merge_domains: yes in headgate.yaml",
-                      file, mark.line));
+      reader_.Report(fields, Word::kDomain,
+                     fmt::format("duplicate domain '{}' in config file", Shown(domain)),
+                     fmt::format("it is in {}:{} too; put both into one file, or let files share a "
+                                 "domain: --merge-domains, or "
+                                 "merge_domains: yes in headgate.yaml",
+                                 file, mark.line));
       node = kNoNode;
     }
   }
   if (node == kNoNode) node = state_.SpareDomain();
   if (reader_.Truth(fields, Word::kAllOrNothing)) state_.builder.SetAllOrNothing(node);
-  LoadDescriptors(fields, {.node = node, .domain = domain, .path = {}, .identity = DomainIdentity(domain), .depth = 0});
+  LoadDescriptors(
+      fields,
+      {.node = node, .domain = domain, .path = {}, .identity = DomainIdentity(domain), .depth = 0});
 }
 
 void FileLoader::LoadDescriptors(Fields& fields, const Level& level) {
@@ -96,8 +103,10 @@ void FileLoader::LoadDescriptor(const DocumentNode& mapping, const Level& level)
   const std::string composite = Joined(key, value);
   state_.path_bytes += level.path.size() + level.identity.size() + 2 * composite.size();
   if (state_.path_bytes > kPathBytesMax) {
-    return reader_.Report(fields.mark(), fmt::format("the paths of all rules are longer than {} bytes", kPathBytesMax),
-                          "use shorter keys and values, or fewer rules");
+    return reader_.Report(
+        fields.mark(),
+        fmt::format("the paths of all rules are longer than {} bytes", kPathBytesMax),
+        "use shorter keys and values, or fewer rules");
   }
   Level own{.node = MakeNode(fields, key, value, level),
             .domain = level.domain,
@@ -109,38 +118,43 @@ void FileLoader::LoadDescriptor(const DocumentNode& mapping, const Level& level)
     if (IsPattern(composite)) {
       state_.builder.SetShareThreshold(own.node);
     } else {
-      reader_.Report(
-          fields, Word::kShareThreshold,
-          fmt::format("share_threshold can only be used with wildcard values (containing '*'), but found key '{}'",
-                      Shown(composite)),
-          "without a '*' there is nothing to share; leave it out");
+      reader_.Report(fields, Word::kShareThreshold,
+                     fmt::format("share_threshold can only be used with wildcard values "
+                                 "(containing '*'), but found key '{}'",
+                                 Shown(composite)),
+                     "without a '*' there is nothing to share; leave it out");
     }
   }
   if (reader_.Truth(fields, Word::kValueToMetric)) state_.builder.SetValueInMetric(own.node);
   LoadDescriptors(fields, own);
 }
 
-NodeId FileLoader::MakeNode(Fields& fields, std::string_view key, std::string_view value, const Level& level) {
+NodeId FileLoader::MakeNode(Fields& fields, std::string_view key, std::string_view value,
+                            const Level& level) {
   if (key.empty()) {
     if (!fields.reported(Word::kKey)) {
       reader_.Report(fields, Word::kKey, "descriptor has empty key", "add \"key: NAME\"");
     }
     return state_.Spare(level.node);
   }
-  if (!CheckSize(fields, Word::kKey, key) || !CheckSize(fields, Word::kValue, value) || fields.reported(Word::kValue)) {
+  if (!CheckSize(fields, Word::kKey, key) || !CheckSize(fields, Word::kValue, value) ||
+      fields.reported(Word::kValue)) {
     return state_.Spare(level.node);
   }
   const auto [node, added] = state_.builder.AddChild(level.node, key, value);
   if (added) {
-    state_.origins.emplace(node, LoadState::Origin{.file = file_.name, .mark = fields.mark(Word::kKey)});
+    state_.origins.emplace(node,
+                           LoadState::Origin{.file = file_.name, .mark = fields.mark(Word::kKey)});
     return node;
   }
   const auto& [file, mark] = state_.origins[node];
   const std::string_view dot = level.path.empty() ? "" : ".";
   reader_.Report(fields.mark(Word::kKey),
                  fmt::format("duplicate descriptor composite key '{}'",
-                             Shown(fmt::format("{}.{}{}{}", level.domain, level.path, dot, Joined(key, value)))),
-                 fmt::format("it is in {}:{}:{} too; put both into one descriptor", file, mark.line, mark.column));
+                             Shown(fmt::format("{}.{}{}{}", level.domain, level.path, dot,
+                                               Joined(key, value)))),
+                 fmt::format("it is in {}:{}:{} too; put both into one descriptor", file, mark.line,
+                             mark.column));
   return state_.Spare(level.node);
 }
 
@@ -167,7 +181,8 @@ bool FileLoader::ReadLimits(Fields& fields, Rule& rule) {
     const DocumentNode& node = *single.back();
     const bool is_null = node.kind == NodeKind::kScalar && Resolve(node).type == ScalarType::kNull;
     if (!is_null)
-      reader_.ReportType(node, "config.YamlRateLimit", "'rate_limit' is a mapping: unit, requests_per_unit, …");
+      reader_.ReportType(node, "config.YamlRateLimit",
+                         "'rate_limit' is a mapping: unit, requests_per_unit, …");
   }
   const auto several = reader_.List(fields, Word::kRateLimits, "a list of rate limits");
   if (has_single && fields.has(Word::kRateLimits)) {
@@ -182,33 +197,39 @@ bool FileLoader::ReadLimits(Fields& fields, Rule& rule) {
   if (!fields.has(Word::kRateLimits) || fields.reported(Word::kRateLimits)) return false;
   if (several.empty() || several.size() > kLimitsPerRuleMax) {
     reader_.Report(fields, Word::kRateLimits,
-                   fmt::format("rate_limits has {} limits; it may have 1 to {}", several.size(), kLimitsPerRuleMax),
+                   fmt::format("rate_limits has {} limits; it may have 1 to {}", several.size(),
+                               kLimitsPerRuleMax),
                    several.empty() ? "leave rate_limits out if there is no limit"
                                    : "keep the strictest ones: a rule has at most 16 limits");
     return false;
   }
-  for (const DocumentNode* const& limit : several) ReadLimit(reader_, std::span(&limit, 1), LimitForm::kItem, rule);
+  for (const DocumentNode* const& limit : several)
+    ReadLimit(reader_, std::span(&limit, 1), LimitForm::kItem, rule);
   return true;
 }
 
 void FileLoader::ReadMetadata(Fields& fields, Rule& rule) {
   const DocumentNode* const node = fields.value(Word::kMetadata);
-  if (node == nullptr || (node->kind == NodeKind::kScalar && Resolve(*node).type == ScalarType::kNull)) return;
+  if (node == nullptr ||
+      (node->kind == NodeKind::kScalar && Resolve(*node).type == ScalarType::kNull))
+    return;
   if (node->kind != NodeKind::kMapping) {
     return reader_.ReportType(*node, "map[string]interface {}", "'metadata' is a mapping");
   }
   auto json = MetadataJson(*node);
   if (!json.ok()) {
-    return reader_.Report(fields, Word::kMetadata,
-                          fmt::format("error parsing metadata: {}", std::string(json.status().message())),
-                          "metadata is handed on as a JSON object");
+    return reader_.Report(
+        fields, Word::kMetadata,
+        fmt::format("error parsing metadata: {}", std::string(json.status().message())),
+        "metadata is handed on as a JSON object");
   }
   rule.metadata_json = *std::move(json);
 }
 
 bool FileLoader::CheckSize(Fields& fields, Word word, std::string_view text) {
   if (text.size() <= kTextBytesMax) return true;
-  reader_.Report(fields, word, fmt::format("{} is longer than {} bytes", TextOf(word), kTextBytesMax),
+  reader_.Report(fields, word,
+                 fmt::format("{} is longer than {} bytes", TextOf(word), kTextBytesMax),
                  "use a shorter one, or a pattern with '*'");
   return false;
 }

@@ -29,7 +29,8 @@ struct LoadState {
   size_t path_bytes = 0;
   uint32_t spare_count = 0;
 
-  // A node for what cannot have its own because it has a problem: what lies under it is checked all the same.
+  // A node for what cannot have its own because it has a problem: what lies under it is checked all
+  // the same.
   NodeId SpareDomain();
   NodeId Spare(NodeId parent);
 };

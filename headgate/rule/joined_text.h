@@ -1,7 +1,8 @@
-// One entry of a request as rules spell it: "key_value", or the key alone. It is compared, searched and hashed in its
-// pieces and never joined in memory, so that matching does not allocate.
+// One entry of a request as rules spell it: "key_value", or the key alone. It is compared, searched
+// and hashed in its pieces and never joined in memory, so that matching does not allocate.
 //
-// That the pieces are one text is part of the file format: the entry {a_b: c} is the entry {a: b_c} there.
+// That the pieces are one text is part of the file format: the entry {a_b: c} is the entry {a: b_c}
+// there.
 #pragma once
 
 #include <algorithm>
@@ -53,8 +54,8 @@ class JoinedText {
   std::array<std::string_view, 3> pieces_;
 };
 
-// Not for tables that others fill: only rule files decide what is in the tables it is used for. Depends on the text,
-// not on where its pieces meet.
+// Not for tables that others fill: only rule files decide what is in the tables it is used for.
+// Depends on the text, not on where its pieces meet.
 uint64_t Hash(uint32_t scope, const JoinedText& text);
 
 }  // namespace headgate::rule

@@ -53,7 +53,8 @@ TEST(JoinedText, AgreesWithTheJoinedStringInEverything) {
           ASSERT_EQ(split.HasAt(begin, other), text.substr(begin).starts_with(other));
           for (size_t end = begin; end <= text.size(); ++end) {
             const size_t found = text.substr(0, end).find(other, begin);
-            ASSERT_EQ(split.Find(other, begin, end), found) << text << " " << other << " " << begin << " " << end;
+            ASSERT_EQ(split.Find(other, begin, end), found)
+                << text << " " << other << " " << begin << " " << end;
           }
         }
       }

@@ -21,17 +21,20 @@ struct Choice {
   std::string_view name;
   Value value;
 };
-constexpr std::array<Choice<Align>, 2> kAligns{{{"epoch", Align::kEpoch}, {"first_hit", Align::kFirstHit}}};
+constexpr std::array<Choice<Align>, 2> kAligns{
+    {{"epoch", Align::kEpoch}, {"first_hit", Align::kFirstHit}}};
 constexpr std::array<Choice<Sharing>, 3> kSharings{
     {{"exact", Sharing::kExact}, {"leased", Sharing::kLeased}, {"strict", Sharing::kStrict}}};
-constexpr std::array<Choice<OnStoreFailure>, 3> kFailures{
-    {{"allow", OnStoreFailure::kAllow}, {"deny", OnStoreFailure::kDeny}, {"local", OnStoreFailure::kLocal}}};
-constexpr std::array<Choice<Algorithm>, 6> kAlgorithms{{{"token_bucket", Algorithm::kTokenBucket},
-                                                        {"gcra", Algorithm::kTokenBucket},
-                                                        {"leaky_bucket", Algorithm::kLeakyBucket},
-                                                        {"fixed_window", Algorithm::kFixedWindow},
-                                                        {"sliding_window_counter", Algorithm::kSlidingWindowCounter},
-                                                        {"sliding_window_log", Algorithm::kSlidingWindowLog}}};
+constexpr std::array<Choice<OnStoreFailure>, 3> kFailures{{{"allow", OnStoreFailure::kAllow},
+                                                           {"deny", OnStoreFailure::kDeny},
+                                                           {"local", OnStoreFailure::kLocal}}};
+constexpr std::array<Choice<Algorithm>, 6> kAlgorithms{
+    {{"token_bucket", Algorithm::kTokenBucket},
+     {"gcra", Algorithm::kTokenBucket},
+     {"leaky_bucket", Algorithm::kLeakyBucket},
+     {"fixed_window", Algorithm::kFixedWindow},
+     {"sliding_window_counter", Algorithm::kSlidingWindowCounter},
+     {"sliding_window_log", Algorithm::kSlidingWindowLog}}};
 
 Word WordOf(LimitWordsProblem::About about) {
   using About = LimitWordsProblem::About;
@@ -56,7 +59,8 @@ Word WordOf(LimitWordsProblem::About about) {
 
 class LimitReader {
  public:
-  LimitReader(FieldReader& reader, Fields& fields, Rule& rule) : reader_(reader), fields_(fields), rule_(rule) {}
+  LimitReader(FieldReader& reader, Fields& fields, Rule& rule)
+      : reader_(reader), fields_(fields), rule_(rule) {}
 
   void Read(LimitForm form) {
     ReadName();
@@ -85,7 +89,8 @@ class LimitReader {
     }
     std::string hint = DidYouMean(text, names);
     if (hint.empty()) hint = fmt::format("one of {}", list);
-    reader_.Report(fields_, word, fmt::format("invalid {} '{}'", TextOf(word), Shown(text)), std::move(hint));
+    reader_.Report(fields_, word, fmt::format("invalid {} '{}'", TextOf(word), Shown(text)),
+                   std::move(hint));
     return std::nullopt;
   }
 
@@ -95,8 +100,10 @@ class LimitReader {
     if (fields_.reported(word)) return std::nullopt;
     const auto duration = ParseDuration(text);
     if (duration.ok()) return *duration;
-    reader_.Report(fields_, word, fmt::format("invalid {}: {}", TextOf(word), std::string(duration.status().message())),
-                   "a duration is a number with a unit, such as 500ms, 20s or 1h30m");
+    reader_.Report(
+        fields_, word,
+        fmt::format("invalid {}: {}", TextOf(word), std::string(duration.status().message())),
+        "a duration is a number with a unit, such as 500ms, 20s or 1h30m");
     return std::nullopt;
   }
 
@@ -104,15 +111,17 @@ class LimitReader {
     const std::string_view name = reader_.Text(fields_, Word::kName);
     if (name.empty()) return;
     if (!rule_.name.empty() && rule_.name != name) {
-      return reader_.Report(fields_, Word::kName,
-                            fmt::format("the rule has another name already: '{}'", Shown(rule_.name)),
-                            "all limits of one rule share one name");
+      return reader_.Report(
+          fields_, Word::kName,
+          fmt::format("the rule has another name already: '{}'", Shown(rule_.name)),
+          "all limits of one rule share one name");
     }
     rule_.name = name;
   }
 
   void ReadReplaces() {
-    for (const DocumentNode* item : reader_.List(fields_, Word::kReplaces, "[]config.yamlReplaces")) {
+    for (const DocumentNode* item :
+         reader_.List(fields_, Word::kReplaces, "[]config.yamlReplaces")) {
       if (item->kind != NodeKind::kMapping) continue;
       Fields replaced = reader_.Read(*item, Place::kReplaced);
       const std::string_view name = reader_.Text(replaced, Word::kName);
@@ -121,7 +130,8 @@ class LimitReader {
         reader_.Report(item->mark, "should not have an empty replaces entry",
                        "write the name of another rule: \"- name: …\"");
       } else if (name == reader_.Text(fields_, Word::kName)) {
-        reader_.Report(replaced.mark(Word::kName), "replaces should not contain name of same descriptor",
+        reader_.Report(replaced.mark(Word::kName),
+                       "replaces should not contain name of same descriptor",
                        "name another rule, or leave the entry out");
       } else {
         rule_.replaces.emplace_back(name);
@@ -139,10 +149,11 @@ class LimitReader {
       reader_.Report(fields_, Word::kUnit, "should not specify rate limit unit when unlimited",
                      "leave out unit, or unlimited");
     }
-    for (const Word word : {Word::kAlgorithm, Word::kAlign, Word::kBurst, Word::kCountDenied, Word::kMaxDelay,
-                            Word::kPeriod, Word::kQueue}) {
+    for (const Word word : {Word::kAlgorithm, Word::kAlign, Word::kBurst, Word::kCountDenied,
+                            Word::kMaxDelay, Word::kPeriod, Word::kQueue}) {
       if (!fields_.has(word)) continue;
-      reader_.Report(fields_, word, fmt::format("should not specify {} when unlimited", TextOf(word)),
+      reader_.Report(fields_, word,
+                     fmt::format("should not specify {} when unlimited", TextOf(word)),
                      fmt::format("leave out {}, or unlimited", TextOf(word)));
     }
   }
@@ -169,9 +180,11 @@ class LimitReader {
                             "docs/reference/rules.md says which words go together");
     }
     const auto limit = MakeLimit(words);
-    if (words.period.calendar && limit->limit.algorithm() != Algorithm::kFixedWindow && fields_.has(Word::kPeriod)) {
+    if (words.period.calendar && limit->limit.algorithm() != Algorithm::kFixedWindow &&
+        fields_.has(Word::kPeriod)) {
       reader_.Warn(fields_.mark(Word::kPeriod),
-                   fmt::format("a {} is {} days here", *words.period.calendar == Unit::kMonth ? "month" : "year",
+                   fmt::format("a {} is {} days here",
+                               *words.period.calendar == Unit::kMonth ? "month" : "year",
                                *words.period.calendar == Unit::kMonth ? 30 : 365),
                    "with algorithm: fixed_window it ends with the calendar's, in UTC");
     }
@@ -194,9 +207,10 @@ class LimitReader {
         words.period = *period;
         return;
       }
-      return reader_.Report(fields_, Word::kPeriod,
-                            fmt::format("invalid period: {}", std::string(period.status().message())),
-                            "a period is a unit (minute, month, …) or a duration such as 20s");
+      return reader_.Report(
+          fields_, Word::kPeriod,
+          fmt::format("invalid period: {}", std::string(period.status().message())),
+          "a period is a unit (minute, month, …) or a duration such as 20s");
     }
     if (fields_.reported(Word::kUnit) || fields_.reported(Word::kPeriod)) return;
     const std::optional<Unit> unit = UnitByName(unit_text);
@@ -204,10 +218,12 @@ class LimitReader {
       words.period.length = PeriodOf(*unit);
       return;
     }
-    std::string hint = DidYouMean(unit_text, {"second", "minute", "hour", "day", "week", "month", "year"});
-    if (hint.empty()) hint = "unit: second, minute, hour, day, week, month or year; other lengths as period: 20s";
-    reader_.Report(fields_, Word::kUnit, fmt::format("invalid rate limit unit '{}'", Shown(unit_text)),
-                   std::move(hint));
+    std::string hint =
+        DidYouMean(unit_text, {"second", "minute", "hour", "day", "week", "month", "year"});
+    if (hint.empty())
+      hint = "unit: second, minute, hour, day, week, month or year; other lengths as period: 20s";
+    reader_.Report(fields_, Word::kUnit,
+                   fmt::format("invalid rate limit unit '{}'", Shown(unit_text)), std::move(hint));
   }
 
   // The words about shared stores; they hold for the whole rule.
@@ -215,7 +231,8 @@ class LimitReader {
     std::optional<Sharing> sharing = OneOf(Word::kSharing, kSharings);
     if (reader_.Truth(fields_, Word::kStrict)) {
       if (sharing && *sharing != Sharing::kStrict) {
-        reader_.Report(fields_, Word::kStrict, "strict: true contradicts sharing", "leave out one of them");
+        reader_.Report(fields_, Word::kStrict, "strict: true contradicts sharing",
+                       "leave out one of them");
       }
       sharing = Sharing::kStrict;
     }
@@ -228,9 +245,10 @@ class LimitReader {
   void Agree(Word word, const std::optional<Value>& said, std::optional<Value>& kept) {
     if (!said) return;
     if (kept && *kept != *said) {
-      return reader_.Report(fields_, word,
-                            fmt::format("{} differs from that of another limit of this rule", TextOf(word)),
-                            "it is one for all limits of a rule");
+      return reader_.Report(
+          fields_, word,
+          fmt::format("{} differs from that of another limit of this rule", TextOf(word)),
+          "it is one for all limits of a rule");
     }
     kept = said;
   }
@@ -252,8 +270,9 @@ class LimitReader {
       millionths += place * static_cast<uint32_t>(places[0] - '0');
     }
     if (good && millionths > 0 && millionths <= 1'000'000) return millionths;
-    reader_.Report(fields_, Word::kFallbackShare, fmt::format("invalid fallback_share '{}'", Shown(text)),
-                   "the share of the limit that one machine may use alone: above 0, at most 1, such as 0.25");
+    reader_.Report(
+        fields_, Word::kFallbackShare, fmt::format("invalid fallback_share '{}'", Shown(text)),
+        "the share of the limit that one machine may use alone: above 0, at most 1, such as 0.25");
     return std::nullopt;
   }
 
@@ -264,7 +283,8 @@ class LimitReader {
 
 }  // namespace
 
-void ReadLimit(FieldReader& reader, std::span<const DocumentNode* const> mappings, LimitForm form, Rule& rule) {
+void ReadLimit(FieldReader& reader, std::span<const DocumentNode* const> mappings, LimitForm form,
+               Rule& rule) {
   Fields fields = reader.Read(mappings, Place::kLimit);
   LimitReader(reader, fields, rule).Read(form);
 }

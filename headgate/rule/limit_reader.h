@@ -11,8 +11,9 @@ namespace headgate::rule {
 // Whether it is the only one of its rule, or an item of `rate_limits`.
 enum class LimitForm : uint8_t { kOnly, kItem };
 
-// Adds what the mappings (several where `rate_limit` is doubled: they are read as one) say to the rule, or reports what
-// is wrong with them.
-void ReadLimit(FieldReader& reader, std::span<const DocumentNode* const> mappings, LimitForm form, Rule& rule);
+// Adds what the mappings (several where `rate_limit` is doubled: they are read as one) say to the
+// rule, or reports what is wrong with them.
+void ReadLimit(FieldReader& reader, std::span<const DocumentNode* const> mappings, LimitForm form,
+               Rule& rule);
 
 }  // namespace headgate::rule

@@ -26,16 +26,20 @@ Problem ReadAlgorithm(const LimitWords& words, Algorithm& algorithm) {
   if (!words.queue) {
     algorithm = words.algorithm.value_or(Algorithm::kTokenBucket);
     if (!words.max_delay || algorithm == Algorithm::kLeakyBucketQueue) return std::nullopt;
-    return LimitWordsProblem{About::kMaxDelay,
-                             "max_delay is how long a queue may keep a request waiting, and this is no queue"};
+    return LimitWordsProblem{
+        About::kMaxDelay,
+        "max_delay is how long a queue may keep a request waiting, and this is no queue"};
   }
   const Algorithm named = words.algorithm.value_or(Algorithm::kLeakyBucket);
   algorithm = Algorithm::kLeakyBucketQueue;
-  if (named == Algorithm::kLeakyBucket || named == Algorithm::kLeakyBucketQueue) return std::nullopt;
-  return LimitWordsProblem{About::kQueue, fmt::format("queue belongs to leaky_bucket, not {}", Name(named))};
+  if (named == Algorithm::kLeakyBucket || named == Algorithm::kLeakyBucketQueue)
+    return std::nullopt;
+  return LimitWordsProblem{About::kQueue,
+                           fmt::format("queue belongs to leaky_bucket, not {}", Name(named))};
 }
 
-// As many as can wait without the last one waiting longer than `delay`: floor(delay / T), T = period / requests.
+// As many as can wait without the last one waiting longer than `delay`: floor(delay / T), T =
+// period / requests.
 uint64_t WaitingWithin(base::Duration delay, uint64_t requests, base::Duration period) {
   const base::uint128 count = base::WideMul(static_cast<uint64_t>(delay.count()), requests) /
                               std::max<uint64_t>(1, static_cast<uint64_t>(period.count()));
@@ -94,13 +98,16 @@ absl::StatusOr<Period> ParsePeriod(std::string_view text, Letters letters) {
     return period;
   }
   if (letters == Letters::kAllowed && !text.empty() && text[0] >= 'a' && text[0] <= 'z') {
-    if (const auto one = ParseDuration(fmt::format("1{}", text)); one.ok()) return Period{.length = *one};
+    if (const auto one = ParseDuration(fmt::format("1{}", text)); one.ok())
+      return Period{.length = *one};
   }
   const auto duration = ParseDuration(text);
   if (duration.ok()) return Period{.length = *duration};
   if (!text.empty() && base::IsDigit(text[0])) return duration.status();
-  return absl::InvalidArgumentError(fmt::format(
-      "{} is no period: write second, minute, hour, day, week, month, year or a duration such as 20s", Quote(text)));
+  return absl::InvalidArgumentError(
+      fmt::format("{} is no period: write second, minute, hour, day, week, month, year or a "
+                  "duration such as 20s",
+                  Quote(text)));
 }
 
 std::optional<LimitWordsProblem> ProblemWith(const LimitWords& words) {
@@ -113,7 +120,8 @@ std::optional<LimitWordsProblem> ProblemWith(const LimitWords& words) {
 
 absl::StatusOr<RuleLimit> MakeLimit(const LimitWords& words) {
   LimitSpec spec;
-  if (const Problem problem = ReadSpec(words, spec)) return absl::InvalidArgumentError(problem->message);
+  if (const Problem problem = ReadSpec(words, spec))
+    return absl::InvalidArgumentError(problem->message);
   HEADGATE_ASSIGN_OR_RETURN(algorithm::Limit limit, algorithm::Limit::Make(spec));
   return RuleLimit{.limit = limit, .unit = UnitOf(spec)};
 }

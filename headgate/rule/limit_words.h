@@ -1,4 +1,5 @@
-// The words that make a limit, as a rule file or a one-liner says them, and what they mean together.
+// The words that make a limit, as a rule file or a one-liner says them, and what they mean
+// together.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +12,15 @@
 
 namespace headgate::rule {
 
-// How long a limit's period is. Month and year are words of their own because a fixed window of one ends with the
-// calendar's.
+// How long a limit's period is. Month and year are words of their own because a fixed window of one
+// ends with the calendar's.
 struct Period {
   base::Duration length{0};
   std::optional<Unit> calendar{};  // kMonth or kYear
 };
 
-// A unit's word in any case, or a duration. A bare letter of a duration ("s") is one of it where `letters` allows.
+// A unit's word in any case, or a duration. A bare letter of a duration ("s") is one of it where
+// `letters` allows.
 enum class Letters : uint8_t { kRefused, kAllowed };
 absl::StatusOr<Period> ParsePeriod(std::string_view text, Letters letters = Letters::kRefused);
 
@@ -37,7 +39,15 @@ struct LimitWords {
 
 // Why the words do not go together.
 struct LimitWordsProblem {
-  enum class About : uint8_t { kRequests, kPeriod, kBurst, kAlign, kCountDenied, kQueue, kMaxDelay };
+  enum class About : uint8_t {
+    kRequests,
+    kPeriod,
+    kBurst,
+    kAlign,
+    kCountDenied,
+    kQueue,
+    kMaxDelay
+  };
   About about;          // the word to change
   std::string message;  // a sentence that names it
 };

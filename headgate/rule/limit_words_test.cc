@@ -11,19 +11,31 @@ using algorithm::Algorithm;
 using algorithm::Align;
 using std::chrono_literals::operator""s;
 
-std::string Text(const algorithm::LimitSpec& spec) { return Describe(*algorithm::Limit::Make(spec)); }
+std::string Text(const algorithm::LimitSpec& spec) {
+  return Describe(*algorithm::Limit::Make(spec));
+}
 
 TEST(Describe, SaysALimitAsPeopleReadIt) {
-  EXPECT_EQ(Text({.requests = 100, .period = 60s, .burst = 20}), "100 per 1m, token_bucket, burst 20");
-  EXPECT_EQ(Text({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 5, .period = 1s, .burst = 0}),
-            "5 per 1s, leaky_bucket, burst 0, queue");
-  EXPECT_EQ(Text({.algorithm = Algorithm::kFixedWindow, .requests = 5, .align = Align::kCalendarMonth}),
-            "5 per calendar month, fixed_window");
-  EXPECT_EQ(Text({.algorithm = Algorithm::kFixedWindow, .requests = 5, .align = Align::kCalendarYear}),
-            "5 per calendar year, fixed_window");
-  EXPECT_EQ(Text({.algorithm = Algorithm::kFixedWindow, .requests = 5, .period = 20s, .align = Align::kFirstHit}),
+  EXPECT_EQ(Text({.requests = 100, .period = 60s, .burst = 20}),
+            "100 per 1m, token_bucket, burst 20");
+  EXPECT_EQ(
+      Text({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 5, .period = 1s, .burst = 0}),
+      "5 per 1s, leaky_bucket, burst 0, queue");
+  EXPECT_EQ(
+      Text({.algorithm = Algorithm::kFixedWindow, .requests = 5, .align = Align::kCalendarMonth}),
+      "5 per calendar month, fixed_window");
+  EXPECT_EQ(
+      Text({.algorithm = Algorithm::kFixedWindow, .requests = 5, .align = Align::kCalendarYear}),
+      "5 per calendar year, fixed_window");
+  EXPECT_EQ(Text({.algorithm = Algorithm::kFixedWindow,
+                  .requests = 5,
+                  .period = 20s,
+                  .align = Align::kFirstHit}),
             "5 per 20s, fixed_window, align first_hit");
-  EXPECT_EQ(Text({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 5, .period = 20s, .count_denied = true}),
+  EXPECT_EQ(Text({.algorithm = Algorithm::kSlidingWindowCounter,
+                  .requests = 5,
+                  .period = 20s,
+                  .count_denied = true}),
             "5 per 20s, sliding_window_counter, count_denied");
 }
 

@@ -11,7 +11,8 @@ LoadResult LoadRules(std::span<const RuleFile> files, const LoadOptions& options
   for (const RuleFile& file : files) {
     FileLoader(file, options.merge_domains, state).Load(result.problems, result.warnings);
   }
-  for (const std::string& text : options.one_liners) AddOneLiner(text, state, result.problems, result.warnings);
+  for (const std::string& text : options.one_liners)
+    AddOneLiner(text, state, result.problems, result.warnings);
   if (result.problems.empty()) result.rules = std::move(state.builder).Build();
   return result;
 }

@@ -1,7 +1,9 @@
-// Rule files and one-liners as text -> one immutable RuleTree, or everything that is wrong with them.
+// Rule files and one-liners as text -> one immutable RuleTree, or everything that is wrong with
+// them.
 //
-// The format is that of Envoy's rate limit service, loaded as it loads it, with our own words beside (docs/reference/
-// rules.md). One problem anywhere and nothing is loaded: rules are whole, or they are not.
+// The format is that of Envoy's rate limit service, loaded as it loads it, with our own words
+// beside (docs/reference/ rules.md). One problem anywhere and nothing is loaded: rules are whole,
+// or they are not.
 #pragma once
 
 #include <memory>
@@ -22,9 +24,11 @@ struct RuleFile {
 enum class MergeDomains : uint8_t { kNo, kYes };
 
 struct LoadOptions {
-  // Whether several files may have one domain; their descriptors are put together, in the order of the files.
+  // Whether several files may have one domain; their descriptors are put together, in the order of
+  // the files.
   MergeDomains merge_domains = MergeDomains::kNo;
-  // Rules in one line each (one_liner.h), added to the domain `default` after the files; that is no doubled domain.
+  // Rules in one line each (one_liner.h), added to the domain `default` after the files; that is no
+  // doubled domain.
   std::vector<std::string> one_liners{};
 };
 

@@ -1,4 +1,5 @@
-// Rule files: any bytes either load whole or are refused with at least one problem that says where it is.
+// Rule files: any bytes either load whole or are refused with at least one problem that says where
+// it is.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,7 +11,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headgate::rule;
   const std::vector<RuleFile> files{
-      {.name = "f.yaml", .text = std::string(static_cast<const char*>(static_cast<const void*>(data)), size)}};
+      {.name = "f.yaml",
+       .text = std::string(static_cast<const char*>(static_cast<const void*>(data)), size)}};
   const LoadResult result = LoadRules(files, {.one_liners = {"k=v: 1/day"}});
   HEADGATE_CHECK(result.ok() == result.problems.empty());
   for (const Problem& problem : result.problems) {
@@ -25,7 +27,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     HEADGATE_CHECK(rule.unlimited == rule.limits.empty());
     HEADGATE_CHECK(!rule.label().empty() && !rule.domain.empty());
     for (const std::vector<Entry>& entries :
-         {std::vector<Entry>{{"k", "v"}}, std::vector<Entry>{{"key", ""}, {"a", "b_c"}, {"a_b", "c"}}}) {
+         {std::vector<Entry>{{"k", "v"}},
+          std::vector<Entry>{{"key", ""}, {"a", "b_c"}, {"a_b", "c"}}}) {
       Match match;
       HEADGATE_CHECK(result.rules->Find(rule.domain, entries, match));
       HEADGATE_CHECK(Explain(*result.rules, rule.domain, entries).rule == match.rule);

@@ -29,7 +29,8 @@ struct Case {
 // The file begins with "domain: d\ndescriptors:\n", so that what follows begins in line 3.
 class BadDescriptors : public testing::TestWithParam<Case> {};
 TEST_P(BadDescriptors, AreReportedAtTheirPlaceWithAHint) {
-  EXPECT_EQ(ProblemsOf(fmt::format("domain: d\ndescriptors:\n{}", GetParam().text)), GetParam().expected);
+  EXPECT_EQ(ProblemsOf(fmt::format("domain: d\ndescriptors:\n{}", GetParam().text)),
+            GetParam().expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -55,23 +56,27 @@ INSTANTIATE_TEST_SUITE_P(
              "  hint: it is in f.yaml:5:10 too; put both into one descriptor\n"},
         Case{"- key: k\n  rate_limit: {unit: foo, requests_per_unit: 1}\n",
              "f.yaml:4:22: invalid rate limit unit 'foo'\n"
-             "  hint: unit: second, minute, hour, day, week, month or year; other lengths as period: 20s\n"},
+             "  hint: unit: second, minute, hour, day, week, month or year; other lengths as "
+             "period: 20s\n"},
         Case{"- key: k\n  rate_limit: {unit: minutes, requests_per_unit: 1}\n",
              "f.yaml:4:22: invalid rate limit unit 'minutes'\n"
              "  hint: did you mean 'minute'?\n"},
         Case{"- key: k\n  rate_limit: {unit: unknown, requests_per_unit: 1}\n",
              "f.yaml:4:22: invalid rate limit unit 'unknown'\n"
-             "  hint: unit: second, minute, hour, day, week, month or year; other lengths as period: 20s\n"},
+             "  hint: unit: second, minute, hour, day, week, month or year; other lengths as "
+             "period: 20s\n"},
         Case{"- key: k\n  rate_limit: {requests_per_unit: 1}\n",
              "f.yaml:4:15: invalid rate limit unit ''\n"
-             "  hint: unit: second, minute, hour, day, week, month or year; other lengths as period: 20s\n"},
+             "  hint: unit: second, minute, hour, day, week, month or year; other lengths as "
+             "period: 20s\n"},
         Case{"- key: k\n  rate_limit: {unlimited: true, unit: day}\n",
              "f.yaml:4:39: should not specify rate limit unit when unlimited\n"
              "  hint: leave out unit, or unlimited\n"},
         Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: 1, replaces: [{}]}\n",
              "f.yaml:4:60: should not have an empty replaces entry\n"
              "  hint: write the name of another rule: \"- name: …\"\n"},
-        Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: 1, name: n, replaces: [{name: n}]}\n",
+        Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: 1, name: n, replaces: [{name: "
+             "n}]}\n",
              "f.yaml:4:76: replaces should not contain name of same descriptor\n"
              "  hint: name another rule, or leave the entry out\n"},
         Case{"- key: k\n  ratelimit: {unit: day}\n",
@@ -98,60 +103,74 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"- key: k\n  descriptors: [~]\n",
              "f.yaml:4:17: config error, yaml file contains list of type other than map: <nil>\n"
              "  hint: each item of a list is a mapping, such as \"- key: api_key\"\n"},
-        Case{
-            "- key: k\n  rate_limit: {unit: day, requests_per_unit: 0.5}\n",
-            "f.yaml:4:46: error checking config: requests_per_unit is 0.5, a fraction or a number that is too large\n"
-            "  hint: write a whole number, and a longer unit or period for less than one: 1 with period: 2s is half of "
-            "one a second\n"},
+        Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: 0.5}\n",
+             "f.yaml:4:46: error checking config: requests_per_unit is 0.5, a fraction or a number "
+             "that is too large\n"
+             "  hint: write a whole number, and a longer unit or period for less than one: 1 with "
+             "period: 2s is half of "
+             "one a second\n"},
         Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: 1, burst: 0.5}\n",
-             "f.yaml:4:56: error checking config: burst is 0.5, a fraction or a number that is too large\n"
+             "f.yaml:4:56: error checking config: burst is 0.5, a fraction or a number that is too "
+             "large\n"
              "  hint: write a whole number\n"},
-        Case{
-            "- key: k\n  rate_limit: {unit: day, requests_per_unit: 9223372036854775808}\n",
-            "f.yaml:4:46: error checking config: requests_per_unit is 9223372036854775808, a fraction or a number that "
-            "is "
-            "too large\n"
-            "  hint: write a whole number, and a longer unit or period for less than one: 1 with period: 2s is half of "
-            "one a second\n"},
+        Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: 9223372036854775808}\n",
+             "f.yaml:4:46: error checking config: requests_per_unit is 9223372036854775808, a "
+             "fraction or a number that "
+             "is "
+             "too large\n"
+             "  hint: write a whole number, and a longer unit or period for less than one: 1 with "
+             "period: 2s is half of "
+             "one a second\n"},
         Case{"- key: k\n  value: 1.5\n",
-             "f.yaml:4:10: error checking config: value is 1.5, a fraction or a number that is too large\n"
+             "f.yaml:4:10: error checking config: value is 1.5, a fraction or a number that is too "
+             "large\n"
              "  hint: put it in quotes if it is meant as text\n"},
-        Case{
-            "- key: k\n  value: v\n  share_threshold: true\n",
-            "f.yaml:5:20: share_threshold can only be used with wildcard values (containing '*'), but found key 'k_v'\n"
-            "  hint: without a '*' there is nothing to share; leave it out\n"},
+        Case{"- key: k\n  value: v\n  share_threshold: true\n",
+             "f.yaml:5:20: share_threshold can only be used with wildcard values (containing '*'), "
+             "but found key 'k_v'\n"
+             "  hint: without a '*' there is nothing to share; leave it out\n"},
         Case{"- key: k\n  metadata: {a: .nan}\n",
              "f.yaml:4:13: error parsing metadata: .nan is no number in JSON\n"
              "  hint: metadata is handed on as a JSON object\n"},
         Case{"- key: k\n  metadata: [a]\n",
-             "f.yaml:4:13: error loading config file: yaml: unmarshal errors: line 4: cannot unmarshal !!seq into "
+             "f.yaml:4:13: error loading config file: yaml: unmarshal errors: line 4: cannot "
+             "unmarshal !!seq into "
              "map[string]interface {}\n"
              "  hint: 'metadata' is a mapping\n"},
-        Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: '10'}\n",
-             "f.yaml:4:46: error loading config file: yaml: unmarshal errors: line 4: cannot unmarshal !!str `10` into "
-             "uint32\n"
-             "  hint: 'requests_per_unit' is a whole number from 0 to 4294967295, without quotes\n"},
-        Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: -1}\n",
-             "f.yaml:4:46: error loading config file: yaml: unmarshal errors: line 4: cannot unmarshal !!int `-1` into "
-             "uint32\n"
-             "  hint: 'requests_per_unit' is a whole number from 0 to 4294967295, without quotes\n"},
-        Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: 4294967296}\n",
-             "f.yaml:4:46: error loading config file: yaml: unmarshal errors: line 4: cannot unmarshal !!int "
-             "`4294967296` "
-             "into uint32\n"
-             "  hint: 'requests_per_unit' is a whole number from 0 to 4294967295, without quotes\n"},
+        Case{
+            "- key: k\n  rate_limit: {unit: day, requests_per_unit: '10'}\n",
+            "f.yaml:4:46: error loading config file: yaml: unmarshal errors: line 4: cannot "
+            "unmarshal !!str `10` into "
+            "uint32\n"
+            "  hint: 'requests_per_unit' is a whole number from 0 to 4294967295, without quotes\n"},
+        Case{
+            "- key: k\n  rate_limit: {unit: day, requests_per_unit: -1}\n",
+            "f.yaml:4:46: error loading config file: yaml: unmarshal errors: line 4: cannot "
+            "unmarshal !!int `-1` into "
+            "uint32\n"
+            "  hint: 'requests_per_unit' is a whole number from 0 to 4294967295, without quotes\n"},
+        Case{
+            "- key: k\n  rate_limit: {unit: day, requests_per_unit: 4294967296}\n",
+            "f.yaml:4:46: error loading config file: yaml: unmarshal errors: line 4: cannot "
+            "unmarshal !!int "
+            "`4294967296` "
+            "into uint32\n"
+            "  hint: 'requests_per_unit' is a whole number from 0 to 4294967295, without quotes\n"},
         Case{"- key: k\n  shadow_mode: 'true'\n",
-             "f.yaml:4:16: error loading config file: yaml: unmarshal errors: line 4: cannot unmarshal !!str `true` "
+             "f.yaml:4:16: error loading config file: yaml: unmarshal errors: line 4: cannot "
+             "unmarshal !!str `true` "
              "into "
              "bool\n"
              "  hint: 'shadow_mode' is true or false, without quotes\n"},
         Case{"- key: k\n  shadow_mode: certainly not\n",
-             "f.yaml:4:16: error loading config file: yaml: unmarshal errors: line 4: cannot unmarshal !!str "
+             "f.yaml:4:16: error loading config file: yaml: unmarshal errors: line 4: cannot "
+             "unmarshal !!str "
              "`certain...` "
              "into bool\n"
              "  hint: 'shadow_mode' is true or false, without quotes\n"},
         Case{"- key: {domain: x}\n",
-             "f.yaml:3:8: error loading config file: yaml: unmarshal errors: line 3: cannot unmarshal !!map into "
+             "f.yaml:3:8: error loading config file: yaml: unmarshal errors: line 3: cannot "
+             "unmarshal !!map into "
              "string\n"
              "  hint: 'key' is one text\n"},
         Case{"- key: {colour: x}\n",
@@ -161,11 +180,13 @@ INSTANTIATE_TEST_SUITE_P(
              "f.yaml:3:9: config error, yaml file contains list of type other than map: x\n"
              "  hint: each item of a list is a mapping, such as \"- key: api_key\"\n"},
         Case{"- key: k\n  rate_limit: 10\n",
-             "f.yaml:4:15: error loading config file: yaml: unmarshal errors: line 4: cannot unmarshal !!int `10` into "
+             "f.yaml:4:15: error loading config file: yaml: unmarshal errors: line 4: cannot "
+             "unmarshal !!int `10` into "
              "config.YamlRateLimit\n"
              "  hint: 'rate_limit' is a mapping: unit, requests_per_unit, …\n"},
         Case{"- key: k\n  descriptors: {key: x}\n",
-             "f.yaml:4:16: error loading config file: yaml: unmarshal errors: line 4: cannot unmarshal !!map into "
+             "f.yaml:4:16: error loading config file: yaml: unmarshal errors: line 4: cannot "
+             "unmarshal !!map into "
              "[]config.YamlDescriptor\n"
              "  hint: 'descriptors' is a list: begin each item with \"- \"\n"},
         Case{"- key: !!int k\n",
@@ -174,33 +195,37 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     InOurWords, BadDescriptors,
-    testing::Values(Case{"- key: k\n  burst: 5\n  rate_limit: {unit: day, requests_per_unit: 1}\n",
-                         "f.yaml:4:3: config error, misplaced key 'burst'\n"
-                         "  hint: 'burst' belongs under rate_limit\n"},
-                    Case{"- key: k\n  rate_limits: []\n",
-                         "f.yaml:4:16: rate_limits has 0 limits; it may have 1 to 16\n"
-                         "  hint: leave rate_limits out if there is no limit\n"},
-                    Case{"- key: k\n  rate_limits: [ten]\n",
-                         "f.yaml:4:17: config error, yaml file contains list of type other than map: ten\n"
-                         "  hint: each item of a list is a mapping, such as \"- key: api_key\"\n"},
-                    Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: 1}\n  rate_limits: [{unit: day, "
-                         "requests_per_unit: 1}]\n",
-                         "f.yaml:5:16: should not specify both rate_limit and rate_limits\n"
-                         "  hint: move the one limit into the list\n"},
-                    Case{"- key: k\n  rate_limits: [{unlimited: true}]\n",
-                         "f.yaml:4:29: unlimited cannot be one of several limits\n"
-                         "  hint: use rate_limit with unlimited: true, without rate_limits\n"},
-                    Case{"- key: k\n  rate_limits: [{unit: day, requests_per_unit: 1, name: a}, {unit: hour, "
-                         "requests_per_unit: 1, name: b}]\n",
-                         "f.yaml:4:102: the rule has another name already: 'a'\n"
-                         "  hint: all limits of one rule share one name\n"},
-                    Case{"- key: k\n  rate_limits: [{unit: day, requests_per_unit: 1, sharing: exact}, {unit: hour, "
-                         "requests_per_unit: 1, "
-                         "sharing: leased}]\n",
-                         "f.yaml:4:112: sharing differs from that of another limit of this rule\n"
-                         "  hint: it is one for all limits of a rule\n"}));
+    testing::Values(
+        Case{"- key: k\n  burst: 5\n  rate_limit: {unit: day, requests_per_unit: 1}\n",
+             "f.yaml:4:3: config error, misplaced key 'burst'\n"
+             "  hint: 'burst' belongs under rate_limit\n"},
+        Case{"- key: k\n  rate_limits: []\n",
+             "f.yaml:4:16: rate_limits has 0 limits; it may have 1 to 16\n"
+             "  hint: leave rate_limits out if there is no limit\n"},
+        Case{"- key: k\n  rate_limits: [ten]\n",
+             "f.yaml:4:17: config error, yaml file contains list of type other than map: ten\n"
+             "  hint: each item of a list is a mapping, such as \"- key: api_key\"\n"},
+        Case{"- key: k\n  rate_limit: {unit: day, requests_per_unit: 1}\n  rate_limits: [{unit: "
+             "day, "
+             "requests_per_unit: 1}]\n",
+             "f.yaml:5:16: should not specify both rate_limit and rate_limits\n"
+             "  hint: move the one limit into the list\n"},
+        Case{"- key: k\n  rate_limits: [{unlimited: true}]\n",
+             "f.yaml:4:29: unlimited cannot be one of several limits\n"
+             "  hint: use rate_limit with unlimited: true, without rate_limits\n"},
+        Case{"- key: k\n  rate_limits: [{unit: day, requests_per_unit: 1, name: a}, {unit: hour, "
+             "requests_per_unit: 1, name: b}]\n",
+             "f.yaml:4:102: the rule has another name already: 'a'\n"
+             "  hint: all limits of one rule share one name\n"},
+        Case{"- key: k\n  rate_limits: [{unit: day, requests_per_unit: 1, sharing: exact}, {unit: "
+             "hour, "
+             "requests_per_unit: 1, "
+             "sharing: leased}]\n",
+             "f.yaml:4:112: sharing differs from that of another limit of this rule\n"
+             "  hint: it is one for all limits of a rule\n"}));
 
-// The words stand in braces that begin in line 4, column 15, so that the first of them is in column 16.
+// The words stand in braces that begin in line 4, column 15, so that the first of them is in
+// column 16.
 class BadLimits : public testing::TestWithParam<Case> {};
 TEST_P(BadLimits, AreReportedAtTheirPlaceWithAHint) {
   EXPECT_EQ(ProblemsOf(LimitFile(GetParam().text)), GetParam().expected);
@@ -213,12 +238,14 @@ INSTANTIATE_TEST_SUITE_P(
              "f.yaml:4:35: should not specify both unit and period\n"
              "  hint: leave out one of them\n"},
         Case{"period: 20, requests_per_unit: 1",
-             "f.yaml:4:24: invalid period: \"20\" is no duration: its unit is missing; one of ns, us, ms, s, m, h, d, "
+             "f.yaml:4:24: invalid period: \"20\" is no duration: its unit is missing; one of ns, "
+             "us, ms, s, m, h, d, "
              "as in "
              "20s\n"
              "  hint: a period is a unit (minute, month, …) or a duration such as 20s\n"},
         Case{"period: fortnight, requests_per_unit: 1",
-             "f.yaml:4:24: invalid period: \"fortnight\" is no period: write second, minute, hour, day, week, month, "
+             "f.yaml:4:24: invalid period: \"fortnight\" is no period: write second, minute, hour, "
+             "day, week, month, "
              "year "
              "or a duration such as 20s\n"
              "  hint: a period is a unit (minute, month, …) or a duration such as 20s\n"},
@@ -227,19 +254,22 @@ INSTANTIATE_TEST_SUITE_P(
              "  hint: docs/reference/rules.md says which words go together\n"},
         Case{"burst: 5, requests_per_unit: 1",
              "f.yaml:4:15: invalid rate limit unit ''\n"
-             "  hint: unit: second, minute, hour, day, week, month or year; other lengths as period: 20s\n"},
+             "  hint: unit: second, minute, hour, day, week, month or year; other lengths as "
+             "period: 20s\n"},
         Case{"unit: day, requests_per_unit: 1, algorithm: tokn_bucket",
              "f.yaml:4:60: invalid algorithm 'tokn_bucket'\n"
              "  hint: did you mean 'token_bucket'?\n"},
         Case{"unit: day, requests_per_unit: 1, algorithm: magic",
              "f.yaml:4:60: invalid algorithm 'magic'\n"
-             "  hint: one of token_bucket, gcra, leaky_bucket, fixed_window, sliding_window_counter, "
+             "  hint: one of token_bucket, gcra, leaky_bucket, fixed_window, "
+             "sliding_window_counter, "
              "sliding_window_log\n"},
         Case{"unit: day, requests_per_unit: 1, burst: 0",
              "f.yaml:4:56: burst must be 1 or more (0 is for a queue that holds nobody)\n"
              "  hint: docs/reference/rules.md says which words go together\n"},
         Case{"unit: day, requests_per_unit: 1, burst: many",
-             "f.yaml:4:56: error loading config file: yaml: unmarshal errors: line 4: cannot unmarshal !!str `many` "
+             "f.yaml:4:56: error loading config file: yaml: unmarshal errors: line 4: cannot "
+             "unmarshal !!str `many` "
              "into "
              "uint64\n"
              "  hint: 'burst' is a whole number from 0 to 9223372036854775807, without quotes\n"},
@@ -247,27 +277,32 @@ INSTANTIATE_TEST_SUITE_P(
              "f.yaml:4:56: burst has no meaning for fixed_window: a window's size is its requests\n"
              "  hint: docs/reference/rules.md says which words go together\n"},
         Case{"unit: day, requests_per_unit: 1, align: first_hit",
-             "f.yaml:4:56: only fixed_window can be aligned to its first hit or to the calendar, not token_bucket\n"
+             "f.yaml:4:56: only fixed_window can be aligned to its first hit or to the calendar, "
+             "not token_bucket\n"
              "  hint: docs/reference/rules.md says which words go together\n"},
         Case{"unit: day, requests_per_unit: 1, algorithm: fixed_window, align: epoc",
              "f.yaml:4:81: invalid align 'epoc'\n"
              "  hint: did you mean 'epoch'?\n"},
         Case{"unit: day, requests_per_unit: 1, count_denied: true",
-             "f.yaml:4:63: count_denied belongs to fixed_window and sliding_window_counter, not token_bucket\n"
+             "f.yaml:4:63: count_denied belongs to fixed_window and sliding_window_counter, not "
+             "token_bucket\n"
              "  hint: docs/reference/rules.md says which words go together\n"},
         Case{"unit: day, requests_per_unit: 1, algorithm: fixed_window, queue: true",
              "f.yaml:4:81: queue belongs to leaky_bucket, not fixed_window\n"
              "  hint: docs/reference/rules.md says which words go together\n"},
         Case{"unit: day, requests_per_unit: 1, max_delay: 5s",
-             "f.yaml:4:60: max_delay is how long a queue may keep a request waiting, and this is no queue\n"
+             "f.yaml:4:60: max_delay is how long a queue may keep a request waiting, and this is "
+             "no queue\n"
              "  hint: docs/reference/rules.md says which words go together\n"},
         Case{"unit: day, requests_per_unit: 1, queue: true, max_delay: soon",
-             "f.yaml:4:73: invalid max_delay: \"soon\" is no duration: a number must come before each unit, as in 20s "
+             "f.yaml:4:73: invalid max_delay: \"soon\" is no duration: a number must come before "
+             "each unit, as in 20s "
              "or "
              "1h30m\n"
              "  hint: a duration is a number with a unit, such as 500ms, 20s or 1h30m\n"},
         Case{"unit: day, requests_per_unit: 200000, algorithm: sliding_window_log",
-             "f.yaml:4:46: sliding_window_log keeps every hit, so at most 100000 requests, not 200000; "
+             "f.yaml:4:46: sliding_window_log keeps every hit, so at most 100000 requests, not "
+             "200000; "
              "sliding_window_counter has no such bound\n"
              "  hint: docs/reference/rules.md says which words go together\n"},
         Case{"period: 14000d, requests_per_unit: 1, algorithm: fixed_window",
@@ -287,52 +322,60 @@ INSTANTIATE_TEST_SUITE_P(
              "  hint: did you mean 'allow'?\n"},
         Case{"unit: day, requests_per_unit: 1, fallback_share: 1.5",
              "f.yaml:4:65: invalid fallback_share '1.5'\n"
-             "  hint: the share of the limit that one machine may use alone: above 0, at most 1, such as 0.25\n"}));
+             "  hint: the share of the limit that one machine may use alone: above 0, at most 1, "
+             "such as 0.25\n"}));
 
 struct FileCase {
   std::string text;
   std::string_view expected;
 };
 class BadFiles : public testing::TestWithParam<FileCase> {};
-TEST_P(BadFiles, AreRefusedWithTheReason) { EXPECT_EQ(ProblemsOf(GetParam().text), GetParam().expected); }
+TEST_P(BadFiles, AreRefusedWithTheReason) {
+  EXPECT_EQ(ProblemsOf(GetParam().text), GetParam().expected);
+}
 
 constexpr std::string_view kNoDomain =
-    "f.yaml:1:1: config file cannot have empty domain\n  hint: begin the file with \"domain: NAME\"\n";
+    "f.yaml:1:1: config file cannot have empty domain\n  hint: begin the file with \"domain: "
+    "NAME\"\n";
 
 INSTANTIATE_TEST_SUITE_P(
     Domain, BadFiles,
-    testing::Values(
-        FileCase{"", kNoDomain}, FileCase{"# nothing\n", kNoDomain}, FileCase{"~", kNoDomain},
-        FileCase{"descriptors: []\n", kNoDomain},
-        FileCase{"domain: \n",
-                 "f.yaml:1:8: config file cannot have empty domain\n"
-                 "  hint: begin the file with \"domain: NAME\"\n"},
-        FileCase{"text",
-                 "f.yaml:1:1: error loading config file: yaml: unmarshal errors: line 1: cannot unmarshal !!str "
-                 "`text` into map[interface {}]interface {}\n"
-                 "  hint: begin the file with \"domain: NAME\"\n"},
-        FileCase{"- domain: x\n",
-                 "f.yaml:1:1: error loading config file: yaml: unmarshal errors: line 1: cannot unmarshal !!seq "
-                 "into map[interface {}]interface {}\n"
-                 "  hint: begin the file with \"domain: NAME\"\n"},
-        FileCase{"domain: " + std::string(4097, 'x'),
-                 "f.yaml:1:9: domain is longer than 4096 bytes\n"
-                 "  hint: use a shorter one, or a pattern with '*'\n"},
-        FileCase{"domain: d\nall_or_nothing: 1\n",
-                 "f.yaml:2:17: error loading config file: yaml: unmarshal errors: line 2: cannot unmarshal !!int "
-                 "`1` into bool\n"
-                 "  hint: 'all_or_nothing' is true or false, without quotes\n"}));
+    testing::Values(FileCase{"", kNoDomain}, FileCase{"# nothing\n", kNoDomain},
+                    FileCase{"~", kNoDomain}, FileCase{"descriptors: []\n", kNoDomain},
+                    FileCase{"domain: \n",
+                             "f.yaml:1:8: config file cannot have empty domain\n"
+                             "  hint: begin the file with \"domain: NAME\"\n"},
+                    FileCase{"text",
+                             "f.yaml:1:1: error loading config file: yaml: unmarshal errors: line "
+                             "1: cannot unmarshal !!str "
+                             "`text` into map[interface {}]interface {}\n"
+                             "  hint: begin the file with \"domain: NAME\"\n"},
+                    FileCase{"- domain: x\n",
+                             "f.yaml:1:1: error loading config file: yaml: unmarshal errors: line "
+                             "1: cannot unmarshal !!seq "
+                             "into map[interface {}]interface {}\n"
+                             "  hint: begin the file with \"domain: NAME\"\n"},
+                    FileCase{"domain: " + std::string(4097, 'x'),
+                             "f.yaml:1:9: domain is longer than 4096 bytes\n"
+                             "  hint: use a shorter one, or a pattern with '*'\n"},
+                    FileCase{"domain: d\nall_or_nothing: 1\n",
+                             "f.yaml:2:17: error loading config file: yaml: unmarshal errors: line "
+                             "2: cannot unmarshal !!int "
+                             "`1` into bool\n"
+                             "  hint: 'all_or_nothing' is true or false, without quotes\n"}));
 
 // "a: &a [x, x]", "b: &b [*a, *a]", …: 2^depth texts from a few lines.
 std::string AliasBomb(int depth) {
   std::string text = "domain: d\nl0: &l0 [x, x]\n";
-  for (int i = 1; i < depth; ++i) text += fmt::format("l{}: &l{} [*l{}, *l{}]\n", i, i, i - 1, i - 1);
+  for (int i = 1; i < depth; ++i)
+    text += fmt::format("l{}: &l{} [*l{}, *l{}]\n", i, i, i - 1, i - 1);
   return text;
 }
 
 std::string MergeBomb(int depth) {
   std::string text = "l0: &l0 {a: 1, b: 2}\n";
-  for (int i = 1; i < depth; ++i) text += fmt::format("l{}: &l{} {{<<: [*l{}, *l{}]}}\n", i, i, i - 1, i - 1);
+  for (int i = 1; i < depth; ++i)
+    text += fmt::format("l{}: &l{} {{<<: [*l{}, *l{}]}}\n", i, i, i - 1, i - 1);
   return text;
 }
 
@@ -345,8 +388,10 @@ std::string Repeated(std::string_view text, int count) {
 constexpr std::string_view kYamlHint =
     "\n  hint: the file is no YAML that can be read; look at the line and at those above it\n";
 constexpr std::string_view kTooMany =
-    "error loading config file: yaml: document contains excessive aliasing or more than 4000000 values";
-constexpr std::string_view kTooDeep = "error loading config file: yaml: document is nested deeper than 100 levels";
+    "error loading config file: yaml: document contains excessive aliasing or more than 4000000 "
+    "values";
+constexpr std::string_view kTooDeep =
+    "error loading config file: yaml: document is nested deeper than 100 levels";
 
 struct YamlCase {
   std::string text;
@@ -364,68 +409,80 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         YamlCase{"domain: d\ndescriptors: [\n", "3:1",
                  "error loading config file: yaml: did not find expected node content"},
-        YamlCase{"domain: \"d\n", "2:1", "error loading config file: yaml: found unexpected end of stream"},
-        YamlCase{"domain: d\n\tkey: x\n", "2:1",
-                 "error loading config file: yaml: found a tab character that violates indentation"},
+        YamlCase{"domain: \"d\n", "2:1",
+                 "error loading config file: yaml: found unexpected end of stream"},
+        YamlCase{
+            "domain: d\n\tkey: x\n", "2:1",
+            "error loading config file: yaml: found a tab character that violates indentation"},
         YamlCase{"domain: d\n  key: x\n", "2:6",
                  "error loading config file: yaml: mapping values are not allowed in this context"},
-        YamlCase{"domain: *nobody\n", "1:9", "error loading config file: yaml: unknown anchor 'nobody' referenced"},
-        YamlCase{"domain: &d [*d]\n", "1:13", "error loading config file: yaml: anchor 'd' value contains itself"},
+        YamlCase{"domain: *nobody\n", "1:9",
+                 "error loading config file: yaml: unknown anchor 'nobody' referenced"},
+        YamlCase{"domain: &d [*d]\n", "1:13",
+                 "error loading config file: yaml: anchor 'd' value contains itself"},
         YamlCase{"domain: {<<: 5}\n", "1:14",
-                 "error loading config file: yaml: map merge requires map or sequence of maps as the value"},
-        YamlCase{"domain: d\nkey: \xff\n", "2:6", "error loading config file: yaml: invalid leading UTF-8 octet"},
+                 "error loading config file: yaml: map merge requires map or sequence of maps as "
+                 "the value"},
+        YamlCase{"domain: d\nkey: \xff\n", "2:6",
+                 "error loading config file: yaml: invalid leading UTF-8 octet"},
         YamlCase{std::string("domain: d\0", 10), "1:10",
                  "error loading config file: yaml: control characters are not allowed"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Bombs, BadYaml,
-    testing::Values(YamlCase{AliasBomb(30), "22:6", kTooMany}, YamlCase{MergeBomb(30), "20:6", kTooMany},
+    testing::Values(YamlCase{AliasBomb(30), "22:6", kTooMany},
+                    YamlCase{MergeBomb(30), "20:6", kTooMany},
                     YamlCase{Repeated("[", 1'000'000), "1:101", kTooDeep},
                     YamlCase{"a: " + Repeated("{a: ", 100'000), "1:400", kTooDeep},
                     YamlCase{Repeated("- ", 100'000), "1:201", kTooDeep},
                     YamlCase{Repeated("? ", 100'000), "1:201", kTooDeep},
                     // Each level alone is shallow; the alias makes it deep.
-                    YamlCase{"a: &a " + Repeated("[", 60) + Repeated("]", 60) + "\nb: " + Repeated("[", 60) + "*a" +
-                                 Repeated("]", 60) + "\n",
+                    YamlCase{"a: &a " + Repeated("[", 60) + Repeated("]", 60) +
+                                 "\nb: " + Repeated("[", 60) + "*a" + Repeated("]", 60) + "\n",
                              "2:23", kTooDeep},
                     YamlCase{"[" + Repeated("a,", 4'000'001) + "]", "1:8000000", kTooMany},
-                    YamlCase{std::string((size_t{64} << 20) + 1, ' '), "1:1",
-                             "error loading config file: yaml: 67108865 bytes are more than 67108864"}));
+                    YamlCase{
+                        std::string((size_t{64} << 20) + 1, ' '), "1:1",
+                        "error loading config file: yaml: 67108865 bytes are more than 67108864"}));
 
 TEST(LoadRules, ReportsAllProblemsOfAllFilesInTheirOrder) {
   const std::vector<RuleFile> files{
       {.name = "a.yaml",
-       .text = "domain: a\ndescriptors:\n- key: k\n  rate_limit: {unit: sekond, requests_per_unit: x}\n  shadowmode: "
+       .text = "domain: a\ndescriptors:\n- key: k\n  rate_limit: {unit: sekond, requests_per_unit: "
+               "x}\n  shadowmode: "
                "true\n"},
-      {.name = "b.yaml", .text = "domain: b\ndescriptors:\n- key: ''\n  descriptors:\n  - vlaue: v\n"},
+      {.name = "b.yaml",
+       .text = "domain: b\ndescriptors:\n- key: ''\n  descriptors:\n  - vlaue: v\n"},
       {.name = "c.yaml", .text = "domain: a\n"}};
   const LoadResult result = LoadRules(files);
   EXPECT_FALSE(result.ok());
-  EXPECT_EQ(
-      Describe(result.problems),
-      "a.yaml:4:22: invalid rate limit unit 'sekond'\n"
-      "  hint: did you mean 'second'?\n"
-      "a.yaml:4:49: error loading config file: yaml: unmarshal errors: line 4: cannot unmarshal !!str `x` into uint32\n"
-      "  hint: 'requests_per_unit' is a whole number from 0 to 4294967295, without quotes\n"
-      "a.yaml:5:3: config error, unknown key 'shadowmode'\n"
-      "  hint: did you mean 'shadow_mode'?\n"
-      "b.yaml:3:8: descriptor has empty key\n"
-      "  hint: add \"key: NAME\"\n"
-      "b.yaml:5:5: config error, unknown key 'vlaue'\n"
-      "  hint: did you mean 'value'?\n"
-      "b.yaml:5:5: descriptor has empty key\n"
-      "  hint: add \"key: NAME\"\n"
-      "c.yaml:1:9: duplicate domain 'a' in config file\n"
-      "  hint: it is in a.yaml:1 too; put both into one file, or let files share a domain: --merge-domains, or "
-      "merge_domains: "
-      "yes in headgate.yaml\n");
+  EXPECT_EQ(Describe(result.problems),
+            "a.yaml:4:22: invalid rate limit unit 'sekond'\n"
+            "  hint: did you mean 'second'?\n"
+            "a.yaml:4:49: error loading config file: yaml: unmarshal errors: line 4: cannot "
+            "unmarshal !!str `x` into uint32\n"
+            "  hint: 'requests_per_unit' is a whole number from 0 to 4294967295, without quotes\n"
+            "a.yaml:5:3: config error, unknown key 'shadowmode'\n"
+            "  hint: did you mean 'shadow_mode'?\n"
+            "b.yaml:3:8: descriptor has empty key\n"
+            "  hint: add \"key: NAME\"\n"
+            "b.yaml:5:5: config error, unknown key 'vlaue'\n"
+            "  hint: did you mean 'value'?\n"
+            "b.yaml:5:5: descriptor has empty key\n"
+            "  hint: add \"key: NAME\"\n"
+            "c.yaml:1:9: duplicate domain 'a' in config file\n"
+            "  hint: it is in a.yaml:1 too; put both into one file, or let files share a domain: "
+            "--merge-domains, or "
+            "merge_domains: "
+            "yes in headgate.yaml\n");
 }
 
 TEST(LoadRules, ReportsOnceWhatAnAliasRepeats) {
-  EXPECT_EQ(
-      ProblemsOf("domain: d\ndescriptors:\n- key: a\n  rate_limit: &bad {unit: x}\n- key: b\n  rate_limit: *bad\n"),
-      "f.yaml:4:27: invalid rate limit unit 'x'\n"
-      "  hint: unit: second, minute, hour, day, week, month or year; other lengths as period: 20s\n");
+  EXPECT_EQ(ProblemsOf("domain: d\ndescriptors:\n- key: a\n  rate_limit: &bad {unit: x}\n- key: "
+                       "b\n  rate_limit: *bad\n"),
+            "f.yaml:4:27: invalid rate limit unit 'x'\n"
+            "  hint: unit: second, minute, hour, day, week, month or year; other lengths as "
+            "period: 20s\n");
 }
 
 TEST(LoadRules, ReportsAHundredProblemsOfAFileAndCountsTheOthers) {
@@ -434,7 +491,8 @@ TEST(LoadRules, ReportsAHundredProblemsOfAFileAndCountsTheOthers) {
   const std::vector<RuleFile> files{{.name = "f.yaml", .text = text}};
   const LoadResult result = LoadRules(files);
   ASSERT_EQ(result.problems.size(), 101u);
-  EXPECT_EQ(Describe(result.problems[100]), "f.yaml:101:1: and 150 more problems\n  hint: mend these first");
+  EXPECT_EQ(Describe(result.problems[100]),
+            "f.yaml:101:1: and 150 more problems\n  hint: mend these first");
   EXPECT_EQ(CountOf(result.problems), 250u);
 }
 
@@ -464,8 +522,9 @@ TEST(LoadRules, RefusesPathsThatTogetherAreTooLong) {
   file += "]";
   for (int i = 0; i < 30; ++i) file += "}]";
   const std::string problems = ProblemsOf(file);
-  EXPECT_THAT(problems, testing::HasSubstr("the paths of all rules are longer than 536870912 bytes\n"
-                                           "  hint: use shorter keys and values, or fewer rules\n"));
+  EXPECT_THAT(problems,
+              testing::HasSubstr("the paths of all rules are longer than 536870912 bytes\n"
+                                 "  hint: use shorter keys and values, or fewer rules\n"));
   EXPECT_EQ(std::count(problems.begin(), problems.end(), '\n'), 2);
 }
 

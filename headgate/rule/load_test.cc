@@ -26,7 +26,8 @@ LoadResult Load(std::string_view text, LoadOptions options = {}) {
 
 // The only rule of a file with one descriptor, whose mapping goes on like this.
 Rule OnlyRule(std::string_view descriptor) {
-  const LoadResult result = Load(fmt::format("domain: d\ndescriptors:\n- {{key: k, {}}}\n", descriptor));
+  const LoadResult result =
+      Load(fmt::format("domain: d\ndescriptors:\n- {{key: k, {}}}\n", descriptor));
   if (!result.ok() || result.rules->rules().size() != 1) {
     ADD_FAILURE() << descriptor;
     return {};
@@ -40,7 +41,8 @@ LimitSpec SpecOf(std::string_view words) {
   return rule.limits.empty() ? LimitSpec{} : rule.limits[0].limit.spec();
 }
 
-std::string Find(const LoadResult& result, std::vector<Entry> entries, std::string_view domain = "d") {
+std::string Find(const LoadResult& result, std::vector<Entry> entries,
+                 std::string_view domain = "d") {
   Match match;
   if (!result.rules->Find(domain, entries, match)) return "(no domain)";
   return match.rule == nullptr ? "(no rule)" : std::string(match.rule->label());
@@ -48,8 +50,10 @@ std::string Find(const LoadResult& result, std::vector<Entry> entries, std::stri
 
 TEST(LoadRules, TakesEnvoysWordsAsEnvoyMeansThem) {
   const auto envoy = [](uint64_t requests, base::Duration period) {
-    return LimitSpec{
-        .algorithm = Algorithm::kFixedWindow, .requests = requests, .period = period, .count_denied = true};
+    return LimitSpec{.algorithm = Algorithm::kFixedWindow,
+                     .requests = requests,
+                     .period = period,
+                     .count_denied = true};
   };
   EXPECT_EQ(SpecOf("unit: second, requests_per_unit: 5"), envoy(5, 1s));
   EXPECT_EQ(SpecOf("unit: Minute, requests_per_unit: 5"), envoy(5, 60s));
@@ -67,7 +71,8 @@ TEST(LoadRules, DeniesEverythingWithoutRequestsAndWarns) {
   EXPECT_EQ(Describe(result.warnings),
             "f.yaml:4:15: no requests_per_unit: every request is denied\n"
             "  hint: add requests_per_unit: N, or say requests_per_unit: 0 if that is meant\n");
-  const LoadResult meant = Load("domain: d\ndescriptors:\n- key: k\n  rate_limit: {unit: day, requests_per_unit: 0}\n");
+  const LoadResult meant =
+      Load("domain: d\ndescriptors:\n- key: k\n  rate_limit: {unit: day, requests_per_unit: 0}\n");
   EXPECT_TRUE(meant.rules->rules()[0].limits[0].limit.denies_all());
   EXPECT_THAT(meant.warnings, testing::IsEmpty());
 }
@@ -101,18 +106,25 @@ TEST(LoadRules, KeepsTextsAsTheyWereWritten) {
 }
 
 TEST(LoadRules, TakesOurWordsAsOurs) {
-  EXPECT_EQ(SpecOf("period: 20s, requests_per_unit: 10"), (LimitSpec{.requests = 10, .period = 20s}));
+  EXPECT_EQ(SpecOf("period: 20s, requests_per_unit: 10"),
+            (LimitSpec{.requests = 10, .period = 20s}));
   EXPECT_EQ(SpecOf("unit: minute, burst: 5, requests_per_unit: 10"),
             (LimitSpec{.requests = 10, .period = 60s, .burst = 5}));
   EXPECT_EQ(SpecOf("period: Minute, algorithm: gcra, requests_per_unit: 10"),
             (LimitSpec{.requests = 10, .period = 60s}));
   EXPECT_EQ(SpecOf("unit: hour, algorithm: sliding_window_log, requests_per_unit: 10"),
             (LimitSpec{.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 1h}));
-  EXPECT_EQ(
-      SpecOf("unit: hour, algorithm: sliding_window_counter, count_denied: true, requests_per_unit: 10"),
-      (LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 1h, .count_denied = true}));
+  EXPECT_EQ(SpecOf("unit: hour, algorithm: sliding_window_counter, count_denied: true, "
+                   "requests_per_unit: 10"),
+            (LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter,
+                       .requests = 10,
+                       .period = 1h,
+                       .count_denied = true}));
   EXPECT_EQ(SpecOf("unit: hour, algorithm: fixed_window, align: first_hit, requests_per_unit: 10"),
-            (LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1h, .align = Align::kFirstHit}));
+            (LimitSpec{.algorithm = Algorithm::kFixedWindow,
+                       .requests = 10,
+                       .period = 1h,
+                       .align = Align::kFirstHit}));
   EXPECT_EQ(SpecOf("unit: hour, algorithm: leaky_bucket, requests_per_unit: 10"),
             (LimitSpec{.algorithm = Algorithm::kLeakyBucket, .requests = 10, .period = 1h}));
 }
@@ -122,37 +134,50 @@ TEST(LoadRules, TakesAFixedWindowOfOursNotToCountWhatItDenied) {
 }
 
 TEST(LoadRules, EndsMonthsAndYearsOfFixedWindowsWithTheCalendar) {
-  EXPECT_EQ(SpecOf("period: month, algorithm: fixed_window, requests_per_unit: 1").align, Align::kCalendarMonth);
-  EXPECT_EQ(SpecOf("period: year, algorithm: fixed_window, requests_per_unit: 1").align, Align::kCalendarYear);
-  EXPECT_EQ(SpecOf("unit: month, algorithm: fixed_window, requests_per_unit: 1").align, Align::kEpoch);
-  const LimitSpec first_hit = SpecOf("period: month, algorithm: fixed_window, align: first_hit, requests_per_unit: 1");
+  EXPECT_EQ(SpecOf("period: month, algorithm: fixed_window, requests_per_unit: 1").align,
+            Align::kCalendarMonth);
+  EXPECT_EQ(SpecOf("period: year, algorithm: fixed_window, requests_per_unit: 1").align,
+            Align::kCalendarYear);
+  EXPECT_EQ(SpecOf("unit: month, algorithm: fixed_window, requests_per_unit: 1").align,
+            Align::kEpoch);
+  const LimitSpec first_hit =
+      SpecOf("period: month, algorithm: fixed_window, align: first_hit, requests_per_unit: 1");
   EXPECT_EQ(first_hit.align, Align::kFirstHit);
   EXPECT_EQ(first_hit.period, 30 * 24h);
 }
 
 TEST(LoadRules, WarnsWhereAMonthIsNotTheCalendars) {
-  const LoadResult result =
-      Load("domain: d\ndescriptors:\n- key: k\n  rate_limit: {period: month, requests_per_unit: 5}\n");
-  EXPECT_EQ(result.rules->rules()[0].limits[0].limit.spec(), (LimitSpec{.requests = 5, .period = 30 * 24h}));
+  const LoadResult result = Load(
+      "domain: d\ndescriptors:\n- key: k\n  rate_limit: {period: month, requests_per_unit: 5}\n");
+  EXPECT_EQ(result.rules->rules()[0].limits[0].limit.spec(),
+            (LimitSpec{.requests = 5, .period = 30 * 24h}));
   EXPECT_EQ(Describe(result.warnings),
             "f.yaml:4:24: a month is 30 days here\n"
             "  hint: with algorithm: fixed_window it ends with the calendar's, in UTC\n");
 }
 
 TEST(LoadRules, MakesAQueueOfALeakyBucket) {
-  const LimitSpec queue{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 5};
-  EXPECT_EQ(SpecOf("unit: second, requests_per_unit: 10, burst: 5, algorithm: leaky_bucket, queue: true"), queue);
+  const LimitSpec queue{
+      .algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 5};
+  EXPECT_EQ(
+      SpecOf("unit: second, requests_per_unit: 10, burst: 5, algorithm: leaky_bucket, queue: true"),
+      queue);
   EXPECT_EQ(SpecOf("unit: second, requests_per_unit: 10, burst: 5, queue: true"), queue);
   EXPECT_EQ(SpecOf("unit: second, requests_per_unit: 10, burst: 0, queue: true").burst, 0u);
 }
 
 TEST(LoadRules, LetsNobodyWaitLongerThanMaxDelay) {
   // One request leaves every 100 ms, so that within 1.99 s 19 can wait.
-  EXPECT_EQ(SpecOf("unit: second, requests_per_unit: 10, queue: true, max_delay: 1.99s").burst, 19u);
+  EXPECT_EQ(SpecOf("unit: second, requests_per_unit: 10, queue: true, max_delay: 1.99s").burst,
+            19u);
   EXPECT_EQ(SpecOf("unit: second, requests_per_unit: 10, queue: true, max_delay: 2s").burst, 20u);
   EXPECT_EQ(SpecOf("unit: second, requests_per_unit: 10, queue: true, max_delay: 99ms").burst, 0u);
-  EXPECT_EQ(SpecOf("unit: second, requests_per_unit: 10, queue: true, max_delay: 2s, burst: 7").burst, 7u);
-  EXPECT_EQ(SpecOf("unit: second, requests_per_unit: 10, queue: true, max_delay: 2s, burst: 70").burst, 20u);
+  EXPECT_EQ(
+      SpecOf("unit: second, requests_per_unit: 10, queue: true, max_delay: 2s, burst: 7").burst,
+      7u);
+  EXPECT_EQ(
+      SpecOf("unit: second, requests_per_unit: 10, queue: true, max_delay: 2s, burst: 70").burst,
+      20u);
 }
 
 TEST(LoadRules, ReportsEnvoysUnitWhereThePeriodIsOne) {
@@ -168,13 +193,16 @@ TEST(LoadRules, ReportsEnvoysUnitWhereThePeriodIsOne) {
 
 TEST(LoadRules, GivesOneNodeSeveralLimits) {
   const Rule rule = OnlyRule(
-      "rate_limits: [{unit: second, requests_per_unit: 10, name: both}, {unit: hour, requests_per_unit: 1000, burst: "
+      "rate_limits: [{unit: second, requests_per_unit: 10, name: both}, {unit: hour, "
+      "requests_per_unit: 1000, burst: "
       "50}]");
   EXPECT_EQ(rule.name, "both");
   ASSERT_EQ(rule.limits.size(), 2u);
   // Each is Envoy's or ours by its own words.
-  EXPECT_EQ(rule.limits[0].limit.spec(),
-            (LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1s, .count_denied = true}));
+  EXPECT_EQ(rule.limits[0].limit.spec(), (LimitSpec{.algorithm = Algorithm::kFixedWindow,
+                                                    .requests = 10,
+                                                    .period = 1s,
+                                                    .count_denied = true}));
   EXPECT_EQ(rule.limits[1].limit.spec(), (LimitSpec{.requests = 1000, .period = 1h, .burst = 50}));
 }
 
@@ -201,34 +229,46 @@ TEST(LoadRules, AcceptsUnlimitedWithAUnitThatIsNone) {
 
 TEST(LoadRules, KeepsWhatConcernsSharedStores) {
   const Rule rule = OnlyRule(
-      "rate_limit: {unit: day, requests_per_unit: 1, sharing: leased, on_store_failure: deny, fallback_share: 0.25}");
+      "rate_limit: {unit: day, requests_per_unit: 1, sharing: leased, on_store_failure: deny, "
+      "fallback_share: 0.25}");
   EXPECT_EQ(rule.sharing, Sharing::kLeased);
   EXPECT_EQ(rule.on_store_failure, OnStoreFailure::kDeny);
   EXPECT_EQ(rule.fallback_share_ppm, 250'000u);
-  EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1, strict: true}").sharing, Sharing::kStrict);
-  EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1, fallback_share: 1}").fallback_share_ppm,
+  EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1, strict: true}").sharing,
+            Sharing::kStrict);
+  EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1, fallback_share: 1}")
+                .fallback_share_ppm,
             1'000'000u);
-  EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1, fallback_share: 0.000001}").fallback_share_ppm, 1u);
+  EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1, fallback_share: 0.000001}")
+                .fallback_share_ppm,
+            1u);
   EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1}").sharing, std::nullopt);
 }
 
 TEST(LoadRules, TurnsMetadataIntoJson) {
   const Rule rule = OnlyRule(
-      "rate_limit: {unit: day, requests_per_unit: 1}, metadata: {text: \"a\\\"b\\n\", octal: 010, yes: no, nothing: ~, "
-      "half: .5, list: [1, {x: y, z: w}], 7: seven, at: 2026-11-21, twice: 1, twice: 2, big: 18446744073709551615}");
+      "rate_limit: {unit: day, requests_per_unit: 1}, metadata: {text: \"a\\\"b\\n\", octal: 010, "
+      "yes: no, nothing: ~, "
+      "half: .5, list: [1, {x: y, z: w}], 7: seven, at: 2026-11-21, twice: 1, twice: 2, big: "
+      "18446744073709551615}");
   EXPECT_EQ(nlohmann::json::parse(rule.metadata_json),
-            nlohmann::json::parse(R"({"text": "a\"b\n", "octal": 8, "yes": false, "nothing": null, "half": 0.5,
+            nlohmann::json::parse(
+                R"({"text": "a\"b\n", "octal": 8, "yes": false, "nothing": null, "half": 0.5,
                                       "list": [1, {"x": true, "z": "w"}], "7": "seven", "at": "2026-11-21", "twice": 2,
                                       "big": 18446744073709551615})"));
-  EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1}, metadata: ~").metadata_json, "");
+  EXPECT_EQ(OnlyRule("rate_limit: {unit: day, requests_per_unit: 1}, metadata: ~").metadata_json,
+            "");
 }
 
 TEST(LoadRules, RefusesMetadataBeyondItsBound) {
   const std::string just_fits = fmt::format("metadata: {{k: '{}'}}", std::string(65'536 - 8, 'x'));
-  EXPECT_EQ(OnlyRule(just_fits + ", rate_limit: {unit: day, requests_per_unit: 1}").metadata_json.size(), 65'536u);
-  const std::vector<RuleFile> files{{.name = "f.yaml",
-                                     .text = fmt::format("domain: d\ndescriptors:\n- key: k\n  metadata: {{k: '{}'}}\n",
-                                                         std::string(65'536 - 7, 'x'))}};
+  EXPECT_EQ(
+      OnlyRule(just_fits + ", rate_limit: {unit: day, requests_per_unit: 1}").metadata_json.size(),
+      65'536u);
+  const std::vector<RuleFile> files{
+      {.name = "f.yaml",
+       .text = fmt::format("domain: d\ndescriptors:\n- key: k\n  metadata: {{k: '{}'}}\n",
+                           std::string(65'536 - 7, 'x'))}};
   EXPECT_EQ(Describe(LoadRules(files).problems),
             "f.yaml:4:13: error parsing metadata: more than 65536 bytes as JSON\n"
             "  hint: metadata is handed on as a JSON object\n");
@@ -236,7 +276,8 @@ TEST(LoadRules, RefusesMetadataBeyondItsBound) {
 
 TEST(LoadRules, WarnsOfEnvoysWordsWhereTheyDoNothing) {
   const LoadResult result = Load(
-      "domain: d\ndescriptors:\n- key: k\n  rate_limit:\n    unit: day\n    requests_per_unit: 1\n    shadow_mode: "
+      "domain: d\ndescriptors:\n- key: k\n  rate_limit:\n    unit: day\n    requests_per_unit: 1\n "
+      "   shadow_mode: "
       "true\n");
   EXPECT_FALSE(result.rules->rules()[0].shadow_mode);
   EXPECT_EQ(Describe(result.warnings),
@@ -246,7 +287,8 @@ TEST(LoadRules, WarnsOfEnvoysWordsWhereTheyDoNothing) {
 
 TEST(LoadRules, MakesNoRuleWithoutALimit) {
   const LoadResult result = Load(
-      "domain: d\ndescriptors:\n- key: a\n  shadow_mode: true\n- key: b\n  rate_limit: ~\n  descriptors:\n  - key: c\n"
+      "domain: d\ndescriptors:\n- key: a\n  shadow_mode: true\n- key: b\n  rate_limit: ~\n  "
+      "descriptors:\n  - key: c\n"
       "    rate_limit: {unit: day, requests_per_unit: 1}\n");
   ASSERT_EQ(result.rules->rules().size(), 1u);
   EXPECT_EQ(result.rules->rules()[0].path, "b.c");
@@ -257,7 +299,8 @@ TEST(LoadRules, MakesNoRuleWithoutALimit) {
 
 TEST(LoadRules, TakesTheLastOfADoubledWordAndMergesADoubledLimit) {
   const Rule rule = OnlyRule(
-      "value: a, value: b, rate_limit: {unit: day, requests_per_unit: 5}, rate_limit: {requests_per_unit: 7, name: n}");
+      "value: a, value: b, rate_limit: {unit: day, requests_per_unit: 5}, rate_limit: "
+      "{requests_per_unit: 7, name: n}");
   EXPECT_EQ(rule.path, "k_b");
   EXPECT_EQ(rule.name, "n");
   EXPECT_EQ(rule.limits[0].limit.spec().requests, 7u);
@@ -265,7 +308,8 @@ TEST(LoadRules, TakesTheLastOfADoubledWordAndMergesADoubledLimit) {
 }
 
 TEST(LoadRules, ForgetsALimitThatIsDoubledByNothing) {
-  const LoadResult result = Load("domain: d\ndescriptors:\n- {key: k, rate_limit: {unit: x}, rate_limit: ~}\n");
+  const LoadResult result =
+      Load("domain: d\ndescriptors:\n- {key: k, rate_limit: {unit: x}, rate_limit: ~}\n");
   EXPECT_THAT(result.rules->rules(), testing::IsEmpty());
 }
 
@@ -290,7 +334,8 @@ TEST(LoadRules, ReadsTheFirstDocumentAlone) {
 
 TEST(LoadRules, SharesTheThresholdOfAPattern) {
   const LoadResult result = Load(
-      "domain: d\ndescriptors:\n- key: k\n  value: foo*\n  share_threshold: true\n  descriptors:\n  - key: j\n"
+      "domain: d\ndescriptors:\n- key: k\n  value: foo*\n  share_threshold: true\n  descriptors:\n "
+      " - key: j\n"
       "    value_to_metric: true\n    rate_limit: {unit: day, requests_per_unit: 1}\n");
   Match match;
   ASSERT_TRUE(result.rules->Find("d", std::vector<Entry>{{"k", "foobar"}, {"j", "x"}}, match));
@@ -305,12 +350,14 @@ TEST(LoadRules, KeepsARulesIdentityWhileItsLimitChanges) {
   const Rule before = OnlyRule("value: v, rate_limit: {unit: day, requests_per_unit: 1}");
   const Rule after = OnlyRule("value: v, rate_limit: {unit: hour, requests_per_unit: 2, name: n}");
   EXPECT_EQ(before.identity, after.identity);
-  EXPECT_NE(before.identity, OnlyRule("value: w, rate_limit: {unit: day, requests_per_unit: 1}").identity);
+  EXPECT_NE(before.identity,
+            OnlyRule("value: w, rate_limit: {unit: day, requests_per_unit: 1}").identity);
 }
 
 TEST(LoadRules, LoadsSeveralFilesOfDifferentDomains) {
   const std::vector<RuleFile> files{
-      {.name = "a", .text = "domain: a\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1}}]"},
+      {.name = "a",
+       .text = "domain: a\ndescriptors: [{key: k, rate_limit: {unit: day, requests_per_unit: 1}}]"},
       {.name = "b", .text = "domain: b\nall_or_nothing: true\n"}};
   const LoadResult result = LoadRules(files);
   ASSERT_TRUE(result.ok());
@@ -323,9 +370,12 @@ TEST(LoadRules, LoadsSeveralFilesOfDifferentDomains) {
 
 TEST(LoadRules, MergesDomainsInTheOrderOfTheFilesWhereAsked) {
   const std::vector<RuleFile> files{
-      {.name = "a", .text = "domain: d\ndescriptors: [{key: k, value: 'a*', rate_limit: {unit: day, name: first}}]"},
+      {.name = "a",
+       .text =
+           "domain: d\ndescriptors: [{key: k, value: 'a*', rate_limit: {unit: day, name: first}}]"},
       {.name = "b",
-       .text = "domain: d\nall_or_nothing: true\ndescriptors: [{key: k, value: 'ab*', rate_limit: {unit: day, name: "
+       .text = "domain: d\nall_or_nothing: true\ndescriptors: [{key: k, value: 'ab*', rate_limit: "
+               "{unit: day, name: "
                "second}}, {key: j, rate_limit: {unit: day}}]"}};
   const LoadResult merged = LoadRules(files, {.merge_domains = MergeDomains::kYes});
   ASSERT_TRUE(merged.ok()) << Describe(merged.problems);

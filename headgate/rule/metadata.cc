@@ -17,7 +17,8 @@ class JsonWriter {
  public:
   absl::Status Write(const DocumentNode& node) {
     if (out_.size() > kMetadataBytesMax) {
-      return absl::InvalidArgumentError(fmt::format("more than {} bytes as JSON", kMetadataBytesMax));
+      return absl::InvalidArgumentError(
+          fmt::format("more than {} bytes as JSON", kMetadataBytesMax));
     }
     switch (node.kind) {
       case NodeKind::kScalar:
@@ -48,8 +49,10 @@ class JsonWriter {
     absl::flat_hash_map<std::string, size_t> places;
     for (size_t i = 0; i + 1 < node.children.size(); i += 2) {
       const DocumentNode& key = *node.children[i];
-      if (key.kind != NodeKind::kScalar) return absl::InvalidArgumentError("a key is a list or a mapping");
-      std::string name = Resolve(key).type == ScalarType::kInt ? GoText(key) : std::string(key.text);
+      if (key.kind != NodeKind::kScalar)
+        return absl::InvalidArgumentError("a key is a list or a mapping");
+      std::string name =
+          Resolve(key).type == ScalarType::kInt ? GoText(key) : std::string(key.text);
       const auto [place, added] = places.emplace(name, members.size());
       if (added) {
         members.emplace_back(std::move(name), node.children[i + 1]);
@@ -86,7 +89,8 @@ class JsonWriter {
       case ScalarType::kFloat:
         return WriteFloat(node.text);
       case ScalarType::kMistagged:
-        return absl::InvalidArgumentError(fmt::format("cannot decode `{}` as its tag says", node.text.substr(0, 64)));
+        return absl::InvalidArgumentError(
+            fmt::format("cannot decode `{}` as its tag says", node.text.substr(0, 64)));
       case ScalarType::kString:
         WriteText(node.text);
         break;

@@ -10,8 +10,8 @@ namespace headgate::rule {
 
 inline constexpr size_t kMetadataBytesMax = 65'536;
 
-// Keys become texts; of a doubled key the last one counts; timestamps stay texts. InvalidArgument for what JSON cannot
-// say, and for more than kMetadataBytesMax.
+// Keys become texts; of a doubled key the last one counts; timestamps stay texts. InvalidArgument
+// for what JSON cannot say, and for more than kMetadataBytesMax.
 absl::StatusOr<std::string> MetadataJson(const DocumentNode& mapping);
 
 }  // namespace headgate::rule

@@ -17,7 +17,8 @@ namespace {
 using algorithm::Algorithm;
 
 constexpr std::string_view kForm =
-    "write it as key[=value][,key[=value]…]: REQUESTS/PERIOD [burst B] [ALGORITHM] [first_hit] [queue], such as "
+    "write it as key[=value][,key[=value]…]: REQUESTS/PERIOD [burst B] [ALGORITHM] [first_hit] "
+    "[queue], such as "
     "'api_key: 100/minute burst 20'";
 
 class OneLinerParser {
@@ -43,7 +44,9 @@ class OneLinerParser {
     while (IsSpace(next())) ++at_;
   }
   void Fail(size_t at, std::string message, std::string_view hint) {
-    if (!error_) error_ = OneLinerError{.column = at + 1, .message = std::move(message), .hint = std::string(hint)};
+    if (!error_)
+      error_ =
+          OneLinerError{.column = at + 1, .message = std::move(message), .hint = std::string(hint)};
   }
 
   // key[=value] up to and with the colon.
@@ -65,7 +68,8 @@ class OneLinerParser {
         }
       }
       if (step.key.size() > kTextBytesMax || step.value.size() > kTextBytesMax) {
-        Fail(begin, fmt::format("a key or value is longer than {} bytes", kTextBytesMax), "use a shorter one");
+        Fail(begin, fmt::format("a key or value is longer than {} bytes", kTextBytesMax),
+             "use a shorter one");
       }
       rule_.steps.push_back(std::move(step));
       SkipSpace();
@@ -84,7 +88,8 @@ class OneLinerParser {
   }
 
   void FailAfterText() {
-    if (text_.find(':', at_) == std::string_view::npos) return Fail(at_, "the ':' before the limit is missing", kForm);
+    if (text_.find(':', at_) == std::string_view::npos)
+      return Fail(at_, "the ':' before the limit is missing", kForm);
     Fail(at_, fmt::format("{} cannot follow here", Quote(text_.substr(at_, 1))),
          "a key or value that holds one of ,:\" or a space stands in double quotes");
   }
@@ -93,7 +98,9 @@ class OneLinerParser {
   std::string TakeText(std::string_view ends) {
     if (next() == '"') return TakeQuoted();
     const size_t begin = at_;
-    while (!done() && !IsSpace(next()) && next() != '"' && ends.find(next()) == std::string_view::npos) ++at_;
+    while (!done() && !IsSpace(next()) && next() != '"' &&
+           ends.find(next()) == std::string_view::npos)
+      ++at_;
     return std::string(text_.substr(begin, at_ - begin));
   }
 
@@ -152,7 +159,8 @@ class OneLinerParser {
     const size_t slash = word.text.find('/');
     const auto requests = WholeNumber(word.text.substr(0, slash));
     if (!requests) {
-      return Fail(word.at, fmt::format("{} is no number of requests", Quote(word.text.substr(0, slash))),
+      return Fail(word.at,
+                  fmt::format("{} is no number of requests", Quote(word.text.substr(0, slash))),
                   "a whole number, as in 100/minute");
     }
     rule_.words.requests = *requests;
@@ -162,7 +170,8 @@ class OneLinerParser {
       rule_.words.period = *period;
       return;
     }
-    std::string hint = DidYouMean(period_text, {"second", "minute", "hour", "day", "week", "month", "year"});
+    std::string hint =
+        DidYouMean(period_text, {"second", "minute", "hour", "day", "week", "month", "year"});
     if (hint.empty()) hint = "a period is a unit or a duration, as in 100/minute or 5/20s";
     Fail(word.at + slash + 1, std::string(period.status().message()), hint);
   }
@@ -176,15 +185,17 @@ class OneLinerParser {
       if (rule_.words.burst) return Fail(word.at, "a second burst", "name one");
       rule_.words.burst = WholeNumber(number.text);
       if (!rule_.words.burst) {
-        Fail(number.at, fmt::format("{} is no burst", Quote(number.text)), "a whole number, as in burst 20");
+        Fail(number.at, fmt::format("{} is no burst", Quote(number.text)),
+             "a whole number, as in burst 20");
       }
     } else if (word.text == "first_hit") {
       rule_.words.align = algorithm::Align::kFirstHit;
     } else if (word.text == "queue") {
       rule_.words.queue = true;
     } else {
-      std::string hint = DidYouMean(word.text, {"burst", "first_hit", "queue", "token_bucket", "gcra", "leaky_bucket",
-                                                "fixed_window", "sliding_window_counter", "sliding_window_log"});
+      std::string hint = DidYouMean(
+          word.text, {"burst", "first_hit", "queue", "token_bucket", "gcra", "leaky_bucket",
+                      "fixed_window", "sliding_window_counter", "sliding_window_log"});
       Fail(word.at, fmt::format("unknown word {}", Quote(word.text)), hint.empty() ? kForm : hint);
     }
   }
@@ -194,7 +205,8 @@ class OneLinerParser {
     uint64_t number = 0;
     if (text.empty()) return std::nullopt;
     for (const char c : text) {
-      if (c < '0' || c > '9' || number > (std::numeric_limits<int64_t>::max() - 9) / 10) return std::nullopt;
+      if (c < '0' || c > '9' || number > (std::numeric_limits<int64_t>::max() - 9) / 10)
+        return std::nullopt;
       number = number * 10 + static_cast<uint64_t>(c - '0');
     }
     return number;
@@ -231,7 +243,8 @@ void AddOneLiner(std::string_view text, LoadState& state, std::vector<Problem>& 
   };
   ParsedOneLiner parsed = ParseOneLiner(text);
   if (parsed.error) {
-    problems.push_back(place(parsed.error->column, std::move(parsed.error->message), std::move(parsed.error->hint)));
+    problems.push_back(place(parsed.error->column, std::move(parsed.error->message),
+                             std::move(parsed.error->hint)));
     return;
   }
 
@@ -242,18 +255,22 @@ void AddOneLiner(std::string_view text, LoadState& state, std::vector<Problem>& 
   for (const auto& [key, value] : parsed.rule.steps) {
     node = state.builder.AddChild(node, key, value).node;
     rule.identity = ChildIdentity(rule.identity, key, value);
-    rule.path += fmt::format("{}{}{}{}", rule.path.empty() ? "" : ".", key, value.empty() ? "" : "_", value);
+    rule.path +=
+        fmt::format("{}{}{}{}", rule.path.empty() ? "" : ".", key, value.empty() ? "" : "_", value);
   }
   if (state.builder.has_rule(node)) {
-    problems.push_back(
-        place(1, fmt::format("duplicate descriptor composite key '{}.{}'", kOneLinerDomain, Shown(rule.path)),
-              "another rule has these keys; several limits of one rule stand in a file, under rate_limits"));
+    problems.push_back(place(1,
+                             fmt::format("duplicate descriptor composite key '{}.{}'",
+                                         kOneLinerDomain, Shown(rule.path)),
+                             "another rule has these keys; several limits of one rule stand in a "
+                             "file, under rate_limits"));
     return;
   }
   const std::optional<Unit> calendar = parsed.rule.words.period.calendar;
   if (calendar && parsed.rule.limit.limit.algorithm() != Algorithm::kFixedWindow) {
-    warnings.push_back(place(1, calendar == Unit::kMonth ? "a month is 30 days here" : "a year is 365 days here",
-                             "with fixed_window it ends with the calendar's, in UTC"));
+    warnings.push_back(
+        place(1, calendar == Unit::kMonth ? "a month is 30 days here" : "a year is 365 days here",
+              "with fixed_window it ends with the calendar's, in UTC"));
   }
   rule.limits.push_back(parsed.rule.limit);
   state.builder.SetRule(node, std::move(rule));

@@ -5,10 +5,11 @@
 //   api_key: 100/minute burst 20
 //   api_key=gold,path="/a, b": 10/20s sliding_window_log
 //
-// It belongs to the domain `default`. A value (or key) that holds one of `,:"` or a space stands in double quotes, `"`
-// and
-// `\` with a `\` before them. The period is a unit, a bare letter of a duration (s, m, h, d) or a duration. Words come
-// in any order; the algorithm is token_bucket where none is named, leaky_bucket where `queue` is said.
+// It belongs to the domain `default`. A value (or key) that holds one of `,:"` or a space stands in
+// double quotes, `"` and
+// `\` with a `\` before them. The period is a unit, a bare letter of a duration (s, m, h, d) or a
+// duration. Words come in any order; the algorithm is token_bucket where none is named,
+// leaky_bucket where `queue` is said.
 #pragma once
 
 #include <string>
@@ -51,8 +52,8 @@ ParsedOneLiner ParseOneLiner(std::string_view text);
 // The text that stands in place of a file's name in problems of a one-liner.
 std::string OneLinerSource(std::string_view text);
 
-// Adds one to the tree that is being built. Steps that other rules have made already are shared; a node with a rule of
-// its own is a double.
+// Adds one to the tree that is being built. Steps that other rules have made already are shared; a
+// node with a rule of its own is a double.
 struct LoadState;
 void AddOneLiner(std::string_view text, LoadState& state, std::vector<Problem>& problems,
                  std::vector<Problem>& warnings);

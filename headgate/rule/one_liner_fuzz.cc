@@ -20,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   std::vector<Entry> entries;
-  for (const auto& [key, value] : parsed.rule.steps) entries.push_back({.key = key, .value = value});
+  for (const auto& [key, value] : parsed.rule.steps)
+    entries.push_back({.key = key, .value = value});
   Match match;
   HEADGATE_CHECK(result.rules->Find(kOneLinerDomain, entries, match));
   HEADGATE_CHECK(match.rule != nullptr);

@@ -22,7 +22,9 @@ OneLiner Parse(std::string_view text) {
   return std::move(parsed.rule);
 }
 
-LimitSpec SpecOf(std::string_view limit) { return Parse(fmt::format("k: {}", limit)).limit.limit.spec(); }
+LimitSpec SpecOf(std::string_view limit) {
+  return Parse(fmt::format("k: {}", limit)).limit.limit.spec();
+}
 
 // "key=value,key": the steps, for comparison.
 std::string StepsOf(std::string_view text) {
@@ -33,11 +35,15 @@ std::string StepsOf(std::string_view text) {
 
 TEST(OneLiner, TakesTokenBucketWhereNoAlgorithmIsNamed) {
   EXPECT_EQ(SpecOf("100/minute"), (LimitSpec{.requests = 100, .period = 60s}));
-  EXPECT_EQ(SpecOf("100/minute burst 20"), (LimitSpec{.requests = 100, .period = 60s, .burst = 20}));
+  EXPECT_EQ(SpecOf("100/minute burst 20"),
+            (LimitSpec{.requests = 100, .period = 60s, .burst = 20}));
 }
 
 TEST(OneLiner, ReadsItsWordsInAnyOrder) {
-  const LimitSpec spec{.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 20s, .align = Align::kFirstHit};
+  const LimitSpec spec{.algorithm = Algorithm::kFixedWindow,
+                       .requests = 10,
+                       .period = 20s,
+                       .align = Align::kFirstHit};
   EXPECT_EQ(SpecOf("10/20s fixed_window first_hit"), spec);
   EXPECT_EQ(SpecOf("first_hit 10/20s fixed_window"), spec);
   EXPECT_EQ(SpecOf("fixed_window   first_hit\t10/20s "), spec);
@@ -55,12 +61,15 @@ TEST(OneLiner, ReadsUnitsLettersAndDurations) {
 }
 
 TEST(OneLiner, MakesAQueueOfALeakyBucket) {
-  const LimitSpec queue{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 5};
+  const LimitSpec queue{
+      .algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 5};
   EXPECT_EQ(SpecOf("10/second burst 5 queue"), queue);
   EXPECT_EQ(SpecOf("10/second burst 5 leaky_bucket queue"), queue);
 }
 
-TEST(OneLiner, DeniesEverythingAtZeroRequests) { EXPECT_TRUE(Parse("k: 0/day").limit.limit.denies_all()); }
+TEST(OneLiner, DeniesEverythingAtZeroRequests) {
+  EXPECT_TRUE(Parse("k: 0/day").limit.limit.denies_all());
+}
 
 TEST(OneLiner, ReadsSeveralKeysWithAndWithoutValues) {
   EXPECT_EQ(StepsOf("api_key: 1/day"), "[api_key|]");
@@ -77,10 +86,12 @@ TEST(OneLiner, ReadsQuotedTexts) {
 }
 
 constexpr std::string_view kForm =
-    "write it as key[=value][,key[=value]…]: REQUESTS/PERIOD [burst B] [ALGORITHM] [first_hit] [queue], such as "
+    "write it as key[=value][,key[=value]…]: REQUESTS/PERIOD [burst B] [ALGORITHM] [first_hit] "
+    "[queue], such as "
     "'api_key: "
     "100/minute burst 20'";
-constexpr std::string_view kQuotes = "a key or value that holds one of ,:\" or a space stands in double quotes";
+constexpr std::string_view kQuotes =
+    "a key or value that holds one of ,:\" or a space stands in double quotes";
 
 struct Bad {
   std::string_view text;
@@ -90,50 +101,59 @@ struct Bad {
 };
 
 TEST(OneLiner, SaysWhatIsWrongAndWhere) {
-  for (const Bad& bad : std::vector<Bad>{
-           {"", 1, "a key is missing", kForm},
-           {": 1/day", 1, "a key is missing", kForm},
-           {"a,: 1/day", 3, "a key is missing", kForm},
-           {"=v: 1/day", 1, "a key is missing", kForm},
-           {"a=: 1/day", 3, "the value of \"a\" is empty", "leave out the '=' for a rule that holds for every value"},
-           {"a=\"\": 1/day", 3, "the value of \"a\" is empty",
-            "leave out the '=' for a rule that holds for every value"},
-           {"a", 2, "the ':' before the limit is missing", kForm},
-           {"api_key 100/minute", 9, "the ':' before the limit is missing", kForm},
-           {"a=b c: 1/day", 5, "\"c\" cannot follow here", kQuotes},
-           {"a b: 1/day", 3, "\"b\" cannot follow here", kQuotes},
-           {"a=b\"c\": 1/day", 4, "\"\\\"\" cannot follow here", kQuotes},
-           {"a=\"b: 1/day", 3, "the closing '\"' is missing", "a quoted text ends with '\"'"},
-           {"a=\"\\n\": 1/day", 4, "a '\\' stands only before '\"' and '\\'", "write '\\\\' for a '\\'"},
-           {"a=\"\\", 4, "a '\\' stands only before '\"' and '\\'", "write '\\\\' for a '\\'"},
-           {"a:", 3, "REQUESTS/PERIOD is missing", kForm},
-           {"a: burst 5", 11, "REQUESTS/PERIOD is missing", kForm},
-           {"a: 1/day 2/hour", 10, "a second REQUESTS/PERIOD",
-            "give each limit a rule of its own, or use rate_limits in a file"},
-           {"a: ten/day", 4, "\"ten\" is no number of requests", "a whole number, as in 100/minute"},
-           {"a: -1/day", 4, "\"-1\" is no number of requests", "a whole number, as in 100/minute"},
-           {"a: 9223372036854775808/day", 4, "\"9223372036854775808\" is no number of requests",
-            "a whole number, as in 100/minute"},
-           {"a: 1/minite", 6,
-            "\"minite\" is no period: write second, minute, hour, day, week, month, year or a duration such as 20s",
-            "did you mean 'minute'?"},
-           {"a: 1/", 6,
-            "\"\" is no period: write second, minute, hour, day, week, month, year or a duration such as 20s",
-            "a period is a unit or a duration, as in 100/minute or 5/20s"},
-           {"a: 1/20", 6, "\"20\" is no duration: its unit is missing; one of ns, us, ms, s, m, h, d, as in 20s",
-            "a period is a unit or a duration, as in 100/minute or 5/20s"},
-           {"a: 1/0s", 4, "the period must be longer than 0", kForm},
-           {"a: 1/day burst", 15, "\"\" is no burst", "a whole number, as in burst 20"},
-           {"a: 1/day burst x", 16, "\"x\" is no burst", "a whole number, as in burst 20"},
-           {"a: 1/day burst 1 burst 2", 18, "a second burst", "name one"},
-           {"a: 1/day burst 0", 4, "burst must be 1 or more (0 is for a queue that holds nobody)", kForm},
-           {"a: 1/day gcra fixed_window", 15, "a second algorithm", "name one"},
-           {"a: 1/day gcar", 10, "unknown word \"gcar\"", "did you mean 'gcra'?"},
-           {"a: 1/day please", 10, "unknown word \"please\"", kForm},
-           {"a: 1/day first_hit", 4,
-            "only fixed_window can be aligned to its first hit or to the calendar, not token_bucket", kForm},
-           {"a: 1/day fixed_window queue", 4, "queue belongs to leaky_bucket, not fixed_window", kForm},
-       }) {
+  for (
+      const Bad& bad : std::vector<Bad>{
+          {"", 1, "a key is missing", kForm},
+          {": 1/day", 1, "a key is missing", kForm},
+          {"a,: 1/day", 3, "a key is missing", kForm},
+          {"=v: 1/day", 1, "a key is missing", kForm},
+          {"a=: 1/day", 3, "the value of \"a\" is empty",
+           "leave out the '=' for a rule that holds for every value"},
+          {"a=\"\": 1/day", 3, "the value of \"a\" is empty",
+           "leave out the '=' for a rule that holds for every value"},
+          {"a", 2, "the ':' before the limit is missing", kForm},
+          {"api_key 100/minute", 9, "the ':' before the limit is missing", kForm},
+          {"a=b c: 1/day", 5, "\"c\" cannot follow here", kQuotes},
+          {"a b: 1/day", 3, "\"b\" cannot follow here", kQuotes},
+          {"a=b\"c\": 1/day", 4, "\"\\\"\" cannot follow here", kQuotes},
+          {"a=\"b: 1/day", 3, "the closing '\"' is missing", "a quoted text ends with '\"'"},
+          {"a=\"\\n\": 1/day", 4, "a '\\' stands only before '\"' and '\\'",
+           "write '\\\\' for a '\\'"},
+          {"a=\"\\", 4, "a '\\' stands only before '\"' and '\\'", "write '\\\\' for a '\\'"},
+          {"a:", 3, "REQUESTS/PERIOD is missing", kForm},
+          {"a: burst 5", 11, "REQUESTS/PERIOD is missing", kForm},
+          {"a: 1/day 2/hour", 10, "a second REQUESTS/PERIOD",
+           "give each limit a rule of its own, or use rate_limits in a file"},
+          {"a: ten/day", 4, "\"ten\" is no number of requests", "a whole number, as in 100/minute"},
+          {"a: -1/day", 4, "\"-1\" is no number of requests", "a whole number, as in 100/minute"},
+          {"a: 9223372036854775808/day", 4, "\"9223372036854775808\" is no number of requests",
+           "a whole number, as in 100/minute"},
+          {"a: 1/minite", 6,
+           "\"minite\" is no period: write second, minute, hour, day, week, month, year or a "
+           "duration such as 20s",
+           "did you mean 'minute'?"},
+          {"a: 1/", 6,
+           "\"\" is no period: write second, minute, hour, day, week, month, year or a duration "
+           "such as 20s",
+           "a period is a unit or a duration, as in 100/minute or 5/20s"},
+          {"a: 1/20", 6,
+           "\"20\" is no duration: its unit is missing; one of ns, us, ms, s, m, h, d, as in 20s",
+           "a period is a unit or a duration, as in 100/minute or 5/20s"},
+          {"a: 1/0s", 4, "the period must be longer than 0", kForm},
+          {"a: 1/day burst", 15, "\"\" is no burst", "a whole number, as in burst 20"},
+          {"a: 1/day burst x", 16, "\"x\" is no burst", "a whole number, as in burst 20"},
+          {"a: 1/day burst 1 burst 2", 18, "a second burst", "name one"},
+          {"a: 1/day burst 0", 4, "burst must be 1 or more (0 is for a queue that holds nobody)",
+           kForm},
+          {"a: 1/day gcra fixed_window", 15, "a second algorithm", "name one"},
+          {"a: 1/day gcar", 10, "unknown word \"gcar\"", "did you mean 'gcra'?"},
+          {"a: 1/day please", 10, "unknown word \"please\"", kForm},
+          {"a: 1/day first_hit", 4,
+           "only fixed_window can be aligned to its first hit or to the calendar, not token_bucket",
+           kForm},
+          {"a: 1/day fixed_window queue", 4, "queue belongs to leaky_bucket, not fixed_window",
+           kForm},
+      }) {
     const ParsedOneLiner parsed = ParseOneLiner(bad.text);
     ASSERT_TRUE(parsed.error.has_value()) << bad.text;
     EXPECT_EQ(parsed.error->message, bad.message) << bad.text;
@@ -161,8 +181,10 @@ std::string Find(const LoadResult& result, std::vector<Entry> entries) {
 TEST(LoadRules, PutsOneLinersAndFilesIntoTheDomainDefault) {
   const std::vector<RuleFile> files{
       {.name = "f.yaml",
-       .text = "domain: default\ndescriptors:\n- key: a\n  descriptors:\n  - key: b\n    rate_limit: {unit: day}\n"}};
-  const LoadResult result = LoadRules(files, {.one_liners = {"a: 10/day", "a,c: 5/day", "a,c=x*: 1/day"}});
+       .text = "domain: default\ndescriptors:\n- key: a\n  descriptors:\n  - key: b\n    "
+               "rate_limit: {unit: day}\n"}};
+  const LoadResult result =
+      LoadRules(files, {.one_liners = {"a: 10/day", "a,c: 5/day", "a,c=x*: 1/day"}});
   ASSERT_TRUE(result.ok()) << Describe(result.problems);
   EXPECT_EQ(Find(result, {{"a", "1"}}), "a");
   EXPECT_EQ(Find(result, {{"a", "1"}, {"b", "2"}}), "a.b");
@@ -175,24 +197,26 @@ TEST(LoadRules, RefusesASecondRuleForTheSameKeys) {
   const LoadResult result = LoadRules({}, {.one_liners = {"a=1: 10/day", "a=1: 5/hour"}});
   EXPECT_EQ(Describe(result.problems),
             "rule \"a=1: 5/hour\":1:1: duplicate descriptor composite key 'default.a_1'\n"
-            "  hint: another rule has these keys; several limits of one rule stand in a file, under rate_limits\n");
+            "  hint: another rule has these keys; several limits of one rule stand in a file, "
+            "under rate_limits\n");
 }
 
 TEST(LoadRules, NamesTheOneLinerThatIsWrong) {
   const LoadResult result = LoadRules({}, {.one_liners = {"a: 10/day", "b: 10/dya"}});
   EXPECT_FALSE(result.ok());
-  EXPECT_EQ(
-      Describe(result.problems),
-      "rule \"b: 10/dya\":1:7: \"dya\" is no period: write second, minute, hour, day, week, month, year or a duration "
-      "such as 20s\n"
-      "  hint: a period is a unit or a duration, as in 100/minute or 5/20s\n");
+  EXPECT_EQ(Describe(result.problems),
+            "rule \"b: 10/dya\":1:7: \"dya\" is no period: write second, minute, hour, day, week, "
+            "month, year or a duration "
+            "such as 20s\n"
+            "  hint: a period is a unit or a duration, as in 100/minute or 5/20s\n");
 }
 
 TEST(LoadRules, WarnsOfAOneLinersMonthThatIsNotTheCalendars) {
   EXPECT_EQ(Describe(LoadRules({}, {.one_liners = {"a: 10/month"}}).warnings),
             "rule \"a: 10/month\":1:1: a month is 30 days here\n"
             "  hint: with fixed_window it ends with the calendar's, in UTC\n");
-  EXPECT_THAT(LoadRules({}, {.one_liners = {"a: 10/month fixed_window", "b: 10/30d"}}).warnings, testing::IsEmpty());
+  EXPECT_THAT(LoadRules({}, {.one_liners = {"a: 10/month fixed_window", "b: 10/30d"}}).warnings,
+              testing::IsEmpty());
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ constexpr size_t kShownBytesMax = 200;
 constexpr size_t kWordBytesMax = 48;
 constexpr size_t kBeginningBytesMin = 4;
 
-// How many letters must be added, dropped, changed or swapped with their neighbour to make one word of the other
-// (optimal string alignment). Both are at most kWordBytesMax long.
+// How many letters must be added, dropped, changed or swapped with their neighbour to make one word
+// of the other (optimal string alignment). Both are at most kWordBytesMax long.
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::array<std::array<size_t, kWordBytesMax + 1>, kWordBytesMax + 1> distance{};
   for (size_t i = 0; i <= a.size(); ++i) distance[i][0] = i;
@@ -37,7 +37,11 @@ size_t EditDistance(std::string_view a, std::string_view b) {
 }  // namespace
 
 Problem WholeFileProblem(std::string file, std::string message, std::string hint) {
-  return {.file = std::move(file), .line = 0, .column = 0, .message = std::move(message), .hint = std::move(hint)};
+  return {.file = std::move(file),
+          .line = 0,
+          .column = 0,
+          .message = std::move(message),
+          .hint = std::move(hint)};
 }
 
 std::string PlaceAndMessage(const Problem& problem) {
@@ -47,7 +51,8 @@ std::string PlaceAndMessage(const Problem& problem) {
 }
 
 std::string Describe(const Problem& problem) {
-  const std::string hint = problem.hint.empty() ? "" : fmt::format("\n  hint: {}", Printable(problem.hint));
+  const std::string hint =
+      problem.hint.empty() ? "" : fmt::format("\n  hint: {}", Printable(problem.hint));
   return PlaceAndMessage(problem) + hint;
 }
 
@@ -78,7 +83,8 @@ std::vector<Problem> ProblemList::Take() && {
         {.file = file_,
          .line = last.line,
          .column = last.column,
-         .message = fmt::format("and {}{} more problem{}", full() ? "at least " : "", beyond, beyond == 1 ? "" : "s"),
+         .message = fmt::format("and {}{} more problem{}", full() ? "at least " : "", beyond,
+                                beyond == 1 ? "" : "s"),
          .hint = "mend these first",
          .stands_for = beyond});
   }
@@ -110,7 +116,8 @@ std::string_view NearestWord(std::string_view text, const std::vector<std::strin
   }
   if (!nearest.empty()) return nearest;
   for (const std::string_view word : words) {
-    const bool begins = text.starts_with(word) && (text[word.size()] == '_' || text[word.size()] == '-');
+    const bool begins =
+        text.starts_with(word) && (text[word.size()] == '_' || text[word.size()] == '-');
     if (begins && word.size() > nearest.size()) nearest = word;
   }
   if (!nearest.empty() || text.size() < kBeginningBytesMin) return nearest;

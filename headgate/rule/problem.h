@@ -1,5 +1,5 @@
-// Problems of rule files, for the person who wrote them. All problems of all files are collected; a bound keeps a
-// hostile file from filling the log.
+// Problems of rule files, for the person who wrote them. All problems of all files are collected; a
+// bound keeps a hostile file from filling the log.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ struct Problem {
   uint32_t line = 1;    // from 1; 0: the file as a whole, which could not be read for instance
   uint32_t column = 1;  // from 1, in characters
   std::string message;
-  std::string hint;       // what to do about it, or empty
-  size_t stands_for = 1;  // how many problems this one says: more in the last one of a file that has very many
+  std::string hint;  // what to do about it, or empty
+  size_t stands_for =
+      1;  // how many problems this one says: more in the last one of a file that has very many
 
   bool operator==(const Problem&) const = default;
 };
@@ -30,7 +31,8 @@ size_t CountOf(std::span<const Problem> problems);
 // A problem of a whole file.
 Problem WholeFileProblem(std::string file, std::string message, std::string hint = {});
 
-// "file:line:column: message", as far as the place is known. Control characters are shown, not sent.
+// "file:line:column: message", as far as the place is known. Control characters are shown, not
+// sent.
 std::string PlaceAndMessage(const Problem& problem);
 
 // The same, and on a second line "  hint: …".
@@ -66,8 +68,9 @@ class ProblemList {
 // Foreign text inside a message: whole, but for what would fill a screen ("…").
 std::string Shown(std::string_view text);
 
-// The one of `words` that was probably meant: a slip of the finger or two away (one in four letters), the beginning of
-// `text` up to a '_' or '-', or begun by `text` (at least four letters). Empty if there is none.
+// The one of `words` that was probably meant: a slip of the finger or two away (one in four
+// letters), the beginning of `text` up to a '_' or '-', or begun by `text` (at least four letters).
+// Empty if there is none.
 std::string_view NearestWord(std::string_view text, const std::vector<std::string_view>& words);
 
 // "did you mean 'rate_limit'?", or empty.

@@ -7,10 +7,12 @@ namespace headgate::rule {
 namespace {
 
 TEST(Problem, IsAPlaceASentenceAndAHint) {
-  EXPECT_EQ(Describe(Problem{.file = "f.yaml", .line = 3, .column = 7, .message = "wrong", .hint = "mend it"}),
+  EXPECT_EQ(Describe(Problem{
+                .file = "f.yaml", .line = 3, .column = 7, .message = "wrong", .hint = "mend it"}),
             "f.yaml:3:7: wrong\n  hint: mend it");
-  EXPECT_EQ(Describe(Problem{.file = "f.yaml", .line = 3, .column = 7, .message = "wrong", .hint = {}}),
-            "f.yaml:3:7: wrong");
+  EXPECT_EQ(
+      Describe(Problem{.file = "f.yaml", .line = 3, .column = 7, .message = "wrong", .hint = {}}),
+      "f.yaml:3:7: wrong");
 }
 
 TEST(ProblemList, GivesThemInTheOrderOfTheFileEachOnce) {
@@ -25,15 +27,18 @@ TEST(ProblemList, GivesThemInTheOrderOfTheFileEachOnce) {
 TEST(DidYouMean, KnowsASlipOfTheFinger) {
   const std::vector<std::string_view> words{"minute", "month", "day", "rate_limit", "rate_limits"};
   EXPECT_EQ(DidYouMean("minite", words), "did you mean 'minute'?");
-  EXPECT_EQ(DidYouMean("mintue", words), "did you mean 'minute'?");  // swapped neighbours are one slip
+  EXPECT_EQ(DidYouMean("mintue", words),
+            "did you mean 'minute'?");  // swapped neighbours are one slip
   EXPECT_EQ(DidYouMean("minutes", words), "did you mean 'minute'?");
   EXPECT_EQ(DidYouMean("ratelimit", words), "did you mean 'rate_limit'?");
   EXPECT_EQ(DidYouMean("mnt", words), "");
   EXPECT_EQ(DidYouMean("dry", words), "");  // one letter of three is no slip
   EXPECT_EQ(DidYouMean("", words), "");
-  EXPECT_EQ(DidYouMean("rate_limit_of_key", words), "did you mean 'rate_limit'?");  // begun by a word
+  EXPECT_EQ(DidYouMean("rate_limit_of_key", words),
+            "did you mean 'rate_limit'?");  // begun by a word
   EXPECT_EQ(DidYouMean("mont", words), "did you mean 'month'?");
-  EXPECT_EQ(DidYouMean("rate", words), "did you mean 'rate_limit'?");  // the beginning of a word, the shortest one
+  EXPECT_EQ(DidYouMean("rate", words),
+            "did you mean 'rate_limit'?");  // the beginning of a word, the shortest one
   EXPECT_EQ(DidYouMean("rat", words), "");
   EXPECT_EQ(DidYouMean(std::string(1000, 'm'), words), "");
 }
@@ -56,7 +61,8 @@ TEST(ProblemList, KeepsAHundredAndCountsAllButNotTwice) {
 
 TEST(ProblemList, IsFullWhenCountingWouldNeverEnd) {
   ProblemList list("f");
-  for (uint32_t line = 1; line <= kProblemsCountedMax + 5; ++line) list.Add({.line = line, .column = 1}, "bad");
+  for (uint32_t line = 1; line <= kProblemsCountedMax + 5; ++line)
+    list.Add({.line = line, .column = 1}, "bad");
   EXPECT_TRUE(list.full());
   EXPECT_EQ(std::move(list).Take().back().message, "and at least 99900 more problems");
 }

@@ -21,7 +21,8 @@ std::string Printable(std::string_view text) {
     const auto first = static_cast<unsigned char>(text[0]);
     const base::Utf8Prefix character = base::FirstUtf8(text);
     // Terminals obey the C1 controls, too.
-    if (!character.well_formed || first < 0x20 || first == 0x7F || base::BeginsWithC1Control(text)) {
+    if (!character.well_formed || first < 0x20 || first == 0x7F ||
+        base::BeginsWithC1Control(text)) {
       base::AppendHex(first, out += "\\x");
       text.remove_prefix(1);
       continue;
@@ -37,7 +38,8 @@ std::string Quote(std::string_view text) {
   std::string_view shown = text;
   if (shown.size() > kQuotedBytesMax) {
     size_t end = kQuotedBytesMax;
-    while (end > kQuotedBytesMax - 4 && IsContinuation(static_cast<unsigned char>(shown[end]))) --end;
+    while (end > kQuotedBytesMax - 4 && IsContinuation(static_cast<unsigned char>(shown[end])))
+      --end;
     shown = shown.substr(0, end);
   }
   for (const char c : shown) {

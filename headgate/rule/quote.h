@@ -1,5 +1,5 @@
-// Foreign text in a message: never so long that it floods a log, never a control character that moves a terminal's
-// cursor.
+// Foreign text in a message: never so long that it floods a log, never a control character that
+// moves a terminal's cursor.
 #pragma once
 
 #include <string>

@@ -7,7 +7,9 @@
 namespace headgate::rule {
 namespace {
 
-TEST(Printable, LeavesTextAlone) { EXPECT_EQ(Printable("api_key \"x\" é 漢 🙂"), "api_key \"x\" é 漢 🙂"); }
+TEST(Printable, LeavesTextAlone) {
+  EXPECT_EQ(Printable("api_key \"x\" é 漢 🙂"), "api_key \"x\" é 漢 🙂");
+}
 
 TEST(Printable, ShowsWhatATerminalWouldObey) {
   EXPECT_EQ(Printable("a\x1b[2J\n\x7f"), "a\\x1b[2J\\x0a\\x7f");

@@ -25,7 +25,9 @@ char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 }  // namespace
 
-std::string DomainIdentity(std::string_view domain) { return fmt::format("{}:{}", domain.size(), domain); }
+std::string DomainIdentity(std::string_view domain) {
+  return fmt::format("{}:{}", domain.size(), domain);
+}
 
 std::string ChildIdentity(std::string_view parent, std::string_view key, std::string_view value) {
   return fmt::format("{}{}:{}{}:{}", parent, key.size(), key, value.size(), value);

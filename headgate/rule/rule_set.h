@@ -1,9 +1,10 @@
 // The rules as the limiter reads them: immutable, whole, shared between threads.
 //
-// A domain's rules form a tree. A request's descriptor walks down it, entry by entry, exactly as Envoy's rate limit
-// service does: an exact key_value first, then the first pattern in file order, then the key alone; no backtracking;
-// only the rule at the descriptor's own depth applies. See docs/reference/rules.md. RuleTree (rule_tree.h) is the
-// implementation; LoadRules (load.h) makes it from text.
+// A domain's rules form a tree. A request's descriptor walks down it, entry by entry, exactly as
+// Envoy's rate limit service does: an exact key_value first, then the first pattern in file order,
+// then the key alone; no backtracking; only the rule at the descriptor's own depth applies. See
+// docs/reference/rules.md. RuleTree (rule_tree.h) is the implementation; LoadRules (load.h) makes
+// it from text.
 #pragma once
 
 #include <array>
@@ -30,7 +31,8 @@ struct RuleLimit {
   std::optional<Unit> unit;
 };
 
-// Which decisions a rule's shared buckets take; where the rule says nothing, the store's own default.
+// Which decisions a rule's shared buckets take; where the rule says nothing, the store's own
+// default.
 enum class Sharing : uint8_t { kExact, kLeased, kStrict };
 
 // How a rule decides while its store cannot be asked.
@@ -40,10 +42,12 @@ enum class OnStoreFailure : uint8_t { kAllow, kDeny, kLocal };
 struct Rule {
   uint32_t index = 0;  // dense, 0 .. RuleSet::rules().size() − 1
   std::string domain;
-  std::string name;      // `name` of the rule file, or empty
-  std::string path;      // its keys (and configured values): "api_key_gold.path"; what is shown where it has no name
+  std::string name;  // `name` of the rule file, or empty
+  std::string path;  // its keys (and configured values): "api_key_gold.path"; what is shown where
+                     // it has no name
   std::string identity;  // unambiguous; the same for the same rule in the next version of the file
-  std::vector<RuleLimit> limits;  // all must allow, at most kLimitsPerRuleMax; empty only where unlimited
+  std::vector<RuleLimit>
+      limits;  // all must allow, at most kLimitsPerRuleMax; empty only where unlimited
   bool unlimited = false;
   bool shadow_mode = false;
   bool quota_mode = false;
@@ -57,7 +61,9 @@ struct Rule {
   std::optional<uint32_t> fallback_share_ppm;  // of the limit, in millionths: 1 .. 1,000,000
 
   // The name that people see, else the path. Never a value that a client sent.
-  std::string_view label() const { return name.empty() ? std::string_view(path) : std::string_view(name); }
+  std::string_view label() const {
+    return name.empty() ? std::string_view(path) : std::string_view(name);
+  }
 };
 
 // One step of a match: which text names the bucket at this entry.
@@ -78,9 +84,11 @@ class RuleSet {
   virtual ~RuleSet() = default;
 
   // False where no rule file has this domain. Does not allocate. `match` is filled in either case.
-  virtual bool Find(std::string_view domain, std::span<const Entry> entries, Match& match) const = 0;
+  virtual bool Find(std::string_view domain, std::span<const Entry> entries,
+                    Match& match) const = 0;
 
-  // Whether a request to this domain consumes from none of its descriptors unless all of them allow.
+  // Whether a request to this domain consumes from none of its descriptors unless all of them
+  // allow.
   virtual bool AllOrNothing(std::string_view domain) const = 0;
 
   virtual std::span<const Rule> rules() const = 0;

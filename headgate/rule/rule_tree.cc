@@ -17,12 +17,14 @@ constexpr size_t kHugePage = size_t{2} << 20;
 
 }  // namespace
 
-RuleTree::RuleTree(size_t node_count) : mask_(std::bit_ceil(std::max(kIndexMin, 2 * node_count)) - 1) {
+RuleTree::RuleTree(size_t node_count)
+    : mask_(std::bit_ceil(std::max(kIndexMin, 2 * node_count)) - 1) {
   const size_t size = (mask_ + 1) * sizeof(TreeNode);
   const bool huge = size >= kHugePage;
   void* const memory = std::aligned_alloc(huge ? kHugePage : alignof(TreeNode), size);
   if (memory == nullptr) throw std::bad_alloc();
-  // A step into a large table misses the TLB otherwise, which costs as much as the step. Advice: it may be refused.
+  // A step into a large table misses the TLB otherwise, which costs as much as the step. Advice: it
+  // may be refused.
   if (huge) (void)madvise(memory, size, MADV_HUGEPAGE);
   table_.reset(new (memory) TreeNode[mask_ + 1]);
 }
@@ -70,7 +72,8 @@ const TreeNode* RuleTree::Child(NodeId level, const JoinedText& text) const {
   for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
     const TreeNode& node = table_[i];
     if (node.id_ == kNoNode) return nullptr;
-    if (node.hash_high_ == hash >> 32 && node.parent_ == level && text == this->text(node)) return &node;
+    if (node.hash_high_ == hash >> 32 && node.parent_ == level && text == this->text(node))
+      return &node;
   }
 }
 
@@ -138,19 +141,25 @@ NodeId RuleTreeBuilder::Domain(std::string_view domain) {
   return found != kNoNode ? found : Append(kNoNode, JoinedText(domain));
 }
 
-void RuleTreeBuilder::SetAllOrNothing(NodeId domain) { nodes_[domain].flags |= TreeNode::kAllOrNothing; }
+void RuleTreeBuilder::SetAllOrNothing(NodeId domain) {
+  nodes_[domain].flags |= TreeNode::kAllOrNothing;
+}
 
-RuleTreeBuilder::Addition RuleTreeBuilder::AddChild(NodeId parent, std::string_view key, std::string_view value) {
+RuleTreeBuilder::Addition RuleTreeBuilder::AddChild(NodeId parent, std::string_view key,
+                                                    std::string_view value) {
   HEADGATE_CHECK(parent != kNoNode);
   const JoinedText text = value.empty() ? JoinedText(key) : JoinedText(key, value);
-  if (const NodeId found = Search(parent, text); found != kNoNode) return {.node = found, .added = false};
+  if (const NodeId found = Search(parent, text); found != kNoNode)
+    return {.node = found, .added = false};
   nodes_[parent].flags |= TreeNode::kHasChildren;
   return {.node = Append(parent, text), .added = true};
 }
 
 void RuleTreeBuilder::SetShareThreshold(NodeId node) { nodes_[node].shared = true; }
 
-void RuleTreeBuilder::SetValueInMetric(NodeId node) { nodes_[node].flags |= TreeNode::kValueInMetric; }
+void RuleTreeBuilder::SetValueInMetric(NodeId node) {
+  nodes_[node].flags |= TreeNode::kValueInMetric;
+}
 
 void RuleTreeBuilder::SetRule(NodeId node, Rule rule) {
   HEADGATE_CHECK(!has_rule(node));
@@ -168,7 +177,9 @@ std::shared_ptr<const RuleTree> RuleTreeBuilder::Build() && {
     }
     return tree->extras_[node.extra_];
   };
-  const auto place_of = [&](const TreeNode& node) { return static_cast<uint32_t>(&node - tree->table_.get()); };
+  const auto place_of = [&](const TreeNode& node) {
+    return static_cast<uint32_t>(&node - tree->table_.get());
+  };
 
   std::map<NodeId, std::vector<WildcardIndex::Source>> patterns;  // by parent, in file order
   std::map<NodeId, uint32_t> places;                              // of the parents of patterns
@@ -181,12 +192,14 @@ std::shared_ptr<const RuleTree> RuleTreeBuilder::Build() && {
     node.rule_ = made.rule;
     node.flags_ = made.flags;
     if (made.shared) extra_of(node).shared = std::string(text(id));
-    if (const auto parent = places.find(id); parent != places.end()) parent->second = place_of(node);
+    if (const auto parent = places.find(id); parent != places.end())
+      parent->second = place_of(node);
     if (made.parent != kNoNode && IsPattern(text(id))) {
       patterns[made.parent].push_back({.text = text(id), .target = place_of(node)});
     }
   }
-  for (const auto& [parent, sources] : patterns) extra_of(tree->table_[places[parent]]).patterns.emplace(sources);
+  for (const auto& [parent, sources] : patterns)
+    extra_of(tree->table_[places[parent]]).patterns.emplace(sources);
   tree->rules_ = std::move(rules_);
   tree->rules_.shrink_to_fit();
   return tree;
@@ -207,7 +220,8 @@ NodeId RuleTreeBuilder::Append(NodeId parent, const JoinedText& text) {
   const size_t begin = texts_.size();
   texts_.resize(begin + text.size());
   text.Copy(0, texts_.data() + begin, text.size());
-  nodes_.push_back({.parent = parent, .text_size = static_cast<uint16_t>(text.size()), .text_begin = begin});
+  nodes_.push_back(
+      {.parent = parent, .text_size = static_cast<uint16_t>(text.size()), .text_begin = begin});
   if (nodes_.size() * 2 <= index_.size()) {
     Index(node);
   } else {

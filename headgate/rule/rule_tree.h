@@ -1,12 +1,13 @@
-// The tree of all domains, laid out for matching: one hash table for every exact and key-only child of every node, and
-// beside it the patterns of those nodes that have some. How long a match takes does not depend on how many rules there
-// are: a step down the tree reads one cache line, wherever it is.
+// The tree of all domains, laid out for matching: one hash table for every exact and key-only child
+// of every node, and beside it the patterns of those nodes that have some. How long a match takes
+// does not depend on how many rules there are: a step down the tree reads one cache line, wherever
+// it is.
 //
-//   TreeNode   64 bytes: {hash, parent, number, rule, …} and a text of up to 40 bytes; longer ones are kept apart
-//   table_     open addressing over TreeNodes, at most half of it used
+//   TreeNode   64 bytes: {hash, parent, number, rule, …} and a text of up to 40 bytes; longer ones
+//   are kept apart table_     open addressing over TreeNodes, at most half of it used
 //
-// A child is found by its parent and its composite text, "key_value" or "key", as the file format has it; a domain is
-// the child of no node.
+// A child is found by its parent and its composite text, "key_value" or "key", as the file format
+// has it; a domain is the child of no node.
 #pragma once
 
 #include <array>
@@ -24,7 +25,8 @@
 
 namespace headgate::rule {
 
-// Numbers the nodes of one tree in the order in which they were made, from 1; a domain is a node too.
+// Numbers the nodes of one tree in the order in which they were made, from 1; a domain is a node
+// too.
 using NodeId = uint32_t;
 inline constexpr NodeId kNoNode = 0;
 
@@ -64,7 +66,9 @@ class RuleTree final : public RuleSet {
   std::span<const Rule> rules() const override { return rules_; }
 
   // ---- The steps of Find, for Explain. Null if there is no such node.
-  const TreeNode* FindDomain(std::string_view domain) const { return Child(kNoNode, JoinedText(domain)); }
+  const TreeNode* FindDomain(std::string_view domain) const {
+    return Child(kNoNode, JoinedText(domain));
+  }
   // The child of exactly this text.
   const TreeNode* Child(NodeId level, const JoinedText& text) const;
   // The first pattern among the children that matches.
@@ -106,8 +110,8 @@ class RuleTreeBuilder {
   NodeId Domain(std::string_view domain);
   void SetAllOrNothing(NodeId domain);
 
-  // A new child of a node. `added` is false, and `node` the older one, where there is one of the same composite text.
-  // An empty value is none. The composite text is at most kNodeTextMax long.
+  // A new child of a node. `added` is false, and `node` the older one, where there is one of the
+  // same composite text. An empty value is none. The composite text is at most kNodeTextMax long.
   struct Addition {
     NodeId node;
     bool added;

@@ -12,7 +12,8 @@
 namespace headgate::rule {
 namespace {
 
-// The definition of matching (docs/reference/rules.md), written down as plainly as it is said there.
+// The definition of matching (docs/reference/rules.md), written down as plainly as it is said
+// there.
 struct ModelNode {
   std::map<std::string, std::unique_ptr<ModelNode>> children;
   std::vector<std::string> patterns;  // in file order
@@ -23,7 +24,8 @@ struct ModelNode {
 bool MatchesPattern(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] != '*') {
-    return !text.empty() && text[0] == pattern[0] && MatchesPattern(pattern.substr(1), text.substr(1));
+    return !text.empty() && text[0] == pattern[0] &&
+           MatchesPattern(pattern.substr(1), text.substr(1));
   }
   for (size_t i = 0; i <= text.size(); ++i) {
     if (MatchesPattern(pattern.substr(1), text.substr(i))) return true;
@@ -36,15 +38,18 @@ struct ModelMatch {
   std::vector<std::string> shared;
 };
 
-ModelMatch ModelFind(const ModelNode& root, const std::vector<std::pair<std::string, std::string>>& entries) {
+ModelMatch ModelFind(const ModelNode& root,
+                     const std::vector<std::pair<std::string, std::string>>& entries) {
   ModelMatch match;
   const ModelNode* level = &root;
   for (size_t i = 0; i < entries.size(); ++i) {
     const std::string joined = entries[i].first + "_" + entries[i].second;
     const ModelNode* next = nullptr;
-    if (const auto exact = level->children.find(joined); exact != level->children.end()) next = exact->second.get();
+    if (const auto exact = level->children.find(joined); exact != level->children.end())
+      next = exact->second.get();
     for (size_t p = 0; next == nullptr && p < level->patterns.size(); ++p) {
-      if (MatchesPattern(level->patterns[p], joined)) next = level->children.at(level->patterns[p]).get();
+      if (MatchesPattern(level->patterns[p], joined))
+        next = level->children.at(level->patterns[p]).get();
     }
     if (next == nullptr) {
       if (const auto key = level->children.find(entries[i].first); key != level->children.end())
@@ -82,7 +87,8 @@ class RandomTree {
       key = Text("ab_", 1, 3);
       value = Text("ab_*", 0, 3);
       if (level == nullptr || level->children.empty() || random_() % 8 == 0) continue;
-      const auto child = std::next(level->children.begin(), static_cast<long>(random_() % level->children.size()));
+      const auto child =
+          std::next(level->children.begin(), static_cast<long>(random_() % level->children.size()));
       level = child->second.get();
       std::string text;
       for (const char c : child->first) text += c == '*' ? Text("ab_", 0, 2) : std::string(1, c);
@@ -142,11 +148,13 @@ TEST(RuleTree, FindsWhatTheDefinitionFindsInRandomTrees) {
       const ModelMatch expected = ModelFind(random.model(), texts);
       Match match;
       ASSERT_TRUE(random.tree().Find("d", entries, match));
-      ASSERT_EQ(match.rule == nullptr ? "" : match.rule->name, expected.name) << "seed " << seed << " lookup " << i;
+      ASSERT_EQ(match.rule == nullptr ? "" : match.rule->name, expected.name)
+          << "seed " << seed << " lookup " << i;
       ASSERT_EQ(match.step_count, expected.shared.size()) << "seed " << seed << " lookup " << i;
       for (size_t k = 0; k < expected.shared.size(); ++k) {
         const std::string* const pattern = match.steps[k].shared_pattern;
-        ASSERT_EQ(pattern == nullptr ? "" : *pattern, expected.shared[k]) << "seed " << seed << " lookup " << i;
+        ASSERT_EQ(pattern == nullptr ? "" : *pattern, expected.shared[k])
+            << "seed " << seed << " lookup " << i;
         shared += pattern != nullptr ? 1 : 0;
       }
       found += match.rule != nullptr ? 1 : 0;
@@ -295,7 +303,8 @@ TEST(RuleTree, MarksTheStepsWhoseValueIsInTheMetric) {
 
 TEST(BuildRules, MakesOneRuleAKey) {
   const auto limit = algorithm::Limit::Make({.requests = 5, .period = std::chrono::minutes(1)});
-  const auto rules = BuildRules(std::vector<PlainRule>{{.domain = "d", .key = "login", .limits = {*limit}}});
+  const auto rules =
+      BuildRules(std::vector<PlainRule>{{.domain = "d", .key = "login", .limits = {*limit}}});
   ASSERT_TRUE(rules.ok());
   Match match;
   EXPECT_TRUE((*rules)->Find("d", std::vector<Entry>{{"login", "ann"}}, match));
@@ -307,11 +316,14 @@ TEST(BuildRules, MakesOneRuleAKey) {
 
 TEST(BuildRules, RefusesWhatNoFileCouldSay) {
   const algorithm::Limit limit;
-  const auto error = [](std::vector<PlainRule> rules) { return std::string(BuildRules(rules).status().message()); };
+  const auto error = [](std::vector<PlainRule> rules) {
+    return std::string(BuildRules(rules).status().message());
+  };
   EXPECT_EQ(error({{"", "k", {limit}}}), "a rule needs a domain and a key");
   EXPECT_EQ(error({{"d", "", {limit}}}), "a rule needs a domain and a key");
   EXPECT_EQ(error({{"d", "k", {}}}), "rule \"k\" needs 1 to 16 limits, not 0");
-  EXPECT_EQ(error({{"d", "k", {limit}}, {"d", "k", {limit}}}), "rule \"k\" occurs twice in domain \"d\"");
+  EXPECT_EQ(error({{"d", "k", {limit}}, {"d", "k", {limit}}}),
+            "rule \"k\" occurs twice in domain \"d\"");
 }
 
 }  // namespace

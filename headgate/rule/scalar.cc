@@ -18,8 +18,9 @@ constexpr std::array<std::string_view, 11> kTrue{"y",    "Y",    "yes", "Yes", "
 constexpr std::array<std::string_view, 11> kFalse{"n",     "N",     "no",  "No",  "NO", "false",
                                                   "False", "FALSE", "off", "Off", "OFF"};
 constexpr std::array<std::string_view, 5> kNull{"", "~", "null", "Null", "NULL"};
-constexpr std::array<std::string_view, 12> kNamedFloats{".nan",  ".NaN",  ".NAN",  ".inf",  ".Inf",  ".INF",
-                                                        "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"};
+constexpr std::array<std::string_view, 12> kNamedFloats{".nan",  ".NaN",  ".NAN",  ".inf",
+                                                        ".Inf",  ".INF",  "+.inf", "+.Inf",
+                                                        "+.INF", "-.inf", "-.Inf", "-.INF"};
 
 template <size_t N>
 bool Contains(const std::array<std::string_view, N>& words, std::string_view text) {
@@ -43,7 +44,8 @@ std::optional<Scalar> ParseInt(std::string_view digits) {
   if (!digits.empty() && (digits[0] == '-' || digits[0] == '+')) digits.remove_prefix(1);
   const int base = TakeBase(digits);
   uint64_t magnitude = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
   if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
   constexpr uint64_t kLargest = std::numeric_limits<int64_t>::max();
   if (magnitude <= kLargest + (negative ? 1 : 0)) {

@@ -1,5 +1,5 @@
-// The meaning of a YAML scalar: YAML 1.1 as Envoy's rate limit service reads it (go-yaml v2), where `yes` is true,
-// `010` is 8 and `1_000` is a thousand.
+// The meaning of a YAML scalar: YAML 1.1 as Envoy's rate limit service reads it (go-yaml v2), where
+// `yes` is true, `010` is 8 and `1_000` is a thousand.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ Scalar Resolve(const DocumentNode& node);
 // "!!str", "!!int", "!!map", …: what messages call the type of a node.
 std::string_view TypeName(const DocumentNode& node);
 
-// A node as Go prints it: text, a number in decimals, "true", "<nil>", "[a b]", "map[a:1]"; cut after some 64 bytes.
+// A node as Go prints it: text, a number in decimals, "true", "<nil>", "[a b]", "map[a:1]"; cut
+// after some 64 bytes.
 std::string GoText(const DocumentNode& node);
 
 }  // namespace headgate::rule

@@ -110,7 +110,9 @@ TEST(Scalar, IsWhatYaml11Says) {
   for (const auto& [yaml, expected] : cases) EXPECT_EQ(Resolved(yaml), expected) << yaml;
 }
 
-std::string GoTextOf(std::string_view yaml) { return GoText(*Document::Parse(yaml).document->root()); }
+std::string GoTextOf(std::string_view yaml) {
+  return GoText(*Document::Parse(yaml).document->root());
+}
 
 TEST(GoText, PrintsValuesAsGoDoes) {
   EXPECT_EQ(GoTextOf("0x10"), "16");
@@ -120,7 +122,8 @@ TEST(GoText, PrintsValuesAsGoDoes) {
   EXPECT_EQ(GoTextOf("0.25"), "0.25");
   EXPECT_EQ(GoTextOf("[a, [1, ~]]"), "[a [1 <nil>]]");
   EXPECT_EQ(GoTextOf("{a: 1, b: [c]}"), "map[a:1 b:[c]]");
-  EXPECT_LT(GoTextOf(fmt::format("[{}]", fmt::join(std::vector<int>(100'000, 5), ","))).size(), 100u);
+  EXPECT_LT(GoTextOf(fmt::format("[{}]", fmt::join(std::vector<int>(100'000, 5), ","))).size(),
+            100u);
 }
 
 TEST(TypeName, IsYamlsShortTag) {

@@ -1,8 +1,10 @@
-// Where rules come from while Headgate runs: files, a ZooKeeper ensemble, an API. A source holds documents, each a text
-// in the format of rule files; what they mean together is decided by whoever follows it (watch/rule_follower.h).
+// Where rules come from while Headgate runs: files, a ZooKeeper ensemble, an API. A source holds
+// documents, each a text in the format of rule files; what they mean together is decided by whoever
+// follows it (watch/rule_follower.h).
 //
-// A source says everything that it holds, or what is wrong: never a part. All of it happens on the thread of one event
-// loop. Subscribers and `done` are called there, perhaps before the call returns.
+// A source says everything that it holds, or what is wrong: never a part. All of it happens on the
+// thread of one event loop. Subscribers and `done` are called there, perhaps before the call
+// returns.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +22,14 @@ namespace headgate::rule {
 struct SourceDocument {
   std::string name;  // as the source calls it, and problems do
   std::string text;
-  // Names this state of the document; another text has another version. Never empty. Means nothing else.
+  // Names this state of the document; another text has another version. Never empty. Means nothing
+  // else.
   std::string version;
   bool operator==(const SourceDocument&) const = default;
 };
 
-// Everything that a source holds at one moment, in the order in which it is to be loaded. With a problem there are no
-// documents: they could not be read.
+// Everything that a source holds at one moment, in the order in which it is to be loaded. With a
+// problem there are no documents: they could not be read.
 struct DocumentSet {
   std::vector<SourceDocument> documents;
   std::vector<Problem> problems;
@@ -53,16 +56,17 @@ class Source {
 
   virtual ~Source() = default;
 
-  // Calls `on_documents` as soon as the source knows what it holds, and again whenever that changes. Once.
+  // Calls `on_documents` as soon as the source knows what it holds, and again whenever that
+  // changes. Once.
   virtual void Subscribe(OnDocuments on_documents) = 0;
   // Reads everything again, soon. The subscriber is called even if nothing has changed.
   virtual void Refresh() = 0;
 
   // One document. NotFound: there is none of this name. Unavailable: the source cannot be read.
   virtual void Read(std::string_view name, OnDocument done) = 0;
-  // Changes one document if it still has the version that the caller has seen; answers its new version, empty if it was
-  // removed. Aborted: it has another version. PermissionDenied: this source does not hold such documents. Unavailable:
-  // it cannot be written; nothing has changed.
+  // Changes one document if it still has the version that the caller has seen; answers its new
+  // version, empty if it was removed. Aborted: it has another version. PermissionDenied: this
+  // source does not hold such documents. Unavailable: it cannot be written; nothing has changed.
   virtual void Write(const DocumentChange& change, OnWritten done) = 0;
 
   // From any thread.

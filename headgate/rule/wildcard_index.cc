@@ -6,8 +6,12 @@ namespace headgate::rule {
 namespace {
 
 Pattern Split(std::string_view text, uint32_t target) {
-  Pattern pattern{
-      .text = std::string(text), .target = target, .middles = {}, .suffix = {}, .prefix_size = 0, .literal_size = 0};
+  Pattern pattern{.text = std::string(text),
+                  .target = target,
+                  .middles = {},
+                  .suffix = {},
+                  .prefix_size = 0,
+                  .literal_size = 0};
   size_t star = text.find('*');
   pattern.prefix_size = star;
   pattern.literal_size = star;
@@ -50,14 +54,16 @@ WildcardIndex::WildcardIndex(const std::vector<Source>& patterns) {
   const auto prefix_of = [this](uint32_t i) {
     return std::string_view(patterns_[i].text).substr(0, patterns_[i].prefix_size);
   };
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return prefix_of(a) < prefix_of(b); });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return prefix_of(a) < prefix_of(b); });
 
   for (const uint32_t i : order) {
     const std::string_view text = prefix_of(i);
     if (prefixes_.empty() || prefixes_.back().text != text) {
       // In sorted order whatever this begins with is the one before it, or in that one's chain.
       size_t shorter = prefixes_.empty() ? kNone : prefixes_.size() - 1;
-      while (shorter != kNone && !text.starts_with(prefixes_[shorter].text)) shorter = prefixes_[shorter].shorter;
+      while (shorter != kNone && !text.starts_with(prefixes_[shorter].text))
+        shorter = prefixes_[shorter].shorter;
       prefixes_.push_back({.text = std::string(text), .shorter = shorter, .patterns = {}});
     }
     prefixes_.back().patterns.push_back(i);
@@ -65,9 +71,11 @@ WildcardIndex::WildcardIndex(const std::vector<Source>& patterns) {
 }
 
 const Pattern* WildcardIndex::FirstMatch(const JoinedText& entry) const {
-  const auto after = std::partition_point(prefixes_.begin(), prefixes_.end(),
-                                          [&](const Prefix& prefix) { return !entry.Before(prefix.text); });
-  size_t at = after == prefixes_.begin() ? kNone : static_cast<size_t>(after - prefixes_.begin()) - 1;
+  const auto after =
+      std::partition_point(prefixes_.begin(), prefixes_.end(),
+                           [&](const Prefix& prefix) { return !entry.Before(prefix.text); });
+  size_t at =
+      after == prefixes_.begin() ? kNone : static_cast<size_t>(after - prefixes_.begin()) - 1;
   while (at != kNone && !entry.HasAt(0, prefixes_[at].text)) at = prefixes_[at].shorter;
 
   uint32_t first = static_cast<uint32_t>(patterns_.size());

@@ -1,15 +1,16 @@
 // The patterns of one level of the tree: which is the first, in file order, that matches an entry?
 //
-// A pattern is text with one or more `*`, each of which stands for any text, none included. Patterns are sorted by what
-// stands before their first `*`, so that only those whose literal prefix the entry begins with are tried:
+// A pattern is text with one or more `*`, each of which stands for any text, none included.
+// Patterns are sorted by what stands before their first `*`, so that only those whose literal
+// prefix the entry begins with are tried:
 //
 //   prefixes, sorted          each knows the longest other prefix that it begins with
 //   "api_key_"                -
 //   "api_key_gold-"           -> "api_key_"
 //   "path_/search"            -
 //
-// The last prefix not after the entry, or one that it leads to, is the longest prefix of the entry; all the others are
-// behind it in the same chain.
+// The last prefix not after the entry, or one that it leads to, is the longest prefix of the entry;
+// all the others are behind it in the same chain.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,8 @@ namespace {
 // The definition: `*` is any text, everything else is itself.
 bool Matches(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
-  if (pattern[0] != '*') return !text.empty() && text[0] == pattern[0] && Matches(pattern.substr(1), text.substr(1));
+  if (pattern[0] != '*')
+    return !text.empty() && text[0] == pattern[0] && Matches(pattern.substr(1), text.substr(1));
   for (size_t i = 0; i <= text.size(); ++i) {
     if (Matches(pattern.substr(1), text.substr(i))) return true;
   }
@@ -20,7 +21,8 @@ bool Matches(std::string_view pattern, std::string_view text) {
 
 WildcardIndex IndexOf(const std::vector<std::string>& patterns) {
   std::vector<WildcardIndex::Source> sources;
-  for (uint32_t i = 0; i < patterns.size(); ++i) sources.push_back({.text = patterns[i], .target = i});
+  for (uint32_t i = 0; i < patterns.size(); ++i)
+    sources.push_back({.text = patterns[i], .target = i});
   return WildcardIndex(sources);
 }
 
@@ -62,7 +64,8 @@ TEST(WildcardIndex, AgreesWithTheDefinitionOverRandomPatterns) {
   std::mt19937_64 random(20'261'121);
   const auto text = [&](std::string_view letters, size_t size_max) {
     std::string out;
-    for (size_t size = random() % (size_max + 1); out.size() < size;) out += letters[random() % letters.size()];
+    for (size_t size = random() % (size_max + 1); out.size() < size;)
+      out += letters[random() % letters.size()];
     return out;
   };
   int matched = 0;
@@ -77,8 +80,9 @@ TEST(WildcardIndex, AgreesWithTheDefinitionOverRandomPatterns) {
       const std::string key = text("ab_", 4);
       const std::string value = text("ab_", 5);
       const std::string joined = key + "_" + value;
-      const auto expected = std::find_if(patterns.begin(), patterns.end(),
-                                         [&](const std::string& pattern) { return Matches(pattern, joined); });
+      const auto expected =
+          std::find_if(patterns.begin(), patterns.end(),
+                       [&](const std::string& pattern) { return Matches(pattern, joined); });
       const Pattern* found = index.FirstMatch({key, value});
       ASSERT_EQ(found == nullptr, expected == patterns.end()) << joined;
       if (found == nullptr) continue;

@@ -31,7 +31,8 @@ void Breaker::Finish(Pass pass, Outcome outcome, base::BootTime now) {
     return;
   }
   if (failed_in_row_++ == 0) failing_since_ = now;
-  if (failed_in_row_ >= options_.failures_in_row && now - failing_since_ >= options_.no_progress) Open(now);
+  if (failed_in_row_ >= options_.failures_in_row && now - failing_since_ >= options_.no_progress)
+    Open(now);
 }
 
 void Breaker::Open(base::BootTime now) {

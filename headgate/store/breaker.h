@@ -1,12 +1,12 @@
-// A circuit breaker: whether to ask a shard that has been failing. It keeps a caller from waiting for what will not
-// answer, and a shard that recovers from being asked by everybody at once.
+// A circuit breaker: whether to ask a shard that has been failing. It keeps a caller from waiting
+// for what will not answer, and a shard that recovers from being asked by everybody at once.
 //
-//   closed --5 failures in a row, and nothing answered in time for 250 ms--> open (0.5 s, doubling to 5 s, with jitter)
-//   open --time is up--> half open: exactly one call goes through, the probe
+//   closed --5 failures in a row, and nothing answered in time for 250 ms--> open (0.5 s, doubling
+//   to 5 s, with jitter) open --time is up--> half open: exactly one call goes through, the probe
 //   half open --the probe succeeds--> closed;  --it fails--> open, for twice as long
 //
-// A server that answers anything is not left alone: a burst that is too much for it, or one call in two that fails, is
-// answered as far as it can be (decision 0011).
+// A server that answers anything is not left alone: a burst that is too much for it, or one call in
+// two that fails, is answered as far as it can be (decision 0011).
 //
 // Pure: events and the time come in, answers go out. Not thread-safe; one per shard and event loop.
 #pragma once
@@ -20,13 +20,15 @@
 namespace headgate::store {
 
 struct BreakerOptions {
-  // Opens after this many failures with no success in between. Raise it for a store that often loses single calls.
+  // Opens after this many failures with no success in between. Raise it for a store that often
+  // loses single calls.
   uint32_t failures_in_row = 5;
-  // And not before this long after the first of them. Raise it where the store pauses for longer and answers again;
-  // meanwhile each decision waits for its timeout.
+  // And not before this long after the first of them. Raise it where the store pauses for longer
+  // and answers again; meanwhile each decision waits for its timeout.
   base::Duration no_progress = std::chrono::milliseconds(250);
-  // How long it stays open at first, and at most: it doubles each time the probe fails. A store that is well again is
-  // used within open_max and the jitter, 6.25 s, also where its connection stood all the time.
+  // How long it stays open at first, and at most: it doubles each time the probe fails. A store
+  // that is well again is used within open_max and the jitter, 6.25 s, also where its connection
+  // stood all the time.
   base::Duration open_min = std::chrono::milliseconds(500);
   base::Duration open_max = std::chrono::seconds(5);
   // More or less, so that a fleet's probes do not come together.

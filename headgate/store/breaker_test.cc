@@ -102,7 +102,8 @@ TEST(Breaker, SpreadsItsProbes) {
   EXPECT_GT(*most - *least, 150ms);
 }
 
-// A model that keeps every event, against which all short sequences are compared. Two failures open it.
+// A model that keeps every event, against which all short sequences are compared. Two failures open
+// it.
 struct Model {
   State state = State::kClosed;
   int failed_in_row = 0;
@@ -137,13 +138,17 @@ struct Model {
 TEST(Breaker, AllEventSequencesUpToLength8) {
   // a: ask; s, f, n: the oldest call under way succeeds, fails, says nothing; t: 100 ms pass.
   constexpr std::string_view kEvents = "asfnt";
-  constexpr BreakerOptions kOptions = {
-      .failures_in_row = 2, .no_progress = 0s, .open_min = 100ms, .open_max = 200ms, .jitter_percent = 0};
+  constexpr BreakerOptions kOptions = {.failures_in_row = 2,
+                                       .no_progress = 0s,
+                                       .open_min = 100ms,
+                                       .open_max = 200ms,
+                                       .jitter_percent = 0};
   uint64_t sequences = 0, opened = 0, probed = 0;
   for (int length = 1, count = 5; length <= 8; ++length, count *= 5) {
     for (int number = 0; number < count; ++number) {
       std::string sequence;
-      for (int i = 0, rest = number; i < length; ++i, rest /= 5) sequence += kEvents[static_cast<size_t>(rest % 5)];
+      for (int i = 0, rest = number; i < length; ++i, rest /= 5)
+        sequence += kEvents[static_cast<size_t>(rest % 5)];
       Breaker breaker(kOptions, 1);
       Model model;
       std::vector<Pass> under_way;

@@ -23,7 +23,8 @@ constexpr uint8_t kHasBurst = 1 << 6;
 constexpr size_t kHitBytes = 12;
 constexpr size_t kLeaseBytes = 32;
 constexpr size_t kVarintBytesMax = 10;
-static_assert(2 + 3 * kVarintBytesMax + 12 + kHitBytes * algorithm::kLogRequestsMax <= kValueBytesMax);
+static_assert(2 + 3 * kVarintBytesMax + 12 + kHitBytes * algorithm::kLogRequestsMax <=
+              kValueBytesMax);
 
 // Seven bits a byte, the lowest first; the eighth says that more follow.
 char* WriteVarint(uint64_t value, char* at) {
@@ -64,7 +65,8 @@ bool TakeLeases(Unpacker& in, StoredBucket& bucket) {
   if (!in.rest().empty() && !algorithm::KeepsLeases(bucket.limit.algorithm())) return false;
   bucket.leases.reserve(in.rest().size() / kLeaseBytes);
   while (!in.rest().empty()) {
-    algorithm::Lease lease{.id = {.node = in.U64(), .number = in.U64()}, .granted = in.U32(), .reported = in.U32()};
+    algorithm::Lease lease{
+        .id = {.node = in.U64(), .number = in.U64()}, .granted = in.U32(), .reported = in.U32()};
     const uint64_t expires_at = in.U64();
     if (!IsInstant(expires_at)) return false;
     lease.expires_at = InstantOf(expires_at);
@@ -109,7 +111,8 @@ void AppendLimit(const LimitSpec& spec, std::string& out) {
   std::array<char, 2 + 3 * kVarintBytesMax> bytes;
   char* at = bytes.data();
   *at++ = kFormatVersion;
-  *at++ = static_cast<char>(static_cast<uint8_t>(spec.algorithm) | static_cast<uint8_t>(spec.align) << kAlignShift |
+  *at++ = static_cast<char>(static_cast<uint8_t>(spec.algorithm) |
+                            static_cast<uint8_t>(spec.align) << kAlignShift |
                             (spec.count_denied ? kCountDenied : 0) | (spec.burst ? kHasBurst : 0));
   at = WriteVarint(spec.requests, at);
   at = WriteVarint(static_cast<uint64_t>(spec.period.count()), at);
@@ -122,13 +125,15 @@ std::optional<Limit> TakeLimit(std::string_view& in) {
   const auto first = static_cast<uint8_t>(in[1]);
   in.remove_prefix(2);
   const auto algorithm = static_cast<uint8_t>(first & 7);
-  if (algorithm > static_cast<uint8_t>(Algorithm::kSlidingWindowLog) || first >= 0x80) return std::nullopt;
+  if (algorithm > static_cast<uint8_t>(Algorithm::kSlidingWindowLog) || first >= 0x80)
+    return std::nullopt;
   LimitSpec spec{.algorithm = static_cast<Algorithm>(algorithm),
                  .align = static_cast<Align>(first >> kAlignShift & 3),
                  .count_denied = (first & kCountDenied) != 0};
   const auto requests = TakeVarint(in);
   const auto period = TakeVarint(in);
-  if (!requests || !period || *period > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return std::nullopt;
+  if (!requests || !period || *period > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
+    return std::nullopt;
   spec.requests = *requests;
   spec.period = base::Duration(static_cast<int64_t>(*period));
   if ((first & kHasBurst) != 0) {
@@ -163,7 +168,8 @@ void AppendBucket(const StoredBucket& bucket, std::string& out) {
   const bool is_log = bucket.limit.algorithm() == Algorithm::kSlidingWindowLog;
   if (!is_log) pack.U64(bucket.state.edge);
   pack.U32(bucket.state.count).U64(static_cast<uint64_t>(bucket.state.seen.ns));
-  if (bucket.remembered_until > bucket.state.seen) pack.U64(static_cast<uint64_t>(bucket.remembered_until.ns));
+  if (bucket.remembered_until > bucket.state.seen)
+    pack.U64(static_cast<uint64_t>(bucket.remembered_until.ns));
   if (is_log) {
     bucket.hits.ForEach(
         [](void* context, algorithm::Hit hit) {

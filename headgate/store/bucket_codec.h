@@ -1,10 +1,12 @@
 // The bytes of a bucket in a store that machines share. All numbers are big-endian:
 //
-//   version 1 · limit · edge (8 bytes) · count (4) · seen (8) · [remembered until (8)] · leases (32 each)
+//   version 1 · limit · edge (8 bytes) · count (4) · seen (8) · [remembered until (8)] · leases (32
+//   each)
 //
-// A sliding log has no edge and no leases; it ends with its hits (12 each), the oldest first. The limit comes first, so
-// that whoever reads the bytes can tell with one comparison whether they belong to the limit that a call names. A token
-// bucket of 60 a minute is 29 bytes. Format, field by field: docs/reference/redis-state.md, "Values".
+// A sliding log has no edge and no leases; it ends with its hits (12 each), the oldest first. The
+// limit comes first, so that whoever reads the bytes can tell with one comparison whether they
+// belong to the limit that a call names. A token bucket of 60 a minute is 29 bytes. Format, field
+// by field: docs/reference/redis-state.md, "Values".
 #pragma once
 
 #include <cstddef>
@@ -32,14 +34,15 @@ struct StoredBucket {
   algorithm::Leases leases{};         // expired ones included
 };
 
-// Writes version and limit, with which the bytes of a bucket begin. Of two limits, neither's bytes begin like the
-// other's.
+// Writes version and limit, with which the bytes of a bucket begin. Of two limits, neither's bytes
+// begin like the other's.
 void AppendLimit(const algorithm::LimitSpec& spec, std::string& out);
 
 // Takes version and limit off the front of `in`; nothing if there are none.
 std::optional<algorithm::Limit> TakeLimit(std::string_view& in);
 
-// Nothing if `bytes` are not a bucket of this version, or one that cannot be computed with: stores are not trusted.
+// Nothing if `bytes` are not a bucket of this version, or one that cannot be computed with: stores
+// are not trusted.
 std::optional<StoredBucket> ParseBucket(std::string_view bytes);
 
 // `remembered_until` is left out if it is not after the bucket's latest time.

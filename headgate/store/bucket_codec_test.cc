@@ -20,10 +20,18 @@ std::vector<LimitSpec> SomeLimits() {
       {.algorithm = Algorithm::kLeakyBucket, .requests = 4'294'967'295, .period = 1h, .burst = 1},
       {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 7, .period = 60s, .burst = 0},
       {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1s, .count_denied = true},
-      {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 0s, .align = algorithm::Align::kCalendarYear},
-      {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1s, .align = algorithm::Align::kFirstHit},
+      {.algorithm = Algorithm::kFixedWindow,
+       .requests = 10,
+       .period = 0s,
+       .align = algorithm::Align::kCalendarYear},
+      {.algorithm = Algorithm::kFixedWindow,
+       .requests = 10,
+       .period = 1s,
+       .align = algorithm::Align::kFirstHit},
       {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 1s},
-      {.algorithm = Algorithm::kSlidingWindowLog, .requests = 100'000, .period = std::chrono::nanoseconds(1LL << 60)}};
+      {.algorithm = Algorithm::kSlidingWindowLog,
+       .requests = 100'000,
+       .period = std::chrono::nanoseconds(1LL << 60)}};
 }
 
 BucketState SomeState(const LimitSpec& spec) {
@@ -55,11 +63,12 @@ TEST(BucketCodec, WhatIsWrittenIsRead) {
     StoredBucket bucket = SomeBucket(spec);
     if (i % 2 != 0) bucket.remembered_until = bucket.state.seen + 1ns;
     if (algorithm::KeepsLeases(spec.algorithm)) {
-      bucket.leases = {{.id = {.node = 1, .number = 2}, .granted = 3, .reported = 4, .expires_at = Instant{5}},
-                       {.id = {.node = ~uint64_t{0}, .number = 0},
-                        .granted = ~uint32_t{0},
-                        .reported = 0,
-                        .expires_at = base::kInstantMax}};
+      bucket.leases = {
+          {.id = {.node = 1, .number = 2}, .granted = 3, .reported = 4, .expires_at = Instant{5}},
+          {.id = {.node = ~uint64_t{0}, .number = 0},
+           .granted = ~uint32_t{0},
+           .reported = 0,
+           .expires_at = base::kInstantMax}};
     }
     const auto found = ParseBucket(BytesOf(bucket));
     ASSERT_TRUE(found.has_value());
@@ -74,9 +83,10 @@ TEST(BucketCodec, WhatIsWrittenIsRead) {
 
 // The example of docs/reference/redis-state.md.
 TEST(BucketCodec, IsAsTheDocumentSays) {
-  const StoredBucket bucket{
-      .limit = *Limit::Make({.requests = 60, .period = 60s}),
-      .state = {.edge = 1'790'000'001'000'000'000u, .seen = Instant::FromNanos(1'790'000'000'000'000'000), .count = 0}};
+  const StoredBucket bucket{.limit = *Limit::Make({.requests = 60, .period = 60s}),
+                            .state = {.edge = 1'790'000'001'000'000'000u,
+                                      .seen = Instant::FromNanos(1'790'000'000'000'000'000),
+                                      .count = 0}};
   std::string hex;
   for (const char c : BytesOf(bucket)) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
   EXPECT_EQ(hex,
@@ -95,17 +105,20 @@ TEST(BucketCodec, NoLimitBeginsLikeAnother) {
 }
 
 TEST(BucketCodec, ACommonBucketFitsIntoOneAllocationOfTheServer) {
-  const StoredBucket bucket{.limit = *Limit::Make({.requests = 10'000, .period = 24h, .burst = 500}),
-                            .remembered_until = Instant::FromNanos(1)};
+  const StoredBucket bucket{
+      .limit = *Limit::Make({.requests = 10'000, .period = 24h, .burst = 500}),
+      .remembered_until = Instant::FromNanos(1)};
   EXPECT_LE(BytesOf(bucket).size(), 44u);
 }
 
 TEST(BucketCodec, LeasesAreThere32BytesEachAndOnlyInBucketsThatKeepThem) {
   for (const LimitSpec& spec : SomeLimits()) {
     const std::string bytes = BytesOf(SomeBucket(spec));
-    EXPECT_EQ(ParseBucket(bytes + std::string(32, '\1')).has_value(), algorithm::KeepsLeases(spec.algorithm));
+    EXPECT_EQ(ParseBucket(bytes + std::string(32, '\1')).has_value(),
+              algorithm::KeepsLeases(spec.algorithm));
     EXPECT_FALSE(ParseBucket(bytes + std::string(31, '\1')).has_value());
-    EXPECT_FALSE(ParseBucket(bytes + std::string(32, '\xff')).has_value()) << "expires beyond all time";
+    EXPECT_FALSE(ParseBucket(bytes + std::string(32, '\xff')).has_value())
+        << "expires beyond all time";
   }
 }
 

@@ -1,11 +1,15 @@
-// How many calls one connection to a store may have under way: as many as the store is seen to answer in time.
+// How many calls one connection to a store may have under way: as many as the store is seen to
+// answer in time.
 //
-//   begins    with the calls of one turn, 512: a server that has shown nothing bad gets them in one write
-//   grows     while calls wait for room and answers come within half of their time: doubling at first, later by one for
+//   begins    with the calls of one turn, 512: a server that has shown nothing bad gets them in one
+//   write grows     while calls wait for room and answers come within half of their time: doubling
+//   at first, later by one for
 //             each window of answers (TCP's slow start and additive increase)
-//   shrinks   by half when a call runs out of time, once for all calls that were sent before that was known
+//   shrinks   by half when a call runs out of time, once for all calls that were sent before that
+//   was known
 //
-// What waits for room is sent only if it can be answered in time, by how long answers take on average.
+// What waits for room is sent only if it can be answered in time, by how long answers take on
+// average.
 //
 // Pure: events and the time come in. Not thread-safe; one per connection.
 #pragma once
@@ -27,7 +31,8 @@ class CallWindow {
 
   uint32_t size() const { return size_; }
 
-  // An answer came `took` after its call was sent, which had `allowed` for it; `wanted`: calls wait for room.
+  // An answer came `took` after its call was sent, which had `allowed` for it; `wanted`: calls wait
+  // for room.
   void OnAnswer(base::Duration took, base::Duration allowed, bool wanted) {
     average_ += (took - average_) / kAveragedOver;
     if (!wanted || took > allowed / 2 || size_ >= most_) return;
@@ -49,7 +54,9 @@ class CallWindow {
   void Reset() { *this = CallWindow(most_); }
 
   // Whether a call that is sent now will probably be answered by its deadline.
-  bool MakesIt(base::BootTime deadline, base::BootTime now) const { return deadline - now > average_; }
+  bool MakesIt(base::BootTime deadline, base::BootTime now) const {
+    return deadline - now > average_;
+  }
 
  private:
   static constexpr int kAveragedOver = 16;

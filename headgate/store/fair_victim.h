@@ -1,8 +1,10 @@
-// Who gives way when memory is full: the class that holds most, and of what it holds what loses least.
+// Who gives way when memory is full: the class that holds most, and of what it holds what loses
+// least.
 //
-// A class never loses anything to one that holds as much or more. Whatever classes want, each so gets an equal share or
-// all that it wants, and what one leaves goes to the others (max-min fairness: Bertsekas and Gallager, "Data Networks",
-// 6.5.2; pushing out of the longest queue: Wei, Coyle and Hsiao, 1991). A flood therefore pushes out itself.
+// A class never loses anything to one that holds as much or more. Whatever classes want, each so
+// gets an equal share or all that it wants, and what one leaves goes to the others (max-min
+// fairness: Bertsekas and Gallager, "Data Networks", 6.5.2; pushing out of the longest queue: Wei,
+// Coyle and Hsiao, 1991). A flood therefore pushes out itself.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +15,13 @@ namespace headgate::store {
 
 class FairVictim {
  public:
-  // For something of `incoming`, which holds `held`. Of its own class only what loses less than `own_loss` gives way.
+  // For something of `incoming`, which holds `held`. Of its own class only what loses less than
+  // `own_loss` gives way.
   FairVictim(const LimitClass& incoming, uint64_t held, uint64_t own_loss = ~uint64_t{0})
       : incoming_(&incoming), incoming_held_(held), own_loss_(own_loss) {}
 
-  // Offers one that would lose `loss`, of a class that holds `held`. True: it gives way rather than all before it, and
-  // the caller remembers it.
+  // Offers one that would lose `loss`, of a class that holds `held`. True: it gives way rather than
+  // all before it, and the caller remembers it.
   bool Offer(const LimitClass& owner, uint64_t held, uint64_t loss) {
     // A class is judged by one number, though others change it meanwhile.
     if (&owner == incoming_) {
@@ -28,7 +31,8 @@ class FairVictim {
       return false;
     }
     if (&owner == best_) held = best_held_;
-    if (best_ != nullptr && (held < best_held_ || (held == best_held_ && loss >= best_loss_))) return false;
+    if (best_ != nullptr && (held < best_held_ || (held == best_held_ && loss >= best_loss_)))
+      return false;
     best_ = &owner;
     best_held_ = held;
     best_loss_ = loss;

@@ -1,5 +1,5 @@
-// What the memory store promises when it is full: a class never loses a bucket to one that holds as much or more. Each
-// flood brings 2, 10 and 100 times as many keys as the table has places.
+// What the memory store promises when it is full: a class never loses a bucket to one that holds as
+// much or more. Each flood brings 2, 10 and 100 times as many keys as the table has places.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,10 +28,12 @@ constexpr uint64_t kPlaces = 1500;
 constexpr std::array<uint64_t, 3> kTimes{2, 10, 100};
 constexpr LimitSpec kFivePerHour{.requests = 5, .period = 1h};
 // 126 years: what CL.THROTTLE makes of `x 0 1 4000000000`.
-constexpr LimitSpec kEndless{.requests = 1, .period = std::chrono::seconds(4'000'000'000), .burst = 1};
+constexpr LimitSpec kEndless{
+    .requests = 1, .period = std::chrono::seconds(4'000'000'000), .burst = 1};
 
-constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
-                                 Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog};
+constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue,
+                                 Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter,
+                                 Algorithm::kSlidingWindowLog};
 
 // Keys are numbers; those of a rule and those that clients choose are different keys.
 struct TestStore {
@@ -40,16 +42,19 @@ struct TestStore {
   LimitHandle OfRule(std::string_view rule, const LimitSpec& spec, uint32_t version = 0) {
     return *store.limits().Intern(*Limit::Make(spec), version, LimitOwner::Rule(rule));
   }
-  LimitHandle OfClients(const LimitSpec& spec) { return *store.limits().Intern(*Limit::Make(spec)); }
+  LimitHandle OfClients(const LimitSpec& spec) {
+    return *store.limits().Intern(*Limit::Make(spec));
+  }
 
-  bool Passes(uint64_t key, const LimitHandle& limit, Instant now = kStart, algorithm::Cost cost = 1,
-              std::span<const LimitChange> history = {}) {
+  bool Passes(uint64_t key, const LimitHandle& limit, Instant now = kStart,
+              algorithm::Cost cost = 1, std::span<const LimitChange> history = {}) {
     const std::array<uint64_t, 2> named{key, limit->owner->owner.number()};
-    const TakeRequest request{.key = base::HashBytes(store.hash_secret(), base::KeyKind::kRaw,
-                                                     {reinterpret_cast<const char*>(named.data()), sizeof named}),
-                              .limit = limit.get(),
-                              .history = history,
-                              .cost = cost};
+    const TakeRequest request{
+        .key = base::HashBytes(store.hash_secret(), base::KeyKind::kRaw,
+                               {reinterpret_cast<const char*>(named.data()), sizeof named}),
+        .limit = limit.get(),
+        .history = history,
+        .cost = cost};
     Decision decision;
     store.Take({&request, 1}, {&decision, 1}, now);
     return decision.allowed;
@@ -72,7 +77,8 @@ TEST(Flood, OfLimitsOfClientsFreesNobodyThatARuleHoldsBack) {
   for (const uint64_t times : kTimes) {
     for (const Algorithm algorithm : kAlgorithms) {
       TestStore test;
-      const LimitHandle rule = test.OfRule("held", {.algorithm = algorithm, .requests = 5, .period = 1h});
+      const LimitHandle rule =
+          test.OfRule("held", {.algorithm = algorithm, .requests = 5, .period = 1h});
       for (uint64_t user = 0; user < 300; ++user) {
         uint64_t passed = 0;
         for (int i = 0; i < 10; ++i) passed += test.Passes(user, rule) ? 1u : 0u;
@@ -114,24 +120,29 @@ TEST(Flood, OfKeysOfOneRuleFreesNobodyThatAnotherHoldsBack) {
   }
 }
 
-// A request that is new to the rule pushes out what loses least of it, and one that was used once loses less.
+// A request that is new to the rule pushes out what loses least of it, and one that was used once
+// loses less.
 TEST(Flood, OfKeysThatAreUsedOnceFreesNobodyOfTheSameRule) {
   for (const uint64_t times : kTimes) {
     for (const Algorithm algorithm : kAlgorithms) {
       TestStore test;
-      const LimitHandle rule = test.OfRule("rule", {.algorithm = algorithm, .requests = 5, .period = 1h});
+      const LimitHandle rule =
+          test.OfRule("rule", {.algorithm = algorithm, .requests = 5, .period = 1h});
       for (uint64_t user = 0; user < 300; ++user) {
         for (int i = 0; i < 6; ++i) test.Passes(user, rule);
       }
-      for (uint64_t key = 1000; key < 1000 + times * kPlaces; ++key) test.Passes(key, rule, kStart + Duration(1ms));
+      for (uint64_t key = 1000; key < 1000 + times * kPlaces; ++key)
+        test.Passes(key, rule, kStart + Duration(1ms));
       for (uint64_t user = 0; user < 300; ++user) {
-        ASSERT_FALSE(test.Passes(user, rule, kStart + Duration(1ms))) << Name(algorithm) << " " << user;
+        ASSERT_FALSE(test.Passes(user, rule, kStart + Duration(1ms)))
+            << Name(algorithm) << " " << user;
       }
     }
   }
 }
 
-// What a rule lets through while floods of all kinds go on, at every moment, is what its limit says.
+// What a rule lets through while floods of all kinds go on, at every moment, is what its limit
+// says.
 TEST(Flood, WhileItGoesOnARuleLetsThroughAsMuchAsWithout) {
   for (const Algorithm algorithm : kAlgorithms) {
     TestStore flooded, alone;
@@ -148,13 +159,15 @@ TEST(Flood, WhileItGoesOnARuleLetsThroughAsMuchAsWithout) {
           flooded.Passes(key, flooded.OfClients(kEndless), now);
           break;
         case 1:
-          flooded.Passes(key, flooded.OfClients({.requests = 1 + key % 50'000, .period = 24h}), now);
+          flooded.Passes(key, flooded.OfClients({.requests = 1 + key % 50'000, .period = 24h}),
+                         now);
           break;
         case 2:
           flooded.Passes(key, other, now);
           break;
         default:
-          ASSERT_EQ(flooded.Passes(key % 100, rule, now), alone.Passes(key % 100, rule_alone, now)) << Name(algorithm);
+          ASSERT_EQ(flooded.Passes(key % 100, rule, now), alone.Passes(key % 100, rule_alone, now))
+              << Name(algorithm);
       }
     }
     EXPECT_GT(flooded.store.stats().evictions, 10 * kPlaces);
@@ -167,7 +180,8 @@ TEST(ClassShare, ClientsAloneHaveTheWholeTable) {
   test.Flood(limit, kPlaces);
   EXPECT_EQ(test.HeldBy(limit), kPlaces);
   EXPECT_EQ(test.store.stats().evictions, 0u);
-  for (uint64_t key = 0; key < kPlaces; ++key) ASSERT_TRUE(test.Passes(key, limit, kStart, 4)) << key;
+  for (uint64_t key = 0; key < kPlaces; ++key)
+    ASSERT_TRUE(test.Passes(key, limit, kStart, 4)) << key;
   for (uint64_t key = 0; key < kPlaces; ++key) ASSERT_FALSE(test.Passes(key, limit)) << key;
 }
 
@@ -196,7 +210,8 @@ TEST(ClassShare, WhatOneLeavesGoesToTheOthers) {
 TEST(ClassShare, VeryManyRulesWithFewBucketsEachKeepThem) {
   TestStore test(4000);
   std::vector<LimitHandle> rules;
-  for (int i = 0; i < 1000; ++i) rules.push_back(test.OfRule("r" + std::to_string(i), kFivePerHour));
+  for (int i = 0; i < 1000; ++i)
+    rules.push_back(test.OfRule("r" + std::to_string(i), kFivePerHour));
   for (const LimitHandle& rule : rules) {
     for (uint64_t user = 0; user < 3; ++user) test.Passes(user, rule, kStart, 5);
   }
@@ -210,10 +225,12 @@ TEST(ClassShare, BucketsOfARuleThatChangedAreTheRulesStill) {
   const LimitHandle after = test.OfRule("rule", {.requests = 3, .period = 1h});
   const LimitChange change{before.get(), kStart};
   for (uint64_t user = 0; user < 300; ++user) test.Passes(user, before, kStart, 5);
-  for (uint64_t user = 0; user < 150; ++user) EXPECT_FALSE(test.Passes(user, after, kStart, 1, {&change, 1}));
+  for (uint64_t user = 0; user < 150; ++user)
+    EXPECT_FALSE(test.Passes(user, after, kStart, 1, {&change, 1}));
   EXPECT_EQ(test.HeldBy(before), 300u);
   test.Flood(test.OfClients(kEndless), 10 * kPlaces);
-  for (uint64_t user = 0; user < 300; ++user) EXPECT_FALSE(test.Passes(user, after, kStart, 1, {&change, 1})) << user;
+  for (uint64_t user = 0; user < 300; ++user)
+    EXPECT_FALSE(test.Passes(user, after, kStart, 1, {&change, 1})) << user;
 }
 
 TEST(ClassShare, ABucketThatAnotherRuleTakesOverIsCountedThere) {
@@ -243,9 +260,10 @@ TEST(ClassShare, OfATableOfThreePlacesEachGetsOne) {
 
 TEST(ClassShare, IsCountedExactlyWhateverThreadsDo) {
   TestStore test(500);
-  const std::array limits{test.OfRule("a", kFivePerHour),
-                          test.OfRule("b", {.algorithm = Algorithm::kSlidingWindowLog, .requests = 5, .period = 1s}),
-                          test.OfClients(kEndless), test.OfClients({.requests = 2, .period = 1s})};
+  const std::array limits{
+      test.OfRule("a", kFivePerHour),
+      test.OfRule("b", {.algorithm = Algorithm::kSlidingWindowLog, .requests = 5, .period = 1s}),
+      test.OfClients(kEndless), test.OfClients({.requests = 2, .period = 1s})};
   std::vector<std::thread> threads;
   for (uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
@@ -270,13 +288,15 @@ TEST(ClassShare, IsCountedExactlyWhateverThreadsDo) {
 
 // ---- The hits of logs
 
-constexpr LimitSpec kLargeLog{
-    .algorithm = Algorithm::kSlidingWindowLog, .requests = algorithm::kLogRequestsMax, .period = 24h};
+constexpr LimitSpec kLargeLog{.algorithm = Algorithm::kSlidingWindowLog,
+                              .requests = algorithm::kLogRequestsMax,
+                              .period = 24h};
 
 // As many hits at as many instants, as `keys` allow.
 void FillHits(TestStore& test, const LimitHandle& limit, uint64_t keys, uint64_t hits) {
   for (uint64_t key = 0; key < keys; ++key) {
-    for (uint64_t i = 0; i < hits; ++i) test.Passes(key, limit, kStart + Duration(static_cast<int64_t>(i)));
+    for (uint64_t i = 0; i < hits; ++i)
+      test.Passes(key, limit, kStart + Duration(static_cast<int64_t>(i)));
   }
 }
 
@@ -284,8 +304,8 @@ TEST(HitShare, LargeLogsOfOneRuleDenyNobodyOfAnother) {
   for (const uint64_t places : {uint64_t{60}, uint64_t{20'000}}) {
     TestStore test(places);
     const LimitHandle greedy = test.OfRule("greedy", kLargeLog);
-    const LimitHandle rule =
-        test.OfRule("modest", {.algorithm = Algorithm::kSlidingWindowLog, .requests = 5, .period = 1h});
+    const LimitHandle rule = test.OfRule(
+        "modest", {.algorithm = Algorithm::kSlidingWindowLog, .requests = 5, .period = 1h});
     FillHits(test, greedy, 2, algorithm::kLogRequestsMax);
     EXPECT_EQ(test.store.stats().hit_blocks, test.store.stats().hit_blocks_max);
     for (uint64_t user = 0; user < 20; ++user) {
@@ -301,8 +321,8 @@ TEST(HitShare, AFloodOfLogsFreesNobodyThatAnotherRuleHoldsBack) {
   for (const uint64_t times : {uint64_t{2}, uint64_t{10}}) {
     TestStore test(30'000);
     const LimitHandle flooded = test.OfRule("flooded", kLargeLog);
-    const LimitHandle rule =
-        test.OfRule("held", {.algorithm = Algorithm::kSlidingWindowLog, .requests = 5, .period = 1h});
+    const LimitHandle rule = test.OfRule(
+        "held", {.algorithm = Algorithm::kSlidingWindowLog, .requests = 5, .period = 1h});
     for (uint64_t user = 0; user < 100; ++user) {
       for (int i = 0; i < 5; ++i) test.Passes(user, rule, kStart + Duration(i));
     }
@@ -312,14 +332,16 @@ TEST(HitShare, AFloodOfLogsFreesNobodyThatAnotherRuleHoldsBack) {
       const uint64_t key = i % 4 == 0 ? i % 1000 : i;
       test.Passes(key, flooded, kStart + Duration(static_cast<int64_t>(10 + i)));
     }
-    for (uint64_t user = 0; user < 100; ++user) ASSERT_FALSE(test.Passes(user, rule, kStart + 1s)) << user;
+    for (uint64_t user = 0; user < 100; ++user)
+      ASSERT_FALSE(test.Passes(user, rule, kStart + 1s)) << user;
   }
 }
 
 TEST(HitShare, WhatIsForgottenGivesItsHitsBack) {
   TestStore test(60);
   const LimitHandle log = test.OfRule("log", kLargeLog);
-  for (uint64_t i = 0; i < 100'000; ++i) test.Passes(i, log, kStart + Duration(static_cast<int64_t>(i)));
+  for (uint64_t i = 0; i < 100'000; ++i)
+    test.Passes(i, log, kStart + Duration(static_cast<int64_t>(i)));
   EXPECT_LE(test.store.stats().hit_blocks, 60u);
   EXPECT_EQ(log->owner->hit_blocks.load(), test.store.stats().hit_blocks);
 }
@@ -329,9 +351,10 @@ TEST(HitShare, WhatIsForgottenGivesItsHitsBack) {
 TEST(ClientLimits, OverTheBoundForgetTheLeastRecentlyUsedAndCountWhatItLost) {
   MemoryStore store({.max_buckets = 10'000, .max_limits = 1000});
   const auto ask = [&](uint64_t key, const LimitEntry& limit) {
-    const TakeRequest request{.key = base::HashBytes(store.hash_secret(), base::KeyKind::kRaw,
-                                                     {reinterpret_cast<const char*>(&key), sizeof key}),
-                              .limit = &limit};
+    const TakeRequest request{
+        .key = base::HashBytes(store.hash_secret(), base::KeyKind::kRaw,
+                               {reinterpret_cast<const char*>(&key), sizeof key}),
+        .limit = &limit};
     Decision decision;
     store.Take({&request, 1}, {&decision, 1}, kStart);
     return decision.allowed;
@@ -341,7 +364,8 @@ TEST(ClientLimits, OverTheBoundForgetTheLeastRecentlyUsedAndCountWhatItLost) {
   for (uint64_t key = 0; key < 100; ++key) EXPECT_TRUE(ask(key, *rule));
   // More than there are numbers for.
   for (uint64_t key = 1000; key < 330'000; ++key) {
-    const auto limit = store.limits().Intern(*Limit::Make({.requests = 1, .period = Duration(key * 1'000'000'000)}));
+    const auto limit = store.limits().Intern(
+        *Limit::Make({.requests = 1, .period = Duration(key * 1'000'000'000)}));
     ASSERT_TRUE(limit.ok()) << key;
     ASSERT_TRUE(ask(key, **limit));
     ASSERT_FALSE(ask(key, **limit));
@@ -359,9 +383,10 @@ TEST(ClientLimits, ASnapshotOfMoreThanFitIsLoadedAsFarAsItFits) {
   before.Passes(1, rule, kStart, 5);
   std::vector<LimitHandle> limits;
   for (uint64_t i = 1; i <= 500; ++i) {
-    limits.push_back(before.OfClients({.algorithm = i % 2 == 0 ? Algorithm::kTokenBucket : Algorithm::kSlidingWindowLog,
-                                       .requests = i,
-                                       .period = 1h}));
+    limits.push_back(before.OfClients(
+        {.algorithm = i % 2 == 0 ? Algorithm::kTokenBucket : Algorithm::kSlidingWindowLog,
+         .requests = i,
+         .period = 1h}));
     before.Passes(i, limits.back());
   }
   MemoryStore after({.max_buckets = 1000, .max_limits = 100});
@@ -369,7 +394,8 @@ TEST(ClientLimits, ASnapshotOfMoreThanFitIsLoadedAsFarAsItFits) {
   EXPECT_EQ(after.stats().buckets, 101u);
   EXPECT_EQ(after.stats().left_out, 400u);
   // The rule finds its limit, its class and what was consumed.
-  const LimitHandle again = *after.limits().Intern(*Limit::Make(kFivePerHour), 0, LimitOwner::Rule("r"));
+  const LimitHandle again =
+      *after.limits().Intern(*Limit::Make(kFivePerHour), 0, LimitOwner::Rule("r"));
   EXPECT_EQ(again->owner->buckets.load(), 1u);
 }
 

@@ -12,7 +12,8 @@ using base::Instant;
 
 HitArena::HitArena(uint32_t blocks_max)
     : blocks_max_(blocks_max),
-      blocks_(static_cast<HitBlock*>(MapPages((uint64_t{blocks_max} + 1) * sizeof(HitBlock), HugePages::kNo))) {}
+      blocks_(static_cast<HitBlock*>(
+          MapPages((uint64_t{blocks_max} + 1) * sizeof(HitBlock), HugePages::kNo))) {}
 
 HitArena::~HitArena() { UnmapPages(blocks_, (uint64_t{blocks_max_} + 1) * sizeof(HitBlock)); }
 
@@ -126,7 +127,8 @@ void ArenaHitLog::ForEach(bool (*visit)(void* context, Hit hit), void* context) 
 
 uint64_t ArenaHitLog::CountBlocks() const {
   uint64_t count = 0;
-  for (uint32_t index = oldest(); index != HitArena::kNone; index = arena_.block(index).newer) ++count;
+  for (uint32_t index = oldest(); index != HitArena::kNone; index = arena_.block(index).newer)
+    ++count;
   return count;
 }
 

@@ -1,5 +1,6 @@
-// Where the memory store keeps the hits of sliding_window_log: blocks of four, beside the buckets' slots and bounded
-// like them. A bucket's hits are a doubly linked list of blocks, oldest first; its two ends are the bucket's `edge`.
+// Where the memory store keeps the hits of sliding_window_log: blocks of four, beside the buckets'
+// slots and bounded like them. A bucket's hits are a doubly linked list of blocks, oldest first;
+// its two ends are the bucket's `edge`.
 #pragma once
 
 #include <atomic>
@@ -21,14 +22,15 @@ struct alignas(64) HitBlock {
   uint32_t newer;  // in a free block: the next free one
   uint8_t begin;   // hits [begin, end) are in use
   uint8_t end;
-  // Where the bucket is whose hits these are, so that it can be found from here; of a free block, where it was. Read
-  // without the bucket's lock, and therefore only a hint.
+  // Where the bucket is whose hits these are, so that it can be found from here; of a free block,
+  // where it was. Read without the bucket's lock, and therefore only a hint.
   std::atomic<uint8_t> slot;
   std::atomic<uint32_t> segment;
 };
 static_assert(sizeof(HitBlock) == 64);
 
-// Thread-safe: blocks are taken and given back under a lock; what is in a block belongs to its bucket's lock.
+// Thread-safe: blocks are taken and given back under a lock; what is in a block belongs to its
+// bucket's lock.
 class HitArena {
  public:
   static constexpr uint32_t kNone = 0;
@@ -56,8 +58,8 @@ class HitArena {
   std::atomic<uint32_t> in_use_{0};
 };
 
-// The hits of one bucket, as the algorithm sees them. `ends` is the bucket's `edge`: oldest block in the lower half,
-// newest in the upper. `blocks` counts those of its owner.
+// The hits of one bucket, as the algorithm sees them. `ends` is the bucket's `edge`: oldest block
+// in the lower half, newest in the upper. `blocks` counts those of its owner.
 class ArenaHitLog final : public algorithm::HitLog {
  public:
   ArenaHitLog(HitArena& arena, uint64_t& ends, std::atomic<uint64_t>& blocks)

@@ -1,5 +1,5 @@
-// Buckets in memory that have had several limits: what is remembered of the earlier ones, through sweeps, evictions,
-// groups and snapshots. The rule itself is algorithm::Change.
+// Buckets in memory that have had several limits: what is remembered of the earlier ones, through
+// sweeps, evictions, groups and snapshots. The rule itself is algorithm::Change.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,8 +22,8 @@ using namespace std::chrono_literals;
 constexpr LimitSpec kHundred{.requests = 100, .period = 60s};
 constexpr LimitSpec kTen{.requests = 10, .period = 60s};
 
-// 85 of 100 used at kStart, the limit cut to 10, and one request under that a second later: until 51 s the bucket is
-// not as if never used, though it is full from 7 s on.
+// 85 of 100 used at kStart, the limit cut to 10, and one request under that a second later: until
+// 51 s the bucket is not as if never used, though it is full from 7 s on.
 struct CutBucket : MemoryRig {
   explicit CutBucket(uint64_t max_buckets = 1000) : MemoryRig(max_buckets) {
     EXPECT_TRUE(Ask(1, hundred, kStart, 85).allowed);
@@ -93,7 +93,8 @@ TEST(LimitChange, AGroupThatIsDeniedLeavesWhatIsRemembered) {
 // The hits of a log have no copy that could be restored.
 TEST(LimitChange, AGroupThatIsDeniedLeavesNoLogBehindWhoseHitsAreGone) {
   MemoryRig test;
-  const LimitHandle log = test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 60s});
+  const LimitHandle log =
+      test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 60s});
   const LimitHandle ten = test.Make(kTen);
   const LimitHandle one = test.Make({.requests = 1, .period = 60s});
   test.Ask(1, log, kStart, 4);

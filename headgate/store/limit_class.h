@@ -1,5 +1,5 @@
-// Who limits belong to: each rule is a class of its own, and all limits that clients bring are one together. Memory is
-// shared out between classes, so that none can push another out (memory.h).
+// Who limits belong to: each rule is a class of its own, and all limits that clients bring are one
+// together. Memory is shared out between classes, so that none can push another out (memory.h).
 #pragma once
 
 #include <atomic>
@@ -13,8 +13,8 @@ class LimitOwner {
  public:
   // Whoever brings a limit with a request.
   static constexpr LimitOwner Clients() { return LimitOwner(0); }
-  // `identity` tells the rule from all others (FNV-1a, Fowler, Noll and Vo). Two rules whose hashes are equal share
-  // their class, and nothing else.
+  // `identity` tells the rule from all others (FNV-1a, Fowler, Noll and Vo). Two rules whose hashes
+  // are equal share their class, and nothing else.
   static constexpr LimitOwner Rule(std::string_view identity) {
     uint64_t hash = 0xcbf29ce484222325;
     for (const char c : identity) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;

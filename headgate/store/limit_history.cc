@@ -10,11 +10,12 @@ using algorithm::Limit;
 using base::Duration;
 using base::Instant;
 
-LimitHistory::LimitHistory(std::span<const LimitChange> changes, const Limit& limit, Instant asked_at)
+LimitHistory::LimitHistory(std::span<const LimitChange> changes, const Limit& limit,
+                           Instant asked_at)
     : changes_(changes), asked_at_(asked_at) {
-  const auto replaced = std::find_if(changes.rbegin(), changes.rend(), [&](const LimitChange& change) {
-    return change.before->limit.spec() == limit.spec();
-  });
+  const auto replaced = std::find_if(
+      changes.rbegin(), changes.rend(),
+      [&](const LimitChange& change) { return change.before->limit.spec() == limit.spec(); });
   if (replaced == changes.rend()) return;
   asked_at_ = std::max(asked_at, replaced->at + Duration(1));
   replaced_ago_ = asked_at_ - replaced->at;
@@ -24,12 +25,14 @@ Instant LimitHistory::OnStoreClock(Instant at, Instant store_now) const {
   return store_now - std::max(Duration(0), asked_at_ - at);
 }
 
-void LimitHistory::ChangeThroughAll(const Limit& to, Instant store_now, StoredBucket& bucket) const {
+void LimitHistory::ChangeThroughAll(const Limit& to, Instant store_now,
+                                    StoredBucket& bucket) const {
   const auto change = [&bucket](const Limit& before, const Limit& after, Instant at) {
     algorithm::Change(before, after, bucket.state, bucket.hits, bucket.remembered_until, at);
   };
-  // The change that ended the limit under which the bucket was last seen: the first that came afterwards. If none did,
-  // an instance that learned later than this one has used the limit, and it was the latest.
+  // The change that ended the limit under which the bucket was last seen: the first that came
+  // afterwards. If none did, an instance that learned later than this one has used the limit, and
+  // it was the latest.
   auto ended = changes_.end();
   for (auto step = changes_.begin(); step != changes_.end(); ++step) {
     if (step->before->limit.spec() != bucket.limit.spec()) continue;

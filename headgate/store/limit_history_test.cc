@@ -59,7 +59,8 @@ TEST_F(LimitHistories, TellHowLongAgoTheSameLimitWasReplaced) {
 TEST_F(LimitHistories, CarryABucketThroughTheChangesSinceItWasSeenEachAtItsOwnMoment) {
   const LimitHandle hundred = Intern(kHundred);
   const LimitHandle ten = Intern(kTen);
-  // 50 are left of 100. At 20 s it is 70 of 100, which becomes 10 of 10; at 40 s this becomes 10 of 100.
+  // 50 are left of 100. At 20 s it is 70 of 100, which becomes 10 of 10; at 40 s this becomes 10 of
+  // 100.
   const std::array<LimitChange, 2> changes{LimitChange{hundred.get(), kBegin + kAhead + 20s},
                                            {ten.get(), kBegin + kAhead + 40s}};
   const Instant now = kBegin + 45s;
@@ -97,7 +98,8 @@ TEST_F(LimitHistories, CountWhatIsOutOnLeaseBeforeAndAfter) {
     EXPECT_EQ(bucket.leases[0].outstanding(), 30u);
     EXPECT_EQ(Left(bucket, now), 10u) << "30 of 40 are out";
   }
-  const StoredBucket log = carried({.algorithm = Algorithm::kSlidingWindowLog, .requests = 40, .period = 50s});
+  const StoredBucket log =
+      carried({.algorithm = Algorithm::kSlidingWindowLog, .requests = 40, .period = 50s});
   EXPECT_TRUE(log.leases.empty());
   EXPECT_EQ(log.state.count, 30u);
   EXPECT_EQ(log.hits.Newest().at, now + 1s) << "counts as spent when the last lease ends";

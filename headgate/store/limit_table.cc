@@ -19,7 +19,8 @@ constexpr uint64_t kPassesUntilFree = 3;
 constexpr uint64_t kStepsDueMax = 256;
 
 uint32_t ClientIdsEnd(uint32_t limits_max) {
-  return std::min(LimitTable::kIdsMax, LimitTable::kRuleIds + limits_max + std::max(limits_max, kClientIdsBeside));
+  return std::min(LimitTable::kIdsMax,
+                  LimitTable::kRuleIds + limits_max + std::max(limits_max, kClientIdsBeside));
 }
 
 }  // namespace
@@ -33,7 +34,8 @@ LimitTable::~LimitTable() {
   for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
 }
 
-absl::StatusOr<LimitHandle> LimitTable::Intern(const Limit& limit, uint32_t version, LimitOwner owner) {
+absl::StatusOr<LimitHandle> LimitTable::Intern(const Limit& limit, uint32_t version,
+                                               LimitOwner owner) {
   return Intern(limit, version, owner, Full::kMakeWay);
 }
 
@@ -41,7 +43,8 @@ absl::StatusOr<LimitHandle> LimitTable::InternWhereRoom(const Limit& limit, Limi
   return Intern(limit, 0, owner, Full::kFail);
 }
 
-absl::StatusOr<LimitHandle> LimitTable::Intern(const Limit& limit, uint32_t version, LimitOwner owner, Full full) {
+absl::StatusOr<LimitHandle> LimitTable::Intern(const Limit& limit, uint32_t version,
+                                               LimitOwner owner, Full full) {
   uint64_t due = 0;
   auto handle = [&] {
     std::lock_guard lock(mutex_);
@@ -54,24 +57,27 @@ absl::StatusOr<LimitHandle> LimitTable::Intern(const Limit& limit, uint32_t vers
   return handle;
 }
 
-absl::StatusOr<LimitHandle> LimitTable::InternLocked(const Limit& limit, uint32_t version, LimitOwner owner,
-                                                     Full full) {
+absl::StatusOr<LimitHandle> LimitTable::InternLocked(const Limit& limit, uint32_t version,
+                                                     LimitOwner owner, Full full) {
   Room& room = RoomOf(owner);
   Key key{{limit.spec(), version}, owner};
   auto found = by_key_.find(key);
-  if (found == by_key_.end() && !owner.is_clients() && room.in_use >= room.in_use_max - room.in_use_max / 3) {
+  if (found == by_key_.end() && !owner.is_clients() &&
+      room.in_use >= room.in_use_max - room.in_use_max / 3) {
     key.second = LimitOwner::FurtherRules();
     found = by_key_.find(key);
   }
   const bool is_new = found == by_key_.end();
-  const bool comes_into_use = is_new || EntryAt(found->second)->retired.load(std::memory_order_relaxed);
+  const bool comes_into_use =
+      is_new || EntryAt(found->second)->retired.load(std::memory_order_relaxed);
   if (comes_into_use && room.in_use >= room.in_use_max) {
     const bool made_way = full == Full::kMakeWay && RetireOldest(room);
     // Clients' limits that are pinned come and go; those of rules stay.
     const bool may_exceed = full == Full::kMakeWay && owner.is_clients();
     if (!made_way && !may_exceed) {
-      return absl::ResourceExhaustedError(fmt::format("{} different limits of {} are in use already", room.in_use_max,
-                                                      owner.is_clients() ? "clients" : "rules"));
+      return absl::ResourceExhaustedError(
+          fmt::format("{} different limits of {} are in use already", room.in_use_max,
+                      owner.is_clients() ? "clients" : "rules"));
     }
   }
   if (is_new && room.ids_left() == 0) {
@@ -100,7 +106,8 @@ LimitEntry& LimitTable::Create(Room& room, const Key& key, const Limit& limit) {
     id = room.next_id++;
   }
   auto& chunk = chunks_[id / kChunk];
-  if (chunk.load(std::memory_order_relaxed) == nullptr) chunk.store(new Chunk[kChunk], std::memory_order_release);
+  if (chunk.load(std::memory_order_relaxed) == nullptr)
+    chunk.store(new Chunk[kChunk], std::memory_order_release);
   auto& place = chunk.load(std::memory_order_relaxed)[id % kChunk];
   place = std::make_unique<LimitEntry>();
   auto& owner = classes_[key.second];
@@ -190,7 +197,8 @@ std::vector<LimitTable::Listed> LimitTable::List() const {
   list.reserve(by_key_.size());
   for (const auto& [key, id] : by_key_) {
     if (EntryAt(id)->retired.load(std::memory_order_relaxed)) continue;
-    list.push_back({.id = id, .serial = EntryAt(id)->serial, .spec = key.first.first, .owner = key.second});
+    list.push_back(
+        {.id = id, .serial = EntryAt(id)->serial, .spec = key.first.first, .owner = key.second});
   }
   return list;
 }

@@ -1,20 +1,26 @@
-// Every limit that a store has live buckets of, under a small number: a bucket's slot holds that number instead of the
-// limit, and a bucket that was made under an older limit can still be read when the limit has changed.
+// Every limit that a store has live buckets of, under a small number: a bucket's slot holds that
+// number instead of the limit, and a bucket that was made under an older limit can still be read
+// when the limit has changed.
 //
-// Limits are interned by value, version and owner; a LimitHandle pins one. Rules and clients have room apart:
+// Limits are interned by value, version and owner; a LimitHandle pins one. Rules and clients have
+// room apart:
 //
-//   rules     No client can take it. Intern fails where all of it is pinned, that is, by rules in force.
-//   clients   When more than `client_limits_max` are interned, the one whose Intern is longest ago and that nobody has
+//   rules     No client can take it. Intern fails where all of it is pinned, that is, by rules in
+//   force. clients   When more than `client_limits_max` are interned, the one whose Intern is
+//   longest ago and that nobody has
 //             pinned makes way: it is *retired*.
 //
-//            Intern                    room is needed, no handle                a pass finds no bucket, twice
-//    (none) ────────> in use ──────────────────────────────────────> retired ─────────────────────────────────> (none)
-//                       ^ └───────────── a pass finds no bucket and no handle, twice ───────────────────────────────^
-//                       └────────────────────── Intern ───────────────┘
+//            Intern                    room is needed, no handle                a pass finds no
+//            bucket, twice
+//    (none) ────────> in use ──────────────────────────────────────> retired
+//    ─────────────────────────────────> (none)
+//                       ^ └───────────── a pass finds no bucket and no handle, twice
+//                       ───────────────────────────────^ └────────────────────── Intern
+//                       ───────────────┘
 //
-// A number is given to another limit only when no bucket refers to it. That takes a look at every bucket: a *pass*,
-// which MemoryStore makes in small steps. It removes buckets of retired limits and marks the numbers of the others.
-// Thread-safe.
+// A number is given to another limit only when no bucket refers to it. That takes a look at every
+// bucket: a *pass*, which MemoryStore makes in small steps. It removes buckets of retired limits
+// and marks the numbers of the others. Thread-safe.
 #pragma once
 
 #include <array>
@@ -42,12 +48,13 @@ struct LimitEntry {
   LimitClass* owner = nullptr;  // of the table
   uint64_t serial = 0;          // no other entry ever has it, as one may have the id
 
-  // Buckets of this limit may belong to a rule that has another limit since, under which they may be less than full
-  // until then, although they are full under this one: they are not forgotten as expired before.
+  // Buckets of this limit may belong to a rule that has another limit since, under which they may
+  // be less than full until then, although they are full under this one: they are not forgotten as
+  // expired before.
   void KeepBucketsUntil(base::Instant until) const {
     int64_t known = buckets_kept_until_ns.load(std::memory_order_relaxed);
-    while (known < until.ns &&
-           !buckets_kept_until_ns.compare_exchange_weak(known, until.ns, std::memory_order_relaxed)) {
+    while (known < until.ns && !buckets_kept_until_ns.compare_exchange_weak(
+                                   known, until.ns, std::memory_order_relaxed)) {
     }
   }
   base::Instant buckets_kept_until() const {
@@ -60,8 +67,8 @@ struct LimitEntry {
   mutable std::atomic<uint32_t> handles{0};
   mutable std::atomic<int64_t> buckets_kept_until_ns{0};
   std::atomic<bool> retired{false};
-  // The rest is guarded by the table's mutex. The pass at whose end it was neither pinned nor found in a bucket, and
-  // since which it was not interned; 0: none.
+  // The rest is guarded by the table's mutex. The pass at whose end it was neither pinned nor found
+  // in a bucket, and since which it was not interned; 0: none.
   uint32_t idle_pass = 0;
   // Its neighbours by their latest Intern; 0: none. Of those in use.
   uint32_t older = 0;
@@ -99,7 +106,8 @@ class LimitHandle {
 };
 
 struct LimitTableOptions {
-  // Limits of clients that are remembered, besides those in use at the moment. At most kClientLimitsMax.
+  // Limits of clients that are remembered, besides those in use at the moment. At most
+  // kClientLimitsMax.
   uint32_t client_limits_max = 1u << 18;
   // Limits of rules. At most kRuleLimitsMax.
   uint32_t rule_limits_max = 3u << 16;
@@ -118,9 +126,9 @@ class LimitTable {
   LimitTable(const LimitTable&) = delete;
   LimitTable& operator=(const LimitTable&) = delete;
 
-  // A limit that a rule had before and has again gets another version, so that a bucket can be told to be of the first
-  // time. Of very many rules those that come last share their entries, and are one class. ResourceExhausted where the
-  // owner's room is full of pinned limits.
+  // A limit that a rule had before and has again gets another version, so that a bucket can be told
+  // to be of the first time. Of very many rules those that come last share their entries, and are
+  // one class. ResourceExhausted where the owner's room is full of pinned limits.
   absl::StatusOr<LimitHandle> Intern(const algorithm::Limit& limit, uint32_t version = 0,
                                      LimitOwner owner = LimitOwner::Clients());
   // The same, but nothing makes way for it.
@@ -136,10 +144,12 @@ class LimitTable {
 
   uint32_t size() const;  // retired ones are none
   uint32_t client_limits() const;
-  uint64_t client_limits_forgotten() const { return client_limits_forgotten_.load(std::memory_order_relaxed); }
+  uint64_t client_limits_forgotten() const {
+    return client_limits_forgotten_.load(std::memory_order_relaxed);
+  }
 
-  // Every limit in use, in no particular order, with what a bucket's number has to be checked by: the entry may be
-  // another's by then.
+  // Every limit in use, in no particular order, with what a bucket's number has to be checked by:
+  // the entry may be another's by then.
   struct Listed {
     uint32_t id;
     uint64_t serial;
@@ -150,12 +160,13 @@ class LimitTable {
 
   // ---- Passes, one at a time: look at every bucket, then call EndPass until it says 0.
 
-  // Who looks: `steps` are due, of the `steps_per_pass` that a pass has besides those of EndPass. Called by Intern,
-  // without a lock held. Before it is set, no bucket refers to any limit.
+  // Who looks: `steps` are due, of the `steps_per_pass` that a pass has besides those of EndPass.
+  // Called by Intern, without a lock held. Before it is set, no bucket refers to any limit.
   void SetScan(std::function<void(uint64_t steps)> scan, uint64_t steps_per_pass);
 
-  // Takes up to kIdsPerStep numbers from `first` on, and frees those that `in_use` has not found and that were idle in
-  // the pass before as well. Returns where to go on; 0: this pass is over, and the next one begins.
+  // Takes up to kIdsPerStep numbers from `first` on, and frees those that `in_use` has not found
+  // and that were idle in the pass before as well. Returns where to go on; 0: this pass is over,
+  // and the next one begins.
   uint32_t EndPass(const std::vector<bool>& in_use, uint32_t first);
 
  private:
@@ -166,7 +177,8 @@ class LimitTable {
 
   // The limits of rules, or of clients. Guarded by the mutex.
   struct Room {
-    Room(uint32_t begin, uint32_t end, uint32_t most) : ids_end(end), in_use_max(most), next_id(begin) {}
+    Room(uint32_t begin, uint32_t end, uint32_t most)
+        : ids_end(end), in_use_max(most), next_id(begin) {}
 
     const uint32_t ids_end;
     const uint32_t in_use_max;
@@ -186,9 +198,10 @@ class LimitTable {
   Room& RoomOf(LimitOwner owner) { return owner.is_clients() ? clients_ : rules_; }
 
   enum class Full { kMakeWay, kFail };
-  absl::StatusOr<LimitHandle> Intern(const algorithm::Limit& limit, uint32_t version, LimitOwner owner, Full full);
-  absl::StatusOr<LimitHandle> InternLocked(const algorithm::Limit& limit, uint32_t version, LimitOwner owner,
-                                           Full full);
+  absl::StatusOr<LimitHandle> Intern(const algorithm::Limit& limit, uint32_t version,
+                                     LimitOwner owner, Full full);
+  absl::StatusOr<LimitHandle> InternLocked(const algorithm::Limit& limit, uint32_t version,
+                                           LimitOwner owner, Full full);
   LimitEntry& Create(Room& room, const Key& key, const algorithm::Limit& limit);
   bool RetireOldest(Room& room);
   void Free(Room& room, LimitEntry& entry);

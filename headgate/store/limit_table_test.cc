@@ -114,7 +114,8 @@ TEST(LimitTable, ClientsTakeNoRoomFromRulesNorRulesFromClients) {
   Scanned table({.client_limits_max = 10, .rule_limits_max = 4});
   for (uint64_t i = 1; i <= 10'000; ++i) ASSERT_TRUE(table.Intern(Numbered(i)).ok());
   std::vector<LimitHandle> rules;
-  for (uint64_t i = 1; i <= 4; ++i) rules.push_back(*table.Intern(Numbered(i), 0, LimitOwner::Rule("r")));
+  for (uint64_t i = 1; i <= 4; ++i)
+    rules.push_back(*table.Intern(Numbered(i), 0, LimitOwner::Rule("r")));
   const auto beyond = table.Intern(Numbered(5), 0, LimitOwner::Rule("r"));
   EXPECT_EQ(beyond.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(beyond.status().message(), "4 different limits of rules are in use already");

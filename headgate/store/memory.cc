@@ -17,8 +17,8 @@ using base::Instant;
 
 namespace {
 
-// How full the table is planned to be: 54 of 60 slots, so that with two segments to choose from none overflows before
-// the whole table is full.
+// How full the table is planned to be: 54 of 60 slots, so that with two segments to choose from
+// none overflows before the whole table is full.
 constexpr uint64_t kPlannedSlots = 54;
 // From here on a new bucket goes to the emptier one of its two segments.
 constexpr uint32_t kBalanceFrom = 48;
@@ -37,10 +37,10 @@ uint32_t HitBlocksFor(uint64_t buckets_max) {
   return static_cast<uint32_t>(std::min<uint64_t>(blocks, uint64_t{1} << 30));
 }
 
-// The common case, and nothing else: a live token bucket in its home block, used under this very limit before. False,
-// and nothing has happened, where it is any other.
-inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print, Segment& segment, Decision& decision,
-                       Instant now) {
+// The common case, and nothing else: a live token bucket in its home block, used under this very
+// limit before. False, and nothing has happened, where it is any other.
+inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print, Segment& segment,
+                       Decision& decision, Instant now) {
   const Limit& limit = request.limit->limit;
   const bool token_bucket =
       limit.algorithm() == Algorithm::kTokenBucket || limit.algorithm() == Algorithm::kLeakyBucket;
@@ -56,7 +56,8 @@ inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print, Seg
 }
 
 bool IsLook(const TakeRequest& request) {
-  return request.operation == Operation::kLook || (request.operation == Operation::kTake && request.cost == 0);
+  return request.operation == Operation::kLook ||
+         (request.operation == Operation::kTake && request.cost == 0);
 }
 
 Instant Later(Instant a, Instant b) { return std::max(a, b); }
@@ -66,10 +67,13 @@ Instant Later(Instant a, Instant b) { return std::max(a, b); }
 MemoryStore::MemoryStore(const MemoryOptions& options)
     : buckets_max_(std::max<uint64_t>(1, options.max_buckets)),
       segment_count_(SegmentsFor(buckets_max_)),
-      segments_(static_cast<Segment*>(MapPages(segment_count_ * sizeof(Segment), HugePages::kLater))),
-      remembered_(static_cast<RememberedTimes*>(MapPages(segment_count_ * sizeof(RememberedTimes), HugePages::kNo))),
+      segments_(
+          static_cast<Segment*>(MapPages(segment_count_ * sizeof(Segment), HugePages::kLater))),
+      remembered_(static_cast<RememberedTimes*>(
+          MapPages(segment_count_ * sizeof(RememberedTimes), HugePages::kNo))),
       secret_(options.secret),
-      limits_({.client_limits_max = options.max_limits, .rule_limits_max = options.max_rule_limits}),
+      limits_(
+          {.client_limits_max = options.max_limits, .rule_limits_max = options.max_rule_limits}),
       hits_(HitBlocksFor(buckets_max_)) {
   limits_.SetScan([this](uint64_t steps) { Scan(steps); }, segment_count_);
 }
@@ -86,15 +90,17 @@ Segment& MemoryStore::Second(const Fingerprint& print) const {
   return &first + 1 < segments_ + segment_count_ ? *(&second + 1) : segments_[0];
 }
 
-void MemoryStore::Take(base::Strided<const TakeRequest> requests, base::Strided<Decision> decisions, Instant now) {
+void MemoryStore::Take(base::Strided<const TakeRequest> requests, base::Strided<Decision> decisions,
+                       Instant now) {
   HEADGATE_DCHECK(requests.size() == decisions.size());
   now = base::Clamp(now);
   const size_t count = requests.size();
-  // Requests of one key that follow each other are not fetched ahead: their bucket is at hand, or in the hands of
-  // another core, which would lose it.
+  // Requests of one key that follow each other are not fetched ahead: their bucket is at hand, or
+  // in the hands of another core, which would lose it.
   const auto fetch_ahead = [&](size_t i) {
     const size_t neighbour = i == 0 ? 1 : i - 1;
-    if (neighbour >= count || requests[neighbour].key.low != requests[i].key.low) Prefetch(requests[i].key);
+    if (neighbour >= count || requests[neighbour].key.low != requests[i].key.low)
+      Prefetch(requests[i].key);
   };
   for (size_t i = 0; i < std::min(count, kPrefetchAhead); ++i) fetch_ahead(i);
   Segment* held = nullptr;  // the lock is kept from one request to the next of the same segment
@@ -127,8 +133,8 @@ void MemoryStore::Take(base::Strided<const TakeRequest> requests, base::Strided<
   if (held != nullptr) held->lock.unlock();
 }
 
-void MemoryStore::TakeInBothSegments(const TakeRequest& request, const Fingerprint& print, Decision& decision,
-                                     Instant now) {
+void MemoryStore::TakeInBothSegments(const TakeRequest& request, const Fingerprint& print,
+                                     Decision& decision, Instant now) {
   // Always in the order of their addresses, so that no two threads wait for each other.
   Segment* low = &First(print);
   Segment* high = &Second(print);
@@ -138,12 +144,14 @@ void MemoryStore::TakeInBothSegments(const TakeRequest& request, const Fingerpri
   TakeLocked(request, print, Held::kBoth, decision, now);
 }
 
-bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& print, Held held, Decision& decision,
-                             Instant now) {
+bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& print, Held held,
+                             Decision& decision, Instant now) {
   const Limit& limit = request.limit->limit;
   if (limit.denies_all()) [[unlikely]] {
-    // The bucket is left as it is: should the limit be raised again, what was consumed stays consumed.
-    const bool asks = request.operation == Operation::kTake || request.operation == Operation::kLook;
+    // The bucket is left as it is: should the limit be raised again, what was consumed stays
+    // consumed.
+    const bool asks =
+        request.operation == Operation::kTake || request.operation == Operation::kLook;
     if (request.operation == Operation::kReset) {
       if (held == Held::kFirst && segment_count_ > 1) return false;
       if (const Place place = Find(print, held); place.found()) Remove(place);
@@ -161,7 +169,8 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
       const bool logs = IsLog(limit) || IsLog(limits_.Get(place->limit_id()));
       CarryOver(request, state, remembered_until, place->limit_id(), now);
       if (IsLook(request) && !logs) {
-        // A look changes nothing, so it does not change whose bucket this is either. (The hits of a log have no copy.)
+        // A look changes nothing, so it does not change whose bucket this is either. (The hits of a
+        // log have no copy.)
         decision = Apply(request, print, {held, place}, state, now);
         return true;
       }
@@ -169,16 +178,21 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
   } else if (held == Held::kFirst && segment_count_ > 1) {
     const Segment& first = First(print);
     const bool elsewhere = first.spilled.load(std::memory_order_relaxed) > 0;
-    const bool crowded = first.used_slots() >= kBalanceFrom || buckets_.load(std::memory_order_relaxed) >= buckets_max_;
+    const bool crowded = first.used_slots() >= kBalanceFrom ||
+                         buckets_.load(std::memory_order_relaxed) >= buckets_max_;
     if (elsewhere || (crowded && request.operation == Operation::kTake)) return false;
   }
   decision = Apply(request, print, {held, place}, state, now);
-  if (request.operation == Operation::kReset || remembered_until <= Later(now, state.seen)) remembered_until = {};
+  if (request.operation == Operation::kReset || remembered_until <= Later(now, state.seen))
+    remembered_until = {};
 
-  // A request that consumed has made a bucket that is not fresh; any other may have left nothing to remember.
-  const bool consumed = request.operation == Operation::kTake && decision.allowed && request.cost > 0;
-  const bool fresh = !consumed && remembered_until.ns == 0 &&
-                     FreshAt(limit, state, HitsOf(state.edge, *request.limit)) <= Later(now, state.seen);
+  // A request that consumed has made a bucket that is not fresh; any other may have left nothing to
+  // remember.
+  const bool consumed =
+      request.operation == Operation::kTake && decision.allowed && request.cost > 0;
+  const bool fresh =
+      !consumed && remembered_until.ns == 0 &&
+      FreshAt(limit, state, HitsOf(state.edge, *request.limit)) <= Later(now, state.seen);
   if (place.found()) {
     place->Store(state);
     SetLimit(place, *request.limit);
@@ -191,15 +205,16 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
   return true;
 }
 
-Decision MemoryStore::Apply(const TakeRequest& request, const Fingerprint& print, const AtHand& at_hand,
-                            BucketState& state, Instant now) {
+Decision MemoryStore::Apply(const TakeRequest& request, const Fingerprint& print,
+                            const AtHand& at_hand, BucketState& state, Instant now) {
   const Limit& limit = request.limit->limit;
   ArenaHitLog hits = HitsOf(state.edge, *request.limit);
   switch (request.operation) {
     case Operation::kTake: {
       if (!IsLog(limit)) [[likely]]
         return Decide(limit, state, hits, request.cost, now);
-      if (hits_.blocks_in_use() == hits_.blocks_max()) MakeRoomForHits(request, print, at_hand, state, now);
+      if (hits_.blocks_in_use() == hits_.blocks_max())
+        MakeRoomForHits(request, print, at_hand, state, now);
       const Decision decision = Decide(limit, state, hits, request.cost, now);
       if (!decision.allowed && request.cost <= decision.remaining) {
         hits_refused_.fetch_add(1, std::memory_order_relaxed);
@@ -228,8 +243,8 @@ Decision MemoryStore::Apply(const TakeRequest& request, const Fingerprint& print
   __builtin_unreachable();
 }
 
-void MemoryStore::CarryOver(const TakeRequest& request, BucketState& state, Instant& remembered_until,
-                            uint32_t limit_id, Instant now) {
+void MemoryStore::CarryOver(const TakeRequest& request, BucketState& state,
+                            Instant& remembered_until, uint32_t limit_id, Instant now) {
   ArenaHitLog hits = HitsOf(state.edge, *request.limit);
   const LimitEntry& before = limits_.EntryOf(limit_id);
   if (IsLog(before.limit) && before.owner != request.limit->owner) {
@@ -239,17 +254,21 @@ void MemoryStore::CarryOver(const TakeRequest& request, BucketState& state, Inst
   }
   const Limit* from = &before.limit;
   // The change that ended the limit this bucket was last used under, if the rule still knows of it.
-  const auto ended = std::find_if(request.history.begin(), request.history.end(),
-                                  [&](const LimitChange& change) { return change.before->id == limit_id; });
+  const auto ended =
+      std::find_if(request.history.begin(), request.history.end(),
+                   [&](const LimitChange& change) { return change.before->id == limit_id; });
   for (auto change = ended; change != request.history.end(); ++change) {
-    const Limit& to = change + 1 != request.history.end() ? (change + 1)->before->limit : request.limit->limit;
+    const Limit& to =
+        change + 1 != request.history.end() ? (change + 1)->before->limit : request.limit->limit;
     Change(*from, to, state, hits, remembered_until, change->at);
     from = &to;
   }
-  if (ended == request.history.end()) Change(*from, request.limit->limit, state, hits, remembered_until, now);
+  if (ended == request.history.end())
+    Change(*from, request.limit->limit, state, hits, remembered_until, now);
 }
 
-void MemoryStore::TakeGroup(base::Strided<const TakeRequest> group, base::Strided<Decision> decisions, Instant now) {
+void MemoryStore::TakeGroup(base::Strided<const TakeRequest> group,
+                            base::Strided<Decision> decisions, Instant now) {
   absl::InlinedVector<Segment*, 2 * kGroupInline> segments;
   for (size_t i = 0; i < group.size(); ++i) {
     const Fingerprint print = Fingerprint::Of(group[i].key);
@@ -276,7 +295,8 @@ void MemoryStore::TakeGroup(base::Strided<const TakeRequest> group, base::Stride
     // Once one is denied, those behind it are only asked what they would have said.
     if (denied_before) Undo(group[i], print, before[i], decisions[i]);
     if (denied && !denied_before) {
-      for (size_t j = i + 1; j-- > 0;) Undo(group[j], Fingerprint::Of(group[j].key), before[j], decisions[j]);
+      for (size_t j = i + 1; j-- > 0;)
+        Undo(group[j], Fingerprint::Of(group[j].key), before[j], decisions[j]);
     }
   }
   if (denied) {
@@ -288,8 +308,8 @@ void MemoryStore::TakeGroup(base::Strided<const TakeRequest> group, base::Stride
       const Fingerprint print = Fingerprint::Of(group[i].key);
       if (counts[i]) TakeLocked(group[i], print, Held::kBoth, decisions[i], now);
       if (!decisions[i].allowed || (counts[i] && group[i].cost <= decisions[i].remaining)) continue;
-      // A limit that has counted the request answers when the same would pass, if it would not now; others, what is
-      // left.
+      // A limit that has counted the request answers when the same would pass, if it would not now;
+      // others, what is left.
       TakeRequest look = group[i];
       look.operation = Operation::kLook;
       if (!counts[i]) look.cost = 0;
@@ -314,7 +334,8 @@ void MemoryStore::Undo(const TakeRequest& request, const Fingerprint& print, con
     place->Store(state);
     if (hits.empty() && !place->remembered()) Remove(place);
   } else if (before.existed && IsLog(limits_.Get(before.limit_id))) {
-    // Its hits went with the change of limit: what was taken is given back under the limit that it has now.
+    // Its hits went with the change of limit: what was taken is given back under the limit that it
+    // has now.
     if (!decision.allowed) return;
     BucketState state = place->Load();
     ArenaHitLog hits = HitsOf(state.edge, *request.limit);
@@ -349,12 +370,14 @@ void MemoryStore::SetLimit(Place place, const LimitEntry& limit) {
 }
 
 Instant MemoryStore::RememberedUntil(Place place) const {
-  return place->remembered() ? remembered_[place.segment - segments_][place.slot] : Instant::FromNanos(0);
+  return place->remembered() ? remembered_[place.segment - segments_][place.slot]
+                             : Instant::FromNanos(0);
 }
 
 void MemoryStore::SetRememberedUntil(Place place, Instant remembered_until) {
   place->SetRemembered(remembered_until.ns > 0);
-  if (remembered_until.ns > 0) remembered_[place.segment - segments_][place.slot] = remembered_until;
+  if (remembered_until.ns > 0)
+    remembered_[place.segment - segments_][place.slot] = remembered_until;
 }
 
 MemoryStats MemoryStore::stats() const {

@@ -1,12 +1,14 @@
 // The memory store: a fixed table of buckets, exact under any number of threads.
 //
-// Fixed slots of 32 bytes, no key bytes, nothing allocated per bucket. A bucket that is as if never used is absent.
+// Fixed slots of 32 bytes, no key bytes, nothing allocated per bucket. A bucket that is as if never
+// used is absent.
 //
-// When the table is full, each new bucket takes the place of another one, and what that counted is lost and counted.
-// Each rule is a class, and all limits that clients bring are one together. Of the up to 120 buckets in the new one's
-// two segments the class that holds most of the table gives way, and of its buckets the one that loses least (the
-// closest to "as if never used"). So no class loses a bucket to one that holds as much or more: a flood pushes out
-// itself. Layout and theory: README.md beside this file.
+// When the table is full, each new bucket takes the place of another one, and what that counted is
+// lost and counted. Each rule is a class, and all limits that clients bring are one together. Of
+// the up to 120 buckets in the new one's two segments the class that holds most of the table gives
+// way, and of its buckets the one that loses least (the closest to "as if never used"). So no class
+// loses a bucket to one that holds as much or more: a flood pushes out itself. Layout and theory:
+// README.md beside this file.
 #pragma once
 
 #include <atomic>
@@ -29,11 +31,11 @@
 namespace headgate::store {
 
 struct MemoryOptions {
-  // The most buckets that are remembered. 38 bytes each, resident only where they are used; raise it when
-  // headgate_evictions_total grows.
+  // The most buckets that are remembered. 38 bytes each, resident only where they are used; raise
+  // it when headgate_evictions_total grows.
   uint64_t max_buckets = 1u << 20;
-  // The most different limits of clients that are remembered; then the least recently used makes way, with its
-  // buckets.
+  // The most different limits of clients that are remembered; then the least recently used makes
+  // way, with its buckets.
   uint32_t max_limits = 1u << 18;
   // The most different limits of rules.
   uint32_t max_rule_limits = LimitTable::kRuleLimitsMax;
@@ -68,21 +70,22 @@ class MemoryStore final : public Store {
   const base::HashSecret& hash_secret() const override { return secret_; }
   LimitTable& limits() override { return limits_; }
 
-  // Removes expired buckets, and limits that have been out of use since the last call. Takes each segment's lock for a
-  // moment; call it every few seconds. Thread-safe. Returns how many buckets went.
+  // Removes expired buckets, and limits that have been out of use since the last call. Takes each
+  // segment's lock for a moment; call it every few seconds. Thread-safe. Returns how many buckets
+  // went.
   uint64_t Sweep(base::Instant now);
 
   MemoryStats stats() const;
 
-  // The live buckets as bytes, the hash secret with them: keep them private. Format: docs/reference/snapshot.md.
-  // Buckets may be used meanwhile; each is written as of one moment.
+  // The live buckets as bytes, the hash secret with them: keep them private. Format:
+  // docs/reference/snapshot.md. Buckets may be used meanwhile; each is written as of one moment.
   std::string Snapshot(base::Instant now);
   void WriteSnapshot(base::Instant now, const std::function<void(std::string_view)>& write);
 
-  // Loads a snapshot into this store, which has not been used yet, and adopts its secret. DataLoss where it is
-  // truncated or corrupt, Unimplemented where a newer version wrote it; then nothing was loaded. What does not fit is
-  // left out and counted: buckets beyond max_buckets are evicted as ever, and those whose limit finds no room stay
-  // outside.
+  // Loads a snapshot into this store, which has not been used yet, and adopts its secret. DataLoss
+  // where it is truncated or corrupt, Unimplemented where a newer version wrote it; then nothing
+  // was loaded. What does not fit is left out and counted: buckets beyond max_buckets are evicted
+  // as ever, and those whose limit finds no room stay outside.
   absl::Status Restore(std::string_view snapshot, base::Instant now);
 
  private:
@@ -103,47 +106,54 @@ class MemoryStore final : public Store {
   };
   // Which of a key's two segments the caller has locked.
   enum class Held { kFirst, kBoth };
-  // What a decision has at hand: which segments are locked, and where the bucket is, if it is there.
+  // What a decision has at hand: which segments are locked, and where the bucket is, if it is
+  // there.
   struct AtHand {
     Held held;
     Place place;
   };
 
-  Segment& First(const Fingerprint& print) const { return segments_[base::MulHigh(print.main, segment_count_)]; }
+  Segment& First(const Fingerprint& print) const {
+    return segments_[base::MulHigh(print.main, segment_count_)];
+  }
   Segment& Second(const Fingerprint& print) const;
   [[gnu::always_inline]] void Prefetch(const base::Hash128& key) const {
     const Fingerprint print = Fingerprint::Of(key);
     First(print).Prefetch(print);
   }
 
-  void TakeInBothSegments(const TakeRequest& request, const Fingerprint& print, algorithm::Decision& decision,
-                          base::Instant now);
-  void TakeGroup(base::Strided<const TakeRequest> group, base::Strided<algorithm::Decision> decisions,
-                 base::Instant now);
+  void TakeInBothSegments(const TakeRequest& request, const Fingerprint& print,
+                          algorithm::Decision& decision, base::Instant now);
+  void TakeGroup(base::Strided<const TakeRequest> group,
+                 base::Strided<algorithm::Decision> decisions, base::Instant now);
   void Undo(const TakeRequest& request, const Fingerprint& print, const Before& before,
             const algorithm::Decision& decision);
 
-  // Decides where the bucket can be found and put with what is held; false, and nothing has happened, where not.
-  bool TakeLocked(const TakeRequest& request, const Fingerprint& print, Held held, algorithm::Decision& decision,
-                  base::Instant now);
-  algorithm::Decision Apply(const TakeRequest& request, const Fingerprint& print, const AtHand& at_hand,
-                            algorithm::BucketState& state, base::Instant now);
-  void CarryOver(const TakeRequest& request, algorithm::BucketState& state, base::Instant& remembered_until,
-                 uint32_t limit_id, base::Instant now);
+  // Decides where the bucket can be found and put with what is held; false, and nothing has
+  // happened, where not.
+  bool TakeLocked(const TakeRequest& request, const Fingerprint& print, Held held,
+                  algorithm::Decision& decision, base::Instant now);
+  algorithm::Decision Apply(const TakeRequest& request, const Fingerprint& print,
+                            const AtHand& at_hand, algorithm::BucketState& state,
+                            base::Instant now);
+  void CarryOver(const TakeRequest& request, algorithm::BucketState& state,
+                 base::Instant& remembered_until, uint32_t limit_id, base::Instant now);
 
   Place Find(const Fingerprint& print, Held held) const;
   void SetLimit(Place place, const LimitEntry& limit);
   // What algorithm::Change keeps of the limits that the bucket had before; 0 where that is over.
   base::Instant RememberedUntil(Place place) const;
   void SetRememberedUntil(Place place, base::Instant remembered_until);
-  ArenaHitLog HitsOf(uint64_t& edge, const LimitEntry& limit) { return {hits_, edge, limit.owner->hit_blocks}; }
+  ArenaHitLog HitsOf(uint64_t& edge, const LimitEntry& limit) {
+    return {hits_, edge, limit.owner->hit_blocks};
+  }
   void SetPlaceOfNewestHits(Place place);
 
   // ---- Making room: memory_room.cc
 
   // Not found: nothing makes way, and the bucket is forgotten at once.
-  Place Insert(const Fingerprint& print, Held held, const LimitEntry& limit, algorithm::BucketState state,
-               base::Instant now);
+  Place Insert(const Fingerprint& print, Held held, const LimitEntry& limit,
+               algorithm::BucketState state, base::Instant now);
   void Remove(Place place);
   bool HasRoom(const Segment& first, const Segment* second) const;
   bool MakeRoom(const LimitClass& incoming, Segment& first, Segment* second, base::Instant now);
@@ -161,8 +171,9 @@ class MemoryStore final : public Store {
   void Scan(uint64_t steps);
   uint64_t ScanStep(base::Instant now);
 
-  void RestoreBucket(const Fingerprint& print, const LimitEntry& entry, algorithm::BucketState state,
-                     base::Instant remembered_until, base::Instant now);
+  void RestoreBucket(const Fingerprint& print, const LimitEntry& entry,
+                     algorithm::BucketState state, base::Instant remembered_until,
+                     base::Instant now);
 
   const uint64_t buckets_max_;
   const uint64_t segment_count_;

@@ -1,9 +1,9 @@
 // What one decision costs in process: hash of a 16-byte key included, the clock not.
 //
-// Expected on a 2.5 GHz server core: hot key 20 ns or less; 10^6 random keys 100 ns or less one by one and 60 ns or
-// less in batches of 32. Two threads on one hot key, in batches, decide at least as many per second as one. A bad
-// result is a hot key above 40 ns (something divides or allocates) or batches no better than single decisions (no
-// prefetching).
+// Expected on a 2.5 GHz server core: hot key 20 ns or less; 10^6 random keys 100 ns or less one by
+// one and 60 ns or less in batches of 32. Two threads on one hot key, in batches, decide at least
+// as many per second as one. A bad result is a hot key above 40 ns (something divides or allocates)
+// or batches no better than single decisions (no prefetching).
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -30,17 +30,20 @@ constexpr Instant kStart = Instant::FromNanos(1'790'000'000'000'000'000);
 
 using Key = base::KeyBytes;
 
-MemoryOptions Options(uint64_t max_buckets) { return {.max_buckets = max_buckets, .secret = base::SecretFromSeed(1)}; }
+MemoryOptions Options(uint64_t max_buckets) {
+  return {.max_buckets = max_buckets, .secret = base::SecretFromSeed(1)};
+}
 
 // A rate that no loop of one process exhausts, so that every decision consumes.
 LimitHandle Plentiful(MemoryStore& store) {
-  return *store.limits().Intern(
-      *algorithm::Limit::Make({.requests = 1'000, .period = std::chrono::seconds(1), .burst = uint64_t{1} << 40}));
+  return *store.limits().Intern(*algorithm::Limit::Make(
+      {.requests = 1'000, .period = std::chrono::seconds(1), .burst = uint64_t{1} << 40}));
 }
 
 TakeRequest RequestFor(const MemoryStore& store, const Key& key, const LimitHandle& limit) {
-  return {.key = base::HashBytes(store.hash_secret(), base::KeyKind::kRaw, {key.data(), key.size()}),
-          .limit = limit.get()};
+  return {
+      .key = base::HashBytes(store.hash_secret(), base::KeyKind::kRaw, {key.data(), key.size()}),
+      .limit = limit.get()};
 }
 
 void BM_HotKey(benchmark::State& state) {
@@ -61,7 +64,9 @@ BENCHMARK(BM_HotKey);
 // A table in which all the keys are live already, kept from one repetition to the next.
 struct Filled {
   explicit Filled(uint64_t max_buckets)
-      : store(Options(max_buckets)), limit(Plentiful(store)), keys(base::KeysFromSeed(2, kManyKeys)) {
+      : store(Options(max_buckets)),
+        limit(Plentiful(store)),
+        keys(base::KeysFromSeed(2, kManyKeys)) {
     Decision decision;
     for (const Key& key : keys) {
       const TakeRequest request = RequestFor(store, key, limit);
@@ -105,14 +110,16 @@ void BM_RandomKeysInBatches(benchmark::State& state) {
   std::array<Decision, kBatch> decisions;
   Instant now = kStart;
   for (auto _ : state) {
-    for (TakeRequest& request : requests) request = RequestFor(filled.store, filled.NextKey(), filled.limit);
+    for (TakeRequest& request : requests)
+      request = RequestFor(filled.store, filled.NextKey(), filled.limit);
     filled.store.Take(requests, decisions, now);
     benchmark::DoNotOptimize(decisions);
     now += base::Duration(kBatch);
   }
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kBatch));
-  state.counters["per_decision"] = benchmark::Counter(static_cast<double>(state.iterations()) * kBatch,
-                                                      benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["per_decision"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * kBatch,
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(BM_RandomKeysInBatches)->Arg(1 << 20)->Arg(1 << 22);
 
@@ -137,16 +144,17 @@ void BM_HotKeyInBatches(benchmark::State& state) {
     now += base::Duration(kBatch);
   }
   state.SetItemsProcessed(state.iterations() * static_cast<int64_t>(kBatch));
-  state.counters["per_decision"] = benchmark::Counter(static_cast<double>(state.iterations()) * kBatch,
-                                                      benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["per_decision"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * kBatch,
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(BM_HotKeyInBatches)->Threads(1)->Threads(2)->UseRealTime();
 
 // A flood over a full table: each request brings a key, for which another bucket is forgotten.
 void BM_NewKeysInAFullTable(benchmark::State& state) {
   MemoryStore store(Options(1u << 20));
-  const LimitHandle limit =
-      *store.limits().Intern(*algorithm::Limit::Make({.requests = 1, .period = std::chrono::hours(1)}));
+  const LimitHandle limit = *store.limits().Intern(
+      *algorithm::Limit::Make({.requests = 1, .period = std::chrono::hours(1)}));
   std::mt19937_64 random(5);
   Decision decision;
   const auto take = [&] {
@@ -168,7 +176,8 @@ uint64_t ResidentBytes() {
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Ten million live buckets in a table of as many. Expected: 40 bytes or less each, and none evicted.
+// Ten million live buckets in a table of as many. Expected: 40 bytes or less each, and none
+// evicted.
 void BM_ResidentBytesPerBucket(benchmark::State& state) {
   constexpr uint64_t kBuckets = 10'000'000;
   for (auto _ : state) {

@@ -18,14 +18,16 @@ struct MemoryRig {
     return *store.limits().Intern(*algorithm::Limit::Make(spec), version);
   }
   base::Hash128 Key(uint64_t key) const {
-    return base::HashBytes(store.hash_secret(), base::KeyKind::kRaw, {reinterpret_cast<const char*>(&key), sizeof key});
+    return base::HashBytes(store.hash_secret(), base::KeyKind::kRaw,
+                           {reinterpret_cast<const char*>(&key), sizeof key});
   }
   TakeRequest Request(uint64_t key, const LimitHandle& limit, algorithm::Cost cost) const {
     return {.key = Key(key), .limit = limit.get(), .cost = cost};
   }
 
-  algorithm::Decision Ask(uint64_t key, const LimitHandle& limit, base::Instant now, algorithm::Cost cost = 1,
-                          Operation operation = Operation::kTake, std::span<const LimitChange> history = {}) {
+  algorithm::Decision Ask(uint64_t key, const LimitHandle& limit, base::Instant now,
+                          algorithm::Cost cost = 1, Operation operation = Operation::kTake,
+                          std::span<const LimitChange> history = {}) {
     TakeRequest request = Request(key, limit, cost);
     request.operation = operation;
     request.history = history;

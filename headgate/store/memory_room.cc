@@ -1,4 +1,5 @@
-// How the memory store makes room: for a new bucket, for a hit, for a limit. What the table promises: memory.h.
+// How the memory store makes room: for a new bucket, for a hit, for a limit. What the table
+// promises: memory.h.
 #include <algorithm>
 #include <bit>
 #include <mutex>
@@ -17,16 +18,18 @@ using base::Instant;
 
 namespace {
 
-// Other segments that are looked at for expired buckets, and for a victim where the new bucket's own have none.
+// Other segments that are looked at for expired buckets, and for a victim where the new bucket's
+// own have none.
 constexpr int kReclaimSegments = 2;
 constexpr int kElsewhereSegments = 8;
 // Blocks of hits that are looked at for a log that gives way.
 constexpr int kHitBlocksSampled = 32;
-constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;  // Knuth, TAOCP 3, 6.4: spreads consecutive numbers evenly
+constexpr uint64_t kGolden =
+    0x9e3779b97f4a7c15;  // Knuth, TAOCP 3, 6.4: spreads consecutive numbers evenly
 constexpr uint64_t kSweepSteps = 16;
 
-// What forgetting a bucket loses: for how long it still counts, times the share of the limit that it counts. A bucket
-// that refills says both by when it is full.
+// What forgetting a bucket loses: for how long it still counts, times the share of the limit that
+// it counts. A bucket that refills says both by when it is full.
 uint64_t LossOf(const Limit& limit, const BucketState& state, Instant fresh_at, Instant now) {
   const auto lasts = static_cast<uint64_t>(std::max<int64_t>(0, (fresh_at - now).count()));
   uint64_t used = 0;
@@ -54,8 +57,8 @@ uint64_t LossOf(const Limit& limit, const BucketState& state, Instant fresh_at, 
 
 // ---- For a bucket
 
-MemoryStore::Place MemoryStore::Insert(const Fingerprint& print, Held held, const LimitEntry& limit, BucketState state,
-                                       Instant now) {
+MemoryStore::Place MemoryStore::Insert(const Fingerprint& print, Held held, const LimitEntry& limit,
+                                       BucketState state, Instant now) {
   Segment* first = &First(print);
   Segment* second = held == Held::kBoth && segment_count_ > 1 ? &Second(print) : nullptr;
   inserted_at_ns_.store(now.ns, std::memory_order_relaxed);
@@ -65,7 +68,8 @@ MemoryStore::Place MemoryStore::Insert(const Fingerprint& print, Held held, cons
     Reset(limit.limit, state, hits);
     return {};
   }
-  Segment* target = second != nullptr && second->used_slots() < first->used_slots() ? second : first;
+  Segment* target =
+      second != nullptr && second->used_slots() < first->used_slots() ? second : first;
   const uint32_t slot = target->FindFree(print);
   HEADGATE_CHECK(slot != Segment::kNoSlot);
   target->Put(slot, print, limit.id, state);
@@ -75,7 +79,8 @@ MemoryStore::Place MemoryStore::Insert(const Fingerprint& print, Held held, cons
     MergePages(segments_, segment_count_ * sizeof(Segment));
   limit.owner->buckets.fetch_add(1, std::memory_order_relaxed);
   if (IsLog(limit.limit)) {
-    HitsOf(state.edge, limit).SetPlace(static_cast<uint32_t>(target - segments_), static_cast<uint8_t>(slot));
+    HitsOf(state.edge, limit)
+        .SetPlace(static_cast<uint32_t>(target - segments_), static_cast<uint8_t>(slot));
   }
   return {target, slot};
 }
@@ -94,33 +99,37 @@ void MemoryStore::Remove(Place place) {
 }
 
 bool MemoryStore::HasRoom(const Segment& first, const Segment* second) const {
-  const bool slot =
-      first.used_slots() < Segment::kSlots || (second != nullptr && second->used_slots() < Segment::kSlots);
+  const bool slot = first.used_slots() < Segment::kSlots ||
+                    (second != nullptr && second->used_slots() < Segment::kSlots);
   return slot && buckets_.load(std::memory_order_relaxed) < buckets_max_;
 }
 
-bool MemoryStore::MakeRoom(const LimitClass& incoming, Segment& first, Segment* second, Instant now) {
+bool MemoryStore::MakeRoom(const LimitClass& incoming, Segment& first, Segment* second,
+                           Instant now) {
   ReclaimSomewhere(now);
   if (HasRoom(first, second)) return true;
   FairVictim choice(incoming, incoming.buckets.load(std::memory_order_relaxed));
   Place victim = RemoveExpiredAndOffer(first, choice, now);
   if (second != nullptr) {
-    if (const Place better = RemoveExpiredAndOffer(*second, choice, now); better.found()) victim = better;
+    if (const Place better = RemoveExpiredAndOffer(*second, choice, now); better.found())
+      victim = better;
   }
   if (HasRoom(first, second)) return true;
   if (victim.found()) {
     Evict(victim, now);
     return true;
   }
-  const bool slot =
-      first.used_slots() < Segment::kSlots || (second != nullptr && second->used_slots() < Segment::kSlots);
+  const bool slot = first.used_slots() < Segment::kSlots ||
+                    (second != nullptr && second->used_slots() < Segment::kSlots);
   return slot && MakeRoomElsewhere(incoming, now);
 }
 
-// The class that comes holds as much as any of those at hand, and has none of its own there: some other segment has.
+// The class that comes holds as much as any of those at hand, and has none of its own there: some
+// other segment has.
 bool MemoryStore::MakeRoomElsewhere(const LimitClass& incoming, Instant now) {
   for (int i = 0; i < kElsewhereSegments; ++i) {
-    Segment& segment = segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
+    Segment& segment =
+        segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
     if (!segment.lock.try_lock()) continue;  // someone's, or our own
     std::lock_guard lock(segment.lock, std::adopt_lock);
     FairVictim choice(incoming, incoming.buckets.load(std::memory_order_relaxed));
@@ -134,7 +143,8 @@ bool MemoryStore::MakeRoomElsewhere(const LimitClass& incoming, Instant now) {
 }
 
 // Where one of the segment's gives way rather than what `choice` has seen before, which.
-MemoryStore::Place MemoryStore::RemoveExpiredAndOffer(Segment& segment, FairVictim& choice, Instant now) {
+MemoryStore::Place MemoryStore::RemoveExpiredAndOffer(Segment& segment, FairVictim& choice,
+                                                      Instant now) {
   Place victim;
   for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
     if (segment.tags[slot] == 0) continue;
@@ -146,7 +156,8 @@ MemoryStore::Place MemoryStore::RemoveExpiredAndOffer(Segment& segment, FairVict
     }
     const LimitEntry& limit = limits_.EntryOf(place->limit_id());
     const uint64_t held = limit.owner->buckets.load(std::memory_order_relaxed);
-    if (choice.Offer(*limit.owner, held, LossOf(limit.limit, place->Load(), fresh_at, now))) victim = place;
+    if (choice.Offer(*limit.owner, held, LossOf(limit.limit, place->Load(), fresh_at, now)))
+      victim = place;
   }
   return victim;
 }
@@ -189,7 +200,8 @@ uint64_t MemoryStore::RemoveExpired(Segment& segment, Instant now) {
 
 void MemoryStore::ReclaimSomewhere(Instant now) {
   for (int i = 0; i < kReclaimSegments; ++i) {
-    Segment& segment = segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
+    Segment& segment =
+        segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
     if (!segment.lock.try_lock()) continue;  // someone's, or our own
     RemoveExpired(segment, now);
     segment.lock.unlock();
@@ -201,12 +213,13 @@ void MemoryStore::ReclaimSomewhere(Instant now) {
 void MemoryStore::SetPlaceOfNewestHits(Place place) {
   const LimitEntry& limit = limits_.EntryOf(place->limit_id());
   HitsOf(place->edge, limit)
-      .SetPlaceOfNewest(static_cast<uint32_t>(place.segment - segments_), static_cast<uint8_t>(place.slot));
+      .SetPlaceOfNewest(static_cast<uint32_t>(place.segment - segments_),
+                        static_cast<uint8_t>(place.slot));
 }
 
 // Looks at blocks in use all over the arena, so that a class is found the sooner the more it holds.
-void MemoryStore::MakeRoomForHits(const TakeRequest& request, const Fingerprint& print, const AtHand& at_hand,
-                                  const BucketState& state, Instant now) {
+void MemoryStore::MakeRoomForHits(const TakeRequest& request, const Fingerprint& print,
+                                  const AtHand& at_hand, const BucketState& state, Instant now) {
   const Limit& limit = request.limit->limit;
   BucketState with_this = state;
   with_this.count += static_cast<uint32_t>(std::min<uint64_t>(request.cost, limit.capacity()));
@@ -225,7 +238,8 @@ void MemoryStore::MakeRoomForHits(const TakeRequest& request, const Fingerprint&
   Fingerprint victim_print{};
   for (int i = 0; i < kHitBlocksSampled; ++i) {
     const uint64_t spread = hit_hand_.fetch_add(1, std::memory_order_relaxed) * kGolden;
-    const HitBlock& block = hits_.block(1 + static_cast<uint32_t>(base::MulHigh(spread, hits_.blocks_max())));
+    const HitBlock& block =
+        hits_.block(1 + static_cast<uint32_t>(base::MulHigh(spread, hits_.blocks_max())));
     const uint32_t segment_index = block.segment.load(std::memory_order_relaxed);
     const uint32_t slot = block.slot.load(std::memory_order_relaxed);
     if (segment_index >= segment_count_ || slot >= Segment::kSlots) continue;
@@ -251,7 +265,8 @@ void MemoryStore::MakeRoomForHits(const TakeRequest& request, const Fingerprint&
   if (!victim.found()) return;
   const bool held = is_held(victim.segment);
   if (!held && !victim.segment->lock.try_lock()) return;
-  if (victim.segment->tags[victim.slot] != 0 && victim.segment->PrintOf(victim.slot) == victim_print) {
+  if (victim.segment->tags[victim.slot] != 0 &&
+      victim.segment->PrintOf(victim.slot) == victim_print) {
     Evict(victim, now);
   }
   if (!held) victim.segment->lock.unlock();
@@ -278,7 +293,8 @@ void MemoryStore::Scan(uint64_t steps) {
   for (; steps > 0; --steps) ScanStep(now);
 }
 
-// Takes one segment, or, behind the last one, some of the limits' numbers. Returns how many buckets expired.
+// Takes one segment, or, behind the last one, some of the limits' numbers. Returns how many buckets
+// expired.
 uint64_t MemoryStore::ScanStep(Instant now) {
   if (scan_segment_ == segment_count_) {
     scan_id_ = limits_.EndPass(limits_seen_, scan_id_);

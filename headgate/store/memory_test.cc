@@ -41,8 +41,9 @@ TEST(MemoryStore, ALookCreatesNothing) {
 }
 
 TEST(MemoryStore, ALookAnswersAsATakeWouldAndConsumesNothing) {
-  for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
-                                    Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog}) {
+  for (const Algorithm algorithm :
+       {Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
+        Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog}) {
     MemoryRig test;
     const LimitHandle limit = test.Make({.algorithm = algorithm, .requests = 5, .period = 10s});
     test.Ask(1, limit, kStart, 2);
@@ -72,7 +73,8 @@ TEST(MemoryStore, HoldsAsManyBucketsAsItMayWithoutForgettingOne) {
     MemoryRig test(max);
     const LimitHandle limit = test.Make({.requests = 1, .period = 1h});
     for (uint64_t key = 0; key < max; ++key) ASSERT_TRUE(test.Ask(key, limit, kStart).allowed);
-    for (uint64_t key = 0; key < max; ++key) ASSERT_FALSE(test.Ask(key, limit, kStart).allowed) << key << " of " << max;
+    for (uint64_t key = 0; key < max; ++key)
+      ASSERT_FALSE(test.Ask(key, limit, kStart).allowed) << key << " of " << max;
     EXPECT_EQ(test.buckets(), max);
     EXPECT_EQ(test.store.stats().evictions, 0u);
   }
@@ -99,7 +101,8 @@ TEST(MemoryStore, AFloodOfNewKeysDoesNotWashOutTheExhaustedOnes) {
   const LimitHandle limit = test.Make({.requests = 100, .period = 100s});
   for (uint64_t key = 0; key < 500; ++key) test.Ask(key, limit, kStart, 100);
   for (uint64_t key = 1000; key < 1000 + 20 * kMax; ++key) test.Ask(key, limit, kStart);
-  for (uint64_t key = 0; key < 500; ++key) ASSERT_FALSE(test.Ask(key, limit, kStart).allowed) << key;
+  for (uint64_t key = 0; key < 500; ++key)
+    ASSERT_FALSE(test.Ask(key, limit, kStart).allowed) << key;
   EXPECT_LE(test.buckets(), kMax);
   EXPECT_EQ(test.store.stats().evicted_requests, test.store.stats().evictions);
 }
@@ -116,8 +119,10 @@ TEST(MemoryStore, ExpiredBucketsMakeRoomWithoutLoss) {
 TEST(MemoryStore, AJoinedGroupConsumesEverywhereOrNowhere) {
   MemoryRig test;
   const LimitHandle per_second = test.Make({.requests = 2, .period = 1s});
-  const LimitHandle per_hour = test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 3, .period = 1h});
-  const LimitHandle per_day = test.Make({.algorithm = Algorithm::kFixedWindow, .requests = 9, .period = 24h});
+  const LimitHandle per_hour =
+      test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = 3, .period = 1h});
+  const LimitHandle per_day =
+      test.Make({.algorithm = Algorithm::kFixedWindow, .requests = 9, .period = 24h});
   const auto ask = [&](Instant now) {
     const std::array<TakeRequest, 3> group{
         TakeRequest{.key = test.Key(1), .limit = per_second.get()},
@@ -148,7 +153,8 @@ TEST(MemoryStore, AGroupOfOneBucketTwiceCountsBoth) {
   const LimitHandle limit = test.Make({.requests = 3, .period = 1h});
   const std::array<TakeRequest, 2> group{
       TakeRequest{.key = test.Key(1), .limit = limit.get(), .cost = 2},
-      TakeRequest{.key = test.Key(1), .limit = limit.get(), .cost = 2, .joined = Joined::kSameRule}};
+      TakeRequest{
+          .key = test.Key(1), .limit = limit.get(), .cost = 2, .joined = Joined::kSameRule}};
   std::array<Decision, 2> decisions;
   test.store.Take(group, decisions, kStart);
   EXPECT_FALSE(decisions[1].allowed);
@@ -167,8 +173,10 @@ TEST(MemoryStore, AChangeOfLimitTakesEffectAtItsMomentNotAtTheNextRequest) {
 
 TEST(MemoryStore, LoweringAndRaisingALimitWhileNobodyAsksMintsNothing) {
   MemoryRig test;
-  const LimitHandle hundred = test.Make({.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 100s});
-  const LimitHandle ten = test.Make({.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 100s});
+  const LimitHandle hundred =
+      test.Make({.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 100s});
+  const LimitHandle ten =
+      test.Make({.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 100s});
   const LimitHandle again = *test.store.limits().Intern(hundred->limit, 1);
   test.Ask(1, hundred, kStart, 50);
   const std::array<LimitChange, 2> history{LimitChange{hundred.get(), kStart + 1s},
@@ -206,7 +214,10 @@ TEST(MemoryStore, IsExactUnderManyThreads) {
   MemoryRig test(200);
   const std::array<LimitHandle, 5> limits{
       test.Make({.requests = kLimit, .period = 1h}),
-      test.Make({.algorithm = Algorithm::kLeakyBucketQueue, .requests = kLimit, .period = 1h, .burst = kLimit - 1}),
+      test.Make({.algorithm = Algorithm::kLeakyBucketQueue,
+                 .requests = kLimit,
+                 .period = 1h,
+                 .burst = kLimit - 1}),
       test.Make({.algorithm = Algorithm::kFixedWindow, .requests = kLimit, .period = 1h}),
       test.Make({.algorithm = Algorithm::kSlidingWindowCounter, .requests = kLimit, .period = 1h}),
       test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = kLimit, .period = 1h})};
@@ -221,7 +232,8 @@ TEST(MemoryStore, IsExactUnderManyThreads) {
           batch[i] = {.key = test.Key(i % limits.size()), .limit = limits[i % limits.size()].get()};
         }
         test.store.Take(batch, decisions, kStart);
-        for (size_t i = 0; i < batch.size(); ++i) admitted[i % limits.size()] += decisions[i].allowed ? 1u : 0u;
+        for (size_t i = 0; i < batch.size(); ++i)
+          admitted[i % limits.size()] += decisions[i].allowed ? 1u : 0u;
         test.store.Sweep(kStart);
       }
     });
@@ -240,7 +252,8 @@ TEST(MemoryStore, IsExactWhereThreadsInsertFindAndRemoveSpilledBuckets) {
   for (uint64_t t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       std::mt19937_64 random(t);
-      for (int i = 0; i < 30'000; ++i) admitted += test.Ask(random() % kKeys, limit, kStart).allowed ? 1u : 0u;
+      for (int i = 0; i < 30'000; ++i)
+        admitted += test.Ask(random() % kKeys, limit, kStart).allowed ? 1u : 0u;
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -251,10 +264,12 @@ TEST(MemoryStore, IsExactWhereThreadsInsertFindAndRemoveSpilledBuckets) {
 
 TEST(MemoryStore, LogsAreBoundedAndDenyRatherThanForget) {
   MemoryRig test(4);
-  const LimitHandle limit =
-      test.Make({.algorithm = Algorithm::kSlidingWindowLog, .requests = algorithm::kLogRequestsMax, .period = 1h});
+  const LimitHandle limit = test.Make({.algorithm = Algorithm::kSlidingWindowLog,
+                                       .requests = algorithm::kLogRequestsMax,
+                                       .period = 1h});
   uint64_t admitted = 0;
-  for (int64_t i = 0; i < 150'000; ++i) admitted += test.Ask(1, limit, kStart + base::Duration(i)).allowed ? 1u : 0u;
+  for (int64_t i = 0; i < 150'000; ++i)
+    admitted += test.Ask(1, limit, kStart + base::Duration(i)).allowed ? 1u : 0u;
   EXPECT_EQ(admitted, algorithm::kLogRequestsMax);
   EXPECT_LE(test.store.stats().hit_blocks, test.store.stats().hit_blocks_max);
   // A second such log finds hardly any room: it admits less than its limit, never more.
@@ -283,9 +298,12 @@ TEST(MemoryStore, UnusedLimitsAreSwept) {
 const std::array<LimitSpec, 6> kAllAlgorithms{
     LimitSpec{.requests = 7, .period = 10s, .burst = 20},
     LimitSpec{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 7, .period = 10s, .burst = 20},
-    LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 30, .period = 20s, .count_denied = true},
     LimitSpec{
-        .algorithm = Algorithm::kFixedWindow, .requests = 30, .period = 20s, .align = algorithm::Align::kFirstHit},
+        .algorithm = Algorithm::kFixedWindow, .requests = 30, .period = 20s, .count_denied = true},
+    LimitSpec{.algorithm = Algorithm::kFixedWindow,
+              .requests = 30,
+              .period = 20s,
+              .align = algorithm::Align::kFirstHit},
     LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 30, .period = 20s},
     LimitSpec{.algorithm = Algorithm::kSlidingWindowLog, .requests = 30, .period = 20s}};
 
@@ -294,7 +312,8 @@ TEST(Snapshot, RestoresEveryBucketIntoATableOfAnySize) {
     MemoryRig before(700), after(max_after, 99);
     for (uint64_t key = 0; key < 600; ++key) {
       const LimitHandle limit = before.Make(kAllAlgorithms[key % kAllAlgorithms.size()]);
-      for (uint64_t i = 0; i <= key % 9; ++i) before.Ask(key, limit, kStart + base::Duration(static_cast<int64_t>(i)));
+      for (uint64_t i = 0; i <= key % 9; ++i)
+        before.Ask(key, limit, kStart + base::Duration(static_cast<int64_t>(i)));
     }
     ASSERT_TRUE(after.store.Restore(before.store.Snapshot(kStart + 1s), kStart + 1s).ok());
     EXPECT_EQ(after.buckets(), before.buckets());
@@ -320,7 +339,9 @@ TEST(Snapshot, IsRefusedWhenCutOffAnywhere) {
   const std::string bytes = before.store.Snapshot(kStart);
   for (size_t size = 0; size < bytes.size(); ++size) {
     MemoryRig after;
-    EXPECT_EQ(after.store.Restore(bytes.substr(0, size), kStart).code(), absl::StatusCode::kDataLoss) << size;
+    EXPECT_EQ(after.store.Restore(bytes.substr(0, size), kStart).code(),
+              absl::StatusCode::kDataLoss)
+        << size;
     EXPECT_EQ(after.buckets(), 0u);
   }
 }
@@ -344,7 +365,8 @@ TEST(Snapshot, OfANewerVersionIsRefusedByName) {
   bytes[8] = 3;
   const absl::Status status = after.store.Restore(bytes, kStart);
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(std::string(status.message()), testing::HasSubstr("version 3, newer than this program's 2"));
+  EXPECT_THAT(std::string(status.message()),
+              testing::HasSubstr("version 3, newer than this program's 2"));
 }
 
 TEST(Snapshot, AfterTheClockWasSetBackWhatWasConsumedStaysConsumed) {
@@ -354,9 +376,11 @@ TEST(Snapshot, AfterTheClockWasSetBackWhatWasConsumedStaysConsumed) {
     ASSERT_TRUE(after.store.Restore(before.store.Snapshot(kStart), kStart - 24h).ok());
     EXPECT_EQ(after.store.stats().rebased, 1u);
     const LimitHandle limit = after.Make(spec);
-    EXPECT_LE(after.Ask(1, limit, kStart - 24h, 0).remaining, last.remaining) << Name(spec.algorithm);
+    EXPECT_LE(after.Ask(1, limit, kStart - 24h, 0).remaining, last.remaining)
+        << Name(spec.algorithm);
     // And time passes for it again.
-    EXPECT_GT(after.Ask(1, limit, kStart - 24h + 40s, 0).remaining, last.remaining) << Name(spec.algorithm);
+    EXPECT_GT(after.Ask(1, limit, kStart - 24h + 40s, 0).remaining, last.remaining)
+        << Name(spec.algorithm);
   }
 }
 

@@ -12,16 +12,15 @@ constexpr uint64_t kHugePage = 2u << 20;
 }  // namespace
 
 void* MapPages(uint64_t bytes, HugePages huge) {
-  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   HEADGATE_CHECK(pages != MAP_FAILED);
   // Some systems hand out huge pages unasked.
   if (huge == HugePages::kLater && bytes >= kHugePage) madvise(pages, bytes, MADV_NOHUGEPAGE);
   return pages;
 }
 
-void MergePages(void* pages, uint64_t bytes) {
-  madvise(pages, bytes, MADV_HUGEPAGE);
-}
+void MergePages(void* pages, uint64_t bytes) { madvise(pages, bytes, MADV_HUGEPAGE); }
 
 void UnmapPages(void* pages, uint64_t bytes) { munmap(pages, bytes); }
 

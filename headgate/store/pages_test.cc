@@ -15,8 +15,8 @@ constexpr uint64_t kPage = 4096;
 uint64_t ResidentPages(void* pages) {
   std::vector<unsigned char> resident(kBytes / kPage);
   EXPECT_EQ(mincore(pages, kBytes, resident.data()), 0);
-  return static_cast<uint64_t>(
-      std::count_if(resident.begin(), resident.end(), [](unsigned char page) { return (page & 1) != 0; }));
+  return static_cast<uint64_t>(std::count_if(resident.begin(), resident.end(),
+                                             [](unsigned char page) { return (page & 1) != 0; }));
 }
 
 TEST(Pages, AFirstTouchZeroesOneSmallPageHoweverTheyAreMapped) {
@@ -33,7 +33,8 @@ TEST(Pages, KeepWhatTheyHoldWhenTheyAreMerged) {
   auto* const pages = static_cast<char*>(MapPages(kBytes, HugePages::kLater));
   for (uint64_t at = 0; at < kBytes; at += kPage) pages[at] = static_cast<char>(at / kPage);
   MergePages(pages, kBytes);
-  for (uint64_t at = 0; at < kBytes; at += kPage) ASSERT_EQ(pages[at], static_cast<char>(at / kPage));
+  for (uint64_t at = 0; at < kBytes; at += kPage)
+    ASSERT_EQ(pages[at], static_cast<char>(at / kPage));
   UnmapPages(pages, kBytes);
 }
 

@@ -1,11 +1,12 @@
 // A segment of the memory store's table: 60 buckets, their lock and their tags in 2 KiB.
 //
 //   bytes 0-127      lock, counts, and a 16-bit tag for each slot (0: the slot is free)
-//   bytes 128-2047   15 blocks of four 32-byte slots; a block is two cache lines that are fetched together
+//   bytes 128-2047   15 blocks of four 32-byte slots; a block is two cache lines that are fetched
+//   together
 //
-// A key's hash names a segment and, in it, a home block. The bucket lives in its home block while there is room, so
-// that the lines a decision needs are known before the table is read and can be fetched all at once; else anywhere in
-// the segment, found by its tag.
+// A key's hash names a segment and, in it, a home block. The bucket lives in its home block while
+// there is room, so that the lines a decision needs are known before the table is read and can be
+// fetched all at once; else anywhere in the segment, found by its tag.
 #pragma once
 
 #include <array>
@@ -25,8 +26,8 @@
 
 namespace headgate::store {
 
-// What a slot keeps of a key's 128-bit hash: 91 bits. The place in the table follows from them alone, so that a
-// snapshot can be loaded into a table of another size.
+// What a slot keeps of a key's 128-bit hash: 91 bits. The place in the table follows from them
+// alone, so that a snapshot can be loaded into a table of another size.
 struct Fingerprint {
   uint64_t main;
   uint16_t tag;    // never 0
@@ -36,7 +37,8 @@ struct Fingerprint {
 
   static Fingerprint Of(const base::Hash128& hash) {
     const auto tag = static_cast<uint16_t>(hash.high);
-    return {hash.low, tag != 0 ? tag : uint16_t{1}, static_cast<uint16_t>(hash.high >> 16 & kExtraMask)};
+    return {hash.low, tag != 0 ? tag : uint16_t{1},
+            static_cast<uint16_t>(hash.high >> 16 & kExtraMask)};
   }
   bool operator==(const Fingerprint&) const = default;
 };
@@ -46,7 +48,8 @@ struct Slot {
   uint64_t edge;
   int64_t seen_ns;
   uint32_t count;
-  uint32_t limit_and_extra;  // 20 bits the limit's number, 1 bit `remembered`, 11 bits of fingerprint
+  uint32_t
+      limit_and_extra;  // 20 bits the limit's number, 1 bit `remembered`, 11 bits of fingerprint
 
   static constexpr uint32_t kRemembered = 0x800;
 
@@ -55,7 +58,8 @@ struct Slot {
   bool Holds(const Fingerprint& print) const {
     return main == print.main && (limit_and_extra & Fingerprint::kExtraMask) == print.extra;
   }
-  // Whether limits that it had before keep the bucket from being as if never used; until when is beside the table.
+  // Whether limits that it had before keep the bucket from being as if never used; until when is
+  // beside the table.
   bool remembered() const { return (limit_and_extra & kRemembered) != 0; }
   void SetRemembered(bool remembered) {
     limit_and_extra = remembered ? limit_and_extra | kRemembered : limit_and_extra & ~kRemembered;
@@ -77,9 +81,11 @@ struct alignas(2048) Segment {
   static constexpr uint32_t kNoSlot = kSlots;
 
   SpinLock lock;
-  // Slots in use. Written under the lock; whoever only wants to know whether there are any may read it without.
+  // Slots in use. Written under the lock; whoever only wants to know whether there are any may read
+  // it without.
   std::atomic<uint8_t> used;
-  // Buckets whose first segment this is but that live in their second. Raised under both locks, lowered under one.
+  // Buckets whose first segment this is but that live in their second. Raised under both locks,
+  // lowered under one.
   std::atomic<uint16_t> spilled;
   uint32_t unused;
   std::array<uint16_t, kSlots> tags;
@@ -87,10 +93,13 @@ struct alignas(2048) Segment {
 
   uint32_t used_slots() const { return used.load(std::memory_order_relaxed); }
 
-  static uint32_t HomeBlock(const Fingerprint& print) { return (uint32_t{print.tag} * kBlocks) >> 16; }
+  static uint32_t HomeBlock(const Fingerprint& print) {
+    return (uint32_t{print.tag} * kBlocks) >> 16;
+  }
 
-  // Asks the processor for all that a decision about this key will most likely read. Always inlined: GCC 12 holds a
-  // function that only prefetches to be without effect, and drops the calls of it.
+  // Asks the processor for all that a decision about this key will most likely read. Always
+  // inlined: GCC 12 holds a function that only prefetches to be without effect, and drops the calls
+  // of it.
   [[gnu::always_inline]] void Prefetch(const Fingerprint& print) const {
     const auto* bytes = reinterpret_cast<const char*>(this);
     const auto* home = reinterpret_cast<const char*>(&slots[HomeBlock(print) * kBlockSlots]);
@@ -129,7 +138,8 @@ struct alignas(2048) Segment {
     return static_cast<uint32_t>(std::countr_zero(WithTag(0)));
   }
 
-  void Put(uint32_t slot, const Fingerprint& print, uint32_t limit_id, const algorithm::BucketState& state) {
+  void Put(uint32_t slot, const Fingerprint& print, uint32_t limit_id,
+           const algorithm::BucketState& state) {
     tags[slot] = print.tag;
     slots[slot].main = print.main;
     slots[slot].limit_and_extra = limit_id << 12 | print.extra;
@@ -143,7 +153,8 @@ struct alignas(2048) Segment {
   }
 
   Fingerprint PrintOf(uint32_t slot) const {
-    return {slots[slot].main, tags[slot], static_cast<uint16_t>(slots[slot].limit_and_extra & Fingerprint::kExtraMask)};
+    return {slots[slot].main, tags[slot],
+            static_cast<uint16_t>(slots[slot].limit_and_extra & Fingerprint::kExtraMask)};
   }
 
  private:
@@ -156,9 +167,11 @@ struct alignas(2048) Segment {
       return _mm_cmpeq_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(&tags[at])), wanted);
     };
     const auto bits = [](__m128i low, __m128i high) {
-      return static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high))));
+      return static_cast<uint64_t>(
+          static_cast<uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high))));
     };
-    mask = bits(compare(0), compare(8)) | bits(compare(16), compare(24)) << 16 | bits(compare(32), compare(40)) << 32;
+    mask = bits(compare(0), compare(8)) | bits(compare(16), compare(24)) << 16 |
+           bits(compare(32), compare(40)) << 32;
     // 60 is no multiple of 16: the last four tags are read again with the four before them.
     mask |= (bits(compare(48), compare(52)) & 0xff) << 48;
     mask |= (bits(compare(52), compare(52)) & 0xf0) << 52;

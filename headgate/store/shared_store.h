@@ -1,8 +1,9 @@
-// The contract of a store that several machines share: Redis, later ZooKeeper and DynamoDB. It answers later, and it
-// can fail; everything else is as in store.h: a store decides where algorithm::Decide runs, never what it computes.
+// The contract of a store that several machines share: Redis, later ZooKeeper and DynamoDB. It
+// answers later, and it can fail; everything else is as in store.h: a store decides where
+// algorithm::Decide runs, never what it computes.
 //
-// Time is the store's own. One object per event loop, used on that loop's thread alone; what it asks in one turn of
-// the loop travels together.
+// Time is the store's own. One object per event loop, used on that loop's thread alone; what it
+// asks in one turn of the loop travels together.
 #pragma once
 
 #include <cstdint>
@@ -34,11 +35,11 @@ struct SharedRequest {
   Operation operation = Operation::kTake;
   // Set: asks for a lease instead of a decision, or reports; cost and operation are ignored.
   std::optional<LeaseAsk> lease{};
-  // Whether leases are ever given of this bucket: then nothing is decided about it while the store may have forgotten
-  // some that are being spent.
+  // Whether leases are ever given of this bucket: then nothing is decided about it while the store
+  // may have forgotten some that are being spent.
   bool leased = false;
-  // Decides under the limit that the bucket has, if it is there, and does not carry it over to `limit`: for what was
-  // let through under a limit that may have changed since. Not for leases.
+  // Decides under the limit that the bucket has, if it is there, and does not carry it over to
+  // `limit`: for what was let through under a limit that may have changed since. Not for leases.
   bool keeps_limit = false;
   base::Duration timeout{0};
   // As in a TakeRequest; valid until `done` has been called.
@@ -56,9 +57,10 @@ struct SharedEvents {
 };
 
 struct SharedAnswer {
-  // Unavailable: not done, and the store cannot. DeadlineExceeded, Aborted: it may have been done. PermissionDenied:
-  // the store refuses us. FailedPrecondition: a refund to a queue. ResourceExhausted: too much under way here; not
-  // sent. Unimplemented: it was asked wrongly, a bug of ours; not done.
+  // Unavailable: not done, and the store cannot. DeadlineExceeded, Aborted: it may have been done.
+  // PermissionDenied: the store refuses us. FailedPrecondition: a refund to a queue.
+  // ResourceExhausted: too much under way here; not sent. Unimplemented: it was asked wrongly, a
+  // bug of ours; not done.
   absl::Status status;
   algorithm::Decision decision;
   LeaseGrant grant;
@@ -71,8 +73,8 @@ class SharedStore {
 
   virtual ~SharedStore() = default;
 
-  // Calls `done` exactly once, on this loop's thread and no later than `timeout` (and a tick): perhaps before it
-  // returns, where the store is known to be away.
+  // Calls `done` exactly once, on this loop's thread and no later than `timeout` (and a tick):
+  // perhaps before it returns, where the store is known to be away.
   virtual void Ask(const SharedRequest& request, Done done) = 0;
 
   // The clock that timeouts and leases are counted by: CLOCK_BOOTTIME of this machine.

@@ -1,8 +1,9 @@
 // The memory store's snapshot: its live buckets as bytes. All numbers are little-endian.
 //
 //   magic "HGSNAP" 0 0 | u32 version | i64 saved_at | hash secret, 96 bytes
-//   u32 count, then each limit:   u8 algorithm | u8 align | u8 flags | u64 requests | i64 period | u64 burst | u64
-//   owner then each bucket:             u32 limit's position + 1 | u64, u16, u16 fingerprint | u64 edge | i64 seen |
+//   u32 count, then each limit:   u8 algorithm | u8 align | u8 flags | u64 requests | i64 period |
+//   u64 burst | u64 owner then each bucket:             u32 limit's position + 1 | u64, u16, u16
+//   fingerprint | u64 edge | i64 seen |
 //                                 u32 count | i64 remembered_until
 //        of a log, behind it:     u32 count, then each hit: i64 at | u32 cost
 //   u32 0 | u32 CRC32C of everything before it
@@ -29,7 +30,8 @@ namespace {
 
 constexpr std::string_view kMagic{"HGSNAP\0\0", 8};
 constexpr uint32_t kVersion = 2;
-// The first version in which a bucket has its remembered_until, a fingerprint 91 bits, and a limit its owner.
+// The first version in which a bucket has its remembered_until, a fingerprint 91 bits, and a limit
+// its owner.
 constexpr uint32_t kRememberedSince = 2;
 constexpr uint32_t kEndOfBuckets = 0;
 constexpr uint8_t kHasBurst = 1, kCountDenied = 2;
@@ -109,7 +111,8 @@ class Reader {
 void WriteLimit(Writer& writer, const LimitSpec& spec) {
   writer.Number(static_cast<uint8_t>(spec.algorithm));
   writer.Number(static_cast<uint8_t>(spec.align));
-  writer.Number(static_cast<uint8_t>((spec.burst ? kHasBurst : 0) | (spec.count_denied ? kCountDenied : 0)));
+  writer.Number(
+      static_cast<uint8_t>((spec.burst ? kHasBurst : 0) | (spec.count_denied ? kCountDenied : 0)));
   writer.Number(spec.requests);
   writer.Number(int64_t{spec.period.count()});
   writer.Number(spec.burst.value_or(0));
@@ -117,7 +120,8 @@ void WriteLimit(Writer& writer, const LimitSpec& spec) {
 
 LimitSpec ReadLimit(Reader& reader) {
   LimitSpec spec;
-  spec.algorithm = static_cast<algorithm::Algorithm>(std::min<uint8_t>(reader.Number<uint8_t>(), 5));
+  spec.algorithm =
+      static_cast<algorithm::Algorithm>(std::min<uint8_t>(reader.Number<uint8_t>(), 5));
   spec.align = static_cast<algorithm::Align>(std::min<uint8_t>(reader.Number<uint8_t>(), 3));
   const auto flags = reader.Number<uint8_t>();
   spec.requests = reader.Number<uint64_t>();
@@ -142,8 +146,8 @@ absl::Status CheckEnvelope(std::string_view snapshot) {
   uint32_t version, sum;
   std::memcpy(&version, snapshot.data() + kMagic.size(), sizeof version);
   if (version > kVersion) {
-    return absl::UnimplementedError(
-        fmt::format("the snapshot has version {}, newer than this program's {}", version, kVersion));
+    return absl::UnimplementedError(fmt::format(
+        "the snapshot has version {}, newer than this program's {}", version, kVersion));
   }
   const std::string_view body = snapshot.substr(0, snapshot.size() - sizeof sum);
   std::memcpy(&sum, snapshot.data() + body.size(), sizeof sum);
@@ -169,8 +173,8 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
   writer.Number(now.ns);
   writer.Bytes({reinterpret_cast<const char*>(secret_.bytes.data()), secret_.bytes.size()});
 
-  // A limit that is interned while the buckets are written is not in this list, even if it has the number of one that
-  // is; its buckets wait for the next snapshot.
+  // A limit that is interned while the buckets are written is not in this list, even if it has the
+  // number of one that is; its buckets wait for the next snapshot.
   struct Position {
     uint64_t serial;
     uint32_t number;  // from 1
@@ -179,7 +183,8 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
   absl::flat_hash_map<uint32_t, Position> positions;
   writer.Number(static_cast<uint32_t>(limits.size()));
   for (const LimitTable::Listed& limit : limits) {
-    positions.emplace(limit.id, Position{limit.serial, static_cast<uint32_t>(positions.size() + 1)});
+    positions.emplace(limit.id,
+                      Position{limit.serial, static_cast<uint32_t>(positions.size() + 1)});
     WriteLimit(writer, limit.spec);
     writer.Number(limit.owner.number());
   }
@@ -234,7 +239,8 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
   const auto version = reader.Number<uint32_t>();
   reader.Number<int64_t>();  // saved_at: each bucket has its own time
   const std::string_view secret = reader.Bytes(secret_.bytes.size());
-  if (secret.size() != secret_.bytes.size()) return absl::DataLossError("the snapshot ends within its head");
+  if (secret.size() != secret_.bytes.size())
+    return absl::DataLossError("the snapshot ends within its head");
   std::memcpy(secret_.bytes.data(), secret.data(), secret.size());
 
   // Empty where it finds no room. All are pinned until the buckets refer to them.
@@ -243,13 +249,16 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
   const auto limit_count = reader.Number<uint32_t>();
   for (uint32_t i = 0; i < limit_count && !reader.failed(); ++i) {
     HEADGATE_ASSIGN_OR_RETURN(const Limit limit, Limit::Make(ReadLimit(reader)));
-    const LimitOwner owner =
-        version >= kRememberedSince ? LimitOwner::FromNumber(reader.Number<uint64_t>()) : LimitOwner::Clients();
+    const LimitOwner owner = version >= kRememberedSince
+                                 ? LimitOwner::FromNumber(reader.Number<uint64_t>())
+                                 : LimitOwner::Clients();
     logs.push_back(IsLog(limit));
     limits.push_back(limits_.InternWhereRoom(limit, owner).value_or(LimitHandle()));
   }
-  for (auto position = reader.Number<uint32_t>(); position != kEndOfBuckets; position = reader.Number<uint32_t>()) {
-    if (position > limits.size()) return absl::DataLossError("the snapshot names a limit that it does not have");
+  for (auto position = reader.Number<uint32_t>(); position != kEndOfBuckets;
+       position = reader.Number<uint32_t>()) {
+    if (position > limits.size())
+      return absl::DataLossError("the snapshot names a limit that it does not have");
     Fingerprint print;
     print.main = reader.Number<uint64_t>();
     print.tag = reader.Number<uint16_t>();
@@ -258,9 +267,10 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
     state.edge = reader.Number<uint64_t>();
     state.seen = Instant::FromNanos(reader.Number<int64_t>());
     state.count = reader.Number<uint32_t>();
-    const auto remembered_until =
-        Instant::FromNanos(version >= kRememberedSince ? std::max<int64_t>(0, reader.Number<int64_t>()) : 0);
-    if (print.tag == 0) return absl::DataLossError("the snapshot has a bucket without a fingerprint");
+    const auto remembered_until = Instant::FromNanos(
+        version >= kRememberedSince ? std::max<int64_t>(0, reader.Number<int64_t>()) : 0);
+    if (print.tag == 0)
+      return absl::DataLossError("the snapshot has a bucket without a fingerprint");
     const LimitEntry* const entry = limits[position - 1].get();
     if (entry == nullptr) {
       ++left_out_;
@@ -280,12 +290,13 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
     }
     RestoreBucket(print, *entry, state, remembered_until, now);
   }
-  if (reader.failed() || !reader.empty()) return absl::DataLossError("the snapshot's buckets do not add up");
+  if (reader.failed() || !reader.empty())
+    return absl::DataLossError("the snapshot's buckets do not add up");
   return absl::OkStatus();
 }
 
-void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entry, BucketState state,
-                                Instant remembered_until, Instant now) {
+void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entry,
+                                BucketState state, Instant remembered_until, Instant now) {
   ArenaHitLog hits = HitsOf(state.edge, entry);
   if (state.seen > now + kAheadMax) {
     Rebase(entry.limit, state, hits, remembered_until, now);

@@ -1,5 +1,5 @@
-// Include in one test file of a folder: every `new` of the folder's test binary is counted from then on, so that a test can
-// say that a path makes none.
+// Include in one test file of a folder: every `new` of the folder's test binary is counted from
+// then on, so that a test can say that a path makes none.
 #pragma once
 
 #include <atomic>

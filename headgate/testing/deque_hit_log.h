@@ -13,7 +13,8 @@ namespace headgate::testing {
 class DequeHitLog final : public algorithm::HitLog {
  public:
   // Append refuses where `hits_max` are held already.
-  explicit DequeHitLog(size_t hits_max = std::numeric_limits<size_t>::max()) : hits_max_(hits_max) {}
+  explicit DequeHitLog(size_t hits_max = std::numeric_limits<size_t>::max())
+      : hits_max_(hits_max) {}
 
   bool empty() const override { return hits_.empty(); }
   algorithm::Hit Oldest() const override { return hits_.front(); }

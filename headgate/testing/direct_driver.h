@@ -9,7 +9,8 @@ namespace headgate::testing {
 class DirectDriver final : public Driver {
  public:
   // The store outlives the driver and is used by nobody else.
-  explicit DirectDriver(store::Store& store) : limiter_(store, /*observer=*/nullptr), checker_(limiter_) {}
+  explicit DirectDriver(store::Store& store)
+      : limiter_(store, /*observer=*/nullptr), checker_(limiter_) {}
 
   absl::Status SetRules(std::span<const ScenarioRule> rules, base::Instant now) override;
   absl::StatusOr<algorithm::Decision> Answer(const Ask& ask, base::Instant now) override;

@@ -1,5 +1,5 @@
-// A Fleet that is asked directly, without rules, fronts and a network: over a shared store that answers when it is told
-// to. For tests of what a Fleet sends. Not thread-safe.
+// A Fleet that is asked directly, without rules, fronts and a network: over a shared store that
+// answers when it is told to. For tests of what a Fleet sends. Not thread-safe.
 #pragma once
 
 #include <span>
@@ -13,29 +13,34 @@
 namespace headgate::testing {
 
 struct DirectFleet {
-  static store::MemoryOptions Options() { return {.max_buckets = 4096, .secret = base::SecretFromSeed(1)}; }
+  static store::MemoryOptions Options() {
+    return {.max_buckets = 4096, .secret = base::SecretFromSeed(1)};
+  }
 
   store::LimitHandle Intern(const algorithm::LimitSpec& spec, uint32_t version = 0) {
     return *local.limits().Intern(*algorithm::Limit::Make(spec), version);
   }
 
   // Asks for one request of key `key`, of `of`'s loop. True: it is settled already.
-  bool Begin(uint64_t key, const store::LimitHandle& limit, std::span<const store::LimitChange> history, uint64_t cost,
+  bool Begin(uint64_t key, const store::LimitHandle& limit,
+             std::span<const store::LimitChange> history, uint64_t cost,
              limiter::SharedDecider& of) {
     pending.Forget();
-    limiter::BatchEntry entry{.request = {.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f},
-                                          .limit = limit.get(),
-                                          .history = history,
-                                          .cost = cost},
-                              .terms = of.default_terms()};
+    limiter::BatchEntry entry{
+        .request = {.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f},
+                    .limit = limit.get(),
+                    .history = history,
+                    .cost = cost},
+        .terms = of.default_terms()};
     const bool is_settled = of.Decide(
-        {&entry, 1}, [&](size_t, std::string& name) { name += std::to_string(key); }, &pending, now);
+        {&entry, 1}, [&](size_t, std::string& name) { name += std::to_string(key); }, &pending,
+        now);
     settled = entry.settled;
     return is_settled;
   }
   // The same, and answers what it asks of the store. Whether the request passed.
-  bool Ask(uint64_t key, const store::LimitHandle& limit, std::span<const store::LimitChange> history = {},
-           uint64_t cost = 1) {
+  bool Ask(uint64_t key, const store::LimitHandle& limit,
+           std::span<const store::LimitChange> history = {}, uint64_t cost = 1) {
     return AskLoop(fleet, key, limit, history, cost);
   }
   bool AskLoop(limiter::SharedDecider& of, uint64_t key, const store::LimitHandle& limit,

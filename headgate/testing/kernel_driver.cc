@@ -25,7 +25,8 @@ absl::Status KernelDriver::SetRules(std::span<const ScenarioRule> rules, base::I
       buckets.resize(rule.limits.size());
       for (size_t i = 0; i < std::min(held.limits.size(), rule.limits.size()); ++i) {
         Bucket& bucket = buckets[i];
-        algorithm::Change(held.limits[i], rule.limits[i], bucket.state, bucket.hits, bucket.remembered_until, now);
+        algorithm::Change(held.limits[i], rule.limits[i], bucket.state, bucket.hits,
+                          bucket.remembered_until, now);
       }
     }
     held.limits = rule.limits;
@@ -44,21 +45,23 @@ absl::StatusOr<Decision> KernelDriver::Answer(const Ask& ask, base::Instant now)
       buckets[i].remembered_until = {};
     } else {
       HEADGATE_RETURN_IF_ERROR(
-          algorithm::Refund(rule.limits[i], buckets[i].state, buckets[i].hits, ask.cost, now).status());
+          algorithm::Refund(rule.limits[i], buckets[i].state, buckets[i].hits, ask.cost, now)
+              .status());
     }
   }
   return Request(rule, buckets, 0, now);
 }
 
-// All limits must allow. A request that one of them denies is undone under the others, except where denied requests
-// count.
-Decision KernelDriver::Request(const RuleBuckets& rule, std::vector<Bucket>& buckets, algorithm::Cost cost,
-                               base::Instant now) {
+// All limits must allow. A request that one of them denies is undone under the others, except where
+// denied requests count.
+Decision KernelDriver::Request(const RuleBuckets& rule, std::vector<Bucket>& buckets,
+                               algorithm::Cost cost, base::Instant now) {
   const std::vector<Bucket> before = buckets;
   std::vector<Decision> decisions;
   bool denied = false;
   for (size_t i = 0; i < buckets.size(); ++i) {
-    decisions.push_back(algorithm::Decide(rule.limits[i], buckets[i].state, buckets[i].hits, cost, now));
+    decisions.push_back(
+        algorithm::Decide(rule.limits[i], buckets[i].state, buckets[i].hits, cost, now));
     denied = denied || !decisions[i].allowed;
   }
   for (size_t i = 0; denied && buckets.size() > 1 && i < buckets.size(); ++i) {

@@ -1,5 +1,5 @@
-// The bare arithmetic: algorithm::Decide on one bucket per key and limit, with no store, no lock and no limiter around
-// it. What any of those answers is compared with this.
+// The bare arithmetic: algorithm::Decide on one bucket per key and limit, with no store, no lock
+// and no limiter around it. What any of those answers is compared with this.
 #pragma once
 
 #include <map>
@@ -29,8 +29,8 @@ class KernelDriver final : public Driver {
     std::map<std::string, std::vector<Bucket>> buckets;  // of each limit
   };
 
-  static algorithm::Decision Request(const RuleBuckets& rule, std::vector<Bucket>& buckets, algorithm::Cost cost,
-                                     base::Instant now);
+  static algorithm::Decision Request(const RuleBuckets& rule, std::vector<Bucket>& buckets,
+                                     algorithm::Cost cost, base::Instant now);
 
   std::map<std::string, RuleBuckets> rules_;
 };

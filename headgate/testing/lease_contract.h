@@ -1,11 +1,11 @@
-// What every store that instances share promises of leases, as a suite of GoogleTest that a store's own test runs
-// beside store_contract.h, which says what it promises of decisions:
+// What every store that instances share promises of leases, as a suite of GoogleTest that a store's
+// own test runs beside store_contract.h, which says what it promises of decisions:
 //
 //   #include "headgate/testing/lease_contract.h"
 //   INSTANTIATE_TEST_SUITE_P(Redis, LeaseContract, ::testing::Values(SharedStoreUnderTest{…}));
 //
-// The rules behind it, and why they hold: docs/internals/leases.md. Steps are drawn from a fixed seed. Include this in
-// one source file of a test.
+// The rules behind it, and why they hold: docs/internals/leases.md. Steps are drawn from a fixed
+// seed. Include this in one source file of a test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,9 @@ struct SharedStoreUnderTest {
   // How many steps a walk takes.
   int steps = 400;
 
-  friend std::ostream& operator<<(std::ostream& out, const SharedStoreUnderTest& store) { return out << store.name; }
+  friend std::ostream& operator<<(std::ostream& out, const SharedStoreUnderTest& store) {
+    return out << store.name;
+  }
 };
 
 class LeaseContract : public ::testing::TestWithParam<SharedStoreUnderTest> {
@@ -56,22 +58,27 @@ class LeaseContract : public ::testing::TestWithParam<SharedStoreUnderTest> {
   static std::vector<algorithm::LimitSpec> Limits() {
     using algorithm::Algorithm;
     using std::chrono::seconds;
-    return {{.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = seconds(10)},
-            {.algorithm = Algorithm::kTokenBucket, .requests = 7, .period = seconds(1), .burst = kCapacity},
-            {.algorithm = Algorithm::kLeakyBucket, .requests = 100, .period = seconds(10)},
-            {.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = seconds(10)},
-            {.algorithm = Algorithm::kFixedWindow,
-             .requests = 100,
-             .period = seconds(10),
-             .align = algorithm::Align::kFirstHit},
-            {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = seconds(10)}};
+    return {
+        {.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = seconds(10)},
+        {.algorithm = Algorithm::kTokenBucket,
+         .requests = 7,
+         .period = seconds(1),
+         .burst = kCapacity},
+        {.algorithm = Algorithm::kLeakyBucket, .requests = 100, .period = seconds(10)},
+        {.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = seconds(10)},
+        {.algorithm = Algorithm::kFixedWindow,
+         .requests = 100,
+         .period = seconds(10),
+         .align = algorithm::Align::kFirstHit},
+        {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = seconds(10)}};
   }
 
   // Another bucket, under each limit in turn, at the beginning of a window.
   template <typename Test>
   void ForEachLimit(const Test& test) {
     for (const algorithm::LimitSpec& spec : Limits()) {
-      SCOPED_TRACE(::testing::Message() << algorithm::Name(spec.algorithm) << " of " << spec.requests);
+      SCOPED_TRACE(::testing::Message()
+                   << algorithm::Name(spec.algorithm) << " of " << spec.requests);
       bucket_ = "hg:{lease contract " + std::to_string(++buckets_) + "}";
       Use(spec);
       test();
@@ -79,18 +86,22 @@ class LeaseContract : public ::testing::TestWithParam<SharedStoreUnderTest> {
     }
   }
 
-  void Use(const algorithm::LimitSpec& spec) { limit_ = *rig_->store().limits().Intern(*algorithm::Limit::Make(spec)); }
+  void Use(const algorithm::LimitSpec& spec) {
+    limit_ = *rig_->store().limits().Intern(*algorithm::Limit::Make(spec));
+  }
   const algorithm::LimitSpec& limit() const { return limit_->limit.spec(); }
   void PassTime(base::Duration time) { rig_->SetNow(now_ += time); }
   base::Instant now() const { return now_; }
 
-  store::LeaseGrant Ask(store::LeaseId id, uint64_t want, std::vector<store::LeaseReport> reports = {},
-                        uint64_t least = 1) {
-    const store::LeaseAsk ask{.id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports};
+  store::LeaseGrant Ask(store::LeaseId id, uint64_t want,
+                        std::vector<store::LeaseReport> reports = {}, uint64_t least = 1) {
+    const store::LeaseAsk ask{
+        .id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports};
     return Answer({.name = bucket_, .limit = limit_, .lease = ask}).grant;
   }
   algorithm::Decision Do(store::Operation operation, algorithm::Cost cost) {
-    return Answer({.name = bucket_, .limit = limit_, .cost = cost, .operation = operation}).decision;
+    return Answer({.name = bucket_, .limit = limit_, .cost = cost, .operation = operation})
+        .decision;
   }
   uint64_t Remaining() { return Do(store::Operation::kLook, 0).remaining; }
 
@@ -164,7 +175,8 @@ TEST_P(LeaseContract, WhatIsReturnedComesBackOnce) {
     const std::vector<store::LeaseReport> returned{{.number = 1, .spent = 15, .returned = true}};
     EXPECT_EQ(Ask({.node = kNode, .number = 3}, 0, returned).remaining, kCapacity - 15);
     EXPECT_EQ(Ask({.node = kNode, .number = 4}, 0, returned).remaining, kCapacity - 15) << "twice";
-    EXPECT_EQ(Ask({.node = kOther, .number = 5}, 0, {{.number = 1, .spent = 0, .returned = true}}).remaining,
+    EXPECT_EQ(Ask({.node = kOther, .number = 5}, 0, {{.number = 1, .spent = 0, .returned = true}})
+                  .remaining,
               kCapacity - 15)
         << "of a lease that another node had";
   });
@@ -186,7 +198,9 @@ TEST_P(LeaseContract, WhatNobodyReturnsIsWithheldUntilItsLeaseHasExpired) {
     EXPECT_LE(Remaining(), kCapacity - 40);
     PassTime(std::chrono::seconds(60));
     EXPECT_EQ(Remaining(), kCapacity);
-    EXPECT_EQ(Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}}).remaining, kCapacity)
+    EXPECT_EQ(Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}})
+                  .remaining,
+              kCapacity)
         << "too late, and nothing comes of it";
   });
 }
@@ -196,7 +210,8 @@ TEST_P(LeaseContract, AResetEndsAllLeases) {
     EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
     Do(store::Operation::kReset, 0);
     EXPECT_EQ(Remaining(), kCapacity);
-    EXPECT_EQ(Ask({.node = kNode, .number = 2}, 40, {{.number = 1, .spent = 0, .returned = true}}).remaining,
+    EXPECT_EQ(Ask({.node = kNode, .number = 2}, 40, {{.number = 1, .spent = 0, .returned = true}})
+                  .remaining,
               kCapacity - 40);
   });
 }
@@ -213,7 +228,8 @@ TEST_P(LeaseContract, WhatIsOutIsOutUnderAnotherLimitToo) {
   });
 }
 
-// Whatever nodes ask, spend, say and keep to themselves: what is out and what is left are one bucket together.
+// Whatever nodes ask, spend, say and keep to themselves: what is out and what is left are one
+// bucket together.
 TEST_P(LeaseContract, WhatIsOutAndWhatIsLeftAreNeverMoreThanTheCapacity) {
   struct Out {
     store::LeaseId id;
@@ -226,15 +242,18 @@ TEST_P(LeaseContract, WhatIsOutAndWhatIsLeftAreNeverMoreThanTheCapacity) {
   ForEachLimit([&] {
     std::vector<Out> out;
     for (int step = 0; step < GetParam().steps; ++step) {
-      if (below(3) == 0) PassTime(std::chrono::microseconds(below(below(10) == 0 ? 3'000'000 : 100'000)));
+      if (below(3) == 0)
+        PassTime(std::chrono::microseconds(below(below(10) == 0 ? 3'000'000 : 100'000)));
       if (below(4) == 0) Do(store::Operation::kTake, 1 + below(10));
-      const store::LeaseId id{.node = below(2) == 0 ? kNode : kOther, .number = static_cast<uint64_t>(step) + 1};
+      const store::LeaseId id{.node = below(2) == 0 ? kNode : kOther,
+                              .number = static_cast<uint64_t>(step) + 1};
       std::vector<store::LeaseReport> reports;
       std::erase_if(out, [&](Out& lease) {
         if (lease.until <= now()) return true;
         if (lease.id.node != id.node || below(3) != 0) return false;
         lease.reported += below(lease.granted - lease.reported + 1);
-        reports.push_back({.number = lease.id.number, .spent = lease.reported, .returned = below(2) == 0});
+        reports.push_back(
+            {.number = lease.id.number, .spent = lease.reported, .returned = below(2) == 0});
         return reports.back().returned;
       });
       const store::LeaseGrant grant = Ask(id, below(30), reports);

@@ -14,10 +14,12 @@ namespace {
 using algorithm::Align;
 
 constexpr std::string_view kForm =
-    "rule NAME = N per DURATION [algorithm A] [burst B] [align first_hit] [queue] [count_denied] [and …]";
+    "rule NAME = N per DURATION [algorithm A] [burst B] [align first_hit] [queue] [count_denied] "
+    "[and …]";
 
 void TakePeriod(LineReader& line, rule::Period& period) {
-  if (const Word per = line.Take(); per.text != "per") return line.FailMissing(per, "\"per\"", kForm);
+  if (const Word per = line.Take(); per.text != "per")
+    return line.FailMissing(per, "\"per\"", kForm);
   const Word word = line.Take();
   const auto parsed = rule::ParsePeriod(word.text);
   if (word.text.empty()) return line.FailMissing(word, "a period", kForm);
@@ -30,7 +32,8 @@ void TakeAlgorithm(LineReader& line, rule::LimitWords& words) {
   words.algorithm = algorithm::AlgorithmByName(name.text);
   if (!words.algorithm) {
     line.FailMissing(name, "an algorithm",
-                     "token_bucket (or gcra), leaky_bucket, fixed_window, sliding_window_counter, sliding_window_log");
+                     "token_bucket (or gcra), leaky_bucket, fixed_window, sliding_window_counter, "
+                     "sliding_window_log");
   }
 }
 
@@ -41,7 +44,8 @@ void TakeAlign(LineReader& line, rule::LimitWords& words) {
   } else if (align.text == "epoch") {
     words.align = Align::kEpoch;
   } else {
-    line.FailMissing(align, "first_hit or epoch", "windows of the calendar are said as: per month, per year");
+    line.FailMissing(align, "first_hit or epoch",
+                     "windows of the calendar are said as: per month, per year");
   }
 }
 
@@ -100,7 +104,8 @@ std::vector<algorithm::Limit> TakeLimits(LineReader& line) {
   std::vector<algorithm::Limit> limits;
   do {
     if (limits.size() == rule::kLimitsPerRuleMax) {
-      line.Fail(line.next(), fmt::format("a rule has at most {} limits", rule::kLimitsPerRuleMax), kForm);
+      line.Fail(line.next(), fmt::format("a rule has at most {} limits", rule::kLimitsPerRuleMax),
+                kForm);
       break;
     }
     limits.push_back(TakeLimit(line));

@@ -1,5 +1,5 @@
-// The words of a scenario's rule: N per DURATION [algorithm A] [burst B] [align first_hit] [queue] [count_denied], in
-// any order; further limits follow behind "and".
+// The words of a scenario's rule: N per DURATION [algorithm A] [burst B] [align first_hit] [queue]
+// [count_denied], in any order; further limits follow behind "and".
 #pragma once
 
 #include <vector>

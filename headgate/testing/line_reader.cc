@@ -26,7 +26,9 @@ std::optional<uint64_t> WholeNumber(std::string_view text) {
   return value;
 }
 
-LineReader::LineReader(uint32_t line, std::string_view text) : line_(line), text_(text) { Advance(); }
+LineReader::LineReader(uint32_t line, std::string_view text) : line_(line), text_(text) {
+  Advance();
+}
 
 void LineReader::Advance() {
   size_t begin = std::min(text_.find_first_not_of(kSpaces, at_), text_.size());
@@ -62,7 +64,8 @@ base::Duration LineReader::TakeDuration(std::string_view what) {
   }
   const auto duration = rule::ParseDuration(word.text);
   if (!duration.ok()) {
-    Fail(word, fmt::format("{}: {}", what, std::string(duration.status().message())), kDurationForm);
+    Fail(word, fmt::format("{}: {}", what, std::string(duration.status().message())),
+         kDurationForm);
     return base::Duration(0);
   }
   return *duration;

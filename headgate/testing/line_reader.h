@@ -1,5 +1,6 @@
-// One line of a scenario, word by word. The first thing that is wrong is kept; after it the line is at its end and
-// every value read is 0, so that a parser reads straight on and looks once, at the end, whether all was well.
+// One line of a scenario, word by word. The first thing that is wrong is kept; after it the line is
+// at its end and every value read is 0, so that a parser reads straight on and looks once, at the
+// end, whether all was well.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ std::optional<uint64_t> WholeNumber(std::string_view text);
 
 class LineReader {
  public:
-  // Words are parted by spaces. A comment begins with a # at the beginning of a word, so that a key may contain one.
+  // Words are parted by spaces. A comment begins with a # at the beginning of a word, so that a key
+  // may contain one.
   LineReader(uint32_t line, std::string_view text);
 
   // The word that Take would return.

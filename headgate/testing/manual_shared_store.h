@@ -1,5 +1,5 @@
-// A shared store without a network: one process's memory, which answers when it is told to, or fails as it is told to.
-// For tests of whatever asks a SharedStore. Not thread-safe.
+// A shared store without a network: one process's memory, which answers when it is told to, or
+// fails as it is told to. For tests of whatever asks a SharedStore. Not thread-safe.
 #pragma once
 
 #include <deque>
@@ -118,11 +118,12 @@ class ManualSharedStore final : public store::SharedStore {
   }
 
   algorithm::Decision Decide(const Asked& asked, store::Operation operation, algorithm::Cost cost) {
-    const store::TakeRequest request{.key = base::HashBytes(memory_.hash_secret(), base::KeyKind::kRaw, asked.name),
-                                     .limit = asked.limit.get(),
-                                     .history = asked.history,
-                                     .cost = cost,
-                                     .operation = operation};
+    const store::TakeRequest request{
+        .key = base::HashBytes(memory_.hash_secret(), base::KeyKind::kRaw, asked.name),
+        .limit = asked.limit.get(),
+        .history = asked.history,
+        .cost = cost,
+        .operation = operation};
     algorithm::Decision decision;
     memory_.Take({&request, 1}, {&decision, 1}, now_);
     return decision;

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::string_view kRuleForm = "rule NAME = N per DURATION … [and N per DURATION …]";
 constexpr std::string_view kAskForm =
-    "at TIME NAME:KEY [xN] [cost C] allow|deny [remaining N] [retry DURATION|never] [reset DURATION] [wait DURATION]";
+    "at TIME NAME:KEY [xN] [cost C] allow|deny [remaining N] [retry DURATION|never] [reset "
+    "DURATION] [wait DURATION]";
 constexpr std::string_view kRefundForm = "at TIME NAME:KEY refund C";
 
 // What a protocol can carry in a signed number.
@@ -33,17 +34,20 @@ void SetOnce(LineReader& line, const Word& word, std::optional<T>& figure, T val
   figure = value;
 }
 
-// [remaining N] [retry DURATION|never] [reset DURATION] [wait DURATION], in any order, to the end of the line.
+// [remaining N] [retry DURATION|never] [reset DURATION] [wait DURATION], in any order, to the end
+// of the line.
 void TakeFigures(LineReader& line, Expectation& expected) {
   while (!line.done()) {
     const Word word = line.Take();
     if (word.text == "remaining") {
-      SetOnce(line, word, expected.remaining, line.TakeNumber("a whole number of requests remaining", kAskForm));
+      SetOnce(line, word, expected.remaining,
+              line.TakeNumber("a whole number of requests remaining", kAskForm));
     } else if (word.text == "retry") {
       SetOnce(line, word, expected.retry_after,
               line.TakeIf("never") ? algorithm::kNever : line.TakeDuration("when to retry"));
     } else if (word.text == "reset") {
-      SetOnce(line, word, expected.reset_after, line.TakeDuration("when the bucket is as if never used"));
+      SetOnce(line, word, expected.reset_after,
+              line.TakeDuration("when the bucket is as if never used"));
     } else if (word.text == "wait") {
       SetOnce(line, word, expected.wait, line.TakeDuration("how long to wait"));
     } else {
@@ -68,9 +72,12 @@ void TakeRequest(LineReader& line, Ask& ask) {
       continue;
     }
     const auto count = word.text.starts_with('x') ? WholeNumber(word.text.substr(1)) : std::nullopt;
-    if (!count || repeated) return line.FailMissing(word, "allow or deny, after any xN and cost", kAskForm);
+    if (!count || repeated)
+      return line.FailMissing(word, "allow or deny, after any xN and cost", kAskForm);
     if (*count == 0 || *count > kScenarioRepeatMax) {
-      return line.Fail(word, fmt::format("a line repeats its request 1 to {} times", kScenarioRepeatMax), kAskForm);
+      return line.Fail(word,
+                       fmt::format("a line repeats its request 1 to {} times", kScenarioRepeatMax),
+                       kAskForm);
     }
     repeated = true;
     ask.repeat = *count;
@@ -88,7 +95,8 @@ class Parser {
             .hint = "split it into several files"});
       return std::move(parsed_);
     }
-    for (uint32_t number = 1; !text.empty() && parsed_.problems.size() < kScenarioProblemsMax; ++number) {
+    for (uint32_t number = 1; !text.empty() && parsed_.problems.size() < kScenarioProblemsMax;
+         ++number) {
       const size_t end = std::min(text.find('\n'), text.size());
       LineReader line(number, text.substr(0, end));
       text.remove_prefix(std::min(end + 1, text.size()));
@@ -126,7 +134,9 @@ class Parser {
   }
 
   void ParseStep(LineReader& line, uint32_t number) {
-    Step step{.line = number, .at = base::Instant::FromNanos(line.TakeDuration("a time").count()), .action = {}};
+    Step step{.line = number,
+              .at = base::Instant::FromNanos(line.TakeDuration("a time").count()),
+              .action = {}};
     if (line.TakeIf("rule")) {
       const Word name = line.next();
       const bool known = rules_.contains(name.text);
@@ -147,7 +157,8 @@ class Parser {
     }
     // Known from here on though its limit may be wrong, so that one mistake is reported once.
     rules_.emplace(name.text);
-    if (const Word equals = line.Take(); equals.text != "=") line.FailMissing(equals, "\"=\"", kRuleForm);
+    if (const Word equals = line.Take(); equals.text != "=")
+      line.FailMissing(equals, "\"=\"", kRuleForm);
     return {.name = std::string(name.text), .limits = TakeLimits(line)};
   }
 
@@ -159,7 +170,8 @@ class Parser {
       line.FailMissing(bucket, "\"rule\" or NAME:KEY", kAskForm);
       return {};
     }
-    Ask ask{.rule = std::string(bucket.text.substr(0, colon)), .key = std::string(bucket.text.substr(colon + 1))};
+    Ask ask{.rule = std::string(bucket.text.substr(0, colon)),
+            .key = std::string(bucket.text.substr(colon + 1))};
     if (!rules_.contains(ask.rule)) FailUnknown(line, bucket, ask.rule);
     if (line.TakeIf("refund")) {
       ask.operation = Operation::kRefund;
@@ -172,7 +184,8 @@ class Parser {
     if (!line.done()) line.FailMissing(line.next(), "the end of the line", kAskForm);
     requests_ += ask.repeat;
     if (requests_ > kScenarioRequestsMax) {
-      line.Fail(bucket, fmt::format("a scenario makes at most {} requests in all", kScenarioRequestsMax),
+      line.Fail(bucket,
+                fmt::format("a scenario makes at most {} requests in all", kScenarioRequestsMax),
                 "repeat less, or split it into several files");
     }
     return ask;
@@ -190,7 +203,9 @@ class Parser {
 
 }  // namespace
 
-ParsedScenario ParseScenario(std::string_view path, std::string_view text) { return Parser(path).Parse(text); }
+ParsedScenario ParseScenario(std::string_view path, std::string_view text) {
+  return Parser(path).Parse(text);
+}
 
 std::string PlaceAndMessage(std::string_view path, const ScenarioProblem& problem) {
   return fmt::format("{}:{}:{}: {}", path, problem.line, problem.column, problem.message);

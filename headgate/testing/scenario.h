@@ -1,12 +1,13 @@
-// A scenario: behaviour as text. Rules, requests at given times, and what must come of each, to the nanosecond.
+// A scenario: behaviour as text. Rules, requests at given times, and what must come of each, to the
+// nanosecond.
 //
 //   # A burst of five, then one every ten seconds.
 //   rule login = 1 per 10s burst 5
 //   at 0s      login:ann x5       allow remaining 0
 //   at 0s      login:ann          deny  retry 10s reset 50s
 //
-// The one format for tests, bug reports and documents; docs/reference/scenarios.md describes it whole. This file turns
-// text into a Scenario; scenario_runner.h runs one.
+// The one format for tests, bug reports and documents; docs/reference/scenarios.md describes it
+// whole. This file turns text into a Scenario; scenario_runner.h runs one.
 #pragma once
 
 #include <cstdint>

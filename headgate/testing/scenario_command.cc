@@ -19,7 +19,8 @@ constexpr int kAsExpected = 0;
 constexpr int kDiffers = 1;
 constexpr int kUnusable = 2;
 
-// A scenario has at most a million bytes, hence less than a quarter of a million keys: none is evicted from this.
+// A scenario has at most a million bytes, hence less than a quarter of a million keys: none is
+// evicted from this.
 constexpr uint64_t kBucketsMax = 1 << 18;
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -29,7 +30,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<size_t>(file.gcount()));
   if (!file.is_open() || file.bad() || (text.empty() && errno != 0)) {
-    return absl::NotFoundError(fmt::format("cannot read the scenario {}: {}", path, std::strerror(errno)));
+    return absl::NotFoundError(
+        fmt::format("cannot read the scenario {}: {}", path, std::strerror(errno)));
   }
   return text;
 }
@@ -37,18 +39,22 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 int RunFile(const std::string& path, std::ostream& out, const ScenarioErrors& on_error) {
   const auto text = ReadFile(path);
   if (!text.ok()) {
-    on_error(std::string(text.status().message()), "name a file that can be read: headgate scenario FILE…");
+    on_error(std::string(text.status().message()),
+             "name a file that can be read: headgate scenario FILE…");
     return kUnusable;
   }
   const ParsedScenario parsed = ParseScenario(path, *text);
-  for (const ScenarioProblem& problem : parsed.problems) on_error(PlaceAndMessage(path, problem), problem.hint);
+  for (const ScenarioProblem& problem : parsed.problems)
+    on_error(PlaceAndMessage(path, problem), problem.hint);
   if (!parsed.ok()) return kUnusable;
 
-  // The secret only guards against those who aim at collisions: a scenario's author would meet his own.
+  // The secret only guards against those who aim at collisions: a scenario's author would meet his
+  // own.
   store::MemoryStore store({.max_buckets = kBucketsMax, .secret = {}});
   DirectDriver driver(store);
   const auto differences = RunScenario(parsed.scenario, driver);
-  for (const ScenarioDifference& difference : differences) out << Describe(path, difference) << '\n';
+  for (const ScenarioDifference& difference : differences)
+    out << Describe(path, difference) << '\n';
   if (!differences.empty()) return kDiffers;
   out << path << ": all as expected (" << parsed.scenario.steps.size() << " steps)\n";
   return kAsExpected;
@@ -56,7 +62,8 @@ int RunFile(const std::string& path, std::ostream& out, const ScenarioErrors& on
 
 }  // namespace
 
-int RunScenarioFiles(std::span<const std::string> paths, std::ostream& out, const ScenarioErrors& on_error) {
+int RunScenarioFiles(std::span<const std::string> paths, std::ostream& out,
+                     const ScenarioErrors& on_error) {
   int code = kAsExpected;
   for (const std::string& path : paths) code = std::max(code, RunFile(path, out, on_error));
   return code;

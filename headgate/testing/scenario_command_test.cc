@@ -62,10 +62,12 @@ TEST_F(ScenarioCommand, SaysAllThatIsNoScenario) {
   const std::string path = Write("broken.scenario", kBroken);
   EXPECT_EQ(Run({path}), 2);
   EXPECT_EQ(out.str(), "");
-  EXPECT_EQ(err.str(), path + ":1:7: no line above says what rule \"login\" is\n" +  //
-                           "hint: rule login = N per DURATION\n" +                   //
-                           path + ":2:5: expected a rule's name, without : and = in it, but the line ends here\n" +
-                           "hint: rule NAME = N per DURATION … [and N per DURATION …]\n");
+  EXPECT_EQ(err.str(),
+            path + ":1:7: no line above says what rule \"login\" is\n" +  //
+                "hint: rule login = N per DURATION\n" +                   //
+                path +
+                ":2:5: expected a rule's name, without : and = in it, but the line ends here\n" +
+                "hint: rule NAME = N per DURATION … [and N per DURATION …]\n");
 }
 
 TEST_F(ScenarioCommand, NamesAFileThatItCannotRead) {
@@ -93,7 +95,9 @@ TEST_F(ScenarioCommand, RefusesAFileThatIsTooLarge) {
   EXPECT_NE(err.str().find("a scenario has at most 1048576 bytes"), std::string::npos) << err.str();
 }
 
-TEST_F(ScenarioCommand, FindsNothingWrongInAnEmptyFile) { EXPECT_EQ(Run({Write("empty.scenario", "")}), 0); }
+TEST_F(ScenarioCommand, FindsNothingWrongInAnEmptyFile) {
+  EXPECT_EQ(Run({Write("empty.scenario", "")}), 0);
+}
 
 }  // namespace
 }  // namespace headgate::testing

@@ -20,7 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr uint64_t kRequestsMax = 2'000;  // so that an input takes no longer than a moment
   uint64_t requests = 0;
   for (const auto& step : parsed.scenario.steps) {
-    if (const auto* ask = std::get_if<headgate::testing::Ask>(&step.action)) requests += ask->repeat;
+    if (const auto* ask = std::get_if<headgate::testing::Ask>(&step.action))
+      requests += ask->repeat;
   }
   if (requests > kRequestsMax) return 0;
   headgate::testing::KernelDriver once;

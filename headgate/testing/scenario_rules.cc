@@ -7,7 +7,8 @@
 
 namespace headgate::testing {
 
-absl::StatusOr<std::shared_ptr<const rule::RuleSet>> BuildScenarioRules(std::span<const ScenarioRule> rules) {
+absl::StatusOr<std::shared_ptr<const rule::RuleSet>> BuildScenarioRules(
+    std::span<const ScenarioRule> rules) {
   std::vector<rule::PlainRule> plain;
   for (const ScenarioRule& rule : rules) {
     plain.push_back({.domain = rule.name, .key = std::string(kScenarioKey), .limits = rule.limits});

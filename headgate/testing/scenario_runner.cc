@@ -37,7 +37,8 @@ bool FiguresMatch(const Expectation& expected, const Decision& got) {
          expected.wait.value_or(got.wait) == got.wait;
 }
 
-// The verdict and those figures of `decision` that the line names; of a denial that it did not foresee, when to retry.
+// The verdict and those figures of `decision` that the line names; of a denial that it did not
+// foresee, when to retry.
 std::string Text(const Decision& decision, const Expectation& named) {
   std::string text = decision.allowed ? "allow" : "deny";
   auto out = std::back_inserter(text);
@@ -60,11 +61,13 @@ std::string Text(const Expectation& expected) {
 
 class Run {
  public:
-  Run(const Scenario& scenario, Driver& driver) : scenario_(scenario), driver_(driver), rules_(scenario.rules) {}
+  Run(const Scenario& scenario, Driver& driver)
+      : scenario_(scenario), driver_(driver), rules_(scenario.rules) {}
 
   std::vector<ScenarioDifference> Steps() {
     if (const absl::Status status = driver_.SetRules(rules_, base::Instant{0}); !status.ok()) {
-      Differ(1, fmt::format("expected the rules to be taken up, got: {}", std::string(status.message())));
+      Differ(1, fmt::format("expected the rules to be taken up, got: {}",
+                            std::string(status.message())));
       return std::move(differences_);
     }
     for (const Step& step : scenario_.steps) {
@@ -78,29 +81,38 @@ class Run {
   }
 
  private:
-  void Differ(uint32_t line, std::string message) { differences_.push_back({line, std::move(message)}); }
+  void Differ(uint32_t line, std::string message) {
+    differences_.push_back({line, std::move(message)});
+  }
 
   void Change(const Step& step, const ScenarioRule& rule) {
-    std::find_if(rules_.begin(), rules_.end(), [&](const ScenarioRule& r) { return r.name == rule.name; })->limits =
-        rule.limits;
+    std::find_if(rules_.begin(), rules_.end(), [&](const ScenarioRule& r) {
+      return r.name == rule.name;
+    })->limits = rule.limits;
     if (const absl::Status status = driver_.SetRules(rules_, step.at); !status.ok()) {
-      Differ(step.line, fmt::format("expected the rule to be changed, got: {}", std::string(status.message())));
+      Differ(step.line, fmt::format("expected the rule to be changed, got: {}",
+                                    std::string(status.message())));
     }
   }
 
   void Question(const Step& step, const Ask& ask) {
     const Expectation expected = Shown(ask.expected, driver_.precision());
-    // All are asked even if one differs, so that the lines below mean what they say; the first difference is told.
+    // All are asked even if one differs, so that the lines below mean what they say; the first
+    // difference is told.
     std::string difference;
     for (uint64_t i = 1; i <= ask.repeat; ++i) {
       const auto got = driver_.Answer(ask, step.at);
       if (!difference.empty()) continue;
-      const std::string which = ask.repeat > 1 ? fmt::format(" (request {} of {})", i, ask.repeat) : "";
+      const std::string which =
+          ask.repeat > 1 ? fmt::format(" (request {} of {})", i, ask.repeat) : "";
       if (!got.ok()) {
-        difference = fmt::format("expected an answer, got: {}{}", std::string(got.status().message()), which);
+        difference = fmt::format("expected an answer, got: {}{}",
+                                 std::string(got.status().message()), which);
       } else if (ask.operation == Operation::kRequest &&
-                 (got->allowed != expected.allowed || (i == ask.repeat && !FiguresMatch(expected, *got)))) {
-        difference = fmt::format("expected {}, got {}{}", Text(expected), Text(*got, expected), which);
+                 (got->allowed != expected.allowed ||
+                  (i == ask.repeat && !FiguresMatch(expected, *got)))) {
+        difference =
+            fmt::format("expected {}, got {}{}", Text(expected), Text(*got, expected), which);
       }
     }
     if (!difference.empty()) Differ(step.line, std::move(difference));

@@ -1,5 +1,5 @@
-// Runs a scenario in virtual time against whatever can answer it: the bare arithmetic, a limiter over any store, a
-// protocol's front fed with bytes.
+// Runs a scenario in virtual time against whatever can answer it: the bare arithmetic, a limiter
+// over any store, a protocol's front fed with bytes.
 #pragma once
 
 #include <span>
@@ -18,7 +18,8 @@ class Driver {
  public:
   virtual ~Driver() = default;
 
-  // The shortest time that this way of asking can show. It rounds up; what is expected is rounded alike.
+  // The shortest time that this way of asking can show. It rounds up; what is expected is rounded
+  // alike.
   virtual base::Duration precision() const { return base::Duration(1); }
 
   // All rules, as they are from `now` on. Buckets stay.

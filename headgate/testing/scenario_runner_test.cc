@@ -17,17 +17,20 @@ using ::testing::IsEmpty;
 // Answers what it was told to, in turn, and remembers what it was asked.
 class ScriptedDriver final : public Driver {
  public:
-  explicit ScriptedDriver(std::deque<absl::StatusOr<Decision>> answers, base::Duration precision = 1ns)
+  explicit ScriptedDriver(std::deque<absl::StatusOr<Decision>> answers,
+                          base::Duration precision = 1ns)
       : answers_(std::move(answers)), precision_(precision) {}
 
   base::Duration precision() const override { return precision_; }
   absl::Status SetRules(std::span<const ScenarioRule> rules, base::Instant now) override {
     heard.push_back(std::to_string(rules.size()) + " rules, the first " +
-                    std::to_string(rules[0].limits[0].spec().requests) + " at " + std::to_string(now.ns));
+                    std::to_string(rules[0].limits[0].spec().requests) + " at " +
+                    std::to_string(now.ns));
     return rules_status;
   }
   absl::StatusOr<Decision> Answer(const Ask& ask, base::Instant now) override {
-    heard.push_back(ask.rule + ":" + ask.key + " cost " + std::to_string(ask.cost) + " at " + std::to_string(now.ns));
+    heard.push_back(ask.rule + ":" + ask.key + " cost " + std::to_string(ask.cost) + " at " +
+                    std::to_string(now.ns));
     if (answers_.empty()) return Decision{};
     auto answer = std::move(answers_.front());
     answers_.pop_front();
@@ -65,19 +68,22 @@ TEST(ScenarioRunner, AsksWhatTheLinesSayWhenTheySay) {
                           "at 2ns s:k reset",
                           driver),
               IsEmpty());
-  EXPECT_THAT(driver.heard, ElementsAre("2 rules, the first 1 at 0", "r:k cost 3 at 1", "r:k cost 3 at 1",
-                                        "2 rules, the first 5 at 3", "s:k cost 4 at 2", "s:k cost 1 at 2"));
+  EXPECT_THAT(driver.heard,
+              ElementsAre("2 rules, the first 1 at 0", "r:k cost 3 at 1", "r:k cost 3 at 1",
+                          "2 rules, the first 5 at 3", "s:k cost 4 at 2", "s:k cost 1 at 2"));
 }
 
 TEST(ScenarioRunner, TellsTheLineThatDiffers) {
-  ScriptedDriver driver({Decision{.allowed = false, .remaining = 2, .retry_after = 9s, .reset_after = 49s}});
+  ScriptedDriver driver(
+      {Decision{.allowed = false, .remaining = 2, .retry_after = 9s, .reset_after = 49s}});
   EXPECT_THAT(Differences(WithRule("at 0s r:k deny remaining 2 retry 10s reset 50s"), driver),
               ElementsAre("a.scenario:2: expected deny remaining 2 retry 10s reset 50s, "
                           "got deny remaining 2 retry 9s reset 49s"));
 }
 
 TEST(ScenarioRunner, ComparesOnlyWhatTheLineNames) {
-  ScriptedDriver driver({Decision{.allowed = true, .remaining = 2, .reset_after = 49s, .wait = 1s}});
+  ScriptedDriver driver(
+      {Decision{.allowed = true, .remaining = 2, .reset_after = 49s, .wait = 1s}});
   EXPECT_THAT(Differences(WithRule("at 0s r:k allow wait 1s"), driver), IsEmpty());
 }
 
@@ -88,17 +94,21 @@ TEST(ScenarioRunner, TellsWhenToRetryOfADenialThatWasNotForeseen) {
 }
 
 TEST(ScenarioRunner, HoldsTheVerdictAgainstEachRepetitionAndTheFiguresAgainstTheLast) {
-  ScriptedDriver as_expected({Decision{.remaining = 2}, Decision{.remaining = 1}, Decision{.remaining = 0}});
+  ScriptedDriver as_expected(
+      {Decision{.remaining = 2}, Decision{.remaining = 1}, Decision{.remaining = 0}});
   EXPECT_THAT(Differences(WithRule("at 0s r:k x3 allow remaining 0"), as_expected), IsEmpty());
 
   ScriptedDriver early({Decision{}, Decision{.allowed = false, .retry_after = 1s}, Decision{}});
   EXPECT_THAT(Differences(WithRule("at 0s r:k x3 allow remaining 0\nat 1s r:k allow"), early),
-              ElementsAre("a.scenario:2: expected allow remaining 0, got deny remaining 0 retry 1s (request 2 of 3)"));
+              ElementsAre("a.scenario:2: expected allow remaining 0, got deny remaining 0 retry 1s "
+                          "(request 2 of 3)"));
   EXPECT_EQ(early.heard.size(), 5u) << "the rest of the line and of the file is asked all the same";
 
   ScriptedDriver late({Decision{.remaining = 0}, Decision{.remaining = 1}});
-  EXPECT_THAT(Differences(WithRule("at 0s r:k x2 allow remaining 0"), late),
-              ElementsAre("a.scenario:2: expected allow remaining 0, got allow remaining 1 (request 2 of 2)"));
+  EXPECT_THAT(
+      Differences(WithRule("at 0s r:k x2 allow remaining 0"), late),
+      ElementsAre(
+          "a.scenario:2: expected allow remaining 0, got allow remaining 1 (request 2 of 2)"));
 }
 
 TEST(ScenarioRunner, RoundsWhatIsExpectedUpToWhatCanBeShown) {

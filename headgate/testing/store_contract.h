@@ -3,9 +3,9 @@
 //   #include "headgate/testing/store_contract.h"
 //   INSTANTIATE_TEST_SUITE_P(Memory, StoreContract, ::testing::Values(StoreUnderTest{…}));
 //
-// A store decides where algorithm::Decide runs, never what it computes: whatever is asked of it in whatever order,
-// every decision is that of a lone bucket per key. Steps are drawn from a fixed seed. Include this in one source file
-// of a test.
+// A store decides where algorithm::Decide runs, never what it computes: whatever is asked of it in
+// whatever order, every decision is that of a lone bucket per key. Steps are drawn from a fixed
+// seed. Include this in one source file of a test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,12 +31,16 @@ struct StoreUnderTest {
   std::function<uint64_t(store::Store&)> count_buckets{};
   // How many steps a test takes at most; fewer where each is a round trip.
   int steps_max = 4'000;
-  // Whether a limit that comes back is told from what it was the first time, though nobody asked in between.
+  // Whether a limit that comes back is told from what it was the first time, though nobody asked in
+  // between.
   bool tells_versions_apart = true;
-  // Whether a time that is far before the latest seen counts as that; a store whose clock may be set back forgives it.
+  // Whether a time that is far before the latest seen counts as that; a store whose clock may be
+  // set back forgives it.
   bool holds_on_to_time = true;
 
-  friend std::ostream& operator<<(std::ostream& out, const StoreUnderTest& store) { return out << store.name; }
+  friend std::ostream& operator<<(std::ostream& out, const StoreUnderTest& store) {
+    return out << store.name;
+  }
 };
 
 class StoreContract : public ::testing::TestWithParam<StoreUnderTest> {
@@ -54,7 +58,8 @@ class StoreContract : public ::testing::TestWithParam<StoreUnderTest> {
     store_->Take({&request, 1}, {&decision, 1}, now);
     return decision;
   }
-  std::vector<algorithm::Decision> Ask(const std::vector<store::TakeRequest>& requests, base::Instant now) {
+  std::vector<algorithm::Decision> Ask(const std::vector<store::TakeRequest>& requests,
+                                       base::Instant now) {
     std::vector<algorithm::Decision> decisions(requests.size());
     store_->Take(requests, decisions, now);
     return decisions;
@@ -87,8 +92,10 @@ TEST_P(StoreContract, CarriesBucketsThroughChangesOfTheLimitAsOfTheirMoments) {
     StoreMirror mirror(store(), limits[first], kStart, /*seed=*/first + 2);
     for (int i = 0; i < GetParam().steps_max / 2; ++i) {
       ASSERT_EQ(mirror.Step(), "") << "step " << i;
-      // Every change in its turn: of the numbers, of the period, of the algorithm; some with no request between.
-      if (i % 20 == 19) mirror.Change(limits[(first + static_cast<size_t>(i / 20)) % limits.size()]);
+      // Every change in its turn: of the numbers, of the period, of the algorithm; some with no
+      // request between.
+      if (i % 20 == 19)
+        mirror.Change(limits[(first + static_cast<size_t>(i / 20)) % limits.size()]);
       if (i % 60 == 59 && GetParam().tells_versions_apart) mirror.Change(limits[first]);
     }
   }
@@ -101,8 +108,9 @@ TEST_P(StoreContract, CountsATimeBeforeTheLatestSeenByABucketAsThat) {
     const std::string key = "back " + ToString(spec);
     LoneBucket lone;
     // Within one period, so that no store has forgotten the bucket by then.
-    const base::Instant at[] = {kStart + base::Duration(9),  kStart,           kStart + base::Duration(5),
-                                kStart + base::Duration(10), base::Instant{0}, kStart + base::Duration(10)};
+    const base::Instant at[] = {kStart + base::Duration(9), kStart,
+                                kStart + base::Duration(5), kStart + base::Duration(10),
+                                base::Instant{0},           kStart + base::Duration(10)};
     for (const base::Instant now : at) {
       if (now.ns == 0 && !GetParam().holds_on_to_time) continue;
       const store::TakeRequest request{.key = Key(key), .limit = limit.get(), .cost = 1};
@@ -126,7 +134,9 @@ TEST_P(StoreContract, DecidesTheRequestsOfABatchInTheirOrder) {
   EXPECT_EQ(decisions[4].retry_after, 20 * kSecond);
 }
 
-TEST_P(StoreContract, AnswersAnEmptyBatch) { EXPECT_TRUE(Ask(std::vector<store::TakeRequest>{}, kStart).empty()); }
+TEST_P(StoreContract, AnswersAnEmptyBatch) {
+  EXPECT_TRUE(Ask(std::vector<store::TakeRequest>{}, kStart).empty());
+}
 
 TEST_P(StoreContract, ConsumesAJoinedGroupEverywhereOrNowhere) {
   for (const algorithm::LimitSpec& spec : ContractLimits()) {
@@ -172,12 +182,13 @@ TEST_P(StoreContract, LimitsThatCountDeniedRequestsCountThoseThatAnotherLimitOfT
   for (const algorithm::Algorithm algorithm :
        {algorithm::Algorithm::kFixedWindow, algorithm::Algorithm::kSlidingWindowCounter}) {
     SCOPED_TRACE(Name(algorithm));
-    const store::LimitHandle counts =
-        Handle({.algorithm = algorithm, .requests = 4, .period = 3600 * kSecond, .count_denied = true});
+    const store::LimitHandle counts = Handle(
+        {.algorithm = algorithm, .requests = 4, .period = 3600 * kSecond, .count_denied = true});
     for (const bool counts_first : {true, false}) {
       const std::string suffix = std::string(Name(algorithm)) + (counts_first ? " first" : " last");
-      std::vector<store::TakeRequest> group{{.key = Key("narrow " + suffix), .limit = narrow.get(), .cost = 1},
-                                            {.key = Key("counts " + suffix), .limit = counts.get(), .cost = 1}};
+      std::vector<store::TakeRequest> group{
+          {.key = Key("narrow " + suffix), .limit = narrow.get(), .cost = 1},
+          {.key = Key("counts " + suffix), .limit = counts.get(), .cost = 1}};
       if (counts_first) std::swap(group[0], group[1]);
       group[1].joined = store::Joined::kSameRule;
       const size_t at = counts_first ? 0 : 1;
@@ -196,7 +207,10 @@ TEST_P(StoreContract, LimitsThatCountDeniedRequestsCountThoseThatAnotherLimitOfT
       EXPECT_EQ(Remaining("counts " + suffix, counts, kStart), 0u);
       // It was its own limit that denied last, and counted.
       Ask(group, kStart);
-      Ask({.key = Key("counts " + suffix), .limit = counts.get(), .cost = 1, .operation = store::Operation::kRefund},
+      Ask({.key = Key("counts " + suffix),
+           .limit = counts.get(),
+           .cost = 1,
+           .operation = store::Operation::kRefund},
           kStart);
       EXPECT_EQ(Remaining("counts " + suffix, counts, kStart), 0u) << "five are counted, four fit";
     }
@@ -232,7 +246,8 @@ TEST_P(StoreContract, AGroupThatNamesABucketTwiceCountsBoth) {
 TEST_P(StoreContract, GroupsThatFollowEachOtherAreTwo) {
   const store::LimitHandle limit = Handle({.requests = 1, .period = 20 * kSecond});
   const store::TakeRequest a{.key = Key("a"), .limit = limit.get(), .cost = 1};
-  store::TakeRequest b{.key = Key("b"), .limit = limit.get(), .cost = 2, .joined = store::Joined::kSameRule};
+  store::TakeRequest b{
+      .key = Key("b"), .limit = limit.get(), .cost = 2, .joined = store::Joined::kSameRule};
   const store::TakeRequest c{.key = Key("c"), .limit = limit.get(), .cost = 1};
   const auto decisions = Ask({a, b, c}, kStart);  // a and b are denied, c stands alone
   EXPECT_FALSE(decisions[1].allowed);
@@ -248,10 +263,13 @@ TEST_P(StoreContract, LooksCreateNothing) {
     for (int i = 0; i < 10; ++i) {
       const base::Hash128 key = Key("looked at " + std::to_string(i) + ToString(spec));
       Ask({.key = key, .limit = limit.get(), .cost = 0}, kStart);
-      Ask({.key = key, .limit = limit.get(), .cost = 1, .operation = store::Operation::kLook}, kStart);
-      Ask({.key = key, .limit = limit.get(), .cost = 0, .operation = store::Operation::kReset}, kStart);
+      Ask({.key = key, .limit = limit.get(), .cost = 1, .operation = store::Operation::kLook},
+          kStart);
+      Ask({.key = key, .limit = limit.get(), .cost = 0, .operation = store::Operation::kReset},
+          kStart);
       if (spec.algorithm != algorithm::Algorithm::kLeakyBucketQueue) {
-        Ask({.key = key, .limit = limit.get(), .cost = 1, .operation = store::Operation::kRefund}, kStart);
+        Ask({.key = key, .limit = limit.get(), .cost = 1, .operation = store::Operation::kRefund},
+            kStart);
       }
     }
     EXPECT_EQ(GetParam().count_buckets(store()), before) << ToString(spec);
@@ -273,11 +291,13 @@ TEST_P(StoreContract, AdmitsExactlyTheLimitToManyThreads) {
     if (spec.burst) spec.burst = 1000;
     SCOPED_TRACE(ToString(spec));
     const store::LimitHandle limit = Handle(spec);
-    const store::TakeRequest request{.key = Key("hot " + std::to_string(keys++)), .limit = limit.get(), .cost = 1};
+    const store::TakeRequest request{
+        .key = Key("hot " + std::to_string(keys++)), .limit = limit.get(), .cost = 1};
     // What a lone bucket admits of as many requests at one instant.
     LoneBucket lone;
     int expected = 0;
-    for (int i = 0; i < kThreads * kRequestsPerThread; ++i) expected += lone.Ask(limit->limit, request, kStart).allowed;
+    for (int i = 0; i < kThreads * kRequestsPerThread; ++i)
+      expected += lone.Ask(limit->limit, request, kStart).allowed;
 
     std::atomic<int> admitted{0};
     std::vector<std::thread> threads;
@@ -311,7 +331,10 @@ TEST_P(StoreContract, GroupsOfManyThreadsNeitherBlockEachOtherNorConsumeHalves) 
         const int b = (a + 1 + i / kKeys % (kKeys - 1)) % kKeys;
         const std::vector<store::TakeRequest> group{
             {.key = Key(std::to_string(a)), .limit = limit.get(), .cost = 1},
-            {.key = Key(std::to_string(b)), .limit = limit.get(), .cost = 1, .joined = store::Joined::kSameRule}};
+            {.key = Key(std::to_string(b)),
+             .limit = limit.get(),
+             .cost = 1,
+             .joined = store::Joined::kSameRule}};
         std::vector<algorithm::Decision> decisions(2);
         store().Take(group, decisions, kStart);
         admitted += decisions[0].allowed && decisions[1].allowed ? 1 : 0;

@@ -22,9 +22,11 @@ using store::Operation;
 constexpr Duration kSecond{1'000'000'000};
 constexpr size_t kKeys = 12;
 
-// What pauses are measured by. The calendar's windows have no period of their own; a week keeps ten thousand steps from
-// today before base::kInstantMax.
-Duration PeriodOf(const LimitSpec& spec) { return spec.period.count() > 0 ? spec.period : 7 * 86'400 * kSecond; }
+// What pauses are measured by. The calendar's windows have no period of their own; a week keeps ten
+// thousand steps from today before base::kInstantMax.
+Duration PeriodOf(const LimitSpec& spec) {
+  return spec.period.count() > 0 ? spec.period : 7 * 86'400 * kSecond;
+}
 
 }  // namespace
 
@@ -32,15 +34,30 @@ std::vector<LimitSpec> ContractLimits() {
   return {
       {.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 20 * kSecond},
       {.algorithm = Algorithm::kTokenBucket, .requests = 7, .period = 11 * kSecond, .burst = 3},
-      {.algorithm = Algorithm::kTokenBucket, .requests = 3'000'000'000, .period = kSecond, .burst = 5},
+      {.algorithm = Algorithm::kTokenBucket,
+       .requests = 3'000'000'000,
+       .period = kSecond,
+       .burst = 5},
       {.algorithm = Algorithm::kLeakyBucket, .requests = 5, .period = 20 * kSecond, .burst = 8},
-      {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 3, .period = 20 * kSecond, .burst = 4},
+      {.algorithm = Algorithm::kLeakyBucketQueue,
+       .requests = 3,
+       .period = 20 * kSecond,
+       .burst = 4},
       {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 20 * kSecond},
-      {.algorithm = Algorithm::kFixedWindow, .requests = 4, .period = 20 * kSecond, .count_denied = true},
-      {.algorithm = Algorithm::kFixedWindow, .requests = 6, .period = 20 * kSecond, .align = Align::kFirstHit},
+      {.algorithm = Algorithm::kFixedWindow,
+       .requests = 4,
+       .period = 20 * kSecond,
+       .count_denied = true},
+      {.algorithm = Algorithm::kFixedWindow,
+       .requests = 6,
+       .period = 20 * kSecond,
+       .align = Align::kFirstHit},
       {.algorithm = Algorithm::kFixedWindow, .requests = 9, .align = Align::kCalendarMonth},
       {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 20 * kSecond},
-      {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 5, .period = 20 * kSecond, .count_denied = true},
+      {.algorithm = Algorithm::kSlidingWindowCounter,
+       .requests = 5,
+       .period = 20 * kSecond,
+       .count_denied = true},
       {.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 20 * kSecond},
       {.algorithm = Algorithm::kSlidingWindowLog, .requests = 4, .period = 20 * kSecond},
   };
@@ -54,8 +71,9 @@ std::string ToString(const LimitSpec& spec) {
 }
 
 std::string ToString(const Decision& decision) {
-  return fmt::format("{} limit {} remaining {} retry {}ns reset {}ns wait {}ns", decision.allowed ? "allow" : "deny",
-                     decision.limit, decision.remaining, decision.retry_after.count(), decision.reset_after.count(),
+  return fmt::format("{} limit {} remaining {} retry {}ns reset {}ns wait {}ns",
+                     decision.allowed ? "allow" : "deny", decision.limit, decision.remaining,
+                     decision.retry_after.count(), decision.reset_after.count(),
                      decision.wait.count());
 }
 
@@ -67,7 +85,8 @@ store::LimitHandle HandleOf(store::Store& store, const LimitSpec& spec, uint32_t
   return *std::move(handle);
 }
 
-Decision LoneBucket::Ask(const algorithm::Limit& limit, const store::TakeRequest& request, Instant now) {
+Decision LoneBucket::Ask(const algorithm::Limit& limit, const store::TakeRequest& request,
+                         Instant now) {
   switch (request.operation) {
     case Operation::kTake:
       break;
@@ -154,8 +173,9 @@ std::string StoreMirror::Step() {
   for (size_t i = 0; i < batch.size(); ++i) {
     const Decision expected = lone_[keys_[keys[i]]].Ask(limit_->limit, batch[i], now_);
     if (decisions[i] == expected) continue;
-    return fmt::format("key \"{}\" at {} operation {} cost {}: expected {}, got {}", keys_[keys[i]], now_.ns,
-                       static_cast<int>(batch[i].operation), batch[i].cost, ToString(expected), ToString(decisions[i]));
+    return fmt::format("key \"{}\" at {} operation {} cost {}: expected {}, got {}", keys_[keys[i]],
+                       now_.ns, static_cast<int>(batch[i].operation), batch[i].cost,
+                       ToString(expected), ToString(decisions[i]));
   }
   return "";
 }
@@ -166,7 +186,8 @@ void StoreMirror::Change(const LimitSpec& spec) {
   former_.push_back(limit_);
   for (auto& [key, bucket] : lone_) bucket.Change(limit_->limit, to->limit, now_);
   limit_ = to;
-  // A shared store may count a request in the nanosecond of a change as a nanosecond later (redis-state.md).
+  // A shared store may count a request in the nanosecond of a change as a nanosecond later
+  // (redis-state.md).
   now_ += Duration(1);
 }
 

@@ -1,4 +1,5 @@
-// A store beside lone buckets, one for each key: random requests are asked of both, and must be answered alike.
+// A store beside lone buckets, one for each key: random requests are asked of both, and must be
+// answered alike.
 #pragma once
 
 #include <map>
@@ -21,13 +22,15 @@ std::string ToString(const algorithm::LimitSpec& spec);
 std::string ToString(const algorithm::Decision& decision);
 
 // The store's own handle of a limit that is known to be sound.
-store::LimitHandle HandleOf(store::Store& store, const algorithm::LimitSpec& spec, uint32_t version = 0);
+store::LimitHandle HandleOf(store::Store& store, const algorithm::LimitSpec& spec,
+                            uint32_t version = 0);
 
 // One bucket by itself.
 class LoneBucket {
  public:
   // The request's key, history and joining mean nothing here.
-  algorithm::Decision Ask(const algorithm::Limit& limit, const store::TakeRequest& request, base::Instant now);
+  algorithm::Decision Ask(const algorithm::Limit& limit, const store::TakeRequest& request,
+                          base::Instant now);
   void Change(const algorithm::Limit& from, const algorithm::Limit& to, base::Instant at);
 
  private:
@@ -39,7 +42,8 @@ class LoneBucket {
 class StoreMirror {
  public:
   // Keys are told apart from those of mirrors with other seeds or limits.
-  StoreMirror(store::Store& store, const algorithm::LimitSpec& spec, base::Instant start, uint64_t seed);
+  StoreMirror(store::Store& store, const algorithm::LimitSpec& spec, base::Instant start,
+              uint64_t seed);
 
   // Moves time on and asks a batch of both. Returns the first difference, or nothing.
   std::string Step();

@@ -18,8 +18,9 @@ std::string_view SchemeOf(std::string_view place) {
   const size_t end = place.find("://");
   if (end == std::string_view::npos || end == 0) return {};
   const std::string_view scheme = place.substr(0, end);
-  const bool is_name = std::all_of(scheme.begin(), scheme.end(),
-                                   [](char c) { return base::IsLower(c) || base::IsDigit(c) || c == '+' || c == '-'; });
+  const bool is_name = std::all_of(scheme.begin(), scheme.end(), [](char c) {
+    return base::IsLower(c) || base::IsDigit(c) || c == '+' || c == '-';
+  });
   return is_name ? scheme : std::string_view{};
 }
 
@@ -37,7 +38,8 @@ absl::StatusOr<Sources> OpenSources(std::span<const std::string> places, net::Ev
     return absl::InvalidArgumentError(
         fmt::format("no rules can be read from {}://: name a file or a directory", scheme));
   }
-  if (!paths.empty()) sources.insert(sources.begin(), std::make_unique<file::FileSource>(std::move(paths), loop));
+  if (!paths.empty())
+    sources.insert(sources.begin(), std::make_unique<file::FileSource>(std::move(paths), loop));
   return sources;
 }
 

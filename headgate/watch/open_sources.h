@@ -12,10 +12,10 @@
 
 namespace headgate::watch {
 
-// A place is a path of a rule file or of a directory of them, or a URL whose scheme names another kind of source. All
-// paths are one source, which comes first. InvalidArgument: nothing is known by that scheme. The sources live on
-// `loop`.
-absl::StatusOr<std::vector<std::unique_ptr<rule::Source>>> OpenSources(std::span<const std::string> places,
-                                                                       net::EventLoop& loop);
+// A place is a path of a rule file or of a directory of them, or a URL whose scheme names another
+// kind of source. All paths are one source, which comes first. InvalidArgument: nothing is known by
+// that scheme. The sources live on `loop`.
+absl::StatusOr<std::vector<std::unique_ptr<rule::Source>>> OpenSources(
+    std::span<const std::string> places, net::EventLoop& loop);
 
 }  // namespace headgate::watch

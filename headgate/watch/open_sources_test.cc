@@ -17,7 +17,8 @@ TEST(OpenSources, AllPathsAreOneSource) {
   const file::TempDirectory temp;
   temp.Write("a.yaml", "one");
   temp.Write("b.yaml", "two");
-  const auto sources = OpenSources(std::vector<std::string>{temp / "a.yaml", temp / "b.yaml"}, loop);
+  const auto sources =
+      OpenSources(std::vector<std::string>{temp / "a.yaml", temp / "b.yaml"}, loop);
   ASSERT_TRUE(sources.ok());
   ASSERT_EQ(sources->size(), 1u);
   std::vector<std::string> texts;
@@ -36,7 +37,8 @@ TEST(OpenSources, NoPlaceIsNoSource) {
 TEST(OpenSources, AnUnknownSchemeIsAnErrorThatNamesIt) {
   const base::SystemClock clock;
   net::EventLoop loop(clock);
-  const auto sources = OpenSources(std::vector<std::string>{"rules.yaml", "etcd://127.0.0.1:2379/rules"}, loop);
+  const auto sources =
+      OpenSources(std::vector<std::string>{"rules.yaml", "etcd://127.0.0.1:2379/rules"}, loop);
   EXPECT_EQ(sources.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(sources.status().message(), HasSubstr("etcd://"));
 }

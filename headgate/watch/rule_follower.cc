@@ -5,8 +5,8 @@
 
 namespace headgate::watch {
 
-RuleFollower::RuleFollower(std::vector<std::unique_ptr<rule::Source>> sources, Load load, OnRules on_rules,
-                           OnRefusal on_refusal)
+RuleFollower::RuleFollower(std::vector<std::unique_ptr<rule::Source>> sources, Load load,
+                           OnRules on_rules, OnRefusal on_refusal)
     : load_(std::move(load)), on_rules_(std::move(on_rules)), on_refusal_(std::move(on_refusal)) {
   for (auto& source : sources) followed_.push_back({.source = std::move(source)});
 }
@@ -18,7 +18,8 @@ void RuleFollower::Start() {
     if (!problems.empty()) on_refusal_({.problems = problems});
   }
   for (Followed& followed : followed_) {
-    followed.source->Subscribe([this, &followed](const rule::DocumentSet& set) { OnDocuments(followed, set); });
+    followed.source->Subscribe(
+        [this, &followed](const rule::DocumentSet& set) { OnDocuments(followed, set); });
   }
 }
 
@@ -27,7 +28,8 @@ void RuleFollower::Refresh() {
 }
 
 bool RuleFollower::heard_from_all() const {
-  return std::all_of(followed_.begin(), followed_.end(), [](const Followed& followed) { return followed.heard; });
+  return std::all_of(followed_.begin(), followed_.end(),
+                     [](const Followed& followed) { return followed.heard; });
 }
 
 size_t RuleFollower::problem_count() const {
@@ -61,7 +63,8 @@ void RuleFollower::OnDocuments(Followed& followed, const rule::DocumentSet& set)
       followed.problems = Try(followed, Others::kInForce);
     }
   }
-  if (!followed.problems.empty()) on_refusal_({.problems = followed.problems, .awaited = set.awaited});
+  if (!followed.problems.empty())
+    on_refusal_({.problems = followed.problems, .awaited = set.awaited});
 }
 
 // Whether others hold documents that are not in force, and have some that are.
@@ -71,7 +74,8 @@ bool RuleFollower::HasPendingOthers(const Followed& changed) const {
   });
 }
 
-const std::vector<rule::SourceDocument>& RuleFollower::DocumentsOf(const Followed& followed, const Followed& changed,
+const std::vector<rule::SourceDocument>& RuleFollower::DocumentsOf(const Followed& followed,
+                                                                   const Followed& changed,
                                                                    Others others) const {
   const bool old = &followed != &changed && others == Others::kInForce && followed.ever_in_force;
   return old ? followed.in_force : followed.latest;

@@ -1,8 +1,9 @@
 // Follows all sources of rules, loads what they hold together, and publishes the rules whole.
 //
-// What cannot be read or loaded changes nothing: the documents that are in force stay, and what is wrong is said.
-// Documents that are gone are such a problem too, never "no rules". A source whose documents are wrong does not hold up
-// the others: theirs are loaded with the last good ones of that source.
+// What cannot be read or loaded changes nothing: the documents that are in force stay, and what is
+// wrong is said. Documents that are gone are such a problem too, never "no rules". A source whose
+// documents are wrong does not hold up the others: theirs are loaded with the last good ones of
+// that source.
 #pragma once
 
 #include <cstddef>
@@ -31,15 +32,16 @@ class RuleFollower {
   // Why the last attempt put no rules in force. Those that are in force stay.
   struct Refusal {
     std::span<const rule::Problem> problems;  // all of them
-    bool awaited = false;                     // nothing is wrong but that a source has no document yet
+    bool awaited = false;  // nothing is wrong but that a source has no document yet
   };
   using OnRefusal = std::function<void(const Refusal& refusal)>;
 
   // Loads the sources' documents in the order of the sources.
-  RuleFollower(std::vector<std::unique_ptr<rule::Source>> sources, Load load, OnRules on_rules, OnRefusal on_refusal);
+  RuleFollower(std::vector<std::unique_ptr<rule::Source>> sources, Load load, OnRules on_rules,
+               OnRefusal on_refusal);
 
-  // Subscribes to all sources. The callbacks run on their event loop's thread, perhaps before this returns. Without a
-  // source the rules of no document at all are loaded here. Once.
+  // Subscribes to all sources. The callbacks run on their event loop's thread, perhaps before this
+  // returns. Without a source the rules of no document at all are loaded here. Once.
   void Start();
   // All sources read again, changed or not.
   void Refresh();
@@ -65,7 +67,8 @@ class RuleFollower {
 
   void OnDocuments(Followed& followed, const rule::DocumentSet& documents);
   bool HasPendingOthers(const Followed& changed) const;
-  const std::vector<rule::SourceDocument>& DocumentsOf(const Followed& followed, const Followed& changed,
+  const std::vector<rule::SourceDocument>& DocumentsOf(const Followed& followed,
+                                                       const Followed& changed,
                                                        Others others) const;
   std::vector<rule::Problem> Try(Followed& changed, Others others);
 

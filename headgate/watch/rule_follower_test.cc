@@ -16,7 +16,9 @@ using testing::IsEmpty;
 // Rules that only remember which text they were made of.
 struct TextRules final : rule::RuleSet {
   explicit TextRules(std::string made_of) : text(std::move(made_of)) {}
-  bool Find(std::string_view, std::span<const rule::Entry>, rule::Match&) const override { return false; }
+  bool Find(std::string_view, std::span<const rule::Entry>, rule::Match&) const override {
+    return false;
+  }
   bool AllOrNothing(std::string_view) const override { return false; }
   std::span<const rule::Rule> rules() const override { return {}; }
   std::string text;
@@ -33,11 +35,14 @@ class FakeSource final : public rule::Source {
 
   void Hold(std::initializer_list<std::string> texts) {
     rule::DocumentSet set;
-    for (const std::string& text : texts) set.documents.push_back({.name = text, .text = text, .version = text});
+    for (const std::string& text : texts)
+      set.documents.push_back({.name = text, .text = text, .version = text});
     on_documents_(set);
   }
   void Fail(std::string message, bool awaited = false) {
-    on_documents_({.documents = {}, .problems = {rule::WholeFileProblem("", std::move(message))}, .awaited = awaited});
+    on_documents_({.documents = {},
+                   .problems = {rule::WholeFileProblem("", std::move(message))},
+                   .awaited = awaited});
   }
 
   Figures own;
@@ -72,7 +77,8 @@ struct Server {
     RuleFollower::Loaded loaded;
     std::string text;
     for (const rule::RuleFile& file : files) {
-      if (file.text.starts_with("BAD")) loaded.problems.push_back(rule::WholeFileProblem("", file.text));
+      if (file.text.starts_with("BAD"))
+        loaded.problems.push_back(rule::WholeFileProblem("", file.text));
       if (text.find(file.text) != std::string::npos) {
         loaded.problems.push_back(rule::WholeFileProblem("", "twice " + file.text));
       }

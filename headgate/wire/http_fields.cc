@@ -9,11 +9,14 @@ namespace {
 constexpr uint64_t kSfIntegerMax = 999'999'999'999'999;
 
 uint64_t SecondsUp(base::Duration d) {
-  return static_cast<uint64_t>(std::max<int64_t>(0, std::chrono::ceil<std::chrono::seconds>(d).count()));
+  return static_cast<uint64_t>(
+      std::max<int64_t>(0, std::chrono::ceil<std::chrono::seconds>(d).count()));
 }
 
 // At least 1: whoever is told 0 asks again at once.
-uint64_t RetryAfterSeconds(base::Duration retry_after) { return std::max<uint64_t>(1, SecondsUp(retry_after)); }
+uint64_t RetryAfterSeconds(base::Duration retry_after) {
+  return std::max<uint64_t>(1, SecondsUp(retry_after));
+}
 
 void AppendParameter(std::string_view name, uint64_t value, std::string& out) {
   out.append(";").append(name).append("=");
@@ -25,18 +28,21 @@ bool WritePolicy(const RateLimitState& state, std::string& out) {
   AppendSfString(state.policy, out);
   AppendParameter("q", state.quota, out);
   const auto seconds = std::chrono::floor<std::chrono::seconds>(state.window);
-  if (seconds.count() > 0 && seconds == state.window) AppendParameter("w", static_cast<uint64_t>(seconds.count()), out);
+  if (seconds.count() > 0 && seconds == state.window)
+    AppendParameter("w", static_cast<uint64_t>(seconds.count()), out);
   return true;
 }
 
-// `r` is what is available of the quota `q`: a burst may hold more. `t` is the window that this is available in; it is
-// optional and left out if it would be empty. Where the request is denied it ends when asking again is worth while:
-// Retry-After must not be earlier than `t`, so it is the same.
+// `r` is what is available of the quota `q`: a burst may hold more. `t` is the window that this is
+// available in; it is optional and left out if it would be empty. Where the request is denied it
+// ends when asking again is worth while: Retry-After must not be earlier than `t`, so it is the
+// same.
 bool WriteRateLimit(const RateLimitState& state, std::string& out) {
   AppendSfString(state.policy, out);
   AppendParameter("r", std::min(state.remaining, state.quota), out);
   const bool waits = state.denied && state.retry_after.has_value();
-  const uint64_t window = waits ? RetryAfterSeconds(*state.retry_after) : SecondsUp(state.reset_after);
+  const uint64_t window =
+      waits ? RetryAfterSeconds(*state.retry_after) : SecondsUp(state.reset_after);
   if (window > 0) AppendParameter("t", window, out);
   return true;
 }
@@ -81,7 +87,8 @@ constexpr FieldRow kFields[] = {
 
 void AppendSfInteger(uint64_t value, std::string& out) {
   char digits[20];
-  const auto [end, error] = std::to_chars(std::begin(digits), std::end(digits), std::min(value, kSfIntegerMax));
+  const auto [end, error] =
+      std::to_chars(std::begin(digits), std::end(digits), std::min(value, kSfIntegerMax));
   out.append(digits, end);
 }
 
@@ -102,8 +109,9 @@ void AppendSfString(std::string_view text, std::string& out) {
   out.push_back('"');
 }
 
-void EmitRateLimitFields(const RateLimitState& state, RateLimitFieldSet selected, std::string& scratch,
-                         absl::FunctionRef<void(std::string_view name, std::string_view value)> emit) {
+void EmitRateLimitFields(
+    const RateLimitState& state, RateLimitFieldSet selected, std::string& scratch,
+    absl::FunctionRef<void(std::string_view name, std::string_view value)> emit) {
   for (const FieldRow& row : kFields) {
     if (!selected.Has(row.field)) continue;
     scratch.clear();

@@ -1,15 +1,13 @@
 // What an HTTP answer says about a limit, in response fields:
 //
-//   RateLimit-Policy: "search";q=100;w=60                draft-ietf-httpapi-ratelimit-headers (-10, -11)
-//   RateLimit: "search";r=0;t=20
-//   X-RateLimit-Limit: 100                               what most clients read today; seconds from now
-//   X-RateLimit-Remaining: 0
-//   X-RateLimit-Reset: 20
+//   RateLimit-Policy: "search";q=100;w=60                draft-ietf-httpapi-ratelimit-headers (-10,
+//   -11) RateLimit: "search";r=0;t=20 X-RateLimit-Limit: 100                               what
+//   most clients read today; seconds from now X-RateLimit-Remaining: 0 X-RateLimit-Reset: 20
 //   Retry-After: 20                                      RFC 9110, 10.2.3
 //
-// Seconds are rounded up, so that a client who waits for as long as it was told is never early. The draft is still
-// moving (its parameters may yet be renamed): names and order stand in one table in the source. Structured fields are
-// those of RFC 9651.
+// Seconds are rounded up, so that a client who waits for as long as it was told is never early. The
+// draft is still moving (its parameters may yet be renamed): names and order stand in one table in
+// the source. Structured fields are those of RFC 9651.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +21,14 @@
 
 namespace headgate::wire {
 
-enum class RateLimitField : uint8_t { kPolicy, kRateLimit, kLimit, kRemaining, kReset, kRetryAfter };
+enum class RateLimitField : uint8_t {
+  kPolicy,
+  kRateLimit,
+  kLimit,
+  kRemaining,
+  kReset,
+  kRetryAfter
+};
 
 // Which of the fields an answer carries.
 class RateLimitFieldSet {
@@ -51,19 +56,21 @@ struct RateLimitState {
   base::Duration window{0};  // stated only where it is whole seconds; 0: not stated
   uint64_t limit = 0;        // the most that can be let through at once
   uint64_t remaining = 0;
-  base::Duration reset_after{0};  // until all of `limit` is there again; not stated for a limit of 0
+  base::Duration reset_after{
+      0};  // until all of `limit` is there again; not stated for a limit of 0
   bool denied = false;
   // Where denied: the least wait after which the same request can pass; nothing where it never can.
   std::optional<base::Duration> retry_after;
 };
 
-// Calls `emit` for each selected field that `state` has something to say in. Values are in `scratch`, whose memory is
-// reused, and valid during the call.
-void EmitRateLimitFields(const RateLimitState& state, RateLimitFieldSet selected, std::string& scratch,
-                         absl::FunctionRef<void(std::string_view name, std::string_view value)> emit);
+// Calls `emit` for each selected field that `state` has something to say in. Values are in
+// `scratch`, whose memory is reused, and valid during the call.
+void EmitRateLimitFields(
+    const RateLimitState& state, RateLimitFieldSet selected, std::string& scratch,
+    absl::FunctionRef<void(std::string_view name, std::string_view value)> emit);
 
-// RFC 9651, 4.1.4 and 4.1.6: an integer has at most 15 digits (larger ones are clamped); a string is quoted, with " and
-// \ escaped, and what is no printable ASCII percent-encoded.
+// RFC 9651, 4.1.4 and 4.1.6: an integer has at most 15 digits (larger ones are clamped); a string
+// is quoted, with " and \ escaped, and what is no printable ASCII percent-encoded.
 void AppendSfInteger(uint64_t value, std::string& out);
 void AppendSfString(std::string_view text, std::string& out);
 

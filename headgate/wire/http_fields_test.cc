@@ -23,8 +23,9 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 Fields Emit(const RateLimitState& state, RateLimitFieldSet selected = RateLimitFieldSet::All()) {
   Fields fields;
   std::string scratch;
-  EmitRateLimitFields(state, selected, scratch,
-                      [&](std::string_view name, std::string_view value) { fields.emplace_back(name, value); });
+  EmitRateLimitFields(state, selected, scratch, [&](std::string_view name, std::string_view value) {
+    fields.emplace_back(name, value);
+  });
   return fields;
 }
 
@@ -45,9 +46,11 @@ RateLimitState Search() {
 }
 
 TEST(RateLimitFields, SayWhereALimitStands) {
-  EXPECT_THAT(Emit(Search()), ElementsAre(Pair("RateLimit-Policy", R"("search";q=100;w=60)"),
-                                          Pair("RateLimit", R"("search";r=15;t=40)"), Pair("X-RateLimit-Limit", "120"),
-                                          Pair("X-RateLimit-Remaining", "15"), Pair("X-RateLimit-Reset", "40")));
+  EXPECT_THAT(
+      Emit(Search()),
+      ElementsAre(Pair("RateLimit-Policy", R"("search";q=100;w=60)"),
+                  Pair("RateLimit", R"("search";r=15;t=40)"), Pair("X-RateLimit-Limit", "120"),
+                  Pair("X-RateLimit-Remaining", "15"), Pair("X-RateLimit-Reset", "40")));
 }
 
 TEST(RateLimitFields, SayWhenToComeBackWhereDenied) {
@@ -56,7 +59,8 @@ TEST(RateLimitFields, SayWhenToComeBackWhereDenied) {
   state.denied = true;
   state.retry_after = 20s;
   EXPECT_THAT(Emit(state),
-              ElementsAre(Pair("RateLimit-Policy", R"("search";q=100;w=60)"), Pair("RateLimit", R"("search";r=0;t=20)"),
+              ElementsAre(Pair("RateLimit-Policy", R"("search";q=100;w=60)"),
+                          Pair("RateLimit", R"("search";r=0;t=20)"),
                           Pair("X-RateLimit-Limit", "120"), Pair("X-RateLimit-Remaining", "0"),
                           Pair("X-RateLimit-Reset", "40"), Pair("Retry-After", "20")));
 }
@@ -103,15 +107,18 @@ TEST(RateLimitFields, NeverNameAnEmptyWindow) {
 }
 
 TEST(RateLimitFields, OfALimitOfNothingPromiseNoTime) {
-  const RateLimitState nothing{.policy = "leaked", .window = 60s, .denied = true, .retry_after = std::nullopt};
+  const RateLimitState nothing{
+      .policy = "leaked", .window = 60s, .denied = true, .retry_after = std::nullopt};
   EXPECT_THAT(Emit(nothing),
-              ElementsAre(Pair("RateLimit-Policy", R"("leaked";q=0;w=60)"), Pair("RateLimit", R"("leaked";r=0)"),
-                          Pair("X-RateLimit-Limit", "0"), Pair("X-RateLimit-Remaining", "0")));
+              ElementsAre(Pair("RateLimit-Policy", R"("leaked";q=0;w=60)"),
+                          Pair("RateLimit", R"("leaked";r=0)"), Pair("X-RateLimit-Limit", "0"),
+                          Pair("X-RateLimit-Remaining", "0")));
 }
 
 TEST(RateLimitFields, NameAWindowOnlyInWholeSeconds) {
   RateLimitState state = Search();
-  for (const base::Duration window : {base::Duration(0s), base::Duration(100ms), base::Duration(1500ms)}) {
+  for (const base::Duration window :
+       {base::Duration(0s), base::Duration(100ms), base::Duration(1500ms)}) {
     state.window = window;
     EXPECT_EQ(ValueOf(kPolicy, state), R"("search";q=100)");
   }
@@ -121,8 +128,9 @@ TEST(RateLimitFields, NameAWindowOnlyInWholeSeconds) {
 
 TEST(RateLimitFields, AreOnlyThoseSelected) {
   EXPECT_THAT(Emit(Search(), {}), IsEmpty());
-  EXPECT_THAT(Emit(Search(), {kRemaining, kRateLimit}),
-              ElementsAre(Pair("RateLimit", R"("search";r=15;t=40)"), Pair("X-RateLimit-Remaining", "15")));
+  EXPECT_THAT(
+      Emit(Search(), {kRemaining, kRateLimit}),
+      ElementsAre(Pair("RateLimit", R"("search";r=15;t=40)"), Pair("X-RateLimit-Remaining", "15")));
 }
 
 TEST(StructuredField, IntegersHaveAtMost15Digits) {
@@ -149,15 +157,18 @@ TEST(StructuredField, StringsAreQuotedAndPrintable) {
   EXPECT_EQ(string("é\r\n\x7f"), R"("%C3%A9%0D%0A%7F")");
 }
 
-// RFC 9651's grammar for what these fields are: one string with integer parameters; delay-seconds; plain numbers.
+// RFC 9651's grammar for what these fields are: one string with integer parameters; delay-seconds;
+// plain numbers.
 TEST(RateLimitFields, FollowTheirGrammarWhateverTheState) {
   const std::regex item(R"re("([ !#-\[\]-~]|\\["\\])*"(;[a-z*][a-z0-9_.*-]*=-?[0-9]{1,15})*)re");
   const std::regex number("[0-9]{1,15}");
   std::string every_byte;
   for (int c = 0; c < 256; ++c) every_byte.push_back(static_cast<char>(c));
   const std::vector<std::string> policies{"", "plain", R"(")", R"(\)", every_byte};
-  const std::vector<uint64_t> numbers{0, 1, 1'000'000'000'000'000, std::numeric_limits<uint64_t>::max()};
-  const std::vector<base::Duration> durations{0ns, 1ns, 1s, base::kDurationMax, base::Duration::max()};
+  const std::vector<uint64_t> numbers{0, 1, 1'000'000'000'000'000,
+                                      std::numeric_limits<uint64_t>::max()};
+  const std::vector<base::Duration> durations{0ns, 1ns, 1s, base::kDurationMax,
+                                              base::Duration::max()};
   for (const std::string& policy : policies) {
     for (const uint64_t n : numbers) {
       for (const base::Duration d : durations) {

@@ -19,8 +19,8 @@ constexpr size_t kLengthLineMax = 64 << 10;
 constexpr size_t kArgsKept = 256;
 constexpr size_t kInlineKept = 4 << 10;
 
-// A length of one or two digits and its line end, which is what nearly all of them are. False, and nothing changes, for
-// whatever else stands there.
+// A length of one or two digits and its line end, which is what nearly all of them are. False, and
+// nothing changes, for whatever else stands there.
 inline bool ShortLength(std::string_view input, size_t& position, char kind, int64_t& value) {
   if (input.size() - position < 5) return false;
   const char* const at = input.data() + position;
@@ -38,7 +38,8 @@ inline bool ShortLength(std::string_view input, size_t& position, char kind, int
 
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Appends what the escape at `at` (a backslash within double quotes) stands for; returns how long it is.
+// Appends what the escape at `at` (a backslash within double quotes) stands for; returns how long
+// it is.
 size_t Unescape(std::string_view at, std::string& out) {
   if (at.size() >= 4 && at[1] == 'x' && base::HexValue(at[2]) >= 0 && base::HexValue(at[3]) >= 0) {
     out.push_back(static_cast<char>(base::HexValue(at[2]) * 16 + base::HexValue(at[3])));
@@ -70,8 +71,8 @@ size_t Unescape(std::string_view at, std::string& out) {
   return 2;
 }
 
-// Appends the quoted text at `at`, which begins with its quote; returns how long it is, or 0 where it does not end, or
-// something follows its end at once.
+// Appends the quoted text at `at`, which begins with its quote; returns how long it is, or 0 where
+// it does not end, or something follows its end at once.
 size_t Unquote(std::string_view at, std::string& out) {
   const char quote = at[0];
   size_t i = 1;
@@ -160,7 +161,8 @@ RespParser::Step RespParser::ParseArgCount(std::string_view input) {
       break;
   }
   const auto count = RespNumber(line.substr(1));
-  if (!count || *count > std::numeric_limits<int32_t>::max()) return Fail("Protocol error: invalid multibulk length");
+  if (!count || *count > std::numeric_limits<int32_t>::max())
+    return Fail("Protocol error: invalid multibulk length");
   args_left_ = *count;
   position_ += line.size() + 2;
   return Step::kCommand;
@@ -186,7 +188,8 @@ RespParser::Step RespParser::ParseBulkLength(std::string_view input) {
   return Step::kCommand;
 }
 
-// The line that begins at position_, without its end. Like Redis, this takes `\r` for it and any byte that follows.
+// The line that begins at position_, without its end. Like Redis, this takes `\r` for it and any
+// byte that follows.
 RespParser::Line RespParser::FindLine(std::string_view input, std::string_view& line) {
   const size_t from = std::max(scanned_, position_);
   const size_t to = std::min(input.size(), position_ + kLengthLineMax + 1);
@@ -206,7 +209,8 @@ RespParser::Step RespParser::ParseInline(std::string_view input) {
   const size_t end = input.substr(0, to).find('\n', scanned_);
   if (end == std::string_view::npos) {
     scanned_ = to;
-    return to > bounds_.inline_bytes_max ? Fail("Protocol error: too big inline request") : Step::kIncomplete;
+    return to > bounds_.inline_bytes_max ? Fail("Protocol error: too big inline request")
+                                         : Step::kIncomplete;
   }
   std::string_view line = input.substr(0, end);
   if (line.ends_with('\r')) line.remove_suffix(1);

@@ -1,11 +1,13 @@
-// What a Redis client sends, as a server reads it: an array of bulk strings, or a line of words (an inline command).
+// What a Redis client sends, as a server reads it: an array of bulk strings, or a line of words (an
+// inline command).
 //
 //   *3\r\n$4\r\nECHO\r\n…        or        ECHO "hello world"\r\n
 //
-// Incremental and zero-copy: arguments are views into the input. The owner of the input keeps what was not consumed and
-// shows it again, longer, from its first byte on; the parser remembers how far it got, so that a large command which
-// arrives byte by byte is not scanned again and again. Allocates only for a command of more arguments than any before,
-// and for inline commands. Error texts are those of Redis; after an error the connection has to close.
+// Incremental and zero-copy: arguments are views into the input. The owner of the input keeps what
+// was not consumed and shows it again, longer, from its first byte on; the parser remembers how far
+// it got, so that a large command which arrives byte by byte is not scanned again and again.
+// Allocates only for a command of more arguments than any before, and for inline commands. Error
+// texts are those of Redis; after an error the connection has to close.
 //
 // Protocol: https://redis.io/docs/latest/develop/reference/protocol-spec/
 #pragma once
@@ -24,7 +26,8 @@ struct RespBounds {
   size_t bulk_bytes_max = 512 << 10;  // one argument
   size_t inline_bytes_max = 64 << 10;
   size_t command_bytes_max = 1 << 20;  // a whole command: what a connection may let pile up
-  bool unauthenticated = false;        // beyond args_max and bulk_bytes_max the error says that a login would help
+  bool unauthenticated =
+      false;  // beyond args_max and bulk_bytes_max the error says that a login would help
 };
 
 class RespParser {
@@ -46,7 +49,8 @@ class RespParser {
   // Begins anew: the next input begins a command, whatever came before.
   void Forget() { Begin(); }
 
-  // Of the command that Parse found. A command without arguments (an empty line, `*0`) asks for nothing.
+  // Of the command that Parse found. A command without arguments (an empty line, `*0`) asks for
+  // nothing.
   size_t size() const { return args_.size(); }
   std::string_view operator[](size_t i) const { return {base_ + args_[i].offset, args_[i].size}; }
   size_t consumed_bytes() const { return position_; }

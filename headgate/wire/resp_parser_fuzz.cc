@@ -1,4 +1,5 @@
-// Any bytes, whole and in pieces, are the same commands and the same error. The first byte chooses the pieces.
+// Any bytes, whole and in pieces, are the same commands and the same error. The first byte chooses
+// the pieces.
 #include <string>
 #include <vector>
 
@@ -15,13 +16,14 @@ using headgate::wire::RespParser;
 
 // What the stream says, flat: lengths keep the arguments apart.
 std::string Read(std::string_view stream, size_t piece) {
-  RespParser parser(
-      RespBounds{.args_max = 64, .bulk_bytes_max = 4096, .inline_bytes_max = 512, .command_bytes_max = 8192});
+  RespParser parser(RespBounds{
+      .args_max = 64, .bulk_bytes_max = 4096, .inline_bytes_max = 512, .command_bytes_max = 8192});
   std::string said;
   FeedInPieces(stream, PiecesOf(piece, stream.size()), [&](std::string& pending) {
     while (parser.Parse(pending) == RespParser::Step::kCommand) {
       said += "\ncommand";
-      for (size_t i = 0; i < parser.size(); ++i) said += std::to_string(parser[i].size()).append(":").append(parser[i]);
+      for (size_t i = 0; i < parser.size(); ++i)
+        said += std::to_string(parser[i].size()).append(":").append(parser[i]);
       HEADGATE_CHECK(parser.consumed_bytes() > 0 && parser.consumed_bytes() <= pending.size());
       pending.erase(0, parser.consumed_bytes());
     }

@@ -18,7 +18,8 @@ struct Reading {
   bool operator==(const Reading&) const = default;
 };
 
-Reading ReadInPieces(const std::string& stream, const std::vector<size_t>& ends, const RespBounds& bounds = {}) {
+Reading ReadInPieces(const std::string& stream, const std::vector<size_t>& ends,
+                     const RespBounds& bounds = {}) {
   RespParser parser(bounds);
   Reading reading;
   reading.left = FeedInPieces(stream, ends, [&](std::string& pending) {
@@ -35,8 +36,12 @@ Reading ReadInPieces(const std::string& stream, const std::vector<size_t>& ends,
   return reading;
 }
 
-Reading Read(const std::string& stream, const RespBounds& bounds = {}) { return ReadInPieces(stream, {}, bounds); }
-std::string ErrorOf(const std::string& stream, const RespBounds& bounds = {}) { return Read(stream, bounds).error; }
+Reading Read(const std::string& stream, const RespBounds& bounds = {}) {
+  return ReadInPieces(stream, {}, bounds);
+}
+std::string ErrorOf(const std::string& stream, const RespBounds& bounds = {}) {
+  return Read(stream, bounds).error;
+}
 
 TEST(RespParser, ReadsAnArrayOfBulks) {
   const Reading reading = Read("*3\r\n$4\r\nECHO\r\n$0\r\n\r\n$5\r\nhello\r\n");
@@ -90,7 +95,8 @@ TEST(RespParser, QuotesWorkAsOnTheCommandLineOfRedisCli) {
 
 TEST(RespParser, ANulByteInALineIsAByteLikeAnother) {
   const std::string line("a\0b \"c\0d\"\r\n", 11);
-  EXPECT_THAT(Read(line).commands, ElementsAre(Words{std::string("a\0b", 3), std::string("c\0d", 3)}));
+  EXPECT_THAT(Read(line).commands,
+              ElementsAre(Words{std::string("a\0b", 3), std::string("c\0d", 3)}));
 }
 
 TEST(RespParser, ErrorsHaveTheTextsOfRedis) {
@@ -122,12 +128,15 @@ TEST(RespParser, ErrorsHaveTheTextsOfRedis) {
       {"GET \"a\"b\r\n", "Protocol error: unbalanced quotes in request"},
       {"GET \"a\\\r\n", "Protocol error: unbalanced quotes in request"},
   };
-  for (const auto& [stream, error] : cases) EXPECT_EQ(ErrorOf(stream), error) << stream.substr(0, 40);
+  for (const auto& [stream, error] : cases)
+    EXPECT_EQ(ErrorOf(stream), error) << stream.substr(0, 40);
 }
 
 TEST(RespParser, LengthsAtTheirBoundsPass) {
-  const RespBounds bounds{.args_max = 2, .bulk_bytes_max = 3, .inline_bytes_max = 6, .command_bytes_max = 100};
-  EXPECT_THAT(Read("*2\r\n$3\r\nabc\r\n$3\r\ndef\r\n", bounds).commands, ElementsAre(Words{"abc", "def"}));
+  const RespBounds bounds{
+      .args_max = 2, .bulk_bytes_max = 3, .inline_bytes_max = 6, .command_bytes_max = 100};
+  EXPECT_THAT(Read("*2\r\n$3\r\nabc\r\n$3\r\ndef\r\n", bounds).commands,
+              ElementsAre(Words{"abc", "def"}));
   EXPECT_EQ(ErrorOf("*3\r\n", bounds), "Protocol error: invalid multibulk length");
   EXPECT_EQ(ErrorOf("*1\r\n$4\r\n", bounds), "Protocol error: invalid bulk length");
   EXPECT_THAT(Read("ab cd\r\n", bounds).commands, ElementsAre(Words{"ab", "cd"}));
@@ -137,7 +146,8 @@ TEST(RespParser, LengthsAtTheirBoundsPass) {
 
 TEST(RespParser, AWholeCommandHasABoundToo) {
   const RespBounds bounds{.command_bytes_max = 32};
-  EXPECT_EQ(ErrorOf("*2\r\n$10\r\n0123456789\r\n$10\r\n", bounds), "Protocol error: too big request");
+  EXPECT_EQ(ErrorOf("*2\r\n$10\r\n0123456789\r\n$10\r\n", bounds),
+            "Protocol error: too big request");
   EXPECT_EQ(ErrorOf("*2\r\n$10\r\n0123456789\r\n$1\r\n1\r\n", bounds), "");
 }
 
@@ -152,7 +162,8 @@ TEST(RespParser, BeforeALoginTheErrorsSayThatOneWouldHelp) {
 
 TEST(RespParser, ReadsTheSameHoweverTheBytesArrive) {
   const std::string streams[] = {
-      "*3\r\n$4\r\nECHO\r\n$0\r\n\r\n$12\r\nhello\r\nworld\r\n*0\r\nPING \"a b\"\r\n\r\n*1\r\n$4\r\nQUIT\r\n",
+      "*3\r\n$4\r\nECHO\r\n$0\r\n\r\n$12\r\nhello\r\nworld\r\n*0\r\nPING \"a "
+      "b\"\r\n\r\n*1\r\n$4\r\nQUIT\r\n",
       "PING\nPING 'a\\'b'\r\n*2\r\n$1\r\na\r\n$x\r\n",
       "*1\r\n$4\r\nPING\r\n*-7\r\n*1\r\n+4\r\n",
       "PING\r\nGET \"a\r\nPING\r\n",

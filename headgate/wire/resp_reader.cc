@@ -16,7 +16,9 @@ RespValue Text(Kind kind, std::string_view text) {
   return {.kind = kind, .integer = 0, .text = std::string(text), .items = {}};
 }
 
-RespValue Number(Kind kind, int64_t number) { return {.kind = kind, .integer = number, .text = {}, .items = {}}; }
+RespValue Number(Kind kind, int64_t number) {
+  return {.kind = kind, .integer = number, .text = {}, .items = {}};
+}
 
 // Decimal, with a sign or none: servers may write `+5` and `-0`.
 bool IsBigNumber(std::string_view text) {
@@ -100,7 +102,8 @@ RespReader::Progress RespReader::ReadOne(std::string_view input, size_t& consume
   const size_t end = searched.find("\r\n", scanned_ > 0 ? scanned_ - 1 : 0);
   if (end == std::string_view::npos) {
     scanned_ = searched.size();
-    return searched.size() < input.size() ? Fail("a line is longer than its bound") : Progress::kStarved;
+    return searched.size() < input.size() ? Fail("a line is longer than its bound")
+                                          : Progress::kStarved;
   }
   scanned_ = 0;
   consumed += end + 2;
@@ -163,7 +166,8 @@ RespReader::Progress RespReader::ReadScalar(char kind, std::string_view rest) {
       if (IsBigNumber(rest)) return Close(Text(Kind::kBigNumber, rest));
       return Fail(fmt::format("bad big number: {}", rest.substr(0, 32)));
     default:
-      return Fail(fmt::format("no type begins with byte 0x{:02x}", static_cast<unsigned char>(kind)));
+      return Fail(
+          fmt::format("no type begins with byte 0x{:02x}", static_cast<unsigned char>(kind)));
   }
 }
 
@@ -176,10 +180,14 @@ RespReader::Progress RespReader::OpenItems(char kind, std::string_view count_tex
     return Fail(fmt::format("bad count of values: {}", count_text.substr(0, 32)));
   }
   RespValue value;
-  value.kind = kind == '*' ? Kind::kArray : kind == '~' ? Kind::kSet : kind == '>' ? Kind::kPush : Kind::kMap;
+  value.kind = kind == '*'   ? Kind::kArray
+               : kind == '~' ? Kind::kSet
+               : kind == '>' ? Kind::kPush
+                             : Kind::kMap;
   if (*count == 0) return kind == '|' ? Progress::kGoOn : Close(std::move(value));
   if (open_.size() >= bounds_.depth_max) return Fail("values are nested deeper than their bound");
-  open_.push_back({.value = std::move(value), .left = pairs ? 2 * *count : *count, .attribute = kind == '|'});
+  open_.push_back(
+      {.value = std::move(value), .left = pairs ? 2 * *count : *count, .attribute = kind == '|'});
   return Progress::kGoOn;
 }
 

@@ -1,8 +1,9 @@
 // What a Redis server answers, as a client reads it: RESP2 and RESP3 values.
 //
-// Incremental: a reply may arrive in any pieces. What was digested need not be shown again, so that a long array is not
-// read twice; the owner of the input keeps the rest. Bounded in depth, in values and in bytes of one line or bulk,
-// since a server is not trusted either. Streamed types (`$?`, `*?`) are refused: no server sends them unasked.
+// Incremental: a reply may arrive in any pieces. What was digested need not be shown again, so that
+// a long array is not read twice; the owner of the input keeps the rest. Bounded in depth, in
+// values and in bytes of one line or bulk, since a server is not trusted either. Streamed types
+// (`$?`, `*?`) are refused: no server sends them unasked.
 //
 // Protocol: https://redis.io/docs/latest/develop/reference/protocol-spec/
 #pragma once
@@ -61,8 +62,8 @@ class RespReader {
 
   explicit RespReader(const ReplyBounds& bounds = {}) : bounds_(bounds) {}
 
-  // `input` begins with the first byte that was not consumed yet; `consumed` is how many of its bytes are now, which
-  // may be more than none without a whole value.
+  // `input` begins with the first byte that was not consumed yet; `consumed` is how many of its
+  // bytes are now, which may be more than none without a whole value.
   Step Read(std::string_view input, size_t& consumed);
 
   // Of the last kValue; may be moved from.

@@ -1,4 +1,5 @@
-// Any bytes, whole and in pieces, are the same values and the same error. The first byte chooses the pieces.
+// Any bytes, whole and in pieces, are the same values and the same error. The first byte chooses
+// the pieces.
 #include <string>
 
 #include "headgate/base/check.h"
@@ -7,13 +8,14 @@
 
 namespace {
 
-using headgate::wire::ReplyBounds;
 using headgate::wire::FeedInPieces;
 using headgate::wire::PiecesOf;
+using headgate::wire::ReplyBounds;
 using headgate::wire::RespReader;
 
 std::string Read(std::string_view stream, size_t piece) {
-  RespReader reader(ReplyBounds{.depth_max = 6, .values_max = 256, .bulk_bytes_max = 4096, .line_bytes_max = 512});
+  RespReader reader(ReplyBounds{
+      .depth_max = 6, .values_max = 256, .bulk_bytes_max = 4096, .line_bytes_max = 512});
   std::string said;
   FeedInPieces(stream, PiecesOf(piece, stream.size()), [&](std::string& pending) {
     RespReader::Step step;
@@ -22,7 +24,8 @@ std::string Read(std::string_view stream, size_t piece) {
       step = reader.Read(pending, consumed);
       HEADGATE_CHECK(consumed <= pending.size());
       pending.erase(0, consumed);
-      if (step == RespReader::Step::kValue) said.append("\nvalue").append(reader.value().ToString());
+      if (step == RespReader::Step::kValue)
+        said.append("\nvalue").append(reader.value().ToString());
     } while (step == RespReader::Step::kValue);
     if (step == RespReader::Step::kError) said.append("\nerror").append(reader.error());
     HEADGATE_CHECK(step == RespReader::Step::kError || pending.size() <= 4096 + 512 + 2);

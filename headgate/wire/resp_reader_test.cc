@@ -18,7 +18,8 @@ struct Reading {
   bool operator==(const Reading&) const = default;
 };
 
-Reading ReadInPieces(const std::string& stream, const std::vector<size_t>& ends, const ReplyBounds& bounds = {}) {
+Reading ReadInPieces(const std::string& stream, const std::vector<size_t>& ends,
+                     const ReplyBounds& bounds = {}) {
   RespReader reader(bounds);
   Reading reading;
   reading.left = FeedInPieces(stream, ends, [&](std::string& pending) {
@@ -36,7 +37,9 @@ Reading ReadInPieces(const std::string& stream, const std::vector<size_t>& ends,
   return reading;
 }
 
-Reading Read(const std::string& stream, const ReplyBounds& bounds = {}) { return ReadInPieces(stream, {}, bounds); }
+Reading Read(const std::string& stream, const ReplyBounds& bounds = {}) {
+  return ReadInPieces(stream, {}, bounds);
+}
 
 TEST(RespReader, ReadsEveryTypeOfBothVersions) {
   const std::pair<std::string, std::string> cases[] = {
@@ -71,7 +74,8 @@ TEST(RespReader, ReadsEveryTypeOfBothVersions) {
 
 TEST(RespReader, AttributesAreReadAndDropped) {
   EXPECT_THAT(Read("|1\r\n+ttl\r\n:3\r\n:5\r\n").values, ElementsAre("5"));
-  EXPECT_THAT(Read("*2\r\n|1\r\n+a\r\n*1\r\n:1\r\n:5\r\n|0\r\n:6\r\n").values, ElementsAre("[5, 6]"));
+  EXPECT_THAT(Read("*2\r\n|1\r\n+a\r\n*1\r\n:1\r\n:5\r\n|0\r\n:6\r\n").values,
+              ElementsAre("[5, 6]"));
 }
 
 TEST(RespReader, ReadsTheSameHoweverTheBytesArrive) {
@@ -94,15 +98,20 @@ TEST(RespReader, ReadsTheSameHoweverTheBytesArrive) {
 
 TEST(RespReader, RefusesWhatNoServerSends) {
   const std::string streams[] = {
-      ":\r\n",   ":1 \r\n", ":+-1\r\n", "#x\r\n",  "_x\r\n",     "$x\r\n",       "$-2\r\n",
-      "!-1\r\n", "*-2\r\n", "%-1\r\n",  "~-1\r\n", "$2\r\nabcd", "=2\r\nab\r\n", "=5\r\nabcde\r\n",
-      "\r\n",    "@\r\n",   "$?\r\n",   "*?\r\n",  ",\r\n",      "(1.5\r\n",     ":99999999999999999999\r\n",
+      ":\r\n",        ":1 \r\n",         ":+-1\r\n",
+      "#x\r\n",       "_x\r\n",          "$x\r\n",
+      "$-2\r\n",      "!-1\r\n",         "*-2\r\n",
+      "%-1\r\n",      "~-1\r\n",         "$2\r\nabcd",
+      "=2\r\nab\r\n", "=5\r\nabcde\r\n", "\r\n",
+      "@\r\n",        "$?\r\n",          "*?\r\n",
+      ",\r\n",        "(1.5\r\n",        ":99999999999999999999\r\n",
   };
   for (const std::string& stream : streams) EXPECT_NE(Read(stream).error, "") << stream;
 }
 
 TEST(RespReader, EveryBoundHolds) {
-  const ReplyBounds bounds{.depth_max = 2, .values_max = 4, .bulk_bytes_max = 3, .line_bytes_max = 4};
+  const ReplyBounds bounds{
+      .depth_max = 2, .values_max = 4, .bulk_bytes_max = 3, .line_bytes_max = 4};
   EXPECT_THAT(Read("*1\r\n*1\r\n:1\r\n", bounds).values, ElementsAre("[[1]]"));
   EXPECT_THAT(Read("*1\r\n*1\r\n*1\r\n", bounds).error, StartsWith("values are nested deeper"));
   EXPECT_THAT(Read("*3\r\n:1\r\n:2\r\n:3\r\n", bounds).values, ElementsAre("[1, 2, 3]"));
@@ -134,11 +143,13 @@ TEST(RespWriter, WritesWhatTheReaderReads) {
     writer.Integer(9);
     writer.Error("ERR a\r\nb");
     writer.Simple("OK");
-    EXPECT_THAT(Read(out).values,
-                ElementsAre(version == RespVersion::k2
-                                ? "[\"allowed\", 1, \"list\", [-9223372036854775808, nil, \"a\r\nb\", 9]]"
-                                : "{\"allowed\": true, \"list\": [-9223372036854775808, nil, \"a\r\nb\", 9]}",
-                            "-ERR a  b", "OK"));
+    EXPECT_THAT(
+        Read(out).values,
+        ElementsAre(
+            version == RespVersion::k2
+                ? "[\"allowed\", 1, \"list\", [-9223372036854775808, nil, \"a\r\nb\", 9]]"
+                : "{\"allowed\": true, \"list\": [-9223372036854775808, nil, \"a\r\nb\", 9]}",
+            "-ERR a  b", "OK"));
   }
 }
 

@@ -1,7 +1,7 @@
 // Appends RESP values to a string: a server's replies, and (arrays of bulks) a client's commands.
 //
-// What RESP2 has no type for is written as its servers do: a map as a flat array of names and values, a boolean as 0 or
-// 1, null as the nil bulk, a verbatim text as a bulk.
+// What RESP2 has no type for is written as its servers do: a map as a flat array of names and
+// values, a boolean as 0 or 1, null as the nil bulk, a verbatim text as a bulk.
 #pragma once
 
 #include <algorithm>
@@ -17,10 +17,12 @@ enum class RespVersion : uint8_t { k2 = 2, k3 = 3 };
 // The most that WriteRespNumber writes: kind, sign, 19 digits, line end.
 inline constexpr size_t kRespNumberBytesMax = 23;
 
-// Writes `kind`, the number and a line end at `at`; returns their end. `at` has kRespNumberBytesMax bytes.
+// Writes `kind`, the number and a line end at `at`; returns their end. `at` has kRespNumberBytesMax
+// bytes.
 inline char* WriteRespNumber(char* at, char kind, int64_t number) {
   *at++ = kind;
-  // One digit, which most numbers in replies are, or two, as of a bulk's length, are written without a loop.
+  // One digit, which most numbers in replies are, or two, as of a bulk's length, are written
+  // without a loop.
   if (number >= 0 && number <= 9) {
     *at++ = static_cast<char>('0' + number);
   } else if (number >= 10 && number <= 99) {

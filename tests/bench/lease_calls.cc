@@ -1,5 +1,6 @@
-// What a call costs a Redis server on a key that many nodes hold leases of, by the server's own count (INFO
-// commandstats). It starts a redis-server of its own; HEADGATE_REDIS_SERVER names another one.
+// What a call costs a Redis server on a key that many nodes hold leases of, by the server's own
+// count (INFO commandstats). It starts a redis-server of its own; HEADGATE_REDIS_SERVER names
+// another one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,10 +39,12 @@ class Bench {
 
   void Run(Algorithm algorithm, uint64_t leases) {
     server_.Run({"FLUSHALL"});
-    limit_ = *limits_.Intern(
-        *algorithm::Limit::Make({.algorithm = algorithm, .requests = 4'000'000'000, .period = 24h * 365}));
-    for (uint64_t node = 1; node <= leases; ++node) HEADGATE_CHECK(Lease(node, 1).grant.granted == 1);
-    const double exact = BestMicros([&](int) { HEADGATE_CHECK(Ask({.name = "b", .limit = limit_}).decision.allowed); });
+    limit_ = *limits_.Intern(*algorithm::Limit::Make(
+        {.algorithm = algorithm, .requests = 4'000'000'000, .period = 24h * 365}));
+    for (uint64_t node = 1; node <= leases; ++node)
+      HEADGATE_CHECK(Lease(node, 1).grant.granted == 1);
+    const double exact = BestMicros(
+        [&](int) { HEADGATE_CHECK(Ask({.name = "b", .limit = limit_}).decision.allowed); });
     uint64_t number = 1;
     const double renewed = BestMicros([&](int i) {
       // Every node in turn gives its lease back, and asks for the next.
@@ -108,7 +111,8 @@ class Bench {
 int main() {
   headgate::redis_host::Bench bench;
   fmt::print(
-      "| algorithm | leases | exact decision, µs | lease returned and renewed, µs |\n| --- | --- | --- | --- |\n");
+      "| algorithm | leases | exact decision, µs | lease returned and renewed, µs |\n| --- | --- | "
+      "--- | --- |\n");
   for (const auto algorithm :
        {headgate::algorithm::Algorithm::kTokenBucket, headgate::algorithm::Algorithm::kFixedWindow,
         headgate::algorithm::Algorithm::kSlidingWindowCounter}) {

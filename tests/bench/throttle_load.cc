@@ -1,9 +1,9 @@
-// Load for a server that speaks CL.THROTTLE: so many connections, each with so many commands under way, for keys that
-// are drawn evenly or by Zipf's law; as fast as it goes, or at a pace. Prints one line of JSON: how many were decided
-// and denied, per second, and how long they took.
+// Load for a server that speaks CL.THROTTLE: so many connections, each with so many commands under
+// way, for keys that are drawn evenly or by Zipf's law; as fast as it goes, or at a pace. Prints
+// one line of JSON: how many were decided and denied, per second, and how long they took.
 //
-// At a pace a command's time counts from when it should have been sent, so that a server that stalls does not hide it
-// by slowing the load (see G. Tene, "How NOT to measure latency").
+// At a pace a command's time counts from when it should have been sent, so that a server that
+// stalls does not hide it by slowing the load (see G. Tene, "How NOT to measure latency").
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
@@ -112,7 +112,8 @@ struct Connection {
 
 class Load {
  public:
-  explicit Load(const Options& options) : options_(options), keys_(options), tail_(Tail(options.limit)) {
+  explicit Load(const Options& options)
+      : options_(options), keys_(options), tail_(Tail(options.limit)) {
     epoll_ = net::FileDescriptor(epoll_create1(0));
     for (uint32_t i = 0; i < options.connections; ++i) Connect();
   }
@@ -132,15 +133,18 @@ class Load {
       now = Clock::now();
     }
     const double seconds = std::chrono::duration<double>(now - measured_from_).count();
-    fmt::print(R"({{"decisions":{},"denied":{},"seconds":{:.3f},"per_second":{:.0f},"p50_us":{:.1f},"p99_us":{:.1f},)"
-               R"("p999_us":{:.1f}}})"
-               "\n",
-               decisions_, denied_, seconds, static_cast<double>(decisions_) / seconds, times_.Quantile(0.5),
-               times_.Quantile(0.99), times_.Quantile(0.999));
+    fmt::print(
+        R"({{"decisions":{},"denied":{},"seconds":{:.3f},"per_second":{:.0f},"p50_us":{:.1f},"p99_us":{:.1f},)"
+        R"("p999_us":{:.1f}}})"
+        "\n",
+        decisions_, denied_, seconds, static_cast<double>(decisions_) / seconds,
+        times_.Quantile(0.5), times_.Quantile(0.99), times_.Quantile(0.999));
   }
 
  private:
-  static nanoseconds Nanoseconds(double seconds) { return nanoseconds(static_cast<int64_t>(seconds * 1e9)); }
+  static nanoseconds Nanoseconds(double seconds) {
+    return nanoseconds(static_cast<int64_t>(seconds * 1e9));
+  }
 
   // A command's arguments behind the key.
   static std::string Tail(const std::string& limit) {
@@ -162,7 +166,8 @@ class Load {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const int fd = connection->socket.get();
     const int one = 1;
-    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) Die(std::strerror(errno));
+    if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+      Die(std::strerror(errno));
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     epoll_event event{.events = EPOLLIN, .data = {.ptr = connection.get()}};
     epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
@@ -171,15 +176,17 @@ class Load {
 
   void Append(Connection& connection, Clock::time_point due) {
     const std::string key = fmt::format("{}{}", options_.prefix, keys_.Next());
-    fmt::format_to(std::back_inserter(connection.output), "*5\r\n$11\r\nCL.THROTTLE\r\n${}\r\n{}\r\n{}", key.size(),
-                   key, tail_);
+    fmt::format_to(std::back_inserter(connection.output),
+                   "*5\r\n$11\r\nCL.THROTTLE\r\n${}\r\n{}\r\n{}", key.size(), key, tail_);
     connection.due.push_back(due);
   }
 
   void Flush(Connection& connection) {
     // A client that waits for its answers has little under way: the socket takes it.
-    const ssize_t sent = send(connection.socket.get(), connection.output.data(), connection.output.size(), 0);
-    if (sent != static_cast<ssize_t>(connection.output.size())) Die("the server does not take what is sent");
+    const ssize_t sent =
+        send(connection.socket.get(), connection.output.data(), connection.output.size(), 0);
+    if (sent != static_cast<ssize_t>(connection.output.size()))
+      Die("the server does not take what is sent");
     connection.output.clear();
   }
 
@@ -188,7 +195,8 @@ class Load {
     Flush(connection);
   }
 
-  // Whatever is due by now, over the connections in turn; a command waits behind those before it on its connection.
+  // Whatever is due by now, over the connections in turn; a command waits behind those before it on
+  // its connection.
   void SendDue(Clock::time_point now) {
     const nanoseconds gap = Nanoseconds(1 / options_.rate);
     for (; next_due_ <= now; next_due_ += gap) {
@@ -204,7 +212,8 @@ class Load {
     const timespec timeout{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
     std::array<epoll_event, 256> events;
     const int count = epoll_pwait2(epoll_.get(), events.data(), events.size(), &timeout, nullptr);
-    for (int i = 0; i < count; ++i) Read(*static_cast<Connection*>(events[static_cast<size_t>(i)].data.ptr));
+    for (int i = 0; i < count; ++i)
+      Read(*static_cast<Connection*>(events[static_cast<size_t>(i)].data.ptr));
   }
 
   void Read(Connection& connection) {

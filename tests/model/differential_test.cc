@@ -1,5 +1,5 @@
-// Kernels against the reference model: over a million random steps per algorithm, without one difference, whether or
-// not an interval is a whole number of nanoseconds.
+// Kernels against the reference model: over a million random steps per algorithm, without one
+// difference, whether or not an interval is a whole number of nanoseconds.
 #include "tests/model/random_walk.h"
 
 namespace headgate::model {
@@ -21,7 +21,8 @@ TEST_P(Differential, TheKernelAnswersAsTheDefinitionDoes) {
 INSTANTIATE_TEST_SUITE_P(Of, Differential,
                          ::testing::Values(Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
                                            Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
-                                           Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog),
+                                           Algorithm::kSlidingWindowCounter,
+                                           Algorithm::kSlidingWindowLog),
                          [](const auto& test) { return std::string(Name(test.param)); });
 
 }  // namespace

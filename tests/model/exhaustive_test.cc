@@ -1,5 +1,6 @@
-// Small cases, all of them: every sequence of a few requests, waits and refunds under every small limit. Each answer is
-// compared with the reference model's; what it promises is also tried out, nanosecond by nanosecond.
+// Small cases, all of them: every sequence of a few requests, waits and refunds under every small
+// limit. Each answer is compared with the reference model's; what it promises is also tried out,
+// nanosecond by nanosecond.
 #include <array>
 #include <optional>
 #include <span>
@@ -28,11 +29,13 @@ struct Move {
   int64_t wait_ns;
 };
 
-// Every cost from 0 to what never fits, at once, one nanosecond later, some later, and once with the clock gone back.
+// Every cost from 0 to what never fits, at once, one nanosecond later, some later, and once with
+// the clock gone back.
 constexpr std::array kBroad{
-    Move{Move::kAsk, 0, 0}, Move{Move::kAsk, 0, 3},  Move{Move::kAsk, 1, 0},    Move{Move::kAsk, 1, 1},
-    Move{Move::kAsk, 1, 3}, Move{Move::kAsk, 2, 0},  Move{Move::kAsk, 2, 1},    Move{Move::kAsk, 3, 0},
-    Move{Move::kAsk, 3, 2}, Move{Move::kAsk, 1, -2}, Move{Move::kRefund, 1, 0}, Move{Move::kRefund, 2, 1},
+    Move{Move::kAsk, 0, 0},  Move{Move::kAsk, 0, 3},    Move{Move::kAsk, 1, 0},
+    Move{Move::kAsk, 1, 1},  Move{Move::kAsk, 1, 3},    Move{Move::kAsk, 2, 0},
+    Move{Move::kAsk, 2, 1},  Move{Move::kAsk, 3, 0},    Move{Move::kAsk, 3, 2},
+    Move{Move::kAsk, 1, -2}, Move{Move::kRefund, 1, 0}, Move{Move::kRefund, 2, 1},
 };
 constexpr std::array kDeep{
     Move{Move::kAsk, 1, 0},
@@ -51,7 +54,9 @@ struct Kernel {
     static testing::DequeHitLog none(0);
     return log ? *log : none;
   }
-  Decision Ask(uint64_t cost, int64_t at) { return Decide(limit, state, hits(), cost, Instant::FromNanos(at)); }
+  Decision Ask(uint64_t cost, int64_t at) {
+    return Decide(limit, state, hits(), cost, Instant::FromNanos(at));
+  }
 
   Limit limit;
   BucketState state{};
@@ -98,13 +103,15 @@ class Enumeration {
   void Visit(const Pair& pair, int depth) {
     if (depth == depth_) return;
     for (const Move& move : moves_) {
-      if (move.what == Move::kRefund && pair.kernel.limit.algorithm() == Algorithm::kLeakyBucketQueue) continue;
+      if (move.what == Move::kRefund &&
+          pair.kernel.limit.algorithm() == Algorithm::kLeakyBucketQueue)
+        continue;
       Pair next = pair;
       const Decision decision = Make(move, next);
       ++visited_;
       if (::testing::Test::HasFailure()) {
-        ADD_FAILURE() << (move.what == Move::kAsk ? "ask " : "refund ") << move.cost << " at " << next.now << ": "
-                      << Describe(decision);
+        ADD_FAILURE() << (move.what == Move::kAsk ? "ask " : "refund ") << move.cost << " at "
+                      << next.now << ": " << Describe(decision);
         return;
       }
       Visit(next, depth + 1);
@@ -116,7 +123,8 @@ class Enumeration {
     pair.now += move.wait_ns;
     Decision decision, model;
     if (move.what == Move::kRefund) {
-      decision = *Refund(kernel.limit, kernel.state, kernel.hits(), move.cost, Instant::FromNanos(pair.now));
+      decision = *Refund(kernel.limit, kernel.state, kernel.hits(), move.cost,
+                         Instant::FromNanos(pair.now));
       model = pair.model.Refund(move.cost, pair.now);
     } else {
       decision = kernel.Ask(move.cost, pair.now);
@@ -169,18 +177,21 @@ TEST_P(Exhaustive, AllSequencesOfSevenSmallMoves) {
 
 INSTANTIATE_TEST_SUITE_P(
     Of, Exhaustive,
-    ::testing::Values(LimitSpec{.algorithm = Algorithm::kTokenBucket},
-                      LimitSpec{.algorithm = Algorithm::kLeakyBucketQueue},
-                      LimitSpec{.algorithm = Algorithm::kFixedWindow},
-                      LimitSpec{.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit},
-                      LimitSpec{.algorithm = Algorithm::kFixedWindow, .count_denied = true},
-                      LimitSpec{.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit, .count_denied = true},
-                      LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter},
-                      LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .count_denied = true},
-                      LimitSpec{.algorithm = Algorithm::kSlidingWindowLog}),
+    ::testing::Values(
+        LimitSpec{.algorithm = Algorithm::kTokenBucket},
+        LimitSpec{.algorithm = Algorithm::kLeakyBucketQueue},
+        LimitSpec{.algorithm = Algorithm::kFixedWindow},
+        LimitSpec{.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit},
+        LimitSpec{.algorithm = Algorithm::kFixedWindow, .count_denied = true},
+        LimitSpec{
+            .algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit, .count_denied = true},
+        LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter},
+        LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .count_denied = true},
+        LimitSpec{.algorithm = Algorithm::kSlidingWindowLog}),
     [](const auto& test) {
       const LimitSpec& spec = test.param;
-      return fmt::format("{}{}{}", Name(spec.algorithm), spec.align == Align::kFirstHit ? "_first_hit" : "",
+      return fmt::format("{}{}{}", Name(spec.algorithm),
+                         spec.align == Align::kFirstHit ? "_first_hit" : "",
                          spec.count_denied ? "_count_denied" : "");
     });
 

@@ -61,10 +61,13 @@ TEST(FairShareModel, SharesAreThoseOfTheDefinition) {
     const Ratio reservation{static_cast<uint32_t>(random() % (denominator + 1)), denominator};
     std::vector<ClientDemand> clients(1 + random() % std::size(kNames));
     for (size_t i = 0; i < clients.size(); ++i) {
-      clients[i] = {.name = kNames[i], .weight = static_cast<uint32_t>(1 + random() % (random() % 2 ? 1 : 6))};
-      if (random() % 10 != 0) clients[i].demand = random() % (1 + 2 * capacity / (1 + random() % 8));
+      clients[i] = {.name = kNames[i],
+                    .weight = static_cast<uint32_t>(1 + random() % (random() % 2 ? 1 : 6))};
+      if (random() % 10 != 0)
+        clients[i].demand = random() % (1 + 2 * capacity / (1 + random() % 8));
     }
-    ASSERT_EQ(Divide(capacity, reservation, clients), DivideByDefinition(capacity, reservation, clients))
+    ASSERT_EQ(Divide(capacity, reservation, clients),
+              DivideByDefinition(capacity, reservation, clients))
         << "seed " << seed;
   }
 }

@@ -26,7 +26,8 @@ constexpr uint64_t kSecond = 1'000'000'000;
 
 bool IsQueue(Algorithm a) { return a == Algorithm::kLeakyBucketQueue; }
 
-// A HitLog that keeps something of its own in the state's `edge`, as a store may, and notices who else writes there.
+// A HitLog that keeps something of its own in the state's `edge`, as a store may, and notices who
+// else writes there.
 class EdgeHitLog final : public algorithm::HitLog {
  public:
   explicit EdgeHitLog(uint64_t& edge) : edge_(edge) {}
@@ -47,7 +48,9 @@ class EdgeHitLog final : public algorithm::HitLog {
     edge_ = hits_.size();
     return true;
   }
-  void ForEach(bool (*visit)(void* context, Hit hit), void* context) const override { Hits().ForEach(visit, context); }
+  void ForEach(bool (*visit)(void* context, Hit hit), void* context) const override {
+    Hits().ForEach(visit, context);
+  }
 
  private:
   const testing::DequeHitLog& Hits() const {
@@ -114,7 +117,8 @@ LimitSpec AnySpec(Random& random, Algorithm algorithm) {
     constexpr std::array<uint64_t, 4> kBits{1, 5, 20, 62};
     if (!OneIn(random, 3)) spec.burst = AnySize(random, kBits[random() % kBits.size()]);
   }
-  if (algorithm == Algorithm::kFixedWindow) spec.align = static_cast<Align>(std::min<uint64_t>(3, random() % 6));
+  if (algorithm == Algorithm::kFixedWindow)
+    spec.align = static_cast<Align>(std::min<uint64_t>(3, random() % 6));
   if (algorithm == Algorithm::kFixedWindow || algorithm == Algorithm::kSlidingWindowCounter) {
     spec.count_denied = OneIn(random, 4);
   }
@@ -130,7 +134,11 @@ enum class Telling : uint8_t { kNothing, kEachStep };
 class Walk {
  public:
   Walk(Random& random, const LimitSpec& spec, Telling telling)
-      : random_(random), telling_(telling), limit_(*Limit::Make(spec)), hits_(state_.edge), model_(spec) {
+      : random_(random),
+        telling_(telling),
+        limit_(*Limit::Make(spec)),
+        hits_(state_.edge),
+        model_(spec) {
     now_ = static_cast<int64_t>(OneIn(random_, 4) ? 1 + AnySize(random_, 61)
                                                   : 1'790'000'000 * kSecond + AnySize(random_, 50));
     Note("{} at {}", Describe(spec), now_);
@@ -160,7 +168,8 @@ class Walk {
     if (what < 15) {
       Note("refund {} at {}", cost, now_);
       const auto refunded = Refund(limit_, state_, hits_, cost, now);
-      if (IsQueue(limit_.algorithm())) return !refunded.ok() || Differ("a queue took something back");
+      if (IsQueue(limit_.algorithm()))
+        return !refunded.ok() || Differ("a queue took something back");
       return refunded.ok() ? Compare(*refunded, model_.Refund(cost, now_)) : Differ("no refund");
     }
     Note("cost {} at {}", cost, now_);
@@ -178,9 +187,11 @@ class Walk {
     }
     const Instant now = std::max(Instant::FromNanos(now_), state_.seen);
     const bool fresh = std::max(FreshAt(limit_, state_, hits_), remembered_until_) <= now;
-    if (fresh != model_.AsIfNeverUsed(now_)) return Differ("one is as if never used, the other is not");
+    if (fresh != model_.AsIfNeverUsed(now_))
+      return Differ("one is as if never used, the other is not");
     if (fresh && OneIn(random_, 2)) {
-      // Nobody can tell whether a store has forgotten such a bucket; only its latest time goes with it.
+      // Nobody can tell whether a store has forgotten such a bucket; only its latest time goes with
+      // it.
       Note("forgotten");
       Forget();
       earliest_ = now.ns;
@@ -249,7 +260,8 @@ class Walk {
     }
     // Not 0: a bucket that was only looked at, at 0, cannot be told from one that was never asked.
     step = std::min(step, base::kDurationMax.count());
-    return std::max<int64_t>(earliest_, base::Clamp(Instant::FromNanos(now_) + base::Duration(step)).ns);
+    return std::max<int64_t>(earliest_,
+                             base::Clamp(Instant::FromNanos(now_) + base::Duration(step)).ns);
   }
   int64_t Beside() { return static_cast<int64_t>(random_() % 3) - 1; }
 
@@ -336,14 +348,14 @@ LimitSpec RandomChange(Random& random, const LimitSpec& spec) {
 }
 
 std::string Describe(const LimitSpec& spec) {
-  return fmt::format("{} {} per {}ns burst {} align {}{}", Name(spec.algorithm), spec.requests, spec.period.count(),
-                     spec.burst ? fmt::to_string(*spec.burst) : "-", static_cast<int>(spec.align),
-                     spec.count_denied ? " count_denied" : "");
+  return fmt::format("{} {} per {}ns burst {} align {}{}", Name(spec.algorithm), spec.requests,
+                     spec.period.count(), spec.burst ? fmt::to_string(*spec.burst) : "-",
+                     static_cast<int>(spec.align), spec.count_denied ? " count_denied" : "");
 }
 
 std::string Describe(const Decision& decision) {
-  return fmt::format("{} limit {} remaining {} retry {} reset {} wait {}", decision.allowed ? "allow" : "deny",
-                     decision.limit, decision.remaining,
+  return fmt::format("{} limit {} remaining {} retry {} reset {} wait {}",
+                     decision.allowed ? "allow" : "deny", decision.limit, decision.remaining,
                      decision.never_fits() ? "never" : fmt::to_string(decision.retry_after.count()),
                      decision.reset_after.count(), decision.wait.count());
 }
@@ -351,11 +363,13 @@ std::string Describe(const Decision& decision) {
 namespace {
 
 // The story of the first difference, or nothing.
-std::optional<std::string> FirstDifference(uint64_t seed, Algorithm algorithm, uint64_t steps, Telling telling) {
+std::optional<std::string> FirstDifference(uint64_t seed, Algorithm algorithm, uint64_t steps,
+                                           Telling telling) {
   Random random(seed);
   while (steps > 0) {
     Walk walk(random, RandomSpec(random, algorithm), telling);
-    for (uint64_t left = std::min<uint64_t>(steps, Between(random, 1, 400)); left > 0; --left, --steps) {
+    for (uint64_t left = std::min<uint64_t>(steps, Between(random, 1, 400)); left > 0;
+         --left, --steps) {
       if (!walk.Step()) return walk.story();
       if (walk.at_the_end_of_time() && OneIn(random, 8)) break;
     }
@@ -368,8 +382,9 @@ std::optional<std::string> FirstDifference(uint64_t seed, Algorithm algorithm, u
 std::string WalkAndCompare(uint64_t seed, Algorithm algorithm, uint64_t steps) {
   if (!FirstDifference(seed, algorithm, steps, Telling::kNothing)) return "";
   // Telling takes longer than walking: only who stumbled walks the same way again and tells.
-  return fmt::format("seed {}: {}", seed,
-                     FirstDifference(seed, algorithm, steps, Telling::kEachStep).value_or("not again"));
+  return fmt::format(
+      "seed {}: {}", seed,
+      FirstDifference(seed, algorithm, steps, Telling::kEachStep).value_or("not again"));
 }
 
 }  // namespace headgate::model

@@ -14,7 +14,8 @@ namespace headgate::model {
 
 using Random = std::mt19937_64;
 
-// Uniform in [low, high]; the same numbers everywhere, which the standard's distributions do not promise.
+// Uniform in [low, high]; the same numbers everywhere, which the standard's distributions do not
+// promise.
 inline uint64_t Between(Random& random, uint64_t low, uint64_t high) {
   const uint64_t range = high - low + 1;
   return low + (range == 0 ? random() : random() % range);
@@ -27,7 +28,8 @@ inline uint64_t AnySize(Random& random, uint64_t bits) {
   return size == 0 ? 0 : random() >> (64 - size);
 }
 
-// A limit that Limit::Make accepts: whole and odd intervals, human and absurd sizes, up to the bounds.
+// A limit that Limit::Make accepts: whole and odd intervals, human and absurd sizes, up to the
+// bounds.
 algorithm::LimitSpec RandomSpec(Random& random, algorithm::Algorithm algorithm);
 // What `spec` might be changed to; mostly algorithm and period are kept.
 algorithm::LimitSpec RandomChange(Random& random, const algorithm::LimitSpec& spec);
@@ -35,8 +37,8 @@ algorithm::LimitSpec RandomChange(Random& random, const algorithm::LimitSpec& sp
 std::string Describe(const algorithm::LimitSpec& spec);
 std::string Describe(const algorithm::Decision& decision);
 
-// Walks `steps` steps under limits that begin with `algorithm`, a new bucket every few hundred. Answers the first
-// difference in words, with what led to it, or nothing.
+// Walks `steps` steps under limits that begin with `algorithm`, a new bucket every few hundred.
+// Answers the first difference in words, with what led to it, or nothing.
 std::string WalkAndCompare(uint64_t seed, algorithm::Algorithm algorithm, uint64_t steps);
 
 }  // namespace headgate::model

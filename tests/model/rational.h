@@ -1,5 +1,5 @@
-// Exact fractions of 128-bit integers, for the reference model. Slow, and sure: an operation whose result does not fit
-// stops the test instead of answering wrongly.
+// Exact fractions of 128-bit integers, for the reference model. Slow, and sure: an operation whose
+// result does not fit stops the test instead of answering wrongly.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ using Int = __int128;
 
 class Rational {
  public:
-  constexpr Rational(Int whole = 0) : numerator_(whole), denominator_(1) {}  // NOLINT: a whole number is a fraction
+  constexpr Rational(Int whole = 0)
+      : numerator_(whole), denominator_(1) {}  // NOLINT: a whole number is a fraction
   // `denominator` > 0.
   Rational(Int numerator, Int denominator) : numerator_(numerator), denominator_(denominator) {
     HEADGATE_CHECK(denominator > 0);
@@ -22,17 +23,21 @@ class Rational {
     if (a.denominator_ == b.denominator_) return {Add(a.numerator_, b.numerator_), a.denominator_};
     const Int common = Gcd(a.denominator_, b.denominator_);
     const Int a_times = b.denominator_ / common, b_times = a.denominator_ / common;
-    return {Add(Multiply(a.numerator_, a_times), Multiply(b.numerator_, b_times)), Multiply(a.denominator_, a_times)};
+    return {Add(Multiply(a.numerator_, a_times), Multiply(b.numerator_, b_times)),
+            Multiply(a.denominator_, a_times)};
   }
   friend Rational operator-(const Rational& a, const Rational& b) {
     return a + Rational(-b.numerator_, b.denominator_);
   }
   friend Rational operator*(const Rational& a, const Rational& b) {
     const Int g = Gcd(a.numerator_, b.denominator_), h = Gcd(b.numerator_, a.denominator_);
-    return {Multiply(a.numerator_ / g, b.numerator_ / h), Multiply(a.denominator_ / h, b.denominator_ / g)};
+    return {Multiply(a.numerator_ / g, b.numerator_ / h),
+            Multiply(a.denominator_ / h, b.denominator_ / g)};
   }
   // `b` > 0.
-  friend Rational operator/(const Rational& a, const Rational& b) { return a * Rational(b.denominator_, b.numerator_); }
+  friend Rational operator/(const Rational& a, const Rational& b) {
+    return a * Rational(b.denominator_, b.numerator_);
+  }
 
   friend bool operator<(const Rational& a, const Rational& b) { return (a - b).numerator_ < 0; }
   friend bool operator<=(const Rational& a, const Rational& b) { return (a - b).numerator_ <= 0; }

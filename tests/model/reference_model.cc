@@ -39,7 +39,8 @@ Window CalendarWindow(Align align, int64_t t) {
     }
     if (align == Align::kCalendarYear) return {start, year_end};
     for (int month = 0;; ++month) {
-      const int64_t month_end = start + (kMonthDays[month] + (month == 1 && IsLeap(year) ? 1 : 0)) * kDayNs;
+      const int64_t month_end =
+          start + (kMonthDays[month] + (month == 1 && IsLeap(year) ? 1 : 0)) * kDayNs;
       if (t < month_end) return {start, month_end};
       start = month_end;
     }
@@ -84,8 +85,8 @@ int64_t ReferenceBucket::Advance(int64_t t) {
     case Algorithm::kFixedWindow:
       if (t >= window_end_) current_ = 0;
       if (spec_.align != Align::kFirstHit) {
-        const Window window =
-            period_ > 0 ? Window{t - t % period_, t - t % period_ + period_} : CalendarWindow(spec_.align, t);
+        const Window window = period_ > 0 ? Window{t - t % period_, t - t % period_ + period_}
+                                          : CalendarWindow(spec_.align, t);
         // A window that was open when the limit changed stays as long as it was to.
         if (t >= window_end_) window_start_ = window.start, window_end_ = window.end;
       }
@@ -109,7 +110,9 @@ int64_t ReferenceBucket::Advance(int64_t t) {
 
 Decision ReferenceBucket::Decide(Cost cost, int64_t t) {
   if (requests_ == 0) {
-    return {.allowed = cost == 0, .limit = Number(capacity_), .retry_after = cost == 0 ? Span(0) : kNever};
+    return {.allowed = cost == 0,
+            .limit = Number(capacity_),
+            .retry_after = cost == 0 ? Span(0) : kNever};
   }
   t = Advance(t);
   switch (spec_.algorithm) {
@@ -134,7 +137,8 @@ Decision ReferenceBucket::DecideTokens(Int cost, int64_t t) {
   if (decision.allowed) {
     tokens_ = tokens_ - cost;
   } else {
-    decision.retry_after = cost > capacity_ ? kNever : RoundedUp((Rational(cost) - tokens_) / rate_);
+    decision.retry_after =
+        cost > capacity_ ? kNever : RoundedUp((Rational(cost) - tokens_) / rate_);
   }
   decision.remaining = Number(Remaining(t));
   decision.reset_after = RoundedUp((Rational(capacity_) - tokens_) / rate_);
@@ -170,7 +174,8 @@ Decision ReferenceBucket::DecideFixedWindow(Int cost, int64_t t) {
   decision.allowed = cost == 0 || current_ + cost <= requests_;
   if (decision.allowed && cost > 0 && !was_open) window_start_ = t, window_end_ = t + period_;
   const bool open = t < window_end_;
-  if (decision.allowed || (spec_.count_denied && open)) current_ = std::min(current_ + cost, kCountMax);
+  if (decision.allowed || (spec_.count_denied && open))
+    current_ = std::min(current_ + cost, kCountMax);
   if (!decision.allowed) decision.retry_after = cost > capacity_ ? kNever : Span(window_end_ - t);
   decision.remaining = Number(Remaining(t));
   decision.reset_after = open ? Span(window_end_ - t) : Span(0);
@@ -188,8 +193,9 @@ Decision ReferenceBucket::DecideCounter(Int cost, int64_t t) {
   decision.allowed = cost == 0 || Estimate(t) + cost <= requests_;
   if (decision.allowed || spec_.count_denied) current_ = std::min(current_ + cost, kCountMax);
   if (!decision.allowed) {
-    // The same request later, if nothing else comes: it fits where weight·(P − x')/P ≤ room, so from
-    // x' = P − room·P/weight on, in this window or, with this one as the previous, in the next.
+    // The same request later, if nothing else comes: it fits where weight·(P − x')/P ≤ room, so
+    // from x' = P − room·P/weight on, in this window or, with this one as the previous, in the
+    // next.
     auto least_x = [&](Int weight, Int room) {
       return Max(0, Rational(period_) - Rational(room) * period_ / weight).Ceil();
     };
@@ -203,12 +209,15 @@ Decision ReferenceBucket::DecideCounter(Int cost, int64_t t) {
     }
   }
   decision.remaining = Number(Remaining(t));
-  decision.reset_after = Span(current_ > 0 ? 2 * Int{period_} - x : previous_ > 0 ? period_ - x : 0);
+  decision.reset_after = Span(current_ > 0    ? 2 * Int{period_} - x
+                              : previous_ > 0 ? period_ - x
+                                              : 0);
   return decision;
 }
 
 Int ReferenceBucket::LogCount() const {
-  return std::accumulate(hits_.begin(), hits_.end(), Int{0}, [](Int sum, const LogHit& hit) { return sum + hit.cost; });
+  return std::accumulate(hits_.begin(), hits_.end(), Int{0},
+                         [](Int sum, const LogHit& hit) { return sum + hit.cost; });
 }
 
 Decision ReferenceBucket::DecideLog(Int cost, int64_t t) {
@@ -318,10 +327,12 @@ void ReferenceBucket::Change(const LimitSpec& to, int64_t t) {
     HEADGATE_CHECK(!IsQueue() || requests_ > 0);
     Become(to);
     if (IsTokenBucket()) tokens_ = std::min(remaining, capacity_);
-    if (IsQueue() && remaining <= capacity_) free_at_ = Rational(t) + Rational(capacity_ + 1 - remaining) * Interval();
+    if (IsQueue() && remaining <= capacity_)
+      free_at_ = Rational(t) + Rational(capacity_ + 1 - remaining) * Interval();
     if (!IsBucket()) {
       Advance(t);
-      if (const Int used = std::max<Int>(0, capacity_ - remaining); used > 0) Decide(static_cast<Cost>(used), t);
+      if (const Int used = std::max<Int>(0, capacity_ - remaining); used > 0)
+        Decide(static_cast<Cost>(used), t);
     }
   }
 }

@@ -1,16 +1,18 @@
-// What the algorithms decide, written from their definitions (docs/reference/algorithms.md) as directly as can be: in
-// fractions, with tokens that trickle in, hits that are remembered one by one and a calendar that counts years. It is
-// slow and shares no code with the kernels, which keep other state in other numbers; that they agree is the test.
+// What the algorithms decide, written from their definitions (docs/reference/algorithms.md) as
+// directly as can be: in fractions, with tokens that trickle in, hits that are remembered one by
+// one and a calendar that counts years. It is slow and shares no code with the kernels, which keep
+// other state in other numbers; that they agree is the test.
 //
 // What the definitions leave open is decided thus, here and in the kernels:
 //   - a limit of 0 requests denies every cost but 0, answers 0 remaining, and touches nothing;
-//   - a bucket that comes under a limit of 0 holds nothing afterwards; windows and the log keep their counts; a queue
-//   of
+//   - a bucket that comes under a limit of 0 holds nothing afterwards; windows and the log keep
+//   their counts; a queue of
 //     0 that was another algorithm's bucket is free when that would have been full;
 //   - a bucket that was never asked, or was reset, is as if never used under any limit;
 //   - a change finds a bucket as if never used: it is forgotten, the latest time seen with it;
 //   - a window's counter saturates at 2^32 − 1;
-//   - a queue's free_at is counted in 1/requests ns (of the limit it has now), rounded up when the limit changes.
+//   - a queue's free_at is counted in 1/requests ns (of the limit it has now), rounded up when the
+//   limit changes.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,8 @@ class ReferenceBucket {
   // Not from another algorithm to a queue of 0 requests, which has no interval to wait for.
   void Change(const algorithm::LimitSpec& to, int64_t t);
 
-  // Full, or its window over, under every limit that it has had since it was last so, each as it was when replaced.
+  // Full, or its window over, under every limit that it has had since it was last so, each as it
+  // was when replaced.
   bool AsIfNeverUsed(int64_t t) const;
 
  private:
@@ -54,7 +57,8 @@ class ReferenceBucket {
   void Adopt(const algorithm::LimitSpec& spec);
   // A bucket of `spec` as if never used.
   void Become(const algorithm::LimitSpec& spec);
-  // The state as it is at `t` if nothing comes. Answers t, or the latest time seen where that is later.
+  // The state as it is at `t` if nothing comes. Answers t, or the latest time seen where that is
+  // later.
   int64_t Advance(int64_t t);
   Int Remaining(int64_t t) const;
 
@@ -70,7 +74,8 @@ class ReferenceBucket {
   // Rounded up to the parts of a nanosecond that a bucket's state is counted in.
   Rational OnGrid(const Rational& time) const;
 
-  std::vector<ReferenceBucket> earlier_;  // this bucket under each earlier limit, as it was when that was replaced
+  std::vector<ReferenceBucket>
+      earlier_;  // this bucket under each earlier limit, as it was when that was replaced
 
   algorithm::LimitSpec spec_;
   Int requests_ = 0;    // N

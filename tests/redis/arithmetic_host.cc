@@ -40,7 +40,8 @@ RespValue Bulk(std::string text) {
 }
 
 bool IsOurs(std::string_view script) {
-  constexpr std::array kLeased{Algorithm::kTokenBucket, Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
+  constexpr std::array kLeased{Algorithm::kTokenBucket, Algorithm::kFixedWindow,
+                               Algorithm::kSlidingWindowCounter};
   return std::any_of(kLeased.begin(), kLeased.end(), [&](Algorithm algorithm) {
     return store::redis::ScriptOf(algorithm).text.data() == script.data();
   });
@@ -49,7 +50,8 @@ bool IsOurs(std::string_view script) {
 // One run of a script.
 class Run {
  public:
-  Run(Keyspace& keyspace, Instant clock, std::string_view key, std::span<const std::string_view> arguments)
+  Run(Keyspace& keyspace, Instant clock, std::string_view key,
+      std::span<const std::string_view> arguments)
       : keyspace_(keyspace), clock_(clock), key_(key), arguments_(arguments) {
     std::string_view prefix = arguments[0];
     limit_ = store::TakeLimit(prefix).value();
@@ -95,7 +97,9 @@ class Run {
     return keyspace_.Run(words, clock_);
   }
 
-  bool IsRead(std::string_view value) const { return arguments_.size() > 3 && arguments_[3] == value; }
+  bool IsRead(std::string_view value) const {
+    return arguments_.size() > 3 && arguments_[3] == value;
+  }
 
   // scripts/value.lua. Answers if the bucket is one of another limit.
   std::optional<RespValue> Read() {
@@ -120,11 +124,13 @@ class Run {
     const std::string_view prefix = arguments_[0];
     bool is_of_limit = value.starts_with(prefix);
     if (is_of_limit && value.size() >= prefix.size() + 20) {
-      const Instant seen = InstantOf(Unpacker(std::string_view(value).substr(prefix.size() + 12)).U64());
+      const Instant seen =
+          InstantOf(Unpacker(std::string_view(value).substr(prefix.size() + 12)).U64());
       is_of_limit = carried || seen > replaced_;
     }
     if (!is_of_limit) {
-      if (!value.starts_with(store::kFormatVersion) || value.size() > store::kValueBytesMax) return Foreign();
+      if (!value.starts_with(store::kFormatVersion) || value.size() > store::kValueBytesMax)
+        return Foreign();
       std::string other;
       store::Packer(other).U8(kOtherLimit).U8(0).U64(static_cast<uint64_t>(now_.ns));
       return Bulk(other + value);
@@ -248,7 +254,8 @@ class Run {
   // scripts/answer.lua.
   void Write() {
     bucket_.state.seen = now_;
-    // A script does not look which lease is the last once one was returned: it keeps the bucket longer then.
+    // A script does not look which lease is the last once one was returned: it keeps the bucket
+    // longer then.
     algorithm::Leases leases = bucket_.leases;
     if (!leases.empty()) leases.back().expires_at = std::max(leases.back().expires_at, last_);
     const Instant kept_until = KeptUntil(limit_, bucket_.state, leases, now_);
@@ -301,8 +308,8 @@ class Run {
 
 }  // namespace
 
-RespValue ArithmeticHost::Eval(Keyspace& keyspace, Instant now, std::string_view script, std::string_view key,
-                               std::span<const std::string_view> arguments) {
+RespValue ArithmeticHost::Eval(Keyspace& keyspace, Instant now, std::string_view script,
+                               std::string_view key, std::span<const std::string_view> arguments) {
   if (!IsOurs(script)) return lua_.Eval(keyspace, now, script, key, arguments);
   return Run(keyspace, now, key, arguments).Do();
 }

@@ -18,23 +18,28 @@ namespace headgate::redis_test {
 using namespace std::chrono_literals;
 
 struct TestClient {
-  explicit TestClient(store::redis::RedisOptions client_options) : options(std::move(client_options)) {
+  explicit TestClient(store::redis::RedisOptions client_options)
+      : options(std::move(client_options)) {
     auto made = store::redis::Client::Make(
         loop, options, 1,
         {.on_connection =
              [this](const std::string& server, const absl::Status& state) {
-               connections.push_back(server + " " + (state.ok() ? "up" : std::string(state.message())));
+               connections.push_back(server + " " +
+                                     (state.ok() ? "up" : std::string(state.message())));
              },
-         .on_eviction_policy = [this](const std::string&, const std::string& policy) { policies.push_back(policy); },
+         .on_eviction_policy = [this](const std::string&,
+                                      const std::string& policy) { policies.push_back(policy); },
          .on_topology =
              [this](const std::string&, const absl::Status& state) {
                topologies.push_back(state.ok() ? "well" : std::string(state.message()));
              },
-         .on_breaker = [this](const std::string&, bool open) { breaker.push_back(open ? "open" : "closed"); },
+         .on_breaker = [this](const std::string&,
+                              bool open) { breaker.push_back(open ? "open" : "closed"); },
          .on_learning = [this](const std::string&, store::redis::HistoryChange change,
                                base::Duration) { learning.emplace_back(Name(change)); },
          .on_learned = [this](const std::string&) { learning.emplace_back("over"); },
-         .on_alarm = [this](const std::string&, const std::string& error) { alarms.push_back(error); }});
+         .on_alarm = [this](const std::string&,
+                            const std::string& error) { alarms.push_back(error); }});
     EXPECT_TRUE(made.ok()) << made.status();
     client = *std::move(made);
   }
@@ -59,7 +64,9 @@ struct TestClient {
     static const store::redis::Script ok = store::redis::MakeScript("ok", "return 'OK'");
     std::optional<std::string> answer;
     client->Call({.script = &ok, .key = key, .learns = true}, {},
-                 [&](const store::redis::PendingCall::Outcome& reply) { answer = reply.ok() ? "OK" : Text(reply); });
+                 [&](const store::redis::PendingCall::Outcome& reply) {
+                   answer = reply.ok() ? "OK" : Text(reply);
+                 });
     EXPECT_TRUE(loop.RunUntil([&] { return answer.has_value(); }, 20s));
     return answer.value_or("no answer");
   }
@@ -70,10 +77,13 @@ struct TestClient {
   }
   uint64_t ReadLearning() const { return client->ReadCounters().shards_learning; }
   static std::string Text(const store::redis::PendingCall::Outcome& answer) {
-    return answer.ok() ? (*answer)->ToString() : std::string(absl::StatusCodeToString(answer.status().code()));
+    return answer.ok() ? (*answer)->ToString()
+                       : std::string(absl::StatusCodeToString(answer.status().code()));
   }
   // Turns until it is so.
-  bool Until(const std::function<bool()>& done, base::Duration timeout = 20s) { return loop.RunUntil(done, timeout); }
+  bool Until(const std::function<bool()>& done, base::Duration timeout = 20s) {
+    return loop.RunUntil(done, timeout);
+  }
   void Run(base::Duration time) {
     EXPECT_FALSE(loop.RunUntil([] { return false; }, time));
   }

@@ -47,7 +47,8 @@ class Cluster : public ::testing::Test {
 TEST_F(Cluster, FindsEveryKeysPrimaryWhicheverNodeItAsksFirst) {
   for (const size_t seed : {size_t{0}, size_t{4}}) {
     TestClient test(Options(seed));
-    for (int i = 0; i < 60; ++i) EXPECT_EQ(test.Call(AddScript(), fmt::format("s{}k{}", seed, i), {"1"}), "1");
+    for (int i = 0; i < 60; ++i)
+      EXPECT_EQ(test.Call(AddScript(), fmt::format("s{}k{}", seed, i), {"1"}), "1");
     EXPECT_EQ(test.client->ReadCounters().redirects, 0u);
     EXPECT_EQ(test.HistoryChanges(), 0u);
   }
@@ -65,7 +66,8 @@ TEST_F(Cluster, FollowsASlotWhileItMovesAndAfterwards) {
   EXPECT_EQ(test.Call(AddScript(), fresh, {"1"}), "1") << "ASK";
   EXPECT_EQ(test.Call(AddScript(), fresh, {"1"}), "2");
   EXPECT_EQ(test.client->ReadCounters().redirects, 2u);
-  EXPECT_THAT(Node(0).Ask(fmt::format("MIGRATE 127.0.0.1 {} {} 0 5000", Node(1).port(), key)), HasSubstr("OK"));
+  EXPECT_THAT(Node(0).Ask(fmt::format("MIGRATE 127.0.0.1 {} {} 0 5000", Node(1).port(), key)),
+              HasSubstr("OK"));
   EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "3");
   EXPECT_EQ(test.client->ReadCounters().redirects, 3u);
   for (const size_t node : {size_t{1}, size_t{0}, size_t{2}}) {
@@ -106,17 +108,18 @@ TEST_F(Cluster, KeepsTheBooksThroughAFailoverUnderLoad) {
   const std::function<void()> start = [&] {
     ++under_way;
     const std::string_view argument = "1";
-    test.client->Call({.script = &AddScript(), .key = key, .arguments = {&argument, 1}}, {},
-                      [&](const store::redis::PendingCall::Outcome& reply) {
-                        --under_way;
-                        if (reply.ok()) {
-                          ++done;
-                        } else if (absl::IsAborted(reply.status()) || absl::IsDeadlineExceeded(reply.status())) {
-                          ++perhaps;
-                        } else {
-                          ++not_done;
-                        }
-                      });
+    test.client->Call(
+        {.script = &AddScript(), .key = key, .arguments = {&argument, 1}}, {},
+        [&](const store::redis::PendingCall::Outcome& reply) {
+          --under_way;
+          if (reply.ok()) {
+            ++done;
+          } else if (absl::IsAborted(reply.status()) || absl::IsDeadlineExceeded(reply.status())) {
+            ++perhaps;
+          } else {
+            ++not_done;
+          }
+        });
   };
   const auto keep_going = [&](const std::function<bool()>& enough) {
     return test.Until([&] {
@@ -142,7 +145,9 @@ TEST_F(Cluster, GoesOnAfterAPrimaryHasDied) {
   const std::string key = KeyIn(5463, 10000, "dying");
   const std::string other = KeyIn(0, 5461, "other");
   ASSERT_EQ(test.Call(AddScript(), key, {"1"}), "1") << test.last_status;
-  Wait([&] { return Node(4).Ask("INFO replication").find("master_link_status:up") != std::string::npos; });
+  Wait([&] {
+    return Node(4).Ask("INFO replication").find("master_link_status:up") != std::string::npos;
+  });
   Node(1).Kill();
   const base::BootTime begin = test.clock.BootNow();
   int unaffected = 0;

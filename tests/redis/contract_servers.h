@@ -1,5 +1,5 @@
-// Redis in each topology, for the contract suites: what to connect to, over servers that have just been emptied. They
-// run until the test's process ends.
+// Redis in each topology, for the contract suites: what to connect to, over servers that have just
+// been emptied. They run until the test's process ends.
 #pragma once
 
 #include <initializer_list>
@@ -38,13 +38,15 @@ inline store::redis::RedisOptions RingOfThree() {
 
 inline store::redis::RedisOptions ClusterOfThree() {
   static RedisCluster cluster(RedisCluster::Replicas::kNone);
-  return Emptied(store::redis::TopologyKind::kCluster, {&cluster.Node(0), &cluster.Node(1), &cluster.Node(2)});
+  return Emptied(store::redis::TopologyKind::kCluster,
+                 {&cluster.Node(0), &cluster.Node(1), &cluster.Node(2)});
 }
 
 inline store::redis::RedisOptions BehindASentinel() {
   static RedisProcess primary;
   static RedisProcess sentinel = RedisProcess::Sentinel(fmt::format(
-      "sentinel monitor main 127.0.0.1 {} 1\nsentinel down-after-milliseconds main 30000\n", primary.port()));
+      "sentinel monitor main 127.0.0.1 {} 1\nsentinel down-after-milliseconds main 30000\n",
+      primary.port()));
   store::redis::RedisOptions options = Emptied(store::redis::TopologyKind::kSentinel, {&primary});
   options.servers = {{.host = "127.0.0.1", .port = sentinel.port()}};
   options.master_name = "main";

@@ -1,5 +1,5 @@
-// What every store promises, asked of a real Redis through all that stands before it: the limiter's fleet, the scripts
-// and the client. Virtual time.
+// What every store promises, asked of a real Redis through all that stands before it: the limiter's
+// fleet, the scripts and the client. Virtual time.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -17,14 +17,14 @@ namespace {
 
 using redis_test::TestClient;
 
-// Waits for what the fleet decides. What takes more than one round trip is asked by itself, so that the requests of a
-// batch are decided in their order: groups, and buckets whose limit has changed.
+// Waits for what the fleet decides. What takes more than one round trip is asked by itself, so that
+// the requests of a batch are decided in their order: groups, and buckets whose limit has changed.
 class WaitingStore final : public store::Store {
  public:
   explicit WaitingStore(const store::redis::RedisOptions& options) : test_(options) {}
 
-  void Take(base::Strided<const store::TakeRequest> requests, base::Strided<algorithm::Decision> decisions,
-            base::Instant now) override {
+  void Take(base::Strided<const store::TakeRequest> requests,
+            base::Strided<algorithm::Decision> decisions, base::Instant now) override {
     std::lock_guard lock(mutex_);  // one loop, one thread at a time
     now_ = now;
     for (size_t i = 0; i < requests.size();) {
@@ -32,7 +32,8 @@ class WaitingStore final : public store::Store {
       if (IsGroup(requests, i)) {
         while (end < requests.size() && requests[end].joined != store::Joined::kNo) ++end;
       } else if (requests[i].history.empty()) {
-        while (end < requests.size() && requests[end].history.empty() && !IsGroup(requests, end)) ++end;
+        while (end < requests.size() && requests[end].history.empty() && !IsGroup(requests, end))
+          ++end;
       }
       TakePart(requests.subspan(i, end - i), decisions.subspan(i, end - i), now);
       i = end;
@@ -46,8 +47,8 @@ class WaitingStore final : public store::Store {
     return i + 1 < requests.size() && requests[i + 1].joined != store::Joined::kNo;
   }
 
-  void TakePart(base::Strided<const store::TakeRequest> requests, base::Strided<algorithm::Decision> decisions,
-                base::Instant now) {
+  void TakePart(base::Strided<const store::TakeRequest> requests,
+                base::Strided<algorithm::Decision> decisions, base::Instant now) {
     std::vector<limiter::BatchEntry> batch;
     for (size_t i = 0; i < requests.size(); ++i) {
       batch.push_back({.request = requests[i], .terms = fleet_.default_terms()});

@@ -23,7 +23,9 @@ RespValue Simple(std::string text) {
 RespValue Error(std::string text) {
   return {.kind = RespValue::Kind::kError, .integer = 0, .text = std::move(text), .items = {}};
 }
-RespValue WrongType() { return Error("WRONGTYPE Operation against a key holding the wrong kind of value"); }
+RespValue WrongType() {
+  return Error("WRONGTYPE Operation against a key holding the wrong kind of value");
+}
 
 int64_t MillisOf(Instant now) { return now.ns / 1'000'000; }
 
@@ -56,7 +58,8 @@ std::optional<base::Duration> Keyspace::TimeToLive(const std::string& key, Insta
 
 RespValue Keyspace::Run(std::span<const std::string> command, Instant now) {
   const std::string& name = command[0];
-  if (name == refused_) return Error("ERR The user executing the script can't run this command or subcommand");
+  if (name == refused_)
+    return Error("ERR The user executing the script can't run this command or subcommand");
   if (name == "TIME") {
     RespValue reply{.kind = RespValue::Kind::kArray, .integer = 0, .text = {}, .items = {}};
     reply.items.push_back(Bulk(std::to_string(now.ns / 1'000'000'000)));
@@ -116,7 +119,8 @@ RespValue Keyspace::RunList(std::span<const std::string> command, Instant now) {
 
   if (name == "RPUSH" || name == "LPUSH") {
     if (list == nullptr)
-      list = &std::get<List>(entries_.insert_or_assign(key, Entry{.value = List{}}).first->second.value);
+      list = &std::get<List>(
+          entries_.insert_or_assign(key, Entry{.value = List{}}).first->second.value);
     for (size_t i = 2; i < command.size(); ++i) {
       if (name == "RPUSH") list->push_back(command[i]);
       if (name == "LPUSH") list->push_front(command[i]);

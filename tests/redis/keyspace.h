@@ -1,7 +1,8 @@
-// What a Redis server holds, as far as the scripts can tell: strings and lists under keys, each with a time to live.
+// What a Redis server holds, as far as the scripts can tell: strings and lists under keys, each
+// with a time to live.
 //
-// A value: a copy is a replica as of now, and a lost write is a copy from before. It reads no clock; every call is
-// given the server's time.
+// A value: a copy is a replica as of now, and a lost write is a copy from before. It reads no
+// clock; every call is given the server's time.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +24,8 @@ class Keyspace {
   // A command and its arguments, as a server answers them. Errors are replies.
   wire::RespValue Run(std::span<const std::string> command, base::Instant now);
 
-  // From now on the command is answered as for a user without the right to it. Empty: every command is run.
+  // From now on the command is answered as for a user without the right to it. Empty: every command
+  // is run.
   void Refuse(std::string command) { refused_ = std::move(command); }
 
   bool Contains(const std::string& key, base::Instant now);

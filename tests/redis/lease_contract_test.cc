@@ -1,4 +1,5 @@
-// What every shared store promises of leases, asked of a real Redis through the client, in each topology. Virtual time.
+// What every shared store promises of leases, asked of a real Redis through the client, in each
+// topology. Virtual time.
 #include "headgate/testing/lease_contract.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +26,8 @@ class RedisRig final : public SharedStoreRig {
 };
 
 SharedStoreUnderTest Topology(std::string name, store::redis::RedisOptions (*servers)()) {
-  return {.name = std::move(name), .make = [servers] { return std::make_unique<RedisRig>(servers()); }};
+  return {.name = std::move(name),
+          .make = [servers] { return std::make_unique<RedisRig>(servers()); }};
 }
 
 INSTANTIATE_TEST_SUITE_P(Redis, LeaseContract,

@@ -1,4 +1,5 @@
-// For this folder's tests: one bucket in the Lua host, "b", whose limit may change and of which nodes hold leases.
+// For this folder's tests: one bucket in the Lua host, "b", whose limit may change and of which
+// nodes hold leases.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,11 +30,14 @@ class LeaseRig : public ::testing::Test {
 
   // Nothing if buckets of this kind are never leased.
   std::optional<store::LeaseGrant> AskIfLeased(store::LeaseId id, uint64_t want,
-                                               std::vector<store::LeaseReport> reports = {}, uint64_t least = 1) {
+                                               std::vector<store::LeaseReport> reports = {},
+                                               uint64_t least = 1) {
     const store::SharedAnswer answer =
         store.Ask({.name = "b",
                    .limit = limit,
-                   .lease = store::LeaseAsk{.id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports},
+                   .lease =
+                       store::LeaseAsk{
+                           .id = id, .want = want, .least = least, .ttl = kTtl, .reports = reports},
                    .leased = true},
                   now);
     if (answer.status.code() == absl::StatusCode::kFailedPrecondition) return std::nullopt;
@@ -41,15 +45,20 @@ class LeaseRig : public ::testing::Test {
     events = answer.events;
     return answer.grant;
   }
-  store::LeaseGrant Ask(store::LeaseId id, uint64_t want, std::vector<store::LeaseReport> reports = {},
-                        uint64_t least = 1) {
+  store::LeaseGrant Ask(store::LeaseId id, uint64_t want,
+                        std::vector<store::LeaseReport> reports = {}, uint64_t least = 1) {
     const auto grant = AskIfLeased(id, want, std::move(reports), least);
     EXPECT_TRUE(grant.has_value()) << "never leased";
     return grant.value_or(store::LeaseGrant{});
   }
   store::SharedAnswer Do(store::Operation operation, uint64_t cost) {
-    const store::SharedAnswer answer = store.Ask(
-        {.name = "b", .limit = limit, .cost = cost, .operation = operation, .leased = true, .history = history}, now);
+    const store::SharedAnswer answer = store.Ask({.name = "b",
+                                                  .limit = limit,
+                                                  .cost = cost,
+                                                  .operation = operation,
+                                                  .leased = true,
+                                                  .history = history},
+                                                 now);
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     events = answer.events;
     return answer;

@@ -30,19 +30,22 @@ std::string Describe(const LeaseStep& step) {
   std::string text = fmt::format("{} {} ", step.now.ns, model::Describe(step.spec));
   if (step.kind == LeaseStep::Kind::kDebit) return text + fmt::format("debit {}\n", step.cost);
   if (step.kind == LeaseStep::Kind::kRequest) {
-    return text + fmt::format("operation {} cost {}\n", static_cast<int>(step.operation), step.cost);
+    return text +
+           fmt::format("operation {} cost {}\n", static_cast<int>(step.operation), step.cost);
   }
-  text += fmt::format("lease {}/{} want {} least {} ttl {}", step.ask.id.node, step.ask.id.number, step.ask.want,
-                      step.ask.least, step.ask.ttl.count());
+  text += fmt::format("lease {}/{} want {} least {} ttl {}", step.ask.id.node, step.ask.id.number,
+                      step.ask.want, step.ask.least, step.ask.ttl.count());
   for (const LeaseReport& report : step.reports) {
-    text += fmt::format(", {} spent {}{}", report.number, report.spent, report.returned ? " returned" : "");
+    text += fmt::format(", {} spent {}{}", report.number, report.spent,
+                        report.returned ? " returned" : "");
   }
   return text + "\n";
 }
 
 }  // namespace
 
-LeaseWalk::LeaseWalk(uint64_t seed, const LimitSpec& kind) : random_(seed), kind_(kind), spec_(OfTheKind()) {
+LeaseWalk::LeaseWalk(uint64_t seed, const LimitSpec& kind)
+    : random_(seed), kind_(kind), spec_(OfTheKind()) {
   now_ = OneIn(random_, 4) ? static_cast<int64_t>((uint64_t{1} << 40) + AnySize(random_, 61))
                            : 1'790'000'000 * kSecond + static_cast<int64_t>(AnySize(random_, 50));
   const uint64_t first = random_();
@@ -72,7 +75,8 @@ LeaseStep LeaseWalk::Next() {
   const uint64_t what = random_() % 100;
   if (crowd_ > 0) {
     --crowd_;
-    step = {.kind = LeaseStep::Kind::kLease, .ask = {.id = {.node = 1000 + crowd_, .number = random_()}, .want = 1}};
+    step = {.kind = LeaseStep::Kind::kLease,
+            .ask = {.id = {.node = 1000 + crowd_, .number = random_()}, .want = 1}};
     step.ask.ttl = Duration(2 * kSecond);
   } else if (what < 50) {
     step = Ask();
@@ -106,16 +110,21 @@ void LeaseWalk::Note(const LeaseStep& step, const store::SharedAnswer& answer) {
 LeaseStep LeaseWalk::Ask() {
   Node& node = nodes_[random_() % nodes_.size()];
   LeaseStep step{.kind = LeaseStep::Kind::kLease};
-  step.ask.id = {.node = node.id, .number = OneIn(random_, 10) ? node.numbers_used : ++node.numbers_used};
-  const std::array<uint64_t, 6> wants{0, 1, Between(random_, 2, 50), last_.remaining, last_.remaining / 3, kU32Max};
+  step.ask.id = {.node = node.id,
+                 .number = OneIn(random_, 10) ? node.numbers_used : ++node.numbers_used};
+  const std::array<uint64_t, 6> wants{
+      0, 1, Between(random_, 2, 50), last_.remaining, last_.remaining / 3, kU32Max};
   step.ask.want = wants[random_() % wants.size()];
-  step.ask.least = OneIn(random_, 3) ? AnySize(random_, 8) : OneIn(random_, 3) ? last_.remaining + random_() % 2 : 1;
-  const std::array<int64_t, 5> ttls{2 * kSecond, 2 * kSecond, kSecond / 2, static_cast<int64_t>(AnySize(random_, 31)),
-                                    0};
+  step.ask.least = OneIn(random_, 3)   ? AnySize(random_, 8)
+                   : OneIn(random_, 3) ? last_.remaining + random_() % 2
+                                       : 1;
+  const std::array<int64_t, 5> ttls{2 * kSecond, 2 * kSecond, kSecond / 2,
+                                    static_cast<int64_t>(AnySize(random_, 31)), 0};
   step.ask.ttl = Duration(std::min(ttls[random_() % ttls.size()], 2 * kSecond));
   for (uint64_t i = random_() % 4; i > 0; --i) {
     const uint64_t back = Between(random_, 0, 4);
-    const std::array<uint64_t, 5> spent{0, granted_, granted_ / 2, AnySize(random_, 12), kU32Max + random_() % 3};
+    const std::array<uint64_t, 5> spent{0, granted_, granted_ / 2, AnySize(random_, 12),
+                                        kU32Max + random_() % 3};
     step.reports.push_back({.number = node.numbers_used - std::min(node.numbers_used, back),
                             .spent = spent[random_() % spent.size()],
                             .returned = OneIn(random_, 3)});
@@ -180,7 +189,8 @@ int64_t LeaseWalk::NextTime() {
       break;
     case 3:
     case 4:
-      if (!lease_ends_.empty()) step = lease_ends_[random_() % lease_ends_.size()] - now_ + Beside();
+      if (!lease_ends_.empty())
+        step = lease_ends_[random_() % lease_ends_.size()] - now_ + Beside();
       break;
     case 5:
       if (!last_.never_fits()) step = last_.retry_after.count() + Beside();
@@ -204,7 +214,8 @@ int64_t LeaseWalk::NextTime() {
       break;
   }
   // Only forward beyond what the last answer said, which may be a step back by now.
-  return std::clamp(now_ + std::clamp(step, -(int64_t{1} << 61), int64_t{1} << 61), int64_t{1} << 35, kEnd);
+  return std::clamp(now_ + std::clamp(step, -(int64_t{1} << 61), int64_t{1} << 61),
+                    int64_t{1} << 35, kEnd);
 }
 
 }  // namespace headgate::redis_host

@@ -1,5 +1,6 @@
-// Random steps of one bucket that nodes hold leases of: asks with reports, repeated and reordered ones, requests,
-// refunds, changes of the limit, and a clock that is set back. For whoever compares two ways to carry them out.
+// Random steps of one bucket that nodes hold leases of: asks with reports, repeated and reordered
+// ones, requests, refunds, changes of the limit, and a clock that is set back. For whoever compares
+// two ways to carry them out.
 #pragma once
 
 #include <cstdint>

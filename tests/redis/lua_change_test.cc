@@ -1,5 +1,6 @@
-// Leases that are out while the limit of their bucket changes, in the Lua host: from the change on, whatever its kind,
-// no more passes than the new limit lets through, with what is out on lease counted as spent until it has expired.
+// Leases that are out while the limit of their bucket changes, in the Lua host: from the change on,
+// whatever its kind, no more passes than the new limit lets through, with what is out on lease
+// counted as spent until it has expired.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -36,7 +37,10 @@ const std::vector<LimitSpec> kLeased{
     {.algorithm = Algorithm::kLeakyBucket, .requests = 100, .period = 10s},
     {.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 1s},
     {.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 10s},
-    {.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 10s, .align = Align::kFirstHit},
+    {.algorithm = Algorithm::kFixedWindow,
+     .requests = 100,
+     .period = 10s,
+     .align = Align::kFirstHit},
     {.algorithm = Algorithm::kFixedWindow, .requests = 100, .align = Align::kCalendarMonth},
     {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 1s},
     {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 10s},
@@ -44,8 +48,10 @@ const std::vector<LimitSpec> kLeased{
 
 std::vector<LimitSpec> AllKinds() {
   std::vector<LimitSpec> all = kLeased;
-  all.push_back({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 100, .period = 1s, .burst = 90});
-  all.push_back({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 100, .period = 10s, .burst = 90});
+  all.push_back(
+      {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 100, .period = 1s, .burst = 90});
+  all.push_back(
+      {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 100, .period = 10s, .burst = 90});
   all.push_back({.algorithm = Algorithm::kSlidingWindowLog, .requests = 100, .period = 1s});
   all.push_back({.algorithm = Algorithm::kSlidingWindowLog, .requests = 100, .period = 10s});
   // Smaller than what is out, and larger than what there was.
@@ -68,10 +74,12 @@ struct Admission {
 // What passed under one limit, as its definition counts it.
 class Passed {
  public:
-  // `owed`: what is out on lease when the limit begins to hold, which may be more than it would ever let through.
+  // `owed`: what is out on lease when the limit begins to hold, which may be more than it would
+  // ever let through.
   Passed(const LimitSpec& spec, uint64_t owed)
       : limit_(*Limit::Make(spec)),
-        most_(std::max(limit_.capacity() + (spec.algorithm == Algorithm::kLeakyBucketQueue ? 1 : 0), owed)) {}
+        most_(std::max(limit_.capacity() + (spec.algorithm == Algorithm::kLeakyBucketQueue ? 1 : 0),
+                       owed)) {}
 
   // `window_end`: of the open window, if there is one.
   void Add(Instant at, uint64_t cost, Instant window_end) {
@@ -94,7 +102,8 @@ class Passed {
     }
     for (const auto& [end, count] : windows_) {
       if (limit_.algorithm() == Algorithm::kFixedWindow && count > most_) {
-        return fmt::format("{} in the window that ends {} ns after the edge", count, end - kEdge.ns);
+        return fmt::format("{} in the window that ends {} ns after the edge", count,
+                           end - kEdge.ns);
       }
     }
     return limit_.algorithm() == Algorithm::kSlidingWindowCounter ? ExcessOfCounter() : "";
@@ -107,7 +116,8 @@ class Passed {
       case Algorithm::kTokenBucket:
       case Algorithm::kLeakyBucket:
       case Algorithm::kLeakyBucketQueue:
-        return most_ + static_cast<uint64_t>(base::WideMul(span, limit_.requests()) / limit_.period());
+        return most_ +
+               static_cast<uint64_t>(base::WideMul(span, limit_.requests()) / limit_.period());
       case Algorithm::kSlidingWindowLog:
         return span < limit_.period() ? most_ : ~uint64_t{0};
       case Algorithm::kFixedWindow:
@@ -124,10 +134,11 @@ class Passed {
       const auto at = static_cast<uint64_t>(admission.at.ns);
       const uint64_t window = at / period;
       counts[window] += admission.cost;
-      const base::uint128 estimate =
-          base::WideMul(counts[window - 1], period - at % period) + base::WideMul(counts[window], period);
+      const base::uint128 estimate = base::WideMul(counts[window - 1], period - at % period) +
+                                     base::WideMul(counts[window], period);
       if (estimate > base::WideMul(most_, period)) {
-        return fmt::format("{} in a window and {} in the one before", counts[window], counts[window - 1]);
+        return fmt::format("{} in a window and {} in the one before", counts[window],
+                           counts[window - 1]);
       }
     }
     return "";
@@ -145,8 +156,9 @@ class Changes : public LeaseRig {
   Decision Decide(Operation operation, uint64_t cost) { return Do(operation, cost).decision; }
 };
 
-// Two nodes hold leases when the limit changes. One spends its lease in the last instant of its life; the other spends
-// a part, and returns the rest as soon as it may. Everybody else takes all that there is.
+// Two nodes hold leases when the limit changes. One spends its lease in the last instant of its
+// life; the other spends a part, and returns the rest as soon as it may. Everybody else takes all
+// that there is.
 class OneChange : public Changes {
  protected:
   struct Course {
@@ -165,7 +177,8 @@ class OneChange : public Changes {
     const LeaseGrant returned = Ask({.node = kOther, .number = 1}, 60);
     const Instant returned_until = now + returned.ttl;
     now += 10ms;
-    EXPECT_TRUE(AskIfLeased({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 5}}).has_value());
+    EXPECT_TRUE(
+        AskIfLeased({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 5}}).has_value());
 
     Use(to);
     uint64_t kept_left = kept.granted - 5;
@@ -194,8 +207,9 @@ class OneChange : public Changes {
       if (step < begin + course.unasked) continue;
       if (returned_left > 1 && now < returned_until) {
         spend(returned_left, returned_left / 2);
-        if (AskIfLeased({.node = kOther, .number = 2}, 0,
-                        {{.number = 1, .spent = returned.granted - returned_left, .returned = true}})) {
+        if (AskIfLeased(
+                {.node = kOther, .number = 2}, 0,
+                {{.number = 1, .spent = returned.granted - returned_left, .returned = true}})) {
           returned_left = 0;
         }
       }
@@ -208,7 +222,9 @@ class OneChange : public Changes {
 
  private:
   // Of windows whose places are known without asking.
-  static Instant WindowEndAt(const LimitSpec& spec, Instant at) { return algorithm::WindowEnd(*Limit::Make(spec), at); }
+  static Instant WindowEndAt(const LimitSpec& spec, Instant at) {
+    return algorithm::WindowEnd(*Limit::Make(spec), at);
+  }
 };
 
 TEST_F(OneChange, OfAnyKindIntoAnyKindCountsWhatIsOutOnLease) {
@@ -222,7 +238,8 @@ TEST_F(OneChange, OfAnyKindIntoAnyKindCountsWhatIsOutOnLease) {
           if (unasked > 0ms && to.align == Align::kFirstHit) continue;
           ASSERT_EQ(Run(from, to, {before_edge, unasked}), "")
               << "from " << model::Describe(from) << "\nto   " << model::Describe(to) << "\n"
-              << before_edge.count() << " ns before the edge, nobody asks for " << unasked.count() << " ns";
+              << before_edge.count() << " ns before the edge, nobody asks for " << unasked.count()
+              << " ns";
           ++tried;
         }
       }
@@ -231,7 +248,8 @@ TEST_F(OneChange, OfAnyKindIntoAnyKindCountsWhatIsOutOnLease) {
   EXPECT_GT(tried, 2000);
 }
 
-// What comes back is there for others, under the new limit too, but never more of it than was taken.
+// What comes back is there for others, under the new limit too, but never more of it than was
+// taken.
 TEST_F(Changes, WhatIsReturnedAfterAChangeIsLeftToOthers) {
   for (const LimitSpec& from : kLeased) {
     for (const LimitSpec& to : kLeased) {
@@ -247,11 +265,13 @@ TEST_F(Changes, WhatIsReturnedAfterAChangeIsLeftToOthers) {
       Take(std::numeric_limits<uint32_t>::max());
       const uint64_t most = std::min(Limit::Make(to)->capacity() - grant.granted, left);
       EXPECT_EQ(Remaining(), most);
-      EXPECT_TRUE(
-          AskIfLeased({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 10, .returned = true}}).has_value());
+      EXPECT_TRUE(AskIfLeased({.node = kNode, .number = 2}, 0,
+                              {{.number = 1, .spent = 10, .returned = true}})
+                      .has_value());
       EXPECT_EQ(Remaining(), std::min(left + grant.granted - 10, Limit::Make(to)->capacity() - 10));
-      EXPECT_TRUE(
-          AskIfLeased({.node = kNode, .number = 3}, 0, {{.number = 1, .spent = 0, .returned = true}}).has_value());
+      EXPECT_TRUE(AskIfLeased({.node = kNode, .number = 3}, 0,
+                              {{.number = 1, .spent = 0, .returned = true}})
+                      .has_value());
       EXPECT_EQ(Remaining(), std::min(left + grant.granted - 10, Limit::Make(to)->capacity() - 10));
     }
   }
@@ -260,11 +280,16 @@ TEST_F(Changes, WhatIsReturnedAfterAChangeIsLeftToOthers) {
 TEST_F(Changes, ACounterOfDeniedRequestsGrantsNoLeaseAndTakesInReportsOfThoseOfBefore) {
   Use(kLeased[0]);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
-  Use({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 10s, .count_denied = true});
+  Use({.algorithm = Algorithm::kSlidingWindowCounter,
+       .requests = 100,
+       .period = 10s,
+       .count_denied = true});
   EXPECT_TRUE(Take(10));
   EXPECT_EQ(Remaining(), 50u);
   EXPECT_FALSE(AskIfLeased({.node = kOther, .number = 1}, 5).has_value());
-  EXPECT_TRUE(AskIfLeased({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 30, .returned = true}}).has_value());
+  EXPECT_TRUE(
+      AskIfLeased({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 30, .returned = true}})
+          .has_value());
   EXPECT_EQ(Remaining(), 60u);
 }
 
@@ -327,8 +352,8 @@ TEST_F(Changes, ABucketThatIsFullIsKeptForTheLimitsItHadBefore) {
   }
 }
 
-// A bucket that is remembered for an earlier limit is stored though its window is over. A clock that is set back must
-// not make that window seem open.
+// A bucket that is remembered for an earlier limit is stored though its window is over. A clock
+// that is set back must not make that window seem open.
 TEST_F(Changes, AWindowThatIsOverStaysOverWhenTheClockIsSetBack) {
   now = kEdge;
   Use({.requests = 100, .period = 60s});
@@ -347,16 +372,16 @@ TEST_F(Changes, AWindowThatIsOverStaysOverWhenTheClockIsSetBack) {
 TEST_F(Changes, WhatKeepsTheLimitOfABucketIsDecidedUnderIt) {
   const LimitSpec hundred{.requests = 100, .period = 1s};
   const auto take_debt = [&](const LimitSpec& debtor, uint64_t cost) {
-    const SharedAnswer answer =
-        store.Ask({.name = "b", .limit = store.Intern(debtor), .cost = cost, .keeps_limit = true}, now);
+    const SharedAnswer answer = store.Ask(
+        {.name = "b", .limit = store.Intern(debtor), .cost = cost, .keeps_limit = true}, now);
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     EXPECT_FALSE(answer.events.carried_over);
     return answer.decision;
   };
   for (const LimitSpec& spec : AllKinds()) {
     for (const LimitSpec& debtor : {hundred, kLeased.back(), AllKinds().back()}) {
-      SCOPED_TRACE(fmt::format("{} {} under {} {}", Name(debtor.algorithm), debtor.requests, Name(spec.algorithm),
-                               spec.requests));
+      SCOPED_TRACE(fmt::format("{} {} under {} {}", Name(debtor.algorithm), debtor.requests,
+                               Name(spec.algorithm), spec.requests));
       store.keyspace.Clear();
       now = kEdge + 10ms;
       Use(spec);
@@ -378,14 +403,17 @@ TEST_F(Changes, ADebtOfALimitOfBeforeMakesNoBucketRefillFaster) {
   Use({.requests = 10, .period = 1s});
   EXPECT_TRUE(Take(10));
   EXPECT_FALSE(
-      store.Ask({.name = "b", .limit = store.Intern(before), .cost = 6, .keeps_limit = true}, now).decision.allowed);
+      store.Ask({.name = "b", .limit = store.Intern(before), .cost = 6, .keeps_limit = true}, now)
+          .decision.allowed);
   now += 500ms;
   EXPECT_EQ(Remaining(), 5u);
 }
 
 TEST_F(Changes, WithoutABucketWhatKeepsItsLimitMakesOne) {
   Use({.requests = 10, .period = 1s});
-  EXPECT_EQ(store.Ask({.name = "b", .limit = limit, .cost = 6, .keeps_limit = true}, now).decision.remaining, 4u);
+  EXPECT_EQ(store.Ask({.name = "b", .limit = limit, .cost = 6, .keeps_limit = true}, now)
+                .decision.remaining,
+            4u);
   EXPECT_EQ(Remaining(), 4u);
 }
 

@@ -2,7 +2,8 @@
 //
 //   tokens(shared) + Σ unexpired leases (granted − reported) ≤ capacity
 //
-// and so, whatever is lost, repeated, late or in another order, all nodes together admit no more than one bucket would.
+// and so, whatever is lost, repeated, late or in another order, all nodes together admit no more
+// than one bucket would.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -34,7 +35,8 @@ using namespace std::chrono_literals;
 
 constexpr Duration kTtl = 2s;
 
-const LimitSpec kHundredPerSecond{.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 1s};
+const LimitSpec kHundredPerSecond{
+    .algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 1s};
 
 // Nodes that ask, spend, report and return over a network that loses, repeats, delays and reorders.
 class Fleet {
@@ -85,7 +87,8 @@ class Fleet {
   // What happens how often differs from fleet to fleet, so that each kind is rare in some.
   void Step() {
     const size_t n = random_() % nodes_.size();
-    uint64_t draw = random_() % (weights_[0] + weights_[1] + weights_[2] + weights_[3] + weights_[4] + weights_[5] + 4);
+    uint64_t draw = random_() % (weights_[0] + weights_[1] + weights_[2] + weights_[3] +
+                                 weights_[4] + weights_[5] + 4);
     const auto drawn = [&](uint64_t weight) {
       if (draw < weight) return true;
       draw -= weight;
@@ -108,7 +111,8 @@ class Fleet {
       // Just before the end of the latest lease, or at it.
       now_ = std::max(now_, latest_end_ - Duration(OneIn(random_, 2) ? 1 : 0));
     } else {
-      now_ += Duration(static_cast<int64_t>(Between(random_, 0, OneIn(random_, 5) ? 2'500'000'000 : 4 * pace)));
+      now_ += Duration(
+          static_cast<int64_t>(Between(random_, 0, OneIn(random_, 5) ? 2'500'000'000 : 4 * pace)));
     }
     Note("at {}", now_.ns);
   }
@@ -121,7 +125,8 @@ class Fleet {
                     .reports = node.to_return,
                     .sent = now_};
     if (OneIn(random_, 2)) node.to_return.clear();  // sometimes said again
-    for (const Lease& lease : node.leases) message.reports.push_back({.number = lease.number, .spent = lease.spent});
+    for (const Lease& lease : node.leases)
+      message.reports.push_back({.number = lease.number, .spent = lease.spent});
     messages_.push_back(std::move(message));
   }
 
@@ -142,17 +147,22 @@ class Fleet {
                                             .leased = true},
                                            now_);
     if (!answer.status.ok()) wrong_ = answer.status.ToString();
-    Note("lease {}:{} wants {} gets {}", message.id.node, message.id.number, message.want, answer.grant.granted);
+    Note("lease {}:{} wants {} gets {}", message.id.node, message.id.number, message.want,
+         answer.grant.granted);
     for (const LeaseReport& report : message.reports) {
-      Note("  report {} spent {} {}", report.number, report.spent, report.returned ? "returned" : "");
+      Note("  report {} spent {} {}", report.number, report.spent,
+           report.returned ? "returned" : "");
       const auto held = granted_.find({message.id.node, report.number});
       if (held == granted_.end()) continue;
-      held->second.reported = std::min(held->second.granted, std::max(held->second.reported, report.spent));
+      held->second.reported =
+          std::min(held->second.granted, std::max(held->second.reported, report.spent));
       if (report.returned) granted_.erase(held);
     }
     if (answer.grant.granted > 0) {
       const auto [held, fresh] = granted_.try_emplace({message.id.node, message.id.number});
-      if (fresh) held->second = {.granted = answer.grant.granted, .ends = latest_end_ = now_ + answer.grant.ttl};
+      if (fresh)
+        held->second = {.granted = answer.grant.granted,
+                        .ends = latest_end_ = now_ + answer.grant.ttl};
       replies_.push_back({message.id, answer.grant, message.sent});
     }
   }
@@ -163,11 +173,13 @@ class Fleet {
     const Reply reply = replies_[i];
     if (!OneIn(random_, 4)) replies_.erase(replies_.begin() + static_cast<std::ptrdiff_t>(i));
     Node& node = nodes_[reply.id.node];
-    // Its life began before it was asked for; a reply that comes again or after a later one is thrown away.
+    // Its life began before it was asked for; a reply that comes again or after a later one is
+    // thrown away.
     const Instant ends = reply.sent + reply.grant.ttl;
     if (ends <= now_ || reply.id.number <= node.accepted) return;
     node.accepted = reply.id.number;
-    node.leases.push_back({.number = reply.id.number, .granted = reply.grant.granted, .ends = ends});
+    node.leases.push_back(
+        {.number = reply.id.number, .granted = reply.grant.granted, .ends = ends});
   }
 
   void Spend(Node& node) {
@@ -183,7 +195,8 @@ class Fleet {
 
   void TakeExactly() {
     const uint64_t cost = Between(random_, 1, spec_.requests);
-    const SharedAnswer answer = store_.Ask({.name = "b", .limit = limit_, .cost = cost, .leased = true}, now_);
+    const SharedAnswer answer =
+        store_.Ask({.name = "b", .limit = limit_, .cost = cost, .leased = true}, now_);
     if (!answer.status.ok()) wrong_ = answer.status.ToString();
     Note("takes {}: {}", cost, answer.decision.allowed);
     if (answer.decision.allowed) Admit(cost);
@@ -223,13 +236,18 @@ class Fleet {
     for (const auto& [id, held] : granted_) {
       if (held.ends > now_) owed += held.granted - held.reported;
     }
-    const SharedAnswer look = store_.Ask(
-        {.name = "b", .limit = limit_, .cost = 0, .operation = store::Operation::kLook, .leased = true}, now_);
+    const SharedAnswer look = store_.Ask({.name = "b",
+                                          .limit = limit_,
+                                          .cost = 0,
+                                          .operation = store::Operation::kLook,
+                                          .leased = true},
+                                         now_);
     if (!look.status.ok()) wrong_ = look.status.ToString();
     if (look.decision.remaining + owed > limit_->limit.capacity()) {
       wrong_ = fmt::format("{} tokens and {} leased", look.decision.remaining, owed);
     }
-    if (store_.keyspace.Contains("b", now_) && !store_.keyspace.TimeToLive("b", now_)) wrong_ = "the key has no end";
+    if (store_.keyspace.Contains("b", now_) && !store_.keyspace.TimeToLive("b", now_))
+      wrong_ = "the key has no end";
   }
 
   template <typename... Args>
@@ -279,8 +297,8 @@ TEST(LeaseProperty, AFleetAdmitsNoMoreThanOneBucket) {
   for (uint64_t i = 0; i < kFleets; ++i) {
     Fleet fleet(kSeed + i, specs[i % specs.size()], Fleet::Forgetting::kNever);
     const std::string wrong = fleet.Run(kSteps);
-    ASSERT_TRUE(wrong.empty()) << "seed " << kSeed + i << " " << model::Describe(specs[i % specs.size()]) << ": "
-                               << wrong;
+    ASSERT_TRUE(wrong.empty()) << "seed " << kSeed + i << " "
+                               << model::Describe(specs[i % specs.size()]) << ": " << wrong;
     spent += fleet.spent();
   }
   EXPECT_GT(spent, 40'000u) << "they hardly did anything";

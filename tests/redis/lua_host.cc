@@ -61,7 +61,8 @@ RespValue ReplyOf(lua_State* lua, int index) {
         reply = {.kind = RespValue::Kind::kInteger, .integer = 1, .text = {}, .items = {}};
       break;
     case LUA_TTABLE: {
-      for (const auto& [field, kind] : {std::pair{"err", RespValue::Kind::kError}, {"ok", RespValue::Kind::kSimple}}) {
+      for (const auto& [field, kind] :
+           {std::pair{"err", RespValue::Kind::kError}, {"ok", RespValue::Kind::kSimple}}) {
         lua_getfield(lua, index, field);
         const bool is = lua_isstring(lua, -1) != 0;
         if (is) reply = {.kind = kind, .integer = 0, .text = lua_tostring(lua, -1), .items = {}};
@@ -92,7 +93,8 @@ LuaHost* HostOf(lua_State* lua) {
 }
 
 int RefuseGlobal(lua_State* lua) {
-  return luaL_error(lua, "Script attempted to access nonexistent global variable '%s'", lua_tostring(lua, 2));
+  return luaL_error(lua, "Script attempted to access nonexistent global variable '%s'",
+                    lua_tostring(lua, 2));
 }
 
 // A library without what a server takes away.
@@ -155,12 +157,13 @@ int LuaHost::RunCommand(bool raise) {
       }
       command.emplace_back(text, size);
     }
-    const RespValue reply = command.empty()
-                                ? RespValue{.kind = RespValue::Kind::kError,
-                                            .integer = 0,
-                                            .text = "ERR Lua redis lib command arguments must be strings or integers",
-                                            .items = {}}
-                                : keyspace_->Run(command, now_);
+    const RespValue reply =
+        command.empty()
+            ? RespValue{.kind = RespValue::Kind::kError,
+                        .integer = 0,
+                        .text = "ERR Lua redis lib command arguments must be strings or integers",
+                        .items = {}}
+            : keyspace_->Run(command, now_);
     failed = raise && reply.is_error();
     if (failed) {
       lua_pushlstring(lua_, reply.text.data(), reply.text.size());
@@ -173,8 +176,8 @@ int LuaHost::RunCommand(bool raise) {
   return 1;
 }
 
-RespValue LuaHost::Eval(Keyspace& keyspace, base::Instant now, std::string_view script, std::string_view key,
-                        std::span<const std::string_view> arguments) {
+RespValue LuaHost::Eval(Keyspace& keyspace, base::Instant now, std::string_view script,
+                        std::string_view key, std::span<const std::string_view> arguments) {
   keyspace_ = &keyspace;
   now_ = now;
   lua_settop(lua_, 0);
@@ -184,7 +187,10 @@ RespValue LuaHost::Eval(Keyspace& keyspace, base::Instant now, std::string_view 
   if (lua_isnil(lua_, -1)) {
     lua_pop(lua_, 1);
     if (luaL_loadbuffer(lua_, script.data(), script.size(), "@user_script") != 0) {
-      return {.kind = RespValue::Kind::kError, .integer = 0, .text = lua_tostring(lua_, -1), .items = {}};
+      return {.kind = RespValue::Kind::kError,
+              .integer = 0,
+              .text = lua_tostring(lua_, -1),
+              .items = {}};
     }
     lua_pushlstring(lua_, script.data(), script.size());
     lua_pushvalue(lua_, -2);

@@ -1,8 +1,9 @@
-// Runs the store's scripts in this process as a Redis server would: the same text in the same Lua (5.1), with `redis`,
-// `struct`, KEYS and ARGV, no globals of a script's own, and values converted as the server converts them.
+// Runs the store's scripts in this process as a Redis server would: the same text in the same Lua
+// (5.1), with `redis`, `struct`, KEYS and ARGV, no globals of a script's own, and values converted
+// as the server converts them.
 //
-// One host can serve any number of keyspaces, and reads no clock: the owner says what TIME answers. Deterministic. Not
-// thread-safe.
+// One host can serve any number of keyspaces, and reads no clock: the owner says what TIME answers.
+// Deterministic. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -25,8 +26,8 @@ class LuaHost final : public ScriptHost {
   LuaHost(const LuaHost&) = delete;
   LuaHost& operator=(const LuaHost&) = delete;
 
-  wire::RespValue Eval(Keyspace& keyspace, base::Instant now, std::string_view script, std::string_view key,
-                       std::span<const std::string_view> arguments) override;
+  wire::RespValue Eval(Keyspace& keyspace, base::Instant now, std::string_view script,
+                       std::string_view key, std::span<const std::string_view> arguments) override;
 
  private:
   static int Call(lua_State* lua);

@@ -24,14 +24,17 @@ using namespace std::chrono_literals;
 
 class Leases : public LeaseRig {};
 
-const LimitSpec kHundredPerSecond{.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 1s};
+const LimitSpec kHundredPerSecond{
+    .algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 1s};
 
 TEST_F(Leases, AreHalfOfAnEvenShareOfWhatIsLeft) {
   Use(kHundredPerSecond);
-  EXPECT_EQ(Ask({.node = kNode, .number = 1}, 80),
-            (LeaseGrant{.granted = 50, .remaining = 50, .holders = 1, .ttl = kTtl, .retry_after = 0s}));
-  EXPECT_EQ(Ask({.node = kOther, .number = 1}, 80),
-            (LeaseGrant{.granted = 12, .remaining = 38, .holders = 2, .ttl = kTtl, .retry_after = 0s}));
+  EXPECT_EQ(
+      Ask({.node = kNode, .number = 1}, 80),
+      (LeaseGrant{.granted = 50, .remaining = 50, .holders = 1, .ttl = kTtl, .retry_after = 0s}));
+  EXPECT_EQ(
+      Ask({.node = kOther, .number = 1}, 80),
+      (LeaseGrant{.granted = 12, .remaining = 38, .holders = 2, .ttl = kTtl, .retry_after = 0s}));
   EXPECT_EQ(Ask({.node = kOther, .number = 2}, 5).granted, 5u);
   EXPECT_EQ(Remaining(), 33u);
   EXPECT_TRUE(Take(33));
@@ -50,14 +53,15 @@ TEST_F(Leases, AreSharedOutByNodesHoweverMuchTheirIdsLookAlike) {
   EXPECT_EQ(again.holders, 3u);
 }
 
-// Leases are scanned as bytes: halves of a node that are like another's, and bytes that look like an id but lie across
-// two fields, are not mistaken.
+// Leases are scanned as bytes: halves of a node that are like another's, and bytes that look like
+// an id but lie across two fields, are not mistaken.
 TEST_F(Leases, AreToldApartByTheirWholeIds) {
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 1000, .period = 1s});
   constexpr uint64_t kHigh = uint64_t{1} << 32;
   for (uint64_t i = 1; i <= 4; ++i) {
     EXPECT_EQ(Ask({.node = i * kHigh + 5, .number = 1}, 3).holders, i) << "the same lower half";
-    EXPECT_EQ(Ask({.node = i * kHigh + 5, .number = 2}, 3).holders, i) << "a second lease of a node";
+    EXPECT_EQ(Ask({.node = i * kHigh + 5, .number = 2}, 3).holders, i)
+        << "a second lease of a node";
   }
   EXPECT_EQ(Ask({.node = 4 * kHigh + 6, .number = 1}, 3).holders, 5u) << "the same upper half";
   const uint64_t left = Remaining();
@@ -78,12 +82,14 @@ TEST_F(Leases, OfManyNodesAreReportedReturnedAndEndEachByItself) {
   }
   EXPECT_EQ(Remaining(), 100'000u - 600u);
   for (uint64_t node = 1; node <= 300; node += 2) {
-    Ask({.node = node << 32, .number = 2}, 0, {{.number = 1, .spent = 1, .returned = node % 4 == 1}});
+    Ask({.node = node << 32, .number = 2}, 0,
+        {{.number = 1, .spent = 1, .returned = node % 4 == 1}});
   }
   EXPECT_EQ(Remaining(), 100'000u - 600u + 75u);
   EXPECT_EQ(Ask({.node = 7, .number = 1}, 1).holders, 225u + 1u);
   now += 1s;
-  EXPECT_EQ(Ask({.node = 7, .number = 2}, 1).holders, 150u + 1u) << "others end between those that live";
+  EXPECT_EQ(Ask({.node = 7, .number = 2}, 1).holders, 150u + 1u)
+      << "others end between those that live";
   EXPECT_EQ(Remaining(), 100'000u - 600u + 75u - 2u);
   now += kTtl;
   EXPECT_EQ(Ask({.node = 7, .number = 3}, 0).holders, 1u);
@@ -216,7 +222,8 @@ TEST_F(Leases, OfASlidingCounterCountWhereTheyAreGiven) {
   EXPECT_EQ(Remaining(), 60u);
 }
 
-// A window that is made anew for a clock that was set back may end before what was leased in it would.
+// A window that is made anew for a clock that was set back may end before what was leased in it
+// would.
 TEST_F(Leases, OfAWindowDieWithTheOneThatAClockSetBackPutsThemIn) {
   for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter}) {
     SCOPED_TRACE(Name(algorithm));
@@ -242,10 +249,16 @@ TEST_F(Leases, AreNotForQueuesLogsAndCountersOfDeniedRequests) {
   for (const LimitSpec& spec :
        {LimitSpec{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s},
         LimitSpec{.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 1s},
-        LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 1s, .count_denied = true}}) {
+        LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter,
+        .requests = 10,
+        .period = 1s,
+        .count_denied = true}}) {
     Use(spec);
-    const SharedAnswer answer = store.Ask(
-        {.name = "b", .limit = limit, .lease = LeaseAsk{.id = {1, 1}, .want = 1, .ttl = kTtl}, .leased = true}, now);
+    const SharedAnswer answer = store.Ask({.name = "b",
+                                           .limit = limit,
+                                           .lease = LeaseAsk{.id = {1, 1}, .want = 1, .ttl = kTtl},
+                                           .leased = true},
+                                          now);
     EXPECT_EQ(answer.status.code(), absl::StatusCode::kFailedPrecondition);
   }
 }
@@ -274,9 +287,10 @@ TEST_F(Leases, MintNothingByAChangeOfTheLimit) {
     Use(kHundredPerSecond);
     const uint64_t left = Remaining();
     EXPECT_EQ(left, wait < kTtl ? 60u : 70u);
-    for (const LimitSpec& to : {LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 200, .period = 1s},
-                                LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 300, .period = 2s},
-                                LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 1h}}) {
+    for (const LimitSpec& to :
+         {LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 200, .period = 1s},
+          LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 300, .period = 2s},
+          LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 1h}}) {
       store.keyspace = before;
       Use(to);
       EXPECT_EQ(Remaining(), left) << model::Describe(to);
@@ -286,11 +300,12 @@ TEST_F(Leases, MintNothingByAChangeOfTheLimit) {
   }
 }
 
-// What a replica that takes over still has: leases it knows of count until they expire, and those it does not are no
-// part of it. Nothing is emptied, and no window is spent.
+// What a replica that takes over still has: leases it knows of count until they expire, and those
+// it does not are no part of it. Nothing is emptied, and no window is spent.
 TEST_F(Leases, ABucketOfAnOlderStateGoesOnFromIt) {
   for (const LimitSpec& spec :
-       {kHundredPerSecond, LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 24h},
+       {kHundredPerSecond,
+        LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 24h},
         LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 24h}}) {
     SCOPED_TRACE(model::Describe(spec));
     Use(spec);
@@ -308,7 +323,8 @@ TEST_F(Leases, ABucketOfAnOlderStateGoesOnFromIt) {
   }
 }
 
-// Half of what is left, for any limit, and back again: the scripts multiply and divide as the kernels do.
+// Half of what is left, for any limit, and back again: the scripts multiply and divide as the
+// kernels do.
 TEST_F(Leases, OfAnyLimitAreExact) {
   model::Random random(20'261'121);
   constexpr uint64_t kU32Max = 0xffff'ffff;
@@ -340,7 +356,8 @@ TEST_F(Leases, ThatOutweighAMuchSmallerLimitLeaveNothing) {
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 4'000'000'000, .period = 1s});
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 2'000'000'000).granted, 2'000'000'000u);
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 1, .period = 1s, .burst = 10});
-  EXPECT_FALSE(Take(1)) << "another period: the smaller of what was left and the capacity, and less what is leased";
+  EXPECT_FALSE(Take(1))
+      << "another period: the smaller of what was left and the capacity, and less what is leased";
   now += 1s;
   EXPECT_FALSE(Take(1));
   EXPECT_EQ(events, store::SharedEvents{});

@@ -1,5 +1,6 @@
-// The scripts against the C++ arithmetic of leases, in the Lua host: over 10^5 random steps for each algorithm, without
-// one difference in an answer, in a byte of the bucket or in how long it is kept.
+// The scripts against the C++ arithmetic of leases, in the Lua host: over 10^5 random steps for
+// each algorithm, without one difference in an answer, in a byte of the bucket or in how long it is
+// kept.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -39,25 +40,30 @@ constexpr std::array kKinds{
     Kind{"token_bucket", {.algorithm = Algorithm::kTokenBucket}},
     Kind{"leaky_bucket", {.algorithm = Algorithm::kLeakyBucket}},
     Kind{"fixed_window", {.algorithm = Algorithm::kFixedWindow}},
-    Kind{"fixed_window_first_hit", {.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit}},
-    Kind{"fixed_window_month", {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarMonth}},
-    Kind{"fixed_window_year", {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarYear}},
+    Kind{"fixed_window_first_hit",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit}},
+    Kind{"fixed_window_month",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarMonth}},
+    Kind{"fixed_window_year",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarYear}},
     Kind{"sliding_window_counter", {.algorithm = Algorithm::kSlidingWindowCounter}},
 };
 
 // What is under the key, in words.
 std::string ValueIn(LuaStore& store, Instant now) {
   wire::RespValue reply = store.keyspace.Run(std::vector<std::string>{"GET", "b"}, now);
-  if (reply.is_error()) reply = store.keyspace.Run(std::vector<std::string>{"LRANGE", "b", "0", "-1"}, now);
+  if (reply.is_error())
+    reply = store.keyspace.Run(std::vector<std::string>{"LRANGE", "b", "0", "-1"}, now);
   return reply.ToString();
 }
 
 std::string Describe(const SharedAnswer& answer) {
-  return fmt::format("{} {} granted {} remaining {} holders {} ttl {} retry_after {}, events {}{}{}",
-                     answer.status.ToString(), model::Describe(answer.decision), answer.grant.granted,
-                     answer.grant.remaining, answer.grant.holders, answer.grant.ttl.count(),
-                     answer.grant.retry_after.count(), answer.events.replaced_corrupt, answer.events.clock_reset,
-                     answer.events.carried_over);
+  return fmt::format(
+      "{} {} granted {} remaining {} holders {} ttl {} retry_after {}, events {}{}{}",
+      answer.status.ToString(), model::Describe(answer.decision), answer.grant.granted,
+      answer.grant.remaining, answer.grant.holders, answer.grant.ttl.count(),
+      answer.grant.retry_after.count(), answer.events.replaced_corrupt, answer.events.clock_reset,
+      answer.events.carried_over);
 }
 
 // That the steps get to where something can differ.
@@ -112,8 +118,10 @@ class Twins {
 
  private:
   static SharedAnswer Do(LuaStore& store, const LeaseStep& step) {
-    store::SharedRequest request{
-        .name = "b", .limit = store.Intern(step.spec), .cost = step.cost, .operation = step.operation};
+    store::SharedRequest request{.name = "b",
+                                 .limit = store.Intern(step.spec),
+                                 .cost = step.cost,
+                                 .operation = step.operation};
     switch (step.kind) {
       case LeaseStep::Kind::kRequest:
         break;
@@ -137,15 +145,17 @@ class Twins {
   SharedAnswer Debit(const LeaseStep& step) {
     std::optional<store::StoredBucket> bucket = Stored(step.now);
     SharedAnswer answer = Do(cpp_, step);
-    // A limit of 0 is answered without the bucket, a clock that is set back changes it before, and one that is full is
-    // gone after a first call that denies.
-    const bool is_leased = bucket && KeepsLeases(bucket->limit.algorithm()) && !bucket->leases.empty();
+    // A limit of 0 is answered without the bucket, a clock that is set back changes it before, and
+    // one that is full is gone after a first call that denies.
+    const bool is_leased =
+        bucket && KeepsLeases(bucket->limit.algorithm()) && !bucket->leases.empty();
     if (!is_leased || step.cost == 0 || step.spec.requests == 0 || bucket->limit.denies_all() ||
         bucket->state.seen > step.now) {
       return answer;
     }
     ExpireLeases(bucket->limit, bucket->state, bucket->leases, step.now);
-    if (KeptUntil(bucket->limit, bucket->state, bucket->leases, step.now) <= step.now) return answer;
+    if (KeptUntil(bucket->limit, bucket->state, bucket->leases, step.now) <= step.now)
+      return answer;
     algorithm::Debit(bucket->limit, bucket->state, bucket->leases, step.cost, step.now);
     const std::optional<store::StoredBucket> stored = Stored(step.now);
     if (!stored || stored->state != bucket->state || stored->leases != bucket->leases) {
@@ -186,10 +196,12 @@ TEST_P(LuaLeaseTwin, IsTheSameArithmetic) {
     }
   }
   fmt::print(
-      "{} granted, {} of them while others held some, {} ended by a window; {} refused for want of a place; {} clocks "
+      "{} granted, {} of them while others held some, {} ended by a window; {} refused for want of "
+      "a place; {} clocks "
       "set "
       "back, {} buckets carried over\n",
-      seen.granted, seen.of_several_holders, seen.shortened, seen.table_full, seen.clock_reset, seen.carried_over);
+      seen.granted, seen.of_several_holders, seen.shortened, seen.table_full, seen.clock_reset,
+      seen.carried_over);
   EXPECT_GT(seen.granted, kSteps / 20);
   EXPECT_GT(seen.of_several_holders, kSteps / 200);
   EXPECT_GT(seen.shortened, kSteps / 1000);

@@ -1,5 +1,5 @@
-// A limit that is changed and changed back: a bucket that nobody asked meanwhile is carried through what came between,
-// once, as the reference model does it.
+// A limit that is changed and changed back: a bucket that nobody asked meanwhile is carried through
+// what came between, once, as the reference model does it.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -38,9 +38,15 @@ const std::vector<LimitSpec> kKinds{
     {.algorithm = Algorithm::kLeakyBucket, .requests = 30, .period = 60s},
     {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 9, .period = 10s, .burst = 20},
     {.algorithm = Algorithm::kFixedWindow, .requests = 20, .period = 10s},
-    {.algorithm = Algorithm::kFixedWindow, .requests = 20, .period = 10s, .align = Align::kFirstHit},
+    {.algorithm = Algorithm::kFixedWindow,
+     .requests = 20,
+     .period = 10s,
+     .align = Align::kFirstHit},
     {.algorithm = Algorithm::kFixedWindow, .requests = 40, .align = Align::kCalendarMonth},
-    {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 20, .period = 10s, .count_denied = true},
+    {.algorithm = Algorithm::kSlidingWindowCounter,
+     .requests = 20,
+     .period = 10s,
+     .count_denied = true},
     {.algorithm = Algorithm::kSlidingWindowLog, .requests = 20, .period = 10s},
 };
 
@@ -54,7 +60,8 @@ LimitSpec Resized(const LimitSpec& spec, uint64_t requests) {
 // One instance's rule: the limit that holds, and those before it.
 class Rule {
  public:
-  explicit Rule(LuaStore& store, const LimitSpec& spec) : store_(store), limit_(store.Intern(spec)) {}
+  explicit Rule(LuaStore& store, const LimitSpec& spec)
+      : store_(store), limit_(store.Intern(spec)) {}
 
   void Become(const LimitSpec& spec, Instant at) {
     history_.push_back({limit_.get(), at});
@@ -63,10 +70,15 @@ class Rule {
   }
 
   // `now` is this instance's clock. The store's is `store_now`.
-  SharedAnswer Ask(std::string_view name, Cost cost, Operation operation, Instant now, Instant store_now) const {
-    return store_.Ask(
-        {.name = name, .limit = limit_, .cost = cost, .operation = operation, .history = history_, .now = now},
-        store_now);
+  SharedAnswer Ask(std::string_view name, Cost cost, Operation operation, Instant now,
+                   Instant store_now) const {
+    return store_.Ask({.name = name,
+                       .limit = limit_,
+                       .cost = cost,
+                       .operation = operation,
+                       .history = history_,
+                       .now = now},
+                      store_now);
   }
 
  private:
@@ -87,8 +99,9 @@ class Walk {
     // The model has no queue of 0 that was another kind of bucket.
     const uint64_t least = spec_.algorithm == Algorithm::kLeakyBucketQueue ? 1 : 0;
     const bool same_kind = OneIn(random_, 2);
-    specs_ = {spec_, Resized(spec_, Between(random_, least, 120)),
-              same_kind ? Resized(spec_, Between(random_, 1, 60)) : kKinds[random_() % kKinds.size()]};
+    specs_ = {
+        spec_, Resized(spec_, Between(random_, least, 120)),
+        same_kind ? Resized(spec_, Between(random_, 1, 60)) : kKinds[random_() % kKinds.size()]};
     rule_.emplace(store_, spec_);
     for (Bucket& bucket : buckets_) bucket.model.emplace(spec_);
   }
@@ -113,13 +126,16 @@ class Walk {
     const Cost cost = OneIn(random_, 4) ? 0 : OneIn(random_, 3) ? Between(random_, 1, 40) : 1;
     // A look writes nothing, and a limit of 0 is decided without the store.
     if ((refunds || cost > 0) && spec_.requests > 0) bucket.changes_unseen = 0;
-    story_ += fmt::format("{} {} {} at {}\n", name, refunds ? "refund" : "cost", cost, (now_ - kBegin).count());
-    const Decision expected = refunds ? bucket.model->Refund(cost, now_.ns) : bucket.model->Decide(cost, now_.ns);
-    const SharedAnswer answer =
-        rule_->Ask(name, cost, refunds ? Operation::kRefund : Operation::kTake, now_ + kAhead, now_);
+    story_ += fmt::format("{} {} {} at {}\n", name, refunds ? "refund" : "cost", cost,
+                          (now_ - kBegin).count());
+    const Decision expected =
+        refunds ? bucket.model->Refund(cost, now_.ns) : bucket.model->Decide(cost, now_.ns);
+    const SharedAnswer answer = rule_->Ask(
+        name, cost, refunds ? Operation::kRefund : Operation::kTake, now_ + kAhead, now_);
     if (!answer.status.ok()) return story_ + answer.status.ToString();
     if (answer.decision == expected) return "";
-    return fmt::format("{}model: {}\nscript: {}", story_, model::Describe(expected), model::Describe(answer.decision));
+    return fmt::format("{}model: {}\nscript: {}", story_, model::Describe(expected),
+                       model::Describe(answer.decision));
   }
 
   int forgotten() const { return forgotten_; }
@@ -135,7 +151,8 @@ class Walk {
 
   void Change(const LimitSpec& to) {
     if (to == spec_) return;
-    story_ += fmt::format("the limit becomes {} at {}\n", model::Describe(to), (now_ - kBegin).count());
+    story_ +=
+        fmt::format("the limit becomes {} at {}\n", model::Describe(to), (now_ - kBegin).count());
     rule_->Become(to, now_ + kAhead);
     for (Bucket& bucket : buckets_) {
       bucket.model->Change(to, now_.ns);
@@ -164,8 +181,9 @@ TEST(LimitsThatReturn, CarryABucketAsTheModelDoes) {
   }
 }
 
-// A bucket that is full under the limit that it was asked under is forgotten, though a change that the store has not
-// seen would have kept it: from then on it is as if never used, and nothing else differs.
+// A bucket that is full under the limit that it was asked under is forgotten, though a change that
+// the store has not seen would have kept it: from then on it is as if never used, and nothing else
+// differs.
 TEST(LimitsThatReturn, AreForgottenOnlyWithAChangeThatNobodyAskedSince) {
   int forgotten = 0;
   for (uint64_t seed = 1; seed <= 600; ++seed) {
@@ -203,8 +221,9 @@ class TwoInstances : public ::testing::Test {
     EXPECT_TRUE(first.Ask("b", 1, Operation::kTake, soon + kFirst, soon).status.ok());
     const Instant late = back + course.lag + 1ms;
     const int calls = store.calls;
-    const auto answer = asked == Asked::kByBoth ? second.Ask("b", 0, Operation::kLook, late + kSecond, late)
-                                                : first.Ask("b", 0, Operation::kLook, late + kFirst, late);
+    const auto answer = asked == Asked::kByBoth
+                            ? second.Ask("b", 0, Operation::kLook, late + kSecond, late)
+                            : first.Ask("b", 0, Operation::kLook, late + kFirst, late);
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     EXPECT_EQ(store.calls, calls + 1);
     return answer.decision.remaining;
@@ -218,7 +237,8 @@ TEST_F(TwoInstances, CarryABucketOnceIfTheSecondHearsOfTheChangeBeforeItIsUndone
   for (const LimitSpec& limit : kKinds) {
     for (const LimitSpec& kind : kKinds) {
       for (const uint64_t requests : {3u, 15u, 90u}) {
-        const Course course{.limit = limit, .between = Resized(kind, requests), .away = 900ms, .lag = 700ms};
+        const Course course{
+            .limit = limit, .between = Resized(kind, requests), .away = 900ms, .lag = 700ms};
         if (course.between == limit) continue;
         EXPECT_EQ(Remaining(course, Asked::kByBoth), Remaining(course, Asked::kByFirst))
             << model::Describe(limit) << " through " << model::Describe(course.between);
@@ -227,22 +247,26 @@ TEST_F(TwoInstances, CarryABucketOnceIfTheSecondHearsOfTheChangeBeforeItIsUndone
   }
 }
 
-// The second hears of both changes when the first has already undone them: for it they come then. Carried through them
-// again, the bucket has no more than before, but for what the limit between gives in the time that it holds.
+// The second hears of both changes when the first has already undone them: for it they come then.
+// Carried through them again, the bucket has no more than before, but for what the limit between
+// gives in the time that it holds.
 TEST_F(TwoInstances, MintNothingIfTheSecondHearsOfTheChangeAfterItIsUndone) {
   int less = 0;
   for (const LimitSpec& limit : kKinds) {
     for (const LimitSpec& kind : kKinds) {
       for (const uint64_t requests : {0u, 3u, 15u, 90u}) {
         for (const Duration away : {0ms, 200ms}) {
-          const Course course{.limit = limit, .between = Resized(kind, requests), .away = away, .lag = 600ms};
+          const Course course{
+              .limit = limit, .between = Resized(kind, requests), .away = away, .lag = 600ms};
           if (course.between == limit) continue;
           const uint64_t once = Remaining(course, Asked::kByFirst);
           const uint64_t twice = Remaining(course, Asked::kByBoth);
           const algorithm::Limit between = *algorithm::Limit::Make(course.between);
-          const uint64_t given =
-              away.count() == 0 || between.denies_all() ? 0 : 1 + requests * static_cast<uint64_t>(away / 1ms) / 10000;
-          EXPECT_LE(twice, once + given) << model::Describe(limit) << " through " << model::Describe(course.between);
+          const uint64_t given = away.count() == 0 || between.denies_all()
+                                     ? 0
+                                     : 1 + requests * static_cast<uint64_t>(away / 1ms) / 10000;
+          EXPECT_LE(twice, once + given)
+              << model::Describe(limit) << " through " << model::Describe(course.between);
           less += twice < once ? 1 : 0;
         }
       }
@@ -268,7 +292,8 @@ TEST(LimitsThatReturn, CostOneCallMoreForABucketThatWasNotSeenSince) {
   }
 }
 
-// A debt is paid under the limit that the bucket has: that is the present one, whatever came between.
+// A debt is paid under the limit that the bucket has: that is the present one, whatever came
+// between.
 TEST(LimitsThatReturn, ADebtDoesNotHideTheChange) {
   LuaStore store;
   const LimitSpec hundred{.requests = 100, .period = 100s};
@@ -277,8 +302,9 @@ TEST(LimitsThatReturn, ADebtDoesNotHideTheChange) {
   EXPECT_TRUE(store.Ask({.name = "b", .limit = limit, .cost = 50}, kBegin).decision.allowed);
   const std::array<LimitChange, 2> history{LimitChange{limit.get(), kBegin}, {ten.get(), kBegin}};
   const Instant now = kBegin + 1ms;
-  const SharedAnswer debt =
-      store.Ask({.name = "b", .limit = limit, .cost = 4, .keeps_limit = true, .history = history, .now = now}, now);
+  const SharedAnswer debt = store.Ask(
+      {.name = "b", .limit = limit, .cost = 4, .keeps_limit = true, .history = history, .now = now},
+      now);
   EXPECT_EQ(debt.decision.remaining, 6u);
   EXPECT_TRUE(debt.events.carried_over);
 }
@@ -291,7 +317,8 @@ TEST(LimitsThatReturn, ALeaseIsGrantedOfWhatTheChangeLeft) {
   EXPECT_TRUE(store.Ask({.name = "b", .limit = limit, .cost = 50}, kBegin).decision.allowed);
   const std::array<LimitChange, 2> history{LimitChange{limit.get(), kBegin}, {ten.get(), kBegin}};
   const Instant now = kBegin + 1ms;
-  const store::LeaseAsk ask{.id = {.node = 1, .number = 1}, .want = 100, .least = 1, .ttl = 2s, .reports = {}};
+  const store::LeaseAsk ask{
+      .id = {.node = 1, .number = 1}, .want = 100, .least = 1, .ttl = 2s, .reports = {}};
   const SharedAnswer answer =
       store.Ask({.name = "b", .limit = limit, .lease = ask, .history = history, .now = now}, now);
   EXPECT_EQ(answer.grant.granted, 5u) << "a half of 10";

@@ -1,4 +1,5 @@
-// The scripts in this process as a SharedStore: answers in the same call, by the time that its owner says.
+// The scripts in this process as a SharedStore: answers in the same call, by the time that its
+// owner says.
 #pragma once
 
 #include "headgate/store/shared_store.h"
@@ -14,7 +15,9 @@ class LuaSharedStore final : public store::SharedStore {
     store_.context.ahead_most = base::kDurationMax;
   }
 
-  void Ask(const store::SharedRequest& request, Done done) override { done(store_.Ask(request, now_)); }
+  void Ask(const store::SharedRequest& request, Done done) override {
+    done(store_.Ask(request, now_));
+  }
   // Moves with the time of decisions.
   base::BootTime Now() const override { return base::BootTime{now_.ns}; }
   uint32_t instances() const override { return 1; }

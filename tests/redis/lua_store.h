@@ -1,5 +1,5 @@
-// A store whose server is in this process: asks, runs the scripts in the Lua host, answers. What the client does with a
-// network between.
+// A store whose server is in this process: asks, runs the scripts in the Lua host, answers. What
+// the client does with a network between.
 #pragma once
 
 #include <string>
@@ -14,7 +14,9 @@
 namespace headgate::redis_host {
 
 struct LuaStore {
-  store::LimitHandle Intern(const algorithm::LimitSpec& spec) { return *limits.Intern(*algorithm::Limit::Make(spec)); }
+  store::LimitHandle Intern(const algorithm::LimitSpec& spec) {
+    return *limits.Intern(*algorithm::Limit::Make(spec));
+  }
 
   store::SharedAnswer Ask(const store::SharedRequest& request, base::Instant now) {
     if (auto answer = store::redis::BucketCall::AnswerWithoutStore(request)) return *answer;
@@ -24,7 +26,9 @@ struct LuaStore {
       std::vector<std::string_view> arguments;
       for (size_t i = 1; i < call.part_count(); ++i) arguments.push_back(call.Part(i));
       ++calls;
-      if (auto answer = call.Read(host->Eval(keyspace, now, call.script().text, call.key(), arguments))) return *answer;
+      if (auto answer =
+              call.Read(host->Eval(keyspace, now, call.script().text, call.key(), arguments)))
+        return *answer;
     }
   }
 

@@ -1,4 +1,5 @@
-// What the scripts do beside deciding: clocks that are set back, changes of limits, looks, foreign values, forgetting.
+// What the scripts do beside deciding: clocks that are set back, changes of limits, looks, foreign
+// values, forgetting.
 #include "tests/redis/lua_store.h"
 
 #include <gmock/gmock.h>
@@ -21,14 +22,17 @@ using namespace std::chrono_literals;
 
 class LuaStoreTest : public ::testing::Test {
  protected:
-  SharedAnswer Ask(const LimitSpec& spec, uint64_t cost = 1, Operation operation = Operation::kTake) {
-    const SharedAnswer answer =
-        store.Ask({.name = "b", .limit = store.Intern(spec), .cost = cost, .operation = operation}, now);
+  SharedAnswer Ask(const LimitSpec& spec, uint64_t cost = 1,
+                   Operation operation = Operation::kTake) {
+    const SharedAnswer answer = store.Ask(
+        {.name = "b", .limit = store.Intern(spec), .cost = cost, .operation = operation}, now);
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     return answer;
   }
   Decision Look(const LimitSpec& spec) { return Ask(spec, 0, Operation::kLook).decision; }
-  void Run(std::vector<std::string> command) { EXPECT_FALSE(store.keyspace.Run(command, now).is_error()); }
+  void Run(std::vector<std::string> command) {
+    EXPECT_FALSE(store.keyspace.Run(command, now).is_error());
+  }
 
   LuaStore store;
   Instant now = Instant::FromNanos(1'790'000'000'500'000'000);
@@ -40,7 +44,10 @@ const std::vector<LimitSpec>& EveryFamily() {
       {.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 10s},
       {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 10s, .burst = 9},
       {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 10s},
-      {.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 10s, .align = algorithm::Align::kFirstHit},
+      {.algorithm = Algorithm::kFixedWindow,
+       .requests = 10,
+       .period = 10s,
+       .align = algorithm::Align::kFirstHit},
       {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 5s},
       {.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 10s},
   };
@@ -92,7 +99,8 @@ TEST_F(LuaStoreTest, ALookWritesNothing) {
     // Under another limit too: the bucket stays that of the first.
     LimitSpec other = spec;
     other.requests = 8;
-    // A token bucket keeps its tokens, a queue its free_at (7 s of 9 · 1.25 s), the others what they counted.
+    // A token bucket keeps its tokens, a queue its free_at (7 s of 9 · 1.25 s), the others what
+    // they counted.
     const bool tokens = spec.algorithm == Algorithm::kTokenBucket;
     const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
     EXPECT_EQ(Look(other).remaining, tokens ? 3u : queue ? 4u : 1u);
@@ -102,7 +110,8 @@ TEST_F(LuaStoreTest, ALookWritesNothing) {
 
 TEST_F(LuaStoreTest, WhatIsAsIfNeverUsedIsGone) {
   for (const LimitSpec& spec : EveryFamily()) {
-    if (spec.algorithm == Algorithm::kLeakyBucketQueue || spec.align == algorithm::Align::kFirstHit) continue;
+    if (spec.algorithm == Algorithm::kLeakyBucketQueue || spec.align == algorithm::Align::kFirstHit)
+      continue;
     SCOPED_TRACE(model::Describe(spec));
     Ask(spec, 7);
     Ask(spec, 3, Operation::kRefund);
@@ -160,7 +169,8 @@ TEST_F(LuaStoreTest, ABucketIsCarriedOverOnlyAsItWasRead) {
     const auto eval = [&] {
       std::vector<std::string_view> arguments;
       for (size_t i = 1; i < slow.part_count(); ++i) arguments.push_back(slow.Part(i));
-      return slow.Read(store.host->Eval(store.keyspace, now, slow.script().text, slow.key(), arguments));
+      return slow.Read(
+          store.host->Eval(store.keyspace, now, slow.script().text, slow.key(), arguments));
     };
     EXPECT_FALSE(eval().has_value());
     Ask(from, 2);  // meanwhile
@@ -190,7 +200,8 @@ TEST_F(LuaStoreTest, AChangedLogKeepsItsHits) {
 }
 
 TEST_F(LuaStoreTest, ALongLogIsDroppedInParts) {
-  const LimitSpec spec{.algorithm = Algorithm::kSlidingWindowLog, .requests = 30'000, .period = 10s};
+  const LimitSpec spec{
+      .algorithm = Algorithm::kSlidingWindowLog, .requests = 30'000, .period = 10s};
   for (int i = 0; i < 3000; ++i) {
     now += 1us;
     Ask(spec, 1);
@@ -208,25 +219,29 @@ TEST_F(LuaStoreTest, ALongLogIsDroppedInParts) {
 TEST_F(LuaStoreTest, CalendarWindowsEndAsTheKernelSays) {
   model::Random random(20'261'121);
   for (const auto align : {algorithm::Align::kCalendarMonth, algorithm::Align::kCalendarYear}) {
-    const LimitSpec spec{.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 0s, .align = align};
+    const LimitSpec spec{
+        .algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 0s, .align = align};
     for (int i = 0; i < 5000; ++i) {
       store.keyspace.Clear();
       now = Instant::FromNanos(static_cast<int64_t>(random() >> 2));
       // At every other time just before or at the edge.
-      if (i % 2 == 0) now = WindowEnd(*algorithm::Limit::Make(spec), now) - base::Duration(i % 4 == 0 ? 1 : 0);
+      if (i % 2 == 0)
+        now = WindowEnd(*algorithm::Limit::Make(spec), now) - base::Duration(i % 4 == 0 ? 1 : 0);
       if (now > base::kInstantMax) continue;
       Ask(spec);
       const Decision decision = Look(spec);
       ASSERT_EQ(decision.remaining, 9u);
-      ASSERT_EQ(decision.reset_after, WindowEnd(*algorithm::Limit::Make(spec), now) - now) << now.ns;
+      ASSERT_EQ(decision.reset_after, WindowEnd(*algorithm::Limit::Make(spec), now) - now)
+          << now.ns;
     }
   }
 }
 
 TEST_F(LuaStoreTest, AnOtherShapeOfKeyIsReplaced) {
   for (const LimitSpec& spec : EveryFamily()) {
-    for (const std::vector<std::string>& foreign :
-         {std::vector<std::string>{"SET", "b", "hello"}, {"RPUSH", "b", "x", "y"}, {"HSET", "b", "x", "y"}}) {
+    for (const std::vector<std::string>& foreign : {std::vector<std::string>{"SET", "b", "hello"},
+                                                    {"RPUSH", "b", "x", "y"},
+                                                    {"HSET", "b", "x", "y"}}) {
       SCOPED_TRACE(model::Describe(spec) + foreign[0]);
       store.keyspace.Clear();
       Run(foreign);
@@ -241,13 +256,18 @@ TEST_F(LuaStoreTest, AnOtherShapeOfKeyIsReplaced) {
 
 // A bucket that cannot be read is not a foreign value.
 TEST_F(LuaStoreTest, AReadThatIsRefusedFailsTheScriptAndChangesNothing) {
-  const auto is_log = [](const LimitSpec& spec) { return spec.algorithm == Algorithm::kSlidingWindowLog; };
+  const auto is_log = [](const LimitSpec& spec) {
+    return spec.algorithm == Algorithm::kSlidingWindowLog;
+  };
   for (const LimitSpec& before : EveryFamily()) {
     for (const LimitSpec& spec : EveryFamily()) {
       for (const std::string command : {"GET", "LINDEX"}) {
-        // Each kind reads its own type first, and the other one of a bucket that was of another kind.
-        if (is_log(spec) != (command == "LINDEX") && is_log(before) != (command == "LINDEX")) continue;
-        SCOPED_TRACE(model::Describe(before) + " -> " + model::Describe(spec) + " without " + command);
+        // Each kind reads its own type first, and the other one of a bucket that was of another
+        // kind.
+        if (is_log(spec) != (command == "LINDEX") && is_log(before) != (command == "LINDEX"))
+          continue;
+        SCOPED_TRACE(model::Describe(before) + " -> " + model::Describe(spec) + " without " +
+                     command);
         store.keyspace.Clear();
         EXPECT_TRUE(Ask(before, 10).decision.allowed);
         store.keyspace.Refuse(command);
@@ -273,7 +293,9 @@ TEST_F(LuaStoreTest, WhatIsLongerThanAnyBucketIsReplaced) {
     std::vector<std::string> list = {"RPUSH", "b", "\x01"};
     list.resize(3 + store::kValueBytesMax / 12, many);
     for (const std::vector<std::string>& foreign :
-         {std::vector<std::string>{"SET", "b", "\x01" + longer}, {"RPUSH", "b", "\x01", longer}, list}) {
+         {std::vector<std::string>{"SET", "b", "\x01" + longer},
+          {"RPUSH", "b", "\x01", longer},
+          list}) {
       store.keyspace.Clear();
       Run(foreign);
       const int calls = store.calls;
@@ -299,7 +321,7 @@ TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
     if (spec.algorithm == Algorithm::kSlidingWindowLog) {
       foreign = {{"RPUSH", "b", prefix + four(3) + soon, far + four(3)},   // a hit to come
                  {"RPUSH", "b", prefix + four(4) + soon, soon + four(5)},  // more than all
-                 {"RPUSH", "b", prefix + four(4) + soon},                  // none of those that count
+                 {"RPUSH", "b", prefix + four(4) + soon},  // none of those that count
                  {"RPUSH", "b", prefix + four(4) + far, soon + four(4)}};  // a later clock
     } else {
       foreign = {{"SET", "b", prefix + soon + four(3) + std::string(8, '\xff')}};  // a later clock
@@ -339,9 +361,11 @@ TEST(LuaHostTest, KeepsScriptsFromGlobalsAndTellsTheirErrors) {
   EXPECT_TRUE(eval("return redis.call('NOSUCH', 'k')").is_error());
   EXPECT_EQ(eval("return 3.7").integer, 3);
   EXPECT_EQ(eval("return {1, 'a', {ok = 'fine'}}").ToString(), "[1, \"a\", fine]");
-  EXPECT_EQ(eval("redis.call('RPUSH', KEYS[1], 'a') return redis.pcall('GET', KEYS[1]).err").text.substr(0, 9),
+  EXPECT_EQ(eval("redis.call('RPUSH', KEYS[1], 'a') return redis.pcall('GET', KEYS[1]).err")
+                .text.substr(0, 9),
             "WRONGTYPE");
-  EXPECT_EQ(eval("return struct.unpack('>I4', struct.pack('>I4', 4294967295))").integer, 4294967295);
+  EXPECT_EQ(eval("return struct.unpack('>I4', struct.pack('>I4', 4294967295))").integer,
+            4294967295);
 }
 
 }  // namespace

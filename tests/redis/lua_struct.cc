@@ -25,7 +25,8 @@ Field NextField(lua_State* lua, const char*& format) {
     case 'B':
       return {kind, 1};
     case 'I':
-      if (size < 1 || size > 4) luaL_error(lua, "size of I is not 1 to 4");  // larger ones are no longer exact
+      if (size < 1 || size > 4)
+        luaL_error(lua, "size of I is not 1 to 4");  // larger ones are no longer exact
       return {kind, size};
     case 'c':
       if (size < 1) luaL_error(lua, "size of c is 0");
@@ -41,7 +42,8 @@ int Pack(lua_State* lua) {
   luaL_Buffer out;  // Lua's own: an error leaves this function by a jump
   luaL_buffinit(lua, &out);
   int argument = 2;
-  for (Field field = NextField(lua, format); field.kind != '\0'; field = NextField(lua, format), ++argument) {
+  for (Field field = NextField(lua, format); field.kind != '\0';
+       field = NextField(lua, format), ++argument) {
     if (field.kind == 'c') {
       size_t size = 0;
       const char* text = luaL_checklstring(lua, argument, &size);
@@ -52,7 +54,8 @@ int Pack(lua_State* lua) {
     const lua_Number number = luaL_checknumber(lua, argument);
     // The server would cut it silently; here that is a script's mistake.
     const auto whole = static_cast<int64_t>(number);
-    luaL_argcheck(lua, static_cast<lua_Number>(whole) == number && whole >= 0, argument, "no whole number");
+    luaL_argcheck(lua, static_cast<lua_Number>(whole) == number && whole >= 0, argument,
+                  "no whole number");
     luaL_argcheck(lua, whole >> (8 * field.size) == 0, argument, "number too large");
     for (size_t i = field.size; i-- > 0;) luaL_addchar(&out, static_cast<char>(whole >> (8 * i)));
   }
@@ -74,7 +77,8 @@ int Unpack(lua_State* lua) {
       lua_pushlstring(lua, text + at, field.size);
     } else {
       uint64_t number = 0;
-      for (size_t i = 0; i < field.size; ++i) number = number << 8 | static_cast<unsigned char>(text[at + i]);
+      for (size_t i = 0; i < field.size; ++i)
+        number = number << 8 | static_cast<unsigned char>(text[at + i]);
       lua_pushnumber(lua, static_cast<lua_Number>(number));
     }
     at += field.size;

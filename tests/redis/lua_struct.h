@@ -1,5 +1,5 @@
-// `struct` as Redis brings it to its scripts, by what the scripts here use of it: big-endian (`>`), `B`, `I` with a
-// size, `c` with a size.
+// `struct` as Redis brings it to its scripts, by what the scripts here use of it: big-endian (`>`),
+// `B`, `I` with a size, `c` with a size.
 #pragma once
 
 struct lua_State;

@@ -1,4 +1,5 @@
-// The scripts against the kernels, in the Lua host: over 10^5 random steps for each algorithm, without one difference.
+// The scripts against the kernels, in the Lua host: over 10^5 random steps for each algorithm,
+// without one difference.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -26,15 +27,16 @@ std::string WalkOnce(uint64_t seed, Algorithm algorithm, uint64_t* steps) {
     const TwinStep step = walk.Next();
     ++*steps;
     if (!store.keyspace.Contains("b", step.now)) {
-      if (!walk.IsFresh(step.now)) return walk.story() + "the key is gone, but the bucket has been used";
+      if (!walk.IsFresh(step.now))
+        return walk.story() + "the key is gone, but the bucket has been used";
       walk.Forget();
     } else if (!store.keyspace.TimeToLive("b", step.now)) {
       return walk.story() + "the key has no end";
     }
     const auto expected = walk.Answer(step);
     const store::LimitHandle limit = store.Intern(step.spec);
-    const store::SharedAnswer answer =
-        store.Ask({.name = "b", .limit = limit, .cost = step.cost, .operation = step.operation}, step.now);
+    const store::SharedAnswer answer = store.Ask(
+        {.name = "b", .limit = limit, .cost = step.cost, .operation = step.operation}, step.now);
     if (!expected) {
       if (answer.status.code() != absl::StatusCode::kFailedPrecondition)
         return walk.story() + "a queue took something back";
@@ -66,7 +68,8 @@ TEST_P(LuaTwin, AnswersAsTheKernelDoes) {
 INSTANTIATE_TEST_SUITE_P(Of, LuaTwin,
                          ::testing::Values(Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
                                            Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
-                                           Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog),
+                                           Algorithm::kSlidingWindowCounter,
+                                           Algorithm::kSlidingWindowLog),
                          [](const auto& test) { return std::string(Name(test.param)); });
 
 }  // namespace

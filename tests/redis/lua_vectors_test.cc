@@ -1,4 +1,5 @@
-// Every vector in tests/vectors through the scripts, without one difference; see headgate/algorithm/vectors_test.cc.
+// Every vector in tests/vectors through the scripts, without one difference; see
+// headgate/algorithm/vectors_test.cc.
 #include <cstdint>
 #include <string>
 
@@ -24,12 +25,15 @@ void RunCase(LuaStore& store, const std::string& name, const json& test, int* st
     const Instant now = Instant::FromNanos(step.at("at_ns").get<int64_t>());
     if (step.contains("change")) {
       vectors::Apply(step["change"], spec);
-      // A bucket in Redis is carried over by the next request; this one is at the time of the change.
+      // A bucket in Redis is carried over by the next request; this one is at the time of the
+      // change.
       limit = store.Intern(spec);
-      ASSERT_TRUE(store.Ask({.name = "b", .limit = limit, .cost = uint64_t{1} << 40}, now).status.ok());
+      ASSERT_TRUE(
+          store.Ask({.name = "b", .limit = limit, .cost = uint64_t{1} << 40}, now).status.ok());
       continue;
     }
-    const auto answer = store.Ask({.name = "b", .limit = limit, .cost = step.at("cost").get<uint64_t>()}, now);
+    const auto answer =
+        store.Ask({.name = "b", .limit = limit, .cost = step.at("cost").get<uint64_t>()}, now);
     ASSERT_TRUE(answer.status.ok()) << answer.status;
     ASSERT_EQ(vectors::ToJson(answer.decision), vectors::ExpectedOf(step));
     ++*steps_run;
@@ -41,7 +45,8 @@ class LuaVectors : public ::testing::TestWithParam<const char*> {};
 TEST_P(LuaVectors, AreAnsweredWithoutOneDifference) {
   const json file = vectors::Read(GetParam());
   // Whether keys are forgotten as soon as they may be, or are all still there.
-  for (const base::Duration kept_least : {base::Duration(0), base::Duration(std::chrono::hours(24 * 40))}) {
+  for (const base::Duration kept_least :
+       {base::Duration(0), base::Duration(std::chrono::hours(24 * 40))}) {
     LuaStore store;
     store.context.kept_least = kept_least;
     int steps_run = 0;

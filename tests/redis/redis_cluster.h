@@ -24,21 +24,25 @@ class RedisCluster {
     using ::testing::HasSubstr;
     const size_t count = replicas == Replicas::kNone ? kPrimaries : 2 * kPrimaries;
     for (size_t i = 0; i < count; ++i) {
-      nodes_.emplace_back(RedisProcess::Arguments{"--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
-                                                  "--cluster-replica-validity-factor", "0",
-                                                  "--repl-diskless-sync-delay", "0"});
+      nodes_.emplace_back(RedisProcess::Arguments{
+          "--cluster-enabled", "yes", "--cluster-node-timeout", "1000",
+          "--cluster-replica-validity-factor", "0", "--repl-diskless-sync-delay", "0"});
     }
     for (size_t i = 0; i < kPrimaries; ++i) {
       const size_t first = i * 5462;
-      EXPECT_THAT(Node(i).Ask(fmt::format("CLUSTER ADDSLOTSRANGE {} {}", first, std::min<size_t>(first + 5461, 16383))),
+      EXPECT_THAT(Node(i).Ask(fmt::format("CLUSTER ADDSLOTSRANGE {} {}", first,
+                                          std::min<size_t>(first + 5461, 16383))),
                   HasSubstr("OK"));
       EXPECT_THAT(Node(i).Ask(fmt::format("CLUSTER SET-CONFIG-EPOCH {}", i + 1)), HasSubstr("OK"));
     }
-    for (size_t i = 1; i < count; ++i) Node(0).Ask(fmt::format("CLUSTER MEET 127.0.0.1 {}", Node(i).port()));
+    for (size_t i = 1; i < count; ++i)
+      Node(0).Ask(fmt::format("CLUSTER MEET 127.0.0.1 {}", Node(i).port()));
     const std::string known = fmt::format("cluster_known_nodes:{}", count);
     for (size_t i = 0; i < count; ++i) WaitFor(i, "CLUSTER INFO", known);
-    for (size_t i = kPrimaries; i < count; ++i) WaitFor(i, "CLUSTER REPLICATE " + IdOf(i - kPrimaries), "OK");
-    for (size_t i = kPrimaries; i < count; ++i) WaitFor(i, "INFO replication", "master_link_status:up");
+    for (size_t i = kPrimaries; i < count; ++i)
+      WaitFor(i, "CLUSTER REPLICATE " + IdOf(i - kPrimaries), "OK");
+    for (size_t i = kPrimaries; i < count; ++i)
+      WaitFor(i, "INFO replication", "master_link_status:up");
     WaitUntilWell();
   }
 

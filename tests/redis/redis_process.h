@@ -1,5 +1,5 @@
-// For tests: a real redis-server (or sentinel) on a free port, with its files in a temporary directory. Ends with its
-// owner.
+// For tests: a real redis-server (or sentinel) on a free port, with its files in a temporary
+// directory. Ends with its owner.
 #pragma once
 
 #include <fmt/format.h>
@@ -33,7 +33,8 @@ inline uint16_t FreePort() {
     HEADGATE_CHECK(sockets.ok());
     const uint16_t port = sockets->bound.port;
     if (port > 55'000) continue;
-    if (net::ListenOn(*net::ParseEndpoint(fmt::format("127.0.0.1:{}", port + 10'000)), 1, 1).ok()) return port;
+    if (net::ListenOn(*net::ParseEndpoint(fmt::format("127.0.0.1:{}", port + 10'000)), 1, 1).ok())
+      return port;
   }
 }
 
@@ -74,8 +75,9 @@ class RedisProcess {
   static RedisProcess Sentinel(std::string_view configuration) {
     RedisProcess sentinel(FreePort());
     const std::string file = sentinel.folder_ + "/sentinel.conf";
-    std::ofstream(file) << fmt::format("port {}\nbind 127.0.0.1\ndir {}\nlogfile {}/log\n{}", sentinel.port_,
-                                       sentinel.folder_, sentinel.folder_, configuration);
+    std::ofstream(file) << fmt::format("port {}\nbind 127.0.0.1\ndir {}\nlogfile {}/log\n{}",
+                                       sentinel.port_, sentinel.folder_, sentinel.folder_,
+                                       configuration);
     sentinel.arguments_ = {RedisServerBinary(), file, "--sentinel"};
     sentinel.Start();
     return sentinel;
@@ -101,7 +103,8 @@ class RedisProcess {
     HEADGATE_CHECK(::posix_spawnp(&pid_, argv[0], nullptr, nullptr, argv.data(), environ) == 0);
     const base::SystemClock clock;
     const base::BootTime deadline = clock.BootNow() + std::chrono::seconds(20);
-    while (Ask("PING").find("PONG") == std::string::npos && Ask("PING").find("NOAUTH") == std::string::npos) {
+    while (Ask("PING").find("PONG") == std::string::npos &&
+           Ask("PING").find("NOAUTH") == std::string::npos) {
       HEADGATE_CHECK(clock.BootNow() < deadline);
       std::this_thread::yield();
     }
@@ -116,8 +119,8 @@ class RedisProcess {
 
   // What it says to an inline command, as it comes; empty where it does not answer.
   std::string Ask(std::string_view command) const {
-    auto client =
-        net::BlockingClient::Connect(*net::ParseEndpoint(fmt::format("127.0.0.1:{}", port_)), std::chrono::seconds(5));
+    auto client = net::BlockingClient::Connect(
+        *net::ParseEndpoint(fmt::format("127.0.0.1:{}", port_)), std::chrono::seconds(5));
     if (!client.ok() || !client->Send(std::string(command) + "\r\n").ok()) return "";
     auto some = client->ReadSome();
     return some.ok() ? *some : "";

@@ -11,8 +11,8 @@ constexpr base::Duration kTimeout = std::chrono::seconds(30);
 }  // namespace
 
 RedisServer::RedisServer()
-    : client_(
-          *net::BlockingClient::Connect(*net::ParseEndpoint(fmt::format("127.0.0.1:{}", process_.port())), kTimeout)) {}
+    : client_(*net::BlockingClient::Connect(
+          *net::ParseEndpoint(fmt::format("127.0.0.1:{}", process_.port())), kTimeout)) {}
 
 std::vector<wire::RespValue> RedisServer::Exchange(std::string_view commands, size_t reply_count) {
   HEADGATE_CHECK(client_.Send(commands).ok());

@@ -1,4 +1,5 @@
-// What runs a store's scripts in this process: Lua itself (lua_host.h), or C++ that does the same (arithmetic_host.h).
+// What runs a store's scripts in this process: Lua itself (lua_host.h), or C++ that does the same
+// (arithmetic_host.h).
 #pragma once
 
 #include <span>
@@ -14,8 +15,10 @@ class ScriptHost {
  public:
   virtual ~ScriptHost() = default;
 
-  // EVAL on `keyspace`, as a server does it whose clock shows `now`. A script that fails answers an error.
-  virtual wire::RespValue Eval(Keyspace& keyspace, base::Instant now, std::string_view script, std::string_view key,
+  // EVAL on `keyspace`, as a server does it whose clock shows `now`. A script that fails answers an
+  // error.
+  virtual wire::RespValue Eval(Keyspace& keyspace, base::Instant now, std::string_view script,
+                               std::string_view key,
                                std::span<const std::string_view> arguments) = 0;
 };
 

@@ -14,7 +14,8 @@ using ::testing::HasSubstr;
 
 TEST(Sentinel, FollowsTheMasterWhenItDies) {
   RedisProcess primary;
-  RedisProcess replica({"--replicaof", fmt::format("127.0.0.1 {}", primary.port()), "--repl-diskless-sync-delay", "0"});
+  RedisProcess replica({"--replicaof", fmt::format("127.0.0.1 {}", primary.port()),
+                        "--repl-diskless-sync-delay", "0"});
   const std::string configuration = fmt::format(
       "sentinel monitor main 127.0.0.1 {} 1\nsentinel down-after-milliseconds main 500\n"
       "sentinel failover-timeout main 3000\n",
@@ -33,7 +34,8 @@ TEST(Sentinel, FollowsTheMasterWhenItDies) {
   options.topology = store::redis::TopologyKind::kSentinel;
   options.master_name = "main";
   TestClient test(options);
-  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1") << "the first sentinel does not know the name, the second does";
+  EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1")
+      << "the first sentinel does not know the name, the second does";
   EXPECT_EQ(test.HistoryChanges(), 0u);
   EXPECT_THAT(primary.Ask("WAIT 1 5000"), HasSubstr(":1"));
 
@@ -48,11 +50,11 @@ TEST(Sentinel, FollowsTheMasterWhenItDies) {
 // The servers ask for a login and the sentinel for another: neither is sent to the wrong one.
 TEST(Sentinel, LogsInToSentinelsAndServersEachWithItsOwnPassword) {
   RedisProcess primary({"--requirepass", "of-the-server"});
-  RedisProcess sentinel =
-      RedisProcess::Sentinel(fmt::format("sentinel monitor main 127.0.0.1 {} 1\nsentinel auth-pass main of-the-server\n"
-                                         "requirepass of-the-sentinel\n"
-                                         "user headgate on >of-its-user +hello +sentinel|get-master-addr-by-name\n",
-                                         primary.port()));
+  RedisProcess sentinel = RedisProcess::Sentinel(
+      fmt::format("sentinel monitor main 127.0.0.1 {} 1\nsentinel auth-pass main of-the-server\n"
+                  "requirepass of-the-sentinel\n"
+                  "user headgate on >of-its-user +hello +sentinel|get-master-addr-by-name\n",
+                  primary.port()));
   RedisOptions options = TestClient::Single(sentinel.port());
   options.topology = store::redis::TopologyKind::kSentinel;
   options.master_name = "main";
@@ -77,7 +79,8 @@ TEST(Sentinel, LogsInToSentinelsAndServersEachWithItsOwnPassword) {
     EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE") << wrong;
     // Whoever looks for the reason finds it, and no password.
     EXPECT_TRUE(test.Until([&] { return !test.connections.empty(); }));
-    EXPECT_THAT(test.connections, ::testing::Contains(::testing::AnyOf(HasSubstr("NOAUTH"), HasSubstr("WRONGPASS"))));
+    EXPECT_THAT(test.connections,
+                ::testing::Contains(::testing::AnyOf(HasSubstr("NOAUTH"), HasSubstr("WRONGPASS"))));
     EXPECT_THAT(test.connections, ::testing::Not(::testing::Contains(HasSubstr("of-the-s"))));
   }
 }
@@ -92,7 +95,8 @@ TEST(Sentinel, SaysSoWhereNobodyKnowsTheMaster) {
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
   EXPECT_THAT(test.topologies, ElementsAre("it knows of no master 'main'")) << "once";
   EXPECT_GE(test.client->ReadCounters().alarms, 1u);
-  EXPECT_THAT(stranger.Ask(fmt::format("SENTINEL MONITOR main 127.0.0.1 {} 1", stranger.port())), HasSubstr("OK"));
+  EXPECT_THAT(stranger.Ask(fmt::format("SENTINEL MONITOR main 127.0.0.1 {} 1", stranger.port())),
+              HasSubstr("OK"));
   EXPECT_TRUE(test.Until([&] { return test.topologies.size() == 2; }));
   EXPECT_EQ(test.topologies[1], "well");
 }
@@ -100,7 +104,8 @@ TEST(Sentinel, SaysSoWhereNobodyKnowsTheMaster) {
 // The URL names another kind of store than there is.
 TEST(Sentinel, SaysSoWhereAServerIsNone) {
   RedisProcess server;
-  for (const auto kind : {store::redis::TopologyKind::kSentinel, store::redis::TopologyKind::kCluster}) {
+  for (const auto kind :
+       {store::redis::TopologyKind::kSentinel, store::redis::TopologyKind::kCluster}) {
     RedisOptions options = TestClient::Single(server.port());
     options.topology = kind;
     if (kind == store::redis::TopologyKind::kSentinel) options.master_name = "main";
@@ -108,8 +113,8 @@ TEST(Sentinel, SaysSoWhereAServerIsNone) {
     TestClient test(options);
     EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
     const bool sentinel = kind == store::redis::TopologyKind::kSentinel;
-    EXPECT_THAT(test.topologies,
-                ElementsAre(HasSubstr(sentinel ? "unknown command 'SENTINEL'" : "cluster support disabled")));
+    EXPECT_THAT(test.topologies, ElementsAre(HasSubstr(sentinel ? "unknown command 'SENTINEL'"
+                                                                : "cluster support disabled")));
     EXPECT_GE(test.client->ReadCounters().alarms, 1u);
   }
 }

@@ -1,5 +1,5 @@
-// The scripts on a real redis-server: against the kernels over 10^5 random steps for each algorithm, on whatever may be
-// under a key, and what a key costs.
+// The scripts on a real redis-server: against the kernels over 10^5 random steps for each
+// algorithm, on whatever may be under a key, and what a key costs.
 #include "tests/redis/redis_server.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,9 @@ class RealRedis : public ::testing::Test {
         .integer;
   }
 
-  store::LimitHandle Intern(const LimitSpec& spec) { return *limits.Intern(*algorithm::Limit::Make(spec)); }
+  store::LimitHandle Intern(const LimitSpec& spec) {
+    return *limits.Intern(*algorithm::Limit::Make(spec));
+  }
 
   static inline std::unique_ptr<RedisServer> server;
   store::LimitTable limits;
@@ -100,8 +102,10 @@ TEST_P(RedisTwin, AnswersAsTheKernelDoes) {
         const TwinStep step = bucket.walk.Next();
         ++steps;
         bucket.expected = bucket.walk.Answer(step);
-        const SharedRequest request{
-            .name = bucket.name, .limit = Intern(step.spec), .cost = step.cost, .operation = step.operation};
+        const SharedRequest request{.name = bucket.name,
+                                    .limit = Intern(step.spec),
+                                    .cost = step.cost,
+                                    .operation = step.operation};
         if (BucketCall::AnswerWithoutStore(request)) continue;
         context.now = step.now;
         bucket.call.emplace(request, context);
@@ -109,7 +113,8 @@ TEST_P(RedisTwin, AnswersAsTheKernelDoes) {
       }
       while (!waiting.empty()) {
         std::string bytes;
-        for (OneBucket* bucket : waiting) bucket->call->AppendCommand(BucketCall::Form::kDigest, bytes);
+        for (OneBucket* bucket : waiting)
+          bucket->call->AppendCommand(BucketCall::Form::kDigest, bytes);
         const std::vector<RespValue> replies = server->Exchange(bytes, waiting.size());
         std::vector<OneBucket*> again;
         for (size_t j = 0; j < waiting.size(); ++j) {
@@ -119,11 +124,13 @@ TEST_P(RedisTwin, AnswersAsTheKernelDoes) {
             again.push_back(&bucket);
             continue;
           }
-          ASSERT_TRUE(answer->status.ok()) << bucket.walk.story() << answer->status << " seed " << bucket.seed;
+          ASSERT_TRUE(answer->status.ok())
+              << bucket.walk.story() << answer->status << " seed " << bucket.seed;
           ASSERT_TRUE(answer->decision == *bucket.expected)
               << bucket.walk.story() << "kernel: " << model::Describe(*bucket.expected)
               << "\nscript: " << model::Describe(answer->decision) << "\nseed " << bucket.seed;
-          ASSERT_EQ(answer->events.replaced_corrupt, false) << bucket.walk.story() << "seed " << bucket.seed;
+          ASSERT_EQ(answer->events.replaced_corrupt, false)
+              << bucket.walk.story() << "seed " << bucket.seed;
         }
         waiting = std::move(again);
       }
@@ -135,7 +142,8 @@ TEST_P(RedisTwin, AnswersAsTheKernelDoes) {
 // The leaky bucket as a meter is the token bucket's script.
 INSTANTIATE_TEST_SUITE_P(Of, RedisTwin,
                          ::testing::Values(Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue,
-                                           Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter,
+                                           Algorithm::kFixedWindow,
+                                           Algorithm::kSlidingWindowCounter,
                                            Algorithm::kSlidingWindowLog),
                          [](const auto& test) { return std::string(Name(test.param)); });
 
@@ -159,11 +167,12 @@ const std::vector<LimitSpec>& EveryFamily() {
 
 // By the server's own clock: the change is told by its age, whatever the instance's clock says.
 TEST_F(RealRedis, ALimitThatWasChangedAndChangedBackIsSeen) {
-  for (const LimitSpec& spec : {LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 1h},
-                                LimitSpec{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1h},
-                                LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1000h},
-                                LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 1h},
-                                LimitSpec{.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 1h}}) {
+  for (const LimitSpec& spec :
+       {LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 1h},
+        LimitSpec{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1h},
+        LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1000h},
+        LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = 10, .period = 1h},
+        LimitSpec{.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 1h}}) {
     SCOPED_TRACE(Name(spec.algorithm));
     SetUpKeys();
     LimitSpec between = spec;
@@ -182,7 +191,8 @@ TEST_F(RealRedis, ALimitThatWasChangedAndChangedBackIsSeen) {
     EXPECT_TRUE(carried.status.ok()) << carried.status;
     EXPECT_TRUE(carried.events.carried_over);
     // 5 of 10 tokens were left, which are 5 of 5; the others keep what they counted.
-    EXPECT_EQ(carried.decision.remaining, 4u + (spec.algorithm == Algorithm::kLeakyBucketQueue ? 1 : 0));
+    EXPECT_EQ(carried.decision.remaining,
+              4u + (spec.algorithm == Algorithm::kLeakyBucketQueue ? 1 : 0));
     EXPECT_EQ(server->Run({"DBSIZE"}).integer, 1);
     EXPECT_EQ(Immortal(), 0);
   }
@@ -199,7 +209,9 @@ TEST_F(RealRedis, TheServersOwnClockDecides) {
     EXPECT_EQ(first.decision.remaining, 58u);
     EXPECT_EQ(first.events, store::SharedEvents{});
     const int64_t ttl_ms = server->Run({"PTTL", "hg:{clock}"}).integer;
-    EXPECT_GE(ttl_ms + 1, std::chrono::floor<std::chrono::milliseconds>(first.decision.reset_after).count() - 100);
+    EXPECT_GE(
+        ttl_ms + 1,
+        std::chrono::floor<std::chrono::milliseconds>(first.decision.reset_after).count() - 100);
     const SharedAnswer second = Ask(request);
     EXPECT_GE(second.decision.remaining, 56u);
     EXPECT_LT(second.decision.remaining, 58u);
@@ -213,7 +225,9 @@ TEST_F(RealRedis, TheServersClockIsReadExactly) {
     return std::stoll(time.items[0].text) * 1'000'000'000 + std::stoll(time.items[1].text) * 1000;
   };
   const SharedRequest request{
-      .name = "k", .limit = Intern({.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = kLongWindow})};
+      .name = "k",
+      .limit =
+          Intern({.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = kLongWindow})};
   for (int i = 0; i < 100; ++i) {
     const int64_t before = server_time_ns();
     const int64_t now = kLongWindow.count() - Ask(request).decision.reset_after.count();
@@ -251,12 +265,14 @@ TEST_F(RealRedis, WhateverIsForeignIsReplacedAndReported) {
         {"RPUSH", "hg:{k}", long_header, "hit hit hit "},
     };
     for (const auto& command : foreign) {
-      for (const auto operation : {store::Operation::kTake, store::Operation::kLook, store::Operation::kRefund}) {
+      for (const auto operation :
+           {store::Operation::kTake, store::Operation::kLook, store::Operation::kRefund}) {
         const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
         if (queue && operation == store::Operation::kRefund) continue;
-        // Nothing but zeros behind state: leases of no family of ours but the log and the queue are none.
-        SCOPED_TRACE(
-            fmt::format("{} {} {}", model::Describe(spec), fmt::join(command, " "), static_cast<int>(operation)));
+        // Nothing but zeros behind state: leases of no family of ours but the log and the queue are
+        // none.
+        SCOPED_TRACE(fmt::format("{} {} {}", model::Describe(spec), fmt::join(command, " "),
+                                 static_cast<int>(operation)));
         SetUpKeys();
         ASSERT_FALSE(server->Run(command).is_error());
         SharedRequest asked = request;
@@ -283,7 +299,8 @@ TEST_F(RealRedis, ATokenBucketIsSmall) {
   ASSERT_EQ(name.size(), 40u);
   const SharedRequest request{
       .name = name,
-      .limit = Intern({.algorithm = Algorithm::kTokenBucket, .requests = 1000, .period = 1h, .burst = 100})};
+      .limit = Intern(
+          {.algorithm = Algorithm::kTokenBucket, .requests = 1000, .period = 1h, .burst = 100})};
   ASSERT_TRUE(Ask(request).status.ok());
   EXPECT_EQ(server->Run({"OBJECT", "ENCODING", name}).text, "embstr");
   EXPECT_LE(server->Run({"MEMORY", "USAGE", name}).integer, 150);
@@ -291,16 +308,21 @@ TEST_F(RealRedis, ATokenBucketIsSmall) {
 
 TEST_F(RealRedis, LeasesAreGivenReportedAndReturned) {
   for (const LimitSpec& spec : EveryFamily()) {
-    if (spec.algorithm == Algorithm::kLeakyBucketQueue || spec.algorithm == Algorithm::kSlidingWindowLog) continue;
+    if (spec.algorithm == Algorithm::kLeakyBucketQueue ||
+        spec.algorithm == Algorithm::kSlidingWindowLog)
+      continue;
     SCOPED_TRACE(model::Describe(spec));
     SetUpKeys();
-    const auto lease = [&](uint64_t node, uint64_t number, uint64_t want, std::vector<store::LeaseReport> reports) {
+    const auto lease = [&](uint64_t node, uint64_t number, uint64_t want,
+                           std::vector<store::LeaseReport> reports) {
       const SharedAnswer answer =
           Ask({.name = "hg:{lease}",
                .limit = Intern(spec),
-               .lease =
-                   store::LeaseAsk{
-                       .id = {.node = node, .number = number}, .want = want, .least = 1, .ttl = 2s, .reports = reports},
+               .lease = store::LeaseAsk{.id = {.node = node, .number = number},
+                                        .want = want,
+                                        .least = 1,
+                                        .ttl = 2s,
+                                        .reports = reports},
                .leased = true});
       EXPECT_TRUE(answer.status.ok()) << answer.status;
       EXPECT_EQ(answer.events, store::SharedEvents{});
@@ -313,22 +335,24 @@ TEST_F(RealRedis, LeasesAreGivenReportedAndReturned) {
     EXPECT_EQ(second.holders, 2u);
     EXPECT_GE(second.remaining, 30u);
     EXPECT_LE(second.remaining, 31u);
-    const store::LeaseGrant returned = lease(~uint64_t{0}, 2, 0, {{.number = 1, .spent = 5, .returned = true}});
+    const store::LeaseGrant returned =
+        lease(~uint64_t{0}, 2, 0, {{.number = 1, .spent = 5, .returned = true}});
     EXPECT_GE(returned.remaining, 45u);
     EXPECT_LE(returned.remaining, 46u);
     EXPECT_GE(server->Run({"PTTL", "hg:{lease}"}).integer, 1000);
   }
 }
 
-// More nodes than a key has leases: whoever is given none has each request decided here, and nobody is denied what is
-// left.
+// More nodes than a key has leases: whoever is given none has each request decided here, and nobody
+// is denied what is left.
 TEST_F(RealRedis, ACrowdOfNodesIsDecidedExactlyWhereTheTableOfLeasesIsFull) {
   constexpr uint64_t kNodes = 600;
   constexpr uint64_t kRequests = 1'000'000;
   for (const LimitSpec& spec :
        {LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = kRequests, .period = 24h},
         LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = kRequests, .period = 24h},
-        LimitSpec{.algorithm = Algorithm::kSlidingWindowCounter, .requests = kRequests, .period = 24h}}) {
+        LimitSpec{
+            .algorithm = Algorithm::kSlidingWindowCounter, .requests = kRequests, .period = 24h}}) {
     SCOPED_TRACE(model::Describe(spec));
     SetUpKeys();
     std::vector<uint64_t> held(kNodes);
@@ -339,35 +363,39 @@ TEST_F(RealRedis, ACrowdOfNodesIsDecidedExactlyWhereTheTableOfLeasesIsFull) {
       ++number;
       for (uint64_t node = 0; node < kNodes; ++node) {
         // What was held is spent, and said so with the next ask.
-        const std::vector<store::LeaseReport> reports = {{.number = number - 1, .spent = held[node], .returned = true}};
-        const SharedAnswer answer =
-            Ask({.name = "hg:{crowd}",
-                 .limit = Intern(spec),
-                 .lease = store::LeaseAsk{.id = {.node = (node + 1) << 16, .number = number},
-                                          .want = 10,
-                                          .least = 1,
-                                          .ttl = 60s,
-                                          .reports = std::span(reports).first(held[node] > 0 ? 1 : 0)},
-                 .leased = true},
-                {.lease_ttl = 60s});
+        const std::vector<store::LeaseReport> reports = {
+            {.number = number - 1, .spent = held[node], .returned = true}};
+        const SharedAnswer answer = Ask(
+            {.name = "hg:{crowd}",
+             .limit = Intern(spec),
+             .lease = store::LeaseAsk{.id = {.node = (node + 1) << 16, .number = number},
+                                      .want = 10,
+                                      .least = 1,
+                                      .ttl = 60s,
+                                      .reports = std::span(reports).first(held[node] > 0 ? 1 : 0)},
+             .leased = true},
+            {.lease_ttl = 60s});
         ASSERT_TRUE(answer.status.ok()) << answer.status;
         EXPECT_GE(answer.grant.remaining, 900'000u);
         held[node] = answer.grant.granted;
         spent += answer.grant.granted;
         if (answer.grant.granted > 0) continue;
-        const SharedAnswer decided = Ask({.name = "hg:{crowd}", .limit = Intern(spec), .leased = true});
+        const SharedAnswer decided =
+            Ask({.name = "hg:{crowd}", .limit = Intern(spec), .leased = true});
         ASSERT_TRUE(decided.status.ok()) << decided.status;
         ASSERT_TRUE(decided.decision.allowed) << "node " << node << " of round " << round;
         ++exact;
       }
-      const auto holders =
-          static_cast<uint64_t>(std::count_if(held.begin(), held.end(), [](uint64_t n) { return n > 0; }));
+      const auto holders = static_cast<uint64_t>(
+          std::count_if(held.begin(), held.end(), [](uint64_t n) { return n > 0; }));
       EXPECT_EQ(holders, kLeasesMax) << "as many as there are places, each round";
     }
     EXPECT_EQ(exact, 2 * (kNodes - kLeasesMax));
-    const uint64_t left =
-        Ask({.name = "hg:{crowd}", .limit = Intern(spec), .cost = 0, .operation = store::Operation::kLook})
-            .decision.remaining;
+    const uint64_t left = Ask({.name = "hg:{crowd}",
+                               .limit = Intern(spec),
+                               .cost = 0,
+                               .operation = store::Operation::kLook})
+                              .decision.remaining;
     EXPECT_GE(left, kRequests - spent - exact);
     EXPECT_LE(left, kRequests - spent - exact + 1000) << "what comes back in a minute";
   }
@@ -387,7 +415,8 @@ TEST_F(RealRedis, AServerThatDoesNotKnowTheScriptIsToldItOnce) {
   ASSERT_TRUE(answer.has_value());
   EXPECT_TRUE(answer->status.ok());
   EXPECT_TRUE(Ask(request).status.ok());
-  for (const store::redis::Script& script : store::redis::AllScripts()) server->Run({"SCRIPT", "LOAD", script.text});
+  for (const store::redis::Script& script : store::redis::AllScripts())
+    server->Run({"SCRIPT", "LOAD", script.text});
 }
 
 }  // namespace

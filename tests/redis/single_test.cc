@@ -40,7 +40,9 @@ TEST(Single, CallsOfOneTurnTravelTogetherAndAreAnsweredInOrder) {
   for (int i = 0; i < 500; ++i) {
     const std::string_view argument = "1";
     test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
-                      [&](const store::redis::PendingCall::Outcome& reply) { answers.push_back(test.Text(reply)); });
+                      [&](const store::redis::PendingCall::Outcome& reply) {
+                        answers.push_back(test.Text(reply));
+                      });
   }
   EXPECT_TRUE(test.Until([&] { return answers.size() == 500; }));
   for (size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i], std::to_string(i + 2));
@@ -48,7 +50,8 @@ TEST(Single, CallsOfOneTurnTravelTogetherAndAreAnsweredInOrder) {
   EXPECT_EQ(after.batched_calls.sum, before.batched_calls.sum + 500);
   // Of those with 257 to 512 calls.
   EXPECT_EQ(after.batched_calls.counts[9], 1u);
-  EXPECT_EQ(std::accumulate(after.call_ns.counts.begin(), after.call_ns.counts.end(), uint64_t{0}), 501u);
+  EXPECT_EQ(std::accumulate(after.call_ns.counts.begin(), after.call_ns.counts.end(), uint64_t{0}),
+            501u);
 }
 
 TEST(Single, SurvivesThatTheServerForgetsItsScripts) {
@@ -60,9 +63,12 @@ TEST(Single, SurvivesThatTheServerForgetsItsScripts) {
     for (int i = 0; i < 100; ++i) {
       const std::string_view argument = "1";
       test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
-                        [&](const store::redis::PendingCall::Outcome& reply) { answers.push_back(test.Text(reply)); });
+                        [&](const store::redis::PendingCall::Outcome& reply) {
+                          answers.push_back(test.Text(reply));
+                        });
     }
-    ASSERT_TRUE(test.Until([&] { return answers.size() == 100 * (static_cast<size_t>(round) + 1); }));
+    ASSERT_TRUE(
+        test.Until([&] { return answers.size() == 100 * (static_cast<size_t>(round) + 1); }));
   }
   EXPECT_EQ(server.Ask("GET a"), "$4\r\n1000\r\n") << "each was done once";
   for (const std::string& answer : answers) EXPECT_NE(answer, "Unavailable");
@@ -72,16 +78,18 @@ TEST(Single, SurvivesThatTheServerForgetsItsScripts) {
 
 // Its value is all of what a reply may hold.
 TEST(Single, TheLongestLogIsCarriedOverToAnotherLimit) {
-  static const store::redis::Script fill = store::redis::MakeScript(
-      "fill",
-      "redis.call('RPUSH', KEYS[1], ARGV[1]) for i = 1, 1000 do redis.call('RPUSH', KEYS[1], unpack(ARGV, 2)) end");
+  static const store::redis::Script fill =
+      store::redis::MakeScript("fill",
+                               "redis.call('RPUSH', KEYS[1], ARGV[1]) for i = 1, 1000 do "
+                               "redis.call('RPUSH', KEYS[1], unpack(ARGV, 2)) end");
   constexpr base::Instant kNow = base::Instant::FromNanos(1'790'000'000'000'000'000);
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   store::LimitTable limits;
   store::redis::RedisStore store(*test.client, limits, {.virtual_now = &kNow});
-  algorithm::LimitSpec spec{
-      .algorithm = algorithm::Algorithm::kSlidingWindowLog, .requests = algorithm::kLogRequestsMax, .period = 1h};
+  algorithm::LimitSpec spec{.algorithm = algorithm::Algorithm::kSlidingWindowLog,
+                            .requests = algorithm::kLogRequestsMax,
+                            .period = 1h};
   std::string header;
   store::AppendLimit(spec, header);
   store::Packer(header).U32(algorithm::kLogRequestsMax).U64(static_cast<uint64_t>(kNow.ns));
@@ -94,8 +102,9 @@ TEST(Single, TheLongestLogIsCarriedOverToAnotherLimit) {
 
   spec.period = 2h;
   std::optional<store::SharedAnswer> answer;
-  store.Ask({.name = "hg:{k}", .limit = *limits.Intern(*algorithm::Limit::Make(spec)), .timeout = 20s},
-            [&](const store::SharedAnswer& given) { answer = given; });
+  store.Ask(
+      {.name = "hg:{k}", .limit = *limits.Intern(*algorithm::Limit::Make(spec)), .timeout = 20s},
+      [&](const store::SharedAnswer& given) { answer = given; });
   ASSERT_TRUE(test.Until([&] { return answer.has_value(); }));
   EXPECT_TRUE(answer->status.ok()) << answer->status;
   EXPECT_TRUE(answer->events.carried_over);
@@ -109,7 +118,8 @@ TEST(Single, ARequestOfALeasedRuleCarriesOverALogAndAQueueToo) {
   TestClient test(TestClient::Single(server.port()));
   store::LimitTable limits;
   store::redis::RedisStore store(*test.client, limits, {});
-  for (const auto algorithm : {algorithm::Algorithm::kSlidingWindowLog, algorithm::Algorithm::kLeakyBucketQueue}) {
+  for (const auto algorithm :
+       {algorithm::Algorithm::kSlidingWindowLog, algorithm::Algorithm::kLeakyBucketQueue}) {
     for (const uint64_t requests : {10u, 20u}) {
       std::optional<store::SharedAnswer> answer;
       const algorithm::LimitSpec spec{
@@ -152,7 +162,8 @@ TEST(Single, OverAUnixSocketInADatabaseWithAUserAndAPassword) {
   EXPECT_THAT(server.Ask("INFO keyspace"), HasSubstr("db3:keys=1"));
   EXPECT_THAT(server.Ask("CLIENT LIST"), HasSubstr("name=headgate"));
   EXPECT_EQ(test.Call(AddScript(), "other", {"5"}), "PERMISSION_DENIED");
-  EXPECT_EQ(test.Call(AddScript(), "hg:a", {"5"}), "PERMISSION_DENIED") << "left alone for a second";
+  EXPECT_EQ(test.Call(AddScript(), "hg:a", {"5"}), "PERMISSION_DENIED")
+      << "left alone for a second";
   test.Run(1s);
   EXPECT_EQ(test.Call(AddScript(), "hg:a", {"5"}), "10");
 }
@@ -180,12 +191,14 @@ TEST(Single, GivesUpInTimeWhereTheServerStandsStillAndComesBackWhenItGoesOn) {
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
   server.Freeze();
   const base::BootTime begin = test.clock.BootNow();
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(test.Call(AddScript(), "a", {"1"}, 20ms), "DEADLINE_EXCEEDED");
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(test.Call(AddScript(), "a", {"1"}, 20ms), "DEADLINE_EXCEEDED");
   EXPECT_LT(test.clock.BootNow() - begin, 2s);
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}, 20ms), "UNAVAILABLE") << "the breaker is open";
   EXPECT_THAT(test.breaker, ElementsAre("open"));
   server.Thaw();
-  EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "a", {"0"}) == "6"; })) << "the five were done, late";
+  EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "a", {"0"}) == "6"; }))
+      << "the five were done, late";
   EXPECT_EQ(test.client->ReadCounters().late_replies, 5u);
   EXPECT_EQ(test.breaker.back(), "closed");
 }
@@ -197,8 +210,9 @@ TEST(Single, WhatWasSentToAServerThatDiedMayHaveBeenDone) {
   server.Freeze();
   std::string answer;
   const std::string_view argument = "1";
-  test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
-                    [&](const store::redis::PendingCall::Outcome& reply) { answer = test.Text(reply); });
+  test.client->Call(
+      {.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
+      [&](const store::redis::PendingCall::Outcome& reply) { answer = test.Text(reply); });
   test.Run(10ms);
   server.Kill();
   EXPECT_TRUE(test.Until([&] { return !answer.empty(); }));
@@ -219,7 +233,8 @@ TEST(Single, ComesBackFastWhereConnectionsAreKilled) {
   for (int i = 2; i < 7; ++i) {
     EXPECT_THAT(server.Ask("CLIENT KILL TYPE normal SKIPME yes"), HasSubstr(":"));
     test.Run(1ms);
-    EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), std::to_string(i)) << "it waits for the next connection";
+    EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), std::to_string(i))
+        << "it waits for the next connection";
   }
 }
 
@@ -351,8 +366,9 @@ TEST(Single, OverSeveralConnectionsIfAsked) {
   int answered = 0;
   for (int i = 0; i < 1000; ++i) {
     const std::string_view argument = "1";
-    test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
-                      [&](const store::redis::PendingCall::Outcome& reply) { answered += reply.ok() ? 1 : 0; });
+    test.client->Call(
+        {.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
+        [&](const store::redis::PendingCall::Outcome& reply) { answered += reply.ok() ? 1 : 0; });
   }
   EXPECT_TRUE(test.Until([&] { return answered == 1000; }));
   EXPECT_EQ(server.Ask("GET a"), "$4\r\n1000\r\n");
@@ -366,22 +382,28 @@ TEST(Single, ARingSpreadsKeysOverServersThatKnowNothingOfEachOther) {
   RedisProcess a, b, c;
   RedisOptions options = TestClient::Single(a.port());
   options.topology = store::redis::TopologyKind::kRing;
-  for (const RedisProcess* server : {&b, &c}) options.servers.push_back({.host = "127.0.0.1", .port = server->port()});
+  for (const RedisProcess* server : {&b, &c})
+    options.servers.push_back({.host = "127.0.0.1", .port = server->port()});
   TestClient test(options);
-  for (int i = 0; i < 30; ++i) EXPECT_EQ(test.Call(AddScript(), "k" + std::to_string(i), {"1"}), "1");
-  for (const RedisProcess* server : {&a, &b, &c}) EXPECT_THAT(server->Ask("INFO keyspace"), HasSubstr("db0:keys="));
+  for (int i = 0; i < 30; ++i)
+    EXPECT_EQ(test.Call(AddScript(), "k" + std::to_string(i), {"1"}), "1");
+  for (const RedisProcess* server : {&a, &b, &c})
+    EXPECT_THAT(server->Ask("INFO keyspace"), HasSubstr("db0:keys="));
 }
 
-// The server gives itself another replication id when its first replica comes, and goes on as before.
+// The server gives itself another replication id when its first replica comes, and goes on as
+// before.
 TEST(Single, AFirstReplicaTeachesNothing) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   const auto id = [&] {
-    return server.Ask("INFO replication").substr(server.Ask("INFO replication").find("master_replid:"), 54);
+    return server.Ask("INFO replication")
+        .substr(server.Ask("INFO replication").find("master_replid:"), 54);
   };
   EXPECT_EQ(test.Learn("a"), "OK");
   const std::string before = id();
-  RedisProcess replica({"--replicaof", fmt::format("127.0.0.1 {}", server.port()), "--repl-diskless-sync-delay", "0"});
+  RedisProcess replica({"--replicaof", fmt::format("127.0.0.1 {}", server.port()),
+                        "--repl-diskless-sync-delay", "0"});
   EXPECT_TRUE(test.Until([&] { return id() != before; }));
   test.Run(1200ms);
   EXPECT_EQ(test.Learn("a"), "OK");
@@ -398,7 +420,8 @@ TEST(Single, CallsThatNeedToKnowWhatIsLeasedAreWithheldWhileAHistoryIsLearned) {
   EXPECT_EQ(test.Learn("a"), "OK");
   server.Kill();
   server.Start();
-  EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "b", {"1"}) == "1"; })) << "others are not";
+  EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "b", {"1"}) == "1"; }))
+      << "others are not";
   EXPECT_EQ(test.Learn("a"), "UNAVAILABLE");
   EXPECT_EQ(test.ReadLearning(), 1u);
   EXPECT_TRUE(test.Until([&] { return test.Learn("a") == "OK"; }));
@@ -413,8 +436,9 @@ TEST(Single, APromotionIsSeenOnAStandingConnection) {
   TestClient test(TestClient::Single(server.port()));
   EXPECT_EQ(test.Learn("a"), "OK");
   EXPECT_THAT(server.Ask(fmt::format("REPLICAOF 127.0.0.1 {}", primary.port())), HasSubstr("OK"));
-  EXPECT_TRUE(
-      test.Until([&] { return server.Ask("INFO replication").find("master_link_status:up") != std::string::npos; }));
+  EXPECT_TRUE(test.Until([&] {
+    return server.Ask("INFO replication").find("master_link_status:up") != std::string::npos;
+  }));
   EXPECT_THAT(server.Ask("REPLICAOF NO ONE"), HasSubstr("OK"));
   EXPECT_TRUE(test.Until([&] { return test.HistoryChanges() == 1; }));
   EXPECT_TRUE(test.Until([&] { return test.Learn("a") == "OK"; }));

@@ -20,18 +20,22 @@ class Tls : public ::testing::Test {
     std::string pattern = std::filesystem::temp_directory_path() / "headgate-tls-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
     const auto run = [](const std::string& command) {
-      EXPECT_EQ(std::system(("cd " + folder_ + " && (" + command + ") >log 2>&1").c_str()), 0) << command;
+      EXPECT_EQ(std::system(("cd " + folder_ + " && (" + command + ") >log 2>&1").c_str()), 0)
+          << command;
     };
-    run("openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=test-ca");
+    run("openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj "
+        "/CN=test-ca");
     for (const std::string name : {"localhost", "client"}) {
-      run("openssl req -newkey rsa:2048 -nodes -keyout " + name + ".key -out " + name + ".csr -subj /CN=" + name +
-          " && printf 'subjectAltName=DNS:" + name + "' > " + name + ".ext && openssl x509 -req -in " + name +
-          ".csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile " + name + ".ext -out " + name + ".pem");
+      run("openssl req -newkey rsa:2048 -nodes -keyout " + name + ".key -out " + name +
+          ".csr -subj /CN=" + name + " && printf 'subjectAltName=DNS:" + name + "' > " + name +
+          ".ext && openssl x509 -req -in " + name +
+          ".csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile " + name + ".ext -out " +
+          name + ".pem");
     }
     port_ = FreePort();
-    server_ = new RedisProcess({"--tls-port", std::to_string(port_), "--tls-cert-file", File("localhost.pem"),
-                                "--tls-key-file", File("localhost.key"), "--tls-ca-cert-file", File("ca.pem"),
-                                "--tls-auth-clients", "yes"});
+    server_ = new RedisProcess({"--tls-port", std::to_string(port_), "--tls-cert-file",
+                                File("localhost.pem"), "--tls-key-file", File("localhost.key"),
+                                "--tls-ca-cert-file", File("ca.pem"), "--tls-auth-clients", "yes"});
   }
   static void TearDownTestSuite() {
     delete server_;
@@ -42,8 +46,9 @@ class Tls : public ::testing::Test {
     RedisOptions options = TestClient::Single(port_);
     options.servers[0].host = "localhost";
     options.tls = true;
-    options.tls_files = {
-        .ca_file = File("ca.pem"), .certificate_file = File("client.pem"), .key_file = File("client.key")};
+    options.tls_files = {.ca_file = File("ca.pem"),
+                         .certificate_file = File("client.pem"),
+                         .key_file = File("client.key")};
     return options;
   }
 
@@ -59,7 +64,9 @@ TEST_F(Tls, CarriesCalls) {
   for (int i = 0; i < 500; ++i) {
     const std::string_view argument = "1";
     test.client->Call({.script = &AddScript(), .key = "a", .arguments = {&argument, 1}}, {},
-                      [&](const store::redis::PendingCall::Outcome& reply) { answers.push_back(test.Text(reply)); });
+                      [&](const store::redis::PendingCall::Outcome& reply) {
+                        answers.push_back(test.Text(reply));
+                      });
   }
   ASSERT_TRUE(test.Until([&] { return answers.size() == 500; }));
   EXPECT_EQ(answers.back(), "501");

@@ -36,7 +36,8 @@ TwinStep TwinWalk::Next() {
   latest_ = std::max(latest_, now_);
   const uint64_t what = random_() % 100;
   if (what < 4) spec_ = model::RandomChange(random_, spec_);
-  TwinStep step{.spec = spec_, .cost = 1, .operation = Operation::kTake, .now = Instant::FromNanos(now_)};
+  TwinStep step{
+      .spec = spec_, .cost = 1, .operation = Operation::kTake, .now = Instant::FromNanos(now_)};
   if (what < 6) {
     step.operation = Operation::kReset;
   } else if (what < 16) {
@@ -47,8 +48,8 @@ TwinStep TwinWalk::Next() {
   if (what < 4) step.operation = Operation::kTake;
   step.cost = NextCost();
   if (story_.size() > 10'000) story_ = "...\n";
-  story_ += fmt::format("{} operation {} cost {} at {}\n", model::Describe(step.spec), static_cast<int>(step.operation),
-                        step.cost, now_);
+  story_ += fmt::format("{} operation {} cost {} at {}\n", model::Describe(step.spec),
+                        static_cast<int>(step.operation), step.cost, now_);
   return step;
 }
 
@@ -67,7 +68,8 @@ std::optional<Decision> TwinWalk::Answer(const TwinStep& step) {
   const Cost cost = asks ? step.cost : 0;
   last_ = step.operation == Operation::kRefund ? *Refund(limit, state, hits, step.cost, step.now)
                                                : Decide(limit, state, hits, cost, step.now);
-  const bool looks = step.operation == Operation::kLook || (step.operation == Operation::kTake && step.cost == 0);
+  const bool looks =
+      step.operation == Operation::kLook || (step.operation == Operation::kTake && step.cost == 0);
   if (looks || step.operation == Operation::kReset) return last_;
   state_ = state;
   hits_ = std::move(hits);
@@ -78,8 +80,8 @@ std::optional<Decision> TwinWalk::Answer(const TwinStep& step) {
 }
 
 bool TwinWalk::IsFresh(Instant now) const {
-  return !used_under_ ||
-         std::max(FreshAt(*used_under_, state_, hits_), remembered_until_) <= std::max(now, state_.seen);
+  return !used_under_ || std::max(FreshAt(*used_under_, state_, hits_), remembered_until_) <=
+                             std::max(now, state_.seen);
 }
 
 void TwinWalk::Forget() {
@@ -154,8 +156,9 @@ int64_t TwinWalk::NextTime() {
       step = static_cast<int64_t>(AnySize(random_, OneIn(random_, 20) ? 62 : 57));
       break;
   }
-  const int64_t at =
-      base::Clamp(Instant::FromNanos(now_) + base::Duration(std::min(step, base::kDurationMax.count()))).ns;
+  const int64_t at = base::Clamp(Instant::FromNanos(now_) +
+                                 base::Duration(std::min(step, base::kDurationMax.count())))
+                         .ns;
   return std::max({int64_t{1}, latest_ - kBackMost, at});
 }
 

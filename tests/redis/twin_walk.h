@@ -1,8 +1,9 @@
-// Random steps of one bucket, and what the kernel answers to each: for whoever runs the scripts to be compared with.
+// Random steps of one bucket, and what the kernel answers to each: for whoever runs the scripts to
+// be compared with.
 //
-// Beside the kernel it keeps what a store of this kind knows besides: a request that takes nothing changes nothing, a
-// bucket that is as if never used is forgotten, and a bucket is carried over to another limit by the next request that
-// changes it.
+// Beside the kernel it keeps what a store of this kind knows besides: a request that takes nothing
+// changes nothing, a bucket that is as if never used is forgotten, and a bucket is carried over to
+// another limit by the next request that changes it.
 #pragma once
 
 #include <optional>
@@ -29,7 +30,8 @@ class TwinWalk {
   TwinWalk(uint64_t seed, algorithm::Algorithm algorithm);
 
   TwinStep Next();
-  // What the kernel answers. `absent`: the store has no such key. Nothing where the store is to refuse, too.
+  // What the kernel answers. `absent`: the store has no such key. Nothing where the store is to
+  // refuse, too.
   std::optional<algorithm::Decision> Answer(const TwinStep& step);
   // As if never used at that time.
   bool IsFresh(base::Instant now) const;

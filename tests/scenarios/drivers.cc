@@ -34,12 +34,16 @@ const std::vector<NamedDriver>& Drivers() {
   static const std::vector<NamedDriver> drivers{
       {"kernel", [] { return std::make_unique<KernelDriver>(); }},
       {"memory", [] { return std::make_unique<DirectOverMemory>(); }},
-      {"memory_resp2", [] { return std::make_unique<RespDriver>(wire::RespVersion::k2, Decides::kAtOnce); }},
-      {"memory_resp3", [] { return std::make_unique<RespDriver>(wire::RespVersion::k3, Decides::kAtOnce); }},
+      {"memory_resp2",
+       [] { return std::make_unique<RespDriver>(wire::RespVersion::k2, Decides::kAtOnce); }},
+      {"memory_resp3",
+       [] { return std::make_unique<RespDriver>(wire::RespVersion::k3, Decides::kAtOnce); }},
       {"memory_http", [] { return std::make_unique<HttpDriver>(Decides::kAtOnce); }},
-      {"later_resp3", [] { return std::make_unique<RespDriver>(wire::RespVersion::k3, Decides::kLater); }},
+      {"later_resp3",
+       [] { return std::make_unique<RespDriver>(wire::RespVersion::k3, Decides::kLater); }},
       {"later_http", [] { return std::make_unique<HttpDriver>(Decides::kLater); }},
-      {"redis_resp3", [] { return std::make_unique<RespDriver>(wire::RespVersion::k3, Decides::kByScripts); }},
+      {"redis_resp3",
+       [] { return std::make_unique<RespDriver>(wire::RespVersion::k3, Decides::kByScripts); }},
       {"redis_http", [] { return std::make_unique<HttpDriver>(Decides::kByScripts); }},
   };
   return drivers;

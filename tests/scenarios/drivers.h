@@ -1,4 +1,5 @@
-// Every way there is to ask: a new store or front adds its line in drivers.cc, and runs all scenarios from then on.
+// Every way there is to ask: a new store or front adds its line in drivers.cc, and runs all
+// scenarios from then on.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// A server's inside, without its sockets: rule files, a memory store and a limiter behind a front that is fed with
-// bytes.
+// A server's inside, without its sockets: rule files, a memory store and a limiter behind a front
+// that is fed with bytes.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@
 
 namespace headgate::testing {
 
-// Who decides: the memory store at once, the same as a store that others share, which answers later, or the scripts of
-// the Redis store.
+// Who decides: the memory store at once, the same as a store that others share, which answers
+// later, or the scripts of the Redis store.
 enum class Decides : uint8_t { kAtOnce, kLater, kByScripts };
 
 class FrontDriver : public Driver {

@@ -31,7 +31,8 @@ absl::StatusOr<Reply> Parse(const std::string& bytes) {
     reply.retry_after_s = std::stoull(bytes.substr(at + kRetryAfter.size()));
   }
   reply.body = Json::parse(bytes.substr(head_end + 4), nullptr, /*allow_exceptions=*/false);
-  if (!reply.body.is_object()) return absl::InternalError(fmt::format("expected a JSON object, got \"{}\"", bytes));
+  if (!reply.body.is_object())
+    return absl::InternalError(fmt::format("expected a JSON object, got \"{}\"", bytes));
   return reply;
 }
 
@@ -47,19 +48,23 @@ std::string_view PathOf(Operation operation) {
   __builtin_unreachable();
 }
 
-base::Duration Milliseconds(const Json& value) { return std::chrono::milliseconds(value.get<int64_t>()); }
+base::Duration Milliseconds(const Json& value) {
+  return std::chrono::milliseconds(value.get<int64_t>());
+}
 
 // A denial's status and Retry-After say what its body does.
 absl::Status CheckHead(const Reply& reply, const algorithm::Decision& decision) {
   if (reply.status != (decision.allowed ? 200 : 429)) {
-    return absl::InternalError(fmt::format("status {} with the body {}", reply.status, reply.body.dump()));
+    return absl::InternalError(
+        fmt::format("status {} with the body {}", reply.status, reply.body.dump()));
   }
   const bool later = !decision.allowed && !decision.never_fits();
   if (reply.retry_after_s.has_value() != later) {
-    return absl::InternalError(later ? "a denial without Retry-After" : "Retry-After where there is none to wait for");
+    return absl::InternalError(later ? "a denial without Retry-After"
+                                     : "Retry-After where there is none to wait for");
   }
-  if (later &&
-      std::chrono::seconds(*reply.retry_after_s) != std::chrono::ceil<std::chrono::seconds>(decision.retry_after)) {
+  if (later && std::chrono::seconds(*reply.retry_after_s) !=
+                   std::chrono::ceil<std::chrono::seconds>(decision.retry_after)) {
     return absl::InternalError(
         fmt::format("Retry-After: {} with the body {}", *reply.retry_after_s, reply.body.dump()));
   }
@@ -77,18 +82,21 @@ HttpDriver::HttpDriver(Decides decides)
 }
 
 absl::StatusOr<algorithm::Decision> HttpDriver::Answer(const Ask& ask, base::Instant now) {
-  const Json body{
-      {"domain", ask.rule},
-      {"descriptors", {{{"entries", {{{"key", std::string(kScenarioKey)}, {"value", ask.key}}}}, {"cost", ask.cost}}}}};
+  const Json body{{"domain", ask.rule},
+                  {"descriptors",
+                   {{{"entries", {{{"key", std::string(kScenarioKey)}, {"value", ask.key}}}},
+                     {"cost", ask.cost}}}}};
   const std::string content = body.dump();
-  const std::string bytes = Send(session_,
-                                 fmt::format("POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                                             "Content-Length: {}\r\n\r\n{}",
-                                             PathOf(ask.operation), content.size(), content),
-                                 now);
+  const std::string bytes =
+      Send(session_,
+           fmt::format("POST {} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                       "Content-Length: {}\r\n\r\n{}",
+                       PathOf(ask.operation), content.size(), content),
+           now);
   HEADGATE_ASSIGN_OR_RETURN(const Reply reply, Parse(bytes));
   if (!reply.body.contains("decisions")) {
-    return absl::FailedPreconditionError(fmt::format("{} {}", reply.status, reply.body.value("detail", "")));
+    return absl::FailedPreconditionError(
+        fmt::format("{} {}", reply.status, reply.body.value("detail", "")));
   }
   const Json& first = reply.body["decisions"].at(0);
   const Json& retry = first.at("retry_after_ms");

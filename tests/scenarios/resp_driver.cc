@@ -33,7 +33,8 @@ RespDriver::RespDriver(wire::RespVersion version, Decides decides)
   if (version == wire::RespVersion::k3) HEADGATE_CHECK(Call({"HELLO", "3"}, base::Instant{0}).ok());
 }
 
-absl::StatusOr<RespValue> RespDriver::Call(std::initializer_list<std::string_view> words, base::Instant now) {
+absl::StatusOr<RespValue> RespDriver::Call(std::initializer_list<std::string_view> words,
+                                           base::Instant now) {
   std::string command;
   wire::RespWriter writer(command, wire::RespVersion::k2);
   writer.Array(words.size());
@@ -53,10 +54,12 @@ absl::StatusOr<algorithm::Decision> RespDriver::Answer(const Ask& ask, base::Ins
   absl::StatusOr<RespValue> reply;
   switch (ask.operation) {
     case Operation::kRequest:
-      reply = Call({"HG.CHECK", ask.rule, "COST", cost, "ENTRIES", "1", kScenarioKey, ask.key}, now);
+      reply =
+          Call({"HG.CHECK", ask.rule, "COST", cost, "ENTRIES", "1", kScenarioKey, ask.key}, now);
       break;
     case Operation::kRefund:
-      reply = Call({"HG.REFUND", ask.rule, "COST", cost, "ENTRIES", "1", kScenarioKey, ask.key}, now);
+      reply =
+          Call({"HG.REFUND", ask.rule, "COST", cost, "ENTRIES", "1", kScenarioKey, ask.key}, now);
       break;
     case Operation::kReset:
       reply = Call({"HG.RESET", ask.rule, "ENTRIES", "1", kScenarioKey, ask.key}, now);
@@ -65,18 +68,21 @@ absl::StatusOr<algorithm::Decision> RespDriver::Answer(const Ask& ask, base::Ins
   if (!reply.ok()) return reply.status();
   const RespValue* allowed = Field(*reply, "allowed");
   const RespValue* decisions = Field(*reply, "decisions");
-  const RespValue* first = decisions != nullptr && decisions->items.size() == 1 ? &decisions->items[0] : nullptr;
+  const RespValue* first =
+      decisions != nullptr && decisions->items.size() == 1 ? &decisions->items[0] : nullptr;
   const RespValue* limit = first != nullptr ? Field(*first, "limit") : nullptr;
   const RespValue* remaining = first != nullptr ? Field(*first, "remaining") : nullptr;
   const RespValue* retry = first != nullptr ? Field(*first, "retry_after_ms") : nullptr;
   if (allowed == nullptr || limit == nullptr || remaining == nullptr || retry == nullptr) {
-    return absl::InternalError(fmt::format("expected the fields of a decision, got {}", reply->ToString()));
+    return absl::InternalError(
+        fmt::format("expected the fields of a decision, got {}", reply->ToString()));
   }
   return algorithm::Decision{
       .allowed = allowed->integer == 1,
       .limit = static_cast<uint64_t>(limit->integer),
       .remaining = static_cast<uint64_t>(remaining->integer),
-      .retry_after = retry->kind == RespValue::Kind::kNull ? algorithm::kNever : Milliseconds(retry),
+      .retry_after =
+          retry->kind == RespValue::Kind::kNull ? algorithm::kNever : Milliseconds(retry),
       .reset_after = Milliseconds(Field(*first, "reset_after_ms")),
       .wait = Milliseconds(Field(*first, "wait_ms")),
   };

@@ -15,7 +15,8 @@ class RespDriver final : public FrontDriver {
   absl::StatusOr<algorithm::Decision> Answer(const Ask& ask, base::Instant now) override;
 
  private:
-  absl::StatusOr<wire::RespValue> Call(std::initializer_list<std::string_view> words, base::Instant now);
+  absl::StatusOr<wire::RespValue> Call(std::initializer_list<std::string_view> words,
+                                       base::Instant now);
 
   front::resp::Context context_;
   front::resp::RespSession session_;

@@ -30,7 +30,9 @@ std::string LimitText(const algorithm::LimitSpec& spec) {
       "        period: {}\n"
       "        algorithm: {}\n",
       spec.requests, PeriodText(spec), Name(queue ? Algorithm::kLeakyBucket : spec.algorithm));
-  const auto add = [&text](std::string_view line) { fmt::format_to(std::back_inserter(text), "        {}\n", line); };
+  const auto add = [&text](std::string_view line) {
+    fmt::format_to(std::back_inserter(text), "        {}\n", line);
+  };
   if (queue) add("queue: true");
   if (spec.burst) add(fmt::format("burst: {}", *spec.burst));
   if (spec.align == Align::kFirstHit) add("align: first_hit");
@@ -51,9 +53,11 @@ std::string FileText(const ScenarioRule& rule) {
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const rule::RuleSet>> LoadScenarioRules(std::span<const ScenarioRule> rules) {
+absl::StatusOr<std::shared_ptr<const rule::RuleSet>> LoadScenarioRules(
+    std::span<const ScenarioRule> rules) {
   std::vector<rule::RuleFile> files;
-  for (const ScenarioRule& rule : rules) files.push_back({.name = rule.name + ".yaml", .text = FileText(rule)});
+  for (const ScenarioRule& rule : rules)
+    files.push_back({.name = rule.name + ".yaml", .text = FileText(rule)});
   rule::LoadResult loaded = rule::LoadRules(files);
   if (!loaded.ok()) return absl::InvalidArgumentError(rule::Describe(loaded.problems));
   return std::move(loaded.rules);

@@ -1,4 +1,5 @@
-// A scenario's rules as the rule files that a server would read, so that what is tested begins with what people write.
+// A scenario's rules as the rule files that a server would read, so that what is tested begins with
+// what people write.
 #pragma once
 
 #include <memory>
@@ -11,6 +12,7 @@
 namespace headgate::testing {
 
 // The rules of BuildScenarioRules, by way of one file for each domain.
-absl::StatusOr<std::shared_ptr<const rule::RuleSet>> LoadScenarioRules(std::span<const ScenarioRule> rules);
+absl::StatusOr<std::shared_ptr<const rule::RuleSet>> LoadScenarioRules(
+    std::span<const ScenarioRule> rules);
 
 }  // namespace headgate::testing

@@ -1,6 +1,6 @@
-// Every .scenario file beside this one and every vector of tests/vectors, through every way of asking there is: the
-// bare arithmetic, and a limiter over each store behind each front. What differs is reported as `headgate scenario`
-// would.
+// Every .scenario file beside this one and every vector of tests/vectors, through every way of
+// asking there is: the bare arithmetic, and a limiter over each store behind each front. What
+// differs is reported as `headgate scenario` would.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ namespace {
 
 class ScenarioFile : public ::testing::Test {
  public:
-  ScenarioFile(std::filesystem::path path, const NamedDriver& driver) : path_(std::move(path)), driver_(driver) {}
+  ScenarioFile(std::filesystem::path path, const NamedDriver& driver)
+      : path_(std::move(path)), driver_(driver) {}
 
   void TestBody() override {
     std::ifstream file(path_, std::ios::binary);
@@ -47,7 +48,8 @@ class ScenarioFile : public ::testing::Test {
 // The vectors of one file, each case in a world of its own.
 class VectorFile : public ::testing::Test {
  public:
-  VectorFile(std::string file, const NamedDriver& driver) : file_(std::move(file)), driver_(driver) {}
+  VectorFile(std::string file, const NamedDriver& driver)
+      : file_(std::move(file)), driver_(driver) {}
 
   void TestBody() override {
     const std::vector<Scenario> cases = VectorScenarios(file_);
@@ -69,8 +71,9 @@ class VectorFile : public ::testing::Test {
 void RegisterVectors() {
   for (const std::string file : vectors::kFiles) {
     for (const NamedDriver& driver : Drivers()) {
-      ::testing::RegisterTest(("vectors_" + file).c_str(), driver.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                              [file, &driver]() -> ::testing::Test* { return new VectorFile(file, driver); });
+      ::testing::RegisterTest(
+          ("vectors_" + file).c_str(), driver.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+          [file, &driver]() -> ::testing::Test* { return new VectorFile(file, driver); });
     }
   }
 }
@@ -83,8 +86,9 @@ void RegisterFiles(const std::filesystem::path& directory) {
   std::ranges::sort(paths);
   for (const auto& path : paths) {
     for (const NamedDriver& driver : Drivers()) {
-      ::testing::RegisterTest(path.stem().c_str(), driver.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                              [path, &driver]() -> ::testing::Test* { return new ScenarioFile(path, driver); });
+      ::testing::RegisterTest(
+          path.stem().c_str(), driver.name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+          [path, &driver]() -> ::testing::Test* { return new ScenarioFile(path, driver); });
     }
   }
 }

@@ -12,10 +12,14 @@ using algorithm::LimitSpec;
 using base::Duration;
 using nlohmann::json;
 
-ScenarioRule RuleOf(const LimitSpec& spec) { return {.name = "rule", .limits = {*Limit::Make(spec)}}; }
+ScenarioRule RuleOf(const LimitSpec& spec) {
+  return {.name = "rule", .limits = {*Limit::Make(spec)}};
+}
 
 Expectation ExpectationOf(const json& step) {
-  const auto duration = [&step](const char* field) { return Duration(step.at(field).get<int64_t>()); };
+  const auto duration = [&step](const char* field) {
+    return Duration(step.at(field).get<int64_t>());
+  };
   const Duration retry = duration("retry_after_ns");
   return {.allowed = step.at("allowed").get<bool>(),
           .remaining = step.at("remaining").get<uint64_t>(),

@@ -10,8 +10,8 @@ using base::Instant;
 
 namespace {
 
-// An outage that somebody still was in is over for sure. What it allowed and nobody took is not allowed later; in a
-// window it counts as long as that.
+// An outage that somebody still was in is over for sure. What it allowed and nobody took is not
+// allowed later; in a window it counts as long as that.
 constexpr Duration kOutageForgotten = std::chrono::seconds(3);
 
 // While a kind changes: so long that a rate is rounded up by nothing that shows.
@@ -27,7 +27,8 @@ uint64_t RateOf(const algorithm::LimitSpec& spec) {
 }  // namespace
 
 bool IsSameKind(const algorithm::LimitSpec& a, const algorithm::LimitSpec& b) {
-  return (a.algorithm == b.algorithm || (IsTokenBucket(a.algorithm) && IsTokenBucket(b.algorithm))) &&
+  return (a.algorithm == b.algorithm ||
+          (IsTokenBucket(a.algorithm) && IsTokenBucket(b.algorithm))) &&
          a.align == b.align && (IsCalendar(a.align) || a.period == b.period);
 }
 
@@ -55,7 +56,8 @@ void Bound::Advance(Duration at) {
   Duration passed = at - seen_;
   if (seen_ < second_until_) passed += std::min(at, second_until_) - seen_;
   seen_ = at;
-  level_ = std::min(std::max(top, level_), level_ + Level{passed.count()} * static_cast<int64_t>(rate_));
+  level_ =
+      std::min(std::max(top, level_), level_ + Level{passed.count()} * static_cast<int64_t>(rate_));
   if (at >= extra_until_) {
     extra_ = second_capacities_ = 0;
     level_ = std::min(level_, capacity_ + outage_);
@@ -85,21 +87,23 @@ void Bound::Widen(const algorithm::Limit& limit, Duration at, Instant wall) {
   rate_ = outage_rate_ = std::max(rate_, limit.spec().requests);
 }
 
-// Two queues with one free_at. A request takes 1/rate of its time, and passes while no more than capacity/rate is
-// taken: what the shorter one lets through first, if it is the faster one, takes less of the longer one's time than its
-// own requests do.
+// Two queues with one free_at. A request takes 1/rate of its time, and passes while no more than
+// capacity/rate is taken: what the shorter one lets through first, if it is the faster one, takes
+// less of the longer one's time than its own requests do.
 Bound::Level Bound::OfShorterQueue(const algorithm::Limit& limit) const {
   struct Queue {
     Level capacity;
     Level rate;
   };
   Queue shorter{capacity_, static_cast<int64_t>(rate_)};
-  Queue longer{Level{static_cast<int64_t>(CapacityOf(limit))} * period_, static_cast<int64_t>(limit.spec().requests)};
+  Queue longer{Level{static_cast<int64_t>(CapacityOf(limit))} * period_,
+               static_cast<int64_t>(limit.spec().requests)};
   if (shorter.rate == 0 || longer.rate == 0) return 0;
   if (shorter.capacity * longer.rate > longer.capacity * shorter.rate) std::swap(shorter, longer);
   if (shorter.rate <= longer.rate) return 0;
   // Of the larger of both, which need not be the longer one.
-  const Level at_once = longer.capacity + shorter.capacity - shorter.capacity * longer.rate / shorter.rate;
+  const Level at_once =
+      longer.capacity + shorter.capacity - shorter.capacity * longer.rate / shorter.rate;
   return at_once - std::max(shorter.capacity, longer.capacity);
 }
 
@@ -112,11 +116,13 @@ void Bound::Narrow(const algorithm::Limit& limit, Duration at, Instant wall) {
   level_ = std::min(level_, capacity_ + extra_ + outage_);
 }
 
-// What was let through under a larger limit is forgotten with the rest: what follows counts from the capacity of now.
+// What was let through under a larger limit is forgotten with the rest: what follows counts from
+// the capacity of now.
 void Bound::ForgiveExcess() {
   const Level excess = IsMeter() ? 0 : Used(wall_) - (capacity_ + extra_ + outage_);
   if (excess <= 0) return;
-  const uint64_t of_current = std::min(static_cast<uint64_t>((excess + period_ - 1) / period_), current_);
+  const uint64_t of_current =
+      std::min(static_cast<uint64_t>((excess + period_ - 1) / period_), current_);
   current_ -= of_current;
   for (uint64_t left = of_current; left > 0 && !hits_.empty();) {
     Hit& oldest = hits_.front();
@@ -162,7 +168,9 @@ void Bound::AllowOutage(Duration from, Duration at, uint32_t instances) {
   const bool adds_once = IsCalendar() || IsLog();
   if (outage_ > 0 && from > outage_until_ && !adds_once) EndOutage();
   const Duration since = outage_ > 0 ? outage_until_ : std::min(from, at);
-  Level more = adds_once ? 0 : Level{std::max(Duration(0), at - since).count()} * static_cast<int64_t>(outage_rate_);
+  Level more = adds_once ? 0
+                         : Level{std::max(Duration(0), at - since).count()} *
+                               static_cast<int64_t>(outage_rate_);
   if (outage_ == 0) more += OutageAtOnce(instances);
   outage_ += more;
   level_ += more;
@@ -178,7 +186,8 @@ Bound::Level Bound::OutageAtOnce(uint32_t instances) const {
 void Bound::AllowShare(uint32_t instances, Duration at) {
   if (outage_ == 0) return;
   Advance(at);
-  const Level share = capacity_ / instances + (algorithm_ == Algorithm::kLeakyBucketQueue ? 2 : 1) * period_;
+  const Level share =
+      capacity_ / instances + (algorithm_ == Algorithm::kLeakyBucketQueue ? 2 : 1) * period_;
   outage_ += share;
   level_ += share;
 }
@@ -215,7 +224,8 @@ void Bound::BeginKindChange(const algorithm::Limit& limit, Duration at, Instant 
   hits_.clear();
 }
 
-void Bound::AddReturns(Returns& returns, const algorithm::LimitSpec& spec, Duration next, Instant wall) {
+void Bound::AddReturns(Returns& returns, const algorithm::LimitSpec& spec, Duration next,
+                       Instant wall) {
   outage_rate_ += RateOf(spec);
   const bool log = spec.algorithm == Algorithm::kSlidingWindowLog;
   if (spec.algorithm != Algorithm::kFixedWindow && !log) {
@@ -314,7 +324,8 @@ void Bound::AdvanceWindow(Instant wall) {
   const int64_t window = WindowAt(align_, period_, wall);
   if (window == window_) return;
   if (IsCalendar() && outage_ > 0) {
-    // While an outage lasts an instance whose clock is late may have the rest of its share of the old window, too.
+    // While an outage lasts an instance whose clock is late may have the rest of its share of the
+    // old window, too.
     const Level left = std::clamp<Level>(capacity_ + extra_ + outage_ - Used(wall_), 0, outage_);
     EndOutage();
     if (seen_ <= outage_until_ + kOutageForgotten) outage_ = capacity_ + left;
@@ -332,7 +343,9 @@ bool Bound::Admit(uint64_t cost, Duration at, Instant wall) {
   }
   current_ += cost;
   if (IsLog() && cost > 0) hits_.push_back({.at = at, .cost = cost});
-  if (align_ == algorithm::Align::kFirstHit && cost > 0 && wall >= until_ && extra_ == 0 && outage_ == 0) return false;
+  if (align_ == algorithm::Align::kFirstHit && cost > 0 && wall >= until_ && extra_ == 0 &&
+      outage_ == 0)
+    return false;
   return Used(wall) <= capacity_ + extra_ + outage_;
 }
 
@@ -344,8 +357,8 @@ void Bound::OnWindow(Instant until, Instant wall) {
 
 void Bound::Refund(uint64_t cost, Duration at, Instant wall) {
   See(at, wall);
-  level_ =
-      std::max(level_, std::min(level_ + Level{static_cast<int64_t>(cost)} * period_, capacity_ + extra_ + outage_));
+  level_ = std::max(level_, std::min(level_ + Level{static_cast<int64_t>(cost)} * period_,
+                                     capacity_ + extra_ + outage_));
   current_ -= std::min(current_, cost);
   while (cost > 0 && !hits_.empty()) {
     Hit& newest = hits_.back();

@@ -1,31 +1,34 @@
-// What a limit promises of the whole fleet, checked at every admission and in the store's true time. This is the
-// definition, computed by code that shares nothing with what it checks.
+// What a limit promises of the whole fleet, checked at every admission and in the store's true
+// time. This is the definition, computed by code that shares nothing with what it checks.
 //
-//   token bucket     in every interval admitted ≤ capacity + rate · its length: exactly when a bucket of that capacity
+//   token bucket     in every interval admitted ≤ capacity + rate · its length: exactly when a
+//   bucket of that capacity
 //                    and rate, fed with every admission, never goes below zero
 //   fixed window     admitted ≤ requests in each window;
-//                    one that begins with its first hit is taken from the store, but one that begins before the last
-//                    is over counts as the same
+//                    one that begins with its first hit is taken from the store, but one that
+//                    begins before the last is over counts as the same
 //   sliding counter  previous · (P − x)/P + current ≤ requests at each admission
-//   queue            as a bucket of its burst and the one that goes at once: what is let through is promised its turn
-//   sliding log      admitted ≤ requests in each (t − P, t]
-//   0 requests       nothing
+//   queue            as a bucket of its burst and the one that goes at once: what is let through is
+//   promised its turn sliding log      admitted ≤ requests in each (t − P, t] 0 requests nothing
 //
-// While a limit of one kind replaces one of another (another algorithm, period or alignment), instances hear of it at
-// different times, and the bucket goes back and forth between both. Each time it starts with the smaller of what was
-// left and the other's capacity, and what is out on lease stays counted as spent. So what is left, leases included,
-// grows by nothing but by what one of the two limits gives back in the meantime:
+// While a limit of one kind replaces one of another (another algorithm, period or alignment),
+// instances hear of it at different times, and the bucket goes back and forth between both. Each
+// time it starts with the smaller of what was left and the other's capacity, and what is out on
+// lease stays counted as spent. So what is left, leases included, grows by nothing but by what one
+// of the two limits gives back in the meantime:
 //
 //   admitted since ≤ what was left under the old limit + what either limit has given back since,
-//                    of which never more than the larger capacity is on hand (and one window of requests besides for a
-//                    log, and where windows begin with their first hit: when they end is not known here)
-//   given back       buckets and the sliding counter: rate · time; windows: their requests, whenever one ends; a log:
-//   its
+//                    of which never more than the larger capacity is on hand (and one window of
+//                    requests besides for a log, and where windows begin with their first hit: when
+//                    they end is not known here)
+//   given back       buckets and the sliding counter: rate · time; windows: their requests,
+//   whenever one ends; a log: its
 //                    requests, once in each period
 //
-// One thing more: a bucket that is as if never used is full under the limit that holds. Where the new one is larger,
-// that is its capacity less the old one's, once: to be so again a bucket has to be given back, under each of the two,
-// what it held when it was replaced, which the sum of both covers.
+// One thing more: a bucket that is as if never used is full under the limit that holds. Where the
+// new one is larger, that is its capacity less the old one's, once: to be so again a bucket has to
+// be given back, under each of the two, what it held when it was replaced, which the sum of both
+// covers.
 #pragma once
 
 #include <array>
@@ -44,7 +47,9 @@ namespace headgate::simulation {
 inline bool IsMeter(const algorithm::Limit& limit) { return IsBucket(limit.algorithm()); }
 
 // A queue or a log: no leases are given of it.
-inline bool IsAlwaysExact(const algorithm::Limit& limit) { return !algorithm::KeepsLeases(limit.algorithm()); }
+inline bool IsAlwaysExact(const algorithm::Limit& limit) {
+  return !algorithm::KeepsLeases(limit.algorithm());
+}
 
 // How many requests may pass at once.
 uint64_t CapacityOf(const algorithm::Limit& limit);
@@ -57,29 +62,29 @@ class Bound {
   // `calendar_edge`: where one month or year ends and the next begins.
   Bound(const algorithm::Limit& limit, base::Instant calendar_edge);
 
-  // A change is under way: the larger of both holds, and a bucket that is as if never used under one is so under the
-  // other. Over: `limit` holds.
-  // If it is one of another kind, see above.
+  // A change is under way: the larger of both holds, and a bucket that is as if never used under
+  // one is so under the other. Over: `limit` holds. If it is one of another kind, see above.
   void Widen(const algorithm::Limit& limit, base::Duration at, base::Instant wall);
-  // No lease of before lives, and the store's bucket is one of `limit`. A window must just have begun, or not have, if
-  // the change was one of kind.
+  // No lease of before lives, and the store's bucket is one of `limit`. A window must just have
+  // begun, or not have, if the change was one of kind.
   void Narrow(const algorithm::Limit& limit, base::Duration at, base::Instant wall);
 
-  // What was stated: forgetting adds at most one capacity, a step of the store's clock at most what accrues in it. What
-  // was leased before is spent by `until`.
+  // What was stated: forgetting adds at most one capacity, a step of the store's clock at most what
+  // accrues in it. What was leased before is spent by `until`.
   void AllowCapacity(base::Duration at, base::Duration until);
   void AllowTokens(uint64_t tokens, base::Duration at, base::Duration until);
   void AllowTime(base::Duration step, base::Duration at, base::Duration until);
-  // Two servers answer, the one that was and the one that is, until the first stops. It has what the bucket had; the
-  // other's begins with what is allowed besides. So the rate counts twice until then, and there may be twice the
-  // capacity until what the first has leased is over. Windows: theirs are other windows, and each may be filled.
+  // Two servers answer, the one that was and the one that is, until the first stops. It has what
+  // the bucket had; the other's begins with what is allowed besides. So the rate counts twice until
+  // then, and there may be twice the capacity until what the first has leased is over. Windows:
+  // theirs are other windows, and each may be filled.
   void AllowSecondServer(base::Duration at, base::Duration stops, base::Duration until);
 
-  // Something was let through at `at` without the store, by somebody who could not ask it since `from`. An outage adds
-  // a capacity and what accrues meanwhile; one that begins before the last is over is the same. To a window of the
-  // calendar and to a period of a log it adds one capacity, in all outages together: each instance knows what it let
-  // through in it.
-  // Each of `instances` has a share of one request at least, and of a queue one that goes at once.
+  // Something was let through at `at` without the store, by somebody who could not ask it since
+  // `from`. An outage adds a capacity and what accrues meanwhile; one that begins before the last
+  // is over is the same. To a window of the calendar and to a period of a log it adds one capacity,
+  // in all outages together: each instance knows what it let through in it. Each of `instances` has
+  // a share of one request at least, and of a queue one that goes at once.
   void AllowOutage(base::Duration from, base::Duration at, uint32_t instances);
   // Of a capacity that is divided by instances: one that starts anew has its part once more.
   void AllowShare(uint32_t instances, base::Duration at);
@@ -115,7 +120,8 @@ class Bound {
   };
 
   void BeginKindChange(const algorithm::Limit& limit, base::Duration at, base::Instant wall);
-  void AddReturns(Returns& returns, const algorithm::LimitSpec& spec, base::Duration next, base::Instant wall);
+  void AddReturns(Returns& returns, const algorithm::LimitSpec& spec, base::Duration next,
+                  base::Instant wall);
   void EndKindChange(const algorithm::Limit& limit);
   void ReturnWindows(base::Duration at, base::Instant wall);
   void Rescale(int64_t period);

@@ -1,4 +1,5 @@
-// The bound that the simulator checks against, compared with results worked out by hand in small cases.
+// The bound that the simulator checks against, compared with results worked out by hand in small
+// cases.
 #include "tests/simulation/bound.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,8 @@ constexpr Instant kStart = Instant::FromNanos(1'830'297'590'000'000'000);
 Limit Make(const LimitSpec& spec) { return *Limit::Make(spec); }
 
 Limit Monthly(uint64_t requests) {
-  return Make({.algorithm = Algorithm::kFixedWindow, .requests = requests, .align = Align::kCalendarMonth});
+  return Make(
+      {.algorithm = Algorithm::kFixedWindow, .requests = requests, .align = Align::kCalendarMonth});
 }
 
 Limit Of(Algorithm algorithm, uint64_t requests, Duration period = 1s) {
@@ -100,7 +102,8 @@ TEST(Bound, AnOutageAcrossTheEndOfAMonthAddsWhatWasLeftOfItToo) {
 // ---- The queue and the log
 
 TEST(Bound, AQueueLetsOneGoAndItsBurstWait) {
-  Checked queue(Make({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 4}));
+  Checked queue(
+      Make({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 4}));
   EXPECT_EQ(queue.Room(0s), 5u);
   EXPECT_TRUE(queue.Admit(5, 0s));
   EXPECT_TRUE(queue.Admit(1, 100ms));
@@ -110,7 +113,10 @@ TEST(Bound, AQueueLetsOneGoAndItsBurstWait) {
 // 30 pass under the first; they take 1/5 of a second, in which the second would have let 2 through.
 TEST(Bound, AQueueKeepsItsTimeWhenItsLimitChanges) {
   const auto queue = [](uint64_t requests, uint64_t burst) {
-    return Make({.algorithm = Algorithm::kLeakyBucketQueue, .requests = requests, .period = 1s, .burst = burst});
+    return Make({.algorithm = Algorithm::kLeakyBucketQueue,
+                 .requests = requests,
+                 .period = 1s,
+                 .burst = burst});
   };
   Checked limit(queue(150, 29));
   EXPECT_TRUE(limit.Admit(30, 0s));
@@ -171,14 +177,16 @@ TEST(Bound, WhatALogHasGivenBackIsThereWhenItsLimitIsNoMore) {
 // ---- A limit of 0
 
 TEST(Bound, ALimitOfNothingLetsNothingThrough) {
-  Checked none(Make({.algorithm = Algorithm::kTokenBucket, .requests = 0, .period = 1s, .burst = 5}));
+  Checked none(
+      Make({.algorithm = Algorithm::kTokenBucket, .requests = 0, .period = 1s, .burst = 5}));
   EXPECT_EQ(none.Room(0s), 0u);
   EXPECT_FALSE(none.Admit(1, 10s));
 }
 
 TEST(Bound, AfterAChangeToNothingNothingPasses) {
-  for (const Algorithm algorithm : {Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
-                                    Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog}) {
+  for (const Algorithm algorithm :
+       {Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
+        Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog}) {
     Checked limit(Of(algorithm, 10));
     EXPECT_TRUE(limit.Admit(3, 0s));
     const Limit none = Of(algorithm, 0);
@@ -197,7 +205,8 @@ TEST(Bound, AfterAChangeFromNothingAllIsThere) {
 
 // ---- What is forgotten
 
-// 820 of 820 a day, then 157 a day: what a store that restarts empty lets through is one capacity of the new limit.
+// 820 of 820 a day, then 157 a day: what a store that restarts empty lets through is one capacity
+// of the new limit.
 TEST(Bound, WhatIsForgottenCountsFromTheNewLimit) {
   Checked day(Of(Algorithm::kSlidingWindowCounter, 820, 24h));
   EXPECT_TRUE(day.Admit(820, 0s));

@@ -34,10 +34,12 @@ void World::ScheduleFaults() {
   for (size_t key = 0; key < keys_.size(); ++key) {
     times(plan_.keys[key].stampedes, [this, key] { Stampede(key); });
   }
-  times(plan_.steps_forward, [this] { StepClock(Duration(static_cast<int64_t>(random_.Below(3'000'000)) * 1000)); });
+  times(plan_.steps_forward,
+        [this] { StepClock(Duration(static_cast<int64_t>(random_.Below(3'000'000)) * 1000)); });
   times(plan_.steps_back, [this] {
     const bool far = random_.Below(2) == 0;
-    StepClock(far ? -Duration(1h) : -Duration(static_cast<int64_t>(random_.Below(1'500'000)) * 1000));
+    StepClock(far ? -Duration(1h)
+                  : -Duration(static_cast<int64_t>(random_.Below(1'500'000)) * 1000));
   });
 }
 
@@ -46,7 +48,8 @@ void World::ScheduleFaults() {
 void World::Crash(uint32_t index) {
   Machine& machine = machines_[index];
   if (machine.nodes.empty() || calm()) return;
-  if (std::any_of(machine.nodes.begin(), machine.nodes.end(), [](const auto& node) { return node->holds_leases(); })) {
+  if (std::any_of(machine.nodes.begin(), machine.nodes.end(),
+                  [](const auto& node) { return node->holds_leases(); })) {
     coverage_.Mark("an instance died holding leases");
   }
   Note(fmt::format("instance {} dies", index));
@@ -69,12 +72,14 @@ void World::ShutDown(uint32_t index) {
   Note(fmt::format("instance {} shuts down", index));
   coverage_.Mark("an instance shut down in good order");
   for (const auto& node : machine.nodes) node->OnShutdown(BootAt(machine, now_));
-  Schedule(std::min(now_ + 2 * plan_.timeout, plan_.calm_from), [this, index, incarnation = machine.incarnation] {
-    if (machines_[index].incarnation != incarnation || machines_[index].nodes.empty()) return;
-    Note(fmt::format("instance {} has ended", index));
-    machines_[index].nodes.clear();
-    StartLater(index);
-  });
+  Schedule(std::min(now_ + 2 * plan_.timeout, plan_.calm_from),
+           [this, index, incarnation = machine.incarnation] {
+             if (machines_[index].incarnation != incarnation || machines_[index].nodes.empty())
+               return;
+             Note(fmt::format("instance {} has ended", index));
+             machines_[index].nodes.clear();
+             StartLater(index);
+           });
 }
 
 void World::ShutDownAll() {
@@ -88,7 +93,8 @@ void World::ShutDownAll() {
 void World::Reset() {
   const auto index = static_cast<uint32_t>(random_.Below(plan_.nodes()));
   const size_t key = random_.Below(keys_.size());
-  OnNode(index, now_, [this, key](Node& node) { node.OnReset(key, BootAt(MachineOf(node.index()), now_)); });
+  OnNode(index, now_,
+         [this, key](Node& node) { node.OnReset(key, BootAt(MachineOf(node.index()), now_)); });
 }
 
 void World::Pause(uint32_t index) {
@@ -100,7 +106,8 @@ void World::Pause(uint32_t index) {
   if (pause > plan_.ttl) coverage_.Mark("a node was paused for longer than a lease lives");
   Note(fmt::format("instance {} is paused for {}ms", index, pause.count() / 1'000'000));
   SetPaused(machine, now_ + pause);
-  // Whatever stopped it may have broken its connections too: it wakes with leases, and nobody hears of them.
+  // Whatever stopped it may have broken its connections too: it wakes with leases, and nobody hears
+  // of them.
   if (plan_.cuts > 0 && random_.Below(2) == 0) {
     Schedule(machine.paused_until - Duration(1), [this, index] { Cut(index); });
   }
@@ -113,12 +120,14 @@ void World::SetPaused(Machine& machine, Duration until) {
 
 void World::Cut(uint32_t index) {
   if (calm()) return;
-  const Duration cut(static_cast<int64_t>(random_.Below(static_cast<uint64_t>((2 * plan_.ttl).count()))));
+  const Duration cut(
+      static_cast<int64_t>(random_.Below(static_cast<uint64_t>((2 * plan_.ttl).count()))));
   Note(fmt::format("instance {} is cut off for {}ms", index, cut.count() / 1'000'000));
   machines_[index].cut_until = std::min(now_ + cut, plan_.calm_from);
 }
 
-// Every machine stands still, and the network with them, for minutes or for weeks: clocks go on, and nothing else.
+// Every machine stands still, and the network with them, for minutes or for weeks: clocks go on,
+// and nothing else.
 void World::Sleep() {
   if (calm() || old_server_) return;
   constexpr std::array<Duration, 4> kSleeps{1min, 1h, 13h, 24h * 40};
@@ -126,7 +135,8 @@ void World::Sleep() {
   Note(fmt::format("everything stands still for {}s", sleep / 1s));
   coverage_.Mark("everything stood still for long");
   for (Event& event : events_) event.at += sleep;
-  for (Duration* at : {&plan_.calm_from, &plan_.measured_from, &plan_.measured_to, &plan_.end}) *at += sleep;
+  for (Duration* at : {&plan_.calm_from, &plan_.measured_from, &plan_.measured_to, &plan_.end})
+    *at += sleep;
   for (Machine& machine : machines_) {
     if (machine.paused_until > now_) machine.paused_until += sleep;
     if (machine.cut_until > now_) machine.cut_until += sleep;
@@ -145,7 +155,8 @@ void World::ScheduleChange(size_t key) {
       bound->Widen(keys_[key].changed->limit, now_, server_.Wall(now_));
     }
     keys_[key].lockout.Blind(base::kDurationMax / 2);
-    const std::optional<Holder> holder = plan_.keys[key].change_in_stampede ? Stampede(key) : std::nullopt;
+    const std::optional<Holder> holder =
+        plan_.keys[key].change_in_stampede ? Stampede(key) : std::nullopt;
     const uint32_t holds = holder ? holder->node / plan_.loops : plan_.instances;
     const uint32_t first = holder ? (holds + 1) % plan_.instances : plan_.instances;
     for (uint32_t i = 0; i < plan_.instances; ++i) {
@@ -162,17 +173,19 @@ void World::ScheduleChange(size_t key) {
   });
 }
 
-// What was leased under the old limit ends, and what was asked for under it is decided: of a group the one after the
-// other, each once its timer has fired, which may be late by far.
+// What was leased under the old limit ends, and what was asked for under it is decided: of a group
+// the one after the other, each once its timer has fired, which may be late by far.
 Duration World::SettledAfterChange() const {
-  return plan_.slow_max + 2 * plan_.ttl + static_cast<int64_t>(plan_.keys.size() + 1) * plan_.timeout;
+  return plan_.slow_max + 2 * plan_.ttl +
+         static_cast<int64_t>(plan_.keys.size() + 1) * plan_.timeout;
 }
 
 void World::Switch(uint32_t index, size_t key) {
   Note(fmt::format("instance {} has another limit for k{}", index, key));
   machines_[index].switched[key] = true;
   for (uint32_t loop = 0; loop < plan_.loops; ++loop) {
-    OnNode(index * plan_.loops + loop, now_, [this, key](Node& node) { node.OnLimit(key, keys_[key].changed); });
+    OnNode(index * plan_.loops + loop, now_,
+           [this, key](Node& node) { node.OnLimit(key, keys_[key].changed); });
   }
 }
 
@@ -185,7 +198,8 @@ void World::FinishChange(size_t key, Duration at) {
     }
     keys_[key].change_over = true;
     if (keys_[key].changed->limit.denies_all()) coverage_.Mark("a limit became one of 0 requests");
-    if (keys_[key].limit->limit.denies_all()) coverage_.Mark("a limit of 0 requests became another");
+    if (keys_[key].limit->limit.denies_all())
+      coverage_.Mark("a limit of 0 requests became another");
   });
 }
 
@@ -208,10 +222,12 @@ std::optional<Duration> World::MustWaitForChange(size_t key) {
       limit.algorithm() != algorithm::Algorithm::kSlidingWindowCounter) {
     return std::nullopt;
   }
-  // In the window that is open what was let through before is counted; the next begins with nothing.
+  // In the window that is open what was let through before is counted; the next begins with
+  // nothing.
   const Instant wall = server_.Wall(now_);
   Duration ends = plan_.calendar_edge - wall;
-  if (IsFirstHit(limit)) ends = Instant::FromNanos(static_cast<int64_t>(server_.State(name, now_).edge)) - wall;
+  if (IsFirstHit(limit))
+    ends = Instant::FromNanos(static_cast<int64_t>(server_.State(name, now_).edge)) - wall;
   if (limit.spec().align == algorithm::Align::kEpoch) {
     const int64_t period = limit.spec().period.count();
     ends = Duration((period - wall.ns % period) % period);

@@ -1,5 +1,5 @@
-// A node's calls: what its SharedDecider asks of the shared store becomes messages, and what comes back, or does not,
-// an answer.
+// A node's calls: what its SharedDecider asks of the shared store becomes messages, and what comes
+// back, or does not, an answer.
 #include <algorithm>
 #include <utility>
 
@@ -22,18 +22,21 @@ using Outcome = Evidence::Call;
 
 void Node::Ask(const SharedRequest& request, Done done) {
   const size_t key = KeyOf(request.name);
-  if (const auto answer = BucketCall::AnswerWithoutStore(request)) return AnswerHere(key, request, *answer, done);
+  if (const auto answer = BucketCall::AnswerWithoutStore(request))
+    return AnswerHere(key, request, *answer, done);
   if (request.lease) return AskLease(key, request, std::move(done));
   AskDecision(key, request, std::move(done));
 }
 
 // A limit of 0 requests, or a refund to a queue: the bucket stays as it is.
-void Node::AnswerHere(size_t key, const SharedRequest& request, const SharedAnswer& answer, const Done& done) {
+void Node::AnswerHere(size_t key, const SharedRequest& request, const SharedAnswer& answer,
+                      const Done& done) {
   if (!answer.status.ok() && request.operation == Operation::kRefund) {
     coverage_.Mark("a queue took nothing back");
   }
   Request* const asker = turn_.request;
-  const bool refuses = !answer.status.ok() && asker != nullptr && asker->operation == request.operation;
+  const bool refuses =
+      !answer.status.ok() && asker != nullptr && asker->operation == request.operation;
   if (refuses) EvidenceOf(*asker, key)->decision = Outcome::kFailed;
   if (request.lease) {
     Compare(key);
@@ -43,7 +46,8 @@ void Node::AnswerHere(size_t key, const SharedRequest& request, const SharedAnsw
   done(answer);
 }
 
-// Whether a call may go now, and how; kRefused: it fails at once. `learns`: not while a history is learned.
+// Whether a call may go now, and how; kRefused: it fails at once. `learns`: not while a history is
+// learned.
 store::Breaker::Pass Node::MayAsk(bool learns) {
   if (!connected()) return store::Breaker::Pass::kRefused;
   if (learns && histories_.LearningUntil(shard_, now_)) {
@@ -74,8 +78,10 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
     if (refunds && asker->operation != Operation::kRefund) {
       evidence.refunded += request.cost;
     } else if (evidence.decision != Outcome::kNone ||
-               (request.operation == Operation::kLook && (evidence.grant != Outcome::kNone || evidence.spent != 0))) {
-      // Another member of its group has denied: it was decided before, and is counted now, or asked what is left.
+               (request.operation == Operation::kLook &&
+                (evidence.grant != Outcome::kNone || evidence.spent != 0))) {
+      // Another member of its group has denied: it was decided before, and is counted now, or asked
+      // what is left.
     } else {
       own = true;
       evidence.decision = goes ? Outcome::kOpen : Outcome::kFailed;
@@ -89,7 +95,8 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
   }
   if (host_.tracing()) {
     host_.Say(*this, fmt::format("k{} ×{}: operation {} asked for request {}{}", key, request.cost,
-                                 static_cast<int>(request.operation), turn_.id, own ? "" : ", not its decision"));
+                                 static_cast<int>(request.operation), turn_.id,
+                                 own ? "" : ", not its decision"));
   }
   if (!goes) {
     SharedAnswer answer;
@@ -116,8 +123,10 @@ void Node::AskLease(size_t index, const SharedRequest& request, Done done) {
   turn_.asked_lease = true;
   const store::Breaker::Pass pass = MayAsk(/*learns=*/ask.want > 0);
   const bool goes = pass != store::Breaker::Pass::kRefused;
-  Evidence* evidence = turn_.request != nullptr && ask.want > 0 ? EvidenceOf(*turn_.request, index) : nullptr;
-  const bool own = evidence != nullptr && evidence->grant == Outcome::kNone && evidence->decision == Outcome::kNone;
+  Evidence* evidence =
+      turn_.request != nullptr && ask.want > 0 ? EvidenceOf(*turn_.request, index) : nullptr;
+  const bool own = evidence != nullptr && evidence->grant == Outcome::kNone &&
+                   evidence->decision == Outcome::kNone;
   if (own) evidence->grant = goes ? Outcome::kOpen : Outcome::kFailed;
   std::vector<LeaseReport> reports(ask.reports.begin(), ask.reports.end());
   for (const LeaseReport& report : reports) {
@@ -172,7 +181,8 @@ void Node::OnTimeout(uint64_t id, BootTime now) {
   Call& call = it->second;
   if (call.number != 0) {
     coverage_.Mark("an ask timed out");
-    if (const BootTime late = call.asked_at + 3 * plan_.ttl; Is(Mutant::kLateGrantAccepted) && now < late) {
+    if (const BootTime late = call.asked_at + 3 * plan_.ttl;
+        Is(Mutant::kLateGrantAccepted) && now < late) {
       return host_.At(*this, NodeHost::Timer::kTimeout, id, late);
     }
     instance_.ledger(call.key).OnFailure(call.number);
@@ -207,7 +217,8 @@ void Node::OnReply(uint64_t id, const wire::RespValue& reply, BootTime now) {
     OnLate(call, *answer);
   } else {
     if (Call* other = mutant_ ? AnotherCall(call) : nullptr; other != nullptr) {
-      const auto wrong = std::find_if(calls_.begin(), calls_.end(), [&](auto& each) { return &each.second == other; });
+      const auto wrong = std::find_if(calls_.begin(), calls_.end(),
+                                      [&](auto& each) { return &each.second == other; });
       Complete(*other, *answer);
       calls_.erase(wrong);
       return;
@@ -253,7 +264,8 @@ void Node::MarkAnswer(const Call& call, const SharedAnswer& answer) {
     if (call.number != 0) instance_.ledger(call.key).OnFailure(call.number);
     return;
   }
-  if (!answer.status.ok()) return host_.Fail(fmt::format("the store answered {}", answer.status.ToString()));
+  if (!answer.status.ok())
+    return host_.Fail(fmt::format("the store answered {}", answer.status.ToString()));
   if (IsGate(call.key)) return;
   if (answer.events.clock_reset) coverage_.Mark("a bucket was set back to the store's clock");
   if (answer.events.replaced_corrupt) host_.Fail("a bucket could not be read");
@@ -265,9 +277,9 @@ void Node::MarkAnswer(const Call& call, const SharedAnswer& answer) {
     host_.Say(*this, fmt::format("k{} ×{}: the store {}", call.key, call.cost,
                                  answer.decision.allowed ? "allowed" : "denied"));
   } else {
-    host_.Say(*this, fmt::format("k{} #{}: granted {} for {}us, {} left, {} holders, retry {}us", call.key, call.number,
-                                 grant.granted, grant.ttl.count() / 1000, grant.remaining, grant.holders,
-                                 grant.retry_after.count() / 1000));
+    host_.Say(*this, fmt::format("k{} #{}: granted {} for {}us, {} left, {} holders, retry {}us",
+                                 call.key, call.number, grant.granted, grant.ttl.count() / 1000,
+                                 grant.remaining, grant.holders, grant.retry_after.count() / 1000));
   }
 }
 

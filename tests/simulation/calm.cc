@@ -14,18 +14,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What a fleet in demand keeps on hand is less than what accrues in so long: about two and a half of the pauses (50 ms)
-// in which each node asks once, and what it was given the last time; and than two for each node, since it is whole
-// requests that are given.
+// What a fleet in demand keeps on hand is less than what accrues in so long: about two and a half
+// of the pauses (50 ms) in which each node asks once, and what it was given the last time; and than
+// two for each node, since it is whole requests that are given.
 constexpr Duration kKeptMax = 300ms;
 
-// One in each pause of 50 ms, and what the budget of a key allows at once (headgate/limiter/ask_budget.h).
+// One in each pause of 50 ms, and what the budget of a key allows at once
+// (headgate/limiter/ask_budget.h).
 constexpr uint64_t kCallsPerSecond = 20;
 constexpr uint64_t kCallsAtOnce = 8;
-// When a window ends, so do its leases: the last requests in it and the first in the next may be decided by the store.
+// When a window ends, so do its leases: the last requests in it and the first in the next may be
+// decided by the store.
 constexpr uint64_t kCallsAtEdge = 4;
-// Of what brings each instance less than one request per pause, or a few per window, the one that comes first may
-// always take it.
+// Of what brings each instance less than one request per pause, or a few per window, the one that
+// comes first may always take it.
 constexpr uint64_t kEachPerSecond = 20;
 constexpr uint64_t kEachInWindow = 8;
 // A bucket that fills in less is asked eight times while it fills.
@@ -39,15 +41,16 @@ uint64_t World::Held(size_t key) const {
   return held;
 }
 
-// What is out on lease and not spent: held by nodes, on its way to one, or on its way back, as when all shut down at
-// this very moment.
+// What is out on lease and not spent: held by nodes, on its way to one, or on its way back, as when
+// all shut down at this very moment.
 uint64_t World::Unspent(size_t key) {
   uint64_t held = 0;
   for (const StoredLease& lease : server_.Leases(Node::NameOf(key), now_)) {
     if (lease.expires_at <= server_.Wall(now_)) continue;
     uint64_t spent = lease.reported;
     for (uint32_t i = 0; i < plan_.nodes(); ++i) {
-      if (NodeAt(i)->id() == lease.node) spent = std::max(spent, NodeAt(i)->Spent(key, lease.number));
+      if (NodeAt(i)->id() == lease.node)
+        spent = std::max(spent, NodeAt(i)->Spent(key, lease.number));
     }
     held += lease.granted - std::min(spent, lease.granted);
   }
@@ -79,8 +82,10 @@ void World::BeginMeasurement(size_t index, Duration until) {
   const Instant wall = server_.Wall(now_);
   const uint64_t held = Held(index);
   key.span = until - now_;
-  key.exact.emplace(LimitAfter(index)->limit, server_.State(name, now_), server_.Hits(name, now_), held, wall);
-  for (uint32_t i = 0; i < plan_.nodes(); ++i) demands_[i].leased_at[index] = NodeAt(i)->leased(index);
+  key.exact.emplace(LimitAfter(index)->limit, server_.State(name, now_), server_.Hits(name, now_),
+                    held, wall);
+  for (uint32_t i = 0; i < plan_.nodes(); ++i)
+    demands_[i].leased_at[index] = NodeAt(i)->leased(index);
   for (Machine& machine : machines_) machine.admitted[index] = machine.calls[index] = 0;
   Schedule(until, [this, index] { EndMeasurement(index); });
 }
@@ -88,16 +93,21 @@ void World::BeginMeasurement(size_t index, Duration until) {
 // The fleet lets through 98 % of what the yardstick does, but for what follows.
 //
 //   token bucket, calendar
-//                     What it has on hand at the end: nodes are given half of an even share of what is left, so that
-//                     something always is. It stays the same, however long that goes on.
-//   sliding counter   That much in each window. A counter knows no stock: what one window leaves unused, the next does
+//                     What it has on hand at the end: nodes are given half of an even share of what
+//                     is left, so that something always is. It stays the same, however long that
+//                     goes on.
+//   sliding counter   That much in each window. A counter knows no stock: what one window leaves
+//   unused, the next does
 //                     not have either.
-//   fixed window      Shorter than two ttl: 90 %. The first who asks in it is given half of it, and what it returns at
+//   fixed window      Shorter than two ttl: 90 %. The first who asks in it is given half of it, and
+//   what it returns at
 //                     the end has to find somebody.
-//   fewer than 16 for each node: 90 %; than 8, 80 %; than one, 60 % (windows: than 16, 70 %). What one holds the others
+//   fewer than 16 for each node: 90 %; than 8, 80 %; than one, 60 % (windows: than 16, 70 %). What
+//   one holds the others
 //                     lack.
-//   count_denied: 70 %. A request that is denied because others hold the rest in leases counts as well.
-//   fewer than 8: 90 %. Always exact; but a bucket of one token runs over between two requests whose messages take
+//   count_denied: 70 %. A request that is denied because others hold the rest in leases counts as
+//   well. fewer than 8: 90 %. Always exact; but a bucket of one token runs over between two
+//   requests whose messages take
 //                     their time.
 //
 // And every node that is asked for enough decides from leases again.
@@ -106,7 +116,8 @@ void World::EndMeasurement(size_t index) {
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   const bool sliding = limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
   const uint64_t each = limit.capacity() / plan_.nodes();
-  const bool short_window = !IsMeter(limit) && !sliding && PaceOf(plan_.keys[index].last()) < 2 * plan_.ttl;
+  const bool short_window =
+      !IsMeter(limit) && !sliding && PaceOf(plan_.keys[index].last()) < 2 * plan_.ttl;
   uint64_t percent = 98;
   if (IsMeter(limit)) {
     percent = limit.capacity() < 8 ? 90 : each < 1 ? 60 : each < 8 ? 80 : each < 16 ? 90 : 98;
@@ -119,20 +130,22 @@ void World::EndMeasurement(size_t index) {
   const uint64_t exact = key.exact->admitted();
   const uint64_t kept = KeptMax(limit.spec(), PaceOf(plan_.keys[index].last()));
   uint64_t lost_most = exact * (100 - percent) / 100 + 2 * plan_.keys[index].cost_max;
-  if (sliding) lost_most += kept * static_cast<uint64_t>(key.span / PaceOf(plan_.keys[index].last()));
+  if (sliding)
+    lost_most += kept * static_cast<uint64_t>(key.span / PaceOf(plan_.keys[index].last()));
   if (IsMeter(limit) || IsLong(limit.spec())) {
     lost_most += std::min(kept, server_.Rest(limit, Node::NameOf(index), now_) + Unspent(index));
   }
   if (trace_) {
-    fmt::print("k{}: {} admitted, {} by one exact bucket; {} left, {} held\n", index, key.admitted, exact,
-               server_.Rest(limit, Node::NameOf(index), now_), Unspent(index));
+    fmt::print("k{}: {} admitted, {} by one exact bucket; {} left, {} held\n", index, key.admitted,
+               exact, server_.Rest(limit, Node::NameOf(index), now_), Unspent(index));
     for (const Machine& machine : machines_) {
-      fmt::print("  instance {}: {} admitted, {} calls\n", &machine - machines_.data(), machine.admitted[index],
-                 machine.calls[index]);
+      fmt::print("  instance {}: {} admitted, {} calls\n", &machine - machines_.data(),
+                 machine.admitted[index], machine.calls[index]);
     }
   }
   if (key.admitted + lost_most < exact) {
-    Fail(fmt::format("k{}: only {} were admitted in the calm, and {} by one exact bucket", index, key.admitted, exact));
+    Fail(fmt::format("k{}: only {} were admitted in the calm, and {} by one exact bucket", index,
+                     key.admitted, exact));
   }
   CheckLeasing(index);
   CheckShares(index);
@@ -149,8 +162,11 @@ void World::CheckShares(size_t index) {
   if (IsLong(limit.spec())) return;
   if (IsMeter(limit)) {
     const uint64_t cost = (plan.cost_max + 1) / 2;
-    const bool fills_slowly = limit.capacity() >= 8 && 2 * limit.capacity() >= limit.spec().requests;
-    if (!fills_slowly || (plan_.steady && limit.spec().requests < kEachPerSecond * cost * plan_.instances)) return;
+    const bool fills_slowly =
+        limit.capacity() >= 8 && 2 * limit.capacity() >= limit.spec().requests;
+    if (!fills_slowly ||
+        (plan_.steady && limit.spec().requests < kEachPerSecond * cost * plan_.instances))
+      return;
   } else if (limit.capacity() < kEachInWindow * plan_.instances) {
     return;
   }
@@ -158,37 +174,41 @@ void World::CheckShares(size_t index) {
   for (const Machine& machine : machines_) {
     const auto number = static_cast<size_t>(&machine - machines_.data());
     if (even >= 50 && machine.admitted[index] * 100 < even * 60) {
-      Fail(fmt::format("instance {} let {} of k{} through, its even share is {}", number, machine.admitted[index],
-                       index, even));
+      Fail(fmt::format("instance {} let {} of k{} through, its even share is {}", number,
+                       machine.admitted[index], index, even));
     }
   }
 }
 
-// A key that is asked for more than twice what there is costs an instance at most 20 calls of the store a second, all
-// its loops together, and at first the few that its budget allows at once.
+// A key that is asked for more than twice what there is costs an instance at most 20 calls of the
+// store a second, all its loops together, and at first the few that its budget allows at once.
 void World::CheckCalls(size_t index) {
   const Key& key = keys_[index];
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   if (plan.sharing != rule::Sharing::kLeased || plan.demand_percent_calm <= 200) return;
-  // What is not leased costs a call for each request that passes; what fills quickly is asked while it fills.
-  const bool fills_slowly = !IsMeter(limit) || IsLong(limit.spec()) ||
-                            limit.capacity() * PaceOf(limit.spec()) >= limit.spec().requests * kFillsSlowly;
+  // What is not leased costs a call for each request that passes; what fills quickly is asked while
+  // it fills.
+  const bool fills_slowly =
+      !IsMeter(limit) || IsLong(limit.spec()) ||
+      limit.capacity() * PaceOf(limit.spec()) >= limit.spec().requests * kFillsSlowly;
   if (!algorithm::CanLease(limit) || limit.denies_all() || !fills_slowly) return;
   if (limit.capacity() < std::max<uint64_t>(8, 3 * uint64_t{plan_.instances})) return;
   uint64_t most = kCallsPerSecond * static_cast<uint64_t>(key.span / 1ms) / 1000 + kCallsAtOnce;
   const Duration pace = PaceOf(plan.last());
-  if (!IsMeter(limit) && pace < 4 * plan_.ttl) most += kCallsAtEdge * static_cast<uint64_t>(key.span / pace);
+  if (!IsMeter(limit) && pace < 4 * plan_.ttl)
+    most += kCallsAtEdge * static_cast<uint64_t>(key.span / pace);
   for (const Machine& machine : machines_) {
     if (machine.calls[index] <= most) continue;
     const auto number = static_cast<size_t>(&machine - machines_.data());
-    Fail(fmt::format("instance {} called the store {} times for k{} in {}ms of overload", number, machine.calls[index],
-                     index, key.span / 1ms));
+    Fail(fmt::format("instance {} called the store {} times for k{} in {}ms of overload", number,
+                     machine.calls[index], index, key.span / 1ms));
   }
 }
 
 uint64_t World::KeptMax(const algorithm::LimitSpec& spec, Duration pace) const {
-  return static_cast<uint64_t>(kKeptMax / 1us) * spec.requests / static_cast<uint64_t>(pace / 1us) + 2 * plan_.nodes();
+  return static_cast<uint64_t>(kKeptMax / 1us) * spec.requests / static_cast<uint64_t>(pace / 1us) +
+         2 * plan_.nodes();
 }
 
 uint64_t World::DueIn(size_t key, Duration time) const {
@@ -201,7 +221,9 @@ void World::CheckLeasing(size_t index) {
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   if (plan.sharing != rule::Sharing::kLeased) return;
-  if (IsLong(limit.spec()) || !algorithm::CanLease(limit) || limit.capacity() < 20 * uint64_t{plan_.nodes()}) return;
+  if (IsLong(limit.spec()) || !algorithm::CanLease(limit) ||
+      limit.capacity() < 20 * uint64_t{plan_.nodes()})
+    return;
   for (uint32_t instance = 0; instance < plan_.instances; ++instance) {
     uint64_t weight = 0;
     uint64_t leased = 0;
@@ -209,12 +231,13 @@ void World::CheckLeasing(size_t index) {
       weight += WeightOf(i, index);
       leased += NodeAt(i)->leased(index) - demands_[i].leased_at[index];
     }
-    const uint64_t expected = DueIn(index, plan_.ttl / 2) * plan.demand_percent_calm * weight / 100 /
-                              weights_calm_[index] / ((plan.cost_max + 1) / 2);
+    const uint64_t expected = DueIn(index, plan_.ttl / 2) * plan.demand_percent_calm * weight /
+                              100 / weights_calm_[index] / ((plan.cost_max + 1) / 2);
     if (expected < 12 || leased >= expected / 4) continue;
-    Fail(fmt::format(
-        "instance {} has let only {} of k{} through from leases in the calm, and is asked for {} in half a ttl",
-        instance, leased, index, expected));
+    Fail(
+        fmt::format("instance {} has let only {} of k{} through from leases in the calm, and is "
+                    "asked for {} in half a ttl",
+                    instance, leased, index, expected));
   }
 }
 
@@ -228,16 +251,19 @@ void World::CheckReturned() {
     for (const StoredLease& lease : server_.Leases(Node::NameOf(i), now_)) {
       // Of a limit of 0 requests the bucket stays as it was when its last lease ended.
       if (LimitAfter(i)->limit.denies_all()) continue;
-      // Where the clock was set back, but not far for such a bucket, its leases live for so much longer.
+      // Where the clock was set back, but not far for such a bucket, its leases live for so much
+      // longer.
       if (lease.expires_at > server_.Wall(now_) + plan_.ttl) continue;
       // One that ends with its window may have had no time to come back.
       if (lease.expires_at <= server_.Wall(now_) && !IsMeter(LimitAfter(i)->limit)) continue;
       bool unspent = false;
       for (uint32_t node = 0; node < plan_.nodes(); ++node) {
-        unspent = unspent || (NodeAt(node)->id() == lease.node && NodeAt(node)->Unspent(i, lease.number) > 0);
+        unspent = unspent ||
+                  (NodeAt(node)->id() == lease.node && NodeAt(node)->Unspent(i, lease.number) > 0);
       }
       if (unspent) {
-        Fail(fmt::format("lease #{} of k{} was not returned when nobody asked any more", lease.number, i));
+        Fail(fmt::format("lease #{} of k{} was not returned when nobody asked any more",
+                         lease.number, i));
       }
     }
   }

@@ -1,5 +1,5 @@
-// Which rare branches a run went through. A run of many seeds has to see each of kMarks: a simulator that no longer
-// reaches a branch finds nothing there.
+// Which rare branches a run went through. A run of many seeds has to see each of kMarks: a
+// simulator that no longer reaches a branch finds nothing there.
 #pragma once
 
 #include <array>

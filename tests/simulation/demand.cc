@@ -36,11 +36,12 @@ uint64_t World::WeightOf(uint32_t node, size_t key) const {
 }
 
 void World::NextBurst(uint32_t index, size_t key) {
-  Schedule(now_ + 100ms + Duration(static_cast<int64_t>(random_.Below(1'500'000'000))), [this, index, key] {
-    std::vector<bool>& on = demands_[index].on;
-    on[key] = calm() || !on[key];
-    if (!calm()) NextBurst(index, key);
-  });
+  Schedule(now_ + 100ms + Duration(static_cast<int64_t>(random_.Below(1'500'000'000))),
+           [this, index, key] {
+             std::vector<bool>& on = demands_[index].on;
+             on[key] = calm() || !on[key];
+             if (!calm()) NextBurst(index, key);
+           });
 }
 
 void World::NextRequest(uint32_t index, size_t key) {
@@ -52,11 +53,13 @@ void World::NextRequest(uint32_t index, size_t key) {
   if (weight == 0 || !demands_[index].on[key]) {
     return Schedule(now_ + 50ms, [this, index, key] { NextRequest(index, key); });
   }
-  // A request costs half of what it may at most. Nothing is asked for as if it were as much as before, or after.
-  const uint64_t requests = spec.requests != 0 ? spec.requests : std::max(plan.spec.requests, plan.last().requests);
+  // A request costs half of what it may at most. Nothing is asked for as if it were as much as
+  // before, or after.
+  const uint64_t requests =
+      spec.requests != 0 ? spec.requests : std::max(plan.spec.requests, plan.last().requests);
   const uint64_t per_period = requests * percent * weight;
-  const uint64_t gap =
-      static_cast<uint64_t>(PaceOf(spec).count()) * 100 * weights * (plan.cost_max + 1) / 2 / per_period;
+  const uint64_t gap = static_cast<uint64_t>(PaceOf(spec).count()) * 100 * weights *
+                       (plan.cost_max + 1) / 2 / per_period;
   Duration until_next(static_cast<int64_t>(random_.Below(2 * gap + 1)));
   if (calm() && plan_.steady) until_next = UntilNextBeat(index, PaceOf(spec), Duration(gap));
   Schedule(now_ + until_next, [this, index, key] {
@@ -66,12 +69,12 @@ void World::NextRequest(uint32_t index, size_t key) {
   });
 }
 
-// The same moments in each period, other ones for each node, so that the one that comes first in a window does so in
-// each.
+// The same moments in each period, other ones for each node, so that the one that comes first in a
+// window does so in each.
 Duration World::UntilNextBeat(uint32_t index, Duration period, Duration gap) const {
   const Duration beat = period / std::max<int64_t>(1, (period + gap / 2) / gap);
-  const Duration offset(
-      static_cast<int64_t>(base::Random(plan_.seed * 1000 + index).Next() % static_cast<uint64_t>(beat.count())));
+  const Duration offset(static_cast<int64_t>(base::Random(plan_.seed * 1000 + index).Next() %
+                                             static_cast<uint64_t>(beat.count())));
   const Duration since = (now_ - offset) % period;
   return beat - (since + period) % period % beat;
 }
@@ -79,8 +82,10 @@ Duration World::UntilNextBeat(uint32_t index, Duration period, Duration gap) con
 void World::RequestNow(uint32_t index, size_t key) {
   const uint64_t cost = 1 + random_.Below(plan_.keys[key].cost_max);
   // Of what is undone most is so because another limit denies.
-  const bool gated = !calm() && random_.Below(100) < plan_.keys[key].refund_percent && random_.Below(3) > 0;
-  const bool grouped = !calm() && plan_.group_percent > 0 && random_.Below(100) < plan_.group_percent;
+  const bool gated =
+      !calm() && random_.Below(100) < plan_.keys[key].refund_percent && random_.Below(3) > 0;
+  const bool grouped =
+      !calm() && plan_.group_percent > 0 && random_.Below(100) < plan_.group_percent;
   if (now_ < keys_[key].quiet_until) return;
   OnNode(index, now_, [this, key, cost, gated, grouped](Node& node) {
     const BootTime now = BootAt(MachineOf(node.index()), now_);
@@ -91,7 +96,8 @@ void World::RequestNow(uint32_t index, size_t key) {
 }
 
 bool World::IsAnyQuiet() const {
-  return std::any_of(keys_.begin(), keys_.end(), [this](const Key& key) { return now_ < key.quiet_until; });
+  return std::any_of(keys_.begin(), keys_.end(),
+                     [this](const Key& key) { return now_ < key.quiet_until; });
 }
 
 void World::Request(Node& node, size_t key, uint64_t cost) {

@@ -7,16 +7,21 @@ using Call = Evidence::Call;
 
 namespace {
 
-// Decided from leases, here or when one came: its cost was spent. Of a group all went back, the rest at the store.
+// Decided from leases, here or when one came: its cost was spent. Of a group all went back, the
+// rest at the store.
 std::string WrongFromLease(const Decided& decided, const Evidence& evidence) {
   if (decided.undone) {
-    if (evidence.spent != static_cast<int64_t>(evidence.refunded)) return "did not give back what it had spent";
+    if (evidence.spent != static_cast<int64_t>(evidence.refunded))
+      return "did not give back what it had spent";
     return "";
   }
-  // A counted member may since have been asked whether it would allow another one, and given back if no limit denied.
+  // A counted member may since have been asked whether it would allow another one, and given back
+  // if no limit denied.
   if (decided.counted) {
     const int64_t kept = evidence.spent - static_cast<int64_t>(evidence.refunded);
-    return kept == 0 || kept == static_cast<int64_t>(decided.cost) ? "" : "did not spend its cost from leases";
+    return kept == 0 || kept == static_cast<int64_t>(decided.cost)
+               ? ""
+               : "did not spend its cost from leases";
   }
   const uint64_t cost = decided.settled.decision.allowed ? decided.cost : 0;
   if (evidence.spent != static_cast<int64_t>(cost)) return "did not spend its cost from leases";
@@ -40,14 +45,16 @@ std::string WrongExact(const Decided& decided, const Evidence& evidence) {
   if (evidence.spent != 0) return "was spent from a lease too";
   if (decided.undone) {
     const bool took = evidence.took && evidence.allowed;
-    return evidence.refunded == (took ? decided.cost : 0) ? "" : "was not refunded what it had taken";
+    return evidence.refunded == (took ? decided.cost : 0) ? ""
+                                                          : "was not refunded what it had taken";
   }
-  return decided.settled.decision.allowed == evidence.allowed ? "" : "is not what the store answered";
+  return decided.settled.decision.allowed == evidence.allowed ? ""
+                                                              : "is not what the store answered";
 }
 
 std::string WrongDegraded(const Decided& decided, const Evidence& evidence) {
-  const bool failed =
-      evidence.decision == Call::kFailed || (evidence.decision == Call::kNone && evidence.grant == Call::kFailed);
+  const bool failed = evidence.decision == Call::kFailed ||
+                      (evidence.decision == Call::kNone && evidence.grant == Call::kFailed);
   if (!failed) return "but nothing failed";
   if (evidence.spent != 0 || (evidence.refunded != 0 && !decided.counted))
     return "took something from the shared bucket";
@@ -59,7 +66,8 @@ std::string WrongDegraded(const Decided& decided, const Evidence& evidence) {
   }
   if (decided.on_failure != rule::OnStoreFailure::kLocal) return "is not what the rule says";
   if (evidence.here == Call::kNone) return "was not decided here";
-  if (allowed != evidence.allowed_here && !decided.undone && !decided.counted) return "is not what was decided here";
+  if (allowed != evidence.allowed_here && !decided.undone && !decided.counted)
+    return "is not what was decided here";
   return "";
 }
 
@@ -68,7 +76,8 @@ std::string WrongDegraded(const Decided& decided, const Evidence& evidence) {
 std::string Dishonesty(const Decided& decided, const Evidence& evidence) {
   switch (decided.settled.mode) {
     case Mode::kLeased:
-      if (evidence.decision != Call::kNone || (evidence.waited && !decided.in_group)) return "waited for the store";
+      if (evidence.decision != Call::kNone || (evidence.waited && !decided.in_group))
+        return "waited for the store";
       return WrongFromLease(decided, evidence);
     case Mode::kExact:
       return WrongExact(decided, evidence);

@@ -1,11 +1,12 @@
-// What a node asked of the store on behalf of one take, and what came back. The mode that the take was decided in has
-// to agree with it:
+// What a node asked of the store on behalf of one take, and what came back. The mode that the take
+// was decided in has to agree with it:
 //
-//   leased          nothing was asked for it, and its cost was spent from leases; or, where it was denied, nothing was
-//   exact           the store answered: with this decision, or with the lease that it waited for and was decided from;
+//   leased          nothing was asked for it, and its cost was spent from leases; or, where it was
+//   denied, nothing was exact           the store answered: with this decision, or with the lease
+//   that it waited for and was decided from;
 //                   or nothing was asked since it can never pass
-//   closed, open,   what was asked for it failed, had no answer in time or could not be sent; nothing was spent. Local:
-//   local           and the instance's own store has decided it so
+//   closed, open,   what was asked for it failed, had no answer in time or could not be sent;
+//   nothing was spent. Local: local           and the instance's own store has decided it so
 #pragma once
 
 #include <cstdint>

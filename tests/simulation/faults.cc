@@ -7,46 +7,62 @@ namespace headgate::simulation {
 namespace {
 
 constexpr auto kRows = std::to_array<MutantRow>({
-    {Mutant::kLeaseNeverEnds, "lease-never-ends", "a node spends a lease as long as something is left"},
-    {Mutant::kDeadlineFromReceipt, "deadline-from-receipt", "a node counts a lease's life from when the grant came"},
+    {Mutant::kLeaseNeverEnds, "lease-never-ends",
+     "a node spends a lease as long as something is left"},
+    {Mutant::kDeadlineFromReceipt, "deadline-from-receipt",
+     "a node counts a lease's life from when the grant came"},
     {Mutant::kNoMargin, "no-margin", "a node spends a lease for as long as the store lets it live"},
     {Mutant::kDeadlineOneLater, "deadline-one-later", "a node spends a lease at its very deadline"},
-    {Mutant::kLateGrantAccepted, "late-grant-accepted", "a grant that comes after its deadline is spent"},
-    {Mutant::kTimedOutGrantSpent, "timed-out-grant-spent", "a grant that comes after its ask has timed out is spent"},
+    {Mutant::kLateGrantAccepted, "late-grant-accepted",
+     "a grant that comes after its deadline is spent"},
+    {Mutant::kTimedOutGrantSpent, "timed-out-grant-spent",
+     "a grant that comes after its ask has timed out is spent"},
     {Mutant::kAnswerTakenTwice, "answer-taken-twice", "a grant that comes twice is spent twice"},
     {Mutant::kReturnedAndSpent, "returned-and-spent", "what was returned is spent all the same"},
-    {Mutant::kReportNotCumulative, "report-not-cumulative", "a report says what was spent since the last one"},
+    {Mutant::kReportNotCumulative, "report-not-cumulative",
+     "a report says what was spent since the last one"},
     {Mutant::kReturnForgetsWhatWasSpent, "return-forgets-spent", "a return gives everything back"},
-    {Mutant::kReturnedAfterItsEnd, "returned-after-its-end", "a lease is returned after its deadline"},
+    {Mutant::kReturnedAfterItsEnd, "returned-after-its-end",
+     "a lease is returned after its deadline"},
     {Mutant::kGivenBackAndRefunded, "given-back-and-refunded",
      "what goes back into a lease is refunded at the store too"},
-    {Mutant::kNumbersAfterRestart, "numbers-after-restart", "a node that restarts uses its lease ids again"},
-    {Mutant::kClockStopsInPause, "clock-stops-in-pause", "a node's clock does not count while it is suspended"},
+    {Mutant::kNumbersAfterRestart, "numbers-after-restart",
+     "a node that restarts uses its lease ids again"},
+    {Mutant::kClockStopsInPause, "clock-stops-in-pause",
+     "a node's clock does not count while it is suspended"},
     {Mutant::kDenialNeverEnds, "denial-never-ends", "a denial is remembered for ever"},
     {Mutant::kNeverRenewed, "never-renewed", "a node asks for one lease of a key and no other"},
     {Mutant::kNeverReturned, "never-returned", "idle leases are left to expire"},
-    {Mutant::kTimeoutCalledExact, "timeout-called-exact", "a call that has timed out counts as answered by the store"},
+    {Mutant::kTimeoutCalledExact, "timeout-called-exact",
+     "a call that has timed out counts as answered by the store"},
     {Mutant::kLateAnswerDecidesAgain, "late-answer-decides-again",
      "an answer that comes late decides the request once more"},
-    {Mutant::kAnswerForAnother, "answer-for-another", "what the store says of one bucket decides a request to another"},
+    {Mutant::kAnswerForAnother, "answer-for-another",
+     "what the store says of one bucket decides a request to another"},
     {Mutant::kDegradedCalledLeased, "degraded-called-leased",
      "a decision without the store is said to be from a lease"},
-    {Mutant::kShareIsWhole, "share-is-whole", "a node that cannot ask the store lets through as much as all together"},
+    {Mutant::kShareIsWhole, "share-is-whole",
+     "a node that cannot ask the store lets through as much as all together"},
     {Mutant::kGrantedTwice, "granted-twice", "an ask that comes twice is granted twice"},
     {Mutant::kGivenBackTwice, "given-back-twice", "a return that comes twice gives back twice"},
     {Mutant::kRefillNotClamped, "refill-not-clamped", "a bucket refills as if its leases were not"},
-    {Mutant::kExpiredNotMadeGood, "expired-not-made-good", "an expired lease counts as spent when it was granted"},
+    {Mutant::kExpiredNotMadeGood, "expired-not-made-good",
+     "an expired lease counts as spent when it was granted"},
     {Mutant::kExpiredGivenBack, "expired-given-back", "an expired lease counts as unspent"},
-    {Mutant::kReturnNotClamped, "return-not-clamped", "a return goes into the room of other leases"},
+    {Mutant::kReturnNotClamped, "return-not-clamped",
+     "a return goes into the room of other leases"},
     {Mutant::kWindowOutlived, "window-outlived", "a lease lives on when its window has ended"},
     {Mutant::kSetBackOutlivesWindow, "set-back-outlives-window",
      "a lease that a clock set back puts into another window lives beyond it"},
     {Mutant::kChangeMints, "change-mints", "a change of limit makes a new bucket"},
-    {Mutant::kChangeForgetsLeases, "change-forgets-leases", "a change of limit forgets what is leased"},
-    {Mutant::kKeyDiesBeforeLease, "key-dies-before-lease", "a key expires before the last of its leases"},
+    {Mutant::kChangeForgetsLeases, "change-forgets-leases",
+     "a change of limit forgets what is leased"},
+    {Mutant::kKeyDiesBeforeLease, "key-dies-before-lease",
+     "a key expires before the last of its leases"},
     {Mutant::kExpiresEarly, "expires-early", "the store ends a lease after half of its life"},
     {Mutant::kNeverExpires, "never-expires", "the store keeps leases that nobody returns"},
-    {Mutant::kQueueTakesNoTime, "queue-takes-no-time", "what a queue lets through takes no time of it"},
+    {Mutant::kQueueTakesNoTime, "queue-takes-no-time",
+     "what a queue lets through takes no time of it"},
     {Mutant::kLogRefundsAll, "log-refunds-all", "a refund to a log gives all of it back"},
 });
 
@@ -59,9 +75,11 @@ struct Change {
 constexpr auto kChanges = std::to_array<Change>({
     {Mutant::kGrantedTwice, "if at then\n      granted =", "if false then\n      granted ="},
     {Mutant::kGivenBackTwice,
-     "lives = lives - 1\n          kept = string.sub(kept, 1, at - 1) .. string.sub(kept, at + 32)\n"
+     "lives = lives - 1\n          kept = string.sub(kept, 1, at - 1) .. string.sub(kept, at + "
+     "32)\n"
      "          give_back(amount - reported)",
-     "kept = string.sub(kept, 1, at + 19) .. struct.pack('>I4', amount) .. string.sub(kept, at + 24)\n"
+     "kept = string.sub(kept, 1, at + 19) .. struct.pack('>I4', amount) .. string.sub(kept, at + "
+     "24)\n"
      "          give_back(amount - math.min(amount, spent))"},
     {Mutant::kRefillNotClamped, "  hold(now_hi, now_lo, owed)\n", ""},
     {Mutant::kExpiredNotMadeGood, "if over_hi then hold(over_hi, over_lo, owed_before) end", ""},
@@ -77,9 +95,12 @@ constexpr auto kChanges = std::to_array<Change>({
     {Mutant::kSetBackOutlivesWindow, "then hi, lo = end_hi, end_lo end", "then end"},
     {Mutant::kKeyDiesBeforeLease, "if lives > 0 then\n    local owed_hi, owed_lo = held(owed)",
      "if false then\n    local owed_hi, owed_lo = held(owed)"},
-    {Mutant::kNeverExpires, "if hi < now_hi or hi == now_hi and lo <= now_lo then", "if false then"},
-    {Mutant::kQueueTakesNoTime, "edge_lo = last_lo + interval_lo + now_lo", "edge_lo = last_lo + now_lo"},
-    {Mutant::kLogRefundsAll, "cost, count, hit_cost = cost - taken, count - taken, hit_cost - taken",
+    {Mutant::kNeverExpires, "if hi < now_hi or hi == now_hi and lo <= now_lo then",
+     "if false then"},
+    {Mutant::kQueueTakesNoTime, "edge_lo = last_lo + interval_lo + now_lo",
+     "edge_lo = last_lo + now_lo"},
+    {Mutant::kLogRefundsAll,
+     "cost, count, hit_cost = cost - taken, count - taken, hit_cost - taken",
      "count, hit_cost = count - taken, 0"},
 });
 
@@ -95,14 +116,16 @@ std::optional<Mutant> MutantByName(std::string_view name) {
 }
 
 bool IsInScripts(Mutant mutant) {
-  return std::any_of(kChanges.begin(), kChanges.end(), [&](const Change& change) { return change.mutant == mutant; });
+  return std::any_of(kChanges.begin(), kChanges.end(),
+                     [&](const Change& change) { return change.mutant == mutant; });
 }
 
 std::string Mutate(std::optional<Mutant> mutant, std::string_view script) {
   std::string text(script);
   for (const Change& change : kChanges) {
     if (change.mutant != mutant) continue;
-    if (const size_t at = text.find(change.from); at != text.npos) text.replace(at, change.from.size(), change.to);
+    if (const size_t at = text.find(change.from); at != text.npos)
+      text.replace(at, change.from.size(), change.to);
   }
   return text;
 }

@@ -1,5 +1,6 @@
-// Planted bugs. Each must be caught within some seeds, or the simulator does not look where it should. They live here,
-// on both sides of the SharedDecider and in the text of the scripts: the product has no switch for any.
+// Planted bugs. Each must be caught within some seeds, or the simulator does not look where it
+// should. They live here, on both sides of the SharedDecider and in the text of the scripts: the
+// product has no switch for any.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What becomes of the store's history, and what that may add to what the fleet lets through: terms.h.
+// What becomes of the store's history, and what that may add to what the fleet lets through:
+// terms.h.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -54,7 +55,9 @@ Duration World::Forgotten(size_t key) const {
 
 // The store becomes another, which may lack the end of what it had.
 void World::LoseEnd(Fault fault, const std::function<void()>& become) {
-  const auto rest = [this](size_t i) { return server_.Rest(keys_[i].limit->limit, Node::NameOf(i), now_); };
+  const auto rest = [this](size_t i) {
+    return server_.Rest(keys_[i].limit->limit, Node::NameOf(i), now_);
+  };
   const auto with_leases = [this, &rest](size_t i) {
     uint64_t sum = rest(i);
     for (const StoredLease& lease : server_.Leases(Node::NameOf(i), now_)) {
@@ -73,8 +76,8 @@ void World::LoseEnd(Fault fault, const std::function<void()>& become) {
     // What the lost end had refunded is spent again.
     const uint64_t gone = before_with_leases[i] - std::min(before_with_leases[i], with_leases(i));
     keys_[i].lockout.consumed().Admit(gone, now_, server_.Wall(now_));
-    // What the lost end had admitted or leased; parts of a token do not show. A bucket that changes meanwhile is not
-    // measured by one limit.
+    // What the lost end had admitted or leased; parts of a token do not show. A bucket that changes
+    // meanwhile is not measured by one limit.
     const uint64_t lost = rest(i) - std::min(rest(i), before[i]);
     if (lost > 0) coverage_.Mark("the end of a history was lost");
     keys_[i].lockout.Blind(now_ + plan_.ttl);
@@ -112,7 +115,8 @@ void World::Reconnect(uint32_t index) {
   }
 }
 
-// Connections stand, and nodes hear of it sooner or later. Nothing was lost, and nothing is to be learned.
+// Connections stand, and nodes hear of it sooner or later. Nothing was lost, and nothing is to be
+// learned.
 void World::ContinueHistory(Fault fault) {
   if (old_server_ || calm()) return;
   if (fault == Fault::kSlotMoved) {
@@ -130,15 +134,16 @@ void World::ContinueHistory(Fault fault) {
   }
 }
 
-// The replica takes over, but some of the nodes do not hear of it, nor does the server that was, which goes on
-// answering them until it stops.
+// The replica takes over, but some of the nodes do not hear of it, nor does the server that was,
+// which goes on answering them until it stops.
 void World::Partition() {
   if (old_server_ || calm()) return;
   const Duration stops = std::min(now_ + 1ms + Below(3 * plan_.ttl), plan_.calm_from);
   old_server_.emplace(server_);
   ++partitions_;
   for (Machine& machine : machines_) {
-    machine.aside = !machine.nodes.empty() && machine.nodes.front()->connected() && random_.Below(2) == 0;
+    machine.aside =
+        !machine.nodes.empty() && machine.nodes.front()->connected() && random_.Below(2) == 0;
   }
   for (size_t i = 0; i < keys_.size(); ++i) Allow(Fault::kSecondServer, i, {.time = stops - now_});
   FailOver();
@@ -165,7 +170,8 @@ void World::Flush() {
 void World::StepClock(Duration by) {
   Note(fmt::format("the store's clock is set by {}ms", by.count() / 1'000'000));
   for (size_t i = 0; i < keys_.size(); ++i) {
-    for (Bound* bound : {&keys_[i].bound, &keys_[i].total}) bound->Admit(0, now_, server_.Wall(now_));
+    for (Bound* bound : {&keys_[i].bound, &keys_[i].total})
+      bound->Admit(0, now_, server_.Wall(now_));
     Allow(by > 0s ? Fault::kClockForward : Fault::kClockBack, i, {.time = by});
     // Until the store's clock is where it was, nothing accrues there.
     if (by < 0s) {
@@ -176,9 +182,10 @@ void World::StepClock(Duration by) {
         });
       }
     }
-    // What came before counts in the window that the bucket was in, and a sliding counter also counts the window
-    // before.
-    const bool sliding = keys_[i].limit->limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
+    // What came before counts in the window that the bucket was in, and a sliding counter also
+    // counts the window before.
+    const bool sliding =
+        keys_[i].limit->limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
     if (by < 0s) keys_[i].lockout.Blind(now_ - by + (sliding ? 2 : 1) * PaceOf(plan_.keys[i].spec));
   }
   if (by > 0s) coverage_.Mark("the store's clock was set forward");

@@ -13,12 +13,15 @@ using base::Instant;
 namespace {
 
 // A request of two is denied for ever, which is all that this limit is for.
-constexpr algorithm::LimitSpec kGate{
-    .algorithm = algorithm::Algorithm::kTokenBucket, .requests = 1, .period = std::chrono::hours(1), .burst = 1};
+constexpr algorithm::LimitSpec kGate{.algorithm = algorithm::Algorithm::kTokenBucket,
+                                     .requests = 1,
+                                     .period = std::chrono::hours(1),
+                                     .burst = 1};
 
 bool IsWindowOfPeriod(const algorithm::LimitSpec& spec) {
-  return spec.align == algorithm::Align::kEpoch && (spec.algorithm == algorithm::Algorithm::kFixedWindow ||
-                                                    spec.algorithm == algorithm::Algorithm::kSlidingWindowCounter);
+  return spec.align == algorithm::Align::kEpoch &&
+         (spec.algorithm == algorithm::Algorithm::kFixedWindow ||
+          spec.algorithm == algorithm::Algorithm::kSlidingWindowCounter);
 }
 
 // One for each key, and one that stays empty.
@@ -28,15 +31,15 @@ limiter::LeaseBookOptions LeasesOf(const Plan& plan, uint64_t id) {
   return {.node = id, .keys_max = 8, .ttl = plan.ttl, .timeout = plan.timer()};
 }
 
-// What an instance may let through by itself. Requests are decided as of when they came, but one that waited for the
-// store in vain only after a timeout: what accrues in one timeout is added. A window may have ended meanwhile, and then
-// holds what came in it and what came in the next.
+// What an instance may let through by itself. Requests are decided as of when they came, but one
+// that waited for the store in vain only after a timeout: what accrues in one timeout is added. A
+// window may have ended meanwhile, and then holds what came in it and what came in the next.
 algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
   algorithm::LimitSpec share = limiter::PartOf(whole.spec(), {1, plan.instances});
   if (IsMeter(whole)) {
-    *share.burst +=
-        (share.requests * static_cast<uint64_t>(plan.timeout.count())) / static_cast<uint64_t>(share.period.count()) +
-        1;
+    *share.burst += (share.requests * static_cast<uint64_t>(plan.timeout.count())) /
+                        static_cast<uint64_t>(share.period.count()) +
+                    1;
   } else if (4 * plan.timeout > share.period) {
     share.requests *= 2;
   }
@@ -45,8 +48,8 @@ algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
 
 }  // namespace
 
-Instance::Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits, Coverage& coverage,
-                   const Ledger::Wrong& wrong)
+Instance::Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits,
+                   Coverage& coverage, const Ledger::Wrong& wrong)
     : plan_(plan), id_(id), memory_({.max_buckets = 64}), leases_(LeasesOf(plan, id), kParts) {
   const auto add = [&](const algorithm::Limit& limit) {
     keys_.push_back({.limit = *memory_.limits().Intern(limit),

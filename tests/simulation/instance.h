@@ -1,6 +1,6 @@
-// One process of a simulated fleet: what its event loops share, each of which is a Node. It holds the leases, with a
-// Ledger for each key. While the store cannot be asked, the instance is held to its share of each limit: a bound of its
-// own, checked at every local decision.
+// One process of a simulated fleet: what its event loops share, each of which is a Node. It holds
+// the leases, with a Ledger for each key. While the store cannot be asked, the instance is held to
+// its share of each limit: a bound of its own, checked at every local decision.
 #pragma once
 
 #include <algorithm>
@@ -24,12 +24,13 @@ namespace headgate::simulation {
 // An instance's local store as one of its loops sees it: it tells what it decided.
 class WatchedStore final : public store::Store {
  public:
-  using Watch =
-      std::function<void(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant now)>;
-  WatchedStore(store::MemoryStore& memory, Watch watch) : memory_(memory), watch_(std::move(watch)) {}
+  using Watch = std::function<void(const store::TakeRequest& request,
+                                   const algorithm::Decision& decision, base::Instant now)>;
+  WatchedStore(store::MemoryStore& memory, Watch watch)
+      : memory_(memory), watch_(std::move(watch)) {}
 
-  void Take(base::Strided<const store::TakeRequest> requests, base::Strided<algorithm::Decision> decisions,
-            base::Instant now) override {
+  void Take(base::Strided<const store::TakeRequest> requests,
+            base::Strided<algorithm::Decision> decisions, base::Instant now) override {
     memory_.Take(requests, decisions, now);
     for (size_t i = 0; i < requests.size(); ++i) watch_(requests[i], decisions[i], now);
   }
@@ -44,8 +45,8 @@ class WatchedStore final : public store::Store {
 class Instance {
  public:
   // `wrong` hears what the ledgers find.
-  Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits, Coverage& coverage,
-           const Ledger::Wrong& wrong);
+  Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits,
+           Coverage& coverage, const Ledger::Wrong& wrong);
 
   // To the store the instance is one node of this name.
   uint64_t id() const { return id_; }
@@ -67,13 +68,16 @@ class Instance {
 
   void OnLimit(size_t key, const algorithm::Limit& limit);
   // Something was decided or looked at as of this time; a bucket's own time does not go back.
-  void SeeAt(size_t key, base::Instant at) { keys_[key].share_at = std::max(keys_[key].share_at, at); }
-  // Decided as of `at`. False: more than its share. A request that waited may be decided in a window that is over; if
-  // nothing was spent in the next one, the local store has forgotten that window, and lets one share through once more.
+  void SeeAt(size_t key, base::Instant at) {
+    keys_[key].share_at = std::max(keys_[key].share_at, at);
+  }
+  // Decided as of `at`. False: more than its share. A request that waited may be decided in a
+  // window that is over; if nothing was spent in the next one, the local store has forgotten that
+  // window, and lets one share through once more.
   bool AdmitLocally(size_t key, uint64_t cost, base::Instant at, base::Duration reset_after);
   void RefundLocally(size_t key, uint64_t cost, base::Instant at);
-  // A call failed `late` after its time was up. After a pause requests that came before it are decided along with those
-  // that come now, each as of its own time.
+  // A call failed `late` after its time was up. After a pause requests that came before it are
+  // decided along with those that come now, each as of its own time.
   void AllowLate(size_t key, base::Duration late, base::BootTime now);
 
  private:

@@ -18,13 +18,16 @@ constexpr int64_t kMarginPercent = 5;
 
 }  // namespace
 
-Duration Ledger::Life(Duration ttl) { return ttl - Duration((ttl.count() * kMarginPercent + 99) / 100); }
+Duration Ledger::Life(Duration ttl) {
+  return ttl - Duration((ttl.count() * kMarginPercent + 99) / 100);
+}
 
 void Ledger::OnAsk(const store::LeaseAsk& ask, BootTime now) {
   accounts_[ask.id.number] = {.asked_at = now};
   // No lease lives that long, nor is one asked for.
-  std::erase_if(accounts_,
-                [&](const auto& entry) { return entry.second.asked_at + 2 * plan_.ttl + plan_.timeout < now; });
+  std::erase_if(accounts_, [&](const auto& entry) {
+    return entry.second.asked_at + 2 * plan_.ttl + plan_.timeout < now;
+  });
   OnReports(ask.reports, now);
 }
 
@@ -32,7 +35,8 @@ void Ledger::OnReports(std::span<const LeaseReport> reports, BootTime now) {
   for (const LeaseReport& report : reports) {
     Account& account = accounts_[report.number];
     if (report.spent != account.spent) {
-      wrong_(fmt::format("lease #{} was said to be spent {}, not {}", report.number, report.spent, account.spent));
+      wrong_(fmt::format("lease #{} was said to be spent {}, not {}", report.number, report.spent,
+                         account.spent));
     }
     if (report.returned && account.granted > 0 && now >= account.deadline) {
       wrong_(fmt::format("lease #{} was returned after its end", report.number));
@@ -60,15 +64,19 @@ int64_t Ledger::Compare(const limiter::HeldLeases* held, BootTime now) {
     net += static_cast<int64_t>(lease.spent) - static_cast<int64_t>(account.spent);
     account.spent = lease.spent;
     if (account.over) {
-      wrong_(fmt::format("lease #{} was {} when it was over", lease.number, back ? "given something back" : "spent"));
+      wrong_(fmt::format("lease #{} was {} when it was over", lease.number,
+                         back ? "given something back" : "spent"));
     }
     if (back) {
       if (account.spent >= account.reported) continue;
       wrong_(fmt::format("lease #{} was given back what the store knows of", lease.number));
     }
-    if (now >= account.deadline) wrong_(fmt::format("lease #{} was spent after its deadline", lease.number));
-    if (account.spent > account.granted) wrong_(fmt::format("lease #{} was overspent", lease.number));
-    if (now == account.deadline - Duration(1)) coverage_.Mark("the last instant of a lease was used");
+    if (now >= account.deadline)
+      wrong_(fmt::format("lease #{} was spent after its deadline", lease.number));
+    if (account.spent > account.granted)
+      wrong_(fmt::format("lease #{} was overspent", lease.number));
+    if (now == account.deadline - Duration(1))
+      coverage_.Mark("the last instant of a lease was used");
   }
   return net;
 }

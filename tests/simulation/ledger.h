@@ -1,5 +1,6 @@
-// A node's own account of the leases of one key, kept beside the book from what was sent and received alone: nothing is
-// spent that was not granted, nor after its deadline, nor twice, and every report says what was spent.
+// A node's own account of the leases of one key, kept beside the book from what was sent and
+// received alone: nothing is spent that was not granted, nor after its deadline, nor twice, and
+// every report says what was spent.
 #pragma once
 
 #include <cstdint>

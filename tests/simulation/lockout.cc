@@ -11,7 +11,8 @@ void Lockout::OnAnswer(uint64_t leased, uint64_t holders, Duration at, Instant w
   leased_ = leased;
   holders_ = holders;
   const uint64_t room = consumed_.Room(at, wall);
-  const Sample sample{.at = at, .room = (room - std::min(room, leased + kept_)) / (2 * (holders + 1))};
+  const Sample sample{.at = at,
+                      .room = (room - std::min(room, leased + kept_)) / (2 * (holders + 1))};
   while (!least_.empty() && least_.back().room >= sample.room) least_.pop_back();
   least_.push_back(sample);
 }

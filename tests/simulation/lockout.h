@@ -1,8 +1,9 @@
-// That nobody who has room is denied for longer than a lease lives. A denial may be remembered for one ttl, and rests
-// on what the store said before. So at some moment within that time there must have been too little room: in one bucket
-// fed with all that was consumed, less what is out on lease. What is spent from a lease is consumed when it is
-// reported: until then a bucket refills only as far as if it were still there, which is the rule of leases (leases.md).
-// For a window, which does not refill, it is when it is spent.
+// That nobody who has room is denied for longer than a lease lives. A denial may be remembered for
+// one ttl, and rests on what the store said before. So at some moment within that time there must
+// have been too little room: in one bucket fed with all that was consumed, less what is out on
+// lease. What is spent from a lease is consumed when it is reported: until then a bucket refills
+// only as far as if it were still there, which is the rule of leases (leases.md). For a window,
+// which does not refill, it is when it is spent.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,10 @@ namespace headgate::simulation {
 
 class Lockout {
  public:
-  // `term`: how long ago what a denial rests on may be. `kept`: what a fleet in demand keeps on hand.
-  Lockout(const algorithm::Limit& limit, base::Instant calendar_edge, base::Duration term, uint64_t kept)
+  // `term`: how long ago what a denial rests on may be. `kept`: what a fleet in demand keeps on
+  // hand.
+  Lockout(const algorithm::Limit& limit, base::Instant calendar_edge, base::Duration term,
+          uint64_t kept)
       : consumed_(limit, calendar_edge), term_(term), kept_(kept) {}
 
   Bound& consumed() { return consumed_; }
@@ -25,8 +28,8 @@ class Lockout {
   void OnAnswer(uint64_t leased, uint64_t holders, base::Duration at, base::Instant wall);
   // Nothing can be said before: the store's clock was set back, or the limit changes.
   void Blind(base::Duration until) { blind_until_ = std::max(blind_until_, until); }
-  // A request is denied. Whether there was room for it all the time: for what a store grants that keeps the larger half
-  // of an even share of what is left for others.
+  // A request is denied. Whether there was room for it all the time: for what a store grants that
+  // keeps the larger half of an even share of what is left for others.
   bool IsLockedOut(uint64_t cost, base::Duration at, base::Instant wall);
 
  private:

@@ -1,4 +1,5 @@
-// headgate_sim: runs seeds of the simulated fleet. A failure prints its seed; the same seed is the same run.
+// headgate_sim: runs seeds of the simulated fleet. A failure prints its seed; the same seed is the
+// same run.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -115,16 +116,20 @@ int Run(const Arguments& arguments) {
     sum.leased += outcome.leased;
     if (outcome.failure.empty()) continue;
     ++failed;
-    fmt::print("seed {} failed {}\n  headgate_sim --seed {} --trace\n", seed, outcome.failure, seed);
+    fmt::print("seed {} failed {}\n  headgate_sim --seed {} --trace\n", seed, outcome.failure,
+               seed);
     std::fflush(stdout);
     if (arguments.stop) return 1;
   }
-  fmt::print("{} seeds, {} failed; {} admitted, {} of them from leases, {} calls of the store; digest {:016x}\n",
-             arguments.seeds, failed, sum.admitted, sum.leased, sum.calls, sum.digest);
+  fmt::print(
+      "{} seeds, {} failed; {} admitted, {} of them from leases, {} calls of the store; digest "
+      "{:016x}\n",
+      arguments.seeds, failed, sum.admitted, sum.leased, sum.calls, sum.digest);
   if (arguments.seeds > 1) {
     for (const std::string_view mark : kMarks) fmt::print("{:>9}  {}\n", coverage.Seen(mark), mark);
   }
-  const bool all_seen = std::all_of(kMarks.begin(), kMarks.end(), [&](auto mark) { return coverage.Seen(mark) > 0; });
+  const bool all_seen =
+      std::all_of(kMarks.begin(), kMarks.end(), [&](auto mark) { return coverage.Seen(mark) > 0; });
   return failed == 0 && (all_seen || !arguments.covered) ? 0 : 1;
 }
 

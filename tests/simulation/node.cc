@@ -33,14 +33,14 @@ limiter::SharedDeciderOptions OptionsOf(const Plan& plan, uint32_t index, Instan
 store::BreakerOptions BreakerOf(const Plan& plan) { return {.open_max = plan.breaker_open_max}; }
 
 std::string Text(const Settled& settled) {
-  return fmt::format("{} {}, {} left", Name(settled.mode), settled.decision.allowed ? "allowed" : "denied",
-                     settled.decision.remaining);
+  return fmt::format("{} {}, {} left", Name(settled.mode),
+                     settled.decision.allowed ? "allowed" : "denied", settled.decision.remaining);
 }
 
 }  // namespace
 
-Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Coverage& coverage, const NodeStart& start,
-           Instance& instance)
+Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Coverage& coverage,
+           const NodeStart& start, Instance& instance)
     : host_(host),
       plan_(plan),
       mutant_(mutant),
@@ -48,8 +48,9 @@ Node::Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Cover
       start_(start),
       now_(start.boot),
       instance_(instance),
-      local_(instance.memory(), [this](const store::TakeRequest& request, const algorithm::Decision& decision,
-                                       base::Instant at) { OnLocal(request, decision, at); }),
+      local_(instance.memory(),
+             [this](const store::TakeRequest& request, const algorithm::Decision& decision,
+                    base::Instant at) { OnLocal(request, decision, at); }),
       breaker_(BreakerOf(plan), instance.id() + start.index),
       fleet_(*this, local_, OptionsOf(plan, start.index, instance)),
       answered_at_(start.boot),
@@ -114,7 +115,8 @@ void Node::OnConnected(uint32_t shard, const store::redis::ServerIdentity& serve
 void Node::OnServer(uint32_t shard, const store::redis::ServerIdentity& server, BootTime now) {
   if (!connected_) return;
   shard_ = shard;
-  if (const auto change = histories_.OnSeen(shard, server, now); change != store::redis::HistoryChange::kNone) {
+  if (const auto change = histories_.OnSeen(shard, server, now);
+      change != store::redis::HistoryChange::kNone) {
     Wrong(fmt::format("a history that continues was taken for one that was {}", Name(change)));
   }
 }
@@ -179,7 +181,8 @@ void Node::Begin(Request request, BootTime now) {
   if (takes && (keys_[first.key].denied_for_ever || SpendPot(first.key, first.cost))) return;
   if (plan_.sharp && takes) {
     for (const auto& [number, account] : instance_.ledger(first.key).accounts()) {
-      if (account.deadline == now && account.granted > 0) coverage_.Mark("a request came at the very deadline");
+      if (account.deadline == now && account.granted > 0)
+        coverage_.Mark("a request came at the very deadline");
     }
   }
   const HeldLeases* leases = instance_.leases().Held(HashOf(first.key));
@@ -188,7 +191,8 @@ void Node::Begin(Request request, BootTime now) {
 
   const uint64_t id = ++last_request_;
   request.at = Wall();
-  for (Member& member : request.members) member.counts_denied = keys_[member.key].limit->limit.spec().count_denied;
+  for (Member& member : request.members)
+    member.counts_denied = keys_[member.key].limit->limit.spec().count_denied;
   request.pending = std::make_unique<limiter::Pending>([this, id] { ready_.push_back(id); });
   turn_ = {.request = &request, .id = id, .first = true};
   std::vector<Settled> settled(request.members.size());
@@ -203,7 +207,8 @@ void Node::Begin(Request request, BootTime now) {
   if (decided) {
     if (asked_lease && settled[0].mode == Mode::kLeased) {
       if (!settled[0].decision.allowed) coverage_.Mark("an exhausted bucket was asked again");
-      if (settled[0].decision.allowed && held) coverage_.Mark("a lease was renewed before it was used up");
+      if (settled[0].decision.allowed && held)
+        coverage_.Mark("a lease was renewed before it was used up");
     }
     Tell(request, settled);
   } else {
@@ -217,12 +222,13 @@ void Node::Begin(Request request, BootTime now) {
 bool Node::Take(Request& request, std::span<Settled> settled) {
   std::vector<limiter::BatchEntry> batch;
   for (const Member& member : request.members) {
-    batch.push_back({.request = {.key = HashOf(member.key),
-                                 .limit = keys_[member.key].limit.get(),
-                                 .cost = member.cost,
-                                 .operation = request.operation,
-                                 .joined = batch.empty() ? store::Joined::kNo : store::Joined::kSameRule},
-                     .terms = {.on_store_failure = PolicyOf(member.key), .sharing = SharingOf(member.key)}});
+    batch.push_back(
+        {.request = {.key = HashOf(member.key),
+                     .limit = keys_[member.key].limit.get(),
+                     .cost = member.cost,
+                     .operation = request.operation,
+                     .joined = batch.empty() ? store::Joined::kNo : store::Joined::kSameRule},
+         .terms = {.on_store_failure = PolicyOf(member.key), .sharing = SharingOf(member.key)}});
   }
   const auto name = [&](size_t i, std::string& out) { out += NameOf(request.members[i].key); };
   return request.pending->Resume(settled, [&] {
@@ -234,7 +240,8 @@ bool Node::Take(Request& request, std::span<Settled> settled) {
 
 // What the book has spent or was given back since it was last looked at.
 void Node::Compare(size_t key) {
-  keys_[key].unaccounted += instance_.ledger(key).Compare(instance_.leases().Held(HashOf(key)), now_);
+  keys_[key].unaccounted +=
+      instance_.ledger(key).Compare(instance_.leases().Held(HashOf(key)), now_);
 }
 
 void Node::AccountAll(const Request& request) {
@@ -255,7 +262,8 @@ void Node::Account(size_t index) {
   if (delta > 0 && host_.tracing())
     host_.Say(*this, fmt::format("k{}: {} spent for request {}", index, delta, turn_.id));
   // What is let through for one alone counts when it is told so.
-  if (delta > 0 && (request == nullptr || request->in_group())) host_.Admit(*this, index, static_cast<uint64_t>(delta));
+  if (delta > 0 && (request == nullptr || request->in_group()))
+    host_.Admit(*this, index, static_cast<uint64_t>(delta));
   if (delta >= 0) return;
   const auto given = static_cast<uint64_t>(-delta);
   coverage_.Mark("a request was taken back into its lease");
@@ -310,9 +318,11 @@ void Node::Tell(const Request& request, std::span<Settled> all) {
   const bool exact = settled.mode == Mode::kExact && first.evidence.decision != Outcome::kNone;
   const algorithm::Decision& decision = settled.decision;
   if (settled.mode == Mode::kExact && !exact) coverage_.Mark("a request waited for its lease");
-  if (settled.mode == Mode::kLeased && !decision.allowed) coverage_.Mark("a request was denied from memory");
+  if (settled.mode == Mode::kLeased && !decision.allowed)
+    coverage_.Mark("a request was denied from memory");
   if (exact && !decision.allowed && Is(Mutant::kDenialNeverEnds)) key.denied_for_ever = true;
-  if (settled.mode == Mode::kClosed) coverage_.Mark("a request was refused since the store could not be asked");
+  if (settled.mode == Mode::kClosed)
+    coverage_.Mark("a request was refused since the store could not be asked");
   if (!decision.allowed && !IsDegraded(settled.mode) && first.cost <= decision.limit) {
     host_.Denied(*this, first.key, first.cost, answered_at_);
   }
@@ -331,11 +341,13 @@ void Node::Tell(const Request& request, std::span<Settled> all) {
 
 // What its members took from leases was counted when it was spent.
 void Node::TellGroup(const Request& request, std::span<const Settled> settled) {
-  if (std::all_of(settled.begin(), settled.end(), [](const Settled& s) { return s.decision.allowed; })) {
+  if (std::all_of(settled.begin(), settled.end(),
+                  [](const Settled& s) { return s.decision.allowed; })) {
     coverage_.Mark("a group of limits was let through");
     for (size_t i = 0; i < settled.size(); ++i) {
       const Member& member = request.members[i];
-      if (settled[i].mode == Mode::kLocal) host_.AdmitLocally(*this, member.key, member.cost, answered_at_);
+      if (settled[i].mode == Mode::kLocal)
+        host_.AdmitLocally(*this, member.key, member.cost, answered_at_);
     }
   } else if (!IsGate(request.members.back().key)) {
     coverage_.Mark("a group of limits was denied by one of them");
@@ -343,9 +355,10 @@ void Node::TellGroup(const Request& request, std::span<const Settled> settled) {
 }
 
 void Node::CheckHonest(const Request& request, std::span<const Settled> settled) {
-  // The first that denied, in whose place the last may stand, decides whether others count the request nevertheless.
-  const auto denier =
-      std::find_if(settled.begin(), settled.end(), [](const Settled& s) { return !s.decision.allowed; });
+  // The first that denied, in whose place the last may stand, decides whether others count the
+  // request nevertheless.
+  const auto denier = std::find_if(settled.begin(), settled.end(),
+                                   [](const Settled& s) { return !s.decision.allowed; });
   const bool undone = request.in_group() && denier != settled.end();
   const bool counts = undone && request.operation == Operation::kTake;
   for (size_t i = 0; i < settled.size(); ++i) {
@@ -359,26 +372,29 @@ void Node::CheckHonest(const Request& request, std::span<const Settled> settled)
                           .undone = undone && !counted,
                           .on_failure = PolicyOf(member.key)};
     if (const std::string wrong = Dishonesty(decided, member.evidence); !wrong.empty()) {
-      Wrong(fmt::format("a decision of k{}, said to be {}, {}", member.key, Name(settled[i].mode), wrong));
+      Wrong(fmt::format("a decision of k{}, said to be {}, {}", member.key, Name(settled[i].mode),
+                        wrong));
     }
     if (IsGate(member.key) && settled[i].decision.allowed) Wrong("the gate let something through");
   }
 }
 
 // While the store cannot be asked each instance is held to its share of the limit.
-void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant at) {
+void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision,
+                   base::Instant at) {
   size_t index = 0;
   while (HashOf(index) != request.key) ++index;
   instance_.SeeAt(index, at);
-  if (request.operation == Operation::kRefund) return instance_.RefundLocally(index, request.cost, at);
+  if (request.operation == Operation::kRefund)
+    return instance_.RefundLocally(index, request.cost, at);
   Evidence* evidence = turn_.request != nullptr ? EvidenceOf(*turn_.request, index) : nullptr;
   if (evidence == nullptr) return Wrong("something was decided locally for nobody");
   evidence->here = Outcome::kAnswered;
   evidence->allowed_here = decision.allowed;
   if (!decision.allowed || request.operation != Operation::kTake || request.cost == 0) return;
   if (!instance_.AdmitLocally(index, request.cost, at, decision.reset_after)) {
-    host_.Fail(
-        fmt::format("node {} let {} of k{} through locally: beyond its share", this->index(), request.cost, index));
+    host_.Fail(fmt::format("node {} let {} of k{} through locally: beyond its share", this->index(),
+                           request.cost, index));
   }
 }
 

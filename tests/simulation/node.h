@@ -1,9 +1,11 @@
-// One node of a simulated fleet, an event loop of an instance: the SharedDecider that production runs, with its
-// breaker, and the instance's leases and local store. Behind it, as its shared store, is the simulated network: every
-// call has a deadline, and a call without an answer counts as done.
+// One node of a simulated fleet, an event loop of an instance: the SharedDecider that production
+// runs, with its breaker, and the instance's leases and local store. Behind it, as its shared
+// store, is the simulated network: every call has a deadline, and a call without an answer counts
+// as done.
 //
-// The instance's Ledgers keep a separate account of every lease, and an Evidence for each member of a request records
-// what the store was asked for it and what it answered. Each request is decided once, in the mode that this shows.
+// The instance's Ledgers keep a separate account of every lease, and an Evidence for each member of
+// a request records what the store was asked for it and what it answered. Each request is decided
+// once, in the mode that this shows.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +56,8 @@ class NodeHost {
   // From leases.
   virtual void Admit(Node& node, size_t key, uint64_t cost) = 0;
   // By the instance's own share of the limit.
-  virtual void AdmitLocally(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) = 0;
+  virtual void AdmitLocally(Node& node, size_t key, uint64_t cost,
+                            base::BootTime unanswered_since) = 0;
   // By the store or from memory, though the cost fits the limit.
   virtual void Denied(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) = 0;
   // The request was let through, from a lease or as the store has answered.
@@ -76,8 +79,8 @@ struct NodeStart {
 
 class Node final : public store::SharedStore {
  public:
-  Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Coverage& coverage, const NodeStart& start,
-       Instance& instance);
+  Node(NodeHost& host, const Plan& plan, std::optional<Mutant> mutant, Coverage& coverage,
+       const NodeStart& start, Instance& instance);
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
@@ -102,7 +105,9 @@ class Node final : public store::SharedStore {
   // The key behind the last is the gate: it lets nothing through, and only the store knows.
   static std::string NameOf(size_t key);
   // Each key is in another part of the LeaseBooks, which goes by bits 32 and up of `high`.
-  static base::Hash128 HashOf(size_t key) { return {key * 0x9E3779B97F4A7C15u + 1, (key + 1) << 32 | (key + 1)}; }
+  static base::Hash128 HashOf(size_t key) {
+    return {key * 0x9E3779B97F4A7C15u + 1, (key + 1) << 32 | (key + 1)};
+  }
 
   void OnRequest(size_t key, uint64_t cost, base::BootTime now) {
     Begin({.members = OneOf(key, cost), .operation = store::Operation::kTake}, now);
@@ -121,7 +126,8 @@ class Node final : public store::SharedStore {
   void OnTimeout(uint64_t call, base::BootTime now);
   void OnWake(base::BootTime now);
   void OnDisconnected() { connected_ = false; }
-  // The server, to which it is connected, says what it is; or the key's slot has moved to another shard.
+  // The server, to which it is connected, says what it is; or the key's slot has moved to another
+  // shard.
   void OnServer(uint32_t shard, const store::redis::ServerIdentity& server, base::BootTime now);
   void OnConnected(uint32_t shard, const store::redis::ServerIdentity& server, base::BootTime now);
   void OnLimit(size_t key, const store::LimitHandle& limit);
@@ -176,7 +182,8 @@ class Node final : public store::SharedStore {
     bool asked = false;
     std::map<uint64_t, uint64_t> reported{};
   };
-  // What happens between two moments at which nothing does: a request comes, an answer, or the time.
+  // What happens between two moments at which nothing does: a request comes, an answer, or the
+  // time.
   struct Turn {
     Request* request = nullptr;  // the one that it is about
     uint64_t id = 0;
@@ -184,7 +191,9 @@ class Node final : public store::SharedStore {
     bool asked_lease = false;
   };
 
-  static std::vector<Member> OneOf(size_t key, uint64_t cost) { return {Member{.key = key, .cost = cost}}; }
+  static std::vector<Member> OneOf(size_t key, uint64_t cost) {
+    return {Member{.key = key, .cost = cost}};
+  }
   void Begin(Request request, base::BootTime now);
   bool Take(Request& request, std::span<limiter::Settled> settled);
   void EndTurn(size_t key);
@@ -195,7 +204,8 @@ class Node final : public store::SharedStore {
   void Tell(const Request& request, std::span<limiter::Settled> settled);
   void TellGroup(const Request& request, std::span<const limiter::Settled> settled);
   void CheckHonest(const Request& request, std::span<const limiter::Settled> settled);
-  void OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision, base::Instant at);
+  void OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision,
+               base::Instant at);
 
   size_t KeyOf(std::string_view name) const;
   static Evidence* EvidenceOf(Request& request, size_t key);
@@ -205,7 +215,8 @@ class Node final : public store::SharedStore {
   bool IsGate(size_t key) const { return key + 1 == keys_.size(); }
   store::Breaker::Pass MayAsk(bool learns);
   void FinishPass(Call& call, store::Breaker::Outcome outcome);
-  void AnswerHere(size_t key, const store::SharedRequest& request, const store::SharedAnswer& answer, const Done& done);
+  void AnswerHere(size_t key, const store::SharedRequest& request,
+                  const store::SharedAnswer& answer, const Done& done);
   void AskDecision(size_t key, const store::SharedRequest& request, Done done);
   void AskLease(size_t key, const store::SharedRequest& request, Done done);
   void Send(uint64_t id);

@@ -14,17 +14,20 @@ using namespace std::chrono_literals;
 namespace {
 
 Duration Between(Random& random, Duration from, Duration to) {
-  return from + Duration(static_cast<int64_t>(random.Below(static_cast<uint64_t>((to - from).count()) + 1)));
+  return from + Duration(static_cast<int64_t>(
+                    random.Below(static_cast<uint64_t>((to - from).count()) + 1)));
 }
 
-constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket, Algorithm::kTokenBucket,
-                                 Algorithm::kLeakyBucket, Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
+constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kTokenBucket,
+                                 Algorithm::kTokenBucket, Algorithm::kLeakyBucket,
+                                 Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter};
 
 bool Chance(Random& random, uint64_t percent) { return random.Below(100) < percent; }
 
 void DrawAlign(Random& random, algorithm::LimitSpec& spec) {
-  constexpr std::array kAligns{Align::kEpoch,    Align::kEpoch,         Align::kEpoch,       Align::kFirstHit,
-                               Align::kFirstHit, Align::kCalendarMonth, Align::kCalendarYear};
+  constexpr std::array kAligns{Align::kEpoch,       Align::kEpoch,    Align::kEpoch,
+                               Align::kFirstHit,    Align::kFirstHit, Align::kCalendarMonth,
+                               Align::kCalendarYear};
   spec.align = kAligns[random.Below(kAligns.size())];
   spec.count_denied = Chance(random, 20);
   if (IsCalendar(spec)) spec.period = 0s;
@@ -44,8 +47,9 @@ algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
       spec.period = 1s;
       spec.requests = 20 + random.Below(180);
       // From what is always exact, too small for leases, to three seconds' worth.
-      spec.burst =
-          Chance(random, 10) ? 1 + random.Below(8) : std::max<uint64_t>(8, spec.requests * (1 + random.Below(30)) / 10);
+      spec.burst = Chance(random, 10)
+                       ? 1 + random.Below(8)
+                       : std::max<uint64_t>(8, spec.requests * (1 + random.Below(30)) / 10);
   }
   return spec;
 }
@@ -82,7 +86,8 @@ KeyPlan DrawKey(Random& random, Duration calm_from) {
   key.bursts = Chance(random, 40);
   if (Chance(random, 30)) key.refund_percent = 1 + random.Below(60);
   if (Chance(random, 40)) key.stampedes = 1 + static_cast<uint32_t>(random.Below(3));
-  if (Chance(random, 20)) key.sharing = Chance(random, 50) ? rule::Sharing::kExact : rule::Sharing::kStrict;
+  if (Chance(random, 20))
+    key.sharing = Chance(random, 50) ? rule::Sharing::kExact : rule::Sharing::kStrict;
   if (Chance(random, 30)) key.on_store_failure = rule::OnStoreFailure::kLocal;
   if (Chance(random, 10)) key.on_store_failure = rule::OnStoreFailure::kAllow;
   return key;
@@ -96,13 +101,17 @@ void DrawChangeOfKind(Random& random, Duration calm_from, KeyPlan& key) {
   key.changed_at = Between(random, 500ms, calm_from - 500ms);
 }
 
-// What has no leases, a queue or a log, and a limit of 0 requests; each also in the place of another limit.
+// What has no leases, a queue or a log, and a limit of 0 requests; each also in the place of
+// another limit.
 void DrawOtherKinds(Random& random, Duration calm_from, KeyPlan& key) {
-  constexpr std::array kAll{Algorithm::kTokenBucket, Algorithm::kLeakyBucket,          Algorithm::kLeakyBucketQueue,
-                            Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog};
+  constexpr std::array kAll{Algorithm::kTokenBucket,          Algorithm::kLeakyBucket,
+                            Algorithm::kLeakyBucketQueue,     Algorithm::kFixedWindow,
+                            Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog};
   const auto draw = [&](bool exact) {
-    const Algorithm always_exact = Chance(random, 50) ? Algorithm::kLeakyBucketQueue : Algorithm::kSlidingWindowLog;
-    algorithm::LimitSpec spec = DrawLimit(random, exact ? always_exact : kAll[random.Below(kAll.size())]);
+    const Algorithm always_exact =
+        Chance(random, 50) ? Algorithm::kLeakyBucketQueue : Algorithm::kSlidingWindowLog;
+    algorithm::LimitSpec spec =
+        DrawLimit(random, exact ? always_exact : kAll[random.Below(kAll.size())]);
     if (spec.algorithm == Algorithm::kLeakyBucketQueue && Chance(random, 10)) spec.burst = 0;
     DrawLongPeriod(random, spec);
     return spec;
@@ -131,16 +140,16 @@ void DrawOtherKinds(Random& random, Duration calm_from, KeyPlan& key) {
   key.changed_at = Between(random, 500ms, calm_from - 500ms);
 }
 
-// Equal demand for more than there is, and windows of whole seconds. Returns how long it takes to measure ten seconds
-// of whole windows.
+// Equal demand for more than there is, and windows of whole seconds. Returns how long it takes to
+// measure ten seconds of whole windows.
 Duration DrawEven(Plan& plan) {
   constexpr std::array kPeriods{1s, 2s, 3s, 5s};
   Random random(Random(plan.seed ^ 0x45564E).Next());
   Duration longest{0};
   plan.steady = Chance(random, 60);
   for (KeyPlan& key : plan.keys) {
-    const bool is_window =
-        key.spec.algorithm == Algorithm::kFixedWindow || key.spec.algorithm == Algorithm::kSlidingWindowCounter;
+    const bool is_window = key.spec.algorithm == Algorithm::kFixedWindow ||
+                           key.spec.algorithm == Algorithm::kSlidingWindowCounter;
     if (is_window && !IsLong(key.spec) && !key.changed) {
       const auto period = kPeriods[random.Below(kPeriods.size())];
       key.spec.requests *= static_cast<uint64_t>(period.count());
@@ -153,14 +162,16 @@ Duration DrawEven(Plan& plan) {
 }
 
 bool IsEverQueue(const KeyPlan& key) {
-  return key.spec.algorithm == Algorithm::kLeakyBucketQueue || key.last().algorithm == Algorithm::kLeakyBucketQueue;
+  return key.spec.algorithm == Algorithm::kLeakyBucketQueue ||
+         key.last().algorithm == Algorithm::kLeakyBucketQueue;
 }
 
 // Where there are calendars, a year or a leap February ends while the world lasts.
 void DrawStart(Random& random, Plan& plan) {
   constexpr Instant kYearEnds = Instant::FromNanos(1'798'761'600'000'000'000);      // 2027-01-01
   constexpr Instant kFebruaryEnds = Instant::FromNanos(1'835'481'600'000'000'000);  // 2028-03-01
-  plan.start = Instant::FromNanos(1'800'000'000'000'000'000) + Between(random, 0s, 10s) / 1000 * 1000;
+  plan.start =
+      Instant::FromNanos(1'800'000'000'000'000'000) + Between(random, 0s, 10s) / 1000 * 1000;
   bool any = false;
   bool year = false;
   for (const KeyPlan& key : plan.keys) {
@@ -214,11 +225,13 @@ Plan Draw(uint64_t seed) {
   if (Chance(random, 8)) plan.sleeps = 1;
   if (Chance(random, 15)) plan.steps_forward = 1 + static_cast<uint32_t>(random.Below(3));
   if (Chance(random, 15)) plan.steps_back = 1 + static_cast<uint32_t>(random.Below(2));
-  plan.replication_lag = Chance(random, 50) ? Between(random, 1ms, 50ms) : Between(random, 50ms, plan.ttl);
+  plan.replication_lag =
+      Chance(random, 50) ? Between(random, 1ms, 50ms) : Between(random, 50ms, plan.ttl);
   plan.sharp = Chance(random, 50);
 
   plan.calm_from = 4 * plan.ttl + Between(random, 1s, 3s);
-  // Leases of before end, what learns has learned, a change of limit is over, the store's clock has caught up.
+  // Leases of before end, what learns has learned, a change of limit is over, the store's clock has
+  // caught up.
   constexpr std::array kOpenMax{500ms, 500ms, 1000ms, 2000ms};
   plan.breaker_open_max = kOpenMax[random.Below(kOpenMax.size())];
   plan.measured_from = plan.calm_from + 3 * plan.ttl + 500ms + (plan.steps_back > 0 ? 3s : 0s);
@@ -237,12 +250,14 @@ Plan Draw(uint64_t seed) {
   plan.even = Chance(random, 15);
   if (plan.even) measured = std::max(measured, DrawEven(plan));
   plan.measured_to = plan.measured_from + measured;
-  // A key that was asked for a quarter of a ttl ago is given one more lease, which is kept to its end.
+  // A key that was asked for a quarter of a ttl ago is given one more lease, which is kept to its
+  // end.
   plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;
   DrawStart(random, plan);
   if (plan.keys.size() > 1 && Chance(random, 50)) plan.group_percent = 1 + random.Below(60);
   // What the first of two queues has let through cannot go back when the second denies.
-  if (plan.keys.size() > 1 && IsEverQueue(plan.keys[0]) && IsEverQueue(plan.keys[1])) plan.group_percent = 0;
+  if (plan.keys.size() > 1 && IsEverQueue(plan.keys[0]) && IsEverQueue(plan.keys[1]))
+    plan.group_percent = 0;
   plan.shuts_down_at_end = Chance(random, 30);
   return plan;
 }
@@ -250,35 +265,42 @@ Plan Draw(uint64_t seed) {
 std::string ToString(const Plan& plan) {
   const auto ms = [](Duration d) { return static_cast<double>(d.count()) / 1e6; };
   std::string text = fmt::format(
-      "seed {}: {} instances of {} loops, ttl {}ms, timeout {}ms, delay {}ms, drift {}ppm, lost {}ppm, doubled {}ppm, "
+      "seed {}: {} instances of {} loops, ttl {}ms, timeout {}ms, delay {}ms, drift {}ppm, lost "
+      "{}ppm, doubled {}ppm, "
       "slow {}ppm of "
-      "{}ms, {} pauses, {} crashes, {} shutdowns, {} resets, {} cuts, {} failovers (lag {}ms), {} partitions, {} "
+      "{}ms, {} pauses, {} crashes, {} shutdowns, {} resets, {} cuts, {} failovers (lag {}ms), {} "
+      "partitions, {} "
       "restarts from a file, {} empty, "
       "{} replicas, {} slots moved, {} sleeps, {} "
       "flushes, {} steps forward, {} "
       "back{}, {} % in groups, breaker {}ms; calm "
       "from {}ms, "
       "measured from {}ms",
-      plan.seed, plan.instances, plan.loops, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max), plan.drift_ppm_max,
-      plan.lost_ppm, plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max), plan.pauses, plan.crashes, plan.shutdowns,
-      plan.resets, plan.cuts, plan.failovers, ms(plan.replication_lag), plan.partitions, plan.restarts_from_file,
-      plan.restarts_empty, plan.replicas_attached, plan.slot_moves, plan.sleeps, plan.flushes, plan.steps_forward,
-      plan.steps_back, plan.sharp ? ", sharp" : "", plan.group_percent, ms(plan.breaker_open_max), ms(plan.calm_from),
-      ms(plan.measured_from));
+      plan.seed, plan.instances, plan.loops, ms(plan.ttl), ms(plan.timeout), ms(plan.delay_max),
+      plan.drift_ppm_max, plan.lost_ppm, plan.doubled_ppm, plan.slow_ppm, ms(plan.slow_max),
+      plan.pauses, plan.crashes, plan.shutdowns, plan.resets, plan.cuts, plan.failovers,
+      ms(plan.replication_lag), plan.partitions, plan.restarts_from_file, plan.restarts_empty,
+      plan.replicas_attached, plan.slot_moves, plan.sleeps, plan.flushes, plan.steps_forward,
+      plan.steps_back, plan.sharp ? ", sharp" : "", plan.group_percent, ms(plan.breaker_open_max),
+      ms(plan.calm_from), ms(plan.measured_from));
   for (size_t i = 0; i < plan.keys.size(); ++i) {
     const KeyPlan& key = plan.keys[i];
     const auto limit = [&](const algorithm::LimitSpec& spec) {
-      constexpr std::array<std::string_view, 4> kAligns{"", " from the first hit", " and month", " and year"};
-      return fmt::format("{} {} per {}ms{} burst {}", Name(spec.algorithm), spec.requests, ms(spec.period),
-                         kAligns[static_cast<size_t>(spec.align)], spec.burst.value_or(spec.requests));
+      constexpr std::array<std::string_view, 4> kAligns{"", " from the first hit", " and month",
+                                                        " and year"};
+      return fmt::format("{} {} per {}ms{} burst {}", Name(spec.algorithm), spec.requests,
+                         ms(spec.period), kAligns[static_cast<size_t>(spec.align)],
+                         spec.burst.value_or(spec.requests));
     };
     constexpr std::array<std::string_view, 3> kPolicies{"allow", "deny", "local"};
-    text += fmt::format("\n  key {}: {}{}, else {}, cost up to {}, demand {} %{}, {} stampedes{}, {} % refunded", i,
-                        limit(key.spec), key.sharing == rule::Sharing::kLeased ? "" : " exact",
-                        kPolicies[static_cast<size_t>(key.on_store_failure)], key.cost_max, key.demand_percent,
-                        key.bursts ? " in bursts" : "", key.stampedes,
-                        key.change_in_stampede ? " and one at the change" : "", key.refund_percent);
-    if (key.changed) text += fmt::format(", from {}ms on {}", ms(key.changed_at), limit(*key.changed));
+    text += fmt::format(
+        "\n  key {}: {}{}, else {}, cost up to {}, demand {} %{}, {} stampedes{}, {} % refunded", i,
+        limit(key.spec), key.sharing == rule::Sharing::kLeased ? "" : " exact",
+        kPolicies[static_cast<size_t>(key.on_store_failure)], key.cost_max, key.demand_percent,
+        key.bursts ? " in bursts" : "", key.stampedes,
+        key.change_in_stampede ? " and one at the change" : "", key.refund_percent);
+    if (key.changed)
+      text += fmt::format(", from {}ms on {}", ms(key.changed_at), limit(*key.changed));
   }
   return text;
 }

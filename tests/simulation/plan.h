@@ -1,5 +1,6 @@
-// What one seed draws: the fleet, its limits and demand, and what goes wrong. Each seed switches some faults off
-// altogether (swarm testing: Groce et al., ISSTA 2012), so that no fault hides what another would show.
+// What one seed draws: the fleet, its limits and demand, and what goes wrong. Each seed switches
+// some faults off altogether (swarm testing: Groce et al., ISSTA 2012), so that no fault hides what
+// another would show.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +16,9 @@
 
 namespace headgate::simulation {
 
-inline bool IsCalendar(const algorithm::LimitSpec& spec) { return algorithm::IsCalendar(spec.align); }
+inline bool IsCalendar(const algorithm::LimitSpec& spec) {
+  return algorithm::IsCalendar(spec.align);
+}
 
 // A day and more: what there is for so long is asked for in some seconds.
 inline bool IsLong(const algorithm::LimitSpec& spec) {
@@ -37,7 +40,8 @@ struct KeyPlan {
   uint64_t demand_percent = 100;       // of the rate, of all nodes together, while things go wrong
   uint64_t demand_percent_calm = 150;  // and afterwards
   bool bursts = false;                 // demand comes and goes
-  // So often nobody asks while a lease lives, and all ask when it ends; also when the limit changes.
+  // So often nobody asks while a lease lives, and all ask when it ends; also when the limit
+  // changes.
   uint32_t stampedes = 0;
   uint64_t refund_percent = 0;  // of what is let through is undone
   bool change_in_stampede = false;
@@ -72,7 +76,8 @@ struct Plan {
   uint32_t resets = 0;
   uint32_t cuts = 0;  // of an instance from the store
   uint32_t failovers = 0;
-  uint32_t partitions = 0;  // a failover, but the server that was goes on answering some of the nodes
+  uint32_t partitions =
+      0;  // a failover, but the server that was goes on answering some of the nodes
   uint32_t flushes = 0;
   uint32_t restarts_from_file = 0;  // of the store
   uint32_t restarts_empty = 0;
@@ -88,14 +93,15 @@ struct Plan {
   base::Duration breaker_open_max{0};
   bool shuts_down_at_end = false;  // instead of becoming idle
 
-  // Whether nodes are held to their ledgers; without, a planted bug has to show in what the fleet lets through.
+  // Whether nodes are held to their ledgers; without, a planted bug has to show in what the fleet
+  // lets through.
   bool ledger = true;
 
   // The store's clock at the beginning, and where a month or year ends by it.
   base::Instant start{0};
   base::Instant calendar_edge{0};
-  // Everything goes wrong until `calm_from`; from `measured_from` to `measured_to` the fleet must do its work; from
-  // then on nobody asks for anything, and by `end` everything has been returned.
+  // Everything goes wrong until `calm_from`; from `measured_from` to `measured_to` the fleet must
+  // do its work; from then on nobody asks for anything, and by `end` everything has been returned.
   base::Duration calm_from{0};
   base::Duration measured_from{0};
   base::Duration measured_to{0};

@@ -97,7 +97,8 @@ bool Node::MutateFailure(const Call& call, SharedAnswer& answer) {
 
 void Node::OnLate(const Call& call, const SharedAnswer& answer) {
   if (call.number == 0) {
-    std::array<Settled, 2> settled{Settled{answer.decision, Mode::kExact}, Settled{answer.decision, Mode::kExact}};
+    std::array<Settled, 2> settled{Settled{answer.decision, Mode::kExact},
+                                   Settled{answer.decision, Mode::kExact}};
     return TellWaiting(call.request, settled);
   }
   Key& key = keys_[call.key];
@@ -109,7 +110,8 @@ void Node::OnLate(const Call& call, const SharedAnswer& answer) {
 Node::Call* Node::AnotherCall(const Call& call) {
   if (!Is(Mutant::kAnswerForAnother) || !call.own || call.number != 0) return nullptr;
   for (auto& [id, other] : calls_) {
-    if (other.own && other.number == 0 && other.key != call.key && other.request != call.request) return &other;
+    if (other.own && other.number == 0 && other.key != call.key && other.request != call.request)
+      return &other;
   }
   return nullptr;
 }

@@ -23,11 +23,13 @@ RespValue Server::Run(std::string_view script, const std::vector<std::string>& p
   std::vector<std::string_view> arguments(parts.begin() + 1, parts.end());
   if (mutant_ == Mutant::kChangeForgetsLeases && arguments.size() == 5) {
     constexpr size_t kLeaseBytes = 32;
-    if (const auto found = ParseBucket(arguments[4])) arguments[4].remove_suffix(kLeaseBytes * found->leases.size());
+    if (const auto found = ParseBucket(arguments[4]))
+      arguments[4].remove_suffix(kLeaseBytes * found->leases.size());
   }
   RespValue reply = scripts_.Eval(keys_, Wall(at), script, parts[0], arguments);
   constexpr char kOtherLimit = 2;
-  const bool other_limit = reply.kind == RespValue::Kind::kBulk && !reply.text.empty() && reply.text[0] == kOtherLimit;
+  const bool other_limit =
+      reply.kind == RespValue::Kind::kBulk && !reply.text.empty() && reply.text[0] == kOtherLimit;
   if (other_limit && mutant_ == Mutant::kChangeMints) {
     keys_.Run(std::vector<std::string>{"DEL", parts[0]}, Wall(at));
     reply = scripts_.Eval(keys_, Wall(at), script, parts[0], arguments);
@@ -36,7 +38,8 @@ RespValue Server::Run(std::string_view script, const std::vector<std::string>& p
 }
 
 void Server::Become(uint64_t previous, Duration started) {
-  identity_ = {.run = identity_.run + 1, .replication = identity_.replication + 1, .previous = previous};
+  identity_ = {
+      .run = identity_.run + 1, .replication = identity_.replication + 1, .previous = previous};
   started_ = started;
 }
 
@@ -150,7 +153,8 @@ std::string Server::Inspect(const std::string& key, Duration at) {
       if (found->state.count < outstanding) return "fewer are counted than are leased";
       return "";
     case algorithm::Algorithm::kSlidingWindowCounter:
-      if (static_cast<uint32_t>(found->state.edge) < outstanding) return "fewer are counted than are leased";
+      if (static_cast<uint32_t>(found->state.edge) < outstanding)
+        return "fewer are counted than are leased";
       return "";
     default:
       if (Ahead(found->state, found->state.seen) < Price(limit, owed)) {

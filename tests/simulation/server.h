@@ -1,5 +1,6 @@
-// The store of a simulated fleet: one Redis server's keyspace under the scripts that production runs, with a replica
-// that lags behind, a wall clock that is set, and a look into every bucket it leaves behind.
+// The store of a simulated fleet: one Redis server's keyspace under the scripts that production
+// runs, with a replica that lags behind, a wall clock that is set, and a look into every bucket it
+// leaves behind.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,8 @@ class Server {
   base::Instant Wall(base::Duration at) const { return start_ + at + step_; }
   void StepClock(base::Duration by) { step_ += by; }
 
-  wire::RespValue Run(std::string_view script, const std::vector<std::string>& parts, base::Duration at);
+  wire::RespValue Run(std::string_view script, const std::vector<std::string>& parts,
+                      base::Duration at);
 
   // The replica has now what the server has.
   void Replicate() { replica_ = keys_; }
@@ -74,7 +76,8 @@ class Server {
   uint64_t Rest(const algorithm::Limit& limit, const std::string& key, base::Duration at);
   // Whether the bucket is one of this limit, or not there; also at the replica.
   bool IsOf(const algorithm::Limit& limit, const std::string& key, base::Duration at);
-  // What is wrong with the bucket, or nothing: tokens + Σ outstanding ≤ capacity, and no lease twice.
+  // What is wrong with the bucket, or nothing: tokens + Σ outstanding ≤ capacity, and no lease
+  // twice.
   std::string Inspect(const std::string& key, base::Duration at);
 
  private:

@@ -94,7 +94,8 @@ TEST(Simulation, NobodyOfACrowdIsDeniedWhileThereIsRoom) {
   EXPECT_LT(outcome.leased, outcome.admitted);
 }
 
-// Each is asked for 80 % of the limit at even gaps, so that the same one comes first in each window.
+// Each is asked for 80 % of the limit at even gaps, so that the same one comes first in each
+// window.
 TEST(Simulation, InstancesShareAWindowWhoeverComesFirst) {
   for (const algorithm::Algorithm algorithm :
        {algorithm::Algorithm::kFixedWindow, algorithm::Algorithm::kSlidingWindowCounter}) {
@@ -115,7 +116,8 @@ TEST(Terms, AreWhatTheDocumentationSays) {
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_THAT(text, ::testing::HasSubstr(TermsTable()));
   EXPECT_EQ(AllTerms().size(), static_cast<size_t>(Fault::kLimitChange) + 1);
-  for (size_t i = 0; i < AllTerms().size(); ++i) EXPECT_EQ(AllTerms()[i].fault, static_cast<Fault>(i));
+  for (size_t i = 0; i < AllTerms().size(); ++i)
+    EXPECT_EQ(AllTerms()[i].fault, static_cast<Fault>(i));
 }
 
 // A script that was changed must not make a mutant into the original.
@@ -123,7 +125,8 @@ TEST(Simulation, EveryBugInAScriptIsPlanted) {
   for (const MutantRow& row : AllMutants()) {
     if (!IsInScripts(row.mutant)) continue;
     bool planted = false;
-    for (const auto& script : store::redis::AllScripts()) planted |= Mutate(row.mutant, script.text) != script.text;
+    for (const auto& script : store::redis::AllScripts())
+      planted |= Mutate(row.mutant, script.text) != script.text;
     EXPECT_TRUE(planted) << row.name << ": its text is in no script";
   }
 }
@@ -144,19 +147,20 @@ TEST_P(Mutants, IsCaught) {
   EXPECT_NE(failure, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Some, Mutants,
-                         ::testing::Values("lease-never-ends", "deadline-from-receipt", "no-margin",
-                                           "deadline-one-later", "returned-and-spent", "return-forgets-spent",
-                                           "denial-never-ends", "never-renewed", "never-returned", "granted-twice",
-                                           "refill-not-clamped", "expired-given-back", "window-outlived",
-                                           "change-mints", "given-back-and-refunded", "key-dies-before-lease",
-                                           "timeout-called-exact", "late-answer-decides-again", "answer-for-another",
-                                           "degraded-called-leased", "share-is-whole"),
-                         [](const auto& row) {
-                           std::string name(row.param);
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Some, Mutants,
+    ::testing::Values("lease-never-ends", "deadline-from-receipt", "no-margin",
+                      "deadline-one-later", "returned-and-spent", "return-forgets-spent",
+                      "denial-never-ends", "never-renewed", "never-returned", "granted-twice",
+                      "refill-not-clamped", "expired-given-back", "window-outlived", "change-mints",
+                      "given-back-and-refunded", "key-dies-before-lease", "timeout-called-exact",
+                      "late-answer-decides-again", "answer-for-another", "degraded-called-leased",
+                      "share-is-whole"),
+    [](const auto& row) {
+      std::string name(row.param);
+      std::replace(name.begin(), name.end(), '-', '_');
+      return name;
+    });
 
 }  // namespace
 }  // namespace headgate::simulation

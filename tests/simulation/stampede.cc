@@ -1,11 +1,13 @@
-// The course of events that shows whether a lease keeps its room. Nobody asks while it lives, so that the shared bucket
-// fills as far as the store believes that it may; whoever holds the lease is paused until its last instant, and then
-// spends all of it, unheard; and when it has ended at the store, everybody asks for everything.
+// The course of events that shows whether a lease keeps its room. Nobody asks while it lives, so
+// that the shared bucket fills as far as the store believes that it may; whoever holds the lease is
+// paused until its last instant, and then spends all of it, unheard; and when it has ended at the
+// store, everybody asks for everything.
 //
 //   granted                              last instant          ends at the store
 //     |  paused ───────────────────────── |  spends all         |
-//     |  nobody else asks ────────────────┴──────────────────── |  all ask: capacity and what has accrued, no more
-//     |  a change of the limit: one node knows of it at once, the holder only afterwards
+//     |  nobody else asks ────────────────┴──────────────────── |  all ask: capacity and what has
+//     accrued, no more |  a change of the limit: one node knows of it at once, the holder only
+//     afterwards
 #include <algorithm>
 
 #include "tests/simulation/world.h"
@@ -32,7 +34,8 @@ std::optional<World::Holder> World::LargestHolder(size_t key) {
       const std::optional<BootTime> deadline = node->DeadlineOf(key, lease.number);
       if (!deadline) continue;
       most = lease.granted - lease.reported;
-      largest = Holder{.node = i, .last_instant = TrueAt(machine, *deadline - Duration(1)), .end = now_ + left};
+      largest = Holder{
+          .node = i, .last_instant = TrueAt(machine, *deadline - Duration(1)), .end = now_ + left};
     }
   }
   return largest;
@@ -41,17 +44,21 @@ std::optional<World::Holder> World::LargestHolder(size_t key) {
 std::optional<World::Holder> World::Stampede(size_t key) {
   if (calm()) return std::nullopt;
   const std::optional<Holder> holder = LargestHolder(key);
-  const Duration end = holder ? holder->end : now_ + Duration(static_cast<int64_t>(random_.Below(2'000'000'000)));
+  const Duration end =
+      holder ? holder->end : now_ + Duration(static_cast<int64_t>(random_.Below(2'000'000'000)));
   keys_[key].quiet_until = std::max(keys_[key].quiet_until, end);
   Schedule(end, [this, key] { AskForEverything(key); });
   if (!holder) return holder;
-  Note("nobody asks for k" + std::to_string(key) + " until a lease of node " + std::to_string(holder->node) + " ends");
+  Note("nobody asks for k" + std::to_string(key) + " until a lease of node " +
+       std::to_string(holder->node) + " ends");
   coverage_.Mark("all asked when a lease had been spent at its last instant");
   Machine& machine = MachineOf(holder->node);
   // It is asked before it sees what it has missed: this is scheduled first.
-  Schedule(holder->last_instant, [this, key, index = holder->node, incarnation = machine.incarnation] {
-    if (NodeAt(index) != nullptr && MachineOf(index).incarnation == incarnation) SpendAll(index, key);
-  });
+  Schedule(holder->last_instant,
+           [this, key, index = holder->node, incarnation = machine.incarnation] {
+             if (NodeAt(index) != nullptr && MachineOf(index).incarnation == incarnation)
+               SpendAll(index, key);
+           });
   SetPaused(machine, holder->last_instant);
   machine.cut_until = std::max(machine.cut_until, std::min(holder->end, plan_.calm_from));
   return holder;
@@ -60,11 +67,13 @@ std::optional<World::Holder> World::Stampede(size_t key) {
 void World::SpendAll(uint32_t index, size_t key) {
   Node& node = *NodeAt(index);
   const uint64_t part = std::max<uint64_t>(1, node.held(key) / 8);
-  for (int i = 0; i < 16 && node.held(key) > 0; ++i) Request(node, key, std::min(part, node.held(key)));
+  for (int i = 0; i < 16 && node.held(key) > 0; ++i)
+    Request(node, key, std::min(part, node.held(key)));
 }
 
 void World::AskForEverything(size_t key) {
-  const uint64_t capacity = (machines_[0].switched[key] ? keys_[key].changed : keys_[key].limit)->limit.capacity();
+  const uint64_t capacity =
+      (machines_[0].switched[key] ? keys_[key].changed : keys_[key].limit)->limit.capacity();
   const uint64_t part = std::max<uint64_t>(1, capacity / (8 * uint64_t{plan_.nodes()}));
   for (int round = 0; round < 12; ++round) {
     for (uint32_t i = 0; i < plan_.nodes(); ++i) {

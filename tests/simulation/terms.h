@@ -1,5 +1,5 @@
-// What each fault may add to what a fleet lets through, at most: one table, which the simulator's bounds apply and from
-// which the table in docs/internals/leases.md is checked.
+// What each fault may add to what a fleet lets through, at most: one table, which the simulator's
+// bounds apply and from which the table in docs/internals/leases.md is checked.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,8 @@ enum class Fault : uint8_t {
 
 enum class Adds : uint8_t {
   kNothing,
-  kLostEnd,  // what the lost end of the history had admitted or leased, never more than one capacity
+  kLostEnd,  // what the lost end of the history had admitted or leased, never more than one
+             // capacity
   kCapacity,
   kSecondBucket,  // one capacity, and rate · D
   kStep,          // rate · δ, never more than one capacity

@@ -24,15 +24,17 @@ constexpr Duration kBudgetPause = 62500us;
 // For as long as this a key that was found scarce is left alone.
 constexpr Duration kScarcePause = 75ms;
 
-bool Later(const auto& a, const auto& b) { return a.at > b.at || (a.at == b.at && a.order > b.order); }
+bool Later(const auto& a, const auto& b) {
+  return a.at > b.at || (a.at == b.at && a.order > b.order);
+}
 
 // The store's clock ticks in microseconds: what happens there happens at one.
 Duration ToTick(Duration at) { return Duration((at.count() + 999) / 1000 * 1000); }
 
 }  // namespace
 
-World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::ScriptHost& scripts, Coverage& coverage,
-             bool trace)
+World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::ScriptHost& scripts,
+             Coverage& coverage, bool trace)
     : plan_(plan),
       mutant_(mutant),
       coverage_(coverage),
@@ -43,12 +45,15 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::ScriptH
       demands_(plan.nodes()) {
   for (const KeyPlan& key : plan_.keys) {
     const algorithm::Limit limit = *algorithm::Limit::Make(key.spec);
-    // A denial is remembered for one ttl of a clock that may be slow, and rests on an answer that may have been late.
-    const Duration remembered = plan_.ttl * 21 / 20 + plan_.timeout + plan_.delay_max + plan_.slow_max;
+    // A denial is remembered for one ttl of a clock that may be slow, and rests on an answer that
+    // may have been late.
+    const Duration remembered =
+        plan_.ttl * 21 / 20 + plan_.timeout + plan_.delay_max + plan_.slow_max;
     Key state{.limit = *limits_.Intern(limit),
               .bound = Bound(limit, plan_.calendar_edge),
               .total = Bound(limit, plan_.calendar_edge),
-              .lockout = Lockout(limit, plan_.calendar_edge, remembered, KeptMax(key.spec, PaceOf(key.spec)))};
+              .lockout = Lockout(limit, plan_.calendar_edge, remembered,
+                                 KeptMax(key.spec, PaceOf(key.spec)))};
     if (key.changed) state.changed = *limits_.Intern(*algorithm::Limit::Make(*key.changed));
     keys_.push_back(std::move(state));
   }
@@ -57,8 +62,8 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::ScriptH
 Outcome World::Run() {
   for (Machine& machine : machines_) {
     if (plan_.drift_ppm_max > 0) {
-      machine.drift_ppm =
-          static_cast<int64_t>(random_.Below(2 * plan_.drift_ppm_max + 1)) - static_cast<int64_t>(plan_.drift_ppm_max);
+      machine.drift_ppm = static_cast<int64_t>(random_.Below(2 * plan_.drift_ppm_max + 1)) -
+                          static_cast<int64_t>(plan_.drift_ppm_max);
     }
     machine.boot = 1s + Duration(static_cast<int64_t>(random_.Below(1'000'000'000'000)));
     machine.switched.resize(keys_.size());
@@ -71,7 +76,8 @@ Outcome World::Run() {
   for (size_t key = 0; key < keys_.size(); ++key) {
     if (plan_.keys[key].changed) ScheduleChange(key);
     if (IsCalendar(plan_.keys[key].spec) || IsCalendar(plan_.keys[key].last())) {
-      Schedule(plan_.calendar_edge - plan_.start, [this] { coverage_.Mark("a month or a year ended"); });
+      Schedule(plan_.calendar_edge - plan_.start,
+               [this] { coverage_.Mark("a month or a year ended"); });
     }
   }
   ScheduleFaults();
@@ -82,7 +88,8 @@ Outcome World::Run() {
   Schedule(plan_.measured_to, [this] { ShutDownAll(); });
   Schedule(plan_.end, [this] { CheckReturned(); });
   while (!events_.empty() && outcome_.failure.empty()) {
-    std::pop_heap(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return Later(a, b); });
+    std::pop_heap(events_.begin(), events_.end(),
+                  [](const Event& a, const Event& b) { return Later(a, b); });
     const Event event = std::move(events_.back());
     events_.pop_back();
     if (event.at > plan_.end) break;
@@ -96,16 +103,20 @@ Outcome World::Run() {
 // ---- What happens
 
 void World::Schedule(Duration at, std::function<void()> happen) {
-  events_.push_back({.at = std::max(at, now_), .order = ++last_order_, .happen = std::move(happen)});
-  std::push_heap(events_.begin(), events_.end(), [](const Event& a, const Event& b) { return Later(a, b); });
+  events_.push_back(
+      {.at = std::max(at, now_), .order = ++last_order_, .happen = std::move(happen)});
+  std::push_heap(events_.begin(), events_.end(),
+                 [](const Event& a, const Event& b) { return Later(a, b); });
 }
 
-void World::OnNode(uint32_t index, uint64_t incarnation, Duration at, std::function<void(Node&)> happen) {
+void World::OnNode(uint32_t index, uint64_t incarnation, Duration at,
+                   std::function<void(Node&)> happen) {
   Schedule(at, [this, index, incarnation, happen = std::move(happen)] {
     const Machine& machine = MachineOf(index);
     Node* const node = NodeAt(index);
     if (machine.incarnation != incarnation || node == nullptr) return;
-    if (now_ < machine.paused_until) return OnNode(index, incarnation, machine.paused_until, happen);
+    if (now_ < machine.paused_until)
+      return OnNode(index, incarnation, machine.paused_until, happen);
     happen(*node);
   });
 }
@@ -124,17 +135,19 @@ void World::Start(uint32_t index) {
     limits.push_back(machine.switched[key] ? keys_[key].changed : keys_[key].limit);
   }
   const uint64_t id = random_.Next() | 1;
-  machine.instance = std::make_unique<Instance>(plan_, id, limits, coverage_, [this](const std::string& what) {
-    if (plan_.ledger) Fail(what);
-  });
+  machine.instance =
+      std::make_unique<Instance>(plan_, id, limits, coverage_, [this](const std::string& what) {
+        if (plan_.ledger) Fail(what);
+      });
   for (Key& key : keys_) key.total.AllowShare(plan_.instances, now_);
   for (uint32_t loop = 0; loop < plan_.loops; ++loop) {
-    machine.nodes.push_back(std::make_unique<Node>(*this, plan_, mutant_, coverage_,
-                                                   NodeStart{.index = index * plan_.loops + loop,
-                                                             .server = server_.identity(now_),
-                                                             .shard = server_.shard(),
-                                                             .boot = BootTime{machine.boot.count()}},
-                                                   *machine.instance));
+    machine.nodes.push_back(
+        std::make_unique<Node>(*this, plan_, mutant_, coverage_,
+                               NodeStart{.index = index * plan_.loops + loop,
+                                         .server = server_.identity(now_),
+                                         .shard = server_.shard(),
+                                         .boot = BootTime{machine.boot.count()}},
+                               *machine.instance));
   }
 }
 
@@ -158,17 +171,20 @@ void World::Admit(Node& node, size_t index, uint64_t cost) {
   Digest(index << 32 | cost);
   outcome_.admitted += cost;
   outcome_.leased += cost;
-  if (now_ < MachineOf(node.index()).cut_until) coverage_.Mark("a node that was cut off spent its leases");
+  if (now_ < MachineOf(node.index()).cut_until)
+    coverage_.Mark("a node that was cut off spent its leases");
   if (key.exact) key.admitted += cost;
   const Instant wall = server_.Wall(now_);
   MachineOf(node.index()).admitted[index] += cost;
   if (!IsMeter(key.limit->limit)) key.lockout.consumed().Admit(cost, now_, wall);
   if (!key.bound.Admit(cost, now_, wall)) {
-    Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound", node.index(), cost, index));
+    Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound", node.index(),
+                     cost, index));
   }
   if (!key.total.Admit(cost, now_, wall)) {
-    Fail(fmt::format("node {} let {} of k{} through from a lease: beyond the bound with its outages", node.index(),
-                     cost, index));
+    Fail(
+        fmt::format("node {} let {} of k{} through from a lease: beyond the bound with its outages",
+                    node.index(), cost, index));
   }
 }
 
@@ -180,7 +196,8 @@ void World::AdmitLocally(Node& node, size_t index, uint64_t cost, BootTime unans
   Bound& total = keys_[index].total;
   total.AllowOutage(now_ - since - since / 50, now_, plan_.instances);
   if (!total.Admit(cost, now_, server_.Wall(now_))) {
-    Fail(fmt::format("node {} let {} of k{} through by itself: beyond what an outage adds", node.index(), cost, index));
+    Fail(fmt::format("node {} let {} of k{} through by itself: beyond what an outage adds",
+                     node.index(), cost, index));
   }
 }
 
@@ -189,14 +206,17 @@ void World::Denied(Node& node, size_t index, uint64_t cost, BootTime unanswered_
   ++outcome_.denied;
   // One that the store does not answer is in an outage; what has lain there during a pause is old.
   const Machine& machine = MachineOf(node.index());
-  if (BootAt(machine, now_) - unanswered_since > plan_.ttl / 2 || now_ == machine.paused_until) return;
+  if (BootAt(machine, now_) - unanswered_since > plan_.ttl / 2 || now_ == machine.paused_until)
+    return;
   if (key.limit->limit.spec().count_denied || old_server_) return;
-  if (!key.lockout.IsLockedOut(cost, now_, server_.Wall(now_)) || IsOverspent(machine, index)) return;
-  Fail(fmt::format("node {} denied {} of k{}, for which there was room all the time", node.index(), cost, index));
+  if (!key.lockout.IsLockedOut(cost, now_, server_.Wall(now_)) || IsOverspent(machine, index))
+    return;
+  Fail(fmt::format("node {} denied {} of k{}, for which there was room all the time", node.index(),
+                   cost, index));
 }
 
-// An instance that has called more often than its budget allows leaves a key alone for a pause, if less than half of
-// the bucket is left.
+// An instance that has called more often than its budget allows leaves a key alone for a pause, if
+// less than half of the bucket is left.
 bool World::IsOverspent(const Machine& machine, size_t index) {
   const algorithm::Limit& limit = keys_[index].limit->limit;
   return machine.budget_even_at[index] > (now_ - kScarcePause).count() &&
@@ -209,8 +229,9 @@ void World::OnDebt(Node& node, uint64_t call) {
 
 void World::Allowed(Node& node, size_t key, uint64_t cost) {
   if (calm() || random_.Below(300) >= plan_.keys[key].refund_percent) return;
-  OnNode(node.index(), now_ + Below(200ms),
-         [this, key, cost](Node& giver) { giver.OnRefund(key, cost, BootAt(MachineOf(giver.index()), now_)); });
+  OnNode(node.index(), now_ + Below(200ms), [this, key, cost](Node& giver) {
+    giver.OnRefund(key, cost, BootAt(MachineOf(giver.index()), now_));
+  });
 }
 
 void World::TakeBack(Node& node, size_t key, uint64_t cost) {
@@ -269,7 +290,8 @@ void World::Arrive(const Message& message) {
   const std::optional<algorithm::LimitSpec> limit_before = server.LimitOf(name, now_);
   ++outcome_.calls;
   const RespValue reply = server.Run(message.script, message.parts, now_);
-  if (reply.kind != RespValue::Kind::kBulk) return Fail(fmt::format("the script answered {}", reply.ToString()));
+  if (reply.kind != RespValue::Kind::kBulk)
+    return Fail(fmt::format("the script answered {}", reply.ToString()));
   const bool decided = reply.text[0] == kDecided;
   if (!decided && !before.empty()) coverage_.Mark("a bucket was carried over with leases");
   if (decided) CountAtStore(message, server, reply.text[1] == 1);
@@ -289,8 +311,8 @@ void World::Arrive(const Message& message) {
   Reply(message, reply);
 }
 
-// What expired is as good as spent. The room of what a bucket's lease has spent begins to fill when that is reported:
-// until then the store refills the bucket only as far as if it were still there.
+// What expired is as good as spent. The room of what a bucket's lease has spent begins to fill when
+// that is reported: until then the store refills the bucket only as far as if it were still there.
 void World::WatchLeases(const Message& message, const std::vector<StoredLease>& before) {
   Key& key = keys_[message.sent.key];
   const Instant wall = server_.Wall(now_);
@@ -312,7 +334,8 @@ void World::WatchLeases(const Message& message, const std::vector<StoredLease>& 
     if (lease.expires_at <= wall) {
       coverage_.Mark("a lease expired at the store with something left");
       spent = lease.granted;
-    } else if (const auto found = reported.find({lease.node, lease.number}); found != reported.end()) {
+    } else if (const auto found = reported.find({lease.node, lease.number});
+               found != reported.end()) {
       if (!IsMeter(key.limit->limit)) continue;
       spent = std::clamp(found->second, lease.reported, lease.granted);
     }
@@ -322,14 +345,17 @@ void World::WatchLeases(const Message& message, const std::vector<StoredLease>& 
   key.lockout.OnAnswer(leased, holders.size(), now_, wall);
 }
 
-// Where the answer is lost it was let through nowhere; but it is consumed, which is what is bounded.
+// Where the answer is lost it was let through nowhere; but it is consumed, which is what is
+// bounded.
 void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   Key& key = keys_[message.sent.key];
   const Instant wall = server.Wall(now_);
   if (IsFirstHit((key.change_over ? key.changed : key.limit)->limit) && !message.aside) {
     coverage_.Mark("a window began with its first hit");
-    const auto until = Instant::FromNanos(static_cast<int64_t>(server.State(message.parts[0], now_).edge));
-    for (Bound* bound : {&key.bound, &key.total, &key.lockout.consumed()}) bound->OnWindow(until, wall);
+    const auto until =
+        Instant::FromNanos(static_cast<int64_t>(server.State(message.parts[0], now_).edge));
+    for (Bound* bound : {&key.bound, &key.total, &key.lockout.consumed()})
+      bound->OnWindow(until, wall);
   }
   if (message.sent.resets) {
     coverage_.Mark("a bucket was reset");
@@ -344,8 +370,10 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   if (message.sent.takes == 0 || !allowed) return;
   outcome_.admitted += message.sent.takes;
   if (message.aside) coverage_.Mark("a server that had been replaced let something through");
-  if (const algorithm::Limit& limit = (key.change_over ? key.changed : key.limit)->limit; IsAlwaysExact(limit)) {
-    coverage_.Mark(IsMeter(limit) ? "a queue let something through" : "a log let something through");
+  if (const algorithm::Limit& limit = (key.change_over ? key.changed : key.limit)->limit;
+      IsAlwaysExact(limit)) {
+    coverage_.Mark(IsMeter(limit) ? "a queue let something through"
+                                  : "a log let something through");
   }
   if (key.exact) key.admitted += message.sent.takes;
   MachineOf(message.node).admitted[message.sent.key] += message.sent.takes;
@@ -353,11 +381,12 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   // What is paid back was counted when it was let through.
   if (IsDebt(message)) return;
   if (!key.bound.Admit(message.sent.takes, now_, wall)) {
-    Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes, message.sent.key));
+    Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes,
+                     message.sent.key));
   }
   if (!key.total.Admit(message.sent.takes, now_, wall)) {
-    Fail(fmt::format("the store let {} of k{} through: beyond the bound with its outages", message.sent.takes,
-                     message.sent.key));
+    Fail(fmt::format("the store let {} of k{} through: beyond the bound with its outages",
+                     message.sent.takes, message.sent.key));
   }
 }
 
@@ -377,8 +406,8 @@ void World::Reply(const Message& message, const RespValue& reply) {
 // ---- Time
 
 Duration World::AnyTime() {
-  return 200ms +
-         Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>((plan_.calm_from - 400ms).count()))));
+  return 200ms + Duration(static_cast<int64_t>(
+                     random_.Below(static_cast<uint64_t>((plan_.calm_from - 400ms).count()))));
 }
 
 Duration World::Below(Duration most) {
@@ -387,12 +416,15 @@ Duration World::Below(Duration most) {
 
 BootTime World::BootAt(const Machine& machine, Duration at) const {
   const Duration counted = at - machine.paused_for;
-  return BootTime{(machine.boot + counted + Duration(counted.count() / 1000 * machine.drift_ppm / 1000)).count()};
+  return BootTime{
+      (machine.boot + counted + Duration(counted.count() / 1000 * machine.drift_ppm / 1000))
+          .count()};
 }
 
 // The first moment at which the machine's clock says so.
 Duration World::TrueAt(const Machine& machine, BootTime at) const {
-  Duration guess = now_ + (at - BootAt(machine, now_)) * 1'000'000 / (1'000'000 + machine.drift_ppm);
+  Duration guess =
+      now_ + (at - BootAt(machine, now_)) * 1'000'000 / (1'000'000 + machine.drift_ppm);
   guess = std::max(guess, now_);
   while (BootAt(machine, guess) < at) guess += Duration(1);
   while (guess > now_ && BootAt(machine, guess - Duration(1)) >= at) guess -= Duration(1);
@@ -414,7 +446,8 @@ void World::Note(const std::string& what) {
 }
 
 void World::Say(Node& node, const std::string& what) {
-  fmt::print("{:>10.3f}ms node {}: {}\n", static_cast<double>(now_.count()) / 1e6, node.index(), what);
+  fmt::print("{:>10.3f}ms node {}: {}\n", static_cast<double>(now_.count()) / 1e6, node.index(),
+             what);
 }
 
 }  // namespace headgate::simulation

@@ -1,8 +1,9 @@
-// A fleet, its store and the network between, in virtual time: one seed, one course of events, every time.
+// A fleet, its store and the network between, in virtual time: one seed, one course of events,
+// every time.
 //
-// First everything that the plan names goes wrong; then nothing does, and the fleet has to do its work; then nobody
-// asks, and what is held has to come back. Checked at every event: the bound of each limit over the whole fleet, each
-// node's ledger, each bucket that the store leaves behind.
+// First everything that the plan names goes wrong; then nothing does, and the fleet has to do its
+// work; then nobody asks, and what is held has to come back. Checked at every event: the bound of
+// each limit over the whole fleet, each node's ledger, each bucket that the store leaves behind.
 #pragma once
 
 #include <array>
@@ -41,8 +42,8 @@ struct Outcome {
 class World final : public NodeHost {
  public:
   // `trace`: prints what happens.
-  World(const Plan& plan, std::optional<Mutant> mutant, redis_host::ScriptHost& scripts, Coverage& coverage,
-        bool trace);
+  World(const Plan& plan, std::optional<Mutant> mutant, redis_host::ScriptHost& scripts,
+        Coverage& coverage, bool trace);
 
   Outcome Run();
 
@@ -50,7 +51,8 @@ class World final : public NodeHost {
   void At(Node& node, Timer timer, uint64_t what, base::BootTime at) override;
   void OnDebt(Node& node, uint64_t call) override;
   void Admit(Node& node, size_t key, uint64_t cost) override;
-  void AdmitLocally(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) override;
+  void AdmitLocally(Node& node, size_t key, uint64_t cost,
+                    base::BootTime unanswered_since) override;
   void Denied(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) override;
   void Allowed(Node& node, size_t key, uint64_t cost) override;
   void TakeBack(Node& node, size_t key, uint64_t cost) override;
@@ -121,7 +123,8 @@ class World final : public NodeHost {
 
   void Schedule(base::Duration at, std::function<void()> happen);
   // Not while its machine is paused, and not if that has restarted since.
-  void OnNode(uint32_t index, uint64_t incarnation, base::Duration at, std::function<void(Node&)> happen);
+  void OnNode(uint32_t index, uint64_t incarnation, base::Duration at,
+              std::function<void(Node&)> happen);
   void OnNode(uint32_t index, base::Duration at, std::function<void(Node&)> happen) {
     OnNode(index, MachineOf(index).incarnation, at, std::move(happen));
   }
@@ -198,7 +201,9 @@ class World final : public NodeHost {
   const store::LimitHandle& LimitAfter(size_t key) const {
     return plan_.keys[key].changed ? keys_[key].changed : keys_[key].limit;
   }
-  static bool IsFirstHit(const algorithm::Limit& limit) { return limit.spec().align == algorithm::Align::kFirstHit; }
+  static bool IsFirstHit(const algorithm::Limit& limit) {
+    return limit.spec().align == algorithm::Align::kFirstHit;
+  }
   bool calm() const { return now_ >= plan_.calm_from; }
   base::Duration Delay();
   base::Duration AnyTime();

@@ -6,8 +6,8 @@
 
 namespace headgate::simulation {
 
-Yardstick::Yardstick(const algorithm::Limit& limit, algorithm::BucketState state, store::HitList hits, uint64_t held,
-                     base::Instant wall)
+Yardstick::Yardstick(const algorithm::Limit& limit, algorithm::BucketState state,
+                     store::HitList hits, uint64_t held, base::Instant wall)
     : limit_(limit), state_(state), hits_(std::move(hits)) {
   if (held > 0) (void)algorithm::Refund(limit_, state_, hits_, held, wall);
 }

@@ -1,5 +1,6 @@
-// What one single exact bucket lets through under the same demand: what the fleet's throughput is measured by. It
-// begins as the shared bucket is, with what is out in leases back in it, and decides with the product's own kernel.
+// What one single exact bucket lets through under the same demand: what the fleet's throughput is
+// measured by. It begins as the shared bucket is, with what is out in leases back in it, and
+// decides with the product's own kernel.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace headgate::simulation {
 class Yardstick {
  public:
   // `state` and `hits`: of the shared bucket; `held`: what nodes may still spend from leases of it.
-  Yardstick(const algorithm::Limit& limit, algorithm::BucketState state, store::HitList hits, uint64_t held,
-            base::Instant wall);
+  Yardstick(const algorithm::Limit& limit, algorithm::BucketState state, store::HitList hits,
+            uint64_t held, base::Instant wall);
 
   void Ask(uint64_t cost, base::Instant wall);
 

@@ -12,7 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool IsNameCharacter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool IsNameCharacter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
 
 // Blanks literals and comments, character by character.
 class Blanker {
@@ -27,9 +29,11 @@ class Blanker {
         BlankTo(EndOf("*/", at_ + 2));
       } else if (in_[at_] == '"' && at_ > 0 && in_[at_ - 1] == 'R') {
         const size_t open = in_.find('(', at_);
-        BlankTo(open == in_.npos ? in_.npos
-                                 : EndOf(")" + std::string(in_.substr(at_ + 1, open - at_ - 1)) + "\"", open));
-      } else if (in_[at_] == '"' || (in_[at_] == '\'' && (at_ == 0 || !IsNameCharacter(in_[at_ - 1])))) {
+        BlankTo(open == in_.npos
+                    ? in_.npos
+                    : EndOf(")" + std::string(in_.substr(at_ + 1, open - at_ - 1)) + "\"", open));
+      } else if (in_[at_] == '"' ||
+                 (in_[at_] == '\'' && (at_ == 0 || !IsNameCharacter(in_[at_ - 1])))) {
         BlankTo(EndOfQuoted());
       } else {
         ++at_;
@@ -79,7 +83,9 @@ std::string_view SourceFile::folder() const {
   return rest.substr(0, rest.rfind('/'));
 }
 
-std::string_view SourceFile::name() const { return std::string_view(path).substr(path.rfind('/') + 1); }
+std::string_view SourceFile::name() const {
+  return std::string_view(path).substr(path.rfind('/') + 1);
+}
 
 std::string_view SourceFile::stem() const {
   std::string_view stem = name().substr(0, name().rfind('.'));
@@ -121,7 +127,8 @@ bool HasWord(std::string_view text, std::string_view word) {
   for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
     const bool begins = !IsNameCharacter(word.front()) || at == 0 || !IsNameCharacter(text[at - 1]);
     const size_t end = at + word.size();
-    const bool ends = !IsNameCharacter(word.back()) || end == text.size() || !IsNameCharacter(text[end]);
+    const bool ends =
+        !IsNameCharacter(word.back()) || end == text.size() || !IsNameCharacter(text[end]);
     if (begins && ends) return true;
   }
   return false;
@@ -142,7 +149,8 @@ std::vector<SourceFile> ReadTree(const std::string& root) {
     if (file.is_header() || file.is_source()) file.code = CodeOf(file.text);
     files.push_back(std::move(file));
   }
-  std::sort(files.begin(), files.end(), [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
+  std::sort(files.begin(), files.end(),
+            [](const SourceFile& a, const SourceFile& b) { return a.path < b.path; });
   return files;
 }
 

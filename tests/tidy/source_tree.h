@@ -15,7 +15,8 @@ struct SourceLine {
 struct SourceFile {
   std::string path;  // relative: "headgate/front/resp/session.cc"
   std::string text;
-  std::string code;  // the text with comments and the insides of literals blanked; lines stay where they are
+  std::string code;  // the text with comments and the insides of literals blanked; lines stay where
+                     // they are
 
   // "front/resp" for what is in headgate/front/resp; empty elsewhere.
   std::string_view folder() const;
@@ -42,7 +43,8 @@ std::string CodeOf(std::string_view text);
 // Whether `word` occurs in `text` as it is written and not as a part of a longer name.
 bool HasWord(std::string_view text, std::string_view word);
 
-// Every text file of the project below `root` (no build directories, no packages of others), by path.
+// Every text file of the project below `root` (no build directories, no packages of others), by
+// path.
 std::vector<SourceFile> ReadTree(const std::string& root);
 
 }  // namespace headgate::tidy

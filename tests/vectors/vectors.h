@@ -32,11 +32,11 @@ inline std::string AlgorithmOf(const json& file, const json& test) {
 
 inline algorithm::LimitSpec SpecOf(const std::string& name, const json& limit) {
   using algorithm::Align;
-  algorithm::LimitSpec spec{
-      .algorithm = *algorithm::AlgorithmByName(name == "fixed_window_first_hit" ? "fixed_window" : name),
-      .requests = limit.at("requests").get<uint64_t>(),
-      .period = base::Duration(limit.at("period_ns").get<int64_t>()),
-      .align = limit.contains("align") ? Align::kFirstHit : Align::kEpoch};
+  algorithm::LimitSpec spec{.algorithm = *algorithm::AlgorithmByName(
+                                name == "fixed_window_first_hit" ? "fixed_window" : name),
+                            .requests = limit.at("requests").get<uint64_t>(),
+                            .period = base::Duration(limit.at("period_ns").get<int64_t>()),
+                            .align = limit.contains("align") ? Align::kFirstHit : Align::kEpoch};
   if (limit.contains("burst")) spec.burst = limit.at("burst").get<uint64_t>();
   return spec;
 }

@@ -26,7 +26,8 @@ std::optional<size_t> From(std::string_view target) {
 
 void AnswerNoRules(http::Response& response) {
   http::AnswerProblem(503, "no rules are loaded yet",
-                      "the path given by --rules has no rule file yet, or only files with problems; the log names them",
+                      "the path given by --rules has no rule file yet, or only files with "
+                      "problems; the log names them",
                       response);
 }
 
@@ -39,7 +40,8 @@ void AddRoutes(AdminSources sources, http::Router& router) {
               .path = "/v1/rules",
               .what = "the rules and their limits",
               .needs = http::Needs::kStateAccess,
-              .handle = [rules = sources.rules](const Request& request, Response& response, base::Instant) {
+              .handle = [rules = sources.rules](const Request& request, Response& response,
+                                                base::Instant) {
                 const std::optional<size_t> from = From(request.target);
                 if (!from) {
                   return http::AnswerProblem(400, "the query of this path is from=NUMBER",
@@ -54,7 +56,8 @@ void AddRoutes(AdminSources sources, http::Router& router) {
               .path = "/metrics",
               .what = "metrics, as Prometheus reads them",
               .needs = http::Needs::kStateAccess,
-              .handle = [metrics = std::move(sources.metrics)](const Request&, Response& response, base::Instant) {
+              .handle = [metrics = std::move(sources.metrics)](const Request&, Response& response,
+                                                               base::Instant) {
                 response.AddField("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
                 response.body = metrics();
               }});
@@ -65,18 +68,19 @@ void AddRoutes(AdminSources sources, http::Router& router) {
                 response.AddField("Content-Type", "text/plain; charset=utf-8");
                 response.body = "ok\n";
               }});
-  router.Add({.methods = {"GET"},
-              .path = "/readyz",
-              .what = "200 while it takes requests",
-              .handle = [readiness = std::move(sources.readiness), rules = std::move(sources.rules)](
-                            const Request&, Response& response, base::Instant) {
-                if (const absl::Status status = readiness(); !status.ok()) {
-                  return http::AnswerProblem(503, std::string(status.message()), "", response);
-                }
-                if (rules() == nullptr) return AnswerNoRules(response);
-                response.AddField("Content-Type", "text/plain; charset=utf-8");
-                response.body = "ready\n";
-              }});
+  router.Add(
+      {.methods = {"GET"},
+       .path = "/readyz",
+       .what = "200 while it takes requests",
+       .handle = [readiness = std::move(sources.readiness), rules = std::move(sources.rules)](
+                     const Request&, Response& response, base::Instant) {
+         if (const absl::Status status = readiness(); !status.ok()) {
+           return http::AnswerProblem(503, std::string(status.message()), "", response);
+         }
+         if (rules() == nullptr) return AnswerNoRules(response);
+         response.AddField("Content-Type", "text/plain; charset=utf-8");
+         response.body = "ready\n";
+       }});
 }
 
 }  // namespace headgate::front::admin

@@ -26,11 +26,14 @@ class Rules final : public rule::RuleSet {
     rule.index = static_cast<uint32_t>(rules_.size());
     rule.domain = "edge";
     rule.path = path;
-    for (const LimitSpec& spec : specs) rule.limits.push_back({.limit = *algorithm::Limit::Make(spec), .unit = {}});
+    for (const LimitSpec& spec : specs)
+      rule.limits.push_back({.limit = *algorithm::Limit::Make(spec), .unit = {}});
     rules_.push_back(rule);
     return rules_.back();
   }
-  bool Find(std::string_view, std::span<const rule::Entry>, rule::Match&) const override { return false; }
+  bool Find(std::string_view, std::span<const rule::Entry>, rule::Match&) const override {
+    return false;
+  }
   bool AllOrNothing(std::string_view) const override { return false; }
   std::span<const rule::Rule> rules() const override { return rules_; }
 
@@ -77,16 +80,18 @@ TEST_F(Admin, IsReadyWhileItTakesRequests) {
   EXPECT_EQ(Get("/readyz").body, "ready\n");
   readiness = absl::UnavailableError("draining");
   EXPECT_EQ(Get("/readyz").status, 503);
-  EXPECT_EQ(Get("/readyz").body,
-            R"({"type":"about:blank","title":"Service Unavailable","status":503,"detail":"draining"})"
-            "\n");
+  EXPECT_EQ(
+      Get("/readyz").body,
+      R"({"type":"about:blank","title":"Service Unavailable","status":503,"detail":"draining"})"
+      "\n");
 }
 
 TEST_F(Admin, ShowsMetricsAsPrometheusReadsThem) {
   const http::Response response = Get("/metrics");
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(response.body, "headgate_decisions_total 1\n");
-  EXPECT_THAT(response.fields, HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+  EXPECT_THAT(response.fields,
+              HasSubstr("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"));
 }
 
 TEST_F(Admin, RevealsStateOnlyToWhoMaySeeIt) {
@@ -101,16 +106,19 @@ TEST_F(Admin, RevealsStateOnlyToWhoMaySeeIt) {
 }
 
 TEST_F(Admin, ShowsRulesWithTheirLimits) {
-  rules->Add("api_key", {{.requests = 10, .period = 1s}, {.requests = 1000, .period = 90min, .burst = 50}}).name =
-      "gold";
+  rules
+      ->Add("api_key",
+            {{.requests = 10, .period = 1s}, {.requests = 1000, .period = 90min, .burst = 50}})
+      .name = "gold";
   const http::Response response = Get("/v1/rules");
   EXPECT_THAT(response.fields, HasSubstr("Content-Type: application/json\r\n"));
-  EXPECT_EQ(response.body, R"({"rules":[{"domain":"edge","rule":"gold","path":"api_key","limits":[)"
-                           R"({"algorithm":"token_bucket","requests":10,"period":"1s","burst":10},)"
-                           R"({"algorithm":"token_bucket","requests":1000,"period":"1h30m","burst":50}],)"
-                           R"("unlimited":false,"shadow":false,"quota":false,"replaces":[],"metadata":null}],)"
-                           R"("next":null})"
-                           "\n");
+  EXPECT_EQ(response.body,
+            R"({"rules":[{"domain":"edge","rule":"gold","path":"api_key","limits":[)"
+            R"({"algorithm":"token_bucket","requests":10,"period":"1s","burst":10},)"
+            R"({"algorithm":"token_bucket","requests":1000,"period":"1h30m","burst":50}],)"
+            R"("unlimited":false,"shadow":false,"quota":false,"replaces":[],"metadata":null}],)"
+            R"("next":null})"
+            "\n");
 }
 
 TEST_F(Admin, ShowsEachKindOfLimit) {
@@ -123,15 +131,29 @@ TEST_F(Admin, ShowsEachKindOfLimit) {
   };
   EXPECT_EQ(shown({.algorithm = Algorithm::kLeakyBucket, .requests = 1, .period = 2s}),
             R"({"algorithm":"leaky_bucket","burst":1,"period":"2s","requests":1})");
-  EXPECT_EQ(shown({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 1, .period = 1s, .burst = 0}),
-            R"({"algorithm":"leaky_bucket","burst":0,"period":"1s","queue":true,"requests":1})");
-  EXPECT_EQ(shown({.algorithm = Algorithm::kFixedWindow, .requests = 1, .period = 1s, .count_denied = true}),
-            R"({"algorithm":"fixed_window","align":"epoch","count_denied":true,"period":"1s","requests":1})");
-  EXPECT_EQ(shown({.algorithm = Algorithm::kFixedWindow, .requests = 1, .period = 1s, .align = Align::kFirstHit}),
+  EXPECT_EQ(
+      shown({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 1, .period = 1s, .burst = 0}),
+      R"({"algorithm":"leaky_bucket","burst":0,"period":"1s","queue":true,"requests":1})");
+  EXPECT_EQ(
+      shown({.algorithm = Algorithm::kFixedWindow,
+             .requests = 1,
+             .period = 1s,
+             .count_denied = true}),
+      R"({"algorithm":"fixed_window","align":"epoch","count_denied":true,"period":"1s","requests":1})");
+  EXPECT_EQ(shown({.algorithm = Algorithm::kFixedWindow,
+                   .requests = 1,
+                   .period = 1s,
+                   .align = Align::kFirstHit}),
             R"({"algorithm":"fixed_window","align":"first_hit","period":"1s","requests":1})");
-  EXPECT_EQ(shown({.algorithm = Algorithm::kFixedWindow, .requests = 1, .period = 1s, .align = Align::kCalendarMonth}),
+  EXPECT_EQ(shown({.algorithm = Algorithm::kFixedWindow,
+                   .requests = 1,
+                   .period = 1s,
+                   .align = Align::kCalendarMonth}),
             R"({"algorithm":"fixed_window","align":"calendar_month","requests":1})");
-  EXPECT_EQ(shown({.algorithm = Algorithm::kFixedWindow, .requests = 1, .period = 1s, .align = Align::kCalendarYear}),
+  EXPECT_EQ(shown({.algorithm = Algorithm::kFixedWindow,
+                   .requests = 1,
+                   .period = 1s,
+                   .align = Align::kCalendarYear}),
             R"({"algorithm":"fixed_window","align":"calendar_year","requests":1})");
   EXPECT_EQ(shown({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 1, .period = 1s}),
             R"({"algorithm":"sliding_window_counter","period":"1s","requests":1})");
@@ -145,22 +167,26 @@ TEST_F(Admin, ShowsHowRulesAreHandled) {
   rule.replaces = {"a", "b"};
   rule.metadata_json = R"({"k":[1]})";
   const auto json = nlohmann::json::parse(Get("/v1/rules").body);
-  EXPECT_EQ(json["rules"][0], nlohmann::json::parse(R"({"domain":"edge","rule":"path_\"x\"","path":"path_\"x\"",)"
-                                                    R"("limits":[],"unlimited":true,"shadow":true,"quota":true,)"
-                                                    R"("replaces":["a","b"],"metadata":{"k":[1]}})"));
+  EXPECT_EQ(json["rules"][0],
+            nlohmann::json::parse(R"({"domain":"edge","rule":"path_\"x\"","path":"path_\"x\"",)"
+                                  R"("limits":[],"unlimited":true,"shadow":true,"quota":true,)"
+                                  R"("replaces":["a","b"],"metadata":{"k":[1]}})"));
 }
 
 TEST_F(Admin, ShowsManyRulesPageByPage) {
-  for (size_t i = 0; i < kRulesPerPage + 2; ++i) rules->Add(fmt::format("k{}", i), {{.requests = 1, .period = 1s}});
+  for (size_t i = 0; i < kRulesPerPage + 2; ++i)
+    rules->Add(fmt::format("k{}", i), {{.requests = 1, .period = 1s}});
   const auto first = nlohmann::json::parse(Get("/v1/rules").body);
   EXPECT_EQ(first["rules"].size(), kRulesPerPage);
   EXPECT_EQ(first["next"], kRulesPerPage);
-  const auto second = nlohmann::json::parse(Get(fmt::format("/v1/rules?from={}", kRulesPerPage)).body);
+  const auto second =
+      nlohmann::json::parse(Get(fmt::format("/v1/rules?from={}", kRulesPerPage)).body);
   EXPECT_EQ(second["rules"].size(), 2);
   EXPECT_EQ(second["rules"][1]["rule"], fmt::format("k{}", kRulesPerPage + 1));
   EXPECT_EQ(second["next"], nullptr);
   EXPECT_EQ(Get("/v1/rules?from=18446744073709551615").body, "{\"rules\":[],\"next\":null}\n");
-  for (const char* query : {"from=", "from=-1", "from=1x", "from=18446744073709551616", "page=1", ""}) {
+  for (const char* query :
+       {"from=", "from=-1", "from=1x", "from=18446744073709551616", "page=1", ""}) {
     EXPECT_EQ(Get(fmt::format("/v1/rules?{}", query)).status, 400) << query;
   }
 }

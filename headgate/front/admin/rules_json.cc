@@ -41,7 +41,8 @@ void AppendLimit(const algorithm::Limit& limit, std::string& out) {
   base::AppendJsonString(algorithm::Name(queue ? Algorithm::kLeakyBucket : spec.algorithm), out);
   fmt::format_to(std::back_inserter(out), R"(,"requests":{})", spec.requests);
   if (!IsCalendar(spec.align)) AppendField("period", rule::FormatDuration(spec.period), out);
-  if (queue || spec.algorithm == Algorithm::kTokenBucket || spec.algorithm == Algorithm::kLeakyBucket) {
+  if (queue || spec.algorithm == Algorithm::kTokenBucket ||
+      spec.algorithm == Algorithm::kLeakyBucket) {
     fmt::format_to(std::back_inserter(out), R"(,"burst":{})", limit.capacity());
   }
   if (queue) out.append(R"(,"queue":true)");
@@ -60,13 +61,15 @@ void AppendRule(const rule::Rule& rule, std::string& out) {
     if (&limit != &rule.limits.front()) out.append(",");
     AppendLimit(limit.limit, out);
   }
-  fmt::format_to(std::back_inserter(out), R"(],"unlimited":{},"shadow":{},"quota":{},"replaces":[)", rule.unlimited,
-                 rule.shadow_mode, rule.quota_mode);
+  fmt::format_to(std::back_inserter(out), R"(],"unlimited":{},"shadow":{},"quota":{},"replaces":[)",
+                 rule.unlimited, rule.shadow_mode, rule.quota_mode);
   for (const std::string& name : rule.replaces) {
     if (&name != &rule.replaces.front()) out.append(",");
     base::AppendJsonString(name, out);
   }
-  out.append(R"(],"metadata":)").append(rule.metadata_json.empty() ? "null" : rule.metadata_json).append("}");
+  out.append(R"(],"metadata":)")
+      .append(rule.metadata_json.empty() ? "null" : rule.metadata_json)
+      .append("}");
 }
 
 }  // namespace
@@ -74,14 +77,17 @@ void AppendRule(const rule::Rule& rule, std::string& out) {
 void AppendRules(const rule::RuleSet& rules, size_t from, std::string& out) {
   const std::span<const rule::Rule> all = rules.rules();
   const size_t begin = std::min(from, all.size());
-  const std::span<const rule::Rule> page = all.subspan(begin, std::min(kRulesPerPage, all.size() - begin));
+  const std::span<const rule::Rule> page =
+      all.subspan(begin, std::min(kRulesPerPage, all.size() - begin));
   out.append(R"({"rules":[)");
   for (const rule::Rule& rule : page) {
     if (&rule != &page.front()) out.append(",");
     AppendRule(rule, out);
   }
   const size_t next = begin + page.size();
-  out.append(R"(],"next":)").append(next < all.size() ? std::to_string(next) : "null").append("}\n");
+  out.append(R"(],"next":)")
+      .append(next < all.size() ? std::to_string(next) : "null")
+      .append("}\n");
 }
 
 }  // namespace headgate::front::admin

@@ -1,4 +1,5 @@
-// A check over HTTP allocates nothing in steady state: from the bytes of the request to those of the answer.
+// A check over HTTP allocates nothing in steady state: from the bytes of the request to those of
+// the answer.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,9 +16,10 @@ namespace {
 TEST(Check, AllocatesNothingInSteadyState) {
   store::MemoryStore store({.max_buckets = 1000});
   limiter::Limiter limiter(store, nullptr);
-  const rule::PlainRule rule{.domain = "default",
-                             .key = "api_key",
-                             .limits = {*algorithm::Limit::Make({.requests = 10, .period = std::chrono::seconds(20)})}};
+  const rule::PlainRule rule{
+      .domain = "default",
+      .key = "api_key",
+      .limits = {*algorithm::Limit::Make({.requests = 10, .period = std::chrono::seconds(20)})}};
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   ASSERT_TRUE(limiter.OnRules(*rule::BuildRules({&rule, 1}), now).ok());
   limiter::Checker checker(limiter);
@@ -33,8 +35,10 @@ TEST(Check, AllocatesNothingInSteadyState) {
   for (const std::string value : {R"(k1)", R"(k\n2)"}) {
     const std::string body = R"({"descriptors":[{"entries":[{"key":"api_key","value":")" + value +
                              R"("}]},{"entries":[{"key":"other","value":"x"}]}]})";
-    input += "POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Type: application/json\r\nContent-Length: " +
-             std::to_string(body.size()) + "\r\n\r\n" + body;
+    input +=
+        "POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Type: "
+        "application/json\r\nContent-Length: " +
+        std::to_string(body.size()) + "\r\n\r\n" + body;
   }
   const std::string_view first = std::string_view(input).substr(0, input.size() - 9);
   std::string output;

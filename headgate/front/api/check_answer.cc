@@ -17,8 +17,9 @@ using limiter::Outcomes;
 constexpr std::string_view kOverridePolicy = "request";
 
 void AppendMs(base::Duration d, std::string& out) {
-  base::AppendJsonNumber(
-      static_cast<uint64_t>(std::max<int64_t>(0, std::chrono::ceil<std::chrono::milliseconds>(d).count())), out);
+  base::AppendJsonNumber(static_cast<uint64_t>(std::max<int64_t>(
+                             0, std::chrono::ceil<std::chrono::milliseconds>(d).count())),
+                         out);
 }
 
 void AppendDecision(const Outcomes& outcome, std::string& out) {
@@ -41,7 +42,8 @@ void AppendDecision(const Outcomes& outcome, std::string& out) {
     out.append(R"(,"wait_ms":)");
     AppendMs(decision.wait, out);
   } else {
-    out.append(R"(,"limit":null,"remaining":null,"retry_after_ms":0,"reset_after_ms":0,"wait_ms":0)");
+    out.append(
+        R"(,"limit":null,"remaining":null,"retry_after_ms":0,"reset_after_ms":0,"wait_ms":0)");
   }
   out.append(R"(,"rule":)");
   if (outcome.rule != nullptr) {
@@ -51,11 +53,14 @@ void AppendDecision(const Outcomes& outcome, std::string& out) {
   }
   out.append(R"(,"shadow":)");
   base::AppendJsonBool(outcome.rule != nullptr && outcome.rule->shadow_mode, out);
-  if (outcome.mode != limiter::Mode::kMemory) out.append(R"(,"mode":")").append(Name(outcome.mode)).append("\"");
+  if (outcome.mode != limiter::Mode::kMemory)
+    out.append(R"(,"mode":")").append(Name(outcome.mode)).append("\"");
   out.append("}");
 }
 
-bool IsQuota(const Outcomes& outcome) { return outcome.rule != nullptr && outcome.rule->quota_mode; }
+bool IsQuota(const Outcomes& outcome) {
+  return outcome.rule != nullptr && outcome.rule->quota_mode;
+}
 
 // A limit that can deny: not in shadow.
 bool IsEnforced(const Outcomes& outcome) {
@@ -94,8 +99,9 @@ std::optional<base::Duration> RetryAfter(const limiter::Response& response) {
       all = std::max(all, outcome.decision.retry_after);
     }
   }
-  const bool quota_alone_allows = std::any_of(response.descriptors.begin(), response.descriptors.end(),
-                                              [](const Outcomes& o) { return IsQuota(o) && o.allowed(); });
+  const bool quota_alone_allows =
+      std::any_of(response.descriptors.begin(), response.descriptors.end(),
+                  [](const Outcomes& o) { return IsQuota(o) && o.allowed(); });
   if (quota_denies && !quota_alone_allows) all = std::max(all, quota);
   if (all == algorithm::kNever) return std::nullopt;
   return all;
@@ -104,7 +110,8 @@ std::optional<base::Duration> RetryAfter(const limiter::Response& response) {
 std::optional<wire::RateLimitState> Tightest(const limiter::Response& response) {
   const Outcomes* tightest = nullptr;
   for (const Outcomes& outcome : response.descriptors) {
-    if (IsEnforced(outcome) && (tightest == nullptr || Tighter(outcome, *tightest))) tightest = &outcome;
+    if (IsEnforced(outcome) && (tightest == nullptr || Tighter(outcome, *tightest)))
+      tightest = &outcome;
   }
   if (tightest == nullptr) return std::nullopt;
 

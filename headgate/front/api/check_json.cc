@@ -22,7 +22,8 @@ class Events {
   static constexpr size_t max_key_size = std::numeric_limits<size_t>::max();
   static constexpr size_t max_string_size = std::numeric_limits<size_t>::max();
 
-  Events(CheckReader& reader, std::string& text, std::string_view body) : reader_(reader), text_(text), body_(body) {}
+  Events(CheckReader& reader, std::string& text, std::string_view body)
+      : reader_(reader), text_(text), body_(body) {}
 
   bool on_document_begin(ErrorCode& /*code*/) { return true; }
   bool on_document_end(ErrorCode& /*code*/) { return true; }
@@ -30,11 +31,15 @@ class Events {
   bool on_object_end(size_t /*size*/, ErrorCode& code) { return Goes(reader_.EndObject(), code); }
   bool on_array_begin(ErrorCode& code) { return Goes(reader_.BeginArray(), code); }
   bool on_array_end(size_t /*size*/, ErrorCode& code) { return Goes(reader_.EndArray(), code); }
-  bool on_key_part(json::string_view part, size_t /*size*/, ErrorCode& /*code*/) { return AddPart(View(part)); }
+  bool on_key_part(json::string_view part, size_t /*size*/, ErrorCode& /*code*/) {
+    return AddPart(View(part));
+  }
   bool on_key(json::string_view part, size_t size, ErrorCode& code) {
     return Goes(reader_.Name(Whole(View(part), size)), code);
   }
-  bool on_string_part(json::string_view part, size_t /*size*/, ErrorCode& /*code*/) { return AddPart(View(part)); }
+  bool on_string_part(json::string_view part, size_t /*size*/, ErrorCode& /*code*/) {
+    return AddPart(View(part));
+  }
   bool on_string(json::string_view part, size_t size, ErrorCode& code) {
     return Goes(reader_.String(Whole(View(part), size)), code);
   }
@@ -48,7 +53,9 @@ class Events {
   bool on_double(double /*value*/, json::string_view /*text*/, ErrorCode& code) {
     return Goes(reader_.Number(std::nullopt), code);
   }
-  bool on_bool(bool /*value*/, ErrorCode& code) { return Goes(reader_.BoolOrNull(JsonKind::kBool), code); }
+  bool on_bool(bool /*value*/, ErrorCode& code) {
+    return Goes(reader_.BoolOrNull(JsonKind::kBool), code);
+  }
   bool on_null(ErrorCode& code) { return Goes(reader_.BoolOrNull(JsonKind::kNull), code); }
   bool on_comment_part(json::string_view /*part*/, ErrorCode& /*code*/) { return true; }
   bool on_comment(json::string_view /*part*/, ErrorCode& /*code*/) { return true; }
@@ -62,7 +69,8 @@ class Events {
 
   bool AddPart(std::string_view part) {
     if (!in_parts_) {
-      text_.reserve(body_.size());  // no string is longer decoded than as it was written, so that no view ever moves
+      text_.reserve(body_.size());  // no string is longer decoded than as it was written, so that
+                                    // no view ever moves
       text_begin_ = text_.size();
       in_parts_ = true;
     }
@@ -70,10 +78,12 @@ class Events {
     return true;
   }
 
-  // The string that ends with this part: the body's own bytes where it came whole and without escapes, else a copy.
+  // The string that ends with this part: the body's own bytes where it came whole and without
+  // escapes, else a copy.
   std::string_view Whole(std::string_view part, size_t size) {
-    const bool in_body = std::greater_equal<>()(part.data(), body_.data()) &&
-                         std::less_equal<>()(part.data() + part.size(), body_.data() + body_.size());
+    const bool in_body =
+        std::greater_equal<>()(part.data(), body_.data()) &&
+        std::less_equal<>()(part.data() + part.size(), body_.data() + body_.size());
     if (part.size() == size && (in_body || size == 0)) return part;
     AddPart(part);
     in_parts_ = false;
@@ -88,17 +98,20 @@ class Events {
 };
 
 BodyError SyntaxError(const ErrorCode& code, size_t at) {
-  if (code == json::error::incomplete) return {.detail = "the body is no JSON: it ends too early", .hint = ""};
+  if (code == json::error::incomplete)
+    return {.detail = "the body is no JSON: it ends too early", .hint = ""};
   if (code == json::error::extra_data) {
     return {.detail = fmt::format("the body goes on behind its JSON, at byte {}", at), .hint = ""};
   }
-  return {.detail = fmt::format("the body is no JSON: {} at byte {}", code.message(), at), .hint = ""};
+  return {.detail = fmt::format("the body is no JSON: {} at byte {}", code.message(), at),
+          .hint = ""};
 }
 
 }  // namespace
 
 std::optional<BodyError> CheckParser::Parse(std::string_view body, limiter::Request& request) {
-  if (body.empty()) return BodyError{.detail = "the body is empty", .hint = R"(send {"descriptors": [...]})"};
+  if (body.empty())
+    return BodyError{.detail = "the body is empty", .hint = R"(send {"descriptors": [...]})"};
   text_.clear();
   reader_.Begin();
   json::basic_parser<Events> parser(json::parse_options{}, reader_, text_, body);

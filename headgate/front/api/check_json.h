@@ -18,8 +18,9 @@ namespace headgate::front::api {
 // Reused from body to body, so that its memory is. Not thread-safe.
 class CheckParser {
  public:
-  // Fills `request`, whose views are valid until the next call and as long as `body` is. A descriptor without a cost of
-  // its own has that of the whole request, and none where that has none either.
+  // Fills `request`, whose views are valid until the next call and as long as `body` is. A
+  // descriptor without a cost of its own has that of the whole request, and none where that has
+  // none either.
   std::optional<BodyError> Parse(std::string_view body, limiter::Request& request);
 
  private:

@@ -1,4 +1,5 @@
-// Any body: no crash, and either a whole request within its bounds or a reason. Strings point where they may.
+// Any body: no crash, and either a whole request within its bounds or a reason. Strings point where
+// they may.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -36,8 +36,10 @@ std::string Read(const std::string& body) {
 }
 
 TEST(CheckJson, ReadsWhatTheDocumentationShows) {
-  EXPECT_EQ(Read(R"({"domain":"edge","descriptors":[{"entries":[{"key":"api_key","value":"k1"}],"cost":1}]})"),
-            "edge: api_key=k1 cost 1");
+  EXPECT_EQ(
+      Read(
+          R"({"domain":"edge","descriptors":[{"entries":[{"key":"api_key","value":"k1"}],"cost":1}]})"),
+      "edge: api_key=k1 cost 1");
 }
 
 TEST(CheckJson, TheDomainHasADefaultAndTheCostIsLeftOpen) {
@@ -45,11 +47,10 @@ TEST(CheckJson, TheDomainHasADefaultAndTheCostIsLeftOpen) {
 }
 
 TEST(CheckJson, TakesFieldsInAnyOrderAndSpacesAnywhere) {
-  EXPECT_EQ(
-      Read(
-          "\r\n\t { \"descriptors\" : [ { \"cost\" : 3 , \"entries\" : [ { \"value\" : \"b\" , \"key\" : \"a\" } ] } ] "
-          ", \"domain\" : \"d\" } \n"),
-      "d: a=b cost 3");
+  EXPECT_EQ(Read("\r\n\t { \"descriptors\" : [ { \"cost\" : 3 , \"entries\" : [ { \"value\" : "
+                 "\"b\" , \"key\" : \"a\" } ] } ] "
+                 ", \"domain\" : \"d\" } \n"),
+            "d: a=b cost 3");
 }
 
 TEST(CheckJson, ADescriptorsOwnCostComesBeforeTheRequests) {
@@ -75,27 +76,32 @@ TEST(CheckJson, ReadsALimitThatTheRequestBrings) {
 }
 
 TEST(CheckJson, DecodesEscapesAndKeepsWhatCameBefore) {
-  EXPECT_EQ(Read(R"({"dom\u0061in":"e\u0064ge\n","descriptors":[{"entries":[)"
-                 R"({"k\u0065y":"\u00e9\"\\\/","value":"plain"},{"key":"\ud83d\ude00","value":"é"}]}]})"),
-            "edge\n: é\"\\/=plain,😀=é");
+  EXPECT_EQ(
+      Read(R"({"dom\u0061in":"e\u0064ge\n","descriptors":[{"entries":[)"
+           R"({"k\u0065y":"\u00e9\"\\\/","value":"plain"},{"key":"\ud83d\ude00","value":"é"}]}]})"),
+      "edge\n: é\"\\/=plain,😀=é");
 }
 
 TEST(CheckJson, KeepsLongStringsWhole) {
   const std::string text(100'000, 'x');
-  EXPECT_EQ(Read(R"({"descriptors":[{"entries":[{"key":"a","value":")" + text + R"("}]}]})"), "default: a=" + text);
-  EXPECT_EQ(Read(R"({"descriptors":[{"entries":[{"key":"a","value":"\t)" + text + R"("}]}]})"), "default: a=\t" + text);
+  EXPECT_EQ(Read(R"({"descriptors":[{"entries":[{"key":"a","value":")" + text + R"("}]}]})"),
+            "default: a=" + text);
+  EXPECT_EQ(Read(R"({"descriptors":[{"entries":[{"key":"a","value":"\t)" + text + R"("}]}]})"),
+            "default: a=\t" + text);
 }
 
 TEST(CheckJson, TakesTheLargestCost) {
-  EXPECT_EQ(Read(R"({"cost":9223372036854775807,"descriptors":[{"entries":[{"key":"a","value":"b"}]}]})"),
-            "default: a=b cost 9223372036854775807");
+  EXPECT_EQ(
+      Read(R"({"cost":9223372036854775807,"descriptors":[{"entries":[{"key":"a","value":"b"}]}]})"),
+      "default: a=b cost 9223372036854775807");
 }
 
 TEST(CheckJson, ReadsOneBodyAfterAnother) {
   CheckParser parser;
   limiter::Request request;
   for (int i = 0; i < 100; ++i) {
-    EXPECT_NE(parser.Parse(R"({"domain":"\u0061","descriptors":[{"entries":[{"key":)", request), std::nullopt);
+    EXPECT_NE(parser.Parse(R"({"domain":"\u0061","descriptors":[{"entries":[{"key":)", request),
+              std::nullopt);
     EXPECT_NE(parser.Parse(R"({"descriptors":[{"limit":{"unit":1}}]})", request), std::nullopt);
     const std::string body = R"({"descriptors":[{"entries":[{"key":"a","value":"b"}]}]})";
     ASSERT_EQ(parser.Parse(body, request), std::nullopt);
@@ -111,8 +117,8 @@ std::string Repeat(const std::string& text, size_t times) {
 
 TEST(CheckJson, TakesAsManyAsTheBoundsAllow) {
   const std::string entries = Repeat(R"({"key":"a","value":"b"})", rule::kEntriesMax);
-  const std::string body =
-      R"({"descriptors":[)" + Repeat(R"({"entries":[)" + entries + "]}", rule::kDescriptorsMax) + "]}";
+  const std::string body = R"({"descriptors":[)" +
+                           Repeat(R"({"entries":[)" + entries + "]}", rule::kDescriptorsMax) + "]}";
   CheckParser parser;
   limiter::Request request;
   ASSERT_EQ(parser.Parse(body, request), std::nullopt);
@@ -137,11 +143,15 @@ constexpr char kDescriptorFields[] = "its fields are entries, cost, limit";
 constexpr char kEntryFields[] = "its fields are key, value";
 constexpr char kLimitFields[] = "its fields are requests_per_unit, unit";
 
-std::string Descriptor(const std::string& fields) { return R"({"descriptors":[{)" + fields + "}]}"; }
+std::string Descriptor(const std::string& fields) {
+  return R"({"descriptors":[{)" + fields + "}]}";
+}
 std::string Second(const std::string& fields) {
   return R"({"descriptors":[{"entries":[{"key":"a","value":"b"}]},{)" + fields + "}]}";
 }
-std::string Entry(const std::string& fields) { return Descriptor(R"("entries":[{)" + fields + "}]"); }
+std::string Entry(const std::string& fields) {
+  return Descriptor(R"("entries":[{)" + fields + "}]");
+}
 std::string SecondEntry(const std::string& fields) {
   return Second(R"("entries":[{"key":"a","value":"b"},{)" + fields + "}]");
 }
@@ -150,7 +160,9 @@ std::string Cost(const std::string& cost) { return Descriptor(kEntries + R"(,"co
 std::string RequestCost(const std::string& cost) {
   return R"({"cost":)" + cost + R"(,"descriptors":[{)" + kEntries + "}]}";
 }
-std::string Limit(const std::string& limit) { return Descriptor(kEntries + R"(,"limit":)" + limit); }
+std::string Limit(const std::string& limit) {
+  return Descriptor(kEntries + R"(,"limit":)" + limit);
+}
 
 const BadBody kBadBodies[] = {
     // No JSON.
@@ -159,12 +171,13 @@ const BadBody kBadBodies[] = {
     {"{", "the body is no JSON: it ends too early", ""},
     {R"({"domain":"x)", "the body is no JSON: it ends too early", ""},
     {R"({"domain")", "the body is no JSON: it ends too early", ""},
-    {R"({"descriptors":[{"entries":[{"key":"a","value":"b"}]}])", "the body is no JSON: it ends too early", ""},
+    {R"({"descriptors":[{"entries":[{"key":"a","value":"b"}]}])",
+     "the body is no JSON: it ends too early", ""},
     {R"({"descriptors":[{"entries":[{"key":"a","value":"b"}]}]})"
      "x",
      "the body goes on behind its JSON, at byte 55", ""},
-    {R"({"descriptors":[{"entries":[{"key":"a","value":"b"}]}]} {})", "the body goes on behind its JSON, at byte 56",
-     ""},
+    {R"({"descriptors":[{"entries":[{"key":"a","value":"b"}]}]} {})",
+     "the body goes on behind its JSON, at byte 56", ""},
     {"hello", "the body is no JSON: syntax error at byte 0", ""},
     {"{domain:1}", "the body is no JSON: syntax error at byte 1", ""},
     {"{'domain':1}", "the body is no JSON: syntax error at byte 1", ""},
@@ -190,8 +203,8 @@ const BadBody kBadBodies[] = {
     {R"({"Domain":"edge"})", "the body has no field \"Domain\"", kTopFields},
     {R"({"domain":"a","entries":[]})", "the body has no field \"entries\"", kTopFields},
     {R"({"":1})", "the body has no field \"\"", kTopFields},
-    {R"({")" + std::string(61, 'x') + R"(":1})", "the body has no field \"" + std::string(60, 'x') + "...\"",
-     kTopFields},
+    {R"({")" + std::string(61, 'x') + R"(":1})",
+     "the body has no field \"" + std::string(60, 'x') + "...\"", kTopFields},
     {R"({"domain":"a","domain":"a"})", "domain is there twice", ""},
     {R"({"domain":"a","dom\u0061in":"a"})", "domain is there twice", ""},
     {R"({"domain":1})", "domain must be a string, not a number", ""},
@@ -206,20 +219,24 @@ const BadBody kBadBodies[] = {
     {R"({"descriptors":null})", "descriptors must be an array, not null", ""},
     {R"({"descriptors":[1]})", "descriptors[0] must be an object, not a number", ""},
     {R"({"descriptors":[[]]})", "descriptors[0] must be an object, not an array", ""},
-    {R"({"descriptors":[{"entries":[{"key":"a","value":"b"}]},null]})", "descriptors[1] must be an object, not null",
-     ""},
-    {R"({"descriptors":[)" + Repeat("{" + kEntries + "}", 65) + "]}", "descriptors has more than 64 elements", ""},
+    {R"({"descriptors":[{"entries":[{"key":"a","value":"b"}]},null]})",
+     "descriptors[1] must be an object, not null", ""},
+    {R"({"descriptors":[)" + Repeat("{" + kEntries + "}", 65) + "]}",
+     "descriptors has more than 64 elements", ""},
     {Descriptor(""), "descriptors[0].entries is missing", ""},
     {Second(R"("cost":1)"), "descriptors[1].entries is missing", ""},
     {Descriptor(R"("key":"a")"), "descriptors[0] has no field \"key\"", kDescriptorFields},
-    {Second(kEntries + R"(,"hits_addend":1)"), "descriptors[1] has no field \"hits_addend\"", kDescriptorFields},
+    {Second(kEntries + R"(,"hits_addend":1)"), "descriptors[1] has no field \"hits_addend\"",
+     kDescriptorFields},
     {Descriptor(kEntries + "," + kEntries), "descriptors[0].entries is there twice", ""},
     {Descriptor(kEntries + R"(,"cost":1,"cost":1)"), "descriptors[0].cost is there twice", ""},
     // Entries.
     {Descriptor(R"("entries":[])"), "descriptors[0].entries must not be empty", ""},
     {Second(R"("entries":[])"), "descriptors[1].entries must not be empty", ""},
-    {Descriptor(R"("entries":{"a":"b"})"), "descriptors[0].entries must be an array, not an object", ""},
-    {Descriptor(R"("entries":["a"])"), "descriptors[0].entries[0] must be an object, not a string", ""},
+    {Descriptor(R"("entries":{"a":"b"})"), "descriptors[0].entries must be an array, not an object",
+     ""},
+    {Descriptor(R"("entries":["a"])"), "descriptors[0].entries[0] must be an object, not a string",
+     ""},
     {Descriptor(R"("entries":[{"key":"a","value":"b"},[]])"),
      "descriptors[0].entries[1] must be an object, not an array", ""},
     {Descriptor(R"("entries":[)" + Repeat(R"({"key":"a","value":"b"})", 33) + "]"),
@@ -228,14 +245,21 @@ const BadBody kBadBodies[] = {
     {Entry(R"("key":"a")"), "descriptors[0].entries[0].value is missing", ""},
     {SecondEntry(R"("value":"b")"), "descriptors[1].entries[1].key is missing", ""},
     {Entry(R"("key":1)"), "descriptors[0].entries[0].key must be a string, not a number", ""},
-    {SecondEntry(R"("key":true)"), "descriptors[1].entries[1].key must be a string, not true or false", ""},
-    {Entry(R"("key":"a","value":null)"), "descriptors[0].entries[0].value must be a string, not null", ""},
-    {Entry(R"("key":"a","value":1.5)"), "descriptors[0].entries[0].value must be a string, not a number", ""},
-    {Entry(R"("key":"a","value":{})"), "descriptors[0].entries[0].value must be a string, not an object", ""},
+    {SecondEntry(R"("key":true)"),
+     "descriptors[1].entries[1].key must be a string, not true or false", ""},
+    {Entry(R"("key":"a","value":null)"),
+     "descriptors[0].entries[0].value must be a string, not null", ""},
+    {Entry(R"("key":"a","value":1.5)"),
+     "descriptors[0].entries[0].value must be a string, not a number", ""},
+    {Entry(R"("key":"a","value":{})"),
+     "descriptors[0].entries[0].value must be a string, not an object", ""},
     {Entry(R"("key":"","value":"b")"), "descriptors[0].entries[0].key must not be empty", ""},
-    {Entry(R"("key":"a","key":"a","value":"b")"), "descriptors[0].entries[0].key is there twice", ""},
-    {SecondEntry(R"("key":"a","value":"b","value":"b")"), "descriptors[1].entries[1].value is there twice", ""},
-    {Entry(R"("key":"a","name":"b")"), "descriptors[0].entries[0] has no field \"name\"", kEntryFields},
+    {Entry(R"("key":"a","key":"a","value":"b")"), "descriptors[0].entries[0].key is there twice",
+     ""},
+    {SecondEntry(R"("key":"a","value":"b","value":"b")"),
+     "descriptors[1].entries[1].value is there twice", ""},
+    {Entry(R"("key":"a","name":"b")"), "descriptors[0].entries[0] has no field \"name\"",
+     kEntryFields},
     // Costs.
     {Cost("-1"), std::string("descriptors[0].cost") + kWholeCost, ""},
     {Cost("-9223372036854775809"), std::string("descriptors[0].cost") + kWholeCost, ""},
@@ -257,7 +281,8 @@ const BadBody kBadBodies[] = {
     {Limit(R"({"unit":"second"})"), "descriptors[0].limit.requests_per_unit is missing", ""},
     {Limit(R"({"unit":"fortnight"})"),
      "descriptors[0].limit.unit must be second, minute, hour, day, week, month or year", ""},
-    {Limit(R"({"unit":""})"), "descriptors[0].limit.unit must be second, minute, hour, day, week, month or year", ""},
+    {Limit(R"({"unit":""})"),
+     "descriptors[0].limit.unit must be second, minute, hour, day, week, month or year", ""},
     {Limit(R"({"unit":1})"), "descriptors[0].limit.unit must be a string, not a number", ""},
     {Limit(R"({"requests_per_unit":4294967296})"),
      "descriptors[0].limit.requests_per_unit must be a whole number from 0 to 4294967295", ""},

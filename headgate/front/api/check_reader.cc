@@ -91,9 +91,10 @@ void CheckReader::Begin() {
 limiter::Request CheckReader::Finish() {
   descriptors_.clear();
   for (const Building& b : building_) {
-    descriptors_.push_back({.entries = std::span(entries_).subspan(b.entries_begin, b.entries_end - b.entries_begin),
-                            .cost = b.cost ? b.cost : cost_,
-                            .override_limit = b.limit});
+    descriptors_.push_back(
+        {.entries = std::span(entries_).subspan(b.entries_begin, b.entries_end - b.entries_begin),
+         .cost = b.cost ? b.cost : cost_,
+         .override_limit = b.limit});
   }
   return {.domain = domain_, .descriptors = descriptors_};
 }
@@ -112,9 +113,9 @@ bool CheckReader::BeginObject() {
       return Enter(Where::kDescriptor);
     case Where::kEntries:
       if (entries_.size() - building_.back().entries_begin == rule::kEntriesMax) {
-        return Fail(
-            fmt::format("descriptors[{}].entries has more than {} elements", building_.size() - 1, rule::kEntriesMax),
-            "");
+        return Fail(fmt::format("descriptors[{}].entries has more than {} elements",
+                                building_.size() - 1, rule::kEntriesMax),
+                    "");
       }
       entries_.push_back({});
       seen(Where::kEntry) = 0;
@@ -167,8 +168,9 @@ bool CheckReader::Name(std::string_view name) {
   }
   const std::string_view shown = name.substr(0, kQuotedBytesMax);
   const std::string of = Path();
-  return Fail(fmt::format("{} has no field \"{}{}\"", of, shown, shown.size() < name.size() ? "..." : ""),
-              fmt::format("its fields are {}", FieldNames(where_)));
+  return Fail(
+      fmt::format("{} has no field \"{}{}\"", of, shown, shown.size() < name.size() ? "..." : ""),
+      fmt::format("its fields are {}", FieldNames(where_)));
 }
 
 bool CheckReader::String(std::string_view text) {

@@ -1,5 +1,6 @@
-// Reads the JSON of a request event by event: objects, arrays, names and values in, a limiter::Request out. Anything
-// unexpected is refused with its path: a request that is misread is decided wrongly, and nobody notices.
+// Reads the JSON of a request event by event: objects, arrays, names and values in, a
+// limiter::Request out. Anything unexpected is refused with its path: a request that is misread is
+// decided wrongly, and nobody notices.
 #pragma once
 
 #include <array>
@@ -25,8 +26,8 @@ struct BodyError {
 
 enum class JsonKind : uint8_t { kString, kNumber, kObject, kArray, kBool, kNull };
 
-// Reused, so that its memory is. Each event answers false where it does not belong; `error` then says why, and no more
-// events may come before Begin.
+// Reused, so that its memory is. Each event answers false where it does not belong; `error` then
+// says why, and no more events may come before Begin.
 class CheckReader {
  public:
   void Begin();
@@ -44,8 +45,18 @@ class CheckReader {
   limiter::Request Finish();
   const std::optional<BodyError>& error() const { return error_; }
 
-  // The object or array that the next event belongs to, and the field in it. Public for the table in the source.
-  enum class Where : uint8_t { kDocument, kTop, kDescriptors, kDescriptor, kEntries, kEntry, kLimit, kEnd };
+  // The object or array that the next event belongs to, and the field in it. Public for the table
+  // in the source.
+  enum class Where : uint8_t {
+    kDocument,
+    kTop,
+    kDescriptors,
+    kDescriptor,
+    kEntries,
+    kEntry,
+    kLimit,
+    kEnd
+  };
   enum class Field : uint8_t {
     kNone,
     kDomain,
@@ -88,7 +99,8 @@ class CheckReader {
   std::vector<rule::Descriptor> descriptors_;
   Where where_ = Where::kDocument;
   Field field_ = Field::kNone;
-  std::array<uint32_t, static_cast<size_t>(Where::kEnd)> seen_{};  // which fields, by the object that has them
+  std::array<uint32_t, static_cast<size_t>(Where::kEnd)>
+      seen_{};  // which fields, by the object that has them
   std::optional<BodyError> error_;
 };
 

@@ -10,7 +10,8 @@ namespace headgate::front::api {
 
 namespace {
 
-// A client that is refused because the store is away, or there are no rules yet, should not come back at once.
+// A client that is refused because the store is away, or there are no rules yet, should not come
+// back at once.
 constexpr std::string_view kUnavailableRetryAfterS = "1";
 
 // Kept by a connection while its request waits.
@@ -68,8 +69,9 @@ void CheckHandler::AddRoutes(http::Router& router) {
               }});
 }
 
-void CheckHandler::Decide(limiter::Operation operation, uint64_t cost_default, const http::Request& request,
-                          http::Response& response, base::Instant now) {
+void CheckHandler::Decide(limiter::Operation operation, uint64_t cost_default,
+                          const http::Request& request, http::Response& response,
+                          base::Instant now) {
   if (!Parse(request, response) || !Settle(operation, request, response, now)) return;
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");
@@ -77,19 +79,20 @@ void CheckHandler::Decide(limiter::Operation operation, uint64_t cost_default, c
   AddLimitFields(cost_default, response, now);
 }
 
-void CheckHandler::Change(limiter::Operation operation, const http::Request& request, http::Response& response,
-                          base::Instant now) {
+void CheckHandler::Change(limiter::Operation operation, const http::Request& request,
+                          http::Response& response, base::Instant now) {
   if (!Parse(request, response) || !Settle(operation, request, response, now)) return;
   if (!limiter::AnyRule(decided_)) {
-    return http::AnswerProblem(404, "no rule applies to any of the descriptors: nothing was changed",
+    return http::AnswerProblem(404,
+                               "no rule applies to any of the descriptors: nothing was changed",
                                "`headgate explain DOMAIN k=v` says why", response);
   }
   response.AddField("Content-Type", "application/json");
   AppendAnswer(decided_, response.body);
 }
 
-bool CheckHandler::Settle(limiter::Operation operation, const http::Request& request, http::Response& response,
-                          base::Instant now) {
+bool CheckHandler::Settle(limiter::Operation operation, const http::Request& request,
+                          http::Response& response, base::Instant now) {
   request_.operation = operation;
   limiter::Pending* const pending = checker_.may_wait() ? PendingOf(request) : nullptr;
   const absl::Status status = checker_.Check(request_, decided_, now, pending);
@@ -119,9 +122,10 @@ void CheckHandler::AnswerError(const absl::Status& status, http::Response& respo
       return http::AnswerProblem(400, message, "", response);
     case absl::StatusCode::kFailedPrecondition:
       if (checker_.rules() != nullptr) return http::AnswerProblem(409, message, "", response);
-      http::AnswerProblem(
-          503, message,
-          "the path given by --rules has no rule file yet, or only files with problems; the log names them", response);
+      http::AnswerProblem(503, message,
+                          "the path given by --rules has no rule file yet, or only files with "
+                          "problems; the log names them",
+                          response);
       return response.AddField("Retry-After", kUnavailableRetryAfterS);
     case absl::StatusCode::kUnavailable:
       http::AnswerProblem(503, message, "", response);
@@ -133,29 +137,36 @@ void CheckHandler::AnswerError(const absl::Status& status, http::Response& respo
   }
 }
 
-void CheckHandler::AddLimitFields(uint64_t cost_default, http::Response& response, base::Instant now) {
+void CheckHandler::AddLimitFields(uint64_t cost_default, http::Response& response,
+                                  base::Instant now) {
   std::optional<wire::RateLimitState> state = Tightest(decided_);
   if (!state) return;
   if (state->denied) state->retry_after = HonestRetryAfter(cost_default, now);
-  wire::EmitRateLimitFields(*state, options_.fields, scratch_,
-                            [&](std::string_view name, std::string_view value) { response.AddField(name, value); });
+  wire::EmitRateLimitFields(
+      *state, options_.fields, scratch_,
+      [&](std::string_view name, std::string_view value) { response.AddField(name, value); });
 }
 
-// A denied request may still have consumed what its other descriptors allowed, so that one of these stands in the way
-// of the next. Then what the request would be answered by now tells how long it must wait.
-std::optional<base::Duration> CheckHandler::HonestRetryAfter(uint64_t cost_default, base::Instant now) {
+// A denied request may still have consumed what its other descriptors allowed, so that one of these
+// stands in the way of the next. Then what the request would be answered by now tells how long it
+// must wait.
+std::optional<base::Duration> CheckHandler::HonestRetryAfter(uint64_t cost_default,
+                                                             base::Instant now) {
   look_.assign(request_.descriptors.begin(), request_.descriptors.end());
   bool spent = false;
   for (size_t i = 0; i < look_.size(); ++i) {
     look_[i].cost = look_[i].cost.value_or(cost_default);
     const limiter::Outcomes& outcome = decided_.descriptors[i];
-    spent = spent || (outcome.allowed() && outcome.has_decision() && outcome.decision.remaining < *look_[i].cost);
+    spent = spent || (outcome.allowed() && outcome.has_decision() &&
+                      outcome.decision.remaining < *look_[i].cost);
   }
   // A shared bucket may change before another look is answered, so the decision at hand is used.
   if (!spent || checker_.may_wait() ||
       !checker_
-           .Check({.domain = request_.domain, .descriptors = look_, .operation = limiter::Operation::kLook}, looked_,
-                  now)
+           .Check({.domain = request_.domain,
+                   .descriptors = look_,
+                   .operation = limiter::Operation::kLook},
+                  looked_, now)
            .ok()) {
     return RetryAfter(decided_);
   }

@@ -34,11 +34,14 @@ class CheckHandler {
   void AddRoutes(http::Router& router);
 
  private:
-  // Decides request_ into decided_. False where the answer comes later, or `response` says already what is wrong.
-  bool Settle(limiter::Operation operation, const http::Request& request, http::Response& response, base::Instant now);
+  // Decides request_ into decided_. False where the answer comes later, or `response` says already
+  // what is wrong.
+  bool Settle(limiter::Operation operation, const http::Request& request, http::Response& response,
+              base::Instant now);
   void Decide(limiter::Operation operation, uint64_t cost_default, const http::Request& request,
               http::Response& response, base::Instant now);
-  void Change(limiter::Operation operation, const http::Request& request, http::Response& response, base::Instant now);
+  void Change(limiter::Operation operation, const http::Request& request, http::Response& response,
+              base::Instant now);
   bool Parse(const http::Request& request, http::Response& response);
   void AnswerError(const absl::Status& status, http::Response& response);
   void AddLimitFields(uint64_t cost_default, http::Response& response, base::Instant now);

@@ -1,8 +1,9 @@
-// POST /v1/check from bytes to bytes: session, parser, router, JSON, limiter, memory store, answer; no socket, no
-// clock.
+// POST /v1/check from bytes to bytes: session, parser, router, JSON, limiter, memory store, answer;
+// no socket, no clock.
 //
-// Expected on one core of a 2.5 GHz server: 2 to 2.5 µs a request, alone or pipelined, and no allocation (a test holds
-// that). Much more than that: something on the way scans or copies what it need not.
+// Expected on one core of a 2.5 GHz server: 2 to 2.5 µs a request, alone or pipelined, and no
+// allocation (a test holds that). Much more than that: something on the way scans or copies what it
+// need not.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -18,7 +19,8 @@ namespace {
 constexpr base::Instant kNow = base::Instant::FromNanos(1'790'000'000'000'000'000);
 
 std::string Request() {
-  const std::string body = R"({"domain":"edge","descriptors":[{"entries":[{"key":"api_key","value":"k1"}],"cost":1}]})";
+  const std::string body =
+      R"({"domain":"edge","descriptors":[{"entries":[{"key":"api_key","value":"k1"}],"cost":1}]})";
   return "POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: bench/1\r\nAccept: */*\r\n"
          "Content-Type: application/json\r\nContent-Length: " +
          std::to_string(body.size()) + "\r\n\r\n" + body;
@@ -27,11 +29,12 @@ std::string Request() {
 void BM_Check(benchmark::State& state) {
   store::MemoryStore store({.max_buckets = 1 << 16});
   limiter::Limiter limiter(store, nullptr);
-  const rule::PlainRule rule{
-      .domain = "edge",
-      .key = "api_key",
-      .limits = {*algorithm::Limit::Make({.requests = 1'000'000'000, .period = std::chrono::seconds(1)})}};
-  if (!limiter.OnRules(*rule::BuildRules({&rule, 1}), kNow).ok()) return state.SkipWithError("no rules");
+  const rule::PlainRule rule{.domain = "edge",
+                             .key = "api_key",
+                             .limits = {*algorithm::Limit::Make(
+                                 {.requests = 1'000'000'000, .period = std::chrono::seconds(1)})}};
+  if (!limiter.OnRules(*rule::BuildRules({&rule, 1}), kNow).ok())
+    return state.SkipWithError("no rules");
   limiter::Checker checker(limiter);
   CheckHandler handler(checker, {});
   const http::Access access;

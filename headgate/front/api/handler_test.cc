@@ -29,14 +29,16 @@ class Rules final : public rule::RuleSet {
     rule.index = static_cast<uint32_t>(rules_.size());
     rule.domain = "default";
     rule.path = rule.identity = key;
-    for (const LimitSpec& spec : specs) rule.limits.push_back({.limit = *algorithm::Limit::Make(spec), .unit = {}});
+    for (const LimitSpec& spec : specs)
+      rule.limits.push_back({.limit = *algorithm::Limit::Make(spec), .unit = {}});
     rule.unlimited = specs.empty();
     rules_.push_back(rule);
     return rules_.back();
   }
   void MakeAllOrNothing() { all_or_nothing_ = true; }
 
-  bool Find(std::string_view domain, std::span<const rule::Entry> entries, rule::Match& match) const override {
+  bool Find(std::string_view domain, std::span<const rule::Entry> entries,
+            rule::Match& match) const override {
     match.rule = nullptr;
     match.step_count = static_cast<uint32_t>(entries.size());
     match.steps = {};
@@ -66,7 +68,8 @@ std::map<std::string, std::string> FieldsOf(const http::Response& response) {
 }
 
 std::string Body(const std::string& key, uint64_t cost = 1) {
-  return fmt::format(R"({{"descriptors":[{{"entries":[{{"key":"{}","value":"x"}}],"cost":{}}}]}})", key, cost);
+  return fmt::format(R"({{"descriptors":[{{"entries":[{{"key":"{}","value":"x"}}],"cost":{}}}]}})",
+                     key, cost);
 }
 
 std::string Body2(const std::string& key_a, const std::string& key_b) {
@@ -76,13 +79,15 @@ std::string Body2(const std::string& key_a, const std::string& key_b) {
 }
 
 struct Server {
-  explicit Server(std::shared_ptr<Rules> rules, CheckOptions options = {}) : handler(checker, options) {
+  explicit Server(std::shared_ptr<Rules> rules, CheckOptions options = {})
+      : handler(checker, options) {
     handler.AddRoutes(router);
     if (rules == nullptr) return;
     EXPECT_TRUE(limiter.OnRules(std::move(rules), kStart).ok());
   }
 
-  http::Response Post(const std::string& path, const std::string& body, base::Instant now = kStart) {
+  http::Response Post(const std::string& path, const std::string& body,
+                      base::Instant now = kStart) {
     http::Request request;
     request.method = "POST";
     request.target = path;
@@ -114,11 +119,13 @@ TEST(Check, LetsTenThroughAndThenSaysWhenToComeBack) {
   for (int i = 9; i >= 0; --i) {
     const http::Response response = server.Post("/v1/check", Body("api_key"));
     EXPECT_EQ(response.status, 200);
-    EXPECT_EQ(response.body,
-              fmt::format(R"({{"allowed":true,"decisions":[{{"allowed":true,"limit":10,"remaining":{},)"
-                          R"("retry_after_ms":0,"reset_after_ms":{},"wait_ms":0,"rule":"api_key","shadow":false}}]}})"
-                          "\n",
-                          i, (10 - i) * 2000));
+    EXPECT_EQ(
+        response.body,
+        fmt::format(
+            R"({{"allowed":true,"decisions":[{{"allowed":true,"limit":10,"remaining":{},)"
+            R"("retry_after_ms":0,"reset_after_ms":{},"wait_ms":0,"rule":"api_key","shadow":false}}]}})"
+            "\n",
+            i, (10 - i) * 2000));
     EXPECT_EQ(response.fields, fmt::format("Content-Type: application/json\r\n"
                                            "RateLimit-Policy: \"api_key\";q=10;w=20\r\n"
                                            "RateLimit: \"api_key\";r={};t={}\r\n"
@@ -129,10 +136,11 @@ TEST(Check, LetsTenThroughAndThenSaysWhenToComeBack) {
   }
   const http::Response denied = server.Post("/v1/check", Body("api_key"), kStart + 500ms);
   EXPECT_EQ(denied.status, 429);
-  EXPECT_EQ(denied.body,
-            R"({"allowed":false,"decisions":[{"allowed":false,"limit":10,"remaining":0,)"
-            R"("retry_after_ms":1500,"reset_after_ms":19500,"wait_ms":0,"rule":"api_key","shadow":false}]})"
-            "\n");
+  EXPECT_EQ(
+      denied.body,
+      R"({"allowed":false,"decisions":[{"allowed":false,"limit":10,"remaining":0,)"
+      R"("retry_after_ms":1500,"reset_after_ms":19500,"wait_ms":0,"rule":"api_key","shadow":false}]})"
+      "\n");
   EXPECT_EQ(denied.fields,
             "Content-Type: application/json\r\n"
             "RateLimit-Policy: \"api_key\";q=10;w=20\r\n"
@@ -172,7 +180,8 @@ TEST(Check, TakesALimitFromTheRequest) {
   Server server(TenPer20s());
   const std::string body = R"({"descriptors":[{"entries":[{"key":"api_key","value":"x"}],)"
                            R"("limit":{"requests_per_unit":1,"unit":"hour"}}]})";
-  EXPECT_THAT(server.Post("/v1/check", body).fields, HasSubstr("RateLimit-Policy: \"request\";q=1;w=3600\r\n"));
+  EXPECT_THAT(server.Post("/v1/check", body).fields,
+              HasSubstr("RateLimit-Policy: \"request\";q=1;w=3600\r\n"));
   EXPECT_EQ(server.Post("/v1/check", body).status, 429);
 }
 
@@ -208,14 +217,17 @@ TEST(Refund, GivesBackWhatWasTaken) {
 
 TEST(Refund, IsAConflictForAQueue) {
   auto rules = std::make_shared<Rules>();
-  rules->Add("queue", {{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 1, .period = 1s, .burst = 5}});
+  rules->Add(
+      "queue",
+      {{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 1, .period = 1s, .burst = 5}});
   Server server(rules);
   const http::Response response = server.Post("/v1/refund", Body("queue"));
   EXPECT_EQ(response.status, 409);
-  EXPECT_EQ(response.body,
-            R"({"type":"about:blank","title":"Conflict","status":409,)"
-            R"("detail":"rule queue: a queue takes nothing back: its requests have been promised their turn"})"
-            "\n");
+  EXPECT_EQ(
+      response.body,
+      R"({"type":"about:blank","title":"Conflict","status":409,)"
+      R"("detail":"rule queue: a queue takes nothing back: its requests have been promised their turn"})"
+      "\n");
 }
 
 TEST(Reset, MakesTheBucketAsIfNeverUsed) {
@@ -230,12 +242,16 @@ TEST(Reset, MakesTheBucketAsIfNeverUsed) {
 TEST(ChangesOfState, AreForWhoMayMakeThem) {
   Server server(TenPer20s());
   server.peer.loopback = false;
-  for (const char* path : {"/v1/refund", "/v1/reset"}) EXPECT_EQ(server.Post(path, Body("api_key")).status, 403);
-  for (const char* path : {"/v1/check", "/v1/peek"}) EXPECT_EQ(server.Post(path, Body("api_key")).status, 200);
+  for (const char* path : {"/v1/refund", "/v1/reset"})
+    EXPECT_EQ(server.Post(path, Body("api_key")).status, 403);
+  for (const char* path : {"/v1/check", "/v1/peek"})
+    EXPECT_EQ(server.Post(path, Body("api_key")).status, 200);
   server.access.credential = "secret";
   server.peer.loopback = true;
-  for (const char* path : {"/v1/refund", "/v1/reset"}) EXPECT_EQ(server.Post(path, Body("api_key")).status, 401);
-  for (const char* path : {"/v1/check", "/v1/peek"}) EXPECT_EQ(server.Post(path, Body("api_key")).status, 200);
+  for (const char* path : {"/v1/refund", "/v1/reset"})
+    EXPECT_EQ(server.Post(path, Body("api_key")).status, 401);
+  for (const char* path : {"/v1/check", "/v1/peek"})
+    EXPECT_EQ(server.Post(path, Body("api_key")).status, 200);
 }
 
 TEST(Errors, AreProblemsWithTheReason) {
@@ -285,17 +301,27 @@ const Waiting kWaiting[] = {
     {"token_bucket_burst", {.requests = 3, .period = 7s, .burst = 11}},
     {"token_bucket_fast", {.requests = 1000, .period = 1s, .burst = 5}},
     {"token_bucket_slow", {.requests = 1, .period = 24h * 30}},
-    {"leaky_bucket", {.algorithm = Algorithm::kLeakyBucket, .requests = 7, .period = 60s, .burst = 3}},
-    {"queue", {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 7, .period = 10s, .burst = 4}},
+    {"leaky_bucket",
+     {.algorithm = Algorithm::kLeakyBucket, .requests = 7, .period = 60s, .burst = 3}},
+    {"queue",
+     {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 7, .period = 10s, .burst = 4}},
     {"fixed_window", {.algorithm = Algorithm::kFixedWindow, .requests = 5, .period = 10s}},
     {"fixed_window_counting_denied",
      {.algorithm = Algorithm::kFixedWindow, .requests = 5, .period = 10s, .count_denied = true}},
     {"fixed_window_first_hit",
-     {.algorithm = Algorithm::kFixedWindow, .requests = 5, .period = 10s, .align = Align::kFirstHit}},
+     {.algorithm = Algorithm::kFixedWindow,
+      .requests = 5,
+      .period = 10s,
+      .align = Align::kFirstHit}},
     {"fixed_window_month",
-     {.algorithm = Algorithm::kFixedWindow, .requests = 5, .period = 1s, .align = Align::kCalendarMonth}},
-    {"sliding_window_counter", {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 9, .period = 13s}},
-    {"sliding_window_log", {.algorithm = Algorithm::kSlidingWindowLog, .requests = 6, .period = 11s}},
+     {.algorithm = Algorithm::kFixedWindow,
+      .requests = 5,
+      .period = 1s,
+      .align = Align::kCalendarMonth}},
+    {"sliding_window_counter",
+     {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 9, .period = 13s}},
+    {"sliding_window_log",
+     {.algorithm = Algorithm::kSlidingWindowLog, .requests = 6, .period = 11s}},
 };
 
 class RetryAfterIsHonest : public ::testing::TestWithParam<Waiting> {};
@@ -310,7 +336,8 @@ TEST_P(RetryAfterIsHonest, WhoWaitsExactlySoLongIsLetIn) {
     random = random * 6'364'136'223'846'793'005u + 1'442'695'040'888'963'407u;
     return (random >> 33) % below;
   };
-  const auto step_max = std::min<base::Duration>(900ms, GetParam().spec.period / GetParam().spec.requests);
+  const auto step_max =
+      std::min<base::Duration>(900ms, GetParam().spec.period / GetParam().spec.requests);
   constexpr base::Instant kYear2100 = base::Instant::FromNanos(4'102'444'800'000'000'000);
   int denials = 0;
   for (int i = 0; i < 1000 && now < kYear2100; ++i) {
@@ -319,13 +346,15 @@ TEST_P(RetryAfterIsHonest, WhoWaitsExactlySoLongIsLetIn) {
     const http::Response response = server.Post("/v1/check", body, now);
     auto fields = FieldsOf(response);
     ASSERT_EQ(fields.contains("Retry-After"),
-              response.status == 429 && response.body.find(R"("retry_after_ms":null)") == std::string::npos);
+              response.status == 429 &&
+                  response.body.find(R"("retry_after_ms":null)") == std::string::npos);
     if (!fields.contains("Retry-After")) continue;
     ++denials;
     const int64_t seconds = std::stoll(fields["Retry-After"]);
     ASSERT_GE(seconds, 1);
     now += std::chrono::seconds(seconds);
-    ASSERT_EQ(server.Post("/v1/check", body, now).status, 200) << "after " << seconds << " s at step " << i;
+    ASSERT_EQ(server.Post("/v1/check", body, now).status, 200)
+        << "after " << seconds << " s at step " << i;
   }
   EXPECT_GT(denials, 100);
 }
@@ -345,7 +374,10 @@ TEST(RetryAfter, CountsWhatTheDeniedRequestItselfHasSpent) {
     auto fields = FieldsOf(server.Post("/v1/check", Body2("fast", "slow")));
     const int64_t seconds = std::stoll(fields["Retry-After"]);
     EXPECT_EQ(seconds, all_or_nothing ? 10 : 3600);
-    EXPECT_EQ(server.Post("/v1/check", Body2("fast", "slow"), kStart + std::chrono::seconds(seconds)).status, 200);
+    EXPECT_EQ(
+        server.Post("/v1/check", Body2("fast", "slow"), kStart + std::chrono::seconds(seconds))
+            .status,
+        200);
   }
 }
 
@@ -354,8 +386,9 @@ TEST(ChangesOfState, ThatFindNoRuleSaySo) {
   for (const char* path : {"/v1/refund", "/v1/reset"}) {
     const http::Response response = server.Post(path, Body("unknown"));
     EXPECT_EQ(response.status, 404) << path;
-    EXPECT_THAT(response.body,
-                HasSubstr(R"("detail":"no rule applies to any of the descriptors: nothing was changed")"));
+    EXPECT_THAT(
+        response.body,
+        HasSubstr(R"("detail":"no rule applies to any of the descriptors: nothing was changed")"));
     EXPECT_THAT(response.body, HasSubstr(R"("hint":"`headgate explain DOMAIN k=v` says why")"));
   }
 }

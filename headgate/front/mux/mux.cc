@@ -18,7 +18,8 @@ std::optional<Protocol> OnlyProtocol(const Sessions& sessions) {
 }  // namespace
 
 net::SessionChooser Mux(Sessions sessions, Counters& counters) {
-  return [sessions = std::move(sessions), &counters](std::span<const char> first_bytes, const net::Peer& peer,
+  return [sessions = std::move(sessions), &counters](std::span<const char> first_bytes,
+                                                     const net::Peer& peer,
                                                      net::Room room) -> net::SessionChoice {
     if (room == net::Room::kNone) {
       std::optional<Protocol> protocol = OnlyProtocol(sessions);

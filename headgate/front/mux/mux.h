@@ -1,5 +1,6 @@
-// One port speaks everything: chooses a connection's session by its first bytes (protocol_sniff.h). A protocol that the
-// address does not speak is refused in its own words (refusal_text.h), and so is a connection without a place.
+// One port speaks everything: chooses a connection's session by its first bytes (protocol_sniff.h).
+// A protocol that the address does not speak is refused in its own words (refusal_text.h), and so
+// is a connection without a place.
 #pragma once
 
 #include <functional>

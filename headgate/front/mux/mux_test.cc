@@ -66,7 +66,8 @@ TEST(Mux, WaitsForBytesThatTell) {
   Both both;
   EXPECT_FALSE(both.Choose("").made);
   EXPECT_FALSE(both.Choose("PI").made);
-  // A client of the one protocol spoken here is served no sooner: the other protocols are refused in their own words.
+  // A client of the one protocol spoken here is served no sooner: the other protocols are refused
+  // in their own words.
   OnlyResp resp;
   EXPECT_FALSE(resp.Choose("PI").made);
 }
@@ -95,7 +96,8 @@ TEST(Mux, AClientWithoutAPlaceHearsSoInItsOwnProtocol) {
   EXPECT_THAT(http.refusal, StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
   EXPECT_THAT(http.refusal, HasSubstr("\r\nConnection: close\r\n"));
   EXPECT_THAT(http.refusal, HasSubstr("\"detail\":\"max number of clients reached\""));
-  EXPECT_EQ(both.Choose("*1\r\n", net::Room::kNone).refusal, "-ERR max number of clients reached\r\n");
+  EXPECT_EQ(both.Choose("*1\r\n", net::Room::kNone).refusal,
+            "-ERR max number of clients reached\r\n");
   EXPECT_EQ(both.counters.resp.value() + both.counters.http.value(), 0u);
 }
 

@@ -10,15 +10,16 @@ namespace headgate::front::mux {
 namespace {
 
 constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-constexpr std::array<std::string_view, 9> kMethods = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
-                                                      "CONNECT", "OPTIONS", "TRACE", "PATCH"};
+constexpr std::array<std::string_view, 9> kMethods = {
+    "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
 
 // "… HTTP/1.1", the line's end taken off.
 bool EndsWithHttpVersion(std::string_view line) {
   constexpr std::string_view kMark = " HTTP/";
   if (line.size() < kMark.size() + 3) return false;
   const std::string_view tail = line.substr(line.size() - kMark.size() - 3);
-  return tail.starts_with(kMark) && base::IsDigit(tail[6]) && tail[7] == '.' && base::IsDigit(tail[8]);
+  return tail.starts_with(kMark) && base::IsDigit(tail[6]) && tail[7] == '.' &&
+         base::IsDigit(tail[8]);
 }
 
 }  // namespace
@@ -55,8 +56,8 @@ std::optional<Protocol> SniffProtocol(std::span<const char> bytes) {
   if (kPreface.starts_with(text)) return full ? std::optional(Protocol::kResp) : std::nullopt;
   if (text[0] == '*') return Protocol::kResp;
 
-  const size_t token_end =
-      static_cast<size_t>(std::find_if_not(text.begin(), text.end(), http::IsTokenChar) - text.begin());
+  const size_t token_end = static_cast<size_t>(
+      std::find_if_not(text.begin(), text.end(), http::IsTokenChar) - text.begin());
   if (token_end == text.size()) return full ? std::optional(Protocol::kResp) : std::nullopt;
   if (text[token_end] != ' ' || token_end == 0) return Protocol::kResp;
   if (token_end + 1 < text.size() && text[token_end + 1] == '/' &&
@@ -64,7 +65,8 @@ std::optional<Protocol> SniffProtocol(std::span<const char> bytes) {
     return Protocol::kHttp1;
   }
   const size_t line_end = text.find('\n');
-  if (line_end == std::string_view::npos) return full ? std::optional(Protocol::kResp) : std::nullopt;
+  if (line_end == std::string_view::npos)
+    return full ? std::optional(Protocol::kResp) : std::nullopt;
   std::string_view line = text.substr(0, line_end);
   if (line.ends_with('\r')) line.remove_suffix(1);
   return EndsWithHttpVersion(line) ? Protocol::kHttp1 : Protocol::kResp;

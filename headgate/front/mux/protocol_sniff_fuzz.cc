@@ -4,7 +4,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::span<const char> bytes(reinterpret_cast<const char*>(data), size);
-  const std::optional<headgate::front::mux::Protocol> whole = headgate::front::mux::SniffProtocol(bytes);
+  const std::optional<headgate::front::mux::Protocol> whole =
+      headgate::front::mux::SniffProtocol(bytes);
   HEADGATE_CHECK(whole.has_value() || size < headgate::front::mux::kSniffBytesMax);
   // The prefixes of long inputs are sampled.
   const size_t step = size / 256 + 1;

@@ -38,16 +38,18 @@ TEST(ProtocolSniff, TellsHttp2ByItsPrefaceAndTlsByItsRecord) {
 }
 
 TEST(ProtocolSniff, WaitsWhileTheBytesDoNotTell) {
-  for (const std::string_view bytes : {""sv, "\r\n"sv, "\x16"sv, "P"sv, "PRI * HTTP/2.0\r\n"sv, "GET"sv, "GET "sv,
-                                       "BREW /pot HTTP/1.1"sv, "CL.THROTTLE user"sv}) {
+  for (const std::string_view bytes :
+       {""sv, "\r\n"sv, "\x16"sv, "P"sv, "PRI * HTTP/2.0\r\n"sv, "GET"sv, "GET "sv,
+        "BREW /pot HTTP/1.1"sv, "CL.THROTTLE user"sv}) {
     EXPECT_EQ(Sniff(bytes), std::nullopt) << bytes;
   }
 }
 
 TEST(ProtocolSniff, AnswersTheSameHoweverTheBytesArrive) {
   for (const std::string_view bytes :
-       {"POST /v1/check HTTP/1.1\r\n"sv, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"sv, "*1\r\n$4\r\nPING\r\n"sv, "PING\r\n"sv,
-        "OPTIONS * HTTP/1.1\r\n"sv, "GET key\r\n"sv, "\x16\x03\x01\x02"sv}) {
+       {"POST /v1/check HTTP/1.1\r\n"sv, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"sv,
+        "*1\r\n$4\r\nPING\r\n"sv, "PING\r\n"sv, "OPTIONS * HTTP/1.1\r\n"sv, "GET key\r\n"sv,
+        "\x16\x03\x01\x02"sv}) {
     const std::optional<Protocol> whole = Sniff(bytes);
     ASSERT_TRUE(whole.has_value());
     for (size_t size = 0; size <= bytes.size(); ++size) {

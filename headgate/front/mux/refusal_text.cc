@@ -18,7 +18,8 @@ constexpr std::string_view kTlsAlert = "\25\3\1\0\2\2\106"sv;
 
 std::string Unavailable(std::string_view problem) {
   return fmt::format(
-      "HTTP/1.1 503 Service Unavailable\r\nContent-Length: {}\r\nConnection: close\r\nRetry-After: 1\r\n"
+      "HTTP/1.1 503 Service Unavailable\r\nContent-Length: {}\r\nConnection: close\r\nRetry-After: "
+      "1\r\n"
       "Content-Type: application/problem+json\r\n\r\n{}",
       problem.size(), problem);
 }

@@ -9,7 +9,8 @@ namespace headgate::front::mux {
 
 // The address does not speak this protocol.
 std::string_view WrongProtocolText(Protocol protocol);
-// The server has no place or no descriptor for another connection. RESP clients hear Redis's own words.
+// The server has no place or no descriptor for another connection. RESP clients hear Redis's own
+// words.
 std::string_view FullHouseText(Protocol protocol);
 
 }  // namespace headgate::front::mux

@@ -26,7 +26,8 @@ void ClientList::Place::Describe(const ClientState& client) {
 
 void ClientList::Place::OnInput(base::Instant now) {
   // One thread writes.
-  if (first_input_ns_.load(std::memory_order_relaxed) == 0) first_input_ns_.store(now.ns, std::memory_order_relaxed);
+  if (first_input_ns_.load(std::memory_order_relaxed) == 0)
+    first_input_ns_.store(now.ns, std::memory_order_relaxed);
   last_input_ns_.store(now.ns, std::memory_order_relaxed);
 }
 
@@ -37,21 +38,24 @@ std::string ClientList::Place::Line(base::Instant now) const {
   return line;
 }
 
-// Every field that Redis 7.2 has, since clients read them by name. A server that has no transactions, subscriptions and
-// buffers of this kind says 0.
+// Every field that Redis 7.2 has, since clients read them by name. A server that has no
+// transactions, subscriptions and buffers of this kind says 0.
 void ClientList::Place::AppendLine(base::Instant now, std::string& out) const {
   const auto seconds_since = [now](const std::atomic<int64_t>& ns) {
     const int64_t since = ns.load(std::memory_order_relaxed);
     return since == 0 ? 0 : std::max<int64_t>(0, now.ns - since) / 1'000'000'000;
   };
   const CommandSpec* const command = command_.load(std::memory_order_relaxed);
-  fmt::format_to(std::back_inserter(out),
-                 "id={} addr={} laddr= fd=-1 name={} age={} idle={} flags={} db=0 sub=0 psub=0 ssub=0 multi=-1 qbuf=0 "
-                 "qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} "
-                 "user=default redir={} resp={} lib-name={} lib-ver={}",
-                 id_, address_, client_.name, seconds_since(first_input_ns_), seconds_since(last_input_ns_),
-                 client_.tracking ? "t" : "N", command != nullptr ? command->name : "NULL", client_.tracking ? 0 : -1,
-                 static_cast<int>(client_.version), client_.library_name, client_.library_version);
+  fmt::format_to(
+      std::back_inserter(out),
+      "id={} addr={} laddr= fd=-1 name={} age={} idle={} flags={} db=0 sub=0 psub=0 ssub=0 "
+      "multi=-1 qbuf=0 "
+      "qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd={} "
+      "user=default redir={} resp={} lib-name={} lib-ver={}",
+      id_, address_, client_.name, seconds_since(first_input_ns_), seconds_since(last_input_ns_),
+      client_.tracking ? "t" : "N", command != nullptr ? command->name : "NULL",
+      client_.tracking ? 0 : -1, static_cast<int>(client_.version), client_.library_name,
+      client_.library_version);
 }
 
 std::string ClientList::Lines(std::span<const uint64_t> ids, base::Instant now) const {
@@ -63,7 +67,8 @@ std::string ClientList::Lines(std::span<const uint64_t> ids, base::Instant now) 
   };
   size_t listed = 0;
   for (const uint64_t id : ids) {
-    if (const auto found = places_.find(id); found != places_.end() && ++listed <= kListedMax) append(*found->second);
+    if (const auto found = places_.find(id); found != places_.end() && ++listed <= kListedMax)
+      append(*found->second);
   }
   if (!ids.empty()) return lines;
   for (const auto& [id, place] : places_) {

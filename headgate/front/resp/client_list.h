@@ -1,7 +1,7 @@
 // Who is connected over the Redis protocol, for CLIENT LIST and CLIENT INFO.
 //
-// One per process, shared by the loops; thread-safe. Its lock is taken when a client connects, leaves or says something
-// about itself, never by a decision.
+// One per process, shared by the loops; thread-safe. Its lock is taken when a client connects,
+// leaves or says something about itself, never by a decision.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,9 @@ class ClientList {
     // The client has said something about itself.
     void Describe(const ClientState& client);
     void OnInput(base::Instant now);
-    void OnCommand(const CommandSpec* command) { command_.store(command, std::memory_order_relaxed); }
+    void OnCommand(const CommandSpec* command) {
+      command_.store(command, std::memory_order_relaxed);
+    }
 
     // "id=1 addr=127.0.0.1:50000 name=…", as Redis's CLIENT INFO, without a line end.
     std::string Line(base::Instant now) const;
@@ -68,7 +70,8 @@ class ClientList {
   ClientList(const ClientList&) = delete;
   ClientList& operator=(const ClientList&) = delete;
 
-  // A line for each client, in the order of their numbers; of those in `ids` alone if there are any.
+  // A line for each client, in the order of their numbers; of those in `ids` alone if there are
+  // any.
   std::string Lines(std::span<const uint64_t> ids, base::Instant now) const;
 
  private:

@@ -23,10 +23,13 @@ bool SetInfo(const RespParser& command, ClientState& client, RespWriter& reply) 
   if (command.size() != 4) return WrongCount(reply, "client", "setinfo");
   const bool name = base::EqualsIgnoreCase(command[2], "lib-name");
   if (!name && !base::EqualsIgnoreCase(command[2], "lib-ver")) {
-    return Refuse(reply, fmt::format("ERR Unrecognized option '{}'", command[2].substr(0, kEchoedMax)));
+    return Refuse(reply,
+                  fmt::format("ERR Unrecognized option '{}'", command[2].substr(0, kEchoedMax)));
   }
   if (!IsClientName(command[3])) {
-    return Refuse(reply, fmt::format("ERR {} cannot contain spaces, newlines or special characters.", command[2]));
+    return Refuse(
+        reply,
+        fmt::format("ERR {} cannot contain spaces, newlines or special characters.", command[2]));
   }
   (name ? client.library_name : client.library_version) = command[3];
   return Accept(reply);
@@ -40,7 +43,8 @@ bool SetName(const RespParser& command, ClientState& client, RespWriter& reply) 
 }
 
 // CLIENT LIST [TYPE normal|master|replica|slave|pubsub] [ID id …]
-bool List(const RespParser& command, const ClientList& clients, RespWriter& reply, base::Instant now) {
+bool List(const RespParser& command, const ClientList& clients, RespWriter& reply,
+          base::Instant now) {
   std::vector<uint64_t> ids;
   bool normal = true;
   for (size_t i = 2; i < command.size();) {
@@ -48,9 +52,10 @@ bool List(const RespParser& command, const ClientList& clients, RespWriter& repl
       const std::string_view type = command[i + 1];
       normal = base::EqualsIgnoreCase(type, "normal");
       const auto names = {"master", "replica", "slave", "pubsub"};
-      if (!normal &&
-          std::none_of(names.begin(), names.end(), [&](auto n) { return base::EqualsIgnoreCase(type, n); })) {
-        return Refuse(reply, fmt::format("ERR Unknown client type '{}'", type.substr(0, kEchoedMax)));
+      if (!normal && std::none_of(names.begin(), names.end(),
+                                  [&](auto n) { return base::EqualsIgnoreCase(type, n); })) {
+        return Refuse(reply,
+                      fmt::format("ERR Unknown client type '{}'", type.substr(0, kEchoedMax)));
       }
       i += 2;
     } else if (base::EqualsIgnoreCase(command[i], "id") && i + 1 < command.size()) {
@@ -67,14 +72,16 @@ bool List(const RespParser& command, const ClientList& clients, RespWriter& repl
   return true;
 }
 
-// Nothing that a client may cache is served here, so nothing is ever invalidated: a client that asks to be told is told
-// everything by silence.
+// Nothing that a client may cache is served here, so nothing is ever invalidated: a client that
+// asks to be told is told everything by silence.
 bool Tracking(const RespParser& command, ClientState& client, RespWriter& reply) {
   if (command.size() < 3) return WrongCount(reply, "client", "tracking");
   const bool on = base::EqualsIgnoreCase(command[2], "on");
   if (!on && !base::EqualsIgnoreCase(command[2], "off")) return Refuse(reply, "ERR syntax error");
   for (size_t i = 3; i < command.size(); ++i) {
-    const auto is = [&](std::string_view option) { return base::EqualsIgnoreCase(command[i], option); };
+    const auto is = [&](std::string_view option) {
+      return base::EqualsIgnoreCase(command[i], option);
+    };
     if (is("bcast") || is("optin") || is("optout") || is("noloop")) continue;
     if ((is("redirect") || is("prefix")) && i + 1 < command.size()) {
       ++i;
@@ -105,9 +112,12 @@ bool IsClientName(std::string_view name) {
          std::all_of(name.begin(), name.end(), [](char c) { return c >= '!' && c <= '~'; });
 }
 
-bool RevealsClients(std::string_view subcommand) { return base::EqualsIgnoreCase(subcommand, "list"); }
+bool RevealsClients(std::string_view subcommand) {
+  return base::EqualsIgnoreCase(subcommand, "list");
+}
 
-bool AnswerClient(const RespParser& command, const Caller& caller, RespWriter& reply, base::Instant now) {
+bool AnswerClient(const RespParser& command, const Caller& caller, RespWriter& reply,
+                  base::Instant now) {
   const std::string_view sub = command[1];
   ClientState& client = caller.state;
   const auto is = [sub](std::string_view name) { return base::EqualsIgnoreCase(sub, name); };
@@ -125,7 +135,8 @@ bool AnswerClient(const RespParser& command, const Caller& caller, RespWriter& r
   for (const std::string_view flag : {"no-evict", "no-touch"}) {
     if (!is(flag)) continue;
     if (command.size() != 3) return WrongCount(reply, "client", flag);
-    const bool known = base::EqualsIgnoreCase(command[2], "on") || base::EqualsIgnoreCase(command[2], "off");
+    const bool known =
+        base::EqualsIgnoreCase(command[2], "on") || base::EqualsIgnoreCase(command[2], "off");
     return known ? Accept(reply) : Refuse(reply, "ERR syntax error");
   }
   for (const std::string_view plain : {"getname", "id", "info", "trackinginfo", "getredir"}) {
@@ -142,9 +153,10 @@ bool AnswerClient(const RespParser& command, const Caller& caller, RespWriter& r
   } else if (is("getredir")) {
     reply.Integer(client.tracking ? 0 : -1);
   } else if (is("help")) {
-    return Help(reply, {"CLIENT GETNAME | SETNAME name | SETINFO LIB-NAME|LIB-VER text | ID | INFO",
-                        "CLIENT LIST [TYPE type] [ID id …]", "CLIENT NO-EVICT ON|OFF | NO-TOUCH ON|OFF",
-                        "CLIENT TRACKING ON|OFF … | TRACKINGINFO | GETREDIR | CACHING YES|NO"});
+    return Help(reply,
+                {"CLIENT GETNAME | SETNAME name | SETINFO LIB-NAME|LIB-VER text | ID | INFO",
+                 "CLIENT LIST [TYPE type] [ID id …]", "CLIENT NO-EVICT ON|OFF | NO-TOUCH ON|OFF",
+                 "CLIENT TRACKING ON|OFF … | TRACKINGINFO | GETREDIR | CACHING YES|NO"});
   } else {
     return UnknownSubcommand(reply, "CLIENT", sub);
   }

@@ -23,8 +23,10 @@ struct Caller {
   const ClientList::Place& place;
 };
 
-// Answers one CLIENT command: true, or false after an error. The caller makes sure that the client may see other
-// clients, where the subcommand reveals them, and tells the list what has changed in `caller.state`.
-bool AnswerClient(const wire::RespParser& command, const Caller& caller, wire::RespWriter& reply, base::Instant now);
+// Answers one CLIENT command: true, or false after an error. The caller makes sure that the client
+// may see other clients, where the subcommand reveals them, and tells the list what has changed in
+// `caller.state`.
+bool AnswerClient(const wire::RespParser& command, const Caller& caller, wire::RespWriter& reply,
+                  base::Instant now);
 
 }  // namespace headgate::front::resp

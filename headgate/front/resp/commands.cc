@@ -32,7 +32,8 @@ constexpr std::array kCommands{
     CommandSpec{.name = "discard", .verb = Verb::kDiscard, .arity = 1, .hidden = true},
     CommandSpec{.name = "reset", .verb = Verb::kReset, .arity = 1},
     CommandSpec{.name = "quit", .verb = Verb::kQuit, .arity = -1},
-    // How an HTTP request begins that somebody's browser was made to send. Redis closes the connection on these too.
+    // How an HTTP request begins that somebody's browser was made to send. Redis closes the
+    // connection on these too.
     CommandSpec{.name = "post", .verb = Verb::kHttp, .arity = -1, .hidden = true},
     CommandSpec{.name = "host:", .verb = Verb::kHttp, .arity = -1, .hidden = true},
 };

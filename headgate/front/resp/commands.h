@@ -1,4 +1,5 @@
-// Every command this front knows, in one table: from it commands are found and checked, and COMMAND answers.
+// Every command this front knows, in one table: from it commands are found and checked, and COMMAND
+// answers.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +49,8 @@ struct CommandSpec {
   bool hidden = false;   // no command, but known
 
   bool AcceptsCount(size_t arguments) const {
-    return arity >= 0 ? arguments == static_cast<size_t>(arity) : arguments >= static_cast<size_t>(-arity);
+    return arity >= 0 ? arguments == static_cast<size_t>(arity)
+                      : arguments >= static_cast<size_t>(-arity);
   }
 };
 

@@ -19,7 +19,8 @@ using wire::RespVersion;
 using wire::RespWriter;
 
 constexpr std::string_view kDefaultUser = "default";
-constexpr std::string_view kWrongPassword = "WRONGPASS invalid username-password pair or user is disabled.";
+constexpr std::string_view kWrongPassword =
+    "WRONGPASS invalid username-password pair or user is disabled.";
 
 }  // namespace
 
@@ -31,27 +32,32 @@ bool ConnectionVerbs::LogIn(std::string_view user, std::string_view password) co
   return false;
 }
 
-bool ConnectionVerbs::Auth(const RespParser& command, ClientState& client, RespWriter& reply) const {
+bool ConnectionVerbs::Auth(const RespParser& command, ClientState& client,
+                           RespWriter& reply) const {
   if (command.size() > 3) return Refuse(reply, "ERR syntax error");
   if (command.size() == 2 && !access_.credential_set()) {
     return Refuse(reply,
-                  "ERR AUTH <password> called without any password configured for the default user. Are you sure your "
+                  "ERR AUTH <password> called without any password configured for the default "
+                  "user. Are you sure your "
                   "configuration is correct?");
   }
   const bool with_user = command.size() == 3;
-  if (!LogIn(with_user ? command[1] : kDefaultUser, command[command.size() - 1])) return Refuse(reply, kWrongPassword);
+  if (!LogIn(with_user ? command[1] : kDefaultUser, command[command.size() - 1]))
+    return Refuse(reply, kWrongPassword);
   client.authenticated = true;
   return Accept(reply);
 }
 
 // Errors are in the version spoken so far, the answer in the one agreed on.
-bool ConnectionVerbs::Hello(const RespParser& command, ClientState& client, std::string& output) const {
+bool ConnectionVerbs::Hello(const RespParser& command, ClientState& client,
+                            std::string& output) const {
   RespWriter refusal(output, client.version);
   RespVersion version = client.version;
   if (command.size() > 1) {
     const std::optional<int64_t> number = wire::RespNumber(command[1]);
     if (!number) return Refuse(refusal, "ERR Protocol version is not an integer or out of range");
-    if (*number != 2 && *number != 3) return Refuse(refusal, "NOPROTO unsupported protocol version");
+    if (*number != 2 && *number != 3)
+      return Refuse(refusal, "NOPROTO unsupported protocol version");
     version = *number == 3 ? RespVersion::k3 : RespVersion::k2;
   }
   std::optional<size_t> auth_at;
@@ -66,7 +72,8 @@ bool ConnectionVerbs::Hello(const RespParser& command, ClientState& client, std:
       if (!IsClientName(*name)) return Refuse(refusal, kBadClientName);
       i += 2;
     } else {
-      return Refuse(refusal, fmt::format("ERR Syntax error in HELLO option '{}'", command[i].substr(0, kEchoedMax)));
+      return Refuse(refusal, fmt::format("ERR Syntax error in HELLO option '{}'",
+                                         command[i].substr(0, kEchoedMax)));
     }
   }
   if (auth_at) {
@@ -78,8 +85,8 @@ bool ConnectionVerbs::Hello(const RespParser& command, ClientState& client, std:
 
   RespWriter reply(output, version);
   reply.Map(7);
-  for (const std::string_view text :
-       {std::string_view("server"), std::string_view("redis"), std::string_view("version"), kRedisVersion}) {
+  for (const std::string_view text : {std::string_view("server"), std::string_view("redis"),
+                                      std::string_view("version"), kRedisVersion}) {
     reply.Bulk(text);
   }
   reply.Bulk("proto");

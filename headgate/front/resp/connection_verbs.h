@@ -1,5 +1,5 @@
-// The verbs that begin a conversation: HELLO, AUTH, SELECT. Answers and error texts are those of Redis, so that clients
-// work unmodified.
+// The verbs that begin a conversation: HELLO, AUTH, SELECT. Answers and error texts are those of
+// Redis, so that clients work unmodified.
 #pragma once
 
 #include <string>
@@ -16,7 +16,8 @@ namespace headgate::front::resp {
 // One command at a time. Each answers true, or false after an error.
 class ConnectionVerbs {
  public:
-  ConnectionVerbs(const http::Access& access, Counters& counters) : access_(access), counters_(counters) {}
+  ConnectionVerbs(const http::Access& access, Counters& counters)
+      : access_(access), counters_(counters) {}
 
   bool Hello(const wire::RespParser& command, ClientState& client, std::string& output) const;
   bool Auth(const wire::RespParser& command, ClientState& client, wire::RespWriter& reply) const;

@@ -1,5 +1,5 @@
-// A server's memory and one Redis client of it, without a socket: what the tests, the fuzzer and the benchmark of this
-// folder speak to.
+// A server's memory and one Redis client of it, without a socket: what the tests, the fuzzer and
+// the benchmark of this folder speak to.
 #pragma once
 
 #include <array>
@@ -42,8 +42,8 @@ class Conversation {
  public:
   explicit Conversation(World& world, const net::Peer& peer = {}) : session_(world.context, peer) {}
 
-  // Sends bytes at `now` and returns what they were answered. As the event loop does, it shows the session again what
-  // it did not consume, and calls again where there is more.
+  // Sends bytes at `now` and returns what they were answered. As the event loop does, it shows the
+  // session again what it did not consume, and calls again where there is more.
   std::string Send(std::string_view bytes) {
     std::string output;
     pending_.append(bytes);

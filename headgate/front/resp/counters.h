@@ -1,5 +1,5 @@
-// Counts the commands of one loop's Redis clients. (The limiter's observer counts decisions.) Written by the loop's
-// thread, read by any.
+// Counts the commands of one loop's Redis clients. (The limiter's observer counts decisions.)
+// Written by the loop's thread, read by any.
 #pragma once
 
 #include "headgate/base/counter.h"

@@ -1,5 +1,5 @@
-// The limits that requests brought lately, ready to decide by: CL.THROTTLE carries its limit in every request, and most
-// requests carry the same few.
+// The limits that requests brought lately, ready to decide by: CL.THROTTLE carries its limit in
+// every request, and most requests carry the same few.
 //
 // One per loop, of fixed size, direct-mapped. A limit in it stays pinned in the store's table.
 #pragma once
@@ -45,7 +45,8 @@ class LimitCache {
     store::LimitHandle entry;
   };
 
-  // Multiplications by odd numbers spread small differences into the upper bits (Fibonacci hashing).
+  // Multiplications by odd numbers spread small differences into the upper bits (Fibonacci
+  // hashing).
   static size_t IndexOf(const ThrottleLimit& limit) {
     uint64_t h = static_cast<uint64_t>(limit.max_burst) * 0x9e3779b97f4a7c15u;
     h = (h ^ static_cast<uint64_t>(limit.count)) * 0xbf58476d1ce4e5b9u;

@@ -16,7 +16,9 @@ namespace {
 // How much of an argument an error repeats.
 constexpr size_t kEchoedMax = 128;
 
-int64_t MillisecondsUp(base::Duration d) { return std::chrono::ceil<std::chrono::milliseconds>(d).count(); }
+int64_t MillisecondsUp(base::Duration d) {
+  return std::chrono::ceil<std::chrono::milliseconds>(d).count();
+}
 
 // RESP's integers end where a limit's need not.
 int64_t Saturated(uint64_t n) {
@@ -35,7 +37,8 @@ void WriteOutcome(const limiter::Outcomes& outcome, wire::RespWriter& reply) {
   reply.Bulk("remaining");
   decided ? reply.Integer(Saturated(decision.remaining)) : reply.Null();
   reply.Bulk("retry_after_ms");
-  decided&& decision.never_fits() ? reply.Null() : reply.Integer(MillisecondsUp(decision.retry_after));
+  decided&& decision.never_fits() ? reply.Null()
+                                  : reply.Integer(MillisecondsUp(decision.retry_after));
   reply.Bulk("reset_after_ms");
   reply.Integer(MillisecondsUp(decision.reset_after));
   reply.Bulk("wait_ms");
@@ -65,12 +68,15 @@ limiter::Operation OperationOf(RuleVerb verb) {
 
 }  // namespace
 
-absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Answer(RuleVerb verb, const wire::RespParser& command,
-                                                      wire::RespWriter& reply, limiter::Pending& pending,
+absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Answer(RuleVerb verb,
+                                                      const wire::RespParser& command,
+                                                      wire::RespWriter& reply,
+                                                      limiter::Pending& pending,
                                                       base::Instant now) {
   HEADGATE_RETURN_IF_ERROR(ReadDescriptors(verb, command));
   HEADGATE_RETURN_IF_ERROR(checker_.Check(
-      {.domain = command[1], .descriptors = descriptors_, .operation = OperationOf(verb)}, response_, now, &pending));
+      {.domain = command[1], .descriptors = descriptors_, .operation = OperationOf(verb)},
+      response_, now, &pending));
   if (response_.waiting) return Answered::kLater;
   if ((verb == RuleVerb::kRefund || verb == RuleVerb::kReset) && !limiter::AnyRule(response_)) {
     return absl::NotFoundError("no rule applies to any of the descriptors: nothing was changed");
@@ -92,38 +98,45 @@ absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& c
   size_t i = 2;
   std::optional<uint64_t> cost;
   if (base::EqualsIgnoreCase(command[i], "cost")) {
-    if (verb == RuleVerb::kReset) return absl::InvalidArgumentError("HG.RESET takes no COST: it gives everything back");
+    if (verb == RuleVerb::kReset)
+      return absl::InvalidArgumentError("HG.RESET takes no COST: it gives everything back");
     const std::optional<int64_t> number = ParseInteger(command[i + 1]);
     if (!number || *number < 0) {
       return absl::InvalidArgumentError(
-          fmt::format("COST must be a whole number of 0 or more, not '{}'", command[i + 1].substr(0, kEchoedMax)));
+          fmt::format("COST must be a whole number of 0 or more, not '{}'",
+                      command[i + 1].substr(0, kEchoedMax)));
     }
     cost = static_cast<uint64_t>(*number);
     i += 2;
   }
   while (i < command.size()) {
     if (!base::EqualsIgnoreCase(command[i], "entries")) {
-      return absl::InvalidArgumentError(
-          fmt::format("syntax error: ENTRIES was expected, not '{}'", command[i].substr(0, kEchoedMax)));
+      return absl::InvalidArgumentError(fmt::format("syntax error: ENTRIES was expected, not '{}'",
+                                                    command[i].substr(0, kEchoedMax)));
     }
-    const std::string_view count_text = i + 1 < command.size() ? command[i + 1] : std::string_view();
+    const std::string_view count_text =
+        i + 1 < command.size() ? command[i + 1] : std::string_view();
     const std::optional<int64_t> count = ParseInteger(count_text);
     if (!count || *count < 1 || *count > static_cast<int64_t>(rule::kEntriesMax)) {
-      return absl::InvalidArgumentError(fmt::format("ENTRIES needs a number of entries from 1 to {}, not '{}'",
-                                                    rule::kEntriesMax, count_text.substr(0, kEchoedMax)));
+      return absl::InvalidArgumentError(
+          fmt::format("ENTRIES needs a number of entries from 1 to {}, not '{}'", rule::kEntriesMax,
+                      count_text.substr(0, kEchoedMax)));
     }
     i += 2;
     const auto words = 2 * static_cast<size_t>(*count);
     if (command.size() - i < words) {
       return absl::InvalidArgumentError(
-          fmt::format("ENTRIES {} needs {} keys and values, but only {} follow", *count, words, command.size() - i));
+          fmt::format("ENTRIES {} needs {} keys and values, but only {} follow", *count, words,
+                      command.size() - i));
     }
     if (descriptors_.size() == rule::kDescriptorsMax) {
-      return absl::InvalidArgumentError(fmt::format("more than {} descriptors", rule::kDescriptorsMax));
+      return absl::InvalidArgumentError(
+          fmt::format("more than {} descriptors", rule::kDescriptorsMax));
     }
     const size_t first = entries_.size();
     for (const size_t end = i + words; i < end; i += 2) {
-      if (command[i].empty()) return absl::InvalidArgumentError("a key of ENTRIES must not be empty");
+      if (command[i].empty())
+        return absl::InvalidArgumentError("a key of ENTRIES must not be empty");
       entries_.push_back({command[i], command[i + 1]});
     }
     descriptors_.push_back({.entries = std::span(entries_).subspan(first), .cost = cost});

@@ -1,6 +1,7 @@
 // The verbs that ask by rules: HG.CHECK, HG.PEEK, HG.REFUND, HG.RESET.
 //
-//   HG.CHECK domain [COST n] ENTRIES m key value … [ENTRIES m key value …]     each ENTRIES is a descriptor
+//   HG.CHECK domain [COST n] ENTRIES m key value … [ENTRIES m key value …]     each ENTRIES is a
+//   descriptor
 //
 // The answer is a map with the fields of /v1/check. See docs/reference/redis-protocol.md.
 #pragma once
@@ -22,11 +23,12 @@ class RuleVerbs {
  public:
   explicit RuleVerbs(limiter::Checker& checker) : checker_(checker) {}
 
-  // Answers with the map; or with nothing: the answer comes later, when `pending` says so, to the same question; or
-  // what was wrong.
+  // Answers with the map; or with nothing: the answer comes later, when `pending` says so, to the
+  // same question; or what was wrong.
   enum class Answered : uint8_t { kNow, kLater };
-  absl::StatusOr<Answered> Answer(RuleVerb verb, const wire::RespParser& command, wire::RespWriter& reply,
-                                  limiter::Pending& pending, base::Instant now);
+  absl::StatusOr<Answered> Answer(RuleVerb verb, const wire::RespParser& command,
+                                  wire::RespWriter& reply, limiter::Pending& pending,
+                                  base::Instant now);
 
  private:
   absl::Status ReadDescriptors(RuleVerb verb, const wire::RespParser& command);

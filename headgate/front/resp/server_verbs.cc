@@ -19,8 +19,8 @@ struct Setting {
   std::string_view name;
   std::string_view value;
 };
-// The settings that clients and load tools ask for, with true answers: no command writes to disk, and no Redis policy
-// evicts anything.
+// The settings that clients and load tools ask for, with true answers: no command writes to disk,
+// and no Redis policy evicts anything.
 constexpr std::array kSettings{
     Setting{"save", ""},
     Setting{"appendonly", "no"},
@@ -44,7 +44,8 @@ void WriteSpec(const CommandSpec& spec, RespWriter& reply) {
   reply.Array(2);
   reply.Simple(spec.verb <= Verb::kHgReset ? "write" : "loading");
   reply.Simple("fast");
-  for (int i = 0; i < 3; ++i) reply.Integer(key);  // first and last position of a key, and the step between
+  for (int i = 0; i < 3; ++i)
+    reply.Integer(key);  // first and last position of a key, and the step between
 }
 
 std::string Uptime(base::Duration uptime) {
@@ -60,7 +61,8 @@ bool ServerVerbs::Info(const RespParser& command, bool may_use_state, RespWriter
     if (command.size() == 1) return true;
     for (size_t i = 1; i < command.size(); ++i) {
       for (const std::string_view name :
-           {section, std::string_view("all"), std::string_view("default"), std::string_view("everything")}) {
+           {section, std::string_view("all"), std::string_view("default"),
+            std::string_view("everything")}) {
         if (base::EqualsIgnoreCase(command[i], name)) return true;
       }
     }
@@ -73,26 +75,33 @@ bool ServerVerbs::Info(const RespParser& command, bool may_use_state, RespWriter
     text += lines;
   };
   const ServerFigures figures = may_use_state ? Figures() : ServerFigures{};
-  add("server", fmt::format("# Server\r\nredis_version:{}\r\nheadgate_version:{}\r\nredis_mode:standalone\r\n{}",
-                            kRedisVersion, version_, may_use_state ? Uptime(figures.uptime) : ""));
+  add("server",
+      fmt::format(
+          "# Server\r\nredis_version:{}\r\nheadgate_version:{}\r\nredis_mode:standalone\r\n{}",
+          kRedisVersion, version_, may_use_state ? Uptime(figures.uptime) : ""));
   if (may_use_state) {
-    add("clients", fmt::format("# Clients\r\nconnected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:0\r\n",
-                               figures.connections_open, figures.connections_max));
+    add("clients",
+        fmt::format("# Clients\r\nconnected_clients:{}\r\nmaxclients:{}\r\nblocked_clients:0\r\n",
+                    figures.connections_open, figures.connections_max));
     add("memory",
-        fmt::format("# Memory\r\nused_memory:{0}\r\nused_memory_rss:{0}\r\nmaxmemory:0\r\n", figures.memory_bytes));
+        fmt::format("# Memory\r\nused_memory:{0}\r\nused_memory_rss:{0}\r\nmaxmemory:0\r\n",
+                    figures.memory_bytes));
   }
-  add("persistence", "# Persistence\r\nloading:0\r\nrdb_bgsave_in_progress:0\r\naof_rewrite_in_progress:0\r\n");
+  add("persistence",
+      "# Persistence\r\nloading:0\r\nrdb_bgsave_in_progress:0\r\naof_rewrite_in_progress:0\r\n");
   if (may_use_state) {
-    add("stats", fmt::format("# Stats\r\ntotal_connections_received:{}\r\ntotal_commands_processed:{}\r\n"
-                             "rejected_connections:{}\r\n",
-                             figures.connections_accepted, figures.commands, figures.connections_refused));
+    add("stats",
+        fmt::format("# Stats\r\ntotal_connections_received:{}\r\ntotal_commands_processed:{}\r\n"
+                    "rejected_connections:{}\r\n",
+                    figures.connections_accepted, figures.commands, figures.connections_refused));
   }
   add("replication", "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n");
   if (may_use_state) {
     // As Redis, which names no empty database.
-    add("keyspace", figures.buckets == 0
-                        ? "# Keyspace\r\n"
-                        : fmt::format("# Keyspace\r\ndb0:keys={0},expires={0},avg_ttl=0\r\n", figures.buckets));
+    add("keyspace",
+        figures.buckets == 0
+            ? "# Keyspace\r\n"
+            : fmt::format("# Keyspace\r\ndb0:keys={0},expires={0},avg_ttl=0\r\n", figures.buckets));
   }
   reply.Verbatim("txt", text);
   return true;
@@ -128,7 +137,8 @@ bool ServerVerbs::Command(const RespParser& command, RespWriter& reply) const {
     reply.Map(0);
     return true;
   }
-  if (base::EqualsIgnoreCase(sub, "help")) return Help(reply, {"COMMAND [COUNT | DOCS [name …] | INFO [name …]]"});
+  if (base::EqualsIgnoreCase(sub, "help"))
+    return Help(reply, {"COMMAND [COUNT | DOCS [name …] | INFO [name …]]"});
   return UnknownSubcommand(reply, "COMMAND", sub);
 }
 
@@ -136,7 +146,8 @@ bool ServerVerbs::Config(const RespParser& command, RespWriter& reply) const {
   const std::string_view sub = command[1];
   if (base::EqualsIgnoreCase(sub, "set")) {
     return Refuse(reply,
-                  "ERR CONFIG SET is not supported: settings come from the server's configuration file, flags and "
+                  "ERR CONFIG SET is not supported: settings come from the server's configuration "
+                  "file, flags and "
                   "environment");
   }
   if (base::EqualsIgnoreCase(sub, "help")) return Help(reply, {"CONFIG GET pattern [pattern …]"});

@@ -1,4 +1,5 @@
-// The commands about the server, with the answers of a Redis: INFO, COMMAND, CONFIG GET, TIME, DBSIZE, ROLE.
+// The commands about the server, with the answers of a Redis: INFO, COMMAND, CONFIG GET, TIME,
+// DBSIZE, ROLE.
 #pragma once
 
 #include <cstdint>

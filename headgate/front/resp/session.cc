@@ -24,7 +24,8 @@ RespSession::RespSession(Context& context, const net::Peer& peer)
   ChooseBounds();
 }
 
-net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::string& output, base::Instant now) {
+net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::string& output,
+                                            base::Instant now) {
   std::string_view rest(input.data(), input.size());
   const size_t output_pause = output.size() + kOutputPauseBytes;
   const ThrottleTurn turn{.output = output, .pending = pending_, .now = now};
@@ -57,7 +58,8 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
     }
     if (parser_.size() > 0) {
       const CommandSpec* const spec = FindCommand(parser_[0]);
-      const bool collects = spec != nullptr && spec->verb == Verb::kThrottle && !in_refused_transaction_;
+      const bool collects =
+          spec != nullptr && spec->verb == Verb::kThrottle && !in_refused_transaction_;
       place_.OnCommand(spec);
       on_time = collects ? context_.throttle.Add(parser_, turn) : context_.throttle.Flush(turn);
       if (!on_time) break;
@@ -87,7 +89,8 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
   on_time = on_time && context_.throttle.Flush(turn);
   if (!on_time) {
     // A verb of the rules that has to wait is none of them: it is run again.
-    awaited_ = {.bytes = static_cast<size_t>(rest.data() - unanswered.data()), .commands = commands - answered};
+    awaited_ = {.bytes = static_cast<size_t>(rest.data() - unanswered.data()),
+                .commands = commands - answered};
     rest = unanswered;
     commands = answered;
     parser_.Forget();
@@ -106,7 +109,9 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
 void RespSession::OnGivenUp(GivenUp why, std::string& output, base::Instant /*now*/) {
   if (why != GivenUp::kNoBuffers) return;
   RespWriter(output, client_.version)
-      .Error("ERR the server's buffers are full of unfinished requests; try again later, or send smaller ones");
+      .Error(
+          "ERR the server's buffers are full of unfinished requests; try again later, or send "
+          "smaller ones");
 }
 
 bool RespSession::Run(const CommandSpec* spec, const ThrottleTurn& turn) {
@@ -175,12 +180,14 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
     case Verb::kMulti:
       in_refused_transaction_ = true;
       reply.Error(
-          "ERR MULTI is not supported: commands up to EXEC or DISCARD are not executed; use a pipeline without a "
+          "ERR MULTI is not supported: commands up to EXEC or DISCARD are not executed; use a "
+          "pipeline without a "
           "transaction");
       return done(false);
     case Verb::kExec:
     case Verb::kDiscard:
-      reply.Error(fmt::format("ERR {} without MULTI", spec->verb == Verb::kExec ? "EXEC" : "DISCARD"));
+      reply.Error(
+          fmt::format("ERR {} without MULTI", spec->verb == Verb::kExec ? "EXEC" : "DISCARD"));
       return done(false);
     case Verb::kReset:
       ResetClient();
@@ -191,17 +198,20 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
       closing_ = true;
       return done(true);
     case Verb::kHttp:
-      reply.Error("ERR this is the Redis protocol, and that was an HTTP request; the connection is closed");
+      reply.Error(
+          "ERR this is the Redis protocol, and that was an HTTP request; the connection is closed");
       closing_ = http_ = true;
       return done(false);
   }
   return done(true);
 }
 
-// A transaction that was refused is what Redis calls an aborted one: its commands have no effect, EXEC says so, DISCARD
-// ends it. Commands are answered by an error where Redis says QUEUED, for clients that have not seen the first error.
+// A transaction that was refused is what Redis calls an aborted one: its commands have no effect,
+// EXEC says so, DISCARD ends it. Commands are answered by an error where Redis says QUEUED, for
+// clients that have not seen the first error.
 bool RespSession::RefusesInTransaction(const CommandSpec* spec, RespWriter& reply) {
-  const Verb verb = spec != nullptr && spec->AcceptsCount(parser_.size()) ? spec->verb : Verb::kThrottle;
+  const Verb verb =
+      spec != nullptr && spec->AcceptsCount(parser_.size()) ? spec->verb : Verb::kThrottle;
   switch (verb) {
     case Verb::kReset:
     case Verb::kQuit:
@@ -227,8 +237,8 @@ bool RespSession::RefusesInTransaction(const CommandSpec* spec, RespWriter& repl
 RespSession::Ran RespSession::RunClient(const ThrottleTurn& turn) {
   RespWriter reply(turn.output, client_.version);
   if (RevealsClients(parser_[1]) && MayNotUseState("client|list", reply)) return Ran::kFailed;
-  const bool done =
-      AnswerClient(parser_, {.state = client_, .clients = context_.clients, .place = place_}, reply, turn.now);
+  const bool done = AnswerClient(
+      parser_, {.state = client_, .clients = context_.clients, .place = place_}, reply, turn.now);
   place_.Describe(client_);
   return done ? Ran::kDone : Ran::kFailed;
 }
@@ -242,7 +252,8 @@ RespSession::Ran RespSession::RunRuleVerb(RuleVerb verb, const ThrottleTurn& tur
   return Ran::kFailed;
 }
 
-// `input` stands behind a verb that waits. Up to the first command that is another, or not whole, or wrong in form.
+// `input` stands behind a verb that waits. Up to the first command that is another, or not whole,
+// or wrong in form.
 void RespSession::AskAhead(std::string_view input, base::Instant now) {
   while (verbs_.has_room() && parser_.Parse(input) == RespParser::Step::kCommand) {
     input.remove_prefix(parser_.consumed_bytes());
@@ -250,7 +261,8 @@ void RespSession::AskAhead(std::string_view input, base::Instant now) {
     const CommandSpec* const spec = FindCommand(parser_[0]);
     if (spec == nullptr || !spec->AcceptsCount(parser_.size())) return;
     if (spec->verb != Verb::kHgCheck && spec->verb != Verb::kHgPeek) return;
-    verbs_.AskAhead(spec->verb == Verb::kHgCheck ? RuleVerb::kCheck : RuleVerb::kPeek, parser_, client_.version, now);
+    verbs_.AskAhead(spec->verb == Verb::kHgCheck ? RuleVerb::kCheck : RuleVerb::kPeek, parser_,
+                    client_.version, now);
   }
 }
 
@@ -260,8 +272,8 @@ bool RespSession::Unknown(RespWriter& reply) const {
     const size_t room = kEchoedMax - arguments.size();
     arguments.append("'").append(parser_[i].substr(0, room)).append("' ");
   }
-  reply.Error(fmt::format("ERR unknown command '{}', with args beginning with: {}", parser_[0].substr(0, kEchoedMax),
-                          arguments));
+  reply.Error(fmt::format("ERR unknown command '{}', with args beginning with: {}",
+                          parser_[0].substr(0, kEchoedMax), arguments));
   return false;
 }
 
@@ -272,7 +284,8 @@ bool RespSession::MayNotUseState(std::string_view command, RespWriter& reply) co
     reply.Error("NOAUTH Authentication required.");
   } else {
     reply.Error(
-        fmt::format("NOPERM '{}' is for clients on the server's own machine while the server has no credential; "
+        fmt::format("NOPERM '{}' is for clients on the server's own machine while the server has "
+                    "no credential; "
                     "set one, and log in with AUTH",
                     command));
   }

@@ -1,8 +1,9 @@
 // One Redis client's conversation: RESP2 or RESP3 in, decisions out.
 //
-// Commands of one call that can be decided together are: every CL.THROTTLE is collected (see throttle.h) until another
-// command needs its answer behind theirs, or the input ends; and where HG.CHECK or HG.PEEK has to wait for the shared
-// store, those that follow it are asked together with it (see verb_queue.h).
+// Commands of one call that can be decided together are: every CL.THROTTLE is collected (see
+// throttle.h) until another command needs its answer behind theirs, or the input ends; and where
+// HG.CHECK or HG.PEEK has to wait for the shared store, those that follow it are asked together
+// with it (see verb_queue.h).
 #pragma once
 
 #include <span>
@@ -18,8 +19,8 @@
 
 namespace headgate::front::resp {
 
-// The bounds of a command, and those before a login if a credential is set. A check needs no login, so the smaller
-// bounds leave room for one: some 28 entries.
+// The bounds of a command, and those before a login if a credential is set. A check needs no login,
+// so the smaller bounds leave room for one: some 28 entries.
 inline constexpr wire::RespBounds kBounds{};
 inline constexpr wire::RespBounds kBoundsBeforeLogin{.args_max = 64,
                                                      .bulk_bytes_max = 16 << 10,
@@ -40,7 +41,8 @@ class RespSession final : public net::Session {
  private:
   enum class Ran : uint8_t { kDone, kFailed, kWaits };
 
-  // Answers a command that is not collected. False where its answer comes later: it is run again then.
+  // Answers a command that is not collected. False where its answer comes later: it is run again
+  // then.
   bool Run(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunOther(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn);
@@ -68,7 +70,8 @@ class RespSession final : public net::Session {
     size_t bytes = 0;
     uint64_t commands = 0;
   } awaited_;
-  bool in_refused_transaction_ = false;  // between a MULTI, which is refused, and its EXEC or DISCARD
+  bool in_refused_transaction_ =
+      false;  // between a MULTI, which is refused, and its EXEC or DISCARD
   bool draining_ = false;
   bool closing_ = false;
   bool http_ = false;  // closed because the client speaks HTTP

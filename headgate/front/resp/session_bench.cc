@@ -1,8 +1,9 @@
-// The cost of a pipelined CL.THROTTLE from bytes to bytes: parse, find the limit, hash the key, decide, answer. No
-// socket.
+// The cost of a pipelined CL.THROTTLE from bytes to bytes: parse, find the limit, hash the key,
+// decide, answer. No socket.
 //
-// Expected on one core of a 2 GHz server, release build: about 100 ns a command with hot keys, 150 ns with 10⁶ random
-// ones (memory, not work). Twice that is a bad result: something allocates, or a lock is taken for each command.
+// Expected on one core of a 2 GHz server, release build: about 100 ns a command with hot keys, 150
+// ns with 10⁶ random ones (memory, not work). Twice that is a bad result: something allocates, or a
+// lock is taken for each command.
 #include <benchmark/benchmark.h>
 
 #include <random>
@@ -21,10 +22,10 @@ std::vector<std::string> Reads(uint64_t keys, size_t count) {
   for (std::string& read : reads) {
     for (int i = 0; i < kPipeline; ++i) {
       char key[24];
-      const int length =
-          std::snprintf(key, sizeof key, "user:%011llu", static_cast<unsigned long long>(random() % keys));
-      read +=
-          Conversation::Bytes({"CL.THROTTLE", std::string_view(key, static_cast<size_t>(length)), "15", "30", "60"});
+      const int length = std::snprintf(key, sizeof key, "user:%011llu",
+                                       static_cast<unsigned long long>(random() % keys));
+      read += Conversation::Bytes(
+          {"CL.THROTTLE", std::string_view(key, static_cast<size_t>(length)), "15", "30", "60"});
     }
   }
   return reads;
@@ -48,15 +49,17 @@ void BM_PipelinedThrottle(benchmark::State& state) {
     next = next + 1 == reads.size() ? 0 : next + 1;
   }
   state.SetItemsProcessed(state.iterations() * kPipeline);
-  state.counters["ns_per_command"] = benchmark::Counter(static_cast<double>(state.iterations()) * kPipeline * 1e-9,
-                                                        benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["ns_per_command"] =
+      benchmark::Counter(static_cast<double>(state.iterations()) * kPipeline * 1e-9,
+                         benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(BM_PipelinedThrottle)->Arg(1)->Arg(1'000)->Arg(1'000'000);
 
 void BM_OneThrottleARead(benchmark::State& state) {
   World world;
   RespSession session(world.context, {});
-  const std::string read = Conversation::Bytes({"CL.THROTTLE", "user:00000000001", "15", "30", "60"});
+  const std::string read =
+      Conversation::Bytes({"CL.THROTTLE", "user:00000000001", "15", "30", "60"});
   std::string output;
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   for (auto _ : state) {

@@ -1,5 +1,5 @@
-// Any bytes to a session: no crash, no answer that is not whole, and the same answers however they arrive. The first
-// byte chooses the pieces, and whether there is a credential.
+// Any bytes to a session: no crash, no answer that is not whole, and the same answers however they
+// arrive. The first byte chooses the pieces, and whether there is a credential.
 #include <algorithm>
 #include <array>
 
@@ -19,8 +19,12 @@ void AddRules(World& world) {
   const std::array rules{headgate::rule::PlainRule{
       .domain = "d",
       .key = "k",
-      .limits = {*headgate::algorithm::Limit::Make({.requests = 5, .period = std::chrono::seconds(1)})}}};
-  HEADGATE_CHECK(world.limiter.OnRules(*headgate::rule::BuildRules(rules), headgate::base::Instant::FromNanos(0)).ok());
+      .limits = {
+          *headgate::algorithm::Limit::Make({.requests = 5, .period = std::chrono::seconds(1)})}}};
+  HEADGATE_CHECK(
+      world.limiter
+          .OnRules(*headgate::rule::BuildRules(rules), headgate::base::Instant::FromNanos(0))
+          .ok());
 }
 
 std::string Answers(std::string_view input, size_t piece, bool credential) {

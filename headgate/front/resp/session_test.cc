@@ -1,4 +1,5 @@
-// What real clients send besides CL.THROTTLE, and what they are answered: the texts are those of Redis 7.
+// What real clients send besides CL.THROTTLE, and what they are answered: the texts are those of
+// Redis 7.
 #include "headgate/front/resp/session.h"
 
 #include "headgate/front/resp/conversation.h"
@@ -20,7 +21,8 @@ std::string Readable(std::string_view bytes) {
   std::string lines;
   while (!bytes.empty()) {
     size_t consumed = 0;
-    if (reader.Read(bytes, consumed) != wire::RespReader::Step::kValue) return lines + "broken: " + std::string(bytes);
+    if (reader.Read(bytes, consumed) != wire::RespReader::Step::kValue)
+      return lines + "broken: " + std::string(bytes);
     lines += reader.value().ToString() + '\n';
     bytes.remove_prefix(consumed);
   }
@@ -45,7 +47,8 @@ TEST(RespSession, PingEchoTimeAndQuit) {
   Conversation client(world);
   EXPECT_EQ(client.Send("PING\r\n"), "+PONG\r\n");
   EXPECT_EQ(client.Send("ping hello\r\n"), "$5\r\nhello\r\n");
-  EXPECT_EQ(client.Ask({"EcHo", std::string_view("a\0\r\n", 4)}), std::string("$4\r\na\0\r\n\r\n", 10));
+  EXPECT_EQ(client.Ask({"EcHo", std::string_view("a\0\r\n", 4)}),
+            std::string("$4\r\na\0\r\n\r\n", 10));
   client.now = base::Instant::FromNanos(1'790'000'000'000'007'999);
   EXPECT_EQ(client.Send("TIME\r\n"), "*2\r\n$10\r\n1790000000\r\n$1\r\n7\r\n");
   EXPECT_FALSE(client.progress.close);
@@ -58,10 +61,12 @@ TEST(RespSession, HelloAgreesOnAVersion) {
   World world;
   Conversation client(world);
   EXPECT_EQ(Readable(client.Send("HELLO\r\n")),
-            "[\"server\", \"redis\", \"version\", \"7.2.0\", \"proto\", 2, \"id\", 1, \"mode\", \"standalone\", "
+            "[\"server\", \"redis\", \"version\", \"7.2.0\", \"proto\", 2, \"id\", 1, \"mode\", "
+            "\"standalone\", "
             "\"role\", \"master\", \"modules\", []]\n");
   const std::string map =
-      "%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.2.0\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:1\r\n"
+      "%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.2.0\r\n$5\r\nproto\r\n:3\r\n$"
+      "2\r\nid\r\n:1\r\n"
       "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n";
   EXPECT_EQ(client.Send("HELLO 3\r\n"), map);
   EXPECT_EQ(client.Send("hello\r\n"), map);
@@ -78,8 +83,10 @@ TEST(RespSession, HelloRefusesWhatItDoesNotUnderstand) {
       {"HELLO 3 FOO\r\n", "-ERR Syntax error in HELLO option 'FOO'\r\n"},
       {"HELLO 3 AUTH default\r\n", "-ERR Syntax error in HELLO option 'AUTH'\r\n"},
       {"HELLO 3 SETNAME\r\n", "-ERR Syntax error in HELLO option 'SETNAME'\r\n"},
-      {"HELLO 3 SETNAME 'a b'\r\n", "-ERR Client names cannot contain spaces, newlines or special characters.\r\n"},
-      {"HELLO 3 AUTH somebody x\r\n", "-WRONGPASS invalid username-password pair or user is disabled.\r\n"},
+      {"HELLO 3 SETNAME 'a b'\r\n",
+       "-ERR Client names cannot contain spaces, newlines or special characters.\r\n"},
+      {"HELLO 3 AUTH somebody x\r\n",
+       "-WRONGPASS invalid username-password pair or user is disabled.\r\n"},
       {"HELLO 3 FOO\r\nCLIENT GETNAME\r\n", "-ERR Syntax error in HELLO option 'FOO'\r\n$-1\r\n"},
   });
 }
@@ -92,14 +99,18 @@ TEST(RespSession, ALoginNeedsTheCredential) {
           {"AUTH default secret\r\n", "+OK\r\n"},
           {"AUTH wrong\r\n", "-WRONGPASS invalid username-password pair or user is disabled.\r\n"},
           {"AUTH ''\r\n", "-WRONGPASS invalid username-password pair or user is disabled.\r\n"},
-          {"AUTH admin secret\r\n", "-WRONGPASS invalid username-password pair or user is disabled.\r\n"},
+          {"AUTH admin secret\r\n",
+           "-WRONGPASS invalid username-password pair or user is disabled.\r\n"},
           {"AUTH a b c\r\n", "-ERR syntax error\r\n"},
           {"AUTH\r\n", "-ERR wrong number of arguments for 'auth' command\r\n"},
-          {"HELLO 3 AUTH default wrong\r\n", "-WRONGPASS invalid username-password pair or user is disabled.\r\n"},
+          {"HELLO 3 AUTH default wrong\r\n",
+           "-WRONGPASS invalid username-password pair or user is disabled.\r\n"},
           {"HELLO 2 AUTH default secret SETNAME a\r\nCLIENT GETNAME\r\n",
-           "*14\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.2.0\r\n$5\r\nproto\r\n:2\r\n$2\r\nid\r\n:"
+           "*14\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.2.0\r\n$5\r\nproto\r\n:"
+           "2\r\n$2\r\nid\r\n:"
            "1\r\n"
-           "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n$1\r\na\r\n"},
+           "$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*"
+           "0\r\n$1\r\na\r\n"},
       },
       access);
   World world(access);
@@ -111,10 +122,12 @@ TEST(RespSession, ALoginNeedsTheCredential) {
 TEST(RespSession, WithoutACredentialALoginIsAMisunderstanding) {
   ExpectRows({
       {"AUTH secret\r\n",
-       "-ERR AUTH <password> called without any password configured for the default user. Are you sure your "
+       "-ERR AUTH <password> called without any password configured for the default user. Are you "
+       "sure your "
        "configuration is correct?\r\n"},
       {"AUTH default anything\r\n", "+OK\r\n"},
-      {"AUTH somebody anything\r\n", "-WRONGPASS invalid username-password pair or user is disabled.\r\n"},
+      {"AUTH somebody anything\r\n",
+       "-WRONGPASS invalid username-password pair or user is disabled.\r\n"},
   });
 }
 
@@ -147,18 +160,20 @@ TEST(RespSession, StateVerbsNeedTheCredentialOrThisMachine) {
   World locked({.credential = "secret"});
   for (const net::Peer& peer : {net::Peer{}, kFarAway}) {
     Conversation client(locked, peer);
-    EXPECT_EQ(client.Send(refund + reset), "-NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n");
-    EXPECT_THAT(client.Send("AUTH secret\r\n" + refund), AllOf(StartsWith("+OK\r\n-ERR "), Not(HasSubstr("NOAUTH"))));
+    EXPECT_EQ(client.Send(refund + reset),
+              "-NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n");
+    EXPECT_THAT(client.Send("AUTH secret\r\n" + refund),
+                AllOf(StartsWith("+OK\r\n-ERR "), Not(HasSubstr("NOAUTH"))));
     EXPECT_EQ(client.Send("RESET\r\n" + refund), "+RESET\r\n-NOAUTH Authentication required.\r\n");
   }
   World open;
   Conversation near(open);
   EXPECT_THAT(near.Send(refund), StartsWith("-ERR no rate limit configuration loaded"));
   Conversation far(open, kFarAway);
-  EXPECT_EQ(
-      far.Send(reset),
-      "-NOPERM 'hg.reset' is for clients on the server's own machine while the server has no credential; set one, "
-      "and log in with AUTH\r\n");
+  EXPECT_EQ(far.Send(reset),
+            "-NOPERM 'hg.reset' is for clients on the server's own machine while the server has no "
+            "credential; set one, "
+            "and log in with AUTH\r\n");
   // "AUTH default x" is welcome where no credential is set, and opens nothing.
   EXPECT_THAT(far.Send("AUTH default x\r\n" + refund), StartsWith("+OK\r\n-NOPERM "));
 }
@@ -172,30 +187,37 @@ TEST(RespSession, TheVerbsThatClientsSendOnConnect) {
       {"SELECT\r\n", "-ERR wrong number of arguments for 'select' command\r\n"},
       {"CLIENT SETINFO LIB-NAME redis-py\r\n", "+OK\r\n"},
       {"CLIENT SETINFO lib-ver 5.0.1\r\n", "+OK\r\n"},
-      {"CLIENT SETINFO lib-ver '5 0'\r\n", "-ERR lib-ver cannot contain spaces, newlines or special characters.\r\n"},
+      {"CLIENT SETINFO lib-ver '5 0'\r\n",
+       "-ERR lib-ver cannot contain spaces, newlines or special characters.\r\n"},
       {"CLIENT SETINFO color blue\r\n", "-ERR Unrecognized option 'color'\r\n"},
       {"CLIENT SETINFO\r\n", "-ERR wrong number of arguments for 'client|setinfo' command\r\n"},
       {"CLIENT SETNAME me\r\nCLIENT GETNAME\r\nCLIENT SETNAME ''\r\nCLIENT GETNAME\r\n",
        "+OK\r\n$2\r\nme\r\n+OK\r\n$-1\r\n"},
-      {"CLIENT SETNAME 'a b'\r\n", "-ERR Client names cannot contain spaces, newlines or special characters.\r\n"},
+      {"CLIENT SETNAME 'a b'\r\n",
+       "-ERR Client names cannot contain spaces, newlines or special characters.\r\n"},
       {"CLIENT SETNAME\r\n", "-ERR wrong number of arguments for 'client|setname' command\r\n"},
       {"CLIENT ID\r\n", ":1\r\n"},
-      {"CLIENT NO-EVICT ON\r\nCLIENT no-touch off\r\nCLIENT NO-EVICT x\r\n", "+OK\r\n+OK\r\n-ERR syntax error\r\n"},
-      {"CLIENT MAINT_NOTIFICATIONS ON\r\n", "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.\r\n"},
+      {"CLIENT NO-EVICT ON\r\nCLIENT no-touch off\r\nCLIENT NO-EVICT x\r\n",
+       "+OK\r\n+OK\r\n-ERR syntax error\r\n"},
+      {"CLIENT MAINT_NOTIFICATIONS ON\r\n",
+       "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.\r\n"},
       {"CLIENT\r\n", "-ERR wrong number of arguments for 'client' command\r\n"},
       {"COMMAND COUNT\r\n", ":19\r\n"},
       {"COMMAND DOCS\r\n", "*0\r\n"},
       {"COMMAND INFO cl.throttle nope post\r\n",
-       "*3\r\n*6\r\n$11\r\ncl.throttle\r\n:-5\r\n*2\r\n+write\r\n+fast\r\n:1\r\n:1\r\n:1\r\n$-1\r\n$-1\r\n"},
+       "*3\r\n*6\r\n$11\r\ncl.throttle\r\n:-5\r\n*2\r\n+write\r\n+fast\r\n:1\r\n:1\r\n:1\r\n$-"
+       "1\r\n$-1\r\n"},
       {"COMMAND FOO\r\n", "-ERR unknown subcommand 'FOO'. Try COMMAND HELP.\r\n"},
       {"CONFIG GET save\r\n", "*2\r\n$4\r\nsave\r\n$0\r\n\r\n"},
-      {"CONFIG GET appendonly nope SAVE\r\n", "*4\r\n$4\r\nsave\r\n$0\r\n\r\n$10\r\nappendonly\r\n$2\r\nno\r\n"},
+      {"CONFIG GET appendonly nope SAVE\r\n",
+       "*4\r\n$4\r\nsave\r\n$0\r\n\r\n$10\r\nappendonly\r\n$2\r\nno\r\n"},
       {"CONFIG GET maxmemory*\r\n",
        "*4\r\n$9\r\nmaxmemory\r\n$1\r\n0\r\n$16\r\nmaxmemory-policy\r\n$10\r\nnoeviction\r\n"},
       {"CONFIG GET nope\r\n", "*0\r\n"},
       {"CONFIG GET\r\n", "-ERR wrong number of arguments for 'config|get' command\r\n"},
       {"CONFIG SET save ''\r\n",
-       "-ERR CONFIG SET is not supported: settings come from the server's configuration file, flags and "
+       "-ERR CONFIG SET is not supported: settings come from the server's configuration file, "
+       "flags and "
        "environment\r\n"},
       {"CONFIG REWRITE\r\n", "-ERR unknown subcommand 'REWRITE'. Try CONFIG HELP.\r\n"},
       {"PING a b\r\n", "-ERR wrong number of arguments for 'ping' command\r\n"},
@@ -225,13 +247,15 @@ TEST(RespSession, ARefusedTransactionHasNoEffect) {
   Conversation client(world);
   const std::string throttle = "CL.THROTTLE k 4 1 1000\r\n";
   const std::string refused =
-      "-ERR MULTI is not supported: commands up to EXEC or DISCARD are not executed; use a pipeline without a "
+      "-ERR MULTI is not supported: commands up to EXEC or DISCARD are not executed; use a "
+      "pipeline without a "
       "transaction\r\n";
   const std::string not_executed =
       "-ERR not executed: MULTI was refused, and neither EXEC nor DISCARD has followed\r\n";
   // Nothing is taken, in whatever pieces it comes.
   EXPECT_EQ(client.Send("MULTI\r\n" + throttle + throttle + "EXEC\r\n"),
-            refused + not_executed + not_executed + "-EXECABORT Transaction discarded because of previous errors.\r\n");
+            refused + not_executed + not_executed +
+                "-EXECABORT Transaction discarded because of previous errors.\r\n");
   EXPECT_EQ(client.Send("multi\r\n"), refused);
   EXPECT_EQ(client.Send(throttle + "CLIENT SETNAME x\r\nNONSENSE\r\nEXEC now\r\n"),
             not_executed + not_executed + not_executed + not_executed);
@@ -244,9 +268,11 @@ TEST(RespSession, ARefusedTransactionHasNoEffect) {
 TEST(RespSession, WhatWasAskedBeforeATransactionIsAnsweredBeforeIt) {
   World world;
   Conversation client(world);
-  EXPECT_EQ(Readable(client.Send("CL.THROTTLE k 4 1 1000\r\nMULTI\r\nDISCARD\r\nCL.THROTTLE k 4 1 1000\r\n")),
+  EXPECT_EQ(Readable(client.Send(
+                "CL.THROTTLE k 4 1 1000\r\nMULTI\r\nDISCARD\r\nCL.THROTTLE k 4 1 1000\r\n")),
             "[0, 5, 4, -1, 1000]\n"
-            "-ERR MULTI is not supported: commands up to EXEC or DISCARD are not executed; use a pipeline without a "
+            "-ERR MULTI is not supported: commands up to EXEC or DISCARD are not executed; use a "
+            "pipeline without a "
             "transaction\nOK\n[0, 5, 3, -1, 2000]\n");
 }
 
@@ -267,12 +293,15 @@ TEST(RespSession, UnknownCommandsAreRepeatedAsRedisDoes) {
   const std::string long_name(200, 'n');
   ExpectRows({
       {"FOO\r\n", "-ERR unknown command 'FOO', with args beginning with: \r\n"},
-      {"GET a \"b\\r\\nc\"\r\n", "-ERR unknown command 'GET', with args beginning with: 'a' 'b  c' \r\n"},
-      {long_name + "\r\n", "-ERR unknown command '" + long_name.substr(0, 128) + "', with args beginning with: \r\n"},
+      {"GET a \"b\\r\\nc\"\r\n",
+       "-ERR unknown command 'GET', with args beginning with: 'a' 'b  c' \r\n"},
+      {long_name + "\r\n",
+       "-ERR unknown command '" + long_name.substr(0, 128) + "', with args beginning with: \r\n"},
       {"x " + std::string(125, 'a') + " bcdef g\r\n",
        "-ERR unknown command 'x', with args beginning with: '" + std::string(125, 'a') + "' \r\n"},
       {"x " + std::string(120, 'a') + " bcdefghi j\r\n",
-       "-ERR unknown command 'x', with args beginning with: '" + std::string(120, 'a') + "' 'bcdef' \r\n"},
+       "-ERR unknown command 'x', with args beginning with: '" + std::string(120, 'a') +
+           "' 'bcdef' \r\n"},
   });
 }
 
@@ -286,21 +315,24 @@ TEST(RespSession, AProtocolErrorClosesTheConnectionBehindTheAnswersBefore) {
 }
 
 TEST(RespSession, AnHttpRequestEndsTheConversation) {
-  for (const std::string request : {"POST / HTTP/1.1\r\nPING\r\n", "GET / HTTP/1.1\r\nHost: x\r\nPING\r\n"}) {
+  for (const std::string request :
+       {"POST / HTTP/1.1\r\nPING\r\n", "GET / HTTP/1.1\r\nHost: x\r\nPING\r\n"}) {
     World world;
     Conversation client(world);
-    EXPECT_THAT(client.Send(request), AllOf(EndsWith("the connection is closed\r\n"), Not(HasSubstr("PONG"))));
+    EXPECT_THAT(client.Send(request),
+                AllOf(EndsWith("the connection is closed\r\n"), Not(HasSubstr("PONG"))));
     EXPECT_TRUE(client.progress.close);
     EXPECT_TRUE(client.progress.protocol_error);
   }
 }
 
 TEST(RespSession, AnswersTheSameHoweverTheBytesArrive) {
-  const std::string stream = Conversation::Bytes({"HELLO", "3"}) + "CL.THROTTLE k 4 1 1\r\n" +
-                             Conversation::Bytes({"CL.THROTTLE", "k", "4", "1", "1", "5"}) +
-                             Conversation::Bytes({"cl.throttle", "k", "4", "x", "1"}) + "\r\n" +
-                             Conversation::Bytes({"ECHO", "a\r\nb"}) + "INFO persistence\r\nGET \"a b\"\r\n" +
-                             Conversation::Bytes({"CL.THROTTLE", "k", "4", "1", "1"}) + "PING 'a\r\nPING\r\n";
+  const std::string stream =
+      Conversation::Bytes({"HELLO", "3"}) + "CL.THROTTLE k 4 1 1\r\n" +
+      Conversation::Bytes({"CL.THROTTLE", "k", "4", "1", "1", "5"}) +
+      Conversation::Bytes({"cl.throttle", "k", "4", "x", "1"}) + "\r\n" +
+      Conversation::Bytes({"ECHO", "a\r\nb"}) + "INFO persistence\r\nGET \"a b\"\r\n" +
+      Conversation::Bytes({"CL.THROTTLE", "k", "4", "1", "1"}) + "PING 'a\r\nPING\r\n";
   const auto answers = [&](const std::vector<size_t>& ends) {
     World world;
     Conversation client(world);

@@ -1,4 +1,5 @@
-// A session whose decisions come later answers as one whose decisions are at hand, whatever arrives in whatever pieces.
+// A session whose decisions come later answers as one whose decisions are at hand, whatever arrives
+// in whatever pieces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,10 +26,10 @@ class Side {
         context_({.checker = checker_, .access = access_, .version = "1"}),
         session_(context_, {.loopback = true}) {
     session_.SetWaker([this] { ++woken; });
-    const std::array rules{
-        rule::PlainRule{.domain = "d",
-                        .key = "user",
-                        .limits = {*algorithm::Limit::Make({.requests = 9, .period = std::chrono::seconds(10)})}}};
+    const std::array rules{rule::PlainRule{
+        .domain = "d",
+        .key = "user",
+        .limits = {*algorithm::Limit::Make({.requests = 9, .period = std::chrono::seconds(10)})}}};
     EXPECT_TRUE(limiter_.OnRules(*rule::BuildRules(rules), now_).ok());
   }
 
@@ -110,7 +111,8 @@ std::string RandomCommand(std::mt19937_64& random) {
       return Command({"HG.PEEK", "d", "ENTRIES", "1", "user", key});
     case 10:
       // Nothing of it waits: it has no rule, or is wrong.
-      return Command({"HG.CHECK", random() % 2 == 0 ? "other" : "d", "ENTRIES", "1", "user", key, "more"}) +
+      return Command({"HG.CHECK", random() % 2 == 0 ? "other" : "d", "ENTRIES", "1", "user", key,
+                      "more"}) +
              Command({"hg.check", "other", "ENTRIES", "1", "user", key});
     case 11:
       return Command({"MULTI"});
@@ -157,7 +159,8 @@ TEST(SharedStore, AnswersInAnyPiecesAreThoseOfDecisionsAtHand) {
 TEST(SharedStore, CommandsOfOneReadAreAskedTogether) {
   Side side(true);
   std::string bytes;
-  for (int i = 0; i < 40; ++i) bytes += Command({"CL.THROTTLE", "k" + std::to_string(i), "15", "30", "60"});
+  for (int i = 0; i < 40; ++i)
+    bytes += Command({"CL.THROTTLE", "k" + std::to_string(i), "15", "30", "60"});
   side.Arrive(bytes + Command({"PING"}));
   EXPECT_TRUE(side.progress.waiting());
   EXPECT_EQ(side.shared.waiting(), 40u);
@@ -174,15 +177,18 @@ TEST(SharedStore, ChecksOfOneReadAreAskedTogetherAndAnsweredInTheirOrder) {
     return Command({verb, "d", "ENTRIES", "1", "user", value});
   };
   std::string bytes;
-  for (int i = 0; i < 10; ++i) bytes += check(i % 3 == 0 ? "HG.PEEK" : "HG.CHECK", "k" + std::to_string(i % 4));
-  bytes += "\r\n" + Command({"HG.CHECK", "", "ENTRIES", "1", "user", "k"}) + check("HG.CHECK", "last");
+  for (int i = 0; i < 10; ++i)
+    bytes += check(i % 3 == 0 ? "HG.PEEK" : "HG.CHECK", "k" + std::to_string(i % 4));
+  bytes +=
+      "\r\n" + Command({"HG.CHECK", "", "ENTRIES", "1", "user", "k"}) + check("HG.CHECK", "last");
   bytes += Command({"PING"}) + check("HG.CHECK", "behind");
   Side at_hand(false);
   at_hand.Arrive(bytes);
   Side side(true);
   side.Arrive(bytes);
   EXPECT_TRUE(side.progress.waiting());
-  EXPECT_EQ(side.shared.waiting(), 11u) << "all but the wrong one, and what stands behind another command";
+  EXPECT_EQ(side.shared.waiting(), 11u)
+      << "all but the wrong one, and what stands behind another command";
   EXPECT_EQ(side.shared.names()[1], "hg:{r|d|user=k1#0}");
   EXPECT_EQ(side.output, "");
   side.Answer();
@@ -195,7 +201,8 @@ TEST(SharedStore, ChecksOfOneReadAreAskedTogetherAndAnsweredInTheirOrder) {
 
 TEST(SharedStore, NoMoreChecksAreAskedTogetherThanHaveAPlace) {
   std::string bytes;
-  for (int i = 0; i < 150; ++i) bytes += Command({"HG.CHECK", "d", "ENTRIES", "1", "user", "k" + std::to_string(i)});
+  for (int i = 0; i < 150; ++i)
+    bytes += Command({"HG.CHECK", "d", "ENTRIES", "1", "user", "k" + std::to_string(i)});
   Side side(true);
   side.Arrive(bytes);
   std::vector<size_t> together;
@@ -240,7 +247,8 @@ TEST(SharedStore, WhatALeaseHasDecidedIsAnsweredOnceThoughTheNextCommandWaits) {
   EXPECT_EQ(side.commands(), commands + 2);
 }
 
-// Expected by the definition: a token comes back every period/count, and the bucket is full when all have.
+// Expected by the definition: a token comes back every period/count, and the bucket is full when
+// all have.
 TEST(SharedStore, WaitsThatMemoryTellsAreExactHoweverLongOrShort) {
   Side side(true, /*leases=*/true);
   const auto ask = [&](const std::vector<std::string>& words) {
@@ -252,7 +260,8 @@ TEST(SharedStore, WaitsThatMemoryTellsAreExactHoweverLongOrShort) {
   // 95 years for the only token.
   const std::vector<std::string> slow{"CL.THROTTLE", "slow", "0", "1", "3000000000"};
   EXPECT_EQ(ask(slow), "*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:3000000000\r\n");
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(ask(slow), "*5\r\n:1\r\n:1\r\n:0\r\n:3000000000\r\n:3000000000\r\n") << i;
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(ask(slow), "*5\r\n:1\r\n:1\r\n:0\r\n:3000000000\r\n:3000000000\r\n") << i;
   // Two tokens and more each nanosecond, and never full while half of them are on lease.
   const std::vector<std::string> fast{"CL.THROTTLE", "fast", "2147483648", "2147483648", "1", "1"};
   for (int i = 0; i < 5; ++i) {
@@ -269,7 +278,8 @@ TEST(SharedStore, WithoutTheStoreTheShareOfThisInstanceHolds) {
   side.shared.instance_count = 4;
   side.Arrive(Command({"CL.THROTTLE", "k", "15", "4", "60"}));
   EXPECT_FALSE(side.progress.waiting());
-  EXPECT_EQ(side.output, "*5\r\n:0\r\n:4\r\n:3\r\n:-1\r\n:60\r\n");  // a quarter: a burst of 4, one a minute
+  EXPECT_EQ(side.output,
+            "*5\r\n:0\r\n:4\r\n:3\r\n:-1\r\n:60\r\n");  // a quarter: a burst of 4, one a minute
 }
 
 TEST(SharedStore, ARefundOrAResetWithoutTheStoreSaysThatNothingWasDone) {
@@ -277,10 +287,12 @@ TEST(SharedStore, ARefundOrAResetWithoutTheStoreSaysThatNothingWasDone) {
   side.shared.failure = absl::UnavailableError("gone");
   side.shared.at_once = true;
   side.Arrive(Command({"HG.REFUND", "d", "ENTRIES", "1", "user", "ann"}));
-  EXPECT_EQ(side.output, "-ERR the shared store cannot be asked: nothing of rule user was refunded\r\n");
+  EXPECT_EQ(side.output,
+            "-ERR the shared store cannot be asked: nothing of rule user was refunded\r\n");
   side.output.clear();
   side.Arrive(Command({"HG.RESET", "d", "ENTRIES", "1", "user", "ann"}));
-  EXPECT_EQ(side.output, "-ERR the shared store cannot be asked: no bucket of rule user was reset\r\n");
+  EXPECT_EQ(side.output,
+            "-ERR the shared store cannot be asked: no bucket of rule user was reset\r\n");
 }
 
 TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {

@@ -62,14 +62,16 @@ std::optional<int64_t> ParseInteger(std::string_view text) {
     const char* const end = text.data() + text.size();
     const auto [parsed, error] = std::from_chars(text.data(), end, value);
     if (error != std::errc() || parsed != end) return std::nullopt;
-    if (value > uint64_t{std::numeric_limits<int64_t>::max()} + (negative ? 1 : 0)) return std::nullopt;
+    if (value > uint64_t{std::numeric_limits<int64_t>::max()} + (negative ? 1 : 0))
+      return std::nullopt;
   }
   return static_cast<int64_t>(negative ? ~value + 1 : value);
 }
 
 bool ThrottleBatch::Add(const wire::RespParser& command, const ThrottleTurn& turn) {
   Arguments arguments;
-  if (absl::Status status = ReadArguments(command, arguments); !status.ok()) return Refuse(status, turn);
+  if (absl::Status status = ReadArguments(command, arguments); !status.ok())
+    return Refuse(status, turn);
   const store::LimitEntry* limit = limits_.Find(arguments.limit);
   if (limit == nullptr || arguments.quantity < 0) [[unlikely]] {
     if (absl::Status status = CheckArguments(arguments); !status.ok()) return Refuse(status, turn);
@@ -90,14 +92,16 @@ bool ThrottleBatch::Add(const wire::RespParser& command, const ThrottleTurn& tur
 
 absl::Status ThrottleBatch::ReadArguments(const wire::RespParser& command, Arguments& arguments) {
   if (command.size() < 5 || command.size() > 6) [[unlikely]] {
-    return absl::InvalidArgumentError("Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]");
+    return absl::InvalidArgumentError(
+        "Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]");
   }
-  int64_t* const targets[] = {&arguments.limit.max_burst, &arguments.limit.count, &arguments.limit.period_s,
-                              &arguments.quantity};
+  int64_t* const targets[] = {&arguments.limit.max_burst, &arguments.limit.count,
+                              &arguments.limit.period_s, &arguments.quantity};
   for (size_t i = 2; i < command.size(); ++i) {
     const std::optional<int64_t> number = ParseInteger(command[i]);
     if (!number) [[unlikely]] {
-      return absl::InvalidArgumentError(fmt::format("Couldn't parse as integer: {}", command[i].substr(0, kEchoedMax)));
+      return absl::InvalidArgumentError(
+          fmt::format("Couldn't parse as integer: {}", command[i].substr(0, kEchoedMax)));
     }
     *targets[i - 2] = *number;
   }
@@ -109,10 +113,12 @@ absl::Status ThrottleBatch::CheckArguments(const Arguments& arguments) {
   if (limit.max_burst < 0) return Negative("max_burst", limit.max_burst);
   if (limit.count < 0) return Negative("count per period", limit.count);
   if (limit.period_s < 0) return Negative("period", limit.period_s);
-  if (limit.count == 0 || limit.period_s == 0) return absl::InvalidArgumentError("Zero rates are not supported");
+  if (limit.count == 0 || limit.period_s == 0)
+    return absl::InvalidArgumentError("Zero rates are not supported");
   if (arguments.quantity < 0) return Negative("quantity", arguments.quantity);
   if (limit.max_burst == std::numeric_limits<int64_t>::max()) {
-    return absl::InvalidArgumentError(fmt::format("max_burst must be less than {}", limit.max_burst));
+    return absl::InvalidArgumentError(
+        fmt::format("max_burst must be less than {}", limit.max_burst));
   }
   return absl::OkStatus();
 }
@@ -121,8 +127,9 @@ absl::StatusOr<store::LimitHandle> ThrottleBatch::MakeLimit(const ThrottleLimit&
   HEADGATE_ASSIGN_OR_RETURN(const ThrottleRate rate, RateOf(limit.count, limit.period_s));
   HEADGATE_ASSIGN_OR_RETURN(
       const algorithm::Limit made,
-      algorithm::Limit::Make(
-          {.requests = rate.requests, .period = rate.period, .burst = static_cast<uint64_t>(limit.max_burst) + 1}));
+      algorithm::Limit::Make({.requests = rate.requests,
+                              .period = rate.period,
+                              .burst = static_cast<uint64_t>(limit.max_burst) + 1}));
   return checker_.store().limits().Intern(made);
 }
 
@@ -132,7 +139,8 @@ bool ThrottleBatch::Refuse(const absl::Status& status, const ThrottleTurn& turn)
   counters_.errors.Add();
   const absl::string_view message = status.message();
   wire::RespWriter(turn.output, wire::RespVersion::k2)
-      .Error(fmt::format("Cell error: Store error: {}", std::string_view(message.data(), message.size())));
+      .Error(fmt::format("Cell error: Store error: {}",
+                         std::string_view(message.data(), message.size())));
   return true;
 }
 
@@ -144,7 +152,8 @@ bool ThrottleBatch::Flush(const ThrottleTurn& turn) {
     limiter::AppendThrottleBucket(checker_.naming(), keys_[index], out);
   };
   if (!checker_.decider().Decide(batch, name, &turn.pending, turn.now)) return false;
-  Reply(base::Strided<const limiter::Settled>::Of(batch, &limiter::BatchEntry::settled), turn.output);
+  Reply(base::Strided<const limiter::Settled>::Of(batch, &limiter::BatchEntry::settled),
+        turn.output);
   return true;
 }
 
@@ -175,8 +184,9 @@ void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled, std::st
     wire::RespWriter(output, wire::RespVersion::k2).Error("ERR the shared store cannot be asked");
   }
   send();
-  for (const limiter::Outcome outcome : {limiter::Outcome::kAllowed, limiter::Outcome::kDenied,
-                                         limiter::Outcome::kNeverFits, limiter::Outcome::kUnavailable}) {
+  for (const limiter::Outcome outcome :
+       {limiter::Outcome::kAllowed, limiter::Outcome::kDenied, limiter::Outcome::kNeverFits,
+        limiter::Outcome::kUnavailable}) {
     const uint64_t count = counts[static_cast<size_t>(outcome)];
     if (count > 0) checker_.ObserveOwnLimits(outcome, count);
   }

@@ -1,11 +1,12 @@
-// CL.THROTTLE, the verb of redis-cell: a token bucket under a name of the client's choice, whose limit comes with each
-// request.
+// CL.THROTTLE, the verb of redis-cell: a token bucket under a name of the client's choice, whose
+// limit comes with each request.
 //
-//   CL.THROTTLE key max_burst count period_s [quantity]   →   [limited, limit, remaining, retry_after_s, reset_after_s]
+//   CL.THROTTLE key max_burst count period_s [quantity]   →   [limited, limit, remaining,
+//   retry_after_s, reset_after_s]
 //
-// Commands that arrive together are decided together: they are collected, decided by one call of the store, and
-// answered in their order. Neither allocates, once a limit is known. Specification and differences from redis-cell:
-// docs/reference/redis-protocol.md.
+// Commands that arrive together are decided together: they are collected, decided by one call of
+// the store, and answered in their order. Neither allocates, once a limit is known. Specification
+// and differences from redis-cell: docs/reference/redis-protocol.md.
 #pragma once
 
 #include <array>
@@ -26,7 +27,8 @@
 
 namespace headgate::front::resp {
 
-// As Rust's i64::from_str, which redis-cell uses: a sign or none, decimal digits, nothing else, within 64 bits.
+// As Rust's i64::from_str, which redis-cell uses: a sign or none, decimal digits, nothing else,
+// within 64 bits.
 std::optional<int64_t> ParseInteger(std::string_view text);
 
 // Shared by the commands of one call.
@@ -38,11 +40,13 @@ struct ThrottleTurn {
 
 // One per loop. Between two calls of OnBytes it is empty.
 //
-// Each call says false where what was collected is decided elsewhere and its answers come later, when the session's
-// Pending says so. Then nothing has been answered, and nothing is collected any more; AnswerSettled answers all of it.
+// Each call says false where what was collected is decided elsewhere and its answers come later,
+// when the session's Pending says so. Then nothing has been answered, and nothing is collected any
+// more; AnswerSettled answers all of it.
 class ThrottleBatch {
  public:
-  ThrottleBatch(limiter::Checker& checker, Counters& counters) : checker_(checker), counters_(counters) {
+  ThrottleBatch(limiter::Checker& checker, Counters& counters)
+      : checker_(checker), counters_(counters) {
     for (limiter::BatchEntry& entry : batch_) entry.terms = checker.decider().default_terms();
   }
 
@@ -50,8 +54,8 @@ class ThrottleBatch {
   size_t size() const { return size_; }
   bool full() const { return size_ == kCommandsMax; }
 
-  // Takes one command, where it is not full; what has to be answered before it comes first. Not taken where that comes
-  // later.
+  // Takes one command, where it is not full; what has to be answered before it comes first. Not
+  // taken where that comes later.
   bool Add(const wire::RespParser& command, const ThrottleTurn& turn);
 
   // Decides what was collected and appends the replies.
@@ -61,7 +65,8 @@ class ThrottleBatch {
   bool AnswerSettled(const ThrottleTurn& turn);
 
  private:
-  static constexpr size_t kCommandsMax = 64;  // twice the usual depth of a pipeline; the replies fit on the stack
+  static constexpr size_t kCommandsMax =
+      64;  // twice the usual depth of a pipeline; the replies fit on the stack
 
   struct Arguments {
     ThrottleLimit limit;

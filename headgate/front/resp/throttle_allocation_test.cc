@@ -1,5 +1,5 @@
-// The path of CL.THROTTLE allocates nothing once its limits are known, and, where the buckets are shared, once there
-// are leases.
+// The path of CL.THROTTLE allocates nothing once its limits are known, and, where the buckets are
+// shared, once there are leases.
 #include "headgate/front/resp/conversation.h"
 #include "headgate/limiter/shared_decider.h"
 #include "headgate/testing/count_allocations.h"
@@ -13,8 +13,8 @@ TEST(ClThrottle, AllocatesNothingInSteadyState) {
   RespSession session(world.context, {});
   std::string input;
   for (int i = 0; i < 32; ++i) {
-    input +=
-        Conversation::Bytes({"CL.THROTTLE", "user" + std::to_string(i % 7), "15", std::to_string(30 + i % 3), "60"});
+    input += Conversation::Bytes(
+        {"CL.THROTTLE", "user" + std::to_string(i % 7), "15", std::to_string(30 + i % 3), "60"});
   }
   // The last command arrives in two reads.
   const std::string_view first = std::string_view(input).substr(0, input.size() - 9);
@@ -46,7 +46,8 @@ TEST(ClThrottle, AllocatesNothingForDecisionsFromLeases) {
   RespSession session(context, {});
   std::string input;
   for (int i = 0; i < 32; ++i) {
-    input += Conversation::Bytes({"CL.THROTTLE", "user" + std::to_string(i % 7), "1000000", "1000000", "60"});
+    input += Conversation::Bytes(
+        {"CL.THROTTLE", "user" + std::to_string(i % 7), "1000000", "1000000", "60"});
   }
   std::string output;
   uint64_t before = 0, leased_before = 0;

@@ -34,8 +34,8 @@ absl::StatusOr<ThrottleRate> RateOf(int64_t count, int64_t period_s) {
   if (requests <= kRequestsMax && period <= kPeriodMax) return Rate(requests, period);
 
   // The most requests that fit both bounds. kPeriodMax · requests is below 2^125.
-  const auto in_period_max = static_cast<uint64_t>(
-      std::min<uint128>(uint128{kPeriodMax} * requests / period, std::numeric_limits<uint64_t>::max()));
+  const auto in_period_max = static_cast<uint64_t>(std::min<uint128>(
+      uint128{kPeriodMax} * requests / period, std::numeric_limits<uint64_t>::max()));
   const uint64_t rounded = std::min({requests, kRequestsMax, in_period_max});
   if (rounded == 0) {
     return absl::InvalidArgumentError(
@@ -44,7 +44,8 @@ absl::StatusOr<ThrottleRate> RateOf(int64_t count, int64_t period_s) {
   const uint128 rounded_period = base::CeilDiv(period * rounded, requests);
   if (rounded_period < kRoundedPeriodMin) {
     return absl::InvalidArgumentError(
-        "the rate is above 4096 requests per nanosecond and cannot be reduced to at most 4294967295 requests per "
+        "the rate is above 4096 requests per nanosecond and cannot be reduced to at most "
+        "4294967295 requests per "
         "period");
   }
   return Rate(rounded, rounded_period);

@@ -48,13 +48,17 @@ TEST(ThrottleRate, IsRoundedDownByLessThanAMillionthElsewhere) {
     ASSERT_LE(rate->requests, std::numeric_limits<uint32_t>::max());
     ASSERT_LT(rate->period.count(), int64_t{1} << 62);
     ASSERT_GT(rate->period.count(), 0);
-    // period/count <= rate.period/rate.requests < period/count · (1 + 10^-6), without overflow: all below 2^125.
+    // period/count <= rate.period/rate.requests < period/count · (1 + 10^-6), without overflow: all
+    // below 2^125.
     const uint128 stated = period * rate->requests;
-    const uint128 held = uint128{static_cast<uint64_t>(rate->period.count())} * static_cast<uint64_t>(count);
+    const uint128 held =
+        uint128{static_cast<uint64_t>(rate->period.count())} * static_cast<uint64_t>(count);
     ASSERT_GE(held, stated) << count << " per " << period_s << " s";
     ASSERT_LE(held - stated, stated / 1'000'000) << count << " per " << period_s << " s";
     rounded += held != stated;
-    EXPECT_TRUE(algorithm::Limit::Make({.requests = rate->requests, .period = rate->period, .burst = 1}).ok());
+    EXPECT_TRUE(
+        algorithm::Limit::Make({.requests = rate->requests, .period = rate->period, .burst = 1})
+            .ok());
   }
   EXPECT_GT(rounded, 1000);
 }

@@ -1,4 +1,5 @@
-// CL.THROTTLE, by the specification in docs/reference/redis-protocol.md: every expected reply is written from it.
+// CL.THROTTLE, by the specification in docs/reference/redis-protocol.md: every expected reply is
+// written from it.
 #include "headgate/front/resp/throttle.h"
 
 #include <fmt/format.h>
@@ -77,7 +78,8 @@ TEST(ClThrottle, AnswersTheGoldenVectorsOfRedisCell) {
   };
   Throttle throttle;
   for (const Step& step : steps) {
-    EXPECT_EQ(throttle.At(milliseconds(step.at_ms))({"foo", "4", "1", "1", step.quantity}), step.reply)
+    EXPECT_EQ(throttle.At(milliseconds(step.at_ms))({"foo", "4", "1", "1", step.quantity}),
+              step.reply)
         << step.at_ms << " ms, quantity " << step.quantity;
   }
 }
@@ -175,7 +177,8 @@ TEST(ClThrottle, KeysAreAnyBytesAndTellApart) {
 
 TEST(ClThrottle, NumbersAreReadAsRustReadsThem) {
   Throttle throttle;
-  EXPECT_EQ(throttle({"k", "+15", "0030", "00000000000000000000000060", "-0"}), "[0, 16, 16, -1, 0]");
+  EXPECT_EQ(throttle({"k", "+15", "0030", "00000000000000000000000060", "-0"}),
+            "[0, 16, 16, -1, 0]");
   EXPECT_EQ(throttle({"k", "-0", "1", "60", "+1"}), "[0, 1, 0, -1, 60]");
 }
 
@@ -184,16 +187,19 @@ TEST(ClThrottle, TheLargestNumbersAreAnsweredOrRefusedNeverWrapped) {
   // 2^63 − 1 tokens of 1/4 ns each fill in 2^61 ns, 73 years.
   EXPECT_EQ(throttle({"k", "9223372036854775806", "4000000000", "1", "9223372036854775807"}),
             "[0, 9223372036854775807, 0, -1, 2305843010]");
-  EXPECT_EQ(throttle({"k", "9223372036854775806", "4000000000", "1"}), "[1, 9223372036854775807, 0, 1, 2305843010]");
+  EXPECT_EQ(throttle({"k", "9223372036854775806", "4000000000", "1"}),
+            "[1, 9223372036854775807, 0, 1, 2305843010]");
 }
 
 TEST(ClThrottle, MoreThanFourBillionRequestsPerPeriodAreDecided) {
-  // As redis-cell answers, but for a reset_after of less than a millisecond, which it rounds down to 0.
+  // As redis-cell answers, but for a reset_after of less than a millisecond, which it rounds down
+  // to 0.
   Throttle throttle;
   EXPECT_EQ(throttle({"k", "15", "4294967297", "60"}), "[0, 16, 15, -1, 1]");
   EXPECT_EQ(throttle({"slow", "4", "5000000001", "9000000000", "5"}), "[0, 5, 0, -1, 9]");
   EXPECT_EQ(throttle({"slow", "4", "5000000001", "9000000000"}), "[1, 5, 0, 2, 9]");
-  EXPECT_EQ(throttle.At(milliseconds(2000))({"slow", "4", "5000000001", "9000000000"}), "[0, 5, 0, -1, 9]");
+  EXPECT_EQ(throttle.At(milliseconds(2000))({"slow", "4", "5000000001", "9000000000"}),
+            "[0, 5, 0, -1, 9]");
   // redis-cell: an error, since a token takes less than a nanosecond.
   EXPECT_EQ(throttle({"fast", "15", "4294967297", "1"}), "[0, 16, 15, -1, 1]");
 }
@@ -209,7 +215,8 @@ TEST(ClThrottle, PeriodsOfMoreThan146YearsAreDecidedIfTheBucketFillsSooner) {
 TEST(ClThrottle, RaisingALimitLetsTheBucketRefillAtTheNewRateAtOnce) {
   Throttle throttle;
   EXPECT_EQ(throttle({"k", "9", "10", "60", "10"}), "[0, 10, 0, -1, 60]");
-  // Nothing is minted: 100 new tokens take 60 s. redis-cell denies for as long as the old limit would have.
+  // Nothing is minted: 100 new tokens take 60 s. redis-cell denies for as long as the old limit
+  // would have.
   EXPECT_EQ(throttle({"k", "99", "100", "60"}), "[1, 100, 0, 1, 60]");
   EXPECT_EQ(throttle.At(milliseconds(600))({"k", "99", "100", "60"}), "[0, 100, 0, -1, 60]");
 }
@@ -229,12 +236,15 @@ TEST(ClThrottle, LoweringALimitKeepsTheTokensUpToTheNewBurst) {
 // ---- Bad arguments
 
 TEST(ClThrottle, BadArgumentsGetTheirExactError) {
-  const std::string usage = "Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
+  const std::string usage =
+      "Usage: cl.throttle <key> <max_burst> <count per period> <period> [<quantity>]";
   const std::string zero = "Zero rates are not supported";
   const std::string too_large_burst = "max_burst must be less than 9223372036854775807";
   const std::string too_fast =
-      "the rate is above 4096 requests per nanosecond and cannot be reduced to at most 4294967295 requests per period";
-  const std::string too_slow = "burst * period / requests, the time to fill the bucket, is longer than 146 years";
+      "the rate is above 4096 requests per nanosecond and cannot be reduced to at most 4294967295 "
+      "requests per period";
+  const std::string too_slow =
+      "burst * period / requests, the time to fill the bucket, is longer than 146 years";
   struct Case {
     std::vector<std::string_view> arguments;
     std::string error;
@@ -264,8 +274,10 @@ TEST(ClThrottle, BadArgumentsGetTheirExactError) {
       {{"k", "+-1", "30", "60"}, "Couldn't parse as integer: +-1"},
       {{"k", "1\r\n:2", "30", "60"}, "Couldn't parse as integer: 1  :2"},
       {{"k", "9223372036854775808", "30", "60"}, "Couldn't parse as integer: 9223372036854775808"},
-      {{"k", "15", "30", "60", "-9223372036854775809"}, "Couldn't parse as integer: -9223372036854775809"},
-      {{"k", "15", "30", "99999999999999999999999"}, "Couldn't parse as integer: 99999999999999999999999"},
+      {{"k", "15", "30", "60", "-9223372036854775809"},
+       "Couldn't parse as integer: -9223372036854775809"},
+      {{"k", "15", "30", "99999999999999999999999"},
+       "Couldn't parse as integer: 99999999999999999999999"},
       {{"k", long_text, "30", "60"}, "Couldn't parse as integer: " + long_text.substr(0, 128)},
       // Zero.
       {{"k", "15", "0", "60"}, zero},
@@ -278,7 +290,8 @@ TEST(ClThrottle, BadArgumentsGetTheirExactError) {
       {{"k", "15", "30", "-60"}, "period must not be negative: -60"},
       {{"k", "15", "-30", "-60"}, "count per period must not be negative: -30"},
       {{"k", "15", "30", "60", "-1"}, "quantity must not be negative: -1"},
-      {{"k", "15", "30", "60", "-9223372036854775808"}, "quantity must not be negative: -9223372036854775808"},
+      {{"k", "15", "30", "60", "-9223372036854775808"},
+       "quantity must not be negative: -9223372036854775808"},
       // Huge.
       {{"k", "9223372036854775807", "30", "60"}, too_large_burst},
       {{"k", "9223372036854775806", "30", "60"}, too_slow},
@@ -307,7 +320,8 @@ TEST(ClThrottle, BadArgumentsGetTheirExactError) {
 TEST(ClThrottle, ANegativeQuantityIsRefusedForAKnownLimitToo) {
   Throttle throttle;
   EXPECT_EQ(throttle({"k", "15", "30", "60"}), "[0, 16, 15, -1, 2]");
-  EXPECT_EQ(throttle({"k", "15", "30", "60", "-1"}), "-Cell error: Store error: quantity must not be negative: -1");
+  EXPECT_EQ(throttle({"k", "15", "30", "60", "-1"}),
+            "-Cell error: Store error: quantity must not be negative: -1");
   EXPECT_EQ(throttle({"k", "15", "30", "60", "0"}), "[0, 16, 15, -1, 2]");
 }
 
@@ -338,7 +352,8 @@ TEST(ClThrottle, CommandsOfOneReadAreAnsweredInTheirOrder) {
       expected += "-Cell error: Store error: Couldn't parse as integer: x\r\n";
     } else {
       bytes += Conversation::Bytes({"CL.THROTTLE", std::to_string(i), std::to_string(i), "1", "1"});
-      expected += "*5\r\n:0\r\n:" + std::to_string(i + 1) + "\r\n:" + std::to_string(i) + "\r\n:-1\r\n:1\r\n";
+      expected += "*5\r\n:0\r\n:" + std::to_string(i + 1) + "\r\n:" + std::to_string(i) +
+                  "\r\n:-1\r\n:1\r\n";
     }
   }
   EXPECT_EQ(client.Send(bytes), expected);
@@ -371,7 +386,8 @@ TEST(ClThrottle, MoreLimitsThanTheCacheHoldsAreDecidedRight) {
     for (int i = 0; i < 5000; ++i) {
       const std::string burst = std::to_string(10 + i);
       bytes += Conversation::Bytes({"CL.THROTTLE", "look", burst, "1", "1", "0"});
-      expected += "*5\r\n:0\r\n:" + std::to_string(11 + i) + "\r\n:" + std::to_string(11 + i) + "\r\n:-1\r\n:0\r\n";
+      expected += "*5\r\n:0\r\n:" + std::to_string(11 + i) + "\r\n:" + std::to_string(11 + i) +
+                  "\r\n:-1\r\n:0\r\n";
     }
     EXPECT_EQ(client.Send(bytes), expected);
   }
@@ -387,7 +403,8 @@ TEST(ClThrottle, MoreLimitsThanTheStoreHoldsMakeWayForEachOther) {
   std::string output;
   for (int burst = 1; burst <= 5000; ++burst) {
     output.clear();
-    session.OnBytes(fmt::format("CL.THROTTLE k{} {} 1 1\n", burst, burst), output, base::Instant::FromNanos(0));
+    session.OnBytes(fmt::format("CL.THROTTLE k{} {} 1 1\n", burst, burst), output,
+                    base::Instant::FromNanos(0));
     ASSERT_EQ(output, fmt::format("*5\r\n:0\r\n:{}\r\n:{}\r\n:-1\r\n:1\r\n", burst + 1, burst));
   }
   EXPECT_GT(store.stats().client_limits_forgotten, 3000u);

@@ -4,9 +4,10 @@
 
 namespace headgate::front::resp {
 
-absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb, const wire::RespParser& command,
-                                                          wire::RespVersion version, base::Instant now,
-                                                          std::string& output) {
+absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
+                                                          const wire::RespParser& command,
+                                                          wire::RespVersion version,
+                                                          base::Instant now, std::string& output) {
   Question& question = asked_ == 0 ? Add() : *questions_[answered_];
   if (question.pending.waiting()) return Answered::kLater;
   if (question.decided) {
@@ -26,7 +27,8 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb, const w
   return answered;
 }
 
-void VerbQueue::AskAhead(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version, base::Instant now) {
+void VerbQueue::AskAhead(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version,
+                         base::Instant now) {
   Question& question = Add();
   wire::RespWriter reply(question.reply, version);
   const auto answered = verbs_.Answer(verb, command, reply, question.pending, now);

@@ -1,5 +1,5 @@
-// Verbs of the rules that arrive behind each other, where decisions come later: all of them are asked together, and
-// each is answered in its turn, when the session is shown its bytes again.
+// Verbs of the rules that arrive behind each other, where decisions come later: all of them are
+// asked together, and each is answered in its turn, when the session is shown its bytes again.
 //
 //                        HG.CHECK a   HG.CHECK b    HG.PEEK c     PING
 //   the first time       waits        asked ahead   asked ahead            one trip to the store
@@ -28,19 +28,25 @@ class VerbQueue {
   using Answered = RuleVerbs::Answered;
 
   // `on_ready` is called once none of those that were asked waits any more.
-  VerbQueue(RuleVerbs& verbs, std::function<void()> on_ready) : verbs_(verbs), on_ready_(std::move(on_ready)) {}
+  VerbQueue(RuleVerbs& verbs, std::function<void()> on_ready)
+      : verbs_(verbs), on_ready_(std::move(on_ready)) {}
 
-  // Answers the next command: a new one where the queue is empty, else the first of those that were asked, which it is
-  // again. Later: it is the first now, and the same has to come again. Or what is wrong with it.
-  absl::StatusOr<Answered> AnswerNext(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version,
-                                      base::Instant now, std::string& output);
+  // Answers the next command: a new one where the queue is empty, else the first of those that were
+  // asked, which it is again. Later: it is the first now, and the same has to come again. Or what
+  // is wrong with it.
+  absl::StatusOr<Answered> AnswerNext(RuleVerb verb, const wire::RespParser& command,
+                                      wire::RespVersion version, base::Instant now,
+                                      std::string& output);
 
   // Whether nothing but the one that waits has been asked.
   bool only_one() const { return asked_ - answered_ == 1; }
   // Whether one more may be asked ahead.
-  bool has_room() const { return asked_ < kCommandsMax && kept_bytes_ < net::Session::kOutputPauseBytes; }
+  bool has_room() const {
+    return asked_ < kCommandsMax && kept_bytes_ < net::Session::kOutputPauseBytes;
+  }
   // Asks a command behind those that wait; what it is answered at once is kept until its turn.
-  void AskAhead(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version, base::Instant now);
+  void AskAhead(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version,
+                base::Instant now);
 
  private:
   static constexpr size_t kCommandsMax = 64;  // as many as a batch of CL.THROTTLE
@@ -59,7 +65,8 @@ class VerbQueue {
   RuleVerbs& verbs_;
   const std::function<void()> on_ready_;
   size_t open_ = 0;  // those that wait
-  // The first `asked_` are in use; of these, `answered_` have been answered. The first is kept for the next command.
+  // The first `asked_` are in use; of these, `answered_` have been answered. The first is kept for
+  // the next command.
   std::vector<std::unique_ptr<Question>> questions_;
   size_t asked_ = 0;
   size_t answered_ = 0;

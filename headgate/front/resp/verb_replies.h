@@ -1,5 +1,5 @@
-// How commands about the connection and the server answer: `true` after a value, `false` after an error, in Redis's
-// words.
+// How commands about the connection and the server answer: `true` after a value, `false` after an
+// error, in Redis's words.
 #pragma once
 
 #include <fmt/format.h>
@@ -24,13 +24,16 @@ inline bool Accept(wire::RespWriter& reply) {
   return true;
 }
 
-inline bool UnknownSubcommand(wire::RespWriter& reply, std::string_view command, std::string_view subcommand) {
-  return Refuse(reply,
-                fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", subcommand.substr(0, kEchoedMax), command));
+inline bool UnknownSubcommand(wire::RespWriter& reply, std::string_view command,
+                              std::string_view subcommand) {
+  return Refuse(reply, fmt::format("ERR unknown subcommand '{}'. Try {} HELP.",
+                                   subcommand.substr(0, kEchoedMax), command));
 }
 
-inline bool WrongCount(wire::RespWriter& reply, std::string_view command, std::string_view subcommand) {
-  return Refuse(reply, fmt::format("ERR wrong number of arguments for '{}|{}' command", command, subcommand));
+inline bool WrongCount(wire::RespWriter& reply, std::string_view command,
+                       std::string_view subcommand) {
+  return Refuse(
+      reply, fmt::format("ERR wrong number of arguments for '{}|{}' command", command, subcommand));
 }
 
 inline bool Help(wire::RespWriter& reply, std::initializer_list<std::string_view> lines) {

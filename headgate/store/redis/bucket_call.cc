@@ -57,15 +57,19 @@ ScriptOperation OperationOf(Operation operation, Cost cost) {
 bool LearnsFirst(const SharedRequest& request) {
   if (!CanLease(request.limit->limit)) return false;
   if (request.lease) return request.lease->want > 0;
-  return request.leased && (request.operation == Operation::kTake || request.operation == Operation::kLook);
+  return request.leased &&
+         (request.operation == Operation::kTake || request.operation == Operation::kLook);
 }
 
 // What a server says, bounded so that sums stay inside 63 bits.
 Duration DurationOf(uint64_t ns) {
-  return Duration(static_cast<int64_t>(std::min(ns, static_cast<uint64_t>(base::kDurationMax.count()))));
+  return Duration(
+      static_cast<int64_t>(std::min(ns, static_cast<uint64_t>(base::kDurationMax.count()))));
 }
 
-uint64_t Nanos(Duration duration) { return static_cast<uint64_t>(std::max<int64_t>(0, duration.count())); }
+uint64_t Nanos(Duration duration) {
+  return static_cast<uint64_t>(std::max<int64_t>(0, duration.count()));
+}
 
 uint32_t Millis(Duration duration) {
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(duration).count();
@@ -74,7 +78,8 @@ uint32_t Millis(Duration duration) {
 
 ExactSpan MeterPrice(const Limit& limit, ScriptOperation operation, Cost cost) {
   if (operation == ScriptOperation::kLease) return {};
-  if (operation == ScriptOperation::kRefund) return Price(limit, std::min<Cost>(cost, limit.capacity()));
+  if (operation == ScriptOperation::kRefund)
+    return Price(limit, std::min<Cost>(cost, limit.capacity()));
   return cost > limit.capacity() ? kUnaffordable : Price(limit, cost);
 }
 
@@ -91,13 +96,17 @@ absl::Status Unreadable(std::string_view script, const wire::RespValue& reply) {
 
 }  // namespace
 
-std::string HashedName(std::string_view name) { return "hg:{" + DigestHex(Digest::kSha256, name).substr(0, 32) + "}"; }
+std::string HashedName(std::string_view name) {
+  return "hg:{" + DigestHex(Digest::kSha256, name).substr(0, 32) + "}";
+}
 
 std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& request) {
   const Limit& limit = request.limit->limit;
   SharedAnswer answer;
-  // Reports of leases that were granted under another limit are taken in as long as the bucket holds them.
-  if (request.lease && !(request.lease->want > 0 ? CanLease(limit) : KeepsLeases(limit.algorithm()))) {
+  // Reports of leases that were granted under another limit are taken in as long as the bucket
+  // holds them.
+  if (request.lease &&
+      !(request.lease->want > 0 ? CanLease(limit) : KeepsLeases(limit.algorithm()))) {
     answer.status = absl::FailedPreconditionError(
         fmt::format("a bucket of {}{} is always exact: it gives no leases", Name(limit.algorithm()),
                     limit.spec().count_denied ? " that counts denied requests" : ""));
@@ -109,7 +118,8 @@ std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& 
     return answer;
   }
   if (!limit.denies_all()) return std::nullopt;
-  // The bucket is left as it is: should the limit be raised again, what was consumed stays consumed.
+  // The bucket is left as it is: should the limit be raised again, what was consumed stays
+  // consumed.
   if (request.lease) {
     answer.grant.retry_after = request.lease->want > 0 ? algorithm::kNever : Duration(0);
     return answer;
@@ -129,7 +139,8 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context,
       operation_(request.operation),
       history_(request.history, limit_, request.now),
       bytes_(std::move(memory)) {
-  if (context_.now && history_.asked_at() != request.now) context_.now = *context_.now + Duration(1);
+  if (context_.now && history_.asked_at() != request.now)
+    context_.now = *context_.now + Duration(1);
   bytes_.clear();
   bytes_.reserve(request.name.size() + 128);
   if (request.name.size() > kNameBytesMax) {
@@ -161,25 +172,34 @@ std::string_view BucketCall::Part(size_t i) const {
 
 void BucketCall::AppendNumbers() {
   const Limit& limit = limit_;
-  const ScriptOperation operation = asks_lease_ ? ScriptOperation::kLease : OperationOf(operation_, cost_);
+  const ScriptOperation operation =
+      asks_lease_ ? ScriptOperation::kLease : OperationOf(operation_, cost_);
   // A queue or a log that was another bucket with leases is of the time at which these end.
   const Duration ahead = context_.ahead_most.value_or(
-      std::max(kAheadLeast, TimeToFull(limit)) + (KeepsLeases(limit.algorithm()) ? Duration(0) : context_.lease_ttl));
+      std::max(kAheadLeast, TimeToFull(limit)) +
+      (KeepsLeases(limit.algorithm()) ? Duration(0) : context_.lease_ttl));
   Packer pack(bytes_);
   pack.U8(static_cast<uint8_t>(operation)).U8(context_.now.has_value() ? 1 : 0);
   pack.U64(context_.now ? static_cast<uint64_t>(base::Clamp(*context_.now).ns) : 0);
   pack.U64(Nanos(ahead)).U64(Nanos(history_.replaced_ago())).U32(Millis(context_.kept_least));
   if (operation == ScriptOperation::kReset) return;
 
-  const uint64_t cost = operation == ScriptOperation::kLease ? 0 : std::min<uint64_t>(cost_, kU32Max + 1);
+  const uint64_t cost =
+      operation == ScriptOperation::kLease ? 0 : std::min<uint64_t>(cost_, kU32Max + 1);
   const auto capacity = static_cast<uint32_t>(limit.capacity());
   switch (limit.algorithm()) {
     case Algorithm::kTokenBucket:
     case Algorithm::kLeakyBucket:
-      pack.U32(limit.requests()).Span(SpanOf(limit)).Span(MeterPrice(limit, operation, cost_)).Span(IntervalOf(limit));
+      pack.U32(limit.requests())
+          .Span(SpanOf(limit))
+          .Span(MeterPrice(limit, operation, cost_))
+          .Span(IntervalOf(limit));
       return;
     case Algorithm::kLeakyBucketQueue:
-      pack.U32(limit.requests()).Span(SpanOf(limit)).Span(TurnsBeforeLast(limit, cost_)).Span(IntervalOf(limit));
+      pack.U32(limit.requests())
+          .Span(SpanOf(limit))
+          .Span(TurnsBeforeLast(limit, cost_))
+          .Span(IntervalOf(limit));
       return;
     case Algorithm::kFixedWindow:
       pack.U32(capacity).U64(cost).U8(static_cast<uint8_t>(limit.spec().align));
@@ -199,10 +219,14 @@ void BucketCall::AppendAsk(const LeaseAsk& ask) {
   lease_wanted_ = ask.want > 0;
   lease_least_ = std::clamp<uint64_t>(ask.least, 1, kU32Max);
   pack.U64(ask.id.node).U64(ask.id.number);
-  pack.U32(static_cast<uint32_t>(std::min(ask.want, kU32Max))).U32(static_cast<uint32_t>(lease_least_));
-  pack.U64(Nanos(std::min(ask.ttl, context_.lease_ttl))).U32(static_cast<uint32_t>(ask.reports.size()));
+  pack.U32(static_cast<uint32_t>(std::min(ask.want, kU32Max)))
+      .U32(static_cast<uint32_t>(lease_least_));
+  pack.U64(Nanos(std::min(ask.ttl, context_.lease_ttl)))
+      .U32(static_cast<uint32_t>(ask.reports.size()));
   for (const LeaseReport& report : ask.reports) {
-    pack.U64(report.number).U32(static_cast<uint32_t>(std::min(report.spent, kU32Max))).U8(report.returned ? 1 : 0);
+    pack.U64(report.number)
+        .U32(static_cast<uint32_t>(std::min(report.spent, kU32Max)))
+        .U8(report.returned ? 1 : 0);
   }
 }
 
@@ -226,8 +250,10 @@ std::optional<SharedAnswer> BucketCall::Read(const wire::RespValue& reply) {
     if (answer || carries_ > carries) return answer;
   }
   SharedAnswer answer;
-  answer.status = reply.is_error() ? absl::UnavailableError(fmt::format("script {}: {}", script_->name, reply.text))
-                                   : Unreadable(script_->name, reply);
+  answer.status =
+      reply.is_error()
+          ? absl::UnavailableError(fmt::format("script {}: {}", script_->name, reply.text))
+          : Unreadable(script_->name, reply);
   return answer;
 }
 
@@ -240,8 +266,9 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   HitList hits;
   const uint64_t seen_or_hit = in.U64();
   if (limit_.algorithm() == Algorithm::kSlidingWindowLog && operation_ != Operation::kReset) {
-    // `edge` is when the newest hit was, and the last two are the hit with whose end enough of them will be gone for
-    // the request to fit, and the cost of the newest: all that the kernel looks at.
+    // `edge` is when the newest hit was, and the last two are the hit with whose end enough of them
+    // will be gone for the request to fit, and the cost of the newest: all that the kernel looks
+    // at.
     const Instant newest = Instant::FromNanos(static_cast<int64_t>(state.edge));
     const Instant freeing = Instant::FromNanos(static_cast<int64_t>(seen_or_hit));
     const uint32_t newest_cost = in.U32();
@@ -259,8 +286,8 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   } else {
     state.seen = std::min(now, Instant::FromNanos(static_cast<int64_t>(seen_or_hit)));
   }
-  if (!in.complete() || now < state.seen || !IsSound(limit_, {.edge = 0, .seen = now, .count = 0}, now) ||
-      !IsSound(limit_, state, now)) {
+  if (!in.complete() || now < state.seen ||
+      !IsSound(limit_, {.edge = 0, .seen = now, .count = 0}, now) || !IsSound(limit_, state, now)) {
     return std::nullopt;
   }
   events_.replaced_corrupt = events_.replaced_corrupt || (events & kEventCorrupt) != 0;
@@ -275,7 +302,8 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   return Decide(state, std::move(hits), now, allowed);
 }
 
-void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Instant now, SharedAnswer& answer) {
+void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Instant now,
+                           SharedAnswer& answer) {
   Unpacker in(tail);
   LeaseGrant& grant = answer.grant;
   grant.granted = in.U32();
@@ -308,9 +336,9 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
   }
   answer.decision = algorithm::Decide(limit_, state, hits, takes ? cost_ : 0, now);
   if (operation_ == Operation::kTake && cost_ > 0 && answer.decision.allowed != allowed) {
-    answer.status = absl::InternalError(fmt::format("script {} {} a request that the kernel {}; the bucket's key is {}",
-                                                    script_->name, allowed ? "allowed" : "denied",
-                                                    allowed ? "denies" : "allows", key()));
+    answer.status = absl::InternalError(fmt::format(
+        "script {} {} a request that the kernel {}; the bucket's key is {}", script_->name,
+        allowed ? "allowed" : "denied", allowed ? "denies" : "allows", key()));
   }
   return answer;
 }
@@ -326,14 +354,16 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   ++carries_;
   SharedAnswer answer;
   if (carries_ > kCarriesMax) {
-    answer.status = absl::AbortedError("the bucket's limit is changed back and forth by several instances");
+    answer.status =
+        absl::AbortedError("the bucket's limit is changed back and forth by several instances");
     return answer;
   }
 
   std::optional<StoredBucket> found = ParseBucket(raw);
   if (found && is_list != (found->limit.algorithm() == Algorithm::kSlidingWindowLog)) found.reset();
   const bool readable = found.has_value();
-  if (readable && keeps_limit_ && !found->limit.denies_all() && found->limit.spec() != limit_.spec()) {
+  if (readable && keeps_limit_ && !found->limit.denies_all() &&
+      found->limit.spec() != limit_.spec()) {
     limit_ = found->limit;
     bytes_.resize(part_ends_[0]);
     part_count_ = 1;
@@ -347,11 +377,14 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
     found = StoredBucket{.limit = limit_};
     events_.replaced_corrupt = true;
   }
-  const bool looks = !asks_lease_ && (operation_ == Operation::kLook || (operation_ == Operation::kTake && cost_ == 0));
+  const bool looks = !asks_lease_ && (operation_ == Operation::kLook ||
+                                      (operation_ == Operation::kTake && cost_ == 0));
   // A look changes nothing, so it does not change whose bucket this is either.
-  if (looks) return Decide(found->state, std::move(found->hits), std::max(now, found->state.seen), true);
+  if (looks)
+    return Decide(found->state, std::move(found->hits), std::max(now, found->state.seen), true);
 
-  // The second call: what was read, and what it becomes. Of a list, its header and its length tell what was read.
+  // The second call: what was read, and what it becomes. Of a list, its header and its length tell
+  // what was read.
   std::string next(bytes_, 0, part_ends_[2]);
   next.reserve(bytes_.size() + raw.size() + 64);
   part_count_ = 3;

@@ -1,14 +1,16 @@
-// One question to a bucket in Redis, from the call of its script to the answer. No sockets here: the client sends what
-// AppendCommand makes to the node that has the key, and gives Read what came back.
+// One question to a bucket in Redis, from the call of its script to the answer. No sockets here:
+// the client sends what AppendCommand makes to the node that has the key, and gives Read what came
+// back.
 //
 //   BucketCall call(request, context);
 //   do send(call) until answer = call.Read(reply)
 //
-// The script decides only whether a request passes, and keeps the new state; it answers with the state that it found.
-// From that the kernel itself computes the decision here, and must come to the same result. A bucket that was made
-// under another limit is carried over here too, by the kernel: the script answers what it found, and a second call
-// replaces that, if it still is what was read. So most questions take one call, and one after a change of their limit
-// two. A question that keeps the bucket's limit is asked again under that one.
+// The script decides only whether a request passes, and keeps the new state; it answers with the
+// state that it found. From that the kernel itself computes the decision here, and must come to the
+// same result. A bucket that was made under another limit is carried over here too, by the kernel:
+// the script answers what it found, and a second call replaces that, if it still is what was read.
+// So most questions take one call, and one after a change of their limit two. A question that keeps
+// the bucket's limit is asked again under that one.
 #pragma once
 
 #include <array>
@@ -40,8 +42,8 @@ struct CallContext {
   std::optional<base::Instant> now{};
   // How long a key is kept at least, where `now` does not move with the server's clock.
   base::Duration kept_least{0};
-  // How far a bucket may be ahead of `now` before it is brought back to it. Unset: the time it takes to fill, at least
-  // a second.
+  // How far a bucket may be ahead of `now` before it is brought back to it. Unset: the time it
+  // takes to fill, at least a second.
   std::optional<base::Duration> ahead_most{};
 };
 
@@ -50,15 +52,16 @@ class BucketCall {
   // What needs no store: a limit of 0 requests, a refund to a queue.
   static std::optional<SharedAnswer> AnswerWithoutStore(const SharedRequest& request);
 
-  // The request is one that needs the store; of what it points to only its history is needed afterwards. `memory` is
-  // used again: that of a call that is over.
+  // The request is one that needs the store; of what it points to only its history is needed
+  // afterwards. `memory` is used again: that of a call that is over.
   BucketCall(const SharedRequest& request, const CallContext& context, std::string memory = {});
   std::string TakeMemory() && { return std::move(bytes_); }
 
   const Script& script() const { return *script_; }
   // The one key that is touched, which tells the shard.
   std::string_view key() const { return Part(0); }
-  // Whether it decides about a bucket that leases may be given of, or asks for one: not while the shard is learning.
+  // Whether it decides about a bucket that leases may be given of, or asks for one: not while the
+  // shard is learning.
   bool learns() const { return learns_; }
   // KEYS[1], then ARGV.
   size_t part_count() const { return part_count_; }
@@ -70,8 +73,9 @@ class BucketCall {
   };
   void AppendCommand(Form form, std::string& out) const;
 
-  // The answer; or nothing, and the call is now another one that is to be sent. Errors of the server that are not of
-  // our script (MOVED, NOSCRIPT, LOADING …) are the client's: here they become Unavailable.
+  // The answer; or nothing, and the call is now another one that is to be sent. Errors of the
+  // server that are not of our script (MOVED, NOSCRIPT, LOADING …) are the client's: here they
+  // become Unavailable.
   std::optional<SharedAnswer> Read(const wire::RespValue& reply);
 
  private:
@@ -86,7 +90,8 @@ class BucketCall {
   std::optional<SharedAnswer> ReadDecided(std::string_view reply);
   std::optional<SharedAnswer> CarryOver(std::string_view reply);
   SharedAnswer Decide(algorithm::BucketState state, HitList hits, base::Instant now, bool allowed);
-  void ReadGrant(std::string_view tail, const algorithm::BucketState& state, base::Instant now, SharedAnswer& answer);
+  void ReadGrant(std::string_view tail, const algorithm::BucketState& state, base::Instant now,
+                 SharedAnswer& answer);
 
   algorithm::Limit limit_;
   CallContext context_;

@@ -1,5 +1,5 @@
-// Whatever a server answers: a decision that makes sense, another call, or an error. The first two bytes choose what
-// was asked, the rest is the answer.
+// Whatever a server answers: a decision that makes sense, another call, or an error. The first two
+// bytes choose what was asked, the rest is the answer.
 #include "headgate/store/redis/bucket_call.h"
 
 #include <cstddef>
@@ -18,11 +18,23 @@ using namespace std::chrono_literals;
 const LimitSpec kSpecs[] = {
     {.algorithm = Algorithm::kTokenBucket, .requests = 7, .period = 60s},
     {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 60, .period = 60s},
-    {.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = 60s, .align = algorithm::Align::kFirstHit},
-    {.algorithm = Algorithm::kFixedWindow, .requests = 60, .period = 0s, .align = algorithm::Align::kCalendarMonth},
-    {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 60, .period = 60s, .count_denied = true},
+    {.algorithm = Algorithm::kFixedWindow,
+     .requests = 60,
+     .period = 60s,
+     .align = algorithm::Align::kFirstHit},
+    {.algorithm = Algorithm::kFixedWindow,
+     .requests = 60,
+     .period = 0s,
+     .align = algorithm::Align::kCalendarMonth},
+    {.algorithm = Algorithm::kSlidingWindowCounter,
+     .requests = 60,
+     .period = 60s,
+     .count_denied = true},
     {.algorithm = Algorithm::kSlidingWindowLog, .requests = 60, .period = 60s},
-    {.algorithm = Algorithm::kTokenBucket, .requests = 1, .period = Duration((1LL << 62) - 2), .burst = 1},
+    {.algorithm = Algorithm::kTokenBucket,
+     .requests = 1,
+     .period = Duration((1LL << 62) - 2),
+     .burst = 1},
     {.algorithm = Algorithm::kSlidingWindowLog, .requests = 60, .period = Duration(1LL << 60)},
 };
 
@@ -44,17 +56,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
   headgate::store::LimitTable limits;
   const auto& spec = kSpecs[data[0] % std::size(kSpecs)];
-  headgate::store::SharedRequest request{.name = "hg:{k}",
-                                         .limit = *limits.Intern(*headgate::algorithm::Limit::Make(spec)),
-                                         .cost = data[0] / std::size(kSpecs),
-                                         .operation = static_cast<Operation>(data[1] & 3)};
-  if ((data[1] & 8) != 0) request.lease = {.id = {.node = 1, .number = 1}, .want = 5, .least = 1, .ttl = 2s};
+  headgate::store::SharedRequest request{
+      .name = "hg:{k}",
+      .limit = *limits.Intern(*headgate::algorithm::Limit::Make(spec)),
+      .cost = data[0] / std::size(kSpecs),
+      .operation = static_cast<Operation>(data[1] & 3)};
+  if ((data[1] & 8) != 0)
+    request.lease = {.id = {.node = 1, .number = 1}, .want = 5, .least = 1, .ttl = 2s};
   if (BucketCall::AnswerWithoutStore(request)) return 0;
   BucketCall call(request, {});
-  headgate::wire::RespValue reply{.kind = headgate::wire::RespValue::Kind::kBulk,
-                                  .integer = 0,
-                                  .text = std::string(reinterpret_cast<const char*>(data) + 2, size - 2),
-                                  .items = {}};
+  headgate::wire::RespValue reply{
+      .kind = headgate::wire::RespValue::Kind::kBulk,
+      .integer = 0,
+      .text = std::string(reinterpret_cast<const char*>(data) + 2, size - 2),
+      .items = {}};
   for (int i = 0; i < 20; ++i) {
     if (const auto answer = call.Read(reply)) {
       CheckAnswer(*answer);

@@ -19,7 +19,9 @@ using namespace std::chrono_literals;
 class BucketCalls : public ::testing::Test {
  protected:
   SharedRequest Request(const LimitSpec& spec, Operation operation = Operation::kTake) {
-    return {.name = "hg:{k}", .limit = *limits.Intern(*algorithm::Limit::Make(spec)), .operation = operation};
+    return {.name = "hg:{k}",
+            .limit = *limits.Intern(*algorithm::Limit::Make(spec)),
+            .operation = operation};
   }
 
   LimitTable limits;
@@ -36,7 +38,8 @@ TEST_F(BucketCalls, AreOneKeyAndItsArguments) {
   std::string command;
   call.AppendCommand(BucketCall::Form::kDigest, command);
   EXPECT_THAT(command, ::testing::StartsWith(fmt::format(
-                           "*6\r\n$7\r\nEVALSHA\r\n$40\r\n{}\r\n$1\r\n1\r\n$6\r\nhg:{{k}}\r\n", call.script().sha1)));
+                           "*6\r\n$7\r\nEVALSHA\r\n$40\r\n{}\r\n$1\r\n1\r\n$6\r\nhg:{{k}}\r\n",
+                           call.script().sha1)));
   EXPECT_EQ(call.script().sha1, DigestHex(Digest::kSha1, call.script().text));
   EXPECT_EQ(DigestHex(Digest::kSha1, "abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
 }
@@ -47,7 +50,8 @@ TEST_F(BucketCalls, ALimitOfNothingNeedsNoStoreButForItsReset) {
   ASSERT_TRUE(denied.has_value());
   EXPECT_FALSE(denied->decision.allowed);
   EXPECT_TRUE(denied->decision.never_fits());
-  EXPECT_TRUE(BucketCall::AnswerWithoutStore(Request(nothing, Operation::kRefund))->decision.allowed);
+  EXPECT_TRUE(
+      BucketCall::AnswerWithoutStore(Request(nothing, Operation::kRefund))->decision.allowed);
   EXPECT_FALSE(BucketCall::AnswerWithoutStore(Request(nothing, Operation::kReset)).has_value());
   EXPECT_FALSE(BucketCall::AnswerWithoutStore(Request(token_bucket)).has_value());
 }
@@ -71,10 +75,14 @@ TEST_F(BucketCalls, LongNamesAreHashed) {
 
 TEST_F(BucketCalls, ErrorsAndNonsenseAreNoDecisions) {
   const std::vector<std::pair<RespValue, absl::StatusCode>> replies = {
-      {{.kind = RespValue::Kind::kError, .integer = 0, .text = "OOM command not allowed", .items = {}},
+      {{.kind = RespValue::Kind::kError,
+        .integer = 0,
+        .text = "OOM command not allowed",
+        .items = {}},
        absl::StatusCode::kUnavailable},
       {{}, absl::StatusCode::kInternal},
-      {{.kind = RespValue::Kind::kInteger, .integer = 1, .text = {}, .items = {}}, absl::StatusCode::kInternal},
+      {{.kind = RespValue::Kind::kInteger, .integer = 1, .text = {}, .items = {}},
+       absl::StatusCode::kInternal},
       {Bulk(""), absl::StatusCode::kInternal},
       {Bulk("\x07"), absl::StatusCode::kInternal},
       {Bulk("\x01"), absl::StatusCode::kInternal},
@@ -89,7 +97,8 @@ TEST_F(BucketCalls, ErrorsAndNonsenseAreNoDecisions) {
   }
 }
 
-// The kernel has the last word: a script that allows what it denies is our own bug, and does not pass for a decision.
+// The kernel has the last word: a script that allows what it denies is our own bug, and does not
+// pass for a decision.
 TEST_F(BucketCalls, AScriptThatDecidesOtherwiseIsAnError) {
   std::string reply;
   const uint64_t now = 1'790'000'000'000'000'000;
@@ -100,7 +109,8 @@ TEST_F(BucketCalls, AScriptThatDecidesOtherwiseIsAnError) {
 
 TEST_F(BucketCalls, TheLimitsOfABucketAreNotChangedForEver) {
   std::string value;
-  AppendBucket({.limit = *algorithm::Limit::Make({.algorithm = Algorithm::kTokenBucket, .requests = 5, .period = 60s}),
+  AppendBucket({.limit = *algorithm::Limit::Make(
+                    {.algorithm = Algorithm::kTokenBucket, .requests = 5, .period = 60s}),
                 .state = {.edge = 5, .seen = base::Instant::FromNanos(1), .count = 0}},
                value);
   std::string reply;

@@ -21,8 +21,11 @@ constexpr base::Duration kRetrySoonSpread = std::chrono::milliseconds(15);
 constexpr base::Duration kRetryFreshMin = std::chrono::milliseconds(2);
 constexpr base::Duration kRetryFreshSpread = std::chrono::milliseconds(3);
 
-Shard::Settings SettingsFor(const RedisOptions& options, const std::shared_ptr<net::TlsContext>& tls, bool guide) {
-  return {.stream = {.tls = tls, .server_name = options.tls_server_name, .connect_timeout = options.connect_timeout},
+Shard::Settings SettingsFor(const RedisOptions& options,
+                            const std::shared_ptr<net::TlsContext>& tls, bool guide) {
+  return {.stream = {.tls = tls,
+                     .server_name = options.tls_server_name,
+                     .connect_timeout = options.connect_timeout},
           .connection = {.user = guide ? options.sentinel_user : options.user,
                          .password = guide ? options.sentinel_password : options.password,
                          .database = options.database,
@@ -48,7 +51,8 @@ std::optional<base::Instant> ClockIn(const wire::RespValue& answer) {
   const std::optional<int64_t> seconds = wire::RespNumber(answer.items[0].text);
   const std::optional<int64_t> micros = wire::RespNumber(answer.items[1].text);
   constexpr int64_t kSecondsMax = 4'000'000'000;
-  if (!seconds || !micros || *seconds < 0 || *seconds > kSecondsMax || *micros < 0 || *micros > 999'999) {
+  if (!seconds || !micros || *seconds < 0 || *seconds > kSecondsMax || *micros < 0 ||
+      *micros > 999'999) {
     return std::nullopt;
   }
   return base::Instant::FromNanos(*seconds * 1'000'000'000 + *micros * 1'000);
@@ -56,18 +60,21 @@ std::optional<base::Instant> ClockIn(const wire::RespValue& answer) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Client>> Client::Make(net::EventLoop& loop, const RedisOptions& options, uint64_t seed,
+absl::StatusOr<std::unique_ptr<Client>> Client::Make(net::EventLoop& loop,
+                                                     const RedisOptions& options, uint64_t seed,
                                                      ClientListener listener) {
-  if (const auto problems = options.Validate(); !problems.empty()) return absl::InvalidArgumentError(problems[0]);
+  if (const auto problems = options.Validate(); !problems.empty())
+    return absl::InvalidArgumentError(problems[0]);
   std::shared_ptr<net::TlsContext> tls;
   if (options.tls) {
     HEADGATE_ASSIGN_OR_RETURN(tls, net::TlsContext::Load(options.tls_files));
   }
-  return std::unique_ptr<Client>(new Client(loop, options, std::move(tls), seed, std::move(listener)));
+  return std::unique_ptr<Client>(
+      new Client(loop, options, std::move(tls), seed, std::move(listener)));
 }
 
-Client::Client(net::EventLoop& loop, const RedisOptions& options, std::shared_ptr<net::TlsContext> tls, uint64_t seed,
-               ClientListener listener)
+Client::Client(net::EventLoop& loop, const RedisOptions& options,
+               std::shared_ptr<net::TlsContext> tls, uint64_t seed, ClientListener listener)
     : loop_(loop),
       options_(options),
       tls_(std::move(tls)),
@@ -124,8 +131,8 @@ void Client::Call(const ScriptCall& call, base::Duration timeout, Done done) {
   Dispatch(pending, pending.started);
 }
 
-void Client::CallCommand(std::string_view key, std::span<const std::string_view> words, base::Duration timeout,
-                         Done done) {
+void Client::CallCommand(std::string_view key, std::span<const std::string_view> words,
+                         base::Duration timeout, Done done) {
   PendingCall& pending = Acquire(key, timeout, std::move(done));
   AppendCommand(pending.body, words);
   retries_.OnCall();
@@ -133,9 +140,11 @@ void Client::CallCommand(std::string_view key, std::span<const std::string_view>
 }
 
 void Client::Dispatch(PendingCall& call, base::BootTime now) {
-  if (const std::optional<uint32_t> server = topology_->Find(call.key)) return SendTo(*server, call, now);
+  if (const std::optional<uint32_t> server = topology_->Find(call.key))
+    return SendTo(*server, call, now);
   if (unrouted_.size() >= options_.waiting_max) {
-    return Finish(call, absl::ResourceExhaustedError("store redis: too many calls wait to know their server"));
+    return Finish(call, absl::ResourceExhaustedError(
+                            "store redis: too many calls wait to know their server"));
   }
   unrouted_.push_back(&call);
   WakeAt(call.deadline);
@@ -153,16 +162,19 @@ void Client::SendTo(uint32_t server, PendingCall& call, base::BootTime now) {
   shard.Send(call, now);
 }
 
-bool Client::RetryLater(PendingCall& call, base::Duration least, base::Duration spread, base::BootTime now) {
+bool Client::RetryLater(PendingCall& call, base::Duration least, base::Duration spread,
+                        base::BootTime now) {
   const base::BootTime at =
-      now + least + base::Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(spread.count()))));
+      now + least +
+      base::Duration(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(spread.count()))));
   if (at >= call.deadline || !MayRetry(call, now)) return false;
   later_.push_back({at, &call});
   WakeAt(at);
   return true;
 }
 
-// On a fresh connection to whoever is the primary now: where the topology can be asked, once it has said who that is.
+// On a fresh connection to whoever is the primary now: where the topology can be asked, once it has
+// said who that is.
 bool Client::RetryFresh(PendingCall& call, base::BootTime now) {
   const bool asks = topology_->wake_at().ns != INT64_MAX;
   if (!asks) return RetryLater(call, kRetryFreshMin, kRetryFreshSpread, now);
@@ -213,7 +225,8 @@ void Client::CountFailure(absl::StatusCode code) {
   }
 }
 
-void Client::FinishBreaker(Shard& shard, PendingCall& call, Breaker::Outcome outcome, base::BootTime now) {
+void Client::FinishBreaker(Shard& shard, PendingCall& call, Breaker::Outcome outcome,
+                           base::BootTime now) {
   const Breaker::Pass pass = std::exchange(call.pass, Breaker::Pass::kRefused);
   if (pass == Breaker::Pass::kRefused) return;
   Breaker& breaker = shard.breaker();
@@ -231,31 +244,36 @@ void Client::FinishBreaker(Shard& shard, PendingCall& call, Breaker::Outcome out
   if (listener_.on_breaker) listener_.on_breaker(shard.name(), !closed);
 }
 
-void Client::OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply, base::BootTime now) {
+void Client::OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply,
+                     base::BootTime now) {
   if (!reply.is_error()) {
     FinishBreaker(shard, call, Breaker::Outcome::kSuccess, now);
     CountAnswer(call, now);
     return Finish(call, &reply);
   }
   const ReplyAction& action = ActionFor(reply.text);
-  FinishBreaker(shard, call, action.counts_as_failure ? Breaker::Outcome::kFailure : Breaker::Outcome::kSuccess, now);
+  FinishBreaker(shard, call,
+                action.counts_as_failure ? Breaker::Outcome::kFailure : Breaker::Outcome::kSuccess,
+                now);
   if (action.alarms) Alarm(shard, reply.text);
   if (action.pauses_server) {
-    shard.Pause(
-        absl::PermissionDeniedError(fmt::format("store redis {}: it refuses us ({})", shard.name(), action.code)), now);
+    shard.Pause(absl::PermissionDeniedError(
+                    fmt::format("store redis {}: it refuses us ({})", shard.name(), action.code)),
+                now);
   }
   if (action.action == CallAction::kPassOn) {
     CountAnswer(call, now);
     return Finish(call, &reply);
   }
   if (action.refreshes_topology) Doubt(now);
-  if (action.drops_connection) shard.Retire(call, absl::UnavailableError(fmt::format("it says {}", action.code)), now);
+  if (action.drops_connection)
+    shard.Retire(call, absl::UnavailableError(fmt::format("it says {}", action.code)), now);
   Follow(shard, call, action, reply.text, now);
 }
 
 // What becomes of a call that the server has not done.
-void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action, std::string_view error,
-                    base::BootTime now) {
+void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action,
+                    std::string_view error, base::BootTime now) {
   const bool in_time = now < call.deadline;
   switch (action.action) {
     case CallAction::kFollow:
@@ -284,8 +302,10 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action, 
     case CallAction::kSendScript: {
       counters_.script_misses.Add();
       if (!in_time || call.script == nullptr || call.with_text) break;
-      // The text may have followed already, with another call that missed it; then the name does now.
-      const bool text_followed = shard.connection(call.link).scripts_sent() > call.scripts_sent_before;
+      // The text may have followed already, with another call that missed it; then the name does
+      // now.
+      const bool text_followed =
+          shard.connection(call.link).scripts_sent() > call.scripts_sent_before;
       call.with_text = call.script_misses > 0 || !text_followed;
       ++call.script_misses;
       return SendTo(shard.index(), call, now);
@@ -299,7 +319,9 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action, 
 
 void Client::OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) {
   const ReplyAction& action = ActionFor(event);
-  FinishBreaker(shard, call, action.counts_as_failure ? Breaker::Outcome::kFailure : Breaker::Outcome::kNeither, now);
+  FinishBreaker(shard, call,
+                action.counts_as_failure ? Breaker::Outcome::kFailure : Breaker::Outcome::kNeither,
+                now);
   if (action.refreshes_topology) Doubt(now);
   Finish(call, shard.StatusOf(event));
 }
@@ -368,10 +390,12 @@ void Client::EndLearning(base::BootTime now) {
 
 void Client::OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime) {
   std::optional<std::string>& told = told_[shard.index()].eviction_policy;
-  if (!facts.may_evict || options_.strict_store || topology_->IsGuide(shard.index())) return told.reset();
+  if (!facts.may_evict || options_.strict_store || topology_->IsGuide(shard.index()))
+    return told.reset();
   if (told == facts.eviction_policy) return;
   told = facts.eviction_policy;
-  if (listener_.on_eviction_policy) listener_.on_eviction_policy(shard.name(), facts.eviction_policy);
+  if (listener_.on_eviction_policy)
+    listener_.on_eviction_policy(shard.name(), facts.eviction_policy);
 }
 
 void Client::OnReady(Shard& shard, base::BootTime now) {
@@ -422,9 +446,11 @@ void Client::AskTopology(base::BootTime now) {
   if (!question) return;
   asking_topology_ = true;
   counters_.topology_refreshes.Add();
-  PendingCall& call = Acquire(
-      "", std::max(options_.timeout, options_.connect_timeout) * 4,
-      [this, server = question->server](const PendingCall::Outcome& answer) { OnTopologyAnswer(server, answer); });
+  PendingCall& call =
+      Acquire("", std::max(options_.timeout, options_.connect_timeout) * 4,
+              [this, server = question->server](const PendingCall::Outcome& answer) {
+                OnTopologyAnswer(server, answer);
+              });
   call.own = true;
   const std::vector<std::string_view> words(question->words.begin(), question->words.end());
   AppendCommand(call.body, words);
@@ -439,7 +465,8 @@ void Client::OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answe
     topology_->OnNoAnswer(now);
   } else if ((*answer)->is_error()) {
     topology_->OnNoAnswer(now);
-    // A server that is loading or without its primary will do better; all else somebody should look at.
+    // A server that is loading or without its primary will do better; all else somebody should look
+    // at.
     const ReplyAction& action = ActionFor((*answer)->text);
     if (action.alarms || action.action == CallAction::kPassOn) {
       TellTopology(server, fmt::format("it answered {}", (*answer)->text));
@@ -458,14 +485,16 @@ void Client::OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answe
   SetTimer();
 }
 
-// Where nobody says where the keys are, every decision is made without the store, and nothing else shows why.
+// Where nobody says where the keys are, every decision is made without the store, and nothing else
+// shows why.
 void Client::TellTopology(uint32_t server, const std::string& problem) {
   if (!problem.empty()) counters_.alarms.Add();
   std::string& told = told_[server].topology_problem;
   if (told == problem) return;
   told = problem;
   if (!listener_.on_topology) return;
-  listener_.on_topology(shards_[server]->name(), problem.empty() ? absl::OkStatus() : absl::UnavailableError(problem));
+  listener_.on_topology(shards_[server]->name(),
+                        problem.empty() ? absl::OkStatus() : absl::UnavailableError(problem));
 }
 
 void Client::LookAtServers(base::BootTime now) {
@@ -476,7 +505,8 @@ void Client::LookAtServers(base::BootTime now) {
   LookAtClocks(now);
 }
 
-// Those that a cluster no longer has: where its nodes come and go, each at an address of its own, their places run out.
+// Those that a cluster no longer has: where its nodes come and go, each at an address of its own,
+// their places run out.
 void Client::ForgetServers() {
   for (uint32_t server = 0; server < shards_.size(); ++server) {
     std::unique_ptr<Shard>& shard = shards_[server];
@@ -495,9 +525,11 @@ void Client::LookAtHistories(base::BootTime now) {
     if (shard == nullptr || topology_->IsGuide(shard->index())) continue;
     for (uint32_t link = 0; link < shard->link_count(); ++link) {
       if (shard->connection(link).state() != Connection::State::kReady) continue;
-      PendingCall& call = Acquire("", kLookInterval, [this, &shard = *shard, link](const PendingCall::Outcome& answer) {
-        if (answer.ok() && !(*answer)->is_error()) shard.OnReplicationInfo(link, (*answer)->text, loop_.Now());
-      });
+      PendingCall& call = Acquire(
+          "", kLookInterval, [this, &shard = *shard, link](const PendingCall::Outcome& answer) {
+            if (answer.ok() && !(*answer)->is_error())
+              shard.OnReplicationInfo(link, (*answer)->text, loop_.Now());
+          });
       call.own = true;
       constexpr std::string_view kWords[] = {"INFO", "replication"};
       AppendCommand(call.body, kWords);
@@ -510,14 +542,15 @@ void Client::LookAtClocks(base::BootTime now) {
   for (const std::unique_ptr<Shard>& shard : shards_) {
     if (shard == nullptr || !shard->ready() || topology_->IsGuide(shard->index())) continue;
     const base::BootTime asked = loop_.Now();
-    PendingCall& call = Acquire("", kLookInterval, [this, &shard = *shard, asked](const PendingCall::Outcome& answer) {
-      const std::optional<base::Instant> clock = answer.ok() ? ClockIn(**answer) : std::nullopt;
-      if (!clock) return;
-      const auto missed = shard.clock_watch().OnAnswer(*clock, asked, loop_.Now());
-      if (!missed) return;
-      counters_.pauses_missed.Add();
-      if (listener_.on_pause_missed) listener_.on_pause_missed(shard.name(), *missed);
-    });
+    PendingCall& call = Acquire(
+        "", kLookInterval, [this, &shard = *shard, asked](const PendingCall::Outcome& answer) {
+          const std::optional<base::Instant> clock = answer.ok() ? ClockIn(**answer) : std::nullopt;
+          if (!clock) return;
+          const auto missed = shard.clock_watch().OnAnswer(*clock, asked, loop_.Now());
+          if (!missed) return;
+          counters_.pauses_missed.Add();
+          if (listener_.on_pause_missed) listener_.on_pause_missed(shard.name(), *missed);
+        });
     call.own = true;
     constexpr std::string_view kWords[] = {"TIME"};
     AppendCommand(call.body, kWords);
@@ -546,7 +579,8 @@ void Client::OnTime() {
     return call->deadline <= now;
   });
   for (PendingCall* call : expired) {
-    Finish(*call, absl::UnavailableError("store redis: nobody has said yet which server has the key"));
+    Finish(*call,
+           absl::UnavailableError("store redis: nobody has said yet which server has the key"));
   }
   AskTopology(now);
   EndLearning(now);

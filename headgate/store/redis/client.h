@@ -1,11 +1,13 @@
 // Runs scripts on the servers of a Redis or Valkey store, from one event loop.
 //
-// Each script touches one key. Calls of one turn of the loop travel together, one write per server. Every call is
-// answered once and in time: by the store, or by a status that says whether it may have been done (see
-// reply_action.h). What was certainly not done is tried at most once more, within the call's time and a budget.
+// Each script touches one key. Calls of one turn of the loop travel together, one write per server.
+// Every call is answered once and in time: by the store, or by a status that says whether it may
+// have been done (see reply_action.h). What was certainly not done is tried at most once more,
+// within the call's time and a budget.
 //
-//   Call ──> topology: which server ──> breaker: may it be asked ──> connection: append ──(end of turn)──> one write
-//   done <── reply_action: what follows from an error <───────────── replies in order <────────────────── one read
+//   Call ──> topology: which server ──> breaker: may it be asked ──> connection: append ──(end of
+//   turn)──> one write done <── reply_action: what follows from an error <───────────── replies in
+//   order <────────────────── one read
 #pragma once
 
 #include <cstdint>
@@ -43,20 +45,21 @@ struct ScriptCall {
 struct ClientListener {
   // A server was connected to; or not, and why. Repeated attempts that fail alike are told once.
   std::function<void(const std::string& server, const absl::Status& state)> on_connection{};
-  // An eviction policy that may drop live limits; empty: the server does not say. Once, until it is another. Of a
-  // strict store on_connection tells why it is refused.
+  // An eviction policy that may drop live limits; empty: the server does not say. Once, until it is
+  // another. Of a strict store on_connection tells why it is refused.
   std::function<void(const std::string& server, const std::string& policy)> on_eviction_policy{};
-  // What a server that was asked where the keys are had to say: nothing of use, and why; or OK, once it does. Repeated
-  // answers that are alike are told once.
+  // What a server that was asked where the keys are had to say: nothing of use, and why; or OK,
+  // once it does. Repeated answers that are alike are told once.
   std::function<void(const std::string& server, const absl::Status& state)> on_topology{};
   // The breaker opened, or closed again.
   std::function<void(const std::string& server, bool open)> on_breaker{};
   // A shard began to learn, for so long, since the history of its server broke.
-  std::function<void(const std::string& server, HistoryChange change, base::Duration term)> on_learning{};
+  std::function<void(const std::string& server, HistoryChange change, base::Duration term)>
+      on_learning{};
   // It has learned, and is asked again.
   std::function<void(const std::string& server)> on_learned{};
-  // A server's clock has moved so much further than ours that ours must have missed a pause: leases that are held may
-  // be over at the store, and are not to be spent any more.
+  // A server's clock has moved so much further than ours that ours must have missed a pause: leases
+  // that are held may be over at the store, and are not to be spent any more.
   std::function<void(const std::string& server, base::Duration missed)> on_pause_missed{};
   // An error reply that somebody should look at: OOM, BUSY, NOPERM and the like.
   std::function<void(const std::string& server, const std::string& error)> on_alarm{};
@@ -66,23 +69,25 @@ class Client final : private Shard::User {
  public:
   using Done = PendingCall::Done;
 
-  // InvalidArgument where the options are not valid, or a file of the TLS options cannot be used. Connects at once. Two
-  // clients with one seed draw the same jitter.
-  static absl::StatusOr<std::unique_ptr<Client>> Make(net::EventLoop& loop, const RedisOptions& options, uint64_t seed,
+  // InvalidArgument where the options are not valid, or a file of the TLS options cannot be used.
+  // Connects at once. Two clients with one seed draw the same jitter.
+  static absl::StatusOr<std::unique_ptr<Client>> Make(net::EventLoop& loop,
+                                                      const RedisOptions& options, uint64_t seed,
                                                       ClientListener listener = {});
   // Calls that are under way are forgotten: their `done` is not called.
   ~Client();
   Client(const Client&) = delete;
 
-  // `timeout` 0: that of the options. Calls `done` exactly once, perhaps before it returns; `done` may call
-  // again, but not destroy the client.
-  // Statuses: Unavailable: not done. DeadlineExceeded, Aborted: it may have been done. PermissionDenied: the store
-  // refuses us. ResourceExhausted: too much under way here, not sent. Internal: our own error. Unimplemented: our own
-  // error too, a call of keys in several places, which must not be allowed (CROSSSLOT). An error that the script itself
-  // returned is a reply.
+  // `timeout` 0: that of the options. Calls `done` exactly once, perhaps before it returns; `done`
+  // may call again, but not destroy the client. Statuses: Unavailable: not done. DeadlineExceeded,
+  // Aborted: it may have been done. PermissionDenied: the store refuses us. ResourceExhausted: too
+  // much under way here, not sent. Internal: our own error. Unimplemented: our own error too, a
+  // call of keys in several places, which must not be allowed (CROSSSLOT). An error that the script
+  // itself returned is a reply.
   void Call(const ScriptCall& call, base::Duration timeout, Done done);
   // A command that touches one key, or, with an empty key, none; the same way.
-  void CallCommand(std::string_view key, std::span<const std::string_view> words, base::Duration timeout, Done done);
+  void CallCommand(std::string_view key, std::span<const std::string_view> words,
+                   base::Duration timeout, Done done);
 
   // Until when the key's shard is learning, as far as this loop knows; nothing where it is not.
   std::optional<base::BootTime> LearningUntil(std::string_view key) const;
@@ -97,21 +102,23 @@ class Client final : private Shard::User {
   ClientCounters ReadCounters() const { return counters_.Read(); }
 
  private:
-  Client(net::EventLoop& loop, const RedisOptions& options, std::shared_ptr<net::TlsContext> tls, uint64_t seed,
-         ClientListener listener);
+  Client(net::EventLoop& loop, const RedisOptions& options, std::shared_ptr<net::TlsContext> tls,
+         uint64_t seed, ClientListener listener);
 
   PendingCall& Acquire(std::string_view key, base::Duration timeout, Done done);
   void Dispatch(PendingCall& call, base::BootTime now);
   void SendTo(uint32_t server, PendingCall& call, base::BootTime now);
   // Whether the call will go a second time.
-  bool RetryLater(PendingCall& call, base::Duration least, base::Duration spread, base::BootTime now);
+  bool RetryLater(PendingCall& call, base::Duration least, base::Duration spread,
+                  base::BootTime now);
   bool RetryFresh(PendingCall& call, base::BootTime now);
   bool MayRetry(PendingCall& call, base::BootTime now);
   void Finish(PendingCall& call, const PendingCall::Outcome& outcome);
   void CountAnswer(const PendingCall& call, base::BootTime now);
   void CountFailure(absl::StatusCode code);
   void FinishBreaker(Shard& shard, PendingCall& call, Breaker::Outcome outcome, base::BootTime now);
-  void Follow(Shard& shard, PendingCall& call, const ReplyAction& action, std::string_view error, base::BootTime now);
+  void Follow(Shard& shard, PendingCall& call, const ReplyAction& action, std::string_view error,
+              base::BootTime now);
   void Doubt(base::BootTime now);
   void Alarm(const Shard& shard, std::string_view error);
 
@@ -125,7 +132,9 @@ class Client final : private Shard::User {
   void LookAtClocks(base::BootTime now);
   void EndLearning(base::BootTime now);
   // Of one shard's history, whichever of its servers it is on.
-  uint32_t ShardOf(uint32_t server) const { return options_.topology == TopologyKind::kSentinel ? 0 : server; }
+  uint32_t ShardOf(uint32_t server) const {
+    return options_.topology == TopologyKind::kSentinel ? 0 : server;
+  }
   void ForgetServers();
   void OnTime();
   void SetTimer();
@@ -135,8 +144,10 @@ class Client final : private Shard::User {
   Shard& EnsureShard(uint32_t server, base::BootTime now);
   const Shard* FindShard(std::string_view key) const;
 
-  void OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply, base::BootTime now) override;
-  void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) override;
+  void OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply,
+               base::BootTime now) override;
+  void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event,
+                base::BootTime now) override;
   bool Withholds(const Shard& shard, const PendingCall& call, base::BootTime now) const override;
   void OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime now) override;
   void OnIdentity(Shard& shard, const ServerIdentity& identity, base::BootTime now) override;

@@ -25,7 +25,8 @@ ClientCounters& ClientCounters::operator+=(const ClientCounters& other) {
   breakers_open += other.breakers_open;
   topology_refreshes += other.topology_refreshes;
   topology_changes += other.topology_changes;
-  for (size_t i = 0; i < history_changes.size(); ++i) history_changes[i] += other.history_changes[i];
+  for (size_t i = 0; i < history_changes.size(); ++i)
+    history_changes[i] += other.history_changes[i];
   shards_learning += other.shards_learning;
   pauses_missed += other.pauses_missed;
   return *this;
@@ -55,7 +56,8 @@ ClientCounters LoopClientCounters::Read() const {
   read.breakers_open = breakers_open.value();
   read.topology_refreshes = topology_refreshes.value();
   read.topology_changes = topology_changes.value();
-  for (size_t i = 0; i < history_changes.size(); ++i) read.history_changes[i] = history_changes[i].value();
+  for (size_t i = 0; i < history_changes.size(); ++i)
+    read.history_changes[i] = history_changes[i].value();
   read.shards_learning = shards_learning.value();
   read.pauses_missed = pauses_missed.value();
   return read;

@@ -130,12 +130,15 @@ struct TestClient {
 
 // Says `answer` to every EVALSHA.
 Answers Always(std::string answer) {
-  return [answer = std::move(answer)](const Words& words) { return words[0] == "EVALSHA" ? answer : ""; };
+  return [answer = std::move(answer)](const Words& words) {
+    return words[0] == "EVALSHA" ? answer : "";
+  };
 }
 
 // Says the answers one after the other, then OK.
 Answers InTurn(std::vector<std::string> answers, std::string command = "EVALSHA") {
-  return [answers = std::move(answers), command = std::move(command), at = size_t{0}](const Words& words) mutable {
+  return [answers = std::move(answers), command = std::move(command),
+          at = size_t{0}](const Words& words) mutable {
     return words[0] == command && at < answers.size() ? answers[at++] : std::string();
   };
 }
@@ -190,7 +193,8 @@ TEST(Client, TriesAgainBehindTheNextMapWhereTheServerBecameAReplica) {
       return "-READONLY You can't write against a read only replica.\r\n";
     }
     if (words[0] != "CLUSTER" || !moved) return "";
-    return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:" + std::to_string(other.port()) + "\r\n";
+    return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:" + std::to_string(other.port()) +
+           "\r\n";
   });
   TestClient test(server, TopologyKind::kCluster);
   EXPECT_EQ(test.Call(), "from the other");
@@ -199,7 +203,8 @@ TEST(Client, TriesAgainBehindTheNextMapWhereTheServerBecameAReplica) {
 
 TEST(Client, ForgetsAServerThatItsClusterNoLongerHas) {
   FakeRedis gone([](const Words& words) {
-    return words[0] == "EVALSHA" || words[0] == "CLUSTER" ? "-CLUSTERDOWN The cluster is down\r\n" : "";
+    return words[0] == "EVALSHA" || words[0] == "CLUSTER" ? "-CLUSTERDOWN The cluster is down\r\n"
+                                                          : "";
   });
   FakeRedis next(Always("+from the next\r\n"));
   bool moved = false;
@@ -211,9 +216,11 @@ TEST(Client, ForgetsAServerThatItsClusterNoLongerHas) {
   TestClient test(seed, TopologyKind::kCluster, {.failures_in_row = 1, .no_progress = 0s});
   EXPECT_EQ(test.Call(), "UNAVAILABLE");
   EXPECT_EQ(test.client->ReadCounters().breakers_open, 1u);
-  ASSERT_TRUE(test.loop.RunUntil([&] { return test.client->ReadCounters().topology_changes == 2; }, 20s));
+  ASSERT_TRUE(
+      test.loop.RunUntil([&] { return test.client->ReadCounters().topology_changes == 2; }, 20s));
   EXPECT_EQ(test.Call(), "from the next");
-  EXPECT_TRUE(test.loop.RunUntil([&] { return test.client->ReadCounters().breakers_open == 0; }, 20s));
+  EXPECT_TRUE(
+      test.loop.RunUntil([&] { return test.client->ReadCounters().breakers_open == 0; }, 20s));
 }
 
 TEST(Client, TriesAgainForATenthOfTheCallsAtMost) {
@@ -234,7 +241,8 @@ TEST(Client, LeavesAServerThatBecameAReplicaAndTriesOnAnotherConnection) {
 }
 
 TEST(Client, NeverSendsAgainWhatMayHaveBeenDone) {
-  for (const std::string half : {"$5\r\nab", "", "*3\r\n:1\r\n", "$-7\r\n", "?\r\n", ":1x\r\n", "*99999999\r\n"}) {
+  for (const std::string half :
+       {"$5\r\nab", "", "*3\r\n:1\r\n", "$-7\r\n", "?\r\n", ":1x\r\n", "*99999999\r\n"}) {
     FakeRedis server(InTurn({half + std::string(kCut)}));
     TestClient test(server);
     EXPECT_EQ(test.Call(), "ABORTED") << half;
@@ -261,7 +269,9 @@ TEST(Client, AReplyThatIsCutOffAnywhereIsNoReply) {
 
 TEST(Client, SendsTheTextWhereTheServerLacksTheScriptAndGivesUpWhereThatDoesNotHelp) {
   FakeRedis server([](const Words& words) {
-    return words[0] == "EVALSHA" || words[0] == "EVAL" ? "-NOSCRIPT No matching script. Please use EVAL.\r\n" : "";
+    return words[0] == "EVALSHA" || words[0] == "EVAL"
+               ? "-NOSCRIPT No matching script. Please use EVAL.\r\n"
+               : "";
   });
   TestClient test(server);
   EXPECT_EQ(test.Call(), "UNAVAILABLE");
@@ -285,7 +295,8 @@ TEST(Client, SpeaksTheOldProtocolWhereTheServerKnowsNoOther) {
 
 TEST(Client, RefusesWhatIsTooMuch) {
   // Says nothing to scripts.
-  FakeRedis server([](const Words& words) { return words[0] == "EVALSHA" ? ">1\r\n+push\r\n" : ""; });
+  FakeRedis server(
+      [](const Words& words) { return words[0] == "EVALSHA" ? ">1\r\n+push\r\n" : ""; });
   TestClient test(server);
   std::vector<std::string> answers;
   for (int i = 0; i < 5000; ++i) test.Start(answers, 200ms);
@@ -296,13 +307,16 @@ TEST(Client, RefusesWhatIsTooMuch) {
 
 TEST(Client, AWriteWaitsForMoreWhileMuchIsUnderWay) {
   // Says nothing to scripts.
-  FakeRedis server([](const Words& words) { return words[0] == "EVALSHA" ? ">1\r\n+push\r\n" : ""; });
+  FakeRedis server(
+      [](const Words& words) { return words[0] == "EVALSHA" ? ">1\r\n+push\r\n" : ""; });
   base::ManualClock still;
   TestClient test(server, TopologyKind::kSingle, {}, &still);
   std::vector<std::string> answers;
   const auto arrived = [&](int count, base::Duration timeout) {
     const base::BootTime until = test.clock.BootNow() + timeout;
-    const auto done = [&] { return server.count("EVALSHA") >= count || test.clock.BootNow() >= until; };
+    const auto done = [&] {
+      return server.count("EVALSHA") >= count || test.clock.BootNow() >= until;
+    };
     return test.loop.RunUntil(done, 20s) && server.count("EVALSHA") >= count;
   };
   for (int i = 0; i < 3; ++i) test.Start(answers, 20s);
@@ -326,9 +340,11 @@ TEST(Client, MayGoWhileCallsAreUnderWay) {
   TestClient test(server);
   std::vector<std::string> answers;
   test.Start(answers);
-  EXPECT_FALSE(test.loop.RunUntil([&] { return server.count("EVALSHA") > 0 && !answers.empty(); }, 50ms));
+  EXPECT_FALSE(
+      test.loop.RunUntil([&] { return server.count("EVALSHA") > 0 && !answers.empty(); }, 50ms));
   test.client.reset();
-  EXPECT_FALSE(test.loop.RunUntil([&] { return !answers.empty(); }, 10ms)) << "nobody is called any more";
+  EXPECT_FALSE(test.loop.RunUntil([&] { return !answers.empty(); }, 10ms))
+      << "nobody is called any more";
 }
 
 TEST(Client, LivesOnAServersLoop) {
@@ -341,18 +357,21 @@ TEST(Client, LivesOnAServersLoop) {
   std::array<std::atomic<bool>, 2> answered{};
   static const Script script = MakeScript("x", "text");
   for (uint32_t i = 0; i < 2; ++i) {
-    auto made = Client::Make(
-        server.loop(i),
-        {.servers = {{.host = "127.0.0.1", .port = store.port()}}, .timeout = 5s, .connect_timeout = 5s}, i);
+    auto made = Client::Make(server.loop(i),
+                             {.servers = {{.host = "127.0.0.1", .port = store.port()}},
+                              .timeout = 5s,
+                              .connect_timeout = 5s},
+                             i);
     ASSERT_TRUE(made.ok());
     clients[i] = *std::move(made);
   }
   server.Start();
   for (uint32_t i = 0; i < 2; ++i) {
     server.loop(i).Post([&, i] {
-      clients[i]->Call({.script = &script, .key = "a"}, {}, [&, i](const PendingCall::Outcome& reply) {
-        answered[i] = reply.ok() && (*reply)->text == "from the loop";
-      });
+      clients[i]->Call({.script = &script, .key = "a"}, {},
+                       [&, i](const PendingCall::Outcome& reply) {
+                         answered[i] = reply.ok() && (*reply)->text == "from the loop";
+                       });
     });
   }
   const base::BootTime deadline = source.BootNow() + 20s;

@@ -66,7 +66,8 @@ TEST_F(ClockWatches, WhatTheMarginOfLeasesCoversIsAllowedFor) {
 
 // A busy machine on either side: however long an answer takes, the clock was read in between.
 TEST_F(ClockWatches, SlowAnswersLookLikeNothing) {
-  for (const Duration round_trip : {Duration(1ms), Duration(3s), Duration(10ms), Duration(10s), Duration(1ms)}) {
+  for (const Duration round_trip :
+       {Duration(1ms), Duration(3s), Duration(10ms), Duration(10s), Duration(1ms)}) {
     for (const Duration there : {Duration(0), round_trip / 2, round_trip}) {
       EXPECT_EQ(Answer(round_trip, there), std::nullopt);
       Passes(round_trip);

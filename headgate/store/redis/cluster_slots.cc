@@ -23,22 +23,27 @@ bool IsNumber(const wire::RespValue& value, int64_t min, int64_t max) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<SlotRange>> ParseClusterSlots(const wire::RespValue& answer, const std::string& asked_host) {
+absl::StatusOr<std::vector<SlotRange>> ParseClusterSlots(const wire::RespValue& answer,
+                                                         const std::string& asked_host) {
   if (answer.kind != Kind::kArray) return Bad("no list");
   std::vector<SlotRange> ranges;
   for (const wire::RespValue& item : answer.items) {
-    if (item.kind != Kind::kArray || item.items.size() < 3) return Bad("a range that is no list of three or more");
+    if (item.kind != Kind::kArray || item.items.size() < 3)
+      return Bad("a range that is no list of three or more");
     const auto& fields = item.items;
-    if (!IsNumber(fields[0], 0, kSlotCount - 1) || !IsNumber(fields[1], fields[0].integer, kSlotCount - 1)) {
+    if (!IsNumber(fields[0], 0, kSlotCount - 1) ||
+        !IsNumber(fields[1], fields[0].integer, kSlotCount - 1)) {
       return Bad("a range of slots that is none");
     }
     // The primary comes first, then its replicas.
     const wire::RespValue& primary = fields[2];
-    if (primary.kind != Kind::kArray || primary.items.size() < 2) return Bad("a node that is no list of two or more");
+    if (primary.kind != Kind::kArray || primary.items.size() < 2)
+      return Bad("a node that is no list of two or more");
     const wire::RespValue& host = primary.items[0];
     const bool has_host = host.kind == Kind::kBulk || host.kind == Kind::kSimple;
     if (!has_host && host.kind != Kind::kNull) return Bad("a node whose host is no text");
-    if (host.text.size() > kHostBytesMax || host.text.find('\0') != std::string::npos) return Bad("a bad host");
+    if (host.text.size() > kHostBytesMax || host.text.find('\0') != std::string::npos)
+      return Bad("a bad host");
     // Port 0: a node that cannot be reached the way we came (TLS or not).
     if (!IsNumber(primary.items[1], 1, 65535)) return Bad("a node without a port");
     const bool host_known = has_host && !host.text.empty() && host.text != "?";
@@ -62,7 +67,8 @@ std::optional<Redirect> ParseRedirect(std::string_view error, const std::string&
   if (!slot || colon == std::string_view::npos || colon > kHostBytesMax) return std::nullopt;
   const std::string_view host = target.substr(0, colon);
   const auto port = ParseNumber(target.substr(colon + 1), 65535);
-  if (!port || *port == 0 || host.find_first_of(std::string_view(" \0", 2)) != std::string_view::npos) {
+  if (!port || *port == 0 ||
+      host.find_first_of(std::string_view(" \0", 2)) != std::string_view::npos) {
     return std::nullopt;
   }
   return Redirect{.slot = static_cast<uint16_t>(*slot),

@@ -1,5 +1,5 @@
-// What a cluster's nodes say about who has which slots: the answer to CLUSTER SLOTS, and the text of MOVED and ASK.
-// Foreign bytes: everything is checked, nothing is believed to be in order.
+// What a cluster's nodes say about who has which slots: the answer to CLUSTER SLOTS, and the text
+// of MOVED and ASK. Foreign bytes: everything is checked, nothing is believed to be in order.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ struct SlotRange {
 };
 
 // InvalidArgument where it is no such answer. A node that does not say its host is at `asked_host`.
-absl::StatusOr<std::vector<SlotRange>> ParseClusterSlots(const wire::RespValue& answer, const std::string& asked_host);
+absl::StatusOr<std::vector<SlotRange>> ParseClusterSlots(const wire::RespValue& answer,
+                                                         const std::string& asked_host);
 
 struct Redirect {
   uint16_t slot = 0;

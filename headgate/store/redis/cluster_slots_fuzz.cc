@@ -1,4 +1,5 @@
-// Any reply, and any error text, is a map of slots or none; a map keeps within the slots and has ports to go to.
+// Any reply, and any error text, is a map of slots or none; a map keeps within the slots and has
+// ports to go to.
 #include <string>
 #include <string_view>
 
@@ -13,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headgate::store::redis;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto redirect = ParseRedirect(text, "asked")) {
-    HEADGATE_CHECK(redirect->slot < kSlotCount && redirect->target.port != 0 && !redirect->target.host.empty());
+    HEADGATE_CHECK(redirect->slot < kSlotCount && redirect->target.port != 0 &&
+                   !redirect->target.host.empty());
   }
   wire::RespReader reader(kReplyBounds);
   size_t consumed = 0;

@@ -15,7 +15,10 @@ constexpr base::Duration kInterval = std::chrono::seconds(30);
 }  // namespace
 
 ClusterTopology::ClusterTopology(const std::vector<net::StreamTarget>& seeds, uint64_t seed)
-    : Topology(seeds), seed_count_(static_cast<uint32_t>(seeds.size())), random_(seed), owner_(kSlotCount, kNobody) {
+    : Topology(seeds),
+      seed_count_(static_cast<uint32_t>(seeds.size())),
+      random_(seed),
+      owner_(kSlotCount, kNobody) {
   // Any seed may be the first; the one before it was "asked last".
   asked_ = static_cast<uint32_t>(random_.Below(seeds.size()));
 }
@@ -33,7 +36,8 @@ void ClusterTopology::CountInUse() {
   }
 }
 
-std::optional<uint32_t> ClusterTopology::OnRedirect(std::string_view error, uint32_t from, bool remember) {
+std::optional<uint32_t> ClusterTopology::OnRedirect(std::string_view error, uint32_t from,
+                                                    bool remember) {
   const std::optional<Redirect> redirect = ParseRedirect(error, servers()[from].host);
   if (!redirect) return std::nullopt;
   const std::optional<uint32_t> server = IndexOf(redirect->target);
@@ -48,7 +52,8 @@ void ClusterTopology::OnDoubt(base::BootTime now) {
   ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kPauseMin) + Upto(kSpread));
 }
 
-// Everybody is asked in turn, so that one who is cut off and does not know it cannot mislead for long.
+// Everybody is asked in turn, so that one who is cut off and does not know it cannot mislead for
+// long.
 std::optional<Topology::Question> ClusterTopology::Ask(base::BootTime now) {
   if (now < ask_at_) return std::nullopt;
   const auto count = static_cast<uint32_t>(servers().size());
@@ -76,7 +81,8 @@ bool ClusterTopology::OnAnswer(const wire::RespValue& answer, base::BootTime now
   for (const SlotRange& range : *ranges) {
     const std::optional<uint32_t> server = IndexOf(range.primary);
     if (!server) continue;
-    for (uint32_t slot = range.first; slot <= range.last; ++slot) owner_[slot] = static_cast<uint16_t>(*server);
+    for (uint32_t slot = range.first; slot <= range.last; ++slot)
+      owner_[slot] = static_cast<uint16_t>(*server);
   }
   CountInUse();
   return owner_ != before;

@@ -1,4 +1,5 @@
-// Redis Cluster: a map from slots to primaries, asked of one node after the other, corrected by MOVED.
+// Redis Cluster: a map from slots to primaries, asked of one node after the other, corrected by
+// MOVED.
 //
 //   something is wrong ──(jitter, at most every 100 ms)──> CLUSTER SLOTS to the next node ──> map
 //   MOVED ──> that slot at once, the rest as above

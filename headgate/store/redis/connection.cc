@@ -22,7 +22,8 @@ constexpr uint32_t kPauseJitterPercent = 50;
 
 }  // namespace
 
-Connection::Connection(const ConnectionSettings& settings, User& user, std::string& output, uint64_t seed)
+Connection::Connection(const ConnectionSettings& settings, User& user, std::string& output,
+                       uint64_t seed)
     : settings_(settings),
       user_(user),
       output_(output),
@@ -61,12 +62,15 @@ void Connection::Greet(std::vector<Greeting> steps) {
 void Connection::Append(Greeting step) {
   std::vector<std::string_view> words;
   const std::string database = std::to_string(settings_.database);
-  const std::string_view user = settings_.user.empty() ? "default" : std::string_view(settings_.user);
+  const std::string_view user =
+      settings_.user.empty() ? "default" : std::string_view(settings_.user);
   switch (step) {
     case Greeting::kHello:
       words = {"HELLO", "3"};
-      if (!settings_.password.empty()) words.insert(words.end(), {"AUTH", user, settings_.password});
-      if (!settings_.client_name.empty()) words.insert(words.end(), {"SETNAME", settings_.client_name});
+      if (!settings_.password.empty())
+        words.insert(words.end(), {"AUTH", user, settings_.password});
+      if (!settings_.client_name.empty())
+        words.insert(words.end(), {"SETNAME", settings_.client_name});
       break;
     case Greeting::kAuth:
       words = {"AUTH"};
@@ -93,7 +97,8 @@ void Connection::Append(Greeting step) {
 }
 
 void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime now) {
-  if (greeting_.empty()) return End(absl::UnavailableError("an answer that nobody asked for"), kRefusedPause, now);
+  if (greeting_.empty())
+    return End(absl::UnavailableError("an answer that nobody asked for"), kRefusedPause, now);
   const Greeting step = greeting_.back();
   greeting_.pop_back();
   if (reply.is_error()) {
@@ -104,7 +109,8 @@ void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime no
     facts_.identity = IdentityIn(server_info_, reply.text);
   } else if (step == Greeting::kMemory) {
     facts_.eviction_policy = std::string(InfoField(reply.text, "maxmemory_policy"));
-    facts_.may_evict = InfoField(reply.text, "maxmemory") != "0" && facts_.eviction_policy != "noeviction";
+    facts_.may_evict =
+        InfoField(reply.text, "maxmemory") != "0" && facts_.eviction_policy != "noeviction";
   }
   if (state_ != State::kGreeting || !greeting_.empty()) return;
   if (step != Greeting::kMemory && !(settings_.sentinel && step != Greeting::kHello)) {
@@ -121,7 +127,8 @@ void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime no
   OnGreeted(now);
 }
 
-// The text of the error is not passed on: old servers repeat what they do not understand, the password too.
+// The text of the error is not passed on: old servers repeat what they do not understand, the
+// password too.
 void Connection::OnGreetingError(Greeting step, std::string_view error, base::BootTime now) {
   const std::string_view code = ErrorCode(error);
   if (step == Greeting::kHello && (code == "ERR" || code == "NOPROTO")) {
@@ -141,19 +148,21 @@ void Connection::OnGreetingError(Greeting step, std::string_view error, base::Bo
   }
   const ReplyAction& action = ActionFor(error);
   if (step == Greeting::kAuth || action.status == absl::StatusCode::kPermissionDenied) {
-    return End(absl::PermissionDeniedError(
-                   fmt::format("it does not let user '{}' in ({}); check user and password of the store",
-                               settings_.user.empty() ? "default" : settings_.user, code)),
+    return End(absl::PermissionDeniedError(fmt::format(
+                   "it does not let user '{}' in ({}); check user and password of the store",
+                   settings_.user.empty() ? "default" : settings_.user, code)),
                kRefusedPause, now);
   }
   // Nothing secret was sent with these two.
   if (step == Greeting::kSelect) {
-    return End(absl::UnavailableError(fmt::format("it has no database {} ({})", settings_.database, error)),
+    return End(absl::UnavailableError(
+                   fmt::format("it has no database {} ({})", settings_.database, error)),
                kRefusedPause, now);
   }
   if (step == Greeting::kReplication) {
-    return End(absl::UnavailableError(fmt::format("it did not answer INFO replication ({})", error)), kRefusedPause,
-               now);
+    return End(
+        absl::UnavailableError(fmt::format("it did not answer INFO replication ({})", error)),
+        kRefusedPause, now);
   }
   End(absl::UnavailableError(fmt::format("it answered {} to HELLO", code)), kRefusedPause, now);
 }
@@ -166,9 +175,11 @@ void Connection::OnGreeted(base::BootTime now) {
   if (settings_.strict_store && facts_.may_evict) {
     const std::string why =
         facts_.eviction_policy.empty()
-            ? "it does not say in INFO memory whether it may drop live limits; let our user run INFO"
-            : fmt::format("its eviction policy {} may drop live limits; set maxmemory-policy noeviction",
-                          facts_.eviction_policy);
+            ? "it does not say in INFO memory whether it may drop live limits; let our user run "
+              "INFO"
+            : fmt::format(
+                  "its eviction policy {} may drop live limits; set maxmemory-policy noeviction",
+                  facts_.eviction_policy);
     return End(absl::FailedPreconditionError(why + ", or strict_store: no"), kRefusedPause, now);
   }
   state_ = State::kReady;
@@ -188,7 +199,8 @@ void Connection::Send(PendingCall& call, base::BootTime now) {
   }
   if (state_ != State::kReady && failed_attempts_ > 0)
     return user_.OnFailed(call, ConnectionEvent::kConnectRefused, now);
-  if (waiting_.size() >= settings_.waiting_max) return user_.OnFailed(call, ConnectionEvent::kQueueFull, now);
+  if (waiting_.size() >= settings_.waiting_max)
+    return user_.OnFailed(call, ConnectionEvent::kQueueFull, now);
   waiting_.push_back(&call);
   expire_at_ = std::min(expire_at_, call.deadline);
   WakeAt(expire_at_);
@@ -255,7 +267,9 @@ void Connection::OnBytes(std::string_view bytes, base::BootTime now) {
     input.remove_prefix(consumed);
     if (step == wire::RespReader::Step::kIncomplete) break;
     if (step == wire::RespReader::Step::kError) {
-      return End(absl::UnavailableError(fmt::format("its answer cannot be read: {}", reader_.error())), {}, now);
+      return End(
+          absl::UnavailableError(fmt::format("its answer cannot be read: {}", reader_.error())), {},
+          now);
     }
     if (reader_.value().kind == wire::RespValue::Kind::kPush) continue;
     if (state_ == State::kGreeting) {
@@ -313,14 +327,16 @@ void Connection::End(const absl::Status& why, base::Duration pause_min, base::Bo
   greeting_.clear();
   retired_ = absl::OkStatus();
   if (was_ready && pause_min == base::Duration(0) && back_at_once_) {
-    // The next one must do something to be replaced so soon: a server may greet everybody and close.
+    // The next one must do something to be replaced so soon: a server may greet everybody and
+    // close.
     back_at_once_ = false;
-    retry_at_ = now + base::Duration(static_cast<int64_t>(random_.Below(uint64_t{kFirstPauseMax.count()})));
+    retry_at_ =
+        now + base::Duration(static_cast<int64_t>(random_.Below(uint64_t{kFirstPauseMax.count()})));
   } else {
     base::Duration pause = settings_.reconnect_min;
     for (uint32_t i = 0; i < failed_attempts_ && pause < settings_.reconnect_max; ++i) pause *= 2;
-    retry_at_ =
-        now + std::max(pause_min, random_.Jitter(std::min(pause, settings_.reconnect_max), kPauseJitterPercent));
+    retry_at_ = now + std::max(pause_min, random_.Jitter(std::min(pause, settings_.reconnect_max),
+                                                         kPauseJitterPercent));
     ++failed_attempts_;
   }
   if (resting_) {
@@ -335,8 +351,9 @@ void Connection::End(const absl::Status& why, base::Duration pause_min, base::Bo
   }
   user_.OnDown(why, now);
   if (failed_attempts_ > 0) {
-    FailWaiting(why.code() == absl::StatusCode::kFailedPrecondition ? ConnectionEvent::kStoreRefused
-                                                                    : ConnectionEvent::kConnectRefused,
+    FailWaiting(why.code() == absl::StatusCode::kFailedPrecondition
+                    ? ConnectionEvent::kStoreRefused
+                    : ConnectionEvent::kConnectRefused,
                 now);
   }
 }
@@ -363,7 +380,8 @@ void Connection::OnTime(base::BootTime now) {
   WakeAt(expire_at_);
 }
 
-// Calls mostly have one timeout, so this runs about once per timeout and looks at what was sent since.
+// Calls mostly have one timeout, so this runs about once per timeout and looks at what was sent
+// since.
 void Connection::ExpireCalls(base::BootTime now) {
   expire_at_ = base::BootTime{INT64_MAX};
   std::vector<std::pair<PendingCall*, ConnectionEvent>> expired;

@@ -1,12 +1,14 @@
-// The conversation with one server over one connection, without the connection: events and the time come in, bytes,
-// answers and wishes go out.
+// The conversation with one server over one connection, without the connection: events and the time
+// come in, bytes, answers and wishes go out.
 //
-//   down --time to try--> connecting --> greeting: HELLO, AUTH, SELECT, INFO --> ready --ends--> down
+//   down --time to try--> connecting --> greeting: HELLO, AUTH, SELECT, INFO --> ready --ends-->
+//   down
 //
-// Ready, calls are appended to the output as they come; whoever owns the socket writes once per turn. Replies come in
-// the order of the calls. A call that is not answered by its deadline is told so; its reply is still awaited, and
-// dropped. Where the connection ends, what had been sent is told that it may have been done, and is never sent again by
-// this class; what had not been sent waits for the next connection, until its deadline.
+// Ready, calls are appended to the output as they come; whoever owns the socket writes once per
+// turn. Replies come in the order of the calls. A call that is not answered by its deadline is told
+// so; its reply is still awaited, and dropped. Where the connection ends, what had been sent is
+// told that it may have been done, and is never sent again by this class; what had not been sent
+// waits for the next connection, until its deadline.
 #pragma once
 
 #include <cstdint>
@@ -62,8 +64,8 @@ class Connection {
     virtual void OnFacts(const ServerFacts& facts, base::BootTime now) = 0;
     // Behind its facts, where it can be used.
     virtual void OnReady(base::BootTime now) = 0;
-    // It ended, or could not be had. PermissionDenied: the server does not let us in; Cancelled: we wanted it so. Holds
-    // no password.
+    // It ended, or could not be had. PermissionDenied: the server does not let us in; Cancelled: we
+    // wanted it so. Holds no password.
     virtual void OnDown(const absl::Status& why, base::BootTime now) = 0;
 
    protected:
@@ -106,8 +108,8 @@ class Connection {
   size_t waiting() const { return waiting_.size(); }
   // How many calls may be under way, by what was answered in time; at most in_flight_max.
   uint32_t window() const { return window_.size(); }
-  // How many texts of scripts have been sent over this connection: what came before the last of them may have lacked
-  // it.
+  // How many texts of scripts have been sent over this connection: what came before the last of
+  // them may have lacked it.
   uint64_t scripts_sent() const { return scripts_sent_; }
   uint64_t late_replies() const { return late_replies_; }
   uint64_t reconnects() const { return reconnects_; }
@@ -118,7 +120,15 @@ class Connection {
     base::BootTime at;
     bool late = false;
   };
-  enum class Greeting : uint8_t { kHello, kAuth, kSetName, kSelect, kServer, kReplication, kMemory };
+  enum class Greeting : uint8_t {
+    kHello,
+    kAuth,
+    kSetName,
+    kSelect,
+    kServer,
+    kReplication,
+    kMemory
+  };
 
   void Greet(std::vector<Greeting> steps);
   void Append(Greeting step);
@@ -130,7 +140,8 @@ class Connection {
   bool HasRoom() const { return in_flight_.size() < window_.size() && retired_.ok(); }
   // Of a call that was not sent in time: too many went before it, or nothing is answered at all.
   ConnectionEvent UnsentEvent(const PendingCall& call) const {
-    return answered_at_ >= call.started ? ConnectionEvent::kOutOfTime : ConnectionEvent::kQueueTimeout;
+    return answered_at_ >= call.started ? ConnectionEvent::kOutOfTime
+                                        : ConnectionEvent::kQueueTimeout;
   }
   void SendNow(PendingCall& call, base::BootTime now);
   void SendWaiting(base::BootTime now);

@@ -1,7 +1,9 @@
-// What a call costs on this side, without the system's part: 64 calls are encoded, then their 64 replies read.
+// What a call costs on this side, without the system's part: 64 calls are encoded, then their 64
+// replies read.
 //
-// Expected: less than 0.3 µs a call (2 vCPU, 2.x GHz, -O2). With the write and the read of a batch of 64 over loopback
-// a call takes 0.5 µs, alone in its batch 7 µs, nearly all of it in the system. Above 1 µs here something allocates.
+// Expected: less than 0.3 µs a call (2 vCPU, 2.x GHz, -O2). With the write and the read of a batch
+// of 64 over loopback a call takes 0.5 µs, alone in its batch 7 µs, nearly all of it in the system.
+// Above 1 µs here something allocates.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -16,7 +18,9 @@ namespace {
 constexpr size_t kBatch = 64;
 
 struct Quiet final : Connection::User {
-  void OnReply(PendingCall&, const wire::RespValue& reply, base::BootTime) override { bytes += reply.text.size(); }
+  void OnReply(PendingCall&, const wire::RespValue& reply, base::BootTime) override {
+    bytes += reply.text.size();
+  }
   void OnFailed(PendingCall&, ConnectionEvent, base::BootTime) override {}
   void OnFacts(const ServerFacts&, base::BootTime) override {}
   void OnReady(base::BootTime) override {}

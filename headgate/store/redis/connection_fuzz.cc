@@ -1,6 +1,6 @@
-// Bytes choose what happens to a connection: calls, what the server says, ends, time. Whatever comes in whatever order,
-// each call is told exactly once and in time, what is under way stays within its bounds, and what may have been sent
-// is never sent again.
+// Bytes choose what happens to a connection: calls, what the server says, ends, time. Whatever
+// comes in whatever order, each call is told exactly once and in time, what is under way stays
+// within its bounds, and what may have been sent is never sent again.
 #include <memory>
 #include <set>
 #include <string>
@@ -21,14 +21,17 @@ constexpr size_t kWaitingMax = 4;
 
 class World final : public Connection::User {
  public:
-  World() : connection_({.in_flight_max = kInFlightMax, .waiting_max = kWaitingMax}, *this, output_, 1) {
+  World()
+      : connection_({.in_flight_max = kInFlightMax, .waiting_max = kWaitingMax}, *this, output_,
+                    1) {
     connection_.Start(now_);
     Settle();
   }
 
   void Run(std::string_view bytes) {
     for (size_t i = 0; i + 1 < bytes.size(); i += 2) {
-      Step(static_cast<unsigned char>(bytes[i]), static_cast<unsigned char>(bytes[i + 1]), bytes.substr(i + 2));
+      Step(static_cast<unsigned char>(bytes[i]), static_cast<unsigned char>(bytes[i + 1]),
+           bytes.substr(i + 2));
       Settle();
     }
     now_ += 1s;
@@ -94,7 +97,8 @@ class World final : public Connection::User {
     HEADGATE_CHECK(sent_ <= calls_.size());
     HEADGATE_CHECK(connection_.in_flight() <= kInFlightMax && connection_.waiting() <= kWaitingMax);
     HEADGATE_CHECK(connection_.in_flight() + connection_.waiting() >= open_.size());
-    HEADGATE_CHECK(connection_.state() != Connection::State::kReady || socket_ == Socket::kConnected);
+    HEADGATE_CHECK(connection_.state() != Connection::State::kReady ||
+                   socket_ == Socket::kConnected);
   }
 
   void Told(PendingCall& call) { HEADGATE_CHECK(open_.erase(&call) == 1); }

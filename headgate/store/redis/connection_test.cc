@@ -1,4 +1,5 @@
-// The conversation with a server, as dialogues: what it says comes in, what we send and tell goes out.
+// The conversation with a server, as dialogues: what it says comes in, what we send and tell goes
+// out.
 #include "headgate/store/redis/connection.h"
 
 #include <gmock/gmock.h>
@@ -21,10 +22,13 @@ constexpr std::string_view kPrimary =
     "$69\r\nrole:master\r\nmaster_replid:00000000000000ffaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n";
 constexpr std::string_view kReplica =
     "$68\r\nrole:slave\r\nmaster_replid:00000000000000ffaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n";
-constexpr std::string_view kServer = "$48\r\nrun_id:00000000000000eebb\r\nuptime_in_seconds:3\r\n\r\n";
+constexpr std::string_view kServer =
+    "$48\r\nrun_id:00000000000000eebb\r\nuptime_in_seconds:3\r\n\r\n";
 constexpr std::string_view kMemory = "$43\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n\r\n";
-constexpr std::string_view kEvicting = "$45\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\n\r\n";
-constexpr ServerIdentity kIdentity{.run = 0xee, .replication = 0xff, .age = std::chrono::seconds(2)};
+constexpr std::string_view kEvicting =
+    "$45\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\n\r\n";
+constexpr ServerIdentity kIdentity{
+    .run = 0xee, .replication = 0xff, .age = std::chrono::seconds(2)};
 constexpr std::string_view kHello = "%1\r\n$5\r\nproto\r\n:3\r\n";
 
 // A test in which each step is what the server did; what we did is in `said` and `output`.
@@ -67,7 +71,8 @@ struct Dialogue final : Connection::User {
 
   void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime) override {
     said.push_back(call.key + "=" + reply.ToString());
-    if (retire_on_error && reply.is_error()) connection.Retire(absl::UnavailableError("retired"), now);
+    if (retire_on_error && reply.is_error())
+      connection.Retire(absl::UnavailableError("retired"), now);
   }
   void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime) override {
     said.push_back(call.key + " " + std::string(ActionFor(event).code));
@@ -125,9 +130,11 @@ TEST(Greeting, FallsBackToTheOldProtocol) {
     dialogue.connection.OnConnected(dialogue.now);
     dialogue.Sent();
     dialogue.Says(refusal);
-    EXPECT_THAT(dialogue.Sent(),
-                HasSubstr("*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"));
-    dialogue.Says("+OK\r\n+OK\r\n" + std::string(kServer) + std::string(kPrimary) + std::string(kMemory));
+    EXPECT_THAT(
+        dialogue.Sent(),
+        HasSubstr("*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n"));
+    dialogue.Says("+OK\r\n+OK\r\n" + std::string(kServer) + std::string(kPrimary) +
+                  std::string(kMemory));
     EXPECT_EQ(dialogue.connection.state(), State::kReady);
   }
 }
@@ -165,7 +172,8 @@ TEST(Greeting, AStrictStoreDoesNotTakeAPolicyThatEvicts) {
   Dialogue strict({.strict_store = true});
   strict.Call("a");
   strict.Greeted(kPrimary, kEvicting);
-  EXPECT_THAT(strict.Heard(), ElementsAre(HasSubstr("allkeys-lru may drop live limits"), "a store_refused"));
+  EXPECT_THAT(strict.Heard(),
+              ElementsAre(HasSubstr("allkeys-lru may drop live limits"), "a store_refused"));
   Dialogue other;
   other.Greeted(kPrimary, kEvicting);
   EXPECT_TRUE(other.facts.may_evict);
@@ -173,8 +181,8 @@ TEST(Greeting, AStrictStoreDoesNotTakeAPolicyThatEvicts) {
 }
 
 TEST(Greeting, GoesOnWithoutWhatItMayNotSeeUnlessTheStoreIsStrict) {
-  for (const std::string_view silence :
-       {"-NOPERM no\r\n", "-ERR unknown command 'INFO'\r\n", "$0\r\n\r\n", "$17\r\nmaxmemory:100\r\n\r\n\r\n"}) {
+  for (const std::string_view silence : {"-NOPERM no\r\n", "-ERR unknown command 'INFO'\r\n",
+                                         "$0\r\n\r\n", "$17\r\nmaxmemory:100\r\n\r\n\r\n"}) {
     Dialogue dialogue;
     dialogue.Greeted(kPrimary, silence);
     EXPECT_EQ(dialogue.connection.state(), State::kReady) << silence;
@@ -182,7 +190,8 @@ TEST(Greeting, GoesOnWithoutWhatItMayNotSeeUnlessTheStoreIsStrict) {
     Dialogue strict({.strict_store = true});
     strict.Call("a");
     strict.Greeted(kPrimary, silence);
-    EXPECT_THAT(strict.Heard(), ElementsAre(HasSubstr("it does not say in INFO memory"), "a store_refused"));
+    EXPECT_THAT(strict.Heard(),
+                ElementsAre(HasSubstr("it does not say in INFO memory"), "a store_refused"));
   }
 }
 
@@ -191,7 +200,8 @@ TEST(Greeting, SaysWhichDatabaseThereIsNot) {
   dialogue.connection.OnConnected(dialogue.now);
   dialogue.Says(kHello);
   dialogue.Says("-ERR DB index is out of range\r\n");
-  EXPECT_THAT(dialogue.Heard(), ElementsAre("down: it has no database 99 (ERR DB index is out of range)"));
+  EXPECT_THAT(dialogue.Heard(),
+              ElementsAre("down: it has no database 99 (ERR DB index is out of range)"));
 }
 
 TEST(Greeting, HasAnEnd) {
@@ -323,7 +333,8 @@ TEST(Calls, AnOverdueReplyEndsTheConnection) {
   dialogue.Passes(999ms);
   dialogue.Call("b", 10ms);
   dialogue.Passes(1ms);
-  EXPECT_THAT(dialogue.Heard(), ElementsAre("a reply_timeout", "b closed", "down: it has not answered for too long"));
+  EXPECT_THAT(dialogue.Heard(),
+              ElementsAre("a reply_timeout", "b closed", "down: it has not answered for too long"));
   EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kDisconnect);
 }
 
@@ -341,7 +352,8 @@ TEST(Calls, ThatWereSentMayHaveBeenDoneWhenTheConnectionEnds) {
   dialogue.Says(kHello);
   dialogue.Sent();
   dialogue.Says(std::string(kServer) + std::string(kPrimary) + std::string(kMemory));
-  EXPECT_EQ(dialogue.Sent(), "c;") << "what was never sent goes now; what may have been done never again";
+  EXPECT_EQ(dialogue.Sent(), "c;")
+      << "what was never sent goes now; what may have been done never again";
 }
 
 TEST(Calls, FailAtOnceWhereNobodyIsThere) {
@@ -349,7 +361,8 @@ TEST(Calls, FailAtOnceWhereNobodyIsThere) {
   dialogue.Call("a");
   dialogue.connection.OnClosed(absl::UnavailableError("refused"), dialogue.now);
   dialogue.Call("b");
-  EXPECT_THAT(dialogue.Heard(), ElementsAre("down: refused", "a connect_refused", "b connect_refused"));
+  EXPECT_THAT(dialogue.Heard(),
+              ElementsAre("down: refused", "a connect_refused", "b connect_refused"));
 }
 
 TEST(Calls, RepliesThatCannotBeReadEndTheConnection) {

@@ -14,7 +14,9 @@ constexpr std::string_view kKeyPrefix = "hg:";
 constexpr std::string_view kArguments = "with args beginning with";
 
 bool IsLowerHexDigit(char c) { return !base::IsUpper(c) && base::HexValue(c) >= 0; }
-bool IsWordCharacter(char c) { return base::IsLetterOrDigit(c) || c == '_' || c == '|' || c == '-'; }
+bool IsWordCharacter(char c) {
+  return base::IsLetterOrDigit(c) || c == '_' || c == '|' || c == '-';
+}
 
 // The first quotation mark; the apostrophe of "can't" is none.
 size_t FindQuote(std::string_view text) {
@@ -51,8 +53,9 @@ std::string_view ScriptPlace(std::string_view text) {
   return text.substr(rest.size() - kScript.size());
 }
 
-// Where quotations begin, but for a first one that is a plain word, such as a command; the end where there are none.
-// What stands between quotes may itself hold quotes, so that nothing behind it can be told from it.
+// Where quotations begin, but for a first one that is a plain word, such as a command; the end
+// where there are none. What stands between quotes may itself hold quotes, so that nothing behind
+// it can be told from it.
 size_t FindQuotation(std::string_view text) {
   constexpr std::string_view kQuotes = "'\"`";
   const size_t begin = FindQuote(text);
@@ -68,7 +71,8 @@ size_t FindQuotation(std::string_view text) {
 }  // namespace
 
 std::string WithoutArguments(std::string_view error) {
-  const size_t end = std::min({error.find(kArguments), error.find(kKeyPrefix), FindQuotation(error)});
+  const size_t end =
+      std::min({error.find(kArguments), error.find(kKeyPrefix), FindQuotation(error)});
   if (end == error.size()) return std::string(error);
   std::string_view shown = error.substr(0, end);
   shown = shown.substr(0, shown.find_last_not_of(" ,") + 1);

@@ -20,18 +20,24 @@ TEST(ErrorText, IsKeptWhereItRepeatsNothing) {
 }
 
 TEST(ErrorText, EndsBeforeTheArgumentsOfACommandThatIsNotKnown) {
-  EXPECT_EQ(WithoutArguments("ERR unknown command 'EVALSHA', with args beginning with: '5f1a' '1' 'hg:{t|ann}' "),
-            "ERR unknown command 'EVALSHA' …");
+  EXPECT_EQ(
+      WithoutArguments(
+          "ERR unknown command 'EVALSHA', with args beginning with: '5f1a' '1' 'hg:{t|ann}' "),
+      "ERR unknown command 'EVALSHA' …");
   // As Redis 5 wrote it.
-  EXPECT_EQ(WithoutArguments("ERR unknown command `EVALSHA`, with args beginning with: `5f1a`, `1`, `hg:{t|ann}`, "),
-            "ERR unknown command `EVALSHA` …");
+  EXPECT_EQ(
+      WithoutArguments(
+          "ERR unknown command `EVALSHA`, with args beginning with: `5f1a`, `1`, `hg:{t|ann}`, "),
+      "ERR unknown command `EVALSHA` …");
 }
 
 TEST(ErrorText, KeepsWhereAScriptStoppedBehindWhatIsLeftOut) {
-  constexpr std::string_view kWhere = " script: 0123456789abcdef0123456789abcdef01234567, on @user_script:12.";
+  constexpr std::string_view kWhere =
+      " script: 0123456789abcdef0123456789abcdef01234567, on @user_script:12.";
   EXPECT_EQ(WithoutArguments("NOPERM can't access the 'hg:{t|it's ann}' key" + std::string(kWhere)),
             "NOPERM can't access the …" + std::string(kWhere));
-  EXPECT_EQ(WithoutArguments("ERR key hg:{t|ann} script: 0123456789abcdef0123456789abcdef01234567, on @ann:12."),
+  EXPECT_EQ(WithoutArguments(
+                "ERR key hg:{t|ann} script: 0123456789abcdef0123456789abcdef01234567, on @ann:12."),
             "ERR key …");
   EXPECT_EQ(WithoutArguments("ERR key hg:{t|ann} script: ann, on @user_script:12."), "ERR key …");
 }

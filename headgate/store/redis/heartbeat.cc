@@ -8,8 +8,8 @@
 namespace headgate::store::redis {
 namespace {
 
-// KEYS[1] the set, ARGV[1] the instance, ARGV[2] after how many milliseconds of silence one is dropped. What is ahead
-// of the clock by more was written before the clock was set back.
+// KEYS[1] the set, ARGV[1] the instance, ARGV[2] after how many milliseconds of silence one is
+// dropped. What is ahead of the clock by more was written before the clock was set back.
 constexpr std::string_view kText = R"lua(local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local silence = tonumber(ARGV[2])
@@ -30,10 +30,14 @@ struct Heard {
 };
 
 std::optional<Heard> HeardIn(const wire::RespValue& reply) {
-  const auto is_integer = [](const wire::RespValue& item) { return item.kind == wire::RespValue::Kind::kInteger; };
-  if (reply.items.size() != 2 || !std::all_of(reply.items.begin(), reply.items.end(), is_integer)) return std::nullopt;
-  return Heard{.members = static_cast<uint32_t>(std::clamp<int64_t>(reply.items[0].integer, 1, UINT32_MAX)),
-               .missing = reply.items[1].integer != 0};
+  const auto is_integer = [](const wire::RespValue& item) {
+    return item.kind == wire::RespValue::Kind::kInteger;
+  };
+  if (reply.items.size() != 2 || !std::all_of(reply.items.begin(), reply.items.end(), is_integer))
+    return std::nullopt;
+  return Heard{
+      .members = static_cast<uint32_t>(std::clamp<int64_t>(reply.items[0].integer, 1, UINT32_MAX)),
+      .missing = reply.items[1].integer != 0};
 }
 
 }  // namespace
@@ -68,7 +72,8 @@ void Heartbeat::Beat() {
 }
 
 void Heartbeat::State::OnAnswer(const PendingCall::Outcome& reply, base::BootTime now) {
-  // A key of another type is an error of the script's too, but the client makes it a status, and alarms.
+  // A key of another type is an error of the script's too, but the client makes it a status, and
+  // alarms.
   if (!reply.ok() && reply.status().code() != absl::StatusCode::kInternal) return;
   std::string error;
   if (!reply.ok()) {
@@ -87,7 +92,8 @@ void Heartbeat::State::OnAnswer(const PendingCall::Outcome& reply, base::BootTim
 void Heartbeat::Leave(std::function<void()> done) {
   timer_.Cancel();
   const std::array<std::string_view, 3> words = {"ZREM", options_.key, instance_};
-  client_.CallCommand(options_.key, words, {}, [done = std::move(done)](const PendingCall::Outcome&) { done(); });
+  client_.CallCommand(options_.key, words, {},
+                      [done = std::move(done)](const PendingCall::Outcome&) { done(); });
 }
 
 }  // namespace headgate::store::redis

@@ -21,7 +21,8 @@ constexpr std::array<uint16_t, 256> kTable = MakeTable();
 uint16_t Crc16(std::string_view bytes) {
   uint16_t crc = 0;
   for (const char c : bytes) {
-    crc = static_cast<uint16_t>((crc << 8) ^ kTable[((crc >> 8) ^ static_cast<unsigned char>(c)) & 0xffu]);
+    crc = static_cast<uint16_t>((crc << 8) ^
+                                kTable[((crc >> 8) ^ static_cast<unsigned char>(c)) & 0xffu]);
   }
   return crc;
 }
@@ -29,7 +30,8 @@ uint16_t Crc16(std::string_view bytes) {
 uint16_t KeySlot(std::string_view key) {
   if (const size_t open = key.find('{'); open != std::string_view::npos) {
     const size_t close = key.find('}', open + 1);
-    if (close != std::string_view::npos && close > open + 1) key = key.substr(open + 1, close - open - 1);
+    if (close != std::string_view::npos && close > open + 1)
+      key = key.substr(open + 1, close - open - 1);
   }
   return Crc16(key) % kSlotCount;
 }

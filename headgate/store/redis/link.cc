@@ -10,8 +10,9 @@ constexpr base::Duration kGatherMax = std::chrono::microseconds(200);
 
 }  // namespace
 
-Link::Link(net::EventLoop& loop, const net::StreamTarget& target, const net::Stream::Options& stream_options,
-           const ConnectionSettings& settings, Connection::User& user, LoopClientCounters& counters, uint64_t seed)
+Link::Link(net::EventLoop& loop, const net::StreamTarget& target,
+           const net::Stream::Options& stream_options, const ConnectionSettings& settings,
+           Connection::User& user, LoopClientCounters& counters, uint64_t seed)
     : loop_(loop),
       target_(target),
       counters_(counters),
@@ -74,7 +75,8 @@ void Link::Settle() {
   }
   if (connection_.reconnects() != reconnects_) Count();
   if (!stream_.output().empty()) loop_.AtEndOfTurn(flush_);
-  if (const base::BootTime wake_at = connection_.wake_at(); wake_at.ns != INT64_MAX) timer_.Set(wake_at);
+  if (const base::BootTime wake_at = connection_.wake_at(); wake_at.ns != INT64_MAX)
+    timer_.Set(wake_at);
 }
 
 void Link::OnTurnEnd() {
@@ -86,7 +88,8 @@ void Link::OnTurnEnd() {
 bool Link::Gathers() const {
   if (connection_.state() != Connection::State::kReady) return false;
   const uint64_t gathered = calls_gathered();
-  const uint64_t under_way = connection_.in_flight() - std::min<uint64_t>(connection_.in_flight(), gathered);
+  const uint64_t under_way =
+      connection_.in_flight() - std::min<uint64_t>(connection_.in_flight(), gathered);
   return under_way > gathered && loop_.Now() < gathers_until_;
 }
 

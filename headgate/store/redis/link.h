@@ -1,8 +1,9 @@
-// A conversation on its socket: performs what Connection wishes, writes at most once per turn, wakes it in time.
+// A conversation on its socket: performs what Connection wishes, writes at most once per turn,
+// wakes it in time.
 //
-// A write waits while more calls are under way than have gathered for it, for their answers or 200 µs: a busy loop then
-// sends a few large batches in place of many small ones, each of which costs both ends a system call or two. Where
-// little is under way nothing waits.
+// A write waits while more calls are under way than have gathered for it, for their answers or 200
+// µs: a busy loop then sends a few large batches in place of many small ones, each of which costs
+// both ends a system call or two. Where little is under way nothing waits.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,9 @@ namespace headgate::store::redis {
 
 class Link final : private net::Stream::Owner {
  public:
-  Link(net::EventLoop& loop, const net::StreamTarget& target, const net::Stream::Options& stream_options,
-       const ConnectionSettings& settings, Connection::User& user, LoopClientCounters& counters, uint64_t seed);
+  Link(net::EventLoop& loop, const net::StreamTarget& target,
+       const net::Stream::Options& stream_options, const ConnectionSettings& settings,
+       Connection::User& user, LoopClientCounters& counters, uint64_t seed);
 
   void Start(base::BootTime now);
   void Send(PendingCall& call, base::BootTime now);
@@ -44,7 +46,8 @@ class Link final : private net::Stream::Owner {
   LoopClientCounters& counters_;
   net::Stream stream_;
   net::Timer timer_;
-  net::Timer gather_timer_;  // of its own: it is set for single writes, and mostly the answers come before
+  net::Timer
+      gather_timer_;  // of its own: it is set for single writes, and mostly the answers come before
   net::EventLoop::Hook flush_;
   Connection connection_;
   uint64_t calls_flushed_ = 0;       // of those that the connection appended

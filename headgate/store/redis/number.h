@@ -12,7 +12,8 @@ namespace headgate::store::redis {
 inline std::optional<uint32_t> ParseNumber(std::string_view text, uint32_t max) {
   uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number > max) return std::nullopt;
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number > max)
+    return std::nullopt;
   return number;
 }
 

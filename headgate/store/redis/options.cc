@@ -10,7 +10,9 @@ namespace headgate::store::redis {
 
 std::vector<RedisOptions::Problem> RedisOptions::Problems() const {
   std::vector<Problem> problems;
-  const auto bad = [&](std::string_view field, std::string what) { problems.push_back({field, std::move(what)}); };
+  const auto bad = [&](std::string_view field, std::string what) {
+    problems.push_back({field, std::move(what)});
+  };
   const auto positive = [&](std::string_view field, base::Duration value) {
     if (value <= base::Duration(0)) bad(field, fmt::format("{} must be more than 0", field));
   };
@@ -20,14 +22,16 @@ std::vector<RedisOptions::Problem> RedisOptions::Problems() const {
   if (servers.empty()) bad("servers", "no server is named");
   for (const net::StreamTarget& server : servers) {
     if (server.unix_path.size() >= sizeof(sockaddr_un::sun_path)) {
-      bad("servers", fmt::format("the path of the Unix socket has {} bytes; the system takes at most {}",
-                                 server.unix_path.size(), sizeof(sockaddr_un::sun_path) - 1));
+      bad("servers",
+          fmt::format("the path of the Unix socket has {} bytes; the system takes at most {}",
+                      server.unix_path.size(), sizeof(sockaddr_un::sun_path) - 1));
     }
   }
   if (topology == TopologyKind::kSingle && servers.size() > 1) {
     bad("servers", "a single store has one server; several are a ring, a cluster or sentinels");
   }
-  if (topology == TopologyKind::kCluster && database != 0) bad("database", "a cluster has no database but 0");
+  if (topology == TopologyKind::kCluster && database != 0)
+    bad("database", "a cluster has no database but 0");
   if (topology == TopologyKind::kSentinel && master_name.empty()) {
     bad("master_name", "sentinels need the name of the master");
   }
@@ -50,9 +54,11 @@ std::vector<RedisOptions::Problem> RedisOptions::Problems() const {
   positive("connect_timeout", connect_timeout);
   positive("reply_overdue", reply_overdue);
   positive("reconnect_min", reconnect_min);
-  if (reconnect_max < reconnect_min) bad("reconnect_max", "reconnect_max is less than reconnect_min");
+  if (reconnect_max < reconnect_min)
+    bad("reconnect_max", "reconnect_max is less than reconnect_min");
   positive("breaker_open_min", breaker.open_min);
-  if (breaker.no_progress < base::Duration(0)) bad("breaker_no_progress", "breaker_no_progress is less than 0");
+  if (breaker.no_progress < base::Duration(0))
+    bad("breaker_no_progress", "breaker_no_progress is less than 0");
   if (breaker.open_max < breaker.open_min) {
     bad("breaker_open_max", "breaker_open_max is less than breaker_open_min");
   }

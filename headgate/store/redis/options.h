@@ -35,19 +35,23 @@ struct RedisOptions {
 
   bool tls = false;
   net::TlsOptions tls_files{};
-  // Whom certificates must name; empty: the host that is connected to. Set it where servers are known by address only.
+  // Whom certificates must name; empty: the host that is connected to. Set it where servers are
+  // known by address only.
   std::string tls_server_name{};
 
-  // Within which a call is answered or given up, where the caller says nothing else. Raise it for a store far away.
+  // Within which a call is answered or given up, where the caller says nothing else. Raise it for a
+  // store far away.
   base::Duration timeout = std::chrono::milliseconds(10);
-  // Within which a connection is there and has said hello. Raise it for a store far away, or for TLS on slow machines.
+  // Within which a connection is there and has said hello. Raise it for a store far away, or for
+  // TLS on slow machines.
   base::Duration connect_timeout = std::chrono::milliseconds(50);
-  // A connection whose oldest reply is so late is given up. Raise it where the store stalls and should not be left.
+  // A connection whose oldest reply is so late is given up. Raise it where the store stalls and
+  // should not be left.
   base::Duration reply_overdue = std::chrono::seconds(1);
   // Connections per server and event loop. Raise it where one connection's bandwidth does not do.
   uint32_t connections_per_server = 1;
-  // Calls that a connection has sent and not heard of, at most: it sends as many as are answered in time
-  // (store/call_window.h). Raise it with the latency.
+  // Calls that a connection has sent and not heard of, at most: it sends as many as are answered in
+  // time (store/call_window.h). Raise it with the latency.
   uint32_t in_flight_max = 1024;
   // Calls that wait for a connection, or for room on it; beyond it calls are refused.
   uint32_t waiting_max = 4096;
@@ -55,7 +59,8 @@ struct RedisOptions {
   base::Duration reconnect_min = std::chrono::milliseconds(50);
   base::Duration reconnect_max = std::chrono::seconds(2);
   BreakerOptions breaker{};
-  // The longest life of a lease, the same for the whole fleet: for so long a shard whose history broke is learning.
+  // The longest life of a lease, the same for the whole fleet: for so long a shard whose history
+  // broke is learning.
   base::Duration lease_ttl = std::chrono::seconds(2);
   // Second attempts of calls that were certainly not done, in per cent of the calls.
   uint32_t retry_percent = 10;

@@ -1,5 +1,5 @@
-// A call that is under way: what to send, until when, and who waits for it. The client owns them and uses them again,
-// so that a call allocates nothing once it has run for a while.
+// A call that is under way: what to send, until when, and who waits for it. The client owns them
+// and uses them again, so that a call allocates nothing once it has run for a while.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,10 @@
 namespace headgate::store::redis {
 
 // Bounds of what a server may answer: a whole value, and what a script says before it.
-inline constexpr wire::ReplyBounds kReplyBounds = {
-    .depth_max = 8, .values_max = 1 << 16, .bulk_bytes_max = kValueBytesMax + 64, .line_bytes_max = 16 << 10};
+inline constexpr wire::ReplyBounds kReplyBounds = {.depth_max = 8,
+                                                   .values_max = 1 << 16,
+                                                   .bulk_bytes_max = kValueBytesMax + 64,
+                                                   .line_bytes_max = 16 << 10};
 
 struct PendingCall {
   // What the server replied, for the time of the call that tells it; or why nothing.

@@ -19,7 +19,8 @@ void RedisStore::Ask(const SharedRequest& request, Done done) {
   Question& question = questions_.Take();
   question.call.emplace(request, Context(), std::move(question.memory));
   question.done = std::move(done);
-  const base::Duration timeout = request.timeout.count() > 0 ? request.timeout : client_.options().timeout;
+  const base::Duration timeout =
+      request.timeout.count() > 0 ? request.timeout : client_.options().timeout;
   question.give_up_at = client_.Now() + timeout;
   Send(question, timeout);
 }
@@ -43,7 +44,8 @@ void RedisStore::Send(Question& question, base::Duration timeout) {
                 .key = call.key(),
                 .arguments = std::span(arguments).first(count),
                 .learns = call.learns()},
-               timeout, [this, &question](const PendingCall::Outcome& reply) { OnReply(question, reply); });
+               timeout,
+               [this, &question](const PendingCall::Outcome& reply) { OnReply(question, reply); });
 }
 
 void RedisStore::OnReply(Question& question, const PendingCall::Outcome& reply) {
@@ -61,7 +63,8 @@ void RedisStore::OnReply(Question& question, const PendingCall::Outcome& reply) 
   const base::Duration left = question.give_up_at - client_.loop().Now();
   if (left.count() > 0) return Send(question, left);
   SharedAnswer late;
-  late.status = absl::UnavailableError("no time was left to carry the bucket over to its new limit");
+  late.status =
+      absl::UnavailableError("no time was left to carry the bucket over to its new limit");
   Finish(question, late);
 }
 

@@ -1,5 +1,5 @@
-// The shared store in Redis or Valkey: a question becomes the call of a script (bucket_call.h), the client carries it
-// (client.h), and what comes back becomes the answer.
+// The shared store in Redis or Valkey: a question becomes the call of a script (bucket_call.h), the
+// client carries it (client.h), and what comes back becomes the answer.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct BucketEvents {
   uint64_t replaced_corrupt = 0;
   uint64_t clock_resets = 0;
   uint64_t carried_over = 0;
-  uint64_t script_errors = 0;  // the script ended with an error: a missing right, or a fault of ours
+  uint64_t script_errors =
+      0;  // the script ended with an error: a missing right, or a fault of ours
 
   BucketEvents& operator+=(const BucketEvents& other) {
     replaced_corrupt += other.replaced_corrupt;

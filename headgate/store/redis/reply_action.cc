@@ -19,25 +19,36 @@ constexpr std::array kRows = {
     ReplyAction{.code = "LOADING", .counts_as_failure = true},
     ReplyAction{.code = "NOREPLICAS", .counts_as_failure = true},
     ReplyAction{.code = "MISCONF", .counts_as_failure = true, .alarms = true},
-    ReplyAction{.code = "READONLY", .action = kRetryFresh, .refreshes_topology = true, .drops_connection = true},
+    ReplyAction{.code = "READONLY",
+                .action = kRetryFresh,
+                .refreshes_topology = true,
+                .drops_connection = true},
     ReplyAction{.code = "NOSCRIPT", .action = kSendScript},
     ReplyAction{.code = "BUSY", .counts_as_failure = true, .alarms = true},
     ReplyAction{.code = "OOM", .counts_as_failure = true, .alarms = true},
     // Our scripts look at the type first; where one did not, something else lives in the key.
     ReplyAction{.code = "WRONGTYPE", .status = kInternal, .alarms = true},
-    ReplyAction{.code = "NOAUTH", .status = kPermissionDenied, .pauses_server = true, .alarms = true},
-    ReplyAction{.code = "WRONGPASS", .status = kPermissionDenied, .pauses_server = true, .alarms = true},
-    ReplyAction{.code = "NOPERM", .status = kPermissionDenied, .pauses_server = true, .alarms = true},
-    // Every script touches exactly one key: this is our bug. No other row has the status: whoever asked must not take
-    // it for a store that is away.
+    ReplyAction{
+        .code = "NOAUTH", .status = kPermissionDenied, .pauses_server = true, .alarms = true},
+    ReplyAction{
+        .code = "WRONGPASS", .status = kPermissionDenied, .pauses_server = true, .alarms = true},
+    ReplyAction{
+        .code = "NOPERM", .status = kPermissionDenied, .pauses_server = true, .alarms = true},
+    // Every script touches exactly one key: this is our bug. No other row has the status: whoever
+    // asked must not take it for a store that is away.
     ReplyAction{.code = "CROSSSLOT", .status = kUnimplemented, .alarms = true},
     ReplyAction{.code = "", .action = kPassOn},
 
-    ReplyAction{
-        .code = "reply_timeout", .status = kDeadlineExceeded, .counts_as_failure = true, .refreshes_topology = true},
+    ReplyAction{.code = "reply_timeout",
+                .status = kDeadlineExceeded,
+                .counts_as_failure = true,
+                .refreshes_topology = true},
     ReplyAction{.code = "queue_timeout", .counts_as_failure = true},
     ReplyAction{.code = "out_of_time", .status = kResourceExhausted},
-    ReplyAction{.code = "closed", .status = kAborted, .counts_as_failure = true, .refreshes_topology = true},
+    ReplyAction{.code = "closed",
+                .status = kAborted,
+                .counts_as_failure = true,
+                .refreshes_topology = true},
     ReplyAction{.code = "connect_refused", .counts_as_failure = true, .refreshes_topology = true},
     ReplyAction{.code = "queue_full", .status = kResourceExhausted},
     ReplyAction{.code = "breaker_open", .refreshes_topology = true},
@@ -55,12 +66,15 @@ std::string_view ErrorCode(std::string_view error) { return error.substr(0, erro
 
 const ReplyAction& ActionFor(std::string_view error) {
   const std::string_view code = ErrorCode(error);
-  const auto row = std::find_if(kRows.begin(), kRows.begin() + kPassOnRow,
-                                [&](const ReplyAction& candidate) { return candidate.code == code; });
+  const auto row =
+      std::find_if(kRows.begin(), kRows.begin() + kPassOnRow,
+                   [&](const ReplyAction& candidate) { return candidate.code == code; });
   return *row;
 }
 
-const ReplyAction& ActionFor(ConnectionEvent event) { return kRows[kPassOnRow + 1 + static_cast<size_t>(event)]; }
+const ReplyAction& ActionFor(ConnectionEvent event) {
+  return kRows[kPassOnRow + 1 + static_cast<size_t>(event)];
+}
 
 std::span<const ReplyAction> ReplyActions() { return kRows; }
 

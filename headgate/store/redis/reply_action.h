@@ -1,7 +1,8 @@
-// What follows from an error reply, or from something that happened to a connection: the one table of it.
+// What follows from an error reply, or from something that happened to a connection: the one table
+// of it.
 //
-// Whether a call was done decides everything: what was certainly not done may be tried again, once; what may have been
-// done never is.
+// Whether a call was done decides everything: what was certainly not done may be tried again, once;
+// what may have been done never is.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +20,23 @@ enum class CallAction : uint8_t {
   kFollow,      // MOVED: ask the server that the error names, and remember it for the slot
   kAsk,         // ASK: ask the server that the error names, behind ASKING, and remember nothing
   kRetrySoon,   // ask the same server again, once, after 5 to 20 ms
-  kRetryFresh,  // ask again, once, on a fresh connection to whoever is the primary, as the topology says once it was
-                // asked
+  kRetryFresh,  // ask again, once, on a fresh connection to whoever is the primary, as the topology
+                // says once it was asked
   kSendScript,  // ask again, once, with the text of the script
 };
 
 // What happens to a connection, as far as its calls are concerned.
 enum class ConnectionEvent : uint8_t {
-  kReplyTimeout,    // sent, and not answered in time
-  kQueueTimeout,    // never sent, and nothing was answered meanwhile
-  kOutOfTime,       // never sent: others went first, and were answered
-  kClosed,          // sent, and the connection ended: end of file, reset, half a reply, a reply that cannot be read
+  kReplyTimeout,  // sent, and not answered in time
+  kQueueTimeout,  // never sent, and nothing was answered meanwhile
+  kOutOfTime,     // never sent: others went first, and were answered
+  kClosed,  // sent, and the connection ended: end of file, reset, half a reply, a reply that cannot
+            // be read
   kConnectRefused,  // never sent: nobody there
   kQueueFull,       // never sent: too many wait
   kBreakerOpen,     // never sent
-  kStoreRefused,    // never sent: a replica, or an eviction policy that a strict store does not take
-  kLearning,        // never sent: what the server has may lack leases that are being spent
+  kStoreRefused,  // never sent: a replica, or an eviction policy that a strict store does not take
+  kLearning,      // never sent: what the server has may lack leases that are being spent
 };
 
 struct ReplyAction {
@@ -51,7 +53,8 @@ struct ReplyAction {
   bool operator==(const ReplyAction&) const = default;
 };
 
-// `error` is the text of an error reply. A code that the table does not have is the script's own: kPassOn.
+// `error` is the text of an error reply. A code that the table does not have is the script's own:
+// kPassOn.
 const ReplyAction& ActionFor(std::string_view error);
 const ReplyAction& ActionFor(ConnectionEvent event);
 

@@ -1,5 +1,5 @@
-// How many second attempts a client allows itself: a share of its calls, so that a store in trouble gets little more
-// work than one that is well. (Google's SRE book, chapter 21, recommends a tenth.)
+// How many second attempts a client allows itself: a share of its calls, so that a store in trouble
+// gets little more work than one that is well. (Google's SRE book, chapter 21, recommends a tenth.)
 #pragma once
 
 #include <algorithm>

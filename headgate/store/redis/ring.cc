@@ -26,10 +26,12 @@ Ring::Ring(std::span<const std::string> names) {
   for (uint32_t server = 0; server < names.size(); ++server) {
     for (uint32_t node = 0; node < kVirtualNodes; ++node) {
       base::Random points(Hash(names[server] + "#" + std::to_string(node)));
-      for (uint32_t point = 0; point < kPointsPerNode; ++point) points_.push_back({points.Next(), server});
+      for (uint32_t point = 0; point < kPointsPerNode; ++point)
+        points_.push_back({points.Next(), server});
     }
   }
-  // Where two servers share a point, the name decides, so that the order in which they were given does not.
+  // Where two servers share a point, the name decides, so that the order in which they were given
+  // does not.
   std::sort(points_.begin(), points_.end(), [&](const Point& a, const Point& b) {
     return a.at != b.at ? a.at < b.at : names[a.server] < names[b.server];
   });
@@ -37,8 +39,8 @@ Ring::Ring(std::span<const std::string> names) {
 
 uint32_t Ring::Find(std::string_view key) const {
   const uint64_t at = Hash(key);
-  const auto next =
-      std::lower_bound(points_.begin(), points_.end(), at, [](const Point& p, uint64_t value) { return p.at < value; });
+  const auto next = std::lower_bound(points_.begin(), points_.end(), at,
+                                     [](const Point& p, uint64_t value) { return p.at < value; });
   return next == points_.end() ? points_.front().server : next->server;
 }
 

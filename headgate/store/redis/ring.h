@@ -1,9 +1,10 @@
-// Consistent hashing (Karger et al., "Consistent Hashing and Random Trees", STOC 1997): which of several independent
-// servers has a key. Every process that is given the same names, in whatever order, gives the same answers; a server
-// that leaves takes only its own keys along.
+// Consistent hashing (Karger et al., "Consistent Hashing and Random Trees", STOC 1997): which of
+// several independent servers has a key. Every process that is given the same names, in whatever
+// order, gives the same answers; a server that leaves takes only its own keys along.
 //
-// A server stands on the ring at 160 virtual nodes of eight points each. With n points a share of the keys is off by
-// 1/sqrt(n) (one standard deviation): 160 points would be off by 8 %, 1,280 are by 2.8 %.
+// A server stands on the ring at 160 virtual nodes of eight points each. With n points a share of
+// the keys is off by 1/sqrt(n) (one standard deviation): 160 points would be off by 8 %, 1,280 are
+// by 2.8 %.
 #pragma once
 
 #include <cstdint>

@@ -12,9 +12,11 @@ namespace {
 using algorithm::Algorithm;
 
 const std::array<Script, 5>& Scripts() {
-  static const std::array<Script, 5> scripts = {
-      MakeScript("meter", kMeterText), MakeScript("queue", kQueueText), MakeScript("fixed_window", kFixedWindowText),
-      MakeScript("sliding_counter", kSlidingCounterText), MakeScript("sliding_log", kSlidingLogText)};
+  static const std::array<Script, 5> scripts = {MakeScript("meter", kMeterText),
+                                                MakeScript("queue", kQueueText),
+                                                MakeScript("fixed_window", kFixedWindowText),
+                                                MakeScript("sliding_counter", kSlidingCounterText),
+                                                MakeScript("sliding_log", kSlidingLogText)};
   return scripts;
 }
 

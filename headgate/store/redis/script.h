@@ -1,5 +1,5 @@
-// The Lua twins of the kernels: one script for each family of algorithms. A server that knows a script runs it by its
-// SHA-1 (EVALSHA); one that does not (NOSCRIPT) is sent the text once (EVAL).
+// The Lua twins of the kernels: one script for each family of algorithms. A server that knows a
+// script runs it by its SHA-1 (EVALSHA); one that does not (NOSCRIPT) is sent the text once (EVAL).
 #pragma once
 
 #include <span>

@@ -14,13 +14,14 @@ namespace {
 constexpr base::Duration kPauseMin = std::chrono::milliseconds(200);
 // Added, so that a fleet does not ask together.
 constexpr base::Duration kSpread = std::chrono::milliseconds(50);
-// Asked also where nothing goes wrong: a primary that was cut off from the others does not know that it was replaced.
+// Asked also where nothing goes wrong: a primary that was cut off from the others does not know
+// that it was replaced.
 constexpr base::Duration kInterval = std::chrono::seconds(1);
 
 }  // namespace
 
-SentinelTopology::SentinelTopology(const std::vector<net::StreamTarget>& sentinels, std::string master_name,
-                                   uint64_t seed)
+SentinelTopology::SentinelTopology(const std::vector<net::StreamTarget>& sentinels,
+                                   std::string master_name, uint64_t seed)
     : Topology(sentinels),
       sentinel_count_(static_cast<uint32_t>(sentinels.size())),
       master_name_(std::move(master_name)),
@@ -28,14 +29,16 @@ SentinelTopology::SentinelTopology(const std::vector<net::StreamTarget>& sentine
       asked_(sentinel_count_ - 1) {}
 
 void SentinelTopology::OnDoubt(base::BootTime now) {
-  const base::Duration spread(static_cast<int64_t>(random_.Below(static_cast<uint64_t>(kSpread.count()))));
+  const base::Duration spread(
+      static_cast<int64_t>(random_.Below(static_cast<uint64_t>(kSpread.count()))));
   ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kPauseMin) + spread);
   doubted_ = true;
 }
 
 std::optional<Topology::Question> SentinelTopology::Ask(base::BootTime now) {
   if (now < ask_at_) return std::nullopt;
-  // Whom the last answer misled asks somebody else: a sentinel that was cut off names the old master for ever.
+  // Whom the last answer misled asks somebody else: a sentinel that was cut off names the old
+  // master for ever.
   if (std::exchange(doubted_, false)) asked_ = (asked_ + 1) % sentinel_count_;
   asked_at_ = now;
   ask_at_ = now + random_.Jitter(kInterval, 20);
@@ -55,7 +58,8 @@ bool SentinelTopology::OnAnswer(const wire::RespValue& answer, base::BootTime no
     OnNoAnswer(now);
     return false;
   }
-  const std::optional<uint32_t> master = IndexOf({.host = answer.items[0].text, .port = static_cast<uint16_t>(*port)});
+  const std::optional<uint32_t> master =
+      IndexOf({.host = answer.items[0].text, .port = static_cast<uint16_t>(*port)});
   if (!master || master == master_) return false;
   master_ = master;
   return true;

@@ -1,6 +1,6 @@
-// Redis Sentinel: one primary has all keys; sentinels know which. They are asked every second, and as soon as something
-// goes wrong, then another one than before. That the server named is a primary, its connection verifies (see
-// Connection).
+// Redis Sentinel: one primary has all keys; sentinels know which. They are asked every second, and
+// as soon as something goes wrong, then another one than before. That the server named is a
+// primary, its connection verifies (see Connection).
 #pragma once
 
 #include "headgate/base/random.h"
@@ -10,7 +10,8 @@ namespace headgate::store::redis {
 
 class SentinelTopology final : public Topology {
  public:
-  SentinelTopology(const std::vector<net::StreamTarget>& sentinels, std::string master_name, uint64_t seed);
+  SentinelTopology(const std::vector<net::StreamTarget>& sentinels, std::string master_name,
+                   uint64_t seed);
 
   std::optional<uint32_t> Find(std::string_view) const override { return master_; }
   bool InUse(uint32_t server) const override { return server == master_; }

@@ -29,15 +29,16 @@ std::string_view Sentence(ConnectionEvent event) {
     case ConnectionEvent::kStoreRefused:
       return "not fit to be used";
     case ConnectionEvent::kLearning:
-      return "learning: what it has may lack leases that are being spent, until the last of them has ended";
+      return "learning: what it has may lack leases that are being spent, until the last of them "
+             "has ended";
   }
   return "";
 }
 
 }  // namespace
 
-Shard::Shard(net::EventLoop& loop, uint32_t index, const net::StreamTarget& target, const Settings& settings,
-             User& user, LoopClientCounters& counters, uint64_t seed)
+Shard::Shard(net::EventLoop& loop, uint32_t index, const net::StreamTarget& target,
+             const Settings& settings, User& user, LoopClientCounters& counters, uint64_t seed)
     : index_(index),
       name_(target.ToString()),
       user_(user),
@@ -46,7 +47,8 @@ Shard::Shard(net::EventLoop& loop, uint32_t index, const net::StreamTarget& targ
   base::Random seeds(seed);
   for (uint32_t i = 0; i < settings.connections; ++i) {
     links_.push_back(std::make_unique<Link>(loop, target, settings.stream, settings.connection,
-                                            static_cast<Connection::User&>(*this), counters, seeds.Next()));
+                                            static_cast<Connection::User&>(*this), counters,
+                                            seeds.Next()));
   }
 }
 
@@ -60,9 +62,10 @@ void Shard::Send(PendingCall& call, base::BootTime now) {
   for (uint32_t i = 1; i < links_.size(); ++i) {
     const Connection& best = connection(call.link);
     const Connection& other = connection(i);
-    const bool readier = other.state() == Connection::State::kReady && best.state() != Connection::State::kReady;
-    const bool freer =
-        other.state() == best.state() && other.in_flight() + other.waiting() < best.in_flight() + best.waiting();
+    const bool readier =
+        other.state() == Connection::State::kReady && best.state() != Connection::State::kReady;
+    const bool freer = other.state() == best.state() &&
+                       other.in_flight() + other.waiting() < best.in_flight() + best.waiting();
     if (readier || freer) call.link = i;
   }
   links_[call.link]->Send(call, now);
@@ -80,7 +83,8 @@ void Shard::Retire(const PendingCall& call, const absl::Status& why, base::BootT
 
 void Shard::Restart(base::BootTime now) {
   was_replica_ = false;
-  for (const auto& link : links_) link->Retire(absl::CancelledError("its role may have changed"), now);
+  for (const auto& link : links_)
+    link->Retire(absl::CancelledError("its role may have changed"), now);
 }
 
 void Shard::Rest(base::BootTime now) {
@@ -101,7 +105,8 @@ const absl::Status& Shard::StatusOf(ConnectionEvent event) {
   absl::Status& status = statuses_[static_cast<size_t>(event)];
   if (status.ok()) {
     std::string text = fmt::format("store redis {}: {}", name_, Sentence(event));
-    const bool about_connection = event == ConnectionEvent::kConnectRefused || event == ConnectionEvent::kStoreRefused;
+    const bool about_connection =
+        event == ConnectionEvent::kConnectRefused || event == ConnectionEvent::kStoreRefused;
     if (about_connection && !down_.ok()) text += fmt::format(": {}", std::string(down_.message()));
     const bool denied = about_connection && down_.code() == absl::StatusCode::kPermissionDenied;
     status = absl::Status(denied ? down_.code() : ActionFor(event).status, text);
@@ -110,12 +115,14 @@ const absl::Status& Shard::StatusOf(ConnectionEvent event) {
 }
 
 bool Shard::ready() const {
-  return std::any_of(links_.begin(), links_.end(),
-                     [](const auto& link) { return link->connection().state() == Connection::State::kReady; });
+  return std::any_of(links_.begin(), links_.end(), [](const auto& link) {
+    return link->connection().state() == Connection::State::kReady;
+  });
 }
 
 bool Shard::at_rest() const {
-  return std::all_of(links_.begin(), links_.end(), [](const auto& link) { return link->connection().at_rest(); });
+  return std::all_of(links_.begin(), links_.end(),
+                     [](const auto& link) { return link->connection().at_rest(); });
 }
 
 void Shard::OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) {

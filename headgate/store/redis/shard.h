@@ -17,9 +17,12 @@ class Shard final : private Connection::User {
  public:
   class User {
    public:
-    virtual void OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply, base::BootTime now) = 0;
-    virtual void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
-    virtual bool Withholds(const Shard& shard, const PendingCall& call, base::BootTime now) const = 0;
+    virtual void OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply,
+                         base::BootTime now) = 0;
+    virtual void OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event,
+                          base::BootTime now) = 0;
+    virtual bool Withholds(const Shard& shard, const PendingCall& call,
+                           base::BootTime now) const = 0;
     virtual void OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime now) = 0;
     // It says, perhaps once more, who it is.
     virtual void OnIdentity(Shard& shard, const ServerIdentity& identity, base::BootTime now) = 0;
@@ -38,8 +41,8 @@ class Shard final : private Connection::User {
     base::Duration clock_memory = std::chrono::seconds(3);  // ClockWatch's
   };
 
-  Shard(net::EventLoop& loop, uint32_t index, const net::StreamTarget& target, const Settings& settings, User& user,
-        LoopClientCounters& counters, uint64_t seed);
+  Shard(net::EventLoop& loop, uint32_t index, const net::StreamTarget& target,
+        const Settings& settings, User& user, LoopClientCounters& counters, uint64_t seed);
 
   void Start(base::BootTime now);
   // Over the connection that has the least under way.
@@ -77,7 +80,9 @@ class Shard final : private Connection::User {
  private:
   void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) override;
   void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) override;
-  bool Withholds(const PendingCall& call, base::BootTime now) override { return user_.Withholds(*this, call, now); }
+  bool Withholds(const PendingCall& call, base::BootTime now) override {
+    return user_.Withholds(*this, call, now);
+  }
   void OnFacts(const ServerFacts& facts, base::BootTime now) override;
   void OnReady(base::BootTime now) override;
   void OnDown(const absl::Status& why, base::BootTime now) override;

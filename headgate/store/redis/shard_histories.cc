@@ -26,11 +26,13 @@ int64_t NumberIn(std::string_view info, std::string_view name) {
   return std::clamp<int64_t>(number, 0, 3'155'760'000);
 }
 
-// uptime_in_seconds is the whole second of now less that of the start, so that the start is within the second that it
-// leads to. server_time_usec, where it is said, tells how far into its second `now` is.
+// uptime_in_seconds is the whole second of now less that of the start, so that the start is within
+// the second that it leads to. server_time_usec, where it is said, tells how far into its second
+// `now` is.
 Duration AgeIn(std::string_view info) {
   const std::string_view usec = InfoField(info, "server_time_usec");
-  const std::string_view fraction = usec.size() > 6 ? usec.substr(usec.size() - 6) : std::string_view();
+  const std::string_view fraction =
+      usec.size() > 6 ? usec.substr(usec.size() - 6) : std::string_view();
   int64_t into_second = 0;
   std::from_chars(fraction.data(), fraction.data() + fraction.size(), into_second);
   const Duration age = std::chrono::seconds(NumberIn(info, "uptime_in_seconds") - 1) +
@@ -62,7 +64,8 @@ std::string_view Name(HistoryChange change) {
   return "";
 }
 
-HistoryChange ShardHistories::OnSeen(uint32_t index, const ServerIdentity& server, BootTime now, uint32_t place) {
+HistoryChange ShardHistories::OnSeen(uint32_t index, const ServerIdentity& server, BootTime now,
+                                     uint32_t place) {
   // What a replica follows is known: it may be promoted.
   if (!server.primary) {
     Remember(server.replication, index);
@@ -80,7 +83,9 @@ HistoryChange ShardHistories::OnSeen(uint32_t index, const ServerIdentity& serve
   const Known* followed = server.previous != 0 ? Find(server.previous) : nullptr;
   const HistoryChange change = ChangeOf(shard, server, followed, now, place);
   if (change != HistoryChange::kNone && now >= shard.learning_until) {
-    BootTime until = now + (change == HistoryChange::kRestarted ? std::max(ttl_ - server.age, Duration(0)) : ttl_);
+    BootTime until =
+        now +
+        (change == HistoryChange::kRestarted ? std::max(ttl_ - server.age, Duration(0)) : ttl_);
     // What it followed may be learning itself, and its term is not extended either.
     if (followed != nullptr && change == HistoryChange::kPromoted) {
       until = std::min(until, LearningUntil(followed->shard, now).value_or(until));
@@ -95,18 +100,21 @@ HistoryChange ShardHistories::OnSeen(uint32_t index, const ServerIdentity& serve
   return change;
 }
 
-HistoryChange ShardHistories::ChangeOf(const Shard& shard, const ServerIdentity& server, const Known* followed,
-                                       BootTime now, uint32_t place) const {
-  const auto has = [&](auto matches) { return std::any_of(shard.seen.begin(), shard.seen.end(), matches); };
+HistoryChange ShardHistories::ChangeOf(const Shard& shard, const ServerIdentity& server,
+                                       const Known* followed, BootTime now, uint32_t place) const {
+  const auto has = [&](auto matches) {
+    return std::any_of(shard.seen.begin(), shard.seen.end(), matches);
+  };
   if (has([&](const Seen& one) { return one.run == server.run; })) {
     return server.previous == 0 ? HistoryChange::kNone : HistoryChange::kPromoted;
   }
-  // A restart from a file names the history that it had before, as a promotion does; but that was its own shard's, at
-  // its own address.
+  // A restart from a file names the history that it had before, as a promotion does; but that was
+  // its own shard's, at its own address.
   const bool own = has([&](const Seen& one) { return one.replication == server.previous; });
   if (followed != nullptr && (!own || place != shard.place)) return HistoryChange::kPromoted;
   const bool first = shard.seen.empty();
-  if (server.age < ttl_) return first && server.previous == 0 ? HistoryChange::kNone : HistoryChange::kRestarted;
+  if (server.age < ttl_)
+    return first && server.previous == 0 ? HistoryChange::kNone : HistoryChange::kRestarted;
   // The last process was heard of when this one lived already: nobody restarted.
   if (!first && server.age > now - shard.heard_at) {
     return own ? HistoryChange::kPromoted : HistoryChange::kReplaced;
@@ -121,8 +129,8 @@ std::optional<BootTime> ShardHistories::LearningUntil(uint32_t index, BootTime n
 }
 
 const ShardHistories::Known* ShardHistories::Find(uint64_t replication) const {
-  const auto known =
-      std::find_if(known_.rbegin(), known_.rend(), [&](const Known& one) { return one.replication == replication; });
+  const auto known = std::find_if(known_.rbegin(), known_.rend(),
+                                  [&](const Known& one) { return one.replication == replication; });
   return known != known_.rend() ? &*known : nullptr;
 }
 

@@ -15,7 +15,9 @@ using namespace std::chrono_literals;
 constexpr Duration kTtl = 2s;
 
 struct Histories : ::testing::Test {
-  HistoryChange Sees(ServerIdentity server, uint32_t shard = 0) { return histories.OnSeen(shard, server, now); }
+  HistoryChange Sees(ServerIdentity server, uint32_t shard = 0) {
+    return histories.OnSeen(shard, server, now);
+  }
   // 0 where it is not learning.
   Duration Term(uint32_t shard = 0) const {
     const auto until = histories.LearningUntil(shard, now);
@@ -29,15 +31,18 @@ struct Histories : ::testing::Test {
 
 TEST_F(Histories, WhoIsSeenFirstTeachesNothing) {
   EXPECT_EQ(Sees(primary), kNone);
-  EXPECT_EQ(Sees({.run = 2, .replication = 0xB, .age = 0s}, 1), kNone) << "it is new, and says of no history before";
-  EXPECT_EQ(Sees({.run = 3, .replication = 0xC, .previous = 0xD, .age = 1h}, 2), kNone) << "promoted once, by itself";
+  EXPECT_EQ(Sees({.run = 2, .replication = 0xB, .age = 0s}, 1), kNone)
+      << "it is new, and says of no history before";
+  EXPECT_EQ(Sees({.run = 3, .replication = 0xC, .previous = 0xD, .age = 1h}, 2), kNone)
+      << "promoted once, by itself";
   for (const uint32_t shard : {0u, 1u, 2u}) EXPECT_EQ(Term(shard), 0s);
 }
 
 TEST_F(Histories, TheSameProcessUnderAnotherIdGoesOn) {
   Sees(primary);
   EXPECT_EQ(Sees({.run = 1, .replication = 0xB, .age = 1h}), kNone) << "its first replica came";
-  EXPECT_EQ(Sees({.run = 1, .replication = 0xC, .age = 1h}), kNone) << "its last replica is long gone";
+  EXPECT_EQ(Sees({.run = 1, .replication = 0xC, .age = 1h}), kNone)
+      << "its last replica is long gone";
   EXPECT_EQ(Term(), 0s);
 }
 
@@ -46,7 +51,8 @@ TEST_F(Histories, ARestartIsLearnedFromTheStartOfTheProcessWheneverItIsSeen) {
     for (const Duration age : {0ms, 400ms, 1999ms}) {
       ShardHistories fresh(kTtl);
       fresh.OnSeen(0, primary, now);
-      const ServerIdentity restarted{.run = 2, .replication = 0xB, .previous = previous, .age = age};
+      const ServerIdentity restarted{
+          .run = 2, .replication = 0xB, .previous = previous, .age = age};
       EXPECT_EQ(fresh.OnSeen(0, restarted, now + age), kRestarted) << previous;
       EXPECT_EQ(fresh.LearningUntil(0, now + age), now + kTtl);
       EXPECT_EQ(fresh.LearningUntil(0, now + kTtl - Duration(1)), now + kTtl);
@@ -106,7 +112,8 @@ TEST_F(Histories, APromotionInTheSameShardIsLearned) {
   EXPECT_EQ(Term(), kTtl);
 }
 
-// It started when the old one was last heard of, or a moment later: at another address that is no restart.
+// It started when the old one was last heard of, or a moment later: at another address that is no
+// restart.
 TEST_F(Histories, APromotionAtAnotherAddressIsLearnedHoweverYoungTheReplicaIs) {
   for (const Duration age : {1s, 3s, 4s, 5s}) {
     ShardHistories fresh(kTtl);
@@ -162,9 +169,9 @@ TEST_F(Histories, AShardThatIsForgottenBeginsAnew) {
   EXPECT_EQ(Sees({.run = 3, .replication = 0xC, .age = 1h}), kNone);
 }
 
-// Every course of six events that can happen to a pair of servers of one shard, which this node sees at each step or
-// not: learning lasts no longer than one term at a stretch for whoever sees every step, and what continues never
-// teaches.
+// Every course of six events that can happen to a pair of servers of one shard, which this node
+// sees at each step or not: learning lasts no longer than one term at a stretch for whoever sees
+// every step, and what continues never teaches.
 TEST_F(Histories, InEveryCourseOfSixEventsNoTermIsLongerThanOne) {
   enum Event { kReplicaAttached, kRestart, kFailOver, kLookAtOther, kWait };
   constexpr int kLength = 6;
@@ -237,11 +244,15 @@ TEST(ServerIdentities, AreReadFromInfo) {
       "# Replication\r\nrole:master\r\nmaster_replid:75367c0000000001aaaaaaaaaaaaaaaaaaaaaaaa\r\n"
       "master_replid2:0000000000000000000000000000000000000000\r\nsecond_repl_offset:-1\r\n";
   EXPECT_EQ(IdentityIn(kServer, kReplication),
-            (ServerIdentity{.run = 0x7c2be71122334455, .replication = 0x75367c0000000001, .age = 4'638'591us}));
-  EXPECT_EQ(IdentityIn("run_id:ff\r\nuptime_in_seconds:0\r\n", "role:slave\r\nmaster_replid:0a\r\n"),
-            (ServerIdentity{.run = 0xff, .replication = 0xa, .primary = false}));
+            (ServerIdentity{
+                .run = 0x7c2be71122334455, .replication = 0x75367c0000000001, .age = 4'638'591us}));
+  EXPECT_EQ(
+      IdentityIn("run_id:ff\r\nuptime_in_seconds:0\r\n", "role:slave\r\nmaster_replid:0a\r\n"),
+      (ServerIdentity{.run = 0xff, .replication = 0xa, .primary = false}));
   EXPECT_EQ(IdentityIn("", ""), ServerIdentity{});
-  EXPECT_EQ(IdentityIn("uptime_in_seconds:99999999999999999999\r\nserver_time_usec:-5\r\n", "").age, 0s) << "nonsense";
+  EXPECT_EQ(IdentityIn("uptime_in_seconds:99999999999999999999\r\nserver_time_usec:-5\r\n", "").age,
+            0s)
+      << "nonsense";
 }
 
 }  // namespace

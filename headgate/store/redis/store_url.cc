@@ -30,22 +30,27 @@ std::optional<std::string> Decoded(std::string_view text) {
     }
     unsigned byte = 0;
     const std::string_view digits = text.substr(i + 1, 2);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-    if (digits.size() != 2 || error != std::errc() || end != digits.data() + 2 || byte == 0) return std::nullopt;
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+    if (digits.size() != 2 || error != std::errc() || end != digits.data() + 2 || byte == 0)
+      return std::nullopt;
     decoded += static_cast<char>(byte);
     i += 2;
   }
   return decoded;
 }
 
-bool IsHostCharacter(char c) { return base::IsLetterOrDigit(c) || c == '.' || c == '-' || c == '_'; }
+bool IsHostCharacter(char c) {
+  return base::IsLetterOrDigit(c) || c == '.' || c == '-' || c == '_';
+}
 
 absl::StatusOr<net::StreamTarget> ParseServer(std::string_view text, uint16_t default_port) {
   net::StreamTarget server{.port = default_port};
   std::string_view rest;
   if (text.starts_with('[')) {
     const size_t close = text.find(']');
-    if (close == std::string_view::npos) return Bad(fmt::format("the ']' of '{}' is missing", text));
+    if (close == std::string_view::npos)
+      return Bad(fmt::format("the ']' of '{}' is missing", text));
     server.host = text.substr(1, close - 1);
     rest = text.substr(close + 1);
     if (server.host.find(':') == std::string::npos ||
@@ -57,7 +62,8 @@ absl::StatusOr<net::StreamTarget> ParseServer(std::string_view text, uint16_t de
     server.host = text.substr(0, colon);
     rest = text.substr(colon);
     if (rest.find(':', 1) != std::string_view::npos) {
-      return Bad(fmt::format("'{}' has more than one ':'; an IPv6 address stands in square brackets", text));
+      return Bad(fmt::format(
+          "'{}' has more than one ':'; an IPv6 address stands in square brackets", text));
     }
     if (!std::all_of(server.host.begin(), server.host.end(), IsHostCharacter)) {
       return Bad(fmt::format("'{}' is no host", server.host));
@@ -67,7 +73,8 @@ absl::StatusOr<net::StreamTarget> ParseServer(std::string_view text, uint16_t de
   if (server.host.size() > kHostBytesMax) return Bad("a host has more than 255 bytes");
   if (rest.empty()) return server;
   const auto port = rest[0] == ':' ? ParseNumber(rest.substr(1), 65535) : std::nullopt;
-  if (!port || *port == 0) return Bad(fmt::format("'{}' is no port (1 to 65535)", rest.substr(rest[0] == ':' ? 1 : 0)));
+  if (!port || *port == 0)
+    return Bad(fmt::format("'{}' is no port (1 to 65535)", rest.substr(rest[0] == ':' ? 1 : 0)));
   server.port = static_cast<uint16_t>(*port);
   return server;
 }
@@ -77,13 +84,15 @@ absl::Status ParseServers(std::string_view text, RedisOptions& options) {
   while (true) {
     const size_t comma = std::min(text.find(','), text.size());
     HEADGATE_ASSIGN_OR_RETURN(net::StreamTarget server, ParseServer(text.substr(0, comma), port));
-    if (std::find(options.servers.begin(), options.servers.end(), server) != options.servers.end()) {
+    if (std::find(options.servers.begin(), options.servers.end(), server) !=
+        options.servers.end()) {
       return Bad(fmt::format("{} is named twice", server.ToString()));
     }
     options.servers.push_back(std::move(server));
     if (comma == text.size()) break;
     text.remove_prefix(comma + 1);
-    if (options.servers.size() == kServersMax) return Bad(fmt::format("more than {} servers", kServersMax));
+    if (options.servers.size() == kServersMax)
+      return Bad(fmt::format("more than {} servers", kServersMax));
   }
   if (options.topology == TopologyKind::kSingle && options.servers.size() > 1) {
     return Bad("several servers need redis+ring://, redis+cluster:// or redis+sentinel://");
@@ -95,7 +104,8 @@ absl::Status ParseLogin(std::string_view login, RedisOptions& options) {
   const size_t colon = std::min(login.find(':'), login.size());
   auto user = Decoded(login.substr(0, colon));
   auto password = Decoded(login.substr(std::min(colon + 1, login.size())));
-  if (!user || !password) return Bad("a '%' of user or password is not followed by two hexadecimal digits");
+  if (!user || !password)
+    return Bad("a '%' of user or password is not followed by two hexadecimal digits");
   options.user = *std::move(user);
   options.password = *std::move(password);
   return absl::OkStatus();
@@ -114,25 +124,29 @@ absl::Status ParsePath(std::string_view path, RedisOptions& options) {
     const size_t slash = std::min(path.find('/'), path.size());
     auto name = Decoded(path.substr(0, slash));
     if (!name) return Bad("a '%' of the master's name is not followed by two hexadecimal digits");
-    if (name->empty()) return Bad("the master's name is missing: redis+sentinel://HOST/MASTER_NAME");
+    if (name->empty())
+      return Bad("the master's name is missing: redis+sentinel://HOST/MASTER_NAME");
     options.master_name = *std::move(name);
     path.remove_prefix(std::min(slash + 1, path.size()));
   }
   if (path.empty()) return absl::OkStatus();
-  if (options.topology == TopologyKind::kCluster) return Bad("a cluster has no databases; nothing follows its servers");
+  if (options.topology == TopologyKind::kCluster)
+    return Bad("a cluster has no databases; nothing follows its servers");
   return ParseDatabase(path, options);
 }
 
 absl::Status ParseUnix(std::string_view path, RedisOptions& options) {
   if (const size_t query = path.find('?'); query != std::string_view::npos) {
     const std::string_view parameter = path.substr(query + 1);
-    if (!parameter.starts_with("db=")) return Bad(fmt::format("'{}' is not known; only db=NUMBER is", parameter));
+    if (!parameter.starts_with("db="))
+      return Bad(fmt::format("'{}' is not known; only db=NUMBER is", parameter));
     HEADGATE_RETURN_IF_ERROR(ParseDatabase(parameter.substr(3), options));
     path = path.substr(0, query);
   }
   auto decoded = Decoded(path);
   if (!decoded) return Bad("a '%' of the path is not followed by two hexadecimal digits");
-  if (!decoded->starts_with('/')) return Bad("the path of a Unix socket begins with '/': redis+unix:///PATH");
+  if (!decoded->starts_with('/'))
+    return Bad("the path of a Unix socket begins with '/': redis+unix:///PATH");
   options.servers = {{.unix_path = *std::move(decoded)}};
   return absl::OkStatus();
 }
@@ -163,7 +177,8 @@ absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
     return Bad(fmt::format("'{}' is not known; +ring, +cluster, +sentinel and +unix are", kind));
   }
 
-  // The login ends at the last '@' before the path: a password may hold one, if it is not written as %40.
+  // The login ends at the last '@' before the path: a password may hold one, if it is not written
+  // as %40.
   const size_t login_end = rest.substr(0, rest.find('/')).rfind('@');
   if (login_end != std::string_view::npos) {
     HEADGATE_RETURN_IF_ERROR(ParseLogin(rest.substr(0, login_end), options));
@@ -203,7 +218,8 @@ std::string StoreName(const RedisOptions& options) {
       break;
   }
   name += "://";
-  for (size_t i = 0; i < options.servers.size(); ++i) name += (i > 0 ? "," : "") + options.servers[i].ToString();
+  for (size_t i = 0; i < options.servers.size(); ++i)
+    name += (i > 0 ? "," : "") + options.servers[i].ToString();
   if (!options.master_name.empty()) name += "/" + options.master_name;
   if (options.database != 0) name += fmt::format("/{}", options.database);
   return name;

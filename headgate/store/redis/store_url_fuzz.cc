@@ -1,4 +1,5 @@
-// Any text is a store or an error; what is a store and is written again, without its login, names the same.
+// Any text is a store or an error; what is a store and is written again, without its login, names
+// the same.
 #include <sys/un.h>
 
 #include <string>
@@ -20,7 +21,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (name.find_first_of("%?@ ,") != std::string::npos) return 0;
   if (options->master_name.find('/') != std::string::npos) return 0;
   const auto again = ParseStoreUrl(name);
-  HEADGATE_CHECK(again.ok() && again->servers == options->servers && again->topology == options->topology);
-  HEADGATE_CHECK(again->database == options->database && again->master_name == options->master_name);
+  HEADGATE_CHECK(again.ok() && again->servers == options->servers &&
+                 again->topology == options->topology);
+  HEADGATE_CHECK(again->database == options->database &&
+                 again->master_name == options->master_name);
   return 0;
 }

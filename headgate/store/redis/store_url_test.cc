@@ -17,7 +17,9 @@ RedisOptions Parsed(std::string_view url) {
   return options.value_or(RedisOptions{});
 }
 
-std::string Problem(std::string_view url) { return std::string(ParseStoreUrl(url).status().message()); }
+std::string Problem(std::string_view url) {
+  return std::string(ParseStoreUrl(url).status().message());
+}
 
 TEST(StoreUrl, NamesOneServer) {
   const RedisOptions options = Parsed("redis://10.0.0.7");
@@ -54,9 +56,9 @@ TEST(StoreUrl, MayNameAUserWhosePasswordComesFromElsewhere) {
 TEST(StoreUrl, NamesSeveralServers) {
   const RedisOptions ring = Parsed("redis+ring://a:1,b,c:3/2");
   EXPECT_EQ(ring.topology, TopologyKind::kRing);
-  EXPECT_THAT(ring.servers,
-              ElementsAre(net::StreamTarget{.host = "a", .port = 1}, net::StreamTarget{.host = "b", .port = 6379},
-                          net::StreamTarget{.host = "c", .port = 3}));
+  EXPECT_THAT(ring.servers, ElementsAre(net::StreamTarget{.host = "a", .port = 1},
+                                        net::StreamTarget{.host = "b", .port = 6379},
+                                        net::StreamTarget{.host = "c", .port = 3}));
   EXPECT_EQ(ring.database, 2u);
   EXPECT_EQ(Parsed("rediss+cluster://a,b").topology, TopologyKind::kCluster);
   const RedisOptions sentinel = Parsed("redis+sentinel://:pw@a,b:2/my%20master/4");
@@ -92,13 +94,15 @@ TEST(StoreUrl, SaysWhatIsWrong) {
   EXPECT_THAT(Problem("redis+sentinel://a"), HasSubstr("master's name is missing"));
   EXPECT_THAT(Problem("redis+unix://run"), HasSubstr("begins with '/'"));
   EXPECT_THAT(Problem("redis+unix:///a?x=1"), HasSubstr("only db=NUMBER"));
-  EXPECT_THAT(Parsed("redis+unix:///" + std::string(200, 'a')).Validate(), ElementsAre(HasSubstr("201 bytes")));
+  EXPECT_THAT(Parsed("redis+unix:///" + std::string(200, 'a')).Validate(),
+              ElementsAre(HasSubstr("201 bytes")));
   EXPECT_THAT(Problem("rediss+unix:///a"), HasSubstr("TLS over a Unix socket"));
 }
 
 TEST(StoreUrl, NeverSaysThePassword) {
-  for (const std::string_view url : {"redis://secret%@a", "redis://u:secret%@a", "redis://u:secret@a:x",
-                                     "redis://u:secret@", "redis+ring://u:secret@a,a", "redis://u:sec/ret@a"}) {
+  for (const std::string_view url :
+       {"redis://secret%@a", "redis://u:secret%@a", "redis://u:secret@a:x", "redis://u:secret@",
+        "redis+ring://u:secret@a,a", "redis://u:sec/ret@a"}) {
     EXPECT_FALSE(ParseStoreUrl(url).ok()) << url;
     EXPECT_THAT(Problem(url), Not(HasSubstr("secret")));
   }

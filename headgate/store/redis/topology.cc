@@ -21,7 +21,8 @@ class SingleTopology final : public Topology {
 // Independent servers that know nothing of each other. Who is down keeps its keys.
 class RingTopology final : public Topology {
  public:
-  explicit RingTopology(const RedisOptions& options) : Topology(options.servers), ring_(Names(options)) {}
+  explicit RingTopology(const RedisOptions& options)
+      : Topology(options.servers), ring_(Names(options)) {}
   std::optional<uint32_t> Find(std::string_view key) const override { return ring_.Find(key); }
   bool InUse(uint32_t) const override { return true; }
 

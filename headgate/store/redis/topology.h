@@ -1,8 +1,9 @@
-// Which server a key's calls go to, and how that is found out. Pure: keys, answers, errors and the time come in;
-// servers and questions go out. The client holds the connections.
+// Which server a key's calls go to, and how that is found out. Pure: keys, answers, errors and the
+// time come in; servers and questions go out. The client holds the connections.
 //
-// A server is named by its index in servers(), which it keeps until the client has nothing more to do with it and says
-// so (Forget): then its place is another's. There are at most kServersMax; who would be one more is not found.
+// A server is named by its index in servers(), which it keeps until the client has nothing more to
+// do with it and says so (Forget): then its place is another's. There are at most kServersMax; who
+// would be one more is not found.
 #pragma once
 
 #include <cstdint>
@@ -32,13 +33,16 @@ class Topology {
 
   virtual ~Topology() = default;
 
-  // Where the key is now, as far as is known; nothing: ask again after a Question has been answered.
+  // Where the key is now, as far as is known; nothing: ask again after a Question has been
+  // answered.
   virtual std::optional<uint32_t> Find(std::string_view key) const = 0;
   // Whether the server has keys now, and so should be connected.
   virtual bool InUse(uint32_t server) const = 0;
 
-  // An error said where a key is. Nothing where it cannot be read. `remember`: for all keys of the slot.
-  virtual std::optional<uint32_t> OnRedirect(std::string_view /*error*/, uint32_t /*from*/, bool /*remember*/) {
+  // An error said where a key is. Nothing where it cannot be read. `remember`: for all keys of the
+  // slot.
+  virtual std::optional<uint32_t> OnRedirect(std::string_view /*error*/, uint32_t /*from*/,
+                                             bool /*remember*/) {
     return std::nullopt;
   }
   // Something went wrong that a change of the topology would explain.

@@ -17,7 +17,9 @@ using ::testing::Optional;
 
 base::BootTime At(base::Duration d) { return base::BootTime{0} + 1h + d; }
 
-net::StreamTarget Server(uint16_t port, std::string host = "h") { return {.host = std::move(host), .port = port}; }
+net::StreamTarget Server(uint16_t port, std::string host = "h") {
+  return {.host = std::move(host), .port = port};
+}
 
 wire::RespValue Reply(std::string_view bytes) {
   wire::RespReader reader;
@@ -28,12 +30,15 @@ wire::RespValue Reply(std::string_view bytes) {
 
 // Slots up to `split` are at port 1, the others at port 2.
 wire::RespValue TwoNodes(int split) {
-  return Reply("*2\r\n*3\r\n:0\r\n:" + std::to_string(split) + "\r\n*2\r\n$1\r\nh\r\n:1\r\n*3\r\n:" +
-               std::to_string(split + 1) + "\r\n:16383\r\n*3\r\n$1\r\nh\r\n:2\r\n$2\r\nid\r\n");
+  return Reply("*2\r\n*3\r\n:0\r\n:" + std::to_string(split) +
+               "\r\n*2\r\n$1\r\nh\r\n:1\r\n*3\r\n:" + std::to_string(split + 1) +
+               "\r\n:16383\r\n*3\r\n$1\r\nh\r\n:2\r\n$2\r\nid\r\n");
 }
 
 struct Cluster {
-  Cluster() : topology(MakeTopology({.topology = TopologyKind::kCluster, .servers = {Server(1), Server(9)}}, 7)) {}
+  Cluster()
+      : topology(MakeTopology(
+            {.topology = TopologyKind::kCluster, .servers = {Server(1), Server(9)}}, 7)) {}
   uint16_t PortOf(std::string_view key) const {
     const auto server = topology->Find(key);
     return server ? topology->servers()[*server].port : 0;
@@ -73,7 +78,8 @@ TEST(ClusterTopology, AsksTheNextWhereOneDoesNotAnswer) {
   EXPECT_GE(cluster.now - At(0s), 300ms) << "not at once";
   EXPECT_LE(cluster.now - At(0s), 450ms);
   cluster.Asked();
-  EXPECT_FALSE(cluster.topology->OnAnswer(Reply("*0\r\n"), cluster.now)) << "a node that has not joined";
+  EXPECT_FALSE(cluster.topology->OnAnswer(Reply("*0\r\n"), cluster.now))
+      << "a node that has not joined";
   EXPECT_LE(cluster.topology->wake_at() - cluster.now, 150ms);
 }
 
@@ -96,7 +102,8 @@ TEST(ClusterTopology, FindsNewServersHoweverManyThereHaveBeen) {
   cluster.topology->OnAnswer(TwoNodes(8000), cluster.now);
   for (uint16_t port = 100; port < 5000; ++port) {
     const uint32_t from = *cluster.topology->Find("foo");
-    ASSERT_TRUE(cluster.topology->OnRedirect("MOVED 12182 h:" + std::to_string(port), from, true)) << port;
+    ASSERT_TRUE(cluster.topology->OnRedirect("MOVED 12182 h:" + std::to_string(port), from, true))
+        << port;
     EXPECT_EQ(cluster.PortOf("foo"), port);
     EXPECT_FALSE(cluster.topology->Forget(*cluster.topology->Find("foo"))) << "it has the slot";
     const bool was_found = cluster.topology->servers()[from].port >= 100;
@@ -118,8 +125,10 @@ TEST(ClusterTopology, RemembersNothingOfAsk) {
 
 TEST(ClusterTopology, ARedirectWithoutAHostStaysAtTheHostThatWasAsked) {
   Cluster cluster;
-  EXPECT_EQ(cluster.topology->servers()[*cluster.topology->OnRedirect("MOVED 1 :5", 0, true)], Server(5));
-  EXPECT_EQ(cluster.topology->servers()[*cluster.topology->OnRedirect("MOVED 1 ::1:5", 0, true)], Server(5, "::1"));
+  EXPECT_EQ(cluster.topology->servers()[*cluster.topology->OnRedirect("MOVED 1 :5", 0, true)],
+            Server(5));
+  EXPECT_EQ(cluster.topology->servers()[*cluster.topology->OnRedirect("MOVED 1 ::1:5", 0, true)],
+            Server(5, "::1"));
   for (const std::string_view error :
        {"MOVED", "MOVED 1", "MOVED 16384 h:1", "MOVED 1 h", "MOVED 1 h:0", "MOVED x h:1"}) {
     EXPECT_EQ(cluster.topology->OnRedirect(error, 0, true), std::nullopt) << error;
@@ -153,8 +162,10 @@ TEST(ClusterTopology, AFailoverMovesTheSlots) {
 
 struct Sentinels {
   Sentinels()
-      : topology(MakeTopology(
-            {.topology = TopologyKind::kSentinel, .servers = {Server(1), Server(2)}, .master_name = "main"}, 7)) {}
+      : topology(MakeTopology({.topology = TopologyKind::kSentinel,
+                               .servers = {Server(1), Server(2)},
+                               .master_name = "main"},
+                              7)) {}
   std::unique_ptr<Topology> topology;
 };
 

@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The mode of a new rule file. Rules are not secret: whoever can read the other files should be able to read it.
+// The mode of a new rule file. Rules are not secret: whoever can read the other files should be
+// able to read it.
 constexpr uint32_t kNewFileMode = 0644;
 
 // The same text has the same version on every machine; nobody gains from two texts of one version.
@@ -25,11 +26,13 @@ std::string VersionOf(std::string_view text) {
 }
 
 rule::DocumentSet DocumentsOf(FilesRead&& read) {
-  rule::DocumentSet set{.documents = {}, .problems = std::move(read.problems), .awaited = read.awaited};
+  rule::DocumentSet set{
+      .documents = {}, .problems = std::move(read.problems), .awaited = read.awaited};
   for (FileText& file : read.files) {
     std::string version = VersionOf(file.text);
-    set.documents.push_back(
-        {.name = std::move(file.path), .text = std::move(file.text), .version = std::move(version)});
+    set.documents.push_back({.name = std::move(file.path),
+                             .text = std::move(file.text),
+                             .version = std::move(version)});
   }
   return set;
 }
@@ -38,7 +41,8 @@ absl::StatusOr<rule::SourceDocument> DocumentOf(const std::string& path) {
   absl::StatusOr<std::string> text = disk::ReadFile(path, kFileBytesMax);
   if (!text.ok()) return std::move(text).status();
   std::string version = VersionOf(*text);
-  return rule::SourceDocument{.name = path, .text = *std::move(text), .version = std::move(version)};
+  return rule::SourceDocument{
+      .name = path, .text = *std::move(text), .version = std::move(version)};
 }
 
 absl::Status Remove(const std::string& path) {
@@ -53,13 +57,18 @@ absl::Status Replace(const std::string& path, std::string_view text) {
   if (!target.ok()) return target.status();
   std::error_code error;
   const auto mode = static_cast<uint32_t>(fs::status(*target, error).permissions());
-  return disk::ReplaceFile(*target, [&](const auto& write) { write(text); }, {.mode = error ? kNewFileMode : mode});
+  return disk::ReplaceFile(*target, [&](const auto& write) { write(text); },
+                           {.mode = error ? kNewFileMode : mode});
 }
 
 }  // namespace
 
-FileSource::FileSource(std::vector<std::string> paths, net::EventLoop& loop, const FileWatchOptions& options)
-    : paths_(paths), loop_(loop), watch_(std::move(paths), options), timer_(loop, [this] { Step(); }) {}
+FileSource::FileSource(std::vector<std::string> paths, net::EventLoop& loop,
+                       const FileWatchOptions& options)
+    : paths_(paths),
+      loop_(loop),
+      watch_(std::move(paths), options),
+      timer_(loop, [this] { Step(); }) {}
 
 void FileSource::Subscribe(OnDocuments on_documents) {
   on_documents_ = std::move(on_documents);
@@ -86,15 +95,18 @@ rule::Source::Figures FileSource::figures() const {
 
 bool FileSource::MayHold(std::string_view name) const {
   const fs::path path(name);
-  const bool is_rule_file =
-      (path.extension() == ".yaml" || path.extension() == ".yml") && !path.filename().string().starts_with('.');
+  const bool is_rule_file = (path.extension() == ".yaml" || path.extension() == ".yml") &&
+                            !path.filename().string().starts_with('.');
   return std::any_of(paths_.begin(), paths_.end(), [&](const std::string& place) {
-    return path == fs::path(place) || (is_rule_file && fs::is_directory(place) && path == place / path.filename());
+    return path == fs::path(place) ||
+           (is_rule_file && fs::is_directory(place) && path == place / path.filename());
   });
 }
 
 void FileSource::Read(std::string_view name, OnDocument done) {
-  if (!MayHold(name)) return done(absl::NotFoundError(fmt::format("{} is none of the rule files", rule::Quote(name))));
+  if (!MayHold(name))
+    return done(
+        absl::NotFoundError(fmt::format("{} is none of the rule files", rule::Quote(name))));
   done(DocumentOf(std::string(name)));
 }
 
@@ -103,18 +115,21 @@ void FileSource::Write(const rule::DocumentChange& change, OnWritten done) { don
 absl::StatusOr<std::string> FileSource::Change(const rule::DocumentChange& change) {
   if (!MayHold(change.name)) {
     return absl::PermissionDeniedError(
-        fmt::format("{} is none of the rule files, and no *.yaml of their directories", rule::Quote(change.name)));
+        fmt::format("{} is none of the rule files, and no *.yaml of their directories",
+                    rule::Quote(change.name)));
   }
   if (change.text && change.text->size() > kFileBytesMax) {
-    return absl::InvalidArgumentError(fmt::format("a rule file may have {} bytes at most", kFileBytesMax));
+    return absl::InvalidArgumentError(
+        fmt::format("a rule file may have {} bytes at most", kFileBytesMax));
   }
   const absl::StatusOr<rule::SourceDocument> now = DocumentOf(change.name);
   if (!now.ok() && !absl::IsNotFound(now.status())) return now.status();
   const std::string version = now.ok() ? now->version : "";
   if (version != change.expected_version) {
     return absl::AbortedError(
-        version.empty() ? fmt::format("{} is not there any more", rule::Quote(change.name))
-                        : fmt::format("{} has changed: its version is {}", rule::Quote(change.name), version));
+        version.empty()
+            ? fmt::format("{} is not there any more", rule::Quote(change.name))
+            : fmt::format("{} has changed: its version is {}", rule::Quote(change.name), version));
   }
   if (!change.text) {
     if (now.ok()) HEADGATE_RETURN_IF_ERROR(Remove(change.name));

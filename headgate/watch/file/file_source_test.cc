@@ -35,12 +35,14 @@ class FileSourceTest : public ::testing::Test {
   }
   absl::StatusOr<rule::SourceDocument> Read(std::string_view name) {
     absl::StatusOr<rule::SourceDocument> read;
-    source_->Read(name, [&](absl::StatusOr<rule::SourceDocument> document) { read = std::move(document); });
+    source_->Read(
+        name, [&](absl::StatusOr<rule::SourceDocument> document) { read = std::move(document); });
     return read;
   }
   absl::StatusOr<std::string> Write(const rule::DocumentChange& change) {
     absl::StatusOr<std::string> written;
-    source_->Write(change, [&](absl::StatusOr<std::string> version) { written = std::move(version); });
+    source_->Write(change,
+                   [&](absl::StatusOr<std::string> version) { written = std::move(version); });
     return written;
   }
 
@@ -149,8 +151,9 @@ TEST_F(FileSourceTest, WritesANewDocumentOnlyIfThereIsNone) {
   Follow({temp_.path()});
   EXPECT_TRUE(Write({.name = temp_ / "b.yaml", .text = "two", .expected_version = ""}).ok());
   EXPECT_TRUE(Hears("onetwo"));
-  EXPECT_EQ(Write({.name = temp_ / "b.yaml", .text = "three", .expected_version = ""}).status().code(),
-            absl::StatusCode::kAborted);
+  EXPECT_EQ(
+      Write({.name = temp_ / "b.yaml", .text = "three", .expected_version = ""}).status().code(),
+      absl::StatusCode::kAborted);
 }
 
 TEST_F(FileSourceTest, RemovesADocument) {
@@ -158,11 +161,13 @@ TEST_F(FileSourceTest, RemovesADocument) {
   temp_.Write("b.yaml", "two");
   Follow({temp_.path()});
   const std::string seen = Read(temp_ / "b.yaml")->version;
-  const auto removed = Write({.name = temp_ / "b.yaml", .text = std::nullopt, .expected_version = seen});
+  const auto removed =
+      Write({.name = temp_ / "b.yaml", .text = std::nullopt, .expected_version = seen});
   ASSERT_TRUE(removed.ok());
   EXPECT_EQ(*removed, "");
   EXPECT_TRUE(Hears("one"));
-  const auto again = Write({.name = temp_ / "b.yaml", .text = std::nullopt, .expected_version = seen});
+  const auto again =
+      Write({.name = temp_ / "b.yaml", .text = std::nullopt, .expected_version = seen});
   EXPECT_EQ(again.status().code(), absl::StatusCode::kAborted);
 }
 
@@ -170,8 +175,9 @@ TEST_F(FileSourceTest, WritesNothingBesideTheRuleFiles) {
   temp_.Write("a.yaml", "one");
   temp_.MakeDirectory("below");
   Follow({temp_ / "a.yaml", temp_ / "below"});
-  for (const std::string& name : {temp_ / "b.yaml", temp_ / "below/x.txt", temp_ / "below/.x.yaml",
-                                  temp_ / "below/../b.yaml", std::string("/etc/passwd"), std::string()}) {
+  for (const std::string& name :
+       {temp_ / "b.yaml", temp_ / "below/x.txt", temp_ / "below/.x.yaml", temp_ / "below/../b.yaml",
+        std::string("/etc/passwd"), std::string()}) {
     EXPECT_EQ(Write({.name = name, .text = "x", .expected_version = ""}).status().code(),
               absl::StatusCode::kPermissionDenied)
         << name;

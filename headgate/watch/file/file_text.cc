@@ -26,8 +26,9 @@ constexpr std::string_view kNameRules = "name a rule file, or a directory of fil
 std::string ErrorText(int error) { return std::generic_category().message(error); }
 
 rule::Problem CannotBe(std::string_view done, const std::string& path, int error) {
-  return rule::WholeFileProblem(path, fmt::format("cannot be {}: {}", done, ErrorText(error)),
-                                error == EACCES || error == EPERM ? "let this user read it" : std::string(kNameRules));
+  return rule::WholeFileProblem(
+      path, fmt::format("cannot be {}: {}", done, ErrorText(error)),
+      error == EACCES || error == EPERM ? "let this user read it" : std::string(kNameRules));
 }
 
 bool IsRuleFileName(std::string_view name) {
@@ -80,8 +81,8 @@ void ReadFile(const std::string& path, FilesRead& read) {
     return;
   }
   if (!S_ISREG(before.st_mode)) {
-    read.problems.push_back(
-        rule::WholeFileProblem(path, "cannot be read: neither a file nor a directory", std::string(kNameRules)));
+    read.problems.push_back(rule::WholeFileProblem(
+        path, "cannot be read: neither a file nor a directory", std::string(kNameRules)));
     return;
   }
   std::string text;
@@ -99,8 +100,9 @@ void ReadFile(const std::string& path, FilesRead& read) {
     size += static_cast<size_t>(count);
   }
   if (size > kFileBytesMax) {
-    read.problems.push_back(rule::WholeFileProblem(path, fmt::format("larger than {} MiB", kFileBytesMax >> 20),
-                                                   "split it into several files"));
+    read.problems.push_back(
+        rule::WholeFileProblem(path, fmt::format("larger than {} MiB", kFileBytesMax >> 20),
+                               "split it into several files"));
     return;
   }
   text.resize(size);
@@ -119,9 +121,10 @@ fs::path PlaceOf(const fs::path& directory) {
   return error ? directory : place;
 }
 
-// Every file that the paths name, in order and once. Counts the directories without a rule file, which are problems as
-// well.
-std::vector<std::string> ListFiles(std::span<const std::string> paths, std::vector<rule::Problem>& problems,
+// Every file that the paths name, in order and once. Counts the directories without a rule file,
+// which are problems as well.
+std::vector<std::string> ListFiles(std::span<const std::string> paths,
+                                   std::vector<rule::Problem>& problems,
                                    size_t& empty_directories) {
   std::vector<std::string> files;
   std::set<fs::path> named;
@@ -141,8 +144,8 @@ std::vector<std::string> ListFiles(std::span<const std::string> paths, std::vect
       problems.push_back(CannotBe("listed", path, error));
     } else if (listed->empty()) {
       ++empty_directories;
-      problems.push_back(
-          rule::WholeFileProblem(path, "no file *.yaml or *.yml in this directory", "put a rule file there"));
+      problems.push_back(rule::WholeFileProblem(path, "no file *.yaml or *.yml in this directory",
+                                                "put a rule file there"));
     } else {
       for (const std::string& file : *listed) add(place, file);
     }
@@ -213,8 +216,8 @@ FilesRead ReadFiles(std::span<const std::string> paths) {
   size_t empty_directories = 0;
   const std::vector<std::string> files = ListFiles(paths, read.problems, empty_directories);
   if (files.size() > kFilesMax) {
-    read.problems.push_back(
-        rule::WholeFileProblem(paths[0], fmt::format("more than {} rule files", kFilesMax), "merge some of them"));
+    read.problems.push_back(rule::WholeFileProblem(
+        paths[0], fmt::format("more than {} rule files", kFilesMax), "merge some of them"));
   }
   if (read.problems.empty()) {
     for (const std::string& file : files) ReadFile(file, read);
@@ -229,8 +232,10 @@ std::vector<FileStamp> StampFiles(std::span<const std::string> paths) {
   std::vector<FileStamp> stamps;
   size_t empty_directories = 0;
   const std::vector<std::string> files = ListFiles(paths, problems, empty_directories);
-  for (size_t i = 0; i < std::min(files.size(), kFilesMax + 1); ++i) stamps.push_back(StampOf(files[i]));
-  for (const rule::Problem& problem : problems) stamps.push_back({.path = PlaceAndMessage(problem)});
+  for (size_t i = 0; i < std::min(files.size(), kFilesMax + 1); ++i)
+    stamps.push_back(StampOf(files[i]));
+  for (const rule::Problem& problem : problems)
+    stamps.push_back({.path = PlaceAndMessage(problem)});
   return stamps;
 }
 

@@ -1,8 +1,8 @@
 // Reading the rule files that a list of paths names.
 //
-// A path is a file, or a directory: then its files *.yaml and *.yml, in the order of their names, without hidden ones
-// and without subdirectories. Symbolic links are followed. A file that is named twice, or by itself and by its
-// directory, is read once, at the first place.
+// A path is a file, or a directory: then its files *.yaml and *.yml, in the order of their names,
+// without hidden ones and without subdirectories. Symbolic links are followed. A file that is named
+// twice, or by itself and by its directory, is read once, at the first place.
 #pragma once
 
 #include <sys/stat.h>
@@ -49,8 +49,8 @@ struct FileStamp {
 };
 std::vector<FileStamp> StampFiles(std::span<const std::string> paths);
 
-// A name in a directory on which it depends what a path leads to: the file itself, each symbolic link on the way, or
-// the first part that is missing. An empty name: everything in the directory.
+// A name in a directory on which it depends what a path leads to: the file itself, each symbolic
+// link on the way, or the first part that is missing. An empty name: everything in the directory.
 struct WatchedName {
   std::string directory;
   std::string name;

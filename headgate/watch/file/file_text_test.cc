@@ -16,11 +16,14 @@ using testing::UnorderedElementsAre;
 
 std::vector<std::string> Names(const FilesRead& read) {
   std::vector<std::string> names;
-  for (const FileText& file : read.files) names.push_back(file.path.substr(file.path.rfind('/') + 1));
+  for (const FileText& file : read.files)
+    names.push_back(file.path.substr(file.path.rfind('/') + 1));
   return names;
 }
 
-FilesRead Read(std::initializer_list<std::string> paths) { return ReadFiles(std::vector<std::string>(paths)); }
+FilesRead Read(std::initializer_list<std::string> paths) {
+  return ReadFiles(std::vector<std::string>(paths));
+}
 
 std::vector<std::string> Texts(const FilesRead& read) {
   std::vector<std::string> texts;
@@ -33,7 +36,8 @@ std::vector<std::string> Texts(const FilesRead& read) {
 
 TEST(ReadFiles, ADirectoryIsItsRuleFilesByName) {
   TempDirectory temp;
-  for (const char* name : {"b.yaml", "a.yml", "c.YAML", ".hidden.yaml", "notes.txt", "d.yaml~", "10.yaml"}) {
+  for (const char* name :
+       {"b.yaml", "a.yml", "c.YAML", ".hidden.yaml", "notes.txt", "d.yaml~", "10.yaml"}) {
     temp.Write(name, name);
   }
   temp.MakeDirectory("sub.yaml");
@@ -61,7 +65,8 @@ TEST(ReadFiles, AFileThatIsNamedTwiceIsReadOnce) {
   temp.Link("rules", "current");
   const std::string a = temp / "rules/a.yaml";
   EXPECT_THAT(Names(Read({a, a})), ElementsAre("a.yaml"));
-  EXPECT_THAT(Names(Read({a, temp / "rules/./a.yaml", temp / "current/a.yaml"})), ElementsAre("a.yaml"));
+  EXPECT_THAT(Names(Read({a, temp / "rules/./a.yaml", temp / "current/a.yaml"})),
+              ElementsAre("a.yaml"));
   EXPECT_THAT(Names(Read({temp / "rules", temp / "rules/"})), ElementsAre("a.yaml", "b.yaml"));
   EXPECT_THAT(Names(Read({temp / "rules/b.yaml", temp / "rules"})), ElementsAre("b.yaml", "a.yaml"))
       << "the first counts";
@@ -96,21 +101,26 @@ TEST(ReadFiles, WhatIsMissingIsAProblemAndNothingIsReadThen) {
   temp.Write("a.yaml", "1");
   temp.MakeDirectory("empty");
   temp.Link("nowhere", "link.yaml");
-  const FilesRead read = Read({temp / "a.yaml", temp / "gone.yaml", temp / "empty", temp / "link.yaml"});
+  const FilesRead read =
+      Read({temp / "a.yaml", temp / "gone.yaml", temp / "empty", temp / "link.yaml"});
   EXPECT_THAT(read.files, IsEmpty());
-  EXPECT_THAT(Texts(read), ElementsAre(HasSubstr("/empty: no file *.yaml or *.yml in this directory")))
+  EXPECT_THAT(Texts(read),
+              ElementsAre(HasSubstr("/empty: no file *.yaml or *.yml in this directory")))
       << "files are only opened when all are known";
   const FilesRead missing = Read({temp / "a.yaml", temp / "gone.yaml", temp / "link.yaml"});
   EXPECT_THAT(missing.files, IsEmpty());
-  EXPECT_THAT(Texts(missing), ElementsAre(HasSubstr("/gone.yaml: cannot be read: No such file or directory"),
-                                          HasSubstr("/link.yaml: cannot be read: No such file or directory")));
+  EXPECT_THAT(Texts(missing),
+              ElementsAre(HasSubstr("/gone.yaml: cannot be read: No such file or directory"),
+                          HasSubstr("/link.yaml: cannot be read: No such file or directory")));
 }
 
 TEST(ReadFiles, WhatIsNoFileIsNotWaitedFor) {
   TempDirectory temp;
   ASSERT_EQ(::mkfifo((temp / "pipe.yaml").c_str(), 0600), 0);
-  EXPECT_THAT(Texts(Read({temp / "pipe.yaml"})), ElementsAre(HasSubstr("neither a file nor a directory")));
-  EXPECT_THAT(Texts(Read({"/dev/zero"})), ElementsAre("/dev/zero: cannot be read: neither a file nor a directory"));
+  EXPECT_THAT(Texts(Read({temp / "pipe.yaml"})),
+              ElementsAre(HasSubstr("neither a file nor a directory")));
+  EXPECT_THAT(Texts(Read({"/dev/zero"})),
+              ElementsAre("/dev/zero: cannot be read: neither a file nor a directory"));
 }
 
 TEST(ReadFiles, BoundsSizeAndNumber) {
@@ -143,8 +153,10 @@ TEST(StampFiles, ChangeWhenAFileDoes) {
 TEST(NamesToWatch, AFileIsANameInItsDirectory) {
   TempDirectory temp;
   temp.Write("a.yaml", "");
-  EXPECT_THAT(NamesToWatch(std::vector{temp / "a.yaml"}), UnorderedElementsAre(WatchedName{temp.path(), "a.yaml"}));
-  EXPECT_THAT(NamesToWatch(std::vector{temp.path()}), UnorderedElementsAre(WatchedName{temp.path(), ""}));
+  EXPECT_THAT(NamesToWatch(std::vector{temp / "a.yaml"}),
+              UnorderedElementsAre(WatchedName{temp.path(), "a.yaml"}));
+  EXPECT_THAT(NamesToWatch(std::vector{temp.path()}),
+              UnorderedElementsAre(WatchedName{temp.path(), ""}));
 }
 
 TEST(NamesToWatch, WhatIsMissingIsWaitedForWhereItWillAppear) {
@@ -161,11 +173,13 @@ TEST(NamesToWatch, EverySymbolicLinkOnTheWayCounts) {
   temp.MakeDirectory("etc");
   temp.Link("../current/rules.yaml", "etc/rules.yaml");
   EXPECT_THAT(NamesToWatch(std::vector{temp / "etc/rules.yaml"}),
-              UnorderedElementsAre(WatchedName{temp / "etc", "rules.yaml"}, WatchedName{temp.path(), "current"},
+              UnorderedElementsAre(WatchedName{temp / "etc", "rules.yaml"},
+                                   WatchedName{temp.path(), "current"},
                                    WatchedName{temp / "v1", "rules.yaml"}));
   EXPECT_THAT(NamesToWatch(std::vector{temp / "etc"}),
-              UnorderedElementsAre(WatchedName{temp / "etc", ""}, WatchedName{temp / "etc", "rules.yaml"},
-                                   WatchedName{temp.path(), "current"}, WatchedName{temp / "v1", "rules.yaml"}));
+              UnorderedElementsAre(
+                  WatchedName{temp / "etc", ""}, WatchedName{temp / "etc", "rules.yaml"},
+                  WatchedName{temp.path(), "current"}, WatchedName{temp / "v1", "rules.yaml"}));
 }
 
 TEST(NamesToWatch, ALoopOfLinksEnds) {

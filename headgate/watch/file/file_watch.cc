@@ -12,8 +12,8 @@
 namespace headgate::watch::file {
 namespace {
 
-constexpr uint32_t kMask = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM | IN_MOVED_TO |
-                           IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
+constexpr uint32_t kMask = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM |
+                           IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 // The directory itself has gone, or is no longer where it was.
 constexpr uint32_t kSelfMask = IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT;
 
@@ -103,8 +103,8 @@ void FileWatch::OnFailure() { failures_.fetch_add(1, std::memory_order_relaxed);
 
 // Watches what the paths depend on now, and no more what they did.
 void FileWatch::Rewatch() {
-  // Links may change while they are followed; what is watched afterwards has been true of one moment, or of a later one
-  // that an event will tell of.
+  // Links may change while they are followed; what is watched afterwards has been true of one
+  // moment, or of a later one that an event will tell of.
   constexpr int kAttempts = 3;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::set<WatchedName> names = NamesToWatch(paths_);
@@ -112,12 +112,14 @@ void FileWatch::Rewatch() {
     std::set<std::string> refused;
     bool gone = false;
     for (const WatchedName& watched : names) {
-      const int watch = inotify_ ? ::inotify_add_watch(inotify_.get(), watched.directory.c_str(), kMask) : -1;
+      const int watch =
+          inotify_ ? ::inotify_add_watch(inotify_.get(), watched.directory.c_str(), kMask) : -1;
       if (watch >= 0) {
         watches[watch].insert(watched.name);
       } else if (inotify_ && (errno == ENOENT || errno == ENOTDIR)) {
         gone = true;  // since it was seen
-      } else if (refused.insert(watched.directory).second && inotify_ && !refused_.contains(watched.directory)) {
+      } else if (refused.insert(watched.directory).second && inotify_ &&
+                 !refused_.contains(watched.directory)) {
         OnFailure();
       }
     }
@@ -144,7 +146,8 @@ std::optional<FilesRead> FileWatch::Read(base::BootTime now) {
   next_look_ = now + options_.look_interval;
   stamps_ = StampFiles(paths_);
   FilesRead read = ReadFiles(paths_);
-  // What could not be read may be readable again without having changed: for instance when descriptors are free again.
+  // What could not be read may be readable again without having changed: for instance when
+  // descriptors are free again.
   if (!read.problems.empty()) stamps_.clear();
   if (read.torn && first_event_.has_value() && now < *first_event_ + options_.delay_max) {
     last_event_ = now;
@@ -161,7 +164,8 @@ std::optional<FilesRead> FileWatch::Read(base::BootTime now) {
 }
 
 FileWatch::Digest FileWatch::DigestOf(const FilesRead& read) {
-  // Nobody gains from aiming a collision at this: whoever writes the files decides what the rules are.
+  // Nobody gains from aiming a collision at this: whoever writes the files decides what the rules
+  // are.
   constexpr base::HashSecret kSecret{};
   Digest digest;
   for (const FileText& file : read.files) {

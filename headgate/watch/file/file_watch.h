@@ -1,12 +1,13 @@
-// Notices that rule files have changed: in place, by an atomic rename, by the swap of a symbolic link (as Kubernetes
-// mounts a ConfigMap), by coming or going.
+// Notices that rule files have changed: in place, by an atomic rename, by the swap of a symbolic
+// link (as Kubernetes mounts a ConfigMap), by coming or going.
 //
-// inotify says quickly that something happened; a look at the files' metadata twice a second finds what it does not say
-// (network file systems, renamed ancestors, a system that is out of watches). Then the files are read, once they have
-// been left alone for a moment, and compared: what is the same is no change. No threads: poll fd(), call Step.
+// inotify says quickly that something happened; a look at the files' metadata twice a second finds
+// what it does not say (network file systems, renamed ancestors, a system that is out of watches).
+// Then the files are read, once they have been left alone for a moment, and compared: what is the
+// same is no change. No threads: poll fd(), call Step.
 //
-//   event ──> [ quiet for `quiet`, and nobody in the middle of writing; at most `delay_max` ] ──> read ──> same?
-//   nothing
+//   event ──> [ quiet for `quiet`, and nobody in the middle of writing; at most `delay_max` ] ──>
+//   read ──> same? nothing
 //
 // A file that is written in place for longer than `delay_max`, pauses included, is read half.
 #pragma once
@@ -28,7 +29,8 @@
 namespace headgate::watch::file {
 
 struct FileWatchOptions {
-  // Read when nothing has happened for so long. Raise it where files are written slowly and piece by piece.
+  // Read when nothing has happened for so long. Raise it where files are written slowly and piece
+  // by piece.
   base::Duration quiet = std::chrono::milliseconds(50);
   // Read at latest so long after the first event, also while events go on.
   base::Duration delay_max = std::chrono::milliseconds(500);
@@ -40,15 +42,17 @@ class FileWatch {
  public:
   explicit FileWatch(std::vector<std::string> paths, const FileWatchOptions& options = {});
 
-  // Becomes readable when Step should be called. −1 where the system has no inotify instance left; wake_at() remains.
+  // Becomes readable when Step should be called. −1 where the system has no inotify instance left;
+  // wake_at() remains.
   int fd() const { return inotify_.get(); }
 
-  // What the files say, if that is not what was returned last, or if ReadAgain was called since. The first call reads
-  // at once.
+  // What the files say, if that is not what was returned last, or if ReadAgain was called since.
+  // The first call reads at once.
   std::optional<FilesRead> Step(base::BootTime now);
 
-  // Reads again with the care of a change, so at the latest after `delay_max`: then Step answers once, the same or not.
-  // Also asks for an inotify instance, if the system had none left: fd() may change from −1.
+  // Reads again with the care of a change, so at the latest after `delay_max`: then Step answers
+  // once, the same or not. Also asks for an inotify instance, if the system had none left: fd() may
+  // change from −1.
   void ReadAgain(base::BootTime now);
 
   // When Step should be called at latest. Valid after the first Step.

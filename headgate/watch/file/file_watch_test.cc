@@ -18,7 +18,8 @@ using testing::HasSubstr;
 
 // A watch, and time that passes only when told.
 struct Watched {
-  explicit Watched(std::vector<std::string> paths, FileWatchOptions options = {}) : watch(std::move(paths), options) {}
+  explicit Watched(std::vector<std::string> paths, FileWatchOptions options = {})
+      : watch(std::move(paths), options) {}
 
   // What the watch says within `span` when it is called whenever it asks to be.
   std::vector<FilesRead> Run(base::Duration span) {

@@ -1,4 +1,5 @@
-// For this folder's tests: a directory that goes with its owner, and the ways in which people change files in it.
+// For this folder's tests: a directory that goes with its owner, and the ways in which people
+// change files in it.
 #pragma once
 
 #include <cstdlib>
@@ -34,9 +35,13 @@ class TempDirectory {
     Write(".replacement", text);
     Rename(".replacement", name);
   }
-  void Rename(std::string_view from, std::string_view to) const { std::filesystem::rename(*this / from, *this / to); }
+  void Rename(std::string_view from, std::string_view to) const {
+    std::filesystem::rename(*this / from, *this / to);
+  }
   void Remove(std::string_view name) const { std::filesystem::remove_all(*this / name); }
-  void MakeDirectory(std::string_view name) const { std::filesystem::create_directories(*this / name); }
+  void MakeDirectory(std::string_view name) const {
+    std::filesystem::create_directories(*this / name);
+  }
   void Link(std::string_view target, std::string_view name) const {
     std::filesystem::create_symlink(target, *this / name);
   }
