@@ -66,10 +66,10 @@ std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments,
   return parsed;
 }
 
-std::string BodyOf(const CheckArguments& arguments, const Question& question) {
-  json body = {{"domain", question.domain}, {"descriptors", json::array()}};
+std::string BodyOf(const CheckArguments& arguments, const DescriptorArguments& descriptors) {
+  json body = {{"domain", descriptors.domain}, {"descriptors", json::array()}};
   // Peek asks about the cost and takes nothing, so both have the same body.
-  for (const auto& descriptor : question.descriptors) {
+  for (const auto& descriptor : descriptors.descriptors) {
     json entries = json::array();
     for (const NamedValue& entry : descriptor)
       entries.push_back({{"key", entry.key}, {"value", entry.value}});
@@ -120,7 +120,7 @@ std::string HintWithoutRule(const std::string& domain, const std::set<std::strin
 // `domains` tells, if it is asked, which domains have rules. Nothing if the answer is not
 // Headgate's.
 std::optional<int> Print(const std::string& answer, const CheckArguments& arguments,
-                         const Question& question,
+                         const DescriptorArguments& descriptors,
                          const std::function<std::set<std::string>()>& domains,
                          const Console& console) {
   try {
@@ -135,7 +135,7 @@ std::optional<int> Print(const std::string& answer, const CheckArguments& argume
       console.out << InWords(decision, arguments.peek, arguments.cost > 0) << '\n';
       ruled = ruled || !decision.at("rule").is_null();
     }
-    if (!ruled) console.Hint(HintWithoutRule(question.domain, domains()));
+    if (!ruled) console.Hint(HintWithoutRule(descriptors.domain, domains()));
     return allowed ? kExitOk : kExitDenied;
   } catch (const json::exception&) {
     return std::nullopt;
@@ -192,7 +192,8 @@ std::set<std::string> DomainsOfServer(const net::Endpoint& server, base::Duratio
   return domains;
 }
 
-int AskServer(const CheckArguments& arguments, const Question& question, const Console& console) {
+int AskServer(const CheckArguments& arguments, const DescriptorArguments& descriptors,
+              const Console& console) {
   const auto endpoint = net::ParseEndpoint(arguments.server_address());
   if (!endpoint.ok()) {
     console.Error(std::string(endpoint.status().message()),
@@ -206,11 +207,11 @@ int AskServer(const CheckArguments& arguments, const Question& question, const C
     return kExitUsage;
   }
   const auto reply = http::PostJson(*endpoint, arguments.peek ? "/v1/peek" : "/v1/check",
-                                    BodyOf(arguments, question), *timeout);
+                                    BodyOf(arguments, descriptors), *timeout);
   if (!reply.ok()) return PrintFailure(reply.status(), console);
   const bool decided = reply->status == 200 || reply->status == 429;
   const auto code = decided ? Print(
-                                  reply->body, arguments, question,
+                                  reply->body, arguments, descriptors,
                                   [&] { return DomainsOfServer(*endpoint, *timeout); }, console)
                             : PrintRefusal(*reply, arguments.server_address(), console);
   if (code) return *code;
@@ -220,7 +221,8 @@ int AskServer(const CheckArguments& arguments, const Question& question, const C
   return kExitUnreachable;
 }
 
-int DecideHere(const CheckArguments& arguments, const Question& question, const Console& console) {
+int DecideHere(const CheckArguments& arguments, const DescriptorArguments& descriptors,
+               const Console& console) {
   const RulesFromPaths loaded = LoadPaths(arguments.rules, arguments.rule, arguments.merge_domains);
   if (!loaded.result.ok()) {
     SayProblems(loaded.result.problems, console);
@@ -232,15 +234,15 @@ int DecideHere(const CheckArguments& arguments, const Question& question, const 
   const base::Instant now = base::DisciplinedClock(base::SystemClock()).Now();
   absl::Status status = limiter.OnRules(loaded.result.rules, now);
   std::vector<std::vector<rule::Entry>> entries;
-  for (const auto& descriptor : question.descriptors) entries.push_back(EntriesOf(descriptor));
+  for (const auto& descriptor : descriptors.descriptors) entries.push_back(EntriesOf(descriptor));
   std::vector<rule::Descriptor> asked;
   for (const auto& entry : entries) asked.push_back({.entries = entry, .cost = arguments.cost});
   limiter::Checker checker(limiter);
   limiter::Response response;
   const limiter::Request request{
-      .domain = question.domain,
+      .domain = descriptors.domain,
       .descriptors = asked,
-      .operation = arguments.peek ? limiter::Operation::kLook : limiter::Operation::kTake};
+      .operation = arguments.peek ? limiter::Operation::kPeek : limiter::Operation::kTake};
   if (status.ok()) status = checker.Check(request, response, now);
   if (!status.ok()) {
     console.Error(std::string(status.message()), "`headgate help check` shows how to ask");
@@ -253,7 +255,7 @@ int DecideHere(const CheckArguments& arguments, const Question& question, const 
     for (const rule::Rule& rule : loaded.result.rules->rules()) names.insert(rule.domain);
     return names;
   };
-  return *Print(answer, arguments, question, domains, console);
+  return *Print(answer, arguments, descriptors, domains, console);
 }
 
 }  // namespace
@@ -261,14 +263,14 @@ int DecideHere(const CheckArguments& arguments, const Question& question, const 
 int Check(const std::vector<std::string>& arguments, const Console& console) {
   const auto parsed = Parse(arguments, console);
   if (!parsed) return kExitUsage;
-  const auto question = ParseQuestion(parsed->domain, parsed->words);
-  if (!question.ok()) {
-    console.Error(std::string(question.status().message()),
+  const auto descriptors = ParseDescriptorArguments(parsed->domain, parsed->words);
+  if (!descriptors.ok()) {
+    console.Error(std::string(descriptors.status().message()),
                   "headgate check DOMAIN k=v,k=v…; quote a value that holds a comma");
     return kExitUsage;
   }
-  return parsed->local() ? DecideHere(*parsed, *question, console)
-                         : AskServer(*parsed, *question, console);
+  return parsed->local() ? DecideHere(*parsed, *descriptors, console)
+                         : AskServer(*parsed, *descriptors, console);
 }
 
 }  // namespace headgate::app

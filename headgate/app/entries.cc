@@ -66,23 +66,23 @@ absl::StatusOr<std::vector<NamedValue>> ParseEntries(std::string_view text) {
   return Reader(text).Read();
 }
 
-absl::StatusOr<Question> ParseQuestion(const std::optional<std::string>& domain,
-                                       std::span<const std::string> words) {
-  Question question{.domain = domain.value_or("default"), .descriptors = {}};
+absl::StatusOr<DescriptorArguments> ParseDescriptorArguments(
+    const std::optional<std::string>& domain, std::span<const std::string> words) {
+  DescriptorArguments descriptors{.domain = domain.value_or("default"), .descriptors = {}};
   if (!words.empty() && words.front().find('=') == std::string::npos) {
     if (domain) {
       return absl::InvalidArgumentError(fmt::format(
           "two domains are given: --domain {} and '{}', which has no '='", *domain, words.front()));
     }
-    question.domain = words.front();
+    descriptors.domain = words.front();
     words = words.subspan(1);
   }
   if (words.empty()) return absl::InvalidArgumentError("a descriptor is missing");
   for (const std::string& word : words) {
     HEADGATE_ASSIGN_OR_RETURN(std::vector<NamedValue> entries, ParseEntries(word));
-    question.descriptors.push_back(std::move(entries));
+    descriptors.descriptors.push_back(std::move(entries));
   }
-  return question;
+  return descriptors;
 }
 
 std::vector<rule::Entry> EntriesOf(const std::vector<NamedValue>& values) {

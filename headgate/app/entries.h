@@ -23,15 +23,15 @@ struct NamedValue {
 absl::StatusOr<std::vector<NamedValue>> ParseEntries(std::string_view text);
 
 // The arguments of `check` and `explain`: --domain D k=v… or D k=v…
-struct Question {
+struct DescriptorArguments {
   std::string domain;
   std::vector<std::vector<NamedValue>> descriptors;
 };
 
 // `words` are the arguments that are not flags; the first one without a '=' is the domain.
 // InvalidArgument if there are two domains or no descriptor.
-absl::StatusOr<Question> ParseQuestion(const std::optional<std::string>& domain,
-                                       std::span<const std::string> words);
+absl::StatusOr<DescriptorArguments> ParseDescriptorArguments(
+    const std::optional<std::string>& domain, std::span<const std::string> words);
 
 // Views of `values`, for the limiter.
 std::vector<rule::Entry> EntriesOf(const std::vector<NamedValue>& values);

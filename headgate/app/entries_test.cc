@@ -45,22 +45,24 @@ TEST(Entries, AreAtMostAsManyAsADescriptorHas) {
   EXPECT_THAT(ErrorOf(text + ",k=v"), HasSubstr("there are more than 32 entries"));
 }
 
-TEST(Question, TakesTheDomainAsAFlagOrAsTheFirstWord) {
+TEST(DescriptorArguments, TakesTheDomainAsAFlagOrAsTheFirstWord) {
   const std::vector<std::string> bare{"api_key=k1"};
   const std::vector<std::string> with_domain{"edge", "api_key=k1", "user=ann"};
-  EXPECT_EQ(ParseQuestion(std::nullopt, bare)->domain, "default");
-  EXPECT_EQ(ParseQuestion("edge", bare)->domain, "edge");
-  EXPECT_EQ(ParseQuestion(std::nullopt, with_domain)->domain, "edge");
-  EXPECT_EQ(ParseQuestion(std::nullopt, with_domain)->descriptors.size(), 2u);
+  EXPECT_EQ(ParseDescriptorArguments(std::nullopt, bare)->domain, "default");
+  EXPECT_EQ(ParseDescriptorArguments("edge", bare)->domain, "edge");
+  EXPECT_EQ(ParseDescriptorArguments(std::nullopt, with_domain)->domain, "edge");
+  EXPECT_EQ(ParseDescriptorArguments(std::nullopt, with_domain)->descriptors.size(), 2u);
 }
 
-TEST(Question, SaysWhatIsWrong) {
+TEST(DescriptorArguments, SaysWhatIsWrong) {
   const std::vector<std::string> domain{"edge"};
   const std::vector<std::string> with_domain{"edge", "api_key=k1"};
-  const auto error = [](const auto& question) { return std::string(question.status().message()); };
-  EXPECT_EQ(error(ParseQuestion(std::nullopt, {})), "a descriptor is missing");
-  EXPECT_EQ(error(ParseQuestion(std::nullopt, domain)), "a descriptor is missing");
-  EXPECT_EQ(error(ParseQuestion("jobs", with_domain)),
+  const auto error = [](const auto& descriptors) {
+    return std::string(descriptors.status().message());
+  };
+  EXPECT_EQ(error(ParseDescriptorArguments(std::nullopt, {})), "a descriptor is missing");
+  EXPECT_EQ(error(ParseDescriptorArguments(std::nullopt, domain)), "a descriptor is missing");
+  EXPECT_EQ(error(ParseDescriptorArguments("jobs", with_domain)),
             "two domains are given: --domain jobs and 'edge', which has no '='");
 }
 

@@ -102,11 +102,11 @@ int Explain(const std::vector<std::string>& arguments, const Console& console) {
                                     {"--domain", &parsed.domain}},
                           .others = &parsed.words};
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
-  const auto question = ParseQuestion(parsed.domain, parsed.words);
-  if (!question.ok() || question->descriptors.size() != 1) {
-    console.Error(
-        question.ok() ? "explain takes one descriptor" : std::string(question.status().message()),
-        "headgate explain DOMAIN k=v,k=v…; quote a value that holds a comma");
+  const auto descriptors = ParseDescriptorArguments(parsed.domain, parsed.words);
+  if (!descriptors.ok() || descriptors->descriptors.size() != 1) {
+    console.Error(descriptors.ok() ? "explain takes one descriptor"
+                                   : std::string(descriptors.status().message()),
+                  "headgate explain DOMAIN k=v,k=v…; quote a value that holds a comma");
     return kExitUsage;
   }
   if (!FindRules(parsed, console)) return kExitUsage;
@@ -115,8 +115,8 @@ int Explain(const std::vector<std::string>& arguments, const Console& console) {
     SayProblems(loaded.result.problems, parsed.configuration, console);
     return kExitUsage;
   }
-  const rule::Explanation explanation = rule::Explain(*loaded.result.rules, question->domain,
-                                                      EntriesOf(question->descriptors.front()));
+  const rule::Explanation explanation = rule::Explain(*loaded.result.rules, descriptors->domain,
+                                                      EntriesOf(descriptors->descriptors.front()));
   console.out << (parsed.as_json ? AsJson(explanation) : Describe(explanation));
   return kExitOk;
 }

@@ -110,9 +110,9 @@ store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop,
           },
       .on_breaker =
           [&log, loop](const std::string& server, bool open) {
-            if (!open) return log.Info("store.back", {{"server", server}, {"loop", loop}});
+            if (!open) return log.Info("store.recovered", {{"server", server}, {"loop", loop}});
             log.Warning(
-                "store.away",
+                "store.unreachable",
                 {{"server", server},
                  {"loop", loop},
                  {"effect", std::string_view("its limits are decided as on_store_failure says")}});
@@ -296,12 +296,12 @@ void SharedStores::Tick(base::Instant now) {
   using limiter::Mode;
   const uint64_t together = DecisionsOf(Mode::kExact) + DecisionsOf(Mode::kLeased);
   for (const Mode mode : {Mode::kLocal, Mode::kOpen, Mode::kClosed}) {
-    AloneWatch& watch = alone_[static_cast<size_t>(mode)];
-    const AloneWatch::Change change = watch.Look(DecisionsOf(mode), together, now);
-    if (change == AloneWatch::Change::kBegan) {
+    DegradedWatch& watch = alone_[static_cast<size_t>(mode)];
+    const DegradedWatch::Change change = watch.Look(DecisionsOf(mode), together, now);
+    if (change == DegradedWatch::Change::kBegan) {
       log_.Warning("decisions.without_store",
                    {{"mode", Name(mode)}, {"effect", WhatHoldsIn(mode)}});
-    } else if (change == AloneWatch::Change::kEnded) {
+    } else if (change == DegradedWatch::Change::kEnded) {
       log_.Info(
           "decisions.with_store",
           {{"mode_left", Name(mode)}, {"decided_in_it", watch.decided()}, {"for", watch.lasted()}});

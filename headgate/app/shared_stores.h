@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "headgate/app/alone_watch.h"
+#include "headgate/app/degraded_watch.h"
 #include "headgate/app/engine.h"
 #include "headgate/app/settings.h"
 #include "headgate/app/store_settings.h"
@@ -62,8 +62,8 @@ class SharedStores {
   std::unique_ptr<limiter::LeaseBooks> leases_;
   limiter::SharedRests rests_;
   std::vector<std::unique_ptr<Loop>> loops_;
-  std::unique_ptr<store::redis::Heartbeat> heartbeat_;  // lives on the first loop
-  std::array<AloneWatch, limiter::kModeCount> alone_;   // of the modes without the store
+  std::unique_ptr<store::redis::Heartbeat> heartbeat_;    // lives on the first loop
+  std::array<DegradedWatch, limiter::kModeCount> alone_;  // of the modes without the store
 };
 
 }  // namespace headgate::app

@@ -151,7 +151,7 @@ absl::Status Checker::Check(const Request& request, Response& response, base::In
 
 absl::Status Checker::Decide(const Call& call, Response& response) {
   Match(call);
-  response.descriptors.assign(call.request.descriptors.size(), Outcomes{});
+  response.descriptors.assign(call.request.descriptors.size(), DescriptorAnswer{});
 
   // Rules in shadow never stand in another rule's way: they are asked behind the others, and in an
   // all-or-nothing domain they consume only where those allowed.
@@ -176,7 +176,7 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
     if (joined &&
         std::any_of(batch.begin(), batch.begin() + static_cast<ptrdiff_t>(enforced), denies)) {
       for (BatchEntry& entry : shadows) {
-        entry.request.operation = Operation::kLook;
+        entry.request.operation = Operation::kPeek;
         entry.request.joined = store::Joined::kNo;
       }
     }
@@ -261,7 +261,7 @@ absl::Status Checker::AddRule(const Call& call, uint32_t descriptor_index, const
                                    descriptor.entries, matched.match, static_cast<uint8_t>(k)),
               .limit = limits[k].limit.get(),
               .history = limits[k].history,
-              .cost = descriptor.cost.value_or(request.operation == Operation::kLook ? 0 : 1),
+              .cost = descriptor.cost.value_or(request.operation == Operation::kPeek ? 0 : 1),
               .operation = request.operation,
               .joined = k > 0 && request.operation == Operation::kTake ? store::Joined::kSameRule
                                                                        : store::Joined::kNo},
@@ -279,7 +279,7 @@ absl::Status Checker::AddOverride(const Call& call, uint32_t descriptor_index, M
       {.request = {.key = OverrideBucketKey(limiter_.store_.hash_secret(), request.domain,
                                             descriptor.entries, descriptor.override_limit->unit),
                    .limit = matched.override_limit.get(),
-                   .cost = descriptor.cost.value_or(request.operation == Operation::kLook ? 0 : 1),
+                   .cost = descriptor.cost.value_or(request.operation == Operation::kPeek ? 0 : 1),
                    .operation = request.operation},
        .terms = decider_.default_terms()});
   scratch_->sources.push_back({descriptor_index, 0, &matched.override_limit->limit});
@@ -307,7 +307,7 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
   for (size_t i = 0; i < scratch_->batch.size(); ++i) {
     const Scratch::Source& source = scratch_->sources[i];
     const Settled& settled = scratch_->batch[i].settled;
-    Outcomes& outcome = response.descriptors[source.descriptor];
+    DescriptorAnswer& outcome = response.descriptors[source.descriptor];
     const base::Duration wait = std::max(outcome.decision.wait, settled.decision.wait);
     if (outcome.limit == nullptr || Tighter(settled.decision, outcome.decision)) {
       outcome.limit = source.limit;
@@ -321,10 +321,10 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
   const Operation operation = call.request.operation;
   const bool changes = operation == Operation::kRefund || operation == Operation::kReset;
   bool denied = false;
-  const Outcomes* unavailable = nullptr;
+  const DescriptorAnswer* unavailable = nullptr;
   size_t quota_count = 0, quota_denied = 0;
   for (size_t i = 0; i < response.descriptors.size(); ++i) {
-    Outcomes& outcome = response.descriptors[i];
+    DescriptorAnswer& outcome = response.descriptors[i];
     outcome.rule = scratch_->matched[i].rule;
     const bool shadow = outcome.rule != nullptr && outcome.rule->shadow_mode;
     if (outcome.rule != nullptr && outcome.rule->unlimited) {

@@ -37,14 +37,14 @@ using store::Operation;
 struct Request {
   std::string_view domain;
   std::span<const rule::Descriptor> descriptors;
-  // kLook: what kTake would answer, consuming nothing; a descriptor that names no cost is looked at
+  // kPeek: what kTake would answer, consuming nothing; a descriptor that names no cost is looked at
   // with cost 0. kRefund: gives the costs back, at most what is consumed; answers what is there
   // afterwards. kReset: makes the buckets as if never used.
   Operation operation = Operation::kTake;
 };
 
 // The answer for one descriptor.
-struct Outcomes {
+struct DescriptorAnswer {
   const rule::Rule* rule =
       nullptr;  // null: none matched (or another rule replaced it); the descriptor passes
   Outcome outcome = Outcome::kNoRule;
@@ -69,13 +69,13 @@ struct Response {
   // Not decided yet: ask again, the same, when the Pending says so. Nothing else here means
   // anything then.
   bool waiting = false;
-  std::vector<Outcomes> descriptors;  // as many as the request's, in their order
+  std::vector<DescriptorAnswer> descriptors;  // as many as the request's, in their order
 };
 
 // Whether a rule applied to at least one descriptor.
 inline bool AnyRule(const Response& response) {
   return std::any_of(response.descriptors.begin(), response.descriptors.end(),
-                     [](const Outcomes& outcome) { return outcome.rule != nullptr; });
+                     [](const DescriptorAnswer& outcome) { return outcome.rule != nullptr; });
 }
 
 // How a decision counts if nothing but its limit speaks for or against it.

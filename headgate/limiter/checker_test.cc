@@ -103,7 +103,7 @@ class LimiterTest : public ::testing::Test {
     return response;
   }
   const Response& Peek(const std::vector<Ask>& asks, Instant now = kStart) {
-    EXPECT_TRUE(Call(store::Operation::kLook, asks, now).ok());
+    EXPECT_TRUE(Call(store::Operation::kPeek, asks, now).ok());
     return response;
   }
   uint64_t Remaining(const std::string& key, Instant now = kStart, const std::string& value = "v") {

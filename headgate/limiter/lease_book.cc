@@ -522,7 +522,7 @@ Duration LeaseBook::Life(Duration ttl) const {
 
 BootTime LeaseBook::next_wake() const {
   BootTime at = kNeverAt;
-  for (const LookQueue& looks : looks_) {
+  for (const TimerQueue& looks : looks_) {
     if (!looks.empty()) at = std::min(at, looks.due());
   }
   if (at == kNeverAt) return at;
@@ -532,7 +532,7 @@ BootTime LeaseBook::next_wake() const {
 }
 
 bool LeaseBook::OnTime(BootTime now, Perform perform, uint32_t keys_most) {
-  for (LookQueue& looks : looks_) {
+  for (TimerQueue& looks : looks_) {
     for (; !looks.empty() && looks.due() <= now; --keys_most) {
       if (keys_most == 0) return false;
       Record& record = records_[looks.Take()];
@@ -572,7 +572,7 @@ void LeaseBook::Enqueue(Record& record, BootTime now) {
 
 const LeaseAction* LeaseBook::ReturnNext(BootTime now) {
   HEADGATE_DCHECK(closing_);
-  for (LookQueue& looks : looks_) {
+  for (TimerQueue& looks : looks_) {
     while (!looks.empty()) {
       Record& record = records_[looks.Take()];
       record.queued = false;

@@ -45,7 +45,7 @@
 #include "headgate/base/hash.h"
 #include "headgate/limiter/demand.h"
 #include "headgate/limiter/held_leases.h"
-#include "headgate/limiter/look_queue.h"
+#include "headgate/limiter/timer_queue.h"
 #include "headgate/store/limit_table.h"
 #include "headgate/store/shared_store.h"
 
@@ -319,7 +319,7 @@ class LeaseBook {
   const bool owns_pages_;
   uint32_t keys_followed_ = 0;
   // Of records that hold something; the second, of those whose small share has just begun.
-  std::array<LookQueue, 2> looks_{LookQueue(look_every_), LookQueue(first_look_late_)};
+  std::array<TimerQueue, 2> looks_{TimerQueue(look_every_), TimerQueue(first_look_late_)};
   uint64_t last_number_ = 0;
   bool closing_ = false;
   LeaseAction action_;

@@ -17,34 +17,34 @@ namespace headgate::limiter {
 // Not thread-safe.
 class LastRests {
  public:
-  static constexpr size_t kPlaces = 256;
+  static constexpr size_t kSlots = 256;
 
   // The store said what is left. The bucket is full again at `full_at` if nothing comes.
   void OnAnswer(const base::Hash128& key, uint64_t remaining, base::BootTime full_at) {
-    PlaceOf(key) = {.key = key, .remaining = remaining, .full_at = full_at, .known = true};
+    SlotOf(key) = {.key = key, .remaining = remaining, .full_at = full_at, .known = true};
   }
 
   // What was left when the store last answered. Only for the first who asks after that, and not
   // once the bucket has had time to be full again.
   std::optional<uint64_t> Take(const base::Hash128& key, base::BootTime now) {
-    Place& place = PlaceOf(key);
-    if (!place.known || place.key != key) return std::nullopt;
-    place.known = false;
-    if (now >= place.full_at) return std::nullopt;
-    return place.remaining;
+    Slot& slot = SlotOf(key);
+    if (!slot.known || slot.key != key) return std::nullopt;
+    slot.known = false;
+    if (now >= slot.full_at) return std::nullopt;
+    return slot.remaining;
   }
 
  private:
-  struct Place {
+  struct Slot {
     base::Hash128 key{};
     uint64_t remaining = 0;
     base::BootTime full_at{0};
     bool known = false;
   };
 
-  Place& PlaceOf(const base::Hash128& key) { return places_[key.high % kPlaces]; }
+  Slot& SlotOf(const base::Hash128& key) { return slots_[key.high % kSlots]; }
 
-  std::array<Place, kPlaces> places_{};  // the latest of those that share a place
+  std::array<Slot, kSlots> slots_{};  // the latest of those that share a slot
 };
 
 // The same of an instance, for all its event loops: they decide without the store from one memory
@@ -70,7 +70,7 @@ class SharedRests {
     LastRests rests;
   };
 
-  // Not by the bits that tell the place in a part.
+  // Not by the bits that tell the slot in a part.
   Part& PartOf(const base::Hash128& key) { return parts_[key.high >> 32 & (kParts - 1)]; }
 
   std::array<Part, kParts> parts_{};

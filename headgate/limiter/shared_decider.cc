@@ -117,7 +117,7 @@ bool SharedDecider::SettleHere(const TakeRequest& request, const SharedTerms& te
   if (limit.denies_all() && request.operation != Operation::kReset) {
     // Known without the store, and it leaves the bucket as it is.
     const bool asks =
-        request.operation == Operation::kTake || request.operation == Operation::kLook;
+        request.operation == Operation::kTake || request.operation == Operation::kPeek;
     Count(Mode::kExact);
     settled = {algorithm::DenyAll(limit, asks ? request.cost : 0), Mode::kExact};
     return true;
@@ -154,58 +154,56 @@ void SharedDecider::Ask(Member member, LeaseBook::Namer name, LeaseMessage* awai
                         Receiver receiver) {
   if (member.operation == Operation::kReset && IsLeased(*member.limit, member.terms))
     leases_->OnReset(member.key);
-  Question& question = questions_.Take();
-  question.member = std::move(member);
-  question.receiver = std::move(receiver);
-  if (awaited != nullptr) return AwaitLease(question, *awaited);
-  question.name.clear();
-  name(question.name);
-  AskStore(question);
+  PendingDecision& pending = pending_.Take();
+  pending.member = std::move(member);
+  pending.receiver = std::move(receiver);
+  if (awaited != nullptr) return AwaitLease(pending, *awaited);
+  pending.name.clear();
+  name(pending.name);
+  AskStore(pending);
 }
 
-void SharedDecider::AskStore(Question& question) {
-  const Member& member = question.member;
-  question.asked_at = IsLeased(*member.limit, member.terms) ? shared_.Now() : base::BootTime{0};
-  shared_.Ask(
-      RequestOf(member, question.name),
-      [this, &question](const store::SharedAnswer& answer) { OnAnswered(question, answer); });
+void SharedDecider::AskStore(PendingDecision& pending) {
+  const Member& member = pending.member;
+  pending.asked_at = IsLeased(*member.limit, member.terms) ? shared_.Now() : base::BootTime{0};
+  shared_.Ask(RequestOf(member, pending.name),
+              [this, &pending](const store::SharedAnswer& answer) { OnAnswered(pending, answer); });
 }
 
-void SharedDecider::OnAnswered(Question& question, const store::SharedAnswer& answer) {
-  const Member& member = question.member;
+void SharedDecider::OnAnswered(PendingDecision& pending, const store::SharedAnswer& answer) {
+  const Member& member = pending.member;
   if (!answer.status.ok()) {
-    return Settle(question,
-                  Degraded(member, question.name, answer.status, OwedAfter(answer.status)));
+    return Settle(pending, Degraded(member, pending.name, answer.status, OwedAfter(answer.status)));
   }
-  OnAnswer(member, answer.decision, question.asked_at);
-  Settle(question, {answer.decision, Mode::kExact});
+  OnAnswer(member, answer.decision, pending.asked_at);
+  Settle(pending, {answer.decision, Mode::kExact});
 }
 
 // One message both asks for the lease and decides the request, at the store.
-void SharedDecider::AwaitLease(Question& question, LeaseMessage& message) {
-  question.name.assign(message.name);
-  Send(message, &question);
+void SharedDecider::AwaitLease(PendingDecision& pending, LeaseMessage& message) {
+  pending.name.assign(message.name);
+  Send(message, &pending);
 }
 
-void SharedDecider::OnLease(Question& question, const store::SharedAnswer& answer) {
-  const Member& member = question.member;
+void SharedDecider::OnLease(PendingDecision& pending, const store::SharedAnswer& answer) {
+  const Member& member = pending.member;
   // A lease that may have been granted goes back as a whole.
   if (!answer.status.ok())
-    return Settle(question, Degraded(member, question.name, answer.status, Owed::kYes));
+    return Settle(pending, Degraded(member, pending.name, answer.status, Owed::kYes));
   const LeaseVerdict verdict =
       leases_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
   if (verdict.kind != LeaseVerdict::Kind::kAskStore)
-    return Settle(question, {verdict.decision, Mode::kExact});
+    return Settle(pending, {verdict.decision, Mode::kExact});
   // The lease came too late, is another limit's, or was spent by other loops.
-  AskStore(question);
+  AskStore(pending);
 }
 
-void SharedDecider::Settle(Question& question, const Settled& settled) {
+void SharedDecider::Settle(PendingDecision& pending, const Settled& settled) {
   Count(settled.mode);
   // Free before it is told: whoever hears of it may ask again.
-  const Receiver receiver = std::exchange(question.receiver, {});
-  question.member.limit = {};
-  questions_.Release(question);
+  const Receiver receiver = std::exchange(pending.receiver, {});
+  pending.member.limit = {};
+  pending_.Release(pending);
   receiver(settled);
 }
 
@@ -227,7 +225,7 @@ LeaseMessage& SharedDecider::Kept(const LeaseAction& action) {
   return message;
 }
 
-void SharedDecider::Send(LeaseMessage& message, Question* awaiting) {
+void SharedDecider::Send(LeaseMessage& message, PendingDecision* awaiting) {
   ++lease_messages_;
   const bool only_returns = message.ask.want == 0;
   // The store reads the history until it has answered.

@@ -120,8 +120,8 @@ class SharedDecider final : public Decider {
 
     void operator()(const Settled& settled) const;
   };
-  // What is remembered of a question to the store until it is answered. Reused.
-  struct Question {
+  // What is remembered of a pending to the store until it is answered. Reused.
+  struct PendingDecision {
     Member member;
     Receiver receiver;
     base::BootTime asked_at{0};
@@ -136,18 +136,18 @@ class SharedDecider final : public Decider {
                   LeaseBook::Namer name, base::BootTime boot_now, Settled& settled,
                   LeaseMessage*& awaited);
   void Ask(Member member, LeaseBook::Namer name, LeaseMessage* awaited, Receiver receiver);
-  void AskStore(Question& question);
-  void OnAnswered(Question& question, const store::SharedAnswer& answer);
-  void AwaitLease(Question& question, LeaseMessage& message);
-  void OnLease(Question& question, const store::SharedAnswer& answer);
-  void Settle(Question& question, const Settled& settled);
+  void AskStore(PendingDecision& pending);
+  void OnAnswered(PendingDecision& pending, const store::SharedAnswer& answer);
+  void AwaitLease(PendingDecision& pending, LeaseMessage& message);
+  void OnLease(PendingDecision& pending, const store::SharedAnswer& answer);
+  void Settle(PendingDecision& pending, const Settled& settled);
   // Settled in `state`, from `first` on.
   void AskGroup(std::span<const BatchEntry> entries, Namer name, base::Instant now,
                 const State& state, size_t first);
   bool IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const;
   LeaseMessage& Kept(const LeaseAction& action);
-  // Releases the message. Where somebody awaits it, the answer settles that question.
-  void Send(LeaseMessage& message, Question* awaiting = nullptr);
+  // Releases the message. Where somebody awaits it, the answer settles that pending.
+  void Send(LeaseMessage& message, PendingDecision* awaiting = nullptr);
   void SendOutbox();
   void SendReturns();
   void OnReturned(bool only_returns, bool ok);
@@ -186,7 +186,7 @@ class SharedDecider final : public Decider {
   // clock.
   int64_t instant_ahead_ns_ = 0;
   LocalShares shares_;
-  base::Pool<Question> questions_;
+  base::Pool<PendingDecision> pending_;
   base::Pool<LeaseMessage> messages_;
   std::vector<LeaseMessage*> outbox_;
   uint32_t lease_messages_ = 0;  // under way

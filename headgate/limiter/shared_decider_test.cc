@@ -109,12 +109,12 @@ class SharedDeciderTest : public ::testing::Test {
     const rule::Entry entry{key, "v"};
     const rule::Descriptor descriptor{.entries = {&entry, 1}};
     EXPECT_TRUE(
-        checker.Check({"d", {&descriptor, 1}, store::Operation::kLook}, response, now, &pending)
+        checker.Check({"d", {&descriptor, 1}, store::Operation::kPeek}, response, now, &pending)
             .ok());
     EXPECT_TRUE(response.waiting);
   }
   uint64_t Remaining(const std::string& key) {
-    EXPECT_TRUE(Ask(Operation::kLook, {key}).ok());
+    EXPECT_TRUE(Ask(Operation::kPeek, {key}).ok());
     return response.descriptors[0].decision.remaining;
   }
   // Time goes on until what is owed can have been settled.
@@ -182,7 +182,7 @@ TEST_F(SharedDeciderTest, SeveralLimitsOfARuleConsumeTogetherOrNotAtAll) {
   EXPECT_THAT(shared.names(),
               ElementsAre("hg:{r|d|both=v#0}", "hg:{r|d|both=v#1}", "hg:{r|d|both=v#0}",
                           "hg:{r|d|both=v#1}", "hg:{r|d|both=v#0}"));
-  EXPECT_TRUE(Ask(Operation::kLook, {"both"}).ok());
+  EXPECT_TRUE(Ask(Operation::kPeek, {"both"}).ok());
   now += 20s;
   EXPECT_TRUE(Allowed({"both"}, 2));
 }
@@ -378,7 +378,7 @@ TEST_F(SharedDeciderTest, AStoreThatComesAndGoesMintsNothing) {
     Allowed({"five"}, 1);
     shared.failure = absl::OkStatus();
     SettleDebts();
-    EXPECT_TRUE(Ask(Operation::kLook, {"five"}).ok());
+    EXPECT_TRUE(Ask(Operation::kPeek, {"five"}).ok());
   }
   EXPECT_EQ(Remaining("five"), 0u);
   shared.failure = absl::UnavailableError("gone");
@@ -503,7 +503,7 @@ TEST_F(LeasingFleetTest, WhatPassedWithoutTheStoreIsTakenFromALeasedBucketToo) {
   EXPECT_TRUE(Allowed({"hundred"}));
   EXPECT_GT(books.totals().held, 0u);
   SettleDebts();
-  EXPECT_TRUE(Ask(Operation::kLook, {"hundred"}).ok());
+  EXPECT_TRUE(Ask(Operation::kPeek, {"hundred"}).ok());
   const uint64_t held = books.totals().held;
   EXPECT_EQ(response.descriptors[0].decision.remaining + held, 97u);
 }

@@ -35,7 +35,7 @@ SharedDecider::Owed SharedDecider::OwedAfter(const absl::Status& why) {
 
 Settled SharedDecider::Degraded(const Member& member, std::string_view name,
                                 const absl::Status& why, Owed owed) {
-  const bool asks = member.operation == Operation::kTake || member.operation == Operation::kLook;
+  const bool asks = member.operation == Operation::kTake || member.operation == Operation::kPeek;
   const algorithm::Limit& limit = member.limit->limit;
   // What was to be given back or forgotten is not: whoever asked has to know.
   // Nor where the store says that it was asked wrongly: that is no outage, and nobody would look
@@ -57,7 +57,7 @@ Decision SharedDecider::DecideLocally(const Member& member, std::string_view nam
   instant_ahead_ns_ = member.now.ns - boot_now.ns;
   const store::LimitHandle share = ShareOf(member);
   TakeRequest request{
-      .key = member.key, .limit = share.get(), .cost = 0, .operation = Operation::kLook};
+      .key = member.key, .limit = share.get(), .cost = 0, .operation = Operation::kPeek};
   Decision decision;
   const bool is_queue = member.limit->limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
   if (const auto rest = rests_.Take(member.key, boot_now); rest && !is_queue) {

@@ -81,7 +81,7 @@ void SharedDecider::AskNext(const std::shared_ptr<Group>& group) {
   // Once one has denied, those behind it are only asked what they would have said, unless they
   // count what it denied.
   if (group->denied && member.operation == Operation::kTake && !group->CountsDenied(index)) {
-    member.operation = Operation::kLook;
+    member.operation = Operation::kPeek;
   }
   group->progress[index].took = member.operation == Operation::kTake;
   const auto name = [&](std::string& out) { out.append(group->names[index]); };
@@ -119,7 +119,7 @@ void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
     if (counts && took && settled.decision.remaining >= member.cost) continue;
     const bool gives_back = took && !counts;
     if (gives_back && !TakesRefunds(*member.limit)) continue;
-    if (!counts_now) member.operation = gives_back ? Operation::kRefund : Operation::kLook;
+    if (!counts_now) member.operation = gives_back ? Operation::kRefund : Operation::kPeek;
     if (!took && !counts) member.cost = 0;
     if (settled.mode == Mode::kLocal) {
       group->settled[index].decision = DecideLocally(member, group->names[index]);
@@ -152,7 +152,7 @@ void SharedDecider::AskForGroup(const std::shared_ptr<Group>& group, size_t inde
       }
       Member look = group->members[index];
       if (operation == Operation::kTake && answer.decision.remaining < look.cost) {
-        look.operation = Operation::kLook;
+        look.operation = Operation::kPeek;
         return AskForGroup(group, index, look);
       }
     }

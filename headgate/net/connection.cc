@@ -20,19 +20,19 @@ constexpr int kReadsAwayPerTurn = 16;
 }  // namespace
 
 Connection::Connection(Loop& loop, FileDescriptor socket,
-                       std::optional<ConnectionLimits::Place> place, const Peer& peer,
+                       std::optional<ConnectionLimits::Slot> slot, const Peer& peer,
                        const SessionChooser& choose_session, const TlsContext* tls)
     : loop_(loop),
       transport_(Transport::Make(loop.events(), std::move(socket), *this, tls)),
-      place_(std::move(place)),
+      slot_(std::move(slot)),
       peer_(peer),
       choose_session_(choose_session),
-      deadline_(loop.shared().clock.Now() + (place_ ? loop.shared().options.idle_timeout
-                                                    : loop.shared().options.refusal_timeout)) {
+      deadline_(loop.shared().clock.Now() + (slot_ ? loop.shared().options.idle_timeout
+                                                   : loop.shared().options.refusal_timeout)) {
   next_ = loop_.connections_;
   if (next_ != nullptr) next_->previous_ = this;
   loop_.connections_ = this;
-  if (place_) loop_.counters().connections_open.Add();
+  if (slot_) loop_.counters().connections_open.Add();
 }
 
 Connection::~Connection() {
@@ -40,7 +40,7 @@ Connection::~Connection() {
   (previous_ != nullptr ? previous_->next_ : loop_.connections_) = next_;
   if (next_ != nullptr) next_->previous_ = previous_;
   if (held_ > 0) loop_.OnBuffersChanged(held_, 0);
-  if (place_) {
+  if (slot_) {
     loop_.counters().connections_open.Subtract();
   } else {
     std::erase(loop_.refused_, this);
@@ -51,7 +51,7 @@ Connection::~Connection() {
 
 void Connection::Start() {
   // If only one protocol is spoken here, a refused client need not show which one it speaks.
-  if (!place_ && !EnsureSession({}) && progress_.close) {
+  if (!slot_ && !EnsureSession({}) && progress_.close) {
     return SendThen(State::kLingering, loop_.shared().clock.Now());
   }
   Read();
@@ -141,10 +141,10 @@ void Connection::Measure(const Session::Progress& progress, base::Instant began)
 
 // False if the choice needs more bytes, or the connection is refused; then it is to close.
 bool Connection::EnsureSession(std::span<const char> input) {
-  SessionChoice choice = choose_session_(input, peer_, place_ ? Room::kForIt : Room::kNone);
+  SessionChoice choice = choose_session_(input, peer_, slot_ ? Room::kForIt : Room::kNone);
   if (!choice.made) return false;
   if (choice.session == nullptr) {
-    if (place_) loop_.counters().refused_protocol.Add();
+    if (slot_) loop_.counters().refused_protocol.Add();
     loop_.output().append(choice.refusal);
     progress_.close = true;
     return false;

@@ -11,7 +11,7 @@
 // the session for its output at the end of the turn. While it writes or yields, the session is
 // asked next anyway.
 //
-// A connection without a place is refused: it lives only until the chooser knows the words that its
+// A connection without a slot is refused: it lives only until the chooser knows the words that its
 // client understands.
 #pragma once
 
@@ -34,7 +34,7 @@ class Loop;
 class Connection final : private Transport::Owner {
  public:
   // `tls`: null for plain bytes.
-  Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Place> place,
+  Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Slot> slot,
              const Peer& peer, const SessionChooser& choose_session, const TlsContext* tls);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -107,7 +107,7 @@ class Connection final : private Transport::Owner {
 
   Loop& loop_;
   std::unique_ptr<Transport> transport_;
-  std::optional<ConnectionLimits::Place> place_;  // none: the connection is refused
+  std::optional<ConnectionLimits::Slot> slot_;  // none: the connection is refused
   const Peer peer_;
   const SessionChooser& choose_session_;
   std::unique_ptr<Session> session_;

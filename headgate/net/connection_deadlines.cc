@@ -48,10 +48,10 @@ void Connection::OnTick(base::Instant now) {
   LoopCounters& counters = loop_.counters();
   switch (wait_) {
     case Wait::kForRequest:
-      if (place_) counters.idle_timeouts.Add();
+      if (slot_) counters.idle_timeouts.Add();
       break;
     case Wait::kForRestOfRequest:
-      if (!place_) break;
+      if (!slot_) break;
       counters.request_timeouts.Add();
       return GiveUp(Session::GivenUp::kTooSlow, now);
     case Wait::kForAnswer:

@@ -64,7 +64,7 @@ bool IsLoopback(const sockaddr_storage& address) {
 }
 
 std::string AddressText(const sockaddr_storage& address) {
-  // The port is at one place in both.
+  // The port is at one slot in both.
   sockaddr_in with_port{};
   std::memcpy(&with_port, &address, sizeof(with_port));
   const uint16_t port = ntohs(with_port.sin_port);
@@ -78,8 +78,8 @@ std::string AddressText(const sockaddr_storage& address) {
   return fmt::format("[{}]:{}", text.data(), port);
 }
 
-std::optional<ConnectionLimits::Place> ConnectionLimits::Enter(const AddressKey& key,
-                                                               Refusal& refusal) {
+std::optional<ConnectionLimits::Slot> ConnectionLimits::Enter(const AddressKey& key,
+                                                              Refusal& refusal) {
   std::lock_guard lock(mutex_);
   if (open_ >= total_max_) {
     refusal = Refusal::kTotal;
@@ -94,7 +94,7 @@ std::optional<ConnectionLimits::Place> ConnectionLimits::Enter(const AddressKey&
     ++count;
   }
   ++open_;
-  return Place(this, key);
+  return Slot(this, key);
 }
 
 bool ConnectionLimits::WaitUntilEmpty(base::Duration timeout) {

@@ -30,19 +30,19 @@ class ConnectionLimits {
  public:
   enum class Refusal : uint8_t { kTotal, kAddress };
 
-  // Holds a place; gives it back when it goes. Must not outlive the limits.
-  class Place {
+  // Holds a slot; gives it back when it goes. Must not outlive the limits.
+  class Slot {
    public:
-    Place(Place&& other) noexcept
+    Slot(Slot&& other) noexcept
         : limits_(std::exchange(other.limits_, nullptr)), key_(other.key_) {}
-    Place& operator=(Place&&) = delete;
-    ~Place() {
+    Slot& operator=(Slot&&) = delete;
+    ~Slot() {
       if (limits_ != nullptr) limits_->Leave(key_);
     }
 
    private:
     friend class ConnectionLimits;
-    Place(ConnectionLimits* limits, const AddressKey& key) : limits_(limits), key_(key) {}
+    Slot(ConnectionLimits* limits, const AddressKey& key) : limits_(limits), key_(key) {}
     ConnectionLimits* limits_;
     AddressKey key_;
   };
@@ -51,9 +51,9 @@ class ConnectionLimits {
   ConnectionLimits(uint32_t total_max, uint32_t per_address_max)
       : total_max_(total_max), per_address_max_(per_address_max) {}
 
-  // A place, or nothing and why. The table has at most `total_max` entries, those of open
+  // A slot, or nothing and why. The table has at most `total_max` entries, those of open
   // connections.
-  std::optional<Place> Enter(const AddressKey& key, Refusal& refusal);
+  std::optional<Slot> Enter(const AddressKey& key, Refusal& refusal);
   // Waits until none is open; false where that takes longer.
   bool WaitUntilEmpty(base::Duration timeout);
 

@@ -89,9 +89,9 @@ TEST(ConnectionLimits, CountsEachAddressForItself) {
 TEST(ConnectionLimits, SaysWhenTheLastPlaceIsFree) {
   ConnectionLimits limits(10, 1);
   ConnectionLimits::Refusal refusal{};
-  auto place = limits.Enter(KeyOf(UnixAddress()), refusal);
+  auto slot = limits.Enter(KeyOf(UnixAddress()), refusal);
   EXPECT_FALSE(limits.WaitUntilEmpty(std::chrono::milliseconds(1)));
-  place.reset();
+  slot.reset();
   EXPECT_TRUE(limits.WaitUntilEmpty(std::chrono::milliseconds(1)));
 }
 

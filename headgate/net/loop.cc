@@ -94,8 +94,8 @@ void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWi
     return Refuse(std::move(socket), peer, listener);
   }
   ConnectionLimits::Refusal refusal{};
-  std::optional<ConnectionLimits::Place> place = listener.limits.Enter(KeyOf(peer), refusal);
-  if (!place) {
+  std::optional<ConnectionLimits::Slot> slot = listener.limits.Enter(KeyOf(peer), refusal);
+  if (!slot) {
     (listener.has_reserved_places                   ? counters_.refused_reserved_limit
      : refusal == ConnectionLimits::Refusal::kTotal ? counters_.refused_total_limit
                                                     : counters_.refused_address_limit)
@@ -103,7 +103,7 @@ void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWi
     return Refuse(std::move(socket), peer, listener);
   }
   counters_.connections_accepted.Add();
-  auto* const connection = new Connection(*this, std::move(socket), std::move(place), PeerOf(peer),
+  auto* const connection = new Connection(*this, std::move(socket), std::move(slot), PeerOf(peer),
                                           listener.choose_session, listener.tls.get());
   connection->Start();
 }

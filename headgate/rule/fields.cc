@@ -14,14 +14,14 @@ enum class Shape : uint8_t { kLeaf, kMapping, kList, kFree };
 
 struct WordTraits {
   std::string_view text;
-  uint8_t places;  // of Place
-  bool ours;       // not of Envoy's rate limit service
+  uint8_t contexts;  // of Context
+  bool ours;         // not of Envoy's rate limit service
   Shape shape = Shape::kLeaf;
 };
-constexpr uint8_t kFile = static_cast<uint8_t>(Place::kFile);
-constexpr uint8_t kDescriptor = static_cast<uint8_t>(Place::kDescriptor);
-constexpr uint8_t kLimit = static_cast<uint8_t>(Place::kLimit);
-constexpr uint8_t kReplaced = static_cast<uint8_t>(Place::kReplaced);
+constexpr uint8_t kFile = static_cast<uint8_t>(Context::kFile);
+constexpr uint8_t kDescriptor = static_cast<uint8_t>(Context::kDescriptor);
+constexpr uint8_t kLimit = static_cast<uint8_t>(Context::kLimit);
+constexpr uint8_t kReplaced = static_cast<uint8_t>(Context::kReplaced);
 
 constexpr std::array<WordTraits, kWordCount> kWords{{
     {"algorithm", kLimit, true},
@@ -69,9 +69,9 @@ std::optional<Word> WordByText(std::string_view text) {
   return static_cast<Word>(found - kWords.begin());
 }
 
-std::string_view NameOf(uint8_t places) {
-  if ((places & kLimit) != 0) return "under rate_limit";
-  if ((places & kDescriptor) != 0) return "in a descriptor, beside its key";
+std::string_view NameOf(uint8_t contexts) {
+  if ((contexts & kLimit) != 0) return "under rate_limit";
+  if ((contexts & kDescriptor) != 0) return "in a descriptor, beside its key";
   return "at the top of the file, beside domain";
 }
 
@@ -110,16 +110,16 @@ bool Fields::has_ours() const {
 
 std::string_view TextOf(Word word) { return TraitsOf(word).text; }
 
-Fields FieldReader::Read(const DocumentNode& mapping, Place place) {
+Fields FieldReader::Read(const DocumentNode& mapping, Context context) {
   const DocumentNode* const one = &mapping;
-  return Read(std::span(&one, 1), place);
+  return Read(std::span(&one, 1), context);
 }
 
-Fields FieldReader::Read(std::span<const DocumentNode* const> mappings, Place place) {
+Fields FieldReader::Read(std::span<const DocumentNode* const> mappings, Context context) {
   Fields fields(mappings.back()->mark);
   for (const DocumentNode* mapping : mappings) {
     for (size_t i = 0; i + 1 < mapping->children.size(); i += 2) {
-      ReadPair(fields, *mapping->children[i], *mapping->children[i + 1], place);
+      ReadPair(fields, *mapping->children[i], *mapping->children[i + 1], context);
     }
   }
   // Checked last, so that of a doubled word only the value that counts is looked at.
@@ -133,9 +133,9 @@ Fields FieldReader::Read(std::span<const DocumentNode* const> mappings, Place pl
 }
 
 void FieldReader::ReadPair(Fields& fields, const DocumentNode& key, const DocumentNode& value,
-                           Place place) {
+                           Context context) {
   const std::optional<Word> word = CheckWord(key);
-  if (!word || !CheckPlace(fields, key, *word, place)) return;
+  if (!word || !CheckContext(fields, key, *word, context)) return;
   fields.values_[Fields::Index(*word)] = &value;
   if (*word != Word::kRateLimit) return;
   std::vector<const DocumentNode*>& all = fields.rate_limits_;
@@ -159,10 +159,11 @@ std::optional<Word> FieldReader::CheckWord(const DocumentNode& key) {
   return word;
 }
 
-bool FieldReader::CheckPlace(Fields& fields, const DocumentNode& key, Word word, Place place) {
+bool FieldReader::CheckContext(Fields& fields, const DocumentNode& key, Word word,
+                               Context context) {
   const WordTraits& traits = TraitsOf(word);
-  if ((traits.places & static_cast<uint8_t>(place)) != 0) return true;
-  std::string hint = fmt::format("'{}' belongs {}", traits.text, NameOf(traits.places));
+  if ((traits.contexts & static_cast<uint8_t>(context)) != 0) return true;
+  std::string hint = fmt::format("'{}' belongs {}", traits.text, NameOf(traits.contexts));
   if (traits.ours) {
     fields.reported_.set(Fields::Index(word));
     Report(key.mark, fmt::format("config error, misplaced key '{}'", traits.text), std::move(hint));

@@ -57,7 +57,7 @@ inline constexpr size_t kWordCount = static_cast<size_t>(Word::kValueToMetric) +
 std::string_view TextOf(Word word);
 
 // The things that a mapping can describe.
-enum class Place : uint8_t { kFile = 1, kDescriptor = 2, kLimit = 4, kReplaced = 8 };
+enum class Context : uint8_t { kFile = 1, kDescriptor = 2, kLimit = 4, kReplaced = 8 };
 
 // A mapping by its words; of a doubled word the last one counts.
 class Fields {
@@ -96,8 +96,8 @@ class FieldReader {
       : problems_(problems), warnings_(warnings) {}
 
   // The words of a mapping, or of several that are read as one.
-  Fields Read(std::span<const DocumentNode* const> mappings, Place place);
-  Fields Read(const DocumentNode& mapping, Place place);
+  Fields Read(std::span<const DocumentNode* const> mappings, Context context);
+  Fields Read(const DocumentNode& mapping, Context context);
 
   // Absent, null and of a wrong type (which is reported) are the type's zero.
   std::string_view Text(Fields& fields, Word word);
@@ -121,8 +121,9 @@ class FieldReader {
   void ReportType(const DocumentNode& node, std::string_view go_type, std::string hint);
 
  private:
-  void ReadPair(Fields& fields, const DocumentNode& key, const DocumentNode& value, Place place);
-  bool CheckPlace(Fields& fields, const DocumentNode& key, Word word, Place place);
+  void ReadPair(Fields& fields, const DocumentNode& key, const DocumentNode& value,
+                Context context);
+  bool CheckContext(Fields& fields, const DocumentNode& key, Word word, Context context);
   bool CheckValue(const DocumentNode& value, Word word);
   bool CheckItems(const DocumentNode& list);
   bool CheckAnyMapping(const DocumentNode& mapping);

@@ -53,7 +53,7 @@ void FileLoader::LoadFile() {
 }
 
 void FileLoader::LoadRoot(const DocumentNode& root) {
-  Fields fields = reader_.Read(root, Place::kFile);
+  Fields fields = reader_.Read(root, Context::kFile);
   const std::string_view domain = reader_.Text(fields, Word::kDomain);
   NodeId node = kNoNode;
   if (domain.empty()) {
@@ -97,7 +97,7 @@ void FileLoader::LoadDescriptors(Fields& fields, const Level& level) {
 }
 
 void FileLoader::LoadDescriptor(const DocumentNode& mapping, const Level& level) {
-  Fields fields = reader_.Read(mapping, Place::kDescriptor);
+  Fields fields = reader_.Read(mapping, Context::kDescriptor);
   const std::string_view key = reader_.Text(fields, Word::kKey);
   const std::string_view value = reader_.Text(fields, Word::kValue);
   const std::string composite = Joined(key, value);

@@ -123,7 +123,7 @@ class LimitReader {
     for (const DocumentNode* item :
          reader_.List(fields_, Word::kReplaces, "[]config.yamlReplaces")) {
       if (item->kind != NodeKind::kMapping) continue;
-      Fields replaced = reader_.Read(*item, Place::kReplaced);
+      Fields replaced = reader_.Read(*item, Context::kReplaced);
       const std::string_view name = reader_.Text(replaced, Word::kName);
       if (replaced.any_reported()) continue;
       if (name.empty()) {
@@ -285,7 +285,7 @@ class LimitReader {
 
 void ReadLimit(FieldReader& reader, std::span<const DocumentNode* const> mappings, LimitForm form,
                Rule& rule) {
-  Fields fields = reader.Read(mappings, Place::kLimit);
+  Fields fields = reader.Read(mappings, Context::kLimit);
   LimitReader(reader, fields, rule).Read(form);
 }
 

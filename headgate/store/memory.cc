@@ -56,7 +56,7 @@ inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print, Seg
 }
 
 bool IsLook(const TakeRequest& request) {
-  return request.operation == Operation::kLook ||
+  return request.operation == Operation::kPeek ||
          (request.operation == Operation::kTake && request.cost == 0);
 }
 
@@ -151,27 +151,27 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
     // The bucket is left as it is: should the limit be raised again, what was consumed stays
     // consumed.
     const bool asks =
-        request.operation == Operation::kTake || request.operation == Operation::kLook;
+        request.operation == Operation::kTake || request.operation == Operation::kPeek;
     if (request.operation == Operation::kReset) {
       if (held == Held::kFirst && segment_count_ > 1) return false;
-      if (const Place place = Find(print, held); place.found()) Remove(place);
+      if (const SlotRef ref = Find(print, held); ref.found()) Remove(ref);
     }
     decision = algorithm::DenyAll(limit, asks ? request.cost : 0);
     return true;
   }
-  const Place place = Find(print, held);
+  const SlotRef ref = Find(print, held);
   BucketState state;
   Instant remembered_until{0};
-  if (place.found()) {
-    state = place->Load();
-    remembered_until = RememberedUntil(place);
-    if (place->limit_id() != request.limit->id) [[unlikely]] {
-      const bool logs = IsLog(limit) || IsLog(limits_.Get(place->limit_id()));
-      CarryOver(request, state, remembered_until, place->limit_id(), now);
+  if (ref.found()) {
+    state = ref->Load();
+    remembered_until = RememberedUntil(ref);
+    if (ref->limit_id() != request.limit->id) [[unlikely]] {
+      const bool logs = IsLog(limit) || IsLog(limits_.Get(ref->limit_id()));
+      CarryOver(request, state, remembered_until, ref->limit_id(), now);
       if (IsLook(request) && !logs) {
         // A look changes nothing, so it does not change whose bucket this is either. (The hits of a
         // log have no copy.)
-        decision = Apply(request, print, {held, place}, state, now);
+        decision = Apply(request, print, {held, ref}, state, now);
         return true;
       }
     }
@@ -182,7 +182,7 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
                          buckets_.load(std::memory_order_relaxed) >= buckets_max_;
     if (elsewhere || (crowded && request.operation == Operation::kTake)) return false;
   }
-  decision = Apply(request, print, {held, place}, state, now);
+  decision = Apply(request, print, {held, ref}, state, now);
   if (request.operation == Operation::kReset || remembered_until <= Later(now, state.seen))
     remembered_until = {};
 
@@ -193,12 +193,12 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
   const bool fresh =
       !consumed && remembered_until.ns == 0 &&
       FreshAt(limit, state, HitsOf(state.edge, *request.limit)) <= Later(now, state.seen);
-  if (place.found()) {
-    place->Store(state);
-    SetLimit(place, *request.limit);
-    SetRememberedUntil(place, remembered_until);
-    if (IsLog(limit)) SetPlaceOfNewestHits(place);
-    if (fresh) Remove(place);
+  if (ref.found()) {
+    ref->Store(state);
+    SetLimit(ref, *request.limit);
+    SetRememberedUntil(ref, remembered_until);
+    if (IsLog(limit)) SetNewestHitsSlot(ref);
+    if (fresh) Remove(ref);
   } else if (!fresh) {
     Insert(print, held, *request.limit, state, now);
   }
@@ -221,7 +221,7 @@ Decision MemoryStore::Apply(const TakeRequest& request, const Fingerprint& print
       }
       return decision;
     }
-    case Operation::kLook: {
+    case Operation::kPeek: {
       BucketState copy = state;
       if (!IsLog(limit)) return Decide(limit, copy, hits, request.cost, now);
       // The hits have no copy: what was taken is given back.
@@ -283,11 +283,11 @@ void MemoryStore::TakeGroup(base::Strided<const TakeRequest> group,
   bool denied = false;
   for (size_t i = 0; i < group.size(); ++i) {
     const Fingerprint print = Fingerprint::Of(group[i].key);
-    if (const Place place = Find(print, Held::kBoth); place.found()) {
+    if (const SlotRef ref = Find(print, Held::kBoth); ref.found()) {
       before[i] = {.existed = true,
-                   .limit_id = place->limit_id(),
-                   .state = place->Load(),
-                   .remembered_until = RememberedUntil(place)};
+                   .limit_id = ref->limit_id(),
+                   .state = ref->Load(),
+                   .remembered_until = RememberedUntil(ref)};
     }
     TakeLocked(group[i], print, Held::kBoth, decisions[i], now);
     const bool denied_before = denied;
@@ -311,7 +311,7 @@ void MemoryStore::TakeGroup(base::Strided<const TakeRequest> group,
       // A limit that has counted the request answers when the same would pass, if it would not now;
       // others, what is left.
       TakeRequest look = group[i];
-      look.operation = Operation::kLook;
+      look.operation = Operation::kPeek;
       if (!counts[i]) look.cost = 0;
       TakeLocked(look, print, Held::kBoth, decisions[i], now);
     }
@@ -321,36 +321,36 @@ void MemoryStore::TakeGroup(base::Strided<const TakeRequest> group,
 
 void MemoryStore::Undo(const TakeRequest& request, const Fingerprint& print, const Before& before,
                        const Decision& decision) {
-  const Place place = Find(print, Held::kBoth);
-  if (!place.found()) return;
+  const SlotRef ref = Find(print, Held::kBoth);
+  if (!ref.found()) return;
   const Limit& limit = request.limit->limit;
   if (IsLog(limit)) {
     // Hits cannot be restored from a copy: the newest ones are these.
     if (!decision.allowed || request.cost == 0) return;
-    BucketState state = place->Load();
+    BucketState state = ref->Load();
     ArenaHitLog hits = HitsOf(state.edge, *request.limit);
     hits.ReduceNewest(static_cast<uint32_t>(request.cost));
     state.count -= static_cast<uint32_t>(request.cost);
-    place->Store(state);
-    if (hits.empty() && !place->remembered()) Remove(place);
+    ref->Store(state);
+    if (hits.empty() && !ref->remembered()) Remove(ref);
   } else if (before.existed && IsLog(limits_.Get(before.limit_id))) {
     // Its hits went with the change of limit: what was taken is given back under the limit that it
     // has now.
     if (!decision.allowed) return;
-    BucketState state = place->Load();
+    BucketState state = ref->Load();
     ArenaHitLog hits = HitsOf(state.edge, *request.limit);
     Refund(limit, state, hits, request.cost, state.seen).IgnoreError();
-    place->Store(state);
+    ref->Store(state);
   } else if (before.existed) {
-    place->Store(before.state);
-    SetLimit(place, limits_.EntryOf(before.limit_id));
-    SetRememberedUntil(place, before.remembered_until);
+    ref->Store(before.state);
+    SetLimit(ref, limits_.EntryOf(before.limit_id));
+    SetRememberedUntil(ref, before.remembered_until);
   } else {
-    Remove(place);
+    Remove(ref);
   }
 }
 
-MemoryStore::Place MemoryStore::Find(const Fingerprint& print, Held held) const {
+MemoryStore::SlotRef MemoryStore::Find(const Fingerprint& print, Held held) const {
   Segment& first = First(print);
   if (const uint32_t slot = first.Find(print); slot != Segment::kNoSlot) return {&first, slot};
   if (held == Held::kBoth && segment_count_ > 1) {
@@ -360,24 +360,22 @@ MemoryStore::Place MemoryStore::Find(const Fingerprint& print, Held held) const 
   return {};
 }
 
-void MemoryStore::SetLimit(Place place, const LimitEntry& limit) {
-  if (place->limit_id() == limit.id) return;
-  LimitClass& before = *limits_.EntryOf(place->limit_id()).owner;
-  place->SetLimit(limit.id);
+void MemoryStore::SetLimit(SlotRef ref, const LimitEntry& limit) {
+  if (ref->limit_id() == limit.id) return;
+  LimitClass& before = *limits_.EntryOf(ref->limit_id()).owner;
+  ref->SetLimit(limit.id);
   if (&before == limit.owner) return;
   before.buckets.fetch_sub(1, std::memory_order_relaxed);
   limit.owner->buckets.fetch_add(1, std::memory_order_relaxed);
 }
 
-Instant MemoryStore::RememberedUntil(Place place) const {
-  return place->remembered() ? remembered_[place.segment - segments_][place.slot]
-                             : Instant::FromNanos(0);
+Instant MemoryStore::RememberedUntil(SlotRef ref) const {
+  return ref->remembered() ? remembered_[ref.segment - segments_][ref.slot] : Instant::FromNanos(0);
 }
 
-void MemoryStore::SetRememberedUntil(Place place, Instant remembered_until) {
-  place->SetRemembered(remembered_until.ns > 0);
-  if (remembered_until.ns > 0)
-    remembered_[place.segment - segments_][place.slot] = remembered_until;
+void MemoryStore::SetRememberedUntil(SlotRef ref, Instant remembered_until) {
+  ref->SetRemembered(remembered_until.ns > 0);
+  if (remembered_until.ns > 0) remembered_[ref.segment - segments_][ref.slot] = remembered_until;
 }
 
 MemoryStats MemoryStore::stats() const {

@@ -90,7 +90,7 @@ class MemoryStore final : public Store {
 
  private:
   // A slot that holds a bucket, or none.
-  struct Place {
+  struct SlotRef {
     Segment* segment = nullptr;
     uint32_t slot = Segment::kNoSlot;
     bool found() const { return slot != Segment::kNoSlot; }
@@ -110,7 +110,7 @@ class MemoryStore final : public Store {
   // there.
   struct AtHand {
     Held held;
-    Place place;
+    SlotRef ref;
   };
 
   Segment& First(const Fingerprint& print) const {
@@ -139,30 +139,30 @@ class MemoryStore final : public Store {
   void CarryOver(const TakeRequest& request, algorithm::BucketState& state,
                  base::Instant& remembered_until, uint32_t limit_id, base::Instant now);
 
-  Place Find(const Fingerprint& print, Held held) const;
-  void SetLimit(Place place, const LimitEntry& limit);
+  SlotRef Find(const Fingerprint& print, Held held) const;
+  void SetLimit(SlotRef ref, const LimitEntry& limit);
   // What algorithm::Change keeps of the limits that the bucket had before; 0 where that is over.
-  base::Instant RememberedUntil(Place place) const;
-  void SetRememberedUntil(Place place, base::Instant remembered_until);
+  base::Instant RememberedUntil(SlotRef ref) const;
+  void SetRememberedUntil(SlotRef ref, base::Instant remembered_until);
   ArenaHitLog HitsOf(uint64_t& edge, const LimitEntry& limit) {
     return {hits_, edge, limit.owner->hit_blocks};
   }
-  void SetPlaceOfNewestHits(Place place);
+  void SetNewestHitsSlot(SlotRef ref);
 
   // ---- Making room: memory_room.cc
 
   // Not found: nothing makes way, and the bucket is forgotten at once.
-  Place Insert(const Fingerprint& print, Held held, const LimitEntry& limit,
-               algorithm::BucketState state, base::Instant now);
-  void Remove(Place place);
+  SlotRef Insert(const Fingerprint& print, Held held, const LimitEntry& limit,
+                 algorithm::BucketState state, base::Instant now);
+  void Remove(SlotRef ref);
   bool HasRoom(const Segment& first, const Segment* second) const;
   bool MakeRoom(const LimitClass& incoming, Segment& first, Segment* second, base::Instant now);
   bool MakeRoomElsewhere(const LimitClass& incoming, base::Instant now);
-  Place RemoveExpiredAndOffer(Segment& segment, FairVictim& choice, base::Instant now);
-  void Evict(Place place, base::Instant now);
+  SlotRef RemoveExpiredAndOffer(Segment& segment, FairVictim& choice, base::Instant now);
+  void Evict(SlotRef ref, base::Instant now);
   void CountLoss(const LimitEntry& limit, algorithm::BucketState& state, base::Instant now);
   // From when on the bucket is as if never used.
-  base::Instant FreshAtOf(Place place);
+  base::Instant FreshAtOf(SlotRef ref);
   uint64_t RemoveExpired(Segment& segment, base::Instant now);
   void ReclaimSomewhere(base::Instant now);
   void MakeRoomForHits(const TakeRequest& request, const Fingerprint& print, const AtHand& at_hand,

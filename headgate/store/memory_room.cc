@@ -57,8 +57,8 @@ uint64_t LossOf(const Limit& limit, const BucketState& state, Instant fresh_at, 
 
 // ---- For a bucket
 
-MemoryStore::Place MemoryStore::Insert(const Fingerprint& print, Held held, const LimitEntry& limit,
-                                       BucketState state, Instant now) {
+MemoryStore::SlotRef MemoryStore::Insert(const Fingerprint& print, Held held,
+                                         const LimitEntry& limit, BucketState state, Instant now) {
   Segment* first = &First(print);
   Segment* second = held == Held::kBoth && segment_count_ > 1 ? &Second(print) : nullptr;
   inserted_at_ns_.store(now.ns, std::memory_order_relaxed);
@@ -85,15 +85,15 @@ MemoryStore::Place MemoryStore::Insert(const Fingerprint& print, Held held, cons
   return {target, slot};
 }
 
-void MemoryStore::Remove(Place place) {
-  const LimitEntry& limit = limits_.EntryOf(place->limit_id());
+void MemoryStore::Remove(SlotRef ref) {
+  const LimitEntry& limit = limits_.EntryOf(ref->limit_id());
   if (IsLog(limit.limit)) {
-    ArenaHitLog hits = HitsOf(place->edge, limit);
+    ArenaHitLog hits = HitsOf(ref->edge, limit);
     while (!hits.empty()) hits.DropOldest();
   }
-  Segment& first = First(place.segment->PrintOf(place.slot));
-  if (&first != place.segment) first.spilled.fetch_sub(1, std::memory_order_relaxed);
-  place.segment->Free(place.slot);
+  Segment& first = First(ref.segment->PrintOf(ref.slot));
+  if (&first != ref.segment) first.spilled.fetch_sub(1, std::memory_order_relaxed);
+  ref.segment->Free(ref.slot);
   buckets_.fetch_sub(1, std::memory_order_relaxed);
   limit.owner->buckets.fetch_sub(1, std::memory_order_relaxed);
 }
@@ -109,9 +109,9 @@ bool MemoryStore::MakeRoom(const LimitClass& incoming, Segment& first, Segment* 
   ReclaimSomewhere(now);
   if (HasRoom(first, second)) return true;
   FairVictim choice(incoming, incoming.buckets.load(std::memory_order_relaxed));
-  Place victim = RemoveExpiredAndOffer(first, choice, now);
+  SlotRef victim = RemoveExpiredAndOffer(first, choice, now);
   if (second != nullptr) {
-    if (const Place better = RemoveExpiredAndOffer(*second, choice, now); better.found())
+    if (const SlotRef better = RemoveExpiredAndOffer(*second, choice, now); better.found())
       victim = better;
   }
   if (HasRoom(first, second)) return true;
@@ -133,7 +133,7 @@ bool MemoryStore::MakeRoomElsewhere(const LimitClass& incoming, Instant now) {
     if (!segment.lock.try_lock()) continue;  // someone's, or our own
     std::lock_guard lock(segment.lock, std::adopt_lock);
     FairVictim choice(incoming, incoming.buckets.load(std::memory_order_relaxed));
-    const Place victim = RemoveExpiredAndOffer(segment, choice, now);
+    const SlotRef victim = RemoveExpiredAndOffer(segment, choice, now);
     if (buckets_.load(std::memory_order_relaxed) < buckets_max_) return true;
     if (!victim.found()) continue;
     Evict(victim, now);
@@ -143,33 +143,33 @@ bool MemoryStore::MakeRoomElsewhere(const LimitClass& incoming, Instant now) {
 }
 
 // Where one of the segment's gives way rather than what `choice` has seen before, which.
-MemoryStore::Place MemoryStore::RemoveExpiredAndOffer(Segment& segment, FairVictim& choice,
-                                                      Instant now) {
-  Place victim;
+MemoryStore::SlotRef MemoryStore::RemoveExpiredAndOffer(Segment& segment, FairVictim& choice,
+                                                        Instant now) {
+  SlotRef victim;
   for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {
     if (segment.tags[slot] == 0) continue;
-    const Place place{&segment, slot};
-    const Instant fresh_at = FreshAtOf(place);
+    const SlotRef ref{&segment, slot};
+    const Instant fresh_at = FreshAtOf(ref);
     if (fresh_at <= now) {
-      Remove(place);
+      Remove(ref);
       continue;
     }
-    const LimitEntry& limit = limits_.EntryOf(place->limit_id());
+    const LimitEntry& limit = limits_.EntryOf(ref->limit_id());
     const uint64_t held = limit.owner->buckets.load(std::memory_order_relaxed);
-    if (choice.Offer(*limit.owner, held, LossOf(limit.limit, place->Load(), fresh_at, now)))
-      victim = place;
+    if (choice.Offer(*limit.owner, held, LossOf(limit.limit, ref->Load(), fresh_at, now)))
+      victim = ref;
   }
   return victim;
 }
 
-void MemoryStore::Evict(Place place, Instant now) {
-  const LimitEntry& limit = limits_.EntryOf(place->limit_id());
-  if (FreshAtOf(place) > now) {
-    BucketState state = place->Load();
+void MemoryStore::Evict(SlotRef ref, Instant now) {
+  const LimitEntry& limit = limits_.EntryOf(ref->limit_id());
+  if (FreshAtOf(ref) > now) {
+    BucketState state = ref->Load();
     CountLoss(limit, state, now);
-    place->Store(state);
+    ref->Store(state);
   }
-  Remove(place);
+  Remove(ref);
 }
 
 void MemoryStore::CountLoss(const LimitEntry& limit, BucketState& state, Instant now) {
@@ -181,10 +181,10 @@ void MemoryStore::CountLoss(const LimitEntry& limit, BucketState& state, Instant
   }
 }
 
-Instant MemoryStore::FreshAtOf(Place place) {
-  BucketState state = place->Load();
-  const LimitEntry& limit = limits_.EntryOf(place->limit_id());
-  return std::max(FreshAt(limit.limit, state, HitsOf(state.edge, limit)), RememberedUntil(place));
+Instant MemoryStore::FreshAtOf(SlotRef ref) {
+  BucketState state = ref->Load();
+  const LimitEntry& limit = limits_.EntryOf(ref->limit_id());
+  return std::max(FreshAt(limit.limit, state, HitsOf(state.edge, limit)), RememberedUntil(ref));
 }
 
 uint64_t MemoryStore::RemoveExpired(Segment& segment, Instant now) {
@@ -210,11 +210,11 @@ void MemoryStore::ReclaimSomewhere(Instant now) {
 
 // ---- For a hit
 
-void MemoryStore::SetPlaceOfNewestHits(Place place) {
-  const LimitEntry& limit = limits_.EntryOf(place->limit_id());
-  HitsOf(place->edge, limit)
-      .SetPlaceOfNewest(static_cast<uint32_t>(place.segment - segments_),
-                        static_cast<uint8_t>(place.slot));
+void MemoryStore::SetNewestHitsSlot(SlotRef ref) {
+  const LimitEntry& limit = limits_.EntryOf(ref->limit_id());
+  HitsOf(ref->edge, limit)
+      .SetPlaceOfNewest(static_cast<uint32_t>(ref.segment - segments_),
+                        static_cast<uint8_t>(ref.slot));
 }
 
 // Looks at blocks in use all over the arena, so that a class is found the sooner the more it holds.
@@ -231,10 +231,10 @@ void MemoryStore::MakeRoomForHits(const TakeRequest& request, const Fingerprint&
   const auto is_held = [&](const Segment* segment) {
     return segment == &First(print) || (at_hand.held == Held::kBoth && segment == &Second(print));
   };
-  const auto is_own = [&](Place place) {
-    return place.segment == at_hand.place.segment && place.slot == at_hand.place.slot;
+  const auto is_own = [&](SlotRef ref) {
+    return ref.segment == at_hand.ref.segment && ref.slot == at_hand.ref.slot;
   };
-  Place victim;
+  SlotRef victim;
   Fingerprint victim_print{};
   for (int i = 0; i < kHitBlocksSampled; ++i) {
     const uint64_t spread = hit_hand_.fetch_add(1, std::memory_order_relaxed) * kGolden;
@@ -243,23 +243,23 @@ void MemoryStore::MakeRoomForHits(const TakeRequest& request, const Fingerprint&
     const uint32_t segment_index = block.segment.load(std::memory_order_relaxed);
     const uint32_t slot = block.slot.load(std::memory_order_relaxed);
     if (segment_index >= segment_count_ || slot >= Segment::kSlots) continue;
-    const Place place{&segments_[segment_index], slot};
-    const bool held = is_held(place.segment);
-    if (!held && !place.segment->lock.try_lock()) continue;
+    const SlotRef ref{&segments_[segment_index], slot};
+    const bool held = is_held(ref.segment);
+    if (!held && !ref.segment->lock.try_lock()) continue;
     bool removed = false;
-    if (place.segment->tags[slot] != 0 && IsLog(limits_.Get(place->limit_id())) && !is_own(place)) {
-      const LimitEntry& other = limits_.EntryOf(place->limit_id());
-      const Instant other_fresh_at = FreshAtOf(place);
+    if (ref.segment->tags[slot] != 0 && IsLog(limits_.Get(ref->limit_id())) && !is_own(ref)) {
+      const LimitEntry& other = limits_.EntryOf(ref->limit_id());
+      const Instant other_fresh_at = FreshAtOf(ref);
       removed = other_fresh_at <= now;
       if (removed) {
-        Remove(place);
+        Remove(ref);
       } else if (choice.Offer(*other.owner, other.owner->hit_blocks.load(std::memory_order_relaxed),
-                              LossOf(other.limit, place->Load(), other_fresh_at, now))) {
-        victim = place;
-        victim_print = place.segment->PrintOf(slot);
+                              LossOf(other.limit, ref->Load(), other_fresh_at, now))) {
+        victim = ref;
+        victim_print = ref.segment->PrintOf(slot);
       }
     }
-    if (!held) place.segment->lock.unlock();
+    if (!held) ref.segment->lock.unlock();
     if (removed) return;
   }
   if (!victim.found()) return;

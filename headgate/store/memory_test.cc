@@ -35,7 +35,7 @@ TEST(MemoryStore, ALookCreatesNothing) {
   MemoryRig test;
   const LimitHandle limit = test.Make({.requests = 5, .period = 10s});
   EXPECT_TRUE(test.Ask(1, limit, kStart, 0).allowed);
-  EXPECT_TRUE(test.Ask(1, limit, kStart, 5, Operation::kLook).allowed);
+  EXPECT_TRUE(test.Ask(1, limit, kStart, 5, Operation::kPeek).allowed);
   EXPECT_FALSE(test.Ask(1, limit, kStart, 6).allowed);
   EXPECT_EQ(test.buckets(), 0u);
 }
@@ -47,8 +47,8 @@ TEST(MemoryStore, ALookAnswersAsATakeWouldAndConsumesNothing) {
     MemoryRig test;
     const LimitHandle limit = test.Make({.algorithm = algorithm, .requests = 5, .period = 10s});
     test.Ask(1, limit, kStart, 2);
-    const Decision look = test.Ask(1, limit, kStart + 1s, 2, Operation::kLook);
-    EXPECT_EQ(test.Ask(1, limit, kStart + 1s, 2, Operation::kLook), look) << Name(algorithm);
+    const Decision look = test.Ask(1, limit, kStart + 1s, 2, Operation::kPeek);
+    EXPECT_EQ(test.Ask(1, limit, kStart + 1s, 2, Operation::kPeek), look) << Name(algorithm);
     EXPECT_EQ(test.Ask(1, limit, kStart + 1s, 2), look) << Name(algorithm);
   }
 }
@@ -193,7 +193,7 @@ TEST(MemoryStore, ALookUnderAnotherLimitLeavesTheBucketWhatItIs) {
   const LimitHandle two = test.Make({.requests = 10, .period = 60s, .burst = 2});
   test.Ask(1, ten, kStart);
   EXPECT_EQ(test.Ask(1, two, kStart, 0).remaining, 2u);
-  EXPECT_EQ(test.Ask(1, two, kStart, 1, Operation::kLook).remaining, 1u);
+  EXPECT_EQ(test.Ask(1, two, kStart, 1, Operation::kPeek).remaining, 1u);
   EXPECT_EQ(test.Ask(1, ten, kStart, 0).remaining, 9u);
 }
 

@@ -312,8 +312,8 @@ void MemoryStore::RestoreBucket(const Fingerprint& print, const LimitEntry& entr
   const bool one = &first == &second;
   std::unique_lock lock(first.lock);
   std::unique_lock second_lock = one ? std::unique_lock<SpinLock>() : std::unique_lock(second.lock);
-  const Place place = Insert(print, one ? Held::kFirst : Held::kBoth, entry, state, now);
-  if (place.found()) SetRememberedUntil(place, remembered_until);
+  const SlotRef ref = Insert(print, one ? Held::kFirst : Held::kBoth, entry, state, now);
+  if (ref.found()) SetRememberedUntil(ref, remembered_until);
 }
 
 }  // namespace headgate::store

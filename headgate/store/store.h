@@ -18,7 +18,7 @@ namespace headgate::store {
 
 enum class Operation : uint8_t {
   kTake,
-  kLook,    // answers as kTake would, and consumes nothing
+  kPeek,    // answers as kTake would, and consumes nothing
   kRefund,  // not for the queue
   kReset,
 };

@@ -103,7 +103,7 @@ class LeaseContract : public ::testing::TestWithParam<SharedStoreUnderTest> {
     return Answer({.name = bucket_, .limit = limit_, .cost = cost, .operation = operation})
         .decision;
   }
-  uint64_t Remaining() { return Do(store::Operation::kLook, 0).remaining; }
+  uint64_t Remaining() { return Do(store::Operation::kPeek, 0).remaining; }
 
  private:
   static constexpr base::Instant kStart = base::Instant::FromNanos(1'790'000'000'000'000'000);

@@ -20,7 +20,7 @@ class ManualSharedStore final : public store::SharedStore {
     std::string name;
     store::LimitHandle limit;
     algorithm::Cost cost = 0;
-    store::Operation operation = store::Operation::kLook;
+    store::Operation operation = store::Operation::kPeek;
     bool keeps_limit = false;
     std::span<const store::LimitChange> history{};
     base::Instant now{0};
@@ -61,7 +61,7 @@ class ManualSharedStore final : public store::SharedStore {
 
   // What is left in a bucket, leases not included.
   uint64_t Remaining(const std::string& name, const store::LimitHandle& limit) {
-    return Decide({.name = name, .limit = limit}, store::Operation::kLook, 0).remaining;
+    return Decide({.name = name, .limit = limit}, store::Operation::kPeek, 0).remaining;
   }
 
   size_t waiting() const { return asked_.size(); }
@@ -96,7 +96,7 @@ class ManualSharedStore final : public store::SharedStore {
   // What it grants is taken from the bucket, and what comes back is refunded. Nothing expires.
   store::LeaseGrant Grant(const Asked& asked) {
     store::LeaseGrant grant{.holders = 1, .ttl = asked.lease->ttl};
-    const uint64_t left = Decide(asked, store::Operation::kLook, 0).remaining;
+    const uint64_t left = Decide(asked, store::Operation::kPeek, 0).remaining;
     if (asked.lease->want > 0 && left >= asked.lease->least) {
       grant.granted = std::min(asked.lease->want, std::max(asked.lease->least, left / 2));
       grants_[asked.lease->id.number] = grant.granted;

@@ -263,7 +263,7 @@ TEST_P(StoreContract, LooksCreateNothing) {
     for (int i = 0; i < 10; ++i) {
       const base::Hash128 key = Key("looked at " + std::to_string(i) + ToString(spec));
       Ask({.key = key, .limit = limit.get(), .cost = 0}, kStart);
-      Ask({.key = key, .limit = limit.get(), .cost = 1, .operation = store::Operation::kLook},
+      Ask({.key = key, .limit = limit.get(), .cost = 1, .operation = store::Operation::kPeek},
           kStart);
       Ask({.key = key, .limit = limit.get(), .cost = 0, .operation = store::Operation::kReset},
           kStart);

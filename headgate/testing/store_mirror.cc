@@ -90,7 +90,7 @@ Decision LoneBucket::Ask(const algorithm::Limit& limit, const store::TakeRequest
   switch (request.operation) {
     case Operation::kTake:
       break;
-    case Operation::kLook: {
+    case Operation::kPeek: {
       algorithm::BucketState state = state_;
       DequeHitLog hits = hits_;
       return Decide(limit, state, hits, request.cost, now);
@@ -151,7 +151,7 @@ store::TakeRequest StoreMirror::DrawRequest() {
     request.operation = Operation::kRefund;
     request.cost = Draw(4);
   } else if (kind <= 5) {
-    request.operation = Operation::kLook;
+    request.operation = Operation::kPeek;
     request.cost = Draw(4);
   } else {
     request.cost = kind == 6 ? limit_->limit.capacity() + Draw(3) : kind <= 9 ? Draw(4) : 1;

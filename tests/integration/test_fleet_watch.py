@@ -155,18 +155,18 @@ class FleetWatch(FleetTest):
     def test_the_log_says_when_a_server_is_left_alone_and_when_it_is_back(self):
         instance = self.alone("--sharing", "exact", "--store-breaker-failures-in-row", "2")
         self.until_asked(instance)
-        self.assertEqual(self.lines(instance, "store.away") + self.lines(instance, "store.back"), [])
+        self.assertEqual(self.lines(instance, "store.unreachable") + self.lines(instance, "store.recovered"), [])
         server = f"server=127.0.0.1:{self.redis.port} loop=0"
         self.redis.pause()
         self.addCleanup(self.redis.resume)
         for _ in range(4):
             self.mode(instance)
         self.assertEqual(
-            self.lines(instance, "store.away"), [("warning", f'{server} effect="its limits are decided as on_store_failure says"')]
+            self.lines(instance, "store.unreachable"), [("warning", f'{server} effect="its limits are decided as on_store_failure says"')]
         )
         self.redis.resume()
         self.until_asked(instance)
-        self.assertEqual(self.lines(instance, "store.back"), [("info", server)])
+        self.assertEqual(self.lines(instance, "store.recovered"), [("info", server)])
 
     def test_the_log_says_once_that_decisions_are_made_without_the_store_and_once_that_this_is_over(self):
         # A breaker that never opens: it is the decisions that show it.
@@ -196,7 +196,7 @@ class FleetWatch(FleetTest):
         self.assertGreaterEqual(int(over.pop("local")), 5)
         self.assertEqual(over, {"closed": "1", "open": "1"})
         self.assertEqual(len(self.lines(instance, "decisions.without_store")), 3)
-        self.assertEqual(self.lines(instance, "store.away"), [])
+        self.assertEqual(self.lines(instance, "store.unreachable"), [])
 
     # ---- A store that may forget limits
 

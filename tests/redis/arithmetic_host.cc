@@ -26,7 +26,7 @@ using store::Unpacker;
 using wire::RespValue;
 
 // As in scripts/clock.lua and scripts/leases.lua.
-enum class Op : uint8_t { kTake, kLook, kRefund, kReset, kLease };
+enum class Op : uint8_t { kTake, kPeek, kRefund, kReset, kLease };
 constexpr uint8_t kDecided = 1;
 constexpr uint8_t kOtherLimit = 2;
 constexpr uint8_t kCorrupt = 1;
@@ -187,7 +187,7 @@ class Run {
       case Op::kTake:
         allowed = Decide(limit_, state, no_hits, cost_, now_).allowed;
         break;
-      case Op::kLook: {
+      case Op::kPeek: {
         algorithm::BucketState copy = state;
         allowed = Decide(limit_, copy, no_hits, cost_, now_).allowed;
         break;
@@ -203,7 +203,7 @@ class Run {
       case Op::kReset:
         break;
     }
-    if (op_ != Op::kLook) Write();
+    if (op_ != Op::kPeek) Write();
     RespValue reply = Decided(answered, allowed);
     reply.text += said;
     return reply;
@@ -292,7 +292,7 @@ class Run {
   const std::string_view key_;
   const std::span<const std::string_view> arguments_;
   Limit limit_;
-  Op op_ = Op::kLook;
+  Op op_ = Op::kPeek;
   Instant start_{0};  // as the call began: what a time to live counts from
   Instant now_{0};
   Duration far_{0};

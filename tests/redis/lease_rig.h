@@ -63,7 +63,7 @@ class LeaseRig : public ::testing::Test {
     events = answer.events;
     return answer;
   }
-  uint64_t Remaining() { return Do(store::Operation::kLook, 0).decision.remaining; }
+  uint64_t Remaining() { return Do(store::Operation::kPeek, 0).decision.remaining; }
   bool Take(uint64_t cost) { return Do(store::Operation::kTake, cost).decision.allowed; }
 
   LuaStore store;

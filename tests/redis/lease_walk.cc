@@ -138,7 +138,7 @@ LeaseStep LeaseWalk::Request() {
   LeaseStep step{.cost = NextCost()};
   const uint64_t what = random_() % 20;
   if (what < 4) step.operation = Operation::kRefund;
-  if (what == 4) step.operation = Operation::kLook;
+  if (what == 4) step.operation = Operation::kPeek;
   if (what == 5 && OneIn(random_, 4)) step.operation = Operation::kReset;
   return step;
 }

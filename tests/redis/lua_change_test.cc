@@ -185,7 +185,7 @@ class OneChange : public Changes {
     uint64_t returned_left = returned.granted;
     Passed passed(to, kept_left + returned_left);
     Take(std::numeric_limits<uint32_t>::max());  // carries the bucket over
-    const auto window_end = [&] { return now + Decide(Operation::kLook, 0).reset_after; };
+    const auto window_end = [&] { return now + Decide(Operation::kPeek, 0).reset_after; };
     const Instant begin = now;
     const auto spend = [&](uint64_t& left, uint64_t cost) {
       const Instant end = window_end();

@@ -239,7 +239,7 @@ class Fleet {
     const SharedAnswer look = store_.Ask({.name = "b",
                                           .limit = limit_,
                                           .cost = 0,
-                                          .operation = store::Operation::kLook,
+                                          .operation = store::Operation::kPeek,
                                           .leased = true},
                                          now_);
     if (!look.status.ok()) wrong_ = look.status.ToString();

@@ -222,8 +222,8 @@ class TwoInstances : public ::testing::Test {
     const Instant late = back + course.lag + 1ms;
     const int calls = store.calls;
     const auto answer = asked == Asked::kByBoth
-                            ? second.Ask("b", 0, Operation::kLook, late + kSecond, late)
-                            : first.Ask("b", 0, Operation::kLook, late + kFirst, late);
+                            ? second.Ask("b", 0, Operation::kPeek, late + kSecond, late)
+                            : first.Ask("b", 0, Operation::kPeek, late + kFirst, late);
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     EXPECT_EQ(store.calls, calls + 1);
     return answer.decision.remaining;

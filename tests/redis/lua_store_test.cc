@@ -29,7 +29,7 @@ class LuaStoreTest : public ::testing::Test {
     EXPECT_TRUE(answer.status.ok()) << answer.status;
     return answer;
   }
-  Decision Look(const LimitSpec& spec) { return Ask(spec, 0, Operation::kLook).decision; }
+  Decision Look(const LimitSpec& spec) { return Ask(spec, 0, Operation::kPeek).decision; }
   void Run(std::vector<std::string> command) {
     EXPECT_FALSE(store.keyspace.Run(command, now).is_error());
   }
@@ -82,7 +82,7 @@ TEST_F(LuaStoreTest, ASmallStepBackCountsAsNone) {
     Ask(spec, 7);
     const Decision before = Look(spec);
     now = begin - 900ms;
-    const SharedAnswer answer = Ask(spec, 0, Operation::kLook);
+    const SharedAnswer answer = Ask(spec, 0, Operation::kPeek);
     EXPECT_EQ(answer.events, store::SharedEvents{});
     EXPECT_EQ(answer.decision, before);
   }
@@ -92,7 +92,7 @@ TEST_F(LuaStoreTest, ALookWritesNothing) {
   for (const LimitSpec& spec : EveryFamily()) {
     SCOPED_TRACE(model::Describe(spec));
     store.keyspace.Clear();
-    for (const uint64_t cost : {0u, 1u, 10u, 100u}) Ask(spec, cost, Operation::kLook);
+    for (const uint64_t cost : {0u, 1u, 10u, 100u}) Ask(spec, cost, Operation::kPeek);
     Ask(spec, 0);
     EXPECT_EQ(store.keyspace.size(), 0u);
     Ask(spec, 7);
@@ -271,7 +271,7 @@ TEST_F(LuaStoreTest, AReadThatIsRefusedFailsTheScriptAndChangesNothing) {
         store.keyspace.Clear();
         EXPECT_TRUE(Ask(before, 10).decision.allowed);
         store.keyspace.Refuse(command);
-        for (const Operation operation : {Operation::kTake, Operation::kLook}) {
+        for (const Operation operation : {Operation::kTake, Operation::kPeek}) {
           const SharedAnswer answer =
               store.Ask({.name = "b", .limit = store.Intern(spec), .operation = operation}, now);
           EXPECT_EQ(answer.status.code(), absl::StatusCode::kUnavailable) << answer.status;
@@ -334,7 +334,7 @@ TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
       }
     }
     for (const std::vector<std::string>& command : foreign) {
-      for (const Operation operation : {Operation::kLook, Operation::kTake}) {
+      for (const Operation operation : {Operation::kPeek, Operation::kTake}) {
         store.keyspace.Clear();
         Run(command);
         const SharedAnswer answer = Ask(spec, 3, operation);

@@ -266,7 +266,7 @@ TEST_F(RealRedis, WhateverIsForeignIsReplacedAndReported) {
     };
     for (const auto& command : foreign) {
       for (const auto operation :
-           {store::Operation::kTake, store::Operation::kLook, store::Operation::kRefund}) {
+           {store::Operation::kTake, store::Operation::kPeek, store::Operation::kRefund}) {
         const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
         if (queue && operation == store::Operation::kRefund) continue;
         // Nothing but zeros behind state: leases of no family of ours but the log and the queue are
@@ -394,7 +394,7 @@ TEST_F(RealRedis, ACrowdOfNodesIsDecidedExactlyWhereTheTableOfLeasesIsFull) {
     const uint64_t left = Ask({.name = "hg:{crowd}",
                                .limit = Intern(spec),
                                .cost = 0,
-                               .operation = store::Operation::kLook})
+                               .operation = store::Operation::kPeek})
                               .decision.remaining;
     EXPECT_GE(left, kRequests - spent - exact);
     EXPECT_LE(left, kRequests - spent - exact + 1000) << "what comes back in a minute";

@@ -43,7 +43,7 @@ TwinStep TwinWalk::Next() {
   } else if (what < 16) {
     step.operation = Operation::kRefund;
   } else if (what < 24) {
-    step.operation = Operation::kLook;
+    step.operation = Operation::kPeek;
   }
   if (what < 4) step.operation = Operation::kTake;
   step.cost = NextCost();
@@ -55,7 +55,7 @@ TwinStep TwinWalk::Next() {
 
 std::optional<Decision> TwinWalk::Answer(const TwinStep& step) {
   const Limit limit = *Limit::Make(step.spec);
-  const bool asks = step.operation == Operation::kTake || step.operation == Operation::kLook;
+  const bool asks = step.operation == Operation::kTake || step.operation == Operation::kPeek;
   const bool queue = limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
   if (step.operation == Operation::kRefund && queue) return std::nullopt;
   if (step.operation == Operation::kReset) Forget();
@@ -69,7 +69,7 @@ std::optional<Decision> TwinWalk::Answer(const TwinStep& step) {
   last_ = step.operation == Operation::kRefund ? *Refund(limit, state, hits, step.cost, step.now)
                                                : Decide(limit, state, hits, cost, step.now);
   const bool looks =
-      step.operation == Operation::kLook || (step.operation == Operation::kTake && step.cost == 0);
+      step.operation == Operation::kPeek || (step.operation == Operation::kTake && step.cost == 0);
   if (looks || step.operation == Operation::kReset) return last_;
   state_ = state;
   hits_ = std::move(hits);

@@ -73,12 +73,12 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
   const bool goes = pass != store::Breaker::Pass::kRefused;
   bool own = false;
   if (Request* asker = turn_.request; asker != nullptr) {
-    if (request.operation == Operation::kLook) Account(key);
+    if (request.operation == Operation::kPeek) Account(key);
     Evidence& evidence = *EvidenceOf(*asker, key);
     if (refunds && asker->operation != Operation::kRefund) {
       evidence.refunded += request.cost;
     } else if (evidence.decision != Outcome::kNone ||
-               (request.operation == Operation::kLook &&
+               (request.operation == Operation::kPeek &&
                 (evidence.grant != Outcome::kNone || evidence.spent != 0))) {
       // Another member of its group has denied: it was decided before, and is counted now, or asked
       // what is left.

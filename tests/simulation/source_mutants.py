@@ -47,14 +47,12 @@ def read_list():
 
 
 def plant(text, mutant):
-    """The text with the bug in it; None unless the line occurs exactly once."""
-    lines = text.split("\n")
-    at = [i for i, line in enumerate(lines) if line.strip() == mutant["line"]]
+    """The text with the bug in it; None unless the line occurs exactly once, in one line or wrapped."""
+    line = r"\s+".join(re.escape(word) for word in mutant["line"].split())
+    at = list(re.finditer(rf"^([ \t]*){line}$", text, re.MULTILINE))
     if len(at) != 1:
         return None
-    indent = lines[at[0]][: len(lines[at[0]]) - len(lines[at[0]].lstrip())]
-    lines[at[0]] = indent + mutant["replacement"]
-    return "\n".join(lines)
+    return text[: at[0].start()] + at[0][1] + mutant["replacement"] + text[at[0].end() :]
 
 
 def check():

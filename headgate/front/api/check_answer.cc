@@ -10,8 +10,8 @@ namespace headgate::front::api {
 namespace {
 
 using algorithm::Decision;
+using limiter::DescriptorAnswer;
 using limiter::Outcome;
-using limiter::Outcomes;
 
 // The name of an override's policy: the limit came with the request, not from a rule.
 constexpr std::string_view kOverridePolicy = "request";
@@ -22,7 +22,7 @@ void AppendMs(base::Duration d, std::string& out) {
                          out);
 }
 
-void AppendDecision(const Outcomes& outcome, std::string& out) {
+void AppendDecision(const DescriptorAnswer& outcome, std::string& out) {
   out.append(R"({"allowed":)");
   base::AppendJsonBool(outcome.allowed(), out);
   if (outcome.has_decision()) {
@@ -58,16 +58,16 @@ void AppendDecision(const Outcomes& outcome, std::string& out) {
   out.append("}");
 }
 
-bool IsQuota(const Outcomes& outcome) {
+bool IsQuota(const DescriptorAnswer& outcome) {
   return outcome.rule != nullptr && outcome.rule->quota_mode;
 }
 
 // A limit that can deny: not in shadow.
-bool IsEnforced(const Outcomes& outcome) {
+bool IsEnforced(const DescriptorAnswer& outcome) {
   return outcome.has_decision() && (outcome.rule == nullptr || !outcome.rule->shadow_mode);
 }
 
-bool Tighter(const Outcomes& a, const Outcomes& b) {
+bool Tighter(const DescriptorAnswer& a, const DescriptorAnswer& b) {
   if (a.allowed() != b.allowed()) return !a.allowed();
   if (!a.allowed()) return a.decision.retry_after > b.decision.retry_after;
   return a.decision.remaining < b.decision.remaining;
@@ -79,7 +79,7 @@ void AppendAnswer(const limiter::Response& response, std::string& out) {
   out.append(R"({"allowed":)");
   base::AppendJsonBool(response.allowed, out);
   out.append(R"(,"decisions":[)");
-  for (const Outcomes& outcome : response.descriptors) {
+  for (const DescriptorAnswer& outcome : response.descriptors) {
     if (out.back() == '}') out.push_back(',');
     AppendDecision(outcome, out);
   }
@@ -90,7 +90,7 @@ std::optional<base::Duration> RetryAfter(const limiter::Response& response) {
   base::Duration all{0};
   base::Duration quota = algorithm::kNever;
   bool quota_denies = false;
-  for (const Outcomes& outcome : response.descriptors) {
+  for (const DescriptorAnswer& outcome : response.descriptors) {
     if (outcome.allowed()) continue;
     if (IsQuota(outcome)) {
       quota_denies = true;
@@ -101,15 +101,15 @@ std::optional<base::Duration> RetryAfter(const limiter::Response& response) {
   }
   const bool quota_alone_allows =
       std::any_of(response.descriptors.begin(), response.descriptors.end(),
-                  [](const Outcomes& o) { return IsQuota(o) && o.allowed(); });
+                  [](const DescriptorAnswer& o) { return IsQuota(o) && o.allowed(); });
   if (quota_denies && !quota_alone_allows) all = std::max(all, quota);
   if (all == algorithm::kNever) return std::nullopt;
   return all;
 }
 
 std::optional<wire::RateLimitState> Tightest(const limiter::Response& response) {
-  const Outcomes* tightest = nullptr;
-  for (const Outcomes& outcome : response.descriptors) {
+  const DescriptorAnswer* tightest = nullptr;
+  for (const DescriptorAnswer& outcome : response.descriptors) {
     if (IsEnforced(outcome) && (tightest == nullptr || Tighter(outcome, *tightest)))
       tightest = &outcome;
   }

@@ -9,8 +9,8 @@ namespace {
 using namespace std::chrono_literals;
 using algorithm::Decision;
 using algorithm::Limit;
+using limiter::DescriptorAnswer;
 using limiter::Outcome;
-using limiter::Outcomes;
 using limiter::Response;
 
 Limit Make(algorithm::LimitSpec spec) { return *Limit::Make(spec); }
@@ -24,14 +24,14 @@ rule::Rule Named(const std::string& name) {
   return rule;
 }
 
-Outcomes Allowed(const rule::Rule* rule, uint64_t remaining) {
+DescriptorAnswer Allowed(const rule::Rule* rule, uint64_t remaining) {
   return {.rule = rule,
           .outcome = Outcome::kAllowed,
           .decision = {.allowed = true, .limit = 20, .remaining = remaining, .reset_after = 6s},
           .limit = &kTenPerMinute};
 }
 
-Outcomes Denied(const rule::Rule* rule, base::Duration retry_after) {
+DescriptorAnswer Denied(const rule::Rule* rule, base::Duration retry_after) {
   const bool never = retry_after == algorithm::kNever;
   return {.rule = rule,
           .outcome = rule != nullptr && rule->shadow_mode ? Outcome::kShadowDenied
@@ -61,7 +61,7 @@ TEST(CheckAnswer, IsTheDocumentedJson) {
 }
 
 TEST(CheckAnswer, RoundsMillisecondsUp) {
-  Outcomes outcome = Denied(nullptr, 1ns);
+  DescriptorAnswer outcome = Denied(nullptr, 1ns);
   outcome.decision.reset_after = 1ms + 1ns;
   outcome.decision.wait = 2ms - 1ns;
   EXPECT_EQ(
@@ -185,7 +185,7 @@ TEST(Tightest, NamesARequestsOwnLimitAndNoWindowWhereTheCalendarHasIt) {
                             .requests = 5,
                             .period = 1s,
                             .align = algorithm::Align::kCalendarMonth});
-  Outcomes outcome = Allowed(nullptr, 1);
+  DescriptorAnswer outcome = Allowed(nullptr, 1);
   outcome.limit = &month;
   const wire::RateLimitState state = *Tightest({.allowed = true, .descriptors = {outcome}});
   EXPECT_EQ(state.policy, "request");

@@ -29,7 +29,8 @@ limiter::Pending* PendingOf(const http::Request& request) {
 
 limiter::Mode ModeOf(const limiter::Response& response) {
   limiter::Mode mode = limiter::Mode::kMemory;
-  for (const limiter::Outcomes& outcome : response.descriptors) mode = std::max(mode, outcome.mode);
+  for (const limiter::DescriptorAnswer& outcome : response.descriptors)
+    mode = std::max(mode, outcome.mode);
   return mode;
 }
 
@@ -51,7 +52,7 @@ void CheckHandler::AddRoutes(http::Router& router) {
               .path = "/v1/peek",
               .what = "the same, consuming nothing",
               .handle = [this](const Request& request, Response& response, base::Instant now) {
-                Decide(limiter::Operation::kLook, 0, request, response, now);
+                Decide(limiter::Operation::kPeek, 0, request, response, now);
               }});
   router.Add({.methods = {"POST"},
               .path = "/v1/refund",
@@ -156,7 +157,7 @@ std::optional<base::Duration> CheckHandler::HonestRetryAfter(uint64_t cost_defau
   bool spent = false;
   for (size_t i = 0; i < look_.size(); ++i) {
     look_[i].cost = look_[i].cost.value_or(cost_default);
-    const limiter::Outcomes& outcome = decided_.descriptors[i];
+    const limiter::DescriptorAnswer& outcome = decided_.descriptors[i];
     spent = spent || (outcome.allowed() && outcome.has_decision() &&
                       outcome.decision.remaining < *look_[i].cost);
   }
@@ -165,7 +166,7 @@ std::optional<base::Duration> CheckHandler::HonestRetryAfter(uint64_t cost_defau
       !checker_
            .Check({.domain = request_.domain,
                    .descriptors = look_,
-                   .operation = limiter::Operation::kLook},
+                   .operation = limiter::Operation::kPeek},
                   looked_, now)
            .ok()) {
     return RetryAfter(decided_);

@@ -8,30 +8,31 @@
 
 namespace headgate::front::resp {
 
-ClientList::Place::Place(ClientList& list, const ClientState& client, std::string address)
+ClientList::Registration::Registration(ClientList& list, const ClientState& client,
+                                       std::string address)
     : list_(list), id_(client.id), address_(std::move(address)), client_(client) {
   std::lock_guard lock(list_.mutex_);
-  list_.places_.emplace(id_, this);
+  list_.registrations_.emplace(id_, this);
 }
 
-ClientList::Place::~Place() {
+ClientList::Registration::~Registration() {
   std::lock_guard lock(list_.mutex_);
-  list_.places_.erase(id_);
+  list_.registrations_.erase(id_);
 }
 
-void ClientList::Place::Describe(const ClientState& client) {
+void ClientList::Registration::Describe(const ClientState& client) {
   std::lock_guard lock(list_.mutex_);
   client_ = client;
 }
 
-void ClientList::Place::OnInput(base::Instant now) {
+void ClientList::Registration::OnInput(base::Instant now) {
   // One thread writes.
   if (first_input_ns_.load(std::memory_order_relaxed) == 0)
     first_input_ns_.store(now.ns, std::memory_order_relaxed);
   last_input_ns_.store(now.ns, std::memory_order_relaxed);
 }
 
-std::string ClientList::Place::Line(base::Instant now) const {
+std::string ClientList::Registration::Line(base::Instant now) const {
   std::lock_guard lock(list_.mutex_);
   std::string line;
   AppendLine(now, line);
@@ -40,7 +41,7 @@ std::string ClientList::Place::Line(base::Instant now) const {
 
 // Every field that Redis 7.2 has, since clients read them by name. A server that has no
 // transactions, subscriptions and buffers of this kind says 0.
-void ClientList::Place::AppendLine(base::Instant now, std::string& out) const {
+void ClientList::Registration::AppendLine(base::Instant now, std::string& out) const {
   const auto seconds_since = [now](const std::atomic<int64_t>& ns) {
     const int64_t since = ns.load(std::memory_order_relaxed);
     return since == 0 ? 0 : std::max<int64_t>(0, now.ns - since) / 1'000'000'000;
@@ -61,19 +62,20 @@ void ClientList::Place::AppendLine(base::Instant now, std::string& out) const {
 std::string ClientList::Lines(std::span<const uint64_t> ids, base::Instant now) const {
   std::string lines;
   std::lock_guard lock(mutex_);
-  const auto append = [&](const Place& place) {
-    place.AppendLine(now, lines);
+  const auto append = [&](const Registration& registration) {
+    registration.AppendLine(now, lines);
     lines += '\n';
   };
   size_t listed = 0;
   for (const uint64_t id : ids) {
-    if (const auto found = places_.find(id); found != places_.end() && ++listed <= kListedMax)
+    if (const auto found = registrations_.find(id);
+        found != registrations_.end() && ++listed <= kListedMax)
       append(*found->second);
   }
   if (!ids.empty()) return lines;
-  for (const auto& [id, place] : places_) {
+  for (const auto& [id, registration] : registrations_) {
     if (++listed > kListedMax) break;
-    append(*place);
+    append(*registration);
   }
   return lines;
 }

@@ -34,14 +34,15 @@ class ClientList {
   // CLIENT LIST shows at most this many clients: what they say about themselves may be 11 MB.
   static constexpr size_t kListedMax = 10'000;
 
-  // A client's place in the list, for as long as its session lives. Used by the session's loop.
-  class Place {
+  // A client's registration in the list, for as long as its session lives. Used by the session's
+  // loop.
+  class Registration {
    public:
     // `address` is where the client connects from, as text.
-    Place(ClientList& list, const ClientState& client, std::string address);
-    ~Place();
-    Place(const Place&) = delete;
-    Place& operator=(const Place&) = delete;
+    Registration(ClientList& list, const ClientState& client, std::string address);
+    ~Registration();
+    Registration(const Registration&) = delete;
+    Registration& operator=(const Registration&) = delete;
 
     // The client has said something about itself.
     void Describe(const ClientState& client);
@@ -76,7 +77,7 @@ class ClientList {
 
  private:
   mutable std::mutex mutex_;
-  std::map<uint64_t, const Place*> places_;  // by client number
+  std::map<uint64_t, const Registration*> registrations_;  // by client number
 };
 
 }  // namespace headgate::front::resp

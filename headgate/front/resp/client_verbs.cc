@@ -147,7 +147,7 @@ bool AnswerClient(const RespParser& command, const Caller& caller, RespWriter& r
   } else if (is("id")) {
     reply.Integer(static_cast<int64_t>(client.id));
   } else if (is("info")) {
-    reply.Verbatim("txt", caller.place.Line(now) + "\n");
+    reply.Verbatim("txt", caller.registration.Line(now) + "\n");
   } else if (is("trackinginfo")) {
     return TrackingInfo(client, reply);
   } else if (is("getredir")) {

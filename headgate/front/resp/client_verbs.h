@@ -20,7 +20,7 @@ bool RevealsClients(std::string_view subcommand);
 struct Caller {
   ClientState& state;
   const ClientList& clients;
-  const ClientList::Place& place;
+  const ClientList::Registration& registration;
 };
 
 // Answers one CLIENT command: true, or false after an error. The caller makes sure that the client

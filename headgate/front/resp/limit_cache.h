@@ -25,22 +25,22 @@ class LimitCache {
  public:
   // Null where the limit is not here.
   const store::LimitEntry* Find(const ThrottleLimit& limit) const {
-    const Place& place = places_[IndexOf(limit)];
-    return place.limit == limit ? place.entry.get() : nullptr;
+    const Slot& slot = slots_[IndexOf(limit)];
+    return slot.limit == limit ? slot.entry.get() : nullptr;
   }
 
-  // Takes the place of another limit: no entry found before may be in use still.
+  // Takes the slot of another limit: no entry found before may be in use still.
   const store::LimitEntry* Put(const ThrottleLimit& limit, store::LimitHandle entry) {
-    Place& place = places_[IndexOf(limit)];
-    place.limit = limit;
-    place.entry = std::move(entry);
-    return place.entry.get();
+    Slot& slot = slots_[IndexOf(limit)];
+    slot.limit = limit;
+    slot.entry = std::move(entry);
+    return slot.entry.get();
   }
 
  private:
   static constexpr int kIndexBits = 10;
 
-  struct Place {
+  struct Slot {
     ThrottleLimit limit;
     store::LimitHandle entry;
   };
@@ -54,7 +54,7 @@ class LimitCache {
     return static_cast<size_t>(h >> (64 - kIndexBits));
   }
 
-  std::array<Place, size_t{1} << kIndexBits> places_;
+  std::array<Slot, size_t{1} << kIndexBits> slots_;
 };
 
 }  // namespace headgate::front::resp

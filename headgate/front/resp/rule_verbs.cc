@@ -25,7 +25,7 @@ int64_t Saturated(uint64_t n) {
   return static_cast<int64_t>(std::min(n, uint64_t{std::numeric_limits<int64_t>::max()}));
 }
 
-void WriteOutcome(const limiter::Outcomes& outcome, wire::RespWriter& reply) {
+void WriteOutcome(const limiter::DescriptorAnswer& outcome, wire::RespWriter& reply) {
   const algorithm::Decision& decision = outcome.decision;
   const bool decided = outcome.has_decision();
   const bool shared = outcome.mode != limiter::Mode::kMemory;
@@ -57,7 +57,7 @@ limiter::Operation OperationOf(RuleVerb verb) {
     case RuleVerb::kCheck:
       return limiter::Operation::kTake;
     case RuleVerb::kPeek:
-      return limiter::Operation::kLook;
+      return limiter::Operation::kPeek;
     case RuleVerb::kRefund:
       return limiter::Operation::kRefund;
     case RuleVerb::kReset:
@@ -86,7 +86,8 @@ absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Answer(RuleVerb verb,
   reply.Boolean(response_.allowed);
   reply.Bulk("decisions");
   reply.Array(response_.descriptors.size());
-  for (const limiter::Outcomes& outcome : response_.descriptors) WriteOutcome(outcome, reply);
+  for (const limiter::DescriptorAnswer& outcome : response_.descriptors)
+    WriteOutcome(outcome, reply);
   return Answered::kNow;
 }
 

@@ -158,9 +158,10 @@ TEST(Client, ListHasAllClientsAndOnlyWhileTheyAreThere) {
 
 TEST(Client, ListIsBoundedAndTheOthersAreFoundByTheirNumber) {
   ClientList list;
-  std::vector<std::unique_ptr<ClientList::Place>> places;
+  std::vector<std::unique_ptr<ClientList::Registration>> places;
   for (uint64_t id = 1; id <= ClientList::kListedMax + 1; ++id) {
-    places.push_back(std::make_unique<ClientList::Place>(list, ClientState{.id = id}, "unix"));
+    places.push_back(
+        std::make_unique<ClientList::Registration>(list, ClientState{.id = id}, "unix"));
   }
   const std::string lines = list.Lines({}, base::Instant{0});
   EXPECT_EQ(static_cast<size_t>(std::count(lines.begin(), lines.end(), '\n')),

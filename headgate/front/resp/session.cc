@@ -19,7 +19,7 @@ RespSession::RespSession(Context& context, const net::Peer& peer)
     : context_(context),
       peer_(peer),
       client_{.id = context.NextClientId()},
-      place_(context.clients, client_, peer.address),
+      registration_(context.clients, client_, peer.address),
       verbs_(context.rule_verbs, [this] { wake_(); }) {
   ChooseBounds();
 }
@@ -30,7 +30,7 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
   const size_t output_pause = output.size() + kOutputPauseBytes;
   const ThrottleTurn turn{.output = output, .pending = pending_, .now = now};
   Progress progress;
-  place_.OnInput(now);
+  registration_.OnInput(now);
   if (awaited_.bytes > 0) {
     if (!context_.throttle.AnswerSettled(turn)) {
       wait_.Report(true, now, progress);
@@ -60,7 +60,7 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
       const CommandSpec* const spec = FindCommand(parser_[0]);
       const bool collects =
           spec != nullptr && spec->verb == Verb::kThrottle && !in_refused_transaction_;
-      place_.OnCommand(spec);
+      registration_.OnCommand(spec);
       on_time = collects ? context_.throttle.Add(parser_, turn) : context_.throttle.Flush(turn);
       if (!on_time) break;
       if (context_.throttle.size() <= 1) {
@@ -152,7 +152,7 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
       return done(true);
     case Verb::kHello: {
       const bool accepted = connection.Hello(parser_, client_, turn.output);
-      place_.Describe(client_);
+      registration_.Describe(client_);
       ChooseBounds();
       return done(accepted);
     }
@@ -238,8 +238,9 @@ RespSession::Ran RespSession::RunClient(const ThrottleTurn& turn) {
   RespWriter reply(turn.output, client_.version);
   if (RevealsClients(parser_[1]) && MayNotUseState("client|list", reply)) return Ran::kFailed;
   const bool done = AnswerClient(
-      parser_, {.state = client_, .clients = context_.clients, .place = place_}, reply, turn.now);
-  place_.Describe(client_);
+      parser_, {.state = client_, .clients = context_.clients, .registration = registration_},
+      reply, turn.now);
+  registration_.Describe(client_);
   return done ? Ran::kDone : Ran::kFailed;
 }
 
@@ -296,7 +297,7 @@ void RespSession::ResetClient() {
   const uint64_t id = client_.id;
   client_ = ClientState{.id = id};
   in_refused_transaction_ = false;
-  place_.Describe(client_);
+  registration_.Describe(client_);
   ChooseBounds();
 }
 

@@ -60,7 +60,7 @@ class RespSession final : public net::Session {
   const net::Peer peer_;
   wire::RespParser parser_;
   ClientState client_;
-  ClientList::Place place_;
+  ClientList::Registration registration_;
   std::function<void()> wake_;
   net::OrderedWait wait_;
   limiter::Pending pending_{[this] { wake_(); }};  // of CL.THROTTLE

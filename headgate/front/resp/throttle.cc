@@ -86,7 +86,7 @@ bool ThrottleBatch::Add(const wire::RespParser& command, const ThrottleTurn& tur
   request.key = base::HashBytes(checker_.store().hash_secret(), base::KeyKind::kRaw, command[1]);
   request.limit = limit;
   request.cost = static_cast<algorithm::Cost>(arguments.quantity);
-  request.operation = arguments.quantity == 0 ? store::Operation::kLook : store::Operation::kTake;
+  request.operation = arguments.quantity == 0 ? store::Operation::kPeek : store::Operation::kTake;
   return true;
 }
 

@@ -8,17 +8,17 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
                                                           const wire::RespParser& command,
                                                           wire::RespVersion version,
                                                           base::Instant now, std::string& output) {
-  Question& question = asked_ == 0 ? Add() : *questions_[answered_];
-  if (question.pending.waiting()) return Answered::kLater;
-  if (question.decided) {
-    output += question.reply;
-    const absl::Status status = std::move(question.status);
+  PendingVerb& next = asked_ == 0 ? Add() : *pending_verbs_[answered_];
+  if (next.pending.waiting()) return Answered::kLater;
+  if (next.decided) {
+    output += next.reply;
+    const absl::Status status = std::move(next.status);
     Pop();
     if (!status.ok()) return status;
     return Answered::kNow;
   }
   wire::RespWriter reply(output, version);
-  const auto answered = verbs_.Answer(verb, command, reply, question.pending, now);
+  const auto answered = verbs_.Answer(verb, command, reply, next.pending, now);
   if (answered.ok() && *answered == Answered::kLater) {
     ++open_;
   } else {
@@ -29,31 +29,31 @@ absl::StatusOr<VerbQueue::Answered> VerbQueue::AnswerNext(RuleVerb verb,
 
 void VerbQueue::AskAhead(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version,
                          base::Instant now) {
-  Question& question = Add();
-  wire::RespWriter reply(question.reply, version);
-  const auto answered = verbs_.Answer(verb, command, reply, question.pending, now);
+  PendingVerb& next = Add();
+  wire::RespWriter reply(next.reply, version);
+  const auto answered = verbs_.Answer(verb, command, reply, next.pending, now);
   if (answered.ok() && *answered == Answered::kLater) {
     ++open_;
     return;
   }
-  question.decided = true;
-  question.status = answered.status();
-  kept_bytes_ += question.reply.size();
+  next.decided = true;
+  next.status = answered.status();
+  kept_bytes_ += next.reply.size();
 }
 
-VerbQueue::Question& VerbQueue::Add() {
-  if (asked_ == questions_.size()) {
-    questions_.push_back(std::make_unique<Question>([this] {
+VerbQueue::PendingVerb& VerbQueue::Add() {
+  if (asked_ == pending_verbs_.size()) {
+    pending_verbs_.push_back(std::make_unique<PendingVerb>([this] {
       if (--open_ == 0) on_ready_();
     }));
   }
-  return *questions_[asked_++];
+  return *pending_verbs_[asked_++];
 }
 
 void VerbQueue::Pop() {
   if (++answered_ < asked_) return;
   // The first is never asked ahead, so that it keeps nothing.
-  questions_.resize(1);
+  pending_verbs_.resize(1);
   asked_ = answered_ = kept_bytes_ = 0;
 }
 

@@ -51,15 +51,15 @@ class VerbQueue {
  private:
   static constexpr size_t kCommandsMax = 64;  // as many as a batch of CL.THROTTLE
 
-  struct Question {
-    explicit Question(std::function<void()> on_ready) : pending(std::move(on_ready)) {}
+  struct PendingVerb {
+    explicit PendingVerb(std::function<void()> on_ready) : pending(std::move(on_ready)) {}
     limiter::Pending pending;
     bool decided = false;  // it never had to wait, and its answer is kept here
     absl::Status status;
     std::string reply;
   };
 
-  Question& Add();
+  PendingVerb& Add();
   void Pop();
 
   RuleVerbs& verbs_;
@@ -67,7 +67,7 @@ class VerbQueue {
   size_t open_ = 0;  // those that wait
   // The first `asked_` are in use; of these, `answered_` have been answered. The first is kept for
   // the next command.
-  std::vector<std::unique_ptr<Question>> questions_;
+  std::vector<std::unique_ptr<PendingVerb>> pending_verbs_;
   size_t asked_ = 0;
   size_t answered_ = 0;
   size_t kept_bytes_ = 0;

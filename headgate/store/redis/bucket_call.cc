@@ -26,7 +26,7 @@ using base::Duration;
 using base::Instant;
 
 // As in scripts/clock.lua and scripts/leases.lua.
-enum class ScriptOperation : uint8_t { kTake, kLook, kRefund, kReset, kLease };
+enum class ScriptOperation : uint8_t { kTake, kPeek, kRefund, kReset, kLease };
 constexpr uint8_t kDecided = 1;
 constexpr uint8_t kOtherLimit = 2;
 constexpr uint8_t kEventCorrupt = 1;
@@ -42,9 +42,9 @@ ScriptOperation OperationOf(Operation operation, Cost cost) {
   switch (operation) {
     case Operation::kTake:
       // A request that takes nothing leaves everything as it is.
-      return cost == 0 ? ScriptOperation::kLook : ScriptOperation::kTake;
-    case Operation::kLook:
-      return ScriptOperation::kLook;
+      return cost == 0 ? ScriptOperation::kPeek : ScriptOperation::kTake;
+    case Operation::kPeek:
+      return ScriptOperation::kPeek;
     case Operation::kRefund:
       return ScriptOperation::kRefund;
     case Operation::kReset:
@@ -58,7 +58,7 @@ bool LearnsFirst(const SharedRequest& request) {
   if (!CanLease(request.limit->limit)) return false;
   if (request.lease) return request.lease->want > 0;
   return request.leased &&
-         (request.operation == Operation::kTake || request.operation == Operation::kLook);
+         (request.operation == Operation::kTake || request.operation == Operation::kPeek);
 }
 
 // What a server says, bounded so that sums stay inside 63 bits.
@@ -329,7 +329,7 @@ void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Inst
 SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bool allowed) {
   SharedAnswer answer;
   answer.events = events_;
-  const bool takes = operation_ == Operation::kTake || operation_ == Operation::kLook;
+  const bool takes = operation_ == Operation::kTake || operation_ == Operation::kPeek;
   if (operation_ == Operation::kReset) {
     state = {};
     hits = {};
@@ -377,7 +377,7 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
     found = StoredBucket{.limit = limit_};
     events_.replaced_corrupt = true;
   }
-  const bool looks = !asks_lease_ && (operation_ == Operation::kLook ||
+  const bool looks = !asks_lease_ && (operation_ == Operation::kPeek ||
                                       (operation_ == Operation::kTake && cost_ == 0));
   // A look changes nothing, so it does not change whose bucket this is either.
   if (looks)

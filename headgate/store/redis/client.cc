@@ -33,7 +33,7 @@ Shard::Settings SettingsFor(const RedisOptions& options,
                          .sentinel = guide,
                          .replica_ok = options.topology == TopologyKind::kCluster,
                          .strict_store = options.strict_store,
-                         .greeting_timeout = options.connect_timeout,
+                         .handshake_timeout = options.connect_timeout,
                          .reply_overdue = options.reply_overdue,
                          .reconnect_min = options.reconnect_min,
                          .reconnect_max = options.reconnect_max,
@@ -148,7 +148,7 @@ void Client::Dispatch(PendingCall& call, base::BootTime now) {
   }
   unrouted_.push_back(&call);
   WakeAt(call.deadline);
-  Doubt(now);
+  Suspect(now);
 }
 
 void Client::SendTo(uint32_t server, PendingCall& call, base::BootTime now) {
@@ -265,7 +265,7 @@ void Client::OnReply(Shard& shard, PendingCall& call, const wire::RespValue& rep
     CountAnswer(call, now);
     return Finish(call, &reply);
   }
-  if (action.refreshes_topology) Doubt(now);
+  if (action.refreshes_topology) Suspect(now);
   if (action.drops_connection)
     shard.Retire(call, absl::UnavailableError(fmt::format("it says {}", action.code)), now);
   Follow(shard, call, action, reply.text, now);
@@ -322,7 +322,7 @@ void Client::OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, ba
   FinishBreaker(shard, call,
                 action.counts_as_failure ? Breaker::Outcome::kFailure : Breaker::Outcome::kNeither,
                 now);
-  if (action.refreshes_topology) Doubt(now);
+  if (action.refreshes_topology) Suspect(now);
   Finish(call, shard.StatusOf(event));
 }
 
@@ -408,7 +408,7 @@ void Client::OnReady(Shard& shard, base::BootTime now) {
 
 void Client::OnDown(Shard& shard, const absl::Status& why, base::BootTime now) {
   if (absl::IsCancelled(why)) return;  // we wanted it
-  Doubt(now);
+  Suspect(now);
   // It does not let us in, or is not to be used: nothing mends that but somebody who looks.
   if (absl::IsPermissionDenied(why) || absl::IsFailedPrecondition(why)) counters_.alarms.Add();
   absl::Status& told = told_[shard.index()].connection;
@@ -435,27 +435,26 @@ bool Client::AvailableFor(std::string_view key) const {
 
 // ---- The topology
 
-void Client::Doubt(base::BootTime now) {
-  topology_->OnDoubt(now);
+void Client::Suspect(base::BootTime now) {
+  topology_->OnSuspicion(now);
   if (!asking_topology_) WakeAt(topology_->wake_at());
 }
 
 void Client::AskTopology(base::BootTime now) {
   if (asking_topology_) return;
-  const std::optional<Topology::Question> question = topology_->Ask(now);
-  if (!question) return;
+  const std::optional<Topology::Query> query = topology_->Ask(now);
+  if (!query) return;
   asking_topology_ = true;
   counters_.topology_refreshes.Add();
-  PendingCall& call =
-      Acquire("", std::max(options_.timeout, options_.connect_timeout) * 4,
-              [this, server = question->server](const PendingCall::Outcome& answer) {
-                OnTopologyAnswer(server, answer);
-              });
+  PendingCall& call = Acquire("", std::max(options_.timeout, options_.connect_timeout) * 4,
+                              [this, server = query->server](const PendingCall::Outcome& answer) {
+                                OnTopologyAnswer(server, answer);
+                              });
   call.own = true;
-  const std::vector<std::string_view> words(question->words.begin(), question->words.end());
+  const std::vector<std::string_view> words(query->words.begin(), query->words.end());
   AppendCommand(call.body, words);
   // Past the breaker: it is how a way round a server in trouble is found.
-  EnsureShard(question->server, now).Send(call, now);
+  EnsureShard(query->server, now).Send(call, now);
 }
 
 void Client::OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answer) {

@@ -119,7 +119,7 @@ class Client final : private Shard::User {
   void FinishBreaker(Shard& shard, PendingCall& call, Breaker::Outcome outcome, base::BootTime now);
   void Follow(Shard& shard, PendingCall& call, const ReplyAction& action, std::string_view error,
               base::BootTime now);
-  void Doubt(base::BootTime now);
+  void Suspect(base::BootTime now);
   void Alarm(const Shard& shard, std::string_view error);
 
   // The topology's questions.

@@ -48,13 +48,13 @@ std::optional<uint32_t> ClusterTopology::OnRedirect(std::string_view error, uint
   return server;
 }
 
-void ClusterTopology::OnDoubt(base::BootTime now) {
+void ClusterTopology::OnSuspicion(base::BootTime now) {
   ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kPauseMin) + Upto(kSpread));
 }
 
 // Everybody is asked in turn, so that one who is cut off and does not know it cannot mislead for
 // long.
-std::optional<Topology::Question> ClusterTopology::Ask(base::BootTime now) {
+std::optional<Topology::Query> ClusterTopology::Ask(base::BootTime now) {
   if (now < ask_at_) return std::nullopt;
   const auto count = static_cast<uint32_t>(servers().size());
   for (uint32_t i = 1; i <= count; ++i) {
@@ -65,7 +65,7 @@ std::optional<Topology::Question> ClusterTopology::Ask(base::BootTime now) {
   }
   asked_at_ = now;
   ask_at_ = now + kInterval + Upto(kInterval / 4);
-  return Question{.server = asked_, .words = {"CLUSTER", "SLOTS"}};
+  return Query{.server = asked_, .words = {"CLUSTER", "SLOTS"}};
 }
 
 bool ClusterTopology::OnAnswer(const wire::RespValue& answer, base::BootTime now) {
@@ -88,6 +88,6 @@ bool ClusterTopology::OnAnswer(const wire::RespValue& answer, base::BootTime now
   return owner_ != before;
 }
 
-void ClusterTopology::OnNoAnswer(base::BootTime now) { OnDoubt(now); }
+void ClusterTopology::OnNoAnswer(base::BootTime now) { OnSuspicion(now); }
 
 }  // namespace headgate::store::redis

@@ -22,8 +22,8 @@ class ClusterTopology final : public Topology {
   std::optional<uint32_t> Find(std::string_view key) const override;
   bool InUse(uint32_t server) const override { return server < in_use_.size() && in_use_[server]; }
   std::optional<uint32_t> OnRedirect(std::string_view error, uint32_t from, bool remember) override;
-  void OnDoubt(base::BootTime now) override;
-  std::optional<Question> Ask(base::BootTime now) override;
+  void OnSuspicion(base::BootTime now) override;
+  std::optional<Query> Ask(base::BootTime now) override;
   bool OnAnswer(const wire::RespValue& answer, base::BootTime now) override;
   void OnNoAnswer(base::BootTime now) override;
   base::BootTime wake_at() const override { return ask_at_; }

@@ -34,7 +34,7 @@ void Connection::Start(base::BootTime now) {
   resting_ = false;
   if (state_ != State::kDown) return;
   state_ = State::kConnecting;
-  wish_ = Wish::kConnect;
+  action_ = Action::kConnect;
   // The stream has a timeout of its own for connecting.
   greet_until_ = base::BootTime{INT64_MAX};
   wake_at_ = expire_at_;
@@ -43,53 +43,53 @@ void Connection::Start(base::BootTime now) {
 
 void Connection::OnConnected(base::BootTime now) {
   state_ = State::kGreeting;
-  greet_until_ = now + settings_.greeting_timeout;
+  greet_until_ = now + settings_.handshake_timeout;
   WakeAt(greet_until_);
   hello_refused_ = false;
   facts_ = {};
   server_info_.clear();
-  Greet({Greeting::kHello});
+  StartHandshake({HandshakeStep::kHello});
 }
 
-// ---- Greeting
+// ---- HandshakeStep
 
-void Connection::Greet(std::vector<Greeting> steps) {
-  for (const Greeting step : steps) Append(step);
+void Connection::StartHandshake(std::vector<HandshakeStep> steps) {
+  for (const HandshakeStep step : steps) Append(step);
   std::reverse(steps.begin(), steps.end());
-  greeting_ = std::move(steps);
+  handshake_ = std::move(steps);
 }
 
-void Connection::Append(Greeting step) {
+void Connection::Append(HandshakeStep step) {
   std::vector<std::string_view> words;
   const std::string database = std::to_string(settings_.database);
   const std::string_view user =
       settings_.user.empty() ? "default" : std::string_view(settings_.user);
   switch (step) {
-    case Greeting::kHello:
+    case HandshakeStep::kHello:
       words = {"HELLO", "3"};
       if (!settings_.password.empty())
         words.insert(words.end(), {"AUTH", user, settings_.password});
       if (!settings_.client_name.empty())
         words.insert(words.end(), {"SETNAME", settings_.client_name});
       break;
-    case Greeting::kAuth:
+    case HandshakeStep::kAuth:
       words = {"AUTH"};
       if (!settings_.user.empty()) words.push_back(settings_.user);
       words.push_back(settings_.password);
       break;
-    case Greeting::kSetName:
+    case HandshakeStep::kSetName:
       words = {"CLIENT", "SETNAME", settings_.client_name};
       break;
-    case Greeting::kSelect:
+    case HandshakeStep::kSelect:
       words = {"SELECT", database};
       break;
-    case Greeting::kServer:
+    case HandshakeStep::kServer:
       words = {"INFO", "server"};
       break;
-    case Greeting::kReplication:
+    case HandshakeStep::kReplication:
       words = {"INFO", "replication"};
       break;
-    case Greeting::kMemory:
+    case HandshakeStep::kMemory:
       words = {"INFO", "memory"};
       break;
   }
@@ -97,41 +97,42 @@ void Connection::Append(Greeting step) {
 }
 
 void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime now) {
-  if (greeting_.empty())
+  if (handshake_.empty())
     return End(absl::UnavailableError("an answer that nobody asked for"), kRefusedPause, now);
-  const Greeting step = greeting_.back();
-  greeting_.pop_back();
+  const HandshakeStep step = handshake_.back();
+  handshake_.pop_back();
   if (reply.is_error()) {
-    OnGreetingError(step, reply.text, now);
-  } else if (step == Greeting::kServer) {
+    OnHandshakeError(step, reply.text, now);
+  } else if (step == HandshakeStep::kServer) {
     server_info_ = reply.text;
-  } else if (step == Greeting::kReplication) {
+  } else if (step == HandshakeStep::kReplication) {
     facts_.identity = IdentityIn(server_info_, reply.text);
-  } else if (step == Greeting::kMemory) {
+  } else if (step == HandshakeStep::kMemory) {
     facts_.eviction_policy = std::string(InfoField(reply.text, "maxmemory_policy"));
     facts_.may_evict =
         InfoField(reply.text, "maxmemory") != "0" && facts_.eviction_policy != "noeviction";
   }
-  if (state_ != State::kGreeting || !greeting_.empty()) return;
-  if (step != Greeting::kMemory && !(settings_.sentinel && step != Greeting::kHello)) {
+  if (state_ != State::kGreeting || !handshake_.empty()) return;
+  if (step != HandshakeStep::kMemory && !(settings_.sentinel && step != HandshakeStep::kHello)) {
     // HELLO was answered; what follows does not depend on each other.
-    std::vector<Greeting> steps;
-    if (hello_refused_ && !settings_.password.empty()) steps.push_back(Greeting::kAuth);
-    if (hello_refused_ && !settings_.client_name.empty()) steps.push_back(Greeting::kSetName);
+    std::vector<HandshakeStep> steps;
+    if (hello_refused_ && !settings_.password.empty()) steps.push_back(HandshakeStep::kAuth);
+    if (hello_refused_ && !settings_.client_name.empty()) steps.push_back(HandshakeStep::kSetName);
     if (!settings_.sentinel) {
-      if (settings_.database != 0) steps.push_back(Greeting::kSelect);
-      steps.insert(steps.end(), {Greeting::kServer, Greeting::kReplication, Greeting::kMemory});
+      if (settings_.database != 0) steps.push_back(HandshakeStep::kSelect);
+      steps.insert(steps.end(),
+                   {HandshakeStep::kServer, HandshakeStep::kReplication, HandshakeStep::kMemory});
     }
-    if (!steps.empty()) return Greet(std::move(steps));
+    if (!steps.empty()) return StartHandshake(std::move(steps));
   }
   OnGreeted(now);
 }
 
 // The text of the error is not passed on: old servers repeat what they do not understand, the
 // password too.
-void Connection::OnGreetingError(Greeting step, std::string_view error, base::BootTime now) {
+void Connection::OnHandshakeError(HandshakeStep step, std::string_view error, base::BootTime now) {
   const std::string_view code = ErrorCode(error);
-  if (step == Greeting::kHello && (code == "ERR" || code == "NOPROTO")) {
+  if (step == HandshakeStep::kHello && (code == "ERR" || code == "NOPROTO")) {
     // A server from before Redis 6, or something that only looks like one.
     if (error.starts_with("ERR max number of clients")) {
       return End(absl::UnavailableError("it has as many clients as it takes"), kRefusedPause, now);
@@ -140,26 +141,27 @@ void Connection::OnGreetingError(Greeting step, std::string_view error, base::Bo
     return;
   }
   // A server that does not say which process it is may still say which history it has.
-  if (step == Greeting::kSetName || (step == Greeting::kServer && code != "NOAUTH")) return;
+  if (step == HandshakeStep::kSetName || (step == HandshakeStep::kServer && code != "NOAUTH"))
+    return;
   // Only a strict store needs to know.
-  if (step == Greeting::kMemory && code != "NOAUTH") {
+  if (step == HandshakeStep::kMemory && code != "NOAUTH") {
     facts_.may_evict = true;
     return;
   }
   const ReplyAction& action = ActionFor(error);
-  if (step == Greeting::kAuth || action.status == absl::StatusCode::kPermissionDenied) {
+  if (step == HandshakeStep::kAuth || action.status == absl::StatusCode::kPermissionDenied) {
     return End(absl::PermissionDeniedError(fmt::format(
                    "it does not let user '{}' in ({}); check user and password of the store",
                    settings_.user.empty() ? "default" : settings_.user, code)),
                kRefusedPause, now);
   }
   // Nothing secret was sent with these two.
-  if (step == Greeting::kSelect) {
+  if (step == HandshakeStep::kSelect) {
     return End(absl::UnavailableError(
                    fmt::format("it has no database {} ({})", settings_.database, error)),
                kRefusedPause, now);
   }
-  if (step == Greeting::kReplication) {
+  if (step == HandshakeStep::kReplication) {
     return End(
         absl::UnavailableError(fmt::format("it did not answer INFO replication ({})", error)),
         kRefusedPause, now);
@@ -295,7 +297,7 @@ void Connection::OnBytes(std::string_view bytes, base::BootTime now) {
 
 void Connection::OnClosed(const absl::Status& why, base::BootTime now) {
   End(why, {}, now);
-  if (wish_ == Wish::kDisconnect) wish_ = Wish::kNone;
+  if (action_ == Action::kDisconnect) action_ = Action::kNone;
 }
 
 void Connection::Retire(const absl::Status& why, base::BootTime now) {
@@ -318,13 +320,13 @@ void Connection::End(const absl::Status& why, base::Duration pause_min, base::Bo
   const bool was_ready = state_ == State::kReady;
   if (was_ready && (now - ready_at_ >= kWorkedAfter || absl::IsCancelled(why))) OnWorked();
   state_ = State::kDown;
-  wish_ = Wish::kDisconnect;
+  action_ = Action::kDisconnect;
   ++generation_;
   ++reconnects_;
   output_.clear();
   rest_.clear();
   reader_ = wire::RespReader(kReplyBounds);
-  greeting_.clear();
+  handshake_.clear();
   retired_ = absl::OkStatus();
   if (was_ready && pause_min == base::Duration(0) && back_at_once_) {
     // The next one must do something to be replaced so soon: a server may greet everybody and

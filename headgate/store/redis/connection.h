@@ -43,7 +43,7 @@ struct ConnectionSettings {
   bool sentinel = false;    // it is one: it has no databases and no role
   bool replica_ok = false;  // a replica stays connected: it knows the topology
   bool strict_store = false;
-  base::Duration greeting_timeout = std::chrono::milliseconds(50);
+  base::Duration handshake_timeout = std::chrono::milliseconds(50);
   base::Duration reply_overdue = std::chrono::seconds(1);
   base::Duration reconnect_min = std::chrono::milliseconds(50);
   base::Duration reconnect_max = std::chrono::seconds(5);
@@ -72,12 +72,12 @@ class Connection {
     ~User() = default;
   };
   enum class State : uint8_t { kDown, kConnecting, kGreeting, kReady };
-  enum class Wish : uint8_t { kNone, kConnect, kDisconnect };
+  enum class Action : uint8_t { kNone, kConnect, kDisconnect };
 
   // What is to be sent is appended to `output`.
   Connection(const ConnectionSettings& settings, User& user, std::string& output, uint64_t seed);
 
-  // ---- Events. After each: see wish(), the output and wake_at().
+  // ---- Events. After each: see action(), the output and wake_at().
   void Start(base::BootTime now);
   void OnConnected(base::BootTime now);
   void OnBytes(std::string_view bytes, base::BootTime now);
@@ -93,7 +93,7 @@ class Connection {
   void Drop(const absl::Status& why, base::BootTime now);
 
   // What the owner of the socket should do now. Once.
-  Wish TakeWish() { return std::exchange(wish_, Wish::kNone); }
+  Action TakeAction() { return std::exchange(action_, Action::kNone); }
   // When OnTime should be called at latest.
   base::BootTime wake_at() const { return wake_at_; }
 
@@ -120,7 +120,7 @@ class Connection {
     base::BootTime at;
     bool late = false;
   };
-  enum class Greeting : uint8_t {
+  enum class HandshakeStep : uint8_t {
     kHello,
     kAuth,
     kSetName,
@@ -130,10 +130,10 @@ class Connection {
     kMemory
   };
 
-  void Greet(std::vector<Greeting> steps);
-  void Append(Greeting step);
+  void StartHandshake(std::vector<HandshakeStep> steps);
+  void Append(HandshakeStep step);
   void OnGreetingReply(const wire::RespValue& reply, base::BootTime now);
-  void OnGreetingError(Greeting step, std::string_view error, base::BootTime now);
+  void OnHandshakeError(HandshakeStep step, std::string_view error, base::BootTime now);
   void OnGreeted(base::BootTime now);
   void OnCallReply(base::BootTime now);
   void OnWorked();
@@ -155,7 +155,7 @@ class Connection {
   std::string& output_;
   base::Random random_;
   State state_ = State::kDown;
-  Wish wish_ = Wish::kNone;
+  Action action_ = Action::kNone;
   uint64_t generation_ = 0;       // of connections
   uint32_t failed_attempts_ = 0;  // since the last one that worked
   bool back_at_once_ = true;      // a connection has worked since one was last made anew at once
@@ -163,7 +163,7 @@ class Connection {
   base::BootTime retry_at_{0};     // while down
   base::BootTime greet_until_{0};  // while connecting and greeting
   base::BootTime wake_at_{INT64_MAX};
-  std::vector<Greeting> greeting_;  // sent and not answered, the next one last
+  std::vector<HandshakeStep> handshake_;  // sent and not answered, the next one last
   bool hello_refused_ = false;
   bool resting_ = false;  // not needed
   absl::Status retired_;  // why it ends when all is answered

@@ -86,9 +86,9 @@ class World final : public Connection::User {
   }
 
   void Settle() {
-    const Connection::Wish wish = connection_.TakeWish();
-    if (wish == Connection::Wish::kConnect) socket_ = Socket::kConnecting;
-    if (wish == Connection::Wish::kDisconnect) socket_ = Socket::kNone;
+    const Connection::Action action = connection_.TakeAction();
+    if (action == Connection::Action::kConnect) socket_ = Socket::kConnecting;
+    if (action == Connection::Action::kDisconnect) socket_ = Socket::kNone;
     // Each body is one byte, and no greeting has an x.
     if (socket_ == Socket::kConnected) {
       for (const char c : output_) sent_ += c == 'x' ? 1 : 0;

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using State = Connection::State;
-using Wish = Connection::Wish;
+using Action = Connection::Action;
 
 constexpr std::string_view kPrimary =
     "$69\r\nrole:master\r\nmaster_replid:00000000000000ffaaaaaaaaaaaaaaaaaaaaaaaa\r\n\r\n";
@@ -36,7 +36,7 @@ struct Dialogue final : Connection::User {
   explicit Dialogue(ConnectionSettings connection_settings = {})
       : settings(std::move(connection_settings)), connection(settings, *this, output, 1) {
     connection.Start(now);
-    EXPECT_EQ(connection.TakeWish(), Wish::kConnect);
+    EXPECT_EQ(connection.TakeAction(), Action::kConnect);
   }
   static Dialogue& Ready(std::unique_ptr<Dialogue>& dialogue, ConnectionSettings settings = {}) {
     dialogue = std::make_unique<Dialogue>(std::move(settings));
@@ -93,9 +93,9 @@ struct Dialogue final : Connection::User {
   Connection connection;
 };
 
-// ---- Greeting
+// ---- HandshakeStep
 
-TEST(Greeting, SaysHelloAndAsksWhoIsThere) {
+TEST(HandshakeStep, SaysHelloAndAsksWhoIsThere) {
   Dialogue dialogue({.client_name = "headgate"});
   dialogue.connection.OnConnected(dialogue.now);
   EXPECT_EQ(dialogue.Sent(), "*4\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$7\r\nSETNAME\r\n$8\r\nheadgate\r\n");
@@ -112,7 +112,7 @@ TEST(Greeting, SaysHelloAndAsksWhoIsThere) {
       << "without a bound of memory nothing is evicted";
 }
 
-TEST(Greeting, LogsInAndSelects) {
+TEST(HandshakeStep, LogsInAndSelects) {
   Dialogue dialogue({.user = "gate", .password = "secret", .database = 3});
   dialogue.connection.OnConnected(dialogue.now);
   EXPECT_THAT(dialogue.Sent(), HasSubstr("$4\r\nAUTH\r\n$4\r\ngate\r\n$6\r\nsecret\r\n"));
@@ -122,7 +122,7 @@ TEST(Greeting, LogsInAndSelects) {
   EXPECT_EQ(dialogue.connection.state(), State::kReady);
 }
 
-TEST(Greeting, FallsBackToTheOldProtocol) {
+TEST(HandshakeStep, FallsBackToTheOldProtocol) {
   for (const std::string_view refusal :
        {"-ERR unknown command `HELLO`, with args beginning with: `3` `AUTH` `default` `secret`\r\n",
         "-NOPROTO unsupported protocol version\r\n"}) {
@@ -139,26 +139,26 @@ TEST(Greeting, FallsBackToTheOldProtocol) {
   }
 }
 
-TEST(Greeting, ARefusalIsToldWithoutThePasswordAndNotTriedAgainForASecond) {
+TEST(HandshakeStep, ARefusalIsToldWithoutThePasswordAndNotTriedAgainForASecond) {
   for (const std::string_view refusal : {"-WRONGPASS invalid: secret\r\n", "-NOAUTH secret\r\n"}) {
     Dialogue dialogue({.user = "gate", .password = "secret"});
     dialogue.Call("a");
     dialogue.connection.OnConnected(dialogue.now);
     dialogue.Says(refusal);
-    EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kDisconnect);
+    EXPECT_EQ(dialogue.connection.TakeAction(), Action::kDisconnect);
     const auto heard = dialogue.Heard();
     ASSERT_EQ(heard.size(), 2u);
     EXPECT_THAT(heard[0], HasSubstr("does not let user 'gate' in"));
     EXPECT_THAT(heard[0], Not(HasSubstr("secret")));
     EXPECT_EQ(heard[1], "a connect_refused");
     dialogue.Passes(999ms);
-    EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kNone);
+    EXPECT_EQ(dialogue.connection.TakeAction(), Action::kNone);
     dialogue.Passes(1ms);
-    EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kConnect);
+    EXPECT_EQ(dialogue.connection.TakeAction(), Action::kConnect);
   }
 }
 
-TEST(Greeting, AReplicaIsNotWrittenTo) {
+TEST(HandshakeStep, AReplicaIsNotWrittenTo) {
   Dialogue dialogue;
   dialogue.Greeted(kReplica);
   EXPECT_EQ(dialogue.connection.state(), State::kDown);
@@ -168,7 +168,7 @@ TEST(Greeting, AReplicaIsNotWrittenTo) {
   EXPECT_EQ(guide.connection.state(), State::kReady) << "it knows where its cluster's slots are";
 }
 
-TEST(Greeting, AStrictStoreDoesNotTakeAPolicyThatEvicts) {
+TEST(HandshakeStep, AStrictStoreDoesNotTakeAPolicyThatEvicts) {
   Dialogue strict({.strict_store = true});
   strict.Call("a");
   strict.Greeted(kPrimary, kEvicting);
@@ -180,7 +180,7 @@ TEST(Greeting, AStrictStoreDoesNotTakeAPolicyThatEvicts) {
   EXPECT_EQ(other.connection.state(), State::kReady);
 }
 
-TEST(Greeting, GoesOnWithoutWhatItMayNotSeeUnlessTheStoreIsStrict) {
+TEST(HandshakeStep, GoesOnWithoutWhatItMayNotSeeUnlessTheStoreIsStrict) {
   for (const std::string_view silence : {"-NOPERM no\r\n", "-ERR unknown command 'INFO'\r\n",
                                          "$0\r\n\r\n", "$17\r\nmaxmemory:100\r\n\r\n\r\n"}) {
     Dialogue dialogue;
@@ -195,7 +195,7 @@ TEST(Greeting, GoesOnWithoutWhatItMayNotSeeUnlessTheStoreIsStrict) {
   }
 }
 
-TEST(Greeting, SaysWhichDatabaseThereIsNot) {
+TEST(HandshakeStep, SaysWhichDatabaseThereIsNot) {
   Dialogue dialogue({.database = 99});
   dialogue.connection.OnConnected(dialogue.now);
   dialogue.Says(kHello);
@@ -204,15 +204,15 @@ TEST(Greeting, SaysWhichDatabaseThereIsNot) {
               ElementsAre("down: it has no database 99 (ERR DB index is out of range)"));
 }
 
-TEST(Greeting, HasAnEnd) {
+TEST(HandshakeStep, HasAnEnd) {
   Dialogue dialogue;
   dialogue.connection.OnConnected(dialogue.now);
   dialogue.Passes(50ms);
-  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kDisconnect);
+  EXPECT_EQ(dialogue.connection.TakeAction(), Action::kDisconnect);
   EXPECT_THAT(dialogue.Heard(), ElementsAre("down: it connected, and did not say hello in time"));
 }
 
-TEST(Greeting, OfASentinelIsShort) {
+TEST(HandshakeStep, OfASentinelIsShort) {
   Dialogue dialogue({.client_name = "n", .sentinel = true});
   dialogue.connection.OnConnected(dialogue.now);
   dialogue.Says(kHello);
@@ -335,7 +335,7 @@ TEST(Calls, AnOverdueReplyEndsTheConnection) {
   dialogue.Passes(1ms);
   EXPECT_THAT(dialogue.Heard(),
               ElementsAre("a reply_timeout", "b closed", "down: it has not answered for too long"));
-  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kDisconnect);
+  EXPECT_EQ(dialogue.connection.TakeAction(), Action::kDisconnect);
 }
 
 TEST(Calls, ThatWereSentMayHaveBeenDoneWhenTheConnectionEnds) {
@@ -347,7 +347,7 @@ TEST(Calls, ThatWereSentMayHaveBeenDoneWhenTheConnectionEnds) {
   EXPECT_THAT(dialogue.Heard(), ElementsAre("a closed", "b closed", "down: reset"));
   EXPECT_THAT(dialogue.Sent(), IsEmpty());
   dialogue.Passes(4ms);
-  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kConnect) << "soon, where it had worked";
+  EXPECT_EQ(dialogue.connection.TakeAction(), Action::kConnect) << "soon, where it had worked";
   dialogue.connection.OnConnected(dialogue.now);
   dialogue.Says(kHello);
   dialogue.Sent();
@@ -423,11 +423,11 @@ TEST(Resting, EndsWhenAllIsAnsweredAndBeginsAnewWhenItIsAsked) {
   EXPECT_EQ(dialogue.connection.state(), State::kReady);
   dialogue.Says(":1\r\n");
   EXPECT_THAT(dialogue.Heard(), ElementsAre("a=1", "down: it is not needed"));
-  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kDisconnect);
+  EXPECT_EQ(dialogue.connection.TakeAction(), Action::kDisconnect);
   dialogue.Passes(1h);
-  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kNone);
+  EXPECT_EQ(dialogue.connection.TakeAction(), Action::kNone);
   dialogue.Call("b", 1s);
-  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kConnect);
+  EXPECT_EQ(dialogue.connection.TakeAction(), Action::kConnect);
   dialogue.connection.OnConnected(dialogue.now);
   dialogue.Says(kHello);
   dialogue.Sent();
@@ -440,7 +440,7 @@ TEST(Resting, AsksNobodyWhoIsAway) {
   dialogue.connection.OnClosed(absl::UnavailableError("refused"), dialogue.now);
   dialogue.connection.Rest(dialogue.now);
   dialogue.Passes(1h);
-  EXPECT_EQ(dialogue.connection.TakeWish(), Wish::kNone);
+  EXPECT_EQ(dialogue.connection.TakeAction(), Action::kNone);
 }
 
 TEST(Reconnecting, WaitsLongerEachTimeUpToABoundAndNeverAlike) {
@@ -450,7 +450,7 @@ TEST(Reconnecting, WaitsLongerEachTimeUpToABoundAndNeverAlike) {
     dialogue.connection.OnClosed(absl::UnavailableError("refused"), dialogue.now);
     pauses.push_back(dialogue.connection.wake_at() - dialogue.now);
     dialogue.Passes(pauses.back());
-    ASSERT_EQ(dialogue.connection.TakeWish(), Wish::kConnect);
+    ASSERT_EQ(dialogue.connection.TakeAction(), Action::kConnect);
   }
   base::Duration expected = 50ms;
   for (const base::Duration pause : pauses) {

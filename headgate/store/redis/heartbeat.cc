@@ -43,10 +43,10 @@ std::optional<Heard> HeardIn(const wire::RespValue& reply) {
 }  // namespace
 
 uint32_t InstanceCount::OnHeard(uint32_t heard, bool missing, base::BootTime now) {
-  if (missing) doubted_until_ = now + silence_max_;
-  if (heard >= known_ || !doubted_until_ || now >= *doubted_until_) {
+  if (missing) suspected_until_ = now + silence_max_;
+  if (heard >= known_ || !suspected_until_ || now >= *suspected_until_) {
     known_ = heard;
-    doubted_until_.reset();
+    suspected_until_.reset();
   }
   return known_;
 }

@@ -32,7 +32,7 @@ class InstanceCount {
  private:
   const base::Duration silence_max_;
   uint32_t known_ = 1;
-  std::optional<base::BootTime> doubted_until_;
+  std::optional<base::BootTime> suspected_until_;
 };
 
 struct HeartbeatOptions {

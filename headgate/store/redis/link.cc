@@ -63,13 +63,13 @@ void Link::OnClosed(const absl::Status& why) {
 }
 
 void Link::Settle() {
-  switch (connection_.TakeWish()) {
-    case Connection::Wish::kNone:
+  switch (connection_.TakeAction()) {
+    case Connection::Action::kNone:
       break;
-    case Connection::Wish::kConnect:
+    case Connection::Action::kConnect:
       stream_.Connect(target_);
       break;
-    case Connection::Wish::kDisconnect:
+    case Connection::Action::kDisconnect:
       stream_.Close();
       break;
   }

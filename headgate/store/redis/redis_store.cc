@@ -16,13 +16,13 @@ constexpr base::Duration kVirtualKept = std::chrono::hours(1);
 
 void RedisStore::Ask(const SharedRequest& request, Done done) {
   if (const auto answer = BucketCall::AnswerWithoutStore(request)) return done(*answer);
-  Question& question = questions_.Take();
-  question.call.emplace(request, Context(), std::move(question.memory));
-  question.done = std::move(done);
+  PendingRequest& pending = pending_.Take();
+  pending.call.emplace(request, Context(), std::move(pending.memory));
+  pending.done = std::move(done);
   const base::Duration timeout =
       request.timeout.count() > 0 ? request.timeout : client_.options().timeout;
-  question.give_up_at = client_.Now() + timeout;
-  Send(question, timeout);
+  pending.give_up_at = client_.Now() + timeout;
+  Send(pending, timeout);
 }
 
 CallContext RedisStore::Context() const {
@@ -34,8 +34,8 @@ CallContext RedisStore::Context() const {
   return context;
 }
 
-void RedisStore::Send(Question& question, base::Duration timeout) {
-  const BucketCall& call = *question.call;
+void RedisStore::Send(PendingRequest& pending, base::Duration timeout) {
+  const BucketCall& call = *pending.call;
   std::array<std::string_view, kArgumentsMax> arguments;
   const size_t count = call.part_count() - 1;
   HEADGATE_CHECK(count <= arguments.size());
@@ -45,35 +45,35 @@ void RedisStore::Send(Question& question, base::Duration timeout) {
                 .arguments = std::span(arguments).first(count),
                 .learns = call.learns()},
                timeout,
-               [this, &question](const PendingCall::Outcome& reply) { OnReply(question, reply); });
+               [this, &pending](const PendingCall::Outcome& reply) { OnReply(pending, reply); });
 }
 
-void RedisStore::OnReply(Question& question, const PendingCall::Outcome& reply) {
+void RedisStore::OnReply(PendingRequest& pending, const PendingCall::Outcome& reply) {
   if (!reply.ok()) {
     SharedAnswer answer;
     answer.status = reply.status();
-    return Finish(question, answer);
+    return Finish(pending, answer);
   }
   if ((*reply)->is_error()) {
     script_errors_.Add();
     if (options_.on_script_error) options_.on_script_error((*reply)->text);
   }
-  if (const auto answer = question.call->Read(**reply)) return Finish(question, *answer);
+  if (const auto answer = pending.call->Read(**reply)) return Finish(pending, *answer);
   // The bucket was another limit's: a second call carries it over, within the time of the first.
-  const base::Duration left = question.give_up_at - client_.loop().Now();
-  if (left.count() > 0) return Send(question, left);
+  const base::Duration left = pending.give_up_at - client_.loop().Now();
+  if (left.count() > 0) return Send(pending, left);
   SharedAnswer late;
   late.status =
       absl::UnavailableError("no time was left to carry the bucket over to its new limit");
-  Finish(question, late);
+  Finish(pending, late);
 }
 
-void RedisStore::Finish(Question& question, const SharedAnswer& answer) {
+void RedisStore::Finish(PendingRequest& pending, const SharedAnswer& answer) {
   Count(answer.events);
-  const Done done = std::exchange(question.done, nullptr);
-  question.memory = std::move(*question.call).TakeMemory();
-  question.call.reset();
-  questions_.Release(question);
+  const Done done = std::exchange(pending.done, nullptr);
+  pending.memory = std::move(*pending.call).TakeMemory();
+  pending.call.reset();
+  pending_.Release(pending);
   done(answer);
 }
 

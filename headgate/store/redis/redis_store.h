@@ -1,4 +1,4 @@
-// The shared store in Redis or Valkey: a question becomes the call of a script (bucket_call.h), the
+// The shared store in Redis or Valkey: a pending becomes the call of a script (bucket_call.h), the
 // client carries it (client.h), and what comes back becomes the answer.
 #pragma once
 
@@ -64,8 +64,8 @@ class RedisStore final : public SharedStore {
   BucketEvents ReadEvents() const;
 
  private:
-  // A question under way. Reused.
-  struct Question {
+  // A request under way; reused.
+  struct PendingRequest {
     std::optional<BucketCall> call;
     std::string memory;  // for the next
     Done done;
@@ -73,15 +73,15 @@ class RedisStore final : public SharedStore {
   };
 
   CallContext Context() const;
-  void Send(Question& question, base::Duration timeout);
-  void OnReply(Question& question, const PendingCall::Outcome& reply);
-  void Finish(Question& question, const SharedAnswer& answer);
+  void Send(PendingRequest& pending, base::Duration timeout);
+  void OnReply(PendingRequest& pending, const PendingCall::Outcome& reply);
+  void Finish(PendingRequest& pending, const SharedAnswer& answer);
   void Count(const SharedEvents& events);
 
   Client& client_;
   LimitTable& limits_;
   const Options options_;
-  base::Pool<Question> questions_;
+  base::Pool<PendingRequest> pending_;
   base::Counter replaced_corrupt_, clock_resets_, carried_over_, script_errors_;
 };
 

@@ -28,21 +28,21 @@ SentinelTopology::SentinelTopology(const std::vector<net::StreamTarget>& sentine
       random_(seed),
       asked_(sentinel_count_ - 1) {}
 
-void SentinelTopology::OnDoubt(base::BootTime now) {
+void SentinelTopology::OnSuspicion(base::BootTime now) {
   const base::Duration spread(
       static_cast<int64_t>(random_.Below(static_cast<uint64_t>(kSpread.count()))));
   ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kPauseMin) + spread);
-  doubted_ = true;
+  suspected_ = true;
 }
 
-std::optional<Topology::Question> SentinelTopology::Ask(base::BootTime now) {
+std::optional<Topology::Query> SentinelTopology::Ask(base::BootTime now) {
   if (now < ask_at_) return std::nullopt;
   // Whom the last answer misled asks somebody else: a sentinel that was cut off names the old
   // master for ever.
-  if (std::exchange(doubted_, false)) asked_ = (asked_ + 1) % sentinel_count_;
+  if (std::exchange(suspected_, false)) asked_ = (asked_ + 1) % sentinel_count_;
   asked_at_ = now;
   ask_at_ = now + random_.Jitter(kInterval, 20);
-  return Question{.server = asked_, .words = {"SENTINEL", "get-master-addr-by-name", master_name_}};
+  return Query{.server = asked_, .words = {"SENTINEL", "get-master-addr-by-name", master_name_}};
 }
 
 bool SentinelTopology::OnAnswer(const wire::RespValue& answer, base::BootTime now) {
@@ -65,6 +65,6 @@ bool SentinelTopology::OnAnswer(const wire::RespValue& answer, base::BootTime no
   return true;
 }
 
-void SentinelTopology::OnNoAnswer(base::BootTime now) { OnDoubt(now); }
+void SentinelTopology::OnNoAnswer(base::BootTime now) { OnSuspicion(now); }
 
 }  // namespace headgate::store::redis

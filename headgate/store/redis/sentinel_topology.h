@@ -16,8 +16,8 @@ class SentinelTopology final : public Topology {
   std::optional<uint32_t> Find(std::string_view) const override { return master_; }
   bool InUse(uint32_t server) const override { return server == master_; }
   bool IsGuide(uint32_t server) const override { return server < sentinel_count_; }
-  void OnDoubt(base::BootTime now) override;
-  std::optional<Question> Ask(base::BootTime now) override;
+  void OnSuspicion(base::BootTime now) override;
+  std::optional<Query> Ask(base::BootTime now) override;
   bool OnAnswer(const wire::RespValue& answer, base::BootTime now) override;
   void OnNoAnswer(base::BootTime now) override;
   base::BootTime wake_at() const override { return ask_at_; }
@@ -30,7 +30,7 @@ class SentinelTopology final : public Topology {
   base::BootTime ask_at_{0};
   base::BootTime asked_at_{INT64_MIN / 2};
   uint32_t asked_;
-  bool doubted_ = true;  // since it was asked
+  bool suspected_ = true;  // since it was asked
 };
 
 }  // namespace headgate::store::redis

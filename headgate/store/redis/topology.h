@@ -26,14 +26,14 @@ class Topology {
   static constexpr size_t kServersMax = 1024;
 
   // Something to ask, so as to know more.
-  struct Question {
+  struct Query {
     uint32_t server = 0;
     std::vector<std::string> words;  // of the command
   };
 
   virtual ~Topology() = default;
 
-  // Where the key is now, as far as is known; nothing: ask again after a Question has been
+  // Where the key is now, as far as is known; nothing: ask again after a Query has been
   // answered.
   virtual std::optional<uint32_t> Find(std::string_view key) const = 0;
   // Whether the server has keys now, and so should be connected.
@@ -46,10 +46,10 @@ class Topology {
     return std::nullopt;
   }
   // Something went wrong that a change of the topology would explain.
-  virtual void OnDoubt(base::BootTime /*now*/) {}
+  virtual void OnSuspicion(base::BootTime /*now*/) {}
 
-  // What to ask now, if anything. One question at a time: answered by OnAnswer or OnNoAnswer.
-  virtual std::optional<Question> Ask(base::BootTime /*now*/) { return std::nullopt; }
+  // What to ask now, if anything. One query at a time: answered by OnAnswer or OnNoAnswer.
+  virtual std::optional<Query> Ask(base::BootTime /*now*/) { return std::nullopt; }
   // True where something has changed.
   virtual bool OnAnswer(const wire::RespValue& /*answer*/, base::BootTime /*now*/) { return false; }
   virtual void OnNoAnswer(base::BootTime /*now*/) {}

@@ -44,12 +44,12 @@ struct Cluster {
     return server ? topology->servers()[*server].port : 0;
   }
   // Asks when it is time, at latest after 31 s.
-  Topology::Question Asked() {
+  Topology::Query Asked() {
     EXPECT_LE(topology->wake_at() - now, 40s);
     now = std::max(now, topology->wake_at());
-    const auto question = topology->Ask(now);
-    EXPECT_TRUE(question.has_value());
-    return question.value_or(Topology::Question{});
+    const auto query = topology->Ask(now);
+    EXPECT_TRUE(query.has_value());
+    return query.value_or(Topology::Query{});
   }
   std::unique_ptr<Topology> topology;
   base::BootTime now = At(0s);
@@ -135,14 +135,14 @@ TEST(ClusterTopology, ARedirectWithoutAHostStaysAtTheHostThatWasAsked) {
   }
 }
 
-TEST(ClusterTopology, DoubtsAskSoonButNotOften) {
+TEST(ClusterTopology, SuspicionsAskSoonButNotOften) {
   Cluster cluster;
   cluster.Asked();
   cluster.topology->OnAnswer(TwoNodes(8000), cluster.now);
   EXPECT_GE(cluster.topology->wake_at() - cluster.now, 30s) << "all is well";
   int questions = 0;
   for (base::Duration d{0}; d < 10s; d += 1ms) {
-    cluster.topology->OnDoubt(cluster.now + d);
+    cluster.topology->OnSuspicion(cluster.now + d);
     if (cluster.topology->Ask(cluster.now + d)) ++questions;
   }
   EXPECT_GE(questions, 60);
@@ -173,10 +173,10 @@ TEST(SentinelTopology, AsksForTheMasterAndFollowsIt) {
   Sentinels sentinels;
   Topology& topology = *sentinels.topology;
   EXPECT_EQ(topology.Find("foo"), std::nullopt);
-  const auto question = topology.Ask(At(0s));
-  ASSERT_TRUE(question.has_value());
-  EXPECT_THAT(question->words, ElementsAre("SENTINEL", "get-master-addr-by-name", "main"));
-  EXPECT_TRUE(topology.IsGuide(question->server));
+  const auto query = topology.Ask(At(0s));
+  ASSERT_TRUE(query.has_value());
+  EXPECT_THAT(query->words, ElementsAre("SENTINEL", "get-master-addr-by-name", "main"));
+  EXPECT_TRUE(topology.IsGuide(query->server));
   EXPECT_TRUE(topology.OnAnswer(Reply("*2\r\n$1\r\nh\r\n$1\r\n7\r\n"), At(0s)));
   const auto master = topology.Find("foo");
   ASSERT_TRUE(master.has_value());
@@ -206,8 +206,8 @@ TEST(SentinelTopology, AsksAnotherWhereTheOneThatAnswersMisleads) {
   const wire::RespValue dead = Reply("*2\r\n$1\r\nh\r\n$1\r\n7\r\n");
   EXPECT_EQ(topology.Ask(At(0s))->server, 0u);
   EXPECT_TRUE(topology.OnAnswer(dead, At(0s)));
-  topology.OnDoubt(At(10ms));
-  topology.OnDoubt(At(20ms));
+  topology.OnSuspicion(At(10ms));
+  topology.OnSuspicion(At(20ms));
   EXPECT_EQ(topology.Ask(At(300ms))->server, 1u);
   EXPECT_TRUE(topology.OnAnswer(Reply("*2\r\n$1\r\nh\r\n$1\r\n8\r\n"), At(300ms)));
   EXPECT_EQ(topology.Ask(At(2s))->server, 1u) << "as long as nothing goes wrong";
@@ -217,7 +217,7 @@ TEST(Topology, OfOneServerOrARingNeverAsks) {
   for (const TopologyKind kind : {TopologyKind::kSingle, TopologyKind::kRing}) {
     const auto topology = MakeTopology({.topology = kind, .servers = {Server(1)}}, 7);
     EXPECT_THAT(topology->Find("foo"), Optional(0u));
-    topology->OnDoubt(At(0s));
+    topology->OnSuspicion(At(0s));
     EXPECT_EQ(topology->Ask(At(1h)), std::nullopt);
     EXPECT_TRUE(topology->InUse(0));
   }

@@ -1,5 +1,4 @@
-// What is to be looked at again after one and the same delay: what comes first is due first, so
-// that a queue does.
+// A timer queue whose entries share one delay, so they fall due in FIFO order.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +8,14 @@
 
 namespace headgate::limiter {
 
-class LookQueue {
+class TimerQueue {
  public:
   struct Entry {
     uint32_t index;
     base::BootTime at;
   };
 
-  explicit LookQueue(base::Duration delay) : delay_(delay) {}
+  explicit TimerQueue(base::Duration delay) : delay_(delay) {}
 
   // A `now` that goes back a little, since event loops read it before they take a lock, makes a
   // look late by as much.

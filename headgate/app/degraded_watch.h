@@ -14,7 +14,7 @@
 
 namespace headgate::app {
 
-class AloneWatch {
+class DegradedWatch {
  public:
   // Longer than a lease lives: what was leased before the store went away does not count as its
   // return.

@@ -1,10 +1,10 @@
-#include "headgate/app/alone_watch.h"
+#include "headgate/app/degraded_watch.h"
 
 #include <utility>
 
 namespace headgate::app {
 
-AloneWatch::Change AloneWatch::Look(uint64_t alone, uint64_t together, base::Instant now) {
+DegradedWatch::Change DegradedWatch::Look(uint64_t alone, uint64_t together, base::Instant now) {
   const uint64_t alone_before = std::exchange(alone_, alone);
   const uint64_t together_before = std::exchange(together_, together);
   if (alone > alone_before) {
