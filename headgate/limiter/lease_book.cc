@@ -11,6 +11,7 @@
 #include "headgate/algorithm/lease.h"
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/check.h"
+#include "headgate/base/wide.h"
 #include "headgate/limiter/ask_budget.h"
 #include "headgate/store/pages.h"
 
@@ -48,6 +49,13 @@ constexpr int64_t kScarcePauses = 8;
 constexpr int64_t kOverspentMost = 32;
 
 bool IsWindow(const Limit& limit) { return algorithm::IsWindow(limit.algorithm()); }
+
+bool IsSlidingCounter(const Limit& limit) {
+  return limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
+}
+
+// Of a window that is not the calendar's.
+Duration PeriodOf(const Limit& limit) { return Duration(static_cast<int64_t>(limit.period())); }
 
 bool IsCalendar(const Limit& limit) { return algorithm::IsCalendar(limit.spec().align); }
 
@@ -196,6 +204,12 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
     const bool paused = record->leasable && record->asked_number == 0 && now < record->ask_from;
     if (IsDenied(*record, cost) && cost > 0 && decision.remaining > 0 && !paused)
       record->denied_cost = 0;
+    // What passed in a window is missing to the request that was denied before.
+    if (record->denied_cost != 0 && cost > 0 && decision.remaining < record->retry_cost &&
+        IsWindow(limit.limit) && record->reset_at > now) {
+      record->retry_at =
+          std::max(record->retry_at, now + WholeAfter(*record, record->retry_cost, now));
+    }
     return HearRest(*record, decision.remaining, now);
   }
   // What can never fit says nothing of the bucket. A smaller cost that is denied says more than a
@@ -207,7 +221,10 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
   record->retry_at = asked_at + retry;
   // Not for ever: others may return or refund what they took, and someone may reset the bucket.
   record->denied_at = asked_at;
-  const BootTime asked_next = now + PauseOf(*record, now);
+  // A pause that began when this request was sent goes on: others have been told when it ends.
+  const BootTime pause_end = now + PauseOf(*record, now);
+  const BootTime asked_next =
+      record->denied_until > now ? std::min(record->denied_until, pause_end) : pause_end;
   const BootTime passes_next = std::max(record->retry_at, asked_next);
   if (passes_next <= now + denied_most_) {
     record->denied_until = passes_next;
@@ -215,6 +232,15 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
     // An ask for a lease finds out whether others hold what is missing.
     record->denied_until = IsWorthLease(*record) ? asked_next : now + denied_most_;
   }
+}
+
+Duration LeaseBook::DeniedFor(const Hash128& key, const store::LimitEntry& limit, Cost cost,
+                              BootTime now) const {
+  const Record* record = Find(key);
+  if (record == nullptr || record->limit != &limit || record->denied_until <= now ||
+      !IsDeniedLately(*record, cost, now) || cost <= record->leases.left())
+    return Duration(0);
+  return record->denied_until - now;
 }
 
 const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number,
@@ -297,7 +323,10 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     const bool busy = record.demand.requests() >= kBusyRequests;
     record.renew_at = busy ? deadline - grant.ttl / 8 - PartOf(grant.ttl / 8, number) : deadline;
   }
-  if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) record.reset_at = now + grant.ttl;
+  if (const Limit& limit = record.limit->limit; IsWindow(limit) && grant.ttl < options_.ttl) {
+    // What counts in the window of a sliding counter weighs on the next one, too.
+    record.reset_at = now + grant.ttl + (IsSlidingCounter(limit) ? PeriodOf(limit) : Duration(0));
+  }
   if (IsScarce(record, grant)) {
     // No more than this accrues until the key may be asked for again.
     record.denied_cost = 1;
@@ -306,8 +335,9 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     record.denied_at =
         record.asked_at - std::max(Duration(0), options_.ttl - kScarcePauses * record.pause);
     record.retry_at = record.denied_until = record.asked_at + PauseOf(record, now);
-    if (grant.remaining == 0)
-      record.retry_at = std::max(record.retry_at, now + RefillAfter(record, now));
+    if (grant.remaining == 0) {
+      record.retry_at = std::max(record.retry_at, now + WholeAfter(record, record.retry_cost, now));
+    }
     MayAskFrom(record, record.denied_until);
   } else {
     record.denied_cost = 0;
@@ -363,10 +393,9 @@ Cost LeaseBook::GiveBack(const Hash128& key, Cost cost, BootTime now) {
 // What others took since a denial is missing to a request that costs as much.
 void LeaseBook::HearRest(Record& record, uint64_t remaining, BootTime now) {
   record.shared_rest = remaining;
-  const Limit& limit = record.limit->limit;
-  if (record.denied_cost == 0 || IsWindow(limit) || remaining >= record.retry_cost) return;
-  record.retry_at =
-      now + std::min(RoundUp(Price(limit, record.retry_cost - remaining)), base::kDurationMax);
+  if (record.denied_cost == 0 || IsWindow(record.limit->limit) || remaining >= record.retry_cost)
+    return;
+  record.retry_at = now + WholeAfter(record, record.retry_cost - remaining, now);
 }
 
 void LeaseBook::OnRefunded(const Hash128& key, uint64_t remaining, BootTime now) {
@@ -436,9 +465,13 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Na
 // Until a scarce key is asked for again. A bucket that fills quickly would run over in a longer
 // pause.
 Duration LeaseBook::PauseOf(const Record& record, BootTime now) const {
-  if (record.pause < options_.pause) return record.pause;
   const auto random = static_cast<uint64_t>(now.ns) ^ options_.node;
-  return record.pause + PartOf(record.pause * options_.pause_spread_percent / 100, random);
+  return record.pause + PartOf(LongestPauseOf(record) - record.pause, random);
+}
+
+Duration LeaseBook::LongestPauseOf(const Record& record) const {
+  if (record.pause < options_.pause) return record.pause;
+  return record.pause + record.pause * options_.pause_spread_percent / 100;
 }
 
 // What an interval brings. Where there is plenty, some more, so that a key that is asked for now
@@ -652,42 +685,61 @@ Decision LeaseBook::Denied(const Record& record, Cost cost, BootTime now) const 
       .reset_after = ResetAfter(record, remaining, now)};
 }
 
-// The first moment at which it can pass if nobody else takes anything: what costs more than the
-// request that the store spoke of waits longer, for what a bucket lacks or for the next window.
-// Once the moment is over that the store spoke of, the ask under way or the next one takes what has
-// accrued: what a bucket lacks has to accrue anew.
+// The first moment at which it can pass if nobody else takes anything, at the earliest when the
+// pause is over. A request that costs more than the one that the store spoke of waits longer: for
+// what a bucket lacks, or for the next window. Once the moment is over that the store spoke of, the
+// ask under way takes what has accrued, and a pause may follow its answer.
 Duration LeaseBook::RetryAfter(const Record& record, Cost cost, uint64_t remaining,
                                BootTime now) const {
   const Limit& limit = record.limit->limit;
   const bool is_over = record.retry_at <= now;
-  const Duration asked_again = (is_over ? record.denied_until : record.retry_at) - now;
+  const bool asking = record.asked_number != 0 && record.asked_want > 0;
+  BootTime asked_again = std::max(record.retry_at, record.denied_until);
+  if (asking) {
+    const BootTime answered = record.asked_at + options_.timeout;
+    asked_again = std::max(asked_again, answered + LongestPauseOf(record));
+  }
   Duration enough{0};
   if (IsWindow(limit)) {
-    if (cost > record.retry_cost) enough = ResetAfter(record, 0, now);
+    // In a window that has begun since, all is there.
+    const bool same = record.reset_at > now;
+    const uint64_t rest = record.leases.left() + record.shared_rest;
+    const bool ask_takes_it = is_over && asking && same && rest < cost + record.asked_least;
+    if (cost > record.retry_cost || ask_takes_it) enough = WholeAfter(record, cost, now);
   } else if (is_over) {
-    enough = RoundUp(Price(limit, cost - remaining));
+    enough = WholeAfter(record, cost - remaining, now);
   } else if (cost > record.retry_cost) {
     // Both are at most kDurationMax, so the sum fits.
-    enough = asked_again + RoundUp(Price(limit, cost - record.retry_cost));
+    enough = record.retry_at - now + WholeAfter(record, cost - record.retry_cost, now);
   }
-  return std::max(asked_again, std::min(enough, base::kDurationMax));
+  return std::max(asked_again - now, std::min(enough, base::kDurationMax));
 }
 
-// Until an empty bucket has something again, at most.
-Duration LeaseBook::RefillAfter(const Record& record, BootTime now) const {
+// Until `cost` requests are there, at most, if nothing is left now and nobody takes anything. In a
+// sliding counter all of the limit may count in this window, and weighs on the next one.
+Duration LeaseBook::WholeAfter(const Record& record, Cost cost, BootTime now) {
   const Limit& limit = record.limit->limit;
-  return IsWindow(limit) ? ResetAfter(record, 0, now)
-                         : Duration(static_cast<int64_t>(limit.interval()));
+  if (!IsWindow(limit)) return std::min(RoundUp(Price(limit, cost)), base::kDurationMax);
+  const Duration ends = WindowEndsAfter(record, now);
+  if (!IsSlidingCounter(limit)) return ends;
+  const base::uint128 part = base::WideMul(std::min(cost, limit.capacity()), limit.period());
+  return ends + Duration(static_cast<int64_t>(base::CeilDiv(part, limit.capacity())));
+}
+
+// Of the window that is open now, as far as its end or a later one was heard of.
+Duration LeaseBook::WindowEndsAfter(const Record& record, BootTime now) {
+  const Limit& limit = record.limit->limit;
+  if (IsCalendar(limit)) return std::max(Duration(0), record.reset_at - now);
+  const int64_t period = PeriodOf(limit).count();
+  const int64_t ahead = (record.reset_at - now).count() % period;
+  return Duration(ahead > 0 ? ahead : ahead + period);
 }
 
 // An estimate, like `remaining`: what others hold is not known here.
 Duration LeaseBook::ResetAfter(const Record& record, uint64_t remaining, BootTime now) const {
   const Limit& limit = record.limit->limit;
   if (!IsWindow(limit)) return RoundUp(Price(limit, limit.capacity() - remaining));
-  if (record.reset_at > now) return record.reset_at - now;
-  if (IsCalendar(limit)) return Duration(0);
-  const auto period = static_cast<int64_t>(limit.period());
-  return Duration(period - (now - record.reset_at).count() % period);
+  return record.reset_at > now ? record.reset_at - now : WindowEndsAfter(record, now);
 }
 
 }  // namespace headgate::limiter

@@ -152,6 +152,11 @@ class LeaseBook {
   void OnExact(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
                const algorithm::Decision& decision, base::BootTime asked_at, base::BootTime now);
 
+  // For how long a request of this cost, which the store has denied, is denied here whatever the
+  // store would say: a client that comes earlier comes in vain.
+  base::Duration DeniedFor(const base::Hash128& key, const store::LimitEntry& limit,
+                           algorithm::Cost cost, base::BootTime now) const;
+
   // The answer to an action, or its failure: every action gets one. Null, or what is to be sent at
   // once.
   [[nodiscard]] const LeaseAction* OnGrant(const base::Hash128& key, uint64_t number,
@@ -282,6 +287,7 @@ class LeaseBook {
   }
   bool IsScarce(const Record& record, const store::LeaseGrant& grant) const;
   base::Duration PauseOf(const Record& record, base::BootTime now) const;
+  base::Duration LongestPauseOf(const Record& record) const;
   void SpendBudget(Record& record, base::BootTime now) const;
   const LeaseAction* Look(Record& record, base::BootTime now);
   void Enqueue(Record& record, base::BootTime now);
@@ -304,7 +310,8 @@ class LeaseBook {
   algorithm::Decision Denied(const Record& record, algorithm::Cost cost, base::BootTime now) const;
   base::Duration RetryAfter(const Record& record, algorithm::Cost cost, uint64_t remaining,
                             base::BootTime now) const;
-  base::Duration RefillAfter(const Record& record, base::BootTime now) const;
+  static base::Duration WholeAfter(const Record& record, algorithm::Cost cost, base::BootTime now);
+  static base::Duration WindowEndsAfter(const Record& record, base::BootTime now);
   base::Duration ResetAfter(const Record& record, uint64_t remaining, base::BootTime now) const;
 
   const LeaseBookOptions options_;

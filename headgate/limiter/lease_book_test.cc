@@ -336,12 +336,14 @@ TEST_F(LeaseBookTest, AnExhaustedKeyIsAskedAgainAfterAPause) {
   Lease(4);
   for (int i = 0; i < 4; ++i) Take();
   EXPECT_EQ(Refuse(2, 10ms), "");
-  EXPECT_EQ(Says(), "denied for 10ms");
+  EXPECT_EQ(Says(), "denied for 50ms") << "the pause is longer than what the store has said";
   at = 50ms - 1ns;
   EXPECT_THAT(Says(), StartsWith("denied"));
   at = 50ms;
   EXPECT_EQ(Says(), "await a lease; ask #3 of k for 11 (at least 1); #1 spent 4, returned");
-  EXPECT_EQ(Says(), "denied for 10ms") << "those that come meanwhile ask nothing";
+  EXPECT_EQ(Says(), "denied for 60ms")
+      << "those that come meanwhile ask nothing; the answer comes within 10 ms, and a pause may "
+         "follow";
   EXPECT_EQ(Grant(3, 3), "");
   for (int i = 0; i < 3; ++i) EXPECT_THAT(Says(), StartsWith("allowed"));
   EXPECT_EQ(Says(), "denied for 50ms") << "it took what had accrued";
@@ -383,7 +385,7 @@ TEST_F(LeaseBookTest, WhatCostsMoreWaitsForAllThatItLacks) {
   Lease(4);
   for (int i = 0; i < 4; ++i) Take();
   EXPECT_EQ(Refuse(2, 30ms), "");
-  EXPECT_EQ(Says(), "denied for 30ms");
+  EXPECT_EQ(Says(), "denied for 50ms") << "the pause is longer than what the store has said";
   EXPECT_EQ(Says(80), "denied for 7930ms") << "79 more than the one that there is in 30 ms";
   at = 50ms;
   EXPECT_THAT(Says(80), StartsWith("await a lease; ask #3"));
@@ -566,7 +568,7 @@ TEST_F(LeaseBookTest, ADenialWhileTheStoreIsAskedWaitsForTheNextToken) {
   limit = Intern({.requests = 10, .period = 1s, .burst = 100});
   for (int i = 0; i < 4; ++i) Take();
   EXPECT_EQ(Refuse(1, 40ms), "");
-  EXPECT_EQ(Says(), "denied for 40ms") << "as the store has said";
+  EXPECT_EQ(Says(), "denied for 50ms") << "the pause is longer than what the store has said";
   at = 60ms;
   EXPECT_THAT(Says(), StartsWith("await a lease; ask #2"));
   EXPECT_EQ(Says(), "denied for 100ms")

@@ -84,6 +84,13 @@ void LeaseBooks::OnExact(const Hash128& key, const LimitEntry& limit, Cost cost,
   part.book.OnExact(key, limit, cost, decision, asked_at, now);
 }
 
+base::Duration LeaseBooks::DeniedFor(const Hash128& key, const LimitEntry& limit, Cost cost,
+                                     BootTime now) const {
+  const Part& part = PartOf(key);
+  const Lock lock(part.lock);
+  return part.book.DeniedFor(key, limit, cost, now);
+}
+
 void LeaseBooks::OnGrant(const Hash128& key, uint64_t number, const store::SharedAnswer& answer,
                          BootTime now, Keep keep) {
   Part& part = PartOf(key);

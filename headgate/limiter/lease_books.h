@@ -85,6 +85,8 @@ class LeaseBooks {
   void PrefetchRecord(const base::Hash128& key) const { PartOf(key).book.PrefetchRecord(key); }
   void OnExact(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
                const algorithm::Decision& decision, base::BootTime asked_at, base::BootTime now);
+  base::Duration DeniedFor(const base::Hash128& key, const store::LimitEntry& limit,
+                           algorithm::Cost cost, base::BootTime now) const;
   void OnGrant(const base::Hash128& key, uint64_t number, const store::SharedAnswer& answer,
                base::BootTime now, Keep keep);
   algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);

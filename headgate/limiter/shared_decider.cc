@@ -176,7 +176,7 @@ void SharedDecider::OnAnswered(PendingDecision& pending, const store::SharedAnsw
     return Settle(pending, Degraded(member, pending.name, answer.status, OwedAfter(answer.status)));
   }
   OnAnswer(member, answer.decision, pending.asked_at);
-  Settle(pending, {answer.decision, Mode::kExact});
+  Settle(pending, {WithPause(member, answer.decision), Mode::kExact});
 }
 
 // One message both asks for the lease and decides the request, at the store.
@@ -217,6 +217,15 @@ void SharedDecider::OnAnswer(const Member& member, const Decision& decision,
   } else if (member.operation == Operation::kRefund) {
     leases_->OnRefunded(member.key, decision.remaining, shared_.Now());
   }
+}
+
+Decision SharedDecider::WithPause(const Member& member, const Decision& decision) const {
+  const bool asks = member.operation == Operation::kTake || member.operation == Operation::kPeek;
+  if (decision.allowed || !asks || !IsLeased(*member.limit, member.terms)) return decision;
+  Decision told = decision;
+  told.retry_after = std::max(
+      told.retry_after, leases_->DeniedFor(member.key, *member.limit, member.cost, shared_.Now()));
+  return told;
 }
 
 LeaseMessage& SharedDecider::Kept(const LeaseAction& action) {

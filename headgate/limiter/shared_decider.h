@@ -152,6 +152,9 @@ class SharedDecider final : public Decider {
   void SendReturns();
   void OnReturned(bool only_returns, bool ok);
   void OnAnswer(const Member& member, const algorithm::Decision& decision, base::BootTime asked_at);
+  // The store's decision as the client is told it: if it is a denial, `retry_after` reaches to the
+  // end of the pause in which this instance does not ask the store again.
+  algorithm::Decision WithPause(const Member& member, const algorithm::Decision& decision) const;
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
   void GiveBack(const std::shared_ptr<Group>& group);

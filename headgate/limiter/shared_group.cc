@@ -146,7 +146,9 @@ void SharedDecider::AskForGroup(const std::shared_ptr<Group>& group, size_t inde
                                                           const store::SharedAnswer& answer) {
     // If it cannot be given back it stays consumed: too few rather than too many.
     if (answer.status.ok()) {
-      group->settled[index].decision = answer.decision;
+      Member asked = group->members[index];
+      asked.operation = operation;
+      group->settled[index].decision = WithPause(asked, answer.decision);
       if (gives_back) {
         leases_->OnRefunded(group->members[index].key, answer.decision.remaining, shared_.Now());
       }

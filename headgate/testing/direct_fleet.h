@@ -30,7 +30,8 @@ struct DirectFleet {
         .request = {.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f},
                     .limit = limit.get(),
                     .history = history,
-                    .cost = cost},
+                    .cost = cost,
+                    .operation = operation},
         .terms = of.default_terms()};
     const bool is_settled = of.Decide(
         {&entry, 1}, [&](size_t, std::string& name) { name += std::to_string(key); }, &pending,
@@ -59,6 +60,7 @@ struct DirectFleet {
   limiter::LeaseBooks books{{.node = 1, .keys_max = 65'536}};
   limiter::SharedDecider fleet{shared, local, {.leases = &books}};
   limiter::Pending pending{[] {}};
+  store::Operation operation = store::Operation::kTake;  // what is asked from now on
   limiter::Settled settled;
 };
 

@@ -1,0 +1,222 @@
+// A client that comes back after `retry_after` gets in if nobody else has come: whatever path the
+// denial took, it is no earlier than the end of the pause in which this instance does not ask the
+// store. The book talks to a store that runs the arithmetic of leases.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "headgate/algorithm/decide.h"
+#include "headgate/algorithm/lease.h"
+#include "headgate/algorithm/no_hits.h"
+#include "headgate/limiter/lease_book.h"
+
+namespace headgate::limiter {
+namespace {
+
+using algorithm::Algorithm;
+using algorithm::Cost;
+using algorithm::Decision;
+using base::BootTime;
+using base::Duration;
+using base::Instant;
+using namespace std::chrono_literals;
+
+constexpr base::Hash128 kKey{7, 9};
+
+class RetryAfterTest : public ::testing::Test {
+ protected:
+  void Use(const algorithm::LimitSpec& spec) {
+    limit = *limits.Intern(*algorithm::Limit::Make(spec));
+  }
+
+  // The store's clock is not ours, and its windows begin at whole multiples of the period.
+  Instant wall() const { return Instant::FromNanos(1'000'000'000'000) + at; }
+  BootTime now() const { return BootTime{0} + 10s + at; }
+
+  Decision AtStore(Cost cost) {
+    return algorithm::DecideLeased(limit->limit, bucket, leases, cost, wall());
+  }
+
+  // As SharedDecider does it. The store answers `round_trip` later.
+  Decision Take(Cost cost = 1) {
+    LeaseVerdict verdict = book.Take(
+        kKey, *limit, cost, [](std::string& name) { name += "k"; }, now());
+    if (verdict.action != nullptr) AskLease(verdict.action);
+    if (verdict.kind == LeaseVerdict::Kind::kAwaitLease) {
+      verdict = book.TakeAgain(kKey, *limit, cost, now());
+    }
+    if (verdict.kind != LeaseVerdict::Kind::kAskStore) return verdict.decision;
+    const BootTime asked_at = now();
+    Decision decision = AtStore(cost);
+    at += round_trip;
+    book.OnExact(kKey, *limit, cost, decision, asked_at, now());
+    if (!decision.allowed) {
+      decision.retry_after =
+          std::max(decision.retry_after, book.DeniedFor(kKey, *limit, cost, now()));
+    }
+    return decision;
+  }
+
+  void AskLease(const LeaseAction* action) {
+    while (action != nullptr) {
+      const uint64_t number = action->ask.id.number;
+      store::SharedAnswer answer;
+      answer.grant = algorithm::AskLease(limit->limit, bucket, leases, action->ask, wall());
+      at += round_trip;
+      action = book.OnGrant(kKey, number, answer, now());
+    }
+  }
+
+  // Comes back when it was told to, with nobody else around.
+  void ExpectHonest(Cost cost, const Decision& denied) {
+    ASSERT_FALSE(denied.allowed);
+    const Duration told = denied.retry_after;
+    at += told;
+    const Decision again = Take(cost);
+    EXPECT_TRUE(again.allowed) << "told " << told / 1us << "us, then " << again.retry_after / 1us
+                               << "us more";
+  }
+
+  // Requests until one is denied.
+  Decision Exhaust(Cost cost = 1) {
+    for (int i = 0; i < 100'000; ++i) {
+      if (const Decision decision = Take(cost); !decision.allowed) return decision;
+    }
+    return {};
+  }
+
+  store::LimitTable limits;
+  store::LimitHandle limit;
+  algorithm::BucketState bucket;
+  algorithm::Leases leases;
+  LeaseBook book{{.node = 1, .keys_max = 64}};
+  Duration at{0};
+  Duration round_trip = 1ms;
+};
+
+// The store says 10 ms, and is not asked again for 50 to 75 ms.
+TEST_F(RetryAfterTest, AnExactDenialIncludesThePauseThatFollows) {
+  Use({.requests = 100, .period = 1s});
+  AtStore(100);
+  const Decision denied = Take();
+  EXPECT_GE(denied.retry_after, 50ms);
+  ExpectHonest(1, denied);
+}
+
+TEST_F(RetryAfterTest, ARefusedLeaseIncludesThePauseThatFollows) {
+  Use({.requests = 100, .period = 1s});
+  const Decision denied = Exhaust();
+  EXPECT_GE(denied.retry_after, 40ms);
+  ExpectHonest(1, denied);
+}
+
+// Two requests in flight: the answer to the second must not move the end of the pause that the
+// first was told.
+TEST_F(RetryAfterTest, AnAnswerThatComesLaterDoesNotPutOffTheEndOfThePause) {
+  Use({.requests = 100, .period = 1s});
+  AtStore(100);
+  const Decision first = Take();
+  const Decision second = AtStore(1);
+  at += 5ms;
+  book.OnExact(kKey, *limit, 1, second, now() - 5ms, now());
+  at -= 5ms;
+  ExpectHonest(1, first);
+}
+
+// While the ask of another request is under way, which may bring no more than that request needs.
+TEST_F(RetryAfterTest, ADenialDuringAnAskIncludesThePauseAfterIt) {
+  Use({.requests = 20, .period = 1s});
+  Exhaust();
+  for (int round = 0; round < 20; ++round) {
+    LeaseVerdict asks;
+    while (asks.kind != LeaseVerdict::Kind::kAwaitLease) {
+      at += 1ms;
+      asks = book.Take(
+          kKey, *limit, 1, [](std::string&) {}, now());
+    }
+    const LeaseAction action = *asks.action;
+    const LeaseVerdict meanwhile = book.Take(
+        kKey, *limit, 1, [](std::string&) {}, now());
+    ASSERT_EQ(meanwhile.kind, LeaseVerdict::Kind::kDenied);
+    const Duration asked = at;
+    AskLease(&action);
+    (void)book.TakeAgain(kKey, *limit, 1, now());
+    at = asked;
+    ExpectHonest(1, meanwhile.decision);
+  }
+}
+
+// All of the limit counts in this window, and weighs on the next one.
+TEST_F(RetryAfterTest, ASlidingCounterIsNotEmptyWhenItsWindowEnds) {
+  for (const Cost cost : {1u, 3u, 50u, 75u, 100u}) {
+    Use({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 2s});
+    bucket = {};
+    leases.clear();
+    at += 8s - at % 2s + 1500ms;
+    book.OnReset(kKey);
+    Exhaust();
+    const Decision denied = Take(cost);
+    ExpectHonest(cost, denied);
+  }
+}
+
+TEST_F(RetryAfterTest, ASlidingCounterOfALongPeriodIsHonestToo) {
+  Use({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 1min});
+  at = 59s;
+  Exhaust();
+  ExpectHonest(80, Take(80));
+}
+
+TEST_F(RetryAfterTest, WhatPassesInAWindowIsMissingToALargerRequest) {
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter}) {
+    Use({.algorithm = algorithm, .requests = 7, .period = 4s});
+    bucket = {};
+    at += 8s - at % 4s + 1s;
+    EXPECT_TRUE(Take(3).allowed);
+    EXPECT_FALSE(Take(5).allowed);
+    EXPECT_TRUE(Take(4).allowed);
+    ExpectHonest(5, Take(5));
+  }
+}
+
+// Requests of all costs, more than there is, at a steady pace: each denial is followed in a world
+// in which nobody else comes.
+class EveryPathTest : public RetryAfterTest,
+                      public ::testing::WithParamInterface<algorithm::LimitSpec> {};
+
+TEST_P(EveryPathTest, IsHonest) {
+  Use(GetParam());
+  const Cost most = std::min<Cost>(limit->limit.capacity(), 9);
+  int denials = 0;
+  uint64_t random = 1;
+  for (int i = 0; i < 3000; ++i) {
+    random = random * 6364136223846793005u + 1442695040888963407u;
+    at += Duration(static_cast<int64_t>(random >> 40));  // up to 16 ms
+    const Cost cost = 1 + (random >> 33) % most;
+    const Decision decision = Take(cost);
+    if (decision.allowed || i % 10 != 0) continue;
+    ++denials;
+    // One that was denied keeps nobody waiting longer than its limit does.
+    EXPECT_LE(decision.retry_after, 2 * limit->limit.spec().period + 200ms);
+    ExpectHonest(cost, decision);
+    if (HasFailure()) FAIL() << "cost " << cost << " at step " << i;
+  }
+  EXPECT_GT(denials, 20);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    RetryAfterTest, EveryPathTest,
+    ::testing::Values(
+        algorithm::LimitSpec{.requests = 100, .period = 1s},
+        algorithm::LimitSpec{.requests = 40, .period = 1s, .burst = 200},
+        algorithm::LimitSpec{.algorithm = Algorithm::kLeakyBucket, .requests = 60, .period = 1s},
+        algorithm::LimitSpec{.requests = 5, .period = 1s},
+        algorithm::LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 1s},
+        algorithm::LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 300, .period = 7s},
+        algorithm::LimitSpec{
+            .algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 1s},
+        algorithm::LimitSpec{
+            .algorithm = Algorithm::kSlidingWindowCounter, .requests = 300, .period = 7s}));
+
+}  // namespace
+}  // namespace headgate::limiter

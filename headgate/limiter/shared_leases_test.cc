@@ -1,0 +1,38 @@
+// What a client is told of a bucket that is leased, where the store and the leases of this instance
+// both have a part in the answer.
+#include <gtest/gtest.h>
+
+#include "headgate/testing/direct_fleet.h"
+
+namespace headgate::limiter {
+namespace {
+
+using store::Operation;
+using namespace std::chrono_literals;
+
+class SharedLeases : public ::testing::Test, protected testing::DirectFleet {
+ protected:
+  algorithm::Decision Do(Operation what, uint64_t cost) {
+    operation = what;
+    Ask(1, limit, {}, cost);
+    return settled.decision;
+  }
+
+  store::LimitHandle limit = Intern({.requests = 100, .period = 1s});
+};
+
+// The store says 10 ms, and this instance asks it again after 50 to 75 ms.
+TEST_F(SharedLeases, AnExactDenialNamesTheEndOfThePause) {
+  ASSERT_TRUE(Do(Operation::kTake, 100).allowed);
+  const algorithm::Decision denied = Do(Operation::kTake, 1);
+  ASSERT_FALSE(denied.allowed);
+  EXPECT_EQ(settled.mode, Mode::kExact);
+  EXPECT_GE(denied.retry_after, 50ms);
+  EXPECT_LE(Do(Operation::kPeek, 1).retry_after, denied.retry_after);
+  EXPECT_GE(settled.decision.retry_after, 50ms) << "a request that comes earlier comes in vain";
+  now += denied.retry_after;
+  EXPECT_TRUE(Do(Operation::kTake, 1).allowed);
+}
+
+}  // namespace
+}  // namespace headgate::limiter
