@@ -6,8 +6,9 @@
 //   open      --0.5 s over, doubling to 5 s, with jitter-->  half open: one call passes, the probe
 //   half open --probe succeeds-->  closed;   --probe fails-->  open, for twice as long
 //
-// The breaker stays closed for a server that answers some calls. A burst that exceeds the server's
-// capacity, or a failure of every second call, is answered as far as possible (decision 0011).
+// The breaker stays closed for a server that answers some calls. If a burst exceeds the server's
+// capacity, or every second call fails, the server still answers as many calls as it can (decision
+// 0011).
 //
 // Pure: takes events and the time, returns decisions. Not thread-safe; one per shard and event
 // loop.
@@ -28,9 +29,9 @@ struct BreakerOptions {
   // It does not open earlier than this after the first of these failures. Raise it if the store
   // sometimes pauses for longer and recovers; meanwhile each decision waits for its timeout.
   base::Duration no_progress = std::chrono::milliseconds(250);
-  // How long it stays open at first, and at most: it doubles each time the probe fails. A store
-  // that is well again is used within open_max and the jitter, 6.25 s, also where its connection
-  // stood all the time.
+  // How long the breaker stays open at first, and at most; the time doubles after each failed
+  // probe. A store that has recovered is used again within open_max plus the jitter, 6.25 s, even
+  // if its connection never broke.
   base::Duration open_min = std::chrono::milliseconds(500);
   base::Duration open_max = std::chrono::seconds(5);
   // The jitter, in both directions, that keeps the probes of many instances apart.

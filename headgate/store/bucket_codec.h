@@ -1,8 +1,7 @@
 // The bytes of a bucket in a shared store. All numbers are big-endian:
 //
-//   version 1 · limit · edge (8 bytes) · count (4) · seen (8) · [remembered until (8)] · leases
-//
-//   A lease has 32 bytes.
+//   version 1 · limit · edge (8 bytes) · count (4) · seen (8) · [remembered until (8)]
+//     · leases (32 bytes each)
 //
 // A sliding log has neither edge nor leases and ends with its hits (12 bytes each), oldest first.
 // The limit comes first, so a reader can check with one comparison whether the bytes belong to the

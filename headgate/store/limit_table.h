@@ -5,16 +5,15 @@
 // Limits are interned by value, version and owner; a LimitHandle pins one. Rules and clients have
 // separate room:
 //
-//   rules     Clients cannot use it. Intern fails if all of it is pinned, that is, by rules in
-//   force. clients   If more than `client_limits_max` are interned, the limit that is not pinned
-//   and
-//             whose last Intern is longest ago is *retired*.
+//   rules     Clients cannot use this room. Intern fails if rules in force pin all of it.
+//   clients   If more than `client_limits_max` limits are interned, one limit is *retired*: the
+//             limit that is not pinned and whose last Intern is longest ago.
 //
-//             Intern              room needed, no handle
-//   (none) ───────────> in use ───────────────────────────> retired
-//                       │    ^                              │    │
-//                       │    └──────────── Intern ──────────┘    │
-//   (none) <────────────┴────────────────────────────────────────┘
+//             Intern             room needed, no handle
+//   (none) ───────────> in use ─────────────────────────> retired
+//                       │    ^                            │    │
+//                       │    └─────────── Intern ─────────┘    │
+//   (none) <────────────┴──────────────────────────────────────┘
 //           two passes in a row find neither bucket nor handle
 //
 // A number is reused only when no bucket refers to it. To check this, MemoryStore visits every
@@ -45,7 +44,7 @@ struct LimitEntry {
   uint32_t id = 0;
   uint32_t version = 0;
   LimitClass* owner = nullptr;  // owned by the table
-  uint64_t serial = 0;          // unique for ever, whereas the id is reused
+  uint64_t serial = 0;          // never reused, unlike the id
 
   // Keeps the buckets of this limit until `until`, even if they are full under it. They may belong
   // to a rule that has another limit now, under which they are not full yet.
@@ -68,7 +67,7 @@ struct LimitEntry {
   // The following members are guarded by the table's mutex. The pass at whose end the limit was
   // neither pinned nor found in a bucket, if it was not interned since; 0: none.
   uint32_t idle_pass = 0;
-  // Its neighbours by their latest Intern; 0: none. Of those in use.
+  // Neighbours in the list of limits in use, ordered by their last Intern; 0: none.
   uint32_t older = 0;
   uint32_t newer = 0;
 };

@@ -34,9 +34,9 @@ struct LimitChange {
 // How a request belongs to the one before it. A group is a request followed by those that are
 // joined to it.
 enum class Joined : uint8_t {
-  kNo,         // same group and same rule as the request before it
-  kSameRule,   // same group, another rule
-  kOtherRule,  // of the same group, by another rule
+  kNo,         // starts a group of one or more requests
+  kSameRule,   // same group and same rule as the request before it
+  kOtherRule,  // same group, another rule
 };
 
 struct TakeRequest {
