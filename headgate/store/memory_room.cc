@@ -22,9 +22,9 @@ namespace {
 // segments have none.
 constexpr int kReclaimSegments = 2;
 constexpr int kElsewhereSegments = 8;
-// Hit blocks that are sampled to find a log to evict. 27+: Knuth, TAOCP 3, 6.4: spreads consecutive
-// numbers evenly.
+// Hit blocks that are sampled to find a log to evict.
 constexpr int kHitBlocksSampled = 32;
+// Knuth, TAOCP 3, 6.4: spreads consecutive numbers evenly.
 constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
 constexpr uint64_t kSweepSteps = 16;
 

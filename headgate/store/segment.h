@@ -28,8 +28,7 @@
 namespace headgate::store {
 
 // The 91 bits of a key's 128-bit hash that a slot keeps. They alone determine the location in the
-// table, so a snapshot can be loaded into a table of another size. 51+: 20 bits: number of the
-// limit; 1 bit: `remembered`; 11 bits: part of the fingerprint.
+// table, so a snapshot can be loaded into a table of another size.
 struct Fingerprint {
   uint64_t main;
   uint16_t tag;    // never 0
@@ -50,6 +49,7 @@ struct Slot {
   uint64_t edge;
   int64_t seen_ns;
   uint32_t count;
+  // 20 bits: number of the limit; 1 bit: `remembered`; 11 bits: part of the fingerprint.
   uint32_t limit_and_extra;
 
   static constexpr uint32_t kRemembered = 0x800;

@@ -1,6 +1,5 @@
 // A lock of one byte for the few dozen nanoseconds of a decision. A thread that waits long yields
-// its core, so a holder that was preempted can finish. 21+: About 40 µs, which is longer than any
-// running holder needs.
+// its core, so a holder that was preempted can finish.
 #pragma once
 
 #include <sched.h>
@@ -19,6 +18,7 @@ class SpinLock {
   void unlock() { state_.store(0, std::memory_order_release); }
 
  private:
+  // About 40 µs, which is longer than any running holder needs.
   static constexpr int kSpinsBeforeYield = 4096;
 
   void Wait() const {
