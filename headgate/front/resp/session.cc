@@ -40,7 +40,7 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
     progress.answered = awaited_.commands;
     awaited_ = {};
   }
-  // Before the first command that has no answer yet.
+  // Starts at the first command that has no reply yet.
   std::string_view unanswered = rest;
   uint64_t commands = 0;
   uint64_t answered = 0;
@@ -88,7 +88,7 @@ net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::st
   }
   on_time = on_time && context_.throttle.Flush(turn);
   if (!on_time) {
-    // A verb of the rules that has to wait is none of them: it is run again.
+    // Does not include a rule verb that has to wait: that verb is run again.
     awaited_ = {.bytes = static_cast<size_t>(rest.data() - unanswered.data()),
                 .commands = commands - answered};
     rest = unanswered;
@@ -206,9 +206,9 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
   return done(true);
 }
 
-// A transaction that was refused is what Redis calls an aborted one: its commands have no effect,
-// EXEC says so, DISCARD ends it. Commands are answered by an error where Redis says QUEUED, for
-// clients that have not seen the first error.
+// A refused transaction behaves like one that Redis calls aborted: its commands have no effect,
+// EXEC reports the abort, DISCARD ends it. Each command gets an error in place of QUEUED, for
+// clients that missed the first error.
 bool RespSession::RefusesInTransaction(const CommandSpec* spec, RespWriter& reply) {
   const Verb verb =
       spec != nullptr && spec->AcceptsCount(parser_.size()) ? spec->verb : Verb::kThrottle;
@@ -253,8 +253,8 @@ RespSession::Ran RespSession::RunRuleVerb(RuleVerb verb, const ThrottleTurn& tur
   return Ran::kFailed;
 }
 
-// `input` stands behind a verb that waits. Up to the first command that is another, or not whole,
-// or wrong in form.
+// Queues the rule verbs in `input`, which follows a verb that waits. Stops at the first command
+// that is another verb, incomplete or malformed.
 void RespSession::AskAhead(std::string_view input, base::Instant now) {
   while (verbs_.has_room() && parser_.Parse(input) == RespParser::Step::kCommand) {
     input.remove_prefix(parser_.consumed_bytes());
@@ -278,7 +278,7 @@ bool RespSession::Unknown(RespWriter& reply) const {
   return false;
 }
 
-// True after the error that says why not.
+// Returns true after it has replied with the reason.
 bool RespSession::MayNotUseState(std::string_view command, RespWriter& reply) const {
   if (MayUseState()) return false;
   if (context_.access.credential_set()) {

@@ -1,9 +1,9 @@
-// One Redis client's conversation: RESP2 or RESP3 in, decisions out.
+// The conversation with one Redis client: RESP2 or RESP3 in, decisions out.
 //
-// Commands of one call that can be decided together are: every CL.THROTTLE is collected (see
-// throttle.h) until another command needs its answer behind theirs, or the input ends; and where
-// HG.CHECK or HG.PEEK has to wait for the shared store, those that follow it are asked together
-// with it (see verb_queue.h).
+// Commands of one call are decided together if possible. CL.THROTTLE commands are collected (see
+// throttle.h) until another command needs its reply after theirs, or until the input ends. If an
+// HG.CHECK or HG.PEEK has to wait for the shared store, the ones that follow are sent to the store
+// together with it (see verb_queue.h).
 #pragma once
 
 #include <span>
@@ -19,8 +19,8 @@
 
 namespace headgate::front::resp {
 
-// The bounds of a command, and those before a login if a credential is set. A check needs no login,
-// so the smaller bounds leave room for one: some 28 entries.
+// The bounds of a command, and the smaller bounds before a login if a credential is set. A check
+// needs no login, so the smaller bounds still have room for one with about 28 entries.
 inline constexpr wire::RespBounds kBounds{};
 inline constexpr wire::RespBounds kBoundsBeforeLogin{.args_max = 64,
                                                      .bulk_bytes_max = 16 << 10,
@@ -30,7 +30,7 @@ inline constexpr wire::RespBounds kBoundsBeforeLogin{.args_max = 64,
 
 class RespSession final : public net::Session {
  public:
-  // `context` outlives the session.
+  // `context` must outlive the session.
   RespSession(Context& context, const net::Peer& peer);
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
@@ -41,8 +41,8 @@ class RespSession final : public net::Session {
  private:
   enum class Ran : uint8_t { kDone, kFailed, kWaits };
 
-  // Answers a command that is not collected. False where its answer comes later: it is run again
-  // then.
+  // Answers a command that is not collected. Returns false if the reply comes later; the command is
+  // then run again.
   bool Run(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunOther(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn);
@@ -51,7 +51,7 @@ class RespSession final : public net::Session {
   bool MayUseState() const { return context_.access.MayUseState(peer_, client_.authenticated); }
   bool MayNotUseState(std::string_view command, wire::RespWriter& reply) const;
   Ran RunClient(const ThrottleTurn& turn);
-  // Answers a command that belongs to a refused transaction. False if it does not belong to one.
+  // Answers a command within a refused transaction. Returns false if there is no such transaction.
   bool RefusesInTransaction(const CommandSpec* spec, wire::RespWriter& reply);
   void ResetClient();
   void ChooseBounds();
@@ -63,15 +63,15 @@ class RespSession final : public net::Session {
   ClientList::Registration registration_;
   std::function<void()> wake_;
   net::OrderedWait wait_;
-  limiter::Pending pending_{[this] { wake_(); }};  // of CL.THROTTLE
+  limiter::Pending pending_{[this] { wake_(); }};  // for CL.THROTTLE
   VerbQueue verbs_;
-  // The size of a batch whose answers come later; its bytes are the first that are not consumed.
+  // The size of a batch whose replies come later. Its bytes are the first unconsumed ones. 73+:
+  // Between a MULTI, which is refused, and its EXEC or DISCARD.
   struct {
     size_t bytes = 0;
     uint64_t commands = 0;
   } awaited_;
-  bool in_refused_transaction_ =
-      false;  // between a MULTI, which is refused, and its EXEC or DISCARD
+  bool in_refused_transaction_ = false;
   bool draining_ = false;
   bool closing_ = false;
   bool http_ = false;  // closed because the client speaks HTTP
