@@ -30,12 +30,12 @@ enum class OnNewClient : uint8_t {
 
 struct FairShareOptions {
   uint64_t capacity = 0;  // per cycle; at least 1
-  base::Duration cycle{
-      0};  // a longer cycle makes shares steadier, a shorter one makes them adapt sooner
+  // A longer cycle makes shares steadier, a shorter one makes them adapt sooner.
+  base::Duration cycle{0};
   Ratio reservation{};  // the part of its even share that an idle client keeps
   OnNewClient on_new_client = OnNewClient::kRedivide;
-  base::Duration minimum_cycle{
-      0};                       // kRestart ends no cycle before this; 0 means a tenth of the cycle
+  // With kRestart, no cycle is shorter than this; 0 means a tenth of `cycle`.
+  base::Duration minimum_cycle{0};
   uint32_t clients_max = 1024;  // further clients are refused
 
   // InvalidArgument with a message for the person who configured these options.

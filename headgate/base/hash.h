@@ -43,8 +43,8 @@ Hash128 HashBytesPortable(const HashSecret& secret, KeyKind kind, std::string_vi
 // ("ab", "c"). Never allocates: a part longer than kPartInline is replaced by its own hash.
 class KeyHasher {
  public:
-  static constexpr size_t kPartsMax =
-      72;  // domain, limit index, and 32 entries of key and value, with room
+  // Enough for the domain, the limit index, and 32 entries of key and value.
+  static constexpr size_t kPartsMax = 72;
 
   KeyHasher(const HashSecret& secret, KeyKind kind) : secret_(secret), kind_(kind) {}
 

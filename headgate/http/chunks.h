@@ -51,8 +51,8 @@ class Chunks {
   const Bounds& bounds_;
   State state_ = State::kSize;
   uint32_t digits_ = 0;  // digits of the chunk's size so far
-  uint64_t left_ =
-      0;  // of the chunk: its size while that is being read, then the bytes still missing
+  // The size of the chunk while that is being read, then the number of missing bytes.
+  uint64_t left_ = 0;
   uint64_t body_bytes_ = 0;  // content so far
   size_t extension_bytes_ = 0;
   size_t trailer_bytes_ = 0;

@@ -91,8 +91,8 @@ class Session final : public net::Session {
   Response response_;
   bool chunked_answer_ = false;
   uint64_t streamed_bytes_ = 0;
-  std::optional<base::Instant>
-      stalled_since_;  // since when the sink is busy or the source has nothing
+  // The time at which the sink became busy or the source ran out of data.
+  std::optional<base::Instant> stalled_since_;
   Suspension suspension_;
   uint64_t answered_ = 0;  // requests answered in this call
   net::OrderedWait wait_;

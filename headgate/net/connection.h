@@ -122,9 +122,9 @@ class Connection final : private Transport::Owner {
   int reads_in_drain_ = 0;
   std::string rest_;    // input that the session has not consumed
   std::string unsent_;  // output that the peer has not taken
-  size_t sent_ = 0;     // of `unsent_`
-  size_t held_ =
-      0;  // bytes that the loop has counted for the buffers of this connection and its session
+  size_t sent_ = 0;     // bytes of `unsent_` that were sent
+  // Bytes that the loop has counted for the buffers of this connection and its session.
+  size_t held_ = 0;
   base::Instant held_since_;
   Connection* next_ = nullptr;
   Connection* previous_ = nullptr;

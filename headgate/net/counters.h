@@ -25,8 +25,8 @@ struct Counters {
   uint64_t idle_timeouts = 0;
   uint64_t write_timeouts = 0;
   uint64_t buffer_overflows = 0;  // output_bytes_max or input_bytes_max reached
-  uint64_t buffers_shed =
-      0;  // closed because the buffers of all connections together reached buffer_bytes_max
+  // Closed because the buffers of all connections together reached buffer_bytes_max.
+  uint64_t buffers_shed = 0;
   uint64_t buffer_bytes = 0;   // held now by connections that hold more than a few KiB
   uint64_t drain_cutoffs = 0;  // closed in the middle of a request because the drain took too long
   uint64_t bytes_read = 0;

@@ -97,7 +97,7 @@ struct Timer::State : std::enable_shared_from_this<Timer::State> {
   std::function<void()> call;
   boost::asio::steady_timer timer;
   std::optional<base::BootTime> due;    // the requested time
-  std::optional<base::BootTime> armed;  // expiry of the system's timer: at that time or before
+  std::optional<base::BootTime> armed;  // when the system's timer expires: at `due` or earlier
 };
 
 Timer::Timer(EventLoop& loop, std::function<void()> call)

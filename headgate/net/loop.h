@@ -117,12 +117,12 @@ class Loop {
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
   Connection* connections_ = nullptr;  // intrusive list of all connections; the loop owns them
   std::vector<Connection*> closed_;    // connections to destroy at the end of the turn
-  std::vector<Connection*>
-      woken_;  // connections whose session is called again at the end of the turn
-  std::vector<Connection*>
-      refused_;  // connections that wait for the reason of their refusal, oldest first
-  bool made_way_ =
-      false;  // a refused connection was cut off; its descriptor is closed after this turn
+  // Connections whose session is called again at the end of the turn.
+  std::vector<Connection*> woken_;
+  // Connections that wait for the reason of their refusal, oldest first.
+  std::vector<Connection*> refused_;
+  // A refused connection was cut off; its descriptor is closed after this turn.
+  bool made_way_ = false;
   size_t buffer_growth_ = 0;  // since the buffers of all loops were last summed
   bool shed_due_ = false;     // the buffers must be summed before the next read
   bool draining_ = false;

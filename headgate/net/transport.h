@@ -35,8 +35,8 @@ class Transport {
   enum class State : uint8_t { kDone, kWouldBlock, kEnd, kFailed };
   struct Io {
     State state = State::kDone;
-    size_t bytes =
-        0;  // bytes transferred; at least one if state is kDone, unless none were requested
+    // Bytes transferred; at least one if state is kDone, unless none were requested.
+    size_t bytes = 0;
   };
 
   // Takes a connected, non-blocking socket. `loop` and `owner` must outlive the transport. `tls` is

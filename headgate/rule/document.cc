@@ -275,8 +275,8 @@ class DocumentParser {
   const std::string_view text_;
   yaml_parser_t parser_{};
   std::unique_ptr<Document> document_;
-  absl::flat_hash_map<std::string, const DocumentNode*>
-      anchors_;  // null while its node is being read
+  // Null while its node is being read.
+  absl::flat_hash_map<std::string, const DocumentNode*> anchors_;
   std::vector<Open> open_;
   std::vector<const DocumentNode*> children_;  // of all open nodes, concatenated
   uint64_t made_ = 0;                          // number of nodes

@@ -40,8 +40,8 @@ struct DocumentNode {
   Tag tag = Tag::kNone;  // kString for a quoted scalar
   Mark mark;
   std::string_view text;  // scalars only: as written
-  std::span<const DocumentNode* const>
-      children{};       // items; for a mapping, keys and values alternating
+  // Items; for a mapping, keys and values alternating.
+  std::span<const DocumentNode* const> children{};
   uint32_t size = 1;    // number of nodes here and below, with aliases expanded
   uint32_t height = 1;  // length of the longest path down, including this node
 };

@@ -24,8 +24,8 @@ struct ExplainedStep {
   std::string entry;  // such as "api_key=gold-17"
   MatchedBy matched_by = MatchedBy::kNothing;
   std::string node;  // the text that matched, such as "api_key_gold-*"
-  bool has_limit =
-      false;  // whether the node has a limit; it applies only at the descriptor's last entry
+  // Whether the node has a limit; it applies only at the descriptor's last entry.
+  bool has_limit = false;
   std::vector<std::string> others;  // the alternatives that were not taken, each with the reason
 };
 

@@ -47,8 +47,8 @@ struct MemoryStats {
   uint64_t buckets = 0;  // live, or expired and not removed yet
   uint64_t buckets_max = 0;
   uint64_t evictions = 0;  // buckets evicted before they had expired
-  uint64_t evicted_requests =
-      0;                    // requests that evicted buckets had counted, which may pass once more
+  // Requests that evicted buckets had counted, which may pass once more.
+  uint64_t evicted_requests = 0;
   uint64_t hit_blocks = 0;  // of sliding_window_log; four hits per block
   uint64_t hit_blocks_max = 0;
   uint64_t hits_refused = 0;  // requests denied because there was no room for their hit

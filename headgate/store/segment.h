@@ -84,8 +84,8 @@ struct alignas(2048) Segment {
   SpinLock lock;
   // Slots in use. Written under the lock; may be read without it to check for any buckets.
   std::atomic<uint8_t> used;
-  // Buckets that belong to this segment first but live in their second segment. Raised under both
-  // locks, lowered under one.
+  // Buckets whose first segment is this one but which are stored in their second segment.
+  // Incremented under both locks, decremented under one.
   std::atomic<uint16_t> spilled;
   uint32_t unused;
   std::array<uint16_t, kSlots> tags;

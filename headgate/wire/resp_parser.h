@@ -81,8 +81,8 @@ class RespParser {
   size_t position_ = 0;         // bytes of the command that are parsed
   size_t scanned_ = 0;          // no line end was found between position_ and here
   int64_t args_left_ = 0;
-  int64_t bulk_bytes_ =
-      -1;  // size of the argument that begins at position_; -1: its length line is next
+  // Size of the argument that begins at position_; -1: its length line is next.
+  int64_t bulk_bytes_ = -1;
   std::vector<Arg> args_;
   std::string inline_;  // the unquoted words of an inline command, concatenated
   std::string error_;

@@ -69,8 +69,8 @@ class Events {
 
   bool AddPart(std::string_view part) {
     if (!in_parts_) {
-      text_.reserve(
-          body_.size());  // a decoded string is never longer than its source, so no view ever moves
+      // A decoded string is never longer than its source, so no view ever moves.
+      text_.reserve(body_.size());
       text_begin_ = text_.size();
       in_parts_ = true;
     }

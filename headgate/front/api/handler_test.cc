@@ -362,7 +362,8 @@ TEST_P(RetryAfterIsHonest, WhoWaitsExactlySoLongIsLetIn) {
 INSTANTIATE_TEST_SUITE_P(All, RetryAfterIsHonest, ::testing::ValuesIn(kWaiting),
                          [](const auto& waiting) { return std::string(waiting.param.name); });
 
-// `slow` admits one request per hour, and the request that `fast` denies consumes it.
+// A request matches `fast`, which denies it, and `slow`, which allows one request per hour and so
+// is used up by the denied request.
 TEST(RetryAfter, CountsWhatTheDeniedRequestItselfHasSpent) {
   for (const bool all_or_nothing : {false, true}) {
     auto rules = std::make_shared<Rules>();

@@ -51,8 +51,8 @@ class FileWatch {
   // first call reads at once.
   std::optional<FilesRead> Step(base::BootTime now);
 
-  // Reads again with the same waiting as after a change, so after `delay_max` at the latest. Step
-  // then returns one result even if nothing changed. Also retries to get an inotify instance if the
+  // Reads again as after a change, that is, after `delay_max` at the latest. Step then returns one
+  // result even if nothing changed. Also retries to get an inotify instance if the
   // system had none left, so fd() may change from −1.
   void ReadAgain(base::BootTime now);
 
