@@ -57,8 +57,8 @@ void ChangeQueue(const Limit& from, const Limit& to, BucketState& state) {
   state.count = static_cast<uint32_t>(fraction % to.requests());
 }
 
-// Clears what a bucket of `limit` has consumed. Only the log may use `hits`: the edge of another
-// algorithm does not refer to hits.
+// Resets the consumption of a bucket of `limit` to zero. Only the log may use `hits`: the edge of
+// another algorithm does not refer to hits.
 void Clear(const Limit& limit, BucketState& state, HitLog& hits, base::Instant now) {
   if (limit.algorithm() == Algorithm::kSlidingWindowLog) {
     while (!hits.empty()) hits.DropOldest();

@@ -79,7 +79,7 @@ TEST(FairSharePool, CountsANewClientAsAnEvenShareAmongLastCyclesDemands) {
   FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10)});
   Ask(pool, "A", 1, At(seconds(0)));
   Ask(pool, "B", 40, At(seconds(0)));
-  // D is 10 for four clients. A asked for 1, so it gives what B lacks of its 40.
+  // D is 10 for four clients. A asked for 1, so its surplus goes to B, which asked for 40.
   Ask(pool, "C", 1, At(seconds(10)));
   Ask(pool, "D", 1, At(seconds(10)));
   EXPECT_EQ(CapacityOf(pool, "A", At(seconds(10))), 1u);

@@ -103,7 +103,7 @@ class Limit {
 
   const LimitSpec& spec() const { return spec_; }
   Algorithm algorithm() const { return spec_.algorithm; }
-  // What Decision::limit reports: burst for the buckets, requests for the windows.
+  // The value of Decision::limit: burst for the buckets, requests for the windows.
   uint64_t capacity() const { return capacity_; }
   bool denies_all() const { return spec_.requests == 0; }
 

@@ -73,8 +73,8 @@ HEADGATE_AES inline __m128i Load(const void* bytes) {
   return _mm_loadu_si128(static_cast<const __m128i*>(bytes));
 }
 
-// Loads the last, shorter block, padded with zeros. A function of its own so that the caller's
-// stack holds no array that the compiler would protect.
+// Loads the last, shorter block, padded with zeros. A separate function, so that the caller's stack
+// holds no array that the compiler would protect.
 HEADGATE_AES __attribute__((noinline)) __m128i LoadLast(const char* bytes, size_t size) {
   alignas(kBlock) char block[kBlock] = {};
   std::memcpy(block, bytes, size);

@@ -1,6 +1,6 @@
-// Bodies in parts, for bodies that are too large to be held in memory or have no end. A source is
-// asked for the next part of a response body when the client has taken the previous one. A sink
-// receives the body of a request as it arrives.
+// Bodies that are transferred in parts, because they are too large for memory or have no end. A
+// source is asked for the next part of a response body when the client has taken the previous one.
+// A sink receives the body of a request as it arrives.
 //
 // Both may be destroyed at any time between two calls, because the client disconnected or was given
 // up.

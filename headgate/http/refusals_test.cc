@@ -42,7 +42,7 @@ TEST_P(Refused, WithItsStatusAndReasonAndTheConnectionCloses) {
   EXPECT_TRUE(d.rest.empty());
 }
 
-// Every split into two pieces, and single bytes, give exactly the same answer.
+// The answer is exactly the same for every split into two pieces, and byte by byte.
 TEST_P(Refused, WhereverTheRequestIsCut) {
   const BadRequest& bad = GetParam();
   Dialogue whole(kSmallBounds);

@@ -43,7 +43,7 @@ class Router final : public Handler {
   Router(std::string title, const Access& access) : title_(std::move(title)), access_(access) {}
 
   // If several routes match a path, exact routes win, otherwise those with the longest prefix. Only
-  // the winners determine which methods the path accepts.
+  // the routes that win determine which methods the path accepts.
   void Add(Route route);
 
   void Handle(const Request& request, Response& response, base::Instant now) override;

@@ -53,7 +53,7 @@ Acceptor::Result Acceptor::AcceptSome() {
     });
     if (attempts > 1) loop_.counters().accept_errors.Add();
     if (socket) {
-      // A descriptor that has just become free goes to a missing spare first.
+      // If a spare is missing, a descriptor that has just become free replaces the spare.
       if (!spare_files.Refill()) with = AcceptedWith::kSpareFile;
       hand_over_(std::move(socket), peer, with);
       if (loop_.TakeMadeWay()) return Result::kTurnOver;

@@ -50,7 +50,8 @@ Connection::~Connection() {
 }
 
 void Connection::Start() {
-  // If this address serves only one protocol, a refused client need not show which one it speaks.
+  // If this address serves only one protocol, a refused client is answered without waiting for its
+  // first bytes.
   if (!slot_ && !EnsureSession({}) && progress_.close) {
     return SendThen(State::kLingering, loop_.shared().clock.Now());
   }

@@ -97,7 +97,7 @@ int BindAndListen(SocketAddress address, Sharing sharing, int backlog, FileDescr
   if (!socket) return errno;
   const int fd = socket.get();
   if (address.family() == AF_INET6) {
-    // "::" stands for both families; any other IPv6 address only for itself.
+    // "::" accepts both families; any other IPv6 address accepts only IPv6.
     const bool any = std::memcmp(&reinterpret_cast<sockaddr_in6*>(address.get())->sin6_addr,
                                  &in6addr_any, sizeof(in6_addr)) == 0;
     SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? 0 : 1);

@@ -15,7 +15,7 @@ struct TlsOptions {
   // The trusted authorities for the peer's certificate (PEM). If empty, a client trusts the
   // system's authorities and a server requests no client certificate.
   std::string ca_file{};
-  // The own certificate chain and its key (PEM). Both or neither; a server requires them.
+  // The certificate chain of this side and its key (PEM). Both or neither; a server requires them.
   std::string certificate_file{};
   std::string key_file{};
 };

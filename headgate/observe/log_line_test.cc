@@ -96,8 +96,8 @@ bool IsPrintable(std::string_view line) {
   return true;
 }
 
-// For any bytes from a client, a line is one line of valid UTF-8 without control characters, and
-// the JSON form parses.
+// Whatever bytes a client sends, an event is a single line of valid UTF-8 without control
+// characters, and its JSON form parses.
 TEST(LogLine, HostileBytesStayInTheirValue) {
   base::Random random(20'261'122);
   for (int i = 0; i < 20'000; ++i) {

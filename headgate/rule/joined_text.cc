@@ -5,7 +5,7 @@
 namespace headgate::rule {
 namespace {
 
-// Multiply-and-fold, as in wyhash, with its constants: odd numbers that have as many ones as zeros.
+// Multiply-and-fold with the constants of wyhash: odd numbers with equally many ones and zeros.
 constexpr uint64_t kMixA = 0xa0761d6478bd642f;
 constexpr uint64_t kMixB = 0xe7037ed1a0b428db;
 

@@ -10,8 +10,8 @@
 //   "api_key_gold-"           -> "api_key_"
 //   "path_/search"            -
 //
-// Take the last prefix that does not sort after the entry. The longest prefix of the entry is
-// either that one or in its chain; all other prefixes of the entry follow in the same chain.
+// A search starts at the last prefix that does not sort after the entry, and follows its chain. The
+// first prefix there that the entry begins with is the longest one; all others follow in the chain.
 #pragma once
 
 #include <cstdint>

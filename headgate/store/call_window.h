@@ -30,8 +30,8 @@ class CallWindow {
 
   uint32_t size() const { return size_; }
 
-  // An answer arrived `took` after its call was sent; the call had `allowed` time. `wanted`: calls
-  // are waiting for room.
+  // An answer arrived `took` after its call was sent. `allowed` was the call's timeout. `wanted`:
+  // whether calls are waiting for room.
   void OnAnswer(base::Duration took, base::Duration allowed, bool wanted) {
     average_ += (took - average_) / kAveragedOver;
     if (!wanted || took > allowed / 2 || size_ >= most_) return;

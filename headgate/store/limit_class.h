@@ -11,7 +11,7 @@ namespace headgate::store {
 // A value that is the same in every run of the program, so a snapshot can store it.
 class LimitOwner {
  public:
-  // All limits that come with requests.
+  // The owner of all limits that come with requests.
   static constexpr LimitOwner Clients() { return LimitOwner(0); }
   // `identity` distinguishes the rule from all others (hashed by FNV-1a, Fowler, Noll and Vo). Two
   // rules with equal hashes share their class, and nothing else.

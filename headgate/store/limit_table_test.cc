@@ -72,7 +72,8 @@ TEST(LimitTable, ANumberIsNobodyElsesWhileABucketRefersToIt) {
   ASSERT_TRUE(table.Intern(Numbered(2)).ok());
   for (int i = 0; i < 5; ++i) Pass(table, {first});
   EXPECT_EQ(table.Get(first).capacity(), 1u);
-  // A bucket may have been added behind the pass, so a single pass without a bucket is not enough.
+  // A bucket may be added to a segment that the pass has already visited, so one pass without a
+  // bucket is not enough.
   Pass(table, {});
   EXPECT_EQ(table.Get(first).capacity(), 1u);
   Pass(table, {});

@@ -9,7 +9,7 @@
 
 namespace headgate::testing {
 
-// Receives a problem with a file and a suggestion what to do.
+// Called with a problem of a file and a suggestion how to fix it.
 using ScenarioErrors = std::function<void(std::string_view what, std::string_view hint)>;
 
 // Runs each file with its own limiter and memory store. `out` gets one line per file, or one per

@@ -18,7 +18,7 @@
 
 namespace headgate::front::resp {
 
-// What CLIENT INFO and CLIENT LIST show of one client.
+// The data about one client that CLIENT INFO and CLIENT LIST show.
 struct ClientState {
   uint64_t id = 0;
   wire::RespVersion version = wire::RespVersion::k2;

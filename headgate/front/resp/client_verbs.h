@@ -1,4 +1,4 @@
-// CLIENT: what clients report and ask about connections.
+// CLIENT: commands with which clients describe themselves and query connections.
 #pragma once
 
 #include "headgate/base/time.h"

@@ -42,7 +42,7 @@ struct ThrottleTurn {
 //
 // Each function returns false if the collected commands are decided elsewhere and their replies
 // come later, when the session's Pending is ready. In this case nothing has been answered, and
-// nothing is collected any more; AnswerSettled then answers all of them.
+// the batch is empty; AnswerSettled then answers all of them.
 class ThrottleBatch {
  public:
   ThrottleBatch(limiter::Checker& checker, Counters& counters)
