@@ -11,7 +11,7 @@ base::Duration UntilGone(const Limit& limit, Hit hit, base::Instant now) {
   return (hit.at - now) + base::Duration(static_cast<int64_t>(limit.period()));
 }
 
-// When enough of the oldest hits will have left for `surplus` fewer to be remembered.
+// How long until enough of the oldest hits have expired that `surplus` fewer are remembered.
 base::Duration UntilFewer(const Limit& limit, const HitLog& hits, uint64_t surplus,
                           base::Instant now) {
   struct Walk {

@@ -48,10 +48,10 @@ struct TlsContext::State {
         context(for_server ? ssl::context::tls_server : ssl::context::tls_client) {
     context.set_options(ssl::context::default_workarounds | ssl::context::no_tlsv1 |
                         ssl::context::no_tlsv1_1);
-    // The protocols above say themselves where a message ends, so an end without close_notify
+    // The protocols above define themselves where a message ends, so an end without close_notify
     // truncates nothing.
     SSL_CTX_set_options(context.native_handle(), SSL_OP_IGNORE_UNEXPECTED_EOF);
-    // A write may be tried again from another buffer, and a connection at rest keeps no buffers.
+    // A write may be retried from another buffer, and an idle connection keeps no buffers.
     SSL_CTX_set_mode(context.native_handle(), SSL_MODE_ENABLE_PARTIAL_WRITE |
                                                   SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
                                                   SSL_MODE_RELEASE_BUFFERS);

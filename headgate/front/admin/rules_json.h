@@ -8,7 +8,7 @@
 
 namespace headgate::front::admin {
 
-// Rules per answer. Listing a hundred thousand at once would block the loop.
+// Rules per response. Listing a hundred thousand at once would block the loop.
 inline constexpr size_t kRulesPerPage = 1000;
 
 // Appends {"rules":[{"domain":…,"rule":…,"limits":[…],…}],"next":…}: at most a page of them,

@@ -1,9 +1,9 @@
-// The verbs that ask by rules: HG.CHECK, HG.PEEK, HG.REFUND, HG.RESET.
+// The verbs that use rules: HG.CHECK, HG.PEEK, HG.REFUND, HG.RESET.
 //
-//   HG.CHECK domain [COST n] ENTRIES m key value … [ENTRIES m key value …]     each ENTRIES is a
-//   descriptor
+//   HG.CHECK domain [COST n] ENTRIES m key value … [ENTRIES m key value …]
+//                            └── one descriptor ──┘
 //
-// The answer is a map with the fields of /v1/check. See docs/reference/redis-protocol.md.
+// The reply is a map with the fields of /v1/check. See docs/reference/redis-protocol.md.
 #pragma once
 
 #include <vector>
@@ -18,7 +18,7 @@ namespace headgate::front::resp {
 
 enum class RuleVerb : uint8_t { kCheck, kPeek, kRefund, kReset };
 
-// One per loop; its memory is reused from command to command.
+// One per loop. Its memory is reused for all commands.
 class RuleVerbs {
  public:
   explicit RuleVerbs(limiter::Checker& checker) : checker_(checker) {}

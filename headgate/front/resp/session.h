@@ -1,4 +1,4 @@
-// One Redis client's conversation: RESP2 or RESP3 in, decisions out.
+// The conversation with one Redis client: RESP2 or RESP3 in, decisions out.
 //
 // Commands of one call are decided together if they can be. Every CL.THROTTLE is collected (see
 // throttle.h) until another command needs its answer behind theirs, or the input ends. If HG.CHECK
@@ -81,7 +81,7 @@ class RespSession final : public net::Session {
   // Writes the reason if it returns true.
   bool MayNotUseState(std::string_view command, wire::RespWriter& reply) const;
   Ran RunClient(const ThrottleTurn& turn);
-  // Answers a command that belongs to a refused transaction. False if it does not belong to one.
+  // Answers a command that belongs to a refused transaction. Returns false if it does not.
   bool RefusesInTransaction(const CommandSpec* spec, wire::RespWriter& reply);
   void ResetClient();
   void ChooseBounds();
@@ -93,15 +93,14 @@ class RespSession final : public net::Session {
   ClientList::Registration registration_;
   std::function<void()> wake_;
   net::OrderedWait wait_;
-  limiter::Pending pending_{[this] { wake_(); }};  // of CL.THROTTLE
+  limiter::Pending pending_{[this] { wake_(); }};  // for CL.THROTTLE
   VerbQueue verbs_;
   // A batch whose answers come later. Its bytes are the first that are not consumed.
   struct {
     size_t bytes = 0;
     uint64_t commands = 0;
   } awaited_;
-  bool in_refused_transaction_ =
-      false;  // between a MULTI, which is refused, and its EXEC or DISCARD
+  bool in_refused_transaction_ = false;
   bool draining_ = false;
   bool closing_ = false;
   bool http_ = false;  // closed because the client speaks HTTP
