@@ -12,13 +12,13 @@ namespace headgate::algorithm {
 using Cost = uint64_t;
 
 // The retry_after of a request whose cost exceeds the capacity of its limit: retrying never helps.
-// 22+: 0 when allowed; otherwise the shortest wait, rounded up to 1 ns, or kNever.
 inline constexpr base::Duration kNever = base::Duration::max();
 
 struct Decision {
   bool allowed = true;
   uint64_t limit = 0;      // burst for the buckets, requests for the windows
   uint64_t remaining = 0;  // requests of cost 1 that would still be allowed now, after this one
+  // 0 when allowed; otherwise the shortest wait, rounded up to 1 ns, or kNever.
   base::Duration retry_after{0};
   base::Duration reset_after{0};  // until the bucket is as if never used, rounded up to 1 ns
   base::Duration wait{0};  // only the queue: how long to hold the request before letting it go

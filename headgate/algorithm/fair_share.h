@@ -10,7 +10,6 @@
 //
 // Pure and exact: shares are fractions until the largest-remainder method makes them whole, so they
 // always sum to the capacity. Definition: docs/reference/algorithms.md.
-// always sum to the capacity. Definition: docs/reference/algorithms.md.
 #pragma once
 
 #include <cstdint>

@@ -68,10 +68,9 @@ inline constexpr uint64_t kLogRequestsMax = 100'000;
 // A limit as a person writes it. Two limits are equal if their specs are equal.
 struct LimitSpec {
   Algorithm algorithm = Algorithm::kTokenBucket;
-  uint64_t requests = 0;  // per period; 0 denies everything, forever
-  base::Duration period{
-      0};  // ignored by the calendar alignments, which define their own 72+: Buckets only. Defaults
-           // to `requests`; 0 is allowed only for the queue.
+  uint64_t requests = 0;     // per period; 0 denies everything, forever
+  base::Duration period{0};  // ignored by the calendar alignments, which define their own
+  // Buckets only. Defaults to `requests`; 0 is allowed only for the queue.
   std::optional<uint64_t> burst{};
   Align align = Align::kEpoch;  // fixed windows only
   bool count_denied = false;    // fixed window and sliding counter only: denied requests count too

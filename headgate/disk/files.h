@@ -38,8 +38,8 @@ class MappedFile {
   size_t size_;
 };
 
-// The path behind all symbolic links that `path` itself is, whether there is a file or not; the
-// same path if it is not a link. InvalidArgument for links that lead in a circle.
+// Resolves `path` through all symbolic links that `path` itself is, whether or not the target
+// exists. Returns `path` if it is not a link. InvalidArgument if the links form a loop.
 absl::StatusOr<std::string> FollowLinks(const std::string& path);
 
 struct ReplaceOptions {

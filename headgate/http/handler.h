@@ -25,15 +25,15 @@ struct Suspension {
   std::function<void()> wake;  // the handler calls it, on the loop's thread
 };
 
-// A complete request. Its views are valid only during the call of Handle. 31+: Path and query,
-// without the authority of an absolute target.
+// A complete request. Its views are valid only during the call of Handle.
 struct Request {
   std::string_view method;  // "GET", "POST", …
-  std::string_view
-      target;  // 36+: Null if nobody can ask again: then the handler must answer at once.
+  // Path and query, without the authority of an absolute target.
+  std::string_view target;
   std::vector<std::pair<std::string_view, std::string_view>> fields;
   std::string_view body;
   net::Peer peer;
+  // Null if nobody can ask again: then the handler must answer at once.
   Suspension* suspension = nullptr;
 
   std::string_view path() const { return target.substr(0, target.find('?')); }

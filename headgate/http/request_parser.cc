@@ -234,8 +234,8 @@ Refusal RequestParser::JudgeHead() {
   return {};
 }
 
-// http://host:port/path, as one asks a proxy; its host is then the one that counts (RFC
-// 9112, 3.2.2).
+// Handles http://host:port/path, the form of a request to a proxy. Its host overrides the Host
+// field (RFC 9112, 3.2.2).
 Refusal RequestParser::TakeAuthority() {
   std::string_view& target = request_.target;
   if (target.front() == '/' || target == "*") return {};

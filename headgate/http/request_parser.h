@@ -36,9 +36,9 @@ class RequestParser {
   // Drops the request. Call it before its bytes are freed.
   void Forget();
 
-  // The following are valid after ParseHead. 41+: The host of an absolute target, otherwise of the
-  // Host field.
+  // The following are valid after ParseHead.
   Request& request() { return request_; }
+  // The host of an absolute target, otherwise of the Host field.
   std::string_view host() const { return host_; }
   bool names_host() const { return names_host_; }  // optional in HTTP/1.0
   bool http11() const { return http11_; }

@@ -16,8 +16,8 @@ namespace headgate::http {
 
 // The settings of a source, and its state as visible to the test.
 struct SourceControl {
-  uint64_t size = 0;  // size of the content, the letters a to z in turn 20+: How much of the
-                      // content is available; the test calls `wake` after raising it.
+  uint64_t size = 0;  // size of the content, the letters a to z in turn
+  // How much of the content is available; the test calls `wake` after raising it.
   uint64_t ready = UINT64_MAX;
   bool states_size = true;
   bool endless = false;

@@ -1,8 +1,7 @@
 // One accepted connection on its loop: reads, feeds the session, writes, and enforces the
 // deadlines. Internal to net.
 //
-//   reading ──bytes──▶ session ──output──▶ written at once, or ──▶ writing ──▶ (as the session
-//   says)
+//   reading ──bytes──▶ session ──output──▶ written at once, or ──▶ writing ──▶ next state
 //                         │ stop reading ──▶ suspended ──woken──▶ session
 //                         │ more         ──▶ yielding  ──next turn──▶ session
 //                         └ close        ──▶ lingering ──peer closes, or timeout──▶ closed

@@ -16,8 +16,8 @@ struct Counters {
   uint64_t refused_total_limit = 0;     // connections_max reached
   uint64_t refused_address_limit = 0;   // connections_per_address_max reached
   uint64_t refused_reserved_limit = 0;  // the reserved places of an address are all taken
-  uint64_t refused_no_files = 0;  // no descriptor was left for the connection 19+: Failed attempts
-                                  // to accept; the connection stays in the system's queue.
+  uint64_t refused_no_files = 0;        // no descriptor was left for the connection
+  // Failed attempts to accept; the connection stays in the system's queue.
   uint64_t accept_errors = 0;
   uint64_t refused_protocol = 0;  // this address does not serve the client's protocol
   uint64_t protocol_errors = 0;   // closed by a session because of invalid input

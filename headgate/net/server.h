@@ -22,8 +22,9 @@
 namespace headgate::net {
 
 struct ListenOptions {
-  // Not 0: connections of this address do not count against connections_max; it has this many
-  // places of its own, from which others cannot shut it out, and may use spare descriptors.
+  // If not 0, connections to this address do not count against connections_max. The address has
+  // this many places of its own, which clients of other addresses cannot occupy, and may use spare
+  // descriptors.
   uint32_t reserved_connections_max = 0;
   // If not null, connections to this address use TLS.
   std::shared_ptr<const TlsContext> tls{};

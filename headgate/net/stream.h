@@ -37,7 +37,7 @@ class Stream final : private Transport::Owner {
   struct Options {
     std::shared_ptr<TlsContext> tls{};  // null: plain
     std::string server_name{};  // the name required in the certificate; empty: the target's host
-                                // 40+: Includes name resolution and the TLS handshake.
+    // Includes name resolution and the TLS handshake.
     base::Duration connect_timeout = std::chrono::milliseconds(50);
   };
 
@@ -57,8 +57,7 @@ class Stream final : private Transport::Owner {
   // Bytes passed to Flush that the system has not taken yet.
   size_t unsent_bytes() const;
 
-  // Summed over all connections of this stream. 80+: A number for each connection. It shows whether
-  // the owner has closed or reopened the stream during a call.
+  // Summed over all connections of this stream.
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t bytes_written() const { return bytes_written_; }
 
@@ -78,6 +77,8 @@ class Stream final : private Transport::Owner {
   const Options options_;
   StreamTarget target_;
   State state_ = State::kClosed;
+  // A number for each connection. It shows whether the owner has closed or reopened the stream
+  // during a call.
   uint64_t connection_ = 0;
   std::unique_ptr<Connector> connector_;
   std::unique_ptr<Transport> transport_;

@@ -101,11 +101,12 @@ class SeriesTable {
   }
   Counter Claim(uint32_t row, limiter::Outcome outcome);
   uint32_t Find(const base::Hash128& hash) const;
-  // Requires the mutex. 109+: Chunks are never moved, and are freed only with the table.
+  // Requires the mutex.
   uint32_t EnsureRow(std::string_view domain, std::string_view label);
   void Remember(const base::Hash128& hash, uint32_t row);
 
   const base::HashSecret secret_;
+  // Chunks are never moved, and are freed only with the table.
   std::array<std::atomic<Row*>, kRowsMax / kChunk> chunks_{};
   std::unique_ptr<Known[]> known_;
   std::atomic<uint32_t> series_count_{0};

@@ -46,7 +46,7 @@ class JoinedText {
   // The position of the first `literal` within [begin, end), or kNotFound.
   size_t Find(std::string_view literal, size_t begin, size_t end) const;
 
-  // Copies up to `count` bytes from `position` on; returns how many there were.
+  // Copies up to `count` bytes from `position` on; returns the number of bytes copied.
   size_t Copy(size_t position, char* out, size_t count) const;
 
  private:

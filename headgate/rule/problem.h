@@ -18,9 +18,9 @@ struct Problem {
   uint32_t line = 1;    // from 1; 0: the file as a whole, for example if it cannot be read
   uint32_t column = 1;  // from 1, in characters
   std::string message;
-  std::string
-      hint;  // how to fix it, or empty 22+: The number of problems that this one represents. More
-             // than 1 only in the last problem of a file that has very many.
+  std::string hint;  // how to fix it, or empty
+  // The number of problems that this one represents. More than 1 only in the last problem of a file
+  // that has very many.
   size_t stands_for = 1;
 
   bool operator==(const Problem&) const = default;

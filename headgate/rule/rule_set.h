@@ -44,8 +44,8 @@ struct Rule {
   std::string name;  // `name` of the rule file, or empty
   std::string path;  // keys and configured values: "api_key_gold.path"; shown if there is no name
   std::string identity;  // unambiguous; stays the same for the same rule across versions of the
-                         // file 49+: All limits must allow. At most kLimitsPerRuleMax; empty only
-                         // if the rule is unlimited.
+                         // file
+  // All limits must allow. At most kLimitsPerRuleMax; empty only if the rule is unlimited.
   std::vector<RuleLimit> limits;
   bool unlimited = false;
   bool shadow_mode = false;

@@ -41,8 +41,9 @@ class RuleFollower {
   RuleFollower(std::vector<std::unique_ptr<rule::Source>> sources, Load load, OnRules on_rules,
                OnRefusal on_refusal);
 
-  // Subscribes to all sources. The callbacks run on their event loop's thread, perhaps before this
-  // returns. Without a source the rules of no document at all are loaded here. Once.
+  // Subscribes to all sources. The callbacks run on the thread of their event loop, possibly before
+  // this returns. If there are no sources, the rules of an empty set of documents are loaded here.
+  // Call it once.
   void Start();
   // Reads all sources again, whether or not they changed.
   void Refresh();

@@ -55,10 +55,10 @@ class RateLimitFieldSet {
 struct RateLimitState {
   std::string_view policy;   // a name for the limit, the same in every answer about it
   uint64_t quota = 0;        // requests per window
-  base::Duration window{0};  // stated only if it is whole seconds; 0: not stated 59+: Until all of
-                             // `limit` is available again. Not stated for a limit of 0.
+  base::Duration window{0};  // stated only if it is whole seconds; 0: not stated
   uint64_t limit = 0;        // the most that can be let through at once
   uint64_t remaining = 0;
+  // Until all of `limit` is available again. Not stated for a limit of 0.
   base::Duration reset_after{0};
   bool denied = false;
   // If denied: the shortest wait after which the same request can pass; empty if it never can.

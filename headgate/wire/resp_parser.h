@@ -25,9 +25,8 @@ struct RespBounds {
   size_t args_max = 8192;             // HG.CHECK with 64 descriptors of 32 entries has about 4,300
   size_t bulk_bytes_max = 512 << 10;  // one argument
   size_t inline_bytes_max = 64 << 10;
-  size_t command_bytes_max =
-      1 << 20;  // a whole command, and so the most that a connection buffers 29+: If set, the
-                // errors about args_max and bulk_bytes_max say that a login would help.
+  size_t command_bytes_max = 1 << 20;  // a whole command, and so the most that a connection buffers
+  // If set, the errors about args_max and bulk_bytes_max say that a login would help.
   bool unauthenticated = false;
 };
 

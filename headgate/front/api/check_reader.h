@@ -96,12 +96,12 @@ class CheckReader {
 
   std::string_view domain_;
   std::optional<uint64_t> cost_;
-  std::vector<rule::Entry>
-      entries_;  // of all descriptors 102+: A bit set of the fields seen so far, for each object.
+  std::vector<rule::Entry> entries_;  // of all descriptors
   std::vector<Building> building_;
   std::vector<rule::Descriptor> descriptors_;
   Where where_ = Where::kDocument;
   Field field_ = Field::kNone;
+  // A bit set of the fields seen so far, for each object.
   std::array<uint32_t, static_cast<size_t>(Where::kEnd)> seen_{};
   std::optional<BodyError> error_;
 };

@@ -1,7 +1,7 @@
 // The verbs that use rules: HG.CHECK, HG.PEEK, HG.REFUND, HG.RESET.
 //
 //   HG.CHECK domain [COST n] ENTRIES m key value … [ENTRIES m key value …]
-//                            └── one descriptor ──┘
+//                            └─ one descriptor ──┘
 //
 // The reply is a map with the fields of /v1/check. See docs/reference/redis-protocol.md.
 #pragma once
@@ -23,8 +23,8 @@ class RuleVerbs {
  public:
   explicit RuleVerbs(limiter::Checker& checker) : checker_(checker) {}
 
-  // Answers with the map; or with nothing: the answer comes later, when `pending` says so, to the
-  // same question; or what was wrong.
+  // kNow: the map was written. kLater: nothing was written; call again with the same command when
+  // `pending` is ready. An error says what is wrong with the command.
   enum class Answered : uint8_t { kNow, kLater };
   absl::StatusOr<Answered> Answer(RuleVerb verb, const wire::RespParser& command,
                                   wire::RespWriter& reply, limiter::Pending& pending,

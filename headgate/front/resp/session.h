@@ -95,11 +95,12 @@ class RespSession final : public net::Session {
   net::OrderedWait wait_;
   limiter::Pending pending_{[this] { wake_(); }};  // for CL.THROTTLE
   VerbQueue verbs_;
-  // A batch whose answers come later. Its bytes are the first that are not consumed.
+  // The size of a batch whose replies come later. Its bytes are the first unconsumed ones.
   struct {
     size_t bytes = 0;
     uint64_t commands = 0;
   } awaited_;
+  // Between a MULTI, which is refused, and its EXEC or DISCARD.
   bool in_refused_transaction_ = false;
   bool draining_ = false;
   bool closing_ = false;

@@ -61,11 +61,11 @@ class ThrottleBatch {
   // Decides the collected commands and appends the replies.
   bool Flush(const ThrottleTurn& turn);
 
-  // Appends the replies that came later. 68+: Twice the usual depth of a pipeline; the replies fit
-  // on the stack.
+  // Appends the replies that came later.
   bool AnswerSettled(const ThrottleTurn& turn);
 
  private:
+  // Twice the usual depth of a pipeline; the replies fit on the stack.
   static constexpr size_t kCommandsMax = 64;
 
   struct Arguments {

@@ -33,7 +33,7 @@ struct FilesRead {
   std::vector<FileText> files;
   std::vector<rule::Problem> problems;
   bool torn = false;     // a file changed during the read: read again
-  bool awaited = false;  // the only problem is that some directory has no rule file yet
+  bool awaited = false;  // the only problems are directories without a rule file
 };
 
 FilesRead ReadFiles(std::span<const std::string> paths);

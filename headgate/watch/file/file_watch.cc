@@ -164,8 +164,8 @@ std::optional<FilesRead> FileWatch::Read(base::BootTime now) {
 }
 
 FileWatch::Digest FileWatch::DigestOf(const FilesRead& read) {
-  // Nobody gains from aiming a collision at this: whoever writes the files decides what the rules
-  // are.
+  // The hash needs no secret: only people who can write the rules anyway could aim a collision at
+  // it.
   constexpr base::HashSecret kSecret{};
   Digest digest;
   for (const FileText& file : read.files) {
