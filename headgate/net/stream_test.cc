@@ -179,5 +179,14 @@ TEST(TlsContext, NamesTheFileThatCannotBeUsed) {
       HasSubstr("give both"));
 }
 
+TEST(TlsContext, SaysOfEachFileThatItCannotBeUsed) {
+  const auto problems = ProblemsOfFiles({.ca_file = "/nowhere/ca.pem",
+                                         .certificate_file = "/nowhere/c.pem",
+                                         .key_file = "/nowhere/k.pem"});
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_EQ(problems[0].file, TlsProblem::File::kCa);
+  EXPECT_EQ(problems[1].file, TlsProblem::File::kCertificate);
+}
+
 }  // namespace
 }  // namespace headgate::net

@@ -2,8 +2,10 @@
 // by many connections.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "headgate/base/status.h"
 
@@ -19,6 +21,17 @@ struct TlsOptions {
   std::string certificate_file{};
   std::string key_file{};
 };
+
+// A file of TlsOptions that cannot be used.
+struct TlsProblem {
+  enum class File : uint8_t { kCa, kCertificate, kKey };
+  File file;
+  std::string what;  // a sentence that names the file
+};
+
+// All files of `options` that cannot be used. A certificate without a key, or a key without a
+// certificate, is not read.
+std::vector<TlsProblem> ProblemsOfFiles(const TlsOptions& options);
 
 class TlsContext {
  public:

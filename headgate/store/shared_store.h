@@ -27,6 +27,9 @@ using algorithm::LeaseGrant;
 using algorithm::LeaseId;
 using algorithm::LeaseReport;
 
+// The longest life of a lease, the same for the whole fleet.
+inline constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
+
 struct SharedRequest {
   // The bucket's name in the store. Must stay valid only until Ask returns.
   std::string_view name;

@@ -1,9 +1,15 @@
 // The conversation with one Redis client: RESP2 or RESP3 in, decisions out.
 //
-// Commands of one call are decided together if possible. CL.THROTTLE commands are collected (see
-// throttle.h) until another command needs its reply after theirs, or until the input ends. If an
-// HG.CHECK or HG.PEEK has to wait for the shared store, the ones that follow are sent to the store
-// together with it (see verb_queue.h).
+// Commands of one call are decided together if they can be. Every CL.THROTTLE is collected (see
+// throttle.h) until another command needs its answer behind theirs, or the input ends. If HG.CHECK
+// or HG.PEEK has to wait for the shared store, the same verbs behind it are asked together with it
+// (see verb_queue.h).
+//
+// A call of OnBytes has three steps:
+//
+//   Resume   answers the batch that the last call left waiting, or returns: it still waits
+//   Collect  parses commands; collects or runs each, up to the first that waits
+//   Settle   flushes the batch; a batch that waits is not consumed
 #pragma once
 
 #include <span>
@@ -19,8 +25,8 @@
 
 namespace headgate::front::resp {
 
-// The bounds of a command, and the smaller bounds before a login if a credential is set. A check
-// needs no login, so the smaller bounds still have room for one with about 28 entries.
+// The bounds of a command, and the bounds before a login if a credential is set. A check needs no
+// login, so the smaller bounds leave room for a check of some 28 entries.
 inline constexpr wire::RespBounds kBounds{};
 inline constexpr wire::RespBounds kBoundsBeforeLogin{.args_max = 64,
                                                      .bulk_bytes_max = 16 << 10,
@@ -41,17 +47,41 @@ class RespSession final : public net::Session {
  private:
   enum class Ran : uint8_t { kDone, kFailed, kWaits };
 
-  // Answers a command that is not collected. Returns false if the reply comes later; the command is
-  // then run again.
+  // One call of OnBytes.
+  struct Pass {
+    std::string_view rest;          // the input that is not consumed
+    size_t output_pause;            // stop at this much output
+    std::string_view unanswered{};  // from the first command without an answer
+    uint64_t commands = 0;
+    uint64_t commands_answered = 0;  // of these, before `unanswered`
+    bool waits = false;              // for the store
+    bool more = false;               // stopped because of output_pause
+    bool protocol_error = false;
+  };
+
+  // False if the batch still waits.
+  bool Resume(const ThrottleTurn& turn, Pass& pass, Progress& progress);
+  void Collect(const ThrottleTurn& turn, Pass& pass);
+  // Collects or runs the command in the parser. False if it or the batch before it waits.
+  bool TakeCommand(const ThrottleTurn& turn, Pass& pass);
+  void RefuseInput(const ThrottleTurn& turn, Pass& pass);
+  // Answers the batch. False if it waits.
+  bool Flush(const ThrottleTurn& turn, Pass& pass);
+  void Settle(const ThrottleTurn& turn, Pass& pass, Progress& progress);
+
+  // Answers a command that is not collected. False if its answer comes later: then it is run again.
   bool Run(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunOther(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn);
+  // `input` follows a verb that waits. Asks the checks and peeks there, up to the first command
+  // that is another one, incomplete, or malformed.
   void AskAhead(std::string_view input, base::Instant now);
   bool Unknown(wire::RespWriter& reply) const;
   bool MayUseState() const { return context_.access.MayUseState(peer_, client_.authenticated); }
+  // Writes the reason if it returns true.
   bool MayNotUseState(std::string_view command, wire::RespWriter& reply) const;
   Ran RunClient(const ThrottleTurn& turn);
-  // Answers a command within a refused transaction. Returns false if there is no such transaction.
+  // Answers a command that belongs to a refused transaction. Returns false if it does not.
   bool RefusesInTransaction(const CommandSpec* spec, wire::RespWriter& reply);
   void ResetClient();
   void ChooseBounds();

@@ -62,9 +62,9 @@ std::optional<base::Instant> ClockIn(const wire::RespValue& answer) {
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Make(net::EventLoop& loop,
                                                      const RedisOptions& options, uint64_t seed,
-                                                     ClientListener listener) {
-  if (const auto problems = options.Validate(); !problems.empty())
-    return absl::InvalidArgumentError(problems[0]);
+                                                     StoreListener listener) {
+  if (const auto problems = options.Problems(); !problems.empty())
+    return absl::InvalidArgumentError(problems[0].what);
   std::shared_ptr<net::TlsContext> tls;
   if (options.tls) {
     HEADGATE_ASSIGN_OR_RETURN(tls, net::TlsContext::Load(options.tls_files));
@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Make(net::EventLoop& loop,
 }
 
 Client::Client(net::EventLoop& loop, const RedisOptions& options,
-               std::shared_ptr<net::TlsContext> tls, uint64_t seed, ClientListener listener)
+               std::shared_ptr<net::TlsContext> tls, uint64_t seed, StoreListener listener)
     : loop_(loop),
       options_(options),
       tls_(std::move(tls)),

@@ -23,13 +23,13 @@
 #include "headgate/base/pool.h"
 #include "headgate/base/random.h"
 #include "headgate/net/event_loop.h"
-#include "headgate/store/redis/client_counters.h"
 #include "headgate/store/redis/client_listener.h"
 #include "headgate/store/redis/options.h"
 #include "headgate/store/redis/pending_call.h"
 #include "headgate/store/redis/retry_budget.h"
 #include "headgate/store/redis/shard.h"
 #include "headgate/store/redis/topology.h"
+#include "headgate/store/store_counters.h"
 
 namespace headgate::store::redis {
 
@@ -50,7 +50,7 @@ class Client final : private Shard::User {
   // Connects at once. Two clients with one seed draw the same jitter.
   static absl::StatusOr<std::unique_ptr<Client>> Make(net::EventLoop& loop,
                                                       const RedisOptions& options, uint64_t seed,
-                                                      ClientListener listener = {});
+                                                      StoreListener listener = {});
   // Calls that are under way are forgotten: their `done` is not called.
   ~Client();
   Client(const Client&) = delete;
@@ -76,11 +76,11 @@ class Client final : private Shard::User {
   // One look at the clock for all calls of a turn.
   base::BootTime Now();
   // From any thread.
-  ClientCounters ReadCounters() const { return counters_.Read(); }
+  StoreCounters ReadCounters() const { return counters_.Read(); }
 
  private:
   Client(net::EventLoop& loop, const RedisOptions& options, std::shared_ptr<net::TlsContext> tls,
-         uint64_t seed, ClientListener listener);
+         uint64_t seed, StoreListener listener);
 
   PendingCall& Acquire(std::string_view key, base::Duration timeout, Done done);
   void Dispatch(PendingCall& call, base::BootTime now);
@@ -135,7 +135,7 @@ class Client final : private Shard::User {
   const RedisOptions options_;
   const std::shared_ptr<net::TlsContext> tls_;
   base::Random random_;
-  LoopClientCounters counters_;
+  LoopStoreCounters counters_;
   ListenerReports reports_;
   RetryBudget retries_;
   std::unique_ptr<Topology> topology_;

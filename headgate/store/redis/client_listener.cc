@@ -1,5 +1,7 @@
 #include "headgate/store/redis/client_listener.h"
 
+#include "headgate/store/redis/error_text.h"
+
 namespace headgate::store::redis {
 
 ListenerReports::Last& ListenerReports::LastOf(uint32_t index) {
@@ -55,7 +57,7 @@ void ListenerReports::PauseMissed(const std::string& server, base::Duration miss
 }
 
 void ListenerReports::Alarm(const std::string& server, std::string_view error) const {
-  if (listener_.on_alarm) listener_.on_alarm(server, std::string(error));
+  if (listener_.on_alarm) listener_.on_alarm(server, WithoutArguments(error));
 }
 
 }  // namespace headgate::store::redis

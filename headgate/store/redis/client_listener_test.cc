@@ -64,8 +64,16 @@ TEST(ListenerReports, StartAnewForAServerThatWasForgotten) {
   EXPECT_THAT(recorder.events, ElementsAre("a connection refused", "c connection refused"));
 }
 
+TEST(ListenerReports, RemoveTheArgumentsOfACallFromAnError) {
+  std::string alarm;
+  ListenerReports reports{
+      {.on_alarm = [&](const std::string&, const std::string& error) { alarm = error; }}};
+  reports.Alarm("a", "NOPERM no access to 'hg:{ann}'");
+  EXPECT_EQ(alarm.find("ann"), alarm.npos) << alarm;
+}
+
 TEST(ListenerReports, WorkWithoutAListener) {
-  ListenerReports reports{ClientListener{}};
+  ListenerReports reports{StoreListener{}};
   reports.Connection(0, "a", absl::OkStatus());
   reports.EvictionPolicy(0, "a", "allkeys-lru");
   reports.Topology(0, "a", "no slots");
