@@ -25,7 +25,7 @@ std::vector<TlsProblem> LoadFiles(const TlsOptions& options, ssl::context& conte
   if (context.use_certificate_chain_file(options.certificate_file, error)) {
     bad(TlsProblem::File::kCertificate, "the certificate file", options.certificate_file);
   } else if (context.use_private_key_file(options.key_file, ssl::context::pem, error)) {
-    // A key is checked against its certificate, so without one there is nothing to say about it.
+    // A key is checked against its certificate, so it cannot be checked without one.
     bad(TlsProblem::File::kKey, "the key file", options.key_file);
   }
   return problems;

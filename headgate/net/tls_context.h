@@ -29,8 +29,8 @@ struct TlsProblem {
   std::string what;  // a sentence that names the file
 };
 
-// All files of `options` that cannot be used. A certificate without a key, or a key without a
-// certificate, is not read.
+// Returns all files of `options` that cannot be used. Does not read a certificate without a key, or
+// a key without a certificate.
 std::vector<TlsProblem> ProblemsOfFiles(const TlsOptions& options);
 
 class TlsContext {

@@ -1,5 +1,5 @@
-// A shared store as a process runs it: one Backend, with one SharedStore for each event loop.
-// headgate/store/open makes a Backend from a URL; each adapter implements it.
+// A shared store for a whole process: one Backend, with one SharedStore for each event loop.
+// headgate/store/open makes a Backend from a URL; each adapter implements the interface.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,15 @@
 
 namespace headgate::store {
 
-// What an adapter needs from the process. Everything referred to must outlive the backend.
+// The objects and settings of the process that an adapter needs. All references must outlive the
+// backend.
 struct BackendContext {
   LimitTable& limits;
-  // Names this process; no other process has this name.
+  // A name that is unique to this process.
   std::string instance;
   // For jitter.
   uint64_t seed;
-  // Makes the listener of an event loop. Called while the backend is made.
+  // Makes the listener of an event loop. Called while the backend is created.
   std::function<StoreListener(uint32_t loop)> listener_of;
 };
 
@@ -28,19 +29,20 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // The store as the event loop with this index asks it, on that loop's thread alone.
+  // The store for the event loop with this index. Use it only on that loop's thread.
   virtual SharedStore& store(uint32_t loop) = 0;
 
   // The store's URL without user and password, for logs.
   virtual std::string name() const = 0;
 
-  // Tells the store that this instance is gone, and then calls `done`; also if the store does not
-  // answer in time. On the thread of the first event loop. Call it once.
+  // Tells the store that this instance is leaving, then calls `done`, even if the store does not
+  // answer in time. Call it once, on the thread of the first event loop.
   virtual void Leave(std::function<void()> done) = 0;
 
-  // The sums over all event loops. From any thread.
+  // Summed over all event loops. Callable from any thread.
   virtual StoreCounters counters() const = 0;
-  // The number of instances as last counted in the store; 1 if it never said. From any thread.
+  // The number of instances as last counted in the store; 1 if it was never counted. Callable from
+  // any thread.
   virtual uint32_t instances() const = 0;
 };
 

@@ -1,5 +1,5 @@
-// The options of a shared store, whichever it is, with their only defaults. An adapter reads the
-// rest from the URL.
+// The options of a shared store of any kind. All defaults are stated only here. An adapter reads
+// the remaining settings from the URL.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace headgate::store {
 
-// How calls travel, and how long they may take.
+// How calls are sent, and how long they may take.
 struct CallOptions {
-  // A call is answered or given up within this time. Raise it for a store far away.
+  // The time within which a call is answered or given up. Raise it for a distant store.
   base::Duration timeout = std::chrono::milliseconds(10);
-  // A connection is established, with its handshake, within this time. Raise it for a store far
-  // away, or for TLS on slow machines.
+  // The time within which a connection must be established, including handshakes. Raise it for a
+  // distant store, or for TLS on slow machines.
   base::Duration connect_timeout = std::chrono::milliseconds(50);
   // Connections per server and event loop. Raise it when the bandwidth of one connection is too
   // low.
   uint32_t connections_per_server = 1;
-  // The most calls that a connection has sent and not heard of. A connection sends as many as are
+  // The most calls without an answer per connection. A connection sends only as many as are
   // answered in time (store/call_window.h). Raise it with the latency.
   uint32_t in_flight_max = 1024;
-  // Second attempts of calls that were certainly not done, in per cent of the calls.
+  // Second attempts of calls that were certainly not executed, in percent of all calls.
   uint32_t retry_percent = 10;
   BreakerOptions breaker{};
 };
@@ -32,21 +32,21 @@ struct BackendOptions {
   std::string url{};  // its scheme names the adapter
   CallOptions calls{};
   std::string password{};           // replaces the URL's, unless empty
-  std::string sentinel_user{};      // for stores that are found through sentinels
-  std::string sentinel_password{};  // the same
-  // PEM files; empty: the system's authorities, and no certificate of our own.
+  std::string sentinel_user{};      // for stores that are found through Redis Sentinel
+  std::string sentinel_password{};  // for the same sentinels
+  // PEM files. If empty: the system's authorities, and no client certificate.
   std::string ca_file{};
   std::string certificate_file{};
   std::string key_file{};
-  // The name that certificates must carry; empty: the host that is connected to.
+  // The name required in certificates; if empty, the host of the connection.
   std::string server_name{};
-  // Refuse a store that may drop live limits, instead of only reporting it.
+  // Refuse a store that may evict live limits, instead of only reporting it.
   bool strict = false;
-  // The number of instances, whatever is counted; 0: as counted.
+  // The number of instances, which overrides the counted number. 0: use the counted number.
   uint32_t instances = 0;
 };
 
-// One of the above, or a field of `calls` or of its breaker.
+// Identifies a field of BackendOptions, of `calls`, or of its breaker.
 enum class BackendOption : uint8_t {
   kUrl,
   kTimeout,
@@ -70,11 +70,11 @@ enum class BackendOption : uint8_t {
   kInstances,
 };
 
-// An option that cannot be used. Without passwords.
+// An option that cannot be used. Never contains a password.
 struct OptionProblem {
   BackendOption option;
   std::string what;    // a sentence
-  std::string hint{};  // what to do; may be empty
+  std::string hint{};  // how to fix it; may be empty
 };
 
 }  // namespace headgate::store

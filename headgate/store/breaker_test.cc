@@ -180,7 +180,7 @@ TEST(Breaker, AllEventSequencesUpToLength8) {
   EXPECT_GT(probed, 100u);
 }
 
-// A recovered store is used again within 10 s, whenever during the pause it recovered.
+// A recovered store is used again within 10 s, no matter when during the pause it recovered.
 TEST(Breaker, LeavesAStoreAloneForFarLessThanTenSeconds) {
   Breaker breaker({.no_progress = 0s}, 7);
   base::BootTime now{0};

@@ -169,7 +169,7 @@ TEST_F(RuleVerbsTest, KeysAndValuesAreAnyBytes) {
   Ask({"HG.CHECK", "d", "COST", "2", "ENTRIES", "1", "user", nul});
   EXPECT_THAT(Ask({"HG.PEEK", "d", "ENTRIES", "1", "user", nul}), HasSubstr(R"("remaining", 0)"));
   EXPECT_THAT(Ask({"HG.PEEK", "d", "ENTRIES", "1", "user", "a"}), HasSubstr(R"("remaining", 2)"));
-  // A word of the grammar is an ordinary value in the place of a value.
+  // In the place of a value, a word of the grammar is an ordinary value.
   EXPECT_THAT(Ask({"HG.CHECK", "d", "ENTRIES", "1", "user", "ENTRIES"}),
               HasSubstr(R"("rule", "user")"));
 }

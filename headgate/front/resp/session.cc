@@ -104,7 +104,7 @@ bool RespSession::Flush(const ThrottleTurn& turn, Pass& pass) {
 void RespSession::Settle(const ThrottleTurn& turn, Pass& pass, Progress& progress) {
   if (!pass.waits) Flush(turn, pass);
   if (pass.waits) {
-    // A verb of the rules that waits is not in the batch: it is run again.
+    // A rule verb that waits is not in the batch: it is run again.
     awaited_ = {.bytes = static_cast<size_t>(pass.rest.data() - pass.unanswered.data()),
                 .commands = pass.commands - pass.commands_answered};
     pass.rest = pass.unanswered;
@@ -219,8 +219,8 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
 }
 
 // A refused transaction behaves like an aborted one in Redis: its commands have no effect, EXEC
-// reports that, and DISCARD ends it. Where Redis answers QUEUED, commands get an error, for clients
-// that have not seen the first one.
+// reports that, and DISCARD ends it. In place of QUEUED each command gets an error, for clients
+// that missed the first error.
 bool RespSession::RefusesInTransaction(const CommandSpec* spec, RespWriter& reply) {
   const Verb verb =
       spec != nullptr && spec->AcceptsCount(parser_.size()) ? spec->verb : Verb::kThrottle;

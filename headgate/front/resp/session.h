@@ -1,14 +1,14 @@
 // The conversation with one Redis client: RESP2 or RESP3 in, decisions out.
 //
 // Commands of one call are decided together if they can be. Every CL.THROTTLE is collected (see
-// throttle.h) until another command needs its answer behind theirs, or the input ends. If HG.CHECK
-// or HG.PEEK has to wait for the shared store, the same verbs behind it are asked together with it
-// (see verb_queue.h).
+// throttle.h) until another command needs its reply after theirs, or the input ends. If HG.CHECK or
+// HG.PEEK has to wait for the shared store, the checks and peeks that follow are sent to the store
+// together with it (see verb_queue.h).
 //
 // A call of OnBytes has three steps:
 //
-//   Resume   answers the batch that the last call left waiting, or returns: it still waits
-//   Collect  parses commands; collects or runs each, up to the first that waits
+//   Resume   answers the batch that the last call left waiting; returns if it still waits
+//   Collect  parses commands, and collects or runs each, up to the first that waits
 //   Settle   flushes the batch; a batch that waits is not consumed
 #pragma once
 
@@ -47,38 +47,40 @@ class RespSession final : public net::Session {
  private:
   enum class Ran : uint8_t { kDone, kFailed, kWaits };
 
-  // One call of OnBytes.
+  // The state of one call of OnBytes.
   struct Pass {
     std::string_view rest;          // the input that is not consumed
     size_t output_pause;            // stop at this much output
-    std::string_view unanswered{};  // from the first command without an answer
+    std::string_view unanswered{};  // starts at the first command without an answer
     uint64_t commands = 0;
-    uint64_t commands_answered = 0;  // of these, before `unanswered`
-    bool waits = false;              // for the store
+    uint64_t commands_answered = 0;  // commands before `unanswered`
+    bool waits = false;              // a command waits for the store
     bool more = false;               // stopped because of output_pause
     bool protocol_error = false;
   };
 
-  // False if the batch still waits.
+  // Answers the batch that the last call left waiting. Returns false if it still waits.
   bool Resume(const ThrottleTurn& turn, Pass& pass, Progress& progress);
   void Collect(const ThrottleTurn& turn, Pass& pass);
-  // Collects or runs the command in the parser. False if it or the batch before it waits.
+  // Collects or runs the command in the parser. Returns false if this command or the batch before
+  // it waits.
   bool TakeCommand(const ThrottleTurn& turn, Pass& pass);
   void RefuseInput(const ThrottleTurn& turn, Pass& pass);
-  // Answers the batch. False if it waits.
+  // Answers the batch. Returns false if it waits.
   bool Flush(const ThrottleTurn& turn, Pass& pass);
   void Settle(const ThrottleTurn& turn, Pass& pass, Progress& progress);
 
-  // Answers a command that is not collected. False if its answer comes later: then it is run again.
+  // Answers a command that is not collected. Returns false if the answer comes later; the command
+  // is then run again.
   bool Run(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunOther(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn);
-  // `input` follows a verb that waits. Asks the checks and peeks there, up to the first command
-  // that is another one, incomplete, or malformed.
+  // `input` follows a verb that waits. Sends the checks and peeks in it to the store, up to the
+  // first command that is another verb, incomplete, or malformed.
   void AskAhead(std::string_view input, base::Instant now);
   bool Unknown(wire::RespWriter& reply) const;
   bool MayUseState() const { return context_.access.MayUseState(peer_, client_.authenticated); }
-  // Writes the reason if it returns true.
+  // If the client may not use state, writes the reason and returns true.
   bool MayNotUseState(std::string_view command, wire::RespWriter& reply) const;
   Ran RunClient(const ThrottleTurn& turn);
   // Answers a command that belongs to a refused transaction. Returns false if it does not.

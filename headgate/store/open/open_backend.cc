@@ -38,7 +38,7 @@ std::string_view SchemeOf(std::string_view url) {
   return scheme.substr(0, std::min(scheme.find('+'), scheme.size()));
 }
 
-// The message never contains more of the URL than its scheme: the rest may contain a password.
+// The message contains nothing of the URL except its scheme: the rest may contain a password.
 std::string WhyUnknown(std::string_view url) {
   if (url.find("://") == std::string_view::npos) return "'://' is missing";
   std::vector<std::string_view> known;

@@ -1,4 +1,4 @@
-// Opens the shared store that a URL names: the one place that knows which stores there are.
+// Opens the shared store of a URL. Only this file knows all kinds of stores.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 
 namespace headgate::store::open {
 
-// Everything that is wrong with the options, for the store that their URL names; reads the files
-// that they name, and connects to nothing.
+// Returns all problems of the options, for the kind of store in their URL. Reads the files that
+// they name, but does not connect to anything.
 std::vector<OptionProblem> CheckOptions(const BackendOptions& options);
 
-// A backend on these event loops, which do not run yet. InvalidArgument if CheckOptions finds a
-// problem. A store that does not answer is no error: the backend goes on trying to reach it.
+// Makes a backend on these event loops, which must not run yet. InvalidArgument if CheckOptions
+// finds a problem. An unreachable store is not an error: the backend keeps trying to connect.
 absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& options,
                                                      std::span<net::EventLoop* const> loops,
                                                      const BackendContext& context);
