@@ -37,7 +37,7 @@ class SpareFiles {
   bool Refill();
 
  private:
-  // Held shared by callers of `open`, and exclusively to replace a spare.
+  // Locked in shared mode to open, and in exclusive mode to replace a spare.
   std::shared_mutex mutex_;
   std::vector<FileDescriptor> spares_;
   std::atomic<bool> missing_{true};

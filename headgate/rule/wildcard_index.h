@@ -10,8 +10,8 @@
 //   "api_key_gold-"           -> "api_key_"
 //   "path_/search"            -
 //
-// A search starts at the last prefix that does not sort after the entry, and follows its chain. The
-// first prefix there that the entry begins with is the longest one; all others follow in the chain.
+// All prefixes of an entry are in one chain: the chain of the last prefix that does not sort after
+// the entry. A search follows this chain; the first match in it is the longest.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Any bytes get an answer that further bytes never change, at the latest at the bound.
+// For any bytes, detection decides at the latest at the bound, and further bytes never change the
+// decision.
 #include "headgate/base/check.h"
 #include "headgate/front/mux/protocol_sniff.h"
 
