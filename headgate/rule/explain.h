@@ -35,7 +35,7 @@ struct Explanation {
   std::vector<ExplainedStep> steps;  // as far as the walk got
   const Rule* rule = nullptr;        // owned by the tree; null: no limit applies
   std::string verdict;               // the reason in one sentence
-  std::string bucket;  // the name of the rule's bucket for this descriptor; empty without a limit
+  std::string bucket;  // identifies the rule's bucket for this descriptor; empty without a limit
 };
 
 Explanation Explain(const RuleTree& rules, std::string_view domain, std::span<const Entry> entries);

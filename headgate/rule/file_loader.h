@@ -12,7 +12,7 @@
 
 namespace headgate::rule {
 
-// Longer keys, values and domains are refused.
+// Longer keys, values and domains are refused. (So are rules at a depth that no request reaches.)
 inline constexpr size_t kTextBytesMax = 4096;
 // The most memory for the paths and identities of descriptors. 100,000 descriptors on three levels
 // take about 20 MB.

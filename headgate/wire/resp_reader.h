@@ -24,9 +24,9 @@ struct RespValue {
     kInteger,    // integer
     kBulk,       // text, binary-safe
     kBoolean,    // integer, 0 or 1
-    kDouble,     // text, as sent
+    kDouble,     // text, as received
     kBigNumber,  // text, as received
-    kVerbatim,   // text, after a prefix for its kind (three letters and a colon)
+    kVerbatim,   // text, without the prefix for its kind (three letters and a colon)
     kArray,      // items
     kSet,        // items
     kPush,       // items; not a reply to a command
