@@ -26,8 +26,9 @@ struct BreakerOptions {
   // The breaker opens after this many failures without a success in between. Raise it for a store
   // that often loses single calls.
   uint32_t failures_in_row = 5;
-  // It does not open earlier than this after the first of these failures. Raise it if the store
-  // sometimes pauses for longer and recovers; meanwhile each decision waits for its timeout.
+  // The least time between the first of these failures and the opening of the breaker. Raise it if
+  // the store sometimes pauses for longer and recovers; meanwhile each decision waits for its
+  // timeout.
   base::Duration no_progress = std::chrono::milliseconds(250);
   // How long the breaker stays open at first, and at most; the time doubles after each failed
   // probe. A store that has recovered is used again within open_max plus the jitter, 6.25 s, even

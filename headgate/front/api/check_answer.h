@@ -14,9 +14,9 @@ namespace headgate::front::api {
 // never fit, `retry_after_ms` is null.
 void AppendAnswer(const limiter::Response& response, std::string& out);
 
-// The least wait after which everything that denied `response` would allow; empty if some part
-// never will. Rules in quota mode deny only together, so it is enough that the first of them
-// allows. `response` must be denied.
+// The least wait after which all limits that denied `response` would allow the request; empty if
+// one of them never will. Rules in quota mode deny only together, so it is enough that the first of
+// them allows. `response` must be denied.
 std::optional<base::Duration> RetryAfter(const limiter::Response& response);
 
 // The limit to report to the client: among the enforced limits, the one that denies for longest, or
