@@ -33,15 +33,16 @@ void HeldLeases::CloseSpent() {
 
 uint64_t HeldLeases::GiveBack(uint64_t cost) {
   uint64_t given = 0;
-  for (uint32_t i = size_; i-- > 0 && given < cost;) {
+  // First to the leases that can be spent from: these are in front of the closed ones.
+  for (uint32_t i = 0; i < size_ && given < cost; ++i) {
     HeldLease& lease = leases_[i];
-    if (lease.closed || lease.spent <= lease.reported) continue;
+    if (lease.spent <= lease.reported) continue;
     const auto part =
         static_cast<uint32_t>(std::min<uint64_t>(cost - given, lease.spent - lease.reported));
     lease.spent -= part;
     given += part;
+    if (!lease.closed) left_ += part;
   }
-  left_ += static_cast<uint32_t>(given);
   return given;
 }
 

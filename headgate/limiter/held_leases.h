@@ -56,9 +56,9 @@ class HeldLeases {
   // The same from all, behind DropExpired: all of it or nothing.
   bool Spend(uint64_t cost);
 
-  // Takes back what was spent just now for a request that is not let through after all, as far as
-  // it has not been reported: that is room which others may have filled. Behind DropExpired;
-  // returns how much.
+  // Undoes spending of up to `cost`, as far as the store has not been told of it: what was reported
+  // is room that others may have filled. What goes back into a closed lease is returned to the
+  // store with it. Call DropExpired first; returns how much was undone.
   uint64_t GiveBack(uint64_t cost);
 
   // Drops those whose deadline has passed; returns how much of them was never spent.

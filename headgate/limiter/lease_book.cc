@@ -347,6 +347,8 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
 // Whether the key is to be left alone for a pause, once what was granted is spent. If it asks more
 // often than others do, it is given more than they are.
 bool LeaseBook::IsScarce(const Record& record, const store::LeaseGrant& grant) const {
+  // The next ask takes all that is left of a window.
+  if (MayHaveAll(record) && grant.remaining > 0) return false;
   if (record.asked_over_budget && grant.granted < record.asked_want &&
       !HasPlenty(record, grant.remaining))
     return true;
@@ -358,6 +360,11 @@ bool LeaseBook::IsScarce(const Record& record, const store::LeaseGrant& grant) c
 }
 
 void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTime now) {
+  if (grant.remaining >= record.asked_least && record.asked_all) {
+    // Another instance has come and taken a part.
+    record.denied_cost = 0;
+    return MayAskFrom(record, now);
+  }
   if (grant.remaining >= record.asked_least) {
     // There is enough: the store has no room for another lease. Nobody is denied for that.
     record.denied_cost = 0;
@@ -387,6 +394,15 @@ Cost LeaseBook::GiveBack(const Hash128& key, Cost cost, BootTime now) {
   DropExpired(*record, now);
   const Cost given_back = record->leases.GiveBack(cost);
   Count(counters_.spent, -given_back);
+  return given_back;
+}
+
+Cost LeaseBook::Refund(const Hash128& key, const store::LimitEntry& limit, Cost cost,
+                       Decision& decision, BootTime now) {
+  const Record* record = Find(key);
+  if (record == nullptr || record->limit != &limit) return 0;
+  const Cost given_back = GiveBack(key, cost, now);
+  if (given_back > 0) decision = Allowed(*record, now);
   return given_back;
 }
 
@@ -505,14 +521,27 @@ uint64_t LeaseBook::EvenShare(const Record& record) {
   return IsWindow(limit) ? limit.capacity() / record.holders : kU32Max;
 }
 
+// Whether an instance takes all that is left of a fixed window. The store grants half of what is
+// left, so that other instances find something. If none has held a lease in this window or the one
+// before, and less than half is left, an instance that needs all of it would ask again and again
+// for half of the rest, until its budget denies requests that there is room for.
+bool LeaseBook::MayHaveAll(const Record& record) {
+  const Limit& limit = record.limit->limit;
+  return record.holders == 1 && limit.algorithm() == algorithm::Algorithm::kFixedWindow &&
+         !HasPlenty(record, record.shared_rest);
+}
+
 const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least) {
+  const uint64_t most = std::min({want, kU32Max, std::max(least, EvenShare(record))});
+  record.asked_all = want > 0 && MayHaveAll(record) && std::min(most, record.shared_rest) > least;
+  if (record.asked_all) least = std::min(most, record.shared_rest);
   const uint32_t report_count = record.leases.Report(reports_);
   Count(counters_.asked);
   action_ = {.key = record.key,
              .name = record.name,
              .limit = record.limit,
              .ask = {.id = {.node = options_.node, .number = ++last_number_},
-                     .want = std::min({want, kU32Max, std::max(least, EvenShare(record))}),
+                     .want = most,
                      .least = least,
                      .ttl = options_.ttl,
                      .reports = std::span(reports_).first(report_count)}};

@@ -166,6 +166,12 @@ class LeaseBook {
   // there.
   algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
 
+  // A refund of `cost`: undoes spending from leases of this limit as GiveBack does, and returns how
+  // much. The store has to be asked for the rest. `decision` is what is left, if something was
+  // undone.
+  algorithm::Cost Refund(const base::Hash128& key, const store::LimitEntry& limit,
+                         algorithm::Cost cost, algorithm::Decision& decision, base::BootTime now);
+
   // The bucket was refunded at the store, which has said what is left now: the next request asks.
   // If the key has been asked for more often than its budget allows, the next one behind a pause
   // does.
@@ -244,6 +250,7 @@ class LeaseBook {
     bool leasable = false;
     bool asked_exhausted = false;  // of a bucket that had nothing left
     bool asked_over_budget = false;
+    bool asked_all = false;  // that is left of a window, since no other instance holds leases of it
     bool asked_before_change = false;  // of the limit: what is granted goes back
   };
   // Of each key 32 bits; 0: free.
@@ -273,6 +280,7 @@ class LeaseBook {
   const LeaseAction* Ask(Record& record, uint64_t want, algorithm::Cost least, base::BootTime now);
   const LeaseAction* Return(Record& record, base::BootTime now) { return Ask(record, 0, 0, now); }
   static uint64_t EvenShare(const Record& record);
+  static bool MayHaveAll(const Record& record);
   const LeaseAction* Message(Record& record, uint64_t want, algorithm::Cost least);
   static void HearHolders(Record& record, uint32_t holders, base::BootTime now);
   void OnFailure(Record& record, uint64_t number, bool perhaps_done, base::BootTime now);

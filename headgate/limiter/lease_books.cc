@@ -104,6 +104,13 @@ Cost LeaseBooks::GiveBack(const Hash128& key, Cost cost, BootTime now) {
   return part.book.GiveBack(key, cost, now);
 }
 
+Cost LeaseBooks::Refund(const Hash128& key, const LimitEntry& limit, Cost cost,
+                        algorithm::Decision& decision, BootTime now) {
+  Part& part = PartOf(key);
+  const Lock lock(part.lock);
+  return part.book.Refund(key, limit, cost, decision, now);
+}
+
 void LeaseBooks::OnRefunded(const Hash128& key, uint64_t remaining, BootTime now) {
   Part& part = PartOf(key);
   const Lock lock(part.lock);

@@ -90,6 +90,8 @@ class LeaseBooks {
   void OnGrant(const base::Hash128& key, uint64_t number, const store::SharedAnswer& answer,
                base::BootTime now, Keep keep);
   algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
+  algorithm::Cost Refund(const base::Hash128& key, const store::LimitEntry& limit,
+                         algorithm::Cost cost, algorithm::Decision& decision, base::BootTime now);
   void OnRefunded(const base::Hash128& key, uint64_t remaining, base::BootTime now);
   void OnReset(const base::Hash128& key);
   void DropAll();

@@ -179,6 +179,41 @@ TEST_F(RetryAfterTest, WhatPassesInAWindowIsMissingToALargerRequest) {
   }
 }
 
+// Nobody else holds leases, so nothing is kept back for others. The demand grows so fast that the
+// budget of asks is overspent.
+TEST_F(RetryAfterTest, WhoAloneHoldsLeasesOfAWindowIsDeniedOnlyWhenItIsUsedUp) {
+  Use({.algorithm = Algorithm::kFixedWindow, .requests = 1000, .period = 24h});
+  round_trip = 0ms;
+  uint64_t passed = 0;
+  Decision decision = Take();
+  for (; decision.allowed; decision = Take()) {
+    ++passed;
+    at += 200us;
+  }
+  EXPECT_EQ(passed, 1000u) << decision.remaining << " said to remain";
+}
+
+// The store refunds nothing that it believes to be out on lease: what was spent from leases and not
+// yet reported has to go back into these.
+TEST_F(RetryAfterTest, AllThatWasTakenCanBeRefundedWhileALeaseIsOut) {
+  Use({.requests = 1000, .period = 24h * 300});
+  round_trip = 0ms;
+  for (int i = 0; i < 800; ++i) ASSERT_TRUE(Take().allowed);
+  ASSERT_FALSE(leases.empty());
+  for (int i = 0; i < 4; ++i) {
+    Decision decision;
+    const Cost rest = 200 - book.Refund(kKey, *limit, 200, decision, now());
+    decision = algorithm::RefundLeased(limit->limit, bucket, leases, rest, wall());
+    if (rest > 0) book.OnRefunded(kKey, decision.remaining, now());
+  }
+  int passed = 0;
+  for (int i = 0; i < 1900; ++i) {
+    at += 1ms;
+    passed += Take().allowed ? 1 : 0;
+  }
+  EXPECT_EQ(passed, 1000);
+}
+
 // Requests of all costs, more than there is, at a steady pace: each denial is followed in a world
 // in which nobody else comes.
 class EveryPathTest : public RetryAfterTest,

@@ -158,9 +158,22 @@ void SharedDecider::Ask(Member member, LeaseBook::Namer name, LeaseMessage* awai
   pending.member = std::move(member);
   pending.receiver = std::move(receiver);
   if (awaited != nullptr) return AwaitLease(pending, *awaited);
+  if (pending.member.operation == Operation::kRefund && RefundHere(pending)) return;
   pending.name.clear();
   name(pending.name);
   AskStore(pending);
+}
+
+// The store counts what is out on lease as taken until it is reported, and refunds none of that. So
+// a refund goes first to the leases that this instance has spent from.
+bool SharedDecider::RefundHere(PendingDecision& pending) {
+  Member& member = pending.member;
+  if (!IsLeased(*member.limit, member.terms) || member.cost == 0) return false;
+  Decision decision;
+  member.cost -= leases_->Refund(member.key, *member.limit, member.cost, decision, shared_.Now());
+  if (member.cost > 0) return false;
+  Settle(pending, {decision, Mode::kLeased});
+  return true;
 }
 
 void SharedDecider::AskStore(PendingDecision& pending) {

@@ -136,6 +136,7 @@ class SharedDecider final : public Decider {
                   LeaseBook::Namer name, base::BootTime boot_now, Settled& settled,
                   LeaseMessage*& awaited);
   void Ask(Member member, LeaseBook::Namer name, LeaseMessage* awaited, Receiver receiver);
+  bool RefundHere(PendingDecision& pending);
   void AskStore(PendingDecision& pending);
   void OnAnswered(PendingDecision& pending, const store::SharedAnswer& answer);
   void AwaitLease(PendingDecision& pending, LeaseMessage& message);

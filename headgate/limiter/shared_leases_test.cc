@@ -34,5 +34,18 @@ TEST_F(SharedLeases, AnExactDenialNamesTheEndOfThePause) {
   EXPECT_TRUE(Do(Operation::kTake, 1).allowed);
 }
 
+// The refund goes back into the lease.
+TEST_F(SharedLeases, ARefundOfWhatALeaseHasSpentNeedsNoMessage) {
+  limit = Intern({.requests = 1000, .period = 1h});
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Do(Operation::kTake, 1).allowed);
+  ASSERT_EQ(settled.mode, Mode::kLeased);
+  const uint64_t remaining = settled.decision.remaining;
+  const size_t asked = shared.names().size();
+  EXPECT_TRUE(Do(Operation::kRefund, 1).allowed);
+  EXPECT_EQ(settled.mode, Mode::kLeased);
+  EXPECT_EQ(settled.decision.remaining, remaining + 1);
+  EXPECT_EQ(shared.names().size(), asked);
+}
+
 }  // namespace
 }  // namespace headgate::limiter

@@ -23,9 +23,20 @@ std::string WrongFromLease(const Decided& decided, const Evidence& evidence) {
                ? ""
                : "did not spend its cost from leases";
   }
+  if (!decided.takes) {
+    return evidence.spent == -static_cast<int64_t>(decided.cost)
+               ? ""
+               : "did not give its cost back to leases";
+  }
   const uint64_t cost = decided.settled.decision.allowed ? decided.cost : 0;
   if (evidence.spent != static_cast<int64_t>(cost)) return "did not spend its cost from leases";
   return "";
+}
+
+// A refund goes first to the leases, and the store is asked for the rest.
+bool GaveBackPart(const Decided& decided, const Evidence& evidence) {
+  return !decided.takes && evidence.spent < 0 &&
+         -evidence.spent < static_cast<int64_t>(decided.cost);
 }
 
 // What a limit of 0 requests answers is known without the store.
@@ -42,7 +53,7 @@ std::string WrongExact(const Decided& decided, const Evidence& evidence) {
   if (evidence == Evidence{} && CanNeverPass(decided)) return "";
   if (evidence.decision != Call::kAnswered) return "had no answer of the store";
   if (decided.counted) return "";
-  if (evidence.spent != 0) return "was spent from a lease too";
+  if (evidence.spent != 0 && !GaveBackPart(decided, evidence)) return "was spent from a lease too";
   if (decided.undone) {
     const bool took = evidence.took && evidence.allowed;
     return evidence.refunded == (took ? decided.cost : 0) ? ""
@@ -56,7 +67,8 @@ std::string WrongDegraded(const Decided& decided, const Evidence& evidence) {
   const bool failed = evidence.decision == Call::kFailed ||
                       (evidence.decision == Call::kNone && evidence.grant == Call::kFailed);
   if (!failed) return "but nothing failed";
-  if (evidence.spent != 0 || (evidence.refunded != 0 && !decided.counted))
+  const bool spent = evidence.spent != 0 && !GaveBackPart(decided, evidence);
+  if (spent || (evidence.refunded != 0 && !decided.counted))
     return "took something from the shared bucket";
   const bool allowed = decided.settled.decision.allowed;
   if (decided.settled.mode == Mode::kClosed) return allowed ? "was let through" : "";
