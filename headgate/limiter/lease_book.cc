@@ -233,7 +233,8 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number,
     OnFailure(record, number, PerhapsDone(answer.status), now);
   } else {
     record.shared_rest = answer.grant.remaining;
-    HearHolders(record, answer.grant.holders, now);
+    const bool refused = answer.grant.granted == 0 && record.asked_want > 0;
+    HearHolders(record, answer.grant.holders, refused, now);
     if (answer.grant.holders * kEachLeast > record.limit->limit.capacity()) {
       record.exact_until = now + kExactTtls * options_.ttl;
     }
@@ -253,12 +254,15 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number,
   return returns_now && record.leases.HasUnspentReturns() ? Return(record, now) : nullptr;
 }
 
-// The leases of a window end with it, so the first answer in the next one names nobody else. The
-// number heard before counts for two periods.
-void LeaseBook::HearHolders(Record& record, uint32_t holders, BootTime now) {
+// The leases of a window end with it, so the first answer in the next one names nobody else: the
+// number heard before counts for two periods. The store does not know of instances that it refused
+// since others had divided the window among themselves, so a window that was used up may have one
+// holder more.
+void LeaseBook::HearHolders(Record& record, uint32_t holders, bool refused, BootTime now) {
+  if (refused && holders > 1) ++holders;
   if (holders < record.holders && now < record.holders_until) return;
   record.holders = std::max<uint32_t>(1, holders);
-  record.holders_until = now + 2 * std::min(FillOf(record.limit->limit), kLongWindow);
+  record.holders_until = now + 4 * std::min(FillOf(record.limit->limit), kLongWindow);
 }
 
 void LeaseBook::OnFailure(Record& record, uint64_t number, bool perhaps_done, BootTime now) {
@@ -297,7 +301,11 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     const bool busy = record.demand.requests() >= kBusyRequests;
     record.renew_at = busy ? deadline - grant.ttl / 8 - PartOf(grant.ttl / 8, number) : deadline;
   }
-  if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) record.reset_at = now + grant.ttl;
+  if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) {
+    if (record.asked_at >= record.reset_at) record.granted_in_window = 0;
+    record.granted_in_window += static_cast<uint32_t>(grant.granted);
+    record.reset_at = now + grant.ttl;
+  }
   if (IsScarce(record, grant)) {
     // No more than this accrues until the key may be asked for again.
     record.denied_cost = 1;
@@ -472,6 +480,14 @@ uint64_t LeaseBook::EvenShare(const Record& record) {
   return IsWindow(limit) ? limit.capacity() / record.holders : kU32Max;
 }
 
+// Of a short window in which others hold leases, the rest of this instance's even share.
+uint64_t LeaseBook::ShareLeft(const Record& record) const {
+  const Limit& limit = record.limit->limit;
+  if (record.holders == 1 || !IsWindow(limit) || FillOf(limit) > options_.ttl) return 0;
+  const uint64_t granted = record.asked_at < record.reset_at ? record.granted_in_window : 0;
+  return EvenShare(record) - std::min(EvenShare(record), granted);
+}
+
 const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least) {
   const uint32_t report_count = record.leases.Report(reports_);
   Count(counters_.asked);
@@ -481,6 +497,7 @@ const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least)
              .ask = {.id = {.node = options_.node, .number = ++last_number_},
                      .want = std::min({want, kU32Max, std::max(least, EvenShare(record))}),
                      .least = least,
+                     .share = ShareLeft(record),
                      .ttl = options_.ttl,
                      .reports = std::span(reports_).first(report_count)}};
   return &action_;
