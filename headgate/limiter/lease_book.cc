@@ -44,6 +44,7 @@ constexpr Duration kLongWindow = std::chrono::hours(1);
 constexpr uint64_t kBusyRequests = 64;
 // For how many pauses a key stays scarce of which something was granted.
 constexpr int64_t kScarcePauses = 8;
+constexpr int64_t kTurnPauses = 4;
 // How many asks a key's budget can be overspent by.
 constexpr int64_t kOverspentMost = 32;
 
@@ -313,13 +314,26 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     // Something was left: if the next request comes much later, it waits for an ask.
     record.denied_at =
         record.asked_at - std::max(Duration(0), options_.ttl - kScarcePauses * record.pause);
-    record.retry_at = record.denied_until = record.asked_at + PauseOf(record, now);
+    record.retry_at = record.denied_until =
+        record.asked_at + std::max(PauseOf(record, now), TurnOf(record, lease.granted));
     if (grant.remaining == 0)
       record.retry_at = std::max(record.retry_at, now + RefillAfter(record, now));
     MayAskFrom(record, record.denied_until);
   } else {
     record.denied_cost = 0;
   }
+}
+
+// How long the others may take for as much each as this instance was granted, at most four pauses:
+// of what accrues one by one, who comes first after a token does gets it, and without a turn that
+// is always the same instance.
+Duration LeaseBook::TurnOf(const Record& record, uint64_t granted) const {
+  const Limit& limit = record.limit->limit;
+  if (record.holders == 1 || limit.algorithm() == algorithm::Algorithm::kFixedWindow)
+    return Duration(0);
+  const Duration each = FillOf(limit) / static_cast<int64_t>(limit.capacity());
+  const uint64_t turns = std::min<uint64_t>(granted * record.holders, 1000);
+  return std::min(each * static_cast<int64_t>(turns), kTurnPauses * record.pause);
 }
 
 // Whether the key is to be left alone for a pause, once what was granted is spent. If it asks more

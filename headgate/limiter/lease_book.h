@@ -268,6 +268,7 @@ class LeaseBook {
                               base::BootTime now);
   const LeaseAction* Ask(Record& record, uint64_t want, algorithm::Cost least, base::BootTime now);
   const LeaseAction* Return(Record& record, base::BootTime now) { return Ask(record, 0, 0, now); }
+  base::Duration TurnOf(const Record& record, uint64_t granted) const;
   static uint64_t EvenShare(const Record& record);
   uint64_t ShareLeft(const Record& record) const;
   const LeaseAction* Message(Record& record, uint64_t want, algorithm::Cost least);

@@ -98,8 +98,9 @@ class ManualSharedStore final : public store::SharedStore {
     store::LeaseGrant grant{.holders = 1, .ttl = asked.lease->ttl};
     const uint64_t left = Decide(asked, store::Operation::kPeek, 0).remaining;
     if (asked.lease->want > 0 && left >= asked.lease->least) {
-      grant.granted = std::min({asked.lease->want, left, std::max({asked.lease->least, asked.lease->share, left / 2}));
-        grants_[asked.lease->id.number] = grant.granted;
+      grant.granted = std::min(
+          {asked.lease->want, left, std::max({asked.lease->least, asked.lease->share, left / 2})});
+      grants_[asked.lease->id.number] = grant.granted;
     }
     const bool refused = asked.lease->want > 0 && grant.granted == 0;
     const algorithm::Decision decision =
@@ -107,34 +108,33 @@ class ManualSharedStore final : public store::SharedStore {
     grant.remaining = decision.remaining;
     grant.retry_after = decision.retry_after;
     return grant;
-    }
+  }
 
-    void TakeIn(const Asked& asked, const store::LeaseReport& report) {
-      if (!report.returned) return;
-      const auto granted = grants_.find(report.number);
-      if (granted == grants_.end()) return;
-      Decide(asked, store::Operation::kRefund, granted->second - report.spent);
-      grants_.erase(granted);
-    }
+  void TakeIn(const Asked& asked, const store::LeaseReport& report) {
+    if (!report.returned) return;
+    const auto granted = grants_.find(report.number);
+    if (granted == grants_.end()) return;
+    Decide(asked, store::Operation::kRefund, granted->second - report.spent);
+    grants_.erase(granted);
+  }
 
-    algorithm::Decision Decide(const Asked& asked, store::Operation operation,
-                               algorithm::Cost cost) {
-      const store::TakeRequest request{
-          .key = base::HashBytes(memory_.hash_secret(), base::KeyKind::kRaw, asked.name),
-          .limit = asked.limit.get(),
-          .history = asked.history,
-          .cost = cost,
-          .operation = operation};
-      algorithm::Decision decision;
-      memory_.Take({&request, 1}, {&decision, 1}, now_);
-      return decision;
-    }
+  algorithm::Decision Decide(const Asked& asked, store::Operation operation, algorithm::Cost cost) {
+    const store::TakeRequest request{
+        .key = base::HashBytes(memory_.hash_secret(), base::KeyKind::kRaw, asked.name),
+        .limit = asked.limit.get(),
+        .history = asked.history,
+        .cost = cost,
+        .operation = operation};
+    algorithm::Decision decision;
+    memory_.Take({&request, 1}, {&decision, 1}, now_);
+    return decision;
+  }
 
-    store::Store& memory_;
-    const base::Instant& now_;
-    std::deque<Asked> asked_;
-    std::vector<std::string> names_;
-    std::map<uint64_t, uint64_t> grants_;  // by their numbers
-  };
+  store::Store& memory_;
+  const base::Instant& now_;
+  std::deque<Asked> asked_;
+  std::vector<std::string> names_;
+  std::map<uint64_t, uint64_t> grants_;  // by their numbers
+};
 
 }  // namespace headgate::testing
