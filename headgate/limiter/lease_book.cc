@@ -332,8 +332,10 @@ Duration LeaseBook::TurnOf(const Record& record, uint64_t granted) const {
   if (record.holders == 1 || limit.algorithm() == algorithm::Algorithm::kFixedWindow)
     return Duration(0);
   const Duration each = FillOf(limit) / static_cast<int64_t>(limit.capacity());
-  const uint64_t turns = std::min<uint64_t>(granted * record.holders, 1000);
-  return std::min(each * static_cast<int64_t>(turns), kTurnPauses * record.pause);
+  const Duration round = std::min(each, record.pause) * static_cast<int64_t>(record.holders);
+  if (round < record.pause) return Duration(0);
+  return std::min(round * std::min(static_cast<int64_t>(granted), kTurnPauses),
+                  kTurnPauses * record.pause);
 }
 
 // Whether the key is to be left alone for a pause, once what was granted is spent. If it asks more

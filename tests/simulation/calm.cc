@@ -28,8 +28,8 @@ constexpr uint64_t kCallsAtOnce = 8;
 constexpr uint64_t kCallsAtEdge = 4;
 // Of what brings each instance less than one request per pause, or a few per window, the one that
 // comes first may always take it.
-constexpr uint64_t kEachPerSecond = 20;
-constexpr uint64_t kEachInWindow = 8;
+constexpr uint64_t kEachPerSecond = 0;
+constexpr uint64_t kEachInWindow = 4;
 // A bucket that fills in less is asked eight times while it fills.
 constexpr Duration kFillsSlowly = 400ms;
 
