@@ -44,7 +44,7 @@ constexpr Duration kLongWindow = std::chrono::hours(1);
 constexpr uint64_t kBusyRequests = 64;
 // For how many pauses a key stays scarce of which something was granted.
 constexpr int64_t kScarcePauses = 8;
-constexpr int64_t kTurnPauses = 4;
+constexpr int64_t kTurnPauses = 6;
 // How many asks a key's budget can be overspent by.
 constexpr int64_t kOverspentMost = 32;
 
@@ -315,7 +315,7 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     record.denied_at =
         record.asked_at - std::max(Duration(0), options_.ttl - kScarcePauses * record.pause);
     record.retry_at = record.denied_until =
-        record.asked_at + std::max(PauseOf(record, now), TurnOf(record, lease.granted));
+        record.asked_at + PauseOf(record, now) + TurnOf(record, lease.granted);
     if (grant.remaining == 0)
       record.retry_at = std::max(record.retry_at, now + RefillAfter(record, now));
     MayAskFrom(record, record.denied_until);
@@ -324,18 +324,19 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
   }
 }
 
-// How long the others may take for as much each as this instance was granted, at most four pauses:
-// of what accrues one by one, who comes first after a token does gets it, and without a turn that
-// is always the same instance.
+// How much longer than a pause an instance waits if others hold leases and tokens come one by one:
+// until each of them can be granted as much as this instance was, at most six pauses. Without it the
+// instance that asks next after a token gets it, and if requests come at fixed gaps that is always
+// the same instance.
 Duration LeaseBook::TurnOf(const Record& record, uint64_t granted) const {
   const Limit& limit = record.limit->limit;
   if (record.holders == 1 || limit.algorithm() == algorithm::Algorithm::kFixedWindow)
     return Duration(0);
   const Duration each = FillOf(limit) / static_cast<int64_t>(limit.capacity());
-  const Duration round = std::min(each, record.pause) * static_cast<int64_t>(record.holders);
+  const Duration round = std::min(each, record.pause) * int64_t{record.holders};
   if (round < record.pause) return Duration(0);
-  return std::min(round * std::min(static_cast<int64_t>(granted), kTurnPauses),
-                  kTurnPauses * record.pause);
+  return std::min({round * std::min(static_cast<int64_t>(granted), kTurnPauses),
+                   kTurnPauses * record.pause, options_.ttl / 4});
 }
 
 // Whether the key is to be left alone for a pause, once what was granted is spent. If it asks more
