@@ -1,5 +1,5 @@
-// The live state of one limit for one key. Small, trivial, and all zero means "as if never used",
-// so that an absent bucket and a fresh one are the same thing.
+// The live state of one limit for one key. Small and trivial. All zero means "as if never used", so
+// an absent bucket and a fresh one are the same.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace headgate::algorithm {
 
-// What the fields mean for each algorithm:
+// The meaning of the fields for each algorithm:
 //
 //   algorithm          edge                                      count
 //   token, leaky       theoretical arrival time (TAT), whole ns  its fraction, in 1/requests ns
@@ -16,10 +16,9 @@ namespace headgate::algorithm {
 //   fixed window       end of the open window                    hits in it
 //   sliding counter    hits in the current window, and those     unused
 //                      of the previous one in the upper half
-//   sliding log        belongs to the HitLog                     hits remembered: the sum of their
-//   costs
+//   sliding log        belongs to the HitLog                     sum of the costs of all hits
 //
-// `seen` is the latest time of any decision here; an earlier one counts as this.
+// `seen` is the latest time of any decision for this bucket. An earlier `now` is treated as `seen`.
 struct BucketState {
   uint64_t edge = 0;
   base::Instant seen{0};
@@ -33,8 +32,8 @@ struct Hit {
   uint32_t cost;
 };
 
-// Where a sliding_window_log keeps its hits, oldest first; the store decides where that is. Holds
-// hits of one bucket.
+// The hits of one bucket of a sliding_window_log, oldest first. The store decides where they are
+// kept.
 class HitLog {
  public:
   virtual ~HitLog() = default;
@@ -42,11 +41,11 @@ class HitLog {
   virtual Hit Oldest() const = 0;  // not empty
   virtual Hit Newest() const = 0;  // not empty
   virtual void DropOldest() = 0;   // not empty
-  // Takes `cost` off the newest hit, which is larger than that or goes.
+  // Takes `cost` off the newest hit. Removes the hit if its cost is not larger than that.
   virtual void ReduceNewest(uint32_t cost) = 0;
-  // False, and nothing changes, where there is no room for another hit.
+  // Returns false, and changes nothing, if there is no room for another hit.
   virtual bool Append(Hit hit) = 0;
-  // Walks from the oldest hit on until `visit` returns false.
+  // Visits the hits from the oldest on until `visit` returns false.
   virtual void ForEach(bool (*visit)(void* context, Hit hit), void* context) const = 0;
 };
 

@@ -1,4 +1,5 @@
-// Where UTC months and years begin: proleptic Gregorian, no leap seconds, as Unix time counts.
+// The beginnings of UTC months and years: proleptic Gregorian, without leap seconds, like Unix
+// time.
 #pragma once
 
 #include "headgate/algorithm/limit.h"

@@ -31,9 +31,9 @@ void RefundLog(const Limit& limit, BucketState& state, HitLog& hits, Cost cost, 
   }
 }
 
-// tokens·P = capacity·P − debt·N is a whole number, and P is kept, so that tokens carry over
-// exactly. P is the period as it was written; the kernels' own may be reduced (limit.h), by
-// `scale`. capacity·P < 2^62·N < 2^126.
+// tokens·P = capacity·P − debt·N is a whole number, and P stays the same, so tokens carry over
+// exactly. P is the period as written; the algorithms use one that may be reduced by `scale`
+// (limit.h). capacity·P < 2^62·N < 2^126.
 void ChangeTokens(const Limit& from, const Limit& to, BucketState& state, base::Instant now) {
   const auto period = static_cast<uint64_t>(from.spec().period.count());
   const ExactSpan debt = std::min(Ahead(state, now), SpanOf(from));
@@ -48,17 +48,17 @@ void ChangeTokens(const Limit& from, const Limit& to, BucketState& state, base::
             static_cast<uint32_t>(missing % to.requests())});
 }
 
-// The queue keeps its free_at; its fraction is counted in other parts now, rounded up.
+// The queue keeps its free_at. Its fraction is converted to the new denominator and rounded up.
 void ChangeQueue(const Limit& from, const Limit& to, BucketState& state) {
-  if (state.count == 0) return;  // also that of a limit of 0, which has no parts
+  if (state.count == 0) return;  // true also for a limit of 0 requests, whose denominator is 0
   const base::uint128 scaled = base::WideMul(state.count, to.requests());
   const auto fraction = static_cast<uint64_t>(base::CeilDiv(scaled, from.requests()));
   state.edge += fraction / to.requests();
   state.count = static_cast<uint32_t>(fraction % to.requests());
 }
 
-// Forgets what a bucket of `limit` has consumed. `hits` is the log's alone: another bucket's edge
-// is no place of hits.
+// Resets the consumption of a bucket of `limit` to zero. Only the log may use `hits`: the edge of
+// another algorithm does not refer to hits.
 void Clear(const Limit& limit, BucketState& state, HitLog& hits, base::Instant now) {
   if (limit.algorithm() == Algorithm::kSlidingWindowLog) {
     while (!hits.empty()) hits.DropOldest();
@@ -66,12 +66,12 @@ void Clear(const Limit& limit, BucketState& state, HitLog& hits, base::Instant n
   state = BucketState{.seen = now};
 }
 
-// Makes of a cleared bucket one of `limit` in which `remaining` requests are left.
+// Turns a cleared bucket into a bucket of `limit` with `remaining` requests left.
 void LeaveRemaining(const Limit& limit, uint64_t remaining, BucketState& state, HitLog& hits,
                     base::Instant now) {
   if (limit.denies_all()) return;
   if (limit.algorithm() == Algorithm::kLeakyBucketQueue) {
-    // remaining = burst + 1 is the empty queue.
+    // If remaining is burst + 1, the queue is empty.
     if (remaining <= limit.capacity())
       SetAhead(state, now, Price(limit, limit.capacity() + 1 - remaining));
     return;
@@ -156,7 +156,7 @@ base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog
       return base::Instant::FromNanos(
           static_cast<int64_t>(state.edge + (state.count != 0 ? 1 : 0)));
     case Algorithm::kFixedWindow:
-      // A window of its own first hit stays open though all its hits have been given back.
+      // A first_hit window stays open even if all its hits have been given back.
       return state.count > 0 || limit.spec().align == Align::kFirstHit
                  ? base::Instant::FromNanos(static_cast<int64_t>(state.edge))
                  : never_used;
@@ -202,8 +202,8 @@ void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits
                     SamePeriod(from.spec(), to.spec());
   if (to.denies_all() && IsBucket(to.algorithm())) {
     Clear(from, state, hits, now);
-    // A queue of 0 has no interval to count turns in. It is free when the bucket before it would
-    // have been full: for a queue, its free_at.
+    // A queue of 0 requests has no interval to count turns in. It is free when the previous bucket
+    // would have been full (for a queue: at its free_at).
     if (to.algorithm() == Algorithm::kLeakyBucketQueue)
       state.edge = static_cast<uint64_t>(fresh_at.ns);
     return;
@@ -214,8 +214,7 @@ void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits
     LeaveRemaining(to, remaining, state, hits, now);
     return;
   }
-  // First the old limit is applied up to now; the windows and the log keep what that leaves as it
-  // is.
+  // Apply the old limit up to now first. Windows and the log then keep their state unchanged.
   switch (from.algorithm()) {
     case Algorithm::kTokenBucket:
     case Algorithm::kLeakyBucket:

@@ -1,9 +1,9 @@
-// The one question, for every algorithm: may a request of this cost pass now? And what else can
-// happen to a bucket.
+// Decide() answers, for every algorithm: may a request of this cost pass now? The other functions
+// change a bucket in other ways.
 //
-// Pure: no clock, lock, log or allocation. Not thread-safe for one bucket; the store sees to that.
-// An instant earlier than the latest seen by a bucket counts as that. Definitions:
-// docs/reference/algorithms.md.
+// Pure: no clock, lock, log or allocation. Not thread-safe for one bucket; the store takes care of
+// that. An instant earlier than the latest one seen by a bucket is treated as that latest one.
+// Definitions: docs/reference/algorithms.md.
 #pragma once
 
 #include "headgate/algorithm/bucket.h"
@@ -18,8 +18,8 @@
 
 namespace headgate::algorithm {
 
-// `hits` is touched by sliding_window_log alone. A denied request changes nothing but the latest
-// seen time, unless the limit says count_denied.
+// Only sliding_window_log uses `hits`. A denied request changes only the latest seen time, unless
+// the limit has count_denied.
 inline Decision Decide(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
                        base::Instant now) {
   switch (limit.algorithm()) {
@@ -38,42 +38,44 @@ inline Decision Decide(const Limit& limit, BucketState& state, HitLog& hits, Cos
   __builtin_unreachable();
 }
 
-// Gives back at most what is still consumed, and answers as a look would afterwards.
-// RefundRefused() unless TakesRefunds(limit.algorithm()).
+// Gives back at most what is still consumed, and returns the decision that a request of cost 0
+// would get afterwards. Returns RefundRefused() unless TakesRefunds(limit.algorithm()).
 absl::StatusOr<Decision> Refund(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
                                 base::Instant now);
 
-// FailedPrecondition, with the reason why the queue takes nothing back.
+// FailedPrecondition, with the reason why a queue accepts no refunds.
 absl::Status RefundRefused();
 
-// Makes the bucket as if never used: all zero.
+// Sets the bucket to all zero, as if never used.
 void Reset(const Limit& limit, BucketState& state, HitLog& hits);
 
-// The longest time that a used bucket takes to be full again (a window: to be over), if nothing
-// comes.
+// The longest time that a used bucket takes to be full again (for a window: to end) without further
+// requests.
 base::Duration TimeToFull(const Limit& limit);
 
-// From when on the bucket is full (a window: over) under `limit`, if nothing comes. A bucket that
-// has had other limits before is as if never used only once their time is over too: see Change.
+// The time at which the bucket is full (for a window: over) under `limit` without further requests.
+// A bucket that had other limits before is as if never used only when their time is over too: see
+// Change.
 base::Instant FreshAt(const Limit& limit, const BucketState& state, const HitLog& hits);
 
-// Makes a bucket whose times are ahead of `now`, because the clock was set back between two runs,
-// one of `now` in which as much is left as was at its latest time. `remembered_until` keeps its
-// distance from that time.
+// Handles a clock that was set back between two runs: if the bucket's times are ahead of `now`,
+// moves them back to `now`. As much is left at `now` as was left at the bucket's latest time.
+// `remembered_until` keeps its distance from that time.
 void Rebase(const Limit& limit, BucketState& state, HitLog& hits, base::Instant& remembered_until,
             base::Instant now);
 
-// Carries a bucket from one limit to another at `now`; mints no allowance.
+// Moves a bucket from one limit to another at `now`. Never creates allowance.
 //
-// `remembered_until` belongs to the bucket and changes here alone: by then it would have been full
-// under each limit that it had before `from`, as it stood when that was replaced. Begins as 0. The
-// bucket is as if never used once both this and FreshAt are over; then it may be forgotten.
+// `remembered_until` belongs to the bucket, starts as 0, and only Change and Rebase modify it. It
+// is the time by which the bucket would have been full under each limit it had before `from`, given
+// its state when that limit was replaced. The bucket is as if never used, and may be forgotten,
+// once both this time and FreshAt have passed.
 //
 // A bucket that is as if never used at `now` starts full: state, hits and `remembered_until` are
-// cleared. Else, with algorithm and period kept, a token bucket keeps its tokens (at most the new
-// burst), a queue its free_at, windows and the log their counts; otherwise the new bucket starts
-// with the smaller of the old remaining and the new capacity. A token bucket of 0 requests holds no
-// tokens. A state that is all zero is as if never used under any limit.
+// cleared. Otherwise, if algorithm and period stay the same, a token bucket keeps its tokens (at
+// most the new burst), a queue its free_at, and windows and the log their counts. In all other
+// cases the new bucket starts with the smaller of the old remaining and the new capacity. A token
+// bucket of 0 requests holds no tokens. A state of all zero is as if never used under any limit.
 void Change(const Limit& from, const Limit& to, BucketState& state, HitLog& hits,
             base::Instant& remembered_until, base::Instant now);
 

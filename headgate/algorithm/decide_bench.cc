@@ -1,12 +1,12 @@
-// Nanoseconds per decision of each kernel, the bucket in cache and the clock not read.
+// Nanoseconds per decision of each algorithm, with the bucket in cache and without reading a clock.
 //
-//   Expected on a 2.5 GHz Xeon, release preset: token bucket 7 ns (14 of an odd interval), queue
-//   15, fixed window 11, sliding counter 26, log 31; dividing a pool among 1,024 clients 90 us. A
-//   bad result: a token bucket of a whole interval beyond 12 ns means that a division is back on
-//   its path.
+// Expected on a 2.5 GHz Xeon, release preset: token bucket 7 ns (14 with a fractional interval),
+// queue 15, fixed window 11, sliding counter 26, log 31; dividing a pool among 1,024 clients 90 us.
+// A bad result: if a token bucket with a whole interval takes more than 12 ns, a division is back
+// on its path.
 //
-// Time advances by about one interval per decision, so that allowed and denied alternate and
-// buckets neither stay full nor empty.
+// Time advances by about one interval per decision, so allowed and denied requests alternate and
+// buckets stay neither full nor empty.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -61,7 +61,7 @@ BENCHMARK_CAPTURE(RunDecide, sliding_window_counter,
 BENCHMARK_CAPTURE(RunDecide, sliding_window_log,
                   {.algorithm = Algorithm::kSlidingWindowLog, .requests = 60, .period = kMinute});
 
-// A calendar window costs a date only when it opens.
+// A calendar window computes a date only when it opens.
 void FixedWindowOfAMonth(benchmark::State& run) {
   const Limit limit = *Limit::Make({.algorithm = Algorithm::kFixedWindow,
                                     .requests = 1'000'000'000,

@@ -1,5 +1,4 @@
-// What is particular: the calendar, counting the denied, limits of 0, a log that is full, and what
-// FreshAt says.
+// Special cases: the calendar, counting denied requests, limits of 0, a full log, and FreshAt.
 #include "headgate/algorithm/decide.h"
 
 #include <chrono>
@@ -79,8 +78,8 @@ TEST(SlidingWindowCounter, TellsADeniedRequestThatCountsWhenItWouldReallyPass) {
   BucketState state;
   DequeHitLog hits;
   EXPECT_TRUE(Decide(limit, state, hits, 3, At(0)).allowed);
-  // Now 3 + 2 are counted: 2 more fit when 5·(10 s − x)/10 s ≤ 2 of them still weigh in the next
-  // window: x = 6 s.
+  // Now 3 + 2 are counted. In the next window 2 more fit when at most 2 of these 5 still weigh in:
+  // 5·(10 s − x)/10 s ≤ 2, so x = 6 s.
   EXPECT_EQ(Decide(limit, state, hits, 2, At(0)).retry_after, seconds(16));
   EXPECT_TRUE(Decide(limit, state, hits, 2, At(16)).allowed);
 }

@@ -11,13 +11,13 @@ namespace {
 
 using base::uint128;
 
-// A share while it is divided. All but `whole` and `fraction` are counted in 1/unit.
+// A share during the division. All fields except `whole` and `fraction` are in units of 1/unit.
 struct Share {
   uint64_t even = 0;  // D
   uint64_t want = 0;
   uint64_t whole = 0;     // the share, rounded down
-  uint64_t rest = 0;      // what the rounding took off, in 1/unit …
-  uint128 rest_part = 0;  // … and in parts of that, as many to the whole as `parts` says
+  uint64_t rest = 0;      // lost by rounding down, in units of 1/unit …
+  uint128 rest_part = 0;  // … plus a fraction of that unit; the denominator is `parts`
 
   bool gives() const { return want < even; }
   uint64_t gap() const { return gives() ? even - want : want - even; }
@@ -28,10 +28,11 @@ struct Balance {
   uint128 deficit = 0;
 };
 
-// The share as base + factor·gap/total, where factor ≤ total: whole ones and what is left over.
+// Sets the share to base + factor·gap/total, where factor ≤ total: the whole part and the
+// remainder.
 void Settle(Share& share, uint64_t base, uint128 factor, uint128 total, uint64_t unit) {
-  // factor ≤ total, and gap is a part of one of the two sums that they are: factor·gap is at most
-  // surplus·gap, below 2^64·2^64 (the surplus is at most capacity·unit).
+  // factor ≤ total, and gap is a part of one of the two sums that factor and total are. So
+  // factor·gap is at most surplus·gap, below 2^64·2^64 (the surplus is at most capacity·unit).
   const uint128 product = factor * share.gap();
   const uint128 moved = total == 0 ? 0 : product / total;
   share.rest_part = total == 0 ? 0 : product % total;
@@ -60,7 +61,8 @@ Balance Weigh(std::span<const Share> shares) {
   return balance;
 }
 
-// Whole ones for those who lost most by rounding down; of equals to whose name sorts first.
+// Gives the remaining whole units to the clients that lost most by rounding down; among equals, to
+// the name that sorts first.
 void GiveOutTheRest(uint64_t capacity, std::span<const ClientDemand> clients,
                     std::span<Share> shares) {
   uint64_t left = capacity;
@@ -97,7 +99,7 @@ std::vector<uint64_t> Divide(uint64_t capacity, Ratio reservation,
   std::vector<Share> shares = Wants(capacity, reservation, clients, unit);
   const auto [surplus, deficit] = Weigh(shares);
 
-  // One of the two sums is used up, so all parts of 1/unit are parts of the same whole and can be
+  // One of the two sums is used up, so all fractions of 1/unit have the same denominator and can be
   // compared.
   const bool enough = surplus >= deficit;
   for (Share& share : shares) {

@@ -53,7 +53,7 @@ Decision FairSharePool::Decide(const FairShareRequest& request, base::Instant no
       client_index_.find(absl::string_view(request.client.data(), request.client.size()));
   Client* client = found != client_index_.end() ? &clients_[found->second] : nullptr;
   if (client == nullptr) {
-    if (request.cost == 0) return LookOfAStranger(now);
+    if (request.cost == 0) return PeekUnregistered(now);
     client = Register(request, now);
     if (client == nullptr) {
       ++refused_clients_;
@@ -64,8 +64,8 @@ Decision FairSharePool::Decide(const FairShareRequest& request, base::Instant no
   }
 
   client->demand = SaturatingSum(client->demand, request.cost);
-  // After a division in mid-cycle a client may have used more than its new share, and others less
-  // than theirs.
+  // After a division in the middle of a cycle, some clients may have used more than their new share
+  // and others less.
   const uint64_t own = client->capacity - std::min(client->used, client->capacity);
   const uint64_t room = std::min(own, options_.capacity - used_);
   Decision decision{.allowed = request.cost <= room,
@@ -90,7 +90,7 @@ void FairSharePool::Advance(base::Instant now) {
   const base::Duration passed = now - cycle_start_;
   if (passed < options_.cycle) return;
   const auto cycles = passed / options_.cycle;
-  // After more than one nobody has asked for anything in the last cycle.
+  // If more than one cycle has passed, no client asked for anything in the last one.
   for (Client& client : clients_) client.demand_last = cycles == 1 ? client.demand : 0;
   BeginCycle(cycle_start_ + cycles * options_.cycle);
   Redivide();
@@ -126,7 +126,7 @@ FairSharePool::Client* FairSharePool::Register(const FairShareRequest& request, 
   return &clients_.back();
 }
 
-Decision FairSharePool::LookOfAStranger(base::Instant now) const {
+Decision FairSharePool::PeekUnregistered(base::Instant now) const {
   const uint64_t even = options_.capacity / (clients_.size() + 1);
   return {.limit = even,
           .remaining = std::min(even, options_.capacity - used_),

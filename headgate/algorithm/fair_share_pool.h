@@ -1,12 +1,11 @@
-// A pool whose capacity is shared fairly by the clients that come, cycle after cycle. A state
-// machine without a clock.
+// A pool whose capacity its clients share fairly, cycle by cycle. A state machine without a clock.
 //
 //   cycle 1     each client has an even share
-//   cycle n     shares follow what each asked for in cycle n − 1 (Divide)
-//   new client  the shares are computed anew at once, as if it had asked for an even share
+//   cycle n     shares follow what each client asked for in cycle n − 1 (Divide)
+//   new client  the shares are recomputed at once, as if it had asked for an even share
 //
-// In every cycle the pool admits at most its capacity in all, whatever was divided how often. Not
-// thread-safe.
+// In each cycle the pool admits at most its capacity in total, however often the shares are
+// recomputed. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -22,42 +21,44 @@
 
 namespace headgate::algorithm {
 
-// What a client does that is seen for the first time in the middle of a cycle.
+// The effect of a client that first appears in the middle of a cycle.
 enum class OnNewClient : uint8_t {
-  kRedivide,  // the shares change; what was used in this cycle counts on, and the cycle ends when
-              // it was due
+  kRedivide,  // the shares change; what was used stays counted, and the cycle still ends at its
+              // original time
   kRestart,   // a new cycle begins. Trusts its clients: each new name renews everyone's allowance
 };
 
 struct FairShareOptions {
-  uint64_t capacity = 0;    // per cycle; 1 or more
-  base::Duration cycle{0};  // longer makes shares steadier, shorter makes them follow sooner
-  Ratio reservation{};      // the part of its even share that a client keeps while it is idle
+  uint64_t capacity = 0;  // per cycle; at least 1
+  // A longer cycle makes shares steadier, a shorter one makes them adapt sooner.
+  base::Duration cycle{0};
+  Ratio reservation{};  // the part of its even share that an idle client keeps
   OnNewClient on_new_client = OnNewClient::kRedivide;
-  base::Duration minimum_cycle{0};  // kRestart cuts no cycle shorter; 0 is a tenth of the cycle
-  uint32_t clients_max = 1024;      // clients beyond it are refused
+  // With kRestart, no cycle is shorter than this; 0 means a tenth of `cycle`.
+  base::Duration minimum_cycle{0};
+  uint32_t clients_max = 1024;  // further clients are refused
 
-  // InvalidArgument with a sentence for the person who wrote the numbers.
+  // InvalidArgument with a message for the person who configured these options.
   absl::Status Validate() const;
 };
 
 struct FairShareRequest {
   std::string_view client;
-  Cost cost = 1;        // 0 looks: it makes nobody a client
-  uint32_t weight = 1;  // brought into its bounds; a new one counts from the next division on
+  Cost cost = 1;        // 0 only reads: it does not register the client
+  uint32_t weight = 1;  // clamped to its bounds; a changed weight applies from the next division on
 };
 
 class FairSharePool {
  public:
   static absl::StatusOr<FairSharePool> Make(const FairShareOptions& options);
 
-  // `limit` is the client's capacity in this cycle. A denial's retry_after is the rest of the
-  // cycle: what the client has in the next one depends on everybody. kNever where the cost is more
-  // than the whole pool has.
+  // `limit` is the client's capacity in this cycle. The retry_after of a denial is the rest of the
+  // cycle, because the client's next share depends on all clients. It is kNever if the cost exceeds
+  // the capacity of the whole pool.
   Decision Decide(const FairShareRequest& request, base::Instant now);
 
   size_t client_count() const { return clients_.size(); }
-  // Requests denied because the pool has `clients_max` clients already.
+  // Requests denied because the pool already has `clients_max` clients.
   uint64_t refused_clients() const { return refused_clients_; }
 
  private:
@@ -67,25 +68,25 @@ class FairSharePool {
     uint64_t capacity = 0;
     uint64_t used = 0;                      // admitted in this cycle
     uint64_t demand = 0;                    // asked for in this cycle, admitted or not
-    std::optional<uint64_t> demand_last{};  // and in the last one, unless it is new
+    std::optional<uint64_t> demand_last{};  // asked for in the last cycle; empty for a new client
   };
 
   explicit FairSharePool(const FairShareOptions& options) : options_(options) {}
 
-  // Ends the cycles that are over at `now`.
+  // Ends all cycles that are over at `now`.
   void Advance(base::Instant now);
   void BeginCycle(base::Instant start);
   void Redivide();
-  // Null where there are too many clients.
+  // Returns null if there are too many clients.
   Client* Register(const FairShareRequest& request, base::Instant now);
-  Decision LookOfAStranger(base::Instant now) const;
+  Decision PeekUnregistered(base::Instant now) const;
   base::Duration Left(base::Instant now) const { return cycle_start_ + options_.cycle - now; }
 
   FairShareOptions options_;
-  std::vector<Client> clients_;                            // in the order in which they came
+  std::vector<Client> clients_;                            // in order of arrival
   absl::flat_hash_map<std::string, size_t> client_index_;  // by name
   base::Instant cycle_start_{0};
-  base::Instant seen_{0};  // the latest time of any decision; an earlier one counts as this
+  base::Instant seen_{0};  // the latest time of any decision; an earlier `now` is treated as this
   uint64_t used_ = 0;      // admitted in this cycle, over all clients
   uint64_t refused_clients_ = 0;
 };

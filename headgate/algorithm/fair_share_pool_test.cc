@@ -17,7 +17,7 @@ Instant At(Duration d) { return Instant::FromNanos(0) + d; }
 
 FairSharePool MakePool(const FairShareOptions& options) { return *FairSharePool::Make(options); }
 
-// `count` requests of one client; answers how many were allowed.
+// Sends `count` requests of one client; returns how many were allowed.
 uint64_t Ask(FairSharePool& pool, std::string_view client, int count, Instant now) {
   uint64_t allowed = 0;
   for (int i = 0; i < count; ++i) allowed += pool.Decide({.client = client}, now).allowed;
@@ -79,7 +79,7 @@ TEST(FairSharePool, CountsANewClientAsAnEvenShareAmongLastCyclesDemands) {
   FairSharePool pool = MakePool({.capacity = 40, .cycle = seconds(10)});
   Ask(pool, "A", 1, At(seconds(0)));
   Ask(pool, "B", 40, At(seconds(0)));
-  // D is 10 for four; A asked for 1 and gives what B lacks of its 40.
+  // D is 10 for four clients. A asked for 1, so its surplus goes to B, which asked for 40.
   Ask(pool, "C", 1, At(seconds(10)));
   Ask(pool, "D", 1, At(seconds(10)));
   EXPECT_EQ(CapacityOf(pool, "A", At(seconds(10))), 1u);

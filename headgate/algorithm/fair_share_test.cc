@@ -32,7 +32,7 @@ TEST(FairShare, EveryVectorIsAnsweredWithoutOneDifference) {
     for (const std::string& name : names) {
       clients.push_back({.name = name, .demand = cycle["demand"][name].get<uint64_t>()});
     }
-    // The file's 0.1 is a tenth.
+    // Read the file's decimal 0.1 as exactly a tenth.
     const auto thousandths =
         static_cast<uint32_t>(std::lround(cycle.at("reservation").get<double>() * 1000));
     const auto capacities =
@@ -97,8 +97,8 @@ TEST(FairShare, DoesNotOverflowAtItsBounds) {
   const Ratio reservation{999, kFairRatioDenominatorMax};
   const auto capacities = Divide(kFairCapacityMax, reservation, clients);
   EXPECT_EQ(std::accumulate(capacities.begin(), capacities.end(), uint64_t{0}), kFairCapacityMax);
-  // D = 2^20 − 1/4096. The idle one keeps 0.999 of it, 1047527.42, and its 0.42 is more than what
-  // any other has left over.
+  // D = 2^20 − 1/4096. The idle client keeps 0.999 of it, 1047527.42, and its remainder 0.42 is the
+  // largest of all.
   EXPECT_EQ(capacities[0], 1'047'528u);
   EXPECT_GE(capacities[1], uint64_t{1} << 20);
   clients[0].demand = kFairCapacityMax;
@@ -108,7 +108,7 @@ TEST(FairShare, DoesNotOverflowAtItsBounds) {
   EXPECT_EQ(reversed[1], 0u);
 }
 
-// ---- For all
+// ---- Properties for all inputs
 
 struct Pool {
   uint64_t capacity = 0;
@@ -178,7 +178,7 @@ TEST(FairShareForAll, NobodyIsGivenWhatItDoesNotWantWhileAnotherLacks) {
   ForAllPools([](const Pool& pool, const std::vector<uint64_t>& shares) {
     bool somebody_lacks = false, somebody_has_more = false;
     for (size_t i = 0; i < shares.size(); ++i) {
-      // By more than rounding and a reservation explain.
+      // The difference is larger than rounding and a reservation explain.
       const uint64_t even = pool.capacity * pool.clients[i].weight / pool.weights + 1;
       const uint64_t reserved =
           even * pool.reservation.numerator / pool.reservation.denominator + 1;

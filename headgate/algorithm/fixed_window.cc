@@ -9,7 +9,7 @@
 namespace headgate::algorithm {
 namespace {
 
-// A hit that is counted though it was denied must not wrap the counter round to an empty window.
+// A denied hit that is counted must not overflow the counter and so empty the window.
 uint32_t SaturatingSum(uint32_t count, Cost cost) {
   constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
   return cost > kMax - count ? kMax : count + static_cast<uint32_t>(cost);
@@ -42,7 +42,8 @@ Decision DecideFixedWindow(const Limit& limit, BucketState& state, Cost cost, ba
   const uint32_t count = open ? state.count : 0;
   const bool allowed = cost == 0 || (count <= capacity && cost <= capacity - count);
 
-  // Only an admitted hit opens a window of its own; a denied one has none to be counted in.
+  // Only an admitted hit opens a first_hit window; without an open window, a denied hit is not
+  // counted.
   const bool first_hit = limit.spec().align == Align::kFirstHit;
   const bool counts = allowed || (limit.spec().count_denied && (open || !first_hit));
   const uint32_t count_after = counts ? SaturatingSum(count, cost) : count;

@@ -5,7 +5,7 @@
 namespace headgate::algorithm {
 namespace {
 
-// Single requests that would be accepted while the queue is `wait` long.
+// The number of single requests that the queue would still accept while it is `wait` long.
 uint64_t RoomFor(const Limit& limit, ExactSpan wait) {
   const ExactSpan span = SpanOf(limit);
   if (wait > span) return 0;

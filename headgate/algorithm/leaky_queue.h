@@ -1,5 +1,5 @@
-// Leaky bucket as a queue: requests leave one every T = period/requests; at most `burst` wait. An
-// allowed request is told how long to wait before it is let go; nothing is held here.
+// Leaky bucket as a queue: one request leaves every T = period/requests, and at most `burst` wait.
+// The decision for an allowed request says how long to hold it; nothing is held here.
 //
 //   start = max(now, free_at)     wait = start − now     allowed iff wait + (cost − 1)·T ≤ burst·T
 #pragma once

@@ -20,7 +20,7 @@ struct NamedAlgorithm {
   std::string_view name;
   Algorithm algorithm;
 };
-// The first name of an algorithm is the one that is printed.
+// The first name of each algorithm is the one that is printed.
 constexpr std::array kNames{
     NamedAlgorithm{"token_bucket", Algorithm::kTokenBucket},
     NamedAlgorithm{"gcra", Algorithm::kTokenBucket},
@@ -120,7 +120,7 @@ Problem Limit::SetBucket(const LimitSpec& spec) {
   if (period_ >= kSpanMax)
     return LimitProblem{About::kPeriod, "the period is longer than 146 years"};
   if (requests > kCountMax) {
-    // Only a rate of more than 4 per ns or an odd one keeps its size when reduced.
+    // Reduce only if the rate is more than 4 per ns or does not divide evenly.
     const uint64_t divisor = std::gcd(requests, period_);
     requests /= divisor;
     period_ /= divisor;

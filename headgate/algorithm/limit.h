@@ -1,12 +1,13 @@
-// A limit: an algorithm and its numbers, checked once, with everything precomputed that a decision
-// would divide by.
+// A limit: an algorithm and its numbers, validated once. All values that a decision would need a
+// division for are precomputed.
 //
-// Bounds (checked by Make, and the overflow argument of all kernels):
-//   requests  < 2^32 (after reduction by a common divisor with the period, where it is larger)
+// Bounds, checked by Make; they exclude overflow in all algorithms:
+//   requests  < 2^32 (if larger: after reduction by a common divisor with the period)
 //   period    1 ns .. 2^62 ns
-//   burst·period/requests, the time an empty bucket takes to fill, < 2^62 ns: 146 years (a queue:
-//   one interval more) windows   requests < 2^32; period ≤ 2^60 ns, so that two periods fit the log
-//   requests ≤ kLogRequestsMax, because it keeps every hit
+//   buckets   burst·period/requests, the time an empty bucket takes to fill, < 2^62 ns: 146 years
+//             (a queue: including one interval more)
+//   windows   requests < 2^32; period ≤ 2^60 ns, so that two periods fit
+//   the log   requests ≤ kLogRequestsMax, because it keeps every hit
 // Instants are below 2^62 (base::kInstantMax), so instant + span < 2^63 everywhere.
 #pragma once
 
@@ -24,21 +25,21 @@ namespace headgate::algorithm {
 
 enum class Algorithm : uint8_t {
   kTokenBucket,  // also called GCRA
-  kLeakyBucket,  // the meter: the token bucket's decisions
+  kLeakyBucket,  // as a meter: decides exactly like the token bucket
   kLeakyBucketQueue,
   kFixedWindow,
   kSlidingWindowCounter,
   kSlidingWindowLog,
 };
 
-// Where a fixed window begins.
+// When the windows of a fixed window begin.
 enum class Align : uint8_t { kEpoch, kFirstHit, kCalendarMonth, kCalendarYear };
 
-// Token bucket or meter: two names for one arithmetic.
+// Token bucket or meter: two names for the same arithmetic.
 constexpr bool IsTokenBucket(Algorithm algorithm) {
   return algorithm == Algorithm::kTokenBucket || algorithm == Algorithm::kLeakyBucket;
 }
-// Token bucket, meter or queue: capacity comes back at a steady rate.
+// Token bucket, meter or queue: capacity returns at a steady rate.
 constexpr bool IsBucket(Algorithm algorithm) {
   return IsTokenBucket(algorithm) || algorithm == Algorithm::kLeakyBucketQueue;
 }
@@ -50,8 +51,8 @@ constexpr bool IsWindow(Algorithm algorithm) {
 constexpr bool IsCalendar(Align align) {
   return align == Align::kCalendarMonth || align == Align::kCalendarYear;
 }
-// Whether what was taken can be given back. The queue takes nothing back: its requests have been
-// promised their turn.
+// Whether consumed capacity can be given back. A queue accepts no refunds: its requests have
+// already been promised their turns.
 constexpr bool TakesRefunds(Algorithm algorithm) {
   return algorithm != Algorithm::kLeakyBucketQueue;
 }
@@ -61,18 +62,18 @@ constexpr bool TakesRefunds(Algorithm algorithm) {
 std::string_view Name(Algorithm algorithm);
 std::optional<Algorithm> AlgorithmByName(std::string_view name);
 
-// The most hits that one log remembers: 100,000 hits are 1.6 MB for one key.
+// The most hits that one log keeps: 100,000 hits take 1.6 MB for one key.
 inline constexpr uint64_t kLogRequestsMax = 100'000;
 
-// A limit as a person writes it. Two limits are the same limit when their specs are equal.
+// A limit as a person writes it. Two limits are equal if their specs are equal.
 struct LimitSpec {
   Algorithm algorithm = Algorithm::kTokenBucket;
-  uint64_t requests = 0;     // per period; 0 denies everything, for ever
-  base::Duration period{0};  // ignored by the calendar alignments, which know their own
-  std::optional<uint64_t>
-      burst{};                  // buckets only; requests where it is left out; 0 only for the queue
+  uint64_t requests = 0;     // per period; 0 denies everything, forever
+  base::Duration period{0};  // ignored by the calendar alignments, which define their own
+  // Buckets only. Defaults to `requests`; 0 is allowed only for the queue.
+  std::optional<uint64_t> burst{};
   Align align = Align::kEpoch;  // fixed windows only
-  bool count_denied = false;  // fixed window and sliding counter only: a denied request counts too
+  bool count_denied = false;    // fixed window and sliding counter only: denied requests count too
 
   bool operator==(const LimitSpec&) const = default;
   template <typename H>
@@ -82,11 +83,11 @@ struct LimitSpec {
   }
 };
 
-// Why there is no limit of these numbers.
+// The reason why a spec is not a valid limit.
 struct LimitProblem {
   enum class About : uint8_t { kRequests, kPeriod, kBurst, kAlign, kCountDenied };
   About about;          // the number or word to change
-  std::string message;  // a sentence for the person who wrote it
+  std::string message;  // a message for the person who wrote it
 };
 
 // Immutable and cheap to copy.
@@ -94,19 +95,19 @@ class Limit {
  public:
   // InvalidArgument with the message of ProblemWith(spec).
   static absl::StatusOr<Limit> Make(const LimitSpec& spec);
-  // Nothing: Make(spec) succeeds.
+  // Returns nothing if Make(spec) would succeed.
   static std::optional<LimitProblem> ProblemWith(const LimitSpec& spec);
 
-  // A limit that denies everything: what a default-constructed value means.
+  // A default-constructed limit denies everything.
   Limit() = default;
 
   const LimitSpec& spec() const { return spec_; }
   Algorithm algorithm() const { return spec_.algorithm; }
-  // What Decision::limit reports: burst for the buckets, requests for the windows.
+  // The value of Decision::limit: burst for the buckets, requests for the windows.
   uint64_t capacity() const { return capacity_; }
   bool denies_all() const { return spec_.requests == 0; }
 
-  // ---- For the kernels. With N = requests and P = period, both after reduction:
+  // ---- For the algorithms. With N = requests and P = period, both after reduction:
   uint32_t requests() const { return requests_; }
   uint64_t period() const { return period_; }
   const base::Divider& period_divider() const { return period_divider_; }
@@ -116,7 +117,7 @@ class Limit {
   // The full bucket, capacity·T, is span + span_fraction/N ns.
   uint64_t span() const { return span_; }
   uint32_t span_fraction() const { return span_fraction_; }
-  // floor(2^64·N/P), at most 2^64 − 1; 0 where N > P.
+  // floor(2^64·N/P), at most 2^64 − 1; 0 if N > P.
   uint64_t rate_reciprocal() const { return rate_reciprocal_; }
 
  private:

@@ -1,10 +1,10 @@
-// No error builds up: after 10⁹ requests the rate is still exactly requests/period, whole interval
-// or not.
+// No error accumulates: after 10⁹ requests the rate is still exactly requests/period, whether or
+// not the interval is whole.
 //
-// How 10⁹ requests are run: c requests of cost 1 at one instant leave the bucket as one request of
-// cost c does (shown by the properties: remaining counts down by one each). So the walk takes a
-// burst at a time, as soon as the bucket has it, and must find after k requests the very nanosecond
-// that the definition gives: ceil((k − burst)·period/requests).
+// How 10⁹ requests are simulated: c requests of cost 1 at one instant leave the bucket in the same
+// state as one request of cost c (the property tests show this: remaining counts down by one each).
+// The test therefore takes one burst at a time, as soon as the bucket holds it. After k requests it
+// must find exactly the nanosecond that the definition gives: ceil((k − burst)·period/requests).
 #include "headgate/algorithm/decide.h"
 #include "headgate/testing/deque_hit_log.h"
 
@@ -30,7 +30,7 @@ class LongRun : public ::testing::TestWithParam<Rate> {
             .period = Duration(GetParam().period_ns),
             .burst = burst};
   }
-  // When `tokens` have trickled in, rounded up.
+  // The time in which `tokens` arrive, rounded up.
   Duration TimeFor(uint64_t tokens) const {
     const auto period = static_cast<uint64_t>(GetParam().period_ns);
     return Duration(
@@ -40,7 +40,7 @@ class LongRun : public ::testing::TestWithParam<Rate> {
 
 TEST_P(LongRun, ATokenBucketKeepsItsRateOverABillionRequests) {
   constexpr uint64_t kTaken = 10'000;
-  constexpr uint64_t kBurst = 2 * kTaken;  // never full again, so that nothing overflows
+  constexpr uint64_t kBurst = 2 * kTaken;  // the bucket is never full again, so no token overflows
   const Limit limit = *Limit::Make(Spec(Algorithm::kTokenBucket, kBurst));
   BucketState state;
   testing::DequeHitLog hits;
@@ -61,8 +61,8 @@ TEST_P(LongRun, ATokenBucketKeepsItsRateOneRequestAtATime) {
   for (uint64_t taken = 0; taken < 1'000'000; ++taken) {
     now += Decide(limit, state, hits, 1, now).reset_after;
   }
-  // Each request waited for a full bucket, to the nanosecond above, so that no fraction was lost or
-  // gained but that.
+  // Each request waited for a full bucket, rounded up to a nanosecond. Beyond this rounding, no
+  // fraction was lost or gained.
   EXPECT_GE(now - kStart, TimeFor(1'000'000));
   EXPECT_LE(now - kStart, TimeFor(1'000'000) + Duration(1'000'000));
 }
@@ -80,7 +80,7 @@ TEST_P(LongRun, AQueueGivesTheBillionthRequestItsVeryTurn) {
     ASSERT_TRUE(decision.allowed);
     ASSERT_EQ(now + decision.wait, kStart + TimeFor(taken));
     taken += room;
-    // Half of what waits: the queue never runs dry.
+    // Wait for half of the queue, so it never runs empty.
     now += TimeFor(kBurst / 2);
   }
 }

@@ -1,8 +1,8 @@
-// What the property tests stand on: the kinds of limits there are, random ones of each, buckets in
+// The basis of the property tests: the kinds of limits, random limits of each kind, buckets in
 // random states, and the bound that each algorithm declares. The promises themselves are in
 // properties_test.cc.
 //
-// Random numbers come from a seeded generator alone, so that a seed that failed fails again.
+// All random numbers come from a seeded generator, so a seed that failed fails again.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ inline uint64_t Between(Random& random, uint64_t low, uint64_t high) {
   return low + random() % (high - low + 1);
 }
 
-// Algorithm, align and count_denied of `spec` make the kind; its numbers are chosen by AnyLimit.
+// Algorithm, align and count_denied of `spec` define the kind; AnyLimit chooses its numbers.
 struct Kind {
   const char* name;
   LimitSpec spec;
@@ -54,8 +54,7 @@ inline bool IsQueue(const Limit& limit) {
 // The largest cost that the limit can ever admit.
 inline Cost LargestCost(const Limit& limit) { return limit.capacity() + (IsQueue(limit) ? 1 : 0); }
 
-// A length of time in which something happens under this limit: an interval, or an eighth of a
-// window.
+// A typical time scale of the limit: an interval, or an eighth of a window.
 inline uint64_t PaceOf(const Limit& limit) {
   if (IsCalendar(limit.spec().align)) return uint64_t{86'400'000'000'000} * 4;
   return std::max<uint64_t>(1, IsBucket(limit.algorithm()) ? limit.interval() : limit.period() / 8);
@@ -75,14 +74,14 @@ inline Limit AnyLimit(const Kind& kind, Random& random) {
   return *Limit::Make(AnySpec(kind, random));
 }
 
-// A bucket with its limit and its time. A copy is a bucket of its own: what-if costs nothing.
+// A bucket with its limit and its time. Copy it to try something without changing the original.
 struct Bucket {
   explicit Bucket(const Limit& limit_of_it) : limit(limit_of_it) {}
 
   Decision Ask(Cost cost) { return Decide(limit, state, hits, cost, now); }
-  Decision Look() { return Ask(0); }
+  Decision Peek() { return Ask(0); }
   void Wait(base::Duration d) { now = base::Clamp(now + d); }
-  // From when on it is as if never used.
+  // The time from which the bucket is as if never used.
   base::Instant FreshAt() const {
     return std::max(algorithm::FreshAt(limit, state, hits), remembered_until);
   }
@@ -132,8 +131,8 @@ inline uint64_t Bound(const Limit& limit, base::Duration length) {
   }
   const uint64_t period =
       IsCalendar(limit.spec().align) ? uint64_t{28} * 86'400'000'000'000 : limit.period();
-  // An interval shorter than a window meets up to two of them, but never more than `requests` of
-  // the log's hits.
+  // An interval shorter than a window overlaps up to two windows, but contains at most `requests`
+  // of the log's hits.
   const uint64_t edges = limit.algorithm() == Algorithm::kSlidingWindowLog ? 1 : 2;
   return limit.capacity() * (ns / period + edges);
 }

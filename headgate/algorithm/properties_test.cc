@@ -1,4 +1,4 @@
-// The eight promises that every algorithm keeps, each for all: for random limits in random states.
+// The eight promises that every algorithm keeps, checked for random limits in random states.
 #include "headgate/algorithm/properties.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,8 @@ constexpr uint64_t kRuns = 2000;
 
 class Algorithms : public ::testing::TestWithParam<Kind> {
  protected:
-  // Calls `body` with a random bucket, once per seed, until one fails; the failure names its seed.
+  // Calls `body` with a random bucket, once per seed, until one fails; the failure reports its
+  // seed.
   template <typename Body>
   void ForAllBuckets(const Body& body) {
     for (uint64_t seed = 1; seed <= kRuns && !HasFailure(); ++seed) {
@@ -43,7 +44,7 @@ TEST_P(Algorithms, NeverAdmitMoreThanTheirBoundInAnyInterval) {
     for (int step = 0; step < 200; ++step) {
       bucket.Wait(AnyWait(bucket.limit, random));
       Cost cost = Between(random, 1, 3);
-      if (random() % 8 == 0) cost = std::max<Cost>(1, bucket.Look().remaining);
+      if (random() % 8 == 0) cost = std::max<Cost>(1, bucket.Peek().remaining);
       if (bucket.Ask(cost).allowed) admissions.push_back({bucket.now, cost});
     }
     for (size_t first = 0; first < admissions.size(); ++first) {
@@ -69,8 +70,8 @@ TEST(Queue, LetsRequestsGoNoFasterThanOnePerInterval) {
       const Decision decision = bucket.Ask(cost);
       if (!decision.allowed) continue;
       const Instant start = bucket.now + decision.wait;
-      // Both are rounded up to a nanosecond, which may bring them one nearer to each other than
-      // they are.
+      // Both times are rounded up to a nanosecond, which may make them appear one nanosecond
+      // closer.
       ASSERT_GE(start + Duration(1), next_start) << "seed " << seed;
       ASSERT_LE(
           base::WideMul(static_cast<uint64_t>(decision.wait.count()), bucket.limit.requests()),
@@ -96,7 +97,7 @@ TEST_P(Algorithms, AreNotMovedByBeingLookedAtInBetween) {
         const Duration part(
             static_cast<int64_t>(Between(random, 1, std::max<uint64_t>(1, left / 3))));
         looked_at.Wait(part);
-        looked_at.Look();
+        looked_at.Peek();
         waited += part;
       }
       bucket.Wait(whole);
@@ -116,10 +117,10 @@ TEST_P(Algorithms, LoseNothingWhenAdvancedOneNanosecondAtATime) {
     Bucket by_steps = bucket;
     for (int ns = 1; ns <= 3000; ++ns) {
       by_steps.Wait(Duration(1));
-      by_steps.Look();
+      by_steps.Peek();
     }
     bucket.Wait(Duration(3000));
-    ASSERT_EQ(by_steps.Look(), bucket.Look()) << "seed " << seed;
+    ASSERT_EQ(by_steps.Peek(), bucket.Peek()) << "seed " << seed;
   }
 }
 
@@ -144,11 +145,11 @@ TEST_P(Algorithms, AdmitAfterRetryAfterAndNotOneNanosecondEarlier) {
 
 TEST_P(Algorithms, AreAsIfNeverUsedAfterResetAfter) {
   ForAllBuckets([](Random&, Bucket& bucket) {
-    const Decision decision = bucket.Look();
+    const Decision decision = bucket.Peek();
     bucket.Wait(decision.reset_after);
     Bucket fresh(bucket.limit);
     fresh.now = bucket.now;
-    ASSERT_EQ(bucket.Look().remaining, fresh.Look().remaining);
+    ASSERT_EQ(bucket.Peek().remaining, fresh.Peek().remaining);
     ASSERT_EQ(bucket.Ask(LargestCost(bucket.limit)), fresh.Ask(LargestCost(bucket.limit)));
     ASSERT_EQ(bucket.Ask(1), fresh.Ask(1));
   });
@@ -156,7 +157,7 @@ TEST_P(Algorithms, AreAsIfNeverUsedAfterResetAfter) {
 
 TEST_P(Algorithms, AdmitAsManySingleRequestsAsTheySayRemain) {
   ForAllBuckets([](Random&, Bucket& bucket) {
-    for (uint64_t remaining = bucket.Look().remaining; remaining > 0; --remaining) {
+    for (uint64_t remaining = bucket.Peek().remaining; remaining > 0; --remaining) {
       const Decision decision = bucket.Ask(1);
       ASSERT_TRUE(decision.allowed);
       ASSERT_EQ(decision.remaining, remaining - 1);
@@ -177,10 +178,10 @@ TEST_P(Algorithms, AreNeverEasierForMoreNorHarderLater) {
     ASSERT_LE(decision_less.retry_after, decision.retry_after);
     const Duration later = AnyWait(bucket.limit, random);
     asked_later.Wait(later);
-    ASSERT_GE(asked_later.Look().remaining, bucket.Look().remaining);
+    ASSERT_GE(asked_later.Peek().remaining, bucket.Peek().remaining);
     const Decision decision_later = asked_later.Ask(cost);
     ASSERT_GE(decision_later.allowed, decision.allowed);
-    // A denied request that counts may count in a later window when it comes later.
+    // With count_denied, a later denied request may be counted in a later window.
     if (bucket.limit.spec().count_denied) return;
     ASSERT_LE(decision_later.retry_after, std::max(Duration(0), decision.retry_after - later));
   });
@@ -190,7 +191,7 @@ TEST_P(Algorithms, AreNeverEasierForMoreNorHarderLater) {
 
 TEST_P(Algorithms, TakeARefundAsIfTheRequestHadNotBeen) {
   ForAllBuckets([](Random& random, Bucket& bucket) {
-    const Decision before = bucket.Look();
+    const Decision before = bucket.Peek();
     const Cost cost = Between(random, 1, LargestCost(bucket.limit));
     const BucketState state_before = bucket.state;
     const bool allowed = bucket.Ask(cost).allowed;
@@ -216,7 +217,7 @@ TEST_P(Algorithms, TakeARefundAsIfTheRequestHadNotBeen) {
 TEST_P(Algorithms, GiveBackAtMostWhatIsConsumed) {
   ForAllBuckets([](Random& random, Bucket& bucket) {
     if (IsQueue(bucket.limit)) return;
-    const uint64_t before = bucket.Look().remaining;
+    const uint64_t before = bucket.Peek().remaining;
     const Cost cost = random() % 3 == 0 ? random() : random() % 50;
     const auto refunded = Refund(bucket.limit, bucket.state, bucket.hits, cost, bucket.now);
     ASSERT_TRUE(refunded.ok());
@@ -230,7 +231,7 @@ TEST_P(Algorithms, GiveBackAtMostWhatIsConsumed) {
 
 TEST_P(Algorithms, CountAnEarlierTimeAsTheLatestSeen) {
   ForAllBuckets([](Random& random, Bucket& bucket) {
-    bucket.Look();
+    bucket.Peek();
     Bucket earlier = bucket;
     for (int step = 0; step < 5; ++step) {
       earlier.now = base::Clamp(bucket.now - Duration(random() >> Between(random, 2, 63)));
@@ -297,7 +298,7 @@ TEST_P(Algorithms, OfNoRequestsDenyEverythingForEverButALook) {
     EXPECT_FALSE(denied.allowed);
     EXPECT_TRUE(denied.never_fits());
     EXPECT_EQ(denied.remaining, 0u);
-    const Decision looked = bucket.Look();
+    const Decision looked = bucket.Peek();
     EXPECT_TRUE(looked.allowed);
     EXPECT_EQ(looked.remaining, 0u);
     EXPECT_EQ(looked.retry_after, Duration(0));
@@ -309,7 +310,7 @@ TEST_P(Algorithms, OfNoRequestsDenyEverythingForEverButALook) {
 
 TEST_P(Algorithms, MintNothingOnTheWayToAnotherLimitAndBack) {
   ForAllBuckets([&](Random& random, Bucket& bucket) {
-    const Decision before = bucket.Look();
+    const Decision before = bucket.Peek();
     const Limit home = bucket.limit;
     for (uint64_t left = Between(random, 1, 4); left > 0; --left) {
       LimitSpec spec = AnySpec(GetParam(), random);
@@ -318,13 +319,13 @@ TEST_P(Algorithms, MintNothingOnTheWayToAnotherLimitAndBack) {
       bucket.Become(*Limit::Make(spec));
     }
     bucket.Become(home);
-    ASSERT_LE(bucket.Look().remaining, before.remaining);
+    ASSERT_LE(bucket.Peek().remaining, before.remaining);
   });
 }
 
 TEST_P(Algorithms, GiveABucketOfAnotherKindAtMostWhatWasLeft) {
   ForAllBuckets([](Random& random, Bucket& bucket) {
-    const uint64_t before = bucket.Look().remaining;
+    const uint64_t before = bucket.Peek().remaining;
     const Kind& other = kKinds[random() % kKinds.size()];
     const Limit to = AnyLimit(other, random);
     const bool kept =
@@ -334,11 +335,11 @@ TEST_P(Algorithms, GiveABucketOfAnotherKindAtMostWhatWasLeft) {
       bucket.Become(to);
       Bucket unused(to);
       unused.now = bucket.now;
-      ASSERT_EQ(bucket.Look(), unused.Look());
+      ASSERT_EQ(bucket.Peek(), unused.Peek());
       return;
     }
     bucket.Become(to);
-    ASSERT_LE(bucket.Look().remaining, std::min(before, LargestCost(to)));
+    ASSERT_LE(bucket.Peek().remaining, std::min(before, LargestCost(to)));
   });
 }
 
@@ -355,7 +356,7 @@ TEST_P(Algorithms, LeaveAnEmptyBucketEmptyWhenALimitIsLoweredAndRaisedAgain) {
     EXPECT_FALSE(bucket.Ask(1).allowed);
     EXPECT_GT(bucket.FreshAt(), bucket.now) << "must not be forgotten by its store";
     bucket.Become(hundred);
-    EXPECT_EQ(bucket.Look().remaining, 0u);
+    EXPECT_EQ(bucket.Peek().remaining, 0u);
     EXPECT_FALSE(bucket.Ask(1).allowed);
   }
 }

@@ -11,8 +11,8 @@ namespace {
 using base::uint128;
 using base::WideMul;
 
-// How far into its window a window of `weight` hits must be left behind so that at most `room` of
-// them still count: the least x with weight·(P − x) ≤ room·P.
+// The least offset x in the next window at which at most `room` of `weight` earlier hits still
+// count: the least x with weight·(P − x) ≤ room·P.
 uint64_t LeastOffset(uint64_t period, uint32_t weight, uint64_t room) {
   if (weight <= room) return 0;
   return period - static_cast<uint64_t>(WideMul(room, period) / weight);
@@ -20,7 +20,7 @@ uint64_t LeastOffset(uint64_t period, uint32_t weight, uint64_t room) {
 
 base::Duration RetryAfter(uint64_t period, WindowCounts counts, uint64_t offset, uint64_t capacity,
                           Cost cost) {
-  const uint64_t most_before = capacity - cost;  // what may be counted for the request to fit
+  const uint64_t most_before = capacity - cost;  // the most earlier hits that leave enough room
   uint64_t at;
   if (counts.current <= most_before) {
     at = LeastOffset(period, counts.previous, most_before - counts.current);
@@ -66,7 +66,7 @@ Decision DecideSlidingWindowCounter(const Limit& limit, BucketState& state, Cost
     counts.StoreIn(state);
   }
   if (!allowed) {
-    // After counting: where a denied request counts too, the same request has to wait for it as
+    // Computed after counting: if a denied request counts, a retry has to wait for that hit as
     // well.
     decision.retry_after =
         cost > capacity ? kNever : RetryAfter(period, counts, offset, capacity, cost);

@@ -1,9 +1,9 @@
-// Sliding window counter: two counters, of the current and the previous window, the previous one
-// weighed by how much of it the sliding window still covers. No hard bound per window (up to twice,
-// for an adversary), but smooth and small.
+// Sliding window counter: counts the hits of the current and the previous window. The previous
+// count is weighted by the part of that window which the sliding window still covers. It has no
+// hard bound per window (an adversary gets up to twice its requests), but it is smooth and small.
 //
-//   x = now mod P     estimate = previous·(P − x)/P + current     allowed iff estimate + cost ≤
-//   requests
+//   x = now mod P     estimate = previous·(P − x)/P + current
+//   allowed iff estimate + cost ≤ requests
 #pragma once
 
 #include "headgate/algorithm/bucket.h"
@@ -12,7 +12,7 @@
 
 namespace headgate::algorithm {
 
-// The two counters as one word of state.
+// The two counters, packed into one word of the state.
 struct WindowCounts {
   uint32_t current = 0;
   uint32_t previous = 0;
@@ -23,8 +23,8 @@ struct WindowCounts {
   void StoreIn(BucketState& state) const { state.edge = uint64_t{previous} << 32 | current; }
 };
 
-// Moves the state on to the window that holds `now` (not before state.seen); returns how far into
-// it that is.
+// Advances the state to the window that contains `now` (not before state.seen). Returns the offset
+// of `now` in that window.
 uint64_t AdvanceWindows(const Limit& limit, BucketState& state, base::Instant now);
 
 Decision DecideSlidingWindowCounter(const Limit& limit, BucketState& state, Cost cost,

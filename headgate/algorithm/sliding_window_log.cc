@@ -11,7 +11,7 @@ base::Duration UntilGone(const Limit& limit, Hit hit, base::Instant now) {
   return (hit.at - now) + base::Duration(static_cast<int64_t>(limit.period()));
 }
 
-// When enough of the oldest hits will have left for `surplus` fewer to be remembered.
+// The time until the oldest hits, with a total cost of at least `surplus`, have expired.
 base::Duration UntilFewer(const Limit& limit, const HitLog& hits, uint64_t surplus,
                           base::Instant now) {
   struct Walk {

@@ -1,6 +1,6 @@
-// Sliding window log: exact. Every admitted hit is remembered until it is a period old; never more
-// than `requests` in any interval (t − P, t]. Costs memory per hit, which is why Limit::Make bounds
-// its requests.
+// Sliding window log: exact. Every admitted hit is kept until it is one period old, so any interval
+// (t − P, t] has at most `requests` hits. Each hit costs memory, which is why Limit::Make bounds
+// the requests.
 #pragma once
 
 #include "headgate/algorithm/bucket.h"
@@ -9,12 +9,12 @@
 
 namespace headgate::algorithm {
 
-// Where the log has no room for another hit the request is denied until its oldest hit leaves:
-// rather too few than too many. The caller makes room beforehand where it can.
+// If the log has no room for another hit, the request is denied until the oldest hit expires: it is
+// better to admit too few than too many. The caller makes room beforehand if it can.
 Decision DecideSlidingWindowLog(const Limit& limit, BucketState& state, HitLog& hits, Cost cost,
                                 base::Instant now);
 
-// Forgets the hits that are a period old.
+// Removes the hits that are at least one period old.
 void DropExpired(const Limit& limit, BucketState& state, HitLog& hits, base::Instant now);
 
 }  // namespace headgate::algorithm

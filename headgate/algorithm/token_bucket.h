@@ -1,12 +1,11 @@
-// Token bucket, as GCRA (ITU-T I.371, "virtual scheduling"): the state is one point in time, the
+// Token bucket, as GCRA (ITU-T I.371, "virtual scheduling"). The state is one point in time, the
 // theoretical arrival time (TAT), at which the bucket would be full again.
 //
-//   full bucket: TAT ≤ now          a token costs T = period/requests           empty: TAT = now +
-//   burst·T
+//   full bucket: TAT ≤ now     a token costs T = period/requests     empty: TAT = now + burst·T
 //
-// T is a rational number. TAT is therefore kept as whole nanoseconds and a fraction in 1/requests
-// ns, so that every sum is exact and no error ever builds up, whatever the rate. There is no
-// division on the path of a decision.
+// T is a rational number. TAT is therefore stored as whole nanoseconds plus a fraction in units of
+// 1/requests ns. Every sum is exact, so no error accumulates at any rate. A decision needs no
+// division.
 #pragma once
 
 #include <algorithm>
@@ -17,21 +16,21 @@
 
 namespace headgate::algorithm {
 
-// A length of time in ns and 1/requests ns of some limit.
+// A length of time, in ns plus a fraction in units of 1/requests ns of some limit.
 struct ExactSpan {
   uint64_t ns = 0;
   uint32_t fraction = 0;
   constexpr auto operator<=>(const ExactSpan&) const = default;
 };
 
-// The helpers of both bucket algorithms. `n` is the limit's requests.
+// Helpers for both bucket algorithms. `n` is the limit's requests.
 inline ExactSpan Sum(ExactSpan a, ExactSpan b, uint32_t n) {
   const uint64_t fraction = uint64_t{a.fraction} + b.fraction;
   const bool carry = fraction >= n;
   return {a.ns + b.ns + (carry ? 1 : 0), static_cast<uint32_t>(carry ? fraction - n : fraction)};
 }
 
-// a − b where a ≥ b.
+// Returns a − b; requires a ≥ b.
 inline ExactSpan Difference(ExactSpan a, ExactSpan b, uint32_t n) {
   const bool borrow = a.fraction < b.fraction;
   return {a.ns - b.ns - (borrow ? 1 : 0),
@@ -43,7 +42,7 @@ inline ExactSpan IntervalOf(const Limit& limit) {
   return {limit.interval(), limit.interval_fraction()};
 }
 
-// cost·T, where cost ≤ capacity + 1 and the limit does not deny all.
+// Returns cost·T. Requires cost ≤ capacity + 1 and a limit that does not deny all.
 inline ExactSpan Price(const Limit& limit, Cost cost) {
   if (cost == 1) return IntervalOf(limit);
   if (limit.interval_fraction() == 0) return {cost * limit.interval(), 0};
@@ -56,24 +55,25 @@ inline base::Duration RoundUp(ExactSpan span) {
   return base::Duration(static_cast<int64_t>(span.ns + (span.fraction != 0 ? 1 : 0)));
 }
 
-// How many whole intervals fit into `span`: floor(span·N/P).
+// The number of whole intervals in `span`: floor(span·N/P).
 inline uint64_t WholeIntervals(const Limit& limit, ExactSpan span) {
   const base::uint128 numerator = base::WideMul(span.ns, limit.requests()) + span.fraction;
   if (limit.rate_reciprocal() == 0) return static_cast<uint64_t>(numerator / limit.period());
-  // The estimate is too small by at most 2: the reciprocal by less than 1 in 2^64, span.ns < 2^62,
-  // the fraction < 1.
+  // The estimate is too small by at most 2, because the reciprocal is too small by less than 1 in
+  // 2^64, span.ns < 2^62, and the fraction is < 1.
   uint64_t whole = base::MulHigh(span.ns, limit.rate_reciprocal());
   while (base::WideMul(whole + 1, limit.period()) <= numerator) ++whole;
   return whole;
 }
 
-// The same where T is a whole number of nanoseconds: floor(ns/T), estimated at most one too small.
+// Like WholeIntervals if T is a whole number of nanoseconds: floor(ns/T). The estimate is at most
+// one too small.
 inline uint64_t WholeMultiples(const Limit& limit, uint64_t ns) {
   const uint64_t estimate = base::MulHigh(ns, limit.rate_reciprocal());
   return estimate + (ns - estimate * limit.interval() >= limit.interval() ? 1 : 0);
 }
 
-// How far the bucket's edge (TAT or free_at) is ahead of `now`; nothing where it is past.
+// How far the bucket's edge (TAT or free_at) is ahead of `now`; zero if it has passed.
 inline ExactSpan Ahead(const BucketState& state, base::Instant now) {
   const auto now_ns = static_cast<uint64_t>(now.ns);
   if (state.edge < now_ns) return {};
@@ -85,17 +85,17 @@ inline void SetAhead(BucketState& state, base::Instant now, ExactSpan ahead) {
   state.count = ahead.fraction;
 }
 
-// The answer of a limit of 0 requests: never, but for a look. It leaves the bucket as it is, so
-// that what was consumed under another limit stays consumed.
+// The decision of a limit of 0 requests: denied forever, except for a cost of 0. The bucket is left
+// unchanged, so what was consumed under another limit stays consumed.
 inline Decision DenyAll(const Limit& limit, Cost cost) {
   return {.allowed = cost == 0,
           .limit = limit.capacity(),
           .retry_after = cost == 0 ? base::Duration(0) : kNever};
 }
 
-// With kWhole, T is a whole number of nanoseconds and so is TAT, as they mostly are, and all
-// fractions fall away. (TAT can have a fraction under a whole T when the bucket was carried over
-// from another limit.)
+// With kWhole, both T and TAT are whole numbers of nanoseconds, the most common case, and all
+// fractions drop out. (TAT can have a fraction under a whole T if the bucket was carried over from
+// another limit.)
 template <bool kWhole>
 [[gnu::always_inline]] inline Decision DecideTokens(const Limit& limit, BucketState& state,
                                                     Cost cost, base::Instant now) {

@@ -1,5 +1,5 @@
-// Every vector in tests/vectors, without one difference. They were computed by a model that shares
-// no code with this project (tests/vectors/README.md).
+// Replays every vector in tests/vectors exactly. A model that shares no code with this project
+// computed them (tests/vectors/README.md).
 #include <cstdint>
 #include <string>
 

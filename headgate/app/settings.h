@@ -16,14 +16,14 @@
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
 #include "headgate/net/server_options.h"
-#include "headgate/store/breaker.h"
+#include "headgate/store/backend_options.h"
 
 namespace headgate::app {
 
 // The values, with their defaults.
 struct Settings {
   // Defaults that are stated where they take effect.
-  static constexpr store::BreakerOptions kBreaker{};
+  static constexpr store::CallOptions kStore{};
   static constexpr net::ServerOptions kServer{};
 
   std::vector<std::string> listen{"127.0.0.1:8080"};
@@ -44,16 +44,16 @@ struct Settings {
   std::string store_password_file;
   std::string store_sentinel_user;
   std::string store_sentinel_password_file;
-  base::Duration store_timeout = std::chrono::milliseconds(10);
-  base::Duration store_connect_timeout = std::chrono::milliseconds(50);
-  uint64_t store_connections = 1;
-  uint64_t store_in_flight_max = 1024;
-  uint64_t store_retry_percent = 10;
-  uint64_t store_breaker_failures_in_row = kBreaker.failures_in_row;
-  base::Duration store_breaker_no_progress = kBreaker.no_progress;
-  base::Duration store_breaker_open_min = kBreaker.open_min;
-  base::Duration store_breaker_open_max = kBreaker.open_max;
-  uint64_t store_breaker_jitter_percent = kBreaker.jitter_percent;
+  base::Duration store_timeout = kStore.timeout;
+  base::Duration store_connect_timeout = kStore.connect_timeout;
+  uint64_t store_connections = kStore.connections_per_server;
+  uint64_t store_in_flight_max = kStore.in_flight_max;
+  uint64_t store_retry_percent = kStore.retry_percent;
+  uint64_t store_breaker_failures_in_row = kStore.breaker.failures_in_row;
+  base::Duration store_breaker_no_progress = kStore.breaker.no_progress;
+  base::Duration store_breaker_open_min = kStore.breaker.open_min;
+  base::Duration store_breaker_open_max = kStore.breaker.open_max;
+  uint64_t store_breaker_jitter_percent = kStore.breaker.jitter_percent;
   uint64_t store_instances = 0;
   std::string store_ca_file;
   std::string store_certificate_file;

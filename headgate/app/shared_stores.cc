@@ -7,20 +7,19 @@
 #include <latch>
 
 #include "headgate/app/random_secret.h"
-#include "headgate/store/redis/error_text.h"
-#include "headgate/store/redis/store_url.h"
+#include "headgate/app/store_log.h"
+#include "headgate/store/open/open_backend.h"
 
 namespace headgate::app {
 namespace {
 
 using observe::Metric;
-using store::redis::ClientCounters;
 
 constexpr uint32_t kLeaseKeys = 65'536;
-constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
-// How often leases are looked after, where nothing is due before: they may have been granted
+// How often leases are looked after if nothing is due earlier: some may have been granted
 // meanwhile.
 constexpr base::Duration kLookAfterLeases = std::chrono::milliseconds(100);
+
 // For jitter alone.
 uint64_t RandomSeed() {
   const base::HashSecret secret = RandomSecret();
@@ -29,7 +28,7 @@ uint64_t RandomSeed() {
   return seed;
 }
 
-// Of this process, which no other has.
+// A name for this process that no other process has.
 std::string RandomName() {
   const base::HashSecret secret = RandomSecret();
   std::string name;
@@ -37,7 +36,7 @@ std::string RandomName() {
   return name;
 }
 
-// The options that the fleets of all loops have in common.
+// The options that the deciders of all loops have in common.
 limiter::SharedDeciderOptions SharedOptionsOf(const Settings& settings, limiter::LeaseBooks& leases,
                                               limiter::SharedRests& rests) {
   using rule::OnStoreFailure;
@@ -52,131 +51,6 @@ limiter::SharedDeciderOptions SharedOptionsOf(const Settings& settings, limiter:
           .rests = &rests};
 }
 
-std::string_view ReasonOf(store::redis::HistoryChange change) {
-  using enum store::redis::HistoryChange;
-  switch (change) {
-    case kRestarted:
-      return "the server restarted";
-    case kPromoted:
-      return "a replica was promoted: it may lack the last writes";
-    case kReplaced:
-      return "another server answers at this address";
-    case kNone:
-      break;
-  }
-  return "";
-}
-
-// What happens to one loop's connections, in the log.
-store::redis::ClientListener ListenerOf(observe::Log& log, uint64_t loop,
-                                        std::function<void()> drop_leases) {
-  return {
-      .on_connection =
-          [&log, loop](const std::string& server, const absl::Status& state) {
-            if (state.ok())
-              return log.Info("store.connected", {{"server", server}, {"loop", loop}});
-            log.Warning(
-                "store.lost",
-                {{"server", server},
-                 {"loop", loop},
-                 {"reason", std::string(state.message())},
-                 {"hint", std::string_view("is the server up, and is --store its address?")}});
-          },
-      .on_eviction_policy =
-          [&log](const std::string& server, const std::string& policy) {
-            const bool silent = policy.empty();
-            log.Warning(
-                "store.may_evict",
-                {{"server", server},
-                 {"policy", silent ? std::string_view("unknown") : std::string_view(policy)},
-                 {"effect",
-                  std::string_view("live limits can be forgotten when its memory is full")},
-                 {"hint",
-                  silent ? std::string_view("let our user run INFO: it says what the server evicts")
-                         : std::string_view("CONFIG SET maxmemory-policy noeviction, or "
-                                            "strict_store: yes")}});
-          },
-      .on_topology =
-          [&log, loop](const std::string& server, const absl::Status& state) {
-            if (state.ok())
-              return log.Info("store.topology_known", {{"server", server}, {"loop", loop}});
-            log.Error("store.topology_unknown",
-                      {{"server", server},
-                       {"loop", loop},
-                       {"reason", std::string(state.message())},
-                       {"hint", std::string_view(
-                                    "is the store what --store says: a cluster, sentinels, their "
-                                    "master's name?")}});
-          },
-      .on_breaker =
-          [&log, loop](const std::string& server, bool open) {
-            if (!open) return log.Info("store.recovered", {{"server", server}, {"loop", loop}});
-            log.Warning(
-                "store.unreachable",
-                {{"server", server},
-                 {"loop", loop},
-                 {"effect", std::string_view("its limits are decided as on_store_failure says")}});
-          },
-      .on_learning =
-          [&log, loop](const std::string& server, store::redis::HistoryChange change,
-                       base::Duration term) {
-            log.Warning(
-                "shard.learning_began",
-                {{"server", server},
-                 {"loop", loop},
-                 {"reason", ReasonOf(change)},
-                 {"effect",
-                  std::string_view("leased limits are decided as on_store_failure says, leases "
-                                   "that are held are spent")},
-                 {"for", term},
-                 {"hint", std::string_view(
-                              "expected after a failover or a restart of the store; docs/guides/"
-                              "fleet.md says what each may let through")}});
-          },
-      .on_learned =
-          [&log, loop](const std::string& server) {
-            log.Info("shard.learning_ended", {{"server", server}, {"loop", loop}});
-          },
-      .on_pause_missed =
-          [&log, loop, drop_leases = std::move(drop_leases)](const std::string& server,
-                                                             base::Duration missed) {
-            drop_leases();
-            log.Warning(
-                "clock.pause_missed",
-                {{"server", server},
-                 {"loop", loop},
-                 {"for", missed},
-                 {"reason",
-                  std::string_view("the store's clock moved further than this machine's")},
-                 {"effect", std::string_view("leases that were held are dropped")},
-                 {"hint", std::string_view(
-                              "a virtual machine that was stopped or restored without its clock "
-                              "being told, or a step of the store's clock")}});
-          },
-      .on_alarm =
-          [&log](const std::string& server, const std::string& error) {
-            log.Error("store.alarm",
-                      {{"server", server}, {"error", store::redis::WithoutArguments(error)}});
-          }};
-}
-
-// Logs when the store begins or stops refusing the heartbeat.
-store::redis::HeartbeatOptions HeartbeatOptionsOf(observe::Log& log) {
-  return {.on_error = [&log](const std::string& error) {
-    if (error.empty()) return log.Info("instances.known", {});
-    log.Warning(
-        "instances.unknown",
-        {{"reason", store::redis::WithoutArguments(error)},
-         {"effect", std::string_view(
-                        "this instance goes by the last number that it knows, at first 1: without "
-                        "the store, the shares of all instances may add up to more than the "
-                        "limit")},
-         {"hint",
-          std::string_view("give our user the rights that docs/guides/fleet.md lists, or set "
-                           "store_instances")}});
-  }};
-}
-
 std::string_view WhatHoldsIn(limiter::Mode mode) {
   if (mode == limiter::Mode::kOpen) return "all is let through, uncounted";
   if (mode == limiter::Mode::kClosed) return "all is refused";
@@ -186,21 +60,30 @@ std::string_view WhatHoldsIn(limiter::Mode mode) {
 }  // namespace
 
 struct SharedStores::Loop {
-  std::unique_ptr<store::redis::Client> client;
-  std::unique_ptr<store::redis::RedisStore> store;
-  std::unique_ptr<limiter::SharedDecider> fleet;
+  explicit Loop(net::EventLoop& event_loop) : events(event_loop) {}
+
+  net::EventLoop& events;
+  std::unique_ptr<limiter::SharedDecider> decider;
   std::unique_ptr<net::Timer> timer;
   base::Duration look_every = kLookAfterLeases;
 
-  void OnTime() {
-    if (client->loop().Now() >= fleet->next_wake()) fleet->OnTime();
+  void Start(std::unique_ptr<limiter::SharedDecider> its_decider) {
+    decider = std::move(its_decider);
+    timer = std::make_unique<net::Timer>(events, [this] { OnTime(); });
     SetTimer();
   }
-  void SetTimer() { timer->Set(std::min(fleet->next_wake(), client->loop().Now() + look_every)); }
+  void OnTime() {
+    if (events.Now() >= decider->next_wake()) decider->OnTime();
+    SetTimer();
+  }
+  void SetTimer() { timer->Set(std::min(decider->next_wake(), events.Now() + look_every)); }
   void ReturnLeases(limiter::SharedDecider::ReturnsDone done) {
-    fleet->ReturnLeases(std::move(done));
+    decider->ReturnLeases(std::move(done));
     look_every = limiter::ReturnPace::kPauseAfterFailure;
     SetTimer();
+  }
+  void DropLeases() {
+    if (decider != nullptr) decider->DropLeases();
   }
 };
 
@@ -212,48 +95,38 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
     uint32_t loops, observe::Log& log) {
   std::unique_ptr<SharedStores> shared(new SharedStores(log));
   shared->naming_ = store.naming;
+  std::vector<net::EventLoop*> event_loops;
+  for (uint32_t i = 0; i < loops; ++i) {
+    event_loops.push_back(&server.loop(i));
+    shared->loops_.push_back(std::make_unique<Loop>(server.loop(i)));
+  }
+  const auto listener_of = [&log, shared = shared.get()](uint32_t loop) {
+    return LogStore(log, loop, [&loop = *shared->loops_[loop]] { loop.DropLeases(); });
+  };
+  HEADGATE_ASSIGN_OR_RETURN(shared->backend_,
+                            store::open::OpenBackend(store.backend, event_loops,
+                                                     {.limits = engine.store().limits(),
+                                                      .instance = RandomName(),
+                                                      .seed = RandomSeed(),
+                                                      .listener_of = listener_of}));
   shared->leases_ = std::make_unique<limiter::LeaseBooks>(
       limiter::LeaseBookOptions{.node = RandomSeed(),
                                 .keys_max = kLeaseKeys,
-                                .ttl = kLeaseTtl,
+                                .ttl = store::kLeaseTtl,
                                 .timeout = settings.store_timeout});
-  limiter::SharedDeciderOptions fleet_options =
+  limiter::SharedDeciderOptions options =
       SharedOptionsOf(settings, *shared->leases_, shared->rests_);
-  fleet_options.loops = loops;
-  store::redis::RedisOptions redis = store.redis;
-  redis.lease_ttl = kLeaseTtl;
+  options.loops = loops;
   for (uint32_t i = 0; i < loops; ++i) {
-    auto loop = std::make_unique<Loop>();
-    HEADGATE_ASSIGN_OR_RETURN(loop->client,
-                              store::redis::Client::Make(server.loop(i), redis, RandomSeed(),
-                                                         ListenerOf(log, i, [raw = loop.get()] {
-                                                           if (raw->fleet != nullptr)
-                                                             raw->fleet->DropLeases();
-                                                         })));
-    if (i == 0) {
-      shared->heartbeat_ = std::make_unique<store::redis::Heartbeat>(*loop->client, RandomName(),
-                                                                     HeartbeatOptionsOf(log));
-    }
-    loop->store = std::make_unique<store::redis::RedisStore>(
-        *loop->client, engine.store().limits(),
-        store::redis::RedisStore::Options{
-            .heartbeat = shared->heartbeat_.get(),
-            .instances = static_cast<uint32_t>(settings.store_instances),
-            .on_script_error = [&log](const std::string& error) {
-              log.Error("store.script_failed", {{"error", store::redis::WithoutArguments(error)}});
-            }});
-    fleet_options.loop = i;
-    loop->fleet =
-        std::make_unique<limiter::SharedDecider>(*loop->store, engine.store(), fleet_options);
-    loop->timer = std::make_unique<net::Timer>(server.loop(i), [&loop = *loop] { loop.OnTime(); });
-    loop->SetTimer();
-    shared->loops_.push_back(std::move(loop));
+    options.loop = i;
+    shared->loops_[i]->Start(std::make_unique<limiter::SharedDecider>(shared->backend_->store(i),
+                                                                      engine.store(), options));
   }
-  log.Info("store.shared", {{"store", store::redis::StoreName(store.redis)}});
+  log.Info("store.shared", {{"store", shared->backend_->name()}});
   return shared;
 }
 
-limiter::SharedDecider& SharedStores::fleet(uint32_t loop) { return *loops_.at(loop)->fleet; }
+limiter::SharedDecider& SharedStores::fleet(uint32_t loop) { return *loops_.at(loop)->decider; }
 
 void SharedStores::Leave(net::Server& server) {
   const limiter::LeaseTotals before = leases_->totals();
@@ -270,7 +143,7 @@ void SharedStores::Leave(net::Server& server) {
   returned.wait();
   // Last: a store that refuses a command is left alone for a second.
   std::latch left(1);
-  server.loop(0).Post([&] { heartbeat_->Leave([&] { left.count_down(); }); });
+  server.loop(0).Post([&] { backend_->Leave([&] { left.count_down(); }); });
   left.wait();
   server.Stop();
   LogReturns(before, keys);
@@ -311,18 +184,12 @@ void SharedStores::Tick(base::Instant now) {
 
 uint64_t SharedStores::DecisionsOf(limiter::Mode mode) const {
   uint64_t decisions = 0;
-  for (const auto& loop : loops_) decisions += loop->fleet->decisions(mode);
+  for (const auto& loop : loops_) decisions += loop->decider->decisions(mode);
   return decisions;
 }
 
 void SharedStores::Collect(observe::Sink& sink) const {
-  ClientCounters calls;
-  store::redis::BucketEvents events;
-  for (const auto& loop : loops_) {
-    calls += loop->client->ReadCounters();
-    events += loop->store->ReadEvents();
-  }
-  sink.Set(Metric::kInstances, {}, heartbeat_->instances());
+  sink.Set(Metric::kInstances, {}, backend_->instances());
   for (int i = 0; i < limiter::kModeCount; ++i) {
     const auto mode = static_cast<limiter::Mode>(i);
     if (mode == limiter::Mode::kMemory) continue;
@@ -331,7 +198,7 @@ void SharedStores::Collect(observe::Sink& sink) const {
   const limiter::LeaseTotals leases = leases_->totals();
   uint64_t debts = 0, owed = 0, settled = 0, forgiven = 0, forgotten = 0;
   for (const auto& loop : loops_) {
-    const limiter::Debts::Counters& counters = loop->fleet->debts();
+    const limiter::Debts::Counters& counters = loop->decider->debts();
     debts += counters.keys.value();
     owed += counters.owed.value();
     settled += counters.settled.value();
@@ -352,40 +219,43 @@ void SharedStores::Collect(observe::Sink& sink) const {
   sink.Set(Metric::kLeaseLateGrants, {}, leases.late_grants);
   sink.Set(Metric::kLeaseKeysEvicted, {}, leases.evicted);
   sink.Set(Metric::kLeaseKeysNotFollowed, {}, leases.not_followed);
-  sink.Set(Metric::kStoreCalls, {"answered"}, calls.calls_answered);
-  sink.Set(Metric::kStoreCalls, {"unavailable"}, calls.calls_unavailable);
-  sink.Set(Metric::kStoreCalls, {"timed_out"}, calls.calls_timed_out);
-  sink.Set(Metric::kStoreCalls, {"aborted"}, calls.calls_aborted);
-  sink.Set(Metric::kStoreCalls, {"denied"}, calls.calls_denied);
-  sink.Set(Metric::kStoreCalls, {"refused"}, calls.calls_refused);
-  sink.Set(Metric::kStoreCalls, {"failed"}, calls.calls_failed);
+  CollectStore(sink);
+}
+
+void SharedStores::CollectStore(observe::Sink& sink) const {
+  using enum store::HistoryChange;
+  const store::StoreCounters counters = backend_->counters();
+  sink.Set(Metric::kStoreCalls, {"answered"}, counters.calls_answered);
+  sink.Set(Metric::kStoreCalls, {"unavailable"}, counters.calls_unavailable);
+  sink.Set(Metric::kStoreCalls, {"timed_out"}, counters.calls_timed_out);
+  sink.Set(Metric::kStoreCalls, {"aborted"}, counters.calls_aborted);
+  sink.Set(Metric::kStoreCalls, {"denied"}, counters.calls_denied);
+  sink.Set(Metric::kStoreCalls, {"refused"}, counters.calls_refused);
+  sink.Set(Metric::kStoreCalls, {"failed"}, counters.calls_failed);
   sink.Set(Metric::kStoreCallSeconds, {},
-           {.bounds = store::redis::kCallTimeBounds,
-            .counts = calls.call_ns.counts,
-            .sum = calls.call_ns.sum});
-  sink.Set(Metric::kStoreRetries, {}, calls.retries);
-  sink.Set(Metric::kStoreRedirects, {}, calls.redirects);
+           {.bounds = store::kCallTimeBounds,
+            .counts = counters.call_ns.counts,
+            .sum = counters.call_ns.sum});
+  sink.Set(Metric::kStoreRetries, {}, counters.retries);
+  sink.Set(Metric::kStoreRedirects, {}, counters.redirects);
   sink.Set(Metric::kStoreBatchCalls, {},
-           {.bounds = store::redis::kBatchCallsBounds,
-            .counts = calls.batched_calls.counts,
-            .sum = calls.batched_calls.sum});
-  sink.Set(Metric::kStoreBreakersOpen, {}, calls.breakers_open);
-  sink.Set(Metric::kStoreBreakerOpened, {}, calls.breaker_opened);
-  sink.Set(Metric::kStoreDisconnects, {}, calls.disconnects);
-  sink.Set(Metric::kStoreShardsLearning, {}, calls.shards_learning);
-  sink.Set(Metric::kStorePausesMissed, {}, calls.pauses_missed);
-  for (const auto change :
-       {store::redis::HistoryChange::kRestarted, store::redis::HistoryChange::kPromoted,
-        store::redis::HistoryChange::kReplaced}) {
+           {.bounds = store::kBatchCallsBounds,
+            .counts = counters.batched_calls.counts,
+            .sum = counters.batched_calls.sum});
+  sink.Set(Metric::kStoreBreakersOpen, {}, counters.breakers_open);
+  sink.Set(Metric::kStoreBreakerOpened, {}, counters.breaker_opened);
+  sink.Set(Metric::kStoreDisconnects, {}, counters.disconnects);
+  sink.Set(Metric::kStoreShardsLearning, {}, counters.shards_learning);
+  sink.Set(Metric::kStorePausesMissed, {}, counters.pauses_missed);
+  for (const auto change : {kRestarted, kPromoted, kReplaced}) {
     sink.Set(Metric::kStoreHistoryChanges, {Name(change)},
-             calls.history_changes[static_cast<size_t>(change)]);
+             counters.history_changes[static_cast<size_t>(change)]);
   }
-  sink.Set(Metric::kStoreAlarms, {}, calls.alarms);
-  sink.Set(Metric::kStoreBucketEvents, {"replaced_corrupt"}, events.replaced_corrupt);
-  sink.Set(Metric::kStoreBucketEvents, {"clock_reset"}, events.clock_resets);
-  sink.Set(Metric::kStoreBucketEvents, {"script_failed"},
-           events.script_errors + heartbeat_->errors());
-  sink.Set(Metric::kStoreBucketEvents, {"carried_over"}, events.carried_over);
+  sink.Set(Metric::kStoreAlarms, {}, counters.alarms);
+  sink.Set(Metric::kStoreBucketEvents, {"replaced_corrupt"}, counters.buckets_replaced_corrupt);
+  sink.Set(Metric::kStoreBucketEvents, {"clock_reset"}, counters.buckets_clock_reset);
+  sink.Set(Metric::kStoreBucketEvents, {"script_failed"}, counters.script_errors);
+  sink.Set(Metric::kStoreBucketEvents, {"carried_over"}, counters.buckets_carried_over);
 }
 
 }  // namespace headgate::app

@@ -1,6 +1,5 @@
-// The store that instances share, as each event loop asks it: a client, the store over it, and the
-// fleet that decides by it; and the leases, which all loops share. None of it where every limit is
-// this process's alone.
+// The store that instances share, and the decider of each event loop that asks the store; the loops
+// share the leases. A process without a shared store has none of this.
 #pragma once
 
 #include <array>
@@ -18,15 +17,15 @@
 #include "headgate/limiter/shared_decider.h"
 #include "headgate/net/server.h"
 #include "headgate/observe/metrics.h"
-#include "headgate/store/redis/client.h"
-#include "headgate/store/redis/redis_store.h"
+#include "headgate/store/backend.h"
 
 namespace headgate::app {
 
 class SharedStores {
  public:
-  // InvalidArgument where `store` cannot be. One for each of the server's `loops`, which do not
-  // run: neither yet, nor any more when this goes. All but the settings must outlive the result.
+  // InvalidArgument if the settings in `store` cannot be used. The server's `loops` must not run
+  // yet, and must have ended when the result is destroyed. The result refers to the engine, the
+  // server and the log.
   static absl::StatusOr<std::unique_ptr<SharedStores>> Make(const StoreSettings& store,
                                                             const Settings& settings,
                                                             Engine& engine, net::Server& server,
@@ -37,14 +36,14 @@ class SharedStores {
   limiter::SharedDecider& fleet(uint32_t loop);
   const limiter::BucketNaming& naming() const { return naming_; }
 
-  // While the loops still run: returns what is left of leases, tells the other instances that this
-  // one is gone, stops the loops, and logs what became of the leases. Takes as long as the store
-  // takes to confirm it: the leases at most one ttl, and one timeout if the store does not answer
-  // (limiter/return_pace.h); the rest at most `store_timeout`.
+  // While the loops still run: returns the unspent leases, tells the other instances that this one
+  // is gone, stops the loops, and logs what became of the leases. Takes as long as the store takes
+  // to confirm: at most one ttl for the leases, or one timeout if the store does not answer
+  // (limiter/return_pace.h), and at most `store_timeout` for the rest.
   void Leave(net::Server& server);
 
-  // Every second or so, by one thread: says in the log when decisions begin to be made without the
-  // store, and when that is over.
+  // Logs when decisions without the store begin and end. To be called about every second, by one
+  // thread.
   void Tick(base::Instant now);
 
   // From any thread.
@@ -55,15 +54,16 @@ class SharedStores {
   explicit SharedStores(observe::Log& log);
 
   uint64_t DecisionsOf(limiter::Mode mode) const;
+  void CollectStore(observe::Sink& sink) const;
   void LogReturns(const limiter::LeaseTotals& before, uint64_t keys);
 
   observe::Log& log_;
   limiter::BucketNaming naming_;
   std::unique_ptr<limiter::LeaseBooks> leases_;
   limiter::SharedRests rests_;
-  std::vector<std::unique_ptr<Loop>> loops_;
-  std::unique_ptr<store::redis::Heartbeat> heartbeat_;    // lives on the first loop
-  std::array<DegradedWatch, limiter::kModeCount> alone_;  // of the modes without the store
+  std::unique_ptr<store::Backend> backend_;
+  std::vector<std::unique_ptr<Loop>> loops_;              // their deciders use all of the above
+  std::array<DegradedWatch, limiter::kModeCount> alone_;  // of the degraded modes
 };
 
 }  // namespace headgate::app

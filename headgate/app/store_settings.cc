@@ -7,19 +7,12 @@
 
 #include "headgate/base/check.h"
 #include "headgate/disk/files.h"
-#include "headgate/net/stream.h"
-#include "headgate/store/redis/store_url.h"
+#include "headgate/store/open/open_backend.h"
 
 namespace headgate::app {
 namespace {
 
-using store::redis::RedisOptions;
-
-constexpr std::string_view kUrlForms =
-    "for instance redis://127.0.0.1:6379, rediss://HOST:PORT (TLS) or "
-    "redis+cluster://HOST:PORT,HOST:PORT";
-
-// Round keys from a text: each 32 bytes are SHA-256 of the text and their number.
+// Derives the secret from a text: each 32 bytes are the SHA-256 of the text and a counter.
 base::HashSecret SecretFrom(const std::string& text) {
   base::HashSecret secret{};
   constexpr size_t kDigestBytes = 32;
@@ -33,11 +26,50 @@ base::HashSecret SecretFrom(const std::string& text) {
   return secret;
 }
 
-// The setting that a field of RedisOptions comes from; all that has none of its own is in the URL.
-std::string SettingOf(std::string_view field) {
-  for (const std::string_view end : {"", "_file"}) {
-    std::string name = fmt::format("store_{}{}", field, end);
-    if (FindSetting(name) != nullptr) return name;
+// The setting that an option of the store comes from.
+std::string_view SettingOf(store::BackendOption option) {
+  using enum store::BackendOption;
+  switch (option) {
+    case kUrl:
+      return "store";
+    case kTimeout:
+      return "store_timeout";
+    case kConnectTimeout:
+      return "store_connect_timeout";
+    case kConnections:
+      return "store_connections";
+    case kInFlightMax:
+      return "store_in_flight_max";
+    case kRetryPercent:
+      return "store_retry_percent";
+    case kBreakerFailuresInRow:
+      return "store_breaker_failures_in_row";
+    case kBreakerNoProgress:
+      return "store_breaker_no_progress";
+    case kBreakerOpenMin:
+      return "store_breaker_open_min";
+    case kBreakerOpenMax:
+      return "store_breaker_open_max";
+    case kBreakerJitterPercent:
+      return "store_breaker_jitter_percent";
+    case kPassword:
+      return "store_password_file";
+    case kSentinelUser:
+      return "store_sentinel_user";
+    case kSentinelPassword:
+      return "store_sentinel_password_file";
+    case kCaFile:
+      return "store_ca_file";
+    case kCertificateFile:
+      return "store_certificate_file";
+    case kKeyFile:
+      return "store_key_file";
+    case kServerName:
+      return "store_server_name";
+    case kStrict:
+      return "strict_store";
+    case kInstances:
+      return "store_instances";
   }
   return "store";
 }
@@ -48,17 +80,15 @@ class Reader {
       : configuration_(configuration), settings_(configuration.settings) {}
 
   StoreSettings Read() {
-    const auto parsed = store::redis::ParseStoreUrl(settings_.store);
-    if (!parsed.ok()) configuration_.AddProblem("store", parsed.status(), kUrlForms);
-    StoreSettings store{.redis = parsed.value_or(RedisOptions{}), .naming = ReadNaming()};
-    FillIn(store.redis);
-    if (parsed.ok()) Check(store.redis);
+    const StoreSettings store{.backend = ReadBackend(), .naming = ReadNaming()};
+    for (const store::OptionProblem& problem : store::open::CheckOptions(store.backend))
+      configuration_.AddProblem(SettingOf(problem.option), problem.what, problem.hint);
     return store;
   }
 
  private:
-  // Leaves `to` alone where no file is named. Where it cannot be read, what it lacks then is not
-  // said too.
+  // Leaves `to` alone if no file is named. If the file is unreadable, `to` is not left empty: that
+  // suppresses the follow-on errors.
   void ReadSecret(std::string_view setting, const std::string& path, std::string& to) {
     if (path.empty()) return;
     auto secret = disk::ReadFirstLine(path);
@@ -66,7 +96,7 @@ class Reader {
     to = std::move(secret).value_or("(not read)");
   }
 
-  // Every instance has to come to the same names, so that the secret is the fleet's.
+  // All instances share the secret, so that they give a bucket the same name.
   limiter::BucketNaming ReadNaming() {
     const bool hashed = settings_.hash_keys == "yes";
     std::string secret;
@@ -78,59 +108,36 @@ class Reader {
     return {.hashed = hashed, .secret = SecretFrom(secret)};
   }
 
-  void FillIn(RedisOptions& redis) {
-    ReadSecret("store_password_file", settings_.store_password_file, redis.password);
-    redis.sentinel_user = settings_.store_sentinel_user;
+  store::BackendOptions ReadBackend() {
+    store::BackendOptions options{
+        .url = settings_.store,
+        .calls = ReadCallOptions(),
+        .sentinel_user = settings_.store_sentinel_user,
+        .ca_file = settings_.store_ca_file,
+        .certificate_file = settings_.store_certificate_file,
+        .key_file = settings_.store_key_file,
+        .server_name = settings_.store_server_name,
+        .strict = settings_.strict_store == "yes",
+        .instances = static_cast<uint32_t>(settings_.store_instances),
+    };
+    ReadSecret("store_password_file", settings_.store_password_file, options.password);
     ReadSecret("store_sentinel_password_file", settings_.store_sentinel_password_file,
-               redis.sentinel_password);
-    redis.timeout = settings_.store_timeout;
-    redis.connect_timeout = settings_.store_connect_timeout;
-    FillInNumbers(redis);
-    redis.tls_files = {.ca_file = settings_.store_ca_file,
-                       .certificate_file = settings_.store_certificate_file,
-                       .key_file = settings_.store_key_file};
-    redis.tls_server_name = settings_.store_server_name;
-    redis.strict_store = settings_.strict_store == "yes";
+               options.sentinel_password);
+    return options;
   }
 
-  void FillInNumbers(RedisOptions& redis) {
+  store::CallOptions ReadCallOptions() const {
     const auto number = [](uint64_t value) { return static_cast<uint32_t>(value); };
-    redis.connections_per_server = number(settings_.store_connections);
-    redis.in_flight_max = number(settings_.store_in_flight_max);
-    redis.retry_percent = number(settings_.store_retry_percent);
-    redis.breaker = {.failures_in_row = number(settings_.store_breaker_failures_in_row),
-                     .no_progress = settings_.store_breaker_no_progress,
-                     .open_min = settings_.store_breaker_open_min,
-                     .open_max = settings_.store_breaker_open_max,
-                     .jitter_percent = number(settings_.store_breaker_jitter_percent)};
-  }
-
-  void Check(const RedisOptions& redis) {
-    for (const RedisOptions::Problem& problem : redis.Problems()) {
-      configuration_.AddProblem(SettingOf(problem.field), problem.what);
-    }
-    redis.tls ? CheckTlsFiles(redis.tls_files) : RefuseTlsSettings();
-  }
-
-  void CheckTlsFiles(const net::TlsOptions& files) {
-    const auto ca = net::TlsContext::Load({.ca_file = files.ca_file});
-    if (!ca.ok()) configuration_.AddProblem("store_ca_file", ca.status());
-    if (files.certificate_file.empty() || files.key_file.empty()) return;
-    const auto own = net::TlsContext::Load(
-        {.certificate_file = files.certificate_file, .key_file = files.key_file});
-    if (own.ok()) return;
-    const bool key = std::string(own.status().message()).starts_with("the key");
-    configuration_.AddProblem(key ? "store_key_file" : "store_certificate_file", own.status());
-  }
-
-  // Who sets them expects TLS.
-  void RefuseTlsSettings() {
-    for (const std::string_view name :
-         {"store_ca_file", "store_certificate_file", "store_key_file", "store_server_name"}) {
-      if (ShowValue(*FindSetting(name), settings_).front().empty()) continue;
-      configuration_.AddProblem(name, "the store's URL is without TLS",
-                                "write rediss:// for redis://, or remove it");
-    }
+    return {.timeout = settings_.store_timeout,
+            .connect_timeout = settings_.store_connect_timeout,
+            .connections_per_server = number(settings_.store_connections),
+            .in_flight_max = number(settings_.store_in_flight_max),
+            .retry_percent = number(settings_.store_retry_percent),
+            .breaker = {.failures_in_row = number(settings_.store_breaker_failures_in_row),
+                        .no_progress = settings_.store_breaker_no_progress,
+                        .open_min = settings_.store_breaker_open_min,
+                        .open_max = settings_.store_breaker_open_max,
+                        .jitter_percent = number(settings_.store_breaker_jitter_percent)}};
   }
 
   Configuration& configuration_;

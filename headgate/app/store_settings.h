@@ -7,12 +7,12 @@
 
 #include "headgate/app/configuration.h"
 #include "headgate/limiter/bucket_name.h"
-#include "headgate/store/redis/options.h"
+#include "headgate/store/backend_options.h"
 
 namespace headgate::app {
 
 struct StoreSettings {
-  store::redis::RedisOptions redis;
+  store::BackendOptions backend;
   limiter::BucketNaming naming;
 };
 

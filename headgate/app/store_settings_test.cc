@@ -52,8 +52,8 @@ TEST(StoreSettings, AreNothingWithoutAStore) {
 TEST(StoreSettings, PutThePasswordOfAFileBesideTheUserOfTheUrl) {
   const StoreSettings store = Read("store: redis://gate@host\nstore_password_file: " +
                                    FileWith("password", "secret\nmore\n"));
-  EXPECT_EQ(store.redis.user, "gate");
-  EXPECT_EQ(store.redis.password, "secret");
+  EXPECT_EQ(store.backend.url, "redis://gate@host");
+  EXPECT_EQ(store.backend.password, "secret");
 }
 
 TEST(StoreSettings, SayAllThatIsWrongWithItsPlace) {
@@ -97,22 +97,21 @@ TEST(StoreSettings, OfTlsNeedTls) {
 }
 
 TEST(StoreSettings, ReachTheClientAndItsBreaker) {
-  const store::redis::RedisOptions defaults = Read("store: redis://host").redis;
+  const store::CallOptions defaults = Read("store: redis://host").backend.calls;
   EXPECT_EQ(defaults.breaker, store::BreakerOptions());
-  EXPECT_EQ(defaults.connections_per_server, store::redis::RedisOptions().connections_per_server);
-  EXPECT_EQ(defaults.in_flight_max, store::redis::RedisOptions().in_flight_max);
-  EXPECT_EQ(defaults.retry_percent, store::redis::RedisOptions().retry_percent);
-  const store::redis::RedisOptions set = Read(
-                                             "store: redis://host\n"
-                                             "store_connections: 2\n"
-                                             "store_in_flight_max: 3\n"
-                                             "store_retry_percent: 4\n"
-                                             "store_breaker_failures_in_row: 5\n"
-                                             "store_breaker_no_progress: 8s\n"
-                                             "store_breaker_open_min: 9s\n"
-                                             "store_breaker_open_max: 10s\n"
-                                             "store_breaker_jitter_percent: 11\n")
-                                             .redis;
+  EXPECT_EQ(defaults.timeout, store::CallOptions().timeout);
+  EXPECT_EQ(defaults.connections_per_server, store::CallOptions().connections_per_server);
+  const store::CallOptions set = Read(
+                                     "store: redis://host\n"
+                                     "store_connections: 2\n"
+                                     "store_in_flight_max: 3\n"
+                                     "store_retry_percent: 4\n"
+                                     "store_breaker_failures_in_row: 5\n"
+                                     "store_breaker_no_progress: 8s\n"
+                                     "store_breaker_open_min: 9s\n"
+                                     "store_breaker_open_max: 10s\n"
+                                     "store_breaker_jitter_percent: 11\n")
+                                     .backend.calls;
   EXPECT_EQ(set.connections_per_server, 2u);
   EXPECT_EQ(set.in_flight_max, 3u);
   EXPECT_EQ(set.retry_percent, 4u);

@@ -1,5 +1,5 @@
-// CHECK: our own bug stops the process, with the condition and the place. Never for input from
-// outside.
+// CHECK stops the process on a bug in Headgate itself and prints the condition and its location.
+// Never use it to validate input from outside.
 #pragma once
 
 namespace headgate::base {
@@ -12,7 +12,8 @@ namespace headgate::base {
   ((condition) ? static_cast<void>(0) \
                : ::headgate::base::CheckFailed(#condition, __FILE__, __LINE__))
 
-// Off in release builds; only for hot loops that have been proven by tests.
+// DCHECK is off in release builds. Use it only in hot loops whose conditions tests have already
+// proven.
 #ifdef NDEBUG
 #define HEADGATE_DCHECK(condition) static_cast<void>(0)
 #else

@@ -1,10 +1,11 @@
-// Where time is read. Everything else gets it as an argument, named `now`, last.
+// The only place where time is read. All other code gets the time as its last argument, named
+// `now`.
 //
-// SystemClock is the only place that asks the operating system. DisciplinedClock turns its two
-// clocks into the one that decisions use: it starts at the wall time, then follows CLOCK_BOOTTIME
-// (which counts through a suspend and is never set), and is drawn towards the wall clock by at most
-// 500 ppm, the largest rate at which NTP slews. A step of the wall clock therefore moves no window
-// and wakes no bucket; an hour's error is made good in 83 days.
+// SystemClock asks the operating system. DisciplinedClock combines the two system clocks into the
+// one that decisions use. It starts at the wall time and then follows CLOCK_BOOTTIME, which counts
+// through a suspend and is never set. It is slewed towards the wall clock by at most 500 ppm, the
+// largest rate at which NTP slews. A step of the wall clock therefore moves no window and refills
+// no bucket; an error of one hour is corrected within 83 days.
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,7 @@ class SystemClock final : public Clock {
   WallTime WallNow() const override;
 };
 
-// Moves only when told to. Not thread-safe against its own movement: tests move it between steps.
+// Moves only when told to. Not thread-safe: tests move it only while no other thread reads it.
 class ManualClock final : public Clock {
  public:
   explicit ManualClock(WallTime start = WallTime::FromNanos(0)) : wall_(start) {}
@@ -41,7 +42,7 @@ class ManualClock final : public Clock {
     boot_ += d;
     wall_ += d;
   }
-  // A step of the wall clock alone, as an operator or NTP would make it.
+  // Steps only the wall clock, as an operator or NTP would.
   void StepWall(Duration d) { wall_ += d; }
 
  private:
@@ -49,20 +50,20 @@ class ManualClock final : public Clock {
   WallTime wall_;
 };
 
-// Thread-safe. Now() may go back a little: when it is drawn back towards the wall, by at most 500
-// ppm of what has passed since it last was. Each bucket clamps that itself.
+// Thread-safe. Now() may go back slightly while the clock is slewed back towards the wall clock: by
+// at most 500 ppm of the time since the last Discipline(). Each bucket clamps such a step itself.
 class DisciplinedClock {
  public:
   explicit DisciplinedClock(const Clock& clock);
 
   Instant Now() const;
 
-  // What it follows.
+  // The clock that this one follows.
   const Clock& source() const { return clock_; }
 
-  // Draws the clock towards the wall by at most 500 ppm of what has passed since the last call.
-  // Call it every second or so, from one thread at a time. Returns how far the wall clock is ahead
-  // afterwards (behind: negative).
+  // Slews the clock towards the wall clock by at most 500 ppm of the time since the last call. Call
+  // it about once a second, from one thread at a time. Returns how far the wall clock is ahead
+  // afterwards (negative if it is behind).
   Duration Discipline();
 
  private:

@@ -17,7 +17,7 @@ Instant AtStart(Duration d) { return Instant::FromNanos(kStart.ns) + d; }
 
 TEST(DisciplinedClock, StartsAtTheWallTimeAndFollowsWhatPasses) {
   ManualClock clock(kStart);
-  clock.Advance(seconds(5));  // the machine has run before
+  clock.Advance(seconds(5));  // the machine has been running before
   DisciplinedClock disciplined(clock);
   EXPECT_EQ(disciplined.Now(), AtStart(seconds(5)));
   clock.Advance(milliseconds(1));
@@ -27,7 +27,7 @@ TEST(DisciplinedClock, StartsAtTheWallTimeAndFollowsWhatPasses) {
 TEST(DisciplinedClock, CountsTheTimeThatTheMachineSlept) {
   ManualClock clock(kStart);
   DisciplinedClock disciplined(clock);
-  clock.Advance(hours(8));  // CLOCK_BOOTTIME runs on in a suspended machine
+  clock.Advance(hours(8));  // CLOCK_BOOTTIME keeps counting while the machine is suspended
   EXPECT_EQ(disciplined.Now(), AtStart(hours(8)));
 }
 

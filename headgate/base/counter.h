@@ -1,5 +1,5 @@
 // Counters that one thread writes and any thread reads, without an atomic read-modify-write. Each
-// thread that counts has its own; readers sum.
+// counting thread has its own counters; readers add them up.
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
-// What was observed, by size: of each bound how many were at most that and above the one before;
-// one more for what was larger than all of them.
+// A histogram. counts[i] is the number of values above kBounds[i-1] and at most kBounds[i]; the
+// last count is for values above all bounds.
 template <const auto& kBounds>
 struct Histogram {
   std::array<uint64_t, kBounds.size() + 1> counts{};
@@ -35,7 +35,7 @@ struct Histogram {
   }
 };
 
-// Where one thread observes; `kBounds` ascend.
+// The histogram that one thread writes. `kBounds` must ascend.
 template <const auto& kBounds>
 class HistogramCounter {
  public:

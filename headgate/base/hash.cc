@@ -9,7 +9,7 @@
 namespace headgate::base {
 namespace {
 
-// The first block names what is hashed: its kind and its length.
+// The first block holds the kind and the length of the hashed bytes.
 struct Preamble {
   uint64_t kind;
   uint64_t length;
@@ -24,7 +24,7 @@ constexpr uint8_t Double(uint8_t x) { return static_cast<uint8_t>((x << 1) ^ ((x
 constexpr std::array<uint8_t, 256> MakeSubstitution() {
   std::array<uint8_t, 256> box{};
   uint8_t p = 1, q = 1;
-  do {  // p runs through the field by the generator 3, q through the inverses.
+  do {  // p runs through the field by powers of the generator 3, q through the inverses.
     p = static_cast<uint8_t>(p ^ Double(p));
     q = static_cast<uint8_t>(q ^ (q << 1));
     q = static_cast<uint8_t>(q ^ (q << 2));
@@ -73,8 +73,8 @@ HEADGATE_AES inline __m128i Load(const void* bytes) {
   return _mm_loadu_si128(static_cast<const __m128i*>(bytes));
 }
 
-// The last, shorter block, filled up with zeros. Apart from its caller, whose stack then holds no
-// array to protect.
+// Loads the last, shorter block, padded with zeros. A separate function, so that the caller's stack
+// holds no array that the compiler would protect.
 HEADGATE_AES __attribute__((noinline)) __m128i LoadLast(const char* bytes, size_t size) {
   alignas(kBlock) char block[kBlock] = {};
   std::memcpy(block, bytes, size);
@@ -142,7 +142,7 @@ Hash128 HashBytes(const HashSecret& secret, KeyKind kind, std::string_view bytes
 void KeyHasher::Add(std::string_view part) {
   HEADGATE_CHECK(size_ + kPartInline + 1 <= buffer_.size());
   if (part.size() < kPartInline) {
-    // The byte before a part is its length; 255 marks a part that enters as its hash.
+    // The byte before a part is its length; 255 marks a part that was replaced by its hash.
     buffer_[size_++] = static_cast<char>(part.size());
     std::memcpy(buffer_.data() + size_, part.data(), part.size());
     size_ += part.size();

@@ -1,4 +1,4 @@
-// For tests and benchmarks: secrets and keys that are the same in every run.
+// Secrets and keys for tests and benchmarks, the same in every run.
 #pragma once
 
 #include <array>

@@ -36,7 +36,7 @@ TEST(Hash, IsTheSameWithAndWithoutAesInstructions) {
   const HashSecret secret = SecretFromSeed(1);
   for (size_t size = 0; size <= 200; ++size) {
     for (const KeyKind kind : kKinds) {
-      // At every alignment: keys lie where the network put them.
+      // Keys start at any alignment in network buffers, so test every alignment.
       const std::string bytes = AnyBytes(random, size + size % 17);
       const std::string_view key = std::string_view(bytes).substr(size % 17);
       ASSERT_EQ(Pair(HashBytes(secret, kind, key)), Pair(HashBytesPortable(secret, kind, key)))
@@ -45,8 +45,8 @@ TEST(Hash, IsTheSameWithAndWithoutAesInstructions) {
   }
 }
 
-// A snapshot carries hashes: they must be what they were. Computed by hashing with an AES of its
-// own, in Python.
+// A snapshot stores hashes, so the function must never change. An independent AES in Python
+// computed these values.
 TEST(Hash, DoesNotChangeBetweenVersions) {
   HashSecret secret;
   for (size_t i = 0; i < secret.bytes.size(); ++i) secret.bytes[i] = static_cast<uint8_t>(i);
@@ -104,7 +104,7 @@ TEST(Hash, FlipsHalfOfItsBitsForEachBitOfTheKey) {
       }
     }
   }
-  // 38,400 throws of a coin per output bit: five standard deviations are 490.
+  // Each output bit is like 38,400 coin tosses; five standard deviations are 490.
   for (const int flipped : flips) EXPECT_NEAR(flipped, samples / 2, 500);
 }
 
@@ -117,7 +117,7 @@ TEST(Hash, SpreadsConsecutiveKeysEvenly) {
     ++low[hash.low % 256];
     ++high[hash.high >> 56];
   }
-  // 400 ± 6 standard deviations of 20.
+  // The expected count is 400, with a standard deviation of 20; this allows six of them.
   for (const auto& places : {low, high}) {
     EXPECT_GT(*std::min_element(places.begin(), places.end()), 280);
     EXPECT_LT(*std::max_element(places.begin(), places.end()), 520);

@@ -39,7 +39,7 @@ void AppendEscaped(uint8_t c, std::string& out) {
 
 template <typename Number>
 void AppendNumber(Number value, std::string& out) {
-  char digits[20];  // of 2^64 - 1, and of -2^63
+  char digits[20];  // enough for 2^64 - 1 and for -2^63
   out.append(digits, std::to_chars(std::begin(digits), std::end(digits), value).ptr);
 }
 

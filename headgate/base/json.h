@@ -1,5 +1,5 @@
-// JSON values as text (RFC 8259). Objects and arrays are short here; callers write their braces and
-// commas.
+// Writes JSON values as text (RFC 8259). Callers write the braces and commas of objects and arrays
+// themselves, because those are short here.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace headgate::base {
 
-// Appends a string, quotes included. Control characters (C0, DEL and C1) are escaped; invalid UTF-8
-// becomes U+FFFD, as in the WHATWG's decoders.
+// Appends a string with its quotes. Escapes control characters (C0, DEL and C1) and replaces
+// invalid UTF-8 by U+FFFD, as the WHATWG's decoders do.
 void AppendJsonString(std::string_view text, std::string& out);
 
 void AppendJsonNumber(uint64_t value, std::string& out);

@@ -1,6 +1,6 @@
-// Objects that are used again: as many as were ever in use at once. Taking one allocates nothing
-// once there are as many. Each keeps what its last user left in it, its memory above all. Not
-// thread-safe.
+// A pool of reusable objects. It holds as many objects as were ever in use at once, and Take()
+// allocates only when all of them are in use. An object keeps its state between users, in
+// particular the memory it has allocated. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class Pool {
     free_.pop_back();
     return object;
   }
-  // `object` was taken from this pool, and is used no more.
+  // `object` must come from this pool, and the caller must not use it afterwards.
   void Release(T& object) { free_.push_back(&object); }
 
  private:

@@ -1,6 +1,6 @@
-// A small generator of pseudo-random numbers for jitter and sampling: SplitMix64 (Steele, Lea and
+// A small pseudo-random number generator for jitter and sampling: SplitMix64 (Steele, Lea and
 // Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). The same seed gives the
-// same numbers everywhere, so that a simulation replays. Nothing secret may depend on it.
+// same numbers everywhere, so a simulation can be replayed. Nothing secret may depend on it.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,10 @@ class Random {
     return z ^ (z >> 31);
   }
 
-  // In [0, bound); 0 for 0. Not quite even for bounds near 2^64, which jitter does not mind.
+  // In [0, bound); 0 if bound is 0. Slightly uneven for bounds near 2^64, which is fine for jitter.
   uint64_t Below(uint64_t bound) { return bound == 0 ? 0 : Next() % bound; }
 
-  // `d` more or less at most `percent`, each value equally likely.
+  // A duration within `percent` of `d`, uniformly distributed.
   Duration Jitter(Duration d, uint32_t percent) {
     const int64_t span = d.count() / 100 * percent;
     return d - Duration(span) +

@@ -1,5 +1,5 @@
-// Errors are values: absl::Status at module borders, passed up early. The macros have the shape of
-// Abseil's own (which arrive with a later release than Debian 12 ships).
+// Errors are values: an absl::Status at module borders, returned early. The macros have the shape
+// of Abseil's own, which come with a later release than Debian 12 has.
 #pragma once
 
 #include "absl/status/status.h"

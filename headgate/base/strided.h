@@ -1,5 +1,5 @@
-// A view of one member of each struct of an array, as std::span is of the elements: so that a batch
-// can be one array of structs for whoever makes it, while each floor sees the part that it knows.
+// A view of one member across an array of structs, like std::span for whole elements. The caller
+// can keep a batch as one array of structs while each layer sees only the members that it knows.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,15 @@ template <typename T>
 class Strided {
  public:
   constexpr Strided() = default;
-  // `count` elements, one every `stride` bytes.
+  // Views `count` elements, one every `stride` bytes.
   constexpr Strided(T* first, size_t count, size_t stride = sizeof(T))
       : first_(first), count_(count), stride_(stride) {}
-  // All elements of a span, a vector or an array.
+  // Views all elements of a span, a vector or an array.
   template <typename Range>
   requires std::is_constructible_v<std::span<T>, Range &&> constexpr Strided(Range&& elements)
       : Strided(std::span<T>(elements).data(), std::span<T>(elements).size()) {}
 
-  // This member of each.
+  // Views this member of each struct.
   template <typename Struct, typename Member>
   requires std::is_convertible_v<Member*, T*>
   static Strided Of(std::span<Struct> structs, Member Struct::*member) {

@@ -1,5 +1,5 @@
-// Digits, hexadecimal digits and case of ASCII, whatever the locale: in protocols and names nothing
-// else has them.
+// Digits, hexadecimal digits and letter case of ASCII, independent of the locale. Protocols and
+// names use only these.
 #pragma once
 
 #include <algorithm>

@@ -7,7 +7,7 @@
 namespace headgate::base {
 namespace {
 
-// Every char against the characters that the names stand for.
+// Compares each class with the list of its characters, for every char.
 TEST(Text, ClassesAreThoseOfAscii) {
   constexpr std::string_view kDigits = "0123456789";
   constexpr std::string_view kLowers = "abcdefghijklmnopqrstuvwxyz";

@@ -1,4 +1,4 @@
-// That the three kinds of time cannot be mixed is shown by tests/compile_fail.
+// tests/compile_fail shows that the three kinds of time cannot be mixed.
 #include "headgate/base/time.h"
 
 #include <type_traits>

@@ -7,7 +7,7 @@ Utf8Prefix FirstUtf8(std::string_view text) {
   const unsigned char lead = byte(0);
   if (lead < 0x80) return {.bytes = 1, .well_formed = true};
   size_t size = 0;
-  // What the second byte may be.
+  // The range of the second byte.
   unsigned char low = 0x80;
   unsigned char high = 0xBF;
   if (lead >= 0xC2 && lead <= 0xDF) {

@@ -8,8 +8,8 @@
 namespace headgate::base {
 
 struct Utf8Prefix {
-  // At least 1. If not well formed: the bytes that one U+FFFD replaces, which are the longest
-  // beginning of a well-formed character, or one byte.
+  // At least 1. For ill-formed text, the number of bytes that one U+FFFD replaces: the longest
+  // prefix of a well-formed character, or one byte.
   size_t bytes;
   bool well_formed;
 };
@@ -17,7 +17,8 @@ struct Utf8Prefix {
 // The character at the front of `text`, which must not be empty.
 Utf8Prefix FirstUtf8(std::string_view text);
 
-// Whether `text` begins with one of the control characters U+0080 to U+009F, which terminals obey.
+// Whether `text` begins with one of the control characters U+0080 to U+009F, which terminals
+// interpret.
 bool BeginsWithC1Control(std::string_view text);
 
 }  // namespace headgate::base

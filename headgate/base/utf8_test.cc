@@ -7,7 +7,7 @@
 namespace headgate::base {
 namespace {
 
-// The UTF-8 of any number below 2^21, surrogates and all, by the definition of the encoding.
+// Encodes any number below 2^21, including surrogates, by the definition of UTF-8.
 std::string Encode(uint32_t number) {
   const auto tail = [&](unsigned shift) {
     return static_cast<char>(0x80 | (number >> shift & 0x3F));

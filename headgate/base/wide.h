@@ -1,5 +1,5 @@
-// 128-bit intermediates: products of two 63-bit numbers, divided exactly. No floating point
-// anywhere in a decision.
+// 128-bit arithmetic: exact products and quotients of 63-bit numbers. Decisions never use floating
+// point.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@ constexpr uint64_t MulHigh(uint64_t a, uint64_t b) {
 
 constexpr uint128 CeilDiv(uint128 a, uint128 b) { return (a + b - 1) / b; }
 
-// Divides by a number that is known beforehand with a multiplication: floor(x / divisor) for every
-// x. Granlund & Montgomery, "Division by Invariant Integers using Multiplication" (PLDI 1994), the
-// round-down variant: the estimate is at most one too small, and one comparison mends it.
+// Divides by a number that is known in advance, using a multiplication: floor(x / divisor) for
+// every x. This is the round-down variant of Granlund & Montgomery, "Division by Invariant Integers
+// using Multiplication" (PLDI 1994). The estimate is at most one too small, and one comparison
+// corrects it.
 class Divider {
  public:
   Divider() = default;

@@ -8,7 +8,8 @@ namespace {
 
 constexpr uint64_t kMax = ~uint64_t{0};
 
-// Where an estimated quotient goes wrong if it does: about powers of two, and at both ends.
+// Values at which an estimated quotient is most likely to be wrong: near powers of two and at both
+// ends of the range.
 std::vector<uint64_t> EdgeValues() {
   std::vector<uint64_t> values{
       0, 1, 2, 3, 5, 7, 10, 1000, 1'000'000'000, 60'000'000'000, kMax, kMax - 1, kMax / 3};
@@ -28,7 +29,7 @@ TEST(Divider, DividesAsTheProcessorDoesAtEveryEdge) {
     for (const uint64_t x : values) {
       ASSERT_EQ(divider.Quotient(x), x / divisor) << x << " / " << divisor;
       ASSERT_EQ(divider.Remainder(x), x % divisor) << x << " % " << divisor;
-      // About the multiples, too.
+      // Also check values near the multiples.
       const uint64_t multiple = x / divisor * divisor;
       ASSERT_EQ(divider.Quotient(multiple), multiple / divisor);
       ASSERT_EQ(divider.Quotient(multiple - 1), (multiple - 1) / divisor);

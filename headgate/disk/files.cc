@@ -17,7 +17,7 @@ namespace headgate::disk {
 namespace {
 
 constexpr size_t kSecretBytesMax = 4096;
-constexpr int kLinksMax = 40;  // as the kernel
+constexpr int kLinksMax = 40;  // the limit of the kernel
 
 absl::Status FileError(std::string_view what, const std::string& path, int error) {
   const std::string text =
@@ -25,7 +25,7 @@ absl::Status FileError(std::string_view what, const std::string& path, int error
   return error == ENOENT ? absl::NotFoundError(text) : absl::UnavailableError(text);
 }
 
-// 0, or the error.
+// Returns 0 or the error number.
 int WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd, bytes.data(), bytes.size());
@@ -59,7 +59,7 @@ std::string TemporaryOf(const std::string& path) { return path + ".new"; }
 
 absl::StatusOr<net::FileDescriptor> CreateAnew(const std::string& path,
                                                net::SpareFiles* spare_files) {
-  // One that a crash left behind may belong to another mode.
+  // Remove a file left behind by a crash: it may have a different mode.
   ::unlink(path.c_str());
   net::FileDescriptor file =
       Open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, spare_files);
@@ -72,7 +72,7 @@ absl::StatusOr<net::FileDescriptor> CreateAnew(const std::string& path,
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max) {
   HEADGATE_ASSIGN_OR_RETURN(const Opened opened, OpenRegular(path));
   std::string text;
-  // A pipe or /dev/stdin has no size, so the end is where reading says so.
+  // A pipe or /dev/stdin has no size, so read until the end of file.
   while (text.size() <= bytes_max) {
     char buffer[16 * 1024];
     const ssize_t count = ::read(opened.file.get(), buffer, sizeof(buffer));
@@ -109,7 +109,7 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
   for (int links = 0; links <= kLinksMax; ++links) {
     std::error_code error;
     const fs::path next = fs::read_symlink(target, error);
-    if (error) return target.string();  // not a link, or whoever opens it will hear why
+    if (error) return target.string();  // not a link, or opening it will report the error
     target = target.parent_path() / next;
   }
   return absl::InvalidArgumentError(

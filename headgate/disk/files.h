@@ -1,4 +1,4 @@
-// Files: read whole, and replaced whole or not at all.
+// Reads whole files, and replaces files atomically.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,15 @@
 
 namespace headgate::disk {
 
-// NotFound where there is none; otherwise what the system said. Larger files than `bytes_max` are
-// refused.
+// NotFound if there is no such file; otherwise the error of the system. Refuses files larger than
+// `bytes_max`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t bytes_max);
 
-// The first line of a small file, without its end, where it is not empty: a password.
+// Reads the first line of a small file, such as a password, without its line end. The line must not
+// be empty.
 absl::StatusOr<std::string> ReadFirstLine(const std::string& path);
 
-// A file's bytes, mapped while this lives.
+// The bytes of a file, mapped into memory for the lifetime of this object.
 class MappedFile {
  public:
   static absl::StatusOr<MappedFile> Open(const std::string& path);
@@ -37,25 +38,25 @@ class MappedFile {
   size_t size_;
 };
 
-// The path behind all symbolic links that `path` itself is, whether there is a file or not; the
-// same path if it is not a link. InvalidArgument for links that lead in a circle.
+// Resolves `path` through all symbolic links that `path` itself is, whether or not the target
+// exists. Returns `path` if it is not a link. InvalidArgument if the links form a loop.
 absl::StatusOr<std::string> FollowLinks(const std::string& path);
 
 struct ReplaceOptions {
-  // Of the new file.
+  // The mode of the new file.
   uint32_t mode = 0600;
-  // Taken from if the process has no descriptor left.
+  // A descriptor is taken from here if the process has none left.
   net::SpareFiles* spare_files = nullptr;
 };
 
-// Writes what `produce` hands over to a new file beside `path`, and puts it there once it is on the
-// disk. A crash at any moment leaves the old file or the new one.
+// Writes the output of `produce` to a new file beside `path`, syncs that file to disk and renames
+// it to `path`. A crash at any moment leaves either the old file or the new one.
 absl::Status ReplaceFile(
     const std::string& path,
     const std::function<void(const std::function<void(std::string_view)>& write)>& produce,
     const ReplaceOptions& options = {});
 
-// Whether ReplaceFile could begin: makes its new file and removes it again.
+// Checks that ReplaceFile could begin, by creating its new file and removing that again.
 absl::Status CheckReplaceable(const std::string& path);
 
 }  // namespace headgate::disk

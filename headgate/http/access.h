@@ -1,7 +1,7 @@
-// Who may change or read state (refund, reset, rules, metrics): one answer for every protocol.
+// Decides who may read or change state (refund, reset, rules, metrics), in the same way for every
+// protocol.
 //
-// Where a credential is set, whoever presented it; where none is set, whoever comes from this
-// machine.
+// If a credential is set, only clients that presented it; otherwise only clients on this machine.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@
 namespace headgate::http {
 
 struct Access {
-  std::string credential;  // empty: none is set
+  std::string credential;  // empty: not set
 
   bool credential_set() const { return !credential.empty(); }
-  // Takes the same time for every candidate of one length.
+  // Takes the same time for all candidates of the same length.
   bool Matches(std::string_view candidate) const;
   bool MayUseState(const net::Peer& peer, bool authenticated) const {
     return credential_set() ? authenticated : peer.loopback;

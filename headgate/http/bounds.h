@@ -1,4 +1,4 @@
-// How much of a request is taken, and the answer to one that is refused.
+// Bounds on a request, and the answer to a request that is refused.
 #pragma once
 
 #include <cstddef>
@@ -7,19 +7,19 @@
 namespace headgate::http {
 
 struct Bounds {
-  // The request line, without its LF; at most head_bytes_max. Raise it for targets with long
+  // The request line without its LF; at most head_bytes_max. Raise it for targets with long
   // queries.
   size_t line_bytes_max = 8 * 1024;
-  // Request line and fields together. The same bound holds for a chunked body's trailer, and for
-  // all of its chunk extensions together.
+  // The request line and the fields together. The same bound holds for the trailer of a chunked
+  // body, and for all of its chunk extensions together.
   size_t head_bytes_max = 16 * 1024;
-  // Fields of the head; the same for a trailer.
+  // The number of fields of the head, and of a trailer.
   size_t fields_max = 100;
-  // A request's content. Raise it for requests with very many descriptors.
+  // The content of a request. Raise it for requests with very many descriptors.
   size_t body_bytes_max = size_t{1} << 20;
 };
 
-// Why a request is refused; status 0 if it is not.
+// Why a request is refused; status 0 if it is accepted.
 struct Refusal {
   int status = 0;
   std::string_view detail;
@@ -28,7 +28,7 @@ struct Refusal {
   explicit operator bool() const { return status != 0; }
 };
 
-// The hint of every refusal that guards against request smuggling.
+// The hint of every refusal that prevents request smuggling.
 inline constexpr std::string_view kAmbiguous =
     "two readers of this request could see two different requests";
 

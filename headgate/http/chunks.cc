@@ -10,7 +10,7 @@
 namespace headgate::http {
 namespace {
 
-constexpr uint32_t kSizeDigitsMax = 16;  // what 64 bits hold
+constexpr uint32_t kSizeDigitsMax = 16;  // the digits of a 64-bit number
 
 constexpr Refusal kMalformed{400, "the chunked body is malformed",
                              "a chunk is its size in hexadecimal digits, CR LF, the data, CR LF"};
@@ -26,7 +26,7 @@ constexpr Refusal kMalformedField{400, "a field of the trailer is malformed",
                                   "a field is NAME: VALUE"};
 constexpr Refusal kFieldOfTheHead{400, "a field of the trailer belongs into the head", kAmbiguous};
 
-// Neither a line end nor another control character; TAB is allowed.
+// Any character except line ends and other control characters; TAB is allowed.
 bool IsFieldChar(char c) {
   const auto u = static_cast<unsigned char>(c);
   return c == '\t' || (u >= 0x20 && u != 0x7F);
@@ -98,12 +98,12 @@ Refusal Chunks::TakeByte(char c) {
       return TakeTrailerByte(c);
     case State::kData:
     case State::kDone:
-      break;  // not byte by byte
+      break;  // appended as a block, not byte by byte
   }
   return {};
 }
 
-// `c` follows the digits of a chunk's size.
+// `c` is the byte after the digits of a chunk's size.
 Refusal Chunks::EndSize(char c) {
   if (digits_ == 0) return c == '\n' ? kBareLineEnd : kMalformed;
   if (c == '\n') return kBareLineEnd;

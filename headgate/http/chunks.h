@@ -1,9 +1,8 @@
-// A chunked body (RFC 9112, 7.1), decoded byte by byte: the answer never depends on how the bytes
-// were cut into reads.
+// Decodes a chunked body (RFC 9112, 7.1) byte by byte, so the result never depends on how the bytes
+// were split into reads.
 //
 // Chunk extensions and trailer fields are checked and dropped. Both are bounded over the whole
-// body, so that the framing of a small body cannot be endless. Every line ends with CR LF; nothing
-// else ends a line.
+// body, so a small body cannot have endless framing. Only CR LF ends a line.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +18,16 @@ class Chunks {
   // `bounds` must outlive the decoder.
   explicit Chunks(const Bounds& bounds) : bounds_(bounds) {}
 
-  // Before the first byte of a body.
+  // Call it before the first byte of each body.
   void Begin();
 
   struct Progress {
-    size_t taken = 0;  // all bytes, unless the body ended before
+    size_t taken = 0;  // all bytes, unless the body ended earlier
     bool done = false;
     Refusal refusal{};
   };
-  // Appends the content in `bytes` to `body`, which the caller may empty in between. Not to be
-  // called again after the body is done or refused.
+  // Appends the content in `bytes` to `body`; the caller may empty `body` between calls. Must not
+  // be called again once the body is done or refused.
   Progress Take(std::string_view bytes, std::string& body);
 
  private:
@@ -51,9 +50,10 @@ class Chunks {
 
   const Bounds& bounds_;
   State state_ = State::kSize;
-  uint32_t digits_ = 0;      // of the chunk's size so far
-  uint64_t left_ = 0;        // of the chunk: its size while that is read, then what is missing
-  uint64_t body_bytes_ = 0;  // so far
+  uint32_t digits_ = 0;  // digits of the chunk's size so far
+  // The size of the chunk while that is being read, then the number of missing bytes.
+  uint64_t left_ = 0;
+  uint64_t body_bytes_ = 0;  // content so far
   size_t extension_bytes_ = 0;
   size_t trailer_bytes_ = 0;
   size_t trailer_fields_ = 0;

@@ -15,7 +15,7 @@ namespace beast_http = boost::beast::http;
 
 absl::Status NotHttp() { return absl::DataLossError("the answer is not HTTP"); }
 
-// A program that takes the connection and then breaks it off does not speak HTTP.
+// A server that accepts the connection and then breaks it does not speak HTTP.
 absl::Status OfAnother(const absl::Status& status) {
   return status.ok() || absl::IsDeadlineExceeded(status) ? status
                                                          : absl::DataLossError(status.message());
@@ -47,7 +47,7 @@ absl::StatusOr<Reply> Ask(const net::Endpoint& server, std::string_view request,
 
 struct ReplyParser::Beast {
   beast_http::response_parser<beast_http::string_body> parser;
-  std::string rest;  // what the parser has not taken
+  std::string rest;  // not consumed by the parser yet
 };
 
 ReplyParser::ReplyParser() : beast_(std::make_unique<Beast>()) {

@@ -1,5 +1,5 @@
-// One HTTP request from a command line: sends it, and waits for the answer. Every wait and every
-// answer is bounded.
+// Sends one HTTP request for a command-line tool and waits for the response. All waits and sizes
+// are bounded.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@ struct Reply {
   std::string body;
 };
 
-// Takes an answer's bytes in any pieces: with Content-Length, in chunks, or up to the end of the
-// connection.
+// Parses a response that arrives in any pieces: with Content-Length, chunked, or up to the end of
+// the connection.
 class ReplyParser {
  public:
   static constexpr size_t kHeadBytesMax = size_t{64} << 10;
@@ -27,13 +27,13 @@ class ReplyParser {
   ReplyParser();
   ~ReplyParser();
 
-  // DataLoss if the bytes are not HTTP/1, or exceed a bound. Bytes behind the end of the answer are
-  // passed over.
+  // DataLoss if the bytes are not HTTP/1 or exceed a bound. Bytes after the end of the response are
+  // ignored.
   absl::Status Take(std::string_view bytes);
-  // The connection has ended. DataLoss if the answer is not whole.
+  // Call it when the connection ends. DataLoss if the response is incomplete.
   absl::Status TakeEnd();
   bool done() const;
-  // Once it is done. Call it once.
+  // Returns the response. Call it once, when done() is true.
   Reply TakeReply();
 
  private:
@@ -42,7 +42,7 @@ class ReplyParser {
 };
 
 // Unavailable if the connection is refused, DeadlineExceeded if a step takes longer than `timeout`,
-// DataLoss if the answer is not HTTP.
+// DataLoss if the response is not HTTP.
 absl::StatusOr<Reply> GetFrom(const net::Endpoint& server, std::string_view path,
                               base::Duration timeout);
 absl::StatusOr<Reply> PostJson(const net::Endpoint& server, std::string_view path,

@@ -1,5 +1,5 @@
-// Any bytes as an answer: a status and a body within the bounds, or an error; the same in whatever
-// pieces they arrive.
+// Any bytes give either a status and a body within the bounds, or an error, and always the same
+// result in any pieces.
 #include <algorithm>
 
 #include "headgate/base/check.h"

@@ -8,7 +8,8 @@
 namespace headgate::http {
 namespace {
 
-// The answer that arrives in pieces of at most `piece_bytes`, before the connection ends.
+// Parses a response that arrives in pieces of at most `piece_bytes`, followed by the end of the
+// connection.
 absl::StatusOr<Reply> Parse(std::string_view bytes, size_t piece_bytes = 1 << 20) {
   ReplyParser parser;
   for (; !bytes.empty(); bytes.remove_prefix(std::min(piece_bytes, bytes.size()))) {

@@ -1,4 +1,4 @@
-// HTTP's way to write an instant (RFC 9110, 5.6.7).
+// The HTTP format for a point in time (RFC 9110, 5.6.7).
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// A conversation with an Session for tests: what is said, what the handler is asked, what comes
-// back.
+// A conversation with a Session for tests: the bytes sent, the requests that the handler got, and
+// the output.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -14,10 +14,10 @@
 
 namespace headgate::http {
 
-// Sun, 06 Nov 1994 08:49:37 GMT, RFC 9110's example.
+// The example of RFC 9110: Sun, 06 Nov 1994 08:49:37 GMT.
 inline constexpr base::Instant kNow = base::Instant::FromNanos(784'111'777'000'000'000);
 
-// Answers with what it was asked, so that a test reads both.
+// Records each request and, by default, sends its body back.
 class Echo final : public Handler {
  public:
   void Handle(const Request& request, Response& response, base::Instant now) override {
@@ -36,7 +36,7 @@ class Echo final : public Handler {
     response.body = answer.empty() ? std::string(request.body) : answer;
   }
   int status = 200;
-  int waits = 0;  // how often the answer comes later
+  int waits = 0;  // how many calls answer later
   std::string answer;
   std::vector<std::string> asked;
   std::vector<std::string> custom;
@@ -45,7 +45,7 @@ class Echo final : public Handler {
 struct Dialogue {
   explicit Dialogue(Options o = {}) : options(std::move(o)) {}
 
-  // As the event loop does it: what is not consumed is shown again.
+  // Feeds bytes like the event loop: bytes that were not consumed are passed again.
   std::string Say(std::string_view bytes) {
     rest.append(bytes);
     std::string output;

@@ -1,5 +1,5 @@
-// HTTP/1.1 without its socket: an Session (session.h) parses and bounds requests and hands whole
-// ones to an Handler, which a front implements, mostly as routes of an Router (router.h).
+// HTTP/1.1 without sockets. A Session (session.h) parses and bounds requests and passes complete
+// ones to a Handler. A front implements the Handler, usually as routes of a Router (router.h).
 #pragma once
 
 #include <functional>
@@ -16,66 +16,65 @@
 
 namespace headgate::http {
 
-// Of one connection: where a handler keeps what it waits for.
+// Per connection: the place for the state of a handler that waits for something.
 struct Suspension {
   struct Kept {
     virtual ~Kept() = default;
   };
-  std::unique_ptr<Kept> kept;  // the handler's own; goes with the connection at the latest
-  std::function<void()> wake;  // for the handler to call, on the loop's thread
+  std::unique_ptr<Kept> kept;  // the handler's own; destroyed with the connection at the latest
+  std::function<void()> wake;  // the handler calls it, on the loop's thread
 };
 
-// A whole request. Views are valid during the call of Handle.
+// A complete request. Its views are valid only during the call of Handle.
 struct Request {
   std::string_view method;  // "GET", "POST", …
-  std::string_view
-      target;  // path and query; the authority of an absolute target has been taken off
+  // Path and query, without the authority of an absolute target.
+  std::string_view target;
   std::vector<std::pair<std::string_view, std::string_view>> fields;
   std::string_view body;
   net::Peer peer;
-  Suspension* suspension =
-      nullptr;  // null where nobody would ask again: such a handler answers at once
+  // Null if nobody can ask again: then the handler must answer at once.
+  Suspension* suspension = nullptr;
 
   std::string_view path() const { return target.substr(0, target.find('?')); }
-  // The first field of this name (case-insensitive), or empty.
+  // The value of the first field with this name (case-insensitive), or empty.
   std::string_view Field(std::string_view name) const;
 };
 
-// Reused from answer to answer, so that its memory is.
+// Reused for all responses, together with its memory.
 struct Response {
   int status = 200;
-  std::string fields;  // field lines, each with its CRLF; Date, Content-Length and Connection are
-                       // added to them
+  std::string fields;  // lines, each with its CRLF; Date, Content-Length and Connection are added
   std::string body;
-  // The rest of the body, behind `body`, in parts. Null: `body` is all.
+  // The rest of the body after `body`, in parts. Null if `body` is complete.
   std::unique_ptr<BodySource> stream{};
-  // Set by a handler that cannot answer yet. It is asked again, with the same request, once it has
-  // called the suspension's `wake`; what else it wrote here is dropped.
+  // Set by a handler that cannot answer yet. The handler is called again with the same request
+  // after it has called the suspension's `wake`. Everything else it wrote here is dropped.
   bool later = false;
 
-  // `value` is ours, or has been escaped: a line break in it stops the process.
+  // `value` must be trusted or escaped: a line break in it stops the process.
   void AddField(std::string_view name, std::string_view value);
   void Clear();
 };
 
-// One per loop; not thread-safe.
+// One per event loop; not thread-safe.
 class Handler {
  public:
   virtual ~Handler() = default;
-  // `response` comes cleared. An answer to HEAD may have a body: it is counted, and not sent.
+  // `response` is cleared. A response to HEAD may have a body, which is counted but not sent.
   virtual void Handle(const Request& request, Response& response, base::Instant now) = 0;
 
-  // How a request's body is taken.
+  // How the body of a request is received.
   struct Reception {
     enum class Kind : uint8_t {
-      kWhole,    // Handle is called with all of it
-      kInParts,  // `sink` takes it and answers
+      kWhole,    // Handle is called with the complete body
+      kInParts,  // `sink` receives the body and answers
       kRefused,  // `response` is the answer; the body is not read, and the connection closes
     };
     Kind kind = Kind::kWhole;
     std::unique_ptr<BodySink> sink{};
   };
-  // Called for a request that has a body, with its head alone, before any of the body is read.
+  // Called for a request that has a body, with only the head, before any of the body is read.
   virtual Reception Receive(const Request& /*head*/, Response& /*response*/,
                             base::Instant /*now*/) {
     return {};
@@ -85,10 +84,10 @@ class Handler {
 // Whether requests of this method have a body: POST, PUT and PATCH.
 bool HasBody(std::string_view method);
 
-// Whether a field value names this media type; parameters ("; charset=utf-8") do not matter.
+// Whether a field value names this media type, ignoring parameters ("; charset=utf-8").
 bool IsMediaType(std::string_view value, std::string_view media_type);
 
-// How HTTP compares names and tokens.
+// HTTP compares names and tokens like this.
 using base::EqualsIgnoreCase;
 
 }  // namespace headgate::http

@@ -26,8 +26,8 @@ HeadScan::Result HeadScan::Continue(std::string_view bytes, const Bounds& bounds
     }
     const size_t cr = std::min(bytes.find('\r', searched_), bytes.size());
     const size_t lf = std::min(bytes.find('\n', searched_), bytes.size());
-    // The byte that ends the line, or shows that it cannot end as it should; the end of the bytes
-    // if neither is there.
+    // The byte that ends the line or shows that it ends incorrectly; the end of the input if there
+    // is neither.
     const size_t decided = std::min({lf, cr + 1, bytes.size()});
     if (line_begin_ == 0 && decided > bounds.line_bytes_max)
       return refuse(kLineTooLong, bounds.line_bytes_max);

@@ -31,13 +31,14 @@ bool IsIpv4(std::string_view text) {
   return text.empty();
 }
 
-// Between the brackets. Looser than the grammar: no name that could be looked up has brackets.
+// The part between the brackets. Looser than the grammar, which is safe: no name that can be
+// resolved has brackets.
 bool IsIpv6(std::string_view text) {
   constexpr std::string_view kAddressChars = "0123456789abcdefABCDEF:.";
   return text.size() >= 2 && text.find_first_not_of(kAddressChars) == std::string_view::npos;
 }
 
-// "localhost" and what ends in ".localhost" never leave the machine (RFC 6761).
+// "localhost" and names below ".localhost" never leave the machine (RFC 6761).
 bool IsLocalhost(std::string_view name) {
   constexpr std::string_view kLocalhost = "localhost";
   if (name.size() < kLocalhost.size()) return false;
@@ -51,10 +52,10 @@ bool IsNameCharacter(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 
-// `name` is a host's name, or "*." and one.
+// `name` is a host name, or "*." and a host name.
 bool Matches(std::string_view name, std::string_view host) {
   if (!name.starts_with("*.")) return EqualsIgnoreCase(name, host);
-  const std::string_view end = name.substr(1);  // with its dot
+  const std::string_view end = name.substr(1);  // includes the dot
   return host.size() > end.size() && EqualsIgnoreCase(host.substr(host.size() - end.size()), end);
 }
 

@@ -1,7 +1,7 @@
-// Which Host a request may name. A web page can make a browser resolve the page's own name to
-// 127.0.0.1 and then talk to whatever listens there (DNS rebinding); but the browser still sends
-// the page's name as Host. So names that nobody told us are ours are turned away. Addresses are no
-// names: a page cannot rebind them.
+// The host names that a request may use in its Host field. A web page can make a browser resolve
+// the page's own name to 127.0.0.1 and then connect to any server there (DNS rebinding). The
+// browser still sends the page's name as Host, so names that were not configured are refused.
+// Addresses are always allowed, because a page cannot rebind them.
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@ namespace headgate::http {
 class KnownHosts {
  public:
   KnownHosts() = default;
-  // Names without port, besides localhost and addresses, which are always known. "*.example.com"
-  // knows every name below example.com, at any depth, but not example.com itself; "*" knows every
-  // name.
+  // Names without port, in addition to localhost and addresses, which are always known.
+  // "*.example.com" matches every name below example.com, at any depth, but not example.com itself;
+  // "*" matches every name.
   explicit KnownHosts(std::vector<std::string> names);
 
-  // InvalidArgument if `name` could never match: a '*' at another place, a port, a scheme, or a
-  // character that names do not have.
+  // InvalidArgument if `name` could never match: it has a '*' elsewhere, a port, a scheme, or a
+  // character that host names cannot have.
   static absl::Status Check(std::string_view name);
 
-  // `host` is a Host field: name or address, with or without a port.
+  // `host` is the value of a Host field: a name or address, with or without a port.
   bool Knows(std::string_view host) const;
 
  private:

@@ -1,4 +1,4 @@
-// Errors as people and programs read them: application/problem+json (RFC 9457).
+// Errors for people and programs: application/problem+json (RFC 9457).
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace headgate::http {
 
-// "Not Found"; "Error" for a status that nobody here answers.
+// "Not Found", for example; "Error" for a status that is not used here.
 std::string_view StatusText(int status);
 
-// Makes `response` the problem document of `status`. `detail` says what was wrong with this
-// request, `hint` (may be empty) what to do about it. Fields that were added before stay.
+// Turns `response` into the problem document of `status`. `detail` says what is wrong with this
+// request; `hint` (may be empty) says how to fix it. Fields that were added before are kept.
 void AnswerProblem(int status, std::string_view detail, std::string_view hint, Response& response);
 
 }  // namespace headgate::http

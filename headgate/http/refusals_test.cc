@@ -1,4 +1,4 @@
-// What HTTP sessions refuse: every malformed request of the table, whole and cut at every byte.
+// The malformed requests that HTTP sessions refuse, each sent whole and split at every byte.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST_P(Refused, WithItsStatusAndReasonAndTheConnectionCloses) {
   EXPECT_TRUE(d.rest.empty());
 }
 
-// Two pieces, for every place to cut at, and byte by byte: the same answer, to the last byte.
+// The answer is exactly the same for every split into two pieces, and byte by byte.
 TEST_P(Refused, WhereverTheRequestIsCut) {
   const BadRequest& bad = GetParam();
   Dialogue whole(kSmallBounds);
@@ -80,7 +80,7 @@ constexpr char kTrailerField[] = "a field of the trailer is malformed";
 constexpr char kName[] = "this server does not go by the name in Host";
 
 const BadRequest kBadRequests[] = {
-    // The request line.
+    // Request lines.
     {"garbage", "\x01\x02\x03\r\n\r\n", 400, "the method is no token"},
     {"no_target", "GET\r\nHost: localhost\r\n\r\n", 400, "the method is no token"},
     {"no_version", "GET /\r\nHost: localhost\r\n\r\n", 400,
@@ -318,7 +318,7 @@ TEST(HttpSession, ARefusedHeadHasNoContent) {
   EXPECT_THAT(d.Say("HEAD / HTTP/1.1\r\nHost: evil.example\r\n\r\n"), EndsWith("\r\n\r\n"));
 }
 
-// HEAD's refusal has no content, so it is no row of the table.
+// The refusal of HEAD has no content, so it does not fit into the table.
 TEST(HttpSession, RefusesHeadWithContent) {
   for (const std::string_view length : {"Content-Length: 5", "Transfer-Encoding: chunked"}) {
     Dialogue d;

@@ -17,7 +17,7 @@ using BeastError = boost::beast::error_code;
 
 std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
-// Does a request line end with a version that is well-formed, and not ours?
+// Whether a request line ends with a well-formed version other than HTTP/1.
 bool NamesOtherVersion(std::string_view line) {
   constexpr size_t kVersionSize = 8;  // HTTP/2.0
   if (line.size() <= kVersionSize) return false;
@@ -27,8 +27,7 @@ bool NamesOtherVersion(std::string_view line) {
          version != "HTTP/1.1" && version != "HTTP/1.0";
 }
 
-// RFC 3986's reg-name, IP-literal and port, roughly: what could be an authority at all, and no user
-// information.
+// Roughly RFC 3986's reg-name, IP-literal and port, without user information.
 bool IsHostText(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return base::IsLetterOrDigit(c) ||
@@ -36,7 +35,7 @@ bool IsHostText(std::string_view text) {
   });
 }
 
-// Is `token` in a comma-separated list?
+// Whether `token` is in a comma-separated list.
 bool HasToken(std::string_view list, std::string_view token) {
   while (!list.empty()) {
     const size_t comma = std::min(list.find(','), list.size());
@@ -70,7 +69,7 @@ bool LooksLikeFramingField(std::string_view name) {
   return IsFramingField(dashed);
 }
 
-// Beast's callbacks, in the order of the bytes.
+// Beast's callbacks, called in the order of the bytes.
 class RequestParser::Beast {
  public:
   explicit Beast(RequestParser& owner) : owner_(owner) {}
@@ -104,7 +103,7 @@ class RequestParser::Beast {
       if (owner.refusal_) error = beast_http::error::bad_field;
     }
     void on_header_impl(BeastError& error) override { error = {}; }
-    // Beast sees no byte of a body.
+    // Beast never sees a byte of a body.
     void on_body_init_impl(const boost::optional<std::uint64_t>& /*length*/,
                            BeastError& error) override {
       error = {};
@@ -120,7 +119,7 @@ class RequestParser::Beast {
     }
     void on_finish_impl(BeastError& error) override { error = {}; }
     void on_response_impl(int /*code*/, boost::beast::string_view /*reason*/, int /*version*/,
-                          BeastError& /*error*/) override {}  // asked of responses only
+                          BeastError& /*error*/) override {}  // called only for responses
 
     RequestParser& owner;
   };
@@ -235,8 +234,8 @@ Refusal RequestParser::JudgeHead() {
   return {};
 }
 
-// http://host:port/path, as one asks a proxy; its host is then the one that counts (RFC
-// 9112, 3.2.2).
+// Handles http://host:port/path, the form of a request to a proxy. Its host overrides the Host
+// field (RFC 9112, 3.2.2).
 Refusal RequestParser::TakeAuthority() {
   std::string_view& target = request_.target;
   if (target.front() == '/' || target == "*") return {};
@@ -260,7 +259,7 @@ Refusal RequestParser::TakeAuthority() {
 
 void RequestParser::MoveHead(std::string_view head, const char* to) {
   const auto move = [&](std::string_view& view) {
-    // An empty view may point anywhere, and the target into target_.
+    // An empty view may point anywhere, and the target may point into target_.
     const bool inside = !view.empty() && std::less_equal<>()(head.data(), view.data()) &&
                         std::less<>()(view.data(), head.data() + head.size());
     if (inside) view = {to + (view.data() - head.data()), view.size()};

@@ -1,7 +1,7 @@
-// The head of an HTTP/1 request, parsed by Boost.Beast and judged by us. Beast is lenient where a
-// proxy in front of us may read otherwise; whatever two readers could read differently (request
-// smuggling) is refused here: a body with two lengths, a length that is more than digits, a
-// transfer coding besides chunked, content of GET and HEAD, several Hosts. RFC 9110, RFC 9112.
+// Parses the head of an HTTP/1 request with Boost.Beast, and validates it. Beast is lenient where a
+// proxy in front of Headgate may interpret the bytes differently (request smuggling). Anything
+// ambiguous is refused: a body with two lengths, a length with characters other than digits, a
+// transfer coding other than chunked, content of GET and HEAD, several Hosts. RFC 9110, RFC 9112.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace headgate::http {
 
-// Content-Length or Transfer-Encoding: what states where a body ends.
+// Content-Length or Transfer-Encoding: the fields that define where a body ends.
 bool IsFramingField(std::string_view name);
-// A name that differs from a framing field's only in `_` for `-`. Many programs take the two for
-// the same.
+// Whether a name differs from a framing field only in `_` instead of `-`. Many programs treat the
+// two as equal.
 bool LooksLikeFramingField(std::string_view name);
 
 class RequestParser {
@@ -26,22 +26,21 @@ class RequestParser {
   explicit RequestParser(const Bounds& bounds);
   ~RequestParser();
 
-  // Parses a head that HeadScan found whole: from the request line to the empty line. The request's
-  // views point into it.
+  // Parses a complete head as found by HeadScan: from the request line to the empty line. The views
+  // of the request point into it.
   Refusal ParseHead(std::string_view head);
 
-  // The same request, after `head` has been copied to `to`.
+  // Makes the request point to a copy of `head` at `to`.
   void MoveHead(std::string_view head, const char* to);
 
-  // Lets go of the request, whose bytes are about to go.
+  // Drops the request. Call it before its bytes are freed.
   void Forget();
 
-  // After ParseHead:
+  // The following are valid after ParseHead.
   Request& request() { return request_; }
-  std::string_view host() const {
-    return host_;
-  }  // of the target where it is absolute, else of the field
-  bool names_host() const { return names_host_; }  // HTTP/1.0 need not
+  // The host of an absolute target, otherwise of the Host field.
+  std::string_view host() const { return host_; }
+  bool names_host() const { return names_host_; }  // optional in HTTP/1.0
   bool http11() const { return http11_; }
   bool keep_alive() const { return !asks_close_ && (http11_ || asks_keep_alive_); }
   bool expects_continue() const { return expects_continue_; }
@@ -59,9 +58,9 @@ class RequestParser {
   const Bounds& bounds_;
   std::unique_ptr<Beast> beast_;
   Request request_;
-  std::string target_;  // of an absolute target without a path: the path it stands for
+  std::string target_;  // for an absolute target without a path: the path it implies
   std::string_view host_;
-  Refusal refusal_;  // the first, while Beast is under way
+  Refusal refusal_;  // the first refusal, while Beast is parsing
   uint64_t content_length_ = 0;
   uint32_t hosts_ = 0;
   bool names_host_ = false;

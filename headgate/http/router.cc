@@ -55,7 +55,7 @@ void Router::Add(Route route) {
   HEADGATE_CHECK(!route.receive ||
                  std::all_of(route.methods.begin(), route.methods.end(), HasBody));
   receives_ = receives_ || route.receive;
-  // Those of one path stay in the order in which they came.
+  // Routes of the same path keep their order of registration.
   const auto more_specific = [](const Route& a, const Route& b) {
     if (a.match != b.match) return a.match == Route::Match::kExact;
     return a.match == Route::Match::kPrefix && a.path.size() > b.path.size();
@@ -68,7 +68,8 @@ void Router::Handle(const Request& request, Response& response, base::Instant no
   const Found found = Find(request);
   if (found.route == nullptr) return AnswerNotFound(request, found.path, response);
   if (!Passes(*found.route, request, response)) return;
-  // An answer to GET is the state of a moment: it must not be cached, nor its type guessed.
+  // A response to GET is a snapshot of state: it must not be cached, and its type must not be
+  // guessed.
   if (RoutedMethod(request.method) == "GET") {
     response.AddField("Cache-Control", "no-store");
     response.AddField("X-Content-Type-Options", "nosniff");
@@ -76,8 +77,8 @@ void Router::Handle(const Request& request, Response& response, base::Instant no
   found.route->handle(request, response, now);
 }
 
-// A body that no route takes in parts is read whole before it is refused, so that the connection
-// stays.
+// If no route receives the body in parts, it is read completely before it is refused, so the
+// connection stays open.
 Handler::Reception Router::Receive(const Request& head, Response& response, base::Instant now) {
   if (!receives_) return {};
   const Route* const route = Find(head).route;

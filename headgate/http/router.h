@@ -1,6 +1,6 @@
-// The table of routes: which handler answers which path, and what it takes. Fronts add their
-// routes; one address may have those of several fronts. Every refusal follows from the table, in
-// this order: 404, 405 with Allow, access to state (401, 403), the body's coding and type (415).
+// The table of routes: which handler serves a path, and what it accepts. Fronts add their routes;
+// several fronts may share one address. All refusals follow from the table, in this order: 404, 405
+// with Allow, access to state (401, 403), the body's coding and type (415).
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,20 @@ enum class Needs : uint8_t { kNothing, kStateAccess };
 struct Route {
   enum class Match : uint8_t {
     kExact,
-    kPrefix,  // `path` and every path that goes on behind it; `path` ends with '/'
+    kPrefix,  // `path` and every path below it; `path` ends with '/'
   };
 
-  std::vector<std::string> methods;  // "GET" answers HEAD too
-  std::string path;                  // as sent: nothing is decoded, and no dots are resolved
+  std::vector<std::string> methods;  // "GET" serves HEAD too
+  std::string path;                  // as sent: neither percent-decoded nor normalized
   Match match = Match::kExact;
-  std::string what{};  // one line for the list that GET / answers
+  std::string what{};  // one line for the list that GET / returns
   Needs needs = Needs::kNothing;
-  // Media types of which the body must have one, for methods that have a body. Empty: any.
+  // The accepted media types, for methods that have a body. Empty: any.
   std::vector<std::string> content_types = {"application/json"};
 
-  // One of the two. Called for what has passed; `response` is cleared.
+  // Exactly one of `handle` and `receive` is set. Called after all checks; `response` is cleared.
   std::function<void(const Request& request, Response& response, base::Instant now)> handle{};
-  // Takes the body in parts; only for methods that have one.
+  // Receives the body in parts; only for methods that have a body.
   std::function<std::unique_ptr<BodySink>(const Request& head, base::Instant now)> receive{};
 };
 
@@ -42,8 +42,8 @@ class Router final : public Handler {
   // `title` is the first line of GET /, which lists the routes. `access` must outlive the router.
   Router(std::string title, const Access& access) : title_(std::move(title)), access_(access) {}
 
-  // If several routes match a path, the exact ones win, else those with the longest prefix. These
-  // alone say which methods the path takes.
+  // If several routes match a path, exact routes win, otherwise those with the longest prefix. Only
+  // the routes that win determine which methods the path accepts.
   void Add(Route route);
 
   void Handle(const Request& request, Response& response, base::Instant now) override;
@@ -51,12 +51,12 @@ class Router final : public Handler {
 
  private:
   struct Found {
-    const Route* route = nullptr;  // null: none takes this method
-    const Route* path = nullptr;   // the first of the path's routes; null: there is none
+    const Route* route = nullptr;  // null: no route accepts this method
+    const Route* path = nullptr;   // the first route of the path; null if there is none
   };
   Found Find(const Request& request) const;
   void AnswerNotFound(const Request& request, const Route* path, Response& response) const;
-  // False after the refusal.
+  // Each returns false after it has refused the request.
   bool Passes(const Route& route, const Request& request, Response& response) const;
   bool TakesBody(const Route& route, const Request& request, Response& response) const;
   void AnswerIndex(Response& response) const;
@@ -64,11 +64,11 @@ class Router final : public Handler {
   const std::string title_;
   const Access& access_;
   std::vector<Route> routes_;  // the most specific first
-  bool receives_ = false;      // one of them takes bodies in parts
+  bool receives_ = false;      // whether any route receives bodies in parts
 };
 
-// Whether the request's Authorization presents the credential: `Bearer <credential>`, or `Basic`
-// with it as password.
+// Whether the Authorization field of the request contains the credential, as `Bearer <credential>`
+// or as the password of `Basic`.
 bool IsAuthenticated(const Request& request, const Access& access);
 
 }  // namespace headgate::http

@@ -61,7 +61,7 @@ Session::Progress Session::Report(std::string_view rest, bool more, base::Instan
   progress.mid_request = !streams && (!rest.empty() || await_ != Await::kHead);
   progress.more = more && (!rest.empty() || streams);
   if (!stalled_since_) return progress;
-  // Reading on tells when the client of an endless stream goes.
+  // Continue reading, to notice when the client of an endless stream disconnects.
   progress.streaming = streams && response_.stream->endless();
   progress.stop_reading = !progress.streaming;
   if (!progress.streaming) progress.waiting_since = stalled_since_;
@@ -71,7 +71,7 @@ Session::Progress Session::Report(std::string_view rest, bool more, base::Instan
 bool Session::TakeHead(std::string_view& rest, std::string& output, base::Instant now) {
   if (!scan_.begun()) {
     while (rest.starts_with("\r\n"))
-      rest.remove_prefix(2);  // RFC 9112, 2.2: before a request line they are nothing
+      rest.remove_prefix(2);  // RFC 9112, 2.2: an empty line before a request line is ignored
   }
   const auto [head_size, violation] = scan_.Continue(rest, options_.bounds);
   if (violation) {
@@ -113,7 +113,7 @@ bool Session::TakeHead(std::string_view& rest, std::string& output, base::Instan
   return true;
 }
 
-// All of the body is there already.
+// Handles a request whose body has arrived completely.
 bool Session::TakeWhole(std::string_view head, std::string_view& rest, std::string& output,
                         base::Instant now) {
   const std::string_view body = rest.substr(0, body_left_);
@@ -146,14 +146,14 @@ bool Session::TakeChunks(std::string_view& rest, std::string& output, base::Inst
   }
   GiveToSink(now);
   if (!chunks.done) return false;
-  // Nothing is left of it.
+  // The whole body has been decoded.
   await_ = Await::kBody;
   return TakeBody(rest, output, now);
 }
 
 void Session::GiveToSink(base::Instant now) {
   if (sink_ == nullptr || body_.empty()) return;
-  // It may call `wake` from within.
+  // Write may call `wake` before it returns.
   sink_is_busy_ = true;
   if (sink_->Write(body_, now) == BodySink::Took::kMore) sink_is_busy_ = false;
   if (sink_is_busy_) stalled_since_ = now;

@@ -1,14 +1,15 @@
-// One HTTP/1 connection's conversation: pipelining, keep-alive, 100-continue, bounds, and an error
-// for everything that is not a request. RequestParser parses; the handler answers.
+// The conversation on one HTTP/1 connection: pipelining, keep-alive, 100-continue, bounds, and an
+// error for everything that is not a request. RequestParser parses; the handler answers.
 //
-//   head ──whole──▶ answered at once, if the body (if any) is there too
-//                └─▶ body or chunks, taken as they come, whole or by a sink ──▶ answered
-//   answer ──▶ whole, or from a source in parts, the next when the client has taken the one before
-//   A handler that cannot answer yet is asked again when it says so; nothing else is read
-//   meanwhile.
+//   head ──complete──▶ answered at once, if the body (if any) has arrived too
+//                  └─▶ body or chunks, collected, or passed to a sink as they arrive ──▶ answered
+//   answer ──▶ complete, or part by part from a source, each after the client took the previous one
 //
-// After an error, `Connection: close`, or the first answer of a drain, the connection closes. The
-// event loop has the timers and decides when a request has taken too long.
+// If a handler cannot answer yet, it is called again when it wakes the session; meanwhile nothing
+// else is read.
+//
+// The connection closes after an error, after `Connection: close`, or after the first answer of a
+// drain. The event loop owns the timers and decides when a request has taken too long.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@ struct Options {
 
 class Session final : public net::Session {
  public:
-  // The largest part that a body's source is asked for.
+  // The largest part that is requested from a source.
   static constexpr size_t kPartBytesMax = size_t{64} << 10;
 
   // `handler` and `options` must outlive the session.
@@ -51,17 +52,18 @@ class Session final : public net::Session {
  private:
   enum class Await : uint8_t { kHead, kBody, kChunks, kAnswer, kStream };
 
-  // Each takes what it can from `rest`. False: wait for more, or closing.
+  // Each consumes what it can from `rest`. Returns false to wait for more input or because the
+  // connection is closing.
   bool TakeHead(std::string_view& rest, std::string& output, base::Instant now);
   bool TakeWhole(std::string_view head, std::string_view& rest, std::string& output,
                  base::Instant now);
   bool TakeBody(std::string_view& rest, std::string& output, base::Instant now);
   bool TakeChunks(std::string_view& rest, std::string& output, base::Instant now);
-  // Gives the sink what there is of the body.
+  // Passes the body received so far to the sink.
   void GiveToSink(base::Instant now);
 
   void KeepHead(std::string_view head);
-  // False if the answer comes later.
+  // Returns false if the answer comes later.
   bool Answer(std::string_view body, std::string& output, base::Instant now);
   bool ContinueStream(std::string& output, base::Instant now);
   BodySource::Next AppendPart(std::string& output, base::Instant now);
@@ -76,22 +78,23 @@ class Session final : public net::Session {
   RequestParser parser_;
   Await await_ = Await::kHead;
   bool draining_ = false;
-  bool last_ = false;     // the connection closes behind this answer
-  bool closing_ = false;  // it closes now
+  bool last_ = false;     // the connection closes after this answer
+  bool closing_ = false;  // the connection closes now
   bool refused_ = false;
   HeadScan scan_;
   Chunks chunks_;
-  std::string head_;        // of a request whose body is not whole
-  std::string body_;        // what there is of it; with a sink, what it has not been given yet
-  uint64_t body_left_ = 0;  // what has not arrived
+  std::string head_;        // of a request whose body is incomplete
+  std::string body_;        // the body so far; with a sink, the part not passed to it yet
+  uint64_t body_left_ = 0;  // bytes that have not arrived
   std::unique_ptr<BodySink> sink_;
   bool sink_is_busy_ = false;
   Response response_;
   bool chunked_answer_ = false;
   uint64_t streamed_bytes_ = 0;
-  std::optional<base::Instant> stalled_since_;  // the sink is busy, or the source has nothing
+  // The time at which the sink became busy or the source ran out of data.
+  std::optional<base::Instant> stalled_since_;
   Suspension suspension_;
-  uint64_t answered_ = 0;  // in this call
+  uint64_t answered_ = 0;  // requests answered in this call
   net::OrderedWait wait_;
 };
 

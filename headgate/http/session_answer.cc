@@ -1,4 +1,4 @@
-// How a session answers: whole, in parts, or with an error.
+// How a session answers: with a complete response, in parts, or with an error.
 #include <algorithm>
 #include <charconv>
 #include <iterator>
@@ -11,11 +11,11 @@
 namespace headgate::http {
 namespace {
 
-// Buffer capacity that a quiet connection keeps after a large request or answer.
+// Buffer capacity that a quiet connection keeps after a large request or response.
 constexpr size_t kKeptBytesMax = 4 * 1024;
 
-// In front of a chunk. Its digits are set when its size is known; leading zeros are allowed (RFC
-// 9112, 7.1).
+// The size line of a chunk. Its digits are filled in when the size is known; leading zeros are
+// allowed (RFC 9112, 7.1).
 constexpr std::string_view kChunkHead = "00000000\r\n";
 
 void AppendNumber(uint64_t value, std::string& out) {
@@ -35,7 +35,7 @@ void ShrinkTo(size_t bytes_max, std::string& text) {
   if (text.capacity() > bytes_max) text.shrink_to_fit();
 }
 
-// A status whose answer has no content, and no Content-Length either.
+// Whether a response with this status has neither content nor Content-Length.
 bool IsBare(int status) { return status < 200 || status == 204 || status == 304; }
 
 }  // namespace
@@ -87,7 +87,7 @@ bool Session::ContinueStream(std::string& output, base::Instant now) {
   return false;
 }
 
-// A source that has stated its size and does not keep to it is broken.
+// A source that gives more or less than the size it stated counts as broken.
 BodySource::Next Session::AppendPart(std::string& output, base::Instant now) {
   const size_t head_at = output.size();
   if (chunked_answer_) output.append(kChunkHead);
@@ -133,8 +133,8 @@ void Session::OnGivenUp(GivenUp why, std::string& output, base::Instant now) {
          output, now);
 }
 
-// The head, and the body as far as it is there. What follows of a stream depends on how its size is
-// stated.
+// Writes the head and the body so far. The way its size is stated determines how a stream
+// continues.
 void Session::Write(std::string& output, base::Instant now) {
   const bool with_body = parser_.request().method != "HEAD" && !IsBare(response_.status);
   std::optional<uint64_t> size = response_.body.size();
@@ -143,7 +143,7 @@ void Session::Write(std::string& output, base::Instant now) {
     if (size) *size += response_.body.size();
   }
   chunked_answer_ = with_body && !size && parser_.http11();
-  // Only the end of the connection tells HTTP/1.0 where such a body ends.
+  // For HTTP/1.0, only the end of the connection marks the end of such a body.
   if (with_body && !size && !chunked_answer_) last_ = true;
 
   const auto date = Date(now);
@@ -183,7 +183,7 @@ void Session::EndAnswer() {
   Forget();
 }
 
-// Ready for the next request, without the memory of an unusually large one.
+// Prepares for the next request, and frees unusually large buffers.
 void Session::Forget() {
   await_ = Await::kHead;
   parser_.Forget();

@@ -1,6 +1,6 @@
-// Any bytes, in any portions: no crash, nothing kept that was not bounded, and the same answers as
-// to all at once. The first byte chooses the bounds (small ones are exceeded soon) and the size of
-// the portions, the second their seed.
+// Any bytes, in any portions, cause no crash and no unbounded buffer, and give the same answers as
+// all bytes at once. The first byte chooses the bounds (small bounds are exceeded soon) and the
+// size of the portions; the second byte is their seed.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -64,7 +64,7 @@ class SumSink final : public http::BodySink {
   Sum sum_;
 };
 
-// Reads every byte that it is given. Below /parts, bodies come and go in parts.
+// Reads every byte that it is given. Below /parts, bodies are sent and received in parts.
 class SumHandler final : public http::Handler {
  public:
   void Handle(const http::Request& request, http::Response& response,
@@ -95,7 +95,7 @@ struct Answers {
   bool close = false;
 };
 
-// Portions are between 1 and `portion_max` bytes, as `portions` has it.
+// Splits into portions of 1 to `portion_max` bytes, derived from `portions`.
 Answers Feed(std::string_view input, size_t portion_max, uint32_t portions,
              const http::Options& options) {
   SumHandler handler;
@@ -104,7 +104,7 @@ Answers Feed(std::string_view input, size_t portion_max, uint32_t portions,
   std::string rest;
   while (!input.empty() && !answers.close) {
     portions = portions * 1'664'525 + 1'013'904'223;
-    // All at once, if no portion can be larger than that.
+    // Feed everything at once if `portion_max` exceeds the input.
     const size_t wanted =
         portion_max > input.size() ? input.size() : 1 + (portions >> 16) % portion_max;
     const size_t portion = std::min(input.size(), wanted);
@@ -117,7 +117,7 @@ Answers Feed(std::string_view input, size_t portion_max, uint32_t portions,
       HEADGATE_CHECK(progress.consumed <= rest.size());
       HEADGATE_CHECK(output.empty() || output.starts_with("HTTP/1.1 "));
       rest.erase(0, progress.consumed);
-      // Where it is all there at once, nobody is asked to go on.
+      // If the body has arrived already, no 100-continue is sent.
       if (output.ends_with(kContinue)) output.resize(output.size() - kContinue.size());
       answers.output += output;
     } while (progress.more);

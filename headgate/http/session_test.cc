@@ -191,7 +191,7 @@ TEST(HttpSession, TakesGetWithALengthOfZero) {
               StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
-// An absolute target without a path asks for "/" (RFC 9110, 4.2.3), also if its body comes later.
+// An absolute target without a path stands for "/" (RFC 9110, 4.2.3), even if its body comes later.
 TEST(HttpSession, TakesAnAbsoluteTargetWithoutAPath) {
   const std::pair<std::string, std::string> cases[] = {
       {"http://localhost", "/"}, {"http://localhost:80", "/"}, {"http://localhost?q=1", "/?q=1"}};
@@ -271,8 +271,8 @@ TEST(HttpSession, SaysThatTheServerHasNoBuffersLeftForARequest) {
   EXPECT_THAT(d.handler.asked, IsEmpty());
 }
 
-// However the request arrived, it is whole when the handler is asked again, and what came behind it
-// waits.
+// However the request arrived, the handler is called again with the complete request, and later
+// input waits.
 TEST(HttpSession, AHandlerThatAnswersLaterIsAskedAgainWithTheSameRequest) {
   const std::string post =
       "POST /p HTTP/1.1\r\nHost: localhost\r\nX-Custom: c\r\nContent-Length: 5\r\n\r\nhello";

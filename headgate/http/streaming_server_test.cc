@@ -1,5 +1,5 @@
-// Answers in parts over real sockets: a slow reader holds its source back, and a client that goes
-// takes it along.
+// Answers in parts over real sockets: a slow reader holds its source back, and a disconnected
+// client's source is destroyed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ struct StreamingServer {
     EXPECT_TRUE(client.Send(kGet).ok());
     return client;
   }
-  // Asks on the loop's thread, where the source lives.
+  // Calls `look` on the thread of the loop, where the source lives.
   template <typename Look>
   auto OnLoop(const Look& look) {
     decltype(look()) seen{};
@@ -61,7 +61,8 @@ struct StreamingServer {
   bool alive() {
     return OnLoop([&] { return handler.source.alive; });
   }
-  // The source has given all that the client's side takes: the loop is polled until nothing moves.
+  // Polls until the source gives nothing more to a client that does not read; returns how much it
+  // gave.
   uint64_t GivenInTheEnd() {
     uint64_t before = 0;
     for (int quiet = 0; quiet < 50; ++quiet) {
@@ -82,7 +83,7 @@ struct StreamingServer {
   net::Endpoint endpoint;
 };
 
-// Everything up to `bytes` of body.
+// Reads up to and including `bytes` bytes of the body.
 std::string ReadBody(net::BlockingClient& client, uint64_t bytes) {
   std::string all;
   size_t body_at = std::string::npos;
@@ -101,7 +102,7 @@ TEST(StreamingServer, ASlowReaderHoldsTheSourceBackAndThenGetsEverything) {
   server.handler.source.size = kLarge;
   net::BlockingClient client = server.Ask();
   while (server.given() == 0) std::this_thread::yield();
-  // At most the buffers of both sockets and the output of one call.
+  // At most the buffers of both sockets plus the output of one call.
   EXPECT_LT(server.GivenInTheEnd(), kLarge / 2);
   EXPECT_LT(server.server->counters().buffer_bytes, uint64_t{1} << 20);
   const std::string body = ReadBody(client, kLarge);

@@ -1,4 +1,4 @@
-// Bodies in parts, without a socket: what is asked of sources and sinks, and the bytes of it.
+// Bodies in parts without sockets: the calls of sources and sinks, and the resulting bytes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ struct Talk {
   Talk() {
     session->SetWaker([this] { ++woken; });
   }
-  // One call, as the event loop makes it.
+  // Makes one call, like the event loop.
   std::string Say(std::string_view bytes) {
     rest.append(bytes);
     std::string output;
@@ -31,7 +31,7 @@ struct Talk {
     rest.erase(0, progress.consumed);
     return output;
   }
-  // Also those that follow while the session has more.
+  // Also makes the further calls while the session has more.
   std::string SayAll(std::string_view bytes) {
     std::string output = Say(bytes);
     while (progress.more) output += Say("");
@@ -47,7 +47,7 @@ struct Talk {
   base::Instant now = base::Instant::FromNanos(1'000'000'000);
 };
 
-// The content of a chunked body; fails if it is not whole.
+// Decodes a chunked body; fails if it is incomplete.
 std::string Dechunked(std::string_view bytes) {
   Bounds bounds{.body_bytes_max = size_t{1} << 30};
   Chunks chunks(bounds);

@@ -1,4 +1,4 @@
-// For this folder's tests: bodies in parts whose other end the test holds.
+// For the tests of this folder: bodies in parts, controlled by the test.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 
 namespace headgate::http {
 
-// The settings of a source, and its state as the test sees it.
+// The settings of a source, and its state as visible to the test.
 struct SourceControl {
-  uint64_t size = 0;  // what the source gives, of the letters a to z in turn
-  uint64_t ready =
-      UINT64_MAX;  // as much of it is there; the test calls `wake` when it has raised it
+  uint64_t size = 0;  // size of the content, the letters a to z in turn
+  // How much of the content is available; the test calls `wake` after raising it.
+  uint64_t ready = UINT64_MAX;
   bool states_size = true;
   bool endless = false;
-  bool breaks = false;  // at the end of what is there
+  bool breaks = false;  // after all available content
   std::function<void()> on_read = [] {};
 
   std::function<void()> wake{};
@@ -60,7 +60,7 @@ class TestSource final : public BodySource {
 };
 
 struct SinkControl {
-  bool busy = false;  // says kLater to each part
+  bool busy = false;  // answers kLater to each part
   std::function<void()> wake{};
   std::string received;
   size_t part_bytes_max = 0;
@@ -84,7 +84,7 @@ class TestSink final : public BodySink {
   SinkControl& control_;
 };
 
-// GET answers from the source, POST gives its body to the sink, POST /refused refuses it.
+// GET answers from the source, POST passes its body to the sink, POST /refused refuses it.
 class StreamingHandler final : public Handler {
  public:
   void Handle(const Request& request, Response& response, base::Instant) override {

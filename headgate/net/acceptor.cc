@@ -19,9 +19,9 @@ using boost::asio::awaitable;
 using boost::asio::redirect_error;
 using boost::asio::use_awaitable;
 
-// Connections taken at once, before other sockets get their turn.
+// Connections accepted in a row before other sockets get their turn.
 constexpr int kAcceptsPerTurn = 64;
-// The rest after an attempt for which the system had no room, not even with a spare descriptor.
+// The pause after an attempt for which the system had no room, not even with a spare descriptor.
 constexpr std::chrono::milliseconds kPause{50};
 
 }  // namespace
@@ -53,7 +53,7 @@ Acceptor::Result Acceptor::AcceptSome() {
     });
     if (attempts > 1) loop_.counters().accept_errors.Add();
     if (socket) {
-      // A descriptor that has just become free is a spare's, if one is missing.
+      // If a spare is missing, a descriptor that has just become free replaces the spare.
       if (!spare_files.Refill()) with = AcceptedWith::kSpareFile;
       hand_over_(std::move(socket), peer, with);
       if (loop_.TakeMadeWay()) return Result::kTurnOver;
@@ -67,7 +67,8 @@ Acceptor::Result Acceptor::AcceptSome() {
   return Result::kTurnOver;
 }
 
-// The loop drains before it destroys this, and then the coroutine touches nothing of it.
+// The loop drains before it destroys this object; afterwards the coroutine uses none of its
+// members.
 awaitable<void> Acceptor::Run() {
   Loop& loop = loop_;
   boost::asio::steady_timer pause(loop.io());

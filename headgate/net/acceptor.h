@@ -1,4 +1,4 @@
-// Accepts the connections of one listening socket, on one loop. Internal to net.
+// Accepts the connections of one listening socket on one loop. Internal to net.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -14,12 +14,12 @@ namespace headgate::net {
 
 class Loop;
 
-// Whether an accepted connection took a spare descriptor, since the system had no other.
+// Whether an accepted connection took a spare descriptor because the system had no other left.
 enum class AcceptedWith : uint8_t { kOwnFile, kSpareFile };
 
 class Acceptor {
  public:
-  // Takes a connection to the loop that serves it.
+  // Passes a connection to the loop that will serve it.
   using HandOver =
       std::function<void(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with)>;
 
@@ -29,7 +29,7 @@ class Acceptor {
 
   // Accepts from now on, until the loop drains or ends.
   void Start();
-  // Accepts what waits now, if there is room for it.
+  // Accepts all waiting connections for which there is room.
   void AcceptAll();
 
  private:

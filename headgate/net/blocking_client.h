@@ -1,5 +1,4 @@
-// The other end of a connection for command-line tools and tests: every step waits, and every wait
-// has an end.
+// A blocking client connection for command-line tools and tests. Every wait is bounded.
 #pragma once
 
 #include <string>
@@ -14,16 +13,16 @@ namespace headgate::net {
 
 class BlockingClient {
  public:
-  // `timeout` bounds connecting here and each later step. Unavailable where nobody answers.
+  // `timeout` bounds connecting and each later step. Unavailable if nothing answers.
   static absl::StatusOr<BlockingClient> Connect(const Endpoint& endpoint, base::Duration timeout);
 
-  // Unavailable where the other end is gone, DeadlineExceeded where it takes too long.
+  // Unavailable if the peer is gone, DeadlineExceeded if sending takes too long.
   absl::Status Send(std::string_view bytes);
-  // The next bytes, at least one; empty at the end.
+  // Returns the next bytes, at least one; empty at the end of the stream.
   absl::StatusOr<std::string> ReadSome();
-  // All until the end, at most `bytes_max`.
+  // Reads to the end of the stream, at most `bytes_max` bytes.
   absl::StatusOr<std::string> ReadToEnd(size_t bytes_max);
-  // No more will be sent; answers can still be read.
+  // Shuts down the sending side; responses can still be read.
   void FinishSending();
 
   int fd() const { return socket_.get(); }

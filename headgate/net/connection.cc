@@ -8,13 +8,13 @@
 namespace headgate::net {
 namespace {
 
-// Memory that a connection at rest may keep.
+// Memory that an idle connection may keep.
 constexpr size_t kRestCapacityKept = 4096;
 
-// Reads of a connection that still sends while the server goes down.
+// The most reads from a connection that still sends while the server shuts down.
 constexpr int kReadsInDrainMax = 64;
 
-// Reads of bytes to throw away, before other connections get their turn.
+// Reads of discarded bytes before other connections get their turn.
 constexpr int kReadsAwayPerTurn = 16;
 
 }  // namespace
@@ -50,7 +50,8 @@ Connection::~Connection() {
 }
 
 void Connection::Start() {
-  // If only one protocol is spoken here, a refused client need not show which one it speaks.
+  // If this address serves only one protocol, a refused client is answered without waiting for its
+  // first bytes.
   if (!slot_ && !EnsureSession({}) && progress_.close) {
     return SendThen(State::kLingering, loop_.shared().clock.Now());
   }
@@ -73,7 +74,7 @@ void Connection::Read() {
   const Transport::Io io = transport_->Read(buffer);
   switch (io.state) {
     case Transport::State::kWouldBlock:
-      // While the server goes down, a connection at rest has had its chance.
+      // During shutdown, an idle connection is closed once it has nothing more to read.
       if (loop_.draining() && wait_ == Wait::kForRequest) return CutOff();
       return transport_->AwaitRead();
     case Transport::State::kEnd:
@@ -87,12 +88,13 @@ void Connection::Read() {
   Handle(buffer.first(io.bytes), loop_.shared().clock.Now());
 }
 
-// Independent requests that wait are still answered; an answer without an end has lost its reader.
+// Independent requests that wait are still answered; an endless answer has lost its reader and
+// ends.
 void Connection::OnInputEnd() {
   input_ended_ = true;
   if (!progress_.waiting()) return CutOff();
   const base::Instant now = loop_.shared().clock.Now();
-  request_began_.reset();  // half a request will not be completed
+  request_began_.reset();  // the incomplete request will never be completed
   SetReadDeadline(now);
   Enter(State::kSuspended, now);
 }
@@ -139,7 +141,7 @@ void Connection::Measure(const Session::Progress& progress, base::Instant began)
   if (progress.answered_since) meter_->OnWait(ended - *progress.answered_since);
 }
 
-// False if the choice needs more bytes, or the connection is refused; then it is to close.
+// Returns false if the choice needs more bytes, or if the connection is refused and must be closed.
 bool Connection::EnsureSession(std::span<const char> input) {
   SessionChoice choice = choose_session_(input, peer_, slot_ ? Room::kForIt : Room::kNone);
   if (!choice.made) return false;
@@ -200,8 +202,8 @@ void Connection::SendThen(State next, base::Instant now) {
     state_ = State::kWriting;
     return transport_->AwaitWrite();
   }
-  // The time that the peer took for reading does not count against its next request. An answer may
-  // have come meanwhile.
+  // Do not count the time that the peer took for reading against its next request. An answer may
+  // have become ready meanwhile.
   if (!is_first && next != State::kLingering) {
     wrote_slowly_at_ = now;
     if (request_began_) request_began_ = now;
@@ -216,14 +218,14 @@ void Connection::Enter(State state, base::Instant now) {
   switch (state) {
     case State::kReading:
       if (loop_.draining() && wait_ == Wait::kForRequest) {
-        // Bytes that had already arrived are answered; then this connection is done.
+        // Answer the bytes that have already arrived, then close this connection.
         return ++reads_in_drain_ > kReadsInDrainMax ? CutOff() : Read();
       }
       return transport_->AwaitRead();
     case State::kYielding:
       return Wake();
     case State::kLingering:
-      // Closing while the peer still sends would make the system throw our last words away.
+      // Closing while the peer still sends would make the system discard the last output.
       transport_->FinishWriting();
       WaitUntil(Wait::kForPeerToClose, now + loop_.shared().options.linger_timeout);
       return ReadAway();

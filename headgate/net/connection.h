@@ -1,18 +1,17 @@
-// One accepted connection on its loop: reads, feeds the session, writes, and keeps the deadlines.
-// Internal to net.
+// One accepted connection on its loop: reads, feeds the session, writes, and enforces the
+// deadlines. Internal to net.
 //
-//   reading ──bytes──▶ the session ──output──▶ written at once, or ──▶ writing ──▶ (as the session
-//   says)
-//                          │ stop reading ──▶ suspended ──woken──▶ the session
-//                          │ more         ──▶ yielding  ──next turn──▶ the session
-//                          └ close        ──▶ lingering ──the peer closes, or time is up──▶ closed
+//   reading ──bytes──▶ session ──output──▶ written at once, or ──▶ writing ──▶ next state
+//                         │ stop reading ──▶ suspended ──woken──▶ session
+//                         │ more         ──▶ yielding  ──next turn──▶ session
+//                         └ close        ──▶ lingering ──peer closes, or timeout──▶ closed
 //
-// Waking a session is independent of reading: while the connection reads or is suspended, it asks
-// the session for its output at the end of the turn. While it writes or yields, the session is
-// asked next anyway.
+// A session can wake independently of reading: if it wakes while the connection is reading or
+// suspended, the connection asks it for output at the end of the turn. While the connection is
+// writing or yielding, the session will be called next anyway.
 //
-// A connection without a slot is refused: it lives only until the chooser knows the words that its
-// client understands.
+// A connection without a slot is refused. It lives only until the chooser knows which protocol the
+// client speaks, and so how to phrase the refusal.
 #pragma once
 
 #include <memory>
@@ -30,30 +29,30 @@ namespace headgate::net {
 
 class Loop;
 
-// In the loop's list from the constructor to the destructor; the loop owns it.
+// In the loop's list from construction to destruction; the loop owns it.
 class Connection final : private Transport::Owner {
  public:
-  // `tls`: null for plain bytes.
+  // `tls` is null for plain connections.
   Connection(Loop& loop, FileDescriptor socket, std::optional<ConnectionLimits::Slot> slot,
              const Peer& peer, const SessionChooser& choose_session, const TlsContext* tls);
   ~Connection();
   Connection(const Connection&) = delete;
 
-  // Reads what is there already.
+  // Starts by reading the bytes that have already arrived.
   void Start();
 
-  // Called by the loop, never from within a call of the connection's own.
+  // Called by the loop, never from within a call that the connection makes.
   void OnTick(base::Instant now);
   void OnDrain();
-  // At the end of a turn, after the session woke or said that it has more.
+  // Called at the end of a turn, after the session woke or reported `more`.
   void Resume(base::Instant now);
 
   // Closes at once; the loop destroys the connection at the end of the turn.
   void CutOff();
-  // Says why, frees the buffers at once, and closes.
+  // Lets the session send its last words, frees the buffers at once, and closes.
   void GiveUp(Session::GivenUp why, base::Instant now);
 
-  // Bytes in its buffers times how long they have been held; 0 if there are few.
+  // The bytes in its buffers times how long they have been held; 0 if there are few.
   uint64_t BufferCost(base::Instant now) const;
 
   Connection* next() const { return next_; }
@@ -61,15 +60,14 @@ class Connection final : private Transport::Owner {
 
  private:
   enum class State : uint8_t {
-    kReading,    // waits for bytes; independent requests may wait for answers meanwhile
-    kSuspended,  // waits for the session to wake; reads nothing
-    kYielding,   // the session has more to do, after the other connections had their turn
-    kWriting,    // waits for the peer to take the output; nothing is read and the session is not
-                 // asked
-    kLingering,  // all is said; reads until the peer closes
+    kReading,    // waits for bytes; independent requests may be waiting for answers meanwhile
+    kSuspended,  // waits for the session to wake; does not read
+    kYielding,   // the session has more to do after the other connections had their turn
+    kWriting,    // waits for the peer to take output; neither reads nor calls the session
+    kLingering,  // everything is sent; reads until the peer closes
     kClosed,     // destroyed at the end of the turn
   };
-  // The purpose of the deadline.
+  // The purpose of the current deadline.
   enum class Wait : uint8_t {
     kForRequest,
     kForRestOfRequest,
@@ -84,7 +82,7 @@ class Connection final : private Transport::Owner {
   void Read();
   void ReadAway();
   void OnInputEnd();
-  // Shows the session its bytes and writes what it answers. `input` is new and follows what is in
+  // Passes bytes to the session and writes its output. `input` is new and follows the bytes in
   // `rest_`.
   void Handle(std::span<const char> input, base::Instant now);
   Session::Progress AskSession(std::span<const char> input, base::Instant now);
@@ -93,7 +91,7 @@ class Connection final : private Transport::Owner {
   void KeepRest(std::span<const char> input, size_t consumed);
   void Wake();
 
-  // Sends what the loop's output holds, then goes to `next`; what the peer does not take moves to
+  // Sends the loop's output, then enters `next`. Output that the peer does not take moves to
   // `unsent_`.
   void SendThen(State next, base::Instant now);
   void Enter(State state, base::Instant now);
@@ -107,7 +105,7 @@ class Connection final : private Transport::Owner {
 
   Loop& loop_;
   std::unique_ptr<Transport> transport_;
-  std::optional<ConnectionLimits::Slot> slot_;  // none: the connection is refused
+  std::optional<ConnectionLimits::Slot> slot_;  // empty: the connection is refused
   const Peer peer_;
   const SessionChooser& choose_session_;
   std::unique_ptr<Session> session_;
@@ -115,17 +113,18 @@ class Connection final : private Transport::Owner {
   State state_ = State::kReading;
   State after_writing_ = State::kReading;
   Session::Progress progress_;  // of the session's last call
-  bool input_ended_ = false;    // the peer sends no more
-  bool resumes_ = false;        // is in the loop's list of those to resume
+  bool input_ended_ = false;    // the peer will send no more
+  bool resumes_ = false;        // whether the loop's list of connections to resume contains it
   Wait wait_ = Wait::kForRequest;
   base::Instant deadline_;
-  std::optional<base::Instant> request_began_;  // the one that is not whole
-  base::Instant wrote_slowly_at_{};  // when the peer had last taken what it did not take at once
+  std::optional<base::Instant> request_began_;  // start of the incomplete request
+  base::Instant wrote_slowly_at_{};             // last time that the peer took delayed output
   int reads_in_drain_ = 0;
   std::string rest_;    // input that the session has not consumed
   std::string unsent_;  // output that the peer has not taken
-  size_t sent_ = 0;     // of `unsent_`
-  size_t held_ = 0;     // bytes that the loop counts for these buffers and the session's
+  size_t sent_ = 0;     // bytes of `unsent_` that were sent
+  // Bytes that the loop has counted for the buffers of this connection and its session.
+  size_t held_ = 0;
   base::Instant held_since_;
   Connection* next_ = nullptr;
   Connection* previous_ = nullptr;

@@ -1,4 +1,4 @@
-// A connection's deadlines and the size of its buffers, and how it ends when one of them is
+// The deadlines of a connection, the accounting of its buffers, and its end when a bound is
 // exceeded.
 #include <algorithm>
 #include <utility>
@@ -9,14 +9,14 @@
 namespace headgate::net {
 namespace {
 
-// Buffers up to this size are not counted against the budget: connections_max bounds them.
+// Buffers up to this size do not count against the budget, because connections_max bounds them.
 constexpr size_t kUncountedBytesMax = 16 * 1024;
 
 constexpr base::Instant kNever = base::Instant::FromNanos(INT64_MAX);
 
 }  // namespace
 
-// `progress_` is still the session's last but one.
+// `progress_` still holds the progress before this call.
 void Connection::NoteRequest(const Session::Progress& progress, base::Instant now) {
   const bool is_new = progress.answered > 0 && (progress.consumed > 0 || progress_.stop_reading);
   if (!progress.mid_request || input_ended_) {
@@ -70,7 +70,7 @@ void Connection::OnDrain() {
   if (state_ == State::kClosed) return;
   if (state_ == State::kLingering) return CutOff();
   if (session_ != nullptr) session_->OnDrain();
-  // One more look for a request; if there is none, the connection closes.
+  // Try to read one more request; if there is none, the connection closes.
   if (state_ == State::kReading && wait_ == Wait::kForRequest) Read();
 }
 
@@ -89,7 +89,7 @@ void Connection::CountBuffers(base::Instant now) {
 
 uint64_t Connection::BufferCost(base::Instant now) const {
   if (state_ == State::kClosed) return 0;
-  // A second more, so that of connections that have just begun the largest comes first.
+  // Add a second, so that among connections that have just begun the largest comes first.
   const base::Duration held_for =
       std::max(base::Duration(0), now - held_since_) + std::chrono::seconds(1);
   return held_ * static_cast<uint64_t>(
@@ -98,7 +98,7 @@ uint64_t Connection::BufferCost(base::Instant now) const {
 
 void Connection::GiveUp(Session::GivenUp why, base::Instant now) {
   if (state_ == State::kClosed) return;
-  // In the middle of an answer nothing can be said.
+  // No error message fits into the middle of an answer.
   const bool can_speak =
       session_ != nullptr && (state_ == State::kReading || state_ == State::kSuspended);
   if (can_speak) session_->OnGivenUp(why, loop_.output(), now);

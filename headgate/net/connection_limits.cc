@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<uint8_t, 12> kV4Mapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-// The 16 bytes of an IPv6 address and the 4 of an IPv4 one, in network order.
+// The 16 bytes of an IPv6 address or the 4 bytes of an IPv4 address, in network order.
 std::array<uint8_t, 16> BytesV6(const sockaddr_storage& address) {
   sockaddr_in6 v6{};
   std::memcpy(&v6, &address, sizeof(v6));
@@ -30,7 +30,7 @@ std::array<uint8_t, 4> BytesV4(const sockaddr_storage& address) {
   return bytes;
 }
 
-// The IPv4 address, also where it comes in IPv6's clothes.
+// The IPv4 address, including one that is mapped into IPv6.
 std::optional<std::array<uint8_t, 4>> V4Of(const sockaddr_storage& address) {
   if (address.ss_family == AF_INET) return BytesV4(address);
   if (address.ss_family != AF_INET6) return std::nullopt;
@@ -64,7 +64,7 @@ bool IsLoopback(const sockaddr_storage& address) {
 }
 
 std::string AddressText(const sockaddr_storage& address) {
-  // The port is at one slot in both.
+  // The port is at the same offset in both structs.
   sockaddr_in with_port{};
   std::memcpy(&with_port, &address, sizeof(with_port));
   const uint16_t port = ntohs(with_port.sin_port);

@@ -1,5 +1,5 @@
-// How many connections may be open, in all and from one address. Shared by all loops; asked when a
-// connection opens and closes, never in between.
+// Limits the number of open connections, in total and per address. Shared by all loops; used only
+// when a connection opens or closes.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@ struct sockaddr_storage;
 
 namespace headgate::net {
 
-// Who counts as one address: an IPv4 address, an IPv6 /64 network (one host has that many), or all
-// Unix sockets.
+// What counts as one address: an IPv4 address, an IPv6 /64 network (the usual allocation of one
+// host), or all Unix sockets together.
 using AddressKey = std::array<uint8_t, 9>;
 AddressKey KeyOf(const sockaddr_storage& address);
-// A loopback address or a Unix socket.
+// Whether the address is a loopback address or a Unix socket.
 bool IsLoopback(const sockaddr_storage& address);
-// "10.0.0.7:50000" (also for IPv4 within IPv6), "[2001:db8::1]:50000" or "unix".
+// "10.0.0.7:50000" (also for IPv4 mapped into IPv6), "[2001:db8::1]:50000" or "unix".
 std::string AddressText(const sockaddr_storage& address);
 
 class ConnectionLimits {
  public:
   enum class Refusal : uint8_t { kTotal, kAddress };
 
-  // Holds a slot; gives it back when it goes. Must not outlive the limits.
+  // Holds a place and releases it on destruction. Must not outlive the limits.
   class Slot {
    public:
     Slot(Slot&& other) noexcept
@@ -47,14 +47,14 @@ class ConnectionLimits {
     AddressKey key_;
   };
 
-  // `per_address_max` 0: no limit.
+  // If `per_address_max` is 0, there is no limit per address.
   ConnectionLimits(uint32_t total_max, uint32_t per_address_max)
       : total_max_(total_max), per_address_max_(per_address_max) {}
 
-  // A slot, or nothing and why. The table has at most `total_max` entries, those of open
-  // connections.
+  // Returns a slot, or nothing and the reason in `refusal`. The table has at most `total_max`
+  // entries, one per address with open connections.
   std::optional<Slot> Enter(const AddressKey& key, Refusal& refusal);
-  // Waits until none is open; false where that takes longer.
+  // Waits until no connection is open; returns false on timeout.
   bool WaitUntilEmpty(base::Duration timeout);
 
  private:

@@ -28,7 +28,7 @@ std::string StreamTarget::ToString() const {
                                              : fmt::format("[{}]:{}", host, port);
 }
 
-// Operations under way hold it, so that it may outlive the connector.
+// Operations in progress share ownership, so an attempt may outlive the connector.
 struct Connector::Attempt : std::enable_shared_from_this<Connector::Attempt> {
   Attempt(EventLoop& loop, const StreamTarget& stream_target, Done call)
       : target(stream_target), done(std::move(call)), resolver(loop.io()), socket(loop.io()) {}
@@ -43,7 +43,7 @@ struct Connector::Attempt : std::enable_shared_from_this<Connector::Attempt> {
       addresses.emplace_back(ip::tcp::endpoint(address, target.port));
       return TryNextAddress();
     }
-    // Never looked up (RFC 6761): the machine may lack the file that lists it.
+    // Not resolved (RFC 6761), because the machine may lack the file that lists it.
     if (target.host == "localhost") {
       addresses.emplace_back(ip::tcp::endpoint(ip::address_v4::loopback(), target.port));
       addresses.emplace_back(ip::tcp::endpoint(ip::address_v6::loopback(), target.port));
@@ -95,7 +95,7 @@ struct Connector::Attempt : std::enable_shared_from_this<Connector::Attempt> {
   }
 
   const StreamTarget target;
-  Done done;  // null once it has been called, or the connector is gone
+  Done done;  // null once it has been called or the connector is destroyed
   ip::tcp::resolver resolver;
   Socket socket;
   std::vector<SocketEndpoint> addresses;

@@ -1,5 +1,5 @@
-// Opens a socket to an address: resolves its name off the loop's thread, and tries its addresses
-// one after the other. Internal to net: others see Stream.
+// Opens a socket to an address. Resolves the name on another thread, and tries its addresses one
+// after the other. Internal to net: other folders use Stream.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace headgate::net {
 
 // The address to connect to.
 struct StreamTarget {
-  std::string host{};  // a name or an address; unused where unix_path is set
+  std::string host{};  // a name or an address; unused if unix_path is set
   uint16_t port = 0;
   std::string unix_path{};
 
@@ -30,7 +30,7 @@ class Connector {
   using Done = std::function<void(absl::StatusOr<FileDescriptor> socket)>;
 
   Connector(EventLoop& loop, const StreamTarget& target, Done done);
-  ~Connector();  // `done` is not called any more
+  ~Connector();  // afterwards `done` is not called
   Connector(const Connector&) = delete;
 
  private:

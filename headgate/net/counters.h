@@ -1,5 +1,5 @@
-// Counters of connections. Each loop counts for itself, without an atomic read-modify-write;
-// readers sum.
+// Counters of connections. Each loop has its own, without atomic read-modify-write operations;
+// readers add them up.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,24 @@ namespace headgate::net {
 struct Counters {
   uint64_t connections_open = 0;
   uint64_t connections_accepted = 0;
-  // Refused: accepted, told why in the client's protocol if it says something soon, and closed.
+  // Refused: accepted, told the reason in the client's protocol if the client sends something soon,
+  // and closed.
   uint64_t refused_total_limit = 0;     // connections_max reached
   uint64_t refused_address_limit = 0;   // connections_per_address_max reached
-  uint64_t refused_reserved_limit = 0;  // the places of an address with places of its own
-  uint64_t refused_no_files = 0;        // the system had no descriptor left for it
-  uint64_t accept_errors =
-      0;  // attempts to accept that failed; the connection waits in the system's queue
-  uint64_t refused_protocol = 0;  // the address does not speak the client's protocol
-  uint64_t protocol_errors = 0;   // closed by a session for what the client sent
+  uint64_t refused_reserved_limit = 0;  // the reserved places of an address are all taken
+  uint64_t refused_no_files = 0;        // no descriptor was left for the connection
+  // Failed attempts to accept; the connection stays in the system's queue.
+  uint64_t accept_errors = 0;
+  uint64_t refused_protocol = 0;  // this address does not serve the client's protocol
+  uint64_t protocol_errors = 0;   // closed by a session because of invalid input
   uint64_t request_timeouts = 0;
   uint64_t idle_timeouts = 0;
   uint64_t write_timeouts = 0;
   uint64_t buffer_overflows = 0;  // output_bytes_max or input_bytes_max reached
-  uint64_t buffers_shed = 0;      // closed because all buffers together reached buffer_bytes_max
-  uint64_t buffer_bytes = 0;      // held by connections now, of those that hold more than a few KiB
-  uint64_t drain_cutoffs = 0;  // closed in the middle of a request because draining took too long
+  // Closed because the buffers of all connections together reached buffer_bytes_max.
+  uint64_t buffers_shed = 0;
+  uint64_t buffer_bytes = 0;   // held now by connections that hold more than a few KiB
+  uint64_t drain_cutoffs = 0;  // closed in the middle of a request because the drain took too long
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
 

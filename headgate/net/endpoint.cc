@@ -24,7 +24,7 @@ std::optional<uint16_t> ParsePort(std::string_view text) {
   return port;
 }
 
-// The address in the system's own spelling, or nothing where it is no address of that family.
+// The address in the system's spelling; empty if it is not an address of that family.
 std::optional<std::string> Canonical(int family, std::string_view host) {
   std::array<unsigned char, sizeof(in6_addr)> binary{};
   std::array<char, INET6_ADDRSTRLEN> text{};

@@ -18,7 +18,7 @@ std::chrono::steady_clock::duration Steady(base::Duration d) {
 
 struct EventLoop::State {
   boost::asio::io_context io{1};
-  // Without work the context would stop by itself, and stay so.
+  // Without pending work, the context would stop for good.
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> open{io.get_executor()};
 };
 
@@ -96,8 +96,8 @@ struct Timer::State : std::enable_shared_from_this<Timer::State> {
   EventLoop& loop;
   std::function<void()> call;
   boost::asio::steady_timer timer;
-  std::optional<base::BootTime> due;    // when to call
-  std::optional<base::BootTime> armed;  // when the system's timer fires: at that time or before
+  std::optional<base::BootTime> due;    // the requested time
+  std::optional<base::BootTime> armed;  // when the system's timer expires: at `due` or earlier
 };
 
 Timer::Timer(EventLoop& loop, std::function<void()> call)

@@ -1,9 +1,9 @@
-// The services of an event loop for code on its thread: a call later, at a time, or at the end of
-// this turn.
+// The services of an event loop for code on its thread: calls later, at a given time, or at the end
+// of this turn.
 //
-// A turn handles the result of one poll: every ready socket and every due timer. Code that sends
-// for many connections registers for the end of the turn, and writes once for all of them. A
-// net::Server has one such loop per thread; tests and tools run one by themselves.
+// A turn handles the result of one poll: every ready socket and every due timer. Code that sends on
+// many connections registers for the end of the turn and then writes once for all of them. A
+// net::Server has one such loop per thread; tests and tools run one themselves.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ namespace headgate::net {
 
 class EventLoop {
  public:
-  // Is called once at the end of a turn in which it was handed to AtEndOfTurn. Leaves the loop when
-  // it goes.
+  // Called once at the end of each turn in which it was passed to AtEndOfTurn. Unregisters itself
+  // on destruction.
   class Hook {
    public:
     Hook(EventLoop& loop, std::function<void()> call) : loop_(loop), call_(std::move(call)) {}
@@ -35,25 +35,24 @@ class EventLoop {
     Hook* next_ = nullptr;
   };
 
-  // `clock` must outlive the loop, and the loop whoever lives on it.
+  // `clock` must outlive the loop, and the loop must outlive everything registered with it.
   explicit EventLoop(const base::Clock& clock);
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
 
-  // From any thread: runs `work` on the loop's thread, in a later turn. Work that has not run when
-  // the loop goes never does.
+  // Callable from any thread: runs `work` on the loop's thread, in a later turn. Work that has not
+  // run when the loop is destroyed never runs.
   void Post(std::function<void()> work);
-  // From any thread: Run returns. Nothing runs afterwards.
+  // Callable from any thread: makes Run return. Nothing runs afterwards.
   void Stop();
 
-  // The rest on the loop's thread alone (or while nobody runs it).
+  // The other functions may be called only on the loop's thread, or while the loop is not running.
   void AtEndOfTurn(Hook& hook);
   base::BootTime Now() const { return clock_.BootNow(); }
 
-  // Turns until Stop.
+  // Runs turns until Stop.
   void Run();
-  // Turns until `done`, which is asked after each piece of work. False where that takes longer than
-  // `timeout`.
+  // Runs turns until `done`, which is checked after each piece of work. Returns false on timeout.
   bool RunUntil(const std::function<bool()>& done, base::Duration timeout);
 
   boost::asio::io_context& io();  // for net
@@ -64,14 +63,14 @@ class EventLoop {
   void Forget(Hook& hook);
 
   const base::Clock& clock_;
-  Hook* first_ = nullptr;  // of those that are registered
+  Hook* first_ = nullptr;  // list of registered hooks
   Hook** last_ = &first_;
   std::unique_ptr<State> state_;
 };
 
-// Calls once when a time has come, and never before; setting it to a later time costs nothing, also
-// from its call. It waits by CLOCK_MONOTONIC: late by as long as the machine slept, so that who
-// must not be late looks at Now() too.
+// Calls once at the set time, never before. Resetting it to a later time costs nothing, even from
+// within its call. It uses CLOCK_MONOTONIC, which stops during suspend, so a call may be late by
+// the length of the suspend. Callers with hard deadlines must also check Now().
 class Timer {
  public:
   Timer(EventLoop& loop, std::function<void()> call);

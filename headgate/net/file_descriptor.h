@@ -1,4 +1,4 @@
-// A file descriptor that is closed when it goes.
+// Owns a file descriptor and closes it on destruction.
 #pragma once
 
 #include <unistd.h>

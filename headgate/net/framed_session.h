@@ -1,11 +1,11 @@
-// A small protocol for this folder's tests, of requests that may be answered in any order.
+// A small protocol for the tests of this folder, whose requests may be answered in any order.
 //
-// A request is three bytes and a payload: an id, a kind, the payload's size. 'n' is answered now,
-// 'l' later: once the test completes its id. An answer is the id, the payload's size, and the
-// payload reversed.
+// A request is an id, a kind and the payload size, one byte each, followed by the payload. Kind 'n'
+// is answered at once; kind 'l' is answered once the test completes its id. An answer is the id,
+// the payload size, and the reversed payload.
 //
-// The same requests are served by two sessions: one answers in order and stops reading while a
-// request waits, the other reads on and answers as requests are completed.
+// Two sessions serve the same requests. One answers in order and stops reading while a request
+// waits; the other continues reading and answers requests as they complete.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct Frame {
     return std::string{static_cast<char>(id), static_cast<char>(payload.size())} +
            std::string(payload.rbegin(), payload.rend());
   }
-  // The first frame of `bytes`, if it is whole.
+  // The first frame of `bytes`, if it is complete.
   static std::optional<Frame> Parse(std::string_view bytes) {
     if (bytes.size() < kHeadBytes) return std::nullopt;
     const auto size = static_cast<uint8_t>(bytes[2]);
@@ -49,10 +49,10 @@ struct Frame {
   size_t size_bytes() const { return kHeadBytes + payload.size(); }
 };
 
-// By id, in the order of arrival.
+// By id, in order of arrival.
 using FramedAnswers = std::map<uint8_t, std::vector<std::string>>;
 
-// Nothing if `bytes` are no sequence of whole answers.
+// Empty if `bytes` is not a sequence of complete answers.
 inline std::optional<FramedAnswers> ParseFramedAnswers(std::string_view bytes) {
   FramedAnswers answers;
   while (!bytes.empty()) {
@@ -65,7 +65,7 @@ inline std::optional<FramedAnswers> ParseFramedAnswers(std::string_view bytes) {
   return answers;
 }
 
-// Which requests have been completed: a number for each, in the order of their bytes.
+// The completed requests, numbered in the order of their bytes.
 class Completions {
  public:
   bool Has(uint64_t request) const { return done_.contains(request); }
@@ -110,7 +110,7 @@ class OrderedFramedSession final : public Session {
 
 class IndependentFramedSession final : public Session {
  public:
-  // At this many requests that wait, it stops reading.
+  // The session stops reading when this many requests wait.
   static constexpr size_t kWaitingMax = 8;
 
   explicit IndependentFramedSession(Completions& completions) : completions_(completions) {}

@@ -1,6 +1,6 @@
-// The two sessions of framed_session.h get the same requests in pieces, and completions in any
-// order, as the bytes say. Both give the same answers for each id; the ordered one gives them in
-// the order of the requests.
+// Feeds both sessions of framed_session.h the same requests in pieces, and completions in any
+// order, as chosen by the input. Both must give the same answers for each id; the ordered session
+// gives them in the order of the requests.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -11,8 +11,8 @@
 namespace headgate::net {
 namespace {
 
-// Feeds a session as a connection does: what is not consumed is shown again, nothing is read while
-// it says so, and it is asked for its output once it has woken.
+// Feeds a session like a connection: passes unconsumed bytes again, does not read while the session
+// forbids it, and calls the session again after it woke.
 class Reader {
  public:
   explicit Reader(Session& session) : session_(session) {
@@ -67,8 +67,8 @@ struct Side {
 
 }  // namespace
 
-// A step is two bytes: below 0x80 the next request, said in pieces of the second byte's bits; else
-// the completion of a request that was said.
+// A step is two bytes. Below 0x80: sends the next request, split into pieces by the bits of the
+// second byte. Otherwise: completes a request that was sent.
 void Run(std::span<const uint8_t> steps) {
   Side ordered(true);
   Side independent(false);
@@ -99,7 +99,7 @@ void Run(std::span<const uint8_t> steps) {
         side->reader->Say(std::string_view(whole).substr(at, piece));
     }
   }
-  // Later ones first, as far as they are known.
+  // Complete later requests first, as far as they have been read.
   for (uint64_t request = said; request-- > 0;) complete(request);
   HEADGATE_CHECK(ordered.reader->output == expected);
   const auto answers = ParseFramedAnswers(independent.reader->output);

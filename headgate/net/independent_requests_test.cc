@@ -1,5 +1,6 @@
-// Independent requests over real sockets: the connection reads on while some wait, writes each
-// answer when it is there, and keeps every bound. The protocol is framed_session.h's.
+// Independent requests over real sockets: the connection continues reading while some requests
+// wait, writes each answer as soon as it is ready, and keeps every bound. Uses the protocol of
+// framed_session.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,7 @@ class CountingMeter final : public RequestMeter {
 
 enum class Order : uint8_t { kOrdered, kIndependent };
 
-// A server of one loop and, in these tests, one connection.
+// A server with one loop and, in these tests, one connection.
 struct FramedServer {
   explicit FramedServer(Order order, ServerOptions options = {},
                         const ListenOptions& listen_options = {}) {
@@ -60,7 +61,7 @@ struct FramedServer {
     server->Start();
   }
   BlockingClient Connect() const { return *BlockingClient::Connect(endpoint, 10s); }
-  // Runs on the loop's thread, and returns when it has run.
+  // Runs `work` on the loop's thread and waits for it.
   void OnLoop(const std::function<void()>& work) {
     std::latch done(1);
     server->loop(0).Post([&] {
@@ -227,7 +228,7 @@ TEST(IndependentRequests, AreMeasuredByBatchAndByWait) {
   });
 }
 
-// A stream that asks for one answer.
+// A stream that requests one answer.
 struct Asker final : Stream::Owner {
   void OnConnected() override {
     stream->output() = kLater.Bytes() + kNow.Bytes();

@@ -28,7 +28,7 @@ struct SocketAddress {
   int family() const { return storage.ss_family; }
 };
 
-// The same as the system's own type for the family.
+// Converts the family's own address type to the generic one.
 template <typename Address>
 SocketAddress Generic(const Address& address) {
   SocketAddress result;
@@ -90,14 +90,14 @@ absl::Status ListenError(const Endpoint& endpoint, int error) {
 
 enum class Sharing { kAlone, kFirstOfSeveral, kFurther };
 
-// 0, or the error.
+// Returns 0 or the error number.
 int BindAndListen(SocketAddress address, Sharing sharing, int backlog, FileDescriptor& socket) {
   socket =
       FileDescriptor(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) return errno;
   const int fd = socket.get();
   if (address.family() == AF_INET6) {
-    // "::" alone stands for both families; a single IPv6 address is just that.
+    // "::" accepts both families; any other IPv6 address accepts only IPv6.
     const bool any = std::memcmp(&reinterpret_cast<sockaddr_in6*>(address.get())->sin6_addr,
                                  &in6addr_any, sizeof(in6_addr)) == 0;
     SetOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? 0 : 1);
@@ -116,13 +116,14 @@ uint16_t BoundPort(int fd) {
   SocketAddress address;
   address.size = sizeof(address.storage);
   if (::getsockname(fd, address.get(), &address.size) != 0) return 0;
-  // The port stands at the same place in both families.
+  // The port is at the same offset in both families.
   sockaddr_in v4{};
   std::memcpy(&v4, &address.storage, sizeof(v4));
   return ntohs(v4.sin_port);
 }
 
-// Listens on one IP address for every loop; `port` 0 is replaced by the one that the system chose.
+// Listens on one IP address for every loop. `port` 0 is replaced by the port that the system
+// chooses.
 int ListenIp(SocketAddress (*make)(const char*, uint16_t), const char* address, uint16_t& port,
              int backlog, ListeningSockets& sockets) {
   const size_t loops = sockets.by_loop.size();
@@ -141,7 +142,7 @@ int ListenIp(SocketAddress (*make)(const char*, uint16_t), const char* address, 
 
 bool NoIpv6(int error) { return error == EAFNOSUPPORT || error == EADDRNOTAVAIL; }
 
-// A socket file whose server is gone would be in the way for ever.
+// Removes a socket file whose server is gone; otherwise it would block the address forever.
 void RemoveStaleSocket(const std::string& path) {
   if (!IsSocket(path)) return;
   FileDescriptor probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -165,7 +166,7 @@ std::vector<SocketAddress> AddressesToAsk(const Endpoint& endpoint) {
   return {};
 }
 
-// 0, or the error.
+// Returns 0 or the error number.
 int ConnectWithin(SocketAddress address, base::Duration timeout, FileDescriptor& socket) {
   socket =
       FileDescriptor(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));

@@ -1,9 +1,9 @@
-// From an Endpoint to listening sockets.
+// Opens listening sockets for an Endpoint.
 //
-// TCP: one socket per loop, all on one port with SO_REUSEPORT, so that the kernel spreads
-// connections and no loop wakes another. The first is bound without it, so that a second server of
-// the same user gets "address in use", not half of the connections. Unix: one socket in all; a
-// socket file that nobody listens on any more is taken over.
+// TCP: one socket per loop, all on one port with SO_REUSEPORT, so the kernel distributes
+// connections and no loop wakes another. The first socket is bound without SO_REUSEPORT, so that a
+// second server of the same user gets "address in use" instead of half of the connections. Unix: a
+// single socket; a socket file without a listener is replaced.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@
 namespace headgate::net {
 
 struct ListeningSockets {
-  Endpoint bound;  // as asked for, with the port that the system chose
-  // Per loop: its sockets (two for localhost). A Unix socket stands under loop 0 alone.
+  Endpoint bound;  // as requested, with the port that the system chose
+  // The sockets of each loop (two for localhost). A Unix socket belongs to loop 0 only.
   std::vector<std::vector<FileDescriptor>> by_loop;
 };
 
-// Non-blocking sockets that already listen. Errors name the address and what to do.
+// Returns non-blocking sockets that already listen. Errors name the address and suggest what to do.
 absl::StatusOr<ListeningSockets> ListenOn(const Endpoint& endpoint, uint32_t loops, int backlog);
 
-// A connected, non-blocking socket; of the two addresses of localhost the first that answers.
-// Unavailable where nobody answers within `timeout`.
+// Returns a connected, non-blocking socket; for localhost, to the first of its two addresses that
+// answers. Unavailable if nothing answers within `timeout`.
 absl::StatusOr<FileDescriptor> ConnectTo(const Endpoint& endpoint, base::Duration timeout);
 
 }  // namespace headgate::net

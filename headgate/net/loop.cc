@@ -24,15 +24,16 @@ using boost::asio::detached;
 using boost::asio::redirect_error;
 using boost::asio::use_awaitable;
 
-// A loop sums the buffers of all loops after its own have grown by this much, so that the sum is
-// read rarely. All loops together exceed the budget by at most this much each, one read, and
-// kUrgentBytes.
+// A loop adds up the buffers of all loops only after its own buffers have grown by this much, so
+// the sum is computed rarely. In total the loops exceed the budget by at most this much each, plus
+// one read and kUrgentBytes.
 constexpr size_t kBufferGrowthStep = size_t{64} << 10;
-// Beyond the budget by this much, a loop closes connections of its own even if others hold more.
+// If the budget is exceeded by more than this, a loop closes its own connections even if other
+// loops hold more.
 constexpr uint64_t kUrgentBytes = uint64_t{16} << 20;
-// Shedding stops at this share of the budget, so that it is not needed again at once.
+// Shedding stops at this fraction of the budget, so that it is not needed again at once.
 constexpr size_t kShedToSixteenths = 15;
-// Capacity that the shared output keeps between answers.
+// Capacity that the shared output buffer keeps between answers.
 constexpr size_t kOutputCapacityKept = size_t{1} << 20;
 
 Peer PeerOf(const sockaddr_storage& address) {
@@ -88,7 +89,7 @@ void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWi
     const int on = 1;
     ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   }
-  // A spare descriptor serves no client of an address that shares its places.
+  // Spare descriptors serve clients only on addresses with reserved places.
   if (with == AcceptedWith::kSpareFile && !listener.has_reserved_places) {
     counters_.refused_no_files.Add();
     return Refuse(std::move(socket), peer, listener);
@@ -108,8 +109,8 @@ void Loop::Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWi
   connection->Start();
 }
 
-// A refused connection stays until its client has shown which protocol it speaks, so that it hears
-// why.
+// Keeps a refused connection until its client has shown which protocol it speaks, to tell it the
+// reason.
 void Loop::Refuse(FileDescriptor socket, const sockaddr_storage& peer, const Listener& listener) {
   const size_t refused_max =
       std::max<size_t>(1, shared_.options.refusals_max / shared_.loops.size());
@@ -120,7 +121,7 @@ void Loop::Refuse(FileDescriptor socket, const sockaddr_storage& peer, const Lis
   connection->Start();
 }
 
-// The one that has waited longest had its chance.
+// Closes the refused connection that has waited longest.
 void Loop::MakeWayForRefusal() {
   Connection* const oldest = refused_.front();
   refused_.erase(refused_.begin());
@@ -153,7 +154,7 @@ void Loop::Bury(Connection& connection) {
 }
 
 void Loop::DestroyClosed() {
-  // Nothing that goes closes another.
+  // No destructor closes another connection.
   for (Connection* const connection : closed_) delete connection;
   closed_.clear();
 }
@@ -182,9 +183,9 @@ void Loop::OnBuffersChanged(size_t held, size_t now_held) {
   events_.AtEndOfTurn(shed_);
 }
 
-// Closes the largest and slowest connections if all loops together hold more than the budget. Each
-// loop closes its own, and none goes below its share of the target: what is still too much then is
-// for the loop that holds most.
+// Closes the largest and slowest connections if all loops together exceed the budget. Each loop
+// closes its own connections, and none goes below its share of the target. The loop that holds most
+// must then close the rest.
 void Loop::ShedBuffers() {
   shed_due_ = false;
   const uint64_t budget = shared_.options.buffer_bytes_max;
@@ -197,7 +198,7 @@ void Loop::ShedBuffers() {
     if (loop->buffer_bytes() > largest->buffer_bytes()) largest = loop.get();
   }
   if (total <= budget) return;
-  // Another loop's thread may not run for a while, so this one does not rely on it for ever.
+  // Another loop's thread may be delayed, so this loop does not rely on it forever.
   const bool is_urgent = total > budget + kUrgentBytes;
   const uint64_t kept = is_urgent ? 0 : share;
   if (buffer_bytes() <= kept) return largest->Post([largest] { largest->ShedBuffers(); });
@@ -223,7 +224,7 @@ void Loop::ShedBuffers() {
 
 void Loop::Drain() {
   if (draining_) return;
-  // Who is connected already has been promised an answer.
+  // Clients that are already connected were promised an answer.
   for (const auto& acceptor : acceptors_) acceptor->AcceptAll();
   draining_ = true;
   acceptors_.clear();

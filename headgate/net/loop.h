@@ -1,5 +1,5 @@
-// One event loop: a thread, its connections, its counters, and the buffers that they share because
-// a loop does one thing at a time. Internal to net: others see Server.
+// One event loop: a thread, its connections, its counters, and the buffers that the connections can
+// share because a loop does one thing at a time. Internal to net: other folders use Server.
 #pragma once
 
 #include <array>
@@ -36,10 +36,10 @@ struct Shared {
   const base::DisciplinedClock& clock;
   SpareFiles& spare_files;
   ConnectionLimits limits;
-  std::vector<std::unique_ptr<Loop>> loops;  // complete before any starts
+  std::vector<std::unique_ptr<Loop>> loops;  // complete before any loop starts
 };
 
-// An address as one loop sees it.
+// The settings of an address, for one loop.
 struct Listener {
   SessionChooser choose_session;
   std::shared_ptr<const TlsContext> tls;  // null: plain
@@ -52,44 +52,44 @@ class Loop {
   explicit Loop(Shared& shared) : shared_(shared), events_(shared.clock.source()) {}
   ~Loop();
 
-  // A listening socket whose connections this loop accepts; those of a socket that no other loop
-  // has are handed over. Before Start. `spares_kept`: see SpareFiles.
+  // Adds a listening socket whose connections this loop accepts. If only this loop has the socket,
+  // `hand_over` distributes its connections. Call it before Start. `spares_kept`: see SpareFiles.
   void AddAcceptor(FileDescriptor socket, size_t spares_kept, Acceptor::HandOver hand_over);
   void Start();
-  void Stop();  // closes whatever is open; returns when the thread has ended
+  void Stop();  // closes everything that is open; returns when the thread has ended
 
-  // From any thread: runs `work` on the loop's thread.
+  // Callable from any thread: runs `work` on the loop's thread.
   void Post(std::function<void()> work) { events_.Post(std::move(work)); }
 
-  // On the loop's thread: takes an accepted connection over.
+  // On the loop's thread: takes over an accepted connection.
   void Adopt(FileDescriptor socket, const sockaddr_storage& peer, AcceptedWith with,
              const Listener& listener);
-  // On the loop's thread: accepts what already waits, stops listening, and lets every connection
-  // finish.
+  // On the loop's thread: accepts the connections that already wait, stops listening, and lets
+  // every connection finish.
   void Drain();
-  // On the loop's thread: closes what did not finish.
+  // On the loop's thread: closes the connections that have not finished.
   void CutOff();
 
-  // For acceptors, on the loop's thread. Whether a refused connection was cut off since the last
-  // call; its descriptor is closed at the end of the turn.
+  // For acceptors, on the loop's thread: whether a refused connection was cut off since the last
+  // call. Its descriptor is closed at the end of the turn.
   bool TakeMadeWay() { return std::exchange(made_way_, false); }
-  // Cuts off those that wait to hear why they are refused: they hold the spare descriptors.
+  // Cuts off the refused connections that still wait for their reason: they hold spare descriptors.
   void MakeWayForAll();
 
-  // For connections, on the loop's thread.
+  // For connections, on the loop's thread:
   Shared& shared() { return shared_; }
   LoopCounters& counters() { return counters_; }
   bool draining() const { return draining_; }
   std::span<char> read_buffer() { return read_buffer_; }
   std::string& output() { return output_; }
-  void ReleaseOutput();  // empties it
+  void ReleaseOutput();  // empties the output
   void ResumeAtEndOfTurn(Connection& connection);
   // Destroys a closed connection at the end of the turn.
   void Bury(Connection& connection);
-  // A connection's buffers hold `now_held` bytes in place of `held`.
+  // A connection's buffers now hold `now_held` bytes instead of `held`.
   void OnBuffersChanged(size_t held, size_t now_held);
-  // Before a connection reads: closes others if the buffers of all loops have exceeded their budget
-  // meanwhile.
+  // Called before a connection reads: closes connections if the buffers of all loops have meanwhile
+  // exceeded their budget.
   void BoundBuffers() {
     if (shed_due_) ShedBuffers();
   }
@@ -97,11 +97,11 @@ class Loop {
   boost::asio::io_context& io() { return events_.io(); }
 
   Counters ReadCounters() const { return counters_.Read(); }
-  // From any thread.
+  // Callable from any thread.
   uint64_t buffer_bytes() const { return counters_.buffer_bytes.value(); }
 
  private:
-  friend class Connection;  // enters and leaves the lists
+  friend class Connection;  // adds itself to the lists and removes itself
 
   boost::asio::awaitable<void> Tick();
   void ResumeWoken();
@@ -115,15 +115,18 @@ class Loop {
   std::array<char, 64 * 1024> read_buffer_;
   std::string output_;
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
-  Connection* connections_ = nullptr;  // intrusive list of all; the loop owns them
-  std::vector<Connection*> closed_;    // those to destroy at the end of the turn
-  std::vector<Connection*> woken_;     // those whose session is asked again at the end of the turn
-  std::vector<Connection*> refused_;   // those that wait to be told why, oldest first
-  bool made_way_ = false;     // one of them was cut off; its descriptor is closed after this turn
+  Connection* connections_ = nullptr;  // intrusive list of all connections; the loop owns them
+  std::vector<Connection*> closed_;    // connections to destroy at the end of the turn
+  // Connections whose session is called again at the end of the turn.
+  std::vector<Connection*> woken_;
+  // Connections that wait for the reason of their refusal, oldest first.
+  std::vector<Connection*> refused_;
+  // A refused connection was cut off; its descriptor is closed after this turn.
+  bool made_way_ = false;
   size_t buffer_growth_ = 0;  // since the buffers of all loops were last summed
-  bool shed_due_ = false;     // they are to be summed before anything else is read
+  bool shed_due_ = false;     // the buffers must be summed before the next read
   bool draining_ = false;
-  // Behind the others, so that it goes before them: what it destroys still uses them.
+  // Declared last so that it is destroyed first: its destructor still uses the members above.
   EventLoop events_;
   EventLoop::Hook resume_{events_, [this] { ResumeWoken(); }};
   EventLoop::Hook bury_{events_, [this] { DestroyClosed(); }};

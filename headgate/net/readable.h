@@ -1,5 +1,5 @@
-// Calls whenever a file descriptor can be read: for what the system tells through one (signals,
-// inotify), and for libraries that have a descriptor of their own.
+// Calls back whenever a file descriptor is readable. For notifications of the system (signals,
+// inotify), and for libraries with a descriptor of their own.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@ namespace headgate::net {
 
 class Readable {
  public:
-  // `fd` stays the caller's, and open until this goes. `call` runs on the loop's thread, and reads
-  // what there is; it may destroy this. Make and destroy it on the loop's thread, or while nobody
-  // runs the loop.
+  // The caller keeps `fd`, which must stay open while this object exists. `call` runs on the loop's
+  // thread and reads the available data; it may destroy this object. Create and destroy this object
+  // on the loop's thread, or while the loop is not running.
   Readable(EventLoop& loop, int fd, std::function<void()> call);
   ~Readable();
   Readable(const Readable&) = delete;

@@ -17,7 +17,7 @@ struct Server::State {
   State(const ServerOptions& options, const base::DisciplinedClock& clock, SpareFiles& spare_files)
       : shared(options, clock, spare_files) {}
 
-  // Runs `work` on every loop's thread and returns when it has run on all.
+  // Runs `work` on the thread of every loop and returns when it has run on all.
   void RunOnAll(const std::function<void(Loop&)>& work) {
     std::latch done(static_cast<ptrdiff_t>(shared.loops.size()));
     for (const auto& loop : shared.loops) {
@@ -29,19 +29,20 @@ struct Server::State {
     done.wait();
   }
 
-  // Of addresses that have places of their own.
+  // The limits of addresses with reserved places.
   std::vector<std::unique_ptr<ConnectionLimits>> reserved_limits;
-  // Per address, then per loop. Connections refer to theirs.
+  // Per address, then per loop. Connections refer to their entries.
   std::vector<std::unique_ptr<std::vector<Listener>>> listeners;
   std::vector<std::string> unix_paths;
   bool started = false;
-  // Behind the others: its loops close the connections that refer to them.
+  // Declared last so that it is destroyed first: its loops close the connections that refer to the
+  // members above.
   Shared shared;
 };
 
 namespace {
 
-// Hands the connections of one socket to all loops in turn.
+// Distributes the connections of one socket to all loops in turn.
 Acceptor::HandOver RoundRobin(std::vector<std::unique_ptr<Loop>>& loops,
                               const std::vector<Listener>& listeners) {
   return [&loops, &listeners, next = size_t{0}](FileDescriptor socket, const sockaddr_storage& peer,
@@ -61,7 +62,7 @@ Server::Server(const ServerOptions& options, const base::DisciplinedClock& clock
     : state_(std::make_unique<State>(options, clock, spare_files)) {}
 
 Server::~Server() {
-  // All threads end before any loop goes: loops hand connections to each other.
+  // End all threads before destroying any loop, because loops hand connections to each other.
   Stop();
   for (const std::string& path : state_->unix_paths) ::unlink(path.c_str());
 }
@@ -122,7 +123,7 @@ void Server::Start() {
 bool Server::Drain(base::Duration timeout) {
   if (!state_->started) return true;
   state_->RunOnAll([](Loop& loop) { loop.Drain(); });
-  // Connections that were handed over meanwhile have arrived after this.
+  // All connections that were handed over before have arrived after this.
   state_->RunOnAll([](Loop&) {});
   const base::Instant deadline = state_->shared.clock.Now() + timeout;
   bool empty = state_->shared.limits.WaitUntilEmpty(timeout);

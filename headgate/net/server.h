@@ -1,9 +1,9 @@
-// The server without its protocols: event loops that accept connections and feed their sessions.
+// A server without its protocols: event loops that accept connections and feed their sessions.
 //
-// One thread per loop; a TCP connection stays on the loop whose socket accepted it. Per read: one
-// look at the clock, one OnBytes, one write. Reading stops while a reply waits to be taken, so that
-// a slow reader holds at most one read's replies. Unix sockets are accepted on the first loop and
-// handed round.
+// One thread per loop; a TCP connection stays on the loop whose socket accepted it. Each read costs
+// one clock reading, one OnBytes and one write. Reading stops while a reply waits for the peer, so
+// a slow reader holds at most the replies to one read. Unix sockets are accepted on the first loop
+// and distributed to the others.
 #pragma once
 
 #include <functional>
@@ -22,45 +22,46 @@
 namespace headgate::net {
 
 struct ListenOptions {
-  // Not 0: connections of this address do not count against connections_max; it has this many
-  // places of its own, from which others cannot shut it out, and may use spare descriptors.
+  // If not 0, connections to this address do not count against connections_max. The address has
+  // this many places of its own, which clients of other addresses cannot occupy, and may use spare
+  // descriptors.
   uint32_t reserved_connections_max = 0;
-  // Not null: connections of this address speak TLS.
+  // If not null, connections to this address use TLS.
   std::shared_ptr<const TlsContext> tls{};
 };
 
 class Server {
  public:
   // `options` must be valid; `clock` and `spare_files` must outlive the server. Throws
-  // boost::system::system_error if the system refuses what an event loop needs.
+  // boost::system::system_error if the system denies the resources of an event loop.
   Server(const ServerOptions& options, const base::DisciplinedClock& clock,
          SpareFiles& spare_files);
   // Closes everything at once.
   ~Server();
 
-  // Binds an address and listens; connections wait until Start. `sessions` is called once per loop,
-  // here. Returns the address with the port that the system chose, where 0 was asked for. Before
-  // Start only.
+  // Binds an address and listens; connections wait until Start. Calls `sessions` once per loop
+  // before it returns. Returns the address with the port that the system chose if port 0 was
+  // requested. Call it only before Start.
   absl::StatusOr<Endpoint> Listen(const Endpoint& endpoint,
                                   const std::function<SessionChooser(uint32_t loop)>& sessions,
                                   const ListenOptions& listen_options = {});
 
-  // For other work on one of the loops. Objects that live there are made before Start and destroyed
-  // after Stop.
+  // One of the loops, for other work. Objects that use it must be created before Start and
+  // destroyed after Stop.
   EventLoop& loop(uint32_t index);
 
   void Start();
 
-  // Accepts no more connections, lets requests that have begun finish, closes connections as they
-  // come to rest. True where all were done within `timeout`; the rest is cut off then. Call once,
-  // from any thread but a loop's.
+  // Stops accepting connections, lets requests that have begun finish, and closes connections as
+  // they become idle. Returns true if all finished within `timeout`; the rest are then cut off.
+  // Call it once, from any thread except a loop's.
   bool Drain(base::Duration timeout);
 
-  // Ends all loops' threads; connections that are open stay so, and are closed when the server
-  // goes. From any thread but a loop's.
+  // Ends the threads of all loops. Open connections stay open until the server is destroyed.
+  // Callable from any thread except a loop's.
   void Stop();
 
-  // The sum over all loops. From any thread.
+  // Summed over all loops. Callable from any thread.
   Counters counters() const;
 
  private:

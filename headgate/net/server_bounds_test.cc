@@ -1,4 +1,4 @@
-// What a server does at its bounds: places of an address of its own, refusals in the client's
+// The behavior of a server at its bounds: reserved places of an address, refusals in the client's
 // protocol, and the budget of all buffers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::StartsWith;
 
-// Answers each line with itself. What is no whole line is kept, as the body of a request is.
+// Echoes each line. Keeps an incomplete line, as a session keeps the body of a request.
 class KeepingSession final : public Session {
  public:
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant) override {
@@ -51,7 +51,7 @@ struct BoundedServer {
     EXPECT_TRUE(bound.ok()) << bound.status();
     return *bound;
   }
-  // A refused client hears why in its own protocol: in capitals if it writes capitals.
+  // A refused client is answered in its own protocol: in capitals if it writes capitals.
   static SessionChoice Choose(std::span<const char> bytes, const Peer&, Room room) {
     if (bytes.empty()) return {};
     if (room == Room::kForIt) return {.made = true, .session = std::make_unique<KeepingSession>()};
@@ -132,7 +132,7 @@ TEST(ServerBounds, ARefusedClientThatSaysNothingIsLetGoAndIsNoIdleConnection) {
   EXPECT_EQ(Ask(open, "PING\n"), "PING\n");
   BlockingClient silent = server.Connect();
   while (server.server->counters().refused_total_limit == 0) std::this_thread::yield();
-  // The loop has made its connection before it answers again.
+  // This answer shows that the loop has created its connection.
   EXPECT_EQ(Ask(open, "PING\n"), "PING\n");
   server.source.Advance(1s);
   EXPECT_EQ(*silent.ReadToEnd(1000), "");
@@ -165,7 +165,7 @@ TEST(ServerBounds, BeyondTheBudgetOfAllBuffersTheLargestAreGivenUpAndTheOthersSe
       large.push_back(server.Connect());
       ASSERT_TRUE(large.back().Send("ECHO " + std::string(100'000, 'x')).ok());
     }
-    // Thirty hold at least 3 MB together.
+    // Thirty connections hold at least 3 MB together.
     while (server.server->counters().buffers_shed < 19) std::this_thread::yield();
     EXPECT_EQ(Ask(small, "\n").substr(0, 6), "ECHO s");
     EXPECT_LE(server.server->counters().buffer_bytes,
@@ -183,7 +183,7 @@ TEST(ServerBounds, WhoeverIsGivenUpHearsWhy) {
   BlockingClient first = server.Connect();
   ASSERT_TRUE(first.Send("ECHO " + std::string(600'000, 'x')).ok());
   while (server.server->counters().buffer_bytes < 600'000) std::this_thread::yield();
-  // Of two that are as large, the slower goes.
+  // Of two connections of the same size, the slower one is closed.
   server.source.Advance(5s);
   BlockingClient second = server.Connect();
   ASSERT_TRUE(second.Send("ECHO " + std::string(600'000, 'y')).ok());

@@ -1,5 +1,5 @@
-// The server over real loopback sockets on ports that the system chooses. Time is a clock that the
-// tests move; waiting for the server is reading from its sockets, with an end.
+// The server over real loopback sockets, on ports that the system chooses. The tests move the clock
+// themselves. They wait for the server only by reading from its sockets, with a timeout.
 #include "headgate/net/server.h"
 
 #include <gmock/gmock.h>
@@ -23,13 +23,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// What "ask" waits for until somebody says "tell" on the same loop.
+// "ask" waits until some connection on the same loop sends "tell".
 struct Oracle {
   bool told = false;
   std::vector<std::function<void()>> wakers;
 };
 
-// Lines: "x\n" is answered by "x\n". A few words do more.
+// A line protocol: "x\n" is answered by "x\n". A few words have special meanings.
 class LineSession final : public Session {
  public:
   LineSession(std::string greeting, Oracle& oracle)
@@ -107,7 +107,7 @@ struct TestServer {
     EXPECT_TRUE(bound.ok()) << bound.status();
     return *bound;
   }
-  // "?" could become "?x", which is not spoken here.
+  // "?" could become "?x", a protocol that this server does not serve.
   SessionChoice Choose(std::span<const char> bytes, const Peer& peer, Room room) {
     const std::string_view text(bytes.data(), bytes.size());
     if (room == Room::kNone) return {.made = true, .refusal = "full house\n"};
@@ -127,12 +127,12 @@ struct TestServer {
   base::DisciplinedClock clock{source};
   ServerOptions options;
   SpareFiles spare_files;
-  Oracle oracle;  // for servers of one loop
+  Oracle oracle;  // for servers with one loop
   std::unique_ptr<Server> server;
   Endpoint endpoint;
 };
 
-// Reads until there are as many bytes; what there is where the connection ends before.
+// Reads until `bytes` bytes have arrived, or to the end of the connection.
 std::string Read(BlockingClient& client, size_t bytes) {
   std::string all;
   while (all.size() < bytes) {
@@ -148,7 +148,8 @@ std::string Ask(BlockingClient& client, std::string_view line, std::string_view 
   return Read(client, answer.size());
 }
 
-// The server closes without a word, in either of the two ways a socket can say so.
+// Whether the server closed without sending anything, in either of the two ways that a socket
+// reports.
 bool Closed(BlockingClient& client) {
   const auto rest = client.ReadSome();
   return rest.ok() ? rest->empty() : rest.status().code() == absl::StatusCode::kUnavailable;
@@ -184,7 +185,7 @@ TEST(Server, ASessionThatWaitsIsAskedAgainWhenItSaysSoAndKeepsTheOrder) {
   server.server->Start();
   BlockingClient client = server.Connect();
   BlockingClient other = server.Connect();
-  // What follows the request that waits is answered behind it.
+  // Requests after the waiting one are answered after it.
   EXPECT_EQ(Ask(client, "one\nask\ntwo\n", "one\n"), "one\n");
   EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
   EXPECT_TRUE(client.Send("three\n").ok());
@@ -192,7 +193,7 @@ TEST(Server, ASessionThatWaitsIsAskedAgainWhenItSaysSoAndKeepsTheOrder) {
   EXPECT_EQ(Read(client, 14), "ask\ntwo\nthree\n");
 }
 
-// What may lie behind a request that waits, and how it is answered once the wait is over.
+// Lines that follow a waiting request, and their answers once the wait is over.
 struct Behind {
   std::string_view lines;
   std::string answers;
@@ -382,7 +383,7 @@ TEST(Server, ClosesAConnectionWhoseRequestTakesTooLongEvenIfItTrickles) {
   BlockingClient client = server.Connect();
   EXPECT_EQ(Ask(client, "hello\nha", "hello\n"), "hello\n");
   server.source.Advance(6s);
-  // The answer of another connection shows that the loop has seen the trickle.
+  // The answer on another connection shows that the loop has read the partial line.
   ASSERT_TRUE(client.Send("lf").ok());
   BlockingClient other = server.Connect();
   EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
@@ -419,8 +420,8 @@ TEST(Server, ClosesAReaderThatDoesNotRead) {
   server.server->Start();
   BlockingClient client = server.Connect();
   ASSERT_TRUE(client.Send("big\n").ok());
-  // Not all of it has arrived when the server stops writing; reading nothing, the client lets the
-  // time pass.
+  // Part of the output is still unsent when the server stops writing. The client does not read, so
+  // the write timeout passes.
   while (server.server->counters().bytes_written == 0) std::this_thread::yield();
   while (server.server->counters().write_timeouts == 0) {
     server.source.Advance(10s);
@@ -464,11 +465,11 @@ TEST(Server, RefusesConnectionsBeyondItsLimitsAndTakesThemAgainLater) {
   EXPECT_EQ(Ask(fourth, "hello\n", "hello\n"), "hello\n");
 }
 
-// Sockets that fill the table of open files, and give it back.
+// Sockets that use up all file descriptors, and release them again.
 class AllFiles {
  public:
   AllFiles() {
-    // A lower limit fills sooner.
+    // A lower limit is reached sooner.
     EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
     const rlimit few{.rlim_cur = 256, .rlim_max = before_.rlim_max};
     EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
@@ -497,7 +498,7 @@ TEST(Server, WaitsForRoomWhereTheSystemHasNoneForAnotherConnection) {
         ::connect(waiting.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     while (server.server->counters().accept_errors == 0) std::this_thread::yield();
     EXPECT_EQ(Ask(open, "hello\n", "hello\n"), "hello\n");
-    // It rests between its attempts.
+    // The acceptor pauses between its attempts.
     EXPECT_LE(server.server->counters().accept_errors, 20u);
   }
   char answer[6];
@@ -525,7 +526,7 @@ TEST(Server, FinishesRequestsThatHaveBegunBeforeItGoes) {
   EXPECT_EQ(Ask(client, "hello\nha", "hello\n"), "hello\n");
   std::atomic<bool> drained{false};
   std::thread drain([&] { drained = server.server->Drain(10s); });
-  // Nothing is accepted once draining has begun.
+  // Connecting fails once draining has begun.
   while (BlockingClient::Connect(server.endpoint, 1s).ok()) std::this_thread::yield();
   ASSERT_TRUE(client.Send("lf\n").ok());
   EXPECT_EQ(*client.ReadToEnd(1000), "bye half\n");

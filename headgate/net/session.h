@@ -1,5 +1,5 @@
-// One connection's conversation, without its socket: bytes in, bytes out, time as an argument. A
-// front implements it; the event loop feeds it. Tests and fuzzers feed it too.
+// The conversation on one connection without its socket: bytes in, bytes out, time as an argument.
+// A front implements it; the event loop, tests and fuzzers feed it.
 #pragma once
 
 #include <cstdint>
@@ -18,41 +18,40 @@ namespace headgate::net {
 // The other end of a connection.
 struct Peer {
   bool loopback = true;   // a loopback address or a Unix socket
-  std::string address{};  // "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"; for people
+  std::string address{};  // for people: "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"
 };
 
 // Counts and times the requests of a front's sessions on one loop, on that loop's thread.
 class RequestMeter {
  public:
   virtual ~RequestMeter() = default;
-  // `requests` were answered together, `elapsed` after their bytes, or what they had waited for,
-  // were there.
+  // `requests` were answered together, `elapsed` after their bytes, or the results they waited for,
+  // had arrived.
   virtual void OnBatch(uint64_t requests, base::Duration elapsed) = 0;
-  // Some of them had to wait for an answer from elsewhere: `elapsed` from their bytes to their
-  // answers.
+  // Some of them had to wait for an external result. `elapsed` is the time from the arrival of
+  // their bytes to their answers.
   virtual void OnWait(base::Duration elapsed) = 0;
   virtual void OnProtocolError() = 0;
 };
 
 class Session {
  public:
-  // "Stop reading" and "there is output" are two signals. A session that answers in order stops
-  // reading while a request waits. One whose requests are independent reads on, and writes each
-  // answer when it is there.
+  // "Stop reading" and "there is output" are two separate signals. A session that answers in order
+  // stops reading while a request waits. A session with independent requests continues reading, and
+  // writes each answer as soon as it is available.
   struct Progress {
-    size_t consumed = 0;        // leading bytes of the input that need not be shown again
-    uint64_t answered = 0;      // requests whose answers ended in this call
-    bool close = false;         // write what is in `output`, then close
-    bool mid_request = false;   // a request has begun and is not whole: the request timeout runs
-    bool more = false;          // call again with the rest, if any, once the output is written
-    bool stop_reading = false;  // read nothing before the session wakes
-    bool streaming = false;  // an answer without an end is under way; without bytes to write it may
-                             // rest for ever
-    bool protocol_error = false;  // closed for what the client sent; counted
-    // Requests wait for answers from elsewhere: since when the first of them does. The session
-    // wakes when it has output.
+    size_t consumed = 0;       // leading bytes of the input that need not be passed again
+    uint64_t answered = 0;     // requests whose answers were completed in this call
+    bool close = false;        // write `output`, then close
+    bool mid_request = false;  // a request is incomplete: the request timeout is running
+    bool more = false;  // call again with the rest of the input, if any, once the output is written
+    bool stop_reading = false;    // do not read before the session wakes
+    bool streaming = false;       // an endless answer is in progress; it may stay silent forever
+    bool protocol_error = false;  // closed because of invalid input; counted
+    // If requests wait for external results: since when the first of them waits. The session wakes
+    // when it has output.
     std::optional<base::Instant> waiting_since{};
-    // Some of `answered` had waited: since when the first of them did.
+    // If some of the requests in `answered` had to wait: since when the first of them did.
     std::optional<base::Instant> answered_since{};
 
     bool waiting() const { return waiting_since.has_value(); }
@@ -60,43 +59,45 @@ class Session {
 
   virtual ~Session() = default;
 
-  // Once a call has made this much output, a session says `more` and stops, so that small requests
-  // for large answers cannot fill the memory.
+  // After this much output in one call, a session reports `more` and returns, so that small
+  // requests with large answers cannot fill the memory.
   static constexpr size_t kOutputPauseBytes = size_t{256} << 10;
 
-  // Handles every whole request in `input`, in order, and appends the replies to `output`, as well
-  // as those that have become ready meanwhile. Everything that is decidable in one call is decided
-  // together. `input` holds what was not consumed before, and what has arrived since; nothing new
-  // when the session has woken or said `more`. A session bounds what it lets pile up: if a request
-  // is larger than its bounds it answers an error and closes. All decisions of a call share `now`.
+  // Handles every complete request in `input`, in order, and appends the replies to `output`,
+  // together with replies that have become ready meanwhile. Everything that can be decided in one
+  // call is decided together. `input` holds the bytes that were not consumed before plus new bytes;
+  // there are no new bytes if the session woke or reported `more`. A session bounds its buffers: if
+  // a request exceeds the bounds, it replies with an error and closes. All decisions of one call
+  // use the same `now`.
   virtual Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) = 0;
 
-  // The session calls `wake` on the loop's thread when it has output, or reads again; perhaps from
-  // within any call of the session. OnBytes follows, later. Set before the first bytes.
+  // Sets the function that the session calls, on the loop's thread, when it has output or reads
+  // again, possibly from within any call of the session. A call of OnBytes follows later. Set
+  // before the first bytes.
   virtual void SetWaker(std::function<void()> /*wake*/) {}
 
-  // Why a request that was begun is given up.
+  // Why an incomplete request is given up.
   enum class GivenUp : uint8_t {
     kTooSlow,    // it took longer than the request timeout
-    kNoBuffers,  // the buffers of all connections are full, and this connection is among the
-                 // largest and slowest
+    kNoBuffers,  // the buffers of all connections are full, and this one is among the largest and
+                 // slowest
   };
-  // Appends the last words before the connection closes, if any. The session is not called again.
+  // Appends an optional last message before the connection closes. The session is not called again.
   virtual void OnGivenUp(GivenUp /*why*/, std::string& /*output*/, base::Instant /*now*/) {}
 
-  // Memory of this session that grows with what its client sends, besides the input that it has not
-  // consumed.
+  // The memory of this session that grows with the client's input, without the input that it has
+  // not consumed.
   virtual size_t BufferedBytes() const { return 0; }
 
-  // The process is going down: requests already begun are finished, then the session closes (HTTP
-  // says so in its next answer). Called at most once, from the loop's thread.
+  // Called when the process shuts down: the session finishes the requests that have begun, then
+  // closes (HTTP announces this in its next response). Called at most once, on the loop's thread.
   virtual void OnDrain() {}
 };
 
-// Keeps the times in the progress of a session that answers in order.
+// Tracks the times in Session::Progress for a session that answers in order.
 class OrderedWait {
  public:
-  // At the end of a call: whether the next request waits now.
+  // Call it at the end of OnBytes. `waits`: whether the next request waits now.
   void Report(bool waits, base::Instant now, Session::Progress& progress) {
     if (progress.answered > 0) progress.answered_since = std::exchange(since_, std::nullopt);
     since_ = waits ? std::optional(since_.value_or(now)) : std::nullopt;
@@ -108,19 +109,20 @@ class OrderedWait {
   std::optional<base::Instant> since_;
 };
 
-// The session that serves a connection, chosen by its first bytes.
+// The session for a connection, chosen by the connection's first bytes.
 struct SessionChoice {
   bool made = false;                   // false: more bytes are needed to tell
   std::unique_ptr<Session> session{};  // null: the connection is refused
-  std::string_view refusal{};  // the last words to a refused one; must live as long as the program
-  RequestMeter* meter = nullptr;  // may be null; outlives the session
+  std::string_view refusal{};     // last message to a refused client; must have static lifetime
+  RequestMeter* meter = nullptr;  // may be null; must outlive the session
 };
 
-// Whether the server has a place for a connection. One that has no place is accepted to be told so.
+// Whether the server has a place for a connection. Without a place, the connection is accepted only
+// to tell the client so.
 enum class Room : uint8_t { kForIt, kNone };
 
 // Called on the loop's thread with all bytes so far, until the choice is made. A connection without
-// a place gets no session; the first call for it may have no bytes at all.
+// a place gets no session. Its first call may have no bytes at all.
 using SessionChooser =
     std::function<SessionChoice(std::span<const char> first_bytes, const Peer& peer, Room room)>;
 

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 constexpr base::Instant kStart = base::Instant::FromNanos(1'000'000'000);
 
-// One call of a session that answers in order, at `at` after the start.
+// One call of a session that answers in order, `at` after the start.
 Session::Progress Report(OrderedWait& wait, base::Duration at, uint64_t answered, bool waits) {
   Session::Progress progress{.answered = answered};
   wait.Report(waits, kStart + at, progress);
@@ -36,7 +36,7 @@ TEST(OrderedWait, AWaitLastsFromTheBytesToTheAnswers) {
   EXPECT_EQ(answered.answered_since, kStart);
   EXPECT_FALSE(answered.waiting());
   EXPECT_FALSE(answered.stop_reading);
-  // The next request has not waited.
+  // The next request did not wait.
   EXPECT_EQ(Report(wait, 100ms, 1, false).answered_since, std::nullopt);
 }
 

@@ -12,7 +12,7 @@ namespace {
 
 int OpenNull() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
-// Takes every descriptor of the process, and gives them back.
+// Takes every descriptor of the process, and releases them again.
 class NoFiles {
  public:
   NoFiles() {
@@ -47,7 +47,7 @@ TEST(SpareFiles, OpensDownToWhatIsKeptForMoreImportantUses) {
   EXPECT_EQ(open_all(SpareFiles::kKeptFromReservedPlaces),
             SpareFiles::kKeptFromRefusals - SpareFiles::kKeptFromReservedPlaces);
   EXPECT_EQ(open_all(SpareFiles::kKeptFromSnapshots), SpareFiles::kKeptFromReservedPlaces);
-  // What is closed becomes spare again.
+  // Closed descriptors become spares again.
   open.clear();
   EXPECT_TRUE(spares.Refill());
   EXPECT_EQ(open_all(0), SpareFiles::kCount);

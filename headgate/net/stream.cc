@@ -7,7 +7,7 @@
 namespace headgate::net {
 namespace {
 
-// One read's worth. A thousand replies of a pipeline fit.
+// The size of one read. A thousand pipelined replies fit.
 constexpr size_t kReadBytesMax = size_t{64} << 10;
 // Capacity that the write buffers keep between writes.
 constexpr size_t kOutputCapacityKept = size_t{1} << 20;
@@ -99,7 +99,7 @@ void Stream::Read() {
   if (connection == connection_) transport_->AwaitRead();
 }
 
-// The reader reports a connection that is gone.
+// A write error is ignored here: the next read reports a connection that is gone.
 void Stream::Flush() {
   while (state_ == State::kOpen && !(writing_.empty() && output_.empty())) {
     if (writing_.empty()) writing_.swap(output_);

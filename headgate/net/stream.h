@@ -1,8 +1,8 @@
-// A connection that we open: bytes out, bytes in, without waiting. An owner gets the incoming
-// bytes, on the loop's thread, and leads the conversation.
+// An outgoing connection with non-blocking reads and writes. An owner receives the incoming bytes
+// on the loop's thread and drives the protocol.
 //
-// Over any transport: TCP or a Unix socket, plain or with TLS. A host name is resolved off the
-// loop's thread, and its addresses are tried one after the other.
+// Uses any transport: TCP or a Unix socket, plain or with TLS. A host name is resolved on another
+// thread, and its addresses are tried one after the other.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ namespace headgate::net {
 
 class Stream final : private Transport::Owner {
  public:
-  // Called on the loop's thread, never from within a call of the stream's. Each may close and
-  // reopen the stream; none may destroy it.
+  // Called on the loop's thread, never from within a call of the stream. Each function may close
+  // and reopen the stream; none may destroy it.
   class Owner {
    public:
     virtual void OnConnected() = 0;
     virtual void OnBytes(std::string_view bytes) = 0;
-    // It could not connect, or the connection ended. Not called after Close.
+    // The stream could not connect, or the connection ended. Not called after Close.
     virtual void OnClosed(const absl::Status& why) = 0;
 
    protected:
@@ -36,28 +36,28 @@ class Stream final : private Transport::Owner {
 
   struct Options {
     std::shared_ptr<TlsContext> tls{};  // null: plain
-    std::string server_name{};  // the name that the certificate must have; empty: the target's host
-    base::Duration connect_timeout =
-        std::chrono::milliseconds(50);  // resolving and the TLS handshake included
+    std::string server_name{};  // the name required in the certificate; empty: the target's host
+    // Includes name resolution and the TLS handshake.
+    base::Duration connect_timeout = std::chrono::milliseconds(50);
   };
 
   Stream(EventLoop& loop, Owner& owner, const Options& options);
   ~Stream() { Close(); }
   Stream(const Stream&) = delete;
 
-  // Closes what was open before.
+  // Closes an existing connection first.
   void Connect(const StreamTarget& target);
-  // Forgets what is under way; the owner hears nothing of it.
+  // Aborts everything in progress; the owner is not notified.
   void Close();
 
-  // Append here, then Flush. Emptied by Close.
+  // Append here, then call Flush. Close empties it.
   std::string& output() { return output_; }
-  // Sends what output() holds; what the other end does not take yet follows when it does.
+  // Sends the contents of output(). Bytes that the peer does not take yet are sent later.
   void Flush();
-  // Bytes given to Flush that the system has not taken.
+  // Bytes passed to Flush that the system has not taken yet.
   size_t unsent_bytes() const;
 
-  // Over all of its connections.
+  // Summed over all connections of this stream.
   uint64_t bytes_read() const { return bytes_read_; }
   uint64_t bytes_written() const { return bytes_written_; }
 
@@ -77,15 +77,16 @@ class Stream final : private Transport::Owner {
   const Options options_;
   StreamTarget target_;
   State state_ = State::kClosed;
-  uint64_t connection_ =
-      0;  // a number for each, so that a call sees if the owner has closed or reopened meanwhile
+  // A number for each connection. It shows whether the owner has closed or reopened the stream
+  // during a call.
+  uint64_t connection_ = 0;
   std::unique_ptr<Connector> connector_;
   std::unique_ptr<Transport> transport_;
   Timer deadline_;
   std::vector<char> input_;
   std::string output_;
-  std::string writing_;  // what the system has not taken yet
-  size_t written_ = 0;   // of `writing_`
+  std::string writing_;  // not taken by the system yet
+  size_t written_ = 0;   // bytes of `writing_`
   uint64_t bytes_read_ = 0;
   uint64_t bytes_written_ = 0;
 };

@@ -1,4 +1,4 @@
-// Streams to real sockets of this process.
+// Streams to real sockets within this process.
 #include "headgate/net/stream.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-// The listening end: accepts one connection when it is first asked for something.
+// The listening end; accepts one connection when it is first used.
 struct Peer {
   explicit Peer(const std::string& address = "127.0.0.1:0")
       : sockets(*ListenOn(*ParseEndpoint(address), 1, 16)) {}
@@ -26,7 +26,7 @@ struct Peer {
           FileDescriptor(::accept4(sockets.by_loop[0][0].get(), nullptr, nullptr, SOCK_NONBLOCK));
     return connection.get();
   }
-  // Reads what has arrived.
+  // Reads the bytes that have arrived.
   std::string Read() {
     std::string all;
     std::string buffer(1 << 16, '\0');
@@ -89,7 +89,7 @@ TEST(Stream, GoesToAUnixSocket) {
   ::unlink(path.c_str());
 }
 
-// Both are ready when the loop looks.
+// Both events are ready when the loop polls.
 TEST(Stream, ADeadlineThatComesWithTheConnectionDoesNotEndIt) {
   for (int i = 0; i < 20; ++i) {
     Peer peer;
@@ -119,7 +119,7 @@ TEST(Stream, SaysWhyThereIsNoConnection) {
 }
 
 TEST(Stream, GivesUpInTime) {
-  // Nobody accepts, and the queue is full.
+  // Nothing accepts connections, and the queue is full.
   FileDescriptor full(::socket(AF_INET, SOCK_STREAM, 0));
   Peer peer;
   ASSERT_EQ(::listen(peer.sockets.by_loop[0][0].get(), 0), 0);
@@ -177,6 +177,15 @@ TEST(TlsContext, NamesTheFileThatCannotBeUsed) {
   EXPECT_THAT(
       std::string(TlsContext::Load({.certificate_file = "/nowhere/c.pem"}).status().message()),
       HasSubstr("give both"));
+}
+
+TEST(TlsContext, SaysOfEachFileThatItCannotBeUsed) {
+  const auto problems = ProblemsOfFiles({.ca_file = "/nowhere/ca.pem",
+                                         .certificate_file = "/nowhere/c.pem",
+                                         .key_file = "/nowhere/k.pem"});
+  ASSERT_EQ(problems.size(), 2u);
+  EXPECT_EQ(problems[0].file, TlsProblem::File::kCa);
+  EXPECT_EQ(problems[1].file, TlsProblem::File::kCertificate);
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// For tests: a certificate for localhost that signs itself, and its key, made on the spot, as PEM
-// files.
+// For tests: creates a self-signed certificate for localhost and its key, as PEM files.
 #pragma once
 
 #include <gtest/gtest.h>

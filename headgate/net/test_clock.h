@@ -1,5 +1,5 @@
-// For this folder's tests: a clock that moves only when told to, from any thread, while the loops
-// of a server read it.
+// For the tests of this folder: a manual clock that any thread may move while the loops of a server
+// read it.
 #pragma once
 
 #include <atomic>

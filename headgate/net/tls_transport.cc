@@ -91,7 +91,7 @@ void TlsTransport::ExpectServer(const std::string& name) {
     return;
   }
   HEADGATE_CHECK(SSL_set1_host(ssl_, name.c_str()) == 1);
-  // As the macro SSL_set_tlsext_host_name.
+  // Expands the macro SSL_set_tlsext_host_name.
   SSL_ctrl(ssl_, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
            const_cast<char*>(name.c_str()));
 }
@@ -107,7 +107,7 @@ Transport::Io TlsTransport::Handshake() {
   return io;
 }
 
-// One record is at most 16 KiB; a larger buffer takes several.
+// A record has at most 16 KiB; a larger buffer takes several records.
 Transport::Io TlsTransport::Read(std::span<char> buffer) {
   size_t filled = 0;
   while (filled < buffer.size()) {

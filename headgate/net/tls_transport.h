@@ -1,4 +1,4 @@
-// TLS over a socket, as client or server. Internal to net: others see Transport.
+// TLS over a socket, as client or server. Internal to net: other folders use Transport.
 #pragma once
 
 #include <memory>
@@ -29,10 +29,10 @@ class TlsTransport final : public Transport {
   bool has_received() const override;
 
  private:
-  // OpenSSL's way to the socket: its own would raise SIGPIPE when the peer is gone.
+  // OpenSSL's access to the socket. OpenSSL's own would raise SIGPIPE if the peer is gone.
   struct Socket;
 
-  // Judges what an OpenSSL call returned.
+  // Translates the result of an OpenSSL call.
   Io Result(int returned, Ready& needs);
   void ExpectServer(const std::string& name);
 

@@ -52,7 +52,7 @@ class PlainTransport final : public Transport {
 
 }  // namespace
 
-// The descriptor and the waits on it. Waits that are under way hold it, so that it may outlive its
+// The descriptor and the pending waits on it. Pending waits share ownership, so it may outlive its
 // transport.
 struct Transport::Watch : boost::intrusive_ref_counter<Watch, boost::thread_unsafe_counter> {
   Watch(EventLoop& loop, FileDescriptor socket, Transport& owner)
@@ -76,7 +76,7 @@ struct Transport::Watch : boost::intrusive_ref_counter<Watch, boost::thread_unsa
   }
 
   stream_descriptor descriptor;
-  Transport* transport;  // null: it is gone
+  Transport* transport;  // null once the transport is destroyed
   bool read_armed = false;
   bool write_armed = false;
 };
@@ -107,7 +107,7 @@ void Transport::AwaitWrite() {
   watch_->Arm(write_needs());
 }
 
-// One readiness may be what both wait for.
+// A read and a write may wait for the same readiness.
 void Transport::OnReady(Ready ready) {
   const boost::intrusive_ptr<Watch> watch = watch_;
   if (awaits_read_ && read_needs() == ready) {

@@ -1,9 +1,9 @@
-// The bytes of one connection, accepted or opened: over TCP or a Unix socket, plain or with TLS.
-// Nobody above sees which.
+// The bytes of one connection, accepted or outgoing, over TCP or a Unix socket, plain or with TLS.
+// Callers need not know which.
 //
-// Never blocks. Read, Write and Handshake do what is possible now; after kWouldBlock the caller
-// awaits the call's turn and tries again. (With TLS a Read may have to send first, and a Write to
-// receive; the transport knows.)
+// Never blocks. Read, Write and Handshake do as much as possible now. After kWouldBlock the caller
+// calls AwaitRead or AwaitWrite, and tries again when the owner is called. (With TLS, a Read may
+// have to send first, and a Write to receive; the transport handles this.)
 #pragma once
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
@@ -21,12 +21,12 @@ namespace headgate::net {
 
 class Transport {
  public:
-  // Called on the loop's thread, never from within a call of the transport's. May destroy the
+  // Called on the loop's thread, never from within a call of the transport. May destroy the
   // transport.
   class Owner {
    public:
-    virtual void OnReadable() = 0;  // Read, or Handshake, is worth another try
-    virtual void OnWritable() = 0;  // so is Write
+    virtual void OnReadable() = 0;  // retry Read or Handshake
+    virtual void OnWritable() = 0;  // retry Write
 
    protected:
     ~Owner() = default;
@@ -35,12 +35,13 @@ class Transport {
   enum class State : uint8_t { kDone, kWouldBlock, kEnd, kFailed };
   struct Io {
     State state = State::kDone;
-    size_t bytes = 0;  // moved; at least one if state is kDone, unless none were asked for
+    // Bytes transferred; at least one if state is kDone, unless none were requested.
+    size_t bytes = 0;
   };
 
-  // Takes a connected, non-blocking socket. `loop` and `owner` must outlive the transport. `tls`:
-  // null for plain bytes; it says which side is ours. `server_name`: the name or address that a
-  // server's certificate must have.
+  // Takes a connected, non-blocking socket. `loop` and `owner` must outlive the transport. `tls` is
+  // null for plain connections; it also decides between client and server side. `server_name` is
+  // the name or address that a server's certificate must have.
   static std::unique_ptr<Transport> Make(EventLoop& loop, FileDescriptor socket, Owner& owner,
                                          const TlsContext* tls,
                                          const std::string& server_name = {});
@@ -48,18 +49,18 @@ class Transport {
   virtual ~Transport();
   Transport(const Transport&) = delete;
 
-  // Optional: Read and Write make up for it. kDone when the peer has proved who it is; never kEnd.
+  // Optional: Read and Write do it if necessary. kDone when the handshake is complete; never kEnd.
   virtual Io Handshake() = 0;
   virtual Io Read(std::span<char> buffer) = 0;
-  // After kWouldBlock the next Write must begin with the same bytes.
+  // After kWouldBlock, the next Write must begin with the same bytes.
   virtual Io Write(std::string_view bytes) = 0;
-  // No more will be written; the peer learns that.
+  // Signals the peer that no more will be written.
   virtual void FinishWriting() = 0;
-  // Why the last call answered kFailed.
+  // Why the last call returned kFailed.
   virtual std::string error() const = 0;
 
-  // After kWouldBlock: calls the owner once, when another try is worth it. Asking again before that
-  // changes nothing.
+  // After kWouldBlock: calls the owner once, when a retry makes sense. Repeated calls before that
+  // have no effect.
   void AwaitRead();   // for Read and Handshake
   void AwaitWrite();  // for Write
 
@@ -69,10 +70,10 @@ class Transport {
   Transport(EventLoop& loop, FileDescriptor socket, Owner& owner);
   int fd() const { return fd_; }
 
-  // The readiness that the last call of this kind lacked.
+  // The readiness that the last call of this kind was waiting for.
   virtual Ready read_needs() const { return Ready::kToRead; }
   virtual Ready write_needs() const { return Ready::kToWrite; }
-  // Bytes that were received already, so that no readiness will tell of them.
+  // Whether received bytes are buffered already, so that no readiness event will announce them.
   virtual bool has_received() const { return false; }
 
  private:
@@ -81,7 +82,7 @@ class Transport {
   void OnReady(Ready ready);
 
   Owner& owner_;
-  const int fd_;  // the watch's
+  const int fd_;  // owned by the watch
   boost::intrusive_ptr<Watch> watch_;
   bool awaits_read_ = false;
   bool awaits_write_ = false;

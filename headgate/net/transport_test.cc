@@ -1,4 +1,4 @@
-// Both kinds of transport over a socket pair: whatever holds for plain bytes holds for TLS.
+// Both kinds of transport over a socket pair: plain bytes and TLS must behave alike.
 #include "headgate/net/transport.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using Io = Transport::Io;
 using State = Transport::State;
 
-// One end: writes what it is given, keeps what it reads.
+// One end: writes the bytes it is given, and keeps the bytes it reads.
 class End final : private Transport::Owner {
  public:
   void Use(std::unique_ptr<Transport> transport) {
@@ -142,7 +142,7 @@ TEST_P(TransportPair, CarriesMoreThanTheSystemBuffersInOrder) {
   EXPECT_TRUE(client.received == down);
 }
 
-// A record may hold more than one read takes, and then no readiness tells of its rest.
+// A record may be larger than one read, and then no readiness event announces its rest.
 TEST_P(TransportPair, ASmallBufferGetsEverything) {
   Connect();
   server.read_bytes_max = 7;

@@ -1,4 +1,4 @@
-// Every metric there is, declared once: name, type, unit, help, labels. Rendering,
+// All metrics, each declared once: name, type, unit, help, labels. Rendering,
 // docs/reference/metrics.md and the dashboard read this table; nothing else can be exported.
 //
 // Labels are bounded sets (a rule's name, an outcome, a front), never keys of clients.
@@ -14,7 +14,7 @@ namespace headgate::observe {
 enum class MetricType : uint8_t { kCounter, kGauge, kHistogram };
 std::string_view Name(MetricType type);
 
-// In the order of the catalogue.
+// In the order of the catalog.
 enum class Metric : uint8_t {
   kDecisions,
   kSeries,
@@ -89,9 +89,9 @@ struct MetricSpec {
   Metric metric;
   std::string_view name;
   MetricType type;
-  std::string_view unit;  // what one of it is
+  std::string_view unit;  // the unit of the value
   std::string_view help;
-  std::array<std::string_view, kLabelsMax> label_names{};  // the empty ones are none
+  std::array<std::string_view, kLabelsMax> label_names{};  // unused names are empty
 
   constexpr size_t label_count() const {
     size_t count = 0;
@@ -106,13 +106,14 @@ struct MetricSpec {
 std::span<const MetricSpec, kMetricCount> Catalog();
 const MetricSpec& SpecOf(Metric metric);
 
-// The upper bounds of kBatchSeconds' buckets, in nanoseconds: 100 ns to 100 ms, three a decade.
+// The upper bounds of kBatchSeconds' buckets, in nanoseconds: 100 ns to 100 ms, three per decade.
 inline constexpr std::array<uint64_t, 19> kLatencyBounds = {
     100,       200,        500,        1'000,      2'000,      5'000,     10'000,
     20'000,    50'000,     100'000,    200'000,    500'000,    1'000'000, 2'000'000,
     5'000'000, 10'000'000, 20'000'000, 50'000'000, 100'000'000};
 
-// Those of kWaitSeconds: 50 µs, a store on this machine, to 1 s, three a decade.
+// The upper bounds of kWaitSeconds' buckets, three per decade: from 50 µs, a store on the same
+// machine, to 1 s.
 inline constexpr std::array<uint64_t, 14> kWaitBounds = {
     50'000,     100'000,    200'000,    500'000,     1'000'000,   2'000'000,   5'000'000,
     10'000'000, 20'000'000, 50'000'000, 100'000'000, 200'000'000, 500'000'000, 1'000'000'000};

@@ -60,8 +60,8 @@ TEST(Catalog, LatencyBoundsGoFrom100NsTo100MsThreeADecade) {
     EXPECT_EQ(kLatencyBounds[i + 3], 10 * kLatencyBounds[i]);
 }
 
-// The table of docs/reference/metrics.md. On a difference the test prints the lines as they should
-// be.
+// Compares the table of docs/reference/metrics.md. On a difference, the test prints the expected
+// lines.
 TEST(Catalog, IsWhatTheReferenceSays) {
   std::string expected;
   for (const MetricSpec& spec : Catalog()) {

@@ -5,7 +5,7 @@
 namespace headgate::observe {
 namespace {
 
-// Takes `text` off the front of `path` if it is a whole component of it.
+// Removes `text` from the front of `path` if it is a complete component of the path.
 bool TakeComponent(std::string_view& path, std::string_view text) {
   if (!path.starts_with(text)) return false;
   if (path.size() == text.size()) {
@@ -17,12 +17,12 @@ bool TakeComponent(std::string_view& path, std::string_view text) {
   return true;
 }
 
-// Reads a rule's path component by component along the entries that it matched.
+// Reads a rule's path component by component, along the entries that it matched.
 class PathReader {
  public:
   explicit PathReader(std::string_view path) : path_(path) {}
 
-  // The component that matched `entry`: "key_value", "key", or else a pattern, which ends where the
+  // The component that matched `entry`: "key_value", "key", or a pattern. A pattern ends where the
   // next key begins.
   LabelStep Next(const rule::Entry& entry, const rule::Entry* next) {
     std::string_view rest = path_;

@@ -1,8 +1,9 @@
-// The label of a decision whose rule asks for metrics by the request's own values, in the form of
-// Envoy's service: "key_value.key.key_value".
+// The label of a decision whose rule asks for metrics labelled with the request's own values, in
+// the form of Envoy's service: "key_value.key.key_value".
 //
-//   detailed_metric    every entry with its value; a pattern that shares its bucket stands for the
-//   values value_to_metric    the rule's own path, with the value of the entries that are marked
+//   detailed_metric    every entry with its value; if a pattern shares its bucket,
+//                      the pattern replaces the values
+//   value_to_metric    the rule's own path, plus the values of the marked entries
 #pragma once
 
 #include <array>
@@ -24,10 +25,10 @@ struct DetailLabel {
   std::array<LabelStep, rule::kEntriesMax> steps;
   size_t step_count = 0;
 
-  // Reads only; the views are those of the event. The event has a rule.
+  // The event must have a rule. The views point to the event's memory.
   static DetailLabel Of(const limiter::DecisionEvent& event);
 
-  // Text, or its beginning if it is longer than `bytes_max`.
+  // The text, cut to `bytes_max`.
   std::string Text(size_t bytes_max) const;
 };
 

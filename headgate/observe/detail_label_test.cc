@@ -9,7 +9,7 @@
 namespace headgate::observe {
 namespace {
 
-// A rule whose path is "api_key_gold.path", say, and a request that it matched.
+// A rule with a path such as "api_key_gold.path", and a request that it matched.
 struct Decided {
   Decided(std::string path, std::vector<rule::Entry> request) : entries(std::move(request)) {
     rule.path = std::move(path);
@@ -68,7 +68,7 @@ TEST(DetailLabel, AKeyThatLooksLikeKeyAndValueIsItself) {
   EXPECT_EQ(decided.Label(), "user_agent.user");
 }
 
-// What the loader and the matching make of a rule file is what this reads.
+// Labels agree with rules that were loaded and matched for real.
 TEST(DetailLabel, ReadsRulesAsTheyAreLoaded) {
   constexpr std::string_view kText = R"(
 domain: edge

@@ -41,7 +41,7 @@ Log::Log(const LogOptions& options, const base::Clock& clock)
 Log::Log(const LogOptions& options, const base::Clock& clock,
          std::shared_ptr<spdlog::sinks::sink> sink)
     : options_(options), clock_(clock), sink_(std::move(sink)), limit_(LimitOf(options)) {
-  // The line is ours; spdlog adds its end.
+  // The line is complete; spdlog adds only the line end.
   sink_->set_formatter(std::make_unique<spdlog::pattern_formatter>("%v"));
 }
 
@@ -53,8 +53,7 @@ void Log::Write(Level level, std::string_view name, std::initializer_list<Field>
   const std::lock_guard lock(mutex_);
   auto found = events_.find(absl::string_view(name.data(), name.size()));
   if (found == events_.end()) {
-    // Names are text of our own; should they be made of something that varies, they share one
-    // budget.
+    // Event names are constants. If they vary nevertheless, the excess names share one budget.
     const std::string key(events_.size() < kEventsMax ? name : "other");
     found = events_.try_emplace(key).first;
   }
@@ -94,7 +93,7 @@ void Log::Put(Level level, std::string_view event, std::initializer_list<Field> 
     sink_->log(spdlog::details::log_msg("", SpdlogLevel(level), line));
     sink_->flush();
   } catch (const std::exception&) {
-    // stderr is closed or full: there is nowhere left to say so but the counter.
+    // stderr is closed or full, so only the counter can record the loss.
     lines_dropped_.fetch_add(1, std::memory_order_relaxed);
   }
 }

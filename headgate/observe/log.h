@@ -1,7 +1,7 @@
-// The log: one event per line, on stderr; log_line.h shows lines.
+// The log: one event per line, on stderr; see log_line.h for examples of lines.
 //
-// An event that comes too often is held back, by its name; how many lines that cost is said when it
-// may speak again, or by Tick, and counted. Thread-safe.
+// Events that come too often are suppressed, separately for each name. The number of suppressed
+// lines is logged before the next line of that event, or by Tick, and counted. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -26,12 +26,12 @@ namespace headgate::observe {
 
 class Log {
  public:
-  // Different event names that are told apart; events are names in our own source, and few.
+  // The most event names that are limited separately. Names are constants in the source, and few.
   static constexpr size_t kEventsMax = 512;
 
-  // To stderr.
+  // Writes to stderr.
   Log(const LogOptions& options, const base::Clock& clock);
-  // To wherever `sink` goes.
+  // Writes to `sink`.
   Log(const LogOptions& options, const base::Clock& clock,
       std::shared_ptr<spdlog::sinks::sink> sink);
   ~Log();
@@ -50,7 +50,8 @@ class Log {
   }
   void Write(Level level, std::string_view event, std::initializer_list<Field> fields);
 
-  // Says what was held back of events that have been silent since. Call it every second or so.
+  // Logs the number of suppressed lines for events that have been silent since. Call it about once
+  // a second.
   void Tick();
 
   uint64_t lines_dropped() const { return lines_dropped_.load(std::memory_order_relaxed); }

@@ -11,10 +11,10 @@
 namespace headgate::observe {
 namespace {
 
-// The longest text of a value: error messages quote what was read.
+// The longest text of a value. Error messages, for example, quote their input.
 constexpr size_t kValueBytesMax = 1'024;
 
-// At most kValueBytesMax bytes, and whole characters.
+// At most kValueBytesMax bytes, cut between characters.
 std::string_view Shown(std::string_view text) {
   std::string_view shown = text.substr(0, kValueBytesMax);
   while (shown.size() < text.size() && !shown.empty() &&
@@ -24,7 +24,7 @@ std::string_view Shown(std::string_view text) {
   return shown;
 }
 
-// Unquoted if nobody can misread it, else in quotes with escapes.
+// Writes the text unquoted if it is unambiguous, otherwise in quotes with escapes.
 void AppendText(std::string_view text, std::string& line) {
   const std::string_view shown = Shown(text);
   const bool cut = shown.size() < text.size();
@@ -52,7 +52,7 @@ void AppendJson(std::string_view text, std::string& line) {
   base::AppendJsonString(shown.size() < text.size() ? std::string(shown) + "…" : shown, line);
 }
 
-// Seconds with as many digits as it takes: 1.5s, 0.000000001s.
+// Seconds with as many digits as needed: 1.5s, 0.000000001s.
 std::string DurationText(base::Duration d) {
   const bool negative = d.count() < 0;
   const uint64_t ns =

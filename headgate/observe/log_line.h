@@ -1,11 +1,12 @@
 // A line of the log. An event has a stable name and fields:
 //
 //   2026-11-20T09:30:00.000Z warning rules.refused file="edge rules.yaml" problems=2
-//   {"time":"2026-11-20T09:30:00.000Z","level":"warning","event":"rules.refused","file":"edge
-//   rules.yaml","problems":2}
 //
-// Neither form contains a control character, a line end or invalid UTF-8, whatever a value has.
-// Values longer than 1,024 bytes are cut and end with "…".
+//   {"time":"2026-11-20T09:30:00.000Z","level":"warning","event":"rules.refused",
+//    "file":"edge rules.yaml","problems":2}          (on one line)
+//
+// Neither form contains a control character, a line end or invalid UTF-8, whatever the values
+// contain. Values longer than 1,024 bytes are cut and end with "…".
 #pragma once
 
 #include <cstdint>
@@ -24,13 +25,13 @@ enum class Level : uint8_t { kDebug, kInfo, kWarning, kError };
 std::string_view Name(Level level);
 std::optional<Level> LevelByName(std::string_view name);
 
-// A value that a client sent: a key, an address.
+// A value that a client sent, such as a key or an address.
 struct ClientText {
   std::string_view text;
 };
 
 struct Field {
-  std::string_view name;  // of letters, digits and '_'; not "time", "level" or "event"
+  std::string_view name;  // letters, digits and '_'; not "time", "level" or "event"
   std::variant<std::string_view, int64_t, uint64_t, bool, base::Duration, ClientText> value;
 };
 
@@ -38,18 +39,18 @@ enum class LogFormat : uint8_t { kText, kJson };
 enum class ClientKeys : uint8_t { kHashed, kPlain };
 
 struct LogOptions {
-  // Lower it to kDebug to see more.
+  // Set it to kDebug to see more.
   Level level_min = Level::kInfo;
-  // Lines of one event per second. Raise it while hunting something.
+  // Lines per event name and second. Raise it for debugging.
   uint64_t lines_per_event_second = 10;
   LogFormat format = LogFormat::kText;
-  // kPlain shows what clients send.
+  // kPlain writes clients' texts unhashed.
   ClientKeys client_keys = ClientKeys::kHashed;
-  // Makes the hashes of clients' keys; draw it from the operating system's random source.
+  // The secret for hashing clients' keys. Draw it from the operating system's random source.
   base::HashSecret secret{};
 };
 
-// The line, without its end.
+// The line, without its line end.
 std::string LogLine(const LogOptions& options, base::WallTime time, Level level,
                     std::string_view event, std::span<const Field> fields);
 

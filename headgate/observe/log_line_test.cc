@@ -96,14 +96,14 @@ bool IsPrintable(std::string_view line) {
   return true;
 }
 
-// Whatever bytes a client sends, a line is one line of valid UTF-8 without control characters, and
-// JSON parses.
+// Whatever bytes a client sends, an event is a single line of valid UTF-8 without control
+// characters, and its JSON form parses.
 TEST(LogLine, HostileBytesStayInTheirValue) {
   base::Random random(20'261'122);
   for (int i = 0; i < 20'000; ++i) {
     std::string value;
     for (uint64_t bytes = random.Below(40); bytes > 0; --bytes) {
-      // Mostly what separates, ends or escapes.
+      // Mostly characters that separate, end or escape.
       constexpr std::string_view kHostile("\"\\\n\r\0{}=,: \x1b\x7f\xc2\x9b\xe2\x80\xff\xf0\x9f",
                                           20);
       value.push_back(random.Below(2) == 0 ? kHostile[random.Below(kHostile.size())]

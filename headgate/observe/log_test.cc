@@ -18,7 +18,7 @@ class LogTest : public testing::Test {
   explicit LogTest(const LogOptions& options = {})
       : log(options, clock, std::make_shared<spdlog::sinks::ostream_sink_mt>(out)) {}
 
-  // Takes the lines that have been written.
+  // Returns and removes the lines written so far.
   std::vector<std::string> Lines() {
     std::vector<std::string> lines;
     std::istringstream in(out.str());
@@ -75,7 +75,7 @@ TEST_F(LogTest, AnEventThatComesTooOftenIsHeldBackAndCounted) {
   EXPECT_THAT(lines[9], testing::EndsWith("flood i=9"));
   EXPECT_EQ(log.lines_dropped(), 15u);
 
-  clock.Advance(100ms);  // one more may be written
+  clock.Advance(100ms);  // one more line is allowed
   log.Info("flood", {{"i", int64_t{25}}});
   EXPECT_THAT(Lines(), ElementsAre(testing::EndsWith("warning log.suppressed name=flood lines=15"),
                                    testing::EndsWith("info flood i=25")));

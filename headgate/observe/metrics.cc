@@ -56,7 +56,7 @@ Labels MakeLabels(const MetricSpec& spec, std::span<const std::string_view> valu
 
 }  // namespace
 
-// One family for each metric of the catalogue, as the serializer wants them.
+// One family per metric of the catalog, as the serializer expects.
 class FamilySink final : public Sink {
  public:
   FamilySink() {
@@ -93,7 +93,8 @@ class FamilySink final : public Sink {
     histogram.sample_sum = static_cast<double>(value.sum) / unit;
   }
 
-  // Without looking whether it is there already, which is what makes Set slow for thousands.
+  // Does not check whether the series exists already; that check makes Set slow for thousands of
+  // series.
   prometheus::ClientMetric& Append(Metric metric, std::span<const std::string_view> labels) {
     auto& series = families_[static_cast<size_t>(metric)].metric.emplace_back();
     series.label = MakeLabels(SpecOf(metric), labels);
@@ -172,7 +173,7 @@ void Metrics::OnDecision(uint32_t worker_index, const limiter::DecisionEvent& ev
   }
   const SeriesTable::Counter counter = series_.CounterOf(row, event.outcome);
   worker.decisions[counter].Add(1);
-  // A domain without rules is `other` by definition, not for want of room.
+  // A domain without rules belongs to `other` by definition, so this is not a lack of space.
   if (SeriesTable::IsOther(counter) && event.rule != nullptr) dropped = true;
   if (dropped) worker.series_dropped.Add(1);
 }

@@ -1,8 +1,7 @@
-// What is counted, and the Prometheus text of it.
+// Counts events and renders all metrics as Prometheus text.
 //
-// Decisions and requests are counted by the threads that make them, each in memory of its own, and
-// summed when somebody asks. What others own (the store, the connections, the rules) is asked for
-// at that moment, through collectors.
+// Each thread counts its own decisions and requests in its own memory; Render adds them up. Values
+// that belong to other parts (the store, the connections, the rules) are collected at that moment.
 #pragma once
 
 #include <atomic>
@@ -24,21 +23,21 @@
 
 namespace headgate::observe {
 
-// What a histogram holds, in what its metric counts; in nanoseconds where that is seconds. For each
-// of the ascending bounds how many were at most that and above the one before, and one more: larger
-// than all.
+// The contents of a histogram, in the unit of its metric, or in nanoseconds if that unit is
+// seconds. counts[i] is the number of values at most bounds[i] and above the bound before it; one
+// more count is for values above all bounds. `bounds` must ascend.
 struct HistogramValue {
   std::span<const uint64_t> bounds;
   std::span<const uint64_t> counts;
   uint64_t sum = 0;
 };
 
-// Takes what collectors know.
+// Receives the values of collectors.
 class Sink {
  public:
   virtual ~Sink() = default;
-  // Sets one series of a counter or gauge of the catalogue. One value for each of the metric's
-  // labels, in their order; setting a series again replaces it.
+  // Sets one series of a counter or gauge of the catalog. `labels` has one value for each label of
+  // the metric, in order. Setting a series again replaces its value.
   virtual void Set(Metric metric, std::initializer_list<std::string_view> labels,
                    uint64_t value) = 0;
   // The same for a metric whose unit is seconds.
@@ -50,8 +49,7 @@ class Sink {
 };
 
 struct MetricsOptions {
-  // Threads that decide. Their numbers are 0 .. workers − 1, and no two threads that run have the
-  // same.
+  // The number of deciding threads. Each running thread has a unique number from 0 to workers − 1.
   uint32_t workers = 1;
   // Draw it from the operating system's random source.
   base::HashSecret secret{};
@@ -66,28 +64,29 @@ class Metrics final : public limiter::Observer {
   explicit Metrics(const MetricsOptions& options);
   ~Metrics() override;
 
-  // ---- Before the threads run.
-  // A front under the name that it has in labels.
+  // ---- Call these before the threads start.
+  // Registers a front. `name` is its value in labels.
   Front AddFront(std::string_view name);
-  // Called at each Render, by the thread that renders; must not call back.
+  // `collect` is called at each Render, on the rendering thread. It must not call back into
+  // Metrics.
   void AddCollector(std::function<void(Sink&)> collect);
 
-  // ---- The limiter's events. No lock and no allocation, except where a series or a client's value
+  // ---- Events of the limiter. No lock and no allocation, except when a series or a client's value
   // is seen for the first time.
   uint32_t OnRule(const rule::Rule& rule) override;
   void OnDecision(uint32_t worker, const limiter::DecisionEvent& event) override;
-  // Under a domain that no rule file can have: the empty one.
+  // Counted under the empty domain, which no rule file can have.
   void OnOwnLimits(uint32_t worker, limiter::Outcome outcome, uint64_t count) override;
 
-  // ---- The fronts' events. No lock, no allocation.
-  // `requests` were decided together in `elapsed`.
+  // ---- Events of the fronts. No lock, no allocation.
+  // `requests` requests were decided together, which took `elapsed`.
   void OnBatch(uint32_t worker, Front front, uint64_t requests, base::Duration elapsed);
-  // Requests that were decided together had to wait for the shared store: `elapsed` from their
-  // bytes to their answers.
+  // Requests that were decided together had to wait for the shared store. `elapsed` is the time
+  // from the arrival of their bytes to their answers.
   void OnWait(uint32_t worker, Front front, base::Duration elapsed);
   void OnProtocolError(uint32_t worker, Front front);
 
-  // Everything, in the catalogue's order. Thread-safe.
+  // Renders all metrics in the order of the catalog. Thread-safe.
   std::string Render();
 
  private:

@@ -1,6 +1,6 @@
-// What counting adds to a decision. Expected on a 3 GHz core: some 10 ns for a rule's own series,
-// 150 ns where the label is made of the request's values (their hash and a look-up). Five times
-// that is a bad result: a lock or an allocation has come in.
+// The cost that counting adds to a decision. Expected on a 3 GHz core: about 10 ns for a rule's own
+// series, and 150 ns if the label contains values of the request (hashing and a lookup). A bad
+// result is five times that: it means a lock or an allocation on this path.
 #include <benchmark/benchmark.h>
 
 #include "headgate/observe/metrics.h"

@@ -34,7 +34,7 @@ void Decide(Metrics& metrics, const rule::Rule* rule, Outcome outcome, uint32_t 
                               .match = &match});
 }
 
-// The value on the line of this series, or nothing.
+// The value on the line of this series, or empty.
 std::optional<std::string> ValueOf(const std::string& text, std::string_view series) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -145,7 +145,7 @@ TEST(Metrics, QuotesWhatARuleIsCalled) {
   Metrics metrics({});
   rule::Rule rule = MakeRule("say \"hi\"\\\n");
   Decide(metrics, &rule, Outcome::kAllowed);
-  // Control characters are written as \x0a; quotes and backslashes as Prometheus' format says.
+  // Control characters are written as \x0a; quotes and backslashes follow the Prometheus format.
   EXPECT_THAT(metrics.Render(), HasSubstr(R"(rule="say \"hi\"\\\\x0a")"));
 }
 
@@ -172,7 +172,7 @@ TEST(Metrics, SumsTheWorkersExactly) {
       }
     });
   }
-  // Counters never go back while they are counted in.
+  // Counters never decrease while threads are counting.
   double last = 0;
   for (int i = 0; i < 20; ++i) {
     const double value =
@@ -198,7 +198,7 @@ TEST(Metrics, BatchesFallIntoBucketsWhoseBoundsAreInclusive) {
   for (const int64_t ns : {99, 100, 101, 100'000'000, 100'000'001}) {
     metrics.OnBatch(0, front, 32, base::Duration(ns));
   }
-  metrics.OnBatch(0, front, 1, base::Duration(-5));  // a clock that went back
+  metrics.OnBatch(0, front, 1, base::Duration(-5));  // a clock that went backwards
   metrics.OnProtocolError(0, front);
   const std::string text = metrics.Render();
   EXPECT_EQ(ValueOf(text, R"(headgate_batch_seconds_bucket{front="http",le="1e-07"})"), "3");

@@ -5,16 +5,15 @@
 namespace headgate::observe {
 namespace {
 
-// Longer labels are cut: a value of a client is as long as the client likes.
+// Longer labels are cut, because clients can send values of any length.
 constexpr size_t kLabelBytesMax = 128;
 
 // A rule's own label is never empty.
 constexpr std::string_view kNoRule = "";
 
-// Without control characters, valid UTF-8, and not too long.
+// Free of control characters, valid UTF-8, and not too long.
 std::string LabelText(std::string_view text) {
-  // Everything that Printable reads becomes at least one byte, so that no more than this can be
-  // left of it.
+  // Printable writes at least one byte for each byte that it reads, so this input suffices.
   const bool cut = text.size() > kLabelBytesMax;
   std::string label = rule::Printable(text.substr(0, kLabelBytesMax + 4));
   if (!cut && label.size() <= kLabelBytesMax) return label;

@@ -1,5 +1,5 @@
-// How a request describes itself: an ordered list of key/value entries, as Envoy's rate limit
-// service defines it.
+// A request's description of itself: an ordered list of key/value entries, as in Envoy's rate limit
+// service.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace headgate::rule {
 
-// A request's descriptors, entries and values beyond these are refused by every front.
+// Every front refuses requests with more descriptors, and descriptors with more entries, than
+// these.
 inline constexpr size_t kDescriptorsMax = 64;
 inline constexpr size_t kEntriesMax = 32;
 
@@ -18,7 +19,7 @@ struct Entry {
   std::string_view value;  // may be empty
 };
 
-// Envoy's units, by the numbers of its protocol.
+// Envoy's units, with the numbers of its protocol.
 enum class Unit : uint8_t {
   kSecond = 1,
   kMinute = 2,
@@ -29,7 +30,7 @@ enum class Unit : uint8_t {
   kWeek = 7
 };
 
-// A limit that the request itself brings; it replaces what the rules say for its descriptor.
+// A limit that the request itself carries. It replaces the limit of the rules for its descriptor.
 struct OverrideLimit {
   uint32_t requests_per_unit = 0;
   Unit unit = Unit::kSecond;
@@ -37,7 +38,7 @@ struct OverrideLimit {
 
 struct Descriptor {
   std::span<const Entry> entries;
-  std::optional<uint64_t> cost{};  // 1 where it is left out; 0 looks without consuming
+  std::optional<uint64_t> cost{};  // 1 if absent; 0 reads the state without consuming
   std::optional<OverrideLimit> override_limit{};
 };
 

@@ -36,7 +36,7 @@ Tag TagOf(const yaml_event_t& event) {
   return Tag::kString;
 }
 
-// An event that frees itself.
+// A libyaml event that frees itself.
 class Event {
  public:
   Event() = default;
@@ -57,7 +57,7 @@ class DocumentParser {
  public:
   explicit DocumentParser(std::string_view text)
       : text_(text), document_(std::make_unique<Document>()) {
-    // Fails for want of memory alone, which stops the process elsewhere too.
+    // This fails only if memory runs out, which stops the process elsewhere too.
     if (yaml_parser_initialize(&parser_) == 0) throw std::bad_alloc();
     yaml_parser_set_input_string(
         &parser_, static_cast<const unsigned char*>(static_cast<const void*>(text.data())),
@@ -85,7 +85,7 @@ class DocumentParser {
   struct Open {
     DocumentNode* node;
     std::string anchor;
-    size_t children_begin;  // in children_
+    size_t children_begin;  // index into children_
   };
 
   void Take(const yaml_event_t& event) {
@@ -144,7 +144,8 @@ class DocumentParser {
     Open open{.node = node,
               .anchor = anchor == nullptr ? "" : TextOf(anchor),
               .children_begin = children_.size()};
-    if (!open.anchor.empty()) anchors_[open.anchor] = nullptr;  // not to be used before its end
+    if (!open.anchor.empty())
+      anchors_[open.anchor] = nullptr;  // an anchor cannot be used before its end
     open_.push_back(std::move(open));
   }
 
@@ -164,7 +165,7 @@ class DocumentParser {
     if (height + 1 > kDocumentDepthMax) return FailDepth(open.node->mark);
     open.node->size = static_cast<uint32_t>(size);
     open.node->height = height + 1;
-    // Counts the copies of merge keys at once, not only when the whole is measured.
+    // Count the copies of merge keys at once, not only when the whole document is measured.
     placed_ += own.size();
     if (placed_ > kDocumentNodesMax) return FailSize(open.node->mark);
     if (!own.empty()) {
@@ -179,8 +180,8 @@ class DocumentParser {
     Add(open.node);
   }
 
-  // Puts the pairs of `<<: {…}` and `<<: [{…}, …]` in the place of that pair; of a sequence the
-  // first one is to win, so it comes last.
+  // Replaces each pair `<<: {…}` or `<<: [{…}, …]` by the pairs of its mappings. In a sequence the
+  // first mapping must win, so its pairs come last.
   bool ExpandMerges(size_t begin) {
     const auto is_merge = [](const DocumentNode* key) {
       return key->kind == NodeKind::kScalar && key->tag == Tag::kNone && key->text == "<<";
@@ -231,7 +232,7 @@ class DocumentParser {
       document_->root_ = node;
     } else {
       children_.push_back(node);
-      // Aliases cost no node of their own but a place here.
+      // An alias makes no node, but takes a slot in children_.
       if (children_.size() > kDocumentNodesMax) FailSize(node->mark);
     }
   }
@@ -274,11 +275,11 @@ class DocumentParser {
   const std::string_view text_;
   yaml_parser_t parser_{};
   std::unique_ptr<Document> document_;
-  absl::flat_hash_map<std::string, const DocumentNode*>
-      anchors_;  // null while its node is being read
+  // Null while its node is being read.
+  absl::flat_hash_map<std::string, const DocumentNode*> anchors_;
   std::vector<Open> open_;
-  std::vector<const DocumentNode*> children_;  // of all open nodes, one after the other
-  uint64_t made_ = 0;                          // nodes
+  std::vector<const DocumentNode*> children_;  // of all open nodes, concatenated
+  uint64_t made_ = 0;                          // number of nodes
   uint64_t placed_ = 0;                        // children of finished nodes
   bool done_ = false;
   std::optional<Document::Error> error_;

@@ -1,11 +1,11 @@
-// YAML text as a light tree: every scalar as it was written, with its line and column. scalar.h
-// says what a scalar means, because a rule file's `value: 010` is the text "010" and its
-// `requests_per_unit: 010` is 8.
+// YAML text as a light tree: every scalar as written, with its line and column. scalar.h interprets
+// the scalars, because `value: 010` in a rule file is the text "010" but `requests_per_unit: 010`
+// is 8.
 //
-// Only the first document is read. Aliases share their anchor's nodes, merge keys (`<<`) are
-// expanded in place, both as Envoy's rate limit service has it; of a doubled key both pairs are
-// kept, in order. Foreign bytes: everything is bounded. Syntax errors have the words of libyaml,
-// which are those of Envoy's rate limit service too.
+// Reads only the first document. As in Envoy's rate limit service, aliases share the nodes of their
+// anchor, and merge keys (`<<`) are expanded in place. If a key occurs twice, both pairs are kept,
+// in order. The input is untrusted, so everything is bounded. Syntax errors have libyaml's wording,
+// as in Envoy's rate limit service.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ namespace headgate::rule {
 
 inline constexpr size_t kDocumentBytesMax = size_t{64} << 20;
 inline constexpr uint32_t kDocumentDepthMax = 100;
-// After the expansion of aliases; a text counts once more for every 32 bytes. A rule of one limit
-// has some 11.
+// Counted after the expansion of aliases; every 32 bytes of a text count as one more node. A rule
+// with one limit has about 11 nodes.
 inline constexpr uint32_t kDocumentNodesMax = 4'000'000;
 
-// A place in a text; both count from 1, columns in characters.
+// A position in a text. Both numbers count from 1; columns count characters.
 struct Mark {
   uint32_t line = 1;
   uint32_t column = 1;
@@ -32,17 +32,18 @@ struct Mark {
 
 enum class NodeKind : uint8_t { kScalar, kSequence, kMapping };
 
-// An explicit `!!tag` of a scalar; everything that is neither of these makes it a string.
+// An explicit `!!tag` of a scalar. Any other tag makes the scalar a string.
 enum class Tag : uint8_t { kNone, kString, kNull, kBool, kInt, kFloat };
 
 struct DocumentNode {
   NodeKind kind = NodeKind::kScalar;
   Tag tag = Tag::kNone;  // kString for a quoted scalar
   Mark mark;
-  std::string_view text;                            // of a scalar, raw
-  std::span<const DocumentNode* const> children{};  // items; of a mapping keys and values by turns
-  uint32_t size = 1;    // nodes under this one and itself, aliases expanded
-  uint32_t height = 1;  // the longest way down, itself included
+  std::string_view text;  // scalars only: as written
+  // Items; for a mapping, keys and values alternating.
+  std::span<const DocumentNode* const> children{};
+  uint32_t size = 1;    // number of nodes here and below, with aliases expanded
+  uint32_t height = 1;  // length of the longest path down, including this node
 };
 
 class Document {
@@ -53,10 +54,10 @@ class Document {
   };
   struct Parsed;
 
-  // Copies what it needs of `text`.
+  // Copies the parts of `text` that it needs.
   static Parsed Parse(std::string_view text);
 
-  // Null where the document is empty.
+  // Null if the document is empty.
   const DocumentNode* root() const { return root_; }
 
  private:
@@ -66,7 +67,7 @@ class Document {
 };
 
 struct Document::Parsed {
-  std::unique_ptr<const Document> document;  // null where there is an error
+  std::unique_ptr<const Document> document;  // null on error
   std::optional<Error> error;
 };
 

@@ -1,4 +1,4 @@
-// What a document is refused for is in load_problems_test.cc, as people see it.
+// load_problems_test.cc tests which documents are refused, and with what message.
 #include "headgate/rule/document.h"
 
 #include <gmock/gmock.h>
@@ -9,7 +9,7 @@
 namespace headgate::rule {
 namespace {
 
-// A tree as text: scalars as they were written (quoted ones in quotes), with line:column.
+// Prints a tree: scalars as written (quoted ones in quotes), with line:column.
 std::string Show(const DocumentNode& node) {
   const std::string place = fmt::format("@{}:{}", node.mark.line, node.mark.column);
   if (node.kind == NodeKind::kScalar) {
@@ -78,7 +78,7 @@ TEST(Document, ReadsUtf16AndAByteOrderMark) {
 TEST(Document, MeasuresWhatItHoldsWithAliasesExpanded) {
   const Document::Parsed parsed = Document::Parse("a: &x [1, [2]]\nb: [*x, *x]\n");
   ASSERT_FALSE(parsed.error.has_value());
-  // x: itself, 1, [2], 2. The whole: itself, two keys, x, the list and x twice.
+  // x has 4 nodes: itself, 1, [2], 2. The whole has itself, two keys, x, the list, and x twice.
   EXPECT_EQ(parsed.document->root()->size, 1u + 2 + 4 + 1 + 2 * 4);
   EXPECT_EQ(parsed.document->root()->height, 5u);
 }

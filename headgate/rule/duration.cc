@@ -31,8 +31,8 @@ constexpr std::array<UnitOfTime, 7> kUnits{{{"d", kDayNs},
                                             {"us", 1'000},
                                             {"ns", 1}}};
 
-// A day is 2^16·3^3·5^11 ns, so no fraction with more than 16 places (trailing zeros aside) is a
-// whole number of ns.
+// A day is 2^16·3^3·5^11 ns, so a fraction with more than 16 places (without trailing zeros) is
+// never a whole number of ns.
 constexpr size_t kPlacesMax = 16;
 
 std::string_view TakeDigits(std::string_view& text) {
@@ -60,7 +60,7 @@ std::optional<uint64_t> UnitByName(std::string_view name) {
 
 enum class Sum { kExact, kTooLong, kTooFine };
 
-// Adds whole.fraction units to `total`, which stays at most kMaxNs.
+// Adds whole.fraction units to `total`, which never exceeds kMaxNs.
 Sum AddTerm(std::string_view whole, std::string_view fraction, uint64_t unit, uint64_t& total) {
   uint64_t count = 0;
   for (const char c : whole) {
@@ -72,7 +72,7 @@ Sum AddTerm(std::string_view whole, std::string_view fraction, uint64_t unit, ui
 
   while (!fraction.empty() && fraction.back() == '0') fraction.remove_suffix(1);
   if (fraction.size() > kPlacesMax) return Sum::kTooFine;
-  uint64_t numerator = 0;  // below 10^16, as is the denominator
+  uint64_t numerator = 0;  // below 10^16, like the denominator
   uint64_t denominator = 1;
   for (const char c : fraction) {
     numerator = numerator * 10 + static_cast<uint64_t>(c - '0');
@@ -129,7 +129,7 @@ std::string FormatDuration(base::Duration duration) {
   const int64_t count = duration.count();
   if (count == 0) return "0s";
   std::string out = count < 0 ? "-" : "";
-  // Negated as unsigned, because the lowest number has no positive twin.
+  // Negate as unsigned, because the lowest number has no positive counterpart.
   uint64_t rest =
       count < 0 ? uint64_t{0} - static_cast<uint64_t>(count) : static_cast<uint64_t>(count);
   for (const auto& [name, unit] : kUnits) {
@@ -138,8 +138,8 @@ std::string FormatDuration(base::Duration duration) {
       rest %= unit;
       continue;
     }
-    // The rest as one decimal number: of seconds after larger units, else of the largest unit that
-    // it reaches.
+    // Print the rest as one decimal number: in seconds after larger units, otherwise in the largest
+    // unit that it reaches.
     if (rest == 0) break;
     const bool after_larger = out.size() > 1;
     if (rest < unit && !(after_larger && unit == kSecondNs)) continue;

@@ -1,4 +1,4 @@
-// Durations: whatever is accepted is printed so that it is read back as the same.
+// Every accepted duration is printed in a form that is read back as the same duration.
 #include <cstdint>
 #include <string_view>
 

@@ -46,7 +46,8 @@ TEST(ParseDuration, ReadsDecimalFractionsExactly) {
   EXPECT_EQ(*ParseDuration("0.5m"), 30s);
   EXPECT_EQ(*ParseDuration("1.25d"), 30h);
   EXPECT_EQ(*ParseDuration("1.5h0.5m"), 90min + 30s);
-  // 2^-16 of a day has 16 decimal places and is 3^3·5^11 ns, the finest fraction that is whole.
+  // 2^-16 of a day has 16 decimal places and is 3^3·5^11 ns. No finer binary fraction is a whole
+  // number of ns.
   EXPECT_EQ(*ParseDuration("0.0000152587890625d"), 1'318'359'375ns);
 }
 
@@ -114,7 +115,8 @@ TEST(FormatDuration, PrintsTheShortestSum) {
 }
 
 TEST(FormatDuration, IsReadBackAsTheSame) {
-  // Every count of up to four significant digits at every power of ten, and the ends.
+  // Tests every number with up to four significant digits at every power of ten, and both ends of
+  // the range.
   for (int64_t scale = 1; scale <= 100'000'000'000'000; scale *= 10) {
     for (int64_t count = 0; count < 10'000; ++count) {
       const base::Duration duration(count * scale);

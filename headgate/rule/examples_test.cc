@@ -1,4 +1,4 @@
-// What examples/ and docs/reference/rules.md show is what loads.
+// The examples in examples/ and docs/reference/rules.md load.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ std::string TextOf(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What stands between `begin` and the next `end`.
+// The text between `begin` and the next `end`.
 std::string Between(const std::string& text, std::string_view begin, std::string_view end) {
   const size_t from = text.find(begin);
   EXPECT_NE(from, std::string::npos) << begin;

@@ -10,7 +10,7 @@
 namespace headgate::rule {
 namespace {
 
-constexpr size_t kOthersMax = 5;  // of one kind at one step
+constexpr size_t kOthersMax = 5;  // of each kind, per step
 
 std::string EntryText(const Entry& entry) {
   return entry.value.empty() ? std::string(entry.key)
@@ -55,7 +55,7 @@ class Walk {
  private:
   void Conclude(std::string verdict) { out_.verdict = std::move(verdict); }
 
-  // The child that matches the entry, with what else was there.
+  // Finds the child that matches the entry, and lists the alternatives.
   const TreeNode* Step(const TreeNode& level, const Entry& entry) {
     const JoinedText joined(entry.key, entry.value);
     const TreeNode* const exact = rules_.Child(level.id(), joined);
@@ -107,7 +107,7 @@ class Walk {
       step.others.push_back(std::move(more));
   }
 
-  // Where the descriptor goes on, but only a sibling of the node taken has something below it.
+  // Notes if the descriptor has more entries and only a sibling of the chosen node has children.
   void NoteNoBacktracking(ExplainedStep& step, const TreeNode* found,
                           std::initializer_list<const TreeNode*> candidates) {
     const size_t next = out_.steps.size() + 1;
@@ -168,7 +168,7 @@ class Walk {
   Explanation& out_;
 };
 
-// "; there is "edge", "login", …", or nothing.
+// "; there is "edge", "login", …", or an empty string.
 std::string OtherDomains(const RuleTree& rules) {
   std::set<std::string_view> domains;
   for (const Rule& rule : rules.rules()) domains.insert(rule.domain);

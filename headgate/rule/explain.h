@@ -1,5 +1,5 @@
-// Why a descriptor gets the limit it gets, or none: the walk down the tree, step by step, with what
-// stood by and why it was not taken. For people; matching itself is RuleTree::Find.
+// Explains why a descriptor gets its limit, or none: the walk down the tree, step by step, with the
+// alternatives and why they were not taken. For people; RuleTree::Find does the actual matching.
 #pragma once
 
 #include <span>
@@ -13,28 +13,29 @@ namespace headgate::rule {
 
 enum class MatchedBy : uint8_t { kExact, kPattern, kKey, kNothing };
 
-// In words: "the key alone, for every value".
+// Describes the kind of match in words: "the key alone, for every value".
 std::string_view Describe(MatchedBy matched_by);
 
-// A limit of 0 requests.
+// Whether the limit has 0 requests.
 bool NothingPasses(const RuleLimit& limit);
 
-// One entry of the descriptor, at the level that the entries before it led to.
+// One entry of the descriptor, at the level of the tree that the previous entries led to.
 struct ExplainedStep {
-  std::string entry;  // "api_key=gold-17"
+  std::string entry;  // such as "api_key=gold-17"
   MatchedBy matched_by = MatchedBy::kNothing;
-  std::string node;        // the text that matched, such as "api_key_gold-*"
-  bool has_limit = false;  // the node has one (which applies only at the descriptor's last entry)
-  std::vector<std::string> others;  // what was not taken, each with the reason
+  std::string node;  // the text that matched, such as "api_key_gold-*"
+  // Whether the node has a limit; it applies only at the descriptor's last entry.
+  bool has_limit = false;
+  std::vector<std::string> others;  // the alternatives that were not taken, each with the reason
 };
 
 struct Explanation {
   std::string domain;
   bool domain_known = false;
-  std::vector<ExplainedStep> steps;  // as far as the walk came
-  const Rule* rule = nullptr;        // of the tree; null: no limit applies
+  std::vector<ExplainedStep> steps;  // as far as the walk got
+  const Rule* rule = nullptr;        // owned by the tree; null: no limit applies
   std::string verdict;               // the reason in one sentence
-  std::string bucket;                // what tells the rule's buckets apart; empty without a limit
+  std::string bucket;  // identifies the rule's bucket for this descriptor; empty without a limit
 };
 
 Explanation Explain(const RuleTree& rules, std::string_view domain, std::span<const Entry> entries);

@@ -14,8 +14,8 @@ enum class Shape : uint8_t { kLeaf, kMapping, kList, kFree };
 
 struct WordTraits {
   std::string_view text;
-  uint8_t contexts;  // of Context
-  bool ours;         // not of Envoy's rate limit service
+  uint8_t contexts;  // bits of Context
+  bool ours;         // not a word of Envoy's rate limit service
   Shape shape = Shape::kLeaf;
 };
 constexpr uint8_t kFile = static_cast<uint8_t>(Context::kFile);
@@ -79,7 +79,7 @@ bool IsNull(const DocumentNode& node) {
   return node.kind == NodeKind::kScalar && Resolve(node).type == ScalarType::kNull;
 }
 
-// The hint for a fraction or a number that is too large.
+// The hint for a fraction, or for a number that is too large.
 std::string NumberHint(Word word) {
   if (word == Word::kRequestsPerUnit) {
     return "write a whole number, and a longer unit or period for less than one: 1 with period: 2s "
@@ -90,7 +90,7 @@ std::string NumberHint(Word word) {
   return "put it in quotes if it is meant as text";
 }
 
-// The hint for a misspelt key: the nearest word that belongs here, or else any word.
+// The hint for a misspelt key: the nearest word that is allowed here, or else any word.
 std::string KeyHint(std::string_view text) {
   std::vector<std::string_view> words;
   for (const WordTraits& word : kWords) words.push_back(word.text);
@@ -122,7 +122,7 @@ Fields FieldReader::Read(std::span<const DocumentNode* const> mappings, Context 
       ReadPair(fields, *mapping->children[i], *mapping->children[i + 1], context);
     }
   }
-  // Checked last, so that of a doubled word only the value that counts is looked at.
+  // Checked last, so that only the value that counts is checked if a word occurs twice.
   for (size_t i = 0; i < kWordCount; ++i) {
     const auto word = static_cast<Word>(i);
     if (fields.has(word) && !CheckValue(*fields.value(word), word)) {
@@ -176,7 +176,7 @@ bool FieldReader::CheckContext(Fields& fields, const DocumentNode& key, Word wor
 bool FieldReader::CheckValue(const DocumentNode& value, Word word) {
   if (TraitsOf(word).shape == Shape::kFree) return true;
   if (value.kind == NodeKind::kSequence) {
-    // Those of a list of ours are looked at when it is read.
+    // The items of a list of Headgate's own are checked when the list is read.
     return TraitsOf(word).shape == Shape::kList || CheckItems(value);
   }
   if (value.kind == NodeKind::kMapping) {
@@ -218,7 +218,8 @@ bool FieldReader::CheckItems(const DocumentNode& list) {
   return good;
 }
 
-// Where no mapping should be; what the service's loader finds in it is reported before that.
+// Checks a mapping in a place where none is allowed. Reports its problems first, because the
+// service's loader does.
 bool FieldReader::CheckAnyMapping(const DocumentNode& mapping) {
   bool good = true;
   for (size_t i = 0; i + 1 < mapping.children.size(); i += 2) {

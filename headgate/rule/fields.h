@@ -1,9 +1,9 @@
-// The mappings of a rule file: which words may stand in them, and what their values are.
+// The mappings of a rule file: the words that they may contain, and the values of these words.
 //
-// The words are known anywhere, as in Envoy's rate limit service, whose loader looks at the word
-// and not at its place: one of its own words in a wrong place loads and does nothing (that is a
-// warning here). One of ours in a wrong place is a problem. Every message that the service has is
-// spelled as the service spells it.
+// A word of Envoy's rate limit service is accepted anywhere, because the service's loader checks
+// the word and not its place. In a wrong place it loads without effect; here this is a warning. A
+// word of Headgate's own in a wrong place is a problem. Messages that the service also has are
+// worded as in the service.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace headgate::rule {
 
-// In the order of their texts.
+// In alphabetical order of their texts.
 enum class Word : uint8_t {
   kAlgorithm,
   kAlign,
@@ -59,24 +59,24 @@ std::string_view TextOf(Word word);
 // The things that a mapping can describe.
 enum class Context : uint8_t { kFile = 1, kDescriptor = 2, kLimit = 4, kReplaced = 8 };
 
-// A mapping by its words; of a doubled word the last one counts.
+// The values of a mapping, indexed by word. If a word occurs twice, the last value counts.
 class Fields {
  public:
   explicit Fields(Mark mark) : mark_(mark) {}
 
-  // Null where the word is absent (or has been reported).
+  // Null if the word is absent or has been reported.
   const DocumentNode* value(Word word) const { return values_[Index(word)]; }
   bool has(Word word) const { return value(word) != nullptr; }
-  // Whether a word of ours, none of Envoy's, is there.
+  // Whether any of Headgate's own words is present.
   bool has_ours() const;
-  // Whether something about it has been reported, so that nothing should be concluded from its
+  // Whether a problem with the word has been reported. If so, nothing should be concluded from its
   // absence.
   bool reported(Word word) const { return reported_[Index(word)]; }
   bool any_reported() const { return reported_.any(); }
-  // Where the value stands, or the mapping.
+  // The position of the value, or of the mapping if the word is absent.
   Mark mark(Word word) const { return has(word) ? value(word)->mark : mark_; }
   Mark mark() const { return mark_; }
-  // All values of a doubled `rate_limit`, which are read as one.
+  // All values of a repeated `rate_limit`, which are read as one.
   std::span<const DocumentNode* const> rate_limits() const { return rate_limits_; }
 
  private:
@@ -89,35 +89,37 @@ class Fields {
   std::vector<const DocumentNode*> rate_limits_;
 };
 
-// Reads fields and reports what is wrong with them.
+// Reads fields and reports the problems in them.
 class FieldReader {
  public:
   FieldReader(ProblemList& problems, ProblemList& warnings)
       : problems_(problems), warnings_(warnings) {}
 
-  // The words of a mapping, or of several that are read as one.
+  // Reads the words of a mapping, or of several mappings that are read as one.
   Fields Read(std::span<const DocumentNode* const> mappings, Context context);
   Fields Read(const DocumentNode& mapping, Context context);
 
-  // Absent, null and of a wrong type (which is reported) are the type's zero.
+  // An absent or null value, or one of a wrong type (which is reported), reads as the zero of the
+  // type.
   std::string_view Text(Fields& fields, Word word);
   bool Truth(Fields& fields, Word word);
   uint32_t Unsigned32(Fields& fields, Word word);
   uint64_t Unsigned64(Fields& fields, Word word);
-  // The mappings of a list; `go_type` is what the service's messages call them.
+  // The mappings of a list. `go_type` is the name of the type in the service's messages.
   std::span<const DocumentNode* const> List(Fields& fields, Word word, std::string_view go_type);
 
   bool full() const { return problems_.full(); }
   void Report(Mark mark, std::string message, std::string hint = {}) {
     problems_.Add(mark, std::move(message), std::move(hint));
   }
-  // At its value; from then on the word is absent and reported.
+  // Reports a problem at the value of the word. From then on the word counts as absent and
+  // reported.
   void Report(Fields& fields, Word word, std::string message, std::string hint = {});
   void Warn(Mark mark, std::string message, std::string hint) {
     warnings_.Add(mark, std::move(message), std::move(hint));
   }
-  // "error loading config file: yaml: unmarshal errors: line 3: cannot unmarshal !!str `x` into
-  // bool".
+  // Reports a wrong type: "error loading config file: yaml: unmarshal errors: line 3: cannot
+  // unmarshal !!str `x` into bool".
   void ReportType(const DocumentNode& node, std::string_view go_type, std::string hint);
 
  private:

@@ -1,4 +1,4 @@
-// Rule files into the tree that is being built, one file after the other.
+// Loads rule files one by one into the tree that is being built.
 #pragma once
 
 #include <string>
@@ -12,15 +12,16 @@
 
 namespace headgate::rule {
 
-// Longer keys, values and domains are refused, and rules that lie deeper than any request reaches.
+// Longer keys, values and domains are refused. (So are rules at a depth that no request reaches.)
 inline constexpr size_t kTextBytesMax = 4096;
-// The most memory for paths and identities of descriptors; 100,000 of three levels take some 20 MB.
+// The most memory for the paths and identities of descriptors. 100,000 descriptors on three levels
+// take about 20 MB.
 inline constexpr size_t kPathBytesMax = size_t{512} << 20;
 
 // Shared by all sources of one load.
 struct LoadState {
   RuleTreeBuilder builder;
-  // Where each node was written: "file:line:column", for the hint about a double.
+  // The position of each node, "file:line:column", for the hint about a duplicate.
   struct Origin {
     std::string_view file;
     Mark mark;
@@ -29,24 +30,24 @@ struct LoadState {
   size_t path_bytes = 0;
   uint32_t spare_count = 0;
 
-  // A node for what cannot have its own because it has a problem: what lies under it is checked all
-  // the same.
+  // Returns a placeholder node for a node that cannot be made because of a problem, so that
+  // everything below it is still checked.
   NodeId SpareDomain();
   NodeId Spare(NodeId parent);
 };
 
-// A place in the tree on the way down.
+// A position in the tree during the walk down.
 struct Level {
   NodeId node;
   std::string_view domain;
   std::string path;  // "api_key_gold.path"; empty for the domain
   std::string identity;
-  size_t depth;  // entries of a request that come here
+  size_t depth;  // entries of a request that reaches this level
 };
 
 class FileLoader {
  public:
-  // `file` outlives `state`.
+  // `file` must outlive `state`.
   FileLoader(const RuleFile& file, MergeDomains merge_domains, LoadState& state)
       : file_(file),
         merge_domains_(merge_domains),
@@ -55,7 +56,7 @@ class FileLoader {
         warnings_(file.name),
         reader_(problems_, warnings_) {}
 
-  // Appends what it found wrong.
+  // Appends the problems and warnings that it found.
   void Load(std::vector<Problem>& problems, std::vector<Problem>& warnings);
 
  private:

@@ -5,7 +5,7 @@
 namespace headgate::rule {
 namespace {
 
-// Multiply-and-fold, as in wyhash; the constants are its odd numbers with as many ones as zeros.
+// Multiply-and-fold with the constants of wyhash: odd numbers with equally many ones and zeros.
 constexpr uint64_t kMixA = 0xa0761d6478bd642f;
 constexpr uint64_t kMixB = 0xe7037ed1a0b428db;
 
@@ -68,7 +68,8 @@ uint64_t Hash(uint32_t scope, const JoinedText& text) {
   uint64_t state = Mix(scope ^ kMixA, text.size() ^ kMixB);
   for (size_t position = 0;;) {
     const size_t count = text.Copy(position, chunk.data(), kChunk);
-    // Zeros after the end: the size, which is hashed too, tells them from zeros of the text.
+    // Pad with zeros. The size is hashed too, so padding and zeros of the text give different
+    // hashes.
     std::memset(chunk.data() + count, 0, (kChunk - count) % 16);
     for (size_t i = 0; i < count; i += 16) {
       state = Mix(Word(chunk.data() + i) ^ state ^ kMixA, Word(chunk.data() + i + 8) ^ kMixB);

@@ -1,8 +1,7 @@
 // One entry of a request as rules spell it: "key_value", or the key alone. It is compared, searched
-// and hashed in its pieces and never joined in memory, so that matching does not allocate.
+// and hashed piece by piece and never joined in memory, so matching does not allocate.
 //
-// That the pieces are one text is part of the file format: the entry {a_b: c} is the entry {a: b_c}
-// there.
+// The file format treats the pieces as one text: the entry {a_b: c} equals the entry {a: b_c}.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +22,7 @@ class JoinedText {
 
   size_t size() const { return pieces_[0].size() + pieces_[1].size() + pieces_[2].size(); }
 
-  // Whether `literal` stands at `position`.
+  // Whether `literal` occurs at `position`.
   bool HasAt(size_t position, std::string_view literal) const {
     for (const std::string_view piece : pieces_) {
       if (literal.empty()) return true;
@@ -41,21 +40,21 @@ class JoinedText {
 
   bool operator==(std::string_view text) const { return text.size() == size() && HasAt(0, text); }
 
-  // Whether this comes before `text` in the order of bytes.
+  // Whether this sorts before `text` in byte order.
   bool Before(std::string_view text) const;
 
-  // Where `literal` first stands within [begin, end), or kNotFound.
+  // The position of the first `literal` within [begin, end), or kNotFound.
   size_t Find(std::string_view literal, size_t begin, size_t end) const;
 
-  // Copies up to `count` bytes from `position` on; returns how many there were.
+  // Copies up to `count` bytes from `position` on; returns the number of bytes copied.
   size_t Copy(size_t position, char* out, size_t count) const;
 
  private:
   std::array<std::string_view, 3> pieces_;
 };
 
-// Not for tables that others fill: only rule files decide what is in the tables it is used for.
-// Depends on the text, not on where its pieces meet.
+// Not safe for tables that untrusted clients fill: only rule files fill the tables that use this
+// hash. Depends on the whole text, not on where its pieces meet.
 uint64_t Hash(uint32_t scope, const JoinedText& text);
 
 }  // namespace headgate::rule

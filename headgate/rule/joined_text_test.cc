@@ -6,7 +6,7 @@
 namespace headgate::rule {
 namespace {
 
-// Every way to make a text of two pieces and the "_" between them.
+// All ways to split a text at a "_" into two pieces.
 std::vector<JoinedText> Splits(std::string_view text) {
   std::vector<JoinedText> splits{JoinedText(text)};
   for (size_t i = 0; i < text.size(); ++i) {

@@ -226,7 +226,7 @@ class LimitReader {
                    fmt::format("invalid rate limit unit '{}'", Shown(unit_text)), std::move(hint));
   }
 
-  // The words about shared stores; they hold for the whole rule.
+  // Reads the words for shared stores, which apply to the whole rule.
   void ReadStoreWords() {
     std::optional<Sharing> sharing = OneOf(Word::kSharing, kSharings);
     if (reader_.Truth(fields_, Word::kStrict)) {
@@ -253,7 +253,7 @@ class LimitReader {
     kept = said;
   }
 
-  // A decimal number above 0, at most 1, of at most six places: in millionths.
+  // Reads a decimal number above 0 and at most 1, with at most six places, as millionths.
   std::optional<uint32_t> ReadShare() {
     if (!fields_.has(Word::kFallbackShare)) return std::nullopt;
     const std::string_view text = reader_.Text(fields_, Word::kFallbackShare);

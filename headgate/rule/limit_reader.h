@@ -1,4 +1,4 @@
-// One `rate_limit` of a rule file, or one item of `rate_limits`, into a Rule.
+// Reads one `rate_limit` of a rule file, or one item of `rate_limits`, into a Rule.
 #pragma once
 
 #include <span>
@@ -8,11 +8,11 @@
 
 namespace headgate::rule {
 
-// Whether it is the only one of its rule, or an item of `rate_limits`.
+// Whether the limit is the only one of its rule or an item of `rate_limits`.
 enum class LimitForm : uint8_t { kOnly, kItem };
 
-// Adds what the mappings (several where `rate_limit` is doubled: they are read as one) say to the
-// rule, or reports what is wrong with them.
+// Adds the limit in `mappings` to the rule, or reports its problems. There are several mappings if
+// `rate_limit` is repeated; they are read as one.
 void ReadLimit(FieldReader& reader, std::span<const DocumentNode* const> mappings, LimitForm form,
                Rule& rule);
 

@@ -21,7 +21,7 @@ using algorithm::LimitSpec;
 using About = LimitWordsProblem::About;
 using Problem = std::optional<LimitWordsProblem>;
 
-// Sets `algorithm`, or says what is wrong.
+// Sets `algorithm`, or returns the problem.
 Problem ReadAlgorithm(const LimitWords& words, Algorithm& algorithm) {
   if (!words.queue) {
     algorithm = words.algorithm.value_or(Algorithm::kTokenBucket);
@@ -38,8 +38,8 @@ Problem ReadAlgorithm(const LimitWords& words, Algorithm& algorithm) {
                            fmt::format("queue belongs to leaky_bucket, not {}", Name(named))};
 }
 
-// As many as can wait without the last one waiting longer than `delay`: floor(delay / T), T =
-// period / requests.
+// The number of requests that can wait such that the last one waits at most `delay`: floor(delay /
+// T), T = period / requests.
 uint64_t WaitingWithin(base::Duration delay, uint64_t requests, base::Duration period) {
   const base::uint128 count = base::WideMul(static_cast<uint64_t>(delay.count()), requests) /
                               std::max<uint64_t>(1, static_cast<uint64_t>(period.count()));
@@ -53,7 +53,7 @@ Align AlignOf(const LimitWords& words, Algorithm algorithm) {
   return words.period.calendar == Unit::kMonth ? Align::kCalendarMonth : Align::kCalendarYear;
 }
 
-// Sets `spec`, or says what is wrong with the words among themselves.
+// Sets `spec`, or returns the problem if the words contradict each other.
 Problem ReadSpec(const LimitWords& words, LimitSpec& spec) {
   spec = {.requests = words.requests, .period = words.period.length};
   if (words.envoy) {

@@ -1,5 +1,4 @@
-// The words that make a limit, as a rule file or a one-liner says them, and what they mean
-// together.
+// The words that define a limit in a rule file or a one-liner, and their combined meaning.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +11,22 @@
 
 namespace headgate::rule {
 
-// How long a limit's period is. Month and year are words of their own because a fixed window of one
-// ends with the calendar's.
+// The length of a limit's period. Month and year are kept as units, because a fixed window of a
+// month or year follows the calendar.
 struct Period {
   base::Duration length{0};
   std::optional<Unit> calendar{};  // kMonth or kYear
 };
 
-// A unit's word in any case, or a duration. A bare letter of a duration ("s") is one of it where
-// `letters` allows.
+// Parses a unit in any letter case, or a duration. `letters` says whether a bare letter of a
+// duration ("s") is accepted as a unit.
 enum class Letters : uint8_t { kRefused, kAllowed };
 absl::StatusOr<Period> ParsePeriod(std::string_view text, Letters letters = Letters::kRefused);
 
 struct LimitWords {
   uint64_t requests = 0;
   Period period;
-  // In Envoy's own words, `unit` and none of ours: Envoy's fixed window.
+  // Whether it is written in Envoy's own words only, with `unit`: Envoy's fixed window.
   bool envoy = false;
   std::optional<algorithm::Algorithm> algorithm{};
   std::optional<uint64_t> burst{};
@@ -37,7 +36,7 @@ struct LimitWords {
   bool count_denied = false;
 };
 
-// Why the words do not go together.
+// The reason why the words contradict each other.
 struct LimitWordsProblem {
   enum class About : uint8_t {
     kRequests,
@@ -49,15 +48,15 @@ struct LimitWordsProblem {
     kMaxDelay
   };
   About about;          // the word to change
-  std::string message;  // a sentence that names it
+  std::string message;  // a message that names it
 };
-// Nothing: MakeLimit(words) succeeds.
+// Returns nothing if MakeLimit(words) would succeed.
 std::optional<LimitWordsProblem> ProblemWith(const LimitWords& words);
 
 // InvalidArgument with the message of ProblemWith(words).
 absl::StatusOr<RuleLimit> MakeLimit(const LimitWords& words);
 
-// "100 per 1m, token_bucket, burst 20": a limit as people read it.
+// Describes a limit for people: "100 per 1m, token_bucket, burst 20".
 std::string Describe(const algorithm::Limit& limit);
 
 }  // namespace headgate::rule

@@ -1,4 +1,4 @@
-// What the words mean together is tested where they are read: load_test.cc, one_liner_test.cc.
+// load_test.cc and one_liner_test.cc test the combined meaning of the words.
 #include "headgate/rule/limit_words.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ TEST(Describe, SaysALimitAsPeopleReadIt) {
 }
 
 TEST(MakeLimit, NeverOverflowsOverMaxDelay) {
-  // A rate of 2^32 − 1 a nanosecond: 2^62 ns of delay would hold 2^94 requests.
+  // A rate of 2^32 − 1 per nanosecond: a delay of 2^62 ns would hold 2^94 requests.
   LimitWords words{.requests = 4'294'967'295, .period = {.length = base::Duration(1)}};
   words.queue = true;
   words.max_delay = base::kDurationMax;

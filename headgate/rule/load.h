@@ -1,9 +1,8 @@
-// Rule files and one-liners as text -> one immutable RuleTree, or everything that is wrong with
-// them.
+// Loads rule files and one-liners into one immutable RuleTree, or returns all their problems.
 //
-// The format is that of Envoy's rate limit service, loaded as it loads it, with our own words
-// beside (docs/reference/ rules.md). One problem anywhere and nothing is loaded: rules are whole,
-// or they are not.
+// The format and its loading follow Envoy's rate limit service, with words of Headgate's own in
+// addition (docs/reference/rules.md). If there is a problem anywhere, nothing is loaded: rules are
+// complete or absent.
 #pragma once
 
 #include <memory>
@@ -24,18 +23,18 @@ struct RuleFile {
 enum class MergeDomains : uint8_t { kNo, kYes };
 
 struct LoadOptions {
-  // Whether several files may have one domain; their descriptors are put together, in the order of
-  // the files.
+  // Whether several files may define the same domain. Their descriptors are then combined, in the
+  // order of the files.
   MergeDomains merge_domains = MergeDomains::kNo;
-  // Rules in one line each (one_liner.h), added to the domain `default` after the files; that is no
-  // doubled domain.
+  // Rules of one line each (one_liner.h). They are added to the domain `default` after the files,
+  // even if a file defines that domain too.
   std::vector<std::string> one_liners{};
 };
 
 struct LoadResult {
-  std::shared_ptr<const RuleTree> rules;  // null where there are problems
+  std::shared_ptr<const RuleTree> rules;  // null if there are problems
   std::vector<Problem> problems;          // of all files, in their order
-  std::vector<Problem> warnings;          // what loads but is hardly meant
+  std::vector<Problem> warnings;          // rules that load but are probably not intended
 
   bool ok() const { return rules != nullptr; }
 };

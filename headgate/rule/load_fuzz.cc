@@ -1,5 +1,4 @@
-// Rule files: any bytes either load whole or are refused with at least one problem that says where
-// it is.
+// Any bytes are either loaded completely or refused with at least one problem that has a position.
 #include <cstdint>
 #include <string>
 #include <vector>

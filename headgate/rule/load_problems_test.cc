@@ -1,4 +1,4 @@
-// Everything that a rule file can have wrong, with exactly what is said about it.
+// All problems that a rule file can have, with their exact messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ struct Case {
   std::string_view expected;
 };
 
-// The file begins with "domain: d\ndescriptors:\n", so that what follows begins in line 3.
+// The file begins with "domain: d\ndescriptors:\n", so the case's text begins on line 3.
 class BadDescriptors : public testing::TestWithParam<Case> {};
 TEST_P(BadDescriptors, AreReportedAtTheirPlaceWithAHint) {
   EXPECT_EQ(ProblemsOf(fmt::format("domain: d\ndescriptors:\n{}", GetParam().text)),
@@ -224,8 +224,7 @@ INSTANTIATE_TEST_SUITE_P(
              "f.yaml:4:112: sharing differs from that of another limit of this rule\n"
              "  hint: it is one for all limits of a rule\n"}));
 
-// The words stand in braces that begin in line 4, column 15, so that the first of them is in
-// column 16.
+// The words are in braces that begin on line 4, column 15, so the first word is in column 16.
 class BadLimits : public testing::TestWithParam<Case> {};
 TEST_P(BadLimits, AreReportedAtTheirPlaceWithAHint) {
   EXPECT_EQ(ProblemsOf(LimitFile(GetParam().text)), GetParam().expected);
@@ -364,7 +363,7 @@ INSTANTIATE_TEST_SUITE_P(
                              "`1` into bool\n"
                              "  hint: 'all_or_nothing' is true or false, without quotes\n"}));
 
-// "a: &a [x, x]", "b: &b [*a, *a]", …: 2^depth texts from a few lines.
+// "a: &a [x, x]", "b: &b [*a, *a]", …: a few lines expand to 2^depth texts.
 std::string AliasBomb(int depth) {
   std::string text = "domain: d\nl0: &l0 [x, x]\n";
   for (int i = 1; i < depth; ++i)
@@ -436,7 +435,7 @@ INSTANTIATE_TEST_SUITE_P(
                     YamlCase{"a: " + Repeated("{a: ", 100'000), "1:400", kTooDeep},
                     YamlCase{Repeated("- ", 100'000), "1:201", kTooDeep},
                     YamlCase{Repeated("? ", 100'000), "1:201", kTooDeep},
-                    // Each level alone is shallow; the alias makes it deep.
+                    // Each level is shallow by itself; the alias makes the tree deep.
                     YamlCase{"a: &a " + Repeated("[", 60) + Repeated("]", 60) +
                                  "\nb: " + Repeated("[", 60) + "*a" + Repeated("]", 60) + "\n",
                              "2:23", kTooDeep},

@@ -1,4 +1,4 @@
-// What rule files say, once they are loaded. What is wrong with others: load_problems_test.cc.
+// The meaning of valid rule files. load_problems_test.cc tests the invalid ones.
 #include "headgate/rule/load.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ LoadResult Load(std::string_view text, LoadOptions options = {}) {
   return result;
 }
 
-// The only rule of a file with one descriptor, whose mapping goes on like this.
+// The only rule of a file with one descriptor; `descriptor` is the rest of its mapping.
 Rule OnlyRule(std::string_view descriptor) {
   const LoadResult result =
       Load(fmt::format("domain: d\ndescriptors:\n- {{key: k, {}}}\n", descriptor));
@@ -167,7 +167,7 @@ TEST(LoadRules, MakesAQueueOfALeakyBucket) {
 }
 
 TEST(LoadRules, LetsNobodyWaitLongerThanMaxDelay) {
-  // One request leaves every 100 ms, so that within 1.99 s 19 can wait.
+  // One request leaves every 100 ms, so 19 can wait within 1.99 s.
   EXPECT_EQ(SpecOf("unit: second, requests_per_unit: 10, queue: true, max_delay: 1.99s").burst,
             19u);
   EXPECT_EQ(SpecOf("unit: second, requests_per_unit: 10, queue: true, max_delay: 2s").burst, 20u);
@@ -198,7 +198,7 @@ TEST(LoadRules, GivesOneNodeSeveralLimits) {
       "50}]");
   EXPECT_EQ(rule.name, "both");
   ASSERT_EQ(rule.limits.size(), 2u);
-  // Each is Envoy's or ours by its own words.
+  // Each limit uses Envoy's format or Headgate's own, depending on its words.
   EXPECT_EQ(rule.limits[0].limit.spec(), (LimitSpec{.algorithm = Algorithm::kFixedWindow,
                                                     .requests = 10,
                                                     .period = 1s,

@@ -1,4 +1,4 @@
-// `metadata` of a rule file: any YAML mapping, handed on to clients as a JSON object.
+// `metadata` of a rule file: any YAML mapping, passed on to clients as a JSON object.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@ namespace headgate::rule {
 
 inline constexpr size_t kMetadataBytesMax = 65'536;
 
-// Keys become texts; of a doubled key the last one counts; timestamps stay texts. InvalidArgument
-// for what JSON cannot say, and for more than kMetadataBytesMax.
+// Keys become strings, timestamps stay strings, and the last of several equal keys counts.
+// InvalidArgument if JSON cannot express a value, or if the result exceeds kMetadataBytesMax.
 absl::StatusOr<std::string> MetadataJson(const DocumentNode& mapping);
 
 }  // namespace headgate::rule

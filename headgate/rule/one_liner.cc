@@ -49,7 +49,7 @@ class OneLinerParser {
           OneLinerError{.column = at + 1, .message = std::move(message), .hint = std::string(hint)};
   }
 
-  // key[=value] up to and with the colon.
+  // Reads key[=value] pairs up to and including the colon.
   void TakeSteps() {
     while (!error_) {
       SkipSpace();
@@ -94,7 +94,7 @@ class OneLinerParser {
          "a key or value that holds one of ,:\" or a space stands in double quotes");
   }
 
-  // A bare text up to one of `ends`, a space or a quote, or a quoted one.
+  // Reads a quoted text, or a bare text that ends before one of `ends`, a space or a quote.
   std::string TakeText(std::string_view ends) {
     if (next() == '"') return TakeQuoted();
     const size_t begin = at_;
@@ -200,7 +200,7 @@ class OneLinerParser {
     }
   }
 
-  // Digits alone, below 2^63.
+  // Only digits, below 2^63.
   static std::optional<uint64_t> WholeNumber(std::string_view text) {
     uint64_t number = 0;
     if (text.empty()) return std::nullopt;

@@ -1,15 +1,14 @@
-// A rule in one line, for a command line:
+// A rule on one line, for a command line:
 //
 //   key[=value][,key[=value]…]: REQUESTS/PERIOD [burst B] [ALGORITHM] [first_hit] [queue]
 //
 //   api_key: 100/minute burst 20
 //   api_key=gold,path="/a, b": 10/20s sliding_window_log
 //
-// It belongs to the domain `default`. A value (or key) that holds one of `,:"` or a space stands in
-// double quotes, `"` and
-// `\` with a `\` before them. The period is a unit, a bare letter of a duration (s, m, h, d) or a
-// duration. Words come in any order; the algorithm is token_bucket where none is named,
-// leaky_bucket where `queue` is said.
+// It belongs to the domain `default`. A value or key that contains one of `,:"` or a space is
+// written in double quotes, with `"` and `\` escaped by a `\`. The period is a unit, a bare letter
+// of a duration (s, m, h, d) or a duration. Words come in any order. The default algorithm is
+// token_bucket, or leaky_bucket if `queue` is present.
 #pragma once
 
 #include <string>
@@ -29,11 +28,11 @@ inline constexpr size_t kOneLinerBytesMax = 16'384;
 struct OneLiner {
   struct Step {
     std::string key;
-    std::string value;  // empty: none
+    std::string value;  // empty if absent
   };
   std::vector<Step> steps;
   LimitWords words;
-  RuleLimit limit;  // what the words mean
+  RuleLimit limit;  // the limit that the words define
 };
 
 // A problem of a one-liner; the column counts bytes from 1.
@@ -44,16 +43,16 @@ struct OneLinerError {
 };
 
 struct ParsedOneLiner {
-  OneLiner rule;  // meaningless where there is an error
+  OneLiner rule;  // meaningless if there is an error
   std::optional<OneLinerError> error;
 };
 ParsedOneLiner ParseOneLiner(std::string_view text);
 
-// The text that stands in place of a file's name in problems of a one-liner.
+// The text that problems of a one-liner show in place of a file name.
 std::string OneLinerSource(std::string_view text);
 
-// Adds one to the tree that is being built. Steps that other rules have made already are shared; a
-// node with a rule of its own is a double.
+// Adds a one-liner to the tree that is being built. Steps that other rules have already made are
+// shared. A node that already has a rule is reported as a duplicate.
 struct LoadState;
 void AddOneLiner(std::string_view text, LoadState& state, std::vector<Problem>& problems,
                  std::vector<Problem>& warnings);

@@ -1,4 +1,4 @@
-// One-liners: whatever is accepted is a rule that its own keys and values find.
+// Every accepted one-liner is a rule that its own keys and values match.
 #include <cstdint>
 #include <string>
 #include <vector>

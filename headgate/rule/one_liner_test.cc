@@ -26,7 +26,7 @@ LimitSpec SpecOf(std::string_view limit) {
   return Parse(fmt::format("k: {}", limit)).limit.limit.spec();
 }
 
-// "key=value,key": the steps, for comparison.
+// The steps as "key=value,key", for comparison.
 std::string StepsOf(std::string_view text) {
   std::string out;
   for (const auto& [key, value] : Parse(text).steps) out += fmt::format("[{}|{}]", key, value);

@@ -16,8 +16,8 @@ constexpr size_t kShownBytesMax = 200;
 constexpr size_t kWordBytesMax = 48;
 constexpr size_t kBeginningBytesMin = 4;
 
-// How many letters must be added, dropped, changed or swapped with their neighbour to make one word
-// of the other (optimal string alignment). Both are at most kWordBytesMax long.
+// The number of letters to insert, delete, replace or swap with their neighbour to turn one word
+// into the other (optimal string alignment). Both words have at most kWordBytesMax bytes.
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::array<std::array<size_t, kWordBytesMax + 1>, kWordBytesMax + 1> distance{};
   for (size_t i = 0; i <= a.size(); ++i) distance[i][0] = i;
@@ -63,7 +63,7 @@ std::string Describe(const std::vector<Problem>& problems) {
 }
 
 void ProblemList::Add(Mark mark, std::string message, std::string hint) {
-  // An alias brings its anchor's problems once more.
+  // An alias reports the problems of its anchor again.
   if (full() || !seen_.insert(absl::HashOf(mark.line, mark.column, message)).second) return;
   if (problems_.size() >= kProblemsPerFileMax) return;
   problems_.push_back({.file = file_,
@@ -109,7 +109,7 @@ std::string_view NearestWord(std::string_view text, const std::vector<std::strin
   for (const std::string_view word : words) {
     if (word.size() > kWordBytesMax) continue;
     const size_t distance = EditDistance(text, word);
-    // A short word is soon made of any other: one slip in four letters.
+    // A short word is close to many others, so allow only one error per four letters.
     if (distance >= nearest_distance || distance * 4 > std::max(text.size(), word.size())) continue;
     nearest = word;
     nearest_distance = distance;

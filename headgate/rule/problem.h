@@ -1,5 +1,5 @@
-// Problems of rule files, for the person who wrote them. All problems of all files are collected; a
-// bound keeps a hostile file from filling the log.
+// Problems of rule files, described for the person who wrote them. All problems of all files are
+// collected, up to a bound that keeps a hostile file from filling the log.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,36 @@
 namespace headgate::rule {
 
 struct Problem {
-  std::string file;     // empty: no file in particular
-  uint32_t line = 1;    // from 1; 0: the file as a whole, which could not be read for instance
+  std::string file;     // empty: not in a particular file
+  uint32_t line = 1;    // from 1; 0: the file as a whole, for example if it cannot be read
   uint32_t column = 1;  // from 1, in characters
   std::string message;
-  std::string hint;  // what to do about it, or empty
-  size_t stands_for =
-      1;  // how many problems this one says: more in the last one of a file that has very many
+  std::string hint;  // how to fix it, or empty
+  // The number of problems that this one represents. More than 1 only in the last problem of a file
+  // that has very many.
+  size_t stands_for = 1;
 
   bool operator==(const Problem&) const = default;
 };
 
-// How many there are, those that are only counted included.
+// The number of problems, including those that were only counted.
 size_t CountOf(std::span<const Problem> problems);
 
-// A problem of a whole file.
+// A problem of a file as a whole.
 Problem WholeFileProblem(std::string file, std::string message, std::string hint = {});
 
-// "file:line:column: message", as far as the place is known. Control characters are shown, not
-// sent.
+// "file:line:column: message", as far as the position is known. Control characters are escaped.
 std::string PlaceAndMessage(const Problem& problem);
 
-// The same, and on a second line "  hint: …".
+// PlaceAndMessage, and on a second line "  hint: …".
 std::string Describe(const Problem& problem);
 
-// The same for several, each on lines of its own.
+// Describe() for several problems, each on lines of its own.
 std::string Describe(const std::vector<Problem>& problems);
 
-// At most so many are kept of one file; one more at the end says how many others there are.
+// The most problems kept for one file. One more at the end gives the number of the others.
 inline constexpr size_t kProblemsPerFileMax = 100;
-// At most so many are counted of one file; then nobody looks for more.
+// The most problems counted for one file. Beyond it, checking stops.
 inline constexpr size_t kProblemsCountedMax = 100'000;
 
 // The problems of one file.
@@ -53,24 +53,24 @@ class ProblemList {
 
   void Add(Mark mark, std::string message, std::string hint = {});
   bool empty() const { return problems_.empty(); }
-  // Time to stop looking for more.
+  // Whether to stop checking for more problems.
   bool full() const { return seen_.size() >= kProblemsCountedMax; }
 
-  // In the order of the file, each once.
+  // All problems, once each, in the order of the file.
   std::vector<Problem> Take() &&;
 
  private:
   std::string file_;
   std::vector<Problem> problems_;
-  absl::flat_hash_set<size_t> seen_;  // hashes of place and message
+  absl::flat_hash_set<size_t> seen_;  // hashes of position and message
 };
 
-// Foreign text inside a message: whole, but for what would fill a screen ("…").
+// Foreign text for a message: complete unless it would fill a screen, otherwise cut ("…").
 std::string Shown(std::string_view text);
 
-// The one of `words` that was probably meant: a slip of the finger or two away (one in four
-// letters), the beginning of `text` up to a '_' or '-', or begun by `text` (at least four letters).
-// Empty if there is none.
+// The one of `words` that was probably meant: a word that differs by at most two typing errors (and
+// at most one per four letters), a word that equals `text` up to a '_' or '-' in it, or a word that
+// starts with `text` (at least four letters). Empty if there is none.
 std::string_view NearestWord(std::string_view text, const std::vector<std::string_view>& words);
 
 // "did you mean 'rate_limit'?", or empty.

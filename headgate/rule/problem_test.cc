@@ -28,17 +28,17 @@ TEST(DidYouMean, KnowsASlipOfTheFinger) {
   const std::vector<std::string_view> words{"minute", "month", "day", "rate_limit", "rate_limits"};
   EXPECT_EQ(DidYouMean("minite", words), "did you mean 'minute'?");
   EXPECT_EQ(DidYouMean("mintue", words),
-            "did you mean 'minute'?");  // swapped neighbours are one slip
+            "did you mean 'minute'?");  // swapped neighbours count as one error
   EXPECT_EQ(DidYouMean("minutes", words), "did you mean 'minute'?");
   EXPECT_EQ(DidYouMean("ratelimit", words), "did you mean 'rate_limit'?");
   EXPECT_EQ(DidYouMean("mnt", words), "");
-  EXPECT_EQ(DidYouMean("dry", words), "");  // one letter of three is no slip
+  EXPECT_EQ(DidYouMean("dry", words), "");  // one error in three letters is too many
   EXPECT_EQ(DidYouMean("", words), "");
   EXPECT_EQ(DidYouMean("rate_limit_of_key", words),
-            "did you mean 'rate_limit'?");  // begun by a word
+            "did you mean 'rate_limit'?");  // the text begins with a word
   EXPECT_EQ(DidYouMean("mont", words), "did you mean 'month'?");
   EXPECT_EQ(DidYouMean("rate", words),
-            "did you mean 'rate_limit'?");  // the beginning of a word, the shortest one
+            "did you mean 'rate_limit'?");  // the text begins a word; the shortest such word
   EXPECT_EQ(DidYouMean("rat", words), "");
   EXPECT_EQ(DidYouMean(std::string(1000, 'm'), words), "");
 }

@@ -20,7 +20,7 @@ std::string Printable(std::string_view text) {
   while (!text.empty()) {
     const auto first = static_cast<unsigned char>(text[0]);
     const base::Utf8Prefix character = base::FirstUtf8(text);
-    // Terminals obey the C1 controls, too.
+    // Terminals interpret the C1 controls too.
     if (!character.well_formed || first < 0x20 || first == 0x7F ||
         base::BeginsWithC1Control(text)) {
       base::AppendHex(first, out += "\\x");

@@ -1,5 +1,5 @@
-// Foreign text in a message: never so long that it floods a log, never a control character that
-// moves a terminal's cursor.
+// Foreign text in a message. It is never long enough to flood a log and has no control characters
+// that could move a terminal's cursor.
 #pragma once
 
 #include <string>
@@ -7,10 +7,11 @@
 
 namespace headgate::rule {
 
-// `text` with everything below space, DEL and what is no UTF-8 as \xNN.
+// `text` with everything below space, DEL, C1 controls and invalid UTF-8 as \xNN.
 std::string Printable(std::string_view text);
 
-// The same between double quotes, with `"` and `\` escaped and all beyond 64 bytes left out ("…").
+// Printable(text) in double quotes, with `"` and `\` escaped and everything beyond 64 bytes cut
+// ("…").
 std::string Quote(std::string_view text);
 
 }  // namespace headgate::rule

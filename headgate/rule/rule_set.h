@@ -1,10 +1,10 @@
-// The rules as the limiter reads them: immutable, whole, shared between threads.
+// The rules as the limiter reads them: immutable, complete, and shared between threads.
 //
-// A domain's rules form a tree. A request's descriptor walks down it, entry by entry, exactly as
-// Envoy's rate limit service does: an exact key_value first, then the first pattern in file order,
-// then the key alone; no backtracking; only the rule at the descriptor's own depth applies. See
-// docs/reference/rules.md. RuleTree (rule_tree.h) is the implementation; LoadRules (load.h) makes
-// it from text.
+// The rules of a domain form a tree. A request's descriptor walks down the tree entry by entry,
+// exactly as in Envoy's rate limit service: an exact key_value first, then the first pattern in
+// file order, then the key alone. There is no backtracking, and only the rule at the descriptor's
+// own depth applies. See docs/reference/rules.md. RuleTree (rule_tree.h) is the implementation;
+// LoadRules (load.h) makes one from text.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace headgate::rule {
 
-// The most limits that one node has.
+// The most limits of one node.
 inline constexpr size_t kLimitsPerRuleMax = 16;
 
 // A limit as its rule file states it.
@@ -31,11 +31,10 @@ struct RuleLimit {
   std::optional<Unit> unit;
 };
 
-// Which decisions a rule's shared buckets take; where the rule says nothing, the store's own
-// default.
+// How instances share a rule's buckets. If the rule does not set it, the store's default applies.
 enum class Sharing : uint8_t { kExact, kLeased, kStrict };
 
-// How a rule decides while its store cannot be asked.
+// How a rule decides while its store is unreachable.
 enum class OnStoreFailure : uint8_t { kAllow, kDeny, kLocal };
 
 // The limits of one node of the tree and how they are handled.
@@ -43,32 +42,33 @@ struct Rule {
   uint32_t index = 0;  // dense, 0 .. RuleSet::rules().size() − 1
   std::string domain;
   std::string name;  // `name` of the rule file, or empty
-  std::string path;  // its keys (and configured values): "api_key_gold.path"; what is shown where
-                     // it has no name
-  std::string identity;  // unambiguous; the same for the same rule in the next version of the file
-  std::vector<RuleLimit>
-      limits;  // all must allow, at most kLimitsPerRuleMax; empty only where unlimited
+  std::string path;  // keys and configured values: "api_key_gold.path"; shown if there is no name
+  std::string identity;  // unambiguous; stays the same for the same rule across versions of the
+                         // file
+  // All limits must allow. At most kLimitsPerRuleMax; empty only if the rule is unlimited.
+  std::vector<RuleLimit> limits;
   bool unlimited = false;
   bool shadow_mode = false;
   bool quota_mode = false;
-  bool detailed_metric = false;  // metrics by the request's own values
+  bool detailed_metric = false;  // metrics are labelled with the request's own values
   bool value_to_metric = false;
   std::vector<std::string> replaces;  // names of rules that do not apply when this one matches
   std::string metadata_json;          // `metadata` as a JSON object, or empty
   // For stores that several machines share.
   std::optional<Sharing> sharing;
   std::optional<OnStoreFailure> on_store_failure;
-  std::optional<uint32_t> fallback_share_ppm;  // of the limit, in millionths: 1 .. 1,000,000
+  std::optional<uint32_t> fallback_share_ppm;  // part of the limit in millionths: 1 .. 1,000,000
 
-  // The name that people see, else the path. Never a value that a client sent.
+  // The name that people see: the name, or the path if it has none. Never a value that a client
+  // sent.
   std::string_view label() const {
     return name.empty() ? std::string_view(path) : std::string_view(name);
   }
 };
 
-// One step of a match: which text names the bucket at this entry.
+// One step of a match: the text that names the bucket at this entry.
 struct MatchStep {
-  // Set where the node has share_threshold: its pattern stands for all values that match it.
+  // Set if the node has share_threshold: its pattern stands for all values that match it.
   const std::string* shared_pattern = nullptr;
   bool value_in_metric = false;
 };
@@ -83,12 +83,12 @@ class RuleSet {
  public:
   virtual ~RuleSet() = default;
 
-  // False where no rule file has this domain. Does not allocate. `match` is filled in either case.
+  // Returns false if no rule file has this domain. Does not allocate. Sets `match` in either case.
   virtual bool Find(std::string_view domain, std::span<const Entry> entries,
                     Match& match) const = 0;
 
-  // Whether a request to this domain consumes from none of its descriptors unless all of them
-  // allow.
+  // Whether a request to this domain must be allowed by all of its descriptors before it consumes
+  // from any of them.
   virtual bool AllOrNothing(std::string_view domain) const = 0;
 
   virtual std::span<const Rule> rules() const = 0;

@@ -23,8 +23,8 @@ RuleTree::RuleTree(size_t node_count)
   const bool huge = size >= kHugePage;
   void* const memory = std::aligned_alloc(huge ? kHugePage : alignof(TreeNode), size);
   if (memory == nullptr) throw std::bad_alloc();
-  // A step into a large table misses the TLB otherwise, which costs as much as the step. Advice: it
-  // may be refused.
+  // Without huge pages, a step in a large table misses the TLB, which doubles its cost. This is
+  // only advice, so a failure is ignored.
   if (huge) (void)madvise(memory, size, MADV_HUGEPAGE);
   table_.reset(new (memory) TreeNode[mask_ + 1]);
 }
@@ -182,7 +182,7 @@ std::shared_ptr<const RuleTree> RuleTreeBuilder::Build() && {
   };
 
   std::map<NodeId, std::vector<WildcardIndex::Source>> patterns;  // by parent, in file order
-  std::map<NodeId, uint32_t> places;                              // of the parents of patterns
+  std::map<NodeId, uint32_t> places;  // slots of the parents of patterns
   for (NodeId id = 1; id < nodes_.size(); ++id) {
     if (nodes_[id].parent != kNoNode && IsPattern(text(id))) places[nodes_[id].parent] = 0;
   }

@@ -1,13 +1,13 @@
-// The tree of all domains, laid out for matching: one hash table for every exact and key-only child
-// of every node, and beside it the patterns of those nodes that have some. How long a match takes
-// does not depend on how many rules there are: a step down the tree reads one cache line, wherever
-// it is.
+// The tree of all domains, laid out for matching: one hash table for every exact or key-only child
+// of every node, plus the patterns of the nodes that have them. The time of a match does not depend
+// on the number of rules: each step down the tree reads one cache line.
 //
-//   TreeNode   64 bytes: {hash, parent, number, rule, …} and a text of up to 40 bytes; longer ones
-//   are kept apart table_     open addressing over TreeNodes, at most half of it used
+//   TreeNode   64 bytes: {hash, parent, number, rule, …} and a text of up to 40 bytes;
+//              longer texts are stored separately
+//   table_     open addressing over TreeNodes, at most half full
 //
-// A child is found by its parent and its composite text, "key_value" or "key", as the file format
-// has it; a domain is the child of no node.
+// A child is found by its parent and its composite text, "key_value" or "key", as in the file
+// format. A domain is a child of no node.
 #pragma once
 
 #include <array>
@@ -25,8 +25,7 @@
 
 namespace headgate::rule {
 
-// Numbers the nodes of one tree in the order in which they were made, from 1; a domain is a node
-// too.
+// The number of a node of one tree, in order of creation, from 1. A domain is a node too.
 using NodeId = uint32_t;
 inline constexpr NodeId kNoNode = 0;
 
@@ -45,17 +44,17 @@ class alignas(64) TreeNode {
   static constexpr uint32_t kNone = ~uint32_t{0};
   static constexpr uint16_t kHasChildren = 1;
   static constexpr uint16_t kValueInMetric = 2;
-  static constexpr uint16_t kAllOrNothing = 4;  // of a domain
+  static constexpr uint16_t kAllOrNothing = 4;  // domains only
   static constexpr size_t kInline = 40;
 
   uint32_t hash_high_ = 0;
   NodeId parent_ = kNoNode;
-  NodeId id_ = kNoNode;     // kNoNode: an empty place of the table
-  uint32_t rule_ = kNone;   // in rules_
-  uint32_t extra_ = kNone;  // in extras_
+  NodeId id_ = kNoNode;     // kNoNode: an empty slot of the table
+  uint32_t rule_ = kNone;   // index into rules_
+  uint32_t extra_ = kNone;  // index into extras_
   uint16_t flags_ = 0;
   uint16_t text_size_ = 0;
-  std::array<char, kInline> text_{};  // of a longer text: where it begins in long_texts_
+  std::array<char, kInline> text_{};  // for a longer text: its offset in long_texts_
 };
 static_assert(sizeof(TreeNode) == 64);
 
@@ -65,18 +64,18 @@ class RuleTree final : public RuleSet {
   bool AllOrNothing(std::string_view domain) const override;
   std::span<const Rule> rules() const override { return rules_; }
 
-  // ---- The steps of Find, for Explain. Null if there is no such node.
+  // ---- The steps of Find, for Explain. Each returns null if there is no such node.
   const TreeNode* FindDomain(std::string_view domain) const {
     return Child(kNoNode, JoinedText(domain));
   }
-  // The child of exactly this text.
+  // The child with exactly this text.
   const TreeNode* Child(NodeId level, const JoinedText& text) const;
   // The first pattern among the children that matches.
   const TreeNode* ChildByPattern(const TreeNode& level, const JoinedText& text) const;
   const WildcardIndex* Patterns(const TreeNode& level) const;
   std::string_view text(const TreeNode& node) const;
   const Rule* rule(const TreeNode& node) const;
-  // Up to `count` texts of children, in file order. Reads all nodes.
+  // Up to `count` texts of children, in file order. Scans all nodes.
   std::vector<std::string_view> ChildTexts(const TreeNode& level, size_t count) const;
 
  private:
@@ -84,8 +83,8 @@ class RuleTree final : public RuleSet {
 
   // Members that few nodes need.
   struct Extra {
-    std::optional<WildcardIndex> patterns;  // of the children; names their places in table_
-    std::optional<std::string> shared;      // this node's pattern, where it has share_threshold
+    std::optional<WildcardIndex> patterns;  // of the children; refers to their slots in table_
+    std::optional<std::string> shared;      // this node's pattern, if it has share_threshold
   };
   struct FreeTable {
     void operator()(TreeNode* table) const;
@@ -101,32 +100,33 @@ class RuleTree final : public RuleSet {
   std::vector<Rule> rules_;
 };
 
-// Builds a RuleTree, parents first.
+// Builds a RuleTree. Parents must be added before their children.
 class RuleTreeBuilder {
  public:
   RuleTreeBuilder();
 
-  // The domain's node, which is made where there is none yet.
+  // Returns the domain's node, and makes it if necessary.
   NodeId Domain(std::string_view domain);
   void SetAllOrNothing(NodeId domain);
 
-  // A new child of a node. `added` is false, and `node` the older one, where there is one of the
-  // same composite text. An empty value is none. The composite text is at most kNodeTextMax long.
+  // Adds a child to a node. If a child with the same composite text exists, `added` is false and
+  // `node` is the existing one. An empty value means no value. The composite text may have at most
+  // kNodeTextMax bytes.
   struct Addition {
     NodeId node;
     bool added;
   };
   Addition AddChild(NodeId parent, std::string_view key, std::string_view value);
 
-  // The node's pattern names the buckets of all values that match it.
+  // The node's pattern names one bucket for all values that match it.
   void SetShareThreshold(NodeId node);
   void SetValueInMetric(NodeId node);
 
-  // At most one rule a node. Sets its index.
+  // Sets the rule of a node, and the rule's index. At most one rule per node.
   void SetRule(NodeId node, Rule rule);
   bool has_rule(NodeId node) const { return nodes_[node].rule != TreeNode::kNone; }
 
-  // Once, last.
+  // Builds the tree. Call it once, last.
   std::shared_ptr<const RuleTree> Build() &&;
 
  private:
@@ -136,7 +136,7 @@ class RuleTreeBuilder {
     uint16_t flags = 0;
     uint16_t text_size = 0;
     bool shared = false;
-    size_t text_begin = 0;  // in texts_
+    size_t text_begin = 0;  // offset in texts_
   };
 
   std::string_view text(NodeId node) const {
@@ -146,7 +146,7 @@ class RuleTreeBuilder {
   NodeId Append(NodeId parent, const JoinedText& text);
   void Index(NodeId node);
 
-  std::vector<Node> nodes_;  // the first one is kNoNode's
+  std::vector<Node> nodes_;  // the first one stands for kNoNode
   std::string texts_;
   std::vector<NodeId> index_;  // open addressing; a power of two
   std::vector<Rule> rules_;

@@ -12,13 +12,12 @@
 namespace headgate::rule {
 namespace {
 
-// The definition of matching (docs/reference/rules.md), written down as plainly as it is said
-// there.
+// The definition of matching (docs/reference/rules.md), implemented as simply as possible.
 struct ModelNode {
   std::map<std::string, std::unique_ptr<ModelNode>> children;
   std::vector<std::string> patterns;  // in file order
-  std::string name;                   // of its rule; empty: none
-  std::string shared;                 // its pattern, where it has share_threshold
+  std::string name;                   // name of its rule; empty: none
+  std::string shared;                 // its pattern, if it has share_threshold
 };
 
 bool MatchesPattern(std::string_view pattern, std::string_view text) {
@@ -63,7 +62,7 @@ ModelMatch ModelFind(const ModelNode& root,
   return match;
 }
 
-// A random tree in both forms, over so few letters that everything collides with everything.
+// A random tree in both forms, with so few different letters that many texts collide.
 class RandomTree {
  public:
   explicit RandomTree(uint64_t seed) : random_(seed) {
@@ -79,7 +78,7 @@ class RandomTree {
     return out;
   }
 
-  // Walks down the tree for the most part, so that something is found.
+  // Mostly follows existing nodes, so that some entries match.
   std::vector<std::pair<std::string, std::string>> RandomEntries() {
     std::vector<std::pair<std::string, std::string>> entries(1 + random_() % 4);
     const ModelNode* level = &root_;
@@ -164,7 +163,7 @@ TEST(RuleTree, FindsWhatTheDefinitionFindsInRandomTrees) {
   EXPECT_GT(shared, 20'000);
 }
 
-// A tree of one domain "d" whose rules are named after their texts, such as "a_1" or "a_1.b".
+// A tree with one domain, "d". Its rules are named after their texts, such as "a_1" or "a_1.b".
 class Tree {
  public:
   NodeId Add(std::string_view key, std::string_view value = {}, NodeId parent = kNoNode) {

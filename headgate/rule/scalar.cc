@@ -27,7 +27,8 @@ bool Contains(const std::array<std::string_view, N>& words, std::string_view tex
   return std::find(words.begin(), words.end(), text) != words.end();
 }
 
-// The base that a number's prefix names, which is taken off. "0" alone is decimal, "010" octal.
+// Returns the base that the prefix of a number stands for, and removes the prefix. "0" alone is
+// decimal, "010" is octal.
 int TakeBase(std::string_view& digits) {
   if (digits.size() < 2 || digits[0] != '0') return 10;
   const char letter = digits[1];

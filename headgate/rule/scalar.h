@@ -1,5 +1,5 @@
-// The meaning of a YAML scalar: YAML 1.1 as Envoy's rate limit service reads it (go-yaml v2), where
-// `yes` is true, `010` is 8 and `1_000` is a thousand.
+// The meaning of a YAML scalar: YAML 1.1 as Envoy's rate limit service reads it (go-yaml v2). `yes`
+// is true, `010` is 8 and `1_000` is a thousand.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ enum class ScalarType : uint8_t {
   kString,
   kNull,
   kBool,
-  kInt,       // fits 64 bits with a sign
-  kUnsigned,  // too large for that, but fits 64 bits without
+  kInt,       // fits into int64_t
+  kUnsigned,  // too large for int64_t, but fits into uint64_t
   kFloat,
-  kMistagged,  // an explicit tag that its text does not bear out
+  kMistagged,  // an explicit tag that does not fit the text
 };
 
 struct Scalar {
@@ -27,14 +27,14 @@ struct Scalar {
   uint64_t magnitude = 0;  // kUnsigned
 };
 
-// `node` is a scalar.
+// `node` must be a scalar.
 Scalar Resolve(const DocumentNode& node);
 
-// "!!str", "!!int", "!!map", …: what messages call the type of a node.
+// The name of a node's type in messages: "!!str", "!!int", "!!map", …
 std::string_view TypeName(const DocumentNode& node);
 
-// A node as Go prints it: text, a number in decimals, "true", "<nil>", "[a b]", "map[a:1]"; cut
-// after some 64 bytes.
+// A node as Go prints it: text, a decimal number, "true", "<nil>", "[a b]", "map[a:1]"; cut after
+// about 64 bytes.
 std::string GoText(const DocumentNode& node);
 
 }  // namespace headgate::rule

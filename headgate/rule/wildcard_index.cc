@@ -60,7 +60,8 @@ WildcardIndex::WildcardIndex(const std::vector<Source>& patterns) {
   for (const uint32_t i : order) {
     const std::string_view text = prefix_of(i);
     if (prefixes_.empty() || prefixes_.back().text != text) {
-      // In sorted order whatever this begins with is the one before it, or in that one's chain.
+      // In sorted order, any prefix that this text begins with is the previous one or in the
+      // previous one's chain.
       size_t shorter = prefixes_.empty() ? kNone : prefixes_.size() - 1;
       while (shorter != kNone && !text.starts_with(prefixes_[shorter].text))
         shorter = prefixes_[shorter].shorter;

@@ -1,16 +1,17 @@
-// The patterns of one level of the tree: which is the first, in file order, that matches an entry?
+// The patterns of one level of the tree. Finds the first pattern, in file order, that matches an
+// entry.
 //
-// A pattern is text with one or more `*`, each of which stands for any text, none included.
-// Patterns are sorted by what stands before their first `*`, so that only those whose literal
-// prefix the entry begins with are tried:
+// A pattern is text with one or more `*`, each of which stands for any text, including none.
+// Patterns are sorted by their prefix, the text before the first `*`. Only patterns whose prefix
+// the entry begins with are tried:
 //
 //   prefixes, sorted          each knows the longest other prefix that it begins with
 //   "api_key_"                -
 //   "api_key_gold-"           -> "api_key_"
 //   "path_/search"            -
 //
-// The last prefix not after the entry, or one that it leads to, is the longest prefix of the entry;
-// all the others are behind it in the same chain.
+// All prefixes of an entry are in one chain: the chain of the last prefix that does not sort after
+// the entry. A search follows this chain; the first match in it is the longest.
 #pragma once
 
 #include <cstdint>
@@ -27,26 +28,26 @@ bool IsPattern(std::string_view text);
 
 struct Pattern {
   std::string text;
-  uint32_t target;                   // what it leads to
+  uint32_t target;                   // the index that the caller gave to this pattern
   std::vector<std::string> middles;  // literals between the first `*` and the last
   std::string suffix;                // after the last `*`
   size_t prefix_size;                // before the first `*`
-  size_t literal_size;               // of all together
+  size_t literal_size;               // total size of prefix, middles and suffix
 
-  // Whether the rest matches where the prefix does.
+  // Whether the rest of the pattern matches an entry whose beginning matches the prefix.
   bool MatchesAfterPrefix(const JoinedText& entry) const;
 };
 
 class WildcardIndex {
  public:
-  // `patterns` in file order; each has a `*`.
+  // `patterns` must be in file order, and each must have a `*`.
   struct Source {
     std::string_view text;
     uint32_t target;
   };
   explicit WildcardIndex(const std::vector<Source>& patterns);
 
-  // Null where none matches.
+  // Null if no pattern matches.
   const Pattern* FirstMatch(const JoinedText& entry) const;
 
   // In file order.

@@ -8,7 +8,7 @@
 namespace headgate::rule {
 namespace {
 
-// The definition: `*` is any text, everything else is itself.
+// The definition of a match: `*` stands for any text, every other character for itself.
 bool Matches(std::string_view pattern, std::string_view text) {
   if (pattern.empty()) return text.empty();
   if (pattern[0] != '*')

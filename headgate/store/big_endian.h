@@ -1,4 +1,4 @@
-// Numbers as they lie in stored buckets and in calls to stores: big-endian, without padding.
+// Numbers in the format of stored buckets and of calls to stores: big-endian, without padding.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace headgate::store {
 
 static_assert(std::endian::native == std::endian::little);
 
-// Appends to `out` when it is flushed, full or destroyed.
+// Appends its buffer to `out` when it is flushed, full or destroyed.
 class Packer {
  public:
   explicit Packer(std::string& out) : out_(out) {}
@@ -44,7 +44,7 @@ class Packer {
   std::array<char, 64> buffer_;
 };
 
-// Reads 0 beyond the end, after which complete() is false.
+// Returns 0 for reads beyond the end, and complete() is false from then on.
 class Unpacker {
  public:
   explicit Unpacker(std::string_view in) : in_(in) {}

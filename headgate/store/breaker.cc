@@ -19,12 +19,12 @@ void Breaker::Finish(Pass pass, Outcome outcome, base::BootTime now) {
   if (pass == Pass::kProbe) {
     HEADGATE_CHECK(probing_);
     probing_ = false;
-    // Without an answer the next call is the probe.
+    // If the outcome is kNeither, the next call becomes the probe.
     if (outcome == Outcome::kSuccess) Close();
     if (outcome == Outcome::kFailure) Open(now);
     return;
   }
-  // What was asked before it opened says nothing about now.
+  // Calls that were sent before the breaker opened say nothing about the present.
   if (state_ != State::kClosed || outcome == Outcome::kNeither) return;
   if (outcome == Outcome::kSuccess) {
     failed_in_row_ = 0;

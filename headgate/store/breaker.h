@@ -1,14 +1,17 @@
-// A circuit breaker: whether to ask a shard that has been failing. It keeps a caller from waiting
-// for what will not answer, and a shard that recovers from being asked by everybody at once.
+// A circuit breaker: decides whether to call a shard that has been failing. It saves callers from
+// waiting for a shard that does not answer, and a recovering shard from calls of all clients at
+// once.
 //
-//   closed --5 failures in a row, and nothing answered in time for 250 ms--> open (0.5 s, doubling
-//   to 5 s, with jitter) open --time is up--> half open: exactly one call goes through, the probe
-//   half open --the probe succeeds--> closed;  --it fails--> open, for twice as long
+//   closed    --5 failures in a row and no timely answer for 250 ms-->  open
+//   open      --0.5 s over, doubling to 5 s, with jitter-->  half open: one call passes, the probe
+//   half open --probe succeeds-->  closed;   --probe fails-->  open, for twice as long
 //
-// A server that answers anything is not left alone: a burst that is too much for it, or one call in
-// two that fails, is answered as far as it can be (decision 0011).
+// The breaker stays closed for a server that answers some calls. If a burst exceeds the server's
+// capacity, or every second call fails, the server still answers as many calls as it can (decision
+// 0011).
 //
-// Pure: events and the time come in, answers go out. Not thread-safe; one per shard and event loop.
+// Pure: takes events and the time, returns decisions. Not thread-safe; one per shard and event
+// loop.
 #pragma once
 
 #include <algorithm>
@@ -20,18 +23,19 @@
 namespace headgate::store {
 
 struct BreakerOptions {
-  // Opens after this many failures with no success in between. Raise it for a store that often
-  // loses single calls.
+  // The breaker opens after this many failures without a success in between. Raise it for a store
+  // that often loses single calls.
   uint32_t failures_in_row = 5;
-  // And not before this long after the first of them. Raise it where the store pauses for longer
-  // and answers again; meanwhile each decision waits for its timeout.
+  // The least time between the first of these failures and the opening of the breaker. Raise it if
+  // the store sometimes pauses for longer and recovers; meanwhile each decision waits for its
+  // timeout.
   base::Duration no_progress = std::chrono::milliseconds(250);
-  // How long it stays open at first, and at most: it doubles each time the probe fails. A store
-  // that is well again is used within open_max and the jitter, 6.25 s, also where its connection
-  // stood all the time.
+  // How long the breaker stays open at first, and at most; the time doubles after each failed
+  // probe. A store that has recovered is used again within open_max plus the jitter, 6.25 s, even
+  // if its connection never broke.
   base::Duration open_min = std::chrono::milliseconds(500);
   base::Duration open_max = std::chrono::seconds(5);
-  // More or less, so that a fleet's probes do not come together.
+  // The jitter, in both directions, that keeps the probes of many instances apart.
   uint32_t jitter_percent = 25;
 
   bool operator==(const BreakerOptions&) const = default;
@@ -40,29 +44,30 @@ struct BreakerOptions {
 class Breaker {
  public:
   enum class State : uint8_t { kClosed, kOpen, kHalfOpen };
-  // How a call may go. Hand it back with the call's outcome.
+  // The permission for a call. Pass it to Finish with the outcome of the call.
   enum class Pass : uint8_t { kRefused, kCall, kProbe };
   enum class Outcome : uint8_t {
     kSuccess,
     kFailure,
-    kNeither,  // it says nothing about the shard: never sent, or refused for what it asked
+    kNeither,  // says nothing about the shard: never sent, or refused because of its content
   };
 
   Breaker(const BreakerOptions& options, uint64_t seed) : options_(options), random_(seed) {}
 
-  // Whether a call may go now. Every pass but kRefused is answered by exactly one Finish.
+  // Whether a call is permitted now. For every pass except kRefused, the caller must call Finish
+  // exactly once.
   Pass Ask(base::BootTime now);
   void Finish(Pass pass, Outcome outcome, base::BootTime now);
 
-  // There is a sign of life: the next call may be the probe.
+  // Call it on a sign that the shard is alive: the next call may then be the probe.
   void ProbeSoon(base::BootTime now) {
     if (state_ == State::kOpen) open_until_ = std::min(open_until_, now);
   }
 
   State state() const { return state_; }
-  // While open: when the probe may go.
+  // If open: when the probe is permitted.
   base::BootTime open_until() const { return open_until_; }
-  // Times that it opened.
+  // How often the breaker opened.
   uint64_t opened() const { return opened_; }
 
  private:
@@ -72,10 +77,10 @@ class Breaker {
   const BreakerOptions options_;
   base::Random random_;
   State state_ = State::kClosed;
-  bool probing_ = false;        // half open: the probe is under way
+  bool probing_ = false;        // half open: the probe is in progress
   uint32_t failed_in_row_ = 0;  // while closed
   base::BootTime failing_since_{0};
-  uint32_t opened_in_row_ = 0;  // without having been closed in between
+  uint32_t opened_in_row_ = 0;  // openings since it was last closed
   base::BootTime open_until_{0};
   uint64_t opened_ = 0;
 };

@@ -102,8 +102,7 @@ TEST(Breaker, SpreadsItsProbes) {
   EXPECT_GT(*most - *least, 150ms);
 }
 
-// A model that keeps every event, against which all short sequences are compared. Two failures open
-// it.
+// A model that keeps every event. All short sequences are compared with it. Two failures open it.
 struct Model {
   State state = State::kClosed;
   int failed_in_row = 0;
@@ -136,7 +135,7 @@ struct Model {
 };
 
 TEST(Breaker, AllEventSequencesUpToLength8) {
-  // a: ask; s, f, n: the oldest call under way succeeds, fails, says nothing; t: 100 ms pass.
+  // a: ask; s, f, n: the oldest open call succeeds, fails, or says nothing; t: 100 ms pass.
   constexpr std::string_view kEvents = "asfnt";
   constexpr BreakerOptions kOptions = {.failures_in_row = 2,
                                        .no_progress = 0s,
@@ -181,7 +180,7 @@ TEST(Breaker, AllEventSequencesUpToLength8) {
   EXPECT_GT(probed, 100u);
 }
 
-// Back to normal within 10 s, wherever in its pause the store got well.
+// A recovered store is used again within 10 s, no matter when during the pause it recovered.
 TEST(Breaker, LeavesAStoreAloneForFarLessThanTenSeconds) {
   Breaker breaker({.no_progress = 0s}, 7);
   base::BootTime now{0};

@@ -15,7 +15,7 @@ using algorithm::Limit;
 using algorithm::LimitSpec;
 using base::Instant;
 
-// The limit's first byte: algorithm in the lower three bits, align in the next two.
+// The first byte of the limit: the algorithm in the lower three bits, align in the next two.
 constexpr int kAlignShift = 3;
 constexpr uint8_t kCountDenied = 1 << 5;
 constexpr uint8_t kHasBurst = 1 << 6;
@@ -26,7 +26,7 @@ constexpr size_t kVarintBytesMax = 10;
 static_assert(2 + 3 * kVarintBytesMax + 12 + kHitBytes * algorithm::kLogRequestsMax <=
               kValueBytesMax);
 
-// Seven bits a byte, the lowest first; the eighth says that more follow.
+// Seven bits per byte, lowest first; the eighth bit says that more bytes follow.
 char* WriteVarint(uint64_t value, char* at) {
   for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
   *at++ = static_cast<char>(value);
@@ -44,14 +44,15 @@ std::optional<uint64_t> TakeVarint(std::string_view& in) {
   return std::nullopt;
 }
 
-// No bucket takes so long to be as if never used (limit.h).
+// No bucket takes longer than this to be as if never used (limit.h).
 constexpr uint64_t kAheadMax = static_cast<uint64_t>(base::kDurationMax.count());
 
 bool IsInstant(uint64_t ns) { return ns <= static_cast<uint64_t>(base::kInstantMax.ns); }
 
 Instant InstantOf(uint64_t ns) { return Instant::FromNanos(static_cast<int64_t>(ns)); }
 
-// Takes the time that may lie before a number of `unit_bytes` each; false if it is out of range.
+// Reads the optional time that precedes items of `unit_bytes` each. Returns false if the time is
+// out of range.
 bool TakeRemembered(Unpacker& in, size_t unit_bytes, StoredBucket& bucket) {
   if (in.rest().size() % unit_bytes != sizeof(uint64_t)) return true;
   const uint64_t until = in.U64();

@@ -1,12 +1,12 @@
-// The bytes of a bucket in a store that machines share. All numbers are big-endian:
+// The bytes of a bucket in a shared store. All numbers are big-endian:
 //
-//   version 1 · limit · edge (8 bytes) · count (4) · seen (8) · [remembered until (8)] · leases (32
-//   each)
+//   version 1 · limit · edge (8 bytes) · count (4) · seen (8) · [remembered until (8)]
+//     · leases (32 bytes each)
 //
-// A sliding log has no edge and no leases; it ends with its hits (12 each), the oldest first. The
-// limit comes first, so that whoever reads the bytes can tell with one comparison whether they
-// belong to the limit that a call names. A token bucket of 60 a minute is 29 bytes. Format, field
-// by field: docs/reference/redis-state.md, "Values".
+// A sliding log has neither edge nor leases and ends with its hits (12 bytes each), oldest first.
+// The limit comes first, so a reader can check with one comparison whether the bytes belong to the
+// limit of a call. A token bucket of 60 per minute takes 29 bytes. docs/reference/redis-state.md,
+// "Values", describes the format field by field.
 #pragma once
 
 #include <cstddef>
@@ -22,33 +22,33 @@
 namespace headgate::store {
 
 inline constexpr char kFormatVersion = 1;
-// No bucket has more bytes: the longest is a log with all its hits.
+// The most bytes of a bucket: a log with all its hits.
 inline constexpr size_t kValueBytesMax = 1'200'128;
 
-// A bucket with its limit and all that is stored of it.
+// A bucket with its limit and everything that is stored with it.
 struct StoredBucket {
   algorithm::Limit limit;
   algorithm::BucketState state{};
-  HitList hits{};                     // a log's
+  HitList hits{};                     // only for a log
   base::Instant remembered_until{0};  // see algorithm::Change
-  algorithm::Leases leases{};         // expired ones included
+  algorithm::Leases leases{};         // may include expired ones
 };
 
-// Writes version and limit, with which the bytes of a bucket begin. Of two limits, neither's bytes
-// begin like the other's.
+// Appends version and limit, the beginning of a bucket's bytes. The bytes of one limit are never a
+// prefix of those of another.
 void AppendLimit(const algorithm::LimitSpec& spec, std::string& out);
 
-// Takes version and limit off the front of `in`; nothing if there are none.
+// Removes version and limit from the front of `in`; returns nothing if they are missing or invalid.
 std::optional<algorithm::Limit> TakeLimit(std::string_view& in);
 
-// Nothing if `bytes` are not a bucket of this version, or one that cannot be computed with: stores
-// are not trusted.
+// Returns nothing if `bytes` are not a bucket of this version or hold values outside the
+// algorithms' bounds. Stores are not trusted.
 std::optional<StoredBucket> ParseBucket(std::string_view bytes);
 
-// `remembered_until` is left out if it is not after the bucket's latest time.
+// Omits `remembered_until` if it is not after the bucket's latest time.
 void AppendBucket(const StoredBucket& bucket, std::string& out);
 
-// Whether the algorithms can compute with such a state at `now`.
+// Whether the algorithms can compute with this state at `now`.
 bool IsSound(const algorithm::Limit& limit, const algorithm::BucketState& state, base::Instant now);
 
 }  // namespace headgate::store

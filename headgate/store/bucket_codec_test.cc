@@ -128,7 +128,7 @@ TEST(BucketCodec, WhatIsCutOrBentIsNoBucket) {
     for (size_t size = 0; size < bytes.size(); ++size) {
       EXPECT_FALSE(ParseBucket(std::string_view(bytes).substr(0, size)).has_value()) << size;
     }
-    // Whatever a byte becomes, it is read or refused.
+    // Each changed byte must lead to a valid bucket or to a refusal.
     for (size_t i = 0; i < bytes.size(); ++i) {
       for (const int bend : {1, 0x40, 0x80, 0xff}) {
         std::string bent = bytes;

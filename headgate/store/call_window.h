@@ -1,17 +1,16 @@
-// How many calls one connection to a store may have under way: as many as the store is seen to
-// answer in time.
+// Limits the number of calls in progress on one connection to a store, according to how many the
+// store answers in time.
 //
-//   begins    with the calls of one turn, 512: a server that has shown nothing bad gets them in one
-//   write grows     while calls wait for room and answers come within half of their time: doubling
-//   at first, later by one for
-//             each window of answers (TCP's slow start and additive increase)
-//   shrinks   by half when a call runs out of time, once for all calls that were sent before that
-//   was known
+//   starts    at 512, the calls of one turn: a server without known problems gets them in one write
+//   grows     while calls wait for room and answers take at most half of their time:
+//             doubling at first, later by one per window of answers
+//             (TCP's slow start and additive increase)
+//   shrinks   by half when a call times out; only once for all calls sent before that was known
 //
-// What waits for room is sent only if it can be answered in time, by how long answers take on
-// average.
+// Judging by the average time of answers, waiting calls are sent only if they can be answered in
+// time.
 //
-// Pure: events and the time come in. Not thread-safe; one per connection.
+// Pure: takes events and the time. Not thread-safe; one per connection.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +30,8 @@ class CallWindow {
 
   uint32_t size() const { return size_; }
 
-  // An answer came `took` after its call was sent, which had `allowed` for it; `wanted`: calls wait
-  // for room.
+  // An answer arrived `took` after its call was sent. `allowed` was the call's timeout. `wanted`:
+  // whether calls are waiting for room.
   void OnAnswer(base::Duration took, base::Duration allowed, bool wanted) {
     average_ += (took - average_) / kAveragedOver;
     if (!wanted || took > allowed / 2 || size_ >= most_) return;
@@ -41,7 +40,7 @@ class CallWindow {
     ++size_;
   }
 
-  // A call that was sent at `sent` ran out of time.
+  // A call that was sent at `sent` timed out.
   void OnTimeout(base::BootTime sent, base::BootTime now) {
     if (sent < shrunk_at_) return;
     shrunk_at_ = now;
@@ -50,7 +49,7 @@ class CallWindow {
     answered_ = 0;
   }
 
-  // A connection begins anew: the server may be another.
+  // Starts over for a new connection, whose server may be a different one.
   void Reset() { *this = CallWindow(most_); }
 
   // Whether a call that is sent now will probably be answered by its deadline.
@@ -64,7 +63,7 @@ class CallWindow {
   uint32_t most_;
   uint32_t size_;
   uint32_t slow_start_below_;
-  uint32_t answered_ = 0;  // since it last grew
+  uint32_t answered_ = 0;  // since the last growth
   base::Duration average_{0};
   base::BootTime shrunk_at_{0};
 };

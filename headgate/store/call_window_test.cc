@@ -52,8 +52,8 @@ TEST(CallWindow, KnowsWhatCannotBeAnsweredInTime) {
   EXPECT_FALSE(window.MakesIt(kStart + 3ms, kStart));
 }
 
-// A server that does one call in 5 µs, and a burst of calls that it cannot do within their 10 ms:
-// what is sent is answered in time, and the server is busy all the time.
+// A server needs 5 µs per call and gets a burst that it cannot handle within 10 ms. Every call that
+// is sent is answered in time, and the server is always busy.
 TEST(CallWindow, ABurstKeepsAServerBusyAndNoCallWaitsThereInVain) {
   CallWindow window(4096);
   std::deque<BootTime> under_way;

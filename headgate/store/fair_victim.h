@@ -1,10 +1,10 @@
-// Who gives way when memory is full: the class that holds most, and of what it holds what loses
-// least.
+// Chooses what to evict when memory is full: from the class that holds most, the item whose loss is
+// smallest.
 //
-// A class never loses anything to one that holds as much or more. Whatever classes want, each so
-// gets an equal share or all that it wants, and what one leaves goes to the others (max-min
-// fairness: Bertsekas and Gallager, "Data Networks", 6.5.2; pushing out of the longest queue: Wei,
-// Coyle and Hsiao, 1991). A flood therefore pushes out itself.
+// A class never loses anything to a class that holds as much or more. Each class thus gets an equal
+// share or everything it wants, and unused shares go to the others (max-min fairness: Bertsekas and
+// Gallager, "Data Networks", 6.5.2; pushing out of the longest queue: Wei, Coyle and Hsiao, 1991).
+// A flood therefore evicts only its own items.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace headgate::store {
 
 class FairVictim {
  public:
-  // For something of `incoming`, which holds `held`. Of its own class only what loses less than
-  // `own_loss` gives way.
+  // Makes room for an item of class `incoming`, which holds `held`. An item of the same class is
+  // evicted only if its loss is below `own_loss`.
   FairVictim(const LimitClass& incoming, uint64_t held, uint64_t own_loss = ~uint64_t{0})
       : incoming_(&incoming), incoming_held_(held), own_loss_(own_loss) {}
 
-  // Offers one that would lose `loss`, of a class that holds `held`. True: it gives way rather than
-  // all before it, and the caller remembers it.
+  // Offers an item whose eviction would lose `loss`, of class `owner`, which holds `held`. Returns
+  // true if this is the best candidate so far; the caller must remember it.
   bool Offer(const LimitClass& owner, uint64_t held, uint64_t loss) {
-    // A class is judged by one number, though others change it meanwhile.
+    // Use one number per class, even if other threads change it meanwhile.
     if (&owner == incoming_) {
       held = incoming_held_;
       if (loss >= own_loss_) return false;

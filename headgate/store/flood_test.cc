@@ -1,5 +1,5 @@
-// What the memory store promises when it is full: a class never loses a bucket to one that holds as
-// much or more. Each flood brings 2, 10 and 100 times as many keys as the table has places.
+// The memory store's promise when it is full: a class never loses a bucket to one that holds as
+// much or more. Each flood brings 2, 10 or 100 times as many keys as the table has slots.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ constexpr Instant kStart = Instant::FromNanos(1'790'000'000'000'000'000);
 constexpr uint64_t kPlaces = 1500;
 constexpr std::array<uint64_t, 3> kTimes{2, 10, 100};
 constexpr LimitSpec kFivePerHour{.requests = 5, .period = 1h};
-// 126 years: what CL.THROTTLE makes of `x 0 1 4000000000`.
+// 126 years: the limit of CL.THROTTLE with `x 0 1 4000000000`.
 constexpr LimitSpec kEndless{
     .requests = 1, .period = std::chrono::seconds(4'000'000'000), .burst = 1};
 
@@ -35,7 +35,7 @@ constexpr std::array kAlgorithms{Algorithm::kTokenBucket, Algorithm::kLeakyBucke
                                  Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter,
                                  Algorithm::kSlidingWindowLog};
 
-// Keys are numbers; those of a rule and those that clients choose are different keys.
+// Keys are numbers. A rule and clients use different keys for the same number.
 struct TestStore {
   explicit TestStore(uint64_t max_buckets = kPlaces) : store({.max_buckets = max_buckets}) {}
 
@@ -59,7 +59,7 @@ struct TestStore {
     store.Take({&request, 1}, {&decision, 1}, now);
     return decision.allowed;
   }
-  // One request for each of so many keys.
+  // Sends one request for each of `keys` keys.
   void Flood(const LimitHandle& limit, uint64_t keys, Instant now = kStart) {
     for (uint64_t key = 0; key < keys; ++key) Passes(key, limit, now);
   }
@@ -68,7 +68,7 @@ struct TestStore {
   MemoryStore store;
 };
 
-// Users that a rule has let through as often as it may, before a flood and while it goes on.
+// Users that have exhausted a rule's limit stay denied before and during a flood.
 void ExpectHeldBack(TestStore& test, const LimitHandle& rule, uint64_t users) {
   for (uint64_t user = 0; user < users; ++user) ASSERT_FALSE(test.Passes(user, rule)) << user;
 }
@@ -120,8 +120,8 @@ TEST(Flood, OfKeysOfOneRuleFreesNobodyThatAnotherHoldsBack) {
   }
 }
 
-// A request that is new to the rule pushes out what loses least of it, and one that was used once
-// loses less.
+// A new bucket of the rule evicts the bucket of the rule that loses least, and a bucket that was
+// used only once loses less than an exhausted one.
 TEST(Flood, OfKeysThatAreUsedOnceFreesNobodyOfTheSameRule) {
   for (const uint64_t times : kTimes) {
     for (const Algorithm algorithm : kAlgorithms) {
@@ -141,8 +141,7 @@ TEST(Flood, OfKeysThatAreUsedOnceFreesNobodyOfTheSameRule) {
   }
 }
 
-// What a rule lets through while floods of all kinds go on, at every moment, is what its limit
-// says.
+// During floods of all kinds, a rule admits exactly what its limit allows, at every moment.
 TEST(Flood, WhileItGoesOnARuleLetsThroughAsMuchAsWithout) {
   for (const Algorithm algorithm : kAlgorithms) {
     TestStore flooded, alone;
@@ -271,7 +270,7 @@ TEST(ClassShare, IsCountedExactlyWhateverThreadsDo) {
       for (int64_t i = 0; i < 20'000; ++i) {
         const LimitHandle& limit = limits[random() % limits.size()];
         test.Passes(random() % 2000, limit, kStart + Duration(i * 100'000));
-        // Limits of clients come and go as well.
+        // Limits of clients come and go meanwhile.
         if (i % 16 == 0) test.OfClients({.requests = 1 + random() % 1'000'000, .period = 1s});
         if (i % 1000 == 0) test.store.Sweep(kStart + Duration(i * 100'000));
       }
@@ -292,7 +291,7 @@ constexpr LimitSpec kLargeLog{.algorithm = Algorithm::kSlidingWindowLog,
                               .requests = algorithm::kLogRequestsMax,
                               .period = 24h};
 
-// As many hits at as many instants, as `keys` allow.
+// Fills the store with `hits` hits at different times, as far as `keys` keys can hold them.
 void FillHits(TestStore& test, const LimitHandle& limit, uint64_t keys, uint64_t hits) {
   for (uint64_t key = 0; key < keys; ++key) {
     for (uint64_t i = 0; i < hits; ++i)
@@ -326,7 +325,7 @@ TEST(HitShare, AFloodOfLogsFreesNobodyThatAnotherRuleHoldsBack) {
     for (uint64_t user = 0; user < 100; ++user) {
       for (int i = 0; i < 5; ++i) test.Passes(user, rule, kStart + Duration(i));
     }
-    // A key in four asks often: hits run out before places do.
+    // Every fourth key is used often, so hit blocks run out before slots.
     const uint64_t hits_max = test.store.stats().hit_blocks_max;
     for (uint64_t i = 0; i < times * hits_max; ++i) {
       const uint64_t key = i % 4 == 0 ? i % 1000 : i;
@@ -362,7 +361,7 @@ TEST(ClientLimits, OverTheBoundForgetTheLeastRecentlyUsedAndCountWhatItLost) {
   const LimitHandle rule =
       *store.limits().Intern(*Limit::Make({.requests = 1, .period = 1h}), 0, LimitOwner::Rule("r"));
   for (uint64_t key = 0; key < 100; ++key) EXPECT_TRUE(ask(key, *rule));
-  // More than there are numbers for.
+  // More limits than there are numbers.
   for (uint64_t key = 1000; key < 330'000; ++key) {
     const auto limit = store.limits().Intern(
         *Limit::Make({.requests = 1, .period = Duration(key * 1'000'000'000)}));
@@ -393,7 +392,7 @@ TEST(ClientLimits, ASnapshotOfMoreThanFitIsLoadedAsFarAsItFits) {
   ASSERT_TRUE(after.Restore(before.store.Snapshot(kStart), kStart).ok());
   EXPECT_EQ(after.stats().buckets, 101u);
   EXPECT_EQ(after.stats().left_out, 400u);
-  // The rule finds its limit, its class and what was consumed.
+  // The rule finds its limit, its class and its consumption.
   const LimitHandle again =
       *after.limits().Intern(*Limit::Make(kFivePerHour), 0, LimitOwner::Rule("r"));
   EXPECT_EQ(again->owner->buckets.load(), 1u);

@@ -91,7 +91,7 @@ bool ArenaHitLog::Append(Hit hit) {
   uint32_t index = newest();
   if (index != HitArena::kNone && arena_.block(index).end < HitBlock::kHits) {
     HitBlock& block = arena_.block(index);
-    // Hits of one instant leave together: they are one entry.
+    // Hits of the same instant expire together, so they share one entry.
     if (block.at_ns[block.end - 1] == hit.at.ns) {
       block.cost[block.end - 1] += hit.cost;
       return true;

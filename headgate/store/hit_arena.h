@@ -1,6 +1,6 @@
-// Where the memory store keeps the hits of sliding_window_log: blocks of four, beside the buckets'
-// slots and bounded like them. A bucket's hits are a doubly linked list of blocks, oldest first;
-// its two ends are the bucket's `edge`.
+// The memory store's storage for the hits of sliding_window_log: blocks of four hits, separate from
+// the buckets' slots and bounded like them. The hits of a bucket are a doubly linked list of
+// blocks, oldest first; the bucket's `edge` holds the two ends of the list.
 #pragma once
 
 #include <atomic>
@@ -19,18 +19,18 @@ struct alignas(64) HitBlock {
   int64_t at_ns[kHits];
   uint32_t cost[kHits];
   uint32_t older;
-  uint32_t newer;  // in a free block: the next free one
+  uint32_t newer;  // in a free block: the next free block
   uint8_t begin;   // hits [begin, end) are in use
   uint8_t end;
-  // Where the bucket is whose hits these are, so that it can be found from here; of a free block,
-  // where it was. Read without the bucket's lock, and therefore only a hint.
+  // Location of the bucket that owns these hits; in a free block, of its last owner. Read without
+  // the bucket's lock, so it is only a hint.
   std::atomic<uint8_t> slot;
   std::atomic<uint32_t> segment;
 };
 static_assert(sizeof(HitBlock) == 64);
 
-// Thread-safe: blocks are taken and given back under a lock; what is in a block belongs to its
-// bucket's lock.
+// Thread-safe: a lock guards the allocation of blocks. The contents of a block are guarded by the
+// lock of its bucket.
 class HitArena {
  public:
   static constexpr uint32_t kNone = 0;
@@ -40,7 +40,7 @@ class HitArena {
   HitArena(const HitArena&) = delete;
   HitArena& operator=(const HitArena&) = delete;
 
-  // kNone where all blocks are in use.
+  // Returns kNone if all blocks are in use.
   uint32_t Take();
   void Give(uint32_t block);
 
@@ -51,15 +51,16 @@ class HitArena {
 
  private:
   const uint32_t blocks_max_;
-  HitBlock* blocks_;  // mapped whole, resident only where it was used; block 0 is none
+  HitBlock* blocks_;  // mapped as a whole, resident only where it was used; block 0 is never used
   SpinLock lock_;
   uint32_t free_ = kNone;
   uint32_t untouched_ = 1;
   std::atomic<uint32_t> in_use_{0};
 };
 
-// The hits of one bucket, as the algorithm sees them. `ends` is the bucket's `edge`: oldest block
-// in the lower half, newest in the upper. `blocks` counts those of its owner.
+// The hits of one bucket as the algorithm sees them. `ends` is the bucket's `edge`: the oldest
+// block in the lower half, the newest in the upper. `blocks` counts the blocks of the bucket's
+// owner.
 class ArenaHitLog final : public algorithm::HitLog {
  public:
   ArenaHitLog(HitArena& arena, uint64_t& ends, std::atomic<uint64_t>& blocks)
@@ -73,9 +74,9 @@ class ArenaHitLog final : public algorithm::HitLog {
   bool Append(algorithm::Hit hit) override;
   void ForEach(bool (*visit)(void* context, algorithm::Hit hit), void* context) const override;
 
-  // How many blocks the hits take; walks through them.
+  // The number of blocks of these hits. Walks through all of them.
   uint64_t CountBlocks() const;
-  // The bucket is there from now on: for the newest block, or for all of them.
+  // Records the bucket's location in the newest block, or in all blocks.
   void SetPlaceOfNewest(uint32_t segment, uint8_t slot);
   void SetPlace(uint32_t segment, uint8_t slot);
 

@@ -1,4 +1,4 @@
-// The hits of one sliding log that was read from a store: a few of them, or all.
+// The hits of a sliding log that was read from a store.
 #pragma once
 
 #include <cstddef>

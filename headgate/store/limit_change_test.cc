@@ -1,5 +1,5 @@
-// Buckets in memory that have had several limits: what is remembered of the earlier ones, through
-// sweeps, evictions, groups and snapshots. The rule itself is algorithm::Change.
+// Buckets in memory that have had several limits: what is remembered of the earlier limits across
+// sweeps, evictions, groups and snapshots. algorithm::Change defines the rule itself.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,14 +22,14 @@ using namespace std::chrono_literals;
 constexpr LimitSpec kHundred{.requests = 100, .period = 60s};
 constexpr LimitSpec kTen{.requests = 10, .period = 60s};
 
-// 85 of 100 used at kStart, the limit cut to 10, and one request under that a second later: until
-// 51 s the bucket is not as if never used, though it is full from 7 s on.
+// 85 of 100 are used at kStart, then the limit is cut to 10, and one request follows a second
+// later. The bucket is full from 7 s on, but is not as if never used until 51 s.
 struct CutBucket : MemoryRig {
   explicit CutBucket(uint64_t max_buckets = 1000) : MemoryRig(max_buckets) {
     EXPECT_TRUE(Ask(1, hundred, kStart, 85).allowed);
     EXPECT_EQ(Ask(1, ten, kStart, 1).remaining, 9u);
   }
-  uint64_t RemainingOnceBack(Instant now) { return Look(1, back, now).remaining; }
+  uint64_t RemainingOnceBack(Instant now) { return Peek(1, back, now).remaining; }
 
   const LimitHandle hundred = Make(kHundred);
   const LimitHandle ten = Make(kTen);
@@ -47,9 +47,9 @@ TEST(LimitChange, ABucketThatIsFullAgainIsRememberedForTheLimitItHadBefore) {
 
 TEST(LimitChange, IsForgottenByARequestThatFindsItAsIfNeverUsed) {
   CutBucket test;
-  EXPECT_EQ(test.Look(1, test.ten, kStart + 50s).remaining, 10u);
+  EXPECT_EQ(test.Peek(1, test.ten, kStart + 50s).remaining, 10u);
   EXPECT_EQ(test.store.stats().buckets, 1u);
-  EXPECT_EQ(test.Look(1, test.ten, kStart + 51s).remaining, 10u);
+  EXPECT_EQ(test.Peek(1, test.ten, kStart + 51s).remaining, 10u);
   EXPECT_EQ(test.store.stats().buckets, 0u);
 }
 
@@ -90,7 +90,7 @@ TEST(LimitChange, AGroupThatIsDeniedLeavesWhatIsRemembered) {
   EXPECT_EQ(test.RemainingOnceBack(kStart + 50s), 10u);
 }
 
-// The hits of a log have no copy that could be restored.
+// The hits of a log have no copy from which they could be restored.
 TEST(LimitChange, AGroupThatIsDeniedLeavesNoLogBehindWhoseHitsAreGone) {
   MemoryRig test;
   const LimitHandle log =
@@ -105,18 +105,18 @@ TEST(LimitChange, AGroupThatIsDeniedLeavesNoLogBehindWhoseHitsAreGone) {
   test.store.Take(requests, decisions, kStart);
   EXPECT_FALSE(decisions[1].allowed);
   EXPECT_EQ(test.store.stats().hit_blocks, 0u);
-  EXPECT_EQ(test.Look(1, ten, kStart).remaining, 6u);
-  // A log elsewhere has hits of its own.
+  EXPECT_EQ(test.Peek(1, ten, kStart).remaining, 6u);
+  // Another log has hits of its own.
   test.Ask(3, log, kStart, 3);
-  EXPECT_EQ(test.Look(1, log, kStart).remaining, 6u);
-  EXPECT_EQ(test.Look(3, log, kStart).remaining, 7u);
+  EXPECT_EQ(test.Peek(1, log, kStart).remaining, 6u);
+  EXPECT_EQ(test.Peek(3, log, kStart).remaining, 7u);
 }
 
 TEST(LimitChange, ASlotThatIsUsedAgainRemembersNothingOfTheBucketBefore) {
   CutBucket test;
   test.store.Sweep(kStart + 60s);
   for (uint64_t key = 2; key < 1000; ++key) test.Ask(key, test.ten, kStart + 60s, 1);
-  // A second under a limit of 60 s brings back what each has used.
+  // A second under a limit of 60 per minute returns what each bucket has used.
   test.store.Sweep(kStart + 66s);
   EXPECT_EQ(test.store.stats().buckets, 0u);
 }
@@ -128,7 +128,7 @@ TEST(LimitChange, SurvivesASnapshot) {
     MemoryRig after;
     ASSERT_TRUE(after.store.Restore(bytes, kStart + 20s).ok());
     EXPECT_EQ(after.store.stats().buckets, 1u);
-    EXPECT_EQ(after.Look(1, after.Make(kHundred, 1), kStart + back_at).remaining, remaining);
+    EXPECT_EQ(after.Peek(1, after.Make(kHundred, 1), kStart + back_at).remaining, remaining);
   }
 }
 
@@ -143,13 +143,13 @@ TEST(LimitChange, IsCarriedToAClockThatWasSetBack) {
   EXPECT_EQ(after.store.stats().buckets, 0u);
 }
 
-// Version 1 had no owner behind a limit, and no time behind the count of a bucket.
+// Version 1 has no owner after a limit and no time after the count of a bucket.
 TEST(Snapshot, OfTheFirstVersionIsRead) {
   MemoryRig before, after;
   const LimitHandle limit = before.Make(kTen);
   before.Ask(1, limit, kStart, 4);
   std::string bytes = before.store.Snapshot(kStart);
-  bytes.resize(bytes.size() - 4 - 4 - 8);  // check sum, end of the buckets, the time
+  bytes.resize(bytes.size() - 4 - 4 - 8);  // checksum, end marker of the buckets, and the time
   bytes.append(4, '\0');
   constexpr size_t kHeadBytes = 8 + 4 + 8 + 96 + 4, kLimitBytes = 3 * 1 + 3 * 8;
   bytes.erase(kHeadBytes + kLimitBytes, 8);
@@ -159,7 +159,7 @@ TEST(Snapshot, OfTheFirstVersionIsRead) {
   const uint32_t sum = crc.checksum();
   bytes.append(reinterpret_cast<const char*>(&sum), sizeof sum);
   ASSERT_TRUE(after.store.Restore(bytes, kStart).ok());
-  EXPECT_EQ(after.Look(1, after.Make(kTen), kStart).remaining, 6u);
+  EXPECT_EQ(after.Peek(1, after.Make(kTen), kStart).remaining, 6u);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Who limits belong to: each rule is a class of its own, and all limits that clients bring are one
-// together. Memory is shared out between classes, so that none can push another out (memory.h).
+// The owners of limits. Each rule is a class of its own, and all limits that clients bring form one
+// class. Classes share memory such that none can displace another (memory.h).
 #pragma once
 
 #include <atomic>
@@ -8,19 +8,19 @@
 
 namespace headgate::store {
 
-// A value; the same in every run of the program, so that a snapshot can name it.
+// A value that is the same in every run of the program, so a snapshot can store it.
 class LimitOwner {
  public:
-  // Whoever brings a limit with a request.
+  // The owner of all limits that come with requests.
   static constexpr LimitOwner Clients() { return LimitOwner(0); }
-  // `identity` tells the rule from all others (FNV-1a, Fowler, Noll and Vo). Two rules whose hashes
-  // are equal share their class, and nothing else.
+  // `identity` distinguishes the rule from all others (hashed by FNV-1a, Fowler, Noll and Vo). Two
+  // rules with equal hashes share their class, and nothing else.
   static constexpr LimitOwner Rule(std::string_view identity) {
     uint64_t hash = 0xcbf29ce484222325;
     for (const char c : identity) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
     return LimitOwner(hash < kFirstHash ? hash + kFirstHash : hash);
   }
-  // All rules for which there is no class of their own any more.
+  // All rules for which no separate class is left.
   static constexpr LimitOwner FurtherRules() { return LimitOwner(1); }
 
   static constexpr LimitOwner FromNumber(uint64_t number) { return LimitOwner(number); }
@@ -34,19 +34,20 @@ class LimitOwner {
   }
 
  private:
-  static constexpr uint64_t kFirstHash = 2;  // what is below has a meaning
+  static constexpr uint64_t kFirstHash = 2;  // smaller numbers are reserved
 
   explicit constexpr LimitOwner(uint64_t number) : number_(number) {}
   uint64_t number_;
 };
 
-// What a class holds of a store's memory. A cache line of its own: each insertion writes to it.
+// The memory that a class holds in a store. On a cache line of its own, because each insertion
+// writes to it.
 struct alignas(64) LimitClass {
   LimitOwner owner = LimitOwner::Clients();
-  uint32_t limits = 0;  // interned ones; guarded by the table's mutex
+  uint32_t limits = 0;  // interned limits; guarded by the table's mutex
   std::atomic<uint64_t> buckets{0};
   std::atomic<uint64_t> hit_blocks{0};
-  std::atomic<uint64_t> lease_records{0};  // of all event loops, where instances share a store
+  std::atomic<uint64_t> lease_records{0};  // over all event loops, if instances share a store
 };
 
 }  // namespace headgate::store

@@ -30,9 +30,9 @@ void LimitHistory::ChangeThroughAll(const Limit& to, Instant store_now,
   const auto change = [&bucket](const Limit& before, const Limit& after, Instant at) {
     algorithm::Change(before, after, bucket.state, bucket.hits, bucket.remembered_until, at);
   };
-  // The change that ended the limit under which the bucket was last seen: the first that came
-  // afterwards. If none did, an instance that learned later than this one has used the limit, and
-  // it was the latest.
+  // Find the change that ended the limit under which the bucket was last seen: the first change
+  // after that time. If there is none, an instance that learned of the change later has used the
+  // limit since, so it is the latest one.
   auto ended = changes_.end();
   for (auto step = changes_.begin(); step != changes_.end(); ++step) {
     if (step->before->limit.spec() != bucket.limit.spec()) continue;

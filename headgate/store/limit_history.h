@@ -1,12 +1,14 @@
-// The limits that a rule had before its present one, as a call to a shared store sees them, and how
-// a bucket follows them. A stored bucket names its limit and when it was last seen, not which of
-// the rule's changes it has been through: a limit that is changed and changed back leaves a bucket
-// that looks unchanged. So a call says how long ago its limit was replaced, if it holds again, and
-// a bucket that was not seen since is carried over.
+// The previous limits of a rule in a call to a shared store, and how a bucket follows their
+// changes.
 //
-// Changes are told by their age, so the clocks of instances and store need not agree. A call that
-// takes a while makes them look younger by as much. Docs: docs/reference/redis-state.md, "When a
-// rule changes".
+// A stored bucket records its limit and when it was last seen, but not which changes of the rule it
+// has been through. If a limit was changed and changed back, the bucket therefore looks unchanged.
+// For this case a call says how long ago its limit was last replaced, and a bucket that was not
+// seen since then is carried over.
+//
+// Changes are identified by their age, so the clocks of instances and store need not agree. While a
+// call is in transit, changes appear younger by that time. See docs/reference/redis-state.md, "When
+// a rule changes".
 #pragma once
 
 #include <span>
@@ -23,21 +25,21 @@ class LimitHistory {
   // Longer ago than any bucket was seen.
   static constexpr base::Duration kNeverReplaced = base::Duration::max();
 
-  // `changes` are those of a rule that has `limit` now, the oldest first, and must outlive this.
-  // `asked_at` is the instant of the request on their clock.
+  // `changes` are those of a rule that now has `limit`, oldest first, and must outlive this object.
+  // `asked_at` is the time of the request on the clock of `changes`.
   LimitHistory(std::span<const LimitChange> changes, const algorithm::Limit& limit,
                base::Instant asked_at);
 
-  // How long ago `limit` was replaced the last time, if the rule has come back to it; else
-  // kNeverReplaced. At least a nanosecond, so that the time of a bucket tells whether it was used
-  // before the change or after it.
+  // How long ago `limit` was last replaced, if the rule has returned to it; otherwise
+  // kNeverReplaced. At least one nanosecond, so that a bucket's time shows whether it was used
+  // before or after the change.
   base::Duration replaced_ago() const { return replaced_ago_; }
-  // As given, or a nanosecond after the change if it is in the same nanosecond.
+  // The time of the request; one nanosecond after the change if both fall into the same nanosecond.
   base::Instant asked_at() const { return asked_at_; }
 
-  // Makes `bucket` one of `to`, the limit that the rule has now: carries it through every change
-  // since it was last seen, each as of its own moment, or as of `store_now` if the rule never had
-  // the bucket's limit. What is out on lease counts as consumed before and after.
+  // Converts `bucket` to `to`, the rule's current limit. Applies every change since the bucket was
+  // last seen, each at its own time. If the rule never had the bucket's limit, applies one change
+  // at `store_now`. Outstanding leases count as consumed before and after.
   void CarryOver(const algorithm::Limit& to, base::Instant store_now, StoredBucket& bucket) const;
 
  private:

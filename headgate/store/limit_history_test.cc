@@ -1,4 +1,4 @@
-// How a stored bucket follows its rule's limits; each change by itself is algorithm::Change's.
+// How a stored bucket follows the limits of its rule. algorithm::Change defines each single change.
 #include "headgate/store/limit_history.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@ using base::Instant;
 using namespace std::chrono_literals;
 
 constexpr Instant kBegin = Instant::FromNanos(1'790'000'000'000'000'000);
-// The instance's clock is ahead of the store's by this much: only ages count.
+// The instance's clock is ahead of the store's by this much. It must not matter, because only ages
+// count.
 constexpr Duration kAhead = 40min;
 constexpr LimitSpec kHundred{.requests = 100, .period = 100s};
 constexpr LimitSpec kTen{.requests = 10, .period = 100s};
@@ -27,7 +28,7 @@ class LimitHistories : public ::testing::Test {
  protected:
   LimitHandle Intern(const LimitSpec& spec) { return *limits_.Intern(*Limit::Make(spec)); }
 
-  // A bucket of `spec` of which `used` are gone at kBegin.
+  // A bucket of `spec` with `used` requests consumed at kBegin.
   static StoredBucket Used(const LimitSpec& spec, uint64_t used) {
     StoredBucket bucket{.limit = *Limit::Make(spec)};
     EXPECT_TRUE(Decide(bucket.limit, bucket.state, bucket.hits, used, kBegin).allowed);
@@ -50,7 +51,7 @@ TEST_F(LimitHistories, TellHowLongAgoTheSameLimitWasReplaced) {
   EXPECT_EQ(LimitHistory(all, hundred->limit, now).replaced_ago(), 4s) << "the last time";
   EXPECT_EQ(LimitHistory(all, ten->limit, now).replaced_ago(), 6s);
   EXPECT_EQ(LimitHistory({}, ten->limit, now).replaced_ago(), LimitHistory::kNeverReplaced);
-  // A request in the nanosecond of the change comes after it.
+  // A request in the nanosecond of the change counts as one after it.
   const LimitHistory at_once(all, hundred->limit, kBegin + 5s);
   EXPECT_EQ(at_once.replaced_ago(), 1ns);
   EXPECT_EQ(at_once.asked_at(), kBegin + 5s + 1ns);
@@ -59,8 +60,8 @@ TEST_F(LimitHistories, TellHowLongAgoTheSameLimitWasReplaced) {
 TEST_F(LimitHistories, CarryABucketThroughTheChangesSinceItWasSeenEachAtItsOwnMoment) {
   const LimitHandle hundred = Intern(kHundred);
   const LimitHandle ten = Intern(kTen);
-  // 50 are left of 100. At 20 s it is 70 of 100, which becomes 10 of 10; at 40 s this becomes 10 of
-  // 100.
+  // 50 of 100 are left. At 20 s there are 70 of 100, which become 10 of 10; at 40 s these become 10
+  // of 100.
   const std::array<LimitChange, 2> changes{LimitChange{hundred.get(), kBegin + kAhead + 20s},
                                            {ten.get(), kBegin + kAhead + 40s}};
   const Instant now = kBegin + 45s;
@@ -69,7 +70,7 @@ TEST_F(LimitHistories, CarryABucketThroughTheChangesSinceItWasSeenEachAtItsOwnMo
   EXPECT_EQ(bucket.limit.spec(), kHundred);
   EXPECT_EQ(Left(bucket, now), 15u);
 
-  // One that was seen after the first change has been through it.
+  // A bucket that was seen after the first change has been through it already.
   StoredBucket later = Used(kTen, 10);
   later.state.seen = kBegin + 30s;
   LimitHistory(changes, hundred->limit, now + kAhead).CarryOver(hundred->limit, now, later);

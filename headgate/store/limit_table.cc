@@ -10,11 +10,11 @@ using algorithm::Limit;
 
 namespace {
 
-// Numbers for clients' limits that are pinned or wait for a pass, at least.
+// The least number of ids for limits of clients that are pinned or wait for a pass.
 constexpr uint32_t kClientIdsBeside = 1u << 18;
-// Of the oldest limits of clients so many are looked at for one that nobody has pinned.
+// How many of the oldest limits of clients are checked for one that is not pinned.
 constexpr int kPinnedMax = 64;
-// A limit that is retired is gone within three passes: the one under way and two more.
+// A retired limit is freed within three passes: the current one and two more.
 constexpr uint64_t kPassesUntilFree = 3;
 constexpr uint64_t kStepsDueMax = 256;
 
@@ -72,7 +72,8 @@ absl::StatusOr<LimitHandle> LimitTable::InternLocked(const Limit& limit, uint32_
       is_new || EntryAt(found->second)->retired.load(std::memory_order_relaxed);
   if (comes_into_use && room.in_use >= room.in_use_max) {
     const bool made_way = full == Full::kMakeWay && RetireOldest(room);
-    // Clients' limits that are pinned come and go; those of rules stay.
+    // Clients may exceed their room, because their pinned limits are released soon. Rules may not,
+    // because theirs stay.
     const bool may_exceed = full == Full::kMakeWay && owner.is_clients();
     if (!made_way && !may_exceed) {
       return absl::ResourceExhaustedError(
@@ -125,7 +126,7 @@ LimitEntry& LimitTable::Create(Room& room, const Key& key, const Limit& limit) {
   return *place;
 }
 
-// False where none can be found that is not pinned.
+// Returns false if no limit can be retired because all are pinned.
 bool LimitTable::RetireOldest(Room& room) {
   const bool all = &room == &rules_;
   const uint32_t tries = all ? room.in_use : std::min<uint32_t>(room.in_use, kPinnedMax);
@@ -146,7 +147,7 @@ bool LimitTable::RetireOldest(Room& room) {
   return false;
 }
 
-// Of an entry to which no bucket and no handle refers.
+// Frees an entry to which no bucket and no handle refers.
 void LimitTable::Free(Room& room, LimitEntry& entry) {
   if (entry.retired.load(std::memory_order_relaxed)) {
     --room.retired;
@@ -173,7 +174,7 @@ void LimitTable::Unlink(Room& room, LimitEntry& entry) {
   (entry.newer != 0 ? EntryAt(entry.newer)->older : room.newest) = entry.older;
 }
 
-// As many for each new limit that the passes are made before the numbers run out.
+// The number of steps per new limit that completes the passes before the numbers run out.
 uint64_t LimitTable::StepsDue(const Room& room) const {
   if (!scan_ || room.retired == 0) return 0;
   const uint64_t steps = kPassesUntilFree * (steps_per_pass_ + kIdsMax / kIdsPerStep);
@@ -218,7 +219,7 @@ uint32_t LimitTable::EndPass(const std::vector<bool>& in_use, uint32_t first) {
       if (in_use[id] || entry->handles.load(std::memory_order_acquire) != 0) {
         entry->idle_pass = 0;
       } else if (entry->idle_pass != 0 && entry->idle_pass + 1 == pass_) {
-        // Idle since before this pass began: it has seen whatever bucket there could be.
+        // Idle since before this pass began, so the pass has seen every possible bucket.
         Free(id >= kRuleIds ? clients_ : rules_, *entry);
       } else {
         entry->idle_pass = pass_;

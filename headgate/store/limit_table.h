@@ -1,26 +1,24 @@
-// Every limit that a store has live buckets of, under a small number: a bucket's slot holds that
-// number instead of the limit, and a bucket that was made under an older limit can still be read
-// when the limit has changed.
+// Assigns small numbers to the limits of a store's live buckets. A bucket's slot holds the number
+// instead of the limit, so a bucket that was made under an older limit can still be read after the
+// limit has changed.
 //
 // Limits are interned by value, version and owner; a LimitHandle pins one. Rules and clients have
-// room apart:
+// separate room:
 //
-//   rules     No client can take it. Intern fails where all of it is pinned, that is, by rules in
-//   force. clients   When more than `client_limits_max` are interned, the one whose Intern is
-//   longest ago and that nobody has
-//             pinned makes way: it is *retired*.
+//   rules     Clients cannot use this room. Intern fails if rules in force pin all of it.
+//   clients   If more than `client_limits_max` limits are interned, one limit is *retired*: the
+//             limit that is not pinned and whose last Intern is longest ago.
 //
-//            Intern                    room is needed, no handle                a pass finds no
-//            bucket, twice
-//    (none) ────────> in use ──────────────────────────────────────> retired
-//    ─────────────────────────────────> (none)
-//                       ^ └───────────── a pass finds no bucket and no handle, twice
-//                       ───────────────────────────────^ └────────────────────── Intern
-//                       ───────────────┘
+//             Intern             room needed, no handle
+//   (none) ───────────> in use ─────────────────────────> retired
+//                       │    ^                            │    │
+//                       │    └─────────── Intern ─────────┘    │
+//   (none) <────────────┴──────────────────────────────────────┘
+//           two passes in a row find neither bucket nor handle
 //
-// A number is given to another limit only when no bucket refers to it. That takes a look at every
-// bucket: a *pass*, which MemoryStore makes in small steps. It removes buckets of retired limits
-// and marks the numbers of the others. Thread-safe.
+// A number is reused only when no bucket refers to it. To check this, MemoryStore visits every
+// bucket in small steps; this is called a *pass*. A pass removes the buckets of retired limits and
+// marks the numbers of the others. Thread-safe.
 #pragma once
 
 #include <array>
@@ -45,12 +43,11 @@ struct LimitEntry {
   algorithm::Limit limit;
   uint32_t id = 0;
   uint32_t version = 0;
-  LimitClass* owner = nullptr;  // of the table
-  uint64_t serial = 0;          // no other entry ever has it, as one may have the id
+  LimitClass* owner = nullptr;  // owned by the table
+  uint64_t serial = 0;          // never reused, unlike the id
 
-  // Buckets of this limit may belong to a rule that has another limit since, under which they may
-  // be less than full until then, although they are full under this one: they are not forgotten as
-  // expired before.
+  // Keeps the buckets of this limit until `until`, even if they are full under it. They may belong
+  // to a rule that has another limit now, under which they are not full yet.
   void KeepBucketsUntil(base::Instant until) const {
     int64_t known = buckets_kept_until_ns.load(std::memory_order_relaxed);
     while (known < until.ns && !buckets_kept_until_ns.compare_exchange_weak(
@@ -67,10 +64,10 @@ struct LimitEntry {
   mutable std::atomic<uint32_t> handles{0};
   mutable std::atomic<int64_t> buckets_kept_until_ns{0};
   std::atomic<bool> retired{false};
-  // The rest is guarded by the table's mutex. The pass at whose end it was neither pinned nor found
-  // in a bucket, and since which it was not interned; 0: none.
+  // The following members are guarded by the table's mutex. The pass at whose end the limit was
+  // neither pinned nor found in a bucket, if it was not interned since; 0: none.
   uint32_t idle_pass = 0;
-  // Its neighbours by their latest Intern; 0: none. Of those in use.
+  // Neighbours in the list of limits in use, ordered by their last Intern; 0: none.
   uint32_t older = 0;
   uint32_t newer = 0;
 };
@@ -89,7 +86,7 @@ class LimitHandle {
     if (entry_ != nullptr) entry_->handles.fetch_sub(1, std::memory_order_release);
   }
 
-  // Pins an entry that somebody else has pinned.
+  // Pins an entry that is pinned already.
   static LimitHandle Pin(const LimitEntry& entry) { return LimitHandle(&entry); }
 
   const LimitEntry* get() const { return entry_; }
@@ -106,8 +103,7 @@ class LimitHandle {
 };
 
 struct LimitTableOptions {
-  // Limits of clients that are remembered, besides those in use at the moment. At most
-  // kClientLimitsMax.
+  // Limits of clients that are remembered, besides those that are pinned. At most kClientLimitsMax.
   uint32_t client_limits_max = 1u << 18;
   // Limits of rules. At most kRuleLimitsMax.
   uint32_t rule_limits_max = 3u << 16;
@@ -115,7 +111,7 @@ struct LimitTableOptions {
 
 class LimitTable {
  public:
-  // A slot has 20 bits for the number: a quarter of them is for rules. 0 is no limit.
+  // A slot has 20 bits for the number, a quarter of which is for rules. 0 means no limit.
   static constexpr uint32_t kIdsMax = 1u << 20;
   static constexpr uint32_t kRuleIds = 1u << 18;
   static constexpr uint32_t kClientLimitsMax = 1u << 19;
@@ -126,30 +122,31 @@ class LimitTable {
   LimitTable(const LimitTable&) = delete;
   LimitTable& operator=(const LimitTable&) = delete;
 
-  // A limit that a rule had before and has again gets another version, so that a bucket can be told
-  // to be of the first time. Of very many rules those that come last share their entries, and are
-  // one class. ResourceExhausted where the owner's room is full of pinned limits.
+  // Interns a limit. If a rule returns to a limit that it had before, use another version, so that
+  // buckets from the first time can be recognized. If there are very many rules, the last ones
+  // share their entries and form one class. ResourceExhausted if the owner's room is full of pinned
+  // limits.
   absl::StatusOr<LimitHandle> Intern(const algorithm::Limit& limit, uint32_t version = 0,
                                      LimitOwner owner = LimitOwner::Clients());
-  // The same, but nothing makes way for it.
+  // The same, but never retires another limit.
   absl::StatusOr<LimitHandle> InternWhereRoom(const algorithm::Limit& limit, LimitOwner owner);
 
-  // The limit under a number that a live bucket or a handle holds. Lock-free.
+  // The limit of a number that a live bucket or a handle refers to. Lock-free.
   const LimitEntry& EntryOf(uint32_t id) const {
     return *chunks_[id / kChunk].load(std::memory_order_acquire)[id % kChunk];
   }
   const algorithm::Limit& Get(uint32_t id) const { return EntryOf(id).limit; }
-  // Whether buckets of this limit are to be removed. Lock-free.
+  // Whether buckets of this limit must be removed. Lock-free.
   bool IsRetired(uint32_t id) const { return EntryOf(id).retired.load(std::memory_order_relaxed); }
 
-  uint32_t size() const;  // retired ones are none
+  uint32_t size() const;  // without retired ones
   uint32_t client_limits() const;
   uint64_t client_limits_forgotten() const {
     return client_limits_forgotten_.load(std::memory_order_relaxed);
   }
 
-  // Every limit in use, in no particular order, with what a bucket's number has to be checked by:
-  // the entry may be another's by then.
+  // All limits in use, in no particular order. Check the serial of a bucket's limit against the
+  // list, because its number may refer to another limit by then.
   struct Listed {
     uint32_t id;
     uint64_t serial;
@@ -158,15 +155,16 @@ class LimitTable {
   };
   std::vector<Listed> List() const;
 
-  // ---- Passes, one at a time: look at every bucket, then call EndPass until it says 0.
+  // ---- Passes, one at a time: visit every bucket, then call EndPass until it returns 0.
 
-  // Who looks: `steps` are due, of the `steps_per_pass` that a pass has besides those of EndPass.
-  // Called by Intern, without a lock held. Before it is set, no bucket refers to any limit.
+  // Sets the function that does the visiting. Intern calls it, without holding a lock, with the
+  // number of steps that are due. A pass has `steps_per_pass` steps besides those of EndPass. Call
+  // SetScan before any bucket refers to a limit.
   void SetScan(std::function<void(uint64_t steps)> scan, uint64_t steps_per_pass);
 
-  // Takes up to kIdsPerStep numbers from `first` on, and frees those that `in_use` has not found
-  // and that were idle in the pass before as well. Returns where to go on; 0: this pass is over,
-  // and the next one begins.
+  // Processes up to kIdsPerStep numbers from `first` on. Frees those that are idle, that is,
+  // neither in `in_use` nor pinned, and were idle in the previous pass too. Returns the number to
+  // continue with, or 0 if this pass is over and the next one begins.
   uint32_t EndPass(const std::vector<bool>& in_use, uint32_t first);
 
  private:
@@ -175,7 +173,7 @@ class LimitTable {
   using Chunk = std::unique_ptr<LimitEntry>;
   using Key = std::pair<std::pair<algorithm::LimitSpec, uint32_t>, LimitOwner>;
 
-  // The limits of rules, or of clients. Guarded by the mutex.
+  // The numbers of rules or of clients. Guarded by the mutex.
   struct Room {
     Room(uint32_t begin, uint32_t end, uint32_t most)
         : ids_end(end), in_use_max(most), next_id(begin) {}
@@ -209,7 +207,7 @@ class LimitTable {
   void Unlink(Room& room, LimitEntry& entry);
   uint64_t StepsDue(const Room& room) const;
 
-  // Chunks are never moved or freed while the table lives, so that Get needs no lock.
+  // Chunks are never moved or freed while the table lives, so Get needs no lock.
   std::array<std::atomic<Chunk*>, kIdsMax / kChunk> chunks_{};
   mutable std::mutex mutex_;
   Room rules_;

@@ -13,14 +13,14 @@ using namespace std::chrono_literals;
 
 Limit Numbered(uint64_t requests) { return *Limit::Make({.requests = requests, .period = 1h}); }
 
-// A whole pass, in which the buckets refer to `in_use`.
+// Runs a complete pass in which the buckets refer to `in_use`.
 void Pass(LimitTable& table, const std::vector<uint32_t>& in_use) {
   std::vector<bool> seen(LimitTable::kIdsMax);
   for (const uint32_t id : in_use) seen[id] = true;
   for (uint32_t next = table.EndPass(seen, 0); next != 0;) next = table.EndPass(seen, next);
 }
 
-// Like one of a store whose buckets are looked at when the test says so.
+// A table whose pass runs when the test says so.
 struct Scanned : LimitTable {
   explicit Scanned(const LimitTableOptions& options) : LimitTable(options) {
     SetScan([this](uint64_t due) { steps += due; }, 1000);
@@ -48,7 +48,7 @@ TEST(LimitTable, OfClientsTheLeastRecentlyUsedMakesWay) {
   for (const uint64_t i : {1u, 3u, 4u}) EXPECT_FALSE(table.IsRetired(ids[i])) << i;
   EXPECT_EQ(table.client_limits(), 3u);
   EXPECT_EQ(table.client_limits_forgotten(), 1u);
-  // Asked for again it is what it was, and another makes way.
+  // Interned again, it is unchanged, and another limit is retired.
   EXPECT_EQ(table.Intern(Numbered(2)).value()->id, ids[2]);
   EXPECT_FALSE(table.IsRetired(ids[2]));
   EXPECT_TRUE(table.IsRetired(ids[3]));
@@ -72,7 +72,8 @@ TEST(LimitTable, ANumberIsNobodyElsesWhileABucketRefersToIt) {
   ASSERT_TRUE(table.Intern(Numbered(2)).ok());
   for (int i = 0; i < 5; ++i) Pass(table, {first});
   EXPECT_EQ(table.Get(first).capacity(), 1u);
-  // A bucket may have come after the pass had been there: one pass that finds none is not enough.
+  // A bucket may be added to a segment that the pass has already visited, so one pass without a
+  // bucket is not enough.
   Pass(table, {});
   EXPECT_EQ(table.Get(first).capacity(), 1u);
   Pass(table, {});
@@ -97,7 +98,7 @@ TEST(LimitTable, StepsAreDueBeforeTheNumbersRunOut) {
   for (uint64_t i = 1; i <= 1000; ++i) ASSERT_TRUE(table.Intern(Numbered(i)).ok());
   EXPECT_EQ(table.steps, 0u);
   uint64_t interned = 1000;
-  // Nobody makes a pass: in the end no number is left, and each attempt is still bounded.
+  // Without passes, the numbers run out in the end; each attempt still takes bounded time.
   while (table.Intern(Numbered(++interned)).ok()) {
     ASSERT_LT(interned, uint64_t{LimitTable::kIdsMax});
   }
@@ -105,7 +106,7 @@ TEST(LimitTable, StepsAreDueBeforeTheNumbersRunOut) {
   const uint64_t before = table.steps;
   EXPECT_EQ(table.Intern(Numbered(interned)).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_LE(table.steps - before, 256u);
-  // And two passes later all is well.
+  // Two passes later, Intern works again.
   for (int i = 0; i < 2; ++i) Pass(table, {});
   EXPECT_TRUE(table.Intern(Numbered(interned)).ok());
 }

@@ -17,14 +17,14 @@ using base::Instant;
 
 namespace {
 
-// How full the table is planned to be: 54 of 60 slots, so that with two segments to choose from
-// none overflows before the whole table is full.
+// The planned fill level of a segment: 54 of 60 slots. With two segments to choose from, no segment
+// then overflows before the whole table is full.
 constexpr uint64_t kPlannedSlots = 54;
-// From here on a new bucket goes to the emptier one of its two segments.
+// From this fill level on, a new bucket goes to the emptier one of its two segments.
 constexpr uint32_t kBalanceFrom = 48;
-// Enough hits for one log of the largest size, however small the table.
+// Enough hits for one log of the largest size, even in a small table.
 constexpr uint64_t kHitBlocksMin = algorithm::kLogRequestsMax / HitBlock::kHits + 1;
-// How far ahead of the decision the requests of a batch are fetched.
+// How far ahead of the decision a batch prefetches.
 constexpr size_t kPrefetchAhead = 12;
 constexpr size_t kGroupInline = 32;
 
@@ -37,8 +37,8 @@ uint32_t HitBlocksFor(uint64_t buckets_max) {
   return static_cast<uint32_t>(std::min<uint64_t>(blocks, uint64_t{1} << 30));
 }
 
-// The common case, and nothing else: a live token bucket in its home block, used under this very
-// limit before. False, and nothing has happened, where it is any other.
+// The common case only: an existing token bucket in its home block, last used under the same limit.
+// In all other cases returns false and changes nothing.
 inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print, Segment& segment,
                        Decision& decision, Instant now) {
   const Limit& limit = request.limit->limit;
@@ -55,7 +55,7 @@ inline bool TakeAtHome(const TakeRequest& request, const Fingerprint& print, Seg
   return true;
 }
 
-bool IsLook(const TakeRequest& request) {
+bool IsPeek(const TakeRequest& request) {
   return request.operation == Operation::kPeek ||
          (request.operation == Operation::kTake && request.cost == 0);
 }
@@ -95,15 +95,15 @@ void MemoryStore::Take(base::Strided<const TakeRequest> requests, base::Strided<
   HEADGATE_DCHECK(requests.size() == decisions.size());
   now = base::Clamp(now);
   const size_t count = requests.size();
-  // Requests of one key that follow each other are not fetched ahead: their bucket is at hand, or
-  // in the hands of another core, which would lose it.
+  // Do not prefetch for consecutive requests of one key: their bucket is already in this core's
+  // cache, or in another core's, which would lose it.
   const auto fetch_ahead = [&](size_t i) {
     const size_t neighbour = i == 0 ? 1 : i - 1;
     if (neighbour >= count || requests[neighbour].key.low != requests[i].key.low)
       Prefetch(requests[i].key);
   };
   for (size_t i = 0; i < std::min(count, kPrefetchAhead); ++i) fetch_ahead(i);
-  Segment* held = nullptr;  // the lock is kept from one request to the next of the same segment
+  Segment* held = nullptr;  // kept locked while consecutive requests use the same segment
   for (size_t i = 0; i < count; ++i) {
     if (i + kPrefetchAhead < count) fetch_ahead(i + kPrefetchAhead);
     if (i + 1 < count && requests[i + 1].joined != Joined::kNo) {
@@ -135,7 +135,7 @@ void MemoryStore::Take(base::Strided<const TakeRequest> requests, base::Strided<
 
 void MemoryStore::TakeInBothSegments(const TakeRequest& request, const Fingerprint& print,
                                      Decision& decision, Instant now) {
-  // Always in the order of their addresses, so that no two threads wait for each other.
+  // Lock in the order of addresses, so that two threads cannot deadlock.
   Segment* low = &First(print);
   Segment* high = &Second(print);
   if (high < low) std::swap(low, high);
@@ -148,8 +148,7 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
                              Decision& decision, Instant now) {
   const Limit& limit = request.limit->limit;
   if (limit.denies_all()) [[unlikely]] {
-    // The bucket is left as it is: should the limit be raised again, what was consumed stays
-    // consumed.
+    // Leave the bucket unchanged: if the limit is raised again, what was consumed stays consumed.
     const bool asks =
         request.operation == Operation::kTake || request.operation == Operation::kPeek;
     if (request.operation == Operation::kReset) {
@@ -168,9 +167,9 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
     if (ref->limit_id() != request.limit->id) [[unlikely]] {
       const bool logs = IsLog(limit) || IsLog(limits_.Get(ref->limit_id()));
       CarryOver(request, state, remembered_until, ref->limit_id(), now);
-      if (IsLook(request) && !logs) {
-        // A look changes nothing, so it does not change whose bucket this is either. (The hits of a
-        // log have no copy.)
+      if (IsPeek(request) && !logs) {
+        // A peek changes nothing, so the bucket keeps its old limit. (The hits of a log have no
+        // copy, so logs are excluded.)
         decision = Apply(request, print, {held, ref}, state, now);
         return true;
       }
@@ -186,8 +185,7 @@ bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& prin
   if (request.operation == Operation::kReset || remembered_until <= Later(now, state.seen))
     remembered_until = {};
 
-  // A request that consumed has made a bucket that is not fresh; any other may have left nothing to
-  // remember.
+  // After a consuming request the bucket is never fresh; after any other request it may be.
   const bool consumed =
       request.operation == Operation::kTake && decision.allowed && request.cost > 0;
   const bool fresh =
@@ -224,7 +222,7 @@ Decision MemoryStore::Apply(const TakeRequest& request, const Fingerprint& print
     case Operation::kPeek: {
       BucketState copy = state;
       if (!IsLog(limit)) return Decide(limit, copy, hits, request.cost, now);
-      // The hits have no copy: what was taken is given back.
+      // The hits have no copy, so decide on the original and give back what was taken.
       const Decision decision = Decide(limit, state, hits, request.cost, now);
       if (decision.allowed && request.cost > 0) {
         hits.ReduceNewest(static_cast<uint32_t>(request.cost));
@@ -253,7 +251,8 @@ void MemoryStore::CarryOver(const TakeRequest& request, BucketState& state,
     request.limit->owner->hit_blocks.fetch_add(blocks, std::memory_order_relaxed);
   }
   const Limit* from = &before.limit;
-  // The change that ended the limit this bucket was last used under, if the rule still knows of it.
+  // The change that ended the limit under which this bucket was last used, if the rule's history
+  // still has it.
   const auto ended =
       std::find_if(request.history.begin(), request.history.end(),
                    [&](const LimitChange& change) { return change.before->id == limit_id; });
@@ -292,7 +291,7 @@ void MemoryStore::TakeGroup(base::Strided<const TakeRequest> group,
     TakeLocked(group[i], print, Held::kBoth, decisions[i], now);
     const bool denied_before = denied;
     denied = denied || !decisions[i].allowed;
-    // Once one is denied, those behind it are only asked what they would have said.
+    // After the first denial, later requests are decided only for their answers, and undone.
     if (denied_before) Undo(group[i], print, before[i], decisions[i]);
     if (denied && !denied_before) {
       for (size_t j = i + 1; j-- > 0;)
@@ -308,12 +307,12 @@ void MemoryStore::TakeGroup(base::Strided<const TakeRequest> group,
       const Fingerprint print = Fingerprint::Of(group[i].key);
       if (counts[i]) TakeLocked(group[i], print, Held::kBoth, decisions[i], now);
       if (!decisions[i].allowed || (counts[i] && group[i].cost <= decisions[i].remaining)) continue;
-      // A limit that has counted the request answers when the same would pass, if it would not now;
-      // others, what is left.
-      TakeRequest look = group[i];
-      look.operation = Operation::kPeek;
-      if (!counts[i]) look.cost = 0;
-      TakeLocked(look, print, Held::kBoth, decisions[i], now);
+      // A limit that counted the request peeks with the same cost, because the request may not fit
+      // any more. Other limits peek with cost 0 to report what is left.
+      TakeRequest peek = group[i];
+      peek.operation = Operation::kPeek;
+      if (!counts[i]) peek.cost = 0;
+      TakeLocked(peek, print, Held::kBoth, decisions[i], now);
     }
   }
   for (Segment* segment : segments) segment->lock.unlock();
@@ -325,7 +324,7 @@ void MemoryStore::Undo(const TakeRequest& request, const Fingerprint& print, con
   if (!ref.found()) return;
   const Limit& limit = request.limit->limit;
   if (IsLog(limit)) {
-    // Hits cannot be restored from a copy: the newest ones are these.
+    // Hits cannot be restored from a copy, but the newest ones belong to this request.
     if (!decision.allowed || request.cost == 0) return;
     BucketState state = ref->Load();
     ArenaHitLog hits = HitsOf(state.edge, *request.limit);
@@ -334,8 +333,8 @@ void MemoryStore::Undo(const TakeRequest& request, const Fingerprint& print, con
     ref->Store(state);
     if (hits.empty() && !ref->remembered()) Remove(ref);
   } else if (before.existed && IsLog(limits_.Get(before.limit_id))) {
-    // Its hits went with the change of limit: what was taken is given back under the limit that it
-    // has now.
+    // The hits were dropped by the change of limit, so refund under the current limit what was
+    // taken.
     if (!decision.allowed) return;
     BucketState state = ref->Load();
     ArenaHitLog hits = HitsOf(state.edge, *request.limit);

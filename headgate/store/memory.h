@@ -1,14 +1,14 @@
 // The memory store: a fixed table of buckets, exact under any number of threads.
 //
-// Fixed slots of 32 bytes, no key bytes, nothing allocated per bucket. A bucket that is as if never
-// used is absent.
+// Slots have 32 bytes and no key bytes; a bucket needs no allocation. A bucket that is as if never
+// used is not stored.
 //
-// When the table is full, each new bucket takes the place of another one, and what that counted is
-// lost and counted. Each rule is a class, and all limits that clients bring are one together. Of
-// the up to 120 buckets in the new one's two segments the class that holds most of the table gives
-// way, and of its buckets the one that loses least (the closest to "as if never used"). So no class
-// loses a bucket to one that holds as much or more: a flood pushes out itself. Layout and theory:
-// README.md beside this file.
+// When the table is full, each new bucket evicts another one; the loss is counted. Each rule is a
+// class, and all limits that clients bring form one class. The candidates are the up to 120 buckets
+// in the two segments of the new bucket. Among these the class that holds most of the table loses
+// the bucket that loses least (the closest to "as if never used"). A class therefore never loses a
+// bucket to one that holds as much or more, and a flood evicts only its own buckets. README.md in
+// this folder explains the layout and the theory.
 #pragma once
 
 #include <atomic>
@@ -31,11 +31,11 @@
 namespace headgate::store {
 
 struct MemoryOptions {
-  // The most buckets that are remembered. 38 bytes each, resident only where they are used; raise
-  // it when headgate_evictions_total grows.
+  // The most buckets in memory. Each takes 38 bytes, resident only where used. Raise it when
+  // headgate_evictions_total grows.
   uint64_t max_buckets = 1u << 20;
-  // The most different limits of clients that are remembered; then the least recently used makes
-  // way, with its buckets.
+  // The most different limits of clients that are remembered. Beyond it the least recently used
+  // limit is removed together with its buckets.
   uint32_t max_limits = 1u << 18;
   // The most different limits of rules.
   uint32_t max_rule_limits = LimitTable::kRuleLimitsMax;
@@ -44,18 +44,19 @@ struct MemoryOptions {
 };
 
 struct MemoryStats {
-  uint64_t buckets = 0;  // live, or not yet noticed to have expired
+  uint64_t buckets = 0;  // live, or expired and not removed yet
   uint64_t buckets_max = 0;
-  uint64_t evictions = 0;         // buckets forgotten while they still counted something
-  uint64_t evicted_requests = 0;  // what they counted: requests that may pass once more
-  uint64_t hit_blocks = 0;        // of sliding_window_log, four hits each
+  uint64_t evictions = 0;  // buckets evicted before they had expired
+  // Requests that evicted buckets had counted, which may pass once more.
+  uint64_t evicted_requests = 0;
+  uint64_t hit_blocks = 0;  // of sliding_window_log; four hits per block
   uint64_t hit_blocks_max = 0;
-  uint64_t hits_refused = 0;  // requests denied because no hit could be remembered
+  uint64_t hits_refused = 0;  // requests denied because there was no room for their hit
   uint64_t limits = 0;
-  uint64_t client_limits = 0;            // of these
-  uint64_t client_limits_forgotten = 0;  // those that made way
-  uint64_t left_out = 0;                 // buckets of the snapshot whose limit found no room
-  uint64_t rebased = 0;                  // restored buckets that were ahead of the clock
+  uint64_t client_limits = 0;            // part of `limits`
+  uint64_t client_limits_forgotten = 0;  // removed to make room
+  uint64_t left_out = 0;                 // buckets of the snapshot without room for their limit
+  uint64_t rebased = 0;                  // restored buckets whose times were ahead of the clock
 };
 
 class MemoryStore final : public Store {
@@ -70,26 +71,27 @@ class MemoryStore final : public Store {
   const base::HashSecret& hash_secret() const override { return secret_; }
   LimitTable& limits() override { return limits_; }
 
-  // Removes expired buckets, and limits that have been out of use since the last call. Takes each
-  // segment's lock for a moment; call it every few seconds. Thread-safe. Returns how many buckets
-  // went.
+  // Removes expired buckets, and limits that have not been in use since the last call. Takes each
+  // segment's lock briefly; call it every few seconds. Thread-safe. Returns the number of removed
+  // buckets.
   uint64_t Sweep(base::Instant now);
 
   MemoryStats stats() const;
 
-  // The live buckets as bytes, the hash secret with them: keep them private. Format:
-  // docs/reference/snapshot.md. Buckets may be used meanwhile; each is written as of one moment.
+  // The live buckets as bytes, including the hash secret: keep the bytes private. Format:
+  // docs/reference/snapshot.md. Buckets may be used meanwhile; each is written in a consistent
+  // state.
   std::string Snapshot(base::Instant now);
   void WriteSnapshot(base::Instant now, const std::function<void(std::string_view)>& write);
 
-  // Loads a snapshot into this store, which has not been used yet, and adopts its secret. DataLoss
-  // where it is truncated or corrupt, Unimplemented where a newer version wrote it; then nothing
-  // was loaded. What does not fit is left out and counted: buckets beyond max_buckets are evicted
-  // as ever, and those whose limit finds no room stay outside.
+  // Loads a snapshot into this store, which must be unused, and adopts its secret. DataLoss if the
+  // snapshot is truncated or corrupt, Unimplemented if a newer version wrote it; in both cases
+  // nothing is loaded. Whatever does not fit is left out and counted: buckets beyond max_buckets
+  // are evicted as usual, and buckets without room for their limit are skipped.
   absl::Status Restore(std::string_view snapshot, base::Instant now);
 
  private:
-  // A slot that holds a bucket, or none.
+  // A slot that holds a bucket, or no slot.
   struct SlotRef {
     Segment* segment = nullptr;
     uint32_t slot = Segment::kNoSlot;
@@ -97,17 +99,16 @@ class MemoryStore final : public Store {
     Slot& operator*() const { return segment->slots[slot]; }
     Slot* operator->() const { return &segment->slots[slot]; }
   };
-  // What a bucket was before a request of a group changed it.
+  // The state of a bucket before a request of a group changed it.
   struct Before {
     bool existed = false;
     uint32_t limit_id = 0;
     algorithm::BucketState state;
     base::Instant remembered_until{0};
   };
-  // Which of a key's two segments the caller has locked.
+  // The segments of a key that the caller has locked.
   enum class Held { kFirst, kBoth };
-  // What a decision has at hand: which segments are locked, and where the bucket is, if it is
-  // there.
+  // The context of a decision: the locked segments, and the bucket's slot if the bucket exists.
   struct AtHand {
     Held held;
     SlotRef ref;
@@ -129,8 +130,8 @@ class MemoryStore final : public Store {
   void Undo(const TakeRequest& request, const Fingerprint& print, const Before& before,
             const algorithm::Decision& decision);
 
-  // Decides where the bucket can be found and put with what is held; false, and nothing has
-  // happened, where not.
+  // Decides if the locked segments are enough to find and insert the bucket. Otherwise returns
+  // false and changes nothing.
   bool TakeLocked(const TakeRequest& request, const Fingerprint& print, Held held,
                   algorithm::Decision& decision, base::Instant now);
   algorithm::Decision Apply(const TakeRequest& request, const Fingerprint& print,
@@ -141,7 +142,7 @@ class MemoryStore final : public Store {
 
   SlotRef Find(const Fingerprint& print, Held held) const;
   void SetLimit(SlotRef ref, const LimitEntry& limit);
-  // What algorithm::Change keeps of the limits that the bucket had before; 0 where that is over.
+  // The `remembered_until` of algorithm::Change for this bucket; 0 if it has passed.
   base::Instant RememberedUntil(SlotRef ref) const;
   void SetRememberedUntil(SlotRef ref, base::Instant remembered_until);
   ArenaHitLog HitsOf(uint64_t& edge, const LimitEntry& limit) {
@@ -151,7 +152,7 @@ class MemoryStore final : public Store {
 
   // ---- Making room: memory_room.cc
 
-  // Not found: nothing makes way, and the bucket is forgotten at once.
+  // Returns no slot if nothing can be evicted; the new bucket is then forgotten at once.
   SlotRef Insert(const Fingerprint& print, Held held, const LimitEntry& limit,
                  algorithm::BucketState state, base::Instant now);
   void Remove(SlotRef ref);
@@ -161,13 +162,13 @@ class MemoryStore final : public Store {
   SlotRef RemoveExpiredAndOffer(Segment& segment, FairVictim& choice, base::Instant now);
   void Evict(SlotRef ref, base::Instant now);
   void CountLoss(const LimitEntry& limit, algorithm::BucketState& state, base::Instant now);
-  // From when on the bucket is as if never used.
+  // The time from which the bucket is as if never used.
   base::Instant FreshAtOf(SlotRef ref);
   uint64_t RemoveExpired(Segment& segment, base::Instant now);
   void ReclaimSomewhere(base::Instant now);
   void MakeRoomForHits(const TakeRequest& request, const Fingerprint& print, const AtHand& at_hand,
                        const algorithm::BucketState& state, base::Instant now);
-  // Steps of a pass (limit_table.h), as of the latest insertion.
+  // Runs steps of a pass (limit_table.h), at the time of the latest insertion.
   void Scan(uint64_t steps);
   uint64_t ScanStep(base::Instant now);
 
@@ -177,15 +178,15 @@ class MemoryStore final : public Store {
 
   const uint64_t buckets_max_;
   const uint64_t segment_count_;
-  Segment* segments_;  // mapped whole, resident only where it was used
-  // For each slot that is marked `remembered`, until when; resident only where such buckets live.
+  Segment* segments_;  // mapped as a whole, resident only where it was used
+  // The times of all slots marked `remembered`. Resident only where such buckets are.
   using RememberedTimes = std::array<base::Instant, Segment::kSlots>;
   RememberedTimes* remembered_;
   base::HashSecret secret_;
   LimitTable limits_;
   HitArena hits_;
   alignas(64) std::atomic<uint64_t> buckets_{0};
-  std::atomic<int64_t> inserted_at_ns_{0};  // the latest
+  std::atomic<int64_t> inserted_at_ns_{0};  // time of the latest insertion
   std::atomic<uint64_t> sweep_hand_{0};
   std::atomic<uint64_t> hit_hand_{0};
   std::atomic<uint64_t> evictions_{0};
@@ -194,7 +195,7 @@ class MemoryStore final : public Store {
   std::atomic<uint64_t> rebased_{0};
   uint64_t left_out_ = 0;
 
-  // The pass that is under way.
+  // The current pass.
   std::mutex scan_mutex_;
   uint64_t scan_segment_ = 0;
   uint32_t scan_id_ = 0;

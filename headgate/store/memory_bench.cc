@@ -1,9 +1,10 @@
-// What one decision costs in process: hash of a 16-byte key included, the clock not.
+// The cost of one decision in process, including the hash of a 16-byte key, without reading a
+// clock.
 //
-// Expected on a 2.5 GHz server core: hot key 20 ns or less; 10^6 random keys 100 ns or less one by
-// one and 60 ns or less in batches of 32. Two threads on one hot key, in batches, decide at least
-// as many per second as one. A bad result is a hot key above 40 ns (something divides or allocates)
-// or batches no better than single decisions (no prefetching).
+// Expected on a 2.5 GHz server core: at most 20 ns for a hot key; for 10^6 random keys at most 100
+// ns one by one and 60 ns in batches of 32. Two threads on one hot key, in batches, decide at least
+// as many per second as one thread. Bad results: a hot key above 40 ns (something divides or
+// allocates), or batches that are no faster than single decisions (no prefetching).
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -34,7 +35,7 @@ MemoryOptions Options(uint64_t max_buckets) {
   return {.max_buckets = max_buckets, .secret = base::SecretFromSeed(1)};
 }
 
-// A rate that no loop of one process exhausts, so that every decision consumes.
+// A rate that one process never exhausts, so every decision consumes.
 LimitHandle Plentiful(MemoryStore& store) {
   return *store.limits().Intern(*algorithm::Limit::Make(
       {.requests = 1'000, .period = std::chrono::seconds(1), .burst = uint64_t{1} << 40}));
@@ -61,7 +62,7 @@ void BM_HotKey(benchmark::State& state) {
 }
 BENCHMARK(BM_HotKey);
 
-// A table in which all the keys are live already, kept from one repetition to the next.
+// A table in which all keys are live already, kept across repetitions.
 struct Filled {
   explicit Filled(uint64_t max_buckets)
       : store(Options(max_buckets)),
@@ -123,7 +124,7 @@ void BM_RandomKeysInBatches(benchmark::State& state) {
 }
 BENCHMARK(BM_RandomKeysInBatches)->Arg(1 << 20)->Arg(1 << 22);
 
-// Items per second over all threads: two must reach what one does.
+// Items per second over all threads: two threads must reach the rate of one.
 void BM_HotKeyInBatches(benchmark::State& state) {
   static std::unique_ptr<MemoryStore> store;
   static LimitHandle limit;
@@ -132,7 +133,7 @@ void BM_HotKeyInBatches(benchmark::State& state) {
     store = std::make_unique<MemoryStore>(Options(1u << 20));
     limit = Plentiful(*store);
   }
-  // Threads meet at the start of the timed loop.
+  // All threads start the timed loop together.
   std::array<TakeRequest, kBatch> requests;
   std::array<Decision, kBatch> decisions;
   const Key key = base::KeysFromSeed(2, 1)[0];
@@ -150,7 +151,7 @@ void BM_HotKeyInBatches(benchmark::State& state) {
 }
 BENCHMARK(BM_HotKeyInBatches)->Threads(1)->Threads(2)->UseRealTime();
 
-// A flood over a full table: each request brings a key, for which another bucket is forgotten.
+// A flood on a full table: each request has a new key, for which another bucket is evicted.
 void BM_NewKeysInAFullTable(benchmark::State& state) {
   MemoryStore store(Options(1u << 20));
   const LimitHandle limit = *store.limits().Intern(
@@ -176,8 +177,8 @@ uint64_t ResidentBytes() {
   return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Ten million live buckets in a table of as many. Expected: 40 bytes or less each, and none
-// evicted.
+// Ten million live buckets in a table of that size. Expected: at most 40 bytes each, and no
+// eviction.
 void BM_ResidentBytesPerBucket(benchmark::State& state) {
   constexpr uint64_t kBuckets = 10'000'000;
   for (auto _ : state) {

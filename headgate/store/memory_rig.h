@@ -1,4 +1,4 @@
-// For this folder's tests: a memory store that is asked in one line. Keys are numbers.
+// For the tests of this folder: a memory store whose calls take one line. Keys are numbers.
 #pragma once
 
 #include <span>
@@ -36,7 +36,7 @@ struct MemoryRig {
     return decision;
   }
   // A request of cost 0.
-  algorithm::Decision Look(uint64_t key, const LimitHandle& limit, base::Instant now) {
+  algorithm::Decision Peek(uint64_t key, const LimitHandle& limit, base::Instant now) {
     return Ask(key, limit, now, 0);
   }
 

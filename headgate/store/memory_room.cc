@@ -1,5 +1,5 @@
-// How the memory store makes room: for a new bucket, for a hit, for a limit. What the table
-// promises: memory.h.
+// How the memory store makes room for a new bucket, a hit or a limit. memory.h states what the
+// table promises.
 #include <algorithm>
 #include <bit>
 #include <mutex>
@@ -18,18 +18,18 @@ using base::Instant;
 
 namespace {
 
-// Other segments that are looked at for expired buckets, and for a victim where the new bucket's
-// own have none.
+// Other segments that are checked for expired buckets, and for a victim if the new bucket's own
+// segments have none.
 constexpr int kReclaimSegments = 2;
 constexpr int kElsewhereSegments = 8;
-// Blocks of hits that are looked at for a log that gives way.
+// Hit blocks that are sampled to find a log to evict.
 constexpr int kHitBlocksSampled = 32;
-constexpr uint64_t kGolden =
-    0x9e3779b97f4a7c15;  // Knuth, TAOCP 3, 6.4: spreads consecutive numbers evenly
+// Knuth, TAOCP 3, 6.4: spreads consecutive numbers evenly.
+constexpr uint64_t kGolden = 0x9e3779b97f4a7c15;
 constexpr uint64_t kSweepSteps = 16;
 
-// What forgetting a bucket loses: for how long it still counts, times the share of the limit that
-// it counts. A bucket that refills says both by when it is full.
+// The loss of evicting a bucket: how long it would still count, times the used share of its limit.
+// For a bucket that refills, the time until it is full covers both factors.
 uint64_t LossOf(const Limit& limit, const BucketState& state, Instant fresh_at, Instant now) {
   const auto lasts = static_cast<uint64_t>(std::max<int64_t>(0, (fresh_at - now).count()));
   uint64_t used = 0;
@@ -47,7 +47,8 @@ uint64_t LossOf(const Limit& limit, const BucketState& state, Instant fresh_at, 
     case Algorithm::kSlidingWindowLog:
       used = state.count;
   }
-  // 31 bits of the one and 32 of the other are exact enough, and their product fits.
+  // 31 bits of one factor and 32 of the other are precise enough, and their product fits into 64
+  // bits.
   const uint64_t capacity = std::max<uint64_t>(1, limit.capacity());
   const int shift = std::max(0, static_cast<int>(std::bit_width(lasts)) - 31);
   return ((lasts >> shift) * std::min(used, capacity) / capacity) << shift;
@@ -74,7 +75,7 @@ MemoryStore::SlotRef MemoryStore::Insert(const Fingerprint& print, Held held,
   HEADGATE_CHECK(slot != Segment::kNoSlot);
   target->Put(slot, print, limit.id, state);
   if (target == second) first->spilled.fetch_add(1, std::memory_order_relaxed);
-  // Every 2 MiB of a large table have long been touched.
+  // Each 2 MiB of a large table have been touched by now.
   if (buckets_.fetch_add(1, std::memory_order_relaxed) + 1 == buckets_max_ / 16) [[unlikely]]
     MergePages(segments_, segment_count_ * sizeof(Segment));
   limit.owner->buckets.fetch_add(1, std::memory_order_relaxed);
@@ -124,13 +125,13 @@ bool MemoryStore::MakeRoom(const LimitClass& incoming, Segment& first, Segment* 
   return slot && MakeRoomElsewhere(incoming, now);
 }
 
-// The class that comes holds as much as any of those at hand, and has none of its own there: some
-// other segment has.
+// The incoming class holds as much as any class in its segments, but has no bucket there. So some
+// other segment has one.
 bool MemoryStore::MakeRoomElsewhere(const LimitClass& incoming, Instant now) {
   for (int i = 0; i < kElsewhereSegments; ++i) {
     Segment& segment =
         segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
-    if (!segment.lock.try_lock()) continue;  // someone's, or our own
+    if (!segment.lock.try_lock()) continue;  // another thread's, or held by the caller
     std::lock_guard lock(segment.lock, std::adopt_lock);
     FairVictim choice(incoming, incoming.buckets.load(std::memory_order_relaxed));
     const SlotRef victim = RemoveExpiredAndOffer(segment, choice, now);
@@ -142,7 +143,8 @@ bool MemoryStore::MakeRoomElsewhere(const LimitClass& incoming, Instant now) {
   return false;
 }
 
-// Where one of the segment's gives way rather than what `choice` has seen before, which.
+// Removes expired buckets and offers the others to `choice`. Returns the segment's best victim, if
+// that is better than the earlier offers.
 MemoryStore::SlotRef MemoryStore::RemoveExpiredAndOffer(Segment& segment, FairVictim& choice,
                                                         Instant now) {
   SlotRef victim;
@@ -174,10 +176,10 @@ void MemoryStore::Evict(SlotRef ref, Instant now) {
 
 void MemoryStore::CountLoss(const LimitEntry& limit, BucketState& state, Instant now) {
   ArenaHitLog hits = HitsOf(state.edge, limit);
-  const Decision look = Decide(limit.limit, state, hits, 0, now);
+  const Decision peeked = Decide(limit.limit, state, hits, 0, now);
   evictions_.fetch_add(1, std::memory_order_relaxed);
-  if (look.limit > look.remaining) {
-    evicted_requests_.fetch_add(look.limit - look.remaining, std::memory_order_relaxed);
+  if (peeked.limit > peeked.remaining) {
+    evicted_requests_.fetch_add(peeked.limit - peeked.remaining, std::memory_order_relaxed);
   }
 }
 
@@ -202,7 +204,7 @@ void MemoryStore::ReclaimSomewhere(Instant now) {
   for (int i = 0; i < kReclaimSegments; ++i) {
     Segment& segment =
         segments_[sweep_hand_.fetch_add(1, std::memory_order_relaxed) % segment_count_];
-    if (!segment.lock.try_lock()) continue;  // someone's, or our own
+    if (!segment.lock.try_lock()) continue;  // another thread's, or held by the caller
     RemoveExpired(segment, now);
     segment.lock.unlock();
   }
@@ -217,7 +219,7 @@ void MemoryStore::SetNewestHitsSlot(SlotRef ref) {
                         static_cast<uint8_t>(ref.slot));
 }
 
-// Looks at blocks in use all over the arena, so that a class is found the sooner the more it holds.
+// Samples blocks all over the arena, so a class is found more quickly the more it holds.
 void MemoryStore::MakeRoomForHits(const TakeRequest& request, const Fingerprint& print,
                                   const AtHand& at_hand, const BucketState& state, Instant now) {
   const Limit& limit = request.limit->limit;
@@ -277,7 +279,7 @@ void MemoryStore::MakeRoomForHits(const TakeRequest& request, const Fingerprint&
 uint64_t MemoryStore::Sweep(Instant now) {
   uint64_t removed = 0;
   std::unique_lock lock(scan_mutex_);
-  // What is under way is finished first: it has not seen what changed behind its back.
+  // First finish the current pass, which may have missed recent changes.
   const uint64_t until = passes_ + (scan_segment_ > 0 ? 2 : 1);
   while (passes_ < until) {
     for (uint64_t i = 0; i < kSweepSteps && passes_ < until; ++i) removed += ScanStep(now);
@@ -293,8 +295,8 @@ void MemoryStore::Scan(uint64_t steps) {
   for (; steps > 0; --steps) ScanStep(now);
 }
 
-// Takes one segment, or, behind the last one, some of the limits' numbers. Returns how many buckets
-// expired.
+// Processes one segment or, after the last one, some of the limits' numbers. Returns the number of
+// expired buckets.
 uint64_t MemoryStore::ScanStep(Instant now) {
   if (scan_segment_ == segment_count_) {
     scan_id_ = limits_.EndPass(limits_seen_, scan_id_);
@@ -305,7 +307,8 @@ uint64_t MemoryStore::ScanStep(Instant now) {
     return 0;
   }
   Segment& segment = segments_[scan_segment_++];
-  if (segment.used_slots() == 0) return 0;  // without its lock: that would make its memory resident
+  if (segment.used_slots() == 0)
+    return 0;  // not locked, because locking would make its memory resident
   std::lock_guard lock(segment.lock);
   const uint64_t removed = RemoveExpired(segment, now);
   for (uint32_t slot = 0; slot < Segment::kSlots; ++slot) {

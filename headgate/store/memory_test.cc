@@ -47,9 +47,9 @@ TEST(MemoryStore, ALookAnswersAsATakeWouldAndConsumesNothing) {
     MemoryRig test;
     const LimitHandle limit = test.Make({.algorithm = algorithm, .requests = 5, .period = 10s});
     test.Ask(1, limit, kStart, 2);
-    const Decision look = test.Ask(1, limit, kStart + 1s, 2, Operation::kPeek);
-    EXPECT_EQ(test.Ask(1, limit, kStart + 1s, 2, Operation::kPeek), look) << Name(algorithm);
-    EXPECT_EQ(test.Ask(1, limit, kStart + 1s, 2), look) << Name(algorithm);
+    const Decision peeked = test.Ask(1, limit, kStart + 1s, 2, Operation::kPeek);
+    EXPECT_EQ(test.Ask(1, limit, kStart + 1s, 2, Operation::kPeek), peeked) << Name(algorithm);
+    EXPECT_EQ(test.Ask(1, limit, kStart + 1s, 2), peeked) << Name(algorithm);
   }
 }
 
@@ -167,7 +167,7 @@ TEST(MemoryStore, AChangeOfLimitTakesEffectAtItsMomentNotAtTheNextRequest) {
   const LimitHandle fast = test.Make({.requests = 10, .period = 10s, .burst = 5});
   for (int i = 0; i < 5; ++i) test.Ask(1, slow, kStart);
   const LimitChange change{slow.get(), kStart + 20s};
-  // Two tokens by the old rate until 20 s, one by the new one after it.
+  // Two tokens at the old rate until 20 s, then one at the new rate.
   EXPECT_EQ(test.Ask(1, fast, kStart + 21s, 0, Operation::kTake, {&change, 1}).remaining, 3u);
 }
 
@@ -182,7 +182,8 @@ TEST(MemoryStore, LoweringAndRaisingALimitWhileNobodyAsksMintsNothing) {
   const std::array<LimitChange, 2> history{LimitChange{hundred.get(), kStart + 1s},
                                            LimitChange{ten.get(), kStart + 1s}};
   EXPECT_EQ(test.Ask(1, again, kStart + 1s, 0, Operation::kTake, history).remaining, 10u);
-  // Whoever comes after the changes, be it in the same instant, never knew the lower limit.
+  // A key that is used only after the changes, even at the same instant, is unaffected by the lower
+  // limit.
   EXPECT_TRUE(test.Ask(2, again, kStart + 1s, 50, Operation::kTake, history).allowed);
   EXPECT_TRUE(test.Ask(2, again, kStart + 1s, 50, Operation::kTake, history).allowed);
 }
@@ -257,7 +258,7 @@ TEST(MemoryStore, IsExactWhereThreadsInsertFindAndRemoveSpilledBuckets) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  // 120,000 requests over 950 keys: each key is asked far more often than ten times.
+  // 120,000 requests over 950 keys: each key is requested far more often than ten times.
   EXPECT_EQ(admitted.load(), kKeys * 10);
   EXPECT_EQ(test.store.stats().evictions, 0u);
 }
@@ -272,7 +273,7 @@ TEST(MemoryStore, LogsAreBoundedAndDenyRatherThanForget) {
     admitted += test.Ask(1, limit, kStart + base::Duration(i)).allowed ? 1u : 0u;
   EXPECT_EQ(admitted, algorithm::kLogRequestsMax);
   EXPECT_LE(test.store.stats().hit_blocks, test.store.stats().hit_blocks_max);
-  // A second such log finds hardly any room: it admits less than its limit, never more.
+  // A second log of this size finds hardly any room: it admits fewer than its limit, never more.
   for (int64_t i = 0; i < 100; ++i) test.Ask(2, limit, kStart + base::Duration(150'000 + i));
   EXPECT_GT(test.store.stats().hits_refused, 0u);
   EXPECT_FALSE(test.Ask(1, limit, kStart + 1s).allowed);
@@ -378,7 +379,7 @@ TEST(Snapshot, AfterTheClockWasSetBackWhatWasConsumedStaysConsumed) {
     const LimitHandle limit = after.Make(spec);
     EXPECT_LE(after.Ask(1, limit, kStart - 24h, 0).remaining, last.remaining)
         << Name(spec.algorithm);
-    // And time passes for it again.
+    // Time passes for the restored bucket again.
     EXPECT_GT(after.Ask(1, limit, kStart - 24h + 40s, 0).remaining, last.remaining)
         << Name(spec.algorithm);
   }

@@ -15,7 +15,7 @@ void* MapPages(uint64_t bytes, HugePages huge) {
   void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   HEADGATE_CHECK(pages != MAP_FAILED);
-  // Some systems hand out huge pages unasked.
+  // Some systems use huge pages even if not asked.
   if (huge == HugePages::kLater && bytes >= kHugePage) madvise(pages, bytes, MADV_NOHUGEPAGE);
   return pages;
 }

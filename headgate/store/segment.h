@@ -1,12 +1,13 @@
 // A segment of the memory store's table: 60 buckets, their lock and their tags in 2 KiB.
 //
 //   bytes 0-127      lock, counts, and a 16-bit tag for each slot (0: the slot is free)
-//   bytes 128-2047   15 blocks of four 32-byte slots; a block is two cache lines that are fetched
-//   together
+//   bytes 128-2047   15 blocks of four 32-byte slots;
+//                    a block is two cache lines, which are fetched together
 //
-// A key's hash names a segment and, in it, a home block. The bucket lives in its home block while
-// there is room, so that the lines a decision needs are known before the table is read and can be
-// fetched all at once; else anywhere in the segment, found by its tag.
+// A key's hash selects a segment and, in it, a home block. The bucket is stored in its home block
+// if that has room. The cache lines that a decision needs are then known before the table is read
+// and can be fetched at once. Otherwise the bucket is stored anywhere in the segment and found by
+// its tag.
 #pragma once
 
 #include <array>
@@ -26,8 +27,8 @@
 
 namespace headgate::store {
 
-// What a slot keeps of a key's 128-bit hash: 91 bits. The place in the table follows from them
-// alone, so that a snapshot can be loaded into a table of another size.
+// The 91 bits of a key's 128-bit hash that a slot keeps. They alone determine the location in the
+// table, so a snapshot can be loaded into a table of another size.
 struct Fingerprint {
   uint64_t main;
   uint16_t tag;    // never 0
@@ -48,8 +49,8 @@ struct Slot {
   uint64_t edge;
   int64_t seen_ns;
   uint32_t count;
-  uint32_t
-      limit_and_extra;  // 20 bits the limit's number, 1 bit `remembered`, 11 bits of fingerprint
+  // 20 bits: number of the limit; 1 bit: `remembered`; 11 bits: part of the fingerprint.
+  uint32_t limit_and_extra;
 
   static constexpr uint32_t kRemembered = 0x800;
 
@@ -58,8 +59,8 @@ struct Slot {
   bool Holds(const Fingerprint& print) const {
     return main == print.main && (limit_and_extra & Fingerprint::kExtraMask) == print.extra;
   }
-  // Whether limits that it had before keep the bucket from being as if never used; until when is
-  // beside the table.
+  // Whether earlier limits keep the bucket from being as if never used. The end of that time is
+  // stored outside the table.
   bool remembered() const { return (limit_and_extra & kRemembered) != 0; }
   void SetRemembered(bool remembered) {
     limit_and_extra = remembered ? limit_and_extra | kRemembered : limit_and_extra & ~kRemembered;
@@ -81,11 +82,10 @@ struct alignas(2048) Segment {
   static constexpr uint32_t kNoSlot = kSlots;
 
   SpinLock lock;
-  // Slots in use. Written under the lock; whoever only wants to know whether there are any may read
-  // it without.
+  // Slots in use. Written under the lock; may be read without it to check for any buckets.
   std::atomic<uint8_t> used;
-  // Buckets whose first segment this is but that live in their second. Raised under both locks,
-  // lowered under one.
+  // Buckets whose first segment is this one but which are stored in their second segment.
+  // Incremented under both locks, decremented under one.
   std::atomic<uint16_t> spilled;
   uint32_t unused;
   std::array<uint16_t, kSlots> tags;
@@ -97,9 +97,9 @@ struct alignas(2048) Segment {
     return (uint32_t{print.tag} * kBlocks) >> 16;
   }
 
-  // Asks the processor for all that a decision about this key will most likely read. Always
-  // inlined: GCC 12 holds a function that only prefetches to be without effect, and drops the calls
-  // of it.
+  // Prefetches everything that a decision about this key will probably read. Always inlined,
+  // because GCC 12 treats a function that only prefetches as having no effect and drops calls to
+  // it.
   [[gnu::always_inline]] void Prefetch(const Fingerprint& print) const {
     const auto* bytes = reinterpret_cast<const char*>(this);
     const auto* home = reinterpret_cast<const char*>(&slots[HomeBlock(print) * kBlockSlots]);
@@ -109,7 +109,7 @@ struct alignas(2048) Segment {
     __builtin_prefetch(home + 64, 1);
   }
 
-  // The slot of its home block that holds the key, or kNoSlot.
+  // The slot of the home block that holds the key, or kNoSlot.
   uint32_t FindAtHome(const Fingerprint& print) const {
     const uint32_t home = HomeBlock(print) * kBlockSlots;
     for (uint32_t i = home; i < home + kBlockSlots; ++i) {
@@ -118,7 +118,7 @@ struct alignas(2048) Segment {
     return kNoSlot;
   }
 
-  // The slot that holds the key, or kNoSlot. Under the lock, like all that follows.
+  // The slot that holds the key, or kNoSlot. This and all following functions require the lock.
   uint32_t Find(const Fingerprint& print) const {
     if (const uint32_t home = FindAtHome(print); home != kNoSlot) return home;
     for (uint64_t candidates = WithTag(print.tag); candidates != 0; candidates &= candidates - 1) {
@@ -128,7 +128,7 @@ struct alignas(2048) Segment {
     return kNoSlot;
   }
 
-  // A free slot, in the home block if there is one; kNoSlot where all are in use.
+  // A free slot, in the home block if possible; kNoSlot if all are in use.
   uint32_t FindFree(const Fingerprint& print) const {
     if (used_slots() == kSlots) return kNoSlot;
     const uint32_t home = HomeBlock(print) * kBlockSlots;
@@ -158,7 +158,7 @@ struct alignas(2048) Segment {
   }
 
  private:
-  // One bit per slot whose tag this is.
+  // A mask with one bit for each slot that has this tag.
   uint64_t WithTag(uint16_t tag) const {
     uint64_t mask = 0;
 #if defined(__x86_64__)
@@ -172,7 +172,8 @@ struct alignas(2048) Segment {
     };
     mask = bits(compare(0), compare(8)) | bits(compare(16), compare(24)) << 16 |
            bits(compare(32), compare(40)) << 32;
-    // 60 is no multiple of 16: the last four tags are read again with the four before them.
+    // 60 is not a multiple of 16: the last four tags are read again together with the four before
+    // them.
     mask |= (bits(compare(48), compare(52)) & 0xff) << 48;
     mask |= (bits(compare(52), compare(52)) & 0xf0) << 52;
 #else

@@ -1,9 +1,9 @@
 // The contract of a store that several machines share: Redis, later ZooKeeper and DynamoDB. It
-// answers later, and it can fail; everything else is as in store.h: a store decides where
+// answers asynchronously, and it can fail. Otherwise store.h applies: a store decides where
 // algorithm::Decide runs, never what it computes.
 //
-// Time is the store's own. One object per event loop, used on that loop's thread alone; what it
-// asks in one turn of the loop travels together.
+// The store has its own clock. One object per event loop, used only on that loop's thread; all
+// requests of one turn of the loop are sent together.
 #pragma once
 
 #include <cstdint>
@@ -27,40 +27,45 @@ using algorithm::LeaseGrant;
 using algorithm::LeaseId;
 using algorithm::LeaseReport;
 
+// The longest life of a lease, the same for the whole fleet.
+inline constexpr base::Duration kLeaseTtl = std::chrono::seconds(2);
+
 struct SharedRequest {
-  // The bucket's name in the store; used before Ask returns only.
+  // The bucket's name in the store. Must stay valid only until Ask returns.
   std::string_view name;
   LimitHandle limit;
   algorithm::Cost cost = 1;
   Operation operation = Operation::kTake;
-  // Set: asks for a lease instead of a decision, or reports; cost and operation are ignored.
+  // If set, requests a lease, or only reports, instead of a decision; cost and operation are
+  // ignored.
   std::optional<LeaseAsk> lease{};
-  // Whether leases are ever given of this bucket: then nothing is decided about it while the store
-  // may have forgotten some that are being spent.
+  // Whether leases of this bucket are ever granted. If so, nothing is decided about it while the
+  // store may have forgotten leases that are still being spent.
   bool leased = false;
-  // Decides under the limit that the bucket has, if it is there, and does not carry it over to
-  // `limit`: for what was let through under a limit that may have changed since. Not for leases.
+  // Decides under the bucket's existing limit, if the bucket exists, and does not carry it over to
+  // `limit`. For requests that were admitted under a limit that may have changed since. Not for
+  // leases.
   bool keeps_limit = false;
   base::Duration timeout{0};
-  // As in a TakeRequest; valid until `done` has been called.
+  // As in TakeRequest; must stay valid until `done` is called.
   std::span<const LimitChange> history{};
-  // When the request came, on the clock of `history`. Needed only with a history.
+  // The arrival time of the request on the clock of `history`. Needed only with a history.
   base::Instant now{0};
 };
 
-// What happened to the bucket besides, for counters.
+// Further events of the bucket, for counters.
 struct SharedEvents {
-  bool replaced_corrupt = false;  // it held what is not ours, or cannot be read
-  bool clock_reset = false;       // its time was far ahead of the store's clock
-  bool carried_over = false;      // it was made under another limit
+  bool replaced_corrupt = false;  // the value was foreign or unreadable
+  bool clock_reset = false;       // the bucket's time was far ahead of the store's clock
+  bool carried_over = false;      // the bucket was made under another limit
   bool operator==(const SharedEvents&) const = default;
 };
 
 struct SharedAnswer {
-  // Unavailable: not done, and the store cannot. DeadlineExceeded, Aborted: it may have been done.
-  // PermissionDenied: the store refuses us. FailedPrecondition: a refund to a queue.
-  // ResourceExhausted: too much under way here; not sent. Unimplemented: it was asked wrongly, a
-  // bug of ours; not done.
+  // Unavailable: not done, because the store cannot. DeadlineExceeded, Aborted: may have been done.
+  // PermissionDenied: the store refuses access. FailedPrecondition: a refund to a queue.
+  // ResourceExhausted: too many calls in progress here; not sent. Unimplemented: an invalid
+  // request, which is a bug in Headgate; not done.
   absl::Status status;
   algorithm::Decision decision;
   LeaseGrant grant;
@@ -73,14 +78,14 @@ class SharedStore {
 
   virtual ~SharedStore() = default;
 
-  // Calls `done` exactly once, on this loop's thread and no later than `timeout` (and a tick):
-  // perhaps before it returns, where the store is known to be away.
+  // Calls `done` exactly once, on this loop's thread and no later than `timeout` (plus a tick),
+  // possibly before Ask returns if the store is known to be unreachable.
   virtual void Ask(const SharedRequest& request, Done done) = 0;
 
-  // The clock that timeouts and leases are counted by: CLOCK_BOOTTIME of this machine.
+  // The clock for timeouts and leases: CLOCK_BOOTTIME of this machine.
   virtual base::BootTime Now() const = 0;
 
-  // How many instances share this store, by what was last heard; 1 where nothing was.
+  // The number of instances that share this store, as last reported; 1 if nothing was reported.
   virtual uint32_t instances() const = 0;
 
   virtual LimitTable& limits() = 0;

@@ -1,14 +1,14 @@
 // The memory store's snapshot: its live buckets as bytes. All numbers are little-endian.
 //
 //   magic "HGSNAP" 0 0 | u32 version | i64 saved_at | hash secret, 96 bytes
-//   u32 count, then each limit:   u8 algorithm | u8 align | u8 flags | u64 requests | i64 period |
-//   u64 burst | u64 owner then each bucket:             u32 limit's position + 1 | u64, u16, u16
-//   fingerprint | u64 edge | i64 seen |
-//                                 u32 count | i64 remembered_until
-//        of a log, behind it:     u32 count, then each hit: i64 at | u32 cost
+//   u32 count, then each limit:   u8 algorithm | u8 align | u8 flags | u64 requests | i64 period
+//                                 | u64 burst | u64 owner
+//   then each bucket:             u32 limit's position + 1 | u64, u16, u16 fingerprint | u64 edge
+//                                 | i64 seen | u32 count | i64 remembered_until
+//        after a log:             u32 count, then each hit: i64 at | u32 cost
 //   u32 0 | u32 CRC32C of everything before it
 //
-// The check sum comes last, so that a file that was cut off anywhere is told from a whole one.
+// The checksum comes last, so a truncated file is always detected.
 #include <algorithm>
 #include <boost/crc.hpp>
 #include <cstring>
@@ -30,13 +30,13 @@ namespace {
 
 constexpr std::string_view kMagic{"HGSNAP\0\0", 8};
 constexpr uint32_t kVersion = 2;
-// The first version in which a bucket has its remembered_until, a fingerprint 91 bits, and a limit
-// its owner.
+// The first version with a remembered_until for each bucket, fingerprints of 91 bits, and an owner
+// for each limit.
 constexpr uint32_t kRememberedSince = 2;
 constexpr uint32_t kEndOfBuckets = 0;
 constexpr uint8_t kHasBurst = 1, kCountDenied = 2;
 constexpr size_t kFlushBytes = 1u << 20;
-// A bucket this far ahead of the clock was written before the clock was set back.
+// A bucket that is further ahead of the clock was written before the clock was set back.
 constexpr base::Duration kAheadMax = std::chrono::seconds(1);
 
 // Castagnoli's polynomial (RFC 3720, appendix B.4).
@@ -44,7 +44,7 @@ using Crc32c = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, 
 
 static_assert(std::endian::native == std::endian::little);
 
-// Gathers bytes, hands them on in pieces, and sums them up.
+// Collects bytes, writes them in pieces, and computes their checksum.
 class Writer {
  public:
   explicit Writer(const std::function<void(std::string_view)>& write) : write_(write) {}
@@ -78,7 +78,7 @@ class Writer {
   Crc32c crc_;
 };
 
-// Reads what the check sum has vouched for; still never beyond the end.
+// Reads bytes whose checksum was verified, and still never reads beyond the end.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : rest_(bytes) {}
@@ -173,8 +173,8 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
   writer.Number(now.ns);
   writer.Bytes({reinterpret_cast<const char*>(secret_.bytes.data()), secret_.bytes.size()});
 
-  // A limit that is interned while the buckets are written is not in this list, even if it has the
-  // number of one that is; its buckets wait for the next snapshot.
+  // A limit that is interned while the buckets are written is not in this list, even if it reuses
+  // the number of a listed limit. Its buckets wait for the next snapshot.
   struct Position {
     uint64_t serial;
     uint32_t number;  // from 1
@@ -237,13 +237,13 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
   Reader reader(snapshot.substr(0, snapshot.size() - sizeof(uint32_t)));
   reader.Bytes(kMagic.size());
   const auto version = reader.Number<uint32_t>();
-  reader.Number<int64_t>();  // saved_at: each bucket has its own time
+  reader.Number<int64_t>();  // saved_at is unused: each bucket has its own time
   const std::string_view secret = reader.Bytes(secret_.bytes.size());
   if (secret.size() != secret_.bytes.size())
     return absl::DataLossError("the snapshot ends within its head");
   std::memcpy(secret_.bytes.data(), secret.data(), secret.size());
 
-  // Empty where it finds no room. All are pinned until the buckets refer to them.
+  // Empty if there is no room for the limit. All are pinned until the buckets refer to them.
   std::vector<LimitHandle> limits;
   std::vector<bool> logs;
   const auto limit_count = reader.Number<uint32_t>();

@@ -1,5 +1,5 @@
-// A lock of one byte for the few dozen nanoseconds that a decision takes. Whoever waits long gives
-// its core away, so that a holder that was preempted can finish.
+// A lock of one byte for the few dozen nanoseconds of a decision. A thread that waits long yields
+// its core, so a holder that was preempted can finish.
 #pragma once
 
 #include <sched.h>
@@ -18,8 +18,8 @@ class SpinLock {
   void unlock() { state_.store(0, std::memory_order_release); }
 
  private:
-  static constexpr int kSpinsBeforeYield =
-      4096;  // some 40 µs: longer than any holder that is running needs
+  // About 40 µs, which is longer than any running holder needs.
+  static constexpr int kSpinsBeforeYield = 4096;
 
   void Wait() const {
     for (int spins = 0; state_.load(std::memory_order_relaxed) != 0; ++spins) {

@@ -1,5 +1,5 @@
-// Include in one test file of a folder: every `new` of the folder's test binary is counted from
-// then on, so that a test can say that a path makes none.
+// Counts every `new` in a test binary, so that a test can check that a path does not allocate.
+// Include it in one test file of a folder.
 #pragma once
 
 #include <atomic>
@@ -13,13 +13,14 @@ inline std::atomic<uint64_t> allocation_count{0};
 
 }  // namespace headgate::testing
 
-// Not inlined: GCC 12 would take the free below for a mistake.
+// Not inlined: otherwise GCC 12 warns about the free below.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   headgate::testing::allocation_count.fetch_add(1, std::memory_order_relaxed);
   if (void* const memory = std::malloc(size)) return memory;
   std::abort();
 }
-// What the library tries to allocate (a buffer of stable_sort) is given back by the same delete.
+// The library's attempts to allocate (for example the buffer of stable_sort) are freed by the same
+// delete.
 [[gnu::noinline]] void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   headgate::testing::allocation_count.fetch_add(1, std::memory_order_relaxed);
   return std::malloc(size);

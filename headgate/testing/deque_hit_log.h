@@ -1,4 +1,4 @@
-// A HitLog in a std::deque, for tests and for embedders who hold a bucket by themselves.
+// A HitLog in a std::deque, for tests and for embedders that keep a bucket themselves.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace headgate::testing {
 
 class DequeHitLog final : public algorithm::HitLog {
  public:
-  // Append refuses where `hits_max` are held already.
+  // Append returns false if `hits_max` hits are stored already.
   explicit DequeHitLog(size_t hits_max = std::numeric_limits<size_t>::max())
       : hits_max_(hits_max) {}
 

@@ -1,4 +1,4 @@
-// A limiter over a store, asked in process as an embedder asks it.
+// A limiter over a store, called in process as an embedder calls it.
 #pragma once
 
 #include "headgate/limiter/checker.h"
@@ -8,7 +8,7 @@ namespace headgate::testing {
 
 class DirectDriver final : public Driver {
  public:
-  // The store outlives the driver and is used by nobody else.
+  // The store must outlive the driver and must not be used by anything else.
   explicit DirectDriver(store::Store& store)
       : limiter_(store, /*observer=*/nullptr), checker_(limiter_) {}
 

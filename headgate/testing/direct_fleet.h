@@ -1,5 +1,5 @@
-// A Fleet that is asked directly, without rules, fronts and a network: over a shared store that
-// answers when it is told to. For tests of what a Fleet sends. Not thread-safe.
+// A shared decider without rules, fronts and a network, over a shared store that answers when the
+// test tells it to. For tests of the calls that the decider sends. Not thread-safe.
 #pragma once
 
 #include <span>
@@ -21,7 +21,7 @@ struct DirectFleet {
     return *local.limits().Intern(*algorithm::Limit::Make(spec), version);
   }
 
-  // Asks for one request of key `key`, of `of`'s loop. True: it is settled already.
+  // Asks `of` to decide one request for `key`. Returns true if the decision is immediate.
   bool Begin(uint64_t key, const store::LimitHandle& limit,
              std::span<const store::LimitChange> history, uint64_t cost,
              limiter::SharedDecider& of) {
@@ -38,7 +38,7 @@ struct DirectFleet {
     settled = entry.settled;
     return is_settled;
   }
-  // The same, and answers what it asks of the store. Whether the request passed.
+  // Like Begin, and lets the store answer all calls. Returns whether the request is allowed.
   bool Ask(uint64_t key, const store::LimitHandle& limit,
            std::span<const store::LimitChange> history = {}, uint64_t cost = 1) {
     return AskLoop(fleet, key, limit, history, cost);

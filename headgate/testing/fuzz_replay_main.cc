@@ -1,4 +1,4 @@
-// Runs a fuzzer's corpus through it once, as an ordinary test: what was found stays found.
+// Runs a fuzzer once over its corpus as an ordinary test, so that old findings stay fixed.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>

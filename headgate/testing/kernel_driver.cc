@@ -52,8 +52,8 @@ absl::StatusOr<Decision> KernelDriver::Answer(const Ask& ask, base::Instant now)
   return Request(rule, buckets, 0, now);
 }
 
-// All limits must allow. A request that one of them denies is undone under the others, except where
-// denied requests count.
+// All limits must allow. If one denies, the request is undone under the others, except under limits
+// that count denied requests.
 Decision KernelDriver::Request(const RuleBuckets& rule, std::vector<Bucket>& buckets,
                                algorithm::Cost cost, base::Instant now) {
   const std::vector<Bucket> before = buckets;

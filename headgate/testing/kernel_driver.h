@@ -1,5 +1,5 @@
-// The bare arithmetic: algorithm::Decide on one bucket per key and limit, with no store, no lock
-// and no limiter around it. What any of those answers is compared with this.
+// The bare arithmetic: algorithm::Decide on one bucket per key and limit, without a store, a lock
+// or a limiter. The answers of all those are compared with this driver's.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ class KernelDriver final : public Driver {
   };
   struct RuleBuckets {
     std::vector<algorithm::Limit> limits;
-    std::map<std::string, std::vector<Bucket>> buckets;  // of each limit
+    std::map<std::string, std::vector<Bucket>> buckets;  // one bucket for each limit
   };
 
   static algorithm::Decision Request(const RuleBuckets& rule, std::vector<Bucket>& buckets,

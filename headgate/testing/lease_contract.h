@@ -1,11 +1,11 @@
-// What every store that instances share promises of leases, as a suite of GoogleTest that a store's
-// own test runs beside store_contract.h, which says what it promises of decisions:
+// The promises that every shared store makes about leases, as a GoogleTest suite. A store's own
+// test runs it together with store_contract.h, which covers the promises about decisions:
 //
 //   #include "headgate/testing/lease_contract.h"
 //   INSTANTIATE_TEST_SUITE_P(Redis, LeaseContract, ::testing::Values(SharedStoreUnderTest{…}));
 //
-// The rules behind it, and why they hold: docs/internals/leases.md. Steps are drawn from a fixed
-// seed. Include this in one source file of a test.
+// docs/internals/leases.md gives the rules behind it and why they hold. Steps are drawn from a
+// fixed seed. Include this file in one source file of a test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -22,21 +22,21 @@
 
 namespace headgate::testing {
 
-// A store that holds nothing, a clock for it, and a way to wait for its answers.
+// An empty store, a clock for it, and a way to wait for its answers.
 class SharedStoreRig {
  public:
   virtual ~SharedStoreRig() = default;
   virtual store::SharedStore& store() = 0;
-  // What the store's clock says until this is called again.
+  // Sets the store's clock, which then stands still until the next call.
   virtual void SetNow(base::Instant now) = 0;
-  // Runs what runs the store, until `answered`. False where that takes too long.
+  // Runs the store until `answered` returns true. Returns false on timeout.
   virtual bool Wait(const std::function<bool()>& answered) = 0;
 };
 
 struct SharedStoreUnderTest {
   std::string name;
   std::function<std::unique_ptr<SharedStoreRig>()> make;
-  // How many steps a walk takes.
+  // The number of steps of a random walk.
   int steps = 400;
 
   friend std::ostream& operator<<(std::ostream& out, const SharedStoreUnderTest& store) {
@@ -54,7 +54,7 @@ class LeaseContract : public ::testing::TestWithParam<SharedStoreUnderTest> {
 
   LeaseContract() : rig_(GetParam().make()) { rig_->SetNow(now_); }
 
-  // All that lease, each with a capacity of 100.
+  // All kinds of limits that can be leased, each with a capacity of 100.
   static std::vector<algorithm::LimitSpec> Limits() {
     using algorithm::Algorithm;
     using std::chrono::seconds;
@@ -73,7 +73,7 @@ class LeaseContract : public ::testing::TestWithParam<SharedStoreUnderTest> {
         {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = seconds(10)}};
   }
 
-  // Another bucket, under each limit in turn, at the beginning of a window.
+  // Runs the test with a new bucket under each limit, at the beginning of a window.
   template <typename Test>
   void ForEachLimit(const Test& test) {
     for (const algorithm::LimitSpec& spec : Limits()) {
@@ -228,8 +228,8 @@ TEST_P(LeaseContract, WhatIsOutIsOutUnderAnotherLimitToo) {
   });
 }
 
-// Whatever nodes ask, spend, say and keep to themselves: what is out and what is left are one
-// bucket together.
+// Whatever nodes ask for, spend, report and withhold: the leased and the remaining requests
+// together never exceed one bucket.
 TEST_P(LeaseContract, WhatIsOutAndWhatIsLeftAreNeverMoreThanTheCapacity) {
   struct Out {
     store::LeaseId id;

@@ -69,7 +69,7 @@ void TakeWord(LineReader& line, rule::LimitWords& words) {
   }
 }
 
-// One limit, up to the end of the line or the next "and".
+// Reads one limit, up to the end of the line or the next "and".
 algorithm::Limit TakeLimit(LineReader& line) {
   const Word begin = line.next();
   rule::LimitWords words;

@@ -1,5 +1,5 @@
-// The words of a scenario's rule: N per DURATION [algorithm A] [burst B] [align first_hit] [queue]
-// [count_denied], in any order; further limits follow behind "and".
+// The words of a rule in a scenario: N per DURATION [algorithm A] [burst B] [align first_hit]
+// [queue] [count_denied], in any order. "and" separates several limits.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace headgate::testing {
 
-// Reads the rest of the line. Meaningless where the reader has failed afterwards.
+// Reads the rest of the line. The result is meaningless if the reader has failed.
 std::vector<algorithm::Limit> TakeLimits(LineReader& line);
 
 }  // namespace headgate::testing

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kSpaces = " \t\r\f\v";
 constexpr std::string_view kDurationForm =
     "numbers, whole or decimal, with ns, us, ms, s, m, h or d: 10s, 1.5m, 1790000000s7ns";
-// A word is quoted in a message up to here.
+// The longest quote of a word in a message.
 constexpr size_t kQuotedMax = 60;
 
 }  // namespace

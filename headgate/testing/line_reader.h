@@ -1,6 +1,6 @@
-// One line of a scenario, word by word. The first thing that is wrong is kept; after it the line is
-// at its end and every value read is 0, so that a parser reads straight on and looks once, at the
-// end, whether all was well.
+// Reads one line of a scenario, word by word. Keeps the first problem. After a problem the line
+// counts as ended and every value reads as 0, so a parser need not check each value; it checks
+// once, at the end.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace headgate::testing {
 
-// Something in the text that is no scenario. Lines and columns (bytes) count from 1.
+// A problem in the text of a scenario. Lines and columns (in bytes) count from 1.
 struct ScenarioProblem {
   uint32_t line = 1;
   uint32_t column = 1;
@@ -21,17 +21,17 @@ struct ScenarioProblem {
 };
 
 struct Word {
-  std::string_view text;  // empty: the line ends here
+  std::string_view text;  // empty at the end of the line
   uint32_t column = 1;
 };
 
-// The number that `text` is, digits alone; nothing where it is none or has more than 64 bits.
+// The value of `text` if it consists only of digits; empty otherwise, or if it exceeds 64 bits.
 std::optional<uint64_t> WholeNumber(std::string_view text);
 
 class LineReader {
  public:
-  // Words are parted by spaces. A comment begins with a # at the beginning of a word, so that a key
-  // may contain one.
+  // Words are separated by spaces. A comment starts with a # at the beginning of a word, so a key
+  // may contain a #.
   LineReader(uint32_t line, std::string_view text);
 
   // The word that Take would return.
@@ -39,12 +39,12 @@ class LineReader {
   bool done() const { return next_.text.empty(); }
   Word Take();
   bool TakeIf(std::string_view text);
-  // `what` says, for the message, what should stand here: "a burst".
+  // `what` names the expected value in the message: "a burst".
   uint64_t TakeNumber(std::string_view what, std::string_view hint);
   base::Duration TakeDuration(std::string_view what);
 
   void Fail(const Word& at, std::string message, std::string_view hint);
-  // "expected `what`, got …" for a word that is something else.
+  // Reports "expected `what`, got …" for an unexpected word.
   void FailMissing(const Word& at, std::string_view what, std::string_view hint);
   bool failed() const { return problem_.has_value(); }
   const std::optional<ScenarioProblem>& problem() const { return problem_; }

@@ -1,5 +1,5 @@
-// A shared store without a network: one process's memory, which answers when it is told to, or
-// fails as it is told to. For tests of whatever asks a SharedStore. Not thread-safe.
+// A shared store without a network: a memory store that answers, or fails, when the test tells it
+// to. For tests of the users of a SharedStore. Not thread-safe.
 #pragma once
 
 #include <deque>
@@ -24,16 +24,16 @@ class ManualSharedStore final : public store::SharedStore {
     bool keeps_limit = false;
     std::span<const store::LimitChange> history{};
     base::Instant now{0};
-    std::optional<store::LeaseAsk> lease{};  // without its reports, which have been taken in
+    std::optional<store::LeaseAsk> lease{};  // without its reports, which have been applied already
     Done done{};
   };
 
-  // Decides in `memory`, by the time that `now` says.
+  // Decides in `memory`, at the time in `now`.
   ManualSharedStore(store::Store& memory, const base::Instant& now) : memory_(memory), now_(now) {}
 
-  // What it answers instead of deciding.
+  // If not OK, the answer instead of a decision.
   absl::Status failure;
-  // Answers in the same call, as a store does that is known to be away.
+  // Whether to answer within the call, as a store that is known to be unreachable does.
   bool at_once = false;
   uint32_t instance_count = 1;
 
@@ -54,29 +54,29 @@ class ManualSharedStore final : public store::SharedStore {
     if (at_once) return Answer(asked);
     asked_.push_back(std::move(asked));
   }
-  // Moves with the time of decisions.
+  // Follows the time of decisions.
   base::BootTime Now() const override { return base::BootTime{now_.ns}; }
   uint32_t instances() const override { return instance_count; }
   store::LimitTable& limits() override { return memory_.limits(); }
 
-  // What is left in a bucket, leases not included.
+  // The remaining requests of a bucket, without leases.
   uint64_t Remaining(const std::string& name, const store::LimitHandle& limit) {
     return Decide({.name = name, .limit = limit}, store::Operation::kPeek, 0).remaining;
   }
 
   size_t waiting() const { return asked_.size(); }
-  // The question that is answered next.
+  // The request that will be answered next.
   const Asked& oldest() const { return asked_.front(); }
-  // Every name that was asked for, in order.
+  // Every requested name, in order.
   const std::vector<std::string>& names() const { return names_; }
 
-  // Answers the oldest question.
+  // Answers the oldest request.
   void AnswerOne() {
     Asked asked = std::move(asked_.front());
     asked_.pop_front();
     Answer(asked);
   }
-  // Answers until nobody waits, those included that ask again meanwhile.
+  // Answers until no request waits, including new requests that the answers cause.
   void AnswerAll() {
     while (!asked_.empty()) AnswerOne();
   }
@@ -93,7 +93,7 @@ class ManualSharedStore final : public store::SharedStore {
     asked.done(answer);
   }
 
-  // What it grants is taken from the bucket, and what comes back is refunded. Nothing expires.
+  // Takes a grant from the bucket, and refunds what is returned. Leases never expire.
   store::LeaseGrant Grant(const Asked& asked) {
     store::LeaseGrant grant{.holders = 1, .ttl = asked.lease->ttl};
     const uint64_t left = Decide(asked, store::Operation::kPeek, 0).remaining;
@@ -134,7 +134,7 @@ class ManualSharedStore final : public store::SharedStore {
   const base::Instant& now_;
   std::deque<Asked> asked_;
   std::vector<std::string> names_;
-  std::map<uint64_t, uint64_t> grants_;  // by their numbers
+  std::map<uint64_t, uint64_t> grants_;  // by lease number
 };
 
 }  // namespace headgate::testing

@@ -17,7 +17,7 @@ constexpr std::string_view kAskForm =
     "DURATION] [wait DURATION]";
 constexpr std::string_view kRefundForm = "at TIME NAME:KEY refund C";
 
-// What a protocol can carry in a signed number.
+// Larger costs do not fit into the signed numbers of some protocols.
 constexpr algorithm::Cost kCostMax = algorithm::Cost{1} << 62;
 
 algorithm::Cost TakeCost(LineReader& line, std::string_view form) {
@@ -27,7 +27,7 @@ algorithm::Cost TakeCost(LineReader& line, std::string_view form) {
   return cost;
 }
 
-// Sets a figure that a line may name once.
+// Sets a figure that may appear only once on a line.
 template <typename T>
 void SetOnce(LineReader& line, const Word& word, std::optional<T>& figure, T value) {
   if (figure) line.Fail(word, fmt::format("the line says \"{}\" twice", word.text), kAskForm);
@@ -148,21 +148,22 @@ class Parser {
     if (!line.failed()) parsed_.scenario.steps.push_back(std::move(step));
   }
 
-  // NAME = N per DURATION …
+  // Reads NAME = N per DURATION …
   ScenarioRule TakeRule(LineReader& line) {
     const Word name = line.Take();
     if (name.text.empty() || name.text.find_first_of(":=") != std::string_view::npos) {
       line.FailMissing(name, "a rule's name, without : and = in it", kRuleForm);
       return {};
     }
-    // Known from here on though its limit may be wrong, so that one mistake is reported once.
+    // Register the name even if the limit turns out to be wrong, so that one mistake is reported
+    // once.
     rules_.emplace(name.text);
     if (const Word equals = line.Take(); equals.text != "=")
       line.FailMissing(equals, "\"=\"", kRuleForm);
     return {.name = std::string(name.text), .limits = TakeLimits(line)};
   }
 
-  // NAME:KEY and what is asked of it.
+  // Reads NAME:KEY and the operation on it.
   Ask TakeAsk(LineReader& line) {
     const Word bucket = line.Take();
     const size_t colon = bucket.text.find(':');

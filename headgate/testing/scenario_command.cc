@@ -19,8 +19,8 @@ constexpr int kAsExpected = 0;
 constexpr int kDiffers = 1;
 constexpr int kUnusable = 2;
 
-// A scenario has at most a million bytes, hence less than a quarter of a million keys: none is
-// evicted from this.
+// A scenario has at most a million bytes, so fewer than a quarter of a million keys: none is
+// evicted.
 constexpr uint64_t kBucketsMax = 1 << 18;
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -48,8 +48,8 @@ int RunFile(const std::string& path, std::ostream& out, const ScenarioErrors& on
     on_error(PlaceAndMessage(path, problem), problem.hint);
   if (!parsed.ok()) return kUnusable;
 
-  // The secret only guards against those who aim at collisions: a scenario's author would meet his
-  // own.
+  // The secret protects only against clients that aim at collisions; the author of a scenario could
+  // harm only himself.
   store::MemoryStore store({.max_buckets = kBucketsMax, .secret = {}});
   DirectDriver driver(store);
   const auto differences = RunScenario(parsed.scenario, driver);

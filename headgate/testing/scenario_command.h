@@ -1,4 +1,4 @@
-// What `headgate scenario FILE…` does.
+// Implements `headgate scenario FILE…`.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,12 @@
 
 namespace headgate::testing {
 
-// What is wrong with a file, and what to do about it.
+// Called with a problem of a file and a suggestion how to fix it.
 using ScenarioErrors = std::function<void(std::string_view what, std::string_view hint)>;
 
-// Runs each file through a limiter over a memory store of its own. `out` gets a line for each file,
-// or each line that differs ("file:line: expected …, got …"); `on_error` hears of files that cannot
-// be read or are not scenarios. Returns the exit status: 0, 1 if a line differs, 2 after an error.
+// Runs each file with its own limiter and memory store. `out` gets one line per file, or one per
+// line that differs ("file:line: expected …, got …"). `on_error` is called for files that cannot be
+// read or are not scenarios. Returns the exit status: 0, 1 if a line differs, 2 after an error.
 int RunScenarioFiles(std::span<const std::string> paths, std::ostream& out,
                      const ScenarioErrors& on_error);
 

@@ -1,4 +1,4 @@
-// Any bytes: read as a scenario, and run where they are one.
+// Any bytes are parsed as a scenario, and run if they are valid.
 #include <cstdint>
 #include <string_view>
 
@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (!parsed.ok()) return 0;
 
-  constexpr uint64_t kRequestsMax = 2'000;  // so that an input takes no longer than a moment
+  constexpr uint64_t kRequestsMax = 2'000;  // bounds the time of one input
   uint64_t requests = 0;
   for (const auto& step : parsed.scenario.steps) {
     if (const auto* ask = std::get_if<headgate::testing::Ask>(&step.action))

@@ -1,6 +1,6 @@
-// A scenario's rules as a limiter reads them: each in a domain of its own, which has the rule's
-// name and one key. What is asked of NAME:KEY is therefore asked in domain NAME by the descriptor
-// (kScenarioKey, KEY), and no name can be mistaken for another with a key.
+// Converts a scenario's rules for a limiter. Each rule gets a domain of its own, named after the
+// rule, with one key. A request for NAME:KEY becomes a request in domain NAME with the descriptor
+// (kScenarioKey, KEY), so names and keys cannot be confused.
 #pragma once
 
 #include <memory>

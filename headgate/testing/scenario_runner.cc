@@ -22,7 +22,7 @@ Duration RoundUp(Duration d, Duration precision) {
 
 std::string Text(Duration d) { return d == algorithm::kNever ? "never" : rule::FormatDuration(d); }
 
-// What is expected, as this way of asking can show it.
+// The expected values at the driver's time resolution.
 Expectation Shown(Expectation expected, Duration precision) {
   for (auto* figure : {&expected.retry_after, &expected.reset_after, &expected.wait}) {
     if (*figure) **figure = RoundUp(**figure, precision);
@@ -37,8 +37,8 @@ bool FiguresMatch(const Expectation& expected, const Decision& got) {
          expected.wait.value_or(got.wait) == got.wait;
 }
 
-// The verdict and those figures of `decision` that the line names; of a denial that it did not
-// foresee, when to retry.
+// The verdict and the figures of `decision` that the line names. For an unexpected denial, also the
+// retry time.
 std::string Text(const Decision& decision, const Expectation& named) {
   std::string text = decision.allowed ? "allow" : "deny";
   auto out = std::back_inserter(text);
@@ -97,8 +97,8 @@ class Run {
 
   void Question(const Step& step, const Ask& ask) {
     const Expectation expected = Shown(ask.expected, driver_.precision());
-    // All are asked even if one differs, so that the lines below mean what they say; the first
-    // difference is told.
+    // Send all requests even if one differs, so that later lines keep their meaning. Report the
+    // first difference.
     std::string difference;
     for (uint64_t i = 1; i <= ask.repeat; ++i) {
       const auto got = driver_.Answer(ask, step.at);

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Answers what it was told to, in turn, and remembers what it was asked.
+// Returns scripted answers in turn, and records the requests.
 class ScriptedDriver final : public Driver {
  public:
   explicit ScriptedDriver(std::deque<absl::StatusOr<Decision>> answers,

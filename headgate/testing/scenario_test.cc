@@ -43,7 +43,7 @@ std::vector<std::string> Problems(std::string_view text) {
   return problems;
 }
 
-// Of a line whose rule r is known.
+// The problem of a line that follows a valid rule r.
 std::string ProblemOf(std::string_view line) {
   const auto problems = Problems("rule r = 1 per 1s\n" + std::string(line));
   return problems.size() == 1 ? problems[0] : std::to_string(problems.size()) + " problems";

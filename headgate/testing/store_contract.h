@@ -1,11 +1,11 @@
-// What every store promises, as a suite of GoogleTest that a store's own test runs:
+// The promises that every store makes, as a GoogleTest suite that a store's own test runs:
 //
 //   #include "headgate/testing/store_contract.h"
 //   INSTANTIATE_TEST_SUITE_P(Memory, StoreContract, ::testing::Values(StoreUnderTest{…}));
 //
-// A store decides where algorithm::Decide runs, never what it computes: whatever is asked of it in
-// whatever order, every decision is that of a lone bucket per key. Steps are drawn from a fixed
-// seed. Include this in one source file of a test.
+// A store decides where algorithm::Decide runs, never what it computes: for any sequence of
+// requests, every decision equals that of a separate bucket per key. Steps are drawn from a fixed
+// seed. Include this file in one source file of a test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,17 +25,17 @@ namespace headgate::testing {
 
 struct StoreUnderTest {
   std::string name;
-  // A fresh store with room for 10,000 buckets.
+  // Creates an empty store with room for 10,000 buckets.
   std::function<std::unique_ptr<store::Store>()> make;
-  // How many buckets it remembers; may be left out where the store does not know.
+  // Returns the number of stored buckets. Empty if the store does not know it.
   std::function<uint64_t(store::Store&)> count_buckets{};
-  // How many steps a test takes at most; fewer where each is a round trip.
+  // The most steps of a test. Use fewer if each step is a round trip.
   int steps_max = 4'000;
-  // Whether a limit that comes back is told from what it was the first time, though nobody asked in
-  // between.
+  // Whether the store distinguishes the first and second use of a limit that was replaced and came
+  // back, even without a request in between.
   bool tells_versions_apart = true;
-  // Whether a time that is far before the latest seen counts as that; a store whose clock may be
-  // set back forgives it.
+  // Whether a time far before the latest seen counts as the latest seen. A store whose clock may be
+  // set back accepts the earlier time instead.
   bool holds_on_to_time = true;
 
   friend std::ostream& operator<<(std::ostream& out, const StoreUnderTest& store) {
@@ -92,8 +92,8 @@ TEST_P(StoreContract, CarriesBucketsThroughChangesOfTheLimitAsOfTheirMoments) {
     StoreMirror mirror(store(), limits[first], kStart, /*seed=*/first + 2);
     for (int i = 0; i < GetParam().steps_max / 2; ++i) {
       ASSERT_EQ(mirror.Step(), "") << "step " << i;
-      // Every change in its turn: of the numbers, of the period, of the algorithm; some with no
-      // request between.
+      // Changes of the numbers, the period and the algorithm in turn, some of them without a
+      // request in between.
       if (i % 20 == 19)
         mirror.Change(limits[(first + static_cast<size_t>(i / 20)) % limits.size()]);
       if (i % 60 == 59 && GetParam().tells_versions_apart) mirror.Change(limits[first]);
@@ -107,7 +107,7 @@ TEST_P(StoreContract, CountsATimeBeforeTheLatestSeenByABucketAsThat) {
     const store::LimitHandle limit = Handle(spec);
     const std::string key = "back " + ToString(spec);
     LoneBucket lone;
-    // Within one period, so that no store has forgotten the bucket by then.
+    // Within one period, so no store has forgotten the bucket by then.
     const base::Instant at[] = {kStart + base::Duration(9), kStart,
                                 kStart + base::Duration(5), kStart + base::Duration(10),
                                 base::Instant{0},           kStart + base::Duration(10)};
@@ -157,7 +157,8 @@ TEST_P(StoreContract, ConsumesAJoinedGroupEverywhereOrNowhere) {
     EXPECT_TRUE(decisions[1].allowed);
     EXPECT_EQ(Remaining(own, wide, kStart), full - 1);
 
-    // The second of them denies: the first says that it would not have, and what is left untouched.
+    // The second request denies: the first reports that it would have been allowed, with nothing
+    // consumed.
     decisions = Ask({first, second}, kStart);
     EXPECT_TRUE(decisions[0].allowed);
     EXPECT_EQ(decisions[0].remaining, full - 1);
@@ -165,7 +166,7 @@ TEST_P(StoreContract, ConsumesAJoinedGroupEverywhereOrNowhere) {
     EXPECT_EQ(decisions[1].retry_after, 20 * kSecond);
     EXPECT_EQ(Remaining(own, wide, kStart), full - 1);
 
-    // And when it stands first.
+    // The same if the denied request comes first.
     store::TakeRequest denied = second;
     denied.joined = store::Joined::kNo;
     store::TakeRequest would = first;
@@ -199,13 +200,14 @@ TEST_P(StoreContract, LimitsThatCountDeniedRequestsCountThoseThatAnotherLimitOfT
       EXPECT_TRUE(decisions[at].allowed);
       EXPECT_EQ(decisions[at].remaining, 2u);
       EXPECT_EQ(Remaining("counts " + suffix, counts, kStart), 2u);
-      // The last one that fits: counted, so that the same would not fit again.
+      // This request uses the last free hit. It is counted, so the same request would not fit
+      // again.
       Ask(group, kStart);
       decisions = Ask(group, kStart);
       EXPECT_FALSE(decisions[at].allowed);
       EXPECT_GT(decisions[at].retry_after, decisions[1 - at].retry_after);
       EXPECT_EQ(Remaining("counts " + suffix, counts, kStart), 0u);
-      // It was its own limit that denied last, and counted.
+      // This request was denied by the counting limit itself, and counted.
       Ask(group, kStart);
       Ask({.key = Key("counts " + suffix),
            .limit = counts.get(),
@@ -293,7 +295,7 @@ TEST_P(StoreContract, AdmitsExactlyTheLimitToManyThreads) {
     const store::LimitHandle limit = Handle(spec);
     const store::TakeRequest request{
         .key = Key("hot " + std::to_string(keys++)), .limit = limit.get(), .cost = 1};
-    // What a lone bucket admits of as many requests at one instant.
+    // The number that a separate bucket admits out of as many requests at one instant.
     LoneBucket lone;
     int expected = 0;
     for (int i = 0; i < kThreads * kRequestsPerThread; ++i)
@@ -326,7 +328,7 @@ TEST_P(StoreContract, GroupsOfManyThreadsNeitherBlockEachOtherNorConsumeHalves) 
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < kGroupsPerThread; ++i) {
-        // Pairs of keys in either order.
+        // Pairs of keys in both orders.
         const int a = (i + t) % kKeys;
         const int b = (a + 1 + i / kKeys % (kKeys - 1)) % kKeys;
         const std::vector<store::TakeRequest> group{

@@ -22,8 +22,8 @@ using store::Operation;
 constexpr Duration kSecond{1'000'000'000};
 constexpr size_t kKeys = 12;
 
-// What pauses are measured by. The calendar's windows have no period of their own; a week keeps ten
-// thousand steps from today before base::kInstantMax.
+// The unit of pauses. Calendar windows have no fixed period, so use a week: ten thousand steps from
+// today then stay before base::kInstantMax.
 Duration PeriodOf(const LimitSpec& spec) {
   return spec.period.count() > 0 ? spec.period : 7 * 86'400 * kSecond;
 }
@@ -121,7 +121,7 @@ StoreMirror::StoreMirror(store::Store& store, const LimitSpec& spec, Instant sta
   while (keys_.size() < kKeys) keys_.push_back(fmt::format("{} {}", name_, keys_.size()));
 }
 
-// From nothing over single nanoseconds and parts of a period to far more than one.
+// Pauses of zero, single nanoseconds, parts of a period, and far more than a period.
 Duration StoreMirror::DrawPause() {
   const int64_t period = PeriodOf(limit_->limit.spec()).count();
   switch (Draw(8)) {
@@ -186,7 +186,7 @@ void StoreMirror::Change(const LimitSpec& spec) {
   former_.push_back(limit_);
   for (auto& [key, bucket] : lone_) bucket.Change(limit_->limit, to->limit, now_);
   limit_ = to;
-  // A shared store may count a request in the nanosecond of a change as a nanosecond later
+  // A shared store may treat a request in the nanosecond of a change as one nanosecond later
   // (redis-state.md).
   now_ += Duration(1);
 }

@@ -1,5 +1,5 @@
-// A store beside lone buckets, one for each key: random requests are asked of both, and must be
-// answered alike.
+// Compares a store with separate buckets, one per key: random requests go to both, and the answers
+// must be equal.
 #pragma once
 
 #include <map>
@@ -15,20 +15,20 @@
 
 namespace headgate::testing {
 
-// Limits of every algorithm, alignment and kind of rate, each of at least two requests.
+// Limits of every algorithm, alignment and kind of rate, each with at least two requests.
 std::vector<algorithm::LimitSpec> ContractLimits();
 
 std::string ToString(const algorithm::LimitSpec& spec);
 std::string ToString(const algorithm::Decision& decision);
 
-// The store's own handle of a limit that is known to be sound.
+// The store's handle of a limit that is known to be valid.
 store::LimitHandle HandleOf(store::Store& store, const algorithm::LimitSpec& spec,
                             uint32_t version = 0);
 
-// One bucket by itself.
+// A single bucket without a store.
 class LoneBucket {
  public:
-  // The request's key, history and joining mean nothing here.
+  // Ignores the request's key, history and group.
   algorithm::Decision Ask(const algorithm::Limit& limit, const store::TakeRequest& request,
                           base::Instant now);
   void Change(const algorithm::Limit& from, const algorithm::Limit& to, base::Instant at);
@@ -41,14 +41,14 @@ class LoneBucket {
 
 class StoreMirror {
  public:
-  // Keys are told apart from those of mirrors with other seeds or limits.
+  // Mirrors with different seeds or limits use different keys.
   StoreMirror(store::Store& store, const algorithm::LimitSpec& spec, base::Instant start,
               uint64_t seed);
 
-  // Moves time on and asks a batch of both. Returns the first difference, or nothing.
+  // Advances time and sends a batch to both. Returns the first difference, or an empty string.
   std::string Step();
 
-  // The limit of all keys is another from now on.
+  // Changes the limit of all keys from now on.
   void Change(const algorithm::LimitSpec& spec);
 
  private:
@@ -61,7 +61,7 @@ class StoreMirror {
   std::mt19937_64 random_;
   base::Instant now_;
   store::LimitHandle limit_;
-  std::vector<store::LimitHandle> former_;  // pins the history
+  std::vector<store::LimitHandle> former_;  // pins the limits of the history
   std::vector<store::LimitChange> history_;
   std::vector<std::string> keys_;
   std::map<std::string, LoneBucket> lone_;

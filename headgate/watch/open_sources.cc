@@ -13,7 +13,7 @@ namespace {
 
 using Sources = std::vector<std::unique_ptr<rule::Source>>;
 
-// "zk" of "zk://host/path"; empty: it is a path.
+// "zk" for "zk://host/path"; empty if the place is a path.
 std::string_view SchemeOf(std::string_view place) {
   const size_t end = place.find("://");
   if (end == std::string_view::npos || end == 0) return {};

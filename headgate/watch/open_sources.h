@@ -1,4 +1,4 @@
-// Opens the sources that people name: the one place that knows which kinds there are.
+// Opens the sources named in the settings. Only this file knows all kinds of sources.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 
 namespace headgate::watch {
 
-// A place is a path of a rule file or of a directory of them, or a URL whose scheme names another
-// kind of source. All paths are one source, which comes first. InvalidArgument: nothing is known by
-// that scheme. The sources live on `loop`.
+// A place is the path of a rule file or of a directory of rule files, or a URL whose scheme names
+// another kind of source. All paths together form one source, which comes first. InvalidArgument:
+// unknown scheme. The sources run on `loop`.
 absl::StatusOr<std::vector<std::unique_ptr<rule::Source>>> OpenSources(
     std::span<const std::string> places, net::EventLoop& loop);
 

@@ -56,7 +56,7 @@ void RuleFollower::OnDocuments(Followed& followed, const rule::DocumentSet& set)
     const bool all_heard = std::all_of(followed_.begin(), followed_.end(), [](const Followed& one) {
       return one.ever_in_force || (one.heard && one.problems.empty());
     });
-    // The others say themselves what keeps them.
+    // Sources that were not heard from will report their own problems.
     if (!all_heard) return;
     followed.problems = Try(followed, Others::kLatest);
     if (!followed.problems.empty() && HasPendingOthers(followed)) {
@@ -67,7 +67,7 @@ void RuleFollower::OnDocuments(Followed& followed, const rule::DocumentSet& set)
     on_refusal_({.problems = followed.problems, .awaited = set.awaited});
 }
 
-// Whether others hold documents that are not in force, and have some that are.
+// Whether any other source that has documents in force also has newer ones that are not in force.
 bool RuleFollower::HasPendingOthers(const Followed& changed) const {
   return std::any_of(followed_.begin(), followed_.end(), [&](const Followed& one) {
     return &one != &changed && one.ever_in_force && one.latest != one.in_force;
@@ -81,7 +81,8 @@ const std::vector<rule::SourceDocument>& RuleFollower::DocumentsOf(const Followe
   return old ? followed.in_force : followed.latest;
 }
 
-// Puts in force what the source that changed holds, with what the others hold; or returns why not.
+// Puts the documents of the changed source in force, together with those of the other sources.
+// Returns the problems if this fails.
 std::vector<rule::Problem> RuleFollower::Try(Followed& changed, Others others) {
   std::vector<rule::RuleFile> files;
   for (const Followed& followed : followed_) {

@@ -1,9 +1,10 @@
-// Follows all sources of rules, loads what they hold together, and publishes the rules whole.
+// Follows all sources of rules, loads their documents together, and publishes complete sets of
+// rules.
 //
-// What cannot be read or loaded changes nothing: the documents that are in force stay, and what is
-// wrong is said. Documents that are gone are such a problem too, never "no rules". A source whose
-// documents are wrong does not hold up the others: theirs are loaded with the last good ones of
-// that source.
+// If something cannot be read or loaded, the documents in force stay in force, and the problems are
+// reported. Missing documents are such a problem too and never mean "no rules". A source with
+// invalid documents does not delay the others: their new documents are loaded together with the
+// last good ones of that source.
 #pragma once
 
 #include <cstddef>
@@ -21,37 +22,38 @@ namespace headgate::watch {
 
 class RuleFollower {
  public:
-  // The rules of these texts, or every problem.
+  // The rules of some texts, or all problems with them.
   struct Loaded {
     std::shared_ptr<const rule::RuleSet> rules;
     std::vector<rule::Problem> problems;
   };
   using Load = std::function<Loaded(std::span<const rule::RuleFile> files)>;
-  // Puts the rules in force. An error is a problem like any other.
+  // Puts the rules in force. An error is reported like any other problem.
   using OnRules = std::function<absl::Status(std::shared_ptr<const rule::RuleSet> rules)>;
-  // Why the last attempt put no rules in force. Those that are in force stay.
+  // Why the last attempt put no rules in force. The previous rules stay in force.
   struct Refusal {
     std::span<const rule::Problem> problems;  // all of them
-    bool awaited = false;  // nothing is wrong but that a source has no document yet
+    bool awaited = false;  // the only problem is that a source has no document yet
   };
   using OnRefusal = std::function<void(const Refusal& refusal)>;
 
-  // Loads the sources' documents in the order of the sources.
+  // Documents are loaded in the order of their sources.
   RuleFollower(std::vector<std::unique_ptr<rule::Source>> sources, Load load, OnRules on_rules,
                OnRefusal on_refusal);
 
-  // Subscribes to all sources. The callbacks run on their event loop's thread, perhaps before this
-  // returns. Without a source the rules of no document at all are loaded here. Once.
+  // Subscribes to all sources. The callbacks run on the thread of their event loop, possibly before
+  // this returns. If there are no sources, the rules of an empty set of documents are loaded here.
+  // Call it once.
   void Start();
-  // All sources read again, changed or not.
+  // Reads all sources again, whether or not they changed.
   void Refresh();
 
-  // Whether every source has said what it holds, or why it cannot.
+  // Whether every source has reported its documents or its problems.
   bool heard_from_all() const;
-  // Of all sources as they are now.
+  // The number of current problems of all sources.
   size_t problem_count() const;
 
-  // Of all sources together. From any thread.
+  // Summed over all sources. Callable from any thread.
   rule::Source::Figures figures() const;
 
  private:
@@ -59,9 +61,9 @@ class RuleFollower {
     std::unique_ptr<rule::Source> source;
     bool heard = false;
     bool ever_in_force = false;
-    std::vector<rule::SourceDocument> latest{};    // that could be read
-    std::vector<rule::SourceDocument> in_force{};  // of the rules that are
-    std::vector<rule::Problem> problems{};         // of the latest
+    std::vector<rule::SourceDocument> latest{};    // the last documents that could be read
+    std::vector<rule::SourceDocument> in_force{};  // the documents of the rules in force
+    std::vector<rule::Problem> problems{};         // of the latest documents
   };
   enum class Others { kLatest, kInForce };
 

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Rules that only remember which text they were made of.
+// Rules that only store the text they were made from.
 struct TextRules final : rule::RuleSet {
   explicit TextRules(std::string made_of) : text(std::move(made_of)) {}
   bool Find(std::string_view, std::span<const rule::Entry>, rule::Match&) const override {
@@ -24,7 +24,7 @@ struct TextRules final : rule::RuleSet {
   std::string text;
 };
 
-// Holds what it is told to hold.
+// A source whose documents the test sets.
 class FakeSource final : public rule::Source {
  public:
   void Subscribe(OnDocuments on_documents) override { on_documents_ = std::move(on_documents); }
@@ -52,7 +52,7 @@ class FakeSource final : public rule::Source {
   OnDocuments on_documents_;
 };
 
-// A server as far as rules concern it: what is in force, and what it was told is wrong.
+// Stands for the server: the rules in force and the reported problems.
 struct Server {
   explicit Server(size_t source_count) {
     std::vector<std::unique_ptr<rule::Source>> owned;
@@ -72,7 +72,7 @@ struct Server {
     follower->Start();
   }
 
-  // Two documents of one text contradict each other.
+  // Loading fails if two documents have the same text.
   static RuleFollower::Loaded Load(std::span<const rule::RuleFile> files) {
     RuleFollower::Loaded loaded;
     std::string text;

@@ -13,7 +13,7 @@ uint64_t SecondsUp(base::Duration d) {
       std::max<int64_t>(0, std::chrono::ceil<std::chrono::seconds>(d).count()));
 }
 
-// At least 1: whoever is told 0 asks again at once.
+// At least 1: a client that is told 0 asks again at once.
 uint64_t RetryAfterSeconds(base::Duration retry_after) {
   return std::max<uint64_t>(1, SecondsUp(retry_after));
 }
@@ -23,7 +23,7 @@ void AppendParameter(std::string_view name, uint64_t value, std::string& out) {
   AppendSfInteger(value, out);
 }
 
-// Each writes a value, or answers false where there is nothing to say.
+// Each function writes a value, or returns false if there is nothing to write.
 bool WritePolicy(const RateLimitState& state, std::string& out) {
   AppendSfString(state.policy, out);
   AppendParameter("q", state.quota, out);
@@ -33,10 +33,10 @@ bool WritePolicy(const RateLimitState& state, std::string& out) {
   return true;
 }
 
-// `r` is what is available of the quota `q`: a burst may hold more. `t` is the window that this is
-// available in; it is optional and left out if it would be empty. Where the request is denied it
-// ends when asking again is worth while: Retry-After must not be earlier than `t`, so it is the
-// same.
+// `r` is what is available of the quota `q`; it can exceed `q`, because a burst may hold more. `t`
+// is the window in which `r` is available; it is optional and left out if it would be empty. For a
+// denied request the window ends at the time of Retry-After, which must not be earlier than `t`, so
+// both have the same value.
 bool WriteRateLimit(const RateLimitState& state, std::string& out) {
   AppendSfString(state.policy, out);
   AppendParameter("r", std::min(state.remaining, state.quota), out);
@@ -58,7 +58,7 @@ bool WriteRemaining(const RateLimitState& state, std::string& out) {
 }
 
 bool WriteReset(const RateLimitState& state, std::string& out) {
-  if (state.limit == 0) return false;  // nothing will be there, however long one waits
+  if (state.limit == 0) return false;  // nothing will be available, however long the client waits
   AppendSfInteger(SecondsUp(state.reset_after), out);
   return true;
 }

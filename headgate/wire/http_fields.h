@@ -1,13 +1,15 @@
-// What an HTTP answer says about a limit, in response fields:
+// The HTTP response fields that describe a limit:
 //
-//   RateLimit-Policy: "search";q=100;w=60                draft-ietf-httpapi-ratelimit-headers (-10,
-//   -11) RateLimit: "search";r=0;t=20 X-RateLimit-Limit: 100                               what
-//   most clients read today; seconds from now X-RateLimit-Remaining: 0 X-RateLimit-Reset: 20
-//   Retry-After: 20                                      RFC 9110, 10.2.3
+//   RateLimit-Policy: "search";q=100;w=60     draft-ietf-httpapi-ratelimit-headers (-10, -11)
+//   RateLimit: "search";r=0;t=20
+//   X-RateLimit-Limit: 100                    read by most clients today; seconds from now
+//   X-RateLimit-Remaining: 0
+//   X-RateLimit-Reset: 20
+//   Retry-After: 20                           RFC 9110, 10.2.3
 //
-// Seconds are rounded up, so that a client who waits for as long as it was told is never early. The
-// draft is still moving (its parameters may yet be renamed): names and order stand in one table in
-// the source. Structured fields are those of RFC 9651.
+// Seconds are rounded up, so a client that waits as long as it was told is never early. The draft
+// may still rename its parameters, so one table in the source holds the names and their order.
+// Structured fields follow RFC 9651.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +32,7 @@ enum class RateLimitField : uint8_t {
   kRetryAfter
 };
 
-// Which of the fields an answer carries.
+// The set of fields that a response carries.
 class RateLimitFieldSet {
  public:
   constexpr RateLimitFieldSet() = default;
@@ -49,28 +51,28 @@ class RateLimitFieldSet {
   uint32_t bits_ = 0;
 };
 
-// One limit and where it stands.
+// A limit and its current state.
 struct RateLimitState {
   std::string_view policy;   // a name for the limit, the same in every answer about it
   uint64_t quota = 0;        // requests per window
-  base::Duration window{0};  // stated only where it is whole seconds; 0: not stated
+  base::Duration window{0};  // stated only if it is whole seconds; 0: not stated
   uint64_t limit = 0;        // the most that can be let through at once
   uint64_t remaining = 0;
-  base::Duration reset_after{
-      0};  // until all of `limit` is there again; not stated for a limit of 0
+  // Until all of `limit` is available again. Not stated for a limit of 0.
+  base::Duration reset_after{0};
   bool denied = false;
-  // Where denied: the least wait after which the same request can pass; nothing where it never can.
+  // If denied: the shortest wait after which the same request can pass; empty if it never can.
   std::optional<base::Duration> retry_after;
 };
 
-// Calls `emit` for each selected field that `state` has something to say in. Values are in
-// `scratch`, whose memory is reused, and valid during the call.
+// Calls `emit` for each selected field that applies to `state`. The values are built in `scratch`,
+// whose memory is reused, and are valid only during the call.
 void EmitRateLimitFields(
     const RateLimitState& state, RateLimitFieldSet selected, std::string& scratch,
     absl::FunctionRef<void(std::string_view name, std::string_view value)> emit);
 
-// RFC 9651, 4.1.4 and 4.1.6: an integer has at most 15 digits (larger ones are clamped); a string
-// is quoted, with " and \ escaped, and what is no printable ASCII percent-encoded.
+// RFC 9651, 4.1.4 and 4.1.6. An integer has at most 15 digits; larger ones are clamped. A string is
+// quoted, with " and \ escaped; anything other than printable ASCII is percent-encoded.
 void AppendSfInteger(uint64_t value, std::string& out);
 void AppendSfString(std::string_view text, std::string& out);
 

@@ -157,8 +157,8 @@ TEST(StructuredField, StringsAreQuotedAndPrintable) {
   EXPECT_EQ(string("é\r\n\x7f"), R"("%C3%A9%0D%0A%7F")");
 }
 
-// RFC 9651's grammar for what these fields are: one string with integer parameters; delay-seconds;
-// plain numbers.
+// RFC 9651's grammar for these fields: one string with integer parameters, delay-seconds, and plain
+// numbers.
 TEST(RateLimitFields, FollowTheirGrammarWhateverTheState) {
   const std::regex item(R"re("([ !#-\[\]-~]|\\["\\])*"(;[a-z*][a-z0-9_.*-]*=-?[0-9]{1,15})*)re");
   const std::regex number("[0-9]{1,15}");

@@ -1,4 +1,5 @@
-// Numbers as Redis writes lengths: decimal, a `-` or none, no leading zeros, nothing around them.
+// Numbers as Redis writes lengths: decimal, with an optional `-`, no leading zeros, and nothing
+// before or after.
 #pragma once
 
 #include <charconv>

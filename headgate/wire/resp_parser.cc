@@ -13,14 +13,14 @@
 namespace headgate::wire {
 namespace {
 
-// A line that announces a length is never longer than Redis lets it be.
+// A line that announces a length is at most as long as Redis allows.
 constexpr size_t kLengthLineMax = 64 << 10;
 // Memory kept from one command for the next.
 constexpr size_t kArgsKept = 256;
 constexpr size_t kInlineKept = 4 << 10;
 
-// A length of one or two digits and its line end, which is what nearly all of them are. False, and
-// nothing changes, for whatever else stands there.
+// Reads a length of one or two digits and its line end, the most common case. Returns false and
+// changes nothing if the input is anything else.
 inline bool ShortLength(std::string_view input, size_t& position, char kind, int64_t& value) {
   if (input.size() - position < 5) return false;
   const char* const at = input.data() + position;
@@ -38,8 +38,8 @@ inline bool ShortLength(std::string_view input, size_t& position, char kind, int
 
 bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Appends what the escape at `at` (a backslash within double quotes) stands for; returns how long
-// it is.
+// Appends the character that the escape at `at` (a backslash within double quotes) stands for.
+// Returns the length of the escape.
 size_t Unescape(std::string_view at, std::string& out) {
   if (at.size() >= 4 && at[1] == 'x' && base::HexValue(at[2]) >= 0 && base::HexValue(at[3]) >= 0) {
     out.push_back(static_cast<char>(base::HexValue(at[2]) * 16 + base::HexValue(at[3])));
@@ -71,8 +71,8 @@ size_t Unescape(std::string_view at, std::string& out) {
   return 2;
 }
 
-// Appends the quoted text at `at`, which begins with its quote; returns how long it is, or 0 where
-// it does not end, or something follows its end at once.
+// Appends the quoted text at `at`, which begins with its quote. Returns its length, or 0 if the
+// closing quote is missing or is directly followed by another character.
 size_t Unquote(std::string_view at, std::string& out) {
   const char quote = at[0];
   size_t i = 1;
@@ -137,7 +137,7 @@ RespParser::Step RespParser::ParseArray(std::string_view input) {
       }
     }
     const auto bytes = static_cast<size_t>(bulk_bytes_);
-    // Like Redis, this does not look which two bytes end the argument.
+    // Like Redis, this does not check the two bytes after the argument.
     if (input.size() - position_ < bytes + 2) return Step::kIncomplete;
     args_.push_back({static_cast<uint32_t>(position_), static_cast<uint32_t>(bytes)});
     position_ += bytes + 2;
@@ -149,7 +149,7 @@ RespParser::Step RespParser::ParseArray(std::string_view input) {
   return Step::kCommand;
 }
 
-// These two return kCommand when they have read their line.
+// ParseArgCount and ParseBulkLength return kCommand when they have read their line.
 RespParser::Step RespParser::ParseArgCount(std::string_view input) {
   std::string_view line;
   switch (FindLine(input, line)) {
@@ -178,7 +178,7 @@ RespParser::Step RespParser::ParseBulkLength(std::string_view input) {
     case Line::kWhole:
       break;
   }
-  // An empty line shows its line end.
+  // For an empty line, the error shows its line end.
   const char kind = line.empty() ? '\r' : line[0];
   if (kind != '$') return Fail(fmt::format("Protocol error: expected '$', got '{}'", kind));
   const auto bytes = RespNumber(line.substr(1));
@@ -188,8 +188,8 @@ RespParser::Step RespParser::ParseBulkLength(std::string_view input) {
   return Step::kCommand;
 }
 
-// The line that begins at position_, without its end. Like Redis, this takes `\r` for it and any
-// byte that follows.
+// Finds the line that begins at position_, without its end. Like Redis, this accepts `\r` followed
+// by any byte as a line end.
 RespParser::Line RespParser::FindLine(std::string_view input, std::string_view& line) {
   const size_t from = std::max(scanned_, position_);
   const size_t to = std::min(input.size(), position_ + kLengthLineMax + 1);
@@ -224,7 +224,7 @@ RespParser::Step RespParser::ParseInline(std::string_view input) {
   return Step::kCommand;
 }
 
-// Words are parted by white space and may hold quoted parts, as on redis-cli's command line.
+// Words are separated by white space and may contain quoted parts, as on redis-cli's command line.
 bool RespParser::SplitInline(std::string_view line) {
   size_t i = 0;
   while (true) {

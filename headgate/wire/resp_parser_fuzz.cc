@@ -1,4 +1,4 @@
-// Any bytes, whole and in pieces, are the same commands and the same error. The first byte chooses
+// Any bytes give the same commands and the same error, whole or in pieces. The first byte chooses
 // the pieces.
 #include <string>
 #include <vector>
@@ -14,7 +14,7 @@ using headgate::wire::PiecesOf;
 using headgate::wire::RespBounds;
 using headgate::wire::RespParser;
 
-// What the stream says, flat: lengths keep the arguments apart.
+// The content of the stream as one string; lengths keep the arguments apart.
 std::string Read(std::string_view stream, size_t piece) {
   RespParser parser(RespBounds{
       .args_max = 64, .bulk_bytes_max = 4096, .inline_bytes_max = 512, .command_bytes_max = 8192});

@@ -10,11 +10,11 @@ using testing::IsEmpty;
 
 using Words = std::vector<std::string>;
 
-// Everything a stream of bytes says: its commands, and the error that ended them.
+// The result of parsing a stream: its commands, and the error that ended it.
 struct Reading {
   std::vector<Words> commands;
   std::string error;
-  size_t left = 0;  // bytes of a command that is not whole
+  size_t left = 0;  // bytes of an incomplete command
   bool operator==(const Reading&) const = default;
 };
 
@@ -180,7 +180,7 @@ TEST(RespParser, ReadsTheSameHoweverTheBytesArrive) {
   }
 }
 
-// Were the bytes of the argument looked at again with each new one, this would take minutes.
+// This would take minutes if the parser scanned the argument again for each new byte.
 TEST(RespParser, ALargeArgumentMayArriveByteByByte) {
   const std::string stream = "*1\r\n$524288\r\n" + std::string(524288, 'x') + "\r\n";
   RespParser parser;

@@ -20,7 +20,7 @@ RespValue Number(Kind kind, int64_t number) {
   return {.kind = kind, .integer = number, .text = {}, .items = {}};
 }
 
-// Decimal, with a sign or none: servers may write `+5` and `-0`.
+// Decimal, with an optional sign: servers may write `+5` and `-0`.
 bool IsBigNumber(std::string_view text) {
   if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
@@ -95,7 +95,7 @@ RespReader::Step RespReader::Read(std::string_view input, size_t& consumed) {
   }
 }
 
-// Reads one scalar, or the head of something that holds others.
+// Reads one scalar, or the header of an aggregate.
 RespReader::Progress RespReader::ReadOne(std::string_view input, size_t& consumed) {
   if (bulk_bytes_ >= 0) return ReadBulk(input, consumed);
   const std::string_view searched = input.substr(0, bounds_.line_bytes_max + 2);
@@ -175,7 +175,8 @@ RespReader::Progress RespReader::OpenItems(char kind, std::string_view count_tex
   const auto count = RespNumber(count_text);
   if (kind == '*' && count == -1) return Close({});  // RESP2's null array
   const bool pairs = kind == '%' || kind == '|';
-  // The items are not reserved: memory grows with what arrives, not with what is announced.
+  // Do not reserve memory for the items: memory grows with what arrives, not with what is
+  // announced.
   if (!count || *count < 0 || *count > static_cast<int64_t>(bounds_.values_max) / (pairs ? 2 : 1)) {
     return Fail(fmt::format("bad count of values: {}", count_text.substr(0, 32)));
   }
@@ -203,7 +204,7 @@ RespReader::Progress RespReader::ReadBulk(std::string_view input, size_t& consum
     text.remove_prefix(4);
   }
   if (!open_.empty()) return Close(Text(bulk_kind_, text));
-  // A reply of its own: into the memory of the one before.
+  // A bulk at top level: reuse the memory of the previous reply.
   value_.kind = bulk_kind_;
   value_.integer = 0;
   value_.text.assign(text);
@@ -211,7 +212,7 @@ RespReader::Progress RespReader::ReadBulk(std::string_view input, size_t& consum
   return Progress::kWhole;
 }
 
-// Puts a whole value where it belongs, and closes what it completes.
+// Adds a complete value to its aggregate, and closes each aggregate that it completes.
 RespReader::Progress RespReader::Close(RespValue value) {
   while (!open_.empty()) {
     Open& parent = open_.back();

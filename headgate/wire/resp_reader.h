@@ -1,9 +1,9 @@
-// What a Redis server answers, as a client reads it: RESP2 and RESP3 values.
+// Reads the replies of a Redis server as a client: RESP2 and RESP3 values.
 //
-// Incremental: a reply may arrive in any pieces. What was digested need not be shown again, so that
-// a long array is not read twice; the owner of the input keeps the rest. Bounded in depth, in
-// values and in bytes of one line or bulk, since a server is not trusted either. Streamed types
-// (`$?`, `*?`) are refused: no server sends them unasked.
+// Incremental: a reply may arrive in any pieces. Consumed input need not be passed again, so a long
+// array is not read twice; the owner of the input keeps the rest. Depth, number of values, and
+// bytes per line or bulk are bounded, because the server is not trusted either. Streamed types
+// (`$?`, `*?`) are refused: no server sends them unless asked.
 //
 // Protocol: https://redis.io/docs/latest/develop/reference/protocol-spec/
 #pragma once
@@ -24,12 +24,12 @@ struct RespValue {
     kInteger,    // integer
     kBulk,       // text, binary-safe
     kBoolean,    // integer, 0 or 1
-    kDouble,     // text, as sent
-    kBigNumber,  // text, as sent
-    kVerbatim,   // text, after its kind (three letters and a colon)
+    kDouble,     // text, as received
+    kBigNumber,  // text, as received
+    kVerbatim,   // text, without the prefix for its kind (three letters and a colon)
     kArray,      // items
     kSet,        // items
-    kPush,       // items; not the answer to any command
+    kPush,       // items; not a reply to a command
     kMap,        // items: name, value, name, value …
   };
 
@@ -41,13 +41,13 @@ struct RespValue {
   bool is_error() const { return kind == Kind::kError; }
   bool operator==(const RespValue&) const = default;
 
-  // For people: `[0, "a", nil]`, `{"name": 1}`, `-ERR text`.
+  // Human-readable: `[0, "a", nil]`, `{"name": 1}`, `-ERR text`.
   std::string ToString() const;
 };
 
 struct ReplyBounds {
   size_t depth_max = 16;
-  size_t values_max = 1 << 20;  // of one reply, all levels together
+  size_t values_max = 1 << 20;  // in one reply, over all levels
   size_t bulk_bytes_max = 16 << 20;
   size_t line_bytes_max = 64 << 10;
 };
@@ -57,24 +57,24 @@ class RespReader {
   enum class Step : uint8_t {
     kValue,       // value() is a whole reply
     kIncomplete,  // needs more input
-    kError,       // error() says what is wrong; the connection is of no more use
+    kError,       // error() describes the error; the connection must be closed
   };
 
   explicit RespReader(const ReplyBounds& bounds = {}) : bounds_(bounds) {}
 
-  // `input` begins with the first byte that was not consumed yet; `consumed` is how many of its
-  // bytes are now, which may be more than none without a whole value.
+  // `input` begins with the first byte that has not been consumed yet. Sets `consumed` to the
+  // number of bytes consumed by this call, which can be more than 0 even if no value is complete.
   Step Read(std::string_view input, size_t& consumed);
 
-  // Of the last kValue; may be moved from.
+  // The value of the last kValue; may be moved from.
   RespValue& value() { return value_; }
   std::string_view error() const { return error_; }
 
  private:
-  struct Open {  // an array, map, set, push or attribute that still lacks values
+  struct Open {  // an array, map, set, push or attribute whose values have not all arrived
     RespValue value;
     int64_t left;
-    bool attribute;  // belongs to the value that follows, and is dropped
+    bool attribute;  // belongs to the next value, and is dropped
   };
 
   enum class Progress : uint8_t { kGoOn, kWhole, kStarved, kFailed };
@@ -89,9 +89,9 @@ class RespReader {
 
   ReplyBounds bounds_;
   std::vector<Open> open_;
-  size_t values_ = 0;        // of this reply, so far
-  size_t scanned_ = 0;       // up to here the input holds no line end
-  int64_t bulk_bytes_ = -1;  // of the bulk that comes next; -1: a line does
+  size_t values_ = 0;        // in this reply, so far
+  size_t scanned_ = 0;       // no line end was found in the input before this position
+  int64_t bulk_bytes_ = -1;  // size of the bulk that comes next; -1: a line comes next
   RespValue::Kind bulk_kind_ = RespValue::Kind::kBulk;
   RespValue value_;
   std::string error_;

@@ -1,5 +1,5 @@
-// Any bytes, whole and in pieces, are the same values and the same error. The first byte chooses
-// the pieces.
+// Any bytes give the same values and the same error, whole or in pieces. The first byte chooses the
+// pieces.
 #include <string>
 
 #include "headgate/base/check.h"

@@ -127,7 +127,7 @@ TEST(RespReader, AnAnnouncedCountReservesNoMemory) {
   EXPECT_EQ(Read("*1048576\r\n*1048576\r\n*1048576\r\n:1\r\n").error, "");
 }
 
-// What is written is read back: the codec's two halves agree.
+// The reader reads back what the writer writes.
 TEST(RespWriter, WritesWhatTheReaderReads) {
   for (const RespVersion version : {RespVersion::k2, RespVersion::k3}) {
     std::string out;

@@ -1,7 +1,7 @@
 // Appends RESP values to a string: a server's replies, and (arrays of bulks) a client's commands.
 //
-// What RESP2 has no type for is written as its servers do: a map as a flat array of names and
-// values, a boolean as 0 or 1, null as the nil bulk, a verbatim text as a bulk.
+// Types that RESP2 lacks are written as RESP2 servers write them: a map as a flat array of names
+// and values, a boolean as 0 or 1, null as the nil bulk, a verbatim text as a bulk.
 #pragma once
 
 #include <algorithm>
@@ -14,15 +14,15 @@ namespace headgate::wire {
 
 enum class RespVersion : uint8_t { k2 = 2, k3 = 3 };
 
-// The most that WriteRespNumber writes: kind, sign, 19 digits, line end.
+// The most bytes that WriteRespNumber writes: kind, sign, 19 digits, line end.
 inline constexpr size_t kRespNumberBytesMax = 23;
 
-// Writes `kind`, the number and a line end at `at`; returns their end. `at` has kRespNumberBytesMax
-// bytes.
+// Writes `kind`, the number and a line end at `at`; returns the end of the written text. `at` must
+// have room for kRespNumberBytesMax bytes.
 inline char* WriteRespNumber(char* at, char kind, int64_t number) {
   *at++ = kind;
-  // One digit, which most numbers in replies are, or two, as of a bulk's length, are written
-  // without a loop.
+  // Numbers of one digit (most numbers in replies) or two (most bulk lengths) are written without a
+  // loop.
   if (number >= 0 && number <= 9) {
     *at++ = static_cast<char>('0' + number);
   } else if (number >= 10 && number <= 99) {
@@ -42,7 +42,7 @@ class RespWriter {
 
   RespVersion version() const { return version_; }
 
-  // One line: a line end within it becomes spaces.
+  // Written as one line: line ends in `text` become spaces.
   void Simple(std::string_view text) { AppendLine('+', text); }
   // The first word is the error's code.
   void Error(std::string_view text) { AppendLine('-', text); }
@@ -59,7 +59,7 @@ class RespWriter {
     *at++ = '\n';
     out_.append(buffer, static_cast<size_t>(at - buffer));
   }
-  // Text for people, of a kind named by three letters.
+  // Text for people. `kind` has three letters.
   void Verbatim(std::string_view kind, std::string_view text) {
     if (version_ == RespVersion::k2) return Bulk(text);
     AppendNumber('=', static_cast<int64_t>(kind.size() + 1 + text.size()));
@@ -71,7 +71,7 @@ class RespWriter {
     out_.append(value ? "#t\r\n" : "#f\r\n");
   }
 
-  // Each is followed by that many values; a map by that many pairs of them.
+  // The caller must then write `count` values, or `pairs` pairs of values for a map.
   void Array(size_t count) { AppendNumber('*', static_cast<int64_t>(count)); }
   void Map(size_t pairs) {
     if (version_ == RespVersion::k2) return Array(2 * pairs);

@@ -30,21 +30,21 @@ FAILOVER = "a replica that lacks the last writes takes over"
 OF_A_LOST_END = "two capacities and rate · D′"
 OF_AN_OUTAGE = "one capacity and rate · D; at most two and rate · D′"
 NOTHING, NOT_AT_ALL, CAPACITY = "nothing", "not at all", "one capacity"
-LEARNING = "2 s from when an instance sees the new primary"
-RESTART = "2 to 3 s from the start of the process"
+LEARNING = "2 s after an instance sees the new primary"
+RESTART = "2 to 3 s after the start of the process"
 
 FAULTS = {
     "idle": Fault(
-        "an instance holds leases and is asked no more", NOTHING, "what it holds: 2.6 s", [],
+        "an instance holds leases and gets no more requests", NOTHING, "2.6 s, for what it holds", [],
         ["test_fleet_silent.Silent.test_what_an_idle_instance_holds"],
     ),
     "killed": Fault(
-        "an instance is killed", NOTHING, "what it held: 2 s", [STOPS],
+        "an instance is killed", NOTHING, "2 s, for what it held", [STOPS],
         ["test_fleet_silent.Silent.test_what_a_killed_instance_holds", "test_fleet_faults.Faults.test_an_instance_is_killed"],
     ),
     "paused": Fault(
         "an instance is paused for longer than a lease lives",
-        "nothing; calls that time out during a pause, even of 30 ms, are decided by its share", "what it held: 2 s", [STOPS],
+        "nothing; calls that time out during a pause, even of 30 ms, are decided by its share", "2 s, for what it held", [STOPS],
         ["test_fleet_silent.Silent.test_what_a_paused_instance_holds", "test_fleet_faults.Faults.test_an_instance_is_paused"],
     ),
     "shutdown": Fault(
@@ -59,7 +59,7 @@ FAULTS = {
         ],
     ),
     "clock_missed": Fault(
-        "an instance is paused, and its clock does not count it", "what it held, at most one capacity", NOT_AT_ALL, [STOPS],
+        "an instance is paused, and its clock does not count the pause", "what it held, at most one capacity", NOT_AT_ALL, [STOPS],
         ["test_fleet_clock.ShiftedClocks.test_a_pause_that_the_clock_missed"],
     ),
     "store_paused": Fault(
@@ -67,7 +67,7 @@ FAULTS = {
         ["test_fleet_faults.Faults.test_the_store_stands_still"],
     ),
     "store_paused_deny": Fault(
-        "the same, `deny`", NOTHING, "D, and 6.25 s until it is used again", ["the store cannot be asked, `deny`"],
+        "the same, `deny`", NOTHING, "D, plus 6.25 s until the store is used again", ["the store cannot be asked, `deny`"],
         ["test_fleet_faults.Faults.test_the_store_stands_still_and_requests_are_refused"],
     ),
     "store_paused_allow": Fault(
@@ -92,11 +92,11 @@ FAULTS = {
     ),
     "replica_attached": Fault(
         "a first replica is attached, and lost again", NOTHING, NOT_AT_ALL,
-        ["a primary draws another replication id: its first replica is attached"],
+        ["a primary gets a new replication id because its first replica is attached"],
         ["test_fleet_history.HistoryOfAServer.test_a_first_replica_is_attached_and_lost"],
     ),
     "slots_moved": Fault(
-        "slots move between live primaries", NOTHING, NOT_AT_ALL, ["a slot moves between primaries that live"],
+        "slots move between live primaries", NOTHING, NOT_AT_ALL, ["a slot moves between live primaries"],
         ["test_fleet_history.HistoryOfACluster.test_slots_move_between_live_primaries"],
     ),
     "handed_over": Fault(
@@ -108,7 +108,7 @@ FAULTS = {
         ["test_fleet_history.HistoryOfACluster.test_a_primary_dies_and_its_replica_takes_over"],
     ),
     "failover_local": Fault(
-        "the same, `local`; D to the end of the 2 s", OF_A_LOST_END, NOT_AT_ALL, [FAILOVER, OUTAGE],
+        "the same, `local`; D lasts to the end of the 2 s", OF_A_LOST_END, NOT_AT_ALL, [FAILOVER, OUTAGE],
         ["test_fleet_cluster.FleetOnACluster.test_the_primary_dies"],
     ),
     "silent_primary": Fault(
@@ -116,9 +116,9 @@ FAULTS = {
         ["test_fleet_cluster.FleetOnACluster.test_the_primary_falls_silent"],
     ),
     "partition": Fault(
-        "a cluster's network falls in two; the primary of the lesser side goes on answering for D",
-        "two capacities and rate · D; then as one that is cut off", NOT_AT_ALL,
-        ["a primary that was replaced goes on answering some instances for D"],
+        "a cluster's network splits; the primary on the smaller side goes on answering for D",
+        "two capacities and rate · D; afterwards as an instance without network", NOT_AT_ALL,
+        ["a replaced primary goes on answering some instances for D"],
         ["test_fleet_cluster_partition.ClusterPartition.test_the_primary_that_is_alone_is_replaced"],
     ),
     "restart_from_file": Fault(
@@ -130,7 +130,7 @@ FAULTS = {
         ["test_fleet_history.HistoryOfAServer.test_it_restarts_empty"],
     ),
     "restart_local": Fault(
-        "the same, `local`; D to the end of the learning", OF_A_LOST_END, NOT_AT_ALL, ["the store restarts empty", OUTAGE],
+        "the same, `local`; D lasts to the end of the learning", OF_A_LOST_END, NOT_AT_ALL, ["the store restarts empty", OUTAGE],
         ["test_fleet_faults.Faults.test_the_store_restarts_empty"],
     ),
     "flushed": Fault(
@@ -165,8 +165,8 @@ FAULTS = {
         ["test_fleet_clock.ShiftedClocks.test_the_clock_of_the_store_is_set_back"],
     ),
     "limit_changed": Fault(
-        "a limit changes: bucket, window, bucket", "nothing beyond the larger of both", NOT_AT_ALL,
-        ["a limit changes, into whatever kind"], ["test_fleet_faults.Faults.test_a_limit_changes"],
+        "a limit changes from bucket to window and back", "nothing beyond the larger of both limits", NOT_AT_ALL,
+        ["a limit changes, even into another kind"], ["test_fleet_faults.Faults.test_a_limit_changes"],
     ),
 }
 

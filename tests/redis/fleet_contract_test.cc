@@ -8,9 +8,9 @@
 #include "headgate/limiter/bucket_name.h"
 #include "headgate/limiter/shared_decider.h"
 #include "headgate/store/memory.h"
-#include "headgate/store/redis/redis_store.h"
 #include "headgate/testing/store_contract.h"
 #include "tests/redis/contract_servers.h"
+#include "tests/redis/timed_store.h"
 
 namespace headgate::testing {
 namespace {
@@ -75,7 +75,7 @@ class WaitingStore final : public store::Store {
   base::Instant now_{0};
   store::MemoryStore local_{Options()};
   TestClient test_;
-  store::redis::RedisStore store_{*test_.client, local_.limits(), {.virtual_now = &now_}};
+  redis_test::TimedStore store_{*test_.client, local_.limits(), now_};
   limiter::SharedDecider fleet_{store_, local_, {.timeout = std::chrono::seconds(5)}};
 };
 

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "headgate/store/redis/redis_store.h"
 #include "tests/redis/contract_servers.h"
+#include "tests/redis/timed_store.h"
 
 namespace headgate::testing {
 namespace {
@@ -22,7 +22,7 @@ class RedisRig final : public SharedStoreRig {
   base::Instant now_{0};
   store::LimitTable limits_;
   redis_test::TestClient client_;
-  store::redis::RedisStore store_{*client_.client, limits_, {.virtual_now = &now_}};
+  redis_test::TimedStore store_{*client_.client, limits_, now_};
 };
 
 SharedStoreUnderTest Topology(std::string name, store::redis::RedisOptions (*servers)()) {

@@ -10,6 +10,7 @@
 #include "headgate/store/redis/redis_store.h"
 #include "tests/redis/client_fixture.h"
 #include "tests/redis/redis_process.h"
+#include "tests/redis/timed_store.h"
 
 namespace headgate::redis_test {
 namespace {
@@ -86,7 +87,7 @@ TEST(Single, TheLongestLogIsCarriedOverToAnotherLimit) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   store::LimitTable limits;
-  store::redis::RedisStore store(*test.client, limits, {.virtual_now = &kNow});
+  TimedStore store(*test.client, limits, kNow);
   algorithm::LimitSpec spec{.algorithm = algorithm::Algorithm::kSlidingWindowLog,
                             .requests = algorithm::kLogRequestsMax,
                             .period = 1h};

@@ -10,7 +10,7 @@
 namespace headgate::front::admin {
 namespace {
 
-// Which rule a page begins with; nothing where the query is no such thing.
+// The number of the first rule on the page; empty if the query is invalid.
 std::optional<size_t> From(std::string_view target) {
   const size_t question = target.find('?');
   if (question == std::string_view::npos) return 0;

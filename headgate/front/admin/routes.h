@@ -3,7 +3,7 @@
 //   GET /v1/rules   the rules and their limits, JSON   needs access to state
 //   GET /metrics    Prometheus text                    needs access to state
 //   GET /healthz    200 while the process lives
-//   GET /readyz     200 while it has rules and takes requests, else 503 with the reason
+//   GET /readyz     200 while it has rules and accepts requests, else 503 with the reason
 #pragma once
 
 #include <functional>
@@ -16,14 +16,14 @@
 
 namespace headgate::front::admin {
 
-// Where the answers come from. Each is called on the loop that was asked.
+// The sources of the answers. Each is called on the loop that handles the request.
 struct AdminSources {
-  std::function<std::shared_ptr<const rule::RuleSet>()> rules;  // null before the first
+  std::function<std::shared_ptr<const rule::RuleSet>()> rules;  // null before the first rules
   std::function<std::string()> metrics;                         // Prometheus text, version 0.0.4
-  std::function<absl::Status()> readiness;                      // OK, or why not: "draining"
+  std::function<absl::Status()> readiness;                      // OK, or the reason: "draining"
 };
 
-// The routes keep `sources`.
+// Adds the routes. They keep `sources`.
 void AddRoutes(AdminSources sources, http::Router& router);
 
 }  // namespace headgate::front::admin

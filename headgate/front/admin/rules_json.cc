@@ -35,7 +35,7 @@ void AppendField(std::string_view name, std::string_view value, std::string& out
 
 void AppendLimit(const algorithm::Limit& limit, std::string& out) {
   const algorithm::LimitSpec& spec = limit.spec();
-  // In the words of a rule file, where the queue is a way to run a leaky bucket.
+  // Uses the words of a rule file, in which the queue is a mode of the leaky bucket.
   const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
   out.append(R"({"algorithm":)");
   base::AppendJsonString(algorithm::Name(queue ? Algorithm::kLeakyBucket : spec.algorithm), out);

@@ -8,11 +8,11 @@
 
 namespace headgate::front::admin {
 
-// Rules per answer. Listing a hundred thousand at once would block the loop.
+// Rules per response. Listing a hundred thousand at once would block the loop.
 inline constexpr size_t kRulesPerPage = 1000;
 
-// Appends {"rules":[{"domain":…,"rule":…,"limits":[…],…}],"next":…}: at most a page of them,
-// beginning with number `from`. `next` is the number to go on with, or null.
+// Appends {"rules":[{"domain":…,"rule":…,"limits":[…],…}],"next":…}: one page of rules, starting
+// with number `from`. `next` is the number to continue with, or null.
 void AppendRules(const rule::RuleSet& rules, size_t from, std::string& out);
 
 }  // namespace headgate::front::admin

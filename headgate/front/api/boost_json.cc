@@ -1,2 +1,2 @@
-// Boost.JSON's sources, of which the one-pass parser is used: once in the program.
+// Compiles the sources of Boost.JSON once for the whole program. Only its one-pass parser is used.
 #include <boost/json/src.hpp>

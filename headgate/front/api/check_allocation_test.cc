@@ -1,5 +1,5 @@
-// A check over HTTP allocates nothing in steady state: from the bytes of the request to those of
-// the answer.
+// A check over HTTP allocates nothing in steady state, from the bytes of the request to the bytes
+// of the response.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -30,7 +30,7 @@ TEST(Check, AllocatesNothingInSteadyState) {
   const http::Options options;
   http::Session session(router, options, {});
 
-  // The second comes in two reads, with an escape in its value.
+  // The second request arrives in two reads and has an escape in its value.
   std::string input;
   for (const std::string value : {R"(k1)", R"(k\n2)"}) {
     const std::string body = R"({"descriptors":[{"entries":[{"key":"api_key","value":")" + value +

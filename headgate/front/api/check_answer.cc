@@ -13,7 +13,7 @@ using algorithm::Decision;
 using limiter::DescriptorAnswer;
 using limiter::Outcome;
 
-// The name of an override's policy: the limit came with the request, not from a rule.
+// The policy name of an override, whose limit comes with the request and not from a rule.
 constexpr std::string_view kOverridePolicy = "request";
 
 void AppendMs(base::Duration d, std::string& out) {
@@ -62,7 +62,7 @@ bool IsQuota(const DescriptorAnswer& outcome) {
   return outcome.rule != nullptr && outcome.rule->quota_mode;
 }
 
-// A limit that can deny: not in shadow.
+// Whether the limit can deny, that is, is not in shadow mode.
 bool IsEnforced(const DescriptorAnswer& outcome) {
   return outcome.has_decision() && (outcome.rule == nullptr || !outcome.rule->shadow_mode);
 }

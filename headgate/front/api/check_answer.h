@@ -1,4 +1,4 @@
-// A decision as HTTP: the JSON of /v1/check and the fields of the tightest limit.
+// A decision as HTTP: the JSON of /v1/check, and the response fields of the tightest limit.
 #pragma once
 
 #include <optional>
@@ -9,19 +9,19 @@
 
 namespace headgate::front::api {
 
-// Appends {"allowed":…,"decisions":[…]}, one decision per descriptor, in their order. Times are
-// whole milliseconds, rounded up. Where nothing limits, `limit` and `remaining` are null; where the
-// cost can never fit, `retry_after_ms` is.
+// Appends {"allowed":…,"decisions":[…]}, one decision per descriptor, in order. Times are whole
+// milliseconds, rounded up. If no limit applies, `limit` and `remaining` are null; if the cost can
+// never fit, `retry_after_ms` is null.
 void AppendAnswer(const limiter::Response& response, std::string& out);
 
-// The least wait after which all that denied `response` would allow; nothing where something never
-// will. Rules in quota mode deny together, so that the first of them to allow is enough. Not for a
-// response that is allowed.
+// The least wait after which all limits that denied `response` would allow the request; empty if
+// one of them never will. Rules in quota mode deny only together, so it is enough that the first of
+// them allows. `response` must be denied.
 std::optional<base::Duration> RetryAfter(const limiter::Response& response);
 
-// The limit that a client is told of: of those that are enforced, the one that denies for longest,
-// or that has least left. Nothing where there is none. `retry_after` is left out: it is the whole
-// request's.
+// The limit to report to the client: among the enforced limits, the one that denies for longest, or
+// else the one with the least remaining. Empty if there is none. `retry_after` is not set, because
+// it depends on the whole request.
 std::optional<wire::RateLimitState> Tightest(const limiter::Response& response);
 
 }  // namespace headgate::front::api

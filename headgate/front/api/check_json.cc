@@ -14,7 +14,7 @@ using ErrorCode = json::error_code;
 
 std::string_view View(json::string_view text) { return {text.data(), text.size()}; }
 
-// Boost.JSON's events, handed on: strings whole, numbers as we take them.
+// Forwards the events of Boost.JSON, with whole strings and checked numbers.
 class Events {
  public:
   static constexpr size_t max_object_size = std::numeric_limits<size_t>::max();
@@ -61,7 +61,7 @@ class Events {
   bool on_comment(json::string_view /*part*/, ErrorCode& /*code*/) { return true; }
 
  private:
-  // Any error stops the parser; what is told is the reader's.
+  // Any error code stops the parser; the reader's error is the one that is reported.
   static bool Goes(bool belongs, ErrorCode& code) {
     if (!belongs) code = json::error::syntax;
     return belongs;
@@ -69,8 +69,8 @@ class Events {
 
   bool AddPart(std::string_view part) {
     if (!in_parts_) {
-      text_.reserve(body_.size());  // no string is longer decoded than as it was written, so that
-                                    // no view ever moves
+      // A decoded string is never longer than its source, so no view ever moves.
+      text_.reserve(body_.size());
       text_begin_ = text_.size();
       in_parts_ = true;
     }
@@ -78,8 +78,8 @@ class Events {
     return true;
   }
 
-  // The string that ends with this part: the body's own bytes where it came whole and without
-  // escapes, else a copy.
+  // Returns the string that ends with this part: the bytes of the body if the string came in one
+  // piece and without escapes, otherwise a copy.
   std::string_view Whole(std::string_view part, size_t size) {
     const bool in_body =
         std::greater_equal<>()(part.data(), body_.data()) &&
@@ -93,7 +93,7 @@ class Events {
   CheckReader& reader_;
   std::string& text_;
   const std::string_view body_;
-  size_t text_begin_ = 0;  // of the string being read, where it comes in parts
+  size_t text_begin_ = 0;  // of the string being read, if it comes in parts
   bool in_parts_ = false;
 };
 

@@ -1,10 +1,11 @@
-// The body of /v1/check and its kin:
+// The body of /v1/check and its relatives:
 //
 //   {"domain": "edge", "cost": 1,
 //    "descriptors": [{"entries": [{"key": "api_key", "value": "k1"}], "cost": 1,
 //                     "limit": {"requests_per_unit": 10, "unit": "minute"}}]}
 //
-// One pass, nothing kept but views. Boost.JSON reads the text, CheckReader judges what it says.
+// Parsed in one pass that keeps only views. Boost.JSON parses the text, CheckReader checks the
+// content.
 #pragma once
 
 #include <optional>
@@ -15,17 +16,16 @@
 
 namespace headgate::front::api {
 
-// Reused from body to body, so that its memory is. Not thread-safe.
+// Reused for all bodies, together with its memory. Not thread-safe.
 class CheckParser {
  public:
-  // Fills `request`, whose views are valid until the next call and as long as `body` is. A
-  // descriptor without a cost of its own has that of the whole request, and none where that has
-  // none either.
+  // Fills `request`. Its views are valid until the next call and only as long as `body` exists. A
+  // descriptor without a cost gets the cost of the whole request, if that has one.
   std::optional<BodyError> Parse(std::string_view body, limiter::Request& request);
 
  private:
   CheckReader reader_;
-  std::string text_;  // strings that had escapes
+  std::string text_;  // strings that contained escapes
 };
 
 }  // namespace headgate::front::api

@@ -1,5 +1,5 @@
-// Any body: no crash, and either a whole request within its bounds or a reason. Strings point where
-// they may.
+// Any body gives, without a crash, either a complete request within its bounds or a reason. Strings
+// must point into the body or the parser's memory.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace headgate;
   static front::api::CheckParser parser;  // reused, as a handler does
-  // On the heap and without a terminator, so that reading beyond it is seen.
+  // On the heap and without a terminator, so that a sanitizer detects reads beyond the end.
   const auto bytes = std::make_unique<char[]>(size);
   std::copy_n(data, size, reinterpret_cast<uint8_t*>(bytes.get()));
   const std::string_view body(bytes.get(), size);

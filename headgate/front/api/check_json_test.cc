@@ -9,7 +9,7 @@
 namespace headgate::front::api {
 namespace {
 
-// A request as one line: "domain: key=value,key=value cost 2 limit 10/2; …".
+// A request on one line: "domain: key=value,key=value cost 2 limit 10/2; …".
 std::string Show(const limiter::Request& request) {
   std::string out = fmt::format("{}:", request.domain);
   for (const rule::Descriptor& descriptor : request.descriptors) {
@@ -129,7 +129,7 @@ TEST(CheckJson, TakesAsManyAsTheBoundsAllow) {
   }
 }
 
-// ---- Bad bodies, each with its exact error
+// ---- Invalid bodies, each with its exact error
 
 struct BadBody {
   std::string body;
@@ -165,7 +165,7 @@ std::string Limit(const std::string& limit) {
 }
 
 const BadBody kBadBodies[] = {
-    // No JSON.
+    // Not JSON.
     {"", "the body is empty", R"(send {"descriptors": [...]})"},
     {" ", "the body is no JSON: it ends too early", ""},
     {"{", "the body is no JSON: it ends too early", ""},
@@ -273,7 +273,7 @@ const BadBody kBadBodies[] = {
     {Cost("null"), "descriptors[0].cost must be a number, not null", ""},
     {Cost("[1]"), "descriptors[0].cost must be a number, not an array", ""},
     {Cost("true"), "descriptors[0].cost must be a number, not true or false", ""},
-    // Limits that a request brings.
+    // Limits carried by a request.
     {Limit("null"), "descriptors[0].limit must be an object, not null", ""},
     {Limit("10"), "descriptors[0].limit must be an object, not a number", ""},
     {Limit("{}"), "descriptors[0].limit.requests_per_unit is missing", ""},

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kCostMax = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kRequestsMax = std::numeric_limits<uint32_t>::max();
-// Bytes of a body that an error quotes.
+// The part of a body that an error quotes, in bytes.
 constexpr size_t kQuotedBytesMax = 60;
 
 using Where = CheckReader::Where;
@@ -216,7 +216,7 @@ bool CheckReader::Number(std::optional<uint64_t> value) {
 }
 
 bool CheckReader::IsExpected(JsonKind kind) {
-  JsonKind wanted = JsonKind::kObject;  // the document itself, and the elements of both arrays
+  JsonKind wanted = JsonKind::kObject;  // the document itself and the elements of both arrays
   for (const FieldRow& row : kFields) {
     if (field_ != Field::kNone && row.field == field_) wanted = row.kind;
   }

@@ -1,6 +1,6 @@
-// Reads the JSON of a request event by event: objects, arrays, names and values in, a
-// limiter::Request out. Anything unexpected is refused with its path: a request that is misread is
-// decided wrongly, and nobody notices.
+// Builds a limiter::Request from JSON events: objects, arrays, names and values. Refuses anything
+// unexpected and names its path, because a misread request would be decided wrongly without anybody
+// noticing.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ struct BodyError {
 
 enum class JsonKind : uint8_t { kString, kNumber, kObject, kArray, kBool, kNull };
 
-// Reused, so that its memory is. Each event answers false where it does not belong; `error` then
-// says why, and no more events may come before Begin.
+// Reusable, together with its memory. Each event returns false if it is not allowed at this point;
+// `error` then says why, and no event may follow before Begin.
 class CheckReader {
  public:
   void Begin();
@@ -37,16 +37,18 @@ class CheckReader {
   bool EndArray();
   bool Name(std::string_view name);
   bool String(std::string_view text);
-  // Nothing: a number that is negative, has a fraction or an exponent, or is larger than 64 bits.
+  // `value` is empty for a number that is negative, has a fraction or an exponent, or exceeds 64
+  // bits.
   bool Number(std::optional<uint64_t> value);
   bool BoolOrNull(JsonKind kind) { return IsExpected(kind); }
 
-  // After the whole document. Views the strings that came, and this reader's memory.
+  // Call it after the whole document. The result points to the strings of the events and to this
+  // reader's memory.
   limiter::Request Finish();
   const std::optional<BodyError>& error() const { return error_; }
 
   // The object or array that the next event belongs to, and the field in it. Public for the table
-  // in the source.
+  // in the source file.
   enum class Where : uint8_t {
     kDocument,
     kTop,
@@ -88,7 +90,7 @@ class CheckReader {
   }
   bool Fail(std::string detail, std::string hint = "");
   uint32_t& seen(Where where) { return seen_[static_cast<size_t>(where)]; }
-  // The path of the value that is being read: "descriptors[0].entries[1].key".
+  // The path of the value being read: "descriptors[0].entries[1].key".
   std::string Path() const;
   std::string Child(std::string_view name) const;
 
@@ -99,8 +101,8 @@ class CheckReader {
   std::vector<rule::Descriptor> descriptors_;
   Where where_ = Where::kDocument;
   Field field_ = Field::kNone;
-  std::array<uint32_t, static_cast<size_t>(Where::kEnd)>
-      seen_{};  // which fields, by the object that has them
+  // A bit set of the fields seen so far, for each object.
+  std::array<uint32_t, static_cast<size_t>(Where::kEnd)> seen_{};
   std::optional<BodyError> error_;
 };
 

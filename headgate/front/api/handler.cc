@@ -10,11 +10,11 @@ namespace headgate::front::api {
 
 namespace {
 
-// A client that is refused because the store is away, or there are no rules yet, should not come
-// back at once.
+// A client that is refused because the store is unreachable, or because there are no rules yet,
+// should not retry at once.
 constexpr std::string_view kUnavailableRetryAfterS = "1";
 
-// Kept by a connection while its request waits.
+// State that a connection keeps while its request waits.
 struct Waiting final : http::Suspension::Kept {
   explicit Waiting(http::Suspension& suspension) : pending([&suspension] { suspension.wake(); }) {}
   limiter::Pending pending;
@@ -148,30 +148,30 @@ void CheckHandler::AddLimitFields(uint64_t cost_default, http::Response& respons
       [&](std::string_view name, std::string_view value) { response.AddField(name, value); });
 }
 
-// A denied request may still have consumed what its other descriptors allowed, so that one of these
-// stands in the way of the next. Then what the request would be answered by now tells how long it
-// must wait.
+// A denied request may have consumed from the descriptors that allowed it, and one of these may now
+// deny the next request. In this case a peek at the current state tells how long the client must
+// wait.
 std::optional<base::Duration> CheckHandler::HonestRetryAfter(uint64_t cost_default,
                                                              base::Instant now) {
-  look_.assign(request_.descriptors.begin(), request_.descriptors.end());
+  peek_descriptors_.assign(request_.descriptors.begin(), request_.descriptors.end());
   bool spent = false;
-  for (size_t i = 0; i < look_.size(); ++i) {
-    look_[i].cost = look_[i].cost.value_or(cost_default);
+  for (size_t i = 0; i < peek_descriptors_.size(); ++i) {
+    peek_descriptors_[i].cost = peek_descriptors_[i].cost.value_or(cost_default);
     const limiter::DescriptorAnswer& outcome = decided_.descriptors[i];
     spent = spent || (outcome.allowed() && outcome.has_decision() &&
-                      outcome.decision.remaining < *look_[i].cost);
+                      outcome.decision.remaining < *peek_descriptors_[i].cost);
   }
-  // A shared bucket may change before another look is answered, so the decision at hand is used.
+  // A shared bucket may change before another peek is answered, so the decision at hand is used.
   if (!spent || checker_.may_wait() ||
       !checker_
            .Check({.domain = request_.domain,
-                   .descriptors = look_,
+                   .descriptors = peek_descriptors_,
                    .operation = limiter::Operation::kPeek},
-                  looked_, now)
+                  peeked_, now)
            .ok()) {
     return RetryAfter(decided_);
   }
-  return RetryAfter(looked_);
+  return RetryAfter(peeked_);
 }
 
 }  // namespace headgate::front::api

@@ -1,9 +1,9 @@
-// The deciding routes:
+// The routes that decide:
 //
-//   POST /v1/check    may this pass? consumes      200 or 429
-//   POST /v1/peek     would it? consumes nothing   200 or 429
-//   POST /v1/refund   gives back                   200; needs access to state
-//   POST /v1/reset    as if never used             200; needs access to state
+//   POST /v1/check    decides and consumes              200 or 429
+//   POST /v1/peek     decides without consuming         200 or 429
+//   POST /v1/refund   gives back                        200; needs access to state
+//   POST /v1/reset    resets to the unused state        200; needs access to state
 #pragma once
 
 #include <optional>
@@ -18,14 +18,14 @@
 namespace headgate::front::api {
 
 struct CheckOptions {
-  // Which fields an answer about a limit carries.
+  // The fields that a response about a limit carries.
   wire::RateLimitFieldSet fields = wire::RateLimitFieldSet::All();
 };
 
 // One per loop; not thread-safe.
 class CheckHandler {
  public:
-  // `checker` is the loop's, and must outlive the handler.
+  // `checker` belongs to the loop and must outlive the handler.
   CheckHandler(limiter::Checker& checker, const CheckOptions& options);
   CheckHandler(const CheckHandler&) = delete;
   CheckHandler& operator=(const CheckHandler&) = delete;
@@ -34,8 +34,8 @@ class CheckHandler {
   void AddRoutes(http::Router& router);
 
  private:
-  // Decides request_ into decided_. False where the answer comes later, or `response` says already
-  // what is wrong.
+  // Decides request_ into decided_. Returns false if the answer comes later or `response` already
+  // holds an error.
   bool Settle(limiter::Operation operation, const http::Request& request, http::Response& response,
               base::Instant now);
   void Decide(limiter::Operation operation, uint64_t cost_default, const http::Request& request,
@@ -52,8 +52,8 @@ class CheckHandler {
   CheckParser parser_;
   limiter::Request request_;
   limiter::Response decided_;
-  limiter::Response looked_;
-  std::vector<rule::Descriptor> look_;
+  limiter::Response peeked_;
+  std::vector<rule::Descriptor> peek_descriptors_;
   std::string scratch_;
 };
 

@@ -1,9 +1,9 @@
-// POST /v1/check from bytes to bytes: session, parser, router, JSON, limiter, memory store, answer;
-// no socket, no clock.
+// POST /v1/check from request bytes to response bytes: session, parser, router, JSON, limiter,
+// memory store; no socket, no clock.
 //
-// Expected on one core of a 2.5 GHz server: 2 to 2.5 µs a request, alone or pipelined, and no
-// allocation (a test holds that). Much more than that: something on the way scans or copies what it
-// need not.
+// Expected on one core of a 2.5 GHz server: 2 to 2.5 µs per request, alone or pipelined, without
+// allocation (a test checks that). If it takes much more, something on the path scans or copies
+// unnecessarily.
 #include <benchmark/benchmark.h>
 
 #include <string>

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 constexpr base::Instant kStart = base::Instant::FromNanos(1'790'000'000'000'000'000);
 
-// One rule for each key, whatever the value.
+// One rule for each key, for all its values.
 class Rules final : public rule::RuleSet {
  public:
   rule::Rule& Add(const std::string& key, std::vector<LimitSpec> specs) {
@@ -290,7 +290,7 @@ TEST(Answers, AreJsonWhateverTheNames) {
   EXPECT_EQ(FieldsOf(response)["RateLimit"], R"("a\"b\\c%0D%0AX-Evil: 1 %C3%A9%FF";r=0;t=1)");
 }
 
-// ---- Retry-After is honest: whoever waits for exactly so many seconds is let in
+// ---- Retry-After is honest: a client that waits for exactly this many seconds is admitted
 
 struct Waiting {
   const char* name;
@@ -362,7 +362,8 @@ TEST_P(RetryAfterIsHonest, WhoWaitsExactlySoLongIsLetIn) {
 INSTANTIATE_TEST_SUITE_P(All, RetryAfterIsHonest, ::testing::ValuesIn(kWaiting),
                          [](const auto& waiting) { return std::string(waiting.param.name); });
 
-// `slow` lets one through an hour and is spent by the request that `fast` denies.
+// A request matches `fast`, which denies it, and `slow`, which allows one request per hour and so
+// is used up by the denied request.
 TEST(RetryAfter, CountsWhatTheDeniedRequestItselfHasSpent) {
   for (const bool all_or_nothing : {false, true}) {
     auto rules = std::make_shared<Rules>();

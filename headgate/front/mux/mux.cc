@@ -9,7 +9,7 @@
 namespace headgate::front::mux {
 namespace {
 
-// The only protocol of an address, if it speaks no other.
+// The protocol of an address that serves only one.
 std::optional<Protocol> OnlyProtocol(const Sessions& sessions) {
   if (sessions.resp && sessions.http) return std::nullopt;
   return sessions.resp ? Protocol::kResp : Protocol::kHttp1;

@@ -1,6 +1,6 @@
-// One port speaks everything: chooses a connection's session by its first bytes (protocol_sniff.h).
-// A protocol that the address does not speak is refused in its own words (refusal_text.h), and so
-// is a connection without a place.
+// Serves all protocols on one port: the first bytes of a connection choose its session
+// (protocol_sniff.h). A protocol that the address does not serve is refused in that protocol
+// (refusal_text.h), and so is a connection without a place.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,7 @@ struct Sessions {
   net::RequestMeter* http_meter = nullptr;
 };
 
-// Sessions begun on one loop. Written by the loop's thread, read by any.
+// Sessions started on one loop. Written by the loop's thread, readable by any.
 struct alignas(64) Counters {
   base::Counter resp;
   base::Counter http;

@@ -66,8 +66,8 @@ TEST(Mux, WaitsForBytesThatTell) {
   Both both;
   EXPECT_FALSE(both.Choose("").made);
   EXPECT_FALSE(both.Choose("PI").made);
-  // A client of the one protocol spoken here is served no sooner: the other protocols are refused
-  // in their own words.
+  // Serving only one protocol does not speed up detection: the other protocols are refused in their
+  // own words.
   OnlyResp resp;
   EXPECT_FALSE(resp.Choose("PI").made);
 }
@@ -78,7 +78,7 @@ TEST(Mux, RefusesAProtocolThatTheAddressDoesNotSpeakInItsOwnWords) {
   EXPECT_TRUE(http1.made);
   EXPECT_EQ(NameOf(http1), "none");
   EXPECT_THAT(http1.refusal, StartsWith("HTTP/1.1 421 "));
-  // SETTINGS without settings, GOAWAY with the error HTTP_1_1_REQUIRED = 13.
+  // An empty SETTINGS frame, then GOAWAY with the error HTTP_1_1_REQUIRED = 13.
   EXPECT_EQ(resp.Choose("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").refusal,
             "\0\0\0\4\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0d"sv);
   EXPECT_EQ(resp.Choose("\x16\x03\x01\x02\x00"sv).refusal, "\x15\x03\x01\x00\x02\x02\x46"sv);

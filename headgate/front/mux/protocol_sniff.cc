@@ -13,7 +13,7 @@ constexpr std::string_view kPreface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr std::array<std::string_view, 9> kMethods = {
     "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"};
 
-// "… HTTP/1.1", the line's end taken off.
+// Whether the line, without its line end, ends with a version such as " HTTP/1.1".
 bool EndsWithHttpVersion(std::string_view line) {
   constexpr std::string_view kMark = " HTTP/";
   if (line.size() < kMark.size() + 3) return false;
@@ -47,7 +47,7 @@ std::optional<Protocol> SniffProtocol(std::span<const char> bytes) {
     if (text.size() == 1) return std::nullopt;
     return text[1] == 0x03 ? Protocol::kTls : Protocol::kResp;
   }
-  // Both HTTP/1 and inline RESP skip empty lines before the first.
+  // Both HTTP/1 and inline RESP skip empty lines at the start.
   const size_t start = text.find_first_not_of("\r\n");
   if (start == std::string_view::npos) return full ? std::optional(Protocol::kResp) : std::nullopt;
   text.remove_prefix(start);

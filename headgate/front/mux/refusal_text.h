@@ -1,4 +1,4 @@
-// The refusal that a connection without a session gets before it closes, in its own protocol.
+// The refusal that a connection without a session gets before it closes, in the client's protocol.
 #pragma once
 
 #include <string_view>
@@ -7,10 +7,10 @@
 
 namespace headgate::front::mux {
 
-// The address does not speak this protocol.
+// The address does not serve this protocol.
 std::string_view WrongProtocolText(Protocol protocol);
-// The server has no place or no descriptor for another connection. RESP clients hear Redis's own
-// words.
+// The server has no place or no descriptor for another connection. RESP clients get Redis's own
+// message.
 std::string_view FullHouseText(Protocol protocol);
 
 }  // namespace headgate::front::mux

@@ -26,7 +26,7 @@ void ClientList::Registration::Describe(const ClientState& client) {
 }
 
 void ClientList::Registration::OnInput(base::Instant now) {
-  // One thread writes.
+  // Only one thread writes.
   if (first_input_ns_.load(std::memory_order_relaxed) == 0)
     first_input_ns_.store(now.ns, std::memory_order_relaxed);
   last_input_ns_.store(now.ns, std::memory_order_relaxed);
@@ -39,8 +39,8 @@ std::string ClientList::Registration::Line(base::Instant now) const {
   return line;
 }
 
-// Every field that Redis 7.2 has, since clients read them by name. A server that has no
-// transactions, subscriptions and buffers of this kind says 0.
+// Writes every field of Redis 7.2, because clients read them by name. The fields for transactions,
+// subscriptions and buffers are 0.
 void ClientList::Registration::AppendLine(base::Instant now, std::string& out) const {
   const auto seconds_since = [now](const std::atomic<int64_t>& ns) {
     const int64_t since = ns.load(std::memory_order_relaxed);

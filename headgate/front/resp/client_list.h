@@ -1,7 +1,7 @@
-// Who is connected over the Redis protocol, for CLIENT LIST and CLIENT INFO.
+// The list of connected Redis clients, for CLIENT LIST and CLIENT INFO.
 //
-// One per process, shared by the loops; thread-safe. Its lock is taken when a client connects,
-// leaves or says something about itself, never by a decision.
+// One per process, shared by the loops; thread-safe. A client takes the lock when it connects,
+// disconnects or describes itself, never for a decision.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace headgate::front::resp {
 
-// What CLIENT INFO and CLIENT LIST show of one client.
+// The data about one client that CLIENT INFO and CLIENT LIST show.
 struct ClientState {
   uint64_t id = 0;
   wire::RespVersion version = wire::RespVersion::k2;
@@ -31,32 +31,31 @@ struct ClientState {
 
 class ClientList {
  public:
-  // CLIENT LIST shows at most this many clients: what they say about themselves may be 11 MB.
+  // CLIENT LIST shows at most this many clients. Their descriptions can add up to 11 MB.
   static constexpr size_t kListedMax = 10'000;
 
-  // A client's registration in the list, for as long as its session lives. Used by the session's
-  // loop.
+  // The entry of a client, which lives as long as its session. Used by the session's loop.
   class Registration {
    public:
-    // `address` is where the client connects from, as text.
+    // `address` is the client's address as text.
     Registration(ClientList& list, const ClientState& client, std::string address);
     ~Registration();
     Registration(const Registration&) = delete;
     Registration& operator=(const Registration&) = delete;
 
-    // The client has said something about itself.
+    // Updates the client's description of itself.
     void Describe(const ClientState& client);
     void OnInput(base::Instant now);
     void OnCommand(const CommandSpec* command) {
       command_.store(command, std::memory_order_relaxed);
     }
 
-    // "id=1 addr=127.0.0.1:50000 name=…", as Redis's CLIENT INFO, without a line end.
+    // "id=1 addr=127.0.0.1:50000 name=…", as in Redis's CLIENT INFO, without a line end.
     std::string Line(base::Instant now) const;
 
    private:
     friend class ClientList;
-    void AppendLine(base::Instant now, std::string& out) const;  // with the list's lock held
+    void AppendLine(base::Instant now, std::string& out) const;  // requires the list's lock
 
     ClientList& list_;
     const uint64_t id_;
@@ -64,15 +63,15 @@ class ClientList {
     ClientState client_;                      // guarded by the list's lock
     std::atomic<int64_t> first_input_ns_{0};  // 0: none yet
     std::atomic<int64_t> last_input_ns_{0};
-    std::atomic<const CommandSpec*> command_{nullptr};  // the last one
+    std::atomic<const CommandSpec*> command_{nullptr};  // the last command
   };
 
   ClientList() = default;
   ClientList(const ClientList&) = delete;
   ClientList& operator=(const ClientList&) = delete;
 
-  // A line for each client, in the order of their numbers; of those in `ids` alone if there are
-  // any.
+  // One line per client, ordered by client number. If `ids` is not empty, only for the clients in
+  // `ids`.
   std::string Lines(std::span<const uint64_t> ids, base::Instant now) const;
 
  private:

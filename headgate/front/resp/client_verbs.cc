@@ -72,8 +72,8 @@ bool List(const RespParser& command, const ClientList& clients, RespWriter& repl
   return true;
 }
 
-// Nothing that a client may cache is served here, so nothing is ever invalidated: a client that
-// asks to be told is told everything by silence.
+// Headgate serves nothing that a client may cache, so it never has to send an invalidation.
+// Accepting the command is therefore correct.
 bool Tracking(const RespParser& command, ClientState& client, RespWriter& reply) {
   if (command.size() < 3) return WrongCount(reply, "client", "tracking");
   const bool on = base::EqualsIgnoreCase(command[2], "on");
@@ -131,7 +131,7 @@ bool AnswerClient(const RespParser& command, const Caller& caller, RespWriter& r
                ? Accept(reply)
                : Refuse(reply, "ERR syntax error");
   }
-  // There is nothing to evict or touch on behalf of a client, so both are as asked for.
+  // Nothing is evicted or touched on behalf of a client, so both flags hold in any case.
   for (const std::string_view flag : {"no-evict", "no-touch"}) {
     if (!is(flag)) continue;
     if (command.size() != 3) return WrongCount(reply, "client", flag);

@@ -1,4 +1,4 @@
-// CLIENT: what a client says and asks about connections.
+// CLIENT: commands with which clients describe themselves and query connections.
 #pragma once
 
 #include "headgate/base/time.h"
@@ -8,24 +8,25 @@
 
 namespace headgate::front::resp {
 
-// Printable, without spaces: names appear in lists that are split at spaces.
+// Names must be printable and without spaces, because they appear in lists that are split at
+// spaces.
 bool IsClientName(std::string_view name);
 inline constexpr std::string_view kBadClientName =
     "ERR Client names cannot contain spaces, newlines or special characters.";
 
-// Whether CLIENT's `subcommand` reveals something about other clients.
+// Whether CLIENT `subcommand` reveals something about other clients.
 bool RevealsClients(std::string_view subcommand);
 
-// Who asks.
+// The client that sent the command.
 struct Caller {
   ClientState& state;
   const ClientList& clients;
   const ClientList::Registration& registration;
 };
 
-// Answers one CLIENT command: true, or false after an error. The caller makes sure that the client
-// may see other clients, where the subcommand reveals them, and tells the list what has changed in
-// `caller.state`.
+// Answers one CLIENT command. Returns false after an error. If the subcommand reveals other
+// clients, the caller must have checked that this client may see them. The caller also passes
+// changes of `caller.state` on to the list.
 bool AnswerClient(const wire::RespParser& command, const Caller& caller, wire::RespWriter& reply,
                   base::Instant now);
 

@@ -7,7 +7,7 @@
 namespace headgate::front::resp {
 namespace {
 
-// The one that has to be found fastest stands first.
+// The command that must be found fastest comes first.
 constexpr std::array kCommands{
     CommandSpec{.name = "cl.throttle", .verb = Verb::kThrottle, .arity = -5, .has_key = true},
     CommandSpec{.name = "hg.check", .verb = Verb::kHgCheck, .arity = -6},
@@ -26,14 +26,14 @@ constexpr std::array kCommands{
     CommandSpec{.name = "time", .verb = Verb::kTime, .arity = 1},
     CommandSpec{.name = "dbsize", .verb = Verb::kDbSize, .arity = 1, .needs = Needs::kState},
     CommandSpec{.name = "role", .verb = Verb::kRole, .arity = 1},
-    // Known, so that a transaction is refused as a whole.
+    // Recognized so that a transaction is refused as a whole.
     CommandSpec{.name = "multi", .verb = Verb::kMulti, .arity = 1, .hidden = true},
     CommandSpec{.name = "exec", .verb = Verb::kExec, .arity = 1, .hidden = true},
     CommandSpec{.name = "discard", .verb = Verb::kDiscard, .arity = 1, .hidden = true},
     CommandSpec{.name = "reset", .verb = Verb::kReset, .arity = 1},
     CommandSpec{.name = "quit", .verb = Verb::kQuit, .arity = -1},
-    // How an HTTP request begins that somebody's browser was made to send. Redis closes the
-    // connection on these too.
+    // The first words of an HTTP request, which a web page can make a browser send. Redis closes
+    // the connection on these too.
     CommandSpec{.name = "post", .verb = Verb::kHttp, .arity = -1, .hidden = true},
     CommandSpec{.name = "host:", .verb = Verb::kHttp, .arity = -1, .hidden = true},
 };

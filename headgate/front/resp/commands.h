@@ -1,5 +1,5 @@
-// Every command this front knows, in one table: from it commands are found and checked, and COMMAND
-// answers.
+// All commands of this front, in one table. Commands are looked up and checked in it, and COMMAND
+// reports it.
 #pragma once
 
 #include <cstdint>
@@ -34,19 +34,19 @@ enum class Verb : uint8_t {
   kHttp,
 };
 
-// Who may use a command.
+// The access that a command needs.
 enum class Needs : uint8_t {
   kNothing,
-  kState,  // changes state by hand, or reveals it: http::Access decides
+  kState,  // changes state by hand or reveals it; http::Access decides
 };
 
 struct CommandSpec {
   std::string_view name;  // lower case
   Verb verb;
-  int arity;  // of the whole command, its name included; -n: at least n
+  int arity;  // number of words including the command name; -n: at least n
   Needs needs = Needs::kNothing;
-  bool has_key = false;  // its first argument is a key, as cluster clients understand it
-  bool hidden = false;   // no command, but known
+  bool has_key = false;  // the first argument is a key for cluster clients
+  bool hidden = false;   // recognized, but not listed as a command
 
   bool AcceptsCount(size_t arguments) const {
     return arity >= 0 ? arguments == static_cast<size_t>(arity)
@@ -56,7 +56,7 @@ struct CommandSpec {
 
 std::span<const CommandSpec> Commands();
 
-// Null where there is none of this name; upper and lower case are alike.
+// Null if there is no command of this name. Case-insensitive.
 const CommandSpec* FindCommand(std::string_view name);
 
 }  // namespace headgate::front::resp

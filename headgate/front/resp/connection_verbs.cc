@@ -25,7 +25,7 @@ constexpr std::string_view kWrongPassword =
 }  // namespace
 
 bool ConnectionVerbs::LogIn(std::string_view user, std::string_view password) const {
-  // Without a credential everybody is the default user, whatever the password, as in Redis.
+  // Without a credential everybody is the default user, with any password, as in Redis.
   const bool matches = !access_.credential_set() || access_.Matches(password);
   if (matches && user == kDefaultUser) return true;
   counters_.logins_refused.Add();
@@ -48,7 +48,7 @@ bool ConnectionVerbs::Auth(const RespParser& command, ClientState& client,
   return Accept(reply);
 }
 
-// Errors are in the version spoken so far, the answer in the one agreed on.
+// Errors use the version spoken so far, the reply uses the version agreed on.
 bool ConnectionVerbs::Hello(const RespParser& command, ClientState& client,
                             std::string& output) const {
   RespWriter refusal(output, client.version);

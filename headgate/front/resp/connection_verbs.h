@@ -1,5 +1,5 @@
-// The verbs that begin a conversation: HELLO, AUTH, SELECT. Answers and error texts are those of
-// Redis, so that clients work unmodified.
+// The verbs that begin a conversation: HELLO, AUTH, SELECT. Replies and error texts are those of
+// Redis, so clients work unmodified.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace headgate::front::resp {
 
-// One command at a time. Each answers true, or false after an error.
+// Each function answers one command and returns false after an error.
 class ConnectionVerbs {
  public:
   ConnectionVerbs(const http::Access& access, Counters& counters)

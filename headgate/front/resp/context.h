@@ -16,17 +16,17 @@
 
 namespace headgate::front::resp {
 
-// The services that the front uses; they outlive the context.
+// The services that the front uses. They must outlive the context.
 struct Services {
   limiter::Checker& checker;  // of this loop
   const http::Access& access;
-  std::string version;            // Headgate's own, for INFO
-  uint32_t loop = 0;              // makes the clients' numbers unique among loops
-  ClientList* clients = nullptr;  // of all loops; null: this loop is the only one
+  std::string version;            // Headgate's version, for INFO
+  uint32_t loop = 0;              // makes client numbers unique among loops
+  ClientList* clients = nullptr;  // of all loops; null if this loop is the only one
   std::function<ServerFigures()> figures{};
 };
 
-// One per loop, used by its thread alone, but for `counters`.
+// One per loop, used only by its thread, except for `counters`.
 class Context {
  public:
   explicit Context(const Services& services)

@@ -1,5 +1,5 @@
-// A server's memory and one Redis client of it, without a socket: what the tests, the fuzzer and
-// the benchmark of this folder speak to.
+// A server's state and a Redis client without a socket, for the tests, the fuzzer and the benchmark
+// of this folder.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace headgate::front::resp {
 
-// Counts decisions by limits that requests bring.
+// Counts decisions by limits that requests carry.
 struct OwnLimits final : limiter::Observer {
   uint32_t OnRule(const rule::Rule&) override { return 0; }
   void OnDecision(uint32_t, const limiter::DecisionEvent&) override {}
@@ -42,8 +42,8 @@ class Conversation {
  public:
   explicit Conversation(World& world, const net::Peer& peer = {}) : session_(world.context, peer) {}
 
-  // Sends bytes at `now` and returns what they were answered. As the event loop does, it shows the
-  // session again what it did not consume, and calls again where there is more.
+  // Sends bytes at `now` and returns the reply. Like the event loop, it passes unconsumed bytes
+  // again and calls the session again if there is more to do.
   std::string Send(std::string_view bytes) {
     std::string output;
     pending_.append(bytes);

@@ -1,5 +1,5 @@
 // Counts the commands of one loop's Redis clients. (The limiter's observer counts decisions.)
-// Written by the loop's thread, read by any.
+// Written by the loop's thread, readable by any.
 #pragma once
 
 #include "headgate/base/counter.h"
@@ -8,7 +8,7 @@ namespace headgate::front::resp {
 
 struct alignas(64) Counters {
   base::Counter commands;        // answered, with a value or an error
-  base::Counter errors;          // those answered with an error
+  base::Counter errors;          // answered with an error
   base::Counter logins_refused;  // a wrong password or user
 };
 

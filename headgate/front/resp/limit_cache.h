@@ -1,7 +1,7 @@
-// The limits that requests brought lately, ready to decide by: CL.THROTTLE carries its limit in
-// every request, and most requests carry the same few.
+// A cache of the limits that recent requests carried. CL.THROTTLE carries its limit in every
+// request, and most requests carry the same few limits.
 //
-// One per loop, of fixed size, direct-mapped. A limit in it stays pinned in the store's table.
+// One per loop, of fixed size, direct-mapped. A cached limit stays pinned in the store's table.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace headgate::front::resp {
 
-// As CL.THROTTLE states it: up to max_burst + 1 at once, and count more in every period.
+// A limit as CL.THROTTLE states it: up to max_burst + 1 at once, and `count` more per period.
 struct ThrottleLimit {
   int64_t max_burst = 0;
   int64_t count = 0;
@@ -23,13 +23,13 @@ struct ThrottleLimit {
 
 class LimitCache {
  public:
-  // Null where the limit is not here.
+  // Null if the limit is not cached.
   const store::LimitEntry* Find(const ThrottleLimit& limit) const {
     const Slot& slot = slots_[IndexOf(limit)];
     return slot.limit == limit ? slot.entry.get() : nullptr;
   }
 
-  // Takes the slot of another limit: no entry found before may be in use still.
+  // May replace another limit: entries that were found before must no longer be in use.
   const store::LimitEntry* Put(const ThrottleLimit& limit, store::LimitHandle entry) {
     Slot& slot = slots_[IndexOf(limit)];
     slot.limit = limit;
@@ -45,7 +45,7 @@ class LimitCache {
     store::LimitHandle entry;
   };
 
-  // Multiplications by odd numbers spread small differences into the upper bits (Fibonacci
+  // Multiplication by odd numbers spreads small differences into the upper bits (Fibonacci
   // hashing).
   static size_t IndexOf(const ThrottleLimit& limit) {
     uint64_t h = static_cast<uint64_t>(limit.max_burst) * 0x9e3779b97f4a7c15u;

@@ -13,14 +13,14 @@
 namespace headgate::front::resp {
 namespace {
 
-// How much of an argument an error repeats.
+// The longest part of an argument that an error repeats.
 constexpr size_t kEchoedMax = 128;
 
 int64_t MillisecondsUp(base::Duration d) {
   return std::chrono::ceil<std::chrono::milliseconds>(d).count();
 }
 
-// RESP's integers end where a limit's need not.
+// RESP integers have 63 bits and a sign; a limit can be larger.
 int64_t Saturated(uint64_t n) {
   return static_cast<int64_t>(std::min(n, uint64_t{std::numeric_limits<int64_t>::max()}));
 }
@@ -94,7 +94,7 @@ absl::StatusOr<RuleVerbs::Answered> RuleVerbs::Answer(RuleVerb verb,
 absl::Status RuleVerbs::ReadDescriptors(RuleVerb verb, const wire::RespParser& command) {
   entries_.clear();
   descriptors_.clear();
-  // Descriptors refer to entries by address.
+  // Descriptors point to entries, so the vector must not grow.
   entries_.reserve(command.size() / 2);
   size_t i = 2;
   std::optional<uint64_t> cost;

@@ -1,9 +1,9 @@
-// The verbs that ask by rules: HG.CHECK, HG.PEEK, HG.REFUND, HG.RESET.
+// The verbs that use rules: HG.CHECK, HG.PEEK, HG.REFUND, HG.RESET.
 //
-//   HG.CHECK domain [COST n] ENTRIES m key value … [ENTRIES m key value …]     each ENTRIES is a
-//   descriptor
+//   HG.CHECK domain [COST n] ENTRIES m key value … [ENTRIES m key value …]
+//                            └─ one descriptor ──┘
 //
-// The answer is a map with the fields of /v1/check. See docs/reference/redis-protocol.md.
+// The reply is a map with the fields of /v1/check. See docs/reference/redis-protocol.md.
 #pragma once
 
 #include <vector>
@@ -18,13 +18,13 @@ namespace headgate::front::resp {
 
 enum class RuleVerb : uint8_t { kCheck, kPeek, kRefund, kReset };
 
-// One per loop; its memory is reused from command to command.
+// One per loop. Its memory is reused for all commands.
 class RuleVerbs {
  public:
   explicit RuleVerbs(limiter::Checker& checker) : checker_(checker) {}
 
-  // Answers with the map; or with nothing: the answer comes later, when `pending` says so, to the
-  // same question; or what was wrong.
+  // kNow: the map was written. kLater: nothing was written; call again with the same command when
+  // `pending` is ready. An error says what is wrong with the command.
   enum class Answered : uint8_t { kNow, kLater };
   absl::StatusOr<Answered> Answer(RuleVerb verb, const wire::RespParser& command,
                                   wire::RespWriter& reply, limiter::Pending& pending,

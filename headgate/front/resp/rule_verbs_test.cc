@@ -18,8 +18,8 @@ algorithm::Limit MakeLimit(const algorithm::LimitSpec& spec) {
   return *algorithm::Limit::Make(spec);
 }
 
-// A domain `d` with three rules: `user`, 2 per 10 s; `queue`, one every second and two waiting;
-// `none`, nothing ever.
+// A domain `d` with three rules: `user`, 2 per 10 s; `queue`, one per second with two waiting;
+// `none`, which never allows.
 class RuleVerbsTest : public testing::Test {
  protected:
   RuleVerbsTest() {
@@ -169,7 +169,7 @@ TEST_F(RuleVerbsTest, KeysAndValuesAreAnyBytes) {
   Ask({"HG.CHECK", "d", "COST", "2", "ENTRIES", "1", "user", nul});
   EXPECT_THAT(Ask({"HG.PEEK", "d", "ENTRIES", "1", "user", nul}), HasSubstr(R"("remaining", 0)"));
   EXPECT_THAT(Ask({"HG.PEEK", "d", "ENTRIES", "1", "user", "a"}), HasSubstr(R"("remaining", 2)"));
-  // Words of the grammar are values where a value stands.
+  // In the place of a value, a word of the grammar is an ordinary value.
   EXPECT_THAT(Ask({"HG.CHECK", "d", "ENTRIES", "1", "user", "ENTRIES"}),
               HasSubstr(R"("rule", "user")"));
 }

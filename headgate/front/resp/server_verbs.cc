@@ -19,8 +19,8 @@ struct Setting {
   std::string_view name;
   std::string_view value;
 };
-// The settings that clients and load tools ask for, with true answers: no command writes to disk,
-// and no Redis policy evicts anything.
+// The settings that clients and load tools ask for, with truthful answers: no command writes to
+// disk, and no Redis policy evicts anything.
 constexpr std::array kSettings{
     Setting{"save", ""},
     Setting{"appendonly", "no"},
@@ -29,7 +29,7 @@ constexpr std::array kSettings{
     Setting{"maxmemory-policy", "noeviction"},
 };
 
-// As Redis's patterns, of which clients use but a `*` at the end.
+// Supports only the kind of Redis pattern that clients use: a `*` at the end.
 bool Matches(std::string_view name, std::string_view pattern) {
   if (!pattern.ends_with('*')) return base::EqualsIgnoreCase(pattern, name);
   pattern.remove_suffix(1);
@@ -45,7 +45,7 @@ void WriteSpec(const CommandSpec& spec, RespWriter& reply) {
   reply.Simple(spec.verb <= Verb::kHgReset ? "write" : "loading");
   reply.Simple("fast");
   for (int i = 0; i < 3; ++i)
-    reply.Integer(key);  // first and last position of a key, and the step between
+    reply.Integer(key);  // first and last position of a key, and the step between keys
 }
 
 std::string Uptime(base::Duration uptime) {
@@ -97,7 +97,7 @@ bool ServerVerbs::Info(const RespParser& command, bool may_use_state, RespWriter
   }
   add("replication", "# Replication\r\nrole:master\r\nconnected_slaves:0\r\n");
   if (may_use_state) {
-    // As Redis, which names no empty database.
+    // Like Redis, omit an empty database.
     add("keyspace",
         figures.buckets == 0
             ? "# Keyspace\r\n"
@@ -132,7 +132,7 @@ bool ServerVerbs::Command(const RespParser& command, RespWriter& reply) const {
     reply.Integer(static_cast<int64_t>(count));
     return true;
   }
-  // Documentation is optional for each command, and clients use it for hints alone.
+  // Documentation is optional for each command, and clients use it only for hints.
   if (base::EqualsIgnoreCase(sub, "docs")) {
     reply.Map(0);
     return true;
@@ -180,7 +180,7 @@ bool ServerVerbs::DbSize(RespWriter& reply) const {
   return true;
 }
 
-// A primary at the beginning of its history, without replicas.
+// Reports a primary at the beginning of its history, without replicas.
 bool ServerVerbs::Role(RespWriter& reply) const {
   reply.Array(3);
   reply.Bulk("master");

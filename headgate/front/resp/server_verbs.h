@@ -1,4 +1,4 @@
-// The commands about the server, with the answers of a Redis: INFO, COMMAND, CONFIG GET, TIME,
+// The commands about the server, with the replies of Redis: INFO, COMMAND, CONFIG GET, TIME,
 // DBSIZE, ROLE.
 #pragma once
 
@@ -14,10 +14,10 @@
 
 namespace headgate::front::resp {
 
-// The version of Redis that we claim, for clients that check it before they use a feature.
+// The version of Redis that Headgate reports, for clients that check it before they use a feature.
 inline constexpr std::string_view kRedisVersion = "7.2.0";
 
-// How the process is doing, over all its loops.
+// The state of the process, over all its loops.
 struct ServerFigures {
   base::Duration uptime{0};
   uint64_t memory_bytes = 0;  // resident
@@ -29,14 +29,14 @@ struct ServerFigures {
   uint64_t buckets = 0;   // in this process's memory
 };
 
-// One command at a time. Each answers true, or false after an error. Thread-safe if `figures` is.
+// Each function answers one command and returns false after an error. Thread-safe if `figures` is.
 class ServerVerbs {
  public:
-  // Without `figures` all of them are 0.
+  // Without `figures`, all figures are 0.
   ServerVerbs(std::string_view version, std::function<ServerFigures()> figures)
       : version_(version), figures_(std::move(figures)) {}
 
-  // Without access to state, sections that reveal none.
+  // Without access to state, only sections that reveal none.
   bool Info(const wire::RespParser& command, bool may_use_state, wire::RespWriter& reply) const;
   bool Command(const wire::RespParser& command, wire::RespWriter& reply) const;
   bool Config(const wire::RespParser& command, wire::RespWriter& reply) const;

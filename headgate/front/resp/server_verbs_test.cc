@@ -1,4 +1,4 @@
-// What clients and tools ask about the server and its clients: the texts are those of Redis 7.
+// Queries of clients and tools about the server and its clients. The texts are those of Redis 7.
 #include "headgate/front/resp/server_verbs.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ using testing::StartsWith;
 const net::Peer kFarAway{.loopback = false, .address = "10.0.0.7:50000"};
 const net::Peer kNear{.loopback = true, .address = "127.0.0.1:40000"};
 
-// A server that counts.
+// A server with non-zero figures.
 struct CountingWorld : World {
   explicit CountingWorld(http::Access a = {})
       : World(std::move(a)),
@@ -63,7 +63,7 @@ TEST(Info, SaysThatNothingIsLoading) {
             fmt::format("={}\r\ntxt:{}\r\n", persistence.size() + 4, persistence));
 }
 
-// What redis-cli --stat looks for.
+// The fields that redis-cli --stat reads.
 TEST(Info, CountsForThoseWhoMaySeeIt) {
   CountingWorld world;
   const std::string all = Ask(world.counting, kNear, "INFO\r\n");
@@ -182,7 +182,8 @@ TEST(Client, ListIsForThoseWhoMayUseState) {
               StartsWith("-NOPERM 'client|list' is for clients on the server's own"));
 }
 
-// A client-side cache turns this on while it connects; there is nothing here that it could cache.
+// A client-side cache turns tracking on when it connects; Headgate serves nothing that it could
+// cache.
 TEST(Client, TrackingIsTakenAndNothingIsEverInvalidated) {
   World world;
   Conversation client(world);

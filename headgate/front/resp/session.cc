@@ -26,84 +26,96 @@ RespSession::RespSession(Context& context, const net::Peer& peer)
 
 net::Session::Progress RespSession::OnBytes(std::span<const char> input, std::string& output,
                                             base::Instant now) {
-  std::string_view rest(input.data(), input.size());
-  const size_t output_pause = output.size() + kOutputPauseBytes;
   const ThrottleTurn turn{.output = output, .pending = pending_, .now = now};
-  Progress progress;
   registration_.OnInput(now);
+  Pass pass{.rest = {input.data(), input.size()},
+            .output_pause = output.size() + kOutputPauseBytes};
+  Progress progress;
+  if (Resume(turn, pass, progress)) {
+    Collect(turn, pass);
+    Settle(turn, pass, progress);
+    progress.consumed = input.size() - pass.rest.size();
+    progress.close = closing_ || (draining_ && pass.rest.empty());
+  }
+  wait_.Report(pass.waits, now, progress);
+  return progress;
+}
+
+bool RespSession::Resume(const ThrottleTurn& turn, Pass& pass, Progress& progress) {
   if (awaited_.bytes > 0) {
-    if (!context_.throttle.AnswerSettled(turn)) {
-      wait_.Report(true, now, progress);
-      return progress;
-    }
-    rest.remove_prefix(awaited_.bytes);
+    pass.waits = !context_.throttle.AnswerSettled(turn);
+    if (pass.waits) return false;
+    pass.rest.remove_prefix(awaited_.bytes);
     progress.answered = awaited_.commands;
     awaited_ = {};
   }
-  // Before the first command that has no answer yet.
-  std::string_view unanswered = rest;
-  uint64_t commands = 0;
-  uint64_t answered = 0;
-  bool on_time = true;
+  pass.unanswered = pass.rest;
+  return true;
+}
+
+void RespSession::Collect(const ThrottleTurn& turn, Pass& pass) {
   while (!closing_) {
-    const RespParser::Step step = parser_.Parse(rest);
-    if (step == RespParser::Step::kIncomplete) break;
-    if (step == RespParser::Step::kError) {
-      on_time = context_.throttle.Flush(turn);
-      if (!on_time) break;
-      RespWriter(output, client_.version).Error(fmt::format("ERR {}", parser_.error()));
-      progress.protocol_error = true;
-      closing_ = true;
-      break;
-    }
-    if (parser_.size() > 0) {
-      const CommandSpec* const spec = FindCommand(parser_[0]);
-      const bool collects =
-          spec != nullptr && spec->verb == Verb::kThrottle && !in_refused_transaction_;
-      registration_.OnCommand(spec);
-      on_time = collects ? context_.throttle.Add(parser_, turn) : context_.throttle.Flush(turn);
-      if (!on_time) break;
-      if (context_.throttle.size() <= 1) {
-        unanswered = rest;
-        answered = commands;
-      }
-      if (!collects) {
-        on_time = Run(spec, turn);
-        if (!on_time) {
-          if (verbs_.only_one()) AskAhead(rest.substr(parser_.consumed_bytes()), now);
-          break;
-        }
-      }
-      ++commands;
-    }
-    rest.remove_prefix(parser_.consumed_bytes());
-    if (context_.throttle.full()) {
-      on_time = context_.throttle.Flush(turn);
-      if (!on_time) break;
-    }
-    if (output.size() >= output_pause) {
-      progress.more = !rest.empty();
-      break;
+    const RespParser::Step step = parser_.Parse(pass.rest);
+    if (step == RespParser::Step::kIncomplete) return;
+    if (step == RespParser::Step::kError) return RefuseInput(turn, pass);
+    if (parser_.size() > 0 && !TakeCommand(turn, pass)) return;
+    pass.rest.remove_prefix(parser_.consumed_bytes());
+    if (context_.throttle.full() && !Flush(turn, pass)) return;
+    if (turn.output.size() >= pass.output_pause) {
+      pass.more = !pass.rest.empty();
+      return;
     }
   }
-  on_time = on_time && context_.throttle.Flush(turn);
-  if (!on_time) {
-    // A verb of the rules that has to wait is none of them: it is run again.
-    awaited_ = {.bytes = static_cast<size_t>(rest.data() - unanswered.data()),
-                .commands = commands - answered};
-    rest = unanswered;
-    commands = answered;
+}
+
+bool RespSession::TakeCommand(const ThrottleTurn& turn, Pass& pass) {
+  const CommandSpec* const spec = FindCommand(parser_[0]);
+  const bool collects =
+      spec != nullptr && spec->verb == Verb::kThrottle && !in_refused_transaction_;
+  registration_.OnCommand(spec);
+  pass.waits = collects ? !context_.throttle.Add(parser_, turn) : !context_.throttle.Flush(turn);
+  if (pass.waits) return false;
+  if (context_.throttle.size() <= 1) {
+    pass.unanswered = pass.rest;
+    pass.commands_answered = pass.commands;
+  }
+  if (!collects) {
+    pass.waits = !Run(spec, turn);
+    if (pass.waits && verbs_.only_one())
+      AskAhead(pass.rest.substr(parser_.consumed_bytes()), turn.now);
+    if (pass.waits) return false;
+  }
+  ++pass.commands;
+  return true;
+}
+
+void RespSession::RefuseInput(const ThrottleTurn& turn, Pass& pass) {
+  if (!Flush(turn, pass)) return;
+  RespWriter(turn.output, client_.version).Error(fmt::format("ERR {}", parser_.error()));
+  pass.protocol_error = true;
+  closing_ = true;
+}
+
+bool RespSession::Flush(const ThrottleTurn& turn, Pass& pass) {
+  pass.waits = !context_.throttle.Flush(turn);
+  return !pass.waits;
+}
+
+void RespSession::Settle(const ThrottleTurn& turn, Pass& pass, Progress& progress) {
+  if (!pass.waits) Flush(turn, pass);
+  if (pass.waits) {
+    // A rule verb that waits is not in the batch: it is run again.
+    awaited_ = {.bytes = static_cast<size_t>(pass.rest.data() - pass.unanswered.data()),
+                .commands = pass.commands - pass.commands_answered};
+    pass.rest = pass.unanswered;
+    pass.commands = pass.commands_answered;
     parser_.Forget();
   }
-  progress.answered += commands;
+  progress.answered += pass.commands;
   context_.counters.commands.Add(progress.answered);
-  progress.protocol_error = progress.protocol_error || http_;
-  wait_.Report(!on_time, now, progress);
-  progress.more = progress.more && on_time;
-  progress.consumed = input.size() - rest.size();
-  progress.mid_request = !rest.empty() && !progress.more;
-  progress.close = closing_ || (draining_ && rest.empty());
-  return progress;
+  progress.protocol_error = pass.protocol_error || http_;
+  progress.more = pass.more && !pass.waits;
+  progress.mid_request = !pass.rest.empty() && !progress.more;
 }
 
 void RespSession::OnGivenUp(GivenUp why, std::string& output, base::Instant /*now*/) {
@@ -206,9 +218,9 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
   return done(true);
 }
 
-// A transaction that was refused is what Redis calls an aborted one: its commands have no effect,
-// EXEC says so, DISCARD ends it. Commands are answered by an error where Redis says QUEUED, for
-// clients that have not seen the first error.
+// A refused transaction behaves like an aborted one in Redis: its commands have no effect, EXEC
+// reports that, and DISCARD ends it. In place of QUEUED each command gets an error, for clients
+// that missed the first error.
 bool RespSession::RefusesInTransaction(const CommandSpec* spec, RespWriter& reply) {
   const Verb verb =
       spec != nullptr && spec->AcceptsCount(parser_.size()) ? spec->verb : Verb::kThrottle;
@@ -253,8 +265,6 @@ RespSession::Ran RespSession::RunRuleVerb(RuleVerb verb, const ThrottleTurn& tur
   return Ran::kFailed;
 }
 
-// `input` stands behind a verb that waits. Up to the first command that is another, or not whole,
-// or wrong in form.
 void RespSession::AskAhead(std::string_view input, base::Instant now) {
   while (verbs_.has_room() && parser_.Parse(input) == RespParser::Step::kCommand) {
     input.remove_prefix(parser_.consumed_bytes());
@@ -278,7 +288,6 @@ bool RespSession::Unknown(RespWriter& reply) const {
   return false;
 }
 
-// True after the error that says why not.
 bool RespSession::MayNotUseState(std::string_view command, RespWriter& reply) const {
   if (MayUseState()) return false;
   if (context_.access.credential_set()) {

@@ -1,9 +1,15 @@
-// One Redis client's conversation: RESP2 or RESP3 in, decisions out.
+// The conversation with one Redis client: RESP2 or RESP3 in, decisions out.
 //
-// Commands of one call that can be decided together are: every CL.THROTTLE is collected (see
-// throttle.h) until another command needs its answer behind theirs, or the input ends; and where
-// HG.CHECK or HG.PEEK has to wait for the shared store, those that follow it are asked together
-// with it (see verb_queue.h).
+// Commands of one call are decided together if they can be. Every CL.THROTTLE is collected (see
+// throttle.h) until another command needs its reply after theirs, or the input ends. If HG.CHECK or
+// HG.PEEK has to wait for the shared store, the checks and peeks that follow are sent to the store
+// together with it (see verb_queue.h).
+//
+// A call of OnBytes has three steps:
+//
+//   Resume   answers the batch that the last call left waiting; returns if it still waits
+//   Collect  parses commands, and collects or runs each, up to the first that waits
+//   Settle   flushes the batch; a batch that waits is not consumed
 #pragma once
 
 #include <span>
@@ -19,8 +25,8 @@
 
 namespace headgate::front::resp {
 
-// The bounds of a command, and those before a login if a credential is set. A check needs no login,
-// so the smaller bounds leave room for one: some 28 entries.
+// The bounds of a command, and the bounds before a login if a credential is set. A check needs no
+// login, so the smaller bounds leave room for a check of some 28 entries.
 inline constexpr wire::RespBounds kBounds{};
 inline constexpr wire::RespBounds kBoundsBeforeLogin{.args_max = 64,
                                                      .bulk_bytes_max = 16 << 10,
@@ -30,7 +36,7 @@ inline constexpr wire::RespBounds kBoundsBeforeLogin{.args_max = 64,
 
 class RespSession final : public net::Session {
  public:
-  // `context` outlives the session.
+  // `context` must outlive the session.
   RespSession(Context& context, const net::Peer& peer);
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
@@ -41,17 +47,43 @@ class RespSession final : public net::Session {
  private:
   enum class Ran : uint8_t { kDone, kFailed, kWaits };
 
-  // Answers a command that is not collected. False where its answer comes later: it is run again
-  // then.
+  // The state of one call of OnBytes.
+  struct Pass {
+    std::string_view rest;          // the input that is not consumed
+    size_t output_pause;            // stop at this much output
+    std::string_view unanswered{};  // starts at the first command without an answer
+    uint64_t commands = 0;
+    uint64_t commands_answered = 0;  // commands before `unanswered`
+    bool waits = false;              // a command waits for the store
+    bool more = false;               // stopped because of output_pause
+    bool protocol_error = false;
+  };
+
+  // Answers the batch that the last call left waiting. Returns false if it still waits.
+  bool Resume(const ThrottleTurn& turn, Pass& pass, Progress& progress);
+  void Collect(const ThrottleTurn& turn, Pass& pass);
+  // Collects or runs the command in the parser. Returns false if this command or the batch before
+  // it waits.
+  bool TakeCommand(const ThrottleTurn& turn, Pass& pass);
+  void RefuseInput(const ThrottleTurn& turn, Pass& pass);
+  // Answers the batch. Returns false if it waits.
+  bool Flush(const ThrottleTurn& turn, Pass& pass);
+  void Settle(const ThrottleTurn& turn, Pass& pass, Progress& progress);
+
+  // Answers a command that is not collected. Returns false if the answer comes later; the command
+  // is then run again.
   bool Run(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunOther(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn);
+  // `input` follows a verb that waits. Sends the checks and peeks in it to the store, up to the
+  // first command that is another verb, incomplete, or malformed.
   void AskAhead(std::string_view input, base::Instant now);
   bool Unknown(wire::RespWriter& reply) const;
   bool MayUseState() const { return context_.access.MayUseState(peer_, client_.authenticated); }
+  // If the client may not use state, writes the reason and returns true.
   bool MayNotUseState(std::string_view command, wire::RespWriter& reply) const;
   Ran RunClient(const ThrottleTurn& turn);
-  // Answers a command that belongs to a refused transaction. False if it does not belong to one.
+  // Answers a command that belongs to a refused transaction. Returns false if it does not.
   bool RefusesInTransaction(const CommandSpec* spec, wire::RespWriter& reply);
   void ResetClient();
   void ChooseBounds();
@@ -63,15 +95,15 @@ class RespSession final : public net::Session {
   ClientList::Registration registration_;
   std::function<void()> wake_;
   net::OrderedWait wait_;
-  limiter::Pending pending_{[this] { wake_(); }};  // of CL.THROTTLE
+  limiter::Pending pending_{[this] { wake_(); }};  // for CL.THROTTLE
   VerbQueue verbs_;
-  // The size of a batch whose answers come later; its bytes are the first that are not consumed.
+  // The size of a batch whose replies come later. Its bytes are the first unconsumed ones.
   struct {
     size_t bytes = 0;
     uint64_t commands = 0;
   } awaited_;
-  bool in_refused_transaction_ =
-      false;  // between a MULTI, which is refused, and its EXEC or DISCARD
+  // Between a MULTI, which is refused, and its EXEC or DISCARD.
+  bool in_refused_transaction_ = false;
   bool draining_ = false;
   bool closing_ = false;
   bool http_ = false;  // closed because the client speaks HTTP

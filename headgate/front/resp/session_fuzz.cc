@@ -1,5 +1,5 @@
-// Any bytes to a session: no crash, no answer that is not whole, and the same answers however they
-// arrive. The first byte chooses the pieces, and whether there is a credential.
+// Any bytes cause no crash and no incomplete reply, and give the same replies in any pieces. The
+// first byte chooses the pieces, and whether there is a credential.
 #include <algorithm>
 #include <array>
 

@@ -1,5 +1,5 @@
-// What real clients send besides CL.THROTTLE, and what they are answered: the texts are those of
-// Redis 7.
+// The commands that real clients send besides CL.THROTTLE, and their replies. The texts are those
+// of Redis 7.
 #include "headgate/front/resp/session.h"
 
 #include "headgate/front/resp/conversation.h"
@@ -15,7 +15,7 @@ using testing::StartsWith;
 
 const net::Peer kFarAway{.loopback = false};
 
-// All replies as a person reads them, one to a line.
+// All replies in readable form, one per line.
 std::string Readable(std::string_view bytes) {
   wire::RespReader reader;
   std::string lines;
@@ -33,7 +33,7 @@ struct Row {
   std::string sent;
   std::string answered;
 };
-// Each row in a conversation of its own.
+// Runs each row in a conversation of its own.
 void ExpectRows(const std::vector<Row>& rows, const http::Access& access = {}) {
   for (const Row& row : rows) {
     World world(access);
@@ -131,7 +131,7 @@ TEST(RespSession, WithoutACredentialALoginIsAMisunderstanding) {
   });
 }
 
-// The number of bytes a client may make the server keep is smaller before a login.
+// Before a login, a client can make the server buffer fewer bytes.
 TEST(RespSession, BoundsAreTighterBeforeALogin) {
   const http::Access access{.credential = "secret"};
   ExpectRows({{"*65\r\n", "-ERR Protocol error: unauthenticated multibulk length\r\n"},
@@ -174,7 +174,7 @@ TEST(RespSession, StateVerbsNeedTheCredentialOrThisMachine) {
             "-NOPERM 'hg.reset' is for clients on the server's own machine while the server has no "
             "credential; set one, "
             "and log in with AUTH\r\n");
-  // "AUTH default x" is welcome where no credential is set, and opens nothing.
+  // "AUTH default x" is accepted if no credential is set, but gives no access.
   EXPECT_THAT(far.Send("AUTH default x\r\n" + refund), StartsWith("+OK\r\n-NOPERM "));
 }
 
@@ -252,7 +252,7 @@ TEST(RespSession, ARefusedTransactionHasNoEffect) {
       "transaction\r\n";
   const std::string not_executed =
       "-ERR not executed: MULTI was refused, and neither EXEC nor DISCARD has followed\r\n";
-  // Nothing is taken, in whatever pieces it comes.
+  // Nothing is consumed, in whatever pieces the commands arrive.
   EXPECT_EQ(client.Send("MULTI\r\n" + throttle + throttle + "EXEC\r\n"),
             refused + not_executed + not_executed +
                 "-EXECABORT Transaction discarded because of previous errors.\r\n");

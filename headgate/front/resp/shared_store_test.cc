@@ -1,5 +1,5 @@
-// A session whose decisions come later answers as one whose decisions are at hand, whatever arrives
-// in whatever pieces.
+// A session whose decisions come later gives the same replies as one with immediate decisions, for
+// any input in any pieces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::StartsWith;
 
-// A server, with a rule for `user` in domain `d`, and one client of it.
+// A server with a rule for `user` in domain `d`, and one client.
 class Side {
  public:
   explicit Side(bool shares, bool leases = false)
@@ -33,7 +33,7 @@ class Side {
     EXPECT_TRUE(limiter_.OnRules(*rule::BuildRules(rules), now_).ok());
   }
 
-  // Feeds what arrived; where the session waits, nothing more is fed until Answer.
+  // Feeds arriving bytes; if the session waits, feeds no more until Answer.
   void Arrive(std::string_view bytes) {
     rest_.append(bytes);
     if (!progress.waiting()) Feed();
@@ -52,7 +52,7 @@ class Side {
   void Feed() {
     do {
       progress = session_.OnBytes(rest_, output, now_);
-      // What was read lies elsewhere the next time.
+      // Unconsumed bytes have a different address in the next call.
       rest_ = std::string(std::string_view(rest_).substr(progress.consumed));
     } while (progress.more);
   }
@@ -99,7 +99,7 @@ std::string RandomCommand(std::mt19937_64& random) {
     case 3:
       return "cl.throttle  \"" + key + "\" 3 10 60\r\n";
     case 4:
-      // A limit of its own: more of them than are kept at hand.
+      // A limit of its own. There are more of them than the cache holds.
       return Command({"CL.THROTTLE", key, std::to_string(random() % 3000), "7", "60"});
     case 5:
       return "\r\n";
@@ -110,7 +110,7 @@ std::string RandomCommand(std::mt19937_64& random) {
     case 9:
       return Command({"HG.PEEK", "d", "ENTRIES", "1", "user", key});
     case 10:
-      // Nothing of it waits: it has no rule, or is wrong.
+      // None of these waits: they match no rule or are malformed.
       return Command({"HG.CHECK", random() % 2 == 0 ? "other" : "d", "ENTRIES", "1", "user", key,
                       "more"}) +
              Command({"hg.check", "other", "ENTRIES", "1", "user", key});
@@ -124,7 +124,7 @@ std::string RandomCommand(std::mt19937_64& random) {
   }
 }
 
-// Only a shared decision names its mode.
+// Only a shared decision reports its mode.
 std::string WithoutModes(std::string output) {
   constexpr std::string_view kMode = "$4\r\nmode\r\n$5\r\nexact\r\n";
   for (size_t at = output.find(kMode); at != std::string::npos; at = output.find(kMode)) {
@@ -247,8 +247,8 @@ TEST(SharedStore, WhatALeaseHasDecidedIsAnsweredOnceThoughTheNextCommandWaits) {
   EXPECT_EQ(side.commands(), commands + 2);
 }
 
-// Expected by the definition: a token comes back every period/count, and the bucket is full when
-// all have.
+// The expected values follow from the definition: one token returns every period/count, and the
+// bucket is full when all have returned.
 TEST(SharedStore, WaitsThatMemoryTellsAreExactHoweverLongOrShort) {
   Side side(true, /*leases=*/true);
   const auto ask = [&](const std::vector<std::string>& words) {
@@ -262,7 +262,7 @@ TEST(SharedStore, WaitsThatMemoryTellsAreExactHoweverLongOrShort) {
   EXPECT_EQ(ask(slow), "*5\r\n:0\r\n:1\r\n:0\r\n:-1\r\n:3000000000\r\n");
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(ask(slow), "*5\r\n:1\r\n:1\r\n:0\r\n:3000000000\r\n:3000000000\r\n") << i;
-  // Two tokens and more each nanosecond, and never full while half of them are on lease.
+  // More than two tokens per nanosecond; never full while half of them are on lease.
   const std::vector<std::string> fast{"CL.THROTTLE", "fast", "2147483648", "2147483648", "1", "1"};
   for (int i = 0; i < 5; ++i) {
     const std::string reply = ask(fast);
@@ -279,7 +279,7 @@ TEST(SharedStore, WithoutTheStoreTheShareOfThisInstanceHolds) {
   side.Arrive(Command({"CL.THROTTLE", "k", "15", "4", "60"}));
   EXPECT_FALSE(side.progress.waiting());
   EXPECT_EQ(side.output,
-            "*5\r\n:0\r\n:4\r\n:3\r\n:-1\r\n:60\r\n");  // a quarter: a burst of 4, one a minute
+            "*5\r\n:0\r\n:4\r\n:3\r\n:-1\r\n:60\r\n");  // a quarter: a burst of 4, one per minute
 }
 
 TEST(SharedStore, ARefundOrAResetWithoutTheStoreSaysThatNothingWasDone) {

@@ -17,9 +17,9 @@ namespace {
 using algorithm::Decision;
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
-// Digits that cannot overflow.
+// This many digits cannot overflow.
 constexpr size_t kDigitsSafe = 18;
-// How much of an argument an error repeats.
+// The longest part of an argument that an error repeats.
 constexpr size_t kEchoedMax = 128;
 constexpr size_t kReplyBytesMax = 4 + 5 * wire::kRespNumberBytesMax;
 
@@ -30,7 +30,7 @@ char* WriteReply(char* at, const Decision& decision) {
   std::memcpy(at, kHead.data(), kHead.size());
   if (!decision.allowed) at[5] = '1';
   at += kHead.size();
-  // Within 63 bits: the limit is max_burst + 1, which CheckArguments keeps there.
+  // Fits into 63 bits, because CheckArguments bounds max_burst + 1.
   at = wire::WriteRespNumber(at, ':', static_cast<int64_t>(decision.limit));
   at = wire::WriteRespNumber(at, ':', static_cast<int64_t>(decision.remaining));
   const bool wait = !decision.allowed && !decision.never_fits();
@@ -77,7 +77,7 @@ bool ThrottleBatch::Add(const wire::RespParser& command, const ThrottleTurn& tur
     if (absl::Status status = CheckArguments(arguments); !status.ok()) return Refuse(status, turn);
     auto made = MakeLimit(arguments.limit);
     if (!made.ok()) return Refuse(made.status(), turn);
-    // The collected requests may use the limit that this one replaces.
+    // The collected requests may still use the limit that this one replaces.
     if (!Flush(turn)) return false;
     limit = limits_.Put(arguments.limit, *std::move(made));
   }
@@ -133,7 +133,7 @@ absl::StatusOr<store::LimitHandle> ThrottleBatch::MakeLimit(const ThrottleLimit&
   return checker_.store().limits().Intern(made);
 }
 
-// The words before the message are redis-cell's; its clients may look for them.
+// The words before the message are redis-cell's, because its clients may search for them.
 bool ThrottleBatch::Refuse(const absl::Status& status, const ThrottleTurn& turn) {
   if (!Flush(turn)) return false;
   counters_.errors.Add();

@@ -1,12 +1,12 @@
-// CL.THROTTLE, the verb of redis-cell: a token bucket under a name of the client's choice, whose
-// limit comes with each request.
+// CL.THROTTLE, the command of redis-cell: a token bucket under a name that the client chooses, with
+// a limit that comes with each request.
 //
-//   CL.THROTTLE key max_burst count period_s [quantity]   →   [limited, limit, remaining,
-//   retry_after_s, reset_after_s]
+//   CL.THROTTLE key max_burst count period_s [quantity]
+//     →  [limited, limit, remaining, retry_after_s, reset_after_s]
 //
-// Commands that arrive together are decided together: they are collected, decided by one call of
-// the store, and answered in their order. Neither allocates, once a limit is known. Specification
-// and differences from redis-cell: docs/reference/redis-protocol.md.
+// Commands that arrive together are collected, decided by one call of the store, and answered in
+// order. Nothing on this path allocates once a limit is known. Specification and differences from
+// redis-cell: docs/reference/redis-protocol.md.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@
 
 namespace headgate::front::resp {
 
-// As Rust's i64::from_str, which redis-cell uses: a sign or none, decimal digits, nothing else,
-// within 64 bits.
+// Parses like Rust's i64::from_str, which redis-cell uses: an optional sign and decimal digits,
+// nothing else, within 64 bits.
 std::optional<int64_t> ParseInteger(std::string_view text);
 
 // Shared by the commands of one call.
@@ -38,11 +38,11 @@ struct ThrottleTurn {
   base::Instant now;
 };
 
-// One per loop. Between two calls of OnBytes it is empty.
+// One per loop. It is empty between two calls of OnBytes.
 //
-// Each call says false where what was collected is decided elsewhere and its answers come later,
-// when the session's Pending says so. Then nothing has been answered, and nothing is collected any
-// more; AnswerSettled answers all of it.
+// Each function returns false if the collected commands are decided elsewhere and their replies
+// come later, when the session's Pending is ready. In this case nothing has been answered, and
+// the batch is empty; AnswerSettled then answers all of them.
 class ThrottleBatch {
  public:
   ThrottleBatch(limiter::Checker& checker, Counters& counters)
@@ -50,23 +50,23 @@ class ThrottleBatch {
     for (limiter::BatchEntry& entry : batch_) entry.terms = checker.decider().default_terms();
   }
 
-  // How many commands are collected and not answered.
+  // The number of collected commands without a reply.
   size_t size() const { return size_; }
   bool full() const { return size_ == kCommandsMax; }
 
-  // Takes one command, where it is not full; what has to be answered before it comes first. Not
-  // taken where that comes later.
+  // Adds one command; must not be full. Replies that must precede this command are written first.
+  // If those come later, the command is not added.
   bool Add(const wire::RespParser& command, const ThrottleTurn& turn);
 
-  // Decides what was collected and appends the replies.
+  // Decides the collected commands and appends the replies.
   bool Flush(const ThrottleTurn& turn);
 
   // Appends the replies that came later.
   bool AnswerSettled(const ThrottleTurn& turn);
 
  private:
-  static constexpr size_t kCommandsMax =
-      64;  // twice the usual depth of a pipeline; the replies fit on the stack
+  // Twice the usual depth of a pipeline; the replies fit on the stack.
+  static constexpr size_t kCommandsMax = 64;
 
   struct Arguments {
     ThrottleLimit limit;
@@ -82,9 +82,9 @@ class ThrottleBatch {
   Counters& counters_;
   LimitCache limits_;
   size_t size_ = 0;
-  // Kept, since making them anew costs more than a decision does.
+  // Kept, because creating them anew costs more than a decision.
   std::array<limiter::BatchEntry, kCommandsMax> batch_;
-  std::array<std::string, kCommandsMax> keys_;  // only if decisions may have to wait
+  std::array<std::string, kCommandsMax> keys_;  // used only if decisions may have to wait
 };
 
 }  // namespace headgate::front::resp

@@ -1,5 +1,5 @@
-// The path of CL.THROTTLE allocates nothing once its limits are known, and, where the buckets are
-// shared, once there are leases.
+// CL.THROTTLE allocates nothing once its limits are known and, for shared buckets, once leases
+// exist.
 #include "headgate/front/resp/conversation.h"
 #include "headgate/limiter/shared_decider.h"
 #include "headgate/testing/count_allocations.h"
@@ -52,7 +52,7 @@ TEST(ClThrottle, AllocatesNothingForDecisionsFromLeases) {
   std::string output;
   uint64_t before = 0, leased_before = 0;
   for (int round = 0; round < 210; ++round) {
-    // By then the leases are so large that none is renewed.
+    // By now the leases are large enough that none is renewed.
     if (round == 200) {
       before = testing::allocation_count;
       leased_before = fleet.decisions(limiter::Mode::kLeased);

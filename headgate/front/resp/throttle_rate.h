@@ -1,8 +1,8 @@
-// A rate as CL.THROTTLE states it, in numbers that a limit can hold: requests below 2^32, a period
+// Converts a rate of CL.THROTTLE into numbers that a limit can hold: requests below 2^32, a period
 // below 2^62 ns.
 //
-// Most rates are stated in such numbers, or can be reduced to them. The others are rounded down, by
-// less than one part in a million, so that a bucket never refills faster than was asked for:
+// Most rates fit or can be reduced to fit. The others are rounded down by less than one part in a
+// million, so a bucket never refills faster than requested:
 //
 //   4,294,967,297 requests in 60 s   →   4,294,967,295 in 59.999999973 s
 #pragma once
@@ -19,8 +19,8 @@ struct ThrottleRate {
   base::Duration period{0};
 };
 
-// Both arguments are at least 1. InvalidArgument if one request takes longer than 146 years, or if
-// the rate would have to be rounded by more than that.
+// Both arguments must be at least 1. InvalidArgument if one request takes longer than 146 years, or
+// if the rounding would be larger than that.
 absl::StatusOr<ThrottleRate> RateOf(int64_t count, int64_t period_s);
 
 }  // namespace headgate::front::resp

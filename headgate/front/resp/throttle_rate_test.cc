@@ -34,7 +34,7 @@ TEST(ThrottleRate, IsRoundedDownByLessThanAMillionthElsewhere) {
   std::mt19937_64 random(1);
   int rounded = 0;
   for (int i = 0; i < 200'000; ++i) {
-    // Of every size.
+    // Numbers of all magnitudes.
     const auto count = static_cast<int64_t>(random() >> (1 + random() % 63)) | 1;
     const auto period_s = static_cast<int64_t>(random() >> (1 + random() % 63)) | 1;
     const auto rate = RateOf(count, period_s);
@@ -48,8 +48,8 @@ TEST(ThrottleRate, IsRoundedDownByLessThanAMillionthElsewhere) {
     ASSERT_LE(rate->requests, std::numeric_limits<uint32_t>::max());
     ASSERT_LT(rate->period.count(), int64_t{1} << 62);
     ASSERT_GT(rate->period.count(), 0);
-    // period/count <= rate.period/rate.requests < period/count · (1 + 10^-6), without overflow: all
-    // below 2^125.
+    // Checks period/count <= rate.period/rate.requests < period/count · (1 + 10^-6). No product
+    // overflows: all are below 2^125.
     const uint128 stated = period * rate->requests;
     const uint128 held =
         uint128{static_cast<uint64_t>(rate->period.count())} * static_cast<uint64_t>(count);

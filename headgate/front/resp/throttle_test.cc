@@ -1,5 +1,5 @@
-// CL.THROTTLE, by the specification in docs/reference/redis-protocol.md: every expected reply is
-// written from it.
+// CL.THROTTLE according to docs/reference/redis-protocol.md: all expected replies are derived from
+// that specification.
 #include "headgate/front/resp/throttle.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ std::string Readable(std::string_view reply) {
              : "not one reply: " + std::string(reply);
 }
 
-// One client whose clock begins at 0 ms.
+// One client whose clock starts at 0 ms.
 class Throttle {
  public:
   std::string operator()(std::initializer_list<std::string_view> arguments) {
@@ -73,7 +73,8 @@ TEST(ClThrottle, AnswersTheGoldenVectorsOfRedisCell) {
       {9500, "0", "[0, 5, 4, -1, 1]"},
       {9500, "2", "[0, 5, 2, -1, 3]"},
       {9500, "5", "[1, 5, 2, 3, 3]"},
-      // throttled's sixteenth: a bucket that is full again, and a request that never fits.
+      // The sixteenth vector of throttled: a bucket that is full again, and a request that never
+      // fits.
       {15000, "6", "[1, 5, 5, -1, 0]"},
   };
   Throttle throttle;
@@ -184,7 +185,7 @@ TEST(ClThrottle, NumbersAreReadAsRustReadsThem) {
 
 TEST(ClThrottle, TheLargestNumbersAreAnsweredOrRefusedNeverWrapped) {
   Throttle throttle;
-  // 2^63 − 1 tokens of 1/4 ns each fill in 2^61 ns, 73 years.
+  // 2^63 − 1 tokens of 1/4 ns each fill in 2^61 ns, which is 73 years.
   EXPECT_EQ(throttle({"k", "9223372036854775806", "4000000000", "1", "9223372036854775807"}),
             "[0, 9223372036854775807, 0, -1, 2305843010]");
   EXPECT_EQ(throttle({"k", "9223372036854775806", "4000000000", "1"}),
@@ -192,8 +193,8 @@ TEST(ClThrottle, TheLargestNumbersAreAnsweredOrRefusedNeverWrapped) {
 }
 
 TEST(ClThrottle, MoreThanFourBillionRequestsPerPeriodAreDecided) {
-  // As redis-cell answers, but for a reset_after of less than a millisecond, which it rounds down
-  // to 0.
+  // The same replies as redis-cell's, except for a reset_after of less than a millisecond, which
+  // redis-cell rounds down to 0.
   Throttle throttle;
   EXPECT_EQ(throttle({"k", "15", "4294967297", "60"}), "[0, 16, 15, -1, 1]");
   EXPECT_EQ(throttle({"slow", "4", "5000000001", "9000000000", "5"}), "[0, 5, 0, -1, 9]");
@@ -215,8 +216,8 @@ TEST(ClThrottle, PeriodsOfMoreThan146YearsAreDecidedIfTheBucketFillsSooner) {
 TEST(ClThrottle, RaisingALimitLetsTheBucketRefillAtTheNewRateAtOnce) {
   Throttle throttle;
   EXPECT_EQ(throttle({"k", "9", "10", "60", "10"}), "[0, 10, 0, -1, 60]");
-  // Nothing is minted: 100 new tokens take 60 s. redis-cell denies for as long as the old limit
-  // would have.
+  // A new limit creates no tokens: 100 new tokens take 60 s. redis-cell denies for as long as the
+  // old limit would have.
   EXPECT_EQ(throttle({"k", "99", "100", "60"}), "[1, 100, 0, 1, 60]");
   EXPECT_EQ(throttle.At(milliseconds(600))({"k", "99", "100", "60"}), "[0, 100, 0, -1, 60]");
 }
@@ -224,12 +225,12 @@ TEST(ClThrottle, RaisingALimitLetsTheBucketRefillAtTheNewRateAtOnce) {
 TEST(ClThrottle, LoweringALimitKeepsTheTokensUpToTheNewBurst) {
   Throttle throttle;
   EXPECT_EQ(throttle({"k", "9", "10", "60", "10"}), "[0, 10, 0, -1, 60]");
-  // Empty, and a token every 6 s. redis-cell makes this client wait for 54 s.
+  // The bucket is empty, and gets a token every 6 s. redis-cell makes this client wait for 54 s.
   EXPECT_EQ(throttle({"k", "1", "10", "60"}), "[1, 2, 0, 6, 12]");
   Throttle full;
   EXPECT_EQ(full({"k", "9", "10", "60"}), "[0, 10, 9, -1, 6]");
   EXPECT_EQ(full({"k", "1", "10", "60"}), "[0, 2, 1, -1, 6]");
-  // And back: the tokens that went do not return by themselves.
+  // Back to the first limit: the tokens that were cut off do not return at once.
   EXPECT_EQ(full({"k", "9", "10", "60", "0"}), "[0, 10, 1, -1, 54]");
 }
 
@@ -342,7 +343,7 @@ TEST(ClThrottle, CommandsOfOneReadAreAnsweredInTheirOrder) {
   Conversation client(world);
   std::string bytes;
   std::string expected;
-  // More than one batch, over several keys and limits, with other commands and errors between.
+  // More than one batch, over several keys and limits, mixed with other commands and errors.
   for (int i = 0; i < 300; ++i) {
     if (i % 70 == 69) {
       bytes += Conversation::Bytes({"PING"});
@@ -376,7 +377,7 @@ TEST(ClThrottle, OneKeyInOneBatchCountsEachOfItsCommands) {
   EXPECT_EQ(world.own_limits.of(limiter::Outcome::kDenied), 3u);
 }
 
-// Limits that share a place of the cache push each other out in the middle of a batch.
+// Limits that share a cache slot replace each other in the middle of a batch.
 TEST(ClThrottle, MoreLimitsThanTheCacheHoldsAreDecidedRight) {
   World world;
   Conversation client(world);

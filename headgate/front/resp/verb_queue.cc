@@ -52,7 +52,7 @@ VerbQueue::PendingVerb& VerbQueue::Add() {
 
 void VerbQueue::Pop() {
   if (++answered_ < asked_) return;
-  // The first is never asked ahead, so that it keeps nothing.
+  // The first command is never asked ahead, so its element keeps no reply.
   pending_verbs_.resize(1);
   asked_ = answered_ = kept_bytes_ = 0;
 }

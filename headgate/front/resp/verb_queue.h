@@ -1,9 +1,9 @@
-// Verbs of the rules that arrive behind each other, where decisions come later: all of them are
-// asked together, and each is answered in its turn, when the session is shown its bytes again.
+// Queues the rule verbs of a pipeline if decisions come later. All of them are sent to the store
+// together. Each is answered in its turn, when the session gets its bytes again.
 //
-//                        HG.CHECK a   HG.CHECK b    HG.PEEK c     PING
-//   the first time       waits        asked ahead   asked ahead            one trip to the store
-//   when all are there   answered     answered      answered      answered
+//                       HG.CHECK a   HG.CHECK b    HG.PEEK c     PING
+//  first pass           waits        asked ahead   asked ahead            one trip to the store
+//  when all are ready   answered     answered      answered      answered
 #pragma once
 
 #include <functional>
@@ -27,34 +27,35 @@ class VerbQueue {
  public:
   using Answered = RuleVerbs::Answered;
 
-  // `on_ready` is called once none of those that were asked waits any more.
+  // `on_ready` is called when no queued verb waits any more.
   VerbQueue(RuleVerbs& verbs, std::function<void()> on_ready)
       : verbs_(verbs), on_ready_(std::move(on_ready)) {}
 
-  // Answers the next command: a new one where the queue is empty, else the first of those that were
-  // asked, which it is again. Later: it is the first now, and the same has to come again. Or what
-  // is wrong with it.
+  // Answers the next command. If the queue is empty, this is a new command; otherwise it must be
+  // the first queued command, passed again. kLater: the command is now the first in the queue, and
+  // must be passed again. An error says what is wrong with the command.
   absl::StatusOr<Answered> AnswerNext(RuleVerb verb, const wire::RespParser& command,
                                       wire::RespVersion version, base::Instant now,
                                       std::string& output);
 
-  // Whether nothing but the one that waits has been asked.
+  // Whether the queue holds only the command that waits.
   bool only_one() const { return asked_ - answered_ == 1; }
-  // Whether one more may be asked ahead.
+  // Whether one more command can be queued.
   bool has_room() const {
     return asked_ < kCommandsMax && kept_bytes_ < net::Session::kOutputPauseBytes;
   }
-  // Asks a command behind those that wait; what it is answered at once is kept until its turn.
+  // Sends a command that follows waiting ones. If its reply is available at once, the reply is kept
+  // until its turn.
   void AskAhead(RuleVerb verb, const wire::RespParser& command, wire::RespVersion version,
                 base::Instant now);
 
  private:
-  static constexpr size_t kCommandsMax = 64;  // as many as a batch of CL.THROTTLE
+  static constexpr size_t kCommandsMax = 64;  // as many as in a batch of CL.THROTTLE
 
   struct PendingVerb {
     explicit PendingVerb(std::function<void()> on_ready) : pending(std::move(on_ready)) {}
     limiter::Pending pending;
-    bool decided = false;  // it never had to wait, and its answer is kept here
+    bool decided = false;  // the decision was immediate; its reply is kept here
     absl::Status status;
     std::string reply;
   };
@@ -64,9 +65,9 @@ class VerbQueue {
 
   RuleVerbs& verbs_;
   const std::function<void()> on_ready_;
-  size_t open_ = 0;  // those that wait
-  // The first `asked_` are in use; of these, `answered_` have been answered. The first is kept for
-  // the next command.
+  size_t open_ = 0;  // number of waiting verbs
+  // The first `asked_` elements are in use; `answered_` of these have been answered. The first
+  // element is kept for the next command.
   std::vector<std::unique_ptr<PendingVerb>> pending_verbs_;
   size_t asked_ = 0;
   size_t answered_ = 0;

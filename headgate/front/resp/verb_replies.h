@@ -1,5 +1,5 @@
-// How commands about the connection and the server answer: `true` after a value, `false` after an
-// error, in Redis's words.
+// Replies of commands about the connection and the server, in Redis's words. Each returns true
+// after a value and false after an error.
 #pragma once
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 
 namespace headgate::front::resp {
 
-// How much of an argument an error repeats.
+// The longest part of an argument that an error repeats.
 inline constexpr size_t kEchoedMax = 128;
 
 inline bool Refuse(wire::RespWriter& reply, std::string_view text) {

@@ -37,7 +37,7 @@ std::string HashedName(std::string_view name);
 // What a call carries besides the request.
 struct CallContext {
   // The longest life of any lease.
-  base::Duration lease_ttl = std::chrono::seconds(2);
+  base::Duration lease_ttl = kLeaseTtl;
   // Instead of the server's clock, for tests and simulations.
   std::optional<base::Instant> now{};
   // How long a key is kept at least, where `now` does not move with the server's clock.

@@ -62,9 +62,9 @@ std::optional<base::Instant> ClockIn(const wire::RespValue& answer) {
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Make(net::EventLoop& loop,
                                                      const RedisOptions& options, uint64_t seed,
-                                                     ClientListener listener) {
-  if (const auto problems = options.Validate(); !problems.empty())
-    return absl::InvalidArgumentError(problems[0]);
+                                                     StoreListener listener) {
+  if (const auto problems = options.Problems(); !problems.empty())
+    return absl::InvalidArgumentError(problems[0].what);
   std::shared_ptr<net::TlsContext> tls;
   if (options.tls) {
     HEADGATE_ASSIGN_OR_RETURN(tls, net::TlsContext::Load(options.tls_files));
@@ -74,12 +74,12 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Make(net::EventLoop& loop,
 }
 
 Client::Client(net::EventLoop& loop, const RedisOptions& options,
-               std::shared_ptr<net::TlsContext> tls, uint64_t seed, ClientListener listener)
+               std::shared_ptr<net::TlsContext> tls, uint64_t seed, StoreListener listener)
     : loop_(loop),
       options_(options),
       tls_(std::move(tls)),
-      listener_(std::move(listener)),
       random_(seed),
+      reports_(std::move(listener)),
       retries_(options.retry_percent),
       topology_(MakeTopology(options, random_.Next())),
       histories_(options.lease_ttl),
@@ -241,7 +241,7 @@ void Client::FinishBreaker(Shard& shard, PendingCall& call, Breaker::Outcome out
   } else {
     counters_.breakers_open.Add();
   }
-  if (listener_.on_breaker) listener_.on_breaker(shard.name(), !closed);
+  reports_.Breaker(shard.name(), !closed);
 }
 
 void Client::OnReply(Shard& shard, PendingCall& call, const wire::RespValue& reply,
@@ -328,16 +328,13 @@ void Client::OnFailed(Shard& shard, PendingCall& call, ConnectionEvent event, ba
 
 void Client::Alarm(const Shard& shard, std::string_view error) {
   counters_.alarms.Add();
-  if (listener_.on_alarm) listener_.on_alarm(shard.name(), std::string(error));
+  reports_.Alarm(shard.name(), error);
 }
 
 // ---- Servers
 
 Shard& Client::EnsureShard(uint32_t server, base::BootTime now) {
-  if (server >= shards_.size()) {
-    shards_.resize(server + 1);
-    told_.resize(server + 1);
-  }
+  if (server >= shards_.size()) shards_.resize(server + 1);
   std::unique_ptr<Shard>& shard = shards_[server];
   if (shard == nullptr) {
     shard = std::make_unique<Shard>(loop_, server, topology_->servers()[server],
@@ -376,34 +373,29 @@ void Client::OnIdentity(Shard& shard, const ServerIdentity& identity, base::Boot
   counters_.shards_learning.Add();
   learning_.push_back({.shard = index, .server = shard.name(), .until = *until});
   WakeAt(*until);
-  if (listener_.on_learning) listener_.on_learning(shard.name(), change, *until - now);
+  reports_.Learning(shard.name(), change, *until - now);
 }
 
 void Client::EndLearning(base::BootTime now) {
   std::erase_if(learning_, [&](const Learning& learning) {
     if (now < learning.until) return false;
     counters_.shards_learning.Subtract();
-    if (listener_.on_learned) listener_.on_learned(learning.server);
+    reports_.Learned(learning.server);
     return true;
   });
 }
 
 void Client::OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime) {
-  std::optional<std::string>& told = told_[shard.index()].eviction_policy;
-  if (!facts.may_evict || options_.strict_store || topology_->IsGuide(shard.index()))
-    return told.reset();
-  if (told == facts.eviction_policy) return;
-  told = facts.eviction_policy;
-  if (listener_.on_eviction_policy)
-    listener_.on_eviction_policy(shard.name(), facts.eviction_policy);
+  const bool concerns = facts.may_evict && !options_.strict_store;
+  reports_.EvictionPolicy(shard.index(), shard.name(),
+                          concerns && !topology_->IsGuide(shard.index())
+                              ? std::optional(facts.eviction_policy)
+                              : std::nullopt);
 }
 
 void Client::OnReady(Shard& shard, base::BootTime now) {
   shard.breaker().ProbeSoon(now);
-  absl::Status& told = told_[shard.index()].connection;
-  if (told.ok()) return;
-  told = absl::OkStatus();
-  if (listener_.on_connection) listener_.on_connection(shard.name(), told);
+  reports_.Connection(shard.index(), shard.name(), absl::OkStatus());
 }
 
 void Client::OnDown(Shard& shard, const absl::Status& why, base::BootTime now) {
@@ -411,10 +403,7 @@ void Client::OnDown(Shard& shard, const absl::Status& why, base::BootTime now) {
   Suspect(now);
   // It does not let us in, or is not to be used: nothing mends that but somebody who looks.
   if (absl::IsPermissionDenied(why) || absl::IsFailedPrecondition(why)) counters_.alarms.Add();
-  absl::Status& told = told_[shard.index()].connection;
-  if (told == why) return;
-  told = why;
-  if (listener_.on_connection) listener_.on_connection(shard.name(), why);
+  reports_.Connection(shard.index(), shard.name(), why);
 }
 
 const Shard* Client::FindShard(std::string_view key) const {
@@ -488,12 +477,7 @@ void Client::OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answe
 // shows why.
 void Client::TellTopology(uint32_t server, const std::string& problem) {
   if (!problem.empty()) counters_.alarms.Add();
-  std::string& told = told_[server].topology_problem;
-  if (told == problem) return;
-  told = problem;
-  if (!listener_.on_topology) return;
-  listener_.on_topology(shards_[server]->name(),
-                        problem.empty() ? absl::OkStatus() : absl::UnavailableError(problem));
+  reports_.Topology(server, shards_[server]->name(), problem);
 }
 
 void Client::LookAtServers(base::BootTime now) {
@@ -512,7 +496,7 @@ void Client::ForgetServers() {
     if (shard == nullptr || !shard->at_rest() || !topology_->Forget(server)) continue;
     if (shard->breaker().state() != Breaker::State::kClosed) counters_.breakers_open.Subtract();
     shard.reset();
-    told_[server] = {};
+    reports_.Forget(server);
     // Behind sentinels the history goes on elsewhere.
     if (options_.topology != TopologyKind::kSentinel) histories_.Forget(ShardOf(server));
   }
@@ -548,7 +532,7 @@ void Client::LookAtClocks(base::BootTime now) {
           const auto missed = shard.clock_watch().OnAnswer(*clock, asked, loop_.Now());
           if (!missed) return;
           counters_.pauses_missed.Add();
-          if (listener_.on_pause_missed) listener_.on_pause_missed(shard.name(), *missed);
+          reports_.PauseMissed(shard.name(), *missed);
         });
     call.own = true;
     constexpr std::string_view kWords[] = {"TIME"};

@@ -23,12 +23,13 @@
 #include "headgate/base/pool.h"
 #include "headgate/base/random.h"
 #include "headgate/net/event_loop.h"
-#include "headgate/store/redis/client_counters.h"
+#include "headgate/store/redis/client_listener.h"
 #include "headgate/store/redis/options.h"
 #include "headgate/store/redis/pending_call.h"
 #include "headgate/store/redis/retry_budget.h"
 #include "headgate/store/redis/shard.h"
 #include "headgate/store/redis/topology.h"
+#include "headgate/store/store_counters.h"
 
 namespace headgate::store::redis {
 
@@ -41,30 +42,6 @@ struct ScriptCall {
   bool learns = false;
 };
 
-// What somebody should hear of; each call is one line of a log. No passwords.
-struct ClientListener {
-  // A server was connected to; or not, and why. Repeated attempts that fail alike are told once.
-  std::function<void(const std::string& server, const absl::Status& state)> on_connection{};
-  // An eviction policy that may drop live limits; empty: the server does not say. Once, until it is
-  // another. Of a strict store on_connection tells why it is refused.
-  std::function<void(const std::string& server, const std::string& policy)> on_eviction_policy{};
-  // What a server that was asked where the keys are had to say: nothing of use, and why; or OK,
-  // once it does. Repeated answers that are alike are told once.
-  std::function<void(const std::string& server, const absl::Status& state)> on_topology{};
-  // The breaker opened, or closed again.
-  std::function<void(const std::string& server, bool open)> on_breaker{};
-  // A shard began to learn, for so long, since the history of its server broke.
-  std::function<void(const std::string& server, HistoryChange change, base::Duration term)>
-      on_learning{};
-  // It has learned, and is asked again.
-  std::function<void(const std::string& server)> on_learned{};
-  // A server's clock has moved so much further than ours that ours must have missed a pause: leases
-  // that are held may be over at the store, and are not to be spent any more.
-  std::function<void(const std::string& server, base::Duration missed)> on_pause_missed{};
-  // An error reply that somebody should look at: OOM, BUSY, NOPERM and the like.
-  std::function<void(const std::string& server, const std::string& error)> on_alarm{};
-};
-
 class Client final : private Shard::User {
  public:
   using Done = PendingCall::Done;
@@ -73,7 +50,7 @@ class Client final : private Shard::User {
   // Connects at once. Two clients with one seed draw the same jitter.
   static absl::StatusOr<std::unique_ptr<Client>> Make(net::EventLoop& loop,
                                                       const RedisOptions& options, uint64_t seed,
-                                                      ClientListener listener = {});
+                                                      StoreListener listener = {});
   // Calls that are under way are forgotten: their `done` is not called.
   ~Client();
   Client(const Client&) = delete;
@@ -99,11 +76,11 @@ class Client final : private Shard::User {
   // One look at the clock for all calls of a turn.
   base::BootTime Now();
   // From any thread.
-  ClientCounters ReadCounters() const { return counters_.Read(); }
+  StoreCounters ReadCounters() const { return counters_.Read(); }
 
  private:
   Client(net::EventLoop& loop, const RedisOptions& options, std::shared_ptr<net::TlsContext> tls,
-         uint64_t seed, ClientListener listener);
+         uint64_t seed, StoreListener listener);
 
   PendingCall& Acquire(std::string_view key, base::Duration timeout, Done done);
   void Dispatch(PendingCall& call, base::BootTime now);
@@ -157,9 +134,9 @@ class Client final : private Shard::User {
   net::EventLoop& loop_;
   const RedisOptions options_;
   const std::shared_ptr<net::TlsContext> tls_;
-  const ClientListener listener_;
   base::Random random_;
-  LoopClientCounters counters_;
+  LoopStoreCounters counters_;
+  ListenerReports reports_;
   RetryBudget retries_;
   std::unique_ptr<Topology> topology_;
   ShardHistories histories_;
@@ -187,12 +164,6 @@ class Client final : private Shard::User {
   base::BootTime timer_at_{INT64_MAX};
   // By the topology's index; null: never connected to. Last: they go first.
   std::vector<std::unique_ptr<Shard>> shards_;
-  struct Told {  // what the listener heard last of a server
-    absl::Status connection = absl::UnknownError("");
-    std::optional<std::string> eviction_policy{};  // that may drop live limits
-    std::string topology_problem{};
-  };
-  std::vector<Told> told_;
 };
 
 }  // namespace headgate::store::redis

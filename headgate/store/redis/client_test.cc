@@ -329,7 +329,7 @@ TEST(Client, AWriteWaitsForMoreWhileMuchIsUnderWay) {
   EXPECT_FALSE(arrived(5, 5ms));
   still.Advance(1us);
   EXPECT_TRUE(arrived(5, 20s)) << "200 µs after the first of them, though nothing else happens";
-  const ClientCounters counters = test.client->ReadCounters();
+  const StoreCounters counters = test.client->ReadCounters();
   EXPECT_EQ(counters.batched_calls.counts[1], 1u) << "of two";
   EXPECT_EQ(counters.batched_calls.counts[2], 1u) << "of three";
   EXPECT_EQ(counters.batched_calls.sum, 5u);

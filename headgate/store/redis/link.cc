@@ -12,7 +12,7 @@ constexpr base::Duration kGatherMax = std::chrono::microseconds(200);
 
 Link::Link(net::EventLoop& loop, const net::StreamTarget& target,
            const net::Stream::Options& stream_options, const ConnectionSettings& settings,
-           Connection::User& user, LoopClientCounters& counters, uint64_t seed)
+           Connection::User& user, LoopStoreCounters& counters, uint64_t seed)
     : loop_(loop),
       target_(target),
       counters_(counters),

@@ -10,8 +10,8 @@
 
 #include "headgate/net/event_loop.h"
 #include "headgate/net/stream.h"
-#include "headgate/store/redis/client_counters.h"
 #include "headgate/store/redis/connection.h"
+#include "headgate/store/store_counters.h"
 
 namespace headgate::store::redis {
 
@@ -19,7 +19,7 @@ class Link final : private net::Stream::Owner {
  public:
   Link(net::EventLoop& loop, const net::StreamTarget& target,
        const net::Stream::Options& stream_options, const ConnectionSettings& settings,
-       Connection::User& user, LoopClientCounters& counters, uint64_t seed);
+       Connection::User& user, LoopStoreCounters& counters, uint64_t seed);
 
   void Start(base::BootTime now);
   void Send(PendingCall& call, base::BootTime now);
@@ -43,7 +43,7 @@ class Link final : private net::Stream::Owner {
 
   net::EventLoop& loop_;
   const net::StreamTarget target_;
-  LoopClientCounters& counters_;
+  LoopStoreCounters& counters_;
   net::Stream stream_;
   net::Timer timer_;
   net::Timer

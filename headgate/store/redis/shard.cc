@@ -38,7 +38,7 @@ std::string_view Sentence(ConnectionEvent event) {
 }  // namespace
 
 Shard::Shard(net::EventLoop& loop, uint32_t index, const net::StreamTarget& target,
-             const Settings& settings, User& user, LoopClientCounters& counters, uint64_t seed)
+             const Settings& settings, User& user, LoopStoreCounters& counters, uint64_t seed)
     : index_(index),
       name_(target.ToString()),
       user_(user),

@@ -42,7 +42,7 @@ class Shard final : private Connection::User {
   };
 
   Shard(net::EventLoop& loop, uint32_t index, const net::StreamTarget& target,
-        const Settings& settings, User& user, LoopClientCounters& counters, uint64_t seed);
+        const Settings& settings, User& user, LoopStoreCounters& counters, uint64_t seed);
 
   void Start(base::BootTime now);
   // Over the connection that has the least under way.

@@ -50,20 +50,6 @@ ServerIdentity IdentityIn(std::string_view server_info, std::string_view replica
           .primary = InfoField(replication_info, "role") != "slave"};
 }
 
-std::string_view Name(HistoryChange change) {
-  switch (change) {
-    case HistoryChange::kNone:
-      return "none";
-    case HistoryChange::kRestarted:
-      return "restarted";
-    case HistoryChange::kPromoted:
-      return "promoted";
-    case HistoryChange::kReplaced:
-      return "replaced";
-  }
-  return "";
-}
-
 HistoryChange ShardHistories::OnSeen(uint32_t index, const ServerIdentity& server, BootTime now,
                                      uint32_t place) {
   // What a replica follows is known: it may be promoted.

@@ -32,6 +32,7 @@
 
 #include "headgate/base/clock.h"
 #include "headgate/base/time.h"
+#include "headgate/store/store_listener.h"
 
 namespace headgate::store::redis {
 
@@ -54,9 +55,7 @@ struct ServerIdentity {
 // cannot be read is 0.
 ServerIdentity IdentityIn(std::string_view server_info, std::string_view replication_info);
 
-enum class HistoryChange : uint8_t { kNone, kRestarted, kPromoted, kReplaced };
-inline constexpr int kHistoryChangeCount = 4;
-std::string_view Name(HistoryChange change);
+using store::HistoryChange;
 
 // Not thread-safe.
 class ShardHistories {

@@ -21,7 +21,7 @@
 namespace headgate::store::redis {
 
 // InvalidArgument with a sentence that says what is wrong, without the password. What else must
-// hold, once a password may have been put in, is what Validate says.
+// hold, once a password may have been put in, is what RedisOptions::Problems says.
 absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url);
 
 // The same as a URL again, without user and password: for logs.

@@ -17,6 +17,12 @@ RedisOptions Parsed(std::string_view url) {
   return options.value_or(RedisOptions{});
 }
 
+std::vector<std::string> Sentences(const std::vector<OptionProblem>& problems) {
+  std::vector<std::string> sentences;
+  for (const OptionProblem& problem : problems) sentences.push_back(problem.what);
+  return sentences;
+}
+
 std::string Problem(std::string_view url) {
   return std::string(ParseStoreUrl(url).status().message());
 }
@@ -47,9 +53,9 @@ TEST(StoreUrl, MayNameAUserWhosePasswordComesFromElsewhere) {
     RedisOptions options = Parsed(url);
     EXPECT_EQ(options.user, "gate");
     EXPECT_EQ(options.servers[0].ToString(), "host:7000");
-    EXPECT_THAT(options.Validate(), ElementsAre("a user needs a password"));
+    EXPECT_THAT(Sentences(options.Problems()), ElementsAre("a user needs a password"));
     options.password = "secret";
-    EXPECT_THAT(options.Validate(), IsEmpty());
+    EXPECT_THAT(options.Problems(), IsEmpty());
   }
 }
 
@@ -94,7 +100,7 @@ TEST(StoreUrl, SaysWhatIsWrong) {
   EXPECT_THAT(Problem("redis+sentinel://a"), HasSubstr("master's name is missing"));
   EXPECT_THAT(Problem("redis+unix://run"), HasSubstr("begins with '/'"));
   EXPECT_THAT(Problem("redis+unix:///a?x=1"), HasSubstr("only db=NUMBER"));
-  EXPECT_THAT(Parsed("redis+unix:///" + std::string(200, 'a')).Validate(),
+  EXPECT_THAT(Sentences(Parsed("redis+unix:///" + std::string(200, 'a')).Problems()),
               ElementsAre(HasSubstr("201 bytes")));
   EXPECT_THAT(Problem("rediss+unix:///a"), HasSubstr("TLS over a Unix socket"));
 }

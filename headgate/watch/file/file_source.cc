@@ -15,11 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The mode of a new rule file. Rules are not secret: whoever can read the other files should be
-// able to read it.
+// The mode of a new rule file. Rules are not secret: everyone who can read the other files should
+// be able to read this one.
 constexpr uint32_t kNewFileMode = 0644;
 
-// The same text has the same version on every machine; nobody gains from two texts of one version.
+// Equal texts have equal versions on every machine. The hash needs no secret, because nobody gains
+// from two texts with the same version.
 std::string VersionOf(std::string_view text) {
   const base::Hash128 hash = base::HashBytes(base::HashSecret{}, base::KeyKind::kRaw, text);
   return fmt::format("{:016x}{:016x}", hash.high, hash.low);
@@ -52,7 +53,7 @@ absl::Status Remove(const std::string& path) {
 }
 
 absl::Status Replace(const std::string& path, std::string_view text) {
-  // What a symbolic link leads to is replaced, not the link.
+  // Replace the target of a symbolic link, not the link.
   const auto target = disk::FollowLinks(path);
   if (!target.ok()) return target.status();
   std::error_code error;

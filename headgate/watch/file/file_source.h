@@ -1,7 +1,7 @@
-// Rule files as a source of rules: a document is a file, its name is its path.
+// Rule files as a source of rules. A document is a file, and its name is the path of the file.
 //
-// A write replaces the file whole. Its version is looked at right before, but not under a lock: of
-// two processes that write one file at the same moment the later wins.
+// A write replaces the whole file. The version is checked just before, but not under a lock: if two
+// processes write the same file at the same moment, the later one wins.
 #pragma once
 
 #include <memory>
@@ -18,17 +18,17 @@ namespace headgate::watch::file {
 
 class FileSource final : public rule::Source {
  public:
-  // `paths` as in file_text.h. Lives on `loop`.
+  // `paths` as in file_text.h. The source runs on `loop`.
   FileSource(std::vector<std::string> paths, net::EventLoop& loop,
              const FileWatchOptions& options = {});
 
   // Reads the files and calls `on_documents` before it returns.
   void Subscribe(OnDocuments on_documents) override;
-  // As for a change: waits while somebody is in the middle of writing, at most
+  // Works as if the files had changed: waits while a file is being written, at most
   // FileWatchOptions::delay_max.
   void Refresh() override;
   void Read(std::string_view name, OnDocument done) override;
-  // Also a new file *.yaml or *.yml in a directory that is one of the paths.
+  // Can also create a new file *.yaml or *.yml in a directory that is one of the paths.
   void Write(const rule::DocumentChange& change, OnWritten done) override;
   Figures figures() const override;
 

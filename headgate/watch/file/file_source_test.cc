@@ -21,7 +21,7 @@ class FileSourceTest : public ::testing::Test {
  protected:
   void Follow(std::vector<std::string> paths, base::Duration delay_max = 20ms) {
     source_.emplace(std::move(paths), loop_,
-                    FileWatchOptions{.quiet = 1ms, .delay_max = delay_max, .look_interval = 20ms});
+                    FileWatchOptions{.quiet = 1ms, .delay_max = delay_max, .check_interval = 20ms});
     source_->Subscribe([this](const rule::DocumentSet& set) {
       texts_.clear();
       for (const rule::SourceDocument& document : set.documents) texts_ += document.text;
@@ -52,7 +52,7 @@ class FileSourceTest : public ::testing::Test {
   std::optional<FileSource> source_;
   std::string texts_;
   size_t problems_ = 0;
-  std::vector<std::string> heard_;  // all texts, each time
+  std::vector<std::string> heard_;  // all texts of each call
   bool awaited_ = false;
 };
 
@@ -100,7 +100,7 @@ TEST_F(FileSourceTest, RefreshDoesNotTakeAFileInTheMiddleOfAWrite) {
 
 TEST_F(FileSourceTest, RefreshGetsTheWatchThatTheSystemRefusedAtFirst) {
   temp_.Write("a.yaml", "one");
-  const net::Timer timer(loop_, [] {});  // opens the loop's own descriptors
+  const net::Timer timer(loop_, [] {});  // makes the loop open its own descriptors
   rlimit limit;
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
   const rlimit none_left{0, limit.rlim_max};

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kLinksMax = 40;  // as the kernel
+constexpr int kLinksMax = 40;  // the limit of the kernel
 constexpr std::string_view kNameRules = "name a rule file, or a directory of files *.yaml or *.yml";
 
 std::string ErrorText(int error) { return std::generic_category().message(error); }
@@ -40,7 +40,8 @@ bool IsDirectory(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-// The rule files of a directory; nothing where it cannot be listed, with the reason in `error`.
+// The rule files of a directory. Returns nothing if it cannot be listed, and sets `error` to the
+// reason.
 std::optional<std::vector<std::string>> ListDirectory(const std::string& directory, int& error) {
   std::vector<std::string> files;
   std::error_code code;
@@ -49,7 +50,7 @@ std::optional<std::vector<std::string>> ListDirectory(const std::string& directo
     const std::string name = entry->path().filename();
     if (!IsRuleFileName(name) || IsDirectory(entry->path())) continue;
     files.push_back(entry->path());
-    if (files.size() > kFilesMax) break;  // too many, whichever they are
+    if (files.size() > kFilesMax) break;  // too many in any case
   }
   error = code.value();
   if (code) return std::nullopt;
@@ -73,7 +74,7 @@ FileStamp StampOf(const std::string& path) {
 }
 
 void ReadFile(const std::string& path, FilesRead& read) {
-  // Without O_NONBLOCK the opening of a named pipe would wait for its writer.
+  // Without O_NONBLOCK, opening a named pipe would block until a writer opens it.
   const net::FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat before;
   if (!file || ::fstat(file.get(), &before) != 0) {
@@ -114,15 +115,15 @@ void ReadFile(const std::string& path, FilesRead& read) {
   read.files.push_back({path, std::move(text)});
 }
 
-// The directory without symbolic links and dots; as it is if it cannot be followed.
+// The directory without symbolic links and dots; unchanged if it cannot be resolved.
 fs::path PlaceOf(const fs::path& directory) {
   std::error_code error;
   fs::path place = fs::canonical(directory.empty() ? "." : directory, error);
   return error ? directory : place;
 }
 
-// Every file that the paths name, in order and once. Counts the directories without a rule file,
-// which are problems as well.
+// Every file that the paths name, in order and without duplicates. Counts the directories without a
+// rule file; each is a problem too.
 std::vector<std::string> ListFiles(std::span<const std::string> paths,
                                    std::vector<rule::Problem>& problems,
                                    size_t& empty_directories) {
@@ -153,7 +154,7 @@ std::vector<std::string> ListFiles(std::span<const std::string> paths,
   return files;
 }
 
-// Walks one path as the kernel does, and notes on which names its end depends.
+// Resolves a path as the kernel does, and records the names that the result depends on.
 class Walk {
  public:
   explicit Walk(std::set<WatchedName>& names) : names_(names) {}

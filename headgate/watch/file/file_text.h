@@ -1,8 +1,8 @@
-// Reading the rule files that a list of paths names.
+// Reads the rule files that a list of paths names.
 //
-// A path is a file, or a directory: then its files *.yaml and *.yml, in the order of their names,
-// without hidden ones and without subdirectories. Symbolic links are followed. A file that is named
-// twice, or by itself and by its directory, is read once, at the first place.
+// A path is a file or a directory. A directory stands for its files *.yaml and *.yml in the order
+// of their names, without hidden files and subdirectories. Symbolic links are followed. A file that
+// is named twice, or both directly and by its directory, is read once, at its first place.
 #pragma once
 
 #include <sys/stat.h>
@@ -27,30 +27,32 @@ struct FileText {
   bool operator==(const FileText&) const = default;
 };
 
-// What was read, or why not. Never less than all of it: with a problem there are no files.
+// The files, or the reason why they could not be read. Never a part of them: if there is a problem,
+// there are no files.
 struct FilesRead {
   std::vector<FileText> files;
   std::vector<rule::Problem> problems;
-  bool torn = false;     // a file was written while it was read: read again
-  bool awaited = false;  // every problem is a directory that has no rule file yet
+  bool torn = false;     // a file changed during the read: read again
+  bool awaited = false;  // the only problems are directories without a rule file
 };
 
 FilesRead ReadFiles(std::span<const std::string> paths);
 
-// Enough of a file's metadata to see that it is no longer what it was, without reading it.
+// The metadata of a file that shows, without reading the file, whether it has changed.
 struct FileStamp {
   std::string path;
   uint64_t device = 0;
   uint64_t inode = 0;
-  int64_t size_bytes = -1;  // −1: not there, or not readable
+  int64_t size_bytes = -1;  // −1: does not exist or is not readable
   int64_t modified_ns = 0;
   int64_t changed_ns = 0;
   auto operator<=>(const FileStamp&) const = default;
 };
 std::vector<FileStamp> StampFiles(std::span<const std::string> paths);
 
-// A name in a directory on which it depends what a path leads to: the file itself, each symbolic
-// link on the way, or the first part that is missing. An empty name: everything in the directory.
+// A name in a directory that the resolution of a path depends on: the file itself, each symbolic
+// link on the way, or the first missing component. An empty name stands for everything in the
+// directory.
 struct WatchedName {
   std::string directory;
   std::string name;

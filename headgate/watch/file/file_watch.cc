@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint32_t kMask = IN_CREATE | IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB | IN_MOVED_FROM |
                            IN_MOVED_TO | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
-// The directory itself has gone, or is no longer where it was.
+// The directory itself was removed or moved.
 constexpr uint32_t kSelfMask = IN_DELETE_SELF | IN_MOVE_SELF | IN_IGNORED | IN_UNMOUNT;
 
 constexpr size_t kUnclosedMax = kFilesMax;
@@ -40,13 +40,13 @@ void FileWatch::ReadAgain(base::BootTime now) {
 std::optional<FilesRead> FileWatch::Step(base::BootTime now) {
   ReadEvents(now);
   if (!last_.has_value()) return Read(now);
-  if (!first_event_.has_value() && now >= next_look_) Look(now);
+  if (!first_event_.has_value() && now >= next_check_) CheckMetadata(now);
   const std::optional<base::BootTime> read_at = ReadAt();
   if (read_at.has_value() && now >= *read_at) return Read(now);
   return std::nullopt;
 }
 
-base::BootTime FileWatch::wake_at() const { return ReadAt().value_or(next_look_); }
+base::BootTime FileWatch::wake_at() const { return ReadAt().value_or(next_check_); }
 
 std::optional<base::BootTime> FileWatch::ReadAt() const {
   if (!first_event_.has_value()) return std::nullopt;
@@ -101,10 +101,10 @@ void FileWatch::OnChange(base::BootTime now) {
 
 void FileWatch::OnFailure() { failures_.fetch_add(1, std::memory_order_relaxed); }
 
-// Watches what the paths depend on now, and no more what they did.
+// Watches the names that the paths depend on now, and drops all other watches.
 void FileWatch::Rewatch() {
-  // Links may change while they are followed; what is watched afterwards has been true of one
-  // moment, or of a later one that an event will tell of.
+  // Links may change while they are being followed. Repeat until the watches describe one moment; a
+  // later change will cause an event.
   constexpr int kAttempts = 3;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::set<WatchedName> names = NamesToWatch(paths_);
@@ -117,7 +117,7 @@ void FileWatch::Rewatch() {
       if (watch >= 0) {
         watches[watch].insert(watched.name);
       } else if (inotify_ && (errno == ENOENT || errno == ENOTDIR)) {
-        gone = true;  // since it was seen
+        gone = true;  // it has disappeared since
       } else if (refused.insert(watched.directory).second && inotify_ &&
                  !refused_.contains(watched.directory)) {
         OnFailure();
@@ -135,18 +135,18 @@ void FileWatch::Rewatch() {
   polling_.store(!refused_.empty(), std::memory_order_relaxed);
 }
 
-void FileWatch::Look(base::BootTime now) {
-  next_look_ = now + options_.look_interval;
+void FileWatch::CheckMetadata(base::BootTime now) {
+  next_check_ = now + options_.check_interval;
   Rewatch();
   if (StampFiles(paths_) != stamps_) OnChange(now);
 }
 
 std::optional<FilesRead> FileWatch::Read(base::BootTime now) {
   Rewatch();
-  next_look_ = now + options_.look_interval;
+  next_check_ = now + options_.check_interval;
   stamps_ = StampFiles(paths_);
   FilesRead read = ReadFiles(paths_);
-  // What could not be read may be readable again without having changed: for instance when
+  // A file that could not be read may become readable without changing, for example when
   // descriptors are free again.
   if (!read.problems.empty()) stamps_.clear();
   if (read.torn && first_event_.has_value() && now < *first_event_ + options_.delay_max) {
@@ -155,7 +155,7 @@ std::optional<FilesRead> FileWatch::Read(base::BootTime now) {
   }
   first_event_.reset();
   unclosed_.clear();
-  if (read.torn) OnChange(now);  // taken as it is for now, and read again soon
+  if (read.torn) OnChange(now);  // use it for now, and read it again soon
   Digest digest = DigestOf(read);
   if (last_ == digest && !asked_) return std::nullopt;
   asked_ = false;
@@ -164,8 +164,8 @@ std::optional<FilesRead> FileWatch::Read(base::BootTime now) {
 }
 
 FileWatch::Digest FileWatch::DigestOf(const FilesRead& read) {
-  // Nobody gains from aiming a collision at this: whoever writes the files decides what the rules
-  // are.
+  // The hash needs no secret: only people who can write the rules anyway could aim a collision at
+  // it.
   constexpr base::HashSecret kSecret{};
   Digest digest;
   for (const FileText& file : read.files) {

@@ -1,15 +1,16 @@
-// Notices that rule files have changed: in place, by an atomic rename, by the swap of a symbolic
-// link (as Kubernetes mounts a ConfigMap), by coming or going.
+// Detects changes to rule files: writes in place, atomic renames, the swap of a symbolic link (as
+// Kubernetes mounts a ConfigMap), creation and removal.
 //
-// inotify says quickly that something happened; a look at the files' metadata twice a second finds
-// what it does not say (network file systems, renamed ancestors, a system that is out of watches).
-// Then the files are read, once they have been left alone for a moment, and compared: what is the
-// same is no change. No threads: poll fd(), call Step.
+// inotify reports most changes quickly. A check of the files' metadata twice a second finds the
+// others (network file systems, renamed ancestors, a system that is out of watches). When no more
+// changes arrive for a moment, the files are read and compared; the same content is not a change.
+// No threads: poll fd() and call Step.
 //
-//   event ──> [ quiet for `quiet`, and nobody in the middle of writing; at most `delay_max` ] ──>
-//   read ──> same? nothing
+//   event ──> [ no event for `quiet`, no file open for writing; at most `delay_max` ] ──> read
+//   read ──> reported, unless the content is the same
 //
-// A file that is written in place for longer than `delay_max`, pauses included, is read half.
+// If writing a file in place takes longer than `delay_max`, including pauses, a partial file is
+// read.
 #pragma once
 
 #include <atomic>
@@ -29,42 +30,43 @@
 namespace headgate::watch::file {
 
 struct FileWatchOptions {
-  // Read when nothing has happened for so long. Raise it where files are written slowly and piece
-  // by piece.
+  // Read the files when there was no event for this long. Raise it if files are written slowly and
+  // piece by piece.
   base::Duration quiet = std::chrono::milliseconds(50);
-  // Read at latest so long after the first event, also while events go on.
+  // Read the files at the latest this long after the first event, even while events continue.
   base::Duration delay_max = std::chrono::milliseconds(500);
-  // How often metadata is looked at.
-  base::Duration look_interval = std::chrono::milliseconds(500);
+  // How often metadata is checked.
+  base::Duration check_interval = std::chrono::milliseconds(500);
 };
 
 class FileWatch {
  public:
   explicit FileWatch(std::vector<std::string> paths, const FileWatchOptions& options = {});
 
-  // Becomes readable when Step should be called. −1 where the system has no inotify instance left;
-  // wake_at() remains.
+  // Becomes readable when Step should be called. −1 if the system has no inotify instance left;
+  // then only wake_at() applies.
   int fd() const { return inotify_.get(); }
 
-  // What the files say, if that is not what was returned last, or if ReadAgain was called since.
-  // The first call reads at once.
+  // Returns the files if they differ from the last result or if ReadAgain was called since. The
+  // first call reads at once.
   std::optional<FilesRead> Step(base::BootTime now);
 
-  // Reads again with the care of a change, so at the latest after `delay_max`: then Step answers
-  // once, the same or not. Also asks for an inotify instance, if the system had none left: fd() may
-  // change from −1.
+  // Reads again as after a change, that is, after `delay_max` at the latest. Step then returns one
+  // result even if nothing changed. Also retries to get an inotify instance if the
+  // system had none left, so fd() may change from −1.
   void ReadAgain(base::BootTime now);
 
-  // When Step should be called at latest. Valid after the first Step.
+  // The latest time at which Step should be called. Valid after the first Step.
   base::BootTime wake_at() const;
 
-  // Whether some of what should be watched is not, so that looking has to do. Any thread.
+  // Whether inotify does not cover everything, so that changes are found by polling only. Callable
+  // from any thread.
   bool polling() const { return polling_.load(std::memory_order_relaxed); }
-  // Times that the system refused a watch, or lost events. Any thread.
+  // Times that the system refused a watch or lost events. Callable from any thread.
   uint64_t failures() const { return failures_.load(std::memory_order_relaxed); }
 
  private:
-  // What was read, small enough to keep.
+  // A digest of what was read, small enough to keep.
   struct Digest {
     std::vector<std::pair<std::string, base::Hash128>> files;
     std::vector<rule::Problem> problems;
@@ -79,24 +81,24 @@ class FileWatch {
   void OnFailure();
   std::optional<base::BootTime> ReadAt() const;
   void Rewatch();
-  void Look(base::BootTime now);
+  void CheckMetadata(base::BootTime now);
   std::optional<FilesRead> Read(base::BootTime now);
 
   const std::vector<std::string> paths_;
   const FileWatchOptions options_;
   net::FileDescriptor inotify_;
-  // Watches and the names that matter in their directories; an empty name: all.
+  // Watches, and the names that matter in their directories; an empty name means all.
   std::map<int, std::set<std::string, std::less<>>> watches_;
   std::set<std::string> refused_;  // directories that cannot be watched
   std::set<WatchedName> names_;
-  // Files that somebody has written to and not yet closed.
+  // Files that were written to and not yet closed.
   std::set<std::pair<int, std::string>> unclosed_;
   std::optional<base::BootTime> first_event_;
   base::BootTime last_event_{0};
-  base::BootTime next_look_{0};
+  base::BootTime next_check_{0};
   std::vector<FileStamp> stamps_;
   std::optional<Digest> last_;
-  bool asked_ = false;  // to answer even if nothing has changed
+  bool asked_ = false;  // the next read is reported even if nothing has changed
   std::atomic<bool> polling_{false};
   std::atomic<uint64_t> failures_{0};
 };

@@ -16,12 +16,12 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A watch, and time that passes only when told.
+// A watch with a manual clock.
 struct Watched {
   explicit Watched(std::vector<std::string> paths, FileWatchOptions options = {})
       : watch(std::move(paths), options) {}
 
-  // What the watch says within `span` when it is called whenever it asks to be.
+  // The results within `span`, if Step is called whenever wake_at() asks for it.
   std::vector<FilesRead> Run(base::Duration span) {
     std::vector<FilesRead> said;
     const base::BootTime end = now + span;
@@ -34,7 +34,8 @@ struct Watched {
     return said;
   }
 
-  // All texts joined, of the one answer within a second; else what went wrong.
+  // All texts of the single result within a second, joined; otherwise a description of what went
+  // wrong.
   std::string TextWithinASecond() {
     const auto said = Run(1s);
     if (said.size() != 1) return "said " + std::to_string(said.size()) + " times";
@@ -141,7 +142,7 @@ TEST(FileWatch, FollowsALinkIntoAnotherDirectory) {
   EXPECT_EQ(watched.TextWithinASecond(), "one, edited");
   temp.MakeDirectory("releases/v2");
   temp.Write("releases/v2/rules.yaml", "two");
-  temp.Swap("releases/v2", "releases/current2");  // of another name: nothing to follow
+  temp.Swap("releases/v2", "releases/current2");  // a link with another name: must not be followed
   EXPECT_EQ(watched.TextWithinASecond(), "said 0 times");
   temp.Remove("releases/current");
   temp.Link("v2", "releases/current");

@@ -1,4 +1,4 @@
-// For this folder's tests: a directory that goes with its owner, and the ways in which people
+// For the tests of this folder: a directory that is removed with this object, and the usual ways to
 // change files in it.
 #pragma once
 
@@ -45,7 +45,7 @@ class TempDirectory {
   void Link(std::string_view target, std::string_view name) const {
     std::filesystem::create_symlink(target, *this / name);
   }
-  // Makes a symbolic link lead elsewhere in one step, as Kubernetes does with `..data`.
+  // Retargets a symbolic link in one step, as Kubernetes does with `..data`.
   void Swap(std::string_view target, std::string_view name) const {
     Link(target, "..data_tmp");
     Rename("..data_tmp", name);

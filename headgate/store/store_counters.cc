@@ -1,8 +1,8 @@
-#include "headgate/store/redis/client_counters.h"
+#include "headgate/store/store_counters.h"
 
-namespace headgate::store::redis {
+namespace headgate::store {
 
-ClientCounters& ClientCounters::operator+=(const ClientCounters& other) {
+StoreCounters& StoreCounters::operator+=(const StoreCounters& other) {
   calls_answered += other.calls_answered;
   calls_unavailable += other.calls_unavailable;
   calls_timed_out += other.calls_timed_out;
@@ -29,11 +29,15 @@ ClientCounters& ClientCounters::operator+=(const ClientCounters& other) {
     history_changes[i] += other.history_changes[i];
   shards_learning += other.shards_learning;
   pauses_missed += other.pauses_missed;
+  buckets_replaced_corrupt += other.buckets_replaced_corrupt;
+  buckets_clock_reset += other.buckets_clock_reset;
+  buckets_carried_over += other.buckets_carried_over;
+  script_errors += other.script_errors;
   return *this;
 }
 
-ClientCounters LoopClientCounters::Read() const {
-  ClientCounters read;
+StoreCounters LoopStoreCounters::Read() const {
+  StoreCounters read;
   read.calls_answered = calls_answered.value();
   read.calls_unavailable = calls_unavailable.value();
   read.calls_timed_out = calls_timed_out.value();
@@ -60,7 +64,11 @@ ClientCounters LoopClientCounters::Read() const {
     read.history_changes[i] = history_changes[i].value();
   read.shards_learning = shards_learning.value();
   read.pauses_missed = pauses_missed.value();
+  read.buckets_replaced_corrupt = buckets_replaced_corrupt.value();
+  read.buckets_clock_reset = buckets_clock_reset.value();
+  read.buckets_carried_over = buckets_carried_over.value();
+  read.script_errors = script_errors.value();
   return read;
 }
 
-}  // namespace headgate::store::redis
+}  // namespace headgate::store

@@ -1,0 +1,16 @@
+// What happens to the shared store, as lines of the log.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "headgate/observe/log.h"
+#include "headgate/store/store_listener.h"
+
+namespace headgate::app {
+
+// A listener for the event loop with this index. `drop_leases` is called when leases held on that
+// loop must not be spent any more. The log must outlive the listener.
+store::StoreListener LogStore(observe::Log& log, uint64_t loop, std::function<void()> drop_leases);
+
+}  // namespace headgate::app

@@ -1,0 +1,49 @@
+// A shared store for a whole process: one Backend, with one SharedStore for each event loop.
+// headgate/store/open makes a Backend from a URL; each adapter implements the interface.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "headgate/store/shared_store.h"
+#include "headgate/store/store_counters.h"
+#include "headgate/store/store_listener.h"
+
+namespace headgate::store {
+
+// The objects and settings of the process that an adapter needs. All references must outlive the
+// backend.
+struct BackendContext {
+  LimitTable& limits;
+  // A name that is unique to this process.
+  std::string instance;
+  // For jitter.
+  uint64_t seed;
+  // Makes the listener of an event loop. Called while the backend is created.
+  std::function<StoreListener(uint32_t loop)> listener_of;
+};
+
+// Made before the event loops run, and destroyed after they have ended.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // The store for the event loop with this index. Use it only on that loop's thread.
+  virtual SharedStore& store(uint32_t loop) = 0;
+
+  // The store's URL without user and password, for logs.
+  virtual std::string name() const = 0;
+
+  // Tells the store that this instance is leaving, then calls `done`, even if the store does not
+  // answer in time. Call it once, on the thread of the first event loop.
+  virtual void Leave(std::function<void()> done) = 0;
+
+  // Summed over all event loops. Callable from any thread.
+  virtual StoreCounters counters() const = 0;
+  // The number of instances as last counted in the store; 1 if it was never counted. Callable from
+  // any thread.
+  virtual uint32_t instances() const = 0;
+};
+
+}  // namespace headgate::store

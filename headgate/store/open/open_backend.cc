@@ -1,0 +1,77 @@
+#include "headgate/store/open/open_backend.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "headgate/store/redis/redis_backend.h"
+
+namespace headgate::store::open {
+namespace {
+
+// A kind of store. A scheme is the part of the URL before a '+' or "://".
+struct Adapter {
+  std::span<const std::string_view> schemes;
+  std::string_view url_examples;
+  decltype(&CheckOptions) check;
+  decltype(&OpenBackend) open;
+};
+
+constexpr Adapter kAdapters[] = {
+    {redis::kSchemes, redis::kUrlExamples, &redis::CheckOptions, &redis::OpenBackend},
+};
+
+const Adapter* FindAdapter(std::string_view scheme) {
+  const auto found =
+      std::find_if(std::begin(kAdapters), std::end(kAdapters), [&](const Adapter& adapter) {
+        return std::count(adapter.schemes.begin(), adapter.schemes.end(), scheme) > 0;
+      });
+  return found == std::end(kAdapters) ? nullptr : found;
+}
+
+std::string_view SchemeOf(std::string_view url) {
+  const std::string_view scheme = url.substr(0, std::min(url.find("://"), url.size()));
+  return scheme.substr(0, std::min(scheme.find('+'), scheme.size()));
+}
+
+// The message contains nothing of the URL except its scheme: the rest may contain a password.
+std::string WhyUnknown(std::string_view url) {
+  if (url.find("://") == std::string_view::npos) return "'://' is missing";
+  std::vector<std::string_view> known;
+  for (const Adapter& adapter : kAdapters)
+    known.insert(known.end(), adapter.schemes.begin(), adapter.schemes.end());
+  return fmt::format("'{}' is not known; the schemes are {}", SchemeOf(url),
+                     fmt::join(known, ", "));
+}
+
+std::string UrlHint() {
+  std::string hint = "for instance ";
+  for (const Adapter& adapter : kAdapters) {
+    if (&adapter != kAdapters) hint += ", or ";
+    hint += adapter.url_examples;
+  }
+  return hint;
+}
+
+}  // namespace
+
+std::vector<OptionProblem> CheckOptions(const BackendOptions& options) {
+  const Adapter* const adapter =
+      options.url.find("://") == std::string::npos ? nullptr : FindAdapter(SchemeOf(options.url));
+  if (adapter == nullptr) return {{BackendOption::kUrl, WhyUnknown(options.url), UrlHint()}};
+  return adapter->check(options);
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& options,
+                                                     std::span<net::EventLoop* const> loops,
+                                                     const BackendContext& context) {
+  const Adapter* const adapter = FindAdapter(SchemeOf(options.url));
+  if (adapter == nullptr) return absl::InvalidArgumentError(WhyUnknown(options.url));
+  return adapter->open(options, loops, context);
+}
+
+}  // namespace headgate::store::open

@@ -1,0 +1,95 @@
+#include "headgate/store/open/open_backend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "headgate/base/clock.h"
+
+namespace headgate::store::open {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+TEST(CheckOptions, FindsNothingWrongWithAPlainUrl) {
+  EXPECT_THAT(CheckOptions({.url = "redis://127.0.0.1"}), IsEmpty());
+  EXPECT_THAT(CheckOptions({.url = "redis+cluster://a,b"}), IsEmpty());
+}
+
+TEST(CheckOptions, NamesTheKnownSchemesAndHidesThePassword) {
+  for (const std::string url :
+       {"http://ann:hunter2@host", "redis:hunter2@host", "", "://hunter2"}) {
+    const auto problems = CheckOptions({.url = url});
+    ASSERT_EQ(problems.size(), 1u) << url;
+    EXPECT_EQ(problems[0].option, BackendOption::kUrl);
+    EXPECT_THAT(problems[0].what, Not(HasSubstr("hunter2")));
+    EXPECT_THAT(problems[0].hint, HasSubstr("redis://127.0.0.1:6379"));
+  }
+  EXPECT_EQ(CheckOptions({.url = "http://host"})[0].what,
+            "'http' is not known; the schemes are redis, rediss");
+  EXPECT_EQ(CheckOptions({.url = "host"})[0].what, "'://' is missing");
+}
+
+TEST(CheckOptions, SaysWhichOptionAProblemComesFrom) {
+  const BackendOptions options{.url = "rediss://gate@host",
+                               .calls = {.timeout = base::Duration(0), .in_flight_max = 0},
+                               .sentinel_user = "ann",
+                               .ca_file = "/not/there/ca",
+                               .certificate_file = "/not/there/certificate",
+                               .key_file = "/not/there/key"};
+  std::vector<BackendOption> found;
+  for (const OptionProblem& problem : CheckOptions(options)) found.push_back(problem.option);
+  EXPECT_THAT(found, ElementsAre(BackendOption::kUrl, BackendOption::kSentinelUser,
+                                 BackendOption::kTimeout, BackendOption::kInFlightMax,
+                                 BackendOption::kCaFile, BackendOption::kCertificateFile));
+}
+
+struct Process {
+  absl::StatusOr<std::unique_ptr<Backend>> Open(const BackendOptions& options) {
+    net::EventLoop* const loops[] = {&first, &second};
+    return OpenBackend(
+        options, loops,
+        {.limits = limits, .instance = "one", .seed = 1, .listener_of = [this](uint32_t loop) {
+           listeners.push_back(loop);
+           return StoreListener{};
+         }});
+  }
+
+  const base::SystemClock clock;
+  net::EventLoop first{clock}, second{clock};
+  LimitTable limits;
+  std::vector<uint32_t> listeners;
+};
+
+TEST(OpenBackend, MakesOneStorePerLoop) {
+  Process process;
+  const auto backend = process.Open({.url = "redis://gate:hunter2@127.0.0.1:1/3", .instances = 4});
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  EXPECT_EQ((*backend)->name(), "redis://127.0.0.1:1/3");
+  EXPECT_NE(&(*backend)->store(0), &(*backend)->store(1));
+  EXPECT_EQ(&(*backend)->store(1).limits(), &process.limits);
+  EXPECT_EQ((*backend)->store(1).instances(), 4u);
+  EXPECT_THAT(process.listeners, ElementsAre(0u, 1u));
+}
+
+TEST(OpenBackend, RefusesWhatCheckOptionsFinds) {
+  Process process;
+  EXPECT_THAT(process.Open({.url = "http://host"}).status().message(), HasSubstr("'http' is not"));
+  EXPECT_THAT(process.Open({.url = "redis://gate@host"}).status().message(),
+              HasSubstr("a user needs a password"));
+}
+
+TEST(OpenBackend, LeavesAlsoAStoreThatCannotBeReached) {
+  Process process;
+  const auto backend = process.Open({.url = "redis://127.0.0.1:1"});
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  bool left = false;
+  (*backend)->Leave([&] { left = true; });
+  EXPECT_TRUE(process.first.RunUntil([&] { return left; }, std::chrono::seconds(20)));
+  EXPECT_EQ((*backend)->instances(), 1u);
+}
+
+}  // namespace
+}  // namespace headgate::store::open

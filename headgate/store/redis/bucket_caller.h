@@ -1,0 +1,52 @@
+// Carries requests about buckets to the store: each becomes the call of a script (bucket_call.h),
+// the client carries the call (client.h), and the reply becomes the answer. A bucket that has to be
+// carried over to another limit takes a second call, within the time of the first.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "headgate/base/pool.h"
+#include "headgate/store/redis/bucket_call.h"
+#include "headgate/store/redis/client.h"
+#include "headgate/store/shared_store.h"
+#include "headgate/store/store_counters.h"
+
+namespace headgate::store::redis {
+
+class BucketCaller {
+ public:
+  // `on_error` is told each error of a script. The client must outlive this.
+  BucketCaller(Client& client, std::function<void(const std::string& error)> on_error)
+      : client_(client), on_error_(std::move(on_error)) {}
+  BucketCaller(const BucketCaller&) = delete;
+  BucketCaller& operator=(const BucketCaller&) = delete;
+
+  // As SharedStore::Ask.
+  void Ask(const SharedRequest& request, const CallContext& context, SharedStore::Done done);
+
+  // Adds what happened to buckets so far. From any thread.
+  void AddTo(StoreCounters& counters) const;
+
+ private:
+  // A request under way; reused.
+  struct PendingRequest {
+    std::optional<BucketCall> call;
+    std::string memory;  // for the next call
+    SharedStore::Done done;
+    base::BootTime give_up_at{0};
+  };
+
+  void Send(PendingRequest& pending, base::Duration timeout);
+  void OnReply(PendingRequest& pending, const PendingCall::Outcome& reply);
+  void Finish(PendingRequest& pending, const SharedAnswer& answer);
+  void Count(const SharedEvents& events);
+
+  Client& client_;
+  const std::function<void(const std::string& error)> on_error_;
+  base::Pool<PendingRequest> pending_;
+  base::Counter replaced_corrupt_, clock_reset_, carried_over_, script_errors_;
+};
+
+}  // namespace headgate::store::redis

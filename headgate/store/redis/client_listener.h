@@ -1,0 +1,50 @@
+// What the client reports to the store's listener, and the memory that suppresses repetitions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "headgate/base/time.h"
+#include "headgate/store/store_listener.h"
+
+namespace headgate::store::redis {
+
+// Passes events to the listener, and remembers per server which state it reported last, so that
+// only changes are reported. Removes the arguments of calls from errors. `index` is the server's
+// index in the topology.
+class ListenerReports {
+ public:
+  explicit ListenerReports(StoreListener listener) : listener_(std::move(listener)) {}
+
+  void Connection(uint32_t index, const std::string& server, const absl::Status& state);
+  // `policy` is nullopt if the server's policy is no reason for concern.
+  void EvictionPolicy(uint32_t index, const std::string& server,
+                      const std::optional<std::string>& policy);
+  // `problem` is empty if the answer was usable.
+  void Topology(uint32_t index, const std::string& server, const std::string& problem);
+  void Breaker(const std::string& server, bool open) const;
+  void Learning(const std::string& server, HistoryChange change, base::Duration term) const;
+  void Learned(const std::string& server) const;
+  void PauseMissed(const std::string& server, base::Duration missed) const;
+  void Alarm(const std::string& server, std::string_view error) const;
+
+  // The server is gone; another one may get its index.
+  void Forget(uint32_t index);
+
+ private:
+  struct Last {
+    absl::Status connection = absl::UnknownError("");  // nothing reported yet
+    std::optional<std::string> eviction_policy{};
+    std::string topology_problem{};
+  };
+  Last& LastOf(uint32_t index);
+
+  const StoreListener listener_;
+  std::vector<Last> last_;
+};
+
+}  // namespace headgate::store::redis

@@ -1,0 +1,138 @@
+#include "headgate/store/redis/redis_backend.h"
+
+#include <utility>
+
+#include "headgate/base/random.h"
+#include "headgate/store/redis/client.h"
+#include "headgate/store/redis/error_text.h"
+#include "headgate/store/redis/heartbeat.h"
+#include "headgate/store/redis/redis_store.h"
+#include "headgate/store/redis/store_url.h"
+
+namespace headgate::store::redis {
+namespace {
+
+absl::StatusOr<RedisOptions> RedisOptionsOf(const BackendOptions& options) {
+  HEADGATE_ASSIGN_OR_RETURN(RedisOptions redis, ParseStoreUrl(options.url));
+  if (!options.password.empty()) redis.password = options.password;
+  redis.sentinel_user = options.sentinel_user;
+  redis.sentinel_password = options.sentinel_password;
+  redis.timeout = options.calls.timeout;
+  redis.connect_timeout = options.calls.connect_timeout;
+  redis.connections_per_server = options.calls.connections_per_server;
+  redis.in_flight_max = options.calls.in_flight_max;
+  redis.retry_percent = options.calls.retry_percent;
+  redis.breaker = options.calls.breaker;
+  redis.tls_files = {.ca_file = options.ca_file,
+                     .certificate_file = options.certificate_file,
+                     .key_file = options.key_file};
+  redis.tls_server_name = options.server_name;
+  redis.strict_store = options.strict;
+  return redis;
+}
+
+BackendOption OptionOf(net::TlsProblem::File file) {
+  switch (file) {
+    case net::TlsProblem::File::kCa:
+      return BackendOption::kCaFile;
+    case net::TlsProblem::File::kCertificate:
+      return BackendOption::kCertificateFile;
+    case net::TlsProblem::File::kKey:
+      return BackendOption::kKeyFile;
+  }
+  return BackendOption::kUrl;
+}
+
+// Whoever sets an option of TLS expects TLS.
+void RefuseTlsOptions(const BackendOptions& options, std::vector<OptionProblem>& problems) {
+  using enum BackendOption;
+  const std::pair<BackendOption, const std::string&> tls_options[] = {
+      {kCaFile, options.ca_file},
+      {kCertificateFile, options.certificate_file},
+      {kKeyFile, options.key_file},
+      {kServerName, options.server_name}};
+  for (const auto& [option, value] : tls_options) {
+    if (value.empty()) continue;
+    problems.push_back(
+        {option, "the store's URL is without TLS", "write rediss:// for redis://, or remove it"});
+  }
+}
+
+class RedisBackend final : public Backend {
+ public:
+  static absl::StatusOr<std::unique_ptr<Backend>> Make(const BackendOptions& options,
+                                                       std::span<net::EventLoop* const> loops,
+                                                       const BackendContext& context) {
+    HEADGATE_ASSIGN_OR_RETURN(const RedisOptions redis, RedisOptionsOf(options));
+    std::unique_ptr<RedisBackend> backend(new RedisBackend(StoreName(redis)));
+    base::Random random(context.seed);
+    for (uint32_t i = 0; i < loops.size(); ++i) {
+      const StoreListener listener = context.listener_of(i);
+      HEADGATE_ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
+                                Client::Make(*loops[i], redis, random.Next(), listener));
+      backend->clients_.push_back(std::move(client));
+      if (i == 0) backend->StartHeartbeat(context.instance, listener.on_instances_error);
+      backend->stores_.push_back(std::make_unique<RedisStore>(
+          *backend->clients_.back(), context.limits,
+          RedisStore::Options{.heartbeat = backend->heartbeat_.get(),
+                              .instances = options.instances,
+                              .on_script_error = listener.on_decision_error}));
+    }
+    return backend;
+  }
+
+  SharedStore& store(uint32_t loop) override { return *stores_.at(loop); }
+  std::string name() const override { return name_; }
+  void Leave(std::function<void()> done) override { heartbeat_->Leave(std::move(done)); }
+  uint32_t instances() const override { return heartbeat_->instances(); }
+
+  StoreCounters counters() const override {
+    StoreCounters counters;
+    for (const auto& store : stores_) counters += store->ReadCounters();
+    counters.script_errors += heartbeat_->errors();
+    return counters;
+  }
+
+ private:
+  explicit RedisBackend(std::string name) : name_(std::move(name)) {}
+
+  void StartHeartbeat(const std::string& instance,
+                      std::function<void(const std::string& error)> on_error) {
+    heartbeat_ = std::make_unique<Heartbeat>(
+        *clients_.front(), instance,
+        HeartbeatOptions{.on_error = [on_error = std::move(on_error)](const std::string& error) {
+          if (on_error) on_error(WithoutArguments(error));
+        }});
+  }
+
+  const std::string name_;
+  std::vector<std::unique_ptr<Client>> clients_;  // one per loop, as the stores
+  std::unique_ptr<Heartbeat> heartbeat_;          // lives on the first loop
+  std::vector<std::unique_ptr<RedisStore>> stores_;
+};
+
+}  // namespace
+
+std::vector<OptionProblem> CheckOptions(const BackendOptions& options) {
+  const auto redis = RedisOptionsOf(options);
+  if (!redis.ok()) {
+    return {{BackendOption::kUrl, std::string(redis.status().message()),
+             "for instance " + std::string(kUrlExamples)}};
+  }
+  std::vector<OptionProblem> problems = redis->Problems();
+  if (!redis->tls) {
+    RefuseTlsOptions(options, problems);
+  } else {
+    for (net::TlsProblem& problem : net::ProblemsOfFiles(redis->tls_files))
+      problems.push_back({OptionOf(problem.file), std::move(problem.what)});
+  }
+  return problems;
+}
+
+absl::StatusOr<std::unique_ptr<Backend>> OpenBackend(const BackendOptions& options,
+                                                     std::span<net::EventLoop* const> loops,
+                                                     const BackendContext& context) {
+  return RedisBackend::Make(options, loops, context);
+}
+
+}  // namespace headgate::store::redis
