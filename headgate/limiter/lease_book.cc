@@ -44,6 +44,7 @@ constexpr Duration kLongWindow = std::chrono::hours(1);
 constexpr uint64_t kBusyRequests = 64;
 // For how many pauses a key stays scarce of which something was granted.
 constexpr int64_t kScarcePauses = 8;
+constexpr int64_t kTurnPauses = 6;
 // How many asks a key's budget can be overspent by.
 constexpr int64_t kOverspentMost = 32;
 
@@ -233,7 +234,8 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number,
     OnFailure(record, number, PerhapsDone(answer.status), now);
   } else {
     record.shared_rest = answer.grant.remaining;
-    HearHolders(record, answer.grant.holders, now);
+    const bool refused = answer.grant.granted == 0 && record.asked_want > 0;
+    HearHolders(record, answer.grant.holders, refused, now);
     if (answer.grant.holders * kEachLeast > record.limit->limit.capacity()) {
       record.exact_until = now + kExactTtls * options_.ttl;
     }
@@ -253,12 +255,15 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number,
   return returns_now && record.leases.HasUnspentReturns() ? Return(record, now) : nullptr;
 }
 
-// The leases of a window end with it, so the first answer in the next one names nobody else. The
-// number heard before counts for two periods.
-void LeaseBook::HearHolders(Record& record, uint32_t holders, BootTime now) {
+// The leases of a window end with it, so the first answer in the next one names nobody else: the
+// number heard before counts for two periods. The store does not know of instances that it refused
+// since others had divided the window among themselves, so a window that was used up may have one
+// holder more.
+void LeaseBook::HearHolders(Record& record, uint32_t holders, bool refused, BootTime now) {
+  if (refused && holders > 1) ++holders;
   if (holders < record.holders && now < record.holders_until) return;
   record.holders = std::max<uint32_t>(1, holders);
-  record.holders_until = now + 2 * std::min(FillOf(record.limit->limit), kLongWindow);
+  record.holders_until = now + 4 * std::min(FillOf(record.limit->limit), kLongWindow);
 }
 
 void LeaseBook::OnFailure(Record& record, uint64_t number, bool perhaps_done, BootTime now) {
@@ -297,7 +302,11 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     const bool busy = record.demand.requests() >= kBusyRequests;
     record.renew_at = busy ? deadline - grant.ttl / 8 - PartOf(grant.ttl / 8, number) : deadline;
   }
-  if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) record.reset_at = now + grant.ttl;
+  if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) {
+    if (record.asked_at >= record.reset_at) record.granted_in_window = 0;
+    record.granted_in_window += static_cast<uint32_t>(grant.granted);
+    record.reset_at = now + grant.ttl;
+  }
   if (IsScarce(record, grant)) {
     // No more than this accrues until the key may be asked for again.
     record.denied_cost = 1;
@@ -305,13 +314,29 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     // Something was left: if the next request comes much later, it waits for an ask.
     record.denied_at =
         record.asked_at - std::max(Duration(0), options_.ttl - kScarcePauses * record.pause);
-    record.retry_at = record.denied_until = record.asked_at + PauseOf(record, now);
+    record.retry_at = record.denied_until =
+        record.asked_at + PauseOf(record, now) + TurnOf(record, lease.granted);
     if (grant.remaining == 0)
       record.retry_at = std::max(record.retry_at, now + RefillAfter(record, now));
     MayAskFrom(record, record.denied_until);
   } else {
     record.denied_cost = 0;
   }
+}
+
+// How much longer than a pause an instance waits if others hold leases and tokens come one by one:
+// until each of them can be granted as much as this instance was, at most six pauses. Without it the
+// instance that asks next after a token gets it, and if requests come at fixed gaps that is always
+// the same instance.
+Duration LeaseBook::TurnOf(const Record& record, uint64_t granted) const {
+  const Limit& limit = record.limit->limit;
+  if (record.holders == 1 || limit.algorithm() == algorithm::Algorithm::kFixedWindow)
+    return Duration(0);
+  const Duration each = FillOf(limit) / static_cast<int64_t>(limit.capacity());
+  const Duration round = std::min(each, record.pause) * int64_t{record.holders};
+  if (round < record.pause) return Duration(0);
+  return std::min({round * std::min(static_cast<int64_t>(granted), kTurnPauses),
+                   kTurnPauses * record.pause, options_.ttl / 4});
 }
 
 // Whether the key is to be left alone for a pause, once what was granted is spent. If it asks more
@@ -472,6 +497,14 @@ uint64_t LeaseBook::EvenShare(const Record& record) {
   return IsWindow(limit) ? limit.capacity() / record.holders : kU32Max;
 }
 
+// Of a short window in which others hold leases, the rest of this instance's even share.
+uint64_t LeaseBook::ShareLeft(const Record& record) const {
+  const Limit& limit = record.limit->limit;
+  if (record.holders == 1 || !IsWindow(limit) || FillOf(limit) > options_.ttl) return 0;
+  const uint64_t granted = record.asked_at < record.reset_at ? record.granted_in_window : 0;
+  return EvenShare(record) - std::min(EvenShare(record), granted);
+}
+
 const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least) {
   const uint32_t report_count = record.leases.Report(reports_);
   Count(counters_.asked);
@@ -481,6 +514,7 @@ const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least)
              .ask = {.id = {.node = options_.node, .number = ++last_number_},
                      .want = std::min({want, kU32Max, std::max(least, EvenShare(record))}),
                      .least = least,
+                     .share = ShareLeft(record),
                      .ttl = options_.ttl,
                      .reports = std::span(reports_).first(report_count)}};
   return &action_;

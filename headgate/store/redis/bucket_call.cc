@@ -219,7 +219,8 @@ void BucketCall::AppendAsk(const LeaseAsk& ask) {
   lease_least_ = std::clamp<uint64_t>(ask.least, 1, kU32Max);
   pack.U64(ask.id.node).U64(ask.id.number);
   pack.U32(static_cast<uint32_t>(std::min(ask.want, kU32Max)))
-      .U32(static_cast<uint32_t>(lease_least_));
+      .U32(static_cast<uint32_t>(lease_least_))
+      .U32(static_cast<uint32_t>(std::min(ask.share, kU32Max)));
   pack.U64(Nanos(std::min(ask.ttl, context_.lease_ttl)))
       .U32(static_cast<uint32_t>(ask.reports.size()));
   for (const LeaseReport& report : ask.reports) {
