@@ -71,8 +71,8 @@ uint32_t Grantable(const LeaseAsk& ask, uint64_t least, uint64_t left, const Lea
   left = std::min(left, kU32Max);
   if (left < least || leases.size() >= kLeasesMax) return 0;
   const uint64_t room = kU32Max - std::min(kU32Max, OutstandingOf(leases));
-  return static_cast<uint32_t>(
-      std::min({ask.want, std::max(least, left / (2 * uint64_t{holders})), room}));
+  return static_cast<uint32_t>(std::min(
+      {ask.want, left, std::max({least, ask.share, left / (2 * uint64_t{holders})}), room}));
 }
 
 }  // namespace

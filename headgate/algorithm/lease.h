@@ -71,6 +71,7 @@ struct LeaseAsk {
   LeaseId id;             // of the new lease
   uint64_t want = 0;      // requests of cost 1; 0 only reports
   uint64_t least = 0;     // grant nothing rather than less than this; 0 counts as 1
+  uint64_t share = 0;     // grant this much even if others will need it; for an even share
   base::Duration ttl{0};  // the longest that it may live at the store
   std::span<const LeaseReport> reports{};
 };
@@ -118,7 +119,7 @@ Decision RefundLeased(const Limit& limit, BucketState& state, Leases& leases, Co
 
 // Takes in the reports and then grants a lease, if CanLease and enough is left:
 //
-//   granted = min(want, max(least, left / (2·holders)))
+//   granted = min(want, left, max(least, share, left / (2·holders)))
 //
 // An ask that comes twice while its lease lives is answered with that lease. Nothing is granted
 // while kLeasesMax leases live. A lease of a window ends with it.

@@ -45,6 +45,7 @@ constexpr Duration kLongWindow = std::chrono::hours(1);
 constexpr uint64_t kBusyRequests = 64;
 // For how many pauses a key stays scarce of which something was granted.
 constexpr int64_t kScarcePauses = 8;
+constexpr int64_t kTurnPauses = 6;
 // How many asks a key's budget can be overspent by.
 constexpr int64_t kOverspentMost = 32;
 
@@ -259,7 +260,8 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number,
     OnFailure(record, number, PerhapsDone(answer.status), now);
   } else {
     record.shared_rest = answer.grant.remaining;
-    HearHolders(record, answer.grant.holders, now);
+    const bool refused = answer.grant.granted == 0 && record.asked_want > 0;
+    HearHolders(record, answer.grant.holders, refused, now);
     if (answer.grant.holders * kEachLeast > record.limit->limit.capacity()) {
       record.exact_until = now + kExactTtls * options_.ttl;
     }
@@ -279,12 +281,15 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number,
   return returns_now && record.leases.HasUnspentReturns() ? Return(record, now) : nullptr;
 }
 
-// The leases of a window end with it, so the first answer in the next one names nobody else. The
-// number heard before counts for two periods.
-void LeaseBook::HearHolders(Record& record, uint32_t holders, BootTime now) {
+// The leases of a window end with it, so the first answer in the next one names nobody else: the
+// number heard before counts for two periods. The store does not know of instances that it refused
+// since others had divided the window among themselves, so a window that was used up may have one
+// holder more.
+void LeaseBook::HearHolders(Record& record, uint32_t holders, bool refused, BootTime now) {
+  if (refused && holders > 1) ++holders;
   if (holders < record.holders && now < record.holders_until) return;
   record.holders = std::max<uint32_t>(1, holders);
-  record.holders_until = now + 2 * std::min(FillOf(record.limit->limit), kLongWindow);
+  record.holders_until = now + 4 * std::min(FillOf(record.limit->limit), kLongWindow);
 }
 
 void LeaseBook::OnFailure(Record& record, uint64_t number, bool perhaps_done, BootTime now) {
@@ -323,9 +328,10 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     const bool busy = record.demand.requests() >= kBusyRequests;
     record.renew_at = busy ? deadline - grant.ttl / 8 - PartOf(grant.ttl / 8, number) : deadline;
   }
-  if (const Limit& limit = record.limit->limit; IsWindow(limit) && grant.ttl < options_.ttl) {
-    // What counts in the window of a sliding counter weighs on the next one, too.
-    record.reset_at = now + grant.ttl + (IsSlidingCounter(limit) ? PeriodOf(limit) : Duration(0));
+  if (IsWindow(record.limit->limit) && grant.ttl < options_.ttl) {
+    if (record.asked_at >= record.reset_at) record.granted_in_window = 0;
+    record.granted_in_window += static_cast<uint32_t>(grant.granted);
+    record.reset_at = now + grant.ttl;
   }
   if (IsScarce(record, grant)) {
     // No more than this accrues until the key may be asked for again.
@@ -334,7 +340,8 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     // Something was left: if the next request comes much later, it waits for an ask.
     record.denied_at =
         record.asked_at - std::max(Duration(0), options_.ttl - kScarcePauses * record.pause);
-    record.retry_at = record.denied_until = record.asked_at + PauseOf(record, now);
+    record.retry_at = record.denied_until =
+        record.asked_at + PauseOf(record, now) + TurnOf(record, lease.granted);
     if (grant.remaining == 0) {
       record.retry_at = std::max(record.retry_at, now + WholeAfter(record, record.retry_cost, now));
     }
@@ -342,6 +349,21 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
   } else {
     record.denied_cost = 0;
   }
+}
+
+// How much longer than a pause an instance waits if others hold leases and tokens come one by one:
+// until each of them can be granted as much as this instance was, at most six pauses. Without it
+// the instance that asks next after a token gets it, and if requests come at fixed gaps that is
+// always the same instance.
+Duration LeaseBook::TurnOf(const Record& record, uint64_t granted) const {
+  const Limit& limit = record.limit->limit;
+  if (record.holders == 1 || limit.algorithm() == algorithm::Algorithm::kFixedWindow)
+    return Duration(0);
+  const Duration each = FillOf(limit) / static_cast<int64_t>(limit.capacity());
+  const Duration round = std::min(each, record.pause) * int64_t{record.holders};
+  if (round < record.pause) return Duration(0);
+  return std::min({round * std::min(static_cast<int64_t>(granted), kTurnPauses),
+                   kTurnPauses * record.pause, options_.ttl / 4});
 }
 
 // Whether the key is to be left alone for a pause, once what was granted is spent. If it asks more
@@ -522,13 +544,21 @@ uint64_t LeaseBook::EvenShare(const Record& record) {
 }
 
 // Whether an instance takes all that is left of a fixed window. The store grants half of what is
-// left, so that other instances find something. If none has held a lease in this window or the one
-// before, and less than half is left, an instance that needs all of it would ask again and again
-// for half of the rest, until its budget denies requests that there is room for.
+// left, so that other instances find something. If none has held a lease in the last windows, and
+// less than half is left, an instance that needs all of it would ask again and again for half of
+// the rest, until its budget denies requests that there is room for.
 bool LeaseBook::MayHaveAll(const Record& record) {
   const Limit& limit = record.limit->limit;
   return record.holders == 1 && limit.algorithm() == algorithm::Algorithm::kFixedWindow &&
          !HasPlenty(record, record.shared_rest);
+}
+
+// Of a short window in which others hold leases, the rest of this instance's even share.
+uint64_t LeaseBook::ShareLeft(const Record& record) const {
+  const Limit& limit = record.limit->limit;
+  if (record.holders == 1 || !IsWindow(limit) || FillOf(limit) > options_.ttl) return 0;
+  const uint64_t granted = record.asked_at < record.reset_at ? record.granted_in_window : 0;
+  return EvenShare(record) - std::min(EvenShare(record), granted);
 }
 
 const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least) {
@@ -543,6 +573,7 @@ const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least)
              .ask = {.id = {.node = options_.node, .number = ++last_number_},
                      .want = most,
                      .least = least,
+                     .share = ShareLeft(record),
                      .ttl = options_.ttl,
                      .reports = std::span(reports_).first(report_count)}};
   return &action_;
@@ -726,12 +757,13 @@ Duration LeaseBook::RetryAfter(const Record& record, Cost cost, uint64_t remaini
   BootTime asked_again = std::max(record.retry_at, record.denied_until);
   if (asking) {
     const BootTime answered = record.asked_at + options_.timeout;
-    asked_again = std::max(asked_again, answered + LongestPauseOf(record));
+    const Duration pause = LongestPauseOf(record) + TurnOf(record, record.asked_want);
+    asked_again = std::max(asked_again, answered + pause);
   }
   Duration enough{0};
   if (IsWindow(limit)) {
     // In a window that has begun since, all is there.
-    const bool same = record.reset_at > now;
+    const bool same = IsSlidingCounter(limit) || record.reset_at > now;
     const uint64_t rest = record.leases.left() + record.shared_rest;
     const bool ask_takes_it = is_over && asking && same && rest < cost + record.asked_least;
     if (cost > record.retry_cost || ask_takes_it) enough = WholeAfter(record, cost, now);

@@ -244,6 +244,7 @@ class LeaseBook {
     // The most instances, this one included, that the store said to hold leases. Forgotten after
     // holders_until.
     uint32_t holders = 1;
+    uint32_t granted_in_window = 0;  // to this instance, until reset_at; of a short window only
     base::BootTime holders_until{0};
     std::string name;
     bool queued = false;
@@ -279,10 +280,12 @@ class LeaseBook {
                               base::BootTime now);
   const LeaseAction* Ask(Record& record, uint64_t want, algorithm::Cost least, base::BootTime now);
   const LeaseAction* Return(Record& record, base::BootTime now) { return Ask(record, 0, 0, now); }
+  base::Duration TurnOf(const Record& record, uint64_t granted) const;
   static uint64_t EvenShare(const Record& record);
   static bool MayHaveAll(const Record& record);
+  uint64_t ShareLeft(const Record& record) const;
   const LeaseAction* Message(Record& record, uint64_t want, algorithm::Cost least);
-  static void HearHolders(Record& record, uint32_t holders, base::BootTime now);
+  static void HearHolders(Record& record, uint32_t holders, bool refused, base::BootTime now);
   void OnFailure(Record& record, uint64_t number, bool perhaps_done, base::BootTime now);
   void OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number,
                  base::BootTime now);

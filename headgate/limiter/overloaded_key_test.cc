@@ -52,8 +52,10 @@ class Bucket {
     const int64_t tokens = level_ / interval_;
     const auto least = static_cast<int64_t>(ask.least);
     if (ask.want > 0 && tokens >= least) {
-      const int64_t share = tokens / (2 * static_cast<int64_t>(holders.size()));
-      const int64_t granted = std::min(static_cast<int64_t>(ask.want), std::max(least, share));
+      const int64_t share = std::max(static_cast<int64_t>(ask.share),
+                                     tokens / (2 * static_cast<int64_t>(holders.size())));
+      const int64_t granted =
+          std::min({static_cast<int64_t>(ask.want), tokens, std::max(least, share)});
       leases_[{ask.id.node, ask.id.number}] = {.granted = granted, .ends = now + grant.ttl};
       level_ -= granted * interval_;
       grant.granted = static_cast<uint64_t>(granted);
@@ -224,6 +226,12 @@ INSTANTIATE_TEST_SUITE_P(
         Crowd{"a_window_in_turn", 100, 5, 400, true, 0, true, true},
         Crowd{"a_window_of_three_in_turn", 100, 3, 300, true, 0, true, true},
         Crowd{"a_window_slightly", 100, 3, 130, true, 0, true, true},
+        Crowd{"a_small_window_in_turn", 20, 5, 1000, true, 0, true, true},
+        Crowd{"a_small_window_of_three_in_turn", 40, 3, 300, true, 0, true, true},
+        Crowd{"a_small_bucket_in_turn", 20, 5, 1000, true, 0, false, true},
+        Crowd{"a_small_bucket_of_five_in_turn", 40, 5, 500, true, 0, false, true},
+        Crowd{"a_small_bucket_of_three_in_turn", 40, 3, 300, true, 0, false, true},
+        Crowd{"a_bucket_in_turn", 100, 5, 400, true, 0, false, true},
         Crowd{"an_abused_window", 300, 5, 10000, true, 0, true, true},
         Crowd{"a_window_of_eight", 1000, 8, 200, true, 0, true, true}),
     [](const auto& crowd) { return crowd.param.name; });

@@ -98,7 +98,8 @@ class ManualSharedStore final : public store::SharedStore {
     store::LeaseGrant grant{.holders = 1, .ttl = asked.lease->ttl};
     const uint64_t left = Decide(asked, store::Operation::kPeek, 0).remaining;
     if (asked.lease->want > 0 && left >= asked.lease->least) {
-      grant.granted = std::min(asked.lease->want, std::max(asked.lease->least, left / 2));
+      grant.granted = std::min(
+          {asked.lease->want, left, std::max({asked.lease->least, asked.lease->share, left / 2})});
       grants_[asked.lease->id.number] = grant.granted;
     }
     const bool refused = asked.lease->want > 0 && grant.granted == 0;

@@ -236,6 +236,7 @@ class Run {
     ask.id = {.node = in.U64(), .number = in.U64()};
     ask.want = in.U32();
     ask.least = in.U32();
+    ask.share = in.U32();
     ask.ttl = DurationOf(in.U64());
     std::vector<algorithm::LeaseReport> reports(in.U32());
     for (algorithm::LeaseReport& report : reports) {

@@ -33,8 +33,9 @@ std::string Describe(const LeaseStep& step) {
     return text +
            fmt::format("operation {} cost {}\n", static_cast<int>(step.operation), step.cost);
   }
-  text += fmt::format("lease {}/{} want {} least {} ttl {}", step.ask.id.node, step.ask.id.number,
-                      step.ask.want, step.ask.least, step.ask.ttl.count());
+  text += fmt::format("lease {}/{} want {} least {} share {} ttl {}", step.ask.id.node,
+                      step.ask.id.number, step.ask.want, step.ask.least, step.ask.share,
+                      step.ask.ttl.count());
   for (const LeaseReport& report : step.reports) {
     text += fmt::format(", {} spent {}{}", report.number, report.spent,
                         report.returned ? " returned" : "");
@@ -118,6 +119,7 @@ LeaseStep LeaseWalk::Ask() {
   step.ask.least = OneIn(random_, 3)   ? AnySize(random_, 8)
                    : OneIn(random_, 3) ? last_.remaining + random_() % 2
                                        : 1;
+  if (OneIn(random_, 3)) step.ask.share = OneIn(random_, 8) ? kU32Max : AnySize(random_, 8);
   const std::array<int64_t, 5> ttls{2 * kSecond, 2 * kSecond, kSecond / 2,
                                     static_cast<int64_t>(AnySize(random_, 31)), 0};
   step.ask.ttl = Duration(std::min(ttls[random_() % ttls.size()], 2 * kSecond));

@@ -26,10 +26,11 @@ constexpr uint64_t kCallsAtOnce = 8;
 // When a window ends, so do its leases: the last requests in it and the first in the next may be
 // decided by the store.
 constexpr uint64_t kCallsAtEdge = 4;
-// Of what brings each instance less than one request per pause, or a few per window, the one that
-// comes first may always take it.
-constexpr uint64_t kEachPerSecond = 20;
-constexpr uint64_t kEachInWindow = 8;
+// An instance that is asked less often within half a ttl may have no lease: the store decides each
+// request. If the requests come at fixed gaps, that is as unfair as one bucket without leases.
+constexpr uint64_t kRequestsForLease = 8;
+// Requests of a window for each instance. If there are fewer, the first to come may take them all.
+constexpr uint64_t kEachInWindow = 4;
 // A bucket that fills in less is asked eight times while it fills.
 constexpr Duration kFillsSlowly = 400ms;
 
@@ -164,9 +165,10 @@ void World::CheckShares(size_t index) {
     const uint64_t cost = (plan.cost_max + 1) / 2;
     const bool fills_slowly =
         limit.capacity() >= 8 && 2 * limit.capacity() >= limit.spec().requests;
-    if (!fills_slowly ||
-        (plan_.steady && limit.spec().requests < kEachPerSecond * cost * plan_.instances))
-      return;
+    const uint64_t asked = limit.spec().requests * plan.demand_percent_calm / 100 / cost *
+                           static_cast<uint64_t>(plan_.ttl / 2 / 1ms) /
+                           static_cast<uint64_t>(PaceOf(limit.spec()) / 1ms);
+    if (!fills_slowly || (plan_.steady && asked < kRequestsForLease * plan_.instances)) return;
   } else if (limit.capacity() < kEachInWindow * plan_.instances) {
     return;
   }

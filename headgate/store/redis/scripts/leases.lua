@@ -104,7 +104,7 @@ if op == LEASE then
 
   -- Takes in what the caller says of older leases; `give_back` is told what was returned unspent.
   settle = function(give_back)
-    local node, _, _, _, _, _, reports, from = struct.unpack('>c8c8I4I4I4I4I4', ARGV[3])
+    local node, _, _, _, _, _, _, reports, from = struct.unpack('>c8c8I4I4I4I4I4I4', ARGV[3])
     for i = 0, reports - 1 do
       local number, spent, returned = struct.unpack('>c8I4B', ARGV[3], from + 13 * i)
       local at = find(node .. number)
@@ -127,7 +127,7 @@ if op == LEASE then
   -- Grants of `tokens`, until `end` at the latest; returns how much is newly granted. One that was granted before, to a
   -- request that comes twice, is the same.
   ask = function(tokens, end_hi, end_lo)
-    local id, want, least, ttl_hi, ttl_lo = struct.unpack('>c16I4I4I4I4', ARGV[3])
+    local id, want, least, share, ttl_hi, ttl_lo = struct.unpack('>c16I4I4I4I4I4', ARGV[3])
     local at = find(id)
     if at then
       granted = struct.unpack('>I4', kept, at + 16)
@@ -136,7 +136,7 @@ if op == LEASE then
     end
     if tokens < least or lives >= LEASES_MAX then return 0 end
     -- All together stay below 2^32, which the arithmetic counts on.
-    granted = math.min(want, math.max(least, math.floor(tokens / (2 * holders))), TWO32 - 1 - owed)
+    granted = math.min(want, tokens, math.max(least, share, math.floor(tokens / (2 * holders))), TWO32 - 1 - owed)
     if granted == 0 then return 0 end
     lease_hi, lease_lo = now_hi + ttl_hi, now_lo + ttl_lo
     if lease_lo >= TWO32 then lease_hi, lease_lo = lease_hi + 1, lease_lo - TWO32 end
