@@ -328,7 +328,7 @@ void Bound::AdvanceWindow(Instant wall) {
   if (align_ == algorithm::Align::kFirstHit || IsLog()) return;
   const int64_t window = WindowAt(align_, period_, wall);
   if (window == window_) return;
-  if (IsCalendar() && outage_ > 0) {
+  if (IsCalendar() && outage_ > 0 && window_ > 0) {
     // While an outage lasts an instance whose clock is late may have the rest of its share of the
     // old window, too.
     const Level left = std::clamp<Level>(capacity_ + extra_ + outage_ - Used(wall_), 0, outage_);
