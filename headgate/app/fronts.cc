@@ -18,7 +18,7 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, uint32_t loop)
     : options_(options),
       checker_(shared == nullptr ? limiter::Checker(options.engine.limiter(), loop)
                                  : limiter::Checker(options.engine.limiter(), loop,
-                                                    shared->fleet(loop), shared->naming())),
+                                                    shared->decider(loop), shared->naming())),
       resp_({.checker = checker_,
              .access = options.access,
              .version = std::string(kVersion),

@@ -64,7 +64,6 @@ absl::Status LiveRules::Publish(std::shared_ptr<const rule::RuleSet> rules) {
   const base::Instant now = clock_.Now();
   HEADGATE_RETURN_IF_ERROR(limiter_.OnRules(std::move(rules), now));
   loaded_.fetch_add(1, std::memory_order_relaxed);
-  problem_count_.store(0, std::memory_order_relaxed);
   loaded_at_ns_.store(now.ns, std::memory_order_relaxed);
   log_.Info("rules.loaded", {{"rules", uint64_t{count}}});
   return absl::OkStatus();
@@ -73,7 +72,6 @@ absl::Status LiveRules::Publish(std::shared_ptr<const rule::RuleSet> rules) {
 void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
   const std::span<const rule::Problem> problems = refusal.problems;
   refused_.fetch_add(1, std::memory_order_relaxed);
-  problem_count_.store(rule::CountOf(problems), std::memory_order_relaxed);
   const bool none_in_force = limiter_.rules() == nullptr;
   if (none_in_force && refusal.awaited) {
     for (const rule::Problem& problem : problems) {
@@ -91,7 +89,7 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
     return;
   }
   log_.Error("rules.refused",
-             {{"problems", uint64_t{problem_count_.load(std::memory_order_relaxed)}},
+             {{"problems", uint64_t{rule::CountOf(problems)}},
               {"effect", std::string_view(none_in_force ? "not ready: there are no rules yet"
                                                         : "the rules in force stay")},
               {"hint", std::string_view("`headgate validate FILES` shows the same problems")}});
@@ -107,7 +105,7 @@ void LiveRules::Collect(observe::Sink& sink) const {
   using observe::Metric;
   sink.Set(Metric::kRuleReloads, {"loaded"}, loaded_.load(std::memory_order_relaxed));
   sink.Set(Metric::kRuleReloads, {"refused"}, refused_.load(std::memory_order_relaxed));
-  sink.Set(Metric::kRuleProblems, {}, problem_count_.load(std::memory_order_relaxed));
+  sink.Set(Metric::kRuleProblems, {}, follower_->problem_count());
   if (const int64_t at_ns = loaded_at_ns_.load(std::memory_order_relaxed); at_ns != 0) {
     sink.Set(Metric::kRulesAge, {}, clock_.Now() - base::Instant::FromNanos(at_ns));
   }

@@ -53,7 +53,6 @@ class LiveRules {
   bool loaded_first_ = false;
   std::atomic<uint64_t> loaded_{0};
   std::atomic<uint64_t> refused_{0};
-  std::atomic<uint64_t> problem_count_{0};
   std::atomic<int64_t> loaded_at_ns_{0};
 };
 

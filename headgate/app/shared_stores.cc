@@ -126,7 +126,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
   return shared;
 }
 
-limiter::SharedDecider& SharedStores::fleet(uint32_t loop) { return *loops_.at(loop)->decider; }
+limiter::SharedDecider& SharedStores::decider(uint32_t loop) { return *loops_.at(loop)->decider; }
 
 void SharedStores::Leave(net::Server& server) {
   const limiter::LeaseTotals before = leases_->totals();

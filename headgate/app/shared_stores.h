@@ -33,7 +33,7 @@ class SharedStores {
   ~SharedStores();
   SharedStores(const SharedStores&) = delete;
 
-  limiter::SharedDecider& fleet(uint32_t loop);
+  limiter::SharedDecider& decider(uint32_t loop);
   const limiter::BucketNaming& naming() const { return naming_; }
 
   // While the loops still run: returns the unspent leases, tells the other instances that this one

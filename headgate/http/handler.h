@@ -17,12 +17,33 @@
 namespace headgate::http {
 
 // Per connection: the place for the state of a handler that waits for something.
-struct Suspension {
+class Suspension {
+ public:
+  std::function<void()> wake;  // the handler calls it, on the loop's thread
+
+  // The handler's state on this connection, constructed from `arguments` if there is none yet. It
+  // is destroyed when a handler asks for a state of another type, and with the connection at the
+  // latest.
+  template <typename T, typename... Arguments>
+  T& Ensure(Arguments&&... arguments) {
+    if (auto* const kept = dynamic_cast<KeptAs<T>*>(kept_.get())) return kept->state;
+    auto made = std::make_unique<KeptAs<T>>(std::forward<Arguments>(arguments)...);
+    T& state = made->state;
+    kept_ = std::move(made);
+    return state;
+  }
+
+ private:
   struct Kept {
     virtual ~Kept() = default;
   };
-  std::unique_ptr<Kept> kept;  // the handler's own; destroyed with the connection at the latest
-  std::function<void()> wake;  // the handler calls it, on the loop's thread
+  template <typename T>
+  struct KeptAs final : Kept {
+    template <typename... Arguments>
+    explicit KeptAs(Arguments&&... arguments) : state(std::forward<Arguments>(arguments)...) {}
+    T state;
+  };
+  std::unique_ptr<Kept> kept_;
 };
 
 // A complete request. Its views are valid only during the call of Handle.

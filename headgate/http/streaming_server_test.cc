@@ -5,15 +5,12 @@
 
 #include <atomic>
 #include <functional>
-#include <latch>
 #include <string>
 #include <thread>
 
 #include "headgate/http/session.h"
 #include "headgate/http/test_bodies.h"
-#include "headgate/net/blocking_client.h"
-#include "headgate/net/server.h"
-#include "headgate/net/test_clock.h"
+#include "headgate/net/server_rig.h"
 
 namespace headgate::http {
 namespace {
@@ -23,43 +20,35 @@ using namespace std::chrono_literals;
 constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 constexpr uint64_t kLarge = uint64_t{64} << 20;
 
-struct StreamingServer {
-  explicit StreamingServer(net::ServerOptions server_options = {})
-      : server_options_(server_options) {
-    server_options_.tick = 2ms;
-    server = std::make_unique<net::Server>(server_options_, clock, spare_files);
-    const auto bound = server->Listen(*net::ParseEndpoint("127.0.0.1:0"), [this](uint32_t) {
-      return [this](std::span<const char>, const net::Peer& peer, net::Room) {
-        return net::SessionChoice{.made = true,
-                                  .session = std::make_unique<Session>(handler, options, peer)};
-      };
-    });
-    EXPECT_TRUE(bound.ok()) << bound.status();
-    endpoint = *bound;
+struct StreamingProtocol {
+  net::SessionChoice Choose(std::span<const char>, const net::Peer& peer, net::Room) {
+    return {.made = true, .session = std::make_unique<Session>(handler, options, peer)};
+  }
+
+  Options options;
+  StreamingHandler handler;
+};
+
+struct StreamingServer : net::ServerRig<StreamingProtocol> {
+  explicit StreamingServer(const net::ServerOptions& server_options = {})
+      : ServerRig(server_options) {
     server->Start();
   }
   net::BlockingClient Ask() const {
-    net::BlockingClient client = *net::BlockingClient::Connect(endpoint, 10s);
+    net::BlockingClient client = Connect();
     EXPECT_TRUE(client.Send(kGet).ok());
     return client;
   }
-  // Calls `look` on the thread of the loop, where the source lives.
-  template <typename Look>
-  auto OnLoop(const Look& look) {
-    decltype(look()) seen{};
-    std::latch done(1);
-    server->loop(0).Post([&] {
-      seen = look();
-      done.count_down();
-    });
-    done.wait();
-    return seen;
-  }
+  // The source lives on the loop's thread.
   uint64_t given() {
-    return OnLoop([&] { return handler.source.given; });
+    uint64_t bytes = 0;
+    OnLoop([&] { bytes = handler.source.given; });
+    return bytes;
   }
   bool alive() {
-    return OnLoop([&] { return handler.source.alive; });
+    bool seen = false;
+    OnLoop([&] { seen = handler.source.alive; });
+    return seen;
   }
   // Polls until the source gives nothing more to a client that does not read; returns how much it
   // gave.
@@ -72,15 +61,6 @@ struct StreamingServer {
     }
     return before;
   }
-
-  net::TestClock source;
-  base::DisciplinedClock clock{source};
-  net::SpareFiles spare_files;
-  net::ServerOptions server_options_;
-  Options options;
-  StreamingHandler handler;
-  std::unique_ptr<net::Server> server;
-  net::Endpoint endpoint;
 };
 
 // Reads up to and including `bytes` bytes of the body.

@@ -5,18 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <latch>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "headgate/net/blocking_client.h"
 #include "headgate/net/framed_session.h"
-#include "headgate/net/server.h"
+#include "headgate/net/server_rig.h"
 #include "headgate/net/stream.h"
 #include "headgate/net/test_certificate.h"
-#include "headgate/net/test_clock.h"
 
 namespace headgate::net {
 namespace {
@@ -36,62 +33,33 @@ class CountingMeter final : public RequestMeter {
 
 enum class Order : uint8_t { kOrdered, kIndependent };
 
-// A server with one loop and, in these tests, one connection.
-struct FramedServer {
-  explicit FramedServer(Order order, ServerOptions options = {},
-                        const ListenOptions& listen_options = {}) {
-    options.tick = 2ms;
-    server = std::make_unique<Server>(options, clock, spare_files);
-    const auto bound = server->Listen(
-        *ParseEndpoint("127.0.0.1:0"),
-        [this, order](uint32_t) {
-          return [this, order](std::span<const char>, const Peer&, Room) {
-            SessionChoice choice{.made = true, .meter = &meter};
-            if (order == Order::kOrdered) {
-              choice.session = std::make_unique<OrderedFramedSession>(completions);
-            } else {
-              choice.session = std::make_unique<IndependentFramedSession>(completions);
-            }
-            return choice;
-          };
-        },
-        listen_options);
-    EXPECT_TRUE(bound.ok()) << bound.status();
-    endpoint = *bound;
-    server->Start();
+struct FramedProtocol {
+  SessionChoice Choose(std::span<const char>, const Peer&, Room) {
+    SessionChoice choice{.made = true, .meter = &meter};
+    if (order == Order::kOrdered) {
+      choice.session = std::make_unique<OrderedFramedSession>(completions);
+    } else {
+      choice.session = std::make_unique<IndependentFramedSession>(completions);
+    }
+    return choice;
   }
-  BlockingClient Connect() const { return *BlockingClient::Connect(endpoint, 10s); }
-  // Runs `work` on the loop's thread and waits for it.
-  void OnLoop(const std::function<void()>& work) {
-    std::latch done(1);
-    server->loop(0).Post([&] {
-      work();
-      done.count_down();
-    });
-    done.wait();
+
+  Order order;
+  Completions completions{};
+  CountingMeter meter{};
+};
+
+// A server with one loop and, in these tests, one connection.
+struct FramedServer : ServerRig<FramedProtocol> {
+  explicit FramedServer(Order session_order, const ServerOptions& options = {},
+                        const ListenOptions& listen_options = {})
+      : ServerRig(options, listen_options, "127.0.0.1:0", session_order) {
+    server->Start();
   }
   void Complete(uint64_t request) {
     OnLoop([&] { completions.Complete(request); });
   }
-
-  TestClock source;
-  base::DisciplinedClock clock{source};
-  SpareFiles spare_files;
-  Completions completions;
-  CountingMeter meter;
-  std::unique_ptr<Server> server;
-  Endpoint endpoint;
 };
-
-std::string Read(BlockingClient& client, size_t bytes) {
-  std::string all;
-  while (all.size() < bytes) {
-    const auto some = client.ReadSome();
-    if (!some.ok() || some->empty()) break;
-    all += *some;
-  }
-  return all;
-}
 
 const Frame kLater{.id = 1, .kind = 'l', .payload = "later"};
 const Frame kNow{.id = 2, .kind = 'n', .payload = "now"};
@@ -101,11 +69,11 @@ TEST(IndependentRequests, TheConnectionReadsOnWhileOneWaits) {
   BlockingClient client = server.Connect();
   ASSERT_TRUE(client.Send(kLater.Bytes()).ok());
   ASSERT_TRUE(client.Send(kNow.Bytes()).ok());
-  EXPECT_EQ(Read(client, kNow.Answer().size()), kNow.Answer());
+  EXPECT_EQ(ReadBytes(client, kNow.Answer().size()), kNow.Answer());
   server.Complete(0);
-  EXPECT_EQ(Read(client, kLater.Answer().size()), kLater.Answer());
+  EXPECT_EQ(ReadBytes(client, kLater.Answer().size()), kLater.Answer());
   ASSERT_TRUE(client.Send(kNow.Bytes()).ok());
-  EXPECT_EQ(Read(client, kNow.Answer().size()), kNow.Answer());
+  EXPECT_EQ(ReadBytes(client, kNow.Answer().size()), kNow.Answer());
 }
 
 TEST(IndependentRequests, AnOrderedSessionAnswersInOrder) {
@@ -113,7 +81,7 @@ TEST(IndependentRequests, AnOrderedSessionAnswersInOrder) {
   BlockingClient client = server.Connect();
   ASSERT_TRUE(client.Send(kLater.Bytes() + kNow.Bytes()).ok());
   server.Complete(0);
-  EXPECT_EQ(Read(client, kLater.Answer().size() + kNow.Answer().size()),
+  EXPECT_EQ(ReadBytes(client, kLater.Answer().size() + kNow.Answer().size()),
             kLater.Answer() + kNow.Answer());
 }
 
@@ -145,7 +113,7 @@ TEST(IndependentRequests, GiveTheSameAnswersAsOrderedOnesWhateverThePiecesAndThe
         if (completed < later.size() && random() % 2 == 0) server.Complete(later[completed++]);
       }
       while (completed < later.size()) server.Complete(later[completed++]);
-      const std::string answers = Read(client, in_order.size());
+      const std::string answers = ReadBytes(client, in_order.size());
       if (order == Order::kOrdered) {
         EXPECT_EQ(answers, in_order);
       } else {
@@ -163,7 +131,7 @@ TEST(IndependentRequests, ASessionThatStopsReadingHoldsTheClientBack) {
   for (size_t i = 0; i < IndependentFramedSession::kWaitingMax; ++i) bytes += kLater.Bytes();
   ASSERT_TRUE(client.Send(bytes + kNow.Bytes()).ok());
   server.Complete(5);
-  EXPECT_EQ(Read(client, kLater.Answer().size() + kNow.Answer().size()),
+  EXPECT_EQ(ReadBytes(client, kLater.Answer().size() + kNow.Answer().size()),
             kLater.Answer() + kNow.Answer());
 }
 
@@ -173,11 +141,11 @@ TEST(IndependentRequests, ARequestThatIsNeverAnsweredEndsTheConnectionHoweverMan
   ASSERT_TRUE(client.Send(kLater.Bytes()).ok());
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(client.Send(kNow.Bytes()).ok());
-    EXPECT_EQ(Read(client, kNow.Answer().size()), kNow.Answer());
+    EXPECT_EQ(ReadBytes(client, kNow.Answer().size()), kNow.Answer());
     server.source.Advance(2s);
   }
   server.source.Advance(2s);
-  EXPECT_EQ(Read(client, 1), "");
+  EXPECT_EQ(ReadBytes(client, 1), "");
   EXPECT_EQ(server.server->counters().request_timeouts, 1u);
 }
 
@@ -185,9 +153,9 @@ TEST(IndependentRequests, HalfARequestIsTimedWhileOthersAreAnswered) {
   FramedServer server(Order::kIndependent, {.request_timeout = 10s});
   BlockingClient client = server.Connect();
   ASSERT_TRUE(client.Send(kNow.Bytes() + "\x03").ok());
-  EXPECT_EQ(Read(client, kNow.Answer().size()), kNow.Answer());
+  EXPECT_EQ(ReadBytes(client, kNow.Answer().size()), kNow.Answer());
   server.source.Advance(11s);
-  EXPECT_EQ(Read(client, 1), "");
+  EXPECT_EQ(ReadBytes(client, 1), "");
   EXPECT_EQ(server.server->counters().request_timeouts, 1u);
 }
 
@@ -195,7 +163,7 @@ TEST(IndependentRequests, AClientThatHasFinishedSendingGetsWhatItWaitsFor) {
   FramedServer server(Order::kIndependent);
   BlockingClient client = server.Connect();
   ASSERT_TRUE(client.Send(kLater.Bytes() + kNow.Bytes()).ok());
-  EXPECT_EQ(Read(client, kNow.Answer().size()), kNow.Answer());
+  EXPECT_EQ(ReadBytes(client, kNow.Answer().size()), kNow.Answer());
   client.FinishSending();
   server.OnLoop([] {});
   server.Complete(0);
@@ -206,7 +174,7 @@ TEST(IndependentRequests, WhatWaitsIsAnsweredBeforeTheServerGoesDown) {
   FramedServer server(Order::kIndependent);
   BlockingClient client = server.Connect();
   ASSERT_TRUE(client.Send(kLater.Bytes() + kNow.Bytes()).ok());
-  EXPECT_EQ(Read(client, kNow.Answer().size()), kNow.Answer());
+  EXPECT_EQ(ReadBytes(client, kNow.Answer().size()), kNow.Answer());
   std::thread drain([&] { EXPECT_TRUE(server.server->Drain(10s)); });
   server.Complete(0);
   EXPECT_EQ(*client.ReadToEnd(1000), kLater.Answer());
@@ -217,10 +185,10 @@ TEST(IndependentRequests, AreMeasuredByBatchAndByWait) {
   FramedServer server(Order::kIndependent);
   BlockingClient client = server.Connect();
   ASSERT_TRUE(client.Send(kLater.Bytes() + kNow.Bytes()).ok());
-  EXPECT_EQ(Read(client, kNow.Answer().size()), kNow.Answer());
+  EXPECT_EQ(ReadBytes(client, kNow.Answer().size()), kNow.Answer());
   server.source.Advance(5ms);
   server.Complete(0);
-  EXPECT_EQ(Read(client, kLater.Answer().size()), kLater.Answer());
+  EXPECT_EQ(ReadBytes(client, kLater.Answer().size()), kLater.Answer());
   server.OnLoop([&] {
     ASSERT_EQ(server.meter.batches.size(), 2u);
     EXPECT_EQ(server.meter.batches[0].first, 1u);

@@ -8,9 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "headgate/net/blocking_client.h"
-#include "headgate/net/server.h"
-#include "headgate/net/test_clock.h"
+#include "headgate/net/server_rig.h"
 
 namespace headgate::net {
 namespace {
@@ -39,52 +37,24 @@ class KeepingSession final : public Session {
   std::string kept_;
 };
 
-struct BoundedServer {
-  explicit BoundedServer(ServerOptions options, const ListenOptions& listen_options = {}) {
-    options.tick = 2ms;
-    server = std::make_unique<Server>(options, clock, spare_files);
-    endpoint = Listen(listen_options);
-  }
-  Endpoint Listen(const ListenOptions& listen_options = {}) {
-    const auto bound = server->Listen(
-        *ParseEndpoint("127.0.0.1:0"), [](uint32_t) { return &Choose; }, listen_options);
-    EXPECT_TRUE(bound.ok()) << bound.status();
-    return *bound;
-  }
+struct KeepingProtocol {
   // A refused client is answered in its own protocol: in capitals if it writes capitals.
   static SessionChoice Choose(std::span<const char> bytes, const Peer&, Room room) {
     if (bytes.empty()) return {};
     if (room == Room::kForIt) return {.made = true, .session = std::make_unique<KeepingSession>()};
     return {.made = true, .refusal = bytes[0] == 'P' ? "FULL HOUSE\n" : "full house\n"};
   }
-  static BlockingClient Connect(const Endpoint& where) {
-    auto client = BlockingClient::Connect(where, 10s);
-    EXPECT_TRUE(client.ok()) << client.status();
-    return *std::move(client);
-  }
-  BlockingClient Connect() const { return Connect(endpoint); }
-
-  TestClock source;
-  base::DisciplinedClock clock{source};
-  SpareFiles spare_files;
-  std::unique_ptr<Server> server;
-  Endpoint endpoint;
 };
+using BoundedServer = ServerRig<KeepingProtocol>;
 
 std::string Ask(BlockingClient& client, std::string_view line) {
   EXPECT_TRUE(client.Send(line).ok());
-  std::string answer;
-  while (answer.size() < line.size()) {
-    const auto some = client.ReadSome();
-    if (!some.ok() || some->empty()) break;
-    answer += *some;
-  }
-  return answer;
+  return ReadBytes(client, line.size());
 }
 
 TEST(ServerBounds, AnAddressWithPlacesOfItsOwnIsNotShutOutByTheOthers) {
   BoundedServer server({.connections_max = 2, .connections_per_address_max = 2});
-  const Endpoint reserved = server.Listen({.reserved_connections_max = 1});
+  const Endpoint reserved = server.Listen("127.0.0.1:0", {.reserved_connections_max = 1});
   server.server->Start();
   BlockingClient first = server.Connect();
   BlockingClient second = server.Connect();

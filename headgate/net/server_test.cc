@@ -15,8 +15,7 @@
 #include <fstream>
 #include <thread>
 
-#include "headgate/net/blocking_client.h"
-#include "headgate/net/test_clock.h"
+#include "headgate/net/server_rig.h"
 
 namespace headgate::net {
 namespace {
@@ -91,22 +90,7 @@ class LineSession final : public Session {
   bool drained_ = false;
 };
 
-struct TestServer {
-  explicit TestServer(ServerOptions server_options = {}, std::string_view address = "127.0.0.1:0")
-      : options(server_options) {
-    options.tick = 2ms;
-    server = std::make_unique<Server>(options, clock, spare_files);
-    endpoint = Listen(address);
-  }
-  Endpoint Listen(std::string_view address) {
-    const auto bound = server->Listen(*ParseEndpoint(address), [this](uint32_t) {
-      return [this](std::span<const char> bytes, const Peer& peer, Room room) {
-        return Choose(bytes, peer, room);
-      };
-    });
-    EXPECT_TRUE(bound.ok()) << bound.status();
-    return *bound;
-  }
+struct LineProtocol {
   // "?" could become "?x", a protocol that this server does not serve.
   SessionChoice Choose(std::span<const char> bytes, const Peer& peer, Room room) {
     const std::string_view text(bytes.data(), bytes.size());
@@ -116,36 +100,18 @@ struct TestServer {
     return {.made = true,
             .session = std::make_unique<LineSession>(peer.loopback ? "" : "stranger ", oracle)};
   }
-  BlockingClient Connect() const { return Connect(endpoint); }
-  static BlockingClient Connect(const Endpoint& where) {
-    auto client = BlockingClient::Connect(where, 10s);
-    EXPECT_TRUE(client.ok()) << client.status();
-    return *std::move(client);
-  }
 
-  TestClock source;
-  base::DisciplinedClock clock{source};
-  ServerOptions options;
-  SpareFiles spare_files;
   Oracle oracle;  // for servers with one loop
-  std::unique_ptr<Server> server;
-  Endpoint endpoint;
 };
 
-// Reads until `bytes` bytes have arrived, or to the end of the connection.
-std::string Read(BlockingClient& client, size_t bytes) {
-  std::string all;
-  while (all.size() < bytes) {
-    const auto some = client.ReadSome();
-    if (!some.ok() || some->empty()) break;
-    all += *some;
-  }
-  return all;
-}
+struct TestServer : ServerRig<LineProtocol> {
+  explicit TestServer(ServerOptions server_options = {}, std::string_view address = "127.0.0.1:0")
+      : ServerRig(server_options, {}, address) {}
+};
 
 std::string Ask(BlockingClient& client, std::string_view line, std::string_view answer) {
   EXPECT_TRUE(client.Send(line).ok());
-  return Read(client, answer.size());
+  return ReadBytes(client, answer.size());
 }
 
 // Whether the server closed without sending anything, in either of the two ways that a socket
@@ -190,7 +156,7 @@ TEST(Server, ASessionThatWaitsIsAskedAgainWhenItSaysSoAndKeepsTheOrder) {
   EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
   EXPECT_TRUE(client.Send("three\n").ok());
   EXPECT_EQ(Ask(other, "tell\n", "tell\n"), "tell\n");
-  EXPECT_EQ(Read(client, 14), "ask\ntwo\nthree\n");
+  EXPECT_EQ(ReadBytes(client, 14), "ask\ntwo\nthree\n");
 }
 
 // Lines that follow a waiting request, and their answers once the wait is over.
@@ -221,7 +187,7 @@ TEST(Server, AfterAWaitTheConnectionGoesOnAsAfterAnyRequest) {
       EXPECT_EQ(Ask(other, "hello\n", "hello\n"), "hello\n");
       EXPECT_EQ(Ask(other, "tell\n", "tell\n"), "tell\n");
       const std::string answers = behind.answers + (says_more && !behind.closes ? "more\n" : "");
-      EXPECT_EQ(Read(client, answers.size()), answers) << behind.lines;
+      EXPECT_EQ(ReadBytes(client, answers.size()), answers) << behind.lines;
       if (behind.closes) {
         EXPECT_TRUE(Closed(client));
       } else {
@@ -253,7 +219,7 @@ TEST(Server, WhatWaitsWhenTheServerDrainsIsAnsweredFirst) {
   EXPECT_EQ(Ask(other, "tell\nbegins", "tell\n"), "tell\n");
   std::thread drain([&] { EXPECT_TRUE(server.server->Drain(10s)); });
   // The answer may come before the drain or after it has begun.
-  EXPECT_THAT(Read(client, 8), ::testing::AnyOf("ask\n", "bye ask\n"));
+  EXPECT_THAT(ReadBytes(client, 8), ::testing::AnyOf("ask\n", "bye ask\n"));
   EXPECT_TRUE(Closed(client));
   EXPECT_TRUE(other.Send("\n").ok());
   drain.join();
@@ -264,7 +230,7 @@ TEST(Server, AnAnswerThatNeverComesEndsTheConnection) {
   server.server->Start();
   BlockingClient client = server.Connect();
   EXPECT_EQ(Ask(client, "one\nask\n", "one\n"), "one\n");
-  server.source.Advance(server.options.request_timeout + 1s);
+  server.source.Advance(ServerOptions{}.request_timeout + 1s);
   EXPECT_TRUE(Closed(client));
   EXPECT_EQ(server.server->counters().request_timeouts, 1u);
 }
@@ -352,7 +318,7 @@ TEST(Server, DeliversTheLastWordsToAClientThatStillSends) {
   server.server->Start();
   BlockingClient client = server.Connect();
   ASSERT_TRUE(client.Send("nonsense\n" + std::string(100'000, 'x')).ok());
-  EXPECT_EQ(Read(client, 6), "error\n");
+  EXPECT_EQ(ReadBytes(client, 6), "error\n");
   EXPECT_EQ(server.server->counters().protocol_errors, 1u);
 }
 
@@ -409,7 +375,7 @@ TEST(Server, WaitsForASlowReaderAndThenGoesOn) {
   BlockingClient client = server.Connect();
   const size_t size = size_t{4} << 20;
   ASSERT_TRUE(client.Send("big\nnext\n").ok());
-  const std::string answer = Read(client, size + 5);
+  const std::string answer = ReadBytes(client, size + 5);
   EXPECT_EQ(answer.size(), size + 5);
   EXPECT_EQ(answer.substr(size), "next\n");
   EXPECT_EQ(Ask(client, "hello\n", "hello\n"), "hello\n");
@@ -427,7 +393,7 @@ TEST(Server, ClosesAReaderThatDoesNotRead) {
     server.source.Advance(10s);
     std::this_thread::yield();
   }
-  EXPECT_LT(Read(client, size_t{4} << 20).size(), size_t{4} << 20);
+  EXPECT_LT(ReadBytes(client, size_t{4} << 20).size(), size_t{4} << 20);
 }
 
 TEST(Server, ClosesAConnectionWhoseAnswersAreTooLong) {

@@ -14,8 +14,9 @@ RuleFollower::RuleFollower(std::vector<std::unique_ptr<rule::Source>> sources, L
 void RuleFollower::Start() {
   if (followed_.empty()) {
     Followed none;
-    const std::vector<rule::Problem> problems = Try(none, Others::kLatest);
-    if (!problems.empty()) on_refusal_({.problems = problems});
+    load_problems_ = Try(none, Others::kLatest);
+    CountProblems();
+    if (!load_problems_.empty()) on_refusal_({.problems = load_problems_});
   }
   for (Followed& followed : followed_) {
     followed.source->Subscribe(
@@ -32,10 +33,10 @@ bool RuleFollower::heard_from_all() const {
                      [](const Followed& followed) { return followed.heard; });
 }
 
-size_t RuleFollower::problem_count() const {
-  size_t count = 0;
+void RuleFollower::CountProblems() {
+  uint64_t count = rule::CountOf(load_problems_);
   for (const Followed& followed : followed_) count += rule::CountOf(followed.problems);
-  return count;
+  problem_count_.store(count, std::memory_order_relaxed);
 }
 
 rule::Source::Figures RuleFollower::figures() const {
@@ -51,20 +52,39 @@ rule::Source::Figures RuleFollower::figures() const {
 void RuleFollower::OnDocuments(Followed& followed, const rule::DocumentSet& set) {
   followed.heard = true;
   followed.problems = set.problems;
-  if (set.problems.empty()) {
+  std::vector<rule::Problem> refused = set.problems;
+  if (!set.problems.empty()) {
+    GoBack(followed);
+  } else {
     followed.latest = set.documents;
-    const bool all_heard = std::all_of(followed_.begin(), followed_.end(), [](const Followed& one) {
-      return one.ever_in_force || (one.heard && one.problems.empty());
-    });
-    // Sources that were not heard from will report their own problems.
-    if (!all_heard) return;
-    followed.problems = Try(followed, Others::kLatest);
-    if (!followed.problems.empty() && HasPendingOthers(followed)) {
-      followed.problems = Try(followed, Others::kInForce);
-    }
+    // A source that cannot be read yet reports its own problems.
+    if (AllAreReadable()) refused = LoadChanged(followed);
   }
-  if (!followed.problems.empty())
-    on_refusal_({.problems = followed.problems, .awaited = set.awaited});
+  CountProblems();
+  if (!refused.empty()) on_refusal_({.problems = refused, .awaited = set.awaited});
+}
+
+void RuleFollower::GoBack(Followed& unreadable) {
+  const auto concerns_it = [&](const rule::Problem& problem) {
+    return problem.file.empty() ||
+           std::any_of(unreadable.latest.begin(), unreadable.latest.end(),
+                       [&](const auto& document) { return document.name == problem.file; });
+  };
+  if (unreadable.latest == unreadable.in_force) return;
+  std::erase_if(load_problems_, concerns_it);
+  unreadable.latest = unreadable.in_force;
+}
+
+bool RuleFollower::AllAreReadable() const {
+  return std::all_of(followed_.begin(), followed_.end(), [](const Followed& one) {
+    return one.ever_in_force || (one.heard && one.problems.empty());
+  });
+}
+
+std::vector<rule::Problem> RuleFollower::LoadChanged(Followed& changed) {
+  load_problems_ = Try(changed, Others::kLatest);
+  if (load_problems_.empty() || !HasPendingOthers(changed)) return load_problems_;
+  return Try(changed, Others::kInForce);
 }
 
 // Whether any other source that has documents in force also has newer ones that are not in force.
@@ -96,10 +116,7 @@ std::vector<rule::Problem> RuleFollower::Try(Followed& changed, Others others) {
   if (!status.ok()) return {rule::WholeFileProblem("", std::string(status.message()))};
   for (Followed& followed : followed_) {
     const std::vector<rule::SourceDocument>& used = DocumentsOf(followed, changed, others);
-    if (&used == &followed.latest) {
-      followed.in_force = followed.latest;
-      if (&followed != &changed) followed.problems.clear();
-    }
+    if (&used == &followed.latest) followed.in_force = followed.latest;
     followed.ever_in_force = true;
   }
   return {};

@@ -7,7 +7,8 @@
 // last good ones of that source.
 #pragma once
 
-#include <cstddef>
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -50,8 +51,8 @@ class RuleFollower {
 
   // Whether every source has reported its documents or its problems.
   bool heard_from_all() const;
-  // The number of current problems of all sources.
-  size_t problem_count() const;
+  // The problems of all sources together, as they are now. From any thread.
+  uint64_t problem_count() const { return problem_count_.load(std::memory_order_relaxed); }
 
   // Summed over all sources. Callable from any thread.
   rule::Source::Figures figures() const;
@@ -63,11 +64,19 @@ class RuleFollower {
     bool ever_in_force = false;
     std::vector<rule::SourceDocument> latest{};    // the last documents that could be read
     std::vector<rule::SourceDocument> in_force{};  // the documents of the rules in force
-    std::vector<rule::Problem> problems{};         // of the latest documents
+    std::vector<rule::Problem> problems{};         // why it cannot be read now
   };
   enum class Others { kLatest, kInForce };
 
   void OnDocuments(Followed& followed, const rule::DocumentSet& documents);
+  // A source that cannot be read goes back to its documents that are in force: the problems of its
+  // later ones no longer count.
+  void GoBack(Followed& unreadable);
+  bool AllAreReadable() const;
+  // Loads the latest documents of all sources, or else those of `changed` with the documents of
+  // the others that are in force. Returns why neither is possible.
+  std::vector<rule::Problem> LoadChanged(Followed& changed);
+  void CountProblems();
   bool HasPendingOthers(const Followed& changed) const;
   const std::vector<rule::SourceDocument>& DocumentsOf(const Followed& followed,
                                                        const Followed& changed,
@@ -75,9 +84,11 @@ class RuleFollower {
   std::vector<rule::Problem> Try(Followed& changed, Others others);
 
   std::vector<Followed> followed_;
+  std::vector<rule::Problem> load_problems_;  // of all the latest documents together
   const Load load_;
   const OnRules on_rules_;
   const OnRefusal on_refusal_;
+  std::atomic<uint64_t> problem_count_{0};
 };
 
 }  // namespace headgate::watch

@@ -78,7 +78,7 @@ struct Server {
     std::string text;
     for (const rule::RuleFile& file : files) {
       if (file.text.starts_with("BAD"))
-        loaded.problems.push_back(rule::WholeFileProblem("", file.text));
+        loaded.problems.push_back(rule::WholeFileProblem(std::string(file.name), file.text));
       if (text.find(file.text) != std::string::npos) {
         loaded.problems.push_back(rule::WholeFileProblem("", "twice " + file.text));
       }
@@ -195,6 +195,35 @@ TEST(RuleFollower, ASourceThatCannotBeReadDoesNotHoldUpTheOthers) {
   server.sources[0]->Fail("gone");
   server.sources[1]->Hold({"c"});
   EXPECT_EQ(server.in_force, "ac");
+  EXPECT_EQ(server.follower->problem_count(), 1u) << "the first source is still gone";
+  server.sources[0]->Hold({"a"});
+  EXPECT_EQ(server.follower->problem_count(), 0u);
+}
+
+TEST(RuleFollower, CountsTheProblemsOfAllSources) {
+  Server server(2);
+  server.sources[0]->Hold({"a"});
+  server.sources[1]->Hold({"b"});
+  server.sources[0]->Hold({"BAD 1", "BAD 2"});
+  server.sources[1]->Hold({"BAD 3"});
+  EXPECT_EQ(server.in_force, "ab");
+  EXPECT_EQ(server.follower->problem_count(), 3u);
+  server.sources[0]->Fail("gone");
+  EXPECT_EQ(server.follower->problem_count(), 2u) << "its bad documents are gone, too";
+  server.sources[0]->Hold({"c"});
+  EXPECT_EQ(server.in_force, "cb");
+  EXPECT_EQ(server.follower->problem_count(), 1u);
+}
+
+TEST(RuleFollower, AContradictionAtStartEndsWhenEitherSourceChanges) {
+  Server server(2);
+  server.sources[0]->Hold({"a"});
+  server.sources[1]->Hold({"a"});
+  EXPECT_EQ(server.in_force, "nothing");
+  EXPECT_EQ(server.follower->problem_count(), 1u);
+  server.sources[0]->Hold({"b"});
+  EXPECT_EQ(server.in_force, "ba");
+  EXPECT_EQ(server.follower->problem_count(), 0u);
 }
 
 TEST(RuleFollower, WhatContradictedAnotherSourceIsInForceOnceThatHasChanged) {

@@ -14,17 +14,10 @@ namespace {
 // should not retry at once.
 constexpr std::string_view kUnavailableRetryAfterS = "1";
 
-// State that a connection keeps while its request waits.
-struct Waiting final : http::Suspension::Kept {
-  explicit Waiting(http::Suspension& suspension) : pending([&suspension] { suspension.wake(); }) {}
-  limiter::Pending pending;
-};
-
 limiter::Pending* PendingOf(const http::Request& request) {
   HEADGATE_CHECK(request.suspension != nullptr);
   http::Suspension& suspension = *request.suspension;
-  if (suspension.kept == nullptr) suspension.kept = std::make_unique<Waiting>(suspension);
-  return &static_cast<Waiting&>(*suspension.kept).pending;
+  return &suspension.Ensure<limiter::Pending>([&suspension] { suspension.wake(); });
 }
 
 limiter::Mode ModeOf(const limiter::Response& response) {

@@ -35,13 +35,13 @@ constexpr uint8_t kEventClockReset = 2;
 constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 // More than any bucket can hold: never admitted.
 constexpr ExactSpan kUnaffordable{~uint64_t{0} >> 1, 0};
-// A stored time this far ahead of the server's clock is no jitter.
+// A stored time this far ahead of the server's clock is not jitter.
 constexpr Duration kAheadLeast = std::chrono::seconds(1);
 
 ScriptOperation OperationOf(Operation operation, Cost cost) {
   switch (operation) {
     case Operation::kTake:
-      // A request that takes nothing leaves everything as it is.
+      // A request that takes nothing changes nothing.
       return cost == 0 ? ScriptOperation::kPeek : ScriptOperation::kTake;
     case Operation::kPeek:
       return ScriptOperation::kPeek;
@@ -53,7 +53,7 @@ ScriptOperation OperationOf(Operation operation, Cost cost) {
   __builtin_unreachable();
 }
 
-// What gives back, and a report of what was spent, is safe whatever the store has forgotten.
+// Refunds, resets and reports of spending are safe whatever the store has forgotten.
 bool LearnsFirst(const SharedRequest& request) {
   if (!CanLease(request.limit->limit)) return false;
   if (request.lease) return request.lease->want > 0;
@@ -61,7 +61,7 @@ bool LearnsFirst(const SharedRequest& request) {
          (request.operation == Operation::kTake || request.operation == Operation::kPeek);
 }
 
-// What a server says, bounded so that sums stay inside 63 bits.
+// Numbers of a server, bounded so that sums stay within 63 bits.
 Duration DurationOf(uint64_t ns) {
   return Duration(
       static_cast<int64_t>(std::min(ns, static_cast<uint64_t>(base::kDurationMax.count()))));
@@ -83,7 +83,7 @@ ExactSpan MeterPrice(const Limit& limit, ScriptOperation operation, Cost cost) {
   return cost > limit.capacity() ? kUnaffordable : Price(limit, cost);
 }
 
-// What is before the first of the turns that the request asks for.
+// The part before the first of the turns that the request asks for.
 ExactSpan TurnsBeforeLast(const Limit& limit, Cost cost) {
   if (cost == 0) return {};
   return cost - 1 > limit.capacity() ? kUnaffordable : Price(limit, cost - 1);
@@ -103,8 +103,8 @@ std::string HashedName(std::string_view name) {
 std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& request) {
   const Limit& limit = request.limit->limit;
   SharedAnswer answer;
-  // Reports of leases that were granted under another limit are taken in as long as the bucket
-  // holds them.
+  // Reports of leases that were granted under another limit count as long as the bucket holds these
+  // leases.
   if (request.lease &&
       !(request.lease->want > 0 ? CanLease(limit) : KeepsLeases(limit.algorithm()))) {
     answer.status = absl::FailedPreconditionError(
@@ -118,8 +118,7 @@ std::optional<SharedAnswer> BucketCall::AnswerWithoutStore(const SharedRequest& 
     return answer;
   }
   if (!limit.denies_all()) return std::nullopt;
-  // The bucket is left as it is: should the limit be raised again, what was consumed stays
-  // consumed.
+  // The bucket stays as it is: if the limit is raised again, consumed requests stay consumed.
   if (request.lease) {
     answer.grant.retry_after = request.lease->want > 0 ? algorithm::kNever : Duration(0);
     return answer;
@@ -156,7 +155,7 @@ BucketCall::BucketCall(const SharedRequest& request, const CallContext& context,
   }
 }
 
-// The bucket's name is there; what follows depends on the limit.
+// The bucket's name is appended; the rest depends on the limit.
 void BucketCall::AppendLimit() {
   script_ = &ScriptOf(limit_.algorithm());
   store::AppendLimit(limit_.spec(), bytes_);
@@ -174,7 +173,7 @@ void BucketCall::AppendNumbers() {
   const Limit& limit = limit_;
   const ScriptOperation operation =
       asks_lease_ ? ScriptOperation::kLease : OperationOf(operation_, cost_);
-  // A queue or a log that was another bucket with leases is of the time at which these end.
+  // A queue or a log made from a bucket with leases is dated at the end of these leases.
   const Duration ahead = context_.ahead_most.value_or(
       std::max(kAheadLeast, TimeToFull(limit)) +
       (KeepsLeases(limit.algorithm()) ? Duration(0) : context_.lease_ttl));
@@ -267,9 +266,8 @@ std::optional<SharedAnswer> BucketCall::ReadDecided(std::string_view reply) {
   HitList hits;
   const uint64_t seen_or_hit = in.U64();
   if (limit_.algorithm() == Algorithm::kSlidingWindowLog && operation_ != Operation::kReset) {
-    // `edge` is when the newest hit was, and the last two are the hit with whose end enough of them
-    // will be gone for the request to fit, and the cost of the newest: all that the kernel looks
-    // at.
+    // `edge` is the time of the newest hit. The last two are the hit whose end makes enough room
+    // for the request, and the cost of the newest hit. The kernel needs no more.
     const Instant newest = Instant::FromNanos(static_cast<int64_t>(state.edge));
     const Instant freeing = Instant::FromNanos(static_cast<int64_t>(seen_or_hit));
     const uint32_t newest_cost = in.U32();
@@ -322,7 +320,7 @@ void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Inst
   } else if (lease_wanted_) {
     copy = state;
     const Duration retry = algorithm::Decide(limit_, copy, no_hits, lease_least_, now).retry_after;
-    // Where there is enough, there are too many leases.
+    // If there is enough left, the bucket has too many leases.
     grant.retry_after = retry == algorithm::kNever ? retry : std::max(retry, Duration(1));
   }
 }
@@ -380,12 +378,12 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   }
   const bool looks = !asks_lease_ && (operation_ == Operation::kPeek ||
                                       (operation_ == Operation::kTake && cost_ == 0));
-  // A look changes nothing, so it does not change whose bucket this is either.
+  // A peek changes nothing, so the bucket keeps its limit.
   if (looks)
     return Decide(found->state, std::move(found->hits), std::max(now, found->state.seen), true);
 
-  // The second call: what was read, and what it becomes. Of a list, its header and its length tell
-  // what was read.
+  // The second call carries the state that was read and the new state. A list is identified by its
+  // header and its length.
   std::string next(bytes_, 0, part_ends_[2]);
   next.reserve(bytes_.size() + raw.size() + 64);
   part_count_ = 3;
@@ -399,7 +397,7 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   }
   part_ends_[part_count_++] = static_cast<uint32_t>(next.size());
   if (readable) {
-    // A log that remains one keeps its hits where they are: only its header changes.
+    // A log that stays a log keeps its hits: only its header changes.
     if (found->hits.size() > 1) found->hits = {};
     AppendBucket(*found, next);
   }

@@ -1,16 +1,16 @@
-// One question to a bucket in Redis, from the call of its script to the answer. No sockets here:
-// the client sends what AppendCommand makes to the node that has the key, and gives Read what came
-// back.
+// One request about a bucket in Redis, from the call of its script to the answer. Does no I/O: the
+// client sends the command of AppendCommand to the node that has the key, and passes the reply to
+// Read.
 //
 //   BucketCall call(request, context);
 //   do send(call) until answer = call.Read(reply)
 //
-// The script decides only whether a request passes, and keeps the new state; it answers with the
-// state that it found. From that the kernel itself computes the decision here, and must come to the
-// same result. A bucket that was made under another limit is carried over here too, by the kernel:
-// the script answers what it found, and a second call replaces that, if it still is what was read.
-// So most questions take one call, and one after a change of their limit two. A question that keeps
-// the bucket's limit is asked again under that one.
+// The script decides only whether a request passes, stores the new state, and answers with the
+// state that it found. From that state the kernel computes the decision here, and must come to the
+// same result. A bucket that was made under another limit is carried over here, by the kernel too:
+// the script answers with the state that it found, and a second call replaces the state if it has
+// not changed since. So most requests take one call, and the first one after a change of the limit
+// takes two. A request that keeps the bucket's limit is repeated under that limit.
 #pragma once
 
 #include <array>
@@ -40,28 +40,28 @@ struct CallContext {
   base::Duration lease_ttl = kLeaseTtl;
   // Instead of the server's clock, for tests and simulations.
   std::optional<base::Instant> now{};
-  // How long a key is kept at least, where `now` does not move with the server's clock.
+  // The least time that a key is kept, if `now` does not move with the server's clock.
   base::Duration kept_least{0};
-  // How far a bucket may be ahead of `now` before it is brought back to it. Unset: the time it
-  // takes to fill, at least a second.
+  // A bucket further ahead of `now` than this is brought back to `now`. Unset: the time that the
+  // bucket takes to fill, at least a second.
   std::optional<base::Duration> ahead_most{};
 };
 
 class BucketCall {
  public:
-  // What needs no store: a limit of 0 requests, a refund to a queue.
+  // The answer to a request that needs no store: a limit of 0 requests, a refund to a queue.
   static std::optional<SharedAnswer> AnswerWithoutStore(const SharedRequest& request);
 
-  // The request is one that needs the store; of what it points to only its history is needed
-  // afterwards. `memory` is used again: that of a call that is over.
+  // For a request that needs the store. Of the data that it points to, only its history is needed
+  // afterwards. `memory` is reused: it is the memory of a call that is over.
   BucketCall(const SharedRequest& request, const CallContext& context, std::string memory = {});
   std::string TakeMemory() && { return std::move(bytes_); }
 
   const Script& script() const { return *script_; }
-  // The one key that is touched, which tells the shard.
+  // The only key that is touched; it determines the shard.
   std::string_view key() const { return Part(0); }
-  // Whether it decides about a bucket that leases may be given of, or asks for one: not while the
-  // shard is learning.
+  // Whether the call asks for a lease, or decides about a bucket that leases may be given of. Such
+  // a call must wait while the shard is learning.
   bool learns() const { return learns_; }
   // KEYS[1], then ARGV.
   size_t part_count() const { return part_count_; }
@@ -69,18 +69,18 @@ class BucketCall {
 
   enum class Form : uint8_t {
     kDigest,  // EVALSHA
-    kText,    // EVAL: for a server that does not know the script, which knows it then
+    kText,    // EVAL: teaches the script to the server
   };
   void AppendCommand(Form form, std::string& out) const;
 
-  // The answer; or nothing, and the call is now another one that is to be sent. Errors of the
-  // server that are not of our script (MOVED, NOSCRIPT, LOADING …) are the client's: here they
+  // The answer; or nullopt, and this is now another call, which has to be sent. The client handles
+  // errors of the server that do not come from our script (MOVED, NOSCRIPT, LOADING …): here they
   // become Unavailable.
   std::optional<SharedAnswer> Read(const wire::RespValue& reply);
 
  private:
   static constexpr size_t kPartsMax = 6;
-  // So often another instance may have carried the bucket over to a limit of its own meanwhile.
+  // How many times another instance may carry the bucket over to its own limit meanwhile.
   static constexpr int kCarriesMax = 8;
 
   void EndPart() { part_ends_[part_count_++] = static_cast<uint32_t>(bytes_.size()); }
@@ -108,7 +108,7 @@ class BucketCall {
   int carries_ = 0;
   std::array<uint32_t, kPartsMax> part_ends_{};
   uint8_t part_count_ = 0;
-  std::string bytes_;  // all parts, one behind the other
+  std::string bytes_;  // all parts, concatenated
 };
 
 }  // namespace headgate::store::redis

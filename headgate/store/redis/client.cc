@@ -10,27 +10,27 @@
 namespace headgate::store::redis {
 namespace {
 
-// How often servers are asked which history they have, and those that are gone are forgotten.
+// How often servers are asked for their history, and servers that are gone are forgotten.
 constexpr base::Duration kLookInterval = std::chrono::seconds(1);
 
 constexpr uint8_t kRedirectsMax = 5;
-// A slot on the move is asked again after so long,
+// The pause before a call to a moving slot is retried,
 constexpr base::Duration kRetrySoonMin = std::chrono::milliseconds(5);
 constexpr base::Duration kRetrySoonSpread = std::chrono::milliseconds(15);
-// and an address behind which there is another server now.
+// and before a call to an address that another server has taken over.
 constexpr base::Duration kRetryFreshMin = std::chrono::milliseconds(2);
 constexpr base::Duration kRetryFreshSpread = std::chrono::milliseconds(3);
 
 Shard::Settings SettingsFor(const RedisOptions& options,
-                            const std::shared_ptr<net::TlsContext>& tls, bool guide) {
+                            const std::shared_ptr<net::TlsContext>& tls, bool sentinel) {
   return {.stream = {.tls = tls,
                      .server_name = options.tls_server_name,
                      .connect_timeout = options.connect_timeout},
-          .connection = {.user = guide ? options.sentinel_user : options.user,
-                         .password = guide ? options.sentinel_password : options.password,
+          .connection = {.user = sentinel ? options.sentinel_user : options.user,
+                         .password = sentinel ? options.sentinel_password : options.password,
                          .database = options.database,
                          .client_name = options.client_name,
-                         .sentinel = guide,
+                         .sentinel = sentinel,
                          .replica_ok = options.topology == TopologyKind::kCluster,
                          .strict_store = options.strict_store,
                          .handshake_timeout = options.connect_timeout,
@@ -40,12 +40,12 @@ Shard::Settings SettingsFor(const RedisOptions& options,
                          .in_flight_max = options.in_flight_max,
                          .waiting_max = options.waiting_max},
           .breaker = options.breaker,
-          .connections = guide ? 1 : options.connections_per_server,
-          // A lease that is held was granted within it, and it is looked at so often.
+          .connections = sentinel ? 1 : options.connections_per_server,
+          // Any lease that is held was granted within this time.
           .clock_memory = options.lease_ttl + kLookInterval};
 }
 
-// What TIME answers: seconds and microseconds.
+// Reads the answer to TIME: seconds and microseconds.
 std::optional<base::Instant> ClockIn(const wire::RespValue& answer) {
   if (answer.kind != wire::RespValue::Kind::kArray || answer.items.size() != 2) return std::nullopt;
   const std::optional<int64_t> seconds = wire::RespNumber(answer.items[0].text);
@@ -156,7 +156,7 @@ void Client::SendTo(uint32_t server, PendingCall& call, base::BootTime now) {
   if (const absl::Status& paused = shard.PausedAt(now); !paused.ok()) return Finish(call, paused);
   call.pass = shard.breaker().Ask(now);
   if (call.pass == Breaker::Pass::kRefused) {
-    // A redirect would not help: as far as is known, whoever has the key is this server.
+    // A redirect would not help: as far as known, this server has the key.
     return OnFailed(shard, call, ConnectionEvent::kBreakerOpen, now);
   }
   shard.Send(call, now);
@@ -173,8 +173,8 @@ bool Client::RetryLater(PendingCall& call, base::Duration least, base::Duration 
   return true;
 }
 
-// On a fresh connection to whoever is the primary now: where the topology can be asked, once it has
-// said who that is.
+// Retries on a fresh connection to the current primary. If the topology can be asked which server
+// that is, the call waits for the answer.
 bool Client::RetryFresh(PendingCall& call, base::BootTime now) {
   const bool asks = topology_->wake_at().ns != INT64_MAX;
   if (!asks) return RetryLater(call, kRetryFreshMin, kRetryFreshSpread, now);
@@ -271,7 +271,7 @@ void Client::OnReply(Shard& shard, PendingCall& call, const wire::RespValue& rep
   Follow(shard, call, action, reply.text, now);
 }
 
-// What becomes of a call that the server has not done.
+// Decides about a call that the server has not done.
 void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action,
                     std::string_view error, base::BootTime now) {
   const bool in_time = now < call.deadline;
@@ -282,7 +282,7 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action,
       const bool remember = action.action == CallAction::kFollow;
       const std::optional<uint32_t> server = topology_->OnRedirect(error, shard.index(), remember);
       if (!server) {
-        // Of a cluster that is taken for a single server, say.
+        // For example, a cluster that is configured as a single server.
         Alarm(shard, error);
         break;
       }
@@ -302,8 +302,8 @@ void Client::Follow(Shard& shard, PendingCall& call, const ReplyAction& action,
     case CallAction::kSendScript: {
       counters_.script_misses.Add();
       if (!in_time || call.script == nullptr || call.with_text) break;
-      // The text may have followed already, with another call that missed it; then the name does
-      // now.
+      // Another call that missed the script may have sent its text already; then the digest
+      // suffices.
       const bool text_followed =
           shard.connection(call.link).scripts_sent() > call.scripts_sent_before;
       call.with_text = call.script_misses > 0 || !text_followed;
@@ -338,7 +338,7 @@ Shard& Client::EnsureShard(uint32_t server, base::BootTime now) {
   std::unique_ptr<Shard>& shard = shards_[server];
   if (shard == nullptr) {
     shard = std::make_unique<Shard>(loop_, server, topology_->servers()[server],
-                                    SettingsFor(options_, tls_, topology_->IsGuide(server)),
+                                    SettingsFor(options_, tls_, topology_->IsSentinel(server)),
                                     static_cast<Shard::User&>(*this), counters_, random_.Next());
     shard->Start(now);
   }
@@ -348,12 +348,12 @@ Shard& Client::EnsureShard(uint32_t server, base::BootTime now) {
 void Client::ConnectServersInUse(base::BootTime now) {
   for (uint32_t server = 0; server < topology_->servers().size(); ++server) {
     if (!topology_->InUse(server)) {
-      // Asked again, it connects again.
+      // The next call reconnects it.
       if (server < shards_.size() && shards_[server] != nullptr) shards_[server]->Rest(now);
       continue;
     }
     Shard& shard = EnsureShard(server, now);
-    // It was promoted: what it said as a replica holds no longer.
+    // It was promoted: what it reported as a replica is out of date.
     if (shard.was_replica()) shard.Restart(now);
   }
 }
@@ -363,7 +363,7 @@ bool Client::Withholds(const Shard& shard, const PendingCall& call, base::BootTi
 }
 
 void Client::OnIdentity(Shard& shard, const ServerIdentity& identity, base::BootTime now) {
-  if (topology_->IsGuide(shard.index())) return;
+  if (topology_->IsSentinel(shard.index())) return;
   const uint32_t index = ShardOf(shard.index());
   const bool was_learning = histories_.LearningUntil(index, now).has_value();
   const HistoryChange change = histories_.OnSeen(index, identity, now, shard.index());
@@ -388,7 +388,7 @@ void Client::EndLearning(base::BootTime now) {
 void Client::OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime) {
   const bool concerns = facts.may_evict && !options_.strict_store;
   reports_.EvictionPolicy(shard.index(), shard.name(),
-                          concerns && !topology_->IsGuide(shard.index())
+                          concerns && !topology_->IsSentinel(shard.index())
                               ? std::optional(facts.eviction_policy)
                               : std::nullopt);
 }
@@ -399,9 +399,9 @@ void Client::OnReady(Shard& shard, base::BootTime now) {
 }
 
 void Client::OnDown(Shard& shard, const absl::Status& why, base::BootTime now) {
-  if (absl::IsCancelled(why)) return;  // we wanted it
+  if (absl::IsCancelled(why)) return;  // we closed it
   Suspect(now);
-  // It does not let us in, or is not to be used: nothing mends that but somebody who looks.
+  // The server refuses us, or must not be used: an operator has to look.
   if (absl::IsPermissionDenied(why) || absl::IsFailedPrecondition(why)) counters_.alarms.Add();
   reports_.Connection(shard.index(), shard.name(), why);
 }
@@ -442,7 +442,7 @@ void Client::AskTopology(base::BootTime now) {
   call.own = true;
   const std::vector<std::string_view> words(query->words.begin(), query->words.end());
   AppendCommand(call.body, words);
-  // Past the breaker: it is how a way round a server in trouble is found.
+  // Bypasses the breaker: the answer shows the way around a server in trouble.
   EnsureShard(query->server, now).Send(call, now);
 }
 
@@ -453,8 +453,8 @@ void Client::OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answe
     topology_->OnNoAnswer(now);
   } else if ((*answer)->is_error()) {
     topology_->OnNoAnswer(now);
-    // A server that is loading or without its primary will do better; all else somebody should look
-    // at.
+    // A server that is loading or has lost its primary recovers by itself; other errors need an
+    // operator.
     const ReplyAction& action = ActionFor((*answer)->text);
     if (action.alarms || action.action == CallAction::kPassOn) {
       TellTopology(server, fmt::format("it answered {}", (*answer)->text));
@@ -473,8 +473,8 @@ void Client::OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answe
   SetTimer();
 }
 
-// Where nobody says where the keys are, every decision is made without the store, and nothing else
-// shows why.
+// While no server gives the topology, every decision is made without the store, and only this
+// report shows why.
 void Client::TellTopology(uint32_t server, const std::string& problem) {
   if (!problem.empty()) counters_.alarms.Add();
   reports_.Topology(server, shards_[server]->name(), problem);
@@ -488,8 +488,8 @@ void Client::LookAtServers(base::BootTime now) {
   LookAtClocks(now);
 }
 
-// Those that a cluster no longer has: where its nodes come and go, each at an address of its own,
-// their places run out.
+// Forgets servers that a cluster no longer has. If nodes come and go at ever new addresses, the
+// indices would run out otherwise.
 void Client::ForgetServers() {
   for (uint32_t server = 0; server < shards_.size(); ++server) {
     std::unique_ptr<Shard>& shard = shards_[server];
@@ -497,15 +497,15 @@ void Client::ForgetServers() {
     if (shard->breaker().state() != Breaker::State::kClosed) counters_.breakers_open.Subtract();
     shard.reset();
     reports_.Forget(server);
-    // Behind sentinels the history goes on elsewhere.
+    // Behind sentinels the history continues on another server.
     if (options_.topology != TopologyKind::kSentinel) histories_.Forget(ShardOf(server));
   }
 }
 
-// A server that is demoted and promoted again keeps its connections.
+// Asks on every connection, because a server that is demoted and promoted again keeps them.
 void Client::LookAtHistories(base::BootTime now) {
   for (const std::unique_ptr<Shard>& shard : shards_) {
-    if (shard == nullptr || topology_->IsGuide(shard->index())) continue;
+    if (shard == nullptr || topology_->IsSentinel(shard->index())) continue;
     for (uint32_t link = 0; link < shard->link_count(); ++link) {
       if (shard->connection(link).state() != Connection::State::kReady) continue;
       PendingCall& call = Acquire(
@@ -523,7 +523,7 @@ void Client::LookAtHistories(base::BootTime now) {
 
 void Client::LookAtClocks(base::BootTime now) {
   for (const std::unique_ptr<Shard>& shard : shards_) {
-    if (shard == nullptr || !shard->ready() || topology_->IsGuide(shard->index())) continue;
+    if (shard == nullptr || !shard->ready() || topology_->IsSentinel(shard->index())) continue;
     const base::BootTime asked = loop_.Now();
     PendingCall& call = Acquire(
         "", kLookInterval, [this, &shard = *shard, asked](const PendingCall::Outcome& answer) {

@@ -1,13 +1,15 @@
 // Runs scripts on the servers of a Redis or Valkey store, from one event loop.
 //
-// Each script touches one key. Calls of one turn of the loop travel together, one write per server.
-// Every call is answered once and in time: by the store, or by a status that says whether it may
-// have been done (see reply_action.h). What was certainly not done is tried at most once more,
-// within the call's time and a budget.
+// Each script touches one key. The calls of one turn of the loop travel together, in one write per
+// server. Every call is answered once and in time: by the store, or by a status that says whether
+// the call may have been done (see reply_action.h). A call that was certainly not done is tried at
+// most once more, within its time and a budget.
 //
-//   Call ──> topology: which server ──> breaker: may it be asked ──> connection: append ──(end of
-//   turn)──> one write done <── reply_action: what follows from an error <───────────── replies in
-//   order <────────────────── one read
+//   Call ──> topology ───────> breaker ──────────> connection ──(end of turn)──> one write
+//            which server      may it be asked     append
+//
+//   done <── reply_action <────────────────────── replies in order <──────────── one read
+//            what follows from an error
 #pragma once
 
 #include <cstdint>
@@ -35,7 +37,7 @@ namespace headgate::store::redis {
 
 struct ScriptCall {
   const Script* script = nullptr;  // outlives the client
-  // Used before Call returns only.
+  // Used only before Call returns.
   std::string_view key;
   std::span<const std::string_view> arguments{};
   // Unavailable while the key's shard is learning (shard_histories.h).
@@ -46,34 +48,35 @@ class Client final : private Shard::User {
  public:
   using Done = PendingCall::Done;
 
-  // InvalidArgument where the options are not valid, or a file of the TLS options cannot be used.
+  // InvalidArgument if the options are not valid, or if a file of the TLS options cannot be used.
   // Connects at once. Two clients with one seed draw the same jitter.
   static absl::StatusOr<std::unique_ptr<Client>> Make(net::EventLoop& loop,
                                                       const RedisOptions& options, uint64_t seed,
                                                       StoreListener listener = {});
-  // Calls that are under way are forgotten: their `done` is not called.
+  // Calls under way are forgotten: their `done` is not called.
   ~Client();
   Client(const Client&) = delete;
 
-  // `timeout` 0: that of the options. Calls `done` exactly once, perhaps before it returns; `done`
-  // may call again, but not destroy the client. Statuses: Unavailable: not done. DeadlineExceeded,
-  // Aborted: it may have been done. PermissionDenied: the store refuses us. ResourceExhausted: too
-  // much under way here, not sent. Internal: our own error. Unimplemented: our own error too, a
-  // call of keys in several places, which must not be allowed (CROSSSLOT). An error that the script
-  // itself returned is a reply.
+  // A `timeout` of 0 is the timeout of the options. Calls `done` exactly once, perhaps before Call
+  // returns; `done` may make further calls, but must not destroy the client. Unavailable: the call
+  // was not done. DeadlineExceeded, Aborted: it may have been done. PermissionDenied: the store
+  // refuses us. ResourceExhausted: too many calls under way here, so it was not sent. Internal,
+  // Unimplemented: a bug of ours; Unimplemented if the keys are on several servers (CROSSSLOT). An
+  // error that the script itself returns is a reply.
   void Call(const ScriptCall& call, base::Duration timeout, Done done);
-  // A command that touches one key, or, with an empty key, none; the same way.
+  // The same for a command that touches one key, or no key if `key` is empty.
   void CallCommand(std::string_view key, std::span<const std::string_view> words,
                    base::Duration timeout, Done done);
 
-  // Until when the key's shard is learning, as far as this loop knows; nothing where it is not.
+  // When the key's shard will have learned, as far as this loop knows; nullopt if it is not
+  // learning.
   std::optional<base::BootTime> LearningUntil(std::string_view key) const;
-  // Whether the key's server is well: connected, and its breaker closed.
+  // Whether the key's server is connected and its breaker closed.
   bool AvailableFor(std::string_view key) const;
 
   const RedisOptions& options() const { return options_; }
   net::EventLoop& loop() { return loop_; }
-  // One look at the clock for all calls of a turn.
+  // The clock is read once per turn of the loop.
   base::BootTime Now();
   // From any thread.
   StoreCounters ReadCounters() const { return counters_.Read(); }
@@ -85,7 +88,7 @@ class Client final : private Shard::User {
   PendingCall& Acquire(std::string_view key, base::Duration timeout, Done done);
   void Dispatch(PendingCall& call, base::BootTime now);
   void SendTo(uint32_t server, PendingCall& call, base::BootTime now);
-  // Whether the call will go a second time.
+  // True if the call will be sent a second time.
   bool RetryLater(PendingCall& call, base::Duration least, base::Duration spread,
                   base::BootTime now);
   bool RetryFresh(PendingCall& call, base::BootTime now);
@@ -99,7 +102,7 @@ class Client final : private Shard::User {
   void Suspect(base::BootTime now);
   void Alarm(const Shard& shard, std::string_view error);
 
-  // The topology's questions.
+  // Queries of the topology.
   void AskTopology(base::BootTime now);
   void OnTopologyAnswer(uint32_t server, const PendingCall::Outcome& answer);
   void TellTopology(uint32_t server, const std::string& problem);
@@ -108,14 +111,14 @@ class Client final : private Shard::User {
   void LookAtHistories(base::BootTime now);
   void LookAtClocks(base::BootTime now);
   void EndLearning(base::BootTime now);
-  // Of one shard's history, whichever of its servers it is on.
+  // The shard of a server, for histories: behind sentinels there is one shard on several servers.
   uint32_t ShardOf(uint32_t server) const {
     return options_.topology == TopologyKind::kSentinel ? 0 : server;
   }
   void ForgetServers();
   void OnTime();
   void SetTimer();
-  // Unless it is set to an earlier time.
+  // Does nothing if the timer is set to an earlier time.
   void WakeAt(base::BootTime at);
 
   Shard& EnsureShard(uint32_t server, base::BootTime now);
@@ -145,10 +148,10 @@ class Client final : private Shard::User {
     std::string server;
     base::BootTime until;
   };
-  std::vector<Learning> learning_;  // what the listener was told of
+  std::vector<Learning> learning_;  // reported to the listener
 
   base::Pool<PendingCall> calls_;
-  std::deque<PendingCall*> unrouted_;  // their server is not known yet, or is another by now
+  std::deque<PendingCall*> unrouted_;  // their server is not known yet, or has changed
   struct Later {
     base::BootTime at;
     PendingCall* call;
@@ -162,7 +165,7 @@ class Client final : private Shard::User {
   net::EventLoop::Hook turn_end_;
   net::Timer timer_;
   base::BootTime timer_at_{INT64_MAX};
-  // By the topology's index; null: never connected to. Last: they go first.
+  // By the topology's index; null: never connected to. Declared last, so destroyed first.
   std::vector<std::unique_ptr<Shard>> shards_;
 };
 

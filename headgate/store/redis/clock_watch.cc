@@ -12,8 +12,7 @@ std::optional<Duration> ClockWatch::OnAnswer(Instant clock, BootTime asked, Boot
   while (answers_.size() > 1 && asked - answers_.front().asked > memory_) answers_.pop_front();
   std::optional<Duration> missed;
   for (const Answer& answer : answers_) {
-    const Duration ours =
-        answered - answer.asked;  // at least what has passed between the two readings
+    const Duration ours = answered - answer.asked;  // at least the time between the two readings
     const Duration ahead = clock - answer.clock - ours;
     if (ahead > kStep + ours / 1000 * kDriftPerMille)
       missed = std::max(missed.value_or(ahead), ahead);

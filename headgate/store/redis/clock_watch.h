@@ -1,10 +1,11 @@
-// Whether our clock has missed a pause. Leases are counted by CLOCK_BOOTTIME, which counts while
-// the machine is suspended. Some virtual machines are stopped without their knowing: then the store
-// counts on, and a lease that is over there would be spent here. A server's clock tells: it cannot
-// move further between two answers than ours did, but for what two clocks may differ by.
+// Detects that our clock missed a pause. Leases expire by CLOCK_BOOTTIME, which advances while the
+// machine is suspended. Some virtual machines are stopped without their clock being told: then the
+// store's clock goes on, and a lease that has expired there would be spent here. A server's clock
+// reveals this: between two answers it cannot advance further than ours, except for the drift of
+// two clocks.
 //
 // A server whose clock is set forward looks the same, and costs the leases that are held. A pause
-// that is shorter than the margin of leases shows in nothing, and needs not.
+// shorter than the margin of leases goes undetected, and does no harm.
 #pragma once
 
 #include <deque>
@@ -15,24 +16,25 @@
 
 namespace headgate::store::redis {
 
-// Of one server. Not thread-safe.
+// For one server. Not thread-safe.
 class ClockWatch {
  public:
-  // Allowed for: a rate that differs, and small steps of the server's clock. Over the life of a
-  // lease and a second that is what its margin leaves, 5 % of 2 s.
+  // Tolerances for a different rate, and for small steps of the server's clock. Over the life of a
+  // lease plus one second they add up to the lease's margin, 5 % of 2 s.
   static constexpr int64_t kDriftPerMille = 25;
   static constexpr base::Duration kStep = std::chrono::milliseconds(25);
 
-  // Answers are compared with those of the last `memory`, and at least with the last one.
+  // An answer is compared with the answers of the last `memory`, and at least with the previous
+  // one.
   explicit ClockWatch(base::Duration memory) : memory_(memory) {}
 
-  // The server's clock was `clock` at a moment between these two of ours. Returns how much further
-  // than ours it has moved, where that is more than is allowed for; from then on it is compared
-  // with this answer.
+  // The server's clock was `clock` at some moment between `asked` and `answered`. Returns how much
+  // further than ours it has advanced, if that exceeds the tolerances; later answers are then
+  // compared with this one.
   std::optional<base::Duration> OnAnswer(base::Instant clock, base::BootTime asked,
                                          base::BootTime answered);
 
-  // It is another server.
+  // Another server answers now.
   void Reset() { answers_.clear(); }
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 using Kind = wire::RespValue::Kind;
 
-// A host name has at most so many bytes (RFC 1035).
+// The most bytes of a host name (RFC 1035).
 constexpr size_t kHostBytesMax = 255;
 
 absl::Status Bad(std::string_view what) {
@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<SlotRange>> ParseClusterSlots(const wire::RespValue& 
     if (!has_host && host.kind != Kind::kNull) return Bad("a node whose host is no text");
     if (host.text.size() > kHostBytesMax || host.text.find('\0') != std::string::npos)
       return Bad("a bad host");
-    // Port 0: a node that cannot be reached the way we came (TLS or not).
+    // Port 0: the node cannot be reached over our kind of connection (TLS or not).
     if (!IsNumber(primary.items[1], 1, 65535)) return Bad("a node without a port");
     const bool host_known = has_host && !host.text.empty() && host.text != "?";
     ranges.push_back({.first = static_cast<uint16_t>(fields[0].integer),
@@ -62,7 +62,7 @@ std::optional<Redirect> ParseRedirect(std::string_view error, const std::string&
   if (target_at == std::string_view::npos) return std::nullopt;
   const auto slot = ParseNumber(error.substr(slot_at + 1, target_at - slot_at - 1), kSlotCount - 1);
   const std::string_view target = error.substr(target_at + 1);
-  // An IPv6 address stands here without brackets.
+  // An IPv6 address has no brackets here.
   const size_t colon = target.rfind(':');
   if (!slot || colon == std::string_view::npos || colon > kHostBytesMax) return std::nullopt;
   const std::string_view host = target.substr(0, colon);

@@ -1,5 +1,5 @@
-// What a cluster's nodes say about who has which slots: the answer to CLUSTER SLOTS, and the text
-// of MOVED and ASK. Foreign bytes: everything is checked, nothing is believed to be in order.
+// Parses what a cluster's nodes say about the owners of slots: the answer to CLUSTER SLOTS, and the
+// text of MOVED and ASK. These are foreign bytes, so everything is checked.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ struct SlotRange {
   bool operator==(const SlotRange&) const = default;
 };
 
-// InvalidArgument where it is no such answer. A node that does not say its host is at `asked_host`.
+// InvalidArgument if `answer` is not a valid answer. A node that does not give its host is at
+// `asked_host`.
 absl::StatusOr<std::vector<SlotRange>> ParseClusterSlots(const wire::RespValue& answer,
                                                          const std::string& asked_host);
 
@@ -31,7 +32,7 @@ struct Redirect {
   net::StreamTarget target;
 };
 
-// Of `MOVED 3999 127.0.0.1:6381` or `ASK …`; nothing where it is none.
+// Parses `MOVED 3999 127.0.0.1:6381` or `ASK …`; nullopt if `error` is neither.
 std::optional<Redirect> ParseRedirect(std::string_view error, const std::string& asked_host);
 
 }  // namespace headgate::store::redis

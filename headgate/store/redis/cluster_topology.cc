@@ -5,11 +5,11 @@
 namespace headgate::store::redis {
 namespace {
 
-// A map is asked for at most so often, however much goes wrong.
+// The shortest interval between queries, however much goes wrong.
 constexpr base::Duration kPauseMin = std::chrono::milliseconds(100);
-// Added, so that a fleet does not ask together.
+// Added jitter, so that a fleet does not ask together.
 constexpr base::Duration kSpread = std::chrono::milliseconds(50);
-// Asked for also where nothing goes wrong: somebody else may have noticed.
+// The interval of queries when nothing goes wrong: the topology may have changed unnoticed.
 constexpr base::Duration kInterval = std::chrono::seconds(30);
 
 }  // namespace
@@ -19,7 +19,7 @@ ClusterTopology::ClusterTopology(const std::vector<net::StreamTarget>& seeds, ui
       seed_count_(static_cast<uint32_t>(seeds.size())),
       random_(seed),
       owner_(kSlotCount, kNobody) {
-  // Any seed may be the first; the one before it was "asked last".
+  // Any seed may be asked first; the one before it counts as asked last.
   asked_ = static_cast<uint32_t>(random_.Below(seeds.size()));
 }
 
@@ -52,8 +52,7 @@ void ClusterTopology::OnSuspicion(base::BootTime now) {
   ask_at_ = std::min(ask_at_, std::max(now, asked_at_ + kPauseMin) + Upto(kSpread));
 }
 
-// Everybody is asked in turn, so that one who is cut off and does not know it cannot mislead for
-// long.
+// All nodes are asked in turn, so that a node that is cut off unknowingly cannot mislead for long.
 std::optional<Topology::Query> ClusterTopology::Ask(base::BootTime now) {
   if (now < ask_at_) return std::nullopt;
   const auto count = static_cast<uint32_t>(servers().size());

@@ -1,8 +1,8 @@
-// Redis Cluster: a map from slots to primaries, asked of one node after the other, corrected by
-// MOVED.
+// Redis Cluster: a map from slots to primaries. The nodes are asked for it in turn; MOVED corrects
+// it.
 //
 //   something is wrong ──(jitter, at most every 100 ms)──> CLUSTER SLOTS to the next node ──> map
-//   MOVED ──> that slot at once, the rest as above
+//   MOVED ──────────────> this slot at once, the others as above
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ namespace headgate::store::redis {
 
 class ClusterTopology final : public Topology {
  public:
-  // `seeds` are where to begin asking.
+  // `seeds` are the first nodes to ask.
   ClusterTopology(const std::vector<net::StreamTarget>& seeds, uint64_t seed);
 
   std::optional<uint32_t> Find(std::string_view key) const override;

@@ -11,13 +11,13 @@
 namespace headgate::store::redis {
 namespace {
 
-// A server that does not let us in is asked again after so long, not sooner.
+// The least pause before a server that refused us is tried again.
 constexpr base::Duration kRefusedPause = std::chrono::seconds(1);
-// A connection that had worked is made again within so long.
+// A connection that had worked is replaced within this time.
 constexpr base::Duration kFirstPauseMax = std::chrono::milliseconds(4);
-// A connection that was ready for so long has worked, also where nothing was asked over it.
+// A connection that was ready for this long has worked, even without a call.
 constexpr base::Duration kWorkedAfter = std::chrono::seconds(1);
-// More or less, so that a fleet does not come back together.
+// Jitter, so that a fleet does not reconnect together.
 constexpr uint32_t kPauseJitterPercent = 50;
 
 }  // namespace
@@ -35,16 +35,16 @@ void Connection::Start(base::BootTime now) {
   if (state_ != State::kDown) return;
   state_ = State::kConnecting;
   action_ = Action::kConnect;
-  // The stream has a timeout of its own for connecting.
-  greet_until_ = base::BootTime{INT64_MAX};
+  // The stream has its own timeout for connecting.
+  handshake_until_ = base::BootTime{INT64_MAX};
   wake_at_ = expire_at_;
   (void)now;
 }
 
 void Connection::OnConnected(base::BootTime now) {
-  state_ = State::kGreeting;
-  greet_until_ = now + settings_.handshake_timeout;
-  WakeAt(greet_until_);
+  state_ = State::kHandshake;
+  handshake_until_ = now + settings_.handshake_timeout;
+  WakeAt(handshake_until_);
   hello_refused_ = false;
   facts_ = {};
   server_info_.clear();
@@ -96,7 +96,7 @@ void Connection::Append(HandshakeStep step) {
   AppendCommand(output_, words);
 }
 
-void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime now) {
+void Connection::OnHandshakeReply(const wire::RespValue& reply, base::BootTime now) {
   if (handshake_.empty())
     return End(absl::UnavailableError("an answer that nobody asked for"), kRefusedPause, now);
   const HandshakeStep step = handshake_.back();
@@ -112,9 +112,9 @@ void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime no
     facts_.may_evict =
         InfoField(reply.text, "maxmemory") != "0" && facts_.eviction_policy != "noeviction";
   }
-  if (state_ != State::kGreeting || !handshake_.empty()) return;
+  if (state_ != State::kHandshake || !handshake_.empty()) return;
   if (step != HandshakeStep::kMemory && !(settings_.sentinel && step != HandshakeStep::kHello)) {
-    // HELLO was answered; what follows does not depend on each other.
+    // HELLO was answered; the commands that follow are independent of each other.
     std::vector<HandshakeStep> steps;
     if (hello_refused_ && !settings_.password.empty()) steps.push_back(HandshakeStep::kAuth);
     if (hello_refused_ && !settings_.client_name.empty()) steps.push_back(HandshakeStep::kSetName);
@@ -125,22 +125,22 @@ void Connection::OnGreetingReply(const wire::RespValue& reply, base::BootTime no
     }
     if (!steps.empty()) return StartHandshake(std::move(steps));
   }
-  OnGreeted(now);
+  OnHandshakeDone(now);
 }
 
-// The text of the error is not passed on: old servers repeat what they do not understand, the
-// password too.
+// The text of the error is not passed on: old servers quote commands that they do not understand,
+// and so the password.
 void Connection::OnHandshakeError(HandshakeStep step, std::string_view error, base::BootTime now) {
   const std::string_view code = ErrorCode(error);
   if (step == HandshakeStep::kHello && (code == "ERR" || code == "NOPROTO")) {
-    // A server from before Redis 6, or something that only looks like one.
+    // A server older than Redis 6, or something that only resembles one.
     if (error.starts_with("ERR max number of clients")) {
       return End(absl::UnavailableError("it has as many clients as it takes"), kRefusedPause, now);
     }
     hello_refused_ = true;
     return;
   }
-  // A server that does not say which process it is may still say which history it has.
+  // A server that does not report its process may still report its history.
   if (step == HandshakeStep::kSetName || (step == HandshakeStep::kServer && code != "NOAUTH"))
     return;
   // Only a strict store needs to know.
@@ -155,7 +155,7 @@ void Connection::OnHandshakeError(HandshakeStep step, std::string_view error, ba
                    settings_.user.empty() ? "default" : settings_.user, code)),
                kRefusedPause, now);
   }
-  // Nothing secret was sent with these two.
+  // These two commands contain no secret.
   if (step == HandshakeStep::kSelect) {
     return End(absl::UnavailableError(
                    fmt::format("it has no database {} ({})", settings_.database, error)),
@@ -169,7 +169,7 @@ void Connection::OnHandshakeError(HandshakeStep step, std::string_view error, ba
   End(absl::UnavailableError(fmt::format("it answered {} to HELLO", code)), kRefusedPause, now);
 }
 
-void Connection::OnGreeted(base::BootTime now) {
+void Connection::OnHandshakeDone(base::BootTime now) {
   user_.OnFacts(facts_, now);
   if (!settings_.sentinel && !settings_.replica_ok && !facts_.identity.primary) {
     return End(absl::UnavailableError("it is a replica"), kRefusedPause, now);
@@ -227,7 +227,7 @@ void Connection::SendWaiting(base::BootTime now) {
   while (!waiting_.empty() && HasRoom()) {
     PendingCall& call = *waiting_.front();
     waiting_.pop_front();
-    // With nothing under way there is nothing to be late behind.
+    // If nothing is under way, no reply can be late.
     if (call.deadline <= now || (!in_flight_.empty() && !window_.MakesIt(call.deadline, now))) {
       user_.OnFailed(call, UnsentEvent(call), now);
       if (state_ != State::kReady) return;
@@ -274,16 +274,16 @@ void Connection::OnBytes(std::string_view bytes, base::BootTime now) {
           now);
     }
     if (reader_.value().kind == wire::RespValue::Kind::kPush) continue;
-    if (state_ == State::kGreeting) {
-      OnGreetingReply(reader_.value(), now);
+    if (state_ == State::kHandshake) {
+      OnHandshakeReply(reader_.value(), now);
     } else if (in_flight_.empty()) {
       return End(absl::UnavailableError("an answer that nobody asked for"), {}, now);
     } else {
-      // Out of the reader, which may begin anew meanwhile. Each takes the other's memory.
+      // Moved out of the reader, which may be reset meanwhile. The two swap their memory.
       std::swap(reply_, reader_.value());
       OnCallReply(now);
     }
-    if (generation_ != generation) return;  // it ended meanwhile
+    if (generation_ != generation) return;  // the connection ended meanwhile
   }
   if (kept) {
     rest_.erase(0, rest_.size() - input.size());
@@ -329,8 +329,8 @@ void Connection::End(const absl::Status& why, base::Duration pause_min, base::Bo
   handshake_.clear();
   retired_ = absl::OkStatus();
   if (was_ready && pause_min == base::Duration(0) && back_at_once_) {
-    // The next one must do something to be replaced so soon: a server may greet everybody and
-    // close.
+    // The next connection has to work before it is replaced at once: a server may complete the
+    // handshake and close every time.
     back_at_once_ = false;
     retry_at_ =
         now + base::Duration(static_cast<int64_t>(random_.Below(uint64_t{kFirstPauseMax.count()})));
@@ -369,7 +369,7 @@ void Connection::FailWaiting(ConnectionEvent event, base::BootTime now) {
 void Connection::OnTime(base::BootTime now) {
   wake_at_ = base::BootTime{INT64_MAX};
   if (state_ == State::kDown && now >= retry_at_ && generation_ > 0) Start(now);
-  if (state_ == State::kGreeting && now >= greet_until_) {
+  if (state_ == State::kHandshake && now >= handshake_until_) {
     End(absl::UnavailableError("it connected, and did not say hello in time"), {}, now);
   }
   if (now >= expire_at_) ExpireCalls(now);
@@ -377,13 +377,12 @@ void Connection::OnTime(base::BootTime now) {
     End(absl::UnavailableError("it has not answered for too long"), {}, now);
   }
   if (state_ == State::kDown && generation_ > 0) WakeAt(retry_at_);
-  if (state_ == State::kGreeting) WakeAt(greet_until_);
+  if (state_ == State::kHandshake) WakeAt(handshake_until_);
   if (!in_flight_.empty()) WakeAt(in_flight_.front().at + settings_.reply_overdue);
   WakeAt(expire_at_);
 }
 
-// Calls mostly have one timeout, so this runs about once per timeout and looks at what was sent
-// since.
+// Most calls have the same timeout, so this runs about once per timeout, over the calls sent since.
 void Connection::ExpireCalls(base::BootTime now) {
   expire_at_ = base::BootTime{INT64_MAX};
   std::vector<std::pair<PendingCall*, ConnectionEvent>> expired;

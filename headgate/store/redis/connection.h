@@ -1,14 +1,15 @@
-// The conversation with one server over one connection, without the connection: events and the time
-// come in, bytes, answers and wishes go out.
+// The conversation with one server over one connection, without I/O: events and the time come in,
+// bytes, answers and actions go out.
 //
-//   down --time to try--> connecting --> greeting: HELLO, AUTH, SELECT, INFO --> ready --ends-->
-//   down
+//   down --time to try--> connecting --> handshake --> ready --ends--> down
+//                                        HELLO, AUTH,
+//                                        SELECT, INFO
 //
-// Ready, calls are appended to the output as they come; whoever owns the socket writes once per
-// turn. Replies come in the order of the calls. A call that is not answered by its deadline is told
-// so; its reply is still awaited, and dropped. Where the connection ends, what had been sent is
-// told that it may have been done, and is never sent again by this class; what had not been sent
-// waits for the next connection, until its deadline.
+// When ready, calls are appended to the output as they come; the owner of the socket writes once
+// per turn. Replies come in the order of the calls. A call that is not answered by its deadline
+// fails; its reply is still awaited, and dropped. If the connection ends, calls that were sent fail
+// with a status that says they may have been done; this class never sends them again. Calls that
+// were not sent wait for the next connection, until their deadline.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +28,12 @@
 
 namespace headgate::store::redis {
 
-// What a server said of itself.
+// What a server reports about itself.
 struct ServerFacts {
   ServerIdentity identity{};
-  // Memory is bounded, and its policy drops what lives; or it does not say.
+  // Its memory is bounded and its policy drops live keys; or it does not report its policy.
   bool may_evict = false;
-  std::string eviction_policy{};  // empty: it does not say
+  std::string eviction_policy{};  // empty: not reported
   bool operator==(const ServerFacts&) const = default;
 };
 
@@ -40,8 +41,8 @@ struct ConnectionSettings {
   std::string user{}, password{};
   uint32_t database = 0;
   std::string client_name{};
-  bool sentinel = false;    // it is one: it has no databases and no role
-  bool replica_ok = false;  // a replica stays connected: it knows the topology
+  bool sentinel = false;    // the server is a sentinel: no databases, no role
+  bool replica_ok = false;  // stay connected to a replica: it knows the topology
   bool strict_store = false;
   base::Duration handshake_timeout = std::chrono::milliseconds(50);
   base::Duration reply_overdue = std::chrono::seconds(1);
@@ -53,28 +54,29 @@ struct ConnectionSettings {
 
 class Connection {
  public:
-  // Who is told. May send further calls meanwhile, and drop the connection, but not destroy it.
+  // Receives the results. May send further calls and drop the connection meanwhile, but must not
+  // destroy it.
   class User {
    public:
-    // The call is the user's again.
+    // The user owns the call again.
     virtual void OnReply(PendingCall& call, const wire::RespValue& reply, base::BootTime now) = 0;
     virtual void OnFailed(PendingCall& call, ConnectionEvent event, base::BootTime now) = 0;
-    // Whether a call that is about to be sent must not be: it fails with kLearning.
+    // Whether a call that is about to be sent must be withheld: then it fails with kLearning.
     virtual bool Withholds(const PendingCall& /*call*/, base::BootTime /*now*/) { return false; }
     virtual void OnFacts(const ServerFacts& facts, base::BootTime now) = 0;
-    // Behind its facts, where it can be used.
+    // Called after OnFacts, if the server can be used.
     virtual void OnReady(base::BootTime now) = 0;
-    // It ended, or could not be had. PermissionDenied: the server does not let us in; Cancelled: we
-    // wanted it so. Holds no password.
+    // The connection ended or was not established. PermissionDenied: the server refuses us.
+    // Cancelled: we closed it. The message contains no password.
     virtual void OnDown(const absl::Status& why, base::BootTime now) = 0;
 
    protected:
     ~User() = default;
   };
-  enum class State : uint8_t { kDown, kConnecting, kGreeting, kReady };
+  enum class State : uint8_t { kDown, kConnecting, kHandshake, kReady };
   enum class Action : uint8_t { kNone, kConnect, kDisconnect };
 
-  // What is to be sent is appended to `output`.
+  // Bytes to send are appended to `output`.
   Connection(const ConnectionSettings& settings, User& user, std::string& output, uint64_t seed);
 
   // ---- Events. After each: see action(), the output and wake_at().
@@ -83,40 +85,41 @@ class Connection {
   void OnBytes(std::string_view bytes, base::BootTime now);
   void OnClosed(const absl::Status& why, base::BootTime now);
   void OnTime(base::BootTime now);
-  // Takes the call until the user is told of it, which may be at once.
+  // Owns the call until the user gets its result, which may be at once.
   void Send(PendingCall& call, base::BootTime now);
-  // Sends nothing more; ends once all that was sent is answered, and begins anew.
+  // Sends nothing more, ends when all calls that were sent are answered, and reconnects.
   void Retire(const absl::Status& why, base::BootTime now);
-  // Ends it as Retire does, and begins anew only when it is asked something.
+  // Ends the connection as Retire does, and reconnects only for the next call.
   void Rest(base::BootTime now);
-  // Ends it, and begins anew.
+  // Ends the connection at once, and reconnects.
   void Drop(const absl::Status& why, base::BootTime now);
 
-  // What the owner of the socket should do now. Once.
+  // What the owner of the socket has to do now; returned once.
   Action TakeAction() { return std::exchange(action_, Action::kNone); }
-  // When OnTime should be called at latest.
+  // The latest time to call OnTime.
   base::BootTime wake_at() const { return wake_at_; }
 
   State state() const { return state_; }
-  // What it said when it was greeted last.
+  // What the server reported in the last handshake.
   const ServerFacts& facts() const { return facts_; }
-  // Not needed, and nothing is under way.
+  // Whether the connection is not needed and nothing is under way.
   bool at_rest() const { return resting_ && state_ == State::kDown && waiting_.empty(); }
   size_t in_flight() const { return in_flight_.size(); }
-  // How many calls were ever appended to the output.
+  // The number of calls appended to the output so far.
   uint64_t calls_appended() const { return calls_appended_; }
   size_t waiting() const { return waiting_.size(); }
-  // How many calls may be under way, by what was answered in time; at most in_flight_max.
+  // The number of calls that may be under way: it follows the calls answered in time, up to
+  // in_flight_max.
   uint32_t window() const { return window_.size(); }
-  // How many texts of scripts have been sent over this connection: what came before the last of
-  // them may have lacked it.
+  // The number of script texts sent over this connection: a call sent before the last of them may
+  // have lacked it.
   uint64_t scripts_sent() const { return scripts_sent_; }
   uint64_t late_replies() const { return late_replies_; }
   uint64_t reconnects() const { return reconnects_; }
 
  private:
   struct Sent {
-    PendingCall* call;  // null: nobody waits for the reply
+    PendingCall* call;  // null: the call no longer waits
     base::BootTime at;
     bool late = false;
   };
@@ -132,13 +135,14 @@ class Connection {
 
   void StartHandshake(std::vector<HandshakeStep> steps);
   void Append(HandshakeStep step);
-  void OnGreetingReply(const wire::RespValue& reply, base::BootTime now);
+  void OnHandshakeReply(const wire::RespValue& reply, base::BootTime now);
   void OnHandshakeError(HandshakeStep step, std::string_view error, base::BootTime now);
-  void OnGreeted(base::BootTime now);
+  void OnHandshakeDone(base::BootTime now);
   void OnCallReply(base::BootTime now);
   void OnWorked();
   bool HasRoom() const { return in_flight_.size() < window_.size() && retired_.ok(); }
-  // Of a call that was not sent in time: too many went before it, or nothing is answered at all.
+  // The event of a call that was not sent in time: too many calls went before it, or the server
+  // answers nothing at all.
   ConnectionEvent UnsentEvent(const PendingCall& call) const {
     return answered_at_ >= call.started ? ConnectionEvent::kOutOfTime
                                         : ConnectionEvent::kQueueTimeout;
@@ -156,27 +160,27 @@ class Connection {
   base::Random random_;
   State state_ = State::kDown;
   Action action_ = Action::kNone;
-  uint64_t generation_ = 0;       // of connections
-  uint32_t failed_attempts_ = 0;  // since the last one that worked
-  bool back_at_once_ = true;      // a connection has worked since one was last made anew at once
+  uint64_t generation_ = 0;       // counts connections
+  uint32_t failed_attempts_ = 0;  // since the last that worked
+  bool back_at_once_ = true;      // a connection has worked since the last immediate reconnect
   base::BootTime ready_at_{0};
-  base::BootTime retry_at_{0};     // while down
-  base::BootTime greet_until_{0};  // while connecting and greeting
+  base::BootTime retry_at_{0};         // while down
+  base::BootTime handshake_until_{0};  // while connecting and in the handshake
   base::BootTime wake_at_{INT64_MAX};
-  std::vector<HandshakeStep> handshake_;  // sent and not answered, the next one last
+  std::vector<HandshakeStep> handshake_;  // sent and not answered, in reverse order
   bool hello_refused_ = false;
   bool resting_ = false;  // not needed
-  absl::Status retired_;  // why it ends when all is answered
+  absl::Status retired_;  // why it ends when everything is answered
   ServerFacts facts_;
-  std::string server_info_;  // until INFO replication is answered too
+  std::string server_info_;  // until INFO replication is answered
   wire::RespReader reader_{kReplyBounds};
-  wire::RespValue reply_;  // the one that is being told of
-  std::string rest_;       // of the input, not digested
+  wire::RespValue reply_;  // being passed to the user
+  std::string rest_;       // input that is not parsed yet
   std::deque<Sent> in_flight_;
   std::deque<PendingCall*> waiting_;
   CallWindow window_;
   base::BootTime answered_at_{INT64_MIN};  // when a call was last answered in time
-  base::BootTime expire_at_{INT64_MAX};    // no call's deadline is before
+  base::BootTime expire_at_{INT64_MAX};    // no deadline of a call is earlier
   uint64_t calls_appended_ = 0;
   uint64_t scripts_sent_ = 0;
   uint64_t late_replies_ = 0;

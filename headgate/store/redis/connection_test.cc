@@ -40,12 +40,12 @@ struct Dialogue final : Connection::User {
   }
   static Dialogue& Ready(std::unique_ptr<Dialogue>& dialogue, ConnectionSettings settings = {}) {
     dialogue = std::make_unique<Dialogue>(std::move(settings));
-    dialogue->Greeted();
+    dialogue->HandshakeDone();
     EXPECT_EQ(dialogue->connection.state(), State::kReady);
     dialogue->Heard();
     return *dialogue;
   }
-  void Greeted(std::string_view role = kPrimary, std::string_view memory = kMemory) {
+  void HandshakeDone(std::string_view role = kPrimary, std::string_view memory = kMemory) {
     connection.OnConnected(now);
     Says(kHello);
     Says(std::string(kServer) + std::string(role) + std::string(memory));
@@ -105,7 +105,7 @@ TEST(HandshakeStep, SaysHelloAndAsksWhoIsThere) {
             "*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n*2\r\n$4\r\nINFO\r\n$6\r\nmemory\r\n");
   dialogue.Says(kServer);
   dialogue.Says(kPrimary);
-  EXPECT_EQ(dialogue.connection.state(), State::kGreeting);
+  EXPECT_EQ(dialogue.connection.state(), State::kHandshake);
   dialogue.Says(kMemory);
   EXPECT_THAT(dialogue.Heard(), ElementsAre("ready"));
   EXPECT_EQ(dialogue.facts, (ServerFacts{.identity = kIdentity, .eviction_policy = "allkeys-lru"}))
@@ -160,22 +160,22 @@ TEST(HandshakeStep, ARefusalIsToldWithoutThePasswordAndNotTriedAgainForASecond) 
 
 TEST(HandshakeStep, AReplicaIsNotWrittenTo) {
   Dialogue dialogue;
-  dialogue.Greeted(kReplica);
+  dialogue.HandshakeDone(kReplica);
   EXPECT_EQ(dialogue.connection.state(), State::kDown);
   EXPECT_THAT(dialogue.Heard(), ElementsAre("down: it is a replica"));
   Dialogue guide({.replica_ok = true});
-  guide.Greeted(kReplica);
+  guide.HandshakeDone(kReplica);
   EXPECT_EQ(guide.connection.state(), State::kReady) << "it knows where its cluster's slots are";
 }
 
 TEST(HandshakeStep, AStrictStoreDoesNotTakeAPolicyThatEvicts) {
   Dialogue strict({.strict_store = true});
   strict.Call("a");
-  strict.Greeted(kPrimary, kEvicting);
+  strict.HandshakeDone(kPrimary, kEvicting);
   EXPECT_THAT(strict.Heard(),
               ElementsAre(HasSubstr("allkeys-lru may drop live limits"), "a store_refused"));
   Dialogue other;
-  other.Greeted(kPrimary, kEvicting);
+  other.HandshakeDone(kPrimary, kEvicting);
   EXPECT_TRUE(other.facts.may_evict);
   EXPECT_EQ(other.connection.state(), State::kReady);
 }
@@ -184,12 +184,12 @@ TEST(HandshakeStep, GoesOnWithoutWhatItMayNotSeeUnlessTheStoreIsStrict) {
   for (const std::string_view silence : {"-NOPERM no\r\n", "-ERR unknown command 'INFO'\r\n",
                                          "$0\r\n\r\n", "$17\r\nmaxmemory:100\r\n\r\n\r\n"}) {
     Dialogue dialogue;
-    dialogue.Greeted(kPrimary, silence);
+    dialogue.HandshakeDone(kPrimary, silence);
     EXPECT_EQ(dialogue.connection.state(), State::kReady) << silence;
     EXPECT_EQ(dialogue.facts, (ServerFacts{.identity = kIdentity, .may_evict = true})) << silence;
     Dialogue strict({.strict_store = true});
     strict.Call("a");
-    strict.Greeted(kPrimary, silence);
+    strict.HandshakeDone(kPrimary, silence);
     EXPECT_THAT(strict.Heard(),
                 ElementsAre(HasSubstr("it does not say in INFO memory"), "a store_refused"));
   }
@@ -409,7 +409,7 @@ TEST(Calls, OfAConnectionThatRetiresAreAnsweredAndOthersWaitForTheNext) {
   dialogue.Says("-READONLY no\r\n");
   EXPECT_THAT(dialogue.Heard(), ElementsAre("a=-READONLY no", "b=-READONLY no", "down: retired"));
   dialogue.Passes(4ms);
-  dialogue.Greeted();
+  dialogue.HandshakeDone();
   EXPECT_EQ(dialogue.connection.in_flight(), 1u);
 }
 
@@ -467,14 +467,14 @@ TEST(Reconnecting, AServerThatGreetsAndClosesIsNotAskedAllTheTime) {
   const base::BootTime begin = dialogue.now;
   int connections = 0;
   for (; dialogue.now - begin < 10s; ++connections) {
-    dialogue.Greeted();
+    dialogue.HandshakeDone();
     ASSERT_EQ(dialogue.connection.state(), State::kReady);
     dialogue.Call("a", 1s);
     dialogue.connection.OnClosed(absl::UnavailableError("closed"), dialogue.now);
     dialogue.Passes(dialogue.connection.wake_at() - dialogue.now);
   }
   EXPECT_LE(connections, 20);
-  dialogue.Greeted();
+  dialogue.HandshakeDone();
   dialogue.Call("a", 1s);
   dialogue.Says(":1\r\n");
   dialogue.connection.OnClosed(absl::UnavailableError("closed"), dialogue.now);
@@ -489,7 +489,7 @@ TEST(Reconnecting, AConnectionThatStoodForASecondIsMadeAnewAtOnce) {
     dialogue.connection.OnClosed(absl::UnavailableError("closed"), dialogue.now);
     EXPECT_LE(dialogue.connection.wake_at() - dialogue.now, 4ms);
     dialogue.Passes(4ms);
-    dialogue.Greeted();
+    dialogue.HandshakeDone();
   }
 }
 

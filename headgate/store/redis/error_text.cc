@@ -9,7 +9,7 @@
 namespace headgate::store::redis {
 namespace {
 
-// Every name of ours begins so.
+// The prefix of all our names.
 constexpr std::string_view kKeyPrefix = "hg:";
 constexpr std::string_view kArguments = "with args beginning with";
 
@@ -18,7 +18,7 @@ bool IsWordCharacter(char c) {
   return base::IsLetterOrDigit(c) || c == '_' || c == '|' || c == '-';
 }
 
-// The first quotation mark; the apostrophe of "can't" is none.
+// The first quotation mark. An apostrophe as in "can't" does not count.
 size_t FindQuote(std::string_view text) {
   constexpr std::string_view kQuotes = "'\"`";
   size_t at = text.find_first_of(kQuotes);
@@ -29,13 +29,14 @@ size_t FindQuote(std::string_view text) {
   return at;
 }
 
-// The number of characters that `text` ends with and that all are `kind`.
+// The number of characters at the end of `text` that are all of `kind`.
 template <typename Kind>
 size_t CountAtEnd(std::string_view text, const Kind& kind) {
   return static_cast<size_t>(std::find_if_not(text.rbegin(), text.rend(), kind) - text.rbegin());
 }
 
-// " script: SHA1, on @user_script:LINE.", where a script failed, if `text` ends so; else nothing.
+// The end of `text` if it has the form " script: SHA1, on @user_script:LINE.", which says where a
+// script failed; otherwise empty.
 std::string_view ScriptPlace(std::string_view text) {
   constexpr std::string_view kOn = ", on @user_script:";
   constexpr std::string_view kScript = " script: ";
@@ -53,9 +54,9 @@ std::string_view ScriptPlace(std::string_view text) {
   return text.substr(rest.size() - kScript.size());
 }
 
-// Where quotations begin, but for a first one that is a plain word, such as a command; the end
-// where there are none. What stands between quotes may itself hold quotes, so that nothing behind
-// it can be told from it.
+// The position of the first quotation, or the end of `text`. A first quotation that is a plain
+// word, such as a command, is skipped. Quoted text may itself contain quotes, so nothing behind a
+// quotation can be told from it.
 size_t FindQuotation(std::string_view text) {
   constexpr std::string_view kQuotes = "'\"`";
   const size_t begin = FindQuote(text);

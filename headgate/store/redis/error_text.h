@@ -1,6 +1,5 @@
-// The part of a server's error that may be shown. Servers repeat commands that they do not know or
-// do not allow, and with them their arguments; one of these is the key, which holds a client's
-// data.
+// The part of a server's error that may be shown. Servers quote commands that they do not know or
+// do not allow, with their arguments; one argument is the key, which contains a client's data.
 #pragma once
 
 #include <string>
@@ -8,8 +7,9 @@
 
 namespace headgate::store::redis {
 
-// The error up to the place where it may begin to repeat a call's arguments, with "…" for the rest.
-// If it ends with the script and line that failed, which hold no arguments, that end is kept too.
+// The error up to the place where it may begin to quote a call's arguments, with "…" for the rest.
+// If the error ends with the script and line that failed, which contain no arguments, that end is
+// kept.
 std::string WithoutArguments(std::string_view error);
 
 }  // namespace headgate::store::redis

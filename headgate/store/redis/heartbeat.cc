@@ -8,8 +8,9 @@
 namespace headgate::store::redis {
 namespace {
 
-// KEYS[1] the set, ARGV[1] the instance, ARGV[2] after how many milliseconds of silence one is
-// dropped. What is ahead of the clock by more was written before the clock was set back.
+// KEYS[1] is the set, ARGV[1] the instance, ARGV[2] the silence in milliseconds after which an
+// instance is dropped. An entry further ahead of the clock was written before the clock was set
+// back.
 constexpr std::string_view kText = R"lua(local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local silence = tonumber(ARGV[2])
@@ -72,8 +73,8 @@ void Heartbeat::Beat() {
 }
 
 void Heartbeat::State::OnAnswer(const PendingCall::Outcome& reply, base::BootTime now) {
-  // A key of another type is an error of the script's too, but the client makes it a status, and
-  // alarms.
+  // A key of another type is an error of the script, too, but the client turns it into a status and
+  // raises an alarm.
   if (!reply.ok() && reply.status().code() != absl::StatusCode::kInternal) return;
   std::string error;
   if (!reply.ok()) {

@@ -1,8 +1,9 @@
-// How many instances share a store: each says every two seconds that it lives, and hears how many
-// do. One per process; it lives on one event loop, and the number is for all.
+// Counts the instances that share a store: each reports every two seconds that it is alive, and
+// gets the number of instances. One per process; it lives on one event loop, and all loops use the
+// number.
 //
-// In the store: a sorted set of instances by when they were last heard, on the store's clock. Who
-// was silent for three beats is dropped by whoever comes next.
+// The store holds a sorted set of instances by the time of their last beat, on the store's clock.
+// An instance that was silent for three beats is dropped by the next beat of any other.
 #pragma once
 
 #include <atomic>
@@ -18,15 +19,15 @@
 
 namespace headgate::store::redis {
 
-// How many instances there are, as far as the set in the store tells. The set may have been lost,
-// and then fills again as each instance beats: whoever does not find itself in it goes by what it
-// knew until all have had the time to. Not thread-safe.
+// The number of instances, derived from the set in the store. The set may have been lost, and then
+// fills again as each instance beats. So an instance that does not find itself in the set keeps the
+// number it knew until all instances have had time to beat. Not thread-safe.
 class InstanceCount {
  public:
   explicit InstanceCount(base::Duration silence_max) : silence_max_(silence_max) {}
 
-  // The set has `heard` members, this instance among them, which was `missing` before. Returns how
-  // many there are.
+  // The set has `heard` members, including this instance, which may have been `missing` before.
+  // Returns the number of instances.
   uint32_t OnHeard(uint32_t heard, bool missing, base::BootTime now);
 
  private:
@@ -38,32 +39,32 @@ class InstanceCount {
 struct HeartbeatOptions {
   std::string key = "hg:instances";
   base::Duration interval = std::chrono::seconds(2);
-  // Dropped after so long without a beat.
+  // An instance is dropped after this long without a beat.
   base::Duration silence_max = std::chrono::seconds(7);
-  // The store answered a beat with this error, or, if it is empty, counts this instance again.
-  // Called on the client's loop, once for each change. A store that does not answer changes nothing
-  // here.
+  // The store answered a beat with this error; an empty error means that it counts this instance
+  // again. Called on the client's loop, once for each change. A store that does not answer causes
+  // no call.
   std::function<void(const std::string& error)> on_error{};
 };
 
 class Heartbeat {
  public:
-  // `instance` is this process' name, which no other has. Begins at once, on the client's loop;
-  // must not outlive it.
+  // `instance` names this process; no other process has this name. Begins at once, on the client's
+  // loop, which must outlive the heartbeat.
   Heartbeat(Client& client, std::string instance, HeartbeatOptions options = {});
 
-  // As last known, also while the store is away or refuses to count; 1 if it never said. From any
-  // thread.
+  // The number last known, also while the store is unreachable or refuses to count; 1 if it never
+  // answered. From any thread.
   uint32_t instances() const { return state_->known.load(std::memory_order_relaxed); }
-  // Beats that the store answered with an error: a missing right, most likely. From any thread.
+  // Beats that the store answered with an error, most likely a missing right. From any thread.
   uint64_t errors() const { return state_->errors.value(); }
 
-  // Takes this instance off the list at once, and beats no more; calls `done` once that is answered
-  // or has failed. On the loop's thread.
+  // Removes this instance from the set at once, and sends no more beats. Calls `done` when the
+  // removal is answered or has failed. On the loop's thread.
   void Leave(std::function<void()> done);
 
  private:
-  // What the answers said.
+  // The state that follows from the answers.
   struct State {
     explicit State(const HeartbeatOptions& options)
         : on_error(options.on_error), count(options.silence_max) {}
@@ -81,7 +82,7 @@ class Heartbeat {
   Client& client_;
   const std::string instance_;
   const HeartbeatOptions options_;
-  const std::shared_ptr<State> state_;  // outlives this while a beat is under way
+  const std::shared_ptr<State> state_;  // outlives the heartbeat while a beat is under way
   net::Timer timer_;
 };
 

@@ -1,4 +1,4 @@
-// What INFO answers: lines of `name:value`.
+// Reads the answer to INFO: lines of `name:value`.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace headgate::store::redis {
 
-// The value of a field, or nothing.
+// The value of a field, or nullopt if there is no such field.
 inline std::string_view InfoField(std::string_view info, std::string_view name) {
   for (size_t at = 0; at < info.size();) {
     const size_t end = std::min(info.find('\n', at), info.size());

@@ -1,5 +1,5 @@
-// Which of a cluster's 16,384 slots a key is in: CRC16 (XMODEM) of the key, or of what stands
-// between its first `{` and the next `}`, where that is not empty.
+// Which of a cluster's 16,384 slots a key is in: CRC16 (XMODEM) of the key, or of the part between
+// its first `{` and the next `}` if that part is not empty.
 // https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
 #pragma once
 

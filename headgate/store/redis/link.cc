@@ -81,7 +81,7 @@ void Link::Settle() {
 
 void Link::OnTurnEnd() {
   if (!Gathers()) return Flush();
-  // A call of the system at most every 200 µs: the timer is not armed again while it is.
+  // At most one system call per 200 µs: an armed timer is not armed again.
   gather_timer_.Set(gathers_until_);
 }
 

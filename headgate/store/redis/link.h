@@ -1,9 +1,9 @@
-// A conversation on its socket: performs what Connection wishes, writes at most once per turn,
-// wakes it in time.
+// Runs a Connection on its socket: performs its actions, writes at most once per turn, and calls it
+// in time.
 //
-// A write waits while more calls are under way than have gathered for it, for their answers or 200
-// µs: a busy loop then sends a few large batches in place of many small ones, each of which costs
-// both ends a system call or two. Where little is under way nothing waits.
+// A write is delayed while more calls are under way than have gathered for it, until their answers
+// come or for 200 µs. A busy loop then sends a few large batches instead of many small ones, each
+// of which costs both ends one or two system calls. If little is under way, nothing is delayed.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ class Link final : private net::Stream::Owner {
 
   void Start(base::BootTime now);
   void Send(PendingCall& call, base::BootTime now);
-  // Ends the connection once all is answered, and makes another.
+  // Ends the connection when everything is answered, and makes another.
   void Retire(const absl::Status& why, base::BootTime now);
-  // Needs no connection until it is asked something.
+  // Needs no connection until the next call.
   void Rest(base::BootTime now);
 
   const Connection& connection() const { return connection_; }
@@ -46,13 +46,12 @@ class Link final : private net::Stream::Owner {
   LoopStoreCounters& counters_;
   net::Stream stream_;
   net::Timer timer_;
-  net::Timer
-      gather_timer_;  // of its own: it is set for single writes, and mostly the answers come before
+  net::Timer gather_timer_;  // separate: set for single writes, and mostly cancelled by answers
   net::EventLoop::Hook flush_;
   Connection connection_;
-  uint64_t calls_flushed_ = 0;       // of those that the connection appended
-  base::BootTime gathers_until_{0};  // while some are
-  // What has been counted of the stream and the connection.
+  uint64_t calls_flushed_ = 0;       // of the calls that the connection appended
+  base::BootTime gathers_until_{0};  // while calls gather
+  // What has been counted already of the stream's and the connection's figures.
   uint64_t bytes_read_ = 0, bytes_written_ = 0, late_replies_ = 0, reconnects_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Numbers in text that people or servers wrote: ports, slots, databases.
+// Parses numbers in text from people or servers: ports, slots, databases.
 #pragma once
 
 #include <charconv>
@@ -8,7 +8,7 @@
 
 namespace headgate::store::redis {
 
-// Decimal digits and nothing else, from 0 to `max`.
+// Accepts only decimal digits, with a value from 0 to `max`.
 inline std::optional<uint32_t> ParseNumber(std::string_view text, uint32_t max) {
   uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -1,5 +1,5 @@
-// A call that is under way: what to send, until when, and who waits for it. The client owns them
-// and uses them again, so that a call allocates nothing once it has run for a while.
+// A call under way: the bytes to send, the deadline, and who waits for the answer. The client owns
+// and reuses these objects, so that a call allocates nothing after a while.
 #pragma once
 
 #include <cstdint>
@@ -18,38 +18,38 @@
 
 namespace headgate::store::redis {
 
-// Bounds of what a server may answer: a whole value, and what a script says before it.
+// Bounds for an answer of a server: a whole value, and the words of a script before it.
 inline constexpr wire::ReplyBounds kReplyBounds = {.depth_max = 8,
                                                    .values_max = 1 << 16,
                                                    .bulk_bytes_max = kValueBytesMax + 64,
                                                    .line_bytes_max = 16 << 10};
 
 struct PendingCall {
-  // What the server replied, for the time of the call that tells it; or why nothing.
+  // The server's reply, valid during the call of `done`; or the reason why there is none.
   using Outcome = absl::StatusOr<const wire::RespValue*>;
   using Done = std::function<void(const Outcome& outcome)>;
 
   const Script* script = nullptr;  // null: `body` is a whole command
-  uint32_t argument_count = 0;     // of the script, its key not among them
-  std::string body;                // the key and the arguments as they go over the wire
-  std::string key;                 // where a redirect needs it; empty for commands
+  uint32_t argument_count = 0;     // of the script, without its key
+  std::string body;                // the key and the arguments in wire format
+  std::string key;                 // for redirects; empty for commands
   base::BootTime started{0};
   base::BootTime deadline{0};
   Done done;
 
-  // How often it has been sent, and why again.
+  // How many times the call was sent again, by reason.
   uint8_t redirects = 0;
   uint8_t retries = 0;
   uint8_t script_misses = 0;
   bool with_text = false;  // the server does not know the script
-  bool own = false;        // the client's, not counted
+  bool own = false;        // made by the client itself; not counted
   bool learns = false;     // not sent while its shard is learning
-  bool asking = false;     // a slot that is moving: only this once at this server
-  // While it is at a server.
+  bool asking = false;     // its slot is moving: sent to this server only once
+  // Valid while the call is at a server.
   uint32_t shard = 0;
   uint32_t link = 0;
   Breaker::Pass pass = Breaker::Pass::kRefused;
-  uint64_t scripts_sent_before = 0;  // of the connection, when it was sent
+  uint64_t scripts_sent_before = 0;  // by the connection, when the call was sent
 
   void Encode(std::string& output) const {
     if (script != nullptr) {
@@ -61,7 +61,7 @@ struct PendingCall {
   }
 };
 
-// A whole command, as it goes over the wire.
+// Appends a whole command in wire format.
 inline void AppendCommand(std::string& output, std::span<const std::string_view> words) {
   wire::RespWriter writer(output, wire::RespVersion::k2);
   writer.Array(words.size());

@@ -26,7 +26,7 @@ constexpr std::array kRows = {
     ReplyAction{.code = "NOSCRIPT", .action = kSendScript},
     ReplyAction{.code = "BUSY", .counts_as_failure = true, .alarms = true},
     ReplyAction{.code = "OOM", .counts_as_failure = true, .alarms = true},
-    // Our scripts look at the type first; where one did not, something else lives in the key.
+    // Our scripts check the type first. If one did not, the key holds something else.
     ReplyAction{.code = "WRONGTYPE", .status = kInternal, .alarms = true},
     ReplyAction{
         .code = "NOAUTH", .status = kPermissionDenied, .pauses_server = true, .alarms = true},
@@ -34,8 +34,8 @@ constexpr std::array kRows = {
         .code = "WRONGPASS", .status = kPermissionDenied, .pauses_server = true, .alarms = true},
     ReplyAction{
         .code = "NOPERM", .status = kPermissionDenied, .pauses_server = true, .alarms = true},
-    // Every script touches exactly one key: this is our bug. No other row has the status: whoever
-    // asked must not take it for a store that is away.
+    // Every script touches exactly one key, so this is a bug of ours. No other row has this status:
+    // the caller must not take it for an unreachable store.
     ReplyAction{.code = "CROSSSLOT", .status = kUnimplemented, .alarms = true},
     ReplyAction{.code = "", .action = kPassOn},
 

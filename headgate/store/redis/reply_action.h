@@ -1,8 +1,7 @@
-// What follows from an error reply, or from something that happened to a connection: the one table
-// of it.
+// The table of what follows from an error reply, or from an event of a connection.
 //
-// Whether a call was done decides everything: what was certainly not done may be tried again, once;
-// what may have been done never is.
+// The decisive question is whether the call was done. A call that was certainly not done may be
+// tried once more; a call that may have been done is never repeated.
 #pragma once
 
 #include <cstdint>
@@ -20,41 +19,41 @@ enum class CallAction : uint8_t {
   kFollow,      // MOVED: ask the server that the error names, and remember it for the slot
   kAsk,         // ASK: ask the server that the error names, behind ASKING, and remember nothing
   kRetrySoon,   // ask the same server again, once, after 5 to 20 ms
-  kRetryFresh,  // ask again, once, on a fresh connection to whoever is the primary, as the topology
-                // says once it was asked
+  kRetryFresh,  // ask again, once, on a fresh connection to the primary, after a query of the
+                // topology
   kSendScript,  // ask again, once, with the text of the script
 };
 
-// What happens to a connection, as far as its calls are concerned.
+// Events of a connection that end calls.
 enum class ConnectionEvent : uint8_t {
-  kReplyTimeout,  // sent, and not answered in time
-  kQueueTimeout,  // never sent, and nothing was answered meanwhile
-  kOutOfTime,     // never sent: others went first, and were answered
-  kClosed,  // sent, and the connection ended: end of file, reset, half a reply, a reply that cannot
-            // be read
-  kConnectRefused,  // never sent: nobody there
-  kQueueFull,       // never sent: too many wait
+  kReplyTimeout,    // sent, and not answered in time
+  kQueueTimeout,    // never sent, and nothing was answered meanwhile
+  kOutOfTime,       // never sent: other calls went first, and were answered
+  kClosed,          // sent, and the connection ended: closed, reset, or an unreadable reply
+  kConnectRefused,  // never sent: no connection
+  kQueueFull,       // never sent: too many calls wait
   kBreakerOpen,     // never sent
   kStoreRefused,  // never sent: a replica, or an eviction policy that a strict store does not take
-  kLearning,      // never sent: what the server has may lack leases that are being spent
+  kLearning,      // never sent: the server's data may lack leases that are being spent
 };
 
 struct ReplyAction {
-  std::string_view code{};  // the first word of the error; what the event is called
+  std::string_view code{};  // the first word of the error, or the name of the event
   CallAction action = CallAction::kFail;
-  // Of a call that fails. Unavailable: not done. DeadlineExceeded, Aborted: it may have been done.
+  // The status of a call that fails. Unavailable: not done. DeadlineExceeded, Aborted: it may have
+  // been done.
   absl::StatusCode status = absl::StatusCode::kUnavailable;
   bool counts_as_failure = false;   // for the breaker
   bool refreshes_topology = false;  // with jitter
   bool drops_connection = false;
   bool pauses_server = false;  // for a second
-  bool alarms = false;         // somebody should look
+  bool alarms = false;         // an operator should look at it
 
   bool operator==(const ReplyAction&) const = default;
 };
 
-// `error` is the text of an error reply. A code that the table does not have is the script's own:
-// kPassOn.
+// `error` is the text of an error reply. A code that is not in the table comes from the script
+// itself: kPassOn.
 const ReplyAction& ActionFor(std::string_view error);
 const ReplyAction& ActionFor(ConnectionEvent event);
 

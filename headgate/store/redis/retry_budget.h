@@ -1,5 +1,5 @@
-// How many second attempts a client allows itself: a share of its calls, so that a store in trouble
-// gets little more work than one that is well. (Google's SRE book, chapter 21, recommends a tenth.)
+// How many second attempts a client may make: a share of its calls, so that a store in trouble gets
+// little more work than a healthy one. (Google's SRE book, chapter 21, recommends a tenth.)
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ class RetryBudget {
   explicit RetryBudget(uint32_t percent) : percent_(percent) {}
 
   void OnCall() { credit_ = std::min(credit_ + percent_, kCreditMax); }
-  // Whether a second attempt may be made; takes it.
+  // Whether a second attempt may be made. If so, the attempt is deducted.
   bool Take() {
     if (credit_ < kAttempt || percent_ == 0) return false;
     credit_ -= kAttempt;
@@ -21,7 +21,7 @@ class RetryBudget {
 
  private:
   static constexpr uint64_t kAttempt = 100;
-  // Saved up in calm times, and there at the start.
+  // The most credit saved in calm times, and the credit at the start.
   static constexpr uint64_t kCreditMax = 10 * kAttempt;
 
   const uint32_t percent_;

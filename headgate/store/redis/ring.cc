@@ -8,7 +8,7 @@
 namespace headgate::store::redis {
 namespace {
 
-// FNV-1a, mixed once more. Part of what all processes agree on: changing it moves every key.
+// FNV-1a, mixed once more. All processes must agree on this function: a change moves every key.
 uint64_t Hash(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : text) {
@@ -30,8 +30,8 @@ Ring::Ring(std::span<const std::string> names) {
         points_.push_back({points.Next(), server});
     }
   }
-  // Where two servers share a point, the name decides, so that the order in which they were given
-  // does not.
+  // If two servers share a point, the name decides, so that the order in which they were given does
+  // not matter.
   std::sort(points_.begin(), points_.end(), [&](const Point& a, const Point& b) {
     return a.at != b.at ? a.at < b.at : names[a.server] < names[b.server];
   });

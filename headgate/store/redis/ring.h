@@ -1,10 +1,10 @@
 // Consistent hashing (Karger et al., "Consistent Hashing and Random Trees", STOC 1997): which of
-// several independent servers has a key. Every process that is given the same names, in whatever
-// order, gives the same answers; a server that leaves takes only its own keys along.
+// several independent servers has a key. All processes that are given the same names, in any order,
+// give the same answers. If a server leaves, only its own keys move.
 //
-// A server stands on the ring at 160 virtual nodes of eight points each. With n points a share of
-// the keys is off by 1/sqrt(n) (one standard deviation): 160 points would be off by 8 %, 1,280 are
-// by 2.8 %.
+// A server has 160 virtual nodes on the ring, with eight points each. With n points, a server's
+// share of the keys deviates by 1/sqrt(n) (one standard deviation): 8 % with 160 points, 2.8 % with
+// 1,280.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class Ring {
 
   explicit Ring(std::span<const std::string> names);
 
-  // The index of the key's server among the names. There must be one.
+  // The index of the key's server among the names, of which there must be at least one.
   uint32_t Find(std::string_view key) const;
 
  private:

@@ -1,5 +1,6 @@
 // The Lua twins of the kernels: one script for each family of algorithms. A server that knows a
-// script runs it by its SHA-1 (EVALSHA); one that does not (NOSCRIPT) is sent the text once (EVAL).
+// script runs it by its SHA-1 (EVALSHA); a server that does not (NOSCRIPT) gets the text once
+// (EVAL).
 #pragma once
 
 #include <span>
@@ -14,7 +15,7 @@ struct Script {
   std::string_view name{};  // for people
   std::string_view text{};
   std::string sha1{};  // 40 hex digits
-  // As they go over the wire, between the count of a command's words and its key.
+  // In wire format: the part of a command between the count of its words and its key.
   std::string by_digest{};
   std::string by_text{};
 };

@@ -10,12 +10,12 @@
 namespace headgate::store::redis {
 namespace {
 
-// Sentinels are asked at most so often, however much goes wrong.
+// The shortest interval between queries, however much goes wrong.
 constexpr base::Duration kPauseMin = std::chrono::milliseconds(200);
-// Added, so that a fleet does not ask together.
+// Added jitter, so that a fleet does not ask together.
 constexpr base::Duration kSpread = std::chrono::milliseconds(50);
-// Asked also where nothing goes wrong: a primary that was cut off from the others does not know
-// that it was replaced.
+// The interval of queries when nothing goes wrong: a primary that was cut off does not know that it
+// was replaced.
 constexpr base::Duration kInterval = std::chrono::seconds(1);
 
 }  // namespace
@@ -37,8 +37,7 @@ void SentinelTopology::OnSuspicion(base::BootTime now) {
 
 std::optional<Topology::Query> SentinelTopology::Ask(base::BootTime now) {
   if (now < ask_at_) return std::nullopt;
-  // Whom the last answer misled asks somebody else: a sentinel that was cut off names the old
-  // master for ever.
+  // Asks another sentinel than last time: a sentinel that was cut off names the old master forever.
   if (std::exchange(suspected_, false)) asked_ = (asked_ + 1) % sentinel_count_;
   asked_at_ = now;
   ask_at_ = now + random_.Jitter(kInterval, 20);

@@ -1,6 +1,6 @@
-// Redis Sentinel: one primary has all keys; sentinels know which. They are asked every second, and
-// as soon as something goes wrong, then another one than before. That the server named is a
-// primary, its connection verifies (see Connection).
+// Redis Sentinel: one primary has all keys, and sentinels know which server it is. They are asked
+// every second, and at once when something goes wrong, then another sentinel than before. The
+// connection verifies that the server they name is a primary (see Connection).
 #pragma once
 
 #include "headgate/base/random.h"
@@ -15,7 +15,7 @@ class SentinelTopology final : public Topology {
 
   std::optional<uint32_t> Find(std::string_view) const override { return master_; }
   bool InUse(uint32_t server) const override { return server == master_; }
-  bool IsGuide(uint32_t server) const override { return server < sentinel_count_; }
+  bool IsSentinel(uint32_t server) const override { return server < sentinel_count_; }
   void OnSuspicion(base::BootTime now) override;
   std::optional<Query> Ask(base::BootTime now) override;
   bool OnAnswer(const wire::RespValue& answer, base::BootTime now) override;
@@ -30,7 +30,7 @@ class SentinelTopology final : public Topology {
   base::BootTime ask_at_{0};
   base::BootTime asked_at_{INT64_MIN / 2};
   uint32_t asked_;
-  bool suspected_ = true;  // since it was asked
+  bool suspected_ = true;  // since the last query
 };
 
 }  // namespace headgate::store::redis

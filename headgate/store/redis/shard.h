@@ -1,4 +1,4 @@
-// One server as the client sees it: its connections, its breaker, and what it said of itself.
+// One server as the client sees it: its connections, its breaker, and what it reports about itself.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ class Shard final : private Connection::User {
     virtual bool Withholds(const Shard& shard, const PendingCall& call,
                            base::BootTime now) const = 0;
     virtual void OnFacts(Shard& shard, const ServerFacts& facts, base::BootTime now) = 0;
-    // It says, perhaps once more, who it is.
+    // The server reported its identity, perhaps again.
     virtual void OnIdentity(Shard& shard, const ServerIdentity& identity, base::BootTime now) = 0;
     virtual void OnReady(Shard& shard, base::BootTime now) = 0;
     virtual void OnDown(Shard& shard, const absl::Status& why, base::BootTime now) = 0;
@@ -45,18 +45,18 @@ class Shard final : private Connection::User {
         const Settings& settings, User& user, LoopStoreCounters& counters, uint64_t seed);
 
   void Start(base::BootTime now);
-  // Over the connection that has the least under way.
+  // Sends over the connection with the fewest calls under way.
   void Send(PendingCall& call, base::BootTime now);
-  // Over this one, which is ready.
+  // Sends over this connection, which must be ready.
   void SendOver(uint32_t link, PendingCall& call, base::BootTime now);
   uint32_t link_count() const { return static_cast<uint32_t>(links_.size()); }
-  // Makes the connection anew that the call came over, once all is answered that went over it.
+  // Replaces the connection that the call used, when everything sent over it is answered.
   void Retire(const PendingCall& call, const absl::Status& why, base::BootTime now);
-  // Makes all connections anew: the server may have become another than it said.
+  // Replaces all connections: the server may have changed since it reported its identity.
   void Restart(base::BootTime now);
-  // Needs no connection until it is asked something.
+  // Needs no connection until the next call.
   void Rest(base::BootTime now);
-  // Asks nothing of it for a second.
+  // Sends the server nothing for a second.
   void Pause(const absl::Status& why, base::BootTime now);
 
   uint32_t index() const { return index_; }
@@ -65,16 +65,16 @@ class Shard final : private Connection::User {
   Breaker& breaker() { return breaker_; }
   ClockWatch& clock_watch() { return clock_watch_; }
   const Breaker& breaker() const { return breaker_; }
-  // Why nothing may be asked now; OK where it may.
+  // Why nothing may be sent now; OK if it may.
   const absl::Status& PausedAt(base::BootTime now);
-  // What calls fail with, made once.
+  // The status that calls fail with; made once.
   const absl::Status& StatusOf(ConnectionEvent event);
 
-  // What INFO replication said over one of its connections.
+  // The answer to INFO replication over one of the connections.
   void OnReplicationInfo(uint32_t link, std::string_view info, base::BootTime now);
   bool ready() const;
   bool at_rest() const;
-  // It said last that it was a replica.
+  // Whether the server last reported that it is a replica.
   bool was_replica() const { return was_replica_; }
 
  private:
@@ -95,7 +95,7 @@ class Shard final : private Connection::User {
   uint64_t run_ = 0;  // the process that clock_watch_ watches
   absl::Status paused_;
   base::BootTime paused_until_{0};
-  absl::Status down_;  // why it was last down
+  absl::Status down_;  // why the server was last down
   std::array<absl::Status, 1 + static_cast<size_t>(ConnectionEvent::kLearning)> statuses_;
   bool was_replica_ = false;
   std::vector<std::unique_ptr<Link>> links_;

@@ -26,9 +26,8 @@ int64_t NumberIn(std::string_view info, std::string_view name) {
   return std::clamp<int64_t>(number, 0, 3'155'760'000);
 }
 
-// uptime_in_seconds is the whole second of now less that of the start, so that the start is within
-// the second that it leads to. server_time_usec, where it is said, tells how far into its second
-// `now` is.
+// uptime_in_seconds is the whole second of now minus the whole second of the start, so the start is
+// known to the second. server_time_usec, if reported, gives the fraction of the current second.
 Duration AgeIn(std::string_view info) {
   const std::string_view usec = InfoField(info, "server_time_usec");
   const std::string_view fraction =
@@ -52,7 +51,7 @@ ServerIdentity IdentityIn(std::string_view server_info, std::string_view replica
 
 HistoryChange ShardHistories::OnSeen(uint32_t index, const ServerIdentity& server, BootTime now,
                                      uint32_t place) {
-  // What a replica follows is known: it may be promoted.
+  // Remembers the history that a replica follows: the replica may be promoted.
   if (!server.primary) {
     Remember(server.replication, index);
     return HistoryChange::kNone;
@@ -72,7 +71,7 @@ HistoryChange ShardHistories::OnSeen(uint32_t index, const ServerIdentity& serve
     BootTime until =
         now +
         (change == HistoryChange::kRestarted ? std::max(ttl_ - server.age, Duration(0)) : ttl_);
-    // What it followed may be learning itself, and its term is not extended either.
+    // The history that it followed may be learning itself; that term is not extended either.
     if (followed != nullptr && change == HistoryChange::kPromoted) {
       until = std::min(until, LearningUntil(followed->shard, now).value_or(until));
     }
@@ -94,14 +93,14 @@ HistoryChange ShardHistories::ChangeOf(const Shard& shard, const ServerIdentity&
   if (has([&](const Seen& one) { return one.run == server.run; })) {
     return server.previous == 0 ? HistoryChange::kNone : HistoryChange::kPromoted;
   }
-  // A restart from a file names the history that it had before, as a promotion does; but that was
-  // its own shard's, at its own address.
+  // A restart from a file names the previous history, as a promotion does; but this is the history
+  // of its own shard, at its own address.
   const bool own = has([&](const Seen& one) { return one.replication == server.previous; });
   if (followed != nullptr && (!own || place != shard.place)) return HistoryChange::kPromoted;
   const bool first = shard.seen.empty();
   if (server.age < ttl_)
     return first && server.previous == 0 ? HistoryChange::kNone : HistoryChange::kRestarted;
-  // The last process was heard of when this one lived already: nobody restarted.
+  // The last process reported when this one was already running, so this is not a restart.
   if (!first && server.age > now - shard.heard_at) {
     return own ? HistoryChange::kPromoted : HistoryChange::kReplaced;
   }

@@ -1,26 +1,28 @@
-// Which history of its data each shard is in, by what its servers say of themselves, and which
-// shards are learning: what they have may lack leases that are still being spent, so that for as
-// long as a lease can live nothing is decided there. Pure: what a server said and the time come in,
-// what follows goes out.
+// Which history of its data each shard is in, judged by what its servers report, and which shards
+// are learning. The data of a learning shard may lack leases that are still being spent, so nothing
+// is decided there for as long as a lease can live. Pure: reports and the time come in,
+// consequences go out.
 //
-//   - the replication id of the same process changed, which names none before it (a first replica
-//   came, a backlog was
-//     freed): the history continues
-//   - another process, younger than a lease can be, restarted: learning until its start + ttl, the
-//   same on every node
-//   - a replica was promoted: learning until first seen + ttl
-//   - another process, which lived beside the last one, replaced it: learning until first seen +
-//   ttl
-//   - a history that was seen before: nothing, so that two servers that answer in turn teach one
-//   term in all
+//   what changed                                        what follows
+//   the replication id of the same process, and the     the history continues
+//     new id names no predecessor (a first replica
+//     came, or a backlog was freed)
+//   another process, younger than a lease can be:       learning until its start + ttl, the same
+//     the server restarted                                on every node
+//   a replica was promoted                              learning until first seen + ttl
+//   another process that lived beside the last one:     learning until first seen + ttl
+//     it replaced the server
+//   back to a history that was seen before              nothing, so that two servers that answer
+//                                                         in turn cause one term only
 //
-// At one address another process is a restart of the last one if it may be. At another address it
-// is none: behind sentinels, a process that names the history of its shard as its own before was
-// promoted, however old it is.
+// At the same address, another process is a restart of the last one if that is possible. At another
+// address it is not: behind sentinels, a process that names the shard's history as its predecessor
+// was promoted, however old it is.
 //
-// A term is never extended: a change within one teaches nothing more. Who is the first that is seen
-// of a shard was promoted if it names a known history as its own before, and restarted if it is
-// young and names any; else it is new here, as after a slot moved to it, or this node is.
+// A term is never extended: another change within a term adds nothing. The first process seen of a
+// shard was promoted if it names a known history as its predecessor, and restarted if it is young
+// and names any. Otherwise the process is new here, for example because a slot moved to it, or
+// because this node is new.
 #pragma once
 
 #include <cstdint>
@@ -36,23 +38,23 @@
 
 namespace headgate::store::redis {
 
-// What a server says of itself under INFO server and INFO replication. Of ids the first 8 bytes; 0:
-// it does not say.
+// What a server reports under INFO server and INFO replication. An id is given by its first 8
+// bytes; 0 means not reported.
 struct ServerIdentity {
   uint64_t run = 0;          // run_id: the process
   uint64_t replication = 0;  // master_replid: the history
-  uint64_t previous = 0;     // master_replid2: the one that it followed before it was promoted, or
-                             // restarted from a file
-  // The process is at least so old, and less than a second older. Servers count whole seconds since
-  // the one in which they started.
+  // master_replid2: the history before a promotion, or before a restart from a file.
+  uint64_t previous = 0;
+  // The process is at least this old, and less than a second older. Servers count whole seconds
+  // from the one in which they started.
   base::Duration age{0};
   bool primary = true;
 
   bool operator==(const ServerIdentity&) const = default;
 };
 
-// `server_info` is the answer to INFO server, `replication_info` that to INFO replication. What
-// cannot be read is 0.
+// `server_info` and `replication_info` are the answers to INFO server and INFO replication. A field
+// that cannot be read is 0.
 ServerIdentity IdentityIn(std::string_view server_info, std::string_view replication_info);
 
 using store::HistoryChange;
@@ -63,19 +65,19 @@ class ShardHistories {
   // `ttl`: the longest life of a lease.
   explicit ShardHistories(base::Duration ttl) : ttl_(ttl) {}
 
-  // A server of `shard` said who it is; `place` tells its address from the shard's others. Returns
-  // what that means for what is decided there: the term may have begun, or already be over.
+  // A server of `shard` reported its identity; `place` distinguishes its address from the others of
+  // the shard. Returns the kind of change; its term may have begun, or be over already.
   HistoryChange OnSeen(uint32_t shard, const ServerIdentity& server, base::BootTime now,
                        uint32_t place = 0);
 
-  // Nothing is decided there before; nothing where it is not learning.
+  // Nothing may be decided there before this time; nullopt if the shard is not learning.
   std::optional<base::BootTime> LearningUntil(uint32_t shard, base::BootTime now) const;
 
-  // It is no more; its number may be another's.
+  // The shard is gone; another one may get its number.
   void Forget(uint32_t shard) { shards_.erase(shard); }
 
  private:
-  // Of each shard, and of all together; the oldest are forgotten first.
+  // Bounds per shard, and for all together; the oldest entries are forgotten first.
   static constexpr size_t kSeenMax = 8;
   static constexpr size_t kKnownMax = 4096;
 
@@ -85,8 +87,8 @@ class ShardHistories {
   };
   struct Shard {
     std::deque<Seen> seen;
-    base::BootTime heard_at{0};  // from the last of them,
-    uint32_t place = 0;          // which answered there
+    base::BootTime heard_at{0};  // when the last of them reported
+    uint32_t place = 0;          // where it answered
     base::BootTime learning_until{0};
   };
   struct Known {

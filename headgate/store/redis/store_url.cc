@@ -118,7 +118,7 @@ absl::Status ParseDatabase(std::string_view text, RedisOptions& options) {
   return absl::OkStatus();
 }
 
-// What stands behind the servers.
+// Parses the part behind the servers.
 absl::Status ParsePath(std::string_view path, RedisOptions& options) {
   if (options.topology == TopologyKind::kSentinel) {
     const size_t slash = std::min(path.find('/'), path.size());
@@ -177,8 +177,8 @@ absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
     return Bad(fmt::format("'{}' is not known; +ring, +cluster, +sentinel and +unix are", kind));
   }
 
-  // The login ends at the last '@' before the path: a password may hold one, if it is not written
-  // as %40.
+  // The login ends at the last '@' before the path: a password may contain an '@' that is not
+  // written as %40.
   const size_t login_end = rest.substr(0, rest.find('/')).rfind('@');
   if (login_end != std::string_view::npos) {
     HEADGATE_RETURN_IF_ERROR(ParseLogin(rest.substr(0, login_end), options));

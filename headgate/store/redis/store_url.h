@@ -1,15 +1,15 @@
-// A store as people write it:
+// The URL of a Redis store:
 //
-//   redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]       one server
-//   redis+unix://[USER:PASSWORD@]/PATH[?db=DATABASE]     one server on this machine
-//   redis+ring://HOST[:PORT],HOST…[/DATABASE]            independent servers, keys spread by
-//   consistent hashing redis+cluster://HOST[:PORT],HOST…                    Redis Cluster; the
-//   servers are where to begin asking redis+sentinel://HOST[:PORT],…/MASTER_NAME[/DATABASE]   the
-//   servers are sentinels; their port is 26379
+//   redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE]          one server
+//   redis+unix://[USER:PASSWORD@]/PATH[?db=DATABASE]        one server on this machine
+//   redis+ring://HOST[:PORT],HOST…[/DATABASE]               independent servers; keys are spread
+//                                                           by consistent hashing
+//   redis+cluster://HOST[:PORT],HOST…                       Redis Cluster; the first nodes to ask
+//   redis+sentinel://HOST[:PORT],…/MASTER_NAME[/DATABASE]   sentinels; their port is 26379
 //
-// With `rediss` for `redis`, over TLS. User and password as above, for the data servers;
-// `:PASSWORD@` for a password alone, `USER@` where the password comes from elsewhere. An IPv6
-// address stands in brackets. What is special in a URL is written as %XX.
+// `rediss` instead of `redis` means TLS. User and password are as in the first form, and are those
+// of the data servers: `:PASSWORD@` for a password alone, `USER@` if the password comes from
+// elsewhere. An IPv6 address stands in brackets. Special characters are written as %XX.
 #pragma once
 
 #include <string>
@@ -20,11 +20,11 @@
 
 namespace headgate::store::redis {
 
-// InvalidArgument with a sentence that says what is wrong, without the password. What else must
-// hold, once a password may have been put in, is what RedisOptions::Problems says.
+// InvalidArgument with a message that does not contain the password. RedisOptions::Problems checks
+// the rest, after a password from elsewhere has been added.
 absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url);
 
-// The same as a URL again, without user and password: for logs.
+// The options as a URL without user and password, for logs.
 std::string StoreName(const RedisOptions& options);
 
 }  // namespace headgate::store::redis

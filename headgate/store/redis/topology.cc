@@ -9,7 +9,7 @@
 namespace headgate::store::redis {
 namespace {
 
-// One server has everything.
+// One server has all keys.
 class SingleTopology final : public Topology {
  public:
   using Topology::Topology;
@@ -18,7 +18,7 @@ class SingleTopology final : public Topology {
   bool InUse(uint32_t) const override { return true; }
 };
 
-// Independent servers that know nothing of each other. Who is down keeps its keys.
+// Independent servers that do not know each other. A server that is down keeps its keys.
 class RingTopology final : public Topology {
  public:
   explicit RingTopology(const RedisOptions& options)

@@ -176,12 +176,12 @@ TEST(SentinelTopology, AsksForTheMasterAndFollowsIt) {
   const auto query = topology.Ask(At(0s));
   ASSERT_TRUE(query.has_value());
   EXPECT_THAT(query->words, ElementsAre("SENTINEL", "get-master-addr-by-name", "main"));
-  EXPECT_TRUE(topology.IsGuide(query->server));
+  EXPECT_TRUE(topology.IsSentinel(query->server));
   EXPECT_TRUE(topology.OnAnswer(Reply("*2\r\n$1\r\nh\r\n$1\r\n7\r\n"), At(0s)));
   const auto master = topology.Find("foo");
   ASSERT_TRUE(master.has_value());
   EXPECT_EQ(topology.servers()[*master], Server(7));
-  EXPECT_FALSE(topology.IsGuide(*master));
+  EXPECT_FALSE(topology.IsSentinel(*master));
   EXPECT_EQ(topology.Ask(At(100ms)), std::nullopt);
   ASSERT_TRUE(topology.Ask(At(1200ms)).has_value()) << "every second";
   EXPECT_TRUE(topology.OnAnswer(Reply("*2\r\n$1\r\nh\r\n$1\r\n8\r\n"), At(1200ms)));
