@@ -7,8 +7,8 @@ using Call = Evidence::Call;
 
 namespace {
 
-// Decided from leases, here or when one came: its cost was spent. Of a group all went back, the
-// rest at the store.
+// Decided from leases, held or just granted: its cost was spent. In a group everything went back;
+// the rest was decided at the store.
 std::string WrongFromLease(const Decided& decided, const Evidence& evidence) {
   if (decided.undone) {
     if (evidence.spent != static_cast<int64_t>(evidence.refunded))
@@ -28,7 +28,7 @@ std::string WrongFromLease(const Decided& decided, const Evidence& evidence) {
   return "";
 }
 
-// What a limit of 0 requests answers is known without the store.
+// The answer of a limit of 0 requests is known without the store.
 bool CanNeverPass(const Decided& decided) {
   const algorithm::Decision& decision = decided.settled.decision;
   return decision.remaining == 0 && (decision.never_fits() || !decided.takes);
