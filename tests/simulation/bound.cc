@@ -1,6 +1,7 @@
 #include "tests/simulation/bound.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace headgate::simulation {
 
@@ -39,7 +40,7 @@ uint64_t CapacityOf(const algorithm::Limit& limit) {
 
 bool Bound::IsCalendar() const { return !changing_ && algorithm::IsCalendar(align_); }
 
-Bound::Bound(const algorithm::Limit& limit, Instant calendar_edge)
+Bound::Bound(const algorithm::Limit& limit)
     : algorithm_(limit.algorithm()),
       period_(std::max<int64_t>(1, limit.spec().period.count())),
       level_(Level{static_cast<int64_t>(CapacityOf(limit))} * period_),
@@ -48,8 +49,7 @@ Bound::Bound(const algorithm::Limit& limit, Instant calendar_edge)
       rate_(limit.spec().requests),
       outage_rate_(rate_),
       spec_(limit.spec()),
-      align_(limit.spec().align),
-      calendar_edge_(calendar_edge) {}
+      align_(limit.spec().align) {}
 
 void Bound::Advance(Duration at) {
   const Level top = capacity_ + outage_ + (seen_ < extra_until_ ? extra_ : 0);
@@ -277,9 +277,14 @@ void Bound::Rescale(int64_t period) {
   period_ = period;
 }
 
-int64_t Bound::WindowAt(algorithm::Align align, int64_t period, Instant wall) const {
-  if (align == algorithm::Align::kEpoch) return wall.ns / period;
-  return wall >= calendar_edge_ ? 1 : 0;
+// Months and years are counted by the standard library's calendar. A machine may sleep through more
+// than one of their ends.
+int64_t Bound::WindowAt(algorithm::Align align, int64_t period, Instant wall) {
+  if (!algorithm::IsCalendar(align)) return wall.ns / period;
+  const std::chrono::sys_time<Duration> time{Duration(wall.ns)};
+  const std::chrono::year_month_day day{std::chrono::floor<std::chrono::days>(time)};
+  const int64_t year{int{day.year()}};
+  return align == algorithm::Align::kCalendarYear ? year : 12 * year + unsigned{day.month()} - 1;
 }
 
 // The requests of a window, or of a log's last period.
@@ -323,7 +328,7 @@ void Bound::AdvanceWindow(Instant wall) {
   if (align_ == algorithm::Align::kFirstHit || IsLog()) return;
   const int64_t window = WindowAt(align_, period_, wall);
   if (window == window_) return;
-  if (IsCalendar() && outage_ > 0) {
+  if (IsCalendar() && outage_ > 0 && window_ > 0) {
     // While an outage lasts an instance whose clock is late may have the rest of its share of the
     // old window, too.
     const Level left = std::clamp<Level>(capacity_ + extra_ + outage_ - Used(wall_), 0, outage_);

@@ -59,8 +59,7 @@ bool IsSameKind(const algorithm::LimitSpec& a, const algorithm::LimitSpec& b);
 
 class Bound {
  public:
-  // `calendar_edge`: where one month or year ends and the next begins.
-  Bound(const algorithm::Limit& limit, base::Instant calendar_edge);
+  explicit Bound(const algorithm::Limit& limit);
 
   // A change is under way: the larger of both holds, and a bucket that is as if never used under
   // one is so under the other. Over: `limit` holds. If it is one of another kind, see above.
@@ -125,7 +124,7 @@ class Bound {
   void EndKindChange(const algorithm::Limit& limit);
   void ReturnWindows(base::Duration at, base::Instant wall);
   void Rescale(int64_t period);
-  int64_t WindowAt(algorithm::Align align, int64_t period, base::Instant wall) const;
+  static int64_t WindowAt(algorithm::Align align, int64_t period, base::Instant wall);
   Level Used(base::Instant wall) const;
   void See(base::Duration at, base::Instant wall);
   void Advance(base::Duration at);
@@ -156,7 +155,6 @@ class Bound {
   // Windows.
   algorithm::LimitSpec spec_;
   algorithm::Align align_;
-  base::Instant calendar_edge_;
   base::Instant until_{0};
   int64_t window_ = 0;
   uint64_t current_ = 0;

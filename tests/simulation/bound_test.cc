@@ -32,7 +32,7 @@ Limit Of(Algorithm algorithm, uint64_t requests, Duration period = 1s) {
 // Time begins at kStart.
 class Checked {
  public:
-  explicit Checked(const Limit& limit) : bound(limit, kStart + 10s) {}
+  explicit Checked(const Limit& limit) : bound(limit) {}
 
   bool Admit(uint64_t cost, Duration at) { return bound.Admit(cost, at, kStart + at); }
   uint64_t Room(Duration at) { return bound.Room(at, kStart + at); }

@@ -107,9 +107,9 @@ void World::BeginMeasurement(size_t index, Duration until) {
 //   one holds the others
 //                     lack.
 //   count_denied: 70 %. A request that is denied because others hold the rest in leases counts as
-//   well. fewer than 8: 90 %. Always exact; but a bucket of one token runs over between two
-//   requests whose messages take
-//                     their time.
+//                     well.
+//   fewer than 8: 90 %, one: 80 %. Always exact, but a bucket of one token overflows between two
+//                     requests, since their messages take time.
 //
 // And every node that is asked for enough decides from leases again.
 void World::EndMeasurement(size_t index) {
@@ -121,7 +121,12 @@ void World::EndMeasurement(size_t index) {
       !IsMeter(limit) && !sliding && PaceOf(plan_.keys[index].last()) < 2 * plan_.ttl;
   uint64_t percent = 98;
   if (IsMeter(limit)) {
-    percent = limit.capacity() < 8 ? 90 : each < 1 ? 60 : each < 8 ? 80 : each < 16 ? 90 : 98;
+    percent = limit.capacity() == 1  ? 80
+              : limit.capacity() < 8 ? 90
+              : each < 1             ? 60
+              : each < 8             ? 80
+              : each < 16            ? 90
+                                     : 98;
   } else if (each < 16 || limit.spec().count_denied) {
     percent = 70;
   } else if (short_window) {

@@ -54,7 +54,7 @@ Instance::Instance(const Plan& plan, uint64_t id, const std::vector<store::Limit
   const auto add = [&](const algorithm::Limit& limit) {
     keys_.push_back({.limit = *memory_.limits().Intern(limit),
                      .ledger = Ledger(plan_, coverage, wrong),
-                     .share = Bound(ShareOf(limit, plan_), plan_.calendar_edge),
+                     .share = Bound(ShareOf(limit, plan_)),
                      .share_at = plan_.start});
   };
   for (const store::LimitHandle& limit : limits) add(limit->limit);

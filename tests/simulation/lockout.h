@@ -19,9 +19,8 @@ class Lockout {
  public:
   // `term`: how long ago what a denial rests on may be. `kept`: what a fleet in demand keeps on
   // hand.
-  Lockout(const algorithm::Limit& limit, base::Instant calendar_edge, base::Duration term,
-          uint64_t kept)
-      : consumed_(limit, calendar_edge), term_(term), kept_(kept) {}
+  Lockout(const algorithm::Limit& limit, base::Duration term, uint64_t kept)
+      : consumed_(limit), term_(term), kept_(kept) {}
 
   Bound& consumed() { return consumed_; }
   // The store has been asked: `leased` requests are out on lease there, of `holders` nodes.

@@ -50,10 +50,9 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::ScriptH
     const Duration remembered =
         plan_.ttl * 21 / 20 + plan_.timeout + plan_.delay_max + plan_.slow_max;
     Key state{.limit = *limits_.Intern(limit),
-              .bound = Bound(limit, plan_.calendar_edge),
-              .total = Bound(limit, plan_.calendar_edge),
-              .lockout = Lockout(limit, plan_.calendar_edge, remembered,
-                                 KeptMax(key.spec, PaceOf(key.spec)))};
+              .bound = Bound(limit),
+              .total = Bound(limit),
+              .lockout = Lockout(limit, remembered, KeptMax(key.spec, PaceOf(key.spec)))};
     if (key.changed) state.changed = *limits_.Intern(*algorithm::Limit::Make(*key.changed));
     keys_.push_back(std::move(state));
   }
