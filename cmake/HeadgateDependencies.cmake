@@ -20,7 +20,7 @@ if(HEADGATE_BUILD_SERVER)
   find_package(OpenSSL REQUIRED)
 endif()
 if(PROJECT_IS_TOP_LEVEL AND NOT HEADGATE_HEADER_CHECK AND NOT HEADGATE_FUZZ)
-  # What nearly every source includes in the end.
+  # The headers that nearly every source includes in the end.
   add_library(headgate_pch STATIC ${CMAKE_CURRENT_LIST_DIR}/pch.cc)
   target_link_libraries(headgate_pch PRIVATE absl::statusor fmt::fmt headgate_flags)
   target_precompile_headers(headgate_pch PRIVATE <absl/status/statusor.h> <fmt/format.h> <algorithm> <chrono>
@@ -29,7 +29,7 @@ endif()
 if(HEADGATE_TESTS)
   find_package(GTest REQUIRED)
   find_package(nlohmann_json REQUIRED)
-  # What every test has: GoogleTest and the headers that most tests include, precompiled, and where the source is.
+  # The common part of all tests: GoogleTest and the headers that most tests include, precompiled, and where the source is.
   add_library(headgate_test_base STATIC ${CMAKE_CURRENT_LIST_DIR}/pch.cc ${PROJECT_SOURCE_DIR}/tests/source_dir.cc)
   target_include_directories(headgate_test_base PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(headgate_test_base PUBLIC GTest::gmock GTest::gtest

@@ -21,7 +21,7 @@ target_compile_options(headgate_flags INTERFACE
   -Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
   -Wold-style-cast -Woverloaded-virtual -Wcast-align -Wunused -Wnull-dereference -Wformat=2
   -Wimplicit-fallthrough)
-# __int128 carries the 128-bit intermediates of the decisions; it is no ISO type.
+# __int128 carries the 128-bit intermediates of the decisions; it is not an ISO type.
 target_compile_options(headgate_flags INTERFACE -Wno-pedantic)
 # ccache can tell precompiled headers apart by what went into them only with this.
 target_compile_options(headgate_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)

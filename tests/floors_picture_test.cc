@@ -1,4 +1,4 @@
-// The picture of the floors in docs/internals/README.md shows the dependencies that CMake has.
+// Compares the picture of the floors in docs/internals/README.md with the dependencies in CMake.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using Graph = std::map<std::string, std::set<std::string>>;
 
-// Everything that can be reached from each node. The picture leaves out arrows that follow from
+// The nodes that can be reached from each node. The picture leaves out arrows that follow from
 // others, so only these sets can be compared.
 Graph Closure(const Graph& direct) {
   Graph closure;
@@ -37,7 +37,7 @@ Graph Closure(const Graph& direct) {
   return closure;
 }
 
-// What `headgate_library(NAME … USES …)` of each folder says.
+// The USES of each `headgate_library(NAME … USES …)`.
 Graph DependenciesInCMake() {
   Graph graph;
   for (const SourceFile& file : ReadTree(SourceDir())) {

@@ -1,4 +1,4 @@
-// docs/reference/limits.md names settings, metrics and tests. Each of them exists.
+// Checks that every setting, metric and test that docs/reference/limits.md names exists.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ std::vector<std::string_view> Cells(std::string_view line) {
   return cells;
 }
 
-// What stands between backticks.
+// The text between backticks.
 std::vector<std::string> Names(std::string_view cell) {
   std::vector<std::string> names;
   while (true) {
@@ -59,7 +59,7 @@ std::vector<std::string> Names(std::string_view cell) {
   }
 }
 
-// Every row of every table whose head has the column, with that column's cell.
+// The cells of a column, from every row of every table that has the column.
 struct Row {
   int line;
   std::string_view cell;

@@ -1,5 +1,4 @@
-// The only file compiled with the path, so that ccache serves the objects of one checkout to
-// another.
+// The only file compiled with the path, so that checkouts can share the objects in ccache.
 #include "tests/source_dir.h"
 
 namespace headgate {

@@ -1,4 +1,4 @@
-// Where the source is that the tests were built from.
+// The source directory that the tests were built from.
 #pragma once
 
 #include <filesystem>

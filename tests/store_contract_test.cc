@@ -1,4 +1,4 @@
-// What every store promises, asked of each store that needs no server.
+// The promises of every store, tested for each store that needs no server.
 #include "headgate/testing/store_contract.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// The tree keeps its shape: who may include whom, what is not written here and what to write
-// instead, and that nothing lies around dead. Each message names the place and what to do.
+// The tree keeps its shape: which folder may include which, what must not be written and what to
+// write instead, and no dead files. Each message names the place and what to do.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -36,8 +36,8 @@ std::vector<const SourceFile*> Code() {
 
 // ---- Floors
 
-// What a folder may include besides itself. A change here is a decision about the whole; write it
-// down in docs/decisions. `testing` stands beside the floors: its users are tests.
+// The folders that a folder may include besides itself. A change here is a decision about the whole
+// project; write it down in docs/decisions. `testing` has no floor: only tests use it.
 struct Floor {
   int floor;
   std::set<std::string, std::less<>> may_include;
@@ -75,7 +75,7 @@ const std::map<std::string, Floor, std::less<>>& Floors() {
   return floors;
 }
 
-// Where only a part of a lower folder may be seen.
+// Exceptions: folders that may see only a part of a lower folder.
 const std::map<std::pair<std::string, std::string>, std::set<std::string>>& Parts() {
   static const std::map<std::pair<std::string, std::string>, std::set<std::string>> parts = {
       {{"observe", "limiter"}, {"headgate/limiter/observer.h"}},
@@ -96,8 +96,8 @@ std::string Joined(const std::set<std::string, std::less<>>& words) {
   return text.empty() ? "nothing" : text;
 }
 
-// What is linked into the product: the sources that are no companions, and every header that they
-// reach.
+// The files linked into the product: the sources that are not companions, and every header that
+// they include.
 const std::set<std::string>& Product() {
   static const std::set<std::string> product = [] {
     std::map<std::string, const SourceFile*> by_path;
@@ -121,7 +121,7 @@ const std::set<std::string>& Product() {
   return product;
 }
 
-// The words behind a keyword of a folder's headgate_library(…).
+// The words that follow a keyword in a folder's headgate_library(…).
 std::set<std::string, std::less<>> CMakeWords(const SourceFile& file, std::string_view keyword) {
   std::set<std::string, std::less<>> words;
   size_t begin = file.text.find("headgate_library(");
@@ -300,7 +300,7 @@ TEST(Floors, NamespaceIsTheFolder) {
 struct Ban {
   std::vector<std::string_view> words;
   std::string_view instead;
-  // Where the words may stand; null: nowhere.
+  // The files that may contain the words; null: none.
   bool (*is_allowed)(const SourceFile& file);
 };
 
@@ -346,7 +346,7 @@ const std::vector<Ban>& Bans() {
   return bans;
 }
 
-// The place of the first banned word and what to write, or nothing.
+// The place of the first banned word and what to write; empty if there is none.
 std::string FirstBanned(const SourceFile& file) {
   for (const Ban& ban : Bans()) {
     if (ban.is_allowed != nullptr && ban.is_allowed(file)) continue;
@@ -404,7 +404,7 @@ TEST(Bans, UnfinishedWorkIsAnIssueNotAComment) {
   }
 }
 
-// As an object, a line of the log has these names already.
+// Every line of the JSON log already has fields with these names.
 TEST(Bans, NoFieldOfTheLogIsNamedAsEveryLinesAre) {
   for (const SourceFile& file : Tree()) {
     if (!file.path.starts_with("headgate/") || !file.path.ends_with(".cc")) continue;
@@ -415,7 +415,7 @@ TEST(Bans, NoFieldOfTheLogIsNamedAsEveryLinesAre) {
   }
 }
 
-// What includes such a header compiles for seconds longer.
+// A file that includes such a header takes seconds longer to compile.
 TEST(Bans, NoHeavyLibraryInAHeader) {
   for (const SourceFile& file : Tree()) {
     if (!file.path.starts_with("headgate/") || !file.path.ends_with(".h")) continue;
@@ -491,8 +491,8 @@ TEST(Files, LongOnesSayWhyTheyAreOne) {
 TEST(Files, NoHeaderIsDead) {
   for (const SourceFile* header : Code()) {
     if (!header->is_header()) continue;
-    // The library is for others too; above its line a header that only its own companions include
-    // is used by nobody.
+    // The library is for other projects too. Above its floors, a header that only its own
+    // companions include is unused.
     const auto floor = Floors().find(header->folder());
     const bool library =
         floor == Floors().end() || floor->second.floor <= 3 || header->folder() == "testing";
@@ -547,7 +547,7 @@ TEST(Files, NothingWasDroppedHere) {
 
 // ---- Documents
 
-// Where a document that is named in a text would be.
+// Whether a document that a text names exists.
 bool Exists(const SourceFile& file, const std::string& target) {
   namespace fs = std::filesystem;
   const fs::path root = SourceDir();
@@ -555,7 +555,7 @@ bool Exists(const SourceFile& file, const std::string& target) {
 }
 
 TEST(Documents, EveryDocumentThatIsNamedIsThere) {
-  std::set<std::string> missing;  // each is said once
+  std::set<std::string> missing;  // report each once
   for (const SourceFile& file : Tree()) {
     if (file.path == "tests/tidy_test.cc") continue;
     for (const SourceLine& line : Lines(file.text)) {

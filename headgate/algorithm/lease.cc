@@ -180,7 +180,7 @@ Instant KeptUntil(const Limit& limit, const BucketState& state, const Leases& le
         return a.expires_at < b.expires_at;
       })->expires_at;
   if (IsTokenBucket(limit.algorithm())) {
-    // What is outstanding until the last lease expires is refilled only then.
+    // Outstanding requests are refilled only after the last lease expires.
     return std::max(
         fresh_at, last + RoundUp(Price(limit, std::min(OutstandingOf(leases), limit.capacity()))));
   }

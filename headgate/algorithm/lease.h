@@ -57,7 +57,7 @@ struct Lease {
 // All leases of one bucket, in the order in which they were granted.
 using Leases = std::vector<Lease>;
 
-// What a node says of one of its leases. Cumulative: a report that comes twice, late or out of
+// A node's report about one of its leases. Cumulative: a report that is repeated, late or out of
 // order changes nothing.
 struct LeaseReport {
   uint64_t number = 0;    // of this node

@@ -1,4 +1,4 @@
-// What is out on lease counts as consumed: HoldLeases, for a bucket of each kind.
+// HoldLeases counts requests out on lease as consumed, for a bucket of each kind.
 #include "headgate/algorithm/lease.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace {
 using base::Duration;
 using base::Instant;
 
-// What is granted and not reported. 64 bits hold the sum of more leases than any bucket has bytes
-// for.
+// Requests that are granted and not reported. 64 bits hold the sum of more leases than any bucket
+// has bytes for.
 struct Outstanding {
   uint64_t all = 0;
   uint64_t live = 0;

@@ -1,4 +1,4 @@
-// What leases promise for all limits, all courses of events and all orders of messages.
+// The promises of leases for all limits, all sequences of events and all orders of messages.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -160,7 +160,7 @@ class LeaseProperties : public ::testing::TestWithParam<Kind> {
   }
 };
 
-// What is leased counts as taken: with what is left it is never more than the capacity.
+// Leased requests count as taken: together with the rest they never exceed the capacity.
 TEST_P(LeaseProperties, WhatIsOutAndWhatIsLeftAreNeverMoreThanTheCapacity) {
   ForAllFleets([](Fleet& fleet) {
     for (int i = 0; i < kSteps; ++i) {

@@ -1,4 +1,5 @@
-// What each function promises, from the definition in lease.h; for all: lease_properties_test.cc.
+// The promise of each function, from the definition in lease.h; the promises of all together are in
+// lease_properties_test.cc.
 #include "headgate/algorithm/lease.h"
 
 #include <gtest/gtest.h>

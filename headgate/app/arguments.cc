@@ -11,10 +11,10 @@
 namespace headgate::app {
 namespace {
 
-// The flag that was probably meant, or empty.
+// The flag that the user probably meant, or empty.
 std::string NearestFlag(std::string_view word, const std::vector<std::string>& names) {
   if (!word.starts_with("--")) return "";
-  // The names that other programs use.
+  // Other programs use these names for an address.
   if (word == "--port" || word == "--host") {
     const auto found = std::find_if(names.begin(), names.end(), [](const std::string& name) {
       return name == "--listen" || name == "--server";
@@ -27,8 +27,8 @@ std::string NearestFlag(std::string_view word, const std::vector<std::string>& n
   return nearest.empty() ? "" : fmt::format("--{}", nearest);
 }
 
-// A whole number, or the error that a person can use: the library's own shows the bounds of a
-// double.
+// Empty if `text` is a whole number in range, else an error message. CLI11's own message would show
+// the bounds of a double.
 std::string NumberProblem(const std::string& text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -43,7 +43,7 @@ auto FindFlag(const ArgumentSpec& spec, std::string_view name) {
                       [&](const Flag& flag) { return flag.name == name; });
 }
 
-// The arguments, with a value for each flag that stands alone and may.
+// The arguments, with the value inserted for each flag that is given without one and may be.
 std::vector<std::string> WithValues(const ArgumentSpec& spec,
                                     const std::vector<std::string>& arguments) {
   std::vector<std::string> all;
@@ -56,8 +56,8 @@ std::vector<std::string> WithValues(const ArgumentSpec& spec,
   return all;
 }
 
-// The first flag that is followed by another one in place of its value, or empty. The library would
-// take that as the value; who means it writes --flag=--value.
+// The first flag that is followed by another flag instead of its value, or empty. CLI11 would take
+// the second flag as the value; a user who means that writes --flag=--value.
 std::string_view FlagWithoutValue(const ArgumentSpec& spec,
                                   const std::vector<std::string>& arguments) {
   for (size_t i = 0; i + 1 < arguments.size(); ++i) {
@@ -100,7 +100,7 @@ bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& gi
   }
   if (spec.others != nullptr) parser.add_option("arguments", *spec.others);
   try {
-    // CLI11 takes them from the back.
+    // CLI11 expects the arguments in reverse order.
     parser.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string text = error.what();

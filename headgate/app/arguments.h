@@ -1,4 +1,4 @@
-// Parses the arguments of all commands. The only place that knows the parsing library.
+// Parses the arguments of all commands. No other file uses the parsing library CLI11.
 #pragma once
 
 #include <fmt/format.h>
@@ -15,11 +15,11 @@
 
 namespace headgate::app {
 
-// The largest number that a flag takes: what JSON and RESP carry as an integer.
+// The largest number that a flag takes, because JSON and RESP integers end there.
 inline constexpr uint64_t kNumberMax = std::numeric_limits<int64_t>::max();
 
-// A flag and where its value goes: a switch has none, a list may be given several times, all others
-// once.
+// A flag and the variable that receives its value. A switch (bool) takes no value, a list may be
+// given several times, every other flag once.
 struct Flag {
   std::string name;  // "--json"
   std::variant<bool*, uint64_t*, std::string*, std::optional<std::string>*,
@@ -32,11 +32,11 @@ struct Flag {
 struct ArgumentSpec {
   std::string_view command;
   std::vector<Flag> flags;
-  std::vector<std::string>* others = nullptr;  // what is not a flag; null: there is nothing else
+  std::vector<std::string>* others = nullptr;  // arguments that are not flags; null: none allowed
   std::string help = fmt::format("headgate help {}", command);  // the command that lists all flags
 };
 
-// False, and an error with a hint on the console, where the arguments make no sense.
+// Returns false if the arguments are invalid; an error with a hint is then on the console.
 bool ParseArguments(const ArgumentSpec& spec, const std::vector<std::string>& arguments,
                     const Console& console);
 

@@ -25,7 +25,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kAnotherProgram =
-    "another program or a proxy listens there: --server names Headgate's address";
+    "another program or a proxy listens there; give Headgate's address with --server";
 
 struct CheckArguments {
   std::optional<std::string> server;
@@ -60,7 +60,7 @@ std::optional<CheckArguments> Parse(const std::vector<std::string>& arguments,
   if (!ParseArguments(spec, arguments, console)) return std::nullopt;
   if (parsed.local() && parsed.server) {
     console.Error("--server and rules are both given",
-                  "a server decides by its own rules: leave one of them out");
+                  "a server decides by its own rules: remove --server, or --rules and --rule");
     return std::nullopt;
   }
   return parsed;
@@ -106,19 +106,19 @@ std::string InWords(const json& decision, bool peek, bool takes) {
   return line.append(shadow);
 }
 
-// The hint if no rule applied. `domains` have rules, as far as is known.
+// The hint if no rule applied. `domains` are those known to have rules.
 std::string HintWithoutRule(const std::string& domain, const std::set<std::string>& domains) {
   if (domains.empty() || domains.contains(domain)) {
-    return fmt::format("`headgate explain {} k=v` says why no rule applies", domain);
+    return fmt::format("`headgate explain {} k=v` shows why no rule applies", domain);
   }
   std::string names;
   for (const std::string& name : domains) names += (names.empty() ? "" : ", ") + rule::Quote(name);
-  return fmt::format("the domain {} has no rules; there are rules in {}: --domain names one",
+  return fmt::format("the domain {} has no rules; choose one that has, with --domain: {}",
                      rule::Quote(domain), names);
 }
 
-// `domains` tells, if it is asked, which domains have rules. Nothing if the answer is not
-// Headgate's.
+// Prints the answer and returns the exit status, or nothing if the answer does not come from
+// Headgate. `domains` returns the domains that have rules; it is called only if no rule applied.
 std::optional<int> Print(const std::string& answer, const CheckArguments& arguments,
                          const DescriptorArguments& descriptors,
                          const std::function<std::set<std::string>()>& domains,
@@ -142,19 +142,19 @@ std::optional<int> Print(const std::string& answer, const CheckArguments& argume
   }
 }
 
-// No answer at all, or none in HTTP.
+// Prints why there is no answer, or none in HTTP.
 int PrintFailure(const absl::Status& failure, const Console& console) {
   std::string_view hint = kAnotherProgram;
   if (absl::IsUnavailable(failure))
-    hint = "start one: headgate serve, or decide here: --rules PATH";
+    hint = "start a server (headgate serve), or decide without one (--rules PATH)";
   if (absl::IsDeadlineExceeded(failure))
     hint = "--timeout 10s waits longer; --server names another address";
   console.Error(std::string(failure.message()), hint);
   return kExitUnreachable;
 }
 
-// Shows a problem document and returns the exit status. Nothing if it is not Headgate's: that
-// always has a detail.
+// Prints a problem document and returns the exit status. Returns nothing if the document does not
+// come from Headgate, whose documents always have a detail.
 std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& address,
                                 const Console& console) {
   const json problem = json::parse(reply.body, nullptr, false);
@@ -168,8 +168,8 @@ std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& add
   std::string hint = field("hint");
   const bool undecided = reply.status >= 500;
   if (hint.empty()) {
-    hint = undecided ? "the server's log says more; try again when it is ready (GET /readyz)"
-                     : "`headgate help check` shows how to ask";
+    hint = undecided ? "the server's log has the reason; try again when it is ready (GET /readyz)"
+                     : "`headgate help check` shows the arguments";
   }
   console.Error(
       fmt::format("{} {} ({}): {}", address,
@@ -178,7 +178,7 @@ std::optional<int> PrintRefusal(const http::Reply& reply, const std::string& add
   return undecided ? kExitUndecided : kExitUsage;
 }
 
-// Which domains have rules, as far as the server tells us: it need not let us know.
+// The domains that have rules; empty if the server does not allow us to list its rules.
 std::set<std::string> DomainsOfServer(const net::Endpoint& server, base::Duration timeout) {
   std::set<std::string> domains;
   const auto reply = http::GetFrom(server, "/v1/rules", timeout);
@@ -215,8 +215,8 @@ int AskServer(const CheckArguments& arguments, const DescriptorArguments& descri
                                   [&] { return DomainsOfServer(*endpoint, *timeout); }, console)
                             : PrintRefusal(*reply, arguments.server_address(), console);
   if (code) return *code;
-  console.Error(fmt::format("{} answers {}, but not as Headgate does", arguments.server_address(),
-                            reply->status),
+  console.Error(fmt::format("{} answers {}, but the answer is not from Headgate",
+                            arguments.server_address(), reply->status),
                 kAnotherProgram);
   return kExitUnreachable;
 }
@@ -245,7 +245,7 @@ int DecideHere(const CheckArguments& arguments, const DescriptorArguments& descr
       .operation = arguments.peek ? limiter::Operation::kPeek : limiter::Operation::kTake};
   if (status.ok()) status = checker.Check(request, response, now);
   if (!status.ok()) {
-    console.Error(std::string(status.message()), "`headgate help check` shows how to ask");
+    console.Error(std::string(status.message()), "`headgate help check` shows the arguments");
     return kExitUsage;
   }
   std::string answer;

@@ -1,5 +1,5 @@
-// `headgate check`: may this request pass? Asks a running server, or decides here with rules that
-// are given.
+// `headgate check`: may this request pass? Asks a running server, or decides by rules given as
+// arguments.
 #pragma once
 
 #include <string>

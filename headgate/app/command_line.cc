@@ -48,7 +48,7 @@ int Scenario(const std::vector<std::string>& arguments, const Console& console) 
     return kExitUsage;
   }
   if (arguments.empty()) {
-    console.Error("there is no scenario to run", "headgate scenario FILES…");
+    console.Error("no scenario is given", "headgate scenario FILES…");
     return kExitUsage;
   }
   return testing::RunScenarioFiles(

@@ -1,4 +1,4 @@
-// `headgate COMMAND …`: finds the command and runs it.
+// Runs `headgate COMMAND …`.
 #pragma once
 
 #include <string>

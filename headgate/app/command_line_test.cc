@@ -1,5 +1,5 @@
-// The command line as a person meets it: help, errors, hints and exit statuses. What is expected is
-// written from what the commands are meant to say.
+// The command line as a user sees it: help, errors, hints and exit statuses. The expected output is
+// written from the purpose of the commands.
 #include "headgate/app/command_line.h"
 
 #include <gmock/gmock.h>
@@ -208,7 +208,7 @@ TEST_F(CommandLine, SaysWhenNoServerIsThere) {
       Headgate({"check", "--server", "unix:" + (directory_ / "none").string(), "a=b"});
   EXPECT_EQ(result.code, 3);
   EXPECT_THAT(result.err, HasSubstr("cannot reach unix:"));
-  EXPECT_THAT(result.err, HasSubstr("hint: start one: headgate serve"));
+  EXPECT_THAT(result.err, HasSubstr("hint: start a server (headgate serve)"));
 }
 
 TEST_F(CommandLine, AsksAServer) {

@@ -21,7 +21,7 @@ constexpr std::string_view kListsAll = "`headgate serve --print-config` lists ev
 constexpr std::string_view kAddressForms =
     "for example 127.0.0.1:8080, :8080 (all interfaces), [::1]:8080 or unix:/run/headgate.sock";
 constexpr std::string_view kVariablePrefix = "HEADGATE_";
-// Read elsewhere: by `serve` itself, and by our tests and examples.
+// Variables that are not settings: `serve` reads the first, tests and examples read the others.
 constexpr std::array<std::string_view, 3> kOtherVariables{"HEADGATE_CONFIG", "HEADGATE_BINARY",
                                                           "HEADGATE_REDIS_SERVER"};
 
@@ -89,7 +89,7 @@ class FileReader {
     }
     if (node.kind != rule::NodeKind::kSequence || !setting.is_list()) {
       Problem(node,
-              fmt::format("{} wants {}", setting.name,
+              fmt::format("{} takes {}", setting.name,
                           setting.is_list() ? "a value or a list of values" : "one value"),
               fmt::format("write `{}: …`", setting.name));
       return std::nullopt;
@@ -98,7 +98,7 @@ class FileReader {
     for (const rule::DocumentNode* item : node.children) {
       if (item->kind != rule::NodeKind::kScalar) {
         Problem(*item, fmt::format("{}: an item is not a plain value", setting.name),
-                "put a text with ':' in quotes");
+                "put text that contains ':' in quotes");
         return std::nullopt;
       }
       values.push_back(TextOf(*item));
@@ -125,8 +125,8 @@ std::vector<std::string> SplitList(std::string_view text) {
   return values;
 }
 
-// Whether Kubernetes sets this variable: it does so in every container of a namespace with a
-// service "headgate…".
+// Whether Kubernetes sets this variable, as it does in every container of a namespace that has a
+// service called "headgate…".
 bool IsOfKubernetes(std::string_view variable) {
   const auto has = [&](std::string_view part) {
     return variable.find(part) != std::string_view::npos;
@@ -178,7 +178,7 @@ void Configuration::AddProblem(std::string_view setting, std::string_view what,
                                std::string_view hint) {
   const auto found = origins.find(setting);
   const Origin origin = found == origins.end() ? Origin{} : found->second;
-  // A flag and a variable have the setting's name.
+  // The name of a flag or a variable already contains the setting's name.
   const bool named = !origin.place.empty() && origin.mark.line == 0;
   problems.push_back({origin, named ? std::string(what) : fmt::format("{}: {}", setting, what),
                       hint.empty() ? fmt::format("{}: {}", setting, FindSetting(setting)->help)
@@ -225,7 +225,7 @@ GivenValues ReadEnvironment(const Environment& environment,
     } else if (std::find(kOtherVariables.begin(), kOtherVariables.end(), name) ==
                    kOtherVariables.end() &&
                !IsOfKubernetes(name)) {
-      problems.push_back({{name}, "this variable names no setting", VariableHint(name)});
+      problems.push_back({{name}, "this variable does not name a setting", VariableHint(name)});
     }
   }
   return given;
@@ -249,14 +249,13 @@ void CheckTogether(Configuration& configuration) {
   const auto given = [&](std::string_view name) {
     return configuration.origins.find(name) != configuration.origins.end();
   };
-  // The default addresses apply only if no address is named: naming one protocol's address opens
-  // that one alone.
+  // The default addresses apply only if no address is set: setting the address of one protocol
+  // opens only that address.
   if (!settings.listen_resp.empty() || !settings.listen_http.empty()) {
     for (const std::string_view name : {"listen", "admin_listen"}) {
       if (given(name)) continue;
       name == "listen" ? settings.listen.clear() : settings.admin_listen.clear();
-      configuration.origins[std::string(name)] = {
-          "off: only listen_resp and listen_http are named"};
+      configuration.origins[std::string(name)] = {"off: only listen_resp or listen_http is set"};
     }
   }
   if (settings.listen == std::vector<std::string>{"none"}) settings.listen.clear();
@@ -274,12 +273,12 @@ void CheckTogether(Configuration& configuration) {
                              "set listen, listen_resp or listen_http");
   }
   if (!settings.credential.empty() && !settings.credential_file.empty()) {
-    configuration.AddProblem("credential_file", "credential is set too", "keep one of them");
+    configuration.AddProblem("credential_file", "credential is set too", "remove one of them");
   }
   for (const std::string& name : settings.known_host) {
     if (const absl::Status status = http::KnownHosts::Check(name); !status.ok()) {
       configuration.AddProblem("known_host", status,
-                               "write a name, *.example.com for all names below one, or * for any");
+                               "write a name, *.example.com for all names below it, or * for any");
     }
   }
 }
@@ -299,7 +298,7 @@ std::string PrintConfiguration(const Configuration& configuration) {
     const std::string line =
         fmt::format("{}{}: {}", hidden ? "# " : "", setting.name, ShowYaml(setting, values));
     text += fmt::format("{:<44}  # {}{}\n", line, configuration.OriginOf(setting.name),
-                        hidden ? ": a secret, so set it there again" : "");
+                        hidden ? ": hidden because it is a secret; set it again" : "");
   }
   return text;
 }

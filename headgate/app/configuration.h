@@ -1,4 +1,5 @@
-// Where the settings' values come from: default < headgate.yaml < environment < flag.
+// Reads the values of settings and records where each came from. Precedence, lowest first: default,
+// headgate.yaml, environment, flag.
 #pragma once
 
 #include <functional>
@@ -13,17 +14,17 @@
 
 namespace headgate::app {
 
-// Where a value was given.
+// The place where a value was given.
 struct Origin {
   std::string place;      // "headgate.yaml:3:1", "HEADGATE_THREADS", "--threads"
-  rule::Mark mark{0, 0};  // in the settings file; line 0: not there
+  rule::Mark mark{0, 0};  // position in the settings file; line 0: not from the file
   // The place of each item of a list in a settings file.
   std::vector<std::string> item_places{};
 };
 
-// A problem: its place, and what to do.
+// A problem with a setting: its place, a message and a hint.
 struct ConfigurationProblem {
-  Origin where;  // no place: `what` says it
+  Origin where;  // may have no place; then `what` names it
   std::string what;
   std::string hint;  // may be empty
 };
@@ -31,22 +32,23 @@ struct ConfigurationProblem {
 struct Configuration {
   Settings settings;
   std::string file;  // the settings file that was read, as an absolute path; empty: none
-  // Per setting that is not at its default.
+  // By setting; settings at their default are absent.
   std::map<std::string, Origin, std::less<>> origins;
   std::vector<ConfigurationProblem> problems;
 
-  // "default" if nothing gave it.
+  // The place that gave the setting, or "default".
   std::string_view OriginOf(std::string_view name) const;
-  // The place of one item of a list.
+  // The place that gave one item of a list.
   std::string_view OriginOfItem(std::string_view name, size_t index) const;
-  // Something is wrong with what a setting says; without a `hint`, what the setting is.
+  // Adds a problem with the value of a setting. Without a `hint`, the setting's help is the hint.
   void AddProblem(std::string_view setting, std::string_view what, std::string_view hint = {});
-  void AddProblem(std::string_view setting, const absl::Status& why, std::string_view hint = {}) {
-    AddProblem(setting, std::string(why.message()), hint);
+  void AddProblem(std::string_view setting, const absl::Status& reason,
+                  std::string_view hint = {}) {
+    AddProblem(setting, std::string(reason.message()), hint);
   }
 };
 
-// Values by setting name, as one place gave them.
+// The values that one place gives, by the name of the setting.
 struct GivenValue {
   std::vector<std::string> values;
   Origin origin;
@@ -63,21 +65,21 @@ Environment ProcessEnvironment();
 GivenValues ReadSettingsFile(std::string_view text, const std::string& path,
                              std::vector<ConfigurationProblem>& problems);
 
-// Reads HEADGATE_…; lists hold their values separated by ";". A variable that names no setting is a
-// problem, unless it is one that Kubernetes sets for a service called headgate, or one of our
-// tests.
+// Reads HEADGATE_…; the values of a list are separated by ";". A variable that does not name a
+// setting is a problem, except those that Kubernetes sets for a service called headgate and those
+// that our tests use.
 GivenValues ReadEnvironment(const Environment& environment,
                             std::vector<ConfigurationProblem>& problems);
 
-// Puts one place's values over what is there.
+// Overrides the current values by those of one place.
 void Apply(const GivenValues& given, Configuration& configuration);
 
-// Finds contradictions between settings, once all places have been read.
+// Reports contradictions between settings. Call it after all places have been applied.
 void CheckTogether(Configuration& configuration);
 
-// For --print-config: every setting with its value and where that came from. The text is a
-// headgate.yaml that works as it stands, from any directory: paths are absolute, and what holds a
-// secret is commented out.
+// For --print-config: every setting with its value and the place that gave it. The text is a valid
+// headgate.yaml that works from any directory: paths are absolute, and settings that hold a secret
+// are commented out.
 std::string PrintConfiguration(const Configuration& configuration);
 std::string PrintConfigurationJson(const Configuration& configuration);
 

@@ -75,9 +75,9 @@ TEST(SettingsFile, ReportsAllProblemsWithTheirPlaceAndAHint) {
                   "threads: Event loops; 0 is "
                   "one per core.",
                   "headgate.yaml:3:1: setting 'threads' appears twice | keep one of them",
-                  "headgate.yaml:4:13: listen: an item is not a plain value | put a text with ':' "
-                  "in quotes",
-                  "headgate.yaml:5:11: snapshot wants one value | write `snapshot: …`",
+                  "headgate.yaml:4:13: listen: an item is not a plain value | put text that "
+                  "contains ':' in quotes",
+                  "headgate.yaml:5:11: snapshot takes one value | write `snapshot: …`",
                   "headgate.yaml:6:1: unknown setting 'wholly_unknown' | `headgate serve "
                   "--print-config` lists every "
                   "setting"));
@@ -153,7 +153,8 @@ TEST(Configuration, PrintsSecretsAsCommentsSoThatTheFileStillWorks) {
   const std::string printed = PrintConfiguration(configuration);
   EXPECT_THAT(printed, Not(HasSubstr("hunter2")));
   EXPECT_THAT(printed, HasSubstr("\n# store: \"redis://(hidden)@10.0.0.7\""));
-  EXPECT_THAT(printed, HasSubstr("# headgate.yaml:1:13: a secret, so set it there again\n"));
+  EXPECT_THAT(printed,
+              HasSubstr("# headgate.yaml:1:13: hidden because it is a secret; set it again\n"));
   const Configuration again = FromFile(printed);
   EXPECT_THAT(again.problems, IsEmpty());
   EXPECT_EQ(again.settings.credential, "");
@@ -189,7 +190,7 @@ TEST(Configuration, RefusesVariablesThatNameNoSetting) {
   EXPECT_EQ(problems[0].where.place, "HEADGATE_CONFG");
   EXPECT_EQ(problems[0].hint, "did you mean 'HEADGATE_CONFIG'?");
   EXPECT_EQ(problems[1].hint, "did you mean 'HEADGATE_IDLE_TIMEOUT'?");
-  EXPECT_EQ(problems[2].what, "this variable names no setting");
+  EXPECT_EQ(problems[2].what, "this variable does not name a setting");
   problems.clear();
   // Kubernetes sets these for a service called headgate, and our tests the last two.
   for (const char* name : {"HEADGATE_SERVICE_HOST", "HEADGATE_SERVICE_PORT_HTTP", "HEADGATE_PORT",

@@ -19,7 +19,7 @@ constexpr std::array kCauseTable = {
     Cause{&net::Counters::refused_total_limit, "connections.refused", "total_limit", kRefused,
           "raise max_connections, or lower idle_timeout"},
     Cause{&net::Counters::refused_address_limit, "connections.refused", "address_limit",
-          "new clients from an address that has this many get an error and are closed",
+          "new clients from an address at its limit get an error and are closed",
           "raise max_connections_per_address if clients come through a proxy"},
     Cause{&net::Counters::refused_reserved_limit, "connections.refused", "admin_limit",
           "new clients of the admin address get an error and are closed",

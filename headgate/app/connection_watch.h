@@ -1,5 +1,5 @@
-// Says in the log that clients are refused, or closed for memory: at once when it begins, then at
-// most every ten seconds while it goes on.
+// Logs that clients are refused, or closed to free memory: at once when this begins, then at most
+// every ten seconds while it lasts.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@ class ConnectionWatch {
 
   explicit ConnectionWatch(observe::Log& log) : log_(log) {}
 
-  // Call it every second or so with the server's counters.
+  // Call it about every second with the server's counters.
   void Step(const net::Counters& counters, base::Instant now);
 
  private:
   static constexpr size_t kCauses = 5;
   struct Seen {
-    uint64_t logged = 0;  // of the counter, when it was last written
+    uint64_t logged = 0;  // the counter when it was last logged
     base::Instant quiet_until;
   };
 

@@ -15,8 +15,8 @@ inline constexpr int kExitUnreachable =
 inline constexpr int kExitNotSaved = 4;   // serve: the last snapshot could not be written
 inline constexpr int kExitUndecided = 5;  // check: Headgate answers, but cannot decide now
 
-// Whether errors are coloured: `is_terminal` says what reads them, the two variables what that
-// person and the terminal want. Null: the variable is not set.
+// Whether to colour errors: only on a terminal, and not if the variables NO_COLOR and TERM forbid
+// it. A null argument means that the variable is not set.
 bool WantsColor(bool is_terminal, const char* no_color, const char* term);
 
 struct Console {

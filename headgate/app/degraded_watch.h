@@ -1,11 +1,11 @@
-// Notices when decisions begin to be made without the shared store, and when that is over. It looks
-// at what was decided, not at why: a server that is away, calls that time out one by one, a key
-// whose server nobody knows.
+// Detects when decisions begin to be made without the shared store (degraded mode), and when that
+// ends. It counts decisions and ignores their cause, which may be an unreachable server, single
+// timeouts, or a key whose server is unknown.
 //
-//   with the store --a decision without it--> without it
-//   without it --none for kQuiet, and the store decides again--> with the store
+//   normal   --a decision without the store--> degraded
+//   degraded --none for kQuiet, and the store decides again--> normal
 //
-// One for each mode. Pure; not thread-safe.
+// Use one watch for each degraded mode. It does no I/O and is not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,17 @@ namespace headgate::app {
 
 class DegradedWatch {
  public:
-  // Longer than a lease lives: what was leased before the store went away does not count as its
-  // return.
+  // Longer than a lease lives, so that decisions from leases granted before the outage are not
+  // mistaken for a recovery.
   static constexpr base::Duration kQuiet = std::chrono::seconds(5);
 
   enum class Change : uint8_t { kNone, kBegan, kEnded };
 
-  // So many decisions were made without the store so far, and so many with it.
+  // `alone` and `together` are the decisions made so far without and with the store.
   Change Look(uint64_t alone, uint64_t together, base::Instant now);
 
-  // The last time, or what goes on: from the look that first saw it to the one that last did.
+  // Length of the current or the last degraded period, from the first to the last look that saw a
+  // decision without the store.
   base::Duration lasted() const { return last_at_ - began_at_; }
   uint64_t decided() const { return alone_ - alone_before_; }
 
@@ -33,10 +34,10 @@ class DegradedWatch {
   bool going_on_ = false;
   base::Instant began_at_{};
   base::Instant last_at_{};
-  // At the last look.
+  // The counts at the last look.
   uint64_t alone_ = 0;
   uint64_t together_ = 0;
-  uint64_t alone_before_ = 0;  // when it began
+  uint64_t alone_before_ = 0;  // `alone` when the period began
 };
 
 }  // namespace headgate::app

@@ -23,7 +23,7 @@ Engine::Engine(const Settings& settings, uint32_t workers, const base::Clock& sy
               .secret = RandomSecret()}),
       metrics_({.workers = workers, .secret = RandomSecret()}),
       snapshot_(settings.snapshot, store_, log, &spare_files),
-      // The store takes the snapshot's secret over before anybody asks it.
+      // Restore first: it replaces the store's hash secret by the snapshot's, before any request.
       limiter_((snapshot_.Restore(clock_.Now()), store_), &metrics_),
       snapshot_interval_(settings.snapshot_interval),
       snapshot_due_ns_((clock_.Now() + snapshot_interval_).ns),
@@ -48,7 +48,7 @@ void Engine::WriteSnapshotSoon() {
   if (snapshot_thread_.joinable()) snapshot_thread_.join();
   snapshot_thread_ = std::thread([this] {
     snapshot_.Write(clock_.Now());
-    // From the end of this one, so that a slow disk is not written to all the time.
+    // The interval begins when the write ends, so that a slow disk is not written to all the time.
     snapshot_due_ns_.store((clock_.Now() + snapshot_interval_).ns, std::memory_order_release);
     snapshot_under_way_.store(false);
   });

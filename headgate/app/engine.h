@@ -17,17 +17,18 @@ namespace headgate::app {
 
 class Engine {
  public:
-  // `workers`: threads that decide. Restores the snapshot. `clock`, `log` and
-  // `spare_files` must outlive the engine.
+  // Restores the snapshot. `workers` is the number of threads that decide. `system_clock`, `log`
+  // and `spare_files` must outlive the engine.
   Engine(const Settings& settings, uint32_t workers, const base::Clock& system_clock,
          observe::Log& log, net::SpareFiles& spare_files);
 
   ~Engine();
 
-  // Every second or so, from one thread: draws the clock to the wall, forgets what has expired, and
-  // has the snapshot written when it is due, by a thread of its own: a large one takes seconds.
+  // Adjusts the clock towards the wall clock, sweeps expired buckets, and starts writing the
+  // snapshot when it is due, on a thread of its own because a large one takes seconds. Call it
+  // about every second, from one thread.
   void Tick();
-  // At the end, when nobody decides any more.
+  // Call it at the end, after the last decision.
   bool WriteLastSnapshot();
 
   const base::DisciplinedClock& clock() const { return clock_; }

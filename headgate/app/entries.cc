@@ -21,7 +21,7 @@ class Reader {
       HEADGATE_ASSIGN_OR_RETURN(entry.value, Word(","));
       values.push_back(std::move(entry));
     } while (Skip(','));
-    if (at_ != text_.size()) return Bad("there is something after a closing quote");
+    if (at_ != text_.size()) return Bad("text follows a closing quote");
     return values;
   }
 
@@ -38,7 +38,7 @@ class Reader {
       const size_t end = std::min(text_.find_first_of(ends, at_), text_.size());
       const std::string_view word = text_.substr(at_, end - at_);
       if (word.find('"') != std::string_view::npos)
-        return Bad("a quote stands in the middle of a word");
+        return Bad("there is a quote in the middle of a word");
       at_ = end;
       return std::string(word);
     }

@@ -1,5 +1,5 @@
-// A descriptor as people write it in a shell: k=v,k=v. A key or value that holds one of `,="` or a
-// space stands in double quotes, `"` and `\` with a `\` before them.
+// Parses a descriptor as people write it in a shell: k=v,k=v. A key or value with one of `,="` or a
+// space is put in double quotes; inside them, `"` and `\` are escaped by `\`.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct NamedValue {
   bool operator==(const NamedValue&) const = default;
 };
 
-// InvalidArgument with the place and what would be right. At most rule::kEntriesMax.
+// InvalidArgument names the character and the mistake. At most rule::kEntriesMax entries.
 absl::StatusOr<std::vector<NamedValue>> ParseEntries(std::string_view text);
 
 // The arguments of `check` and `explain`: --domain D k=v… or D k=v…
@@ -33,7 +33,7 @@ struct DescriptorArguments {
 absl::StatusOr<DescriptorArguments> ParseDescriptorArguments(
     const std::optional<std::string>& domain, std::span<const std::string> words);
 
-// Views of `values`, for the limiter.
+// Views of `values` for the limiter; `values` must outlive them.
 std::vector<rule::Entry> EntriesOf(const std::vector<NamedValue>& values);
 
 }  // namespace headgate::app

@@ -34,8 +34,8 @@ TEST(Entries, SayWhereTheyAreWrong) {
             "descriptor 'api_key', at character 8: '=' is missing after 'api_key'");
   EXPECT_EQ(ErrorOf("a=1,"), "descriptor 'a=1,', at character 5: a key is missing");
   EXPECT_THAT(ErrorOf("a=\"b"), HasSubstr("the closing quote is missing"));
-  EXPECT_THAT(ErrorOf("a=\"b\"c"), HasSubstr("there is something after a closing quote"));
-  EXPECT_THAT(ErrorOf("a=b\"c"), HasSubstr("a quote stands in the middle of a word"));
+  EXPECT_THAT(ErrorOf("a=\"b\"c"), HasSubstr("text follows a closing quote"));
+  EXPECT_THAT(ErrorOf("a=b\"c"), HasSubstr("there is a quote in the middle of a word"));
 }
 
 TEST(Entries, AreAtMostAsManyAsADescriptorHas) {

@@ -41,7 +41,7 @@ std::string_view Name(rule::MatchedBy matched_by) {
   return "";
 }
 
-// All that the text says of it.
+// Adds everything that the text form shows about the rule.
 void AddRule(const rule::Rule& rule, ordered_json& answer) {
   answer["rule"] = std::string(rule.label());
   answer["path"] = rule.path;
@@ -74,7 +74,7 @@ std::string AsJson(const rule::Explanation& explanation) {
   return answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
-// If no rules are named, those that a server would be started with here.
+// If the arguments name no rules, takes the rules that `headgate serve` would use here.
 bool FindRules(ExplainArguments& arguments, const Console& console) {
   if (!arguments.rules.empty() || !arguments.rule.empty()) return true;
   arguments.configuration = Configure({}, ProcessEnvironment());
@@ -85,7 +85,7 @@ bool FindRules(ExplainArguments& arguments, const Console& console) {
   arguments.merge_domains =
       arguments.merge_domains || configuration.settings.merge_domains == "yes";
   if (!arguments.rules.empty() || !arguments.rule.empty()) return true;
-  console.Error("there are no rules to explain by",
+  console.Error("no rules are given or configured",
                 "headgate explain --rules rules.yaml DOMAIN k=v,k=v…");
   return false;
 }

@@ -1,4 +1,4 @@
-// `headgate explain DOMAIN k=v,…`: which rule applies, and why not the others.
+// `headgate explain DOMAIN k=v,…`: which rule applies, and why the others do not.
 #pragma once
 
 #include <string>

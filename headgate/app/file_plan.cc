@@ -13,12 +13,12 @@ namespace {
 constexpr uint64_t kProcess = 32;
 // An event loop's epoll, timer and wake-up descriptors.
 constexpr uint64_t kPerLoop = 4;
-// localhost is two addresses.
+// localhost can resolve to two addresses.
 constexpr uint64_t kPerAddress = 2;
 constexpr uint64_t kRefusalsMax = 64;
-// With fewer places for clients the server does not start.
+// The server does not start with fewer descriptors for clients.
 constexpr uint64_t kConnectionsMin = 16;
-// If there are few descriptors, the admin address and refusals get one in this many each.
+// The admin address and the refusals each get at most one in kShare of all descriptors.
 constexpr uint64_t kShare = 8;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The fronts of one loop: what its connections' sessions are made of.
+// The protocol fronts of one event loop. They create the session of each connection.
 #pragma once
 
 #include <atomic>
@@ -29,35 +29,35 @@ struct FrontOptions {
   observe::Metrics::Front resp_name;
   observe::Metrics::Front http_name;
   front::resp::ClientList clients;
-  // How the whole process is doing; called by any loop.
+  // Figures of the whole process; any loop may call it.
   std::function<front::resp::ServerFigures()> figures;
-  // Set once the server goes down; readiness is red then.
+  // Set when the server begins to drain; /readyz then answers 503.
   std::atomic<bool> draining{false};
 };
 
-// The sessions that all loops have begun, by protocol.
+// Reports the sessions that all loops have begun, by protocol.
 void CollectSessions(std::span<const std::unique_ptr<class Fronts>> fronts, observe::Sink& sink);
 
 class Fronts {
  public:
-  // `shared` is null where every limit is this process's alone.
+  // `shared` is null if no store is configured.
   Fronts(FrontOptions& options, SharedStores* shared, uint32_t loop);
   Fronts(const Fronts&) = delete;
   Fronts& operator=(const Fronts&) = delete;
 
-  // What an address of this kind speaks on this loop.
+  // The protocols that an address of each kind speaks, on this loop.
   net::SessionChooser All() { return Speaks(Resp(), Http(router_)); }
   net::SessionChooser OnlyResp() { return Speaks(Resp(), {}); }
   net::SessionChooser OnlyHttp() { return Speaks({}, Http(router_)); }
   // HTTP without the deciding routes.
   net::SessionChooser Admin() { return Speaks({}, Http(admin_router_)); }
 
-  // Counts the commands of Redis clients. From any thread.
+  // Counters of the commands of Redis clients. Any thread may read them.
   const front::resp::Counters& resp_counters() const { return resp_.counters; }
   const front::mux::Counters& sessions() const { return sessions_; }
 
  private:
-  // One front's requests on this loop, for the metrics.
+  // Counts the requests of one front on this loop for the metrics.
   class Meter final : public net::RequestMeter {
    public:
     Meter(observe::Metrics& metrics, observe::Metrics::Front front, uint32_t loop)

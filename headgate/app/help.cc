@@ -14,23 +14,23 @@ constexpr std::string_view kOverview =
 
 Run it
   headgate serve                        answer on 127.0.0.1:8080, HTTP and the Redis protocol
-  headgate serve --rules rules.yaml     with rules, followed while running
-  headgate serve --print-config         every setting, its value and where that came from
+  headgate serve --rules rules.yaml     with rules, reloaded when the file changes
+  headgate serve --print-config         every setting, its value and where the value came from
 
 Ask it
-  headgate check edge api_key=k1        may this pass? exit status 0 yes, 1 no
+  headgate check edge api_key=k1        may this request pass? exit status 0 yes, 1 no
   redis-cli -p 8080 CL.THROTTLE user123 15 30 60
 
 Work on rules
-  headgate validate rules.yaml          everything that is wrong with them
-  headgate explain edge api_key=k1      which rule applies, and why not the others
-  headgate scenario login.scenario      run behaviour written as text, in virtual time
+  headgate validate rules.yaml          show every problem in a rule file
+  headgate explain edge api_key=k1      show which rule applies, and why the others do not
+  headgate scenario login.scenario      run a test of rules, written as text, in virtual time
 
-  headgate help COMMAND                 all about one command
+  headgate help COMMAND                 the options and examples of one command
   headgate version
 
-Exit status: 0 done or allowed, 1 denied or different, 2 wrong usage, files or settings, 3 no server or no address,
-4 snapshot lost, 5 undecided.
+Exit status: 0 done or allowed, 1 denied or a scenario failed, 2 wrong usage, files or settings, 3 server not reached
+or address not available, 4 snapshot not written, 5 undecided.
 )";
 
 constexpr std::string_view kServe = R"(headgate serve: answer whether requests may pass
@@ -41,21 +41,21 @@ constexpr std::string_view kServe = R"(headgate serve: answer whether requests m
   headgate serve --rules rules.yaml --store redis://127.0.0.1:6379
   headgate serve --listen :8080 --credential-file /run/secrets/headgate
 
-Settings come from headgate.yaml (--config PATH, HEADGATE_CONFIG, else ./headgate.yaml if there is one), the
-environment (HEADGATE_IDLE_TIMEOUT=1m; lists hold their values separated by ";") and flags; the later win.
-SIGHUP reads the rules again; SIGTERM finishes what has begun, writes the snapshot and ends.
+Settings come from headgate.yaml (--config PATH, HEADGATE_CONFIG, else ./headgate.yaml if it exists), the environment
+(HEADGATE_IDLE_TIMEOUT=1m; separate the values of a list by ";") and flags. Flags override the environment, which
+overrides the file. SIGHUP reloads the rules; SIGTERM finishes requests in progress, writes the snapshot and exits.
 
   --config PATH        the settings file
-  --print-config       show every setting, its value and where that came from, and end; --json: as JSON
+  --print-config       show every setting, its value and where the value came from, and exit; --json: as JSON
 
-The most used settings; those with … may be given several times:
+The most used settings; those with … may be given more than once:
 )";
 
 constexpr std::string_view kServeEnd = R"(
 `headgate help serve --all` lists all settings; docs/reference/configuration.md says when to change them.
 
-Exit status: 0 stopped by a signal, 2 wrong settings or rules, 3 it cannot listen on an address, 4 the last snapshot
-could not be written.
+Exit status: 0 stopped by a signal, 2 wrong settings or rules, 3 cannot listen on an address, 4 the last snapshot could
+not be written.
 )";
 
 // The settings in the short help.
@@ -71,35 +71,36 @@ constexpr std::string_view kCheck = R"(headgate check: may this request pass now
   headgate check --rules rules.yaml edge api_key=k1
   headgate check --rule 'api_key: 100/minute burst 20' api_key=k1
 
-Each k=v,k=v is a descriptor; all must allow. A value that holds a comma or a space goes in double quotes. Asks the
-server, which counts the request; with rules, decides here as a server with fresh buckets would.
+Each k=v,k=v is a descriptor; the request passes if all descriptors allow it. Put a value with a comma or a space in
+double quotes. The command asks the server, which counts the request. With --rules or --rule it decides by itself, as a
+server with fresh buckets would.
 
-  --server HOST:PORT    whom to ask (127.0.0.1:8080); also unix:PATH
+  --server HOST:PORT    the server to ask (127.0.0.1:8080); also unix:PATH
   --domain DOMAIN       the rules' domain, if it is not the first argument ("default")
-  --cost N              how much each descriptor takes (1); 0 looks without taking
-  --peek                what a check would answer; takes nothing
+  --cost N              how much each descriptor takes (1); 0 shows the state and takes nothing
+  --peek                show what a check would answer; takes nothing
   --timeout DURATION    how long to wait for the server (2s)
-  --rules PATH          decide here by these rules; a file or a directory; repeatable
-  --rule TEXT           decide here by this rule too; repeatable
-  --merge-domains       with --rules: several files may have one domain
-  --json                the answer as /v1/check gives it
+  --rules PATH          decide without a server by these rules; a file or a directory; repeatable
+  --rule TEXT           decide without a server by this rule too; repeatable
+  --merge-domains       with --rules: several files may have the same domain
+  --json                print the JSON answer of /v1/check
 
-Exit status: 0 allowed, 1 denied, 2 wrong usage or a question that the server refuses, 3 no Headgate at the address,
-5 the server cannot decide now: it has no rules yet, or the shared store cannot be asked.
+Exit status: 0 allowed, 1 denied, 2 wrong usage or a request that the server refuses, 3 no Headgate at the address,
+5 the server cannot decide now: it has no rules yet, or the shared store cannot be reached.
 )";
 
 constexpr std::string_view kValidate =
-    R"(headgate validate: everything that is wrong with rule files
+    R"(headgate validate: show every problem in rule files
 
   headgate validate FILES…
   headgate validate rules.yaml /etc/headgate/rules.d
   headgate validate --rule 'api_key: 100/minute burst 20'
 
   --rule TEXT        check this rule too; repeatable
-  --merge-domains    several files may have one domain
-  --json             as JSON
+  --merge-domains    several files may have the same domain
+  --json             print JSON
 
-Exit status: 0 valid, 2 not. At most 100 problems of each file are shown, and all are counted.
+Exit status: 0 valid, 2 not valid. At most 100 problems of each file are shown; all are counted.
 )";
 
 constexpr std::string_view kExplain =
@@ -108,30 +109,31 @@ constexpr std::string_view kExplain =
   headgate explain [--rules PATH]… [--rule TEXT]… [DOMAIN] k=v,k=v…
   headgate explain --rules rules.yaml edge api_key=gold-17,path=/search
 
-Shows each step down the tree of rules, what was tried there, the limit at the end, and the key of its bucket. If no
-rules are named: those of headgate.yaml and the environment, as for `headgate serve`.
+Shows each step down the tree of rules, what was tried there, the resulting limit, and the key of its bucket. Without
+--rules or --rule it uses the rules of headgate.yaml and the environment, as `headgate serve` does.
 
   --domain DOMAIN    the rules' domain, if it is not the first argument ("default")
   --rules PATH       a rule file, or a directory of them; repeatable
   --rule TEXT        a rule as text, in the domain "default"; repeatable
-  --merge-domains    several files may have one domain
-  --json             as JSON
+  --merge-domains    several files may have the same domain
+  --json             print JSON
 
-Exit status: 0 a rule applies or none does, 2 wrong usage or rules.
+Exit status: 0 explained, whether or not a rule applies; 2 wrong usage or rules.
 )";
 
 constexpr std::string_view kScenario =
-    R"(headgate scenario: run behaviour written as text, in virtual time
+    R"(headgate scenario: run a test of rules, written as text, in virtual time
 
   headgate scenario FILES…
 
-A scenario has rules and what requests they are asked:
+A scenario holds rules, requests at given times, and the expected answers:
 
   rule login = 1 per 10s burst 5
   at 0s    login:ann x5    allow remaining 0
   at 0s    login:ann       deny retry 10s reset 50s
 
-Exit status: 0 all as expected, 1 a line differs (what was expected and what came is shown), 2 a file cannot be read.
+Exit status: 0 all as expected, 1 a line differs (the expected and the actual answer are shown), 2 a file cannot be
+read.
 )";
 
 constexpr std::string_view kVersionHelp = R"(headgate version: which build this is

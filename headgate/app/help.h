@@ -1,4 +1,4 @@
-// The texts of `headgate help`: one screen by task, and one for each command.
+// The texts of `headgate help`: an overview by task on one screen, and a page for each command.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace headgate::app {
 
 std::string_view Overview();
-// kScreen: what is needed most; kAll: every setting of `serve`.
+// kScreen: the most used settings of `serve`; kAll: every setting.
 enum class HelpLength : uint8_t { kScreen, kAll };
 // Empty if there is no such command.
 std::string HelpOf(std::string_view command, HelpLength length = HelpLength::kScreen);

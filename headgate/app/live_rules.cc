@@ -35,7 +35,7 @@ std::vector<rule::Problem> LiveRules::LoadFirst() {
   loaded_first_ = true;
   if (places_.empty() && one_liners_.empty() && first_problems_.empty()) {
     log_.Info(
-        "rules.none",
+        "rules.not_configured",
         {{"reason", std::string_view("no rule source is configured")},
          {"effect",
           std::string_view("every rule-based request passes; CL.THROTTLE brings its own limits")},
@@ -46,15 +46,15 @@ std::vector<rule::Problem> LiveRules::LoadFirst() {
 
 void LiveRules::Reload() {
   if (places_.empty()) return;
-  log_.Info("rules.reload");
+  log_.Info("rules.reload_requested");
   follower_->Refresh();
 }
 
 watch::RuleFollower::Loaded LiveRules::Load(std::span<const rule::RuleFile> files) {
   rule::LoadResult result = LoadNamed(files, one_liners_, merge_domains_);
   for (const rule::Problem& warning : result.warnings) {
-    log_.Warning("rules.warning",
-                 {{"what", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
+    log_.Warning("rules.warning_found",
+                 {{"reason", PlaceAndMessage(warning)}, {"hint", std::string_view(warning.hint)}});
   }
   return {.rules = std::move(result.rules), .problems = std::move(result.problems)};
 }
@@ -80,7 +80,7 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
           {{"reason", PlaceAndMessage(problem)},
            {"effect",
             std::string_view("not ready: rule-based requests get an error until rules are loaded")},
-           {"hint", std::string_view("put a rule file there; it is loaded at once")}});
+           {"hint", std::string_view("add a rule file; it is loaded at once")}});
     }
     return;
   }
@@ -91,13 +91,14 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
   log_.Error("rules.refused",
              {{"problems", uint64_t{rule::CountOf(problems)}},
               {"effect", std::string_view(none_in_force ? "not ready: there are no rules yet"
-                                                        : "the rules in force stay")},
+                                                        : "the rules in force stay in force")},
               {"hint", std::string_view("`headgate validate FILES` shows the same problems")}});
   for (const rule::Problem& problem : problems) {
-    const std::string what = PlaceAndMessage(problem);
+    const std::string reason = PlaceAndMessage(problem);
     problem.hint.empty()
-        ? log_.Error("rules.problem", {{"what", what}})
-        : log_.Error("rules.problem", {{"what", what}, {"hint", std::string_view(problem.hint)}});
+        ? log_.Error("rules.problem_found", {{"reason", reason}})
+        : log_.Error("rules.problem_found",
+                     {{"reason", reason}, {"hint", std::string_view(problem.hint)}});
   }
 }
 

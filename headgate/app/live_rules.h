@@ -1,5 +1,5 @@
-// The rules of a running server: loaded at start, followed while it runs, published to the limiter.
-// Rules that were given as text do not change.
+// The rules of a running server: loaded at start, reloaded when their source changes, published to
+// the limiter. Rules given as text do not change.
 #pragma once
 
 #include <atomic>
@@ -20,13 +20,13 @@ namespace headgate::app {
 
 class LiveRules {
  public:
-  // All of them must outlive this. The sources live on `loop`, as this does.
+  // All arguments must outlive this object. It and its sources live on `loop`.
   LiveRules(const Settings& settings, limiter::Limiter& limiter,
             const base::DisciplinedClock& clock, net::EventLoop& loop, observe::Log& log);
 
-  // Loads the rules for the first time; runs the loop meanwhile. Returns everything that is wrong
-  // with them. Without problems the rules are in force, or, if a directory has no rule file yet,
-  // they are awaited: the limiter has no rules until then. If no source is configured, the empty
+  // Loads the rules for the first time, running the loop meanwhile, and returns all problems. If
+  // there are none, the rules are in force. If a directory has no rule file yet, the rules are
+  // awaited, and the limiter has no rules until one appears. If no source is configured, the empty
   // set of rules is in force.
   std::vector<rule::Problem> LoadFirst();
 

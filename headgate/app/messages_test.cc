@@ -37,7 +37,7 @@ class Messages : public ::testing::Test {
                                       std::string(limit) + "\n");
   }
 
-  // What it says, on both channels, with the directory as "DIR".
+  // The output of a command on both channels, with the directory replaced by "DIR".
   std::string Say(const std::vector<std::string>& arguments) {
     std::ostringstream said;
     code_ = RunCommandLine(arguments, {.out = said, .err = said});
@@ -94,7 +94,7 @@ TEST_F(Messages, AFileInTheWayOfAUnixSocket) {
   EXPECT_EQ(said,
             "error: cannot listen on unix:DIR/socket: Address already in use; the file there is "
             "not a socket\n"
-            "hint: choose another path, or remove the file if nobody needs it\n");
+            "hint: choose another path, or remove the file if it is not needed\n");
 }
 
 TEST_F(Messages, AFlagWithoutItsValue) {
@@ -152,9 +152,10 @@ TEST_F(Messages, TheHintOfADomainInSeveralFilesWorksForServeToo) {
   EXPECT_EQ(setting({"--merge-domains", "yes"}), "yes");
   EXPECT_EQ(setting({"--merge-domains", "no"}), "no");
   EXPECT_EQ(setting({"--merge-domains=no"}), "no");
-  EXPECT_EQ(Say({"serve", "--merge-domains", "rules.yaml"}),
-            "error: --merge-domains: merge_domains 'rules.yaml': write no or yes\n"
-            "hint: merge_domains: Whether several rule files may have one domain.\n");
+  EXPECT_EQ(
+      Say({"serve", "--merge-domains", "rules.yaml"}),
+      "error: --merge-domains: merge_domains 'rules.yaml': write no or yes\n"
+      "hint: merge_domains: Whether several rule files may contain rules for the same domain.\n");
   EXPECT_EQ(Say({"serve", "--merge-domains", "--strict-store", "--merge-domains"}),
             "error: --merge-domains is given 2 times\nhint: give it once\n");
   EXPECT_EQ(Say({"serve", "--listen", "--merge-domains"}),
@@ -169,7 +170,7 @@ TEST_F(Messages, AFileThatIsNamedTwiceIsNoSecondFile) {
 
 TEST_F(Messages, AStarInAKnownHost) {
   constexpr std::string_view kHint =
-      "hint: write a name, *.example.com for all names below one, or * for any\n";
+      "hint: write a name, *.example.com for all names below it, or * for any\n";
   EXPECT_EQ(Say({"serve", "--known-host", "a*.example.com"}),
             "error: --known-host: 'a*.example.com': a * may only be the whole first label, as in "
             "*.example.com\n" +
@@ -184,7 +185,7 @@ TEST_F(Messages, AFileThatIsNotYaml) {
   EXPECT_EQ(Say({"validate", path}),
             "error: DIR/bad.yaml:3:1: error loading config file: yaml: did not find expected node "
             "content\n"
-            "hint: the file is no YAML that can be read; look at the line and at those above it\n"
+            "hint: the file is not valid YAML; check this line and the lines above it\n"
             "not valid: 1 problem in 1 file\n");
   EXPECT_EQ(Say({"validate", directory_ / "gone.yaml"}),
             "error: DIR/gone.yaml: cannot be read: No such file or directory\n"
@@ -219,12 +220,12 @@ TEST_F(Messages, ACostThatIsNoNumber) {
 
 TEST_F(Messages, ADomainWithoutRules) {
   const std::string rules = Rules("edge", "rate_limit: {unit: minute, requests_per_unit: 1}");
-  EXPECT_EQ(Say({"check", "--rules", rules, "api_key=k"}),
-            "allowed  (no rule)\n"
-            "hint: the domain \"default\" has no rules; there are rules in \"edge\": --domain "
-            "names one\n");
+  EXPECT_EQ(
+      Say({"check", "--rules", rules, "api_key=k"}),
+      "allowed  (no rule)\n"
+      "hint: the domain \"default\" has no rules; choose one that has, with --domain: \"edge\"\n");
   EXPECT_EQ(Say({"check", "--rules", rules, "edge", "other=k"}),
-            "allowed  (no rule)\nhint: `headgate explain edge k=v` says why no rule applies\n");
+            "allowed  (no rule)\nhint: `headgate explain edge k=v` shows why no rule applies\n");
 }
 
 TEST_F(Messages, CheckAndExplainTakeTheDomainInBothWays) {
@@ -255,7 +256,7 @@ TEST_F(Messages, ManyProblemsAreAllCounted) {
   const std::string said = Say({"validate", path});
   EXPECT_THAT(said,
               ::testing::EndsWith(
-                  "error: DIR/bad.yaml:101:1: and 2900 more problems\nhint: mend these first\n"
+                  "error: DIR/bad.yaml:101:1: and 2900 more problems\nhint: correct these first\n"
                   "not valid: 3000 problems in 1 file\n"));
   EXPECT_EQ(nlohmann::json::parse(Say({"validate", "--json", path})).at("problem_count"), 3000);
 }
@@ -293,7 +294,7 @@ TEST_F(Messages, ExplainSaysTheSameAsJson) {
 
 TEST_F(Messages, AStoreThatHasNoAddress) {
   constexpr std::string_view kHint =
-      "\nhint: for instance redis://127.0.0.1:6379, rediss://HOST:PORT (TLS) or "
+      "\nhint: for example redis://127.0.0.1:6379, rediss://HOST:PORT (TLS) or "
       "redis+cluster://HOST:PORT,HOST:PORT\n";
   EXPECT_EQ(Say({"serve", "--store", "foo"}),
             "error: --store: '://' is missing" + std::string(kHint));
@@ -380,13 +381,13 @@ class AnotherServer {
 
 TEST_F(Messages, AnAnswerThatIsNotHeadgates) {
   constexpr std::string_view kHint =
-      "hint: another program or a proxy listens there: --server names Headgate's address\n";
+      "hint: another program or a proxy listens there; give Headgate's address with --server\n";
   const std::vector<std::pair<std::string, std::string>> answers = {
       {"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 4\r\n\r\nnope",
-       "answers 502, but not as Headgate does"},
+       "answers 502, but the answer is not from Headgate"},
       {"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope",
-       "answers 404, but not as Headgate does"},
-      {"HTTP/1.1 200 OK\r\n\r\n{}", "answers 200, but not as Headgate does"},
+       "answers 404, but the answer is not from Headgate"},
+      {"HTTP/1.1 200 OK\r\n\r\n{}", "answers 200, but the answer is not from Headgate"},
       {"-ERR unknown command 'POST'\r\n", "the answer is not HTTP"}};
   for (const auto& [answer, what] : answers) {
     const AnotherServer other(answer);
@@ -403,9 +404,10 @@ TEST_F(Messages, AServerThatCannotDecideNow) {
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\n\r\n"
       R"({"status":503,"title":"Service Unavailable","detail":"no rate limit configuration loaded"})");
   const std::string address = "127.0.0.1:" + std::to_string(server.port);
-  EXPECT_EQ(Say({"check", "--server", address, "a=b"}),
-            "error: " + address + " cannot decide now (503): no rate limit configuration loaded\n" +
-                "hint: the server's log says more; try again when it is ready (GET /readyz)\n");
+  EXPECT_EQ(
+      Say({"check", "--server", address, "a=b"}),
+      "error: " + address + " cannot decide now (503): no rate limit configuration loaded\n" +
+          "hint: the server's log has the reason; try again when it is ready (GET /readyz)\n");
   EXPECT_EQ(code_, 5);
 }
 

@@ -1,4 +1,4 @@
-// The connections' counters, as metrics.
+// Reports the connections' counters as metrics.
 #pragma once
 
 #include "headgate/net/counters.h"

@@ -14,7 +14,7 @@ base::HashSecret RandomSecret() {
   do {
     count = ::getrandom(secret.bytes.data(), secret.bytes.size(), 0);
   } while (count < 0 && errno == EINTR);
-  // Up to 256 bytes come whole.
+  // getrandom() returns up to 256 bytes without a short read.
   HEADGATE_CHECK(count == static_cast<ssize_t>(secret.bytes.size()));
   return secret;
 }

@@ -7,10 +7,9 @@
 namespace headgate::app {
 namespace {
 
-// Each buffer that net counts against its budget has pages of its own. With larger ones alone,
-// every connection that grows past the threshold leaves a hole in a heap as large as what it had:
-// 64 MiB of 1,000 connections. glibc raises its own threshold up to 32 MiB once such a block is
-// freed; a fixed one does not move.
+// Each buffer that net counts against its budget is mapped on its own. With a higher threshold,
+// buffers below it would leave holes in the heap: 64 MiB for 1,000 connections. glibc raises its
+// default threshold up to 32 MiB when a mapped block is freed; a threshold set here stays fixed.
 constexpr int kMapFromBytes = 16 * 1024;
 
 }  // namespace

@@ -1,22 +1,24 @@
-// Memory of large requests goes back to the system once they are done, instead of staying with the
-// allocator.
+// Returns the memory of large requests to the system when they are done, instead of keeping it in
+// the allocator.
 #pragma once
 
 #include <cstdint>
 
 namespace headgate::app {
 
-// At start: buffers of 16 KiB and more get pages of their own, which freeing one returns.
+// Call it at start. Gives buffers of 16 KiB and more pages of their own, so that freeing a buffer
+// returns its pages.
 void MapLargeBuffers();
 
-// Smaller ones leave holes in the allocator's heaps; those are returned after a peak.
+// Smaller buffers leave holes in the allocator's heaps; this class returns them after a peak.
 class ReturnedMemory {
  public:
-  // Returns holes to the system if the buffers fell this far.
+  // Holes are returned when the buffers have shrunk by this much.
   static constexpr uint64_t kFallBytes = uint64_t{8} << 20;
 
-  // Call it every second or so with what the buffers hold, and how many connections were closed for
-  // it so far: those show a peak between two calls. Takes milliseconds when it returns memory.
+  // Call it about every second with the bytes in buffers, and the number of connections closed so
+  // far to free memory, which reveals a peak between two calls. Takes milliseconds when it returns
+  // memory.
   void Step(uint64_t buffer_bytes, uint64_t connections_shed);
 
   uint64_t times() const { return times_; }

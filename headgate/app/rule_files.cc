@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kDefault = "default";
 
-// `path` is the file, or the directory that it was found in.
+// Whether `path` is the file, or the directory that contains it.
 bool Names(const fs::path& path, const fs::path& file) {
   return path == file || path / file.filename() == file;
 }
@@ -73,7 +73,7 @@ void SayProblems(std::span<const rule::Problem> problems, const Configuration& c
         [&](const std::string& text) { return rule::OneLinerSource(text) == problem.file; });
     const bool in_file = file_place != kDefault && problem.line != 0;
     if (in_file) broken.emplace(file_place, &problem.file);
-    // A line of a rule file is a place of its own.
+    // A problem in a line of a rule file already has its place.
     const std::string_view place = in_file                  ? kDefault
                                    : file_place != kDefault ? file_place
                                                             : text_place;

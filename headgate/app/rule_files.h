@@ -1,4 +1,4 @@
-// Rules as commands name them: files, directories, and rules as text.
+// Loads the rules that commands name: files, directories, and rules given as text.
 #pragma once
 
 #include <span>
@@ -23,11 +23,11 @@ struct RulesFromPaths {
 RulesFromPaths LoadPaths(const std::vector<std::string>& paths,
                          const std::vector<std::string>& one_liners, bool merge_domains);
 
-// One error for each problem.
+// Prints one error for each problem.
 void SayProblems(std::span<const rule::Problem> problems, const Console& console);
 
-// The same for rules that the settings name. Errors also say which setting, and which line of a
-// settings file, named the rules.
+// The same for rules that settings name. Each error also names the setting and, if there is one,
+// the line of the settings file.
 void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration,
                  const Console& console);
 

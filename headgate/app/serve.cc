@@ -63,7 +63,7 @@ observe::LogOptions LogOptionsOf(const Settings& settings) {
           .secret = RandomSecret()};
 }
 
-// Puts the file's first line in the credential's place.
+// Reads the credential from the first line of credential_file.
 void ReadCredential(Configuration& configuration) {
   Settings& settings = configuration.settings;
   if (settings.credential_file.empty()) return;
@@ -72,8 +72,8 @@ void ReadCredential(Configuration& configuration) {
   settings.credential = *std::move(credential);
 }
 
-// Before anything starts: nobody should learn that a snapshot cannot be written by losing it. From
-// here on the path is the file itself, behind all symbolic links.
+// Runs before anything starts, so that an unwritable snapshot is reported now and not when the
+// server stops. Replaces the path by its target if it is a symbolic link.
 void CheckSnapshot(Configuration& configuration) {
   std::string& path = configuration.settings.snapshot;
   const auto target = disk::FollowLinks(path);
@@ -100,7 +100,7 @@ FileNeeds FileNeedsOf(const Settings& settings) {
       .admin_connections_max = settings.admin_listen.empty() ? 0 : settings.max_admin_connections};
 }
 
-// Allows as many open files as the system lets this process have, and divides them.
+// Raises the soft limit on open files to the hard limit, and divides the descriptors.
 absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs) {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0)
@@ -110,7 +110,7 @@ absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs) {
   return PlanFiles(files.rlim_max, needs);
 }
 
-// A server that runs.
+// The running server and everything that it owns.
 class Process {
  public:
   Process(const Configuration& configuration, const std::optional<StoreSettings>& store,
@@ -188,10 +188,13 @@ class Process {
       }
       shared_ = *std::move(shared);
     } else if (const std::string unused = SettingsWithoutStore(settings_); !unused.empty()) {
-      log_.Warning("store.not_set",
-                   {{"settings", unused},
-                    {"effect", std::string_view("they do nothing: each instance counts by itself")},
-                    {"hint", std::string_view("set store, or remove them")}});
+      log_.Warning(
+          "settings.ignored",
+          {{"settings", unused},
+           {"effect",
+            std::string_view(
+                "without a store these settings do nothing: each instance counts by itself")},
+           {"hint", std::string_view("set store, or remove these settings")}});
     }
     for (uint32_t i = 0; i < loops; ++i) {
       fronts_.push_back(std::make_unique<Fronts>(front_options_, shared_.get(), i));
@@ -199,7 +202,7 @@ class Process {
     return true;
   }
 
-  // False, and said, where an address cannot be had.
+  // False if the address cannot be used; listen_error_ and listen_hint_ then say why.
   bool Listen(const std::string& text, std::string_view announced, const Chooser& chooser,
               const net::ListenOptions& options = {}) {
     const net::Endpoint endpoint = *net::ParseEndpoint(text);
@@ -208,14 +211,14 @@ class Process {
     if (!bound.ok()) {
       listen_error_ = std::string(bound.status().message());
       listen_hint_ = endpoint.is_unix()
-                         ? "choose another path, or remove the file if nobody needs it"
+                         ? "choose another path, or remove the file if it is not needed"
                          : "choose another address; port 0 takes a free one: --listen 127.0.0.1:0";
       return false;
     }
     console_.out << announced << ' ' << bound->ToString() << std::endl;
     if (!endpoint.loopback() && !front_options_.access.credential_set()) {
       log_.Warning(
-          "access.no_credential",
+          "credential.not_set",
           {{"address", bound->ToString()},
            {"effect",
             std::string_view("refund, reset, rules and metrics are refused from other machines")},
@@ -245,9 +248,10 @@ class Process {
                {.reserved_connections_max = static_cast<uint32_t>(files_.admin_connections_max)});
     if (listening) return true;
     if (configuration_.OriginOf("admin_listen") == "default") {
-      // Nobody asked for it: a second server on this machine starts without.
-      log_.Warning("admin.off",
+      // This is only the default address: a second server on the same machine starts without one.
+      log_.Warning("admin.listen_failed",
                    {{"reason", listen_error_},
+                    {"effect", std::string_view("the server runs without an admin address")},
                     {"hint", std::string_view("--admin-listen 127.0.0.1:0 takes a free port")}});
       return true;
     }
@@ -256,7 +260,7 @@ class Process {
     return false;
   }
 
-  // Until the signal to stop, or for so long.
+  // Runs until the signal to stop, or for at most this long.
   void RunUntilStopped(std::optional<base::Duration> at_most = std::nullopt) {
     bool stopped = false;
     const net::Readable signal(control_, signals_.fd(), [&] {
@@ -290,9 +294,9 @@ class Process {
 
   int Stop() {
     front_options_.draining.store(true, std::memory_order_relaxed);
-    log_.Info("server.draining",
+    log_.Info("server.drain_began",
               {{"delay", settings_.drain_delay}, {"timeout", settings_.drain_timeout}});
-    // Everything goes on as before, but /readyz is red. A second signal to stop ends the wait.
+    // Requests are served as before, but /readyz answers 503. A second stop signal ends the wait.
     RunUntilStopped(settings_.drain_delay);
     const bool all = server_.Drain(settings_.drain_timeout);
     shared_ != nullptr ? shared_->Leave(server_) : server_.Stop();
@@ -303,27 +307,27 @@ class Process {
 
   const Configuration& configuration_;
   const Settings& settings_;
-  const std::optional<StoreSettings>& store_;  // nothing: each instance by itself
+  const std::optional<StoreSettings>& store_;  // empty: each instance counts by itself
   const FilePlan& files_;
   const Console& console_;
   const Signals& signals_;
-  net::SpareFiles spare_files_;  // first, so that they have low numbers
+  net::SpareFiles spare_files_;  // opened first, so that their numbers are low
   base::SystemClock system_clock_;
   const base::BootTime started_at_ = system_clock_.BootNow();
   observe::Log log_;
   ConnectionWatch connection_watch_{log_};
   ReturnedMemory returned_memory_;
   Engine engine_;
-  // Of this thread: signals, the tick, and the sources of rules.
+  // Runs on the main thread: signals, the tick, and the rule sources.
   net::EventLoop control_{system_clock_};
   LiveRules rules_;
   FrontOptions front_options_;
   std::vector<std::unique_ptr<Fronts>> fronts_;
   std::string listen_error_;
   std::string_view listen_hint_;
-  // Its loops use all that stands above.
+  // The loops use everything declared above.
   net::Server server_;
-  // Lives on the loops, and goes before them.
+  // Lives on the loops, so it is destroyed before them.
   std::unique_ptr<SharedStores> shared_;
 };
 
@@ -352,7 +356,7 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
     console.Error(std::string(files.status().message()), HintOnFewFiles(needs));
     return kExitUsage;
   }
-  // Before any thread, so that all of them leave signals to this one.
+  // Made before any other thread, so that all threads inherit the blocked signals.
   const Signals signals;
   try {
     return Process(configuration, store, *files, console, signals).Run();

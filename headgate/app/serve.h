@@ -1,4 +1,4 @@
-// `headgate serve`: the server, from its settings to its end.
+// `headgate serve`: reads the settings, runs the server and shuts it down.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// `headgate serve`'s arguments, and the configuration that they, the file and the environment make
-// together.
+// Parses the arguments of `headgate serve`, and combines them with the settings file and the
+// environment into the configuration.
 #pragma once
 
 #include <optional>
@@ -18,15 +18,15 @@ struct ServeArguments {
   GivenValues flags;
 };
 
-// Nothing, and errors on the console, if they make no sense.
+// Returns nothing if the arguments are invalid; the errors are then on the console.
 std::optional<ServeArguments> ParseServeArguments(const std::vector<std::string>& arguments,
                                                   const Console& console);
 
 // Reads the file (--config, HEADGATE_CONFIG, else ./headgate.yaml if there is one), the environment
-// and the flags. All problems are in the configuration.
+// and the flags. All problems are recorded in the configuration.
 Configuration Configure(const ServeArguments& arguments, const Environment& environment);
 
-// All of them: those of the settings file first, by line. False if there are none.
+// Prints all problems, those of the settings file first and by line. False if there are none.
 bool SayProblems(const Configuration& configuration, const Console& console);
 
 }  // namespace headgate::app

@@ -38,7 +38,7 @@ bool IsChoice(std::string_view choices, std::string_view value) {
   }
 }
 
-// `true` and `false` are as good.
+// Accepts `true` and `false` too.
 const std::string& NoOrYes(const std::string& value) {
   static const std::string no = "no", yes = "yes";
   return value == "true" ? yes : value == "false" ? no : value;
@@ -101,7 +101,7 @@ absl::Status SetValue(const Setting& setting, std::span<const std::string> value
   }
   if (values.size() != 1) {
     return absl::InvalidArgumentError(
-        fmt::format("{}: one value is wanted, {} are given", setting.name, values.size()));
+        fmt::format("{} takes one value, {} are given", setting.name, values.size()));
   }
   const std::string& value = values.front();
   if (const auto* number = std::get_if<uint64_t Settings::*>(&setting.target)) {

@@ -1,9 +1,7 @@
 // Every setting of `headgate serve`, declared once (settings_table.cc): name, type, bounds, help.
-// Flags
-// (`--idle-timeout`), keys of headgate.yaml (`idle_timeout`), environment variables
-// (`HEADGATE_IDLE_TIMEOUT`), help and
-// --print-config are made from this table; examples/headgate.yaml and
-// docs/reference/configuration.md are held to it by a test.
+// Flags (`--idle-timeout`), keys of headgate.yaml (`idle_timeout`), environment variables
+// (`HEADGATE_IDLE_TIMEOUT`), help and --print-config are made from this table. A test compares
+// examples/headgate.yaml and docs/reference/configuration.md with it.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +20,7 @@ namespace headgate::app {
 
 // The values, with their defaults.
 struct Settings {
-  // Defaults that are stated where they take effect.
+  // The defaults of these options are declared with the options.
   static constexpr store::CallOptions kStore{};
   static constexpr net::ServerOptions kServer{};
 
@@ -87,9 +85,9 @@ struct Settings {
 };
 
 // The part of a value that is a secret.
-enum class Secret : uint8_t { kNothing, kAll, kLogin };  // kLogin: all before the '@' of a URL
+enum class Secret : uint8_t { kNothing, kAll, kLogin };  // kLogin: the part of a URL before the '@'
 
-// Which values are paths: those of a settings file are relative to its directory.
+// Which values are paths. Paths in a settings file are relative to the directory of the file.
 enum class Paths : uint8_t {
   kNone,
   kAll,
@@ -101,7 +99,7 @@ struct Setting {
                               uint64_t Settings::*, base::Duration Settings::*>;
 
   std::string_view name;   // as in the file
-  std::string_view group;  // the heading it stands under
+  std::string_view group;  // the heading under which it is listed
   Target target;
   std::string_view help;    // one sentence
   std::string_view advice;  // when to change it
@@ -116,11 +114,11 @@ struct Setting {
   }
 };
 
-// The choices of settings that are switched on or off; they take `true` and `false` too.
+// The choices of settings that are on or off; `true` and `false` are accepted too.
 inline constexpr std::string_view kNoOrYes = "no|yes";
 
 std::span<const Setting> AllSettings();
-// Null where there is none of this name.
+// Null if there is no setting of this name.
 const Setting* FindSetting(std::string_view name);
 
 // "--idle-timeout", "HEADGATE_IDLE_TIMEOUT".
@@ -134,16 +132,16 @@ std::string TypeOf(const Setting& setting);
 absl::Status SetValue(const Setting& setting, std::span<const std::string> values,
                       Settings& settings);
 
-// As a person would write it; secrets as "(hidden)".
+// The values as a user would write them; secrets as "(hidden)".
 std::vector<std::string> ShowValue(const Setting& setting, const Settings& settings);
-// Whether ShowValue hides a part of it.
+// Whether ShowValue hides a part of the value.
 bool HidesValue(const Setting& setting, const Settings& settings);
 
 // Puts `directory` before each relative path of `values`.
 void ResolvePaths(const Setting& setting, const std::string& directory,
                   std::vector<std::string>& values);
 
-// The name that was probably meant, or empty.
+// The setting that the user probably meant, or empty.
 std::string_view NearestSetting(std::string_view name);
 
 }  // namespace headgate::app

@@ -94,7 +94,7 @@ TEST(Settings, SayWhatIsWrongAndWhatWouldBeRight) {
   EXPECT_EQ(ErrorOf("log_level", ""), "log_level '': write debug, info, warning or error");
   Settings settings;
   EXPECT_EQ(std::string(Set("threads", {"1", "2"}, settings).message()),
-            "threads: one value is wanted, 2 are given");
+            "threads takes one value, 2 are given");
 }
 
 TEST(Settings, NeverShowASecret) {

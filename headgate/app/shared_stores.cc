@@ -51,10 +51,10 @@ limiter::SharedDeciderOptions SharedOptionsOf(const Settings& settings, limiter:
           .rests = &rests};
 }
 
-std::string_view WhatHoldsIn(limiter::Mode mode) {
-  if (mode == limiter::Mode::kOpen) return "all is let through, uncounted";
-  if (mode == limiter::Mode::kClosed) return "all is refused";
-  return "this instance holds its share of each limit";
+std::string_view EffectOf(limiter::Mode mode) {
+  if (mode == limiter::Mode::kOpen) return "requests are allowed without being counted";
+  if (mode == limiter::Mode::kClosed) return "requests are refused";
+  return "this instance enforces its share of each limit";
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ absl::StatusOr<std::unique_ptr<SharedStores>> SharedStores::Make(
     shared->loops_[i]->Start(std::make_unique<limiter::SharedDecider>(shared->backend_->store(i),
                                                                       engine.store(), options));
   }
-  log.Info("store.shared", {{"store", shared->backend_->name()}});
+  log.Info("store.configured", {{"store", shared->backend_->name()}});
   return shared;
 }
 
@@ -141,7 +141,7 @@ void SharedStores::Leave(net::Server& server) {
     });
   }
   returned.wait();
-  // Last: a store that refuses a command is left alone for a second.
+  // This comes last: after a refused command no further call is sent to the store for a second.
   std::latch left(1);
   server.loop(0).Post([&] { backend_->Leave([&] { left.count_down(); }); });
   left.wait();
@@ -156,13 +156,14 @@ void SharedStores::LogReturns(const limiter::LeaseTotals& before, uint64_t keys)
   if (left == 0)
     return log_.Info("leases.returned",
                      {{"requests", returned}, {"keys", keys}, {"requests_left", left}});
-  log_.Warning("leases.returned",
-               {{"requests", returned},
-                {"keys", keys},
-                {"requests_left", left},
-                {"reason", std::string_view("the store did not confirm the others in time")},
-                {"effect", std::string_view("what is left counts as spent, and its leases expire "
-                                            "at the store within 2s")}});
+  log_.Warning(
+      "leases.returned",
+      {{"requests", returned},
+       {"keys", keys},
+       {"requests_left", left},
+       {"reason", std::string_view("the store did not confirm the return of the rest in time")},
+       {"effect", std::string_view("the rest counts as spent; its leases expire at the "
+                                   "store within 2s")}});
 }
 
 void SharedStores::Tick(base::Instant now) {
@@ -172,12 +173,10 @@ void SharedStores::Tick(base::Instant now) {
     DegradedWatch& watch = alone_[static_cast<size_t>(mode)];
     const DegradedWatch::Change change = watch.Look(DecisionsOf(mode), together, now);
     if (change == DegradedWatch::Change::kBegan) {
-      log_.Warning("decisions.without_store",
-                   {{"mode", Name(mode)}, {"effect", WhatHoldsIn(mode)}});
+      log_.Warning("degraded_mode.entered", {{"mode", Name(mode)}, {"effect", EffectOf(mode)}});
     } else if (change == DegradedWatch::Change::kEnded) {
-      log_.Info(
-          "decisions.with_store",
-          {{"mode_left", Name(mode)}, {"decided_in_it", watch.decided()}, {"for", watch.lasted()}});
+      log_.Info("degraded_mode.left",
+                {{"mode", Name(mode)}, {"decisions", watch.decided()}, {"for", watch.lasted()}});
     }
   }
 }

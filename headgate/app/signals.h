@@ -1,4 +1,4 @@
-// SIGTERM, SIGINT and SIGHUP as something to wait for, instead of something that interrupts.
+// Turns SIGTERM, SIGINT and SIGHUP into a readable descriptor, so that they interrupt nothing.
 #pragma once
 
 #include <optional>
@@ -11,13 +11,14 @@ class Signals {
  public:
   enum class Kind { kStop, kReload };
 
-  // Blocks the signals in this thread and those it starts: make it before any other thread. SIGPIPE
-  // is ignored: who hangs up is a connection's error. The signals stay blocked.
+  // Blocks the signals in this thread and in threads that it starts later, so create this object
+  // before any thread. Ignores SIGPIPE: a peer that hangs up is an error of its connection. The
+  // signals stay blocked after destruction.
   Signals();
 
-  // Becomes readable when a signal has come.
+  // Becomes readable when a signal has arrived.
   int fd() const { return fd_.get(); }
-  // The next signal that has come; nothing if none has.
+  // The next signal that has arrived, or nothing.
   std::optional<Kind> Take() const;
 
  private:

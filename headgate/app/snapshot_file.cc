@@ -23,7 +23,7 @@ RestoreResult ResultOf(const absl::Status& status) {
 
 constexpr int kRefusedMax = 100;
 
-// Where the refused file went; nothing if it stays where it is.
+// Renames the refused file and returns its new path; empty if it could not be renamed.
 std::optional<std::string> KeepAside(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
@@ -78,29 +78,31 @@ void SnapshotFile::Restore(base::Instant now) {
   const auto file = disk::MappedFile::Open(path_);
   const absl::Status status = file.ok() ? store_.Restore(file->bytes(), now) : file.status();
   restored_ = ResultOf(status);
-  if (restored_ == RestoreResult::kAbsent) return log_.Info("snapshot.absent", {{"file", path_}});
+  if (restored_ == RestoreResult::kAbsent)
+    return log_.Info("snapshot.not_found", {{"file", path_}});
   if (restored_ == RestoreResult::kRestored) {
     written_at_ns_.store(now.ns, std::memory_order_relaxed);
     const store::MemoryStats stats = store_.stats();
     log_.Info("snapshot.restored", {{"file", path_}, {"buckets", stats.buckets}});
     if (stats.left_out > 0) {
-      log_.Warning("snapshot.left_out",
+      log_.Warning("snapshot.buckets_left_out",
                    {{"file", path_},
                     {"buckets", stats.left_out},
-                    {"reason", std::string_view("no room for their limits")},
-                    {"effect", std::string_view("their requests count no more")},
-                    {"hint", std::string_view("raise max_limits to what it was")}});
+                    {"reason", std::string_view("max_limits leaves no room for their limits")},
+                    {"effect",
+                     std::string_view("the requests that these buckets had counted are forgotten")},
+                    {"hint", std::string_view("raise max_limits to its previous value")}});
     }
     return;
   }
-  const std::string why(status.message());
+  const std::string reason(status.message());
   const std::optional<std::string> aside = KeepAside(path_);
   log_.Error("snapshot.refused",
              {{"file", path_},
               {"result", Name(restored_)},
-              {"reason", why},
+              {"reason", reason},
               {"kept_as", std::string_view(aside ? *aside : "nothing")},
-              {"effect", std::string_view("starting without what was consumed before")}});
+              {"effect", std::string_view("the server starts with empty buckets")}});
 }
 
 bool SnapshotFile::Write(base::Instant now) {
@@ -112,12 +114,12 @@ bool SnapshotFile::Write(base::Instant now) {
   if (!status.ok()) {
     writes_failed_.fetch_add(1, std::memory_order_relaxed);
     log_.Error(
-        "snapshot.failed",
+        "snapshot.write_failed",
         {{"file", path_},
          {"reason", std::string(status.message())},
-         {"hint", std::string_view(
-                      "what was consumed since the last snapshot is in memory only, and a stop "
-                      "loses it unless a later one succeeds")}});
+         {"effect",
+          std::string_view("requests counted since the last snapshot are in memory only; they are "
+                           "lost at a stop unless a later write succeeds")}});
     return false;
   }
   writes_done_.fetch_add(1, std::memory_order_relaxed);

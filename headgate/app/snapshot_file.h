@@ -1,4 +1,5 @@
-// The memory store's snapshot as a file: restored at start, written while running and at the end.
+// The file that holds the memory store's snapshot: restored at start, written periodically and at
+// the end.
 #pragma once
 
 #include <array>
@@ -17,8 +18,8 @@ namespace headgate::app {
 
 class SnapshotFile {
  public:
-  // `path` empty: there is none, and everything here does nothing. `spare_files` are for a process
-  // without others.
+  // With an empty `path` there is no snapshot, and every function does nothing. `spare_files`
+  // provide a descriptor if the process has no free one.
   SnapshotFile(std::string path, store::MemoryStore& store, observe::Log& log,
                net::SpareFiles* spare_files = nullptr)
       : path_(std::move(path)), store_(store), log_(log), spare_files_(spare_files) {}
@@ -28,16 +29,16 @@ class SnapshotFile {
                                                  RestoreResult::kCorrupt, RestoreResult::kNewer,
                                                  RestoreResult::kUnreadable};
 
-  // Ok if there can be a snapshot at `path`: a regular file that can be read, or none, in a
-  // directory that can be written. Empty paths are fine.
+  // OK if `path` can hold a snapshot: a readable regular file, or no file yet, in a writable
+  // directory. An empty path is OK.
   static absl::Status Check(const std::string& path);
 
-  // Before the store is used. A regular file that is truncated, corrupt or of a newer version is
-  // kept beside it, as PATH.refused or the first of PATH.refused.2 … PATH.refused.100 that is free,
-  // and the start goes on without. If even that fails, the next write replaces it.
+  // Call it before the store is used. If the file is truncated, corrupt or of a newer version, it
+  // is renamed to PATH.refused, or the first free name of PATH.refused.2 … PATH.refused.100, and
+  // the server starts with empty buckets. If renaming fails too, the next write replaces the file.
   void Restore(base::Instant now);
 
-  // Atomically replaces the file. False if that failed; it is logged and counted.
+  // Atomically replaces the file. On failure, logs and counts it and returns false.
   bool Write(base::Instant now);
 
   bool enabled() const { return !path_.empty(); }

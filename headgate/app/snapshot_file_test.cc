@@ -1,5 +1,5 @@
-// What was consumed survives a restart; what cannot be read is kept aside, said, counted, and
-// hinders nobody.
+// Counted requests survive a restart. A file that cannot be read is kept aside, logged and counted,
+// and does not prevent the start.
 #include "headgate/app/snapshot_file.h"
 
 #include <gmock/gmock.h>
@@ -98,7 +98,7 @@ TEST_F(SnapshotFileTest, SaysWhenItCannotWrite) {
   Process run((directory_ / "missing" / "snapshot").string());
   EXPECT_FALSE(run.file.Write(kNow));
   EXPECT_EQ(run.file.writes_failed(), 1u);
-  EXPECT_THAT(run.lines.str(), HasSubstr("snapshot.failed"));
+  EXPECT_THAT(run.lines.str(), HasSubstr("snapshot.write_failed"));
 }
 
 TEST_F(SnapshotFileTest, NeverOverwritesWhatWasRefusedBefore) {

@@ -13,7 +13,7 @@ std::string_view ReasonOf(store::HistoryChange change) {
     case kRestarted:
       return "the server restarted";
     case kPromoted:
-      return "a replica was promoted: it may lack the last writes";
+      return "a replica was promoted, and may lack the last writes";
     case kReplaced:
       return "another server answers at this address";
     case kNone:
@@ -31,46 +31,47 @@ store::StoreListener LogStore(observe::Log& log, uint64_t loop, std::function<vo
             if (state.ok())
               return log.Info("store.connected", {{"server", server}, {"loop", loop}});
             log.Warning(
-                "store.lost",
+                "store.disconnected",
                 {{"server", server},
                  {"loop", loop},
                  {"reason", std::string(state.message())},
-                 {"hint", std::string_view("is the server up, and is --store its address?")}});
+                 {"hint", std::string_view(
+                              "check that the server runs and that --store has its address")}});
           },
       .on_eviction_policy =
           [&log](const std::string& server, const std::string& policy) {
             const bool silent = policy.empty();
             log.Warning(
-                "store.may_evict",
+                "store.eviction_not_ruled_out",
                 {{"server", server},
                  {"policy", silent ? std::string_view("unknown") : std::string_view(policy)},
                  {"effect",
-                  std::string_view("live limits can be forgotten when its memory is full")},
+                  std::string_view("the store can delete buckets in use when its memory is full")},
                  {"hint",
-                  silent ? std::string_view("let our user run INFO: it says what the server evicts")
+                  silent ? std::string_view(
+                               "allow Headgate's user the command INFO, which tells the policy")
                          : std::string_view("CONFIG SET maxmemory-policy noeviction, or "
                                             "strict_store: yes")}});
           },
       .on_topology =
           [&log, loop](const std::string& server, const absl::Status& state) {
             if (state.ok())
-              return log.Info("store.topology_known", {{"server", server}, {"loop", loop}});
-            log.Error("store.topology_unknown",
+              return log.Info("store.topology_discovered", {{"server", server}, {"loop", loop}});
+            log.Error("store.topology_discovery_failed",
                       {{"server", server},
                        {"loop", loop},
                        {"reason", std::string(state.message())},
                        {"hint", std::string_view(
-                                    "is the store what --store says: a cluster, sentinels, their "
-                                    "master's name?")}});
+                                    "check that the scheme of --store names the right kind "
+                                    "(cluster, sentinel) and, for sentinels, the master's name")}});
           },
       .on_breaker =
           [&log, loop](const std::string& server, bool open) {
             if (!open) return log.Info("store.recovered", {{"server", server}, {"loop", loop}});
-            log.Warning(
-                "store.unreachable",
-                {{"server", server},
-                 {"loop", loop},
-                 {"effect", std::string_view("its limits are decided as on_store_failure says")}});
+            log.Warning("store.unreachable",
+                        {{"server", server},
+                         {"loop", loop},
+                         {"effect", std::string_view("on_store_failure decides its limits")}});
           },
       .on_learning =
           [&log, loop](const std::string& server, store::HistoryChange change,
@@ -80,13 +81,12 @@ store::StoreListener LogStore(observe::Log& log, uint64_t loop, std::function<vo
                 {{"server", server},
                  {"loop", loop},
                  {"reason", ReasonOf(change)},
-                 {"effect",
-                  std::string_view("leased limits are decided as on_store_failure says, leases "
-                                   "that are held are spent")},
+                 {"effect", std::string_view("on_store_failure decides leased limits; leases that "
+                                             "this instance holds stay valid")},
                  {"for", term},
                  {"hint", std::string_view(
                               "expected after a failover or a restart of the store; docs/guides/"
-                              "fleet.md says what each may let through")}});
+                              "fleet.md says how much each may admit beyond the limit")}});
           },
       .on_learned =
           [&log, loop](const std::string& server) {
@@ -102,32 +102,33 @@ store::StoreListener LogStore(observe::Log& log, uint64_t loop, std::function<vo
                  {"loop", loop},
                  {"for", missed},
                  {"reason",
-                  std::string_view("the store's clock moved further than this machine's")},
-                 {"effect", std::string_view("leases that were held are dropped")},
-                 {"hint", std::string_view(
-                              "a virtual machine that was stopped or restored without its clock "
-                              "being told, or a step of the store's clock")}});
+                  std::string_view("the store's clock advanced further than this machine's")},
+                 {"effect", std::string_view("the leases that this instance holds are dropped")},
+                 {"hint",
+                  std::string_view("likely causes: a virtual machine was paused or restored and "
+                                   "its clock did not notice, or the store's clock was stepped")}});
           },
       .on_alarm =
           [&log](const std::string& server, const std::string& error) {
-            log.Error("store.alarm", {{"server", server}, {"error", error}});
+            log.Error("store.alarm_raised", {{"server", server}, {"reason", error}});
           },
       .on_decision_error =
           [&log](const std::string& error) {
-            log.Error("store.script_failed", {{"error", error}});
+            log.Error("store.script_failed", {{"reason", error}});
           },
       .on_instances_error =
           [&log](const std::string& error) {
-            if (error.empty()) return log.Info("instances.known", {});
+            if (error.empty()) return log.Info("heartbeat.accepted", {});
             log.Warning(
-                "instances.unknown",
+                "heartbeat.refused",
                 {{"reason", error},
                  {"effect",
-                  std::string_view("this instance goes by the last number that it knows, at first "
-                                   "1: without the store, the shares of all instances may add up "
-                                   "to more than the limit")},
-                 {"hint", std::string_view("give our user the rights that docs/guides/fleet.md "
-                                           "lists, or set store_instances")}});
+                  std::string_view(
+                      "this instance uses the last known number of instances (1 at start), so that "
+                      "during an outage the shares may add up to more than the limit")},
+                 {"hint",
+                  std::string_view("give Headgate's user the rights that docs/guides/fleet.md "
+                                   "lists, or set store_instances")}});
           }};
 }
 

@@ -1,4 +1,4 @@
-// What happens to the shared store, as lines of the log.
+// Logs what happens to the shared store.
 #pragma once
 
 #include <cstdint>

@@ -103,7 +103,7 @@ class Reader {
     ReadSecret("hash_keys_secret_file", settings_.hash_keys_secret_file, secret);
     if (hashed && settings_.hash_keys_secret_file.empty()) {
       configuration_.AddProblem(
-          "hash_keys", "it needs hash_keys_secret_file: the same secret for every instance");
+          "hash_keys", "needs hash_keys_secret_file, with the same secret for every instance");
     }
     return {.hashed = hashed, .secret = SecretFrom(secret)};
   }

@@ -1,5 +1,5 @@
-// Reads the settings of the shared store and the files that they name, and checks that they fit
-// together.
+// Reads the settings of the shared store and the files that they name, and checks that they are
+// consistent.
 #pragma once
 
 #include <optional>
@@ -20,8 +20,8 @@ struct StoreSettings {
 // must not be used.
 std::optional<StoreSettings> ReadStoreSettings(Configuration& configuration);
 
-// The settings of a store that differ from their defaults, as "a, b": without a store they do
-// nothing.
+// The store settings that differ from their defaults, as "a, b". Without a store they have no
+// effect.
 std::string SettingsWithoutStore(const Settings& settings);
 
 }  // namespace headgate::app

@@ -68,7 +68,7 @@ TEST(StoreSettings, SayAllThatIsWrongWithItsPlace) {
           "headgate.yaml:1:8: store: a user needs a password",
           HasSubstr("headgate.yaml:2:16: store_ca_file: the CA file '/not/there/ca' cannot"),
           HasSubstr("headgate.yaml:3:25: store_certificate_file: the certificate file '/not"),
-          HasSubstr("headgate.yaml:5:12: hash_keys: it needs hash_keys_secret_file"),
+          HasSubstr("headgate.yaml:5:12: hash_keys: needs hash_keys_secret_file"),
           "headgate.yaml:6:22: store_sentinel_user: a user of the sentinels needs a password"));
 }
 
@@ -91,9 +91,10 @@ TEST(StoreSettings, NameWhatAWrongUrlDoesNotHide) {
 }
 
 TEST(StoreSettings, OfTlsNeedTls) {
-  EXPECT_THAT(ProblemsOf("store: redis://host\nstore_ca_file: /ca\nstore_server_name: host\n"),
-              ElementsAre("headgate.yaml:2:16: store_ca_file: the store's URL is without TLS",
-                          "headgate.yaml:3:20: store_server_name: the store's URL is without TLS"));
+  EXPECT_THAT(
+      ProblemsOf("store: redis://host\nstore_ca_file: /ca\nstore_server_name: host\n"),
+      ElementsAre("headgate.yaml:2:16: store_ca_file: the URL of the store does not use TLS",
+                  "headgate.yaml:3:20: store_server_name: the URL of the store does not use TLS"));
 }
 
 TEST(StoreSettings, ReachTheClientAndItsBreaker) {
@@ -132,7 +133,7 @@ TEST(StoreSettings, OfSentinelsNeedSentinels) {
   EXPECT_THAT(ProblemsOf("store: redis://host\nstore_sentinel_password_file: " +
                          FileWith("password", "secret")),
               ElementsAre(HasSubstr(
-                  "headgate.yaml:2:31: store_sentinel_password_file: a login to sentinels")));
+                  "headgate.yaml:2:31: store_sentinel_password_file: a login for sentinels")));
   EXPECT_THAT(ProblemsOf("store: rediss://host\nstore_key_file: /key\n"),
               ElementsAre(HasSubstr(
                   "headgate.yaml:2:17: store_key_file: a client certificate needs its key")));

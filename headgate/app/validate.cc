@@ -39,7 +39,7 @@ std::string Count(size_t n, std::string_view what) {
   return fmt::format("{} {}{}", n, what, n == 1 ? "" : "s");
 }
 
-// " in 2 files", " given as text", " in 2 files and given as text"; nothing if the files could not
+// " in 2 files", " given as text" or " in 2 files and given as text"; empty if the files could not
 // be read.
 std::string Sources(const RulesFromPaths& loaded, bool any_paths, bool any_text) {
   if (any_paths && loaded.file_count == 0) return {};
@@ -75,7 +75,7 @@ int Validate(const std::vector<std::string>& arguments, const Console& console) 
       .others = &paths};
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
   if (paths.empty() && one_liners.empty()) {
-    console.Error("there is nothing to validate",
+    console.Error("no rules are given",
                   "headgate validate rules.yaml, or a directory of rule files");
     return kExitUsage;
   }

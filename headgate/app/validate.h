@@ -1,4 +1,4 @@
-// `headgate validate FILES…`: everything that is wrong with rule files, without a server.
+// `headgate validate FILES…`: shows every problem in rule files, without a server.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Which Headgate this is.
+// The version of Headgate.
 #pragma once
 
 #include <string_view>

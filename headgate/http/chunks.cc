@@ -24,7 +24,8 @@ constexpr Refusal kTooManyFields{431, "too many fields", "send the body without 
 constexpr Refusal kFolded{400, "a field is folded over several lines", kAmbiguous};
 constexpr Refusal kMalformedField{400, "a field of the trailer is malformed",
                                   "a field is NAME: VALUE"};
-constexpr Refusal kFieldOfTheHead{400, "a field of the trailer belongs into the head", kAmbiguous};
+constexpr Refusal kFieldOfTheHead{400, "a field of the trailer may only be in the head",
+                                  kAmbiguous};
 
 // Any character except line ends and other control characters; TAB is allowed.
 bool IsFieldChar(char c) {

@@ -6,7 +6,7 @@ namespace headgate::http {
 namespace {
 
 constexpr Refusal kLineTooLong{414, "the request line is too long",
-                               "send what is long as the body of a POST"};
+                               "send long data as the body of a POST"};
 constexpr Refusal kHeadTooLong{431, "the head of the request is too long",
                                "send fewer or shorter fields"};
 constexpr Refusal kBareLineEnd{400, "a line of the head does not end with CR LF", kAmbiguous};

@@ -65,8 +65,8 @@ TEST_P(Refused, WhereverTheRequestIsCut) {
   EXPECT_THAT(bytes.handler.asked, IsEmpty());
 }
 
-constexpr char kTwice[] = "the length of the body is stated twice, or is no number";
-constexpr char kNoNumber[] = "Content-Length is no number";
+constexpr char kTwice[] = "the length of the body is stated twice, or is not a number";
+constexpr char kNoNumber[] = "Content-Length is not a number";
 constexpr char kField[] = "a field of the head is malformed";
 constexpr char kLine[] = "the request line is not METHOD TARGET HTTP/1.1";
 constexpr char kLineEnd[] = "a line of the head does not end with CR LF";
@@ -75,14 +75,14 @@ constexpr char kAlias[] = "a field looks like one that states the length of the 
 constexpr char kChunk[] = "the chunked body is malformed";
 constexpr char kChunkLine[] = "a line of the chunked body does not end with CR LF";
 constexpr char kExtensions[] = "the chunk extensions are too long";
-constexpr char kTrailer[] = "a field of the trailer belongs into the head";
+constexpr char kTrailer[] = "a field of the trailer may only be in the head";
 constexpr char kTrailerField[] = "a field of the trailer is malformed";
-constexpr char kName[] = "this server does not go by the name in Host";
+constexpr char kName[] = "this server does not know the name in Host";
 
 const BadRequest kBadRequests[] = {
     // Request lines.
-    {"garbage", "\x01\x02\x03\r\n\r\n", 400, "the method is no token"},
-    {"no_target", "GET\r\nHost: localhost\r\n\r\n", 400, "the method is no token"},
+    {"garbage", "\x01\x02\x03\r\n\r\n", 400, "the method is not a token"},
+    {"no_target", "GET\r\nHost: localhost\r\n\r\n", 400, "the method is not a token"},
     {"no_version", "GET /\r\nHost: localhost\r\n\r\n", 400,
      "the request target is empty or has a byte that must be percent-encoded"},
     {"empty_target", "GET  HTTP/1.1\r\nHost: localhost\r\n\r\n", 400,
@@ -100,15 +100,15 @@ const BadRequest kBadRequests[] = {
     {"lower_case_http", "GET / http/1.1\r\nHost: localhost\r\n\r\n", 400, kLine},
     {"long_version", "GET / HTTP/1.11\r\nHost: localhost\r\n\r\n", 400, kLine},
     {"authority_target", "CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n\r\n", 400,
-     "the request target is no path"},
+     "the request target is not a path"},
     {"relative_target", "GET x HTTP/1.1\r\nHost: localhost\r\n\r\n", 400,
-     "the request target is no path"},
+     "the request target is not a path"},
     {"absolute_without_host", "GET http:/// HTTP/1.1\r\nHost: localhost\r\n\r\n", 400,
-     "the request target is no path"},
+     "the request target is not a path"},
     {"absolute_with_fragment", "GET http://localhost#a HTTP/1.1\r\nHost: localhost\r\n\r\n", 400,
-     "the request target is no path"},
+     "the request target is not a path"},
     {"absolute_with_user", "GET http://u@localhost/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 400,
-     "the request target is no path"},
+     "the request target is not a path"},
     {"line_feed_only", "GET / HTTP/1.1\nHost: localhost\n\r\n\r\n", 400, kLineEnd},
     {"line_feed_only_and_no_end", "GET / HTTP/1.1\nHost: localhost\n\n", 400, kLineEnd},
     {"line_feed_first", "\nGET / HTTP/1.1\r\n", 400, kLineEnd},
@@ -155,8 +155,8 @@ const BadRequest kBadRequests[] = {
     // Host.
     {"no_host", Get(""), 400, "no Host field"},
     {"two_hosts", Get("Host: localhost\r\nHost: localhost\r\n"), 400, "several Host fields"},
-    {"host_is_no_host", Get("Host: a/b\r\n"), 400, "the Host field is no host"},
-    {"host_with_user", Get("Host: a@localhost\r\n"), 400, "the Host field is no host"},
+    {"host_is_no_host", Get("Host: a/b\r\n"), 400, "the Host field is not a host"},
+    {"host_with_user", Get("Host: a@localhost\r\n"), 400, "the Host field is not a host"},
     {"empty_host", Get("Host:\r\n"), 421, kName},
     {"foreign_host", Get("Host: evil.example:8080\r\n"), 421, kName},
     {"foreign_target", "GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n", 421, kName},
@@ -179,13 +179,13 @@ const BadRequest kBadRequests[] = {
     {"two_codings", Post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"), 400,
      kTwice},
     {"unknown_coding", Post("Transfer-Encoding: gzip\r\n"), 501,
-     "the only transfer coding here is chunked"},
+     "chunked is the only transfer coding that this server takes"},
     {"coding_before_chunked", Post("Transfer-Encoding: gzip, chunked\r\n"), 501,
-     "the only transfer coding here is chunked"},
+     "chunked is the only transfer coding that this server takes"},
     {"coding_behind_chunked", Post("Transfer-Encoding: chunked, identity\r\n"), 501,
-     "the only transfer coding here is chunked"},
+     "chunked is the only transfer coding that this server takes"},
     {"coding_like_chunked", Post("Transfer-Encoding: xchunked\r\n"), 501,
-     "the only transfer coding here is chunked"},
+     "chunked is the only transfer coding that this server takes"},
     {"coding_in_http_1_0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400,
      "HTTP/1.0 has no Transfer-Encoding"},
     {"get_with_content", "GET / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", 400,
@@ -201,7 +201,7 @@ const BadRequest kBadRequests[] = {
     {"too_large_though_it_waits", Post("Content-Length: 11\r\nExpect: 100-continue\r\n"), 413,
      "the body is too large"},
     {"unknown_expectation", Post("Content-Length: 5\r\nExpect: more\r\n"), 417,
-     "the only expectation here is 100-continue"},
+     "100-continue is the only expectation that this server supports"},
     // Chunks.
     {"chunk_without_size", Post("Transfer-Encoding: chunked\r\n", "\r\n\r\n0\r\n\r\n"), 400,
      kChunk},
@@ -298,8 +298,8 @@ TEST(HttpSession, ARefusalIsWholeAndHasAHint) {
   Dialogue d;
   const std::string body =
       R"({"type":"about:blank","title":"Misdirected Request","status":421,)"
-      R"("detail":"this server does not go by the name in Host",)"
-      R"("hint":"ask by address, as localhost, or start the server with --known-host NAME"})"
+      R"("detail":"this server does not know the name in Host",)"
+      R"("hint":"use an address or localhost, or start the server with --known-host NAME"})"
       "\n";
   EXPECT_EQ(d.Say(Get("Host: evil.example\r\n")),
             "HTTP/1.1 421 Misdirected Request\r\n"

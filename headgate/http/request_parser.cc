@@ -157,19 +157,19 @@ Refusal RequestParser::ParseHead(std::string_view head) {
 Refusal RequestParser::Explain(int beast_error, std::string_view head) const {
   switch (static_cast<beast_http::error>(beast_error)) {
     case beast_http::error::bad_method:
-      return {400, "the method is no token", kRequestLine};
+      return {400, "the method is not a token", kRequestLine};
     case beast_http::error::bad_target:
       return {400, "the request target is empty or has a byte that must be percent-encoded",
               kRequestLine};
     case beast_http::error::bad_version:
       if (NamesOtherVersion(head.substr(0, head.find('\r')))) {
-        return {505, "this server speaks HTTP/1.0 and HTTP/1.1", "ask in HTTP/1.1"};
+        return {505, "this server speaks HTTP/1.0 and HTTP/1.1", "send HTTP/1.1"};
       }
       return {400, "the request line is not METHOD TARGET HTTP/1.1", kRequestLine};
     case beast_http::error::bad_content_length:
     case beast_http::error::multiple_content_length:
     case beast_http::error::bad_transfer_encoding:
-      return {400, "the length of the body is stated twice, or is no number", kAmbiguous};
+      return {400, "the length of the body is stated twice, or is not a number", kAmbiguous};
     default:
       return {400, "a field of the head is malformed",
               "a field is NAME: VALUE, without control characters"};
@@ -183,14 +183,14 @@ Refusal RequestParser::JudgeField(std::string_view name, std::string_view value)
   if (EqualsIgnoreCase(name, "Host")) {
     if (++hosts_ > 1) return {400, "several Host fields", kAmbiguous};
     if (!IsHostText(value))
-      return {400, "the Host field is no host",
+      return {400, "the Host field is not a host",
               "Host is a name or an address, with or without a port"};
     host_ = value;
     names_host_ = true;
   } else if (EqualsIgnoreCase(name, "Content-Length")) {
     if (has_length_ || has_coding_) return kLengthTwice;
     if (value.empty() || !std::all_of(value.begin(), value.end(), base::IsDigit)) {
-      return {400, "Content-Length is no number", "Content-Length is decimal digits alone"};
+      return {400, "Content-Length is not a number", "write Content-Length in decimal digits only"};
     }
     has_length_ = true;
     for (const char digit : value) {
@@ -201,7 +201,7 @@ Refusal RequestParser::JudgeField(std::string_view name, std::string_view value)
     if (has_length_ || has_coding_) return kLengthTwice;
     if (!http11_) return {400, "HTTP/1.0 has no Transfer-Encoding", kAmbiguous};
     if (!EqualsIgnoreCase(value, "chunked")) {
-      return {501, "the only transfer coding here is chunked",
+      return {501, "chunked is the only transfer coding that this server takes",
               "send Content-Length, or Transfer-Encoding: chunked"};
     }
     has_coding_ = chunked_ = true;
@@ -210,7 +210,8 @@ Refusal RequestParser::JudgeField(std::string_view name, std::string_view value)
     asks_keep_alive_ = asks_keep_alive_ || HasToken(value, "keep-alive");
   } else if (EqualsIgnoreCase(name, "Expect") && http11_) {
     if (!EqualsIgnoreCase(value, "100-continue")) {
-      return {417, "the only expectation here is 100-continue", "send the request without Expect"};
+      return {417, "100-continue is the only expectation that this server supports",
+              "send the request without Expect"};
     }
     expects_continue_ = true;
   } else if (LooksLikeFramingField(name)) {
@@ -254,7 +255,7 @@ Refusal RequestParser::TakeAuthority() {
     }
     return {};
   }
-  return {400, "the request target is no path", "ask for a path, such as /healthz"};
+  return {400, "the request target is not a path", "ask for a path, such as /healthz"};
 }
 
 void RequestParser::MoveHead(std::string_view head, const char* to) {

@@ -114,7 +114,7 @@ void Router::AnswerNotFound(const Request& request, const Route* path, Response&
     allowed = "GET, HEAD";
   }
   if (allowed.empty())
-    return AnswerProblem(404, "nothing is at this path", "GET / lists what is here", response);
+    return AnswerProblem(404, "this path does not exist", "GET / lists all paths", response);
   response.AddField("Allow", allowed);
   AnswerProblem(405, "this path does not take this method", fmt::format("it takes {}", allowed),
                 response);
@@ -125,12 +125,13 @@ bool Router::Passes(const Route& route, const Request& request, Response& respon
       !access_.MayUseState(request.peer, IsAuthenticated(request, access_))) {
     if (access_.credential_set()) {
       response.AddField("WWW-Authenticate", R"(Bearer realm="headgate", Basic realm="headgate")");
-      AnswerProblem(401, "this needs the server's credential",
+      AnswerProblem(401, "this request needs the server's credential",
                     "send Authorization: Bearer CREDENTIAL, or Basic with it as the password",
                     response);
     } else {
-      AnswerProblem(403, "the server has no credential set, so this is for its own machine only",
-                    "set a credential on the server and send it, or ask from that machine",
+      AnswerProblem(403, "without a credential on the server, only its own machine may do this",
+                    "set a credential on the server and send it, or send the request from the "
+                    "server's machine",
                     response);
     }
     return false;

@@ -83,7 +83,7 @@ TEST_F(HttpRouter, Answers404WhereNothingIs) {
     EXPECT_EQ(response.status, 404) << target;
     EXPECT_EQ(response.body,
               R"({"type":"about:blank","title":"Not Found","status":404,)"
-              R"("detail":"nothing is at this path","hint":"GET / lists what is here"})"
+              R"("detail":"this path does not exist","hint":"GET / lists all paths"})"
               "\n");
   }
 }
@@ -125,11 +125,12 @@ TEST_F(HttpRouter, WithoutACredentialStateIsForItsOwnMachine) {
   EXPECT_EQ(Handle({.target = "/state"}).body, "secret");
   const Response response = Handle({.target = "/state", .loopback = false});
   EXPECT_EQ(response.status, 403);
-  EXPECT_EQ(response.body,
-            R"({"type":"about:blank","title":"Forbidden","status":403,)"
-            R"("detail":"the server has no credential set, so this is for its own machine only",)"
-            R"("hint":"set a credential on the server and send it, or ask from that machine"})"
-            "\n");
+  EXPECT_EQ(
+      response.body,
+      R"({"type":"about:blank","title":"Forbidden","status":403,)"
+      R"("detail":"without a credential on the server, only its own machine may do this",)"
+      R"("hint":"set a credential on the server and send it, or send the request from the server's machine"})"
+      "\n");
 }
 
 TEST_F(HttpRouter, WithACredentialStateIsForWhoeverPresentsIt) {
@@ -142,7 +143,7 @@ TEST_F(HttpRouter, WithACredentialStateIsForWhoeverPresentsIt) {
         HasSubstr("WWW-Authenticate: Bearer realm=\"headgate\", Basic realm=\"headgate\"\r\n"));
     EXPECT_EQ(response.body,
               R"({"type":"about:blank","title":"Unauthorized","status":401,)"
-              R"("detail":"this needs the server's credential",)"
+              R"("detail":"this request needs the server's credential",)"
               R"("hint":"send Authorization: Bearer CREDENTIAL, or Basic with it as the password"})"
               "\n");
   }

@@ -86,8 +86,8 @@ bool Session::TakeHead(std::string_view& rest, std::string& output, base::Instan
     return false;
   }
   if (parser_.names_host() && !options_.hosts.Knows(parser_.host())) {
-    Refuse({421, "this server does not go by the name in Host",
-            "ask by address, as localhost, or start the server with --known-host NAME"},
+    Refuse({421, "this server does not know the name in Host",
+            "use an address or localhost, or start the server with --known-host NAME"},
            output, now);
     return false;
   }

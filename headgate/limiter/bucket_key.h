@@ -11,12 +11,13 @@
 
 namespace headgate::limiter {
 
-// Of one limit of the matched rule: domain, limit, and the entries that the rule tells apart.
+// The key for one limit of the matched rule: domain, limit, and the entries that the rule
+// distinguishes.
 base::Hash128 RuleBucketKey(const base::HashSecret& secret, std::string_view domain,
                             std::span<const rule::Entry> entries, const rule::Match& match,
                             uint8_t limit_index);
 
-// Of a limit that the request brought: domain, all entries, and the limit's unit.
+// The key for a limit that the request brought: domain, all entries, and the limit's unit.
 base::Hash128 OverrideBucketKey(const base::HashSecret& secret, std::string_view domain,
                                 std::span<const rule::Entry> entries, rule::Unit unit);
 

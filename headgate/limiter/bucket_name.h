@@ -1,4 +1,4 @@
-// What a bucket is called in a store that people can look into:
+// The name of a bucket in a store whose keys people can inspect:
 //
 //   hg:{r|edge|api_key=k1|path=/search*#0}   of a rule: domain, the matched entries, the limit's
 //   index in its rule hg:{o|edge|api_key=k1#minute}            of a limit that came with the

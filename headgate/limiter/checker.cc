@@ -54,11 +54,11 @@ std::string Unasked(Operation operation, const rule::Rule* rule) {
       rule != nullptr ? fmt::format("rule {}", rule->label()) : "the request's own limit";
   switch (operation) {
     case Operation::kRefund:
-      return fmt::format("the shared store cannot be asked: nothing of {} was refunded", of);
+      return fmt::format("the shared store cannot be reached: nothing was refunded to {}", of);
     case Operation::kReset:
-      return fmt::format("the shared store cannot be asked: no bucket of {} was reset", of);
+      return fmt::format("the shared store cannot be reached: no bucket of {} was reset", of);
     default:
-      return fmt::format("the shared store cannot be asked, and {} refuses then", of);
+      return fmt::format("the shared store cannot be reached, and {} then refuses requests", of);
   }
 }
 
@@ -83,7 +83,7 @@ struct Checker::Matched {
   store::LimitHandle override_limit;
 };
 
-// Where one request is worked out; kept, so that its memory is.
+// Scratch space for working out one request; kept so that its memory is reused.
 struct Checker::Scratch {
   // Which descriptor a request of the batch belongs to.
   struct Source {

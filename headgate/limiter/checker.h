@@ -51,7 +51,7 @@ struct DescriptorAnswer {
   algorithm::Decision decision;  // of the rule's tightest limit; meaningless without one
   // The limit that `decision` is of; null without one. An override's is here too.
   const algorithm::Limit* limit = nullptr;
-  // Of the limits that were asked, the one that can promise least.
+  // Among the limits that were asked, the one that can promise least.
   Mode mode = Mode::kMemory;
 
   // May it pass? Shadow rules let through what they deny.
@@ -119,7 +119,7 @@ class Checker {
  private:
   struct Matched;
   struct Scratch;
-  // What one call is about.
+  // The inputs of one call.
   struct Call {
     const Request& request;
     const PublishedRules& rules;

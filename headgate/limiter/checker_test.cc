@@ -288,7 +288,7 @@ TEST_F(LimiterTest, AnOverrideCountsAsEnvoyDoesInABucketOfItsOwn) {
   EXPECT_EQ(observer.count(Outcome::kNoRule), 0u);
   EXPECT_EQ(observer.series, 0u) << "of no rule, not of the one that it stands in for";
   EXPECT_EQ(Remaining("user"), 1u);
-  // Where the domain is unknown, not even an override applies.
+  // If the domain is unknown, not even an override applies.
   EXPECT_TRUE(Call(store::Operation::kTake, {overridden}, kStart, "elsewhere").ok());
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kNoRule);
 }

@@ -1,14 +1,14 @@
-// What this node let through while the shared store could not be asked, so that it is taken from
-// the shared buckets once the store answers again.
+// Records the requests that this node admitted while the shared store could not be asked, so that
+// they are taken from the shared buckets once the store answers again.
 //
-// A debt is a bucket of its own, under this node's share of the limit: it begins full, each request
-// that is let through takes from it, and time refills it. What is missing from it is owed. So what
-// was let through 15 s ago at 20 a second is paid by time, and what was let through in a window is
-// gone with its window.
+// A debt is a bucket of its own, under this node's share of the limit. It begins full, each
+// admitted request takes from it, and time refills it. The missing part is owed. So requests
+// admitted 15 s ago at 20 a second are paid by time, and requests admitted in a window are
+// forgotten with the window.
 //
-// Each debt is settled once, oldest first, by whoever calls Take. The table is bounded: a debt that
-// time has paid gives its place back, and what finds no place is counted and forgotten. Not
-// thread-safe, but for the counters.
+// Each debt is settled once, oldest first, by the caller of Take. The table is bounded: a debt that
+// time has paid gives up its place, and requests that find no place are counted and forgotten. Not
+// thread-safe, except for the counters.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ class Debts {
   struct Counters {
     base::Counter owed;       // let through without the store
     base::Counter settled;    // taken from the shared bucket, or perhaps: the answer was lost
-    base::Counter forgiven;   // not there any more when it was to be taken
+    base::Counter forgiven;   // no longer there when it had to be taken
     base::Counter forgotten;  // found no place
     base::Counter keys;       // debts now
   };
@@ -55,7 +55,7 @@ class Debts {
   void Add(const base::Hash128& key, std::string_view name, const store::LimitHandle& limit,
            std::span<const store::LimitChange> history, const algorithm::Limit& share,
            algorithm::Cost cost, base::Instant now);
-  // What was let through did not take place after all.
+  // The admission was undone.
   void GiveBack(const base::Hash128& key, algorithm::Cost cost, base::Instant now);
 
   bool empty() const { return debts_.empty(); }

@@ -19,7 +19,7 @@ class DebtsTest : public ::testing::Test {
     const store::LimitHandle limit = Intern(spec);
     debts.Add({key, key}, "hg:{k}", limit, {}, limit->limit, cost, now);
   }
-  // What would be settled.
+  // The debts to be settled.
   algorithm::Cost Owed() {
     auto debt = debts.Take(now);
     if (!debt) return 0;

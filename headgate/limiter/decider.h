@@ -16,7 +16,7 @@
 
 namespace headgate::limiter {
 
-// What a decision by a shared bucket depends on besides its TakeRequest.
+// The inputs of a decision by a shared bucket besides its TakeRequest.
 struct SharedTerms {
   rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kLocal;
   rule::Sharing sharing = rule::Sharing::kLeased;

@@ -22,7 +22,8 @@ class Demand {
     requests_now_ += requests_now_ < kMax ? 1 : 0;
   }
 
-  // What an interval brings, by the last ones and by this one so far: a burst counts at once.
+  // The expected demand per interval, from the last intervals and from this one so far: a burst
+  // counts at once.
   uint64_t cost() const { return std::max(cost_average_, cost_now_); }
   uint64_t requests() const { return std::max(requests_average_, requests_now_); }
 

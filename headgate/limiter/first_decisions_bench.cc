@@ -1,6 +1,6 @@
 // The first 10,000 decisions of a process, each about a new key, as one event loop makes them:
-// exact and leased at a store that answers at once, and local without it. What is measured is the
-// time in the process, of each decision.
+// exact and leased with a store that answers at once, and local without it. Measures the time that
+// the process spends on each decision.
 //
 // Expected: a 99.9th percentile far below 2 ms. A bad result is one decision that waits for memory
 // to be zeroed.

@@ -22,7 +22,7 @@ bool HeldLeases::Spend(uint64_t cost) {
   return true;
 }
 
-// What is used up is over; and in front is what can be spent from.
+// Used-up leases are over; a lease that can be spent from comes first.
 void HeldLeases::CloseSpent() {
   for (uint32_t i = 0; i < size_; ++i) {
     if (leases_[i].spent == leases_[i].granted) leases_[i].closed = true;

@@ -39,11 +39,11 @@ class HeldLeases {
   const HeldLease* begin() const { return leases_.data(); }
   const HeldLease* end() const { return leases_.data() + size_; }
 
-  // What may be spent, as of the last SpendFromFirst that did, or DropExpired. All together below
-  // 2^32.
+  // The requests that may be spent, as of the last SpendFromFirst that succeeded, or DropExpired.
+  // All together below 2^32.
   uint32_t left() const { return left_; }
 
-  // Takes `cost` from the lease that ends first, where it is alive and has as much.
+  // Takes `cost` from the lease that ends first, if it is alive and has enough.
   bool SpendFromFirst(uint64_t cost, base::BootTime now) {
     if (size_ == 0) return false;
     HeldLease& first = leases_[0];
@@ -64,9 +64,9 @@ class HeldLeases {
   // Drops those whose deadline has passed; returns how much of them was never spent.
   uint64_t DropExpired(base::BootTime now);
 
-  // The lease is to be spent from now on, or to be returned; at most as much of it as keeps all
-  // together below 2^32. Full: makes room by dropping a closed lease, which then counts as spent at
-  // the store; `lost` is what was unspent of it. False: all are in use.
+  // Adds a lease that can be spent from now on, or must be returned; at most as much of it as keeps
+  // all together below 2^32. If full, drops a closed lease, which then counts as spent at the
+  // store; `lost` is its unspent rest. Returns false if all are in use.
   bool Add(HeldLease lease, uint64_t& lost);
   // Those that end before `until`.
   void Close(base::BootTime until);
@@ -75,8 +75,8 @@ class HeldLeases {
   // There is something to give back that has not been told; or only that a lease is used up.
   bool HasUnspentReturns() const;
   bool HasReturns() const;
-  // Of leases that are alive, what the store should know; remembers that it was told. Returns how
-  // many reports.
+  // The reports about live leases that the store needs; marks them as reported. Returns the number
+  // of reports.
   uint32_t Report(std::array<store::LeaseReport, kMax>& reports);
   // The ask that told it has arrived, or not. Returns how much has gone back with it.
   uint64_t OnTold(bool arrived);
@@ -87,8 +87,7 @@ class HeldLeases {
   void CloseSpent();
   void Erase(uint32_t i);
 
-  // What a decision reads and writes comes first; a lease that is spent from has its place in
-  // front.
+  // The fields of a decision come first; a lease that is being spent from has its place in front.
   uint32_t size_ = 0;
   uint32_t left_ = 0;
   std::array<HeldLease, kMax> leases_;

@@ -1,4 +1,4 @@
-// What becomes of the leases that a node holds of one bucket.
+// The life of the leases that a node holds on one bucket.
 #include "headgate/limiter/held_leases.h"
 
 #include <gmock/gmock.h>

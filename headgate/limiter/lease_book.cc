@@ -28,20 +28,20 @@ namespace {
 
 constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 
-// What so many nodes can hold each, and leave a good part to others.
+// A share that this many nodes can each hold while a good part is left for others.
 constexpr uint64_t kSmallShare = 32;
-// Where it is a small share, a lease is of so many times what is expected, and given from so many
-// requests on.
+// If a lease is a small share, it covers this many times the expected demand, and is granted from
+// this many expected requests on.
 constexpr uint64_t kAmpleTimes = 4;
 constexpr uint64_t kRequestsLeast = 3;
-// Of a bucket that holds less for each of its holders, most would lie where nobody asks for it: it
-// is exact for so many ttl, and costs a message for each request that passes. As it takes
-// `fill_least` to fill, these are few.
+// In a bucket that holds less than this for each of its holders, most requests would lie unused on
+// lease. Such a bucket is exact for this many TTLs, and costs a message for each request that
+// passes. Since it takes `fill_least` to fill, these are few.
 constexpr uint64_t kEachLeast = 3;
 constexpr int64_t kExactTtls = 4;
 // A window this long tells anew how many hold leases of it long before it ends.
 constexpr Duration kLongWindow = std::chrono::hours(1);
-// From so many within half a ttl on a message more for each lease does not count.
+// Above this many requests per half TTL, one extra message per lease is negligible.
 constexpr uint64_t kBusyRequests = 64;
 // For how many pauses a key stays scarce of which something was granted.
 constexpr int64_t kScarcePauses = 8;
@@ -143,8 +143,9 @@ LeaseVerdict LeaseBook::Take(const Hash128& key, const store::LimitEntry& limit,
     return verdict;
   }
   if (cost > limit.limit.capacity()) [[unlikely]] {
-    // It never fits, and is no demand: nobody asks for more than the others need. The store is
-    // asked only for what is left, if nothing is known, and if the limit counts denied requests.
+    // The request never fits, and does not count as demand: no node asks for more than the others
+    // need. The store is asked only for the rest, if nothing is known, and if the limit counts
+    // denied requests.
     const bool unknown = record.reset_at.ns == 0 && record.leases.empty();
     if (unknown || limit.limit.spec().count_denied) return verdict;
     return {.kind = LeaseVerdict::Kind::kDenied, .decision = Denied(record, cost, now)};
@@ -213,8 +214,8 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
     }
     return HearRest(*record, decision.remaining, now);
   }
-  // What can never fit says nothing of the bucket. A smaller cost that is denied says more than a
-  // larger one.
+  // A request that can never fit says nothing about the bucket. A denial of a smaller cost says
+  // more than a denial of a larger one.
   if (decision.never_fits() || cost == 0) return;
   if (record->denied_cost != 0 && record->denied_cost < cost && now < record->denied_until) return;
   const Duration retry = std::min(decision.retry_after, base::kDurationMax);
@@ -323,8 +324,8 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
   if (!IsSmallShare(record, lease.granted)) {
     record.renew_at = record.asked_at + grant.ttl / 2 - PartOf(grant.ttl / 8, number);
   } else {
-    // It is not missed by others: the message that returns the rest of it brings the next. Where
-    // many would wait for that, the next comes before.
+    // Others do not miss it: the message that returns the rest of it brings the next lease. If many
+    // would wait for that, the next lease comes earlier.
     const bool busy = record.demand.requests() >= kBusyRequests;
     record.renew_at = busy ? deadline - grant.ttl / 8 - PartOf(grant.ttl / 8, number) : deadline;
   }
@@ -366,8 +367,8 @@ Duration LeaseBook::TurnOf(const Record& record, uint64_t granted) const {
                    kTurnPauses * record.pause, options_.ttl / 4});
 }
 
-// Whether the key is to be left alone for a pause, once what was granted is spent. If it asks more
-// often than others do, it is given more than they are.
+// Whether the key must pause once its grant is spent. If it asks more often than others, it gets
+// more than they do.
 bool LeaseBook::IsScarce(const Record& record, const store::LeaseGrant& grant) const {
   // The next ask takes all that is left of a window.
   if (MayHaveAll(record) && grant.remaining > 0) return false;
@@ -395,7 +396,7 @@ void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTi
   const Duration retry = std::min(grant.retry_after, base::kDurationMax);
   record.denied_cost = record.retry_cost = std::max<uint64_t>(1, record.asked_least);
   record.retry_at = now + retry;
-  // What others hold may come back before the bucket has refilled.
+  // Requests held by others may come back before the bucket has refilled.
   const bool may_come_back =
       grant.holders > 1 && (IsWindow(record.limit->limit) || retry > denied_most_);
   record.denied_at = record.asked_at;
@@ -491,7 +492,7 @@ const LeaseAction* LeaseBook::MaybeAsk(Record& record, Cost cost, bool spent, Na
     record.denied_until = now + options_.timeout;
   }
   DropExpired(record, now);
-  // What is held and what is left at the store may be enough only together.
+  // Only the requests held and those left at the store together may be enough.
   if (!spent) record.leases.Close(kNeverAt);
   if (record.leases.size() + 1 >= HeldLeases::kMax) record.leases.CloseFirst();
   if (record.name.empty()) name(record.name);
@@ -512,8 +513,8 @@ Duration LeaseBook::LongestPauseOf(const Record& record) const {
   return record.pause + record.pause * options_.pause_spread_percent / 100;
 }
 
-// What an interval brings. Where there is plenty, some more, so that a key that is asked for now
-// and then need not come again so soon.
+// The expected demand per interval. If there is plenty, some more, so that a key that is rarely
+// asked for does not ask again so soon.
 uint64_t LeaseBook::WantOf(const Record& record, Cost least) const {
   const uint64_t expected = record.demand.cost();
   const uint64_t want =
@@ -579,8 +580,9 @@ const LeaseAction* LeaseBook::Message(Record& record, uint64_t want, Cost least)
   return &action_;
 }
 
-// For an ask, or for a request that the store decides since an ask is under way or has failed. Of
-// these a burst can bring thousands, which say little of what comes behind them.
+// For a request for a lease, or for a request that the store decides because such a request is in
+// flight or has failed. A burst can bring thousands of these, which say little about the requests
+// after them.
 void LeaseBook::SpendBudget(Record& record, BootTime now) const {
   // A little more than the pause, so that what an overspent budget lets through keeps within one
   // call per pause, too.
@@ -589,7 +591,7 @@ void LeaseBook::SpendBudget(Record& record, BootTime now) const {
   record.budget_even_at = std::min(most, AskBudget::Spend(record.budget_even_at, now.ns, pause));
 }
 
-// Counts what it holds from now on; false where there is no room.
+// Counts the held requests from now on; false if there is no room.
 bool LeaseBook::Hold(Record& record, const HeldLease& lease) {
   uint64_t lost = 0;
   const uint64_t before = record.leases.left();
@@ -642,7 +644,8 @@ const LeaseAction* LeaseBook::Look(Record& record, BootTime now) {
   DropExpired(record, now);
   const Duration quiet = now - record.taken_at;
   const bool idle = quiet >= idle_after_ && !IsSmallShare(record, record.leases.left());
-  // What would end before it is looked at again, and before a message could arrive, goes back now.
+  // A lease that would end before the next look, and before a message could arrive, is returned
+  // now.
   record.leases.Close(idle ? kNeverAt : now + 2 * look_every_);
   if (record.asked_number != 0) return nullptr;
   if (!record.leases.HasUnspentReturns() && !(idle && record.leases.HasReturns())) return nullptr;

@@ -1,4 +1,4 @@
-// What this node holds of shared buckets. The idea, the proof and an example:
+// The leases that this node holds on shared buckets. The idea, the proof and an example:
 // docs/internals/leases.md.
 //
 //              demand is worth a lease                 granted
@@ -54,19 +54,19 @@ namespace headgate::limiter {
 struct LeaseBookOptions {
   // Drawn at random when the process started: no other instance ever has it.
   uint64_t node = 0;
-  // Keys that are followed; 448 bytes each, resident where they are used. What does not fit is
-  // asked of the store each time.
+  // Keys that are followed; 448 bytes each, resident once used. Requests for all other keys ask the
+  // store.
   uint32_t keys_max = 65'536;
-  // How long a lease lives at the store. Raise it where the store is slow; a node that dies
-  // withholds its leases so long.
+  // How long a lease lives at the store. Raise it if the store is slow; a node that dies withholds
+  // its leases for this long.
   base::Duration ttl = std::chrono::seconds(2);
-  // By so much of its life a lease ends earlier here: covers two clocks that are off by 1 % each,
-  // and a half more.
+  // A lease ends earlier here by this part of its life: covers two clocks that are off by 1 % each,
+  // with half as much again in reserve.
   uint32_t margin_percent = 5;
   // As long as a call of the store takes at most.
   base::Duration timeout = std::chrono::milliseconds(10);
-  // A key gets a lease when so many requests are expected within half a ttl, or three where they
-  // are a small share of what is left. Raise it to keep more keys exact.
+  // A key gets a lease if this many requests are expected within half a TTL, or three if they are a
+  // small share of the rest. Raise it to keep more keys exact.
   uint32_t requests_least = 4;
   // A smaller bucket is always exact: one node would hold most of it.
   uint64_t capacity_least = 8;
@@ -75,8 +75,8 @@ struct LeaseBookOptions {
   // The least time between two asks for a scarce key. A bucket that fills in less than eight times
   // that is asked eight times while it fills.
   base::Duration pause = std::chrono::milliseconds(50);
-  // A pause is longer by up to so much, by another part each time: if instances asked in a fixed
-  // order, the one behind the longest gap would get most of what accrues.
+  // A pause is longer by up to this much, by a different part each time: if instances asked in a
+  // fixed order, the one after the longest gap would get most of the refill.
   uint32_t pause_spread_percent = 50;
 };
 
@@ -113,7 +113,7 @@ struct LeaseCounters {
   std::atomic<uint64_t> evicted{0};       // keys, for others
   std::atomic<uint64_t> not_followed{0};  // requests for keys that found no place
 
-  // What is held, unspent. Read while it changes it can be a few off.
+  // Unspent requests held. A read during a change can be slightly off.
   uint64_t held() const {
     const uint64_t gone = spent.load(std::memory_order_relaxed) +
                           returned.load(std::memory_order_relaxed) +
@@ -143,12 +143,12 @@ class LeaseBook {
   // The same for a request that awaited a lease, once OnGrant has heard of it. Never waits again.
   LeaseVerdict TakeAgain(const base::Hash128& key, const store::LimitEntry& limit,
                          algorithm::Cost cost, base::BootTime now);
-  // Of keys that are about to be asked for: first all of them, then once more, which finds what the
-  // first has fetched.
+  // Prefetches the records of keys that are about to be asked for. Call it for all keys first, and
+  // then once more, which finds what the first pass has fetched.
   void PrefetchSet(const base::Hash128& key) const;
   void PrefetchRecord(const base::Hash128& key) const;
 
-  // What the store answered to a Take that was kAskStore, where it answered.
+  // Applies the answer of the store to a Take that returned kAskStore, if there is one.
   void OnExact(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
                const algorithm::Decision& decision, base::BootTime asked_at, base::BootTime now);
 
@@ -162,8 +162,8 @@ class LeaseBook {
   [[nodiscard]] const LeaseAction* OnGrant(const base::Hash128& key, uint64_t number,
                                            const store::SharedAnswer& answer, base::BootTime now);
 
-  // Undoes an allowed Take, as far as the store has not been told of it; the rest is to be refunded
-  // there.
+  // Undoes an allowed Take, as far as the store has not been told of it; the rest must be refunded
+  // at the store.
   algorithm::Cost GiveBack(const base::Hash128& key, algorithm::Cost cost, base::BootTime now);
 
   // A refund of `cost`: undoes spending from leases of this limit as GiveBack does, and returns how
@@ -185,19 +185,17 @@ class LeaseBook {
   // are due. To be called at next_wake(), or a little later.
   bool OnTime(base::BootTime now, Perform perform,
               uint32_t keys_most = std::numeric_limits<uint32_t>::max());
-  // When OnTime has something to do, in steps of 1/128 of the ttl; the end of time where nothing is
-  // held.
+  // When OnTime has work to do, in steps of 1/128 of the TTL; the end of time if nothing is held.
   base::BootTime next_wake() const;
 
-  // The process ends: nothing is asked for any more, and everything is to be returned. Call it
-  // once.
+  // The process ends: asks for nothing more, and returns everything. Call it once.
   void Close() { closing_ = true; }
   // After Close: the message that returns all that is held of one more key; null if there is none
   // for now. A key for which a message is under way comes when that is answered, and so does one
   // whose return has failed.
   [[nodiscard]] const LeaseAction* ReturnNext(base::BootTime now);
 
-  // What is held of this key, closed leases included; null where the key is not followed.
+  // Requests held for this key, including closed leases; null if the key is not followed.
   const HeldLeases* Held(const base::Hash128& key) const;
 
   const LeaseCounters& counters() const { return counters_; }
@@ -207,7 +205,7 @@ class LeaseBook {
   static constexpr uint32_t kWays = 8;
   static constexpr base::BootTime kNeverAt{INT64_MAX};
 
-  // What a decision from a lease reads and writes is in the first two cache lines.
+  // The fields that a decision from a lease reads and writes are in the first two cache lines.
   struct alignas(64) Record {
     base::Hash128 key{};
     const store::LimitEntry* limit = nullptr;  // pinned by limit_pin
@@ -216,7 +214,7 @@ class LeaseBook {
     uint64_t shared_rest = 0;  // of the shared bucket, as last heard
     // Nothing is asked before; never while an ask is under way or the limit gives no leases.
     base::BootTime ask_from{0};
-    // From then on, or with no more than so much left, it is time for the next.
+    // From then on, or with at most this much left, it is time for the next lease.
     base::BootTime renew_at{0};
     uint32_t renew_below = ~uint32_t{0};
     HeldLeases leases;
@@ -254,7 +252,7 @@ class LeaseBook {
     bool asked_all = false;  // that is left of a window, since no other instance holds leases of it
     bool asked_before_change = false;  // of the limit: what is granted goes back
   };
-  // Of each key 32 bits; 0: free.
+  // 32 bits of the hash of each key; 0: free.
   struct alignas(sizeof(uint32_t) * kWays) Set {
     std::array<uint32_t, kWays> prints{};
   };
@@ -272,7 +270,7 @@ class LeaseBook {
   void SetLimit(Record& record, const store::LimitEntry& limit);
   void OnChange(Record& record, const store::LimitEntry& limit, base::BootTime now);
 
-  // Of what is left in the shared bucket, as last heard.
+  // The rest in the shared bucket, as last reported.
   static bool IsSmallShare(const Record& record, uint64_t requests);
   bool IsWorthLease(const Record& record) const;
   uint64_t WantOf(const Record& record, algorithm::Cost least) const;
@@ -314,7 +312,7 @@ class LeaseBook {
   }
   // A lease's life on this node.
   base::Duration Life(base::Duration ttl) const;
-  // Of a request that was spent from a lease, or was not.
+  // For a request, whether it was spent from a lease or not.
   LeaseVerdict VerdictOf(const Record& record, algorithm::Cost cost, bool spent,
                          base::BootTime now) const;
   algorithm::Decision Allowed(const Record& record, base::BootTime now) const;
@@ -328,15 +326,16 @@ class LeaseBook {
   const LeaseBookOptions options_;
   const base::Duration interval_;    // between renewals
   const base::Duration idle_after_;  // without a request
-  // A denial is remembered so long and then asked for again, before it says nothing any more.
+  // A denial is remembered for this long; then the key asks again before the denial loses its
+  // meaning.
   const base::Duration denied_most_;
   const base::Duration look_every_;
-  const base::Duration first_look_late_;  // where only the end is to be looked for
+  const base::Duration first_look_late_;  // if only the end matters
   std::vector<Set> sets_;
-  Record* const records_;  // kWays for each set; there is one where there is a print
+  Record* const records_;  // kWays for each set; a record is in use if it has a print
   const bool owns_pages_;
   uint32_t keys_followed_ = 0;
-  // Of records that hold something; the second, of those whose small share has just begun.
+  // Records that hold something; the second counts those whose small share has just begun.
   std::array<TimerQueue, 2> looks_{TimerQueue(look_every_), TimerQueue(first_look_late_)};
   uint64_t last_number_ = 0;
   bool closing_ = false;

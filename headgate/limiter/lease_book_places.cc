@@ -1,5 +1,5 @@
-// Where a lease book keeps its keys: sets of eight places, and who makes way when all eight are
-// taken.
+// The places of the keys in a lease book: sets of eight places, and the choice of the key that is
+// evicted when all eight are taken.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>

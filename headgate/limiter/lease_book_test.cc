@@ -49,7 +49,7 @@ class LeaseBookTest : public ::testing::Test {
     book.OnExact(kKey, *limit, cost, decision, now(), now());
   }
 
-  // Nothing, or what is to be sent at once.
+  // Nothing, or the action to send at once.
   std::string Answer(uint64_t number, const store::SharedAnswer& answer) {
     const LeaseAction* action = book.OnGrant(kKey, number, answer, now());
     return action != nullptr ? Text(*action) : "";
@@ -76,7 +76,7 @@ class LeaseBookTest : public ::testing::Test {
     return said;
   }
 
-  // What returns one more key when the process ends; or nothing.
+  // The action that returns one more key when the process ends; or nothing.
   std::string Return() {
     const LeaseAction* action = book.ReturnNext(now());
     return action != nullptr ? Text(*action) : "";
@@ -525,7 +525,7 @@ TEST_F(LeaseBookTest, ADenialIsNotRememberedForEver) {
   EXPECT_THAT(Says(), StartsWith("denied for ")) << "until that is answered";
 }
 
-// Of a bucket of 100, 51 nodes hold something: what one holds the others lack.
+// 51 nodes hold something of a bucket of 100: requests held by one are missing for the others.
 TEST_F(LeaseBookTest, ABucketOfLessThanThreeForEachHolderIsExact) {
   for (int i = 0; i < 4; ++i) Take();
   store::SharedAnswer crowded;

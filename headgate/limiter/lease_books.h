@@ -37,9 +37,9 @@ struct LeaseMessage {
   store::LimitHandle limit;
   store::LeaseAsk ask{};  // its reports are those below
   std::array<store::LeaseReport, HeldLeases::kMax> reports{};
-  // What the request knew that brought the message about. A message that no request brings about
-  // knows nothing: a limit that has come back is another one to the book, whose first request is
-  // asked of the store.
+  // The knowledge of the request that caused the message. A message without such a request knows
+  // nothing: for the book, a limit that has come back is another limit, whose first request asks
+  // the store.
   KeptHistory history;
   base::Instant now{0};
 
@@ -76,7 +76,7 @@ class LeaseBooks {
   ~LeaseBooks();
   LeaseBooks(const LeaseBooks&) = delete;
 
-  // As of LeaseBook. The verdict's `action` is null: what is to be sent has been given to `keep`.
+  // As LeaseBook. The `action` of the verdict is null: the action was given to `keep`.
   LeaseVerdict Take(const base::Hash128& key, const store::LimitEntry& limit, algorithm::Cost cost,
                     Namer name, base::BootTime now, Keep keep);
   LeaseVerdict TakeAgain(const base::Hash128& key, const store::LimitEntry& limit,

@@ -1,5 +1,5 @@
-// What a decision from a lease costs, beside the same from the memory store: hash of a 16-byte key
-// included, the clock not.
+// Measures a decision from a lease, next to the same from the memory store, including the hash of a
+// 16-byte key but without the clock.
 //
 // Expected: no more than 1.2 times the memory store's, for one hot key as for as many as the book
 // follows. A bad result is twice as much (the record has grown over more cache lines, or something

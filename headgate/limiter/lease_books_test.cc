@@ -23,7 +23,7 @@ class LeaseBooksTest : public ::testing::Test {
     return {i * 0x9e3779b97f4a7c15, (i + 1) * 0xc2b2ae3d27d4eb4f};
   }
 
-  // What a loop does for one request, with a store that grants all that is wanted.
+  // A loop's work for one request, with a store that grants everything.
   LeaseVerdict Request(uint64_t key, BootTime now, uint64_t remaining = 1'000'000) {
     std::vector<uint64_t> asked;
     std::vector<uint64_t> wanted;

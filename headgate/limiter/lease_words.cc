@@ -1,4 +1,4 @@
-// What a book says, in words: for tests and traces.
+// Describes a book's answers in words, for tests and traces.
 #include "headgate/limiter/lease_book.h"
 
 namespace headgate::limiter {

@@ -16,7 +16,7 @@ uint64_t RoundedDown(uint64_t whole, Fraction fraction) {
       1, static_cast<uint64_t>(base::WideMul(whole, fraction.numerator) / fraction.denominator));
 }
 
-// What no limit has is refused by Limit::Make.
+// Limit::Make refuses numbers that no limit can have.
 uint64_t Times(uint64_t number, uint64_t times) {
   return static_cast<uint64_t>(std::min<base::uint128>(base::WideMul(number, times), INT64_MAX));
 }
@@ -42,7 +42,7 @@ LimitSpec FewerPerPeriod(const LimitSpec& whole, Fraction fraction) {
   return part;
 }
 
-// One request in so many windows that all parts together are no more than the whole.
+// One request in this many windows, so that all parts together do not exceed the whole.
 LimitSpec OneInALongerWindow(const LimitSpec& whole, Fraction fraction) {
   LimitSpec part = whole;
   part.requests = 1;

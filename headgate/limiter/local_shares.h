@@ -1,4 +1,5 @@
-// This instance's part of a limit, which a rule is held to while the shared store cannot be asked.
+// This instance's part of a limit, which a rule is held to while the shared store cannot be
+// reached.
 //
 // The parts of all instances add up to no more than the limit: the rate of a bucket is divided
 // exactly, its burst and the requests of a window are rounded down. At least one request is a part
@@ -19,7 +20,7 @@ struct Fraction {
   uint32_t denominator = 1;
 };
 
-// A limit that can be made. The whole where no part of it can, which takes periods of decades.
+// A valid limit. The whole limit if no part of it is valid, which takes periods of decades.
 algorithm::LimitSpec PartOf(const algorithm::LimitSpec& whole, Fraction fraction);
 
 // Remembers the parts that are in use. Not thread-safe; the table must outlive it.

@@ -79,7 +79,7 @@ TEST(PartOf, AllPartsTogetherAreNoFasterThanTheWhole) {
     ASSERT_GE(part.requests, 1u);
     ASSERT_LE(part.burst.value_or(part.requests),
               std::max<uint64_t>(1, whole.burst.value_or(whole.requests)));
-    // Rounded up to one per period where a longer one is no limit's.
+    // Rounded up to one per period if a longer period would not be valid.
     if (part.requests == 1 && part.period == whole.period) continue;
     // part.requests / part.period ≤ whole.requests / whole.period · fraction
     const auto left = static_cast<long double>(part.requests) *

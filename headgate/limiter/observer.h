@@ -1,6 +1,6 @@
-// What the limiter tells whoever counts: one event per descriptor, or per
-// batch of requests that bring their own limits. Called on the path of a decision, so an observer
-// neither blocks nor allocates.
+// The events of the limiter for whatever counts them: one event per descriptor, or per batch of
+// requests that bring their own limits. Called on the path of a decision, so an observer neither
+// blocks nor allocates.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ std::string_view Name(Outcome outcome);
 struct DecisionEvent {
   Outcome outcome;
   algorithm::Cost cost;
-  const rule::Rule* rule;  // null where none applied
-  uint32_t series;         // what OnRule answered for it; 0 where none applied
+  const rule::Rule* rule;  // null if no rule applied
+  uint32_t series;         // the result of OnRule for it; 0 if no rule applied
   std::string_view domain;
   std::span<const rule::Entry> entries;  // for detailed_metric and value_to_metric
   const rule::Match* match;

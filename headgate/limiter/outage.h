@@ -1,6 +1,6 @@
-// What a node knows of shared buckets when their store stops answering: how much was left of each,
-// so that the local stand-in of a bucket begins with a share of that and not with a full one.
-// Bounded; what it does not know counts as a full bucket.
+// Remembers how much was left of each shared bucket when the store stopped answering, so that the
+// local stand-in of a bucket begins with a share of that rest and not full. Bounded; an unknown
+// bucket counts as full.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ class LastRests {
     SlotOf(key) = {.key = key, .remaining = remaining, .full_at = full_at, .known = true};
   }
 
-  // What was left when the store last answered. Only for the first who asks after that, and not
-  // once the bucket has had time to be full again.
+  // The rest when the store last answered. Returned only to the first caller after that, and not
+  // once the bucket has had time to refill.
   std::optional<uint64_t> Take(const base::Hash128& key, base::BootTime now) {
     Slot& slot = SlotOf(key);
     if (!slot.known || slot.key != key) return std::nullopt;

@@ -1,7 +1,7 @@
-// Where a conversation waits for what a shared store decides.
+// The place of a conversation that waits for decisions of a shared store.
 //
-// What cannot be decided at once is settled here when the answers have come. Whoever asked takes it
-// from here, or asks the same again and finds it. Nothing of the request itself is kept, so that it
+// Decisions that take time are settled here when the answers have come. The caller takes them from
+// here, or asks the same again and finds them. Keeps nothing of the request itself, so the request
 // may stay where it arrived. One per conversation, which waits for one request at a time. Used on
 // one thread.
 #pragma once
@@ -27,14 +27,14 @@ class Pending {
   explicit Pending(std::function<void()> on_ready) : state_(std::make_shared<State>()) {
     state_->on_ready = std::move(on_ready);
   }
-  // What is under way is forgotten; what it consumes stays consumed.
+  // Calls in flight are forgotten; the requests that they consume stay consumed.
   ~Pending() { state_->on_ready = nullptr; }
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
 
   bool waiting() const { return state_->open > 0; }
-  // What was asked for, in its order, once it waits no longer; until Forget, when it has been
-  // answered for good.
+  // The answers, in the order of the requests, once none is awaited; valid until Forget, which is
+  // called when the requests are answered for good.
   std::span<const Settled> settled() const { return state_->settled; }
   void Forget() {
     HEADGATE_DCHECK(!waiting());

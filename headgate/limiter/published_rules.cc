@@ -11,8 +11,8 @@ namespace {
 
 // A bucket that slept through more changes than this is carried over from the oldest one known.
 constexpr size_t kHistoryMax = 16;
-// Of very many limits each remembers fewer changes, at least one: all of them together pin no more
-// than so many.
+// If there are very many limits, each remembers fewer changes, at least one: together they pin at
+// most this many.
 constexpr size_t kHistoriesMax = 65'536;
 
 using ByIdentity = absl::flat_hash_map<absl::string_view, uint32_t>;
@@ -24,7 +24,7 @@ ByIdentity IndexByIdentity(const PublishedRules* set) {
   return index;
 }
 
-// What comes after `before`, replaced by `next` at `now`.
+// The history after `before` was replaced by `next` at `now`.
 absl::StatusOr<PublishedLimit> Continue(const PublishedLimit& before, const algorithm::Limit& next,
                                         store::LimitTable& limits, store::LimitOwner owner,
                                         size_t history_max, base::Instant now) {

@@ -30,7 +30,7 @@ class ReturnPace {
         answered_at_(now),
         pause_until_(now) {}
 
-  // Of each message.
+  // For each message.
   base::Duration timeout() const { return timeout_; }
 
   // Whether the next message may be sent while `under_way` are not answered.

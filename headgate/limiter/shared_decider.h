@@ -41,15 +41,15 @@
 
 namespace headgate::limiter {
 
-// What holds where a rule says nothing.
+// The default if a rule says nothing.
 struct SharedDeciderOptions {
   rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kLocal;
   rule::Sharing sharing = rule::Sharing::kLeased;
   // How long one call of the store may take. Raise it where the store is far away; a client waits
   // as long.
   base::Duration timeout = std::chrono::milliseconds(10);
-  // Of the instance, for the fleets of all its loops, which it outlives. Null: no leases, every
-  // decision is asked of the store.
+  // The leases of the instance, for the deciders of all its loops; must outlive them. Null: no
+  // leases, every decision asks the store.
   LeaseBooks* leases = nullptr;
   // The same. Null: the fleet has its own.
   SharedRests* rests = nullptr;
@@ -73,7 +73,7 @@ class SharedDecider final : public Decider {
   bool Decide(std::span<BatchEntry> batch, Namer name, Pending* pending,
               base::Instant now) override;
 
-  // What leases and debts need from time to time: to be called at next_wake(), or a little later.
+  // Periodic work for leases and debts: call it at next_wake(), or a little later.
   void OnTime();
   base::BootTime next_wake() const;
   // The process ends: what is left of leases goes back, as fast as the store takes it in
@@ -86,7 +86,7 @@ class SharedDecider final : public Decider {
   void DropLeases() {
     if (leases_ != nullptr) leases_->DropAll();
   }
-  // What was let through without the store, and what became of it.
+  // Requests admitted without the store, and what became of them.
   const Debts::Counters& debts() const { return debts_.counters(); }
 
   // Decisions by Mode, so far. From any thread.
@@ -120,7 +120,7 @@ class SharedDecider final : public Decider {
 
     void operator()(const Settled& settled) const;
   };
-  // What is remembered of a pending to the store until it is answered. Reused.
+  // The state of a pending call to the store until it is answered. Reused.
   struct PendingDecision {
     Member member;
     Receiver receiver;
@@ -147,7 +147,7 @@ class SharedDecider final : public Decider {
                 const State& state, size_t first);
   bool IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const;
   LeaseMessage& Kept(const LeaseAction& action);
-  // Releases the message. Where somebody awaits it, the answer settles that pending.
+  // Releases the message. If a caller awaits it, the answer settles its pending.
   void Send(LeaseMessage& message, PendingDecision* awaiting = nullptr);
   void SendOutbox();
   void SendReturns();
@@ -159,8 +159,8 @@ class SharedDecider final : public Decider {
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
   void GiveBack(const std::shared_ptr<Group>& group);
-  // Whether what a local share lets through is to be taken from the shared bucket afterwards. Not
-  // if the store may have counted it already.
+  // Whether the requests admitted by a local share must be taken from the shared bucket afterwards.
+  // Not if the store may have counted them already.
   enum class Owed : bool { kNo, kYes };
   static Owed OwedAfter(const absl::Status& why);
   Settled Degraded(const Member& member, std::string_view name, const absl::Status& why, Owed owed);
@@ -186,8 +186,8 @@ class SharedDecider final : public Decider {
   SharedRests& rests_;
   Debts debts_;
   SettlePace settle_pace_;
-  // Of the time of decisions, by which debts are paid and windows end, before that of the store's
-  // clock.
+  // By the time of decisions, with which debts are paid and windows end; it may be earlier than the
+  // store's clock.
   int64_t instant_ahead_ns_ = 0;
   LocalShares shares_;
   base::Pool<PendingDecision> pending_;

@@ -1,4 +1,4 @@
-// What the limiter does with a store that answers later, or not at all.
+// The limiter with a store that answers later, or not at all.
 #include "headgate/limiter/shared_decider.h"
 
 #include <gmock/gmock.h>
@@ -508,7 +508,7 @@ TEST_F(LeasingFleetTest, WhatPassedWithoutTheStoreIsTakenFromALeasedBucketToo) {
   EXPECT_EQ(response.descriptors[0].decision.remaining + held, 97u);
 }
 
-// What is left is known from the leases that are asked for in the background.
+// The rest is known from the leases that are requested in the background.
 TEST_F(LeasingFleetTest, AKeyThatWasHotForLongFallsBackOnAFreshFigure) {
   for (int i = 0; i < 80; ++i) EXPECT_TRUE(Allowed({"hundred"}));
   shared.AnswerAll();

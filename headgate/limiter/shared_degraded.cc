@@ -37,9 +37,8 @@ Settled SharedDecider::Degraded(const Member& member, std::string_view name,
                                 const absl::Status& why, Owed owed) {
   const bool asks = member.operation == Operation::kTake || member.operation == Operation::kPeek;
   const algorithm::Limit& limit = member.limit->limit;
-  // What was to be given back or forgotten is not: whoever asked has to know.
-  // Nor where the store says that it was asked wrongly: that is no outage, and nobody would look
-  // for it.
+  // A refund or reset was not done: the caller has to know. The same if the store rejects the call
+  // as wrong: that is not an outage, and nobody would look for it.
   if (!asks || absl::IsUnimplemented(why) ||
       member.terms.on_store_failure == rule::OnStoreFailure::kDeny) {
     return {Decision{.allowed = false, .limit = limit.capacity()}, Mode::kClosed};

@@ -101,8 +101,8 @@ void SharedDecider::AskNext(const std::shared_ptr<Group>& group) {
   Ask(std::move(member), name, awaited, {.goes_on = done});
 }
 
-// What members have taken goes back, and those that were only asked what they would say are asked
-// what is left. Except for members that count what their rule denied: one that has not counted it
+// Requests that members took go back, and members that were only peeked at report what is left.
+// Except for members that count requests that their rule denied: a member that has not counted it
 // yet does so now; one that has, and has too little left for another such request, is asked when it
 // would allow that.
 void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
@@ -126,7 +126,8 @@ void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
       continue;
     }
     if (gives_back && settled.mode == Mode::kLeased) {
-      // What the lease takes back is in the bucket as it was; the store is told of the rest.
+      // The part that the lease takes back is in the bucket as before; the rest is reported to the
+      // store.
       member.cost -= leases_->GiveBack(member.key, member.cost, shared_.Now());
       if (member.cost == 0) continue;
     }

@@ -1,4 +1,4 @@
-// What goes back to the store when the process ends, and for how long it is waited for.
+// The returns to the store when the process ends, and how long it waits for them.
 #include <gtest/gtest.h>
 
 #include "headgate/testing/direct_fleet.h"

@@ -22,7 +22,7 @@ class TimerQueue {
   void Add(uint32_t index, base::BootTime now) { entries_.push_back({index, now + delay_}); }
 
   bool empty() const { return entries_.empty(); }
-  // Of one that is not empty: when its first is due, and the first itself.
+  // For a queue that is not empty: when its first entry is due, and the entry itself.
   base::BootTime due() const { return entries_.front().at; }
   uint32_t Take() {
     const uint32_t index = entries_.front().index;

@@ -17,8 +17,8 @@ struct sockaddr_storage;
 
 namespace headgate::net {
 
-// What counts as one address: an IPv4 address, an IPv6 /64 network (the usual allocation of one
-// host), or all Unix sockets together.
+// Connections with the same key count as one address: an IPv4 address, an IPv6 /64 network (the
+// usual allocation of one host), or all Unix sockets together.
 using AddressKey = std::array<uint8_t, 9>;
 AddressKey KeyOf(const sockaddr_storage& address);
 // Whether the address is a loopback address or a Unix socket.

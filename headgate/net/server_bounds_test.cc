@@ -153,7 +153,7 @@ TEST(ServerBounds, WhoeverIsGivenUpHearsWhy) {
   BlockingClient first = server.Connect();
   ASSERT_TRUE(first.Send("ECHO " + std::string(600'000, 'x')).ok());
   while (server.server->counters().buffer_bytes < 600'000) std::this_thread::yield();
-  // Of two connections of the same size, the slower one is closed.
+  // If two connections have the same size, the slower one is closed.
   server.source.Advance(5s);
   BlockingClient second = server.Connect();
   ASSERT_TRUE(second.Send("ECHO " + std::string(600'000, 'y')).ok());

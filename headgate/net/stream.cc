@@ -75,8 +75,10 @@ void Stream::ContinueHandshake() {
 void Stream::OnDeadline() {
   const auto ms = std::chrono::ceil<std::chrono::milliseconds>(options_.connect_timeout).count();
   if (state_ == State::kConnecting) return Fail(fmt::format("no connection within {} ms", ms));
-  Fail(fmt::format(
-      "it accepted, and did not answer to TLS within {} ms; does it speak TLS on this port?", ms));
+  Fail(
+      fmt::format("it accepted the connection, but no TLS handshake came within {} ms; does it "
+                  "speak TLS on this port?",
+                  ms));
 }
 
 void Stream::OnReadable() { state_ == State::kOpen ? Read() : ContinueHandshake(); }

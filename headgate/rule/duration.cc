@@ -107,7 +107,7 @@ absl::StatusOr<base::Duration> ParseDuration(std::string_view text) {
     }
     const std::string_view word = TakeWord(rest);
     if (word.empty())
-      return Refuse(text, "its unit is missing; one of ns, us, ms, s, m, h, d, as in 20s");
+      return Refuse(text, "the unit is missing; use ns, us, ms, s, m, h or d, as in 20s");
     const std::optional<uint64_t> unit = UnitByName(word);
     if (!unit) {
       return Refuse(
@@ -119,7 +119,7 @@ absl::StatusOr<base::Duration> ParseDuration(std::string_view text) {
       case Sum::kTooLong:
         return Refuse(text, "it is longer than 146 years");
       case Sum::kTooFine:
-        return Refuse(text, "it is finer than a nanosecond");
+        return Refuse(text, "the duration is finer than a nanosecond");
     }
   }
   return base::Duration(static_cast<int64_t>(total));

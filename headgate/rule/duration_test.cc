@@ -52,11 +52,11 @@ TEST(ParseDuration, ReadsDecimalFractionsExactly) {
 }
 
 TEST(ParseDuration, RefusesWhatIsFinerThanANanosecond) {
-  EXPECT_EQ(ErrorOf("0.5ns"), "\"0.5ns\" is no duration: it is finer than a nanosecond");
+  EXPECT_EQ(ErrorOf("0.5ns"), "\"0.5ns\" is no duration: the duration is finer than a nanosecond");
   EXPECT_EQ(ErrorOf("0.0000000001s"),
-            "\"0.0000000001s\" is no duration: it is finer than a nanosecond");
+            "\"0.0000000001s\" is no duration: the duration is finer than a nanosecond");
   EXPECT_EQ(ErrorOf("0.00000762939453125d"),
-            "\"0.00000762939453125d\" is no duration: it is finer than a nanosecond");
+            "\"0.00000762939453125d\" is no duration: the duration is finer than a nanosecond");
 }
 
 TEST(ParseDuration, EndsJustBelowTwoToThe62) {
@@ -75,10 +75,10 @@ TEST(ParseDuration, EndsJustBelowTwoToThe62) {
 TEST(ParseDuration, SaysWhatIsWrong) {
   EXPECT_EQ(ErrorOf(""), "\"\" is no duration: write numbers with a unit, such as 20s or 1h30m");
   EXPECT_EQ(ErrorOf("20"),
-            "\"20\" is no duration: its unit is missing; one of ns, us, ms, s, m, h, d, as in 20s");
+            "\"20\" is no duration: the unit is missing; use ns, us, ms, s, m, h or d, as in 20s");
   EXPECT_EQ(
       ErrorOf("1h30"),
-      "\"1h30\" is no duration: its unit is missing; one of ns, us, ms, s, m, h, d, as in 20s");
+      "\"1h30\" is no duration: the unit is missing; use ns, us, ms, s, m, h or d, as in 20s");
   EXPECT_EQ(ErrorOf("s"),
             "\"s\" is no duration: a number must come before each unit, as in 20s or 1h30m");
   EXPECT_EQ(ErrorOf("-1s"),

@@ -73,14 +73,14 @@ class Walk {
       step.has_limit = rules_.rule(*found) != nullptr;
     }
     if (exact == nullptr)
-      step.others.push_back(fmt::format("{} is no rule", Quote(JoinedOf(entry))));
+      step.others.push_back(fmt::format("{} has no rule", Quote(JoinedOf(entry))));
     ExplainPatterns(level, joined, found, exact != nullptr, step);
     if (key != nullptr && key != found) {
       step.others.push_back(
           fmt::format("{} (the key alone) comes after an exact value and after patterns",
                       Quote(rules_.text(*key))));
     } else if (key == nullptr) {
-      step.others.push_back(fmt::format("{} (the key alone) is no rule", Quote(entry.key)));
+      step.others.push_back(fmt::format("{} (the key alone) has no rule", Quote(entry.key)));
     }
     NoteNoBacktracking(step, found, {exact, pattern, key});
     out_.steps.push_back(std::move(step));
@@ -100,7 +100,7 @@ class Walk {
       if (++others > kOthersMax) continue;
       const std::string_view why = !matches    ? "does not match"
                                    : has_exact ? "matches, but an exact value comes before patterns"
-                                               : "matches too, but stands later in the file";
+                                               : "matches too, but comes later in the file";
       step.others.push_back(fmt::format("pattern {} {}", Quote(pattern.text), why));
     }
     if (std::string more = MoreOf(others, "patterns"); !more.empty())
@@ -116,7 +116,7 @@ class Walk {
       if (candidate == nullptr || candidate == found || !Leads(*candidate, entries_[next]))
         continue;
       step.others.push_back(
-          fmt::format("{} would lead on to {}, but once {} has matched there is no way back to it",
+          fmt::format("{} would lead to {}, but the search does not go back once {} has matched",
                       Quote(rules_.text(*candidate)), Quote(EntryText(entries_[next])),
                       Quote(rules_.text(*found))));
       return;
@@ -146,7 +146,7 @@ class Walk {
     out_.rule = rules_.rule(node);
     if (out_.rule == nullptr) {
       return Conclude(
-          fmt::format("{} has no rate_limit of its own, it only leads to others: no limit",
+          fmt::format("{} has no rate_limit of its own, only descriptors below it: no limit",
                       Quote(rules_.text(node))));
     }
     if (out_.rule->unlimited)
@@ -190,7 +190,7 @@ void DescribeRule(const Rule& rule, std::string& out) {
     out += fmt::format("limit     {}{}\n", Describe(limit.limit), nothing);
   }
   if (rule.unlimited) out += "limit     none: unlimited\n";
-  if (rule.shadow_mode) out += "shadow    decides and counts, but lets through\n";
+  if (rule.shadow_mode) out += "shadow    decides and counts, but allows every request\n";
   if (rule.quota_mode) out += "quota     quota_mode\n";
   for (const std::string& name : rule.replaces) out += fmt::format("replaces  {}\n", Quote(name));
 }

@@ -62,8 +62,8 @@ TEST(Explain, ShowsTheFirstPatternAndThoseThatStandLater) {
       "domain    edge\n"
       "step 1    api_key=team-red-7\n"
       "          matched \"api_key_team-*\": first pattern in the file's order that matches\n"
-      "          not: \"api_key_team-red-7\" is no rule\n"
-      "          not: pattern \"api_key_team-red-*\" matches too, but stands later in the file\n"
+      "          not: \"api_key_team-red-7\" has no rule\n"
+      "          not: pattern \"api_key_team-red-*\" matches too, but comes later in the file\n"
       "          not: \"api_key\" (the key alone) comes after an exact value and after patterns\n"
       "rule      api_key_team-*\n"
       "limit     1000 per 1h, fixed_window, count_denied\n"
@@ -76,12 +76,12 @@ TEST(Explain, ShowsTheKeyAlone) {
             "domain    edge\n"
             "step 1    api_key=x\n"
             "          matched \"api_key\": the key alone, for every value\n"
-            "          not: \"api_key_x\" is no rule\n"
+            "          not: \"api_key_x\" has no rule\n"
             "          not: pattern \"api_key_team-*\" does not match\n"
             "          not: pattern \"api_key_team-red-*\" does not match\n"
             "step 2    path=/\n"
             "          matched \"path\": the key alone, for every value\n"
-            "          not: \"path_/\" is no rule\n"
+            "          not: \"path_/\" has no rule\n"
             "rule      api_key.path\n"
             "limit     2 per 1s, fixed_window, count_denied\n"
             "bucket    edge, api_key=x, path=/\n"
@@ -111,10 +111,10 @@ TEST(Explain, SaysThatANodeHasNoLimitOfItsOwn) {
       "domain    edge\n"
       "step 1    tenant=a\n"
       "          matched \"tenant\": the key alone, for every value\n"
-      "          not: \"tenant_a\" is no rule\n"
+      "          not: \"tenant_a\" has no rule\n"
       "          not: pattern \"api_key_team-*\" does not match\n"
       "          not: pattern \"api_key_team-red-*\" does not match\n"
-      "so        \"tenant\" has no rate_limit of its own, it only leads to others: no limit\n");
+      "so        \"tenant\" has no rate_limit of its own, only descriptors below it: no limit\n");
 }
 
 TEST(Explain, SaysThatARuleIsUnlimited) {
@@ -130,8 +130,8 @@ TEST(Explain, ListsWhatThereIsWhereNothingMatches) {
       testing::EndsWith(
           "step 2    usr=b\n"
           "          matched nothing\n"
-          "          not: \"usr_b\" is no rule\n"
-          "          not: \"usr\" (the key alone) is no rule\n"
+          "          not: \"usr_b\" has no rule\n"
+          "          not: \"usr\" (the key alone) has no rule\n"
           "so        nothing at this level matches \"usr=b\"; there is \"user\": no limit\n"));
   EXPECT_THAT(
       ExplainText({{"x", ""}}),

@@ -71,8 +71,8 @@ std::optional<Word> WordByText(std::string_view text) {
 
 std::string_view NameOf(uint8_t contexts) {
   if ((contexts & kLimit) != 0) return "under rate_limit";
-  if ((contexts & kDescriptor) != 0) return "in a descriptor, beside its key";
-  return "at the top of the file, beside domain";
+  if ((contexts & kDescriptor) != 0) return "in a descriptor, next to its key";
+  return "at the top of the file, next to domain";
 }
 
 bool IsNull(const DocumentNode& node) {
@@ -87,7 +87,7 @@ std::string NumberHint(Word word) {
            "second";
   }
   if (word == Word::kBurst) return "write a whole number";
-  return "put it in quotes if it is meant as text";
+  return "put the value in quotes if it is meant as text";
 }
 
 // The hint for a misspelt key: the nearest word that is allowed here, or else any word.
@@ -149,7 +149,7 @@ std::optional<Word> FieldReader::CheckWord(const DocumentNode& key) {
   const bool is_text = key.kind == NodeKind::kScalar && Resolve(key).type == ScalarType::kString;
   if (!is_text) {
     Report(key.mark, fmt::format("config error, key is not of type string: {}", GoText(key)),
-           "keys are words; put it in quotes if it is meant as one");
+           "keys are text; put the key in quotes if it is meant as text");
     return std::nullopt;
   }
   const std::optional<Word> word = WordByText(key.text);
@@ -218,7 +218,7 @@ bool FieldReader::CheckItems(const DocumentNode& list) {
   return good;
 }
 
-// Checks a mapping in a place where none is allowed. Reports its problems first, because the
+// Checks a mapping that is not allowed in its place. Reports its problems first, because the
 // service's loader does.
 bool FieldReader::CheckAnyMapping(const DocumentNode& mapping) {
   bool good = true;

@@ -35,9 +35,9 @@ void FileLoader::Load(std::vector<Problem>& problems, std::vector<Problem>& warn
 void FileLoader::LoadFile() {
   const Document::Parsed parsed = Document::Parse(file_.text);
   if (parsed.error) {
-    return problems_.Add(
-        parsed.error->mark, fmt::format("error loading config file: {}", parsed.error->message),
-        "the file is no YAML that can be read; look at the line and at those above it");
+    return problems_.Add(parsed.error->mark,
+                         fmt::format("error loading config file: {}", parsed.error->message),
+                         "the file is not valid YAML; check this line and the lines above it");
   }
   const DocumentNode* root = parsed.document->root();
   if (root == nullptr ||
@@ -221,7 +221,7 @@ void FileLoader::ReadMetadata(Fields& fields, Rule& rule) {
     return reader_.Report(
         fields, Word::kMetadata,
         fmt::format("error parsing metadata: {}", std::string(json.status().message())),
-        "metadata is handed on as a JSON object");
+        "metadata must be convertible to a JSON object");
   }
   rule.metadata_json = *std::move(json);
 }

@@ -163,8 +163,9 @@ class LimitReader {
     words.envoy = !fields_.has_ours();
     words.requests = reader_.Unsigned32(fields_, Word::kRequestsPerUnit);
     if (!fields_.has(Word::kRequestsPerUnit) && !fields_.reported(Word::kRequestsPerUnit)) {
-      reader_.Warn(fields_.mark(), "no requests_per_unit: every request is denied",
-                   "add requests_per_unit: N, or say requests_per_unit: 0 if that is meant");
+      reader_.Warn(
+          fields_.mark(), "no requests_per_unit: every request is denied",
+          "add requests_per_unit: N; write requests_per_unit: 0 if you mean to deny every request");
     }
     ReadPeriod(words);
     words.algorithm = ReadAlgorithm();
@@ -177,7 +178,7 @@ class LimitReader {
 
     if (auto problem = ProblemWith(words)) {
       return reader_.Report(fields_, WordOf(problem->about), std::move(problem->message),
-                            "docs/reference/rules.md says which words go together");
+                            "docs/reference/rules.md lists the words that can be combined");
     }
     const auto limit = MakeLimit(words);
     if (words.period.calendar && limit->limit.algorithm() != Algorithm::kFixedWindow &&
@@ -248,7 +249,7 @@ class LimitReader {
       return reader_.Report(
           fields_, word,
           fmt::format("{} differs from that of another limit of this rule", TextOf(word)),
-          "it is one for all limits of a rule");
+          "all limits of a rule share one value");
     }
     kept = said;
   }

@@ -27,8 +27,7 @@ Problem ReadAlgorithm(const LimitWords& words, Algorithm& algorithm) {
     algorithm = words.algorithm.value_or(Algorithm::kTokenBucket);
     if (!words.max_delay || algorithm == Algorithm::kLeakyBucketQueue) return std::nullopt;
     return LimitWordsProblem{
-        About::kMaxDelay,
-        "max_delay is how long a queue may keep a request waiting, and this is no queue"};
+        About::kMaxDelay, "max_delay is for queues only: the longest time that a request may wait"};
   }
   const Algorithm named = words.algorithm.value_or(Algorithm::kLeakyBucket);
   algorithm = Algorithm::kLeakyBucketQueue;
@@ -105,7 +104,7 @@ absl::StatusOr<Period> ParsePeriod(std::string_view text, Letters letters) {
   if (duration.ok()) return Period{.length = *duration};
   if (!text.empty() && base::IsDigit(text[0])) return duration.status();
   return absl::InvalidArgumentError(
-      fmt::format("{} is no period: write second, minute, hour, day, week, month, year or a "
+      fmt::format("{} is not a period: write second, minute, hour, day, week, month, year or a "
                   "duration such as 20s",
                   Quote(text)));
 }

@@ -90,13 +90,13 @@ INSTANTIATE_TEST_SUITE_P(
              "  hint: see docs/reference/rules.md for the words of a rule file\n"},
         Case{"- key: k\n  0.25: x\n",
              "f.yaml:4:3: config error, key is not of type string: 0.25\n"
-             "  hint: keys are words; put it in quotes if it is meant as one\n"},
+             "  hint: keys are text; put the key in quotes if it is meant as text\n"},
         Case{"- key: k\n  yes: x\n",
              "f.yaml:4:3: config error, key is not of type string: true\n"
-             "  hint: keys are words; put it in quotes if it is meant as one\n"},
+             "  hint: keys are text; put the key in quotes if it is meant as text\n"},
         Case{"- key: k\n  ? [a, 0x10]\n  : x\n",
              "f.yaml:4:5: config error, key is not of type string: [a 16]\n"
-             "  hint: keys are words; put it in quotes if it is meant as one\n"},
+             "  hint: keys are text; put the key in quotes if it is meant as text\n"},
         Case{"- a\n- key: k\n",
              "f.yaml:3:3: config error, yaml file contains list of type other than map: a\n"
              "  hint: each item of a list is a mapping, such as \"- key: api_key\"\n"},
@@ -124,14 +124,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"- key: k\n  value: 1.5\n",
              "f.yaml:4:10: error checking config: value is 1.5, a fraction or a number that is too "
              "large\n"
-             "  hint: put it in quotes if it is meant as text\n"},
+             "  hint: put the value in quotes if it is meant as text\n"},
         Case{"- key: k\n  value: v\n  share_threshold: true\n",
              "f.yaml:5:20: share_threshold can only be used with wildcard values (containing '*'), "
              "but found key 'k_v'\n"
              "  hint: without a '*' there is nothing to share; leave it out\n"},
         Case{"- key: k\n  metadata: {a: .nan}\n",
              "f.yaml:4:13: error parsing metadata: .nan is no number in JSON\n"
-             "  hint: metadata is handed on as a JSON object\n"},
+             "  hint: metadata must be convertible to a JSON object\n"},
         Case{"- key: k\n  metadata: [a]\n",
              "f.yaml:4:13: error loading config file: yaml: unmarshal errors: line 4: cannot "
              "unmarshal !!seq into "
@@ -222,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(
              "requests_per_unit: 1, "
              "sharing: leased}]\n",
              "f.yaml:4:112: sharing differs from that of another limit of this rule\n"
-             "  hint: it is one for all limits of a rule\n"}));
+             "  hint: all limits of a rule share one value\n"}));
 
 // The words are in braces that begin on line 4, column 15, so the first word is in column 16.
 class BadLimits : public testing::TestWithParam<Case> {};
@@ -237,20 +237,19 @@ INSTANTIATE_TEST_SUITE_P(
              "f.yaml:4:35: should not specify both unit and period\n"
              "  hint: leave out one of them\n"},
         Case{"period: 20, requests_per_unit: 1",
-             "f.yaml:4:24: invalid period: \"20\" is no duration: its unit is missing; one of ns, "
-             "us, ms, s, m, h, d, "
-             "as in "
-             "20s\n"
+             "f.yaml:4:24: invalid period: \"20\" is no duration: the unit is missing; use ns, us, "
+             "ms, s, m, h or d, as in 20s\n"
              "  hint: a period is a unit (minute, month, …) or a duration such as 20s\n"},
         Case{"period: fortnight, requests_per_unit: 1",
-             "f.yaml:4:24: invalid period: \"fortnight\" is no period: write second, minute, hour, "
+             "f.yaml:4:24: invalid period: \"fortnight\" is not a period: write second, minute, "
+             "hour, "
              "day, week, month, "
              "year "
              "or a duration such as 20s\n"
              "  hint: a period is a unit (minute, month, …) or a duration such as 20s\n"},
         Case{"period: 0s, requests_per_unit: 1",
              "f.yaml:4:24: the period must be longer than 0\n"
-             "  hint: docs/reference/rules.md says which words go together\n"},
+             "  hint: docs/reference/rules.md lists the words that can be combined\n"},
         Case{"burst: 5, requests_per_unit: 1",
              "f.yaml:4:15: invalid rate limit unit ''\n"
              "  hint: unit: second, minute, hour, day, week, month or year; other lengths as "
@@ -265,7 +264,7 @@ INSTANTIATE_TEST_SUITE_P(
              "sliding_window_log\n"},
         Case{"unit: day, requests_per_unit: 1, burst: 0",
              "f.yaml:4:56: burst must be 1 or more (0 is for a queue that holds nobody)\n"
-             "  hint: docs/reference/rules.md says which words go together\n"},
+             "  hint: docs/reference/rules.md lists the words that can be combined\n"},
         Case{"unit: day, requests_per_unit: 1, burst: many",
              "f.yaml:4:56: error loading config file: yaml: unmarshal errors: line 4: cannot "
              "unmarshal !!str `many` "
@@ -274,25 +273,24 @@ INSTANTIATE_TEST_SUITE_P(
              "  hint: 'burst' is a whole number from 0 to 9223372036854775807, without quotes\n"},
         Case{"unit: day, requests_per_unit: 1, burst: 5, algorithm: fixed_window",
              "f.yaml:4:56: burst has no meaning for fixed_window: a window's size is its requests\n"
-             "  hint: docs/reference/rules.md says which words go together\n"},
+             "  hint: docs/reference/rules.md lists the words that can be combined\n"},
         Case{"unit: day, requests_per_unit: 1, align: first_hit",
              "f.yaml:4:56: only fixed_window can be aligned to its first hit or to the calendar, "
              "not token_bucket\n"
-             "  hint: docs/reference/rules.md says which words go together\n"},
+             "  hint: docs/reference/rules.md lists the words that can be combined\n"},
         Case{"unit: day, requests_per_unit: 1, algorithm: fixed_window, align: epoc",
              "f.yaml:4:81: invalid align 'epoc'\n"
              "  hint: did you mean 'epoch'?\n"},
         Case{"unit: day, requests_per_unit: 1, count_denied: true",
              "f.yaml:4:63: count_denied belongs to fixed_window and sliding_window_counter, not "
              "token_bucket\n"
-             "  hint: docs/reference/rules.md says which words go together\n"},
+             "  hint: docs/reference/rules.md lists the words that can be combined\n"},
         Case{"unit: day, requests_per_unit: 1, algorithm: fixed_window, queue: true",
              "f.yaml:4:81: queue belongs to leaky_bucket, not fixed_window\n"
-             "  hint: docs/reference/rules.md says which words go together\n"},
+             "  hint: docs/reference/rules.md lists the words that can be combined\n"},
         Case{"unit: day, requests_per_unit: 1, max_delay: 5s",
-             "f.yaml:4:60: max_delay is how long a queue may keep a request waiting, and this is "
-             "no queue\n"
-             "  hint: docs/reference/rules.md says which words go together\n"},
+             "f.yaml:4:60: max_delay is for queues only: the longest time that a request may wait\n"
+             "  hint: docs/reference/rules.md lists the words that can be combined\n"},
         Case{"unit: day, requests_per_unit: 1, queue: true, max_delay: soon",
              "f.yaml:4:73: invalid max_delay: \"soon\" is no duration: a number must come before "
              "each unit, as in 20s "
@@ -303,10 +301,10 @@ INSTANTIATE_TEST_SUITE_P(
              "f.yaml:4:46: sliding_window_log keeps every hit, so at most 100000 requests, not "
              "200000; "
              "sliding_window_counter has no such bound\n"
-             "  hint: docs/reference/rules.md says which words go together\n"},
+             "  hint: docs/reference/rules.md lists the words that can be combined\n"},
         Case{"period: 14000d, requests_per_unit: 1, algorithm: fixed_window",
              "f.yaml:4:24: a window lasts at most 36 years\n"
-             "  hint: docs/reference/rules.md says which words go together\n"},
+             "  hint: docs/reference/rules.md lists the words that can be combined\n"},
         Case{"unlimited: true, burst: 5",
              "f.yaml:4:40: should not specify burst when unlimited\n"
              "  hint: leave out burst, or unlimited\n"},
@@ -385,7 +383,7 @@ std::string Repeated(std::string_view text, int count) {
 }
 
 constexpr std::string_view kYamlHint =
-    "\n  hint: the file is no YAML that can be read; look at the line and at those above it\n";
+    "\n  hint: the file is not valid YAML; check this line and the lines above it\n";
 constexpr std::string_view kTooMany =
     "error loading config file: yaml: document contains excessive aliasing or more than 4000000 "
     "values";
@@ -491,7 +489,7 @@ TEST(LoadRules, ReportsAHundredProblemsOfAFileAndCountsTheOthers) {
   const LoadResult result = LoadRules(files);
   ASSERT_EQ(result.problems.size(), 101u);
   EXPECT_EQ(Describe(result.problems[100]),
-            "f.yaml:101:1: and 150 more problems\n  hint: mend these first");
+            "f.yaml:101:1: and 150 more problems\n  hint: correct these first");
   EXPECT_EQ(CountOf(result.problems), 250u);
 }
 

@@ -70,7 +70,8 @@ TEST(LoadRules, DeniesEverythingWithoutRequestsAndWarns) {
   EXPECT_TRUE(result.rules->rules()[0].limits[0].limit.denies_all());
   EXPECT_EQ(Describe(result.warnings),
             "f.yaml:4:15: no requests_per_unit: every request is denied\n"
-            "  hint: add requests_per_unit: N, or say requests_per_unit: 0 if that is meant\n");
+            "  hint: add requests_per_unit: N; write requests_per_unit: 0 if you mean to deny "
+            "every request\n");
   const LoadResult meant =
       Load("domain: d\ndescriptors:\n- key: k\n  rate_limit: {unit: day, requests_per_unit: 0}\n");
   EXPECT_TRUE(meant.rules->rules()[0].limits[0].limit.denies_all());
@@ -271,7 +272,7 @@ TEST(LoadRules, RefusesMetadataBeyondItsBound) {
                            std::string(65'536 - 7, 'x'))}};
   EXPECT_EQ(Describe(LoadRules(files).problems),
             "f.yaml:4:13: error parsing metadata: more than 65536 bytes as JSON\n"
-            "  hint: metadata is handed on as a JSON object\n");
+            "  hint: metadata must be convertible to a JSON object\n");
 }
 
 TEST(LoadRules, WarnsOfEnvoysWordsWhereTheyDoNothing) {
@@ -282,7 +283,7 @@ TEST(LoadRules, WarnsOfEnvoysWordsWhereTheyDoNothing) {
   EXPECT_FALSE(result.rules->rules()[0].shadow_mode);
   EXPECT_EQ(Describe(result.warnings),
             "f.yaml:7:5: 'shadow_mode' does nothing here\n"
-            "  hint: 'shadow_mode' belongs in a descriptor, beside its key\n");
+            "  hint: 'shadow_mode' belongs in a descriptor, next to its key\n");
 }
 
 TEST(LoadRules, MakesNoRuleWithoutALimit) {

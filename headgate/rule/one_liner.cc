@@ -64,7 +64,7 @@ class OneLinerParser {
         step.value = TakeText(",:");
         if (!error_ && step.value.empty()) {
           Fail(value_begin, fmt::format("the value of {} is empty", Quote(step.key)),
-               "leave out the '=' for a rule that holds for every value");
+               "leave out the '=' for a rule that matches every value");
         }
       }
       if (step.key.size() > kTextBytesMax || step.value.size() > kTextBytesMax) {
@@ -91,7 +91,7 @@ class OneLinerParser {
     if (text_.find(':', at_) == std::string_view::npos)
       return Fail(at_, "the ':' before the limit is missing", kForm);
     Fail(at_, fmt::format("{} cannot follow here", Quote(text_.substr(at_, 1))),
-         "a key or value that holds one of ,:\" or a space stands in double quotes");
+         "put a key or value that contains one of ,:\" or a space in double quotes");
   }
 
   // Reads a quoted text, or a bare text that ends before one of `ends`, a space or a quote.
@@ -117,13 +117,13 @@ class OneLinerParser {
         ++at_;
         c = next();
         if (c != '"' && c != '\\') {
-          Fail(at_ - 1, "a '\\' stands only before '\"' and '\\'", "write '\\\\' for a '\\'");
+          Fail(at_ - 1, "a '\\' may only come before '\"' or '\\'", "write '\\\\' for a '\\'");
           return out;
         }
       }
       out += c;
     }
-    Fail(begin, "the closing '\"' is missing", "a quoted text ends with '\"'");
+    Fail(begin, "the closing '\"' is missing", "end quoted text with '\"'");
     return out;
   }
 
@@ -160,7 +160,7 @@ class OneLinerParser {
     const auto requests = WholeNumber(word.text.substr(0, slash));
     if (!requests) {
       return Fail(word.at,
-                  fmt::format("{} is no number of requests", Quote(word.text.substr(0, slash))),
+                  fmt::format("{} is not a number of requests", Quote(word.text.substr(0, slash))),
                   "a whole number, as in 100/minute");
     }
     rule_.words.requests = *requests;
@@ -262,7 +262,7 @@ void AddOneLiner(std::string_view text, LoadState& state, std::vector<Problem>& 
     problems.push_back(place(1,
                              fmt::format("duplicate descriptor composite key '{}.{}'",
                                          kOneLinerDomain, Shown(rule.path)),
-                             "another rule has these keys; several limits of one rule stand in a "
+                             "another rule has these keys; write several limits of one rule in a "
                              "file, under rate_limits"));
     return;
   }

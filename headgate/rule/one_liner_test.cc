@@ -91,7 +91,7 @@ constexpr std::string_view kForm =
     "'api_key: "
     "100/minute burst 20'";
 constexpr std::string_view kQuotes =
-    "a key or value that holds one of ,:\" or a space stands in double quotes";
+    "put a key or value that contains one of ,:\" or a space in double quotes";
 
 struct Bad {
   std::string_view text;
@@ -108,36 +108,38 @@ TEST(OneLiner, SaysWhatIsWrongAndWhere) {
           {"a,: 1/day", 3, "a key is missing", kForm},
           {"=v: 1/day", 1, "a key is missing", kForm},
           {"a=: 1/day", 3, "the value of \"a\" is empty",
-           "leave out the '=' for a rule that holds for every value"},
+           "leave out the '=' for a rule that matches every value"},
           {"a=\"\": 1/day", 3, "the value of \"a\" is empty",
-           "leave out the '=' for a rule that holds for every value"},
+           "leave out the '=' for a rule that matches every value"},
           {"a", 2, "the ':' before the limit is missing", kForm},
           {"api_key 100/minute", 9, "the ':' before the limit is missing", kForm},
           {"a=b c: 1/day", 5, "\"c\" cannot follow here", kQuotes},
           {"a b: 1/day", 3, "\"b\" cannot follow here", kQuotes},
           {"a=b\"c\": 1/day", 4, "\"\\\"\" cannot follow here", kQuotes},
-          {"a=\"b: 1/day", 3, "the closing '\"' is missing", "a quoted text ends with '\"'"},
-          {"a=\"\\n\": 1/day", 4, "a '\\' stands only before '\"' and '\\'",
+          {"a=\"b: 1/day", 3, "the closing '\"' is missing", "end quoted text with '\"'"},
+          {"a=\"\\n\": 1/day", 4, "a '\\' may only come before '\"' or '\\'",
            "write '\\\\' for a '\\'"},
-          {"a=\"\\", 4, "a '\\' stands only before '\"' and '\\'", "write '\\\\' for a '\\'"},
+          {"a=\"\\", 4, "a '\\' may only come before '\"' or '\\'", "write '\\\\' for a '\\'"},
           {"a:", 3, "REQUESTS/PERIOD is missing", kForm},
           {"a: burst 5", 11, "REQUESTS/PERIOD is missing", kForm},
           {"a: 1/day 2/hour", 10, "a second REQUESTS/PERIOD",
            "give each limit a rule of its own, or use rate_limits in a file"},
-          {"a: ten/day", 4, "\"ten\" is no number of requests", "a whole number, as in 100/minute"},
-          {"a: -1/day", 4, "\"-1\" is no number of requests", "a whole number, as in 100/minute"},
-          {"a: 9223372036854775808/day", 4, "\"9223372036854775808\" is no number of requests",
+          {"a: ten/day", 4, "\"ten\" is not a number of requests",
+           "a whole number, as in 100/minute"},
+          {"a: -1/day", 4, "\"-1\" is not a number of requests",
+           "a whole number, as in 100/minute"},
+          {"a: 9223372036854775808/day", 4, "\"9223372036854775808\" is not a number of requests",
            "a whole number, as in 100/minute"},
           {"a: 1/minite", 6,
-           "\"minite\" is no period: write second, minute, hour, day, week, month, year or a "
+           "\"minite\" is not a period: write second, minute, hour, day, week, month, year or a "
            "duration such as 20s",
            "did you mean 'minute'?"},
           {"a: 1/", 6,
-           "\"\" is no period: write second, minute, hour, day, week, month, year or a duration "
+           "\"\" is not a period: write second, minute, hour, day, week, month, year or a duration "
            "such as 20s",
            "a period is a unit or a duration, as in 100/minute or 5/20s"},
           {"a: 1/20", 6,
-           "\"20\" is no duration: its unit is missing; one of ns, us, ms, s, m, h, d, as in 20s",
+           "\"20\" is no duration: the unit is missing; use ns, us, ms, s, m, h or d, as in 20s",
            "a period is a unit or a duration, as in 100/minute or 5/20s"},
           {"a: 1/0s", 4, "the period must be longer than 0", kForm},
           {"a: 1/day burst", 15, "\"\" is no burst", "a whole number, as in burst 20"},
@@ -197,18 +199,19 @@ TEST(LoadRules, RefusesASecondRuleForTheSameKeys) {
   const LoadResult result = LoadRules({}, {.one_liners = {"a=1: 10/day", "a=1: 5/hour"}});
   EXPECT_EQ(Describe(result.problems),
             "rule \"a=1: 5/hour\":1:1: duplicate descriptor composite key 'default.a_1'\n"
-            "  hint: another rule has these keys; several limits of one rule stand in a file, "
+            "  hint: another rule has these keys; write several limits of one rule in a file, "
             "under rate_limits\n");
 }
 
 TEST(LoadRules, NamesTheOneLinerThatIsWrong) {
   const LoadResult result = LoadRules({}, {.one_liners = {"a: 10/day", "b: 10/dya"}});
   EXPECT_FALSE(result.ok());
-  EXPECT_EQ(Describe(result.problems),
-            "rule \"b: 10/dya\":1:7: \"dya\" is no period: write second, minute, hour, day, week, "
-            "month, year or a duration "
-            "such as 20s\n"
-            "  hint: a period is a unit or a duration, as in 100/minute or 5/20s\n");
+  EXPECT_EQ(
+      Describe(result.problems),
+      "rule \"b: 10/dya\":1:7: \"dya\" is not a period: write second, minute, hour, day, week, "
+      "month, year or a duration "
+      "such as 20s\n"
+      "  hint: a period is a unit or a duration, as in 100/minute or 5/20s\n");
 }
 
 TEST(LoadRules, WarnsOfAOneLinersMonthThatIsNotTheCalendars) {

@@ -85,7 +85,7 @@ std::vector<Problem> ProblemList::Take() && {
          .column = last.column,
          .message = fmt::format("and {}{} more problem{}", full() ? "at least " : "", beyond,
                                 beyond == 1 ? "" : "s"),
-         .hint = "mend these first",
+         .hint = "correct these first",
          .stands_for = beyond});
   }
   return std::move(problems_);

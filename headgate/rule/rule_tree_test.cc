@@ -62,7 +62,7 @@ ModelMatch ModelFind(const ModelNode& root,
   return match;
 }
 
-// A random tree in both forms, with so few different letters that many texts collide.
+// A random tree in both forms, with few different letters, so that many texts collide.
 class RandomTree {
  public:
   explicit RandomTree(uint64_t seed) : random_(seed) {

@@ -36,7 +36,7 @@ absl::StatusOr<Sources> OpenSources(std::span<const std::string> places, net::Ev
       continue;
     }
     return absl::InvalidArgumentError(
-        fmt::format("no rules can be read from {}://: name a file or a directory", scheme));
+        fmt::format("rules cannot be read from {}://; name a file or a directory", scheme));
   }
   if (!paths.empty())
     sources.insert(sources.begin(), std::make_unique<file::FileSource>(std::move(paths), loop));

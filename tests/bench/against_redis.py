@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Headgate against the same limit as a Lua script in Redis: decisions per second of server CPU, in one run.
+"""Compares Headgate with the same limit as a Lua script in Redis: decisions per second of server
+CPU, in one run.
 
-Both servers use one core; redis-benchmark is the load for both, in turn, several rounds. What counts is the CPU time that the
-server's process spent (user and system), so that a noisy machine disturbs little; the ratio is of the medians.
+Each server uses one core. redis-benchmark loads them in turn for several rounds. The figure is the
+CPU time (user and system) that the server's process used, so other work on the machine disturbs
+little. The ratio compares the medians.
 
     tests/bench/against_redis.py --headgate build/release/bin/headgate
 """
@@ -16,7 +18,8 @@ import sys
 import tempfile
 import time
 
-# GCRA as libraries ship it for Redis: one key, the server's clock, five numbers back.
+# GCRA as rate-limiting libraries write it for Redis: one key, the server's clock, five numbers in
+# the reply.
 GCRA = """
 redis.replicate_commands()
 local burst, count, period, cost = tonumber(ARGV[1]) + 1, tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Two builds of Headgate under the same load, in turns: requests per second of each server's CPU.
+"""Compares two builds of Headgate under the same load, in turns: requests per second of each
+server's CPU.
 
-CL.THROTTLE from redis-benchmark, and POST /v1/check written as it is read, pipelined and one at a time. What counts is the CPU time
-(user and system) of the server's process, so other work on the machine disturbs little; the ratio is the median of the rounds' ratios.
+The load is CL.THROTTLE from redis-benchmark, and POST /v1/check from this script, pipelined and one
+at a time. The figure is the CPU time (user and system) that the server's process used, so other
+work on the machine disturbs little. The ratio is the median of the rounds' ratios.
 
     tests/bench/compare.py --before OLD/bin/headgate --after build/release/bin/headgate
 """
@@ -29,13 +31,14 @@ REQUEST = b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: applicat
 
 
 def cpu_seconds(pid):
-    """Of all threads, to the nanosecond; the ticks of /proc/PID/stat are too coarse for a few per cent."""
+    """Sums all threads, to the nanosecond; the ticks of /proc/PID/stat are too coarse for a few per
+    cent."""
     threads = pathlib.Path(f"/proc/{pid}/task").glob("*/schedstat")
     return sum(int(thread.read_text(encoding="ascii").split()[0]) for thread in threads) / 1e9
 
 
 class Connection:
-    """Keeps `pipeline` requests under way."""
+    """Keeps `pipeline` requests in flight."""
 
     def __init__(self, port, requests, pipeline):
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -47,7 +50,7 @@ class Connection:
         self.socket.sendall(self.batch)
 
     def read(self):
-        """False once all are answered."""
+        """Returns False when all requests are answered."""
         data = self.socket.recv(1 << 18)
         assert data, "the server closed a connection"
         self.answers += (self.tail + data).count(b"HTTP/1.1 200 OK\r\n")

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""What sharing a limit costs: CPU per decision of an instance and of its Redis, exact and from leases, in one run.
+"""Measures what sharing a limit costs: CPU per decision of an instance and of its Redis, exact and
+from leases, in one run.
 
-One core for each side. What counts is the CPU time that a process spent (user and system), so that a noisy machine disturbs little;
-each figure is the median of several rounds that take turns.
+Instances and load have one core each. The figure is the CPU time (user and system) that a process
+used, so other work on the machine disturbs little. Each figure is the median of several rounds that
+take turns.
 
     tests/bench/fleet.py --headgate build/release/bin/headgate
 """
@@ -21,7 +23,8 @@ import time
 
 from against_redis import cpu_seconds, free_port, wait_until_answering
 
-# One core for the instances, one of which is busy at a time; the load and the store have the other.
+# The instances have one core, on which one instance is busy at a time. The load and the store have
+# the other.
 CPUS = sorted(os.sched_getaffinity(0))
 INSTANCE_CPUS, OTHER_CPUS = {CPUS[-1]}, {CPUS[0]}
 
@@ -59,7 +62,7 @@ def bytes_of(*words):
 
 
 def drive(port, batches, connections, replies_in):
-    """Sends the batches over as many connections, each waiting for its replies."""
+    """Sends the batches over this many connections; each waits for its replies."""
 
     def run(share):
         with socket.create_connection(("127.0.0.1", port)) as connection:
@@ -80,7 +83,7 @@ def drive(port, batches, connections, replies_in):
 
 
 def load(binary, port, **options):
-    """What throttle_load says."""
+    """Runs throttle_load and returns its output."""
     words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
     tool = os.path.join(os.path.dirname(binary), "throttle_load")
     run = subprocess.run([tool, "--port", str(port), *words], check=True, capture_output=True, text=True)
@@ -88,7 +91,7 @@ def load(binary, port, **options):
 
 
 def script_call(redis_port, instance_port):
-    """The words that an instance sends for one decision, as MONITOR shows them."""
+    """The words that an instance sends to Redis for one decision, as MONITOR shows them."""
     with socket.create_connection(("127.0.0.1", redis_port), timeout=10) as monitor:
         monitor.sendall(b"MONITOR\r\n")
         monitor.recv(100)
@@ -152,7 +155,7 @@ def exact(binary, redis, redis_port, rounds, requests):
 
 
 def reply_bytes(port, batch):
-    """How long one reply of the script is."""
+    """The length of one reply of the script."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(batch)
         data = b""
@@ -180,7 +183,7 @@ def leased(binary, redis_port, rounds):
     with_store, alone = Instance(binary, "--store", f"redis://127.0.0.1:{redis_port}"), Instance(binary)
     for depth in (1, 32):
         shared, memory, asked, pace = [], [], [], []
-        # The first round brings them into their stride; what is measured follows at once.
+        # The first round warms up; the measured rounds follow at once.
         for round_number in range(2 * rounds + 1):
             before = {s: cpu_seconds(s.process.pid) for s in (with_store, alone)}
             calls_before = with_store.store_calls()
@@ -218,8 +221,9 @@ def latency(binary, redis, redis_port, rounds):
     took = [load(binary, exact_one.port, seconds=4, rate=pace, **even)["p99_us"] for _ in range(rounds)]
     report(f"exact, {pace:.0f} decisions a second", took, "wanted: 3000 or less")
 
-    # One pace for those that are compared; short rounds that take turns, of which the quietest and the most disturbed
-    # fifth do not count. Redis has to share the load's core: it runs when the load has nothing to do, as if it were elsewhere.
+    # All variants run at the same pace, in short rounds that take turns. The quietest and the most
+    # disturbed fifth of the rounds are left out. Redis has to share the core of the load: it runs
+    # when the load is idle, as if it ran on another machine.
     os.sched_setscheduler(redis.pid, os.SCHED_IDLE, os.sched_param(0))
     pace = min(load(binary, server.port, seconds=3, **hot)["per_second"] for server in (leased_one, alone)) / 2
     took = {leased_one: [], alone: []}
@@ -251,7 +255,7 @@ def abused(binary, redis_port):
         instance = Instance(binary, "--store", f"redis://127.0.0.1:{redis_port}", threads=threads)
         abuse = {"keys": 1, "prefix": f"abused{threads}-", "limit": "100 100 1", "connections": 4 * threads, "depth": 32, "warm_up": 0}
         load(binary, instance.port, seconds=2, **abuse)
-        # Not the heartbeats of the instance.
+        # Leaves out the instance's heartbeats.
         asked = lambda: instance.metric("headgate_lease_asks_total") + instance.metric('headgate_shared_decisions_total{mode="exact"}')
         before = asked()
         done = load(binary, instance.port, seconds=4, **abuse)

@@ -1,6 +1,6 @@
-// What a call costs a Redis server on a key that many nodes hold leases of, by the server's own
-// count (INFO commandstats). It starts a redis-server of its own; HEADGATE_REDIS_SERVER names
-// another one.
+// Measures what a call costs a Redis server on a key with leases of many nodes, as the server
+// counts it (INFO commandstats). Starts a redis-server of its own; HEADGATE_REDIS_SERVER selects
+// another server.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 constexpr int kRounds = 3;
 constexpr int kCalls = 10'000;
-constexpr base::Duration kTtl = 1h;  // none ends meanwhile
+constexpr base::Duration kTtl = 1h;  // so that none expires during the run
 
 class Bench {
  public:
@@ -47,7 +47,7 @@ class Bench {
         [&](int) { HEADGATE_CHECK(Ask({.name = "b", .limit = limit_}).decision.allowed); });
     uint64_t number = 1;
     const double renewed = BestMicros([&](int i) {
-      // Every node in turn gives its lease back, and asks for the next.
+      // Each node in turn returns its lease and asks for the next one.
       const uint64_t node = 1 + static_cast<uint64_t>(i) % leases;
       if (node == 1) ++number;
       HEADGATE_CHECK(Lease(node, number).grant.granted == 1);
@@ -80,7 +80,7 @@ class Bench {
                                   .reports = std::span(&report, 1)}});
   }
 
-  // Of several rounds the fastest: nothing but the server's own work makes one faster.
+  // Takes the fastest of several rounds: only the server's own work bounds it from below.
   template <typename Call>
   double BestMicros(const Call& call) {
     double best = 1e9;

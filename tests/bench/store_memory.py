@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a bucket takes in Redis: by MEMORY USAGE, under a name of 40 bytes, and of 100,000 the server's tables with it.
+"""Measures the memory of a bucket in Redis: MEMORY USAGE of one bucket with a name of 40 bytes, and
+the growth of the server for 100,000 buckets, including its tables.
 
     tests/bench/store_memory.py --headgate build/release/bin/headgate
 """
@@ -39,12 +40,12 @@ def name_of(rule, value):
 
 
 def value_for(rule, letter):
-    """So that the bucket's name has its 40 bytes."""
+    """Makes the bucket's name 40 bytes long."""
     return letter * (NAME_BYTES - len(name_of(rule, "")))
 
 
 class Server:
-    """Says what it answers to a command, as redis-cli prints it."""
+    """Returns the reply to a command, as redis-cli prints it."""
 
     def __init__(self, words, stack):
         self.port = free_port()
@@ -61,7 +62,7 @@ class Server:
 
 
 def throttle_many(instance, values):
-    """One request for each, pipelined."""
+    """Sends one request for each, pipelined."""
     with socket.create_connection(("127.0.0.1", instance.port)) as connection, connection.makefile("rb") as replies:
         for i in range(0, len(values), 100):
             connection.sendall("".join(f"CL.THROTTLE {value} 1000 1000 3600\r\n" for value in values[i : i + 100]).encode())
@@ -92,7 +93,7 @@ def main():
 
         print(redis("INFO", "server").split("redis_version:")[1].split()[0], "bytes of one key:")
         exact = instance("exact")
-        time.sleep(0.5)  # until it is connected
+        time.sleep(0.5)  # until it has connected to the store
         for rule in ("bucket", "meter", "queue", "window", "counter"):
             value = value_for(rule, "e")
             exact("HG.CHECK", "edge", "ENTRIES", "1", rule, value)

@@ -1,9 +1,10 @@
-// Load for a server that speaks CL.THROTTLE: so many connections, each with so many commands under
-// way, for keys that are drawn evenly or by Zipf's law; as fast as it goes, or at a pace. Prints
-// one line of JSON: how many were decided and denied, per second, and how long they took.
+// Generates load for a server that speaks CL.THROTTLE, over several connections with several
+// commands in flight on each. Keys are drawn evenly or by Zipf's law. It sends as fast as possible
+// or at a fixed pace. Prints one line of JSON: the number of decisions and denials, the rate, and
+// the latencies.
 //
-// At a pace a command's time counts from when it should have been sent, so that a server that
-// stalls does not hide it by slowing the load (see G. Tene, "How NOT to measure latency").
+// At a fixed pace, the latency of a command counts from the time when it was due, so that a stalled
+// server cannot hide the stall by slowing the load (see G. Tene, "How NOT to measure latency").
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/tcp.h>
@@ -41,9 +42,9 @@ struct Options {
   uint32_t depth = 1;
   double seconds = 3;
   double warm_up_seconds = 0.5;
-  double rate = 0;  // commands a second over all connections; 0: as fast as it goes
+  double rate = 0;  // commands per second over all connections; 0: as fast as possible
   uint32_t keys = 100'000;
-  double zipf = 0;  // exponent; 0: evenly
+  double zipf = 0;  // exponent; 0: all keys alike
   std::string prefix = "user:";
   std::string limit = "1000000000 1000000000 60";  // burst, count, period
   uint64_t seed = 1;
@@ -54,7 +55,7 @@ struct Options {
   std::exit(1);
 }
 
-// Draws a key's number by the distribution.
+// Draws the number of a key.
 class Keys {
  public:
   explicit Keys(const Options& options) : random_(options.seed), count_(options.keys) {
@@ -76,7 +77,7 @@ class Keys {
   std::vector<double> sums_;
 };
 
-// Times by their size, two digits of it: a bucket's bounds are less than 1 % apart.
+// A histogram of latencies with two significant digits: each bucket is less than 1 % wide.
 class Times {
  public:
   void Add(nanoseconds time) {
@@ -85,7 +86,7 @@ class Times {
     ++counts_[std::min(bucket, counts_.size() - 1)];
     ++total_;
   }
-  // In microseconds.
+  // Latencies are in microseconds.
   double Quantile(double q) const {
     auto rest = static_cast<uint64_t>(std::ceil(q * static_cast<double>(total_)));
     for (size_t i = 0; i < counts_.size(); ++i) {
@@ -104,8 +105,8 @@ class Times {
 struct Connection {
   net::FileDescriptor socket;
   std::string output;
-  std::deque<Clock::time_point> due;  // of each command under way
-  uint32_t lines = 0;                 // of the reply that is being read
+  std::deque<Clock::time_point> due;  // one for each command in flight
+  uint32_t lines = 0;                 // of the reply being read
   bool at_line_start = true;
   bool denied = false;
 };
@@ -146,7 +147,7 @@ class Load {
     return nanoseconds(static_cast<int64_t>(seconds * 1e9));
   }
 
-  // A command's arguments behind the key.
+  // The arguments of a command after its key.
   static std::string Tail(const std::string& limit) {
     std::string tail;
     for (size_t at = 0; at < limit.size();) {
@@ -182,7 +183,7 @@ class Load {
   }
 
   void Flush(Connection& connection) {
-    // A client that waits for its answers has little under way: the socket takes it.
+    // A client that waits for its replies has few commands in flight, so the socket takes them all.
     const ssize_t sent =
         send(connection.socket.get(), connection.output.data(), connection.output.size(), 0);
     if (sent != static_cast<ssize_t>(connection.output.size()))
@@ -195,8 +196,8 @@ class Load {
     Flush(connection);
   }
 
-  // Whatever is due by now, over the connections in turn; a command waits behind those before it on
-  // its connection.
+  // Sends the commands that are due by now, over the connections in turn. A command waits behind
+  // earlier ones on its connection.
   void SendDue(Clock::time_point now) {
     const nanoseconds gap = Nanoseconds(1 / options_.rate);
     for (; next_due_ <= now; next_due_ += gap) {
@@ -223,7 +224,7 @@ class Load {
     const Clock::time_point now = Clock::now();
     for (const char c : std::string_view(buffer.data(), static_cast<size_t>(size))) {
       if (connection.at_line_start && c == '-') Die("the server answered an error");
-      // Of "*5", ":0" or ":1", and four more numbers.
+      // Parses a reply: "*5", then ":0" or ":1", then four more numbers.
       if (connection.lines == 1 && c == '1') connection.denied = true;
       connection.at_line_start = c == '\n';
       if (c == '\n' && ++connection.lines == 6) OnReply(connection, now);

@@ -1,4 +1,4 @@
-"""Clocks of a process that a test sets: see shifted_clock.c."""
+"""Clocks of a process that a test can set: see shifted_clock.c."""
 
 import os
 import struct
@@ -7,7 +7,8 @@ from harness import INTEGRATION, require, run
 
 
 class ShiftedClock:
-    """`env` is for the process; what `boottime` and `time_of_day` are off by, in seconds, may be set while it runs."""
+    """Pass `env` to the process. The test may set `boottime` and `time_of_day`, the offsets in
+    seconds, while the process runs."""
 
     def __init__(self, test, folder):
         require("cc")
@@ -18,7 +19,7 @@ class ShiftedClock:
         self._path = next(p for p in (os.path.join(folder, f"clock{i}") for i in range(100)) if not os.path.exists(p))
         with open(self._path, "wb") as file:
             file.write(bytes(16))
-        # A sanitizer would be first.
+        # A sanitizer would otherwise insist on being loaded first.
         self.env = {"LD_PRELOAD": library, "SHIFTED_CLOCK": self._path, "ASAN_OPTIONS": "verify_asan_link_order=0"}
 
     def set(self, boottime=0, time_of_day=0):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Every fault of a fleet, with its stated terms, and what a test that produced it has measured.
+"""Lists every fault of a fleet with its stated terms and the figures that the tests measured.
 
     tests/integration/faults.py --headgate build/dev/bin/headgate            # runs these tests, prints the table
     tests/integration/faults.py --headgate … --write docs/guides/fleet.md    # and puts it there
 
-A test calls `record`, which fails where more was measured than is stated. test_fleet_terms.py compares the page with this table.
+A test calls `record`, which fails if a figure exceeds its term. test_fleet_terms.py compares the
+page with this table.
 """
 
 import argparse
@@ -16,11 +17,12 @@ import subprocess
 import sys
 import tempfile
 
-RECORDS = "FAULT_RECORDS"  # the file to which `record` adds a line; nothing is written where it is not set
-# The machine that runs the tests may be busy. What was let through has no such slack.
+RECORDS = "FAULT_RECORDS"  # the file to which `record` appends a line; if unset, nothing is written
+# Seconds that a busy machine may add. The bounds on admitted requests have no such slack.
 SLACK_SECONDS = 1.5
 
-# `rows`: those of the table in docs/internals/leases.md that the fault falls under. `tests`: which produce it.
+# `rows`: the rows of the table in docs/internals/leases.md that cover the fault. `tests`: the tests
+# that produce it.
 Fault = collections.namedtuple("Fault", "happens on_top refused rows tests")
 
 OUTAGE = "the store cannot be asked for D, `local`"
@@ -172,8 +174,9 @@ FAULTS = {
 
 
 def record(test, name, over, term, refused, refused_most):
-    """`over`: by how many capacities more passed than one bucket would have let through; `term`: by how many at most, as stated;
-    None where everything may pass. `refused`: for how many seconds somebody was refused who had room, and at most, as stated."""
+    """`over`: capacities admitted beyond the bound of one bucket; `term`: the stated maximum, or
+    None if everything may pass. `refused`: seconds for which a client with room was refused, and
+    the stated maximum."""
     assert name in FAULTS, name
     over, refused = max(0, over), max(0, refused)
     of_term = "" if term is None else f" of {term:.2f}"
@@ -191,18 +194,20 @@ ROW = re.compile(r"^\| (.+?) \| (.+?) \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTIL
 
 
 def number(value):
-    """As short as it can be said with two digits."""
+    """The number with two digits, as short as possible."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def rows_of(page):
-    """Of the table in the page: fault, on top as stated and measured, refused as stated and measured."""
+    """A row of the table in the page: the fault, the stated and measured excess, the stated and
+    measured refusal."""
     begin = page.index(HEAD) + len(HEAD)
     return ROW.findall(page[begin : page.index("\n\n", begin) + 1])
 
 
 def table(records, known=()):
-    """Of each fault the worst of what was measured; of those that were not what the rows `known` say."""
+    """The worst figure measured for each fault. Faults that were not measured keep the rows
+    `known`."""
     worst, cells = {}, {happens: (on_top, refused) for happens, _, on_top, _, refused in known}
     for found in records:
         name, key = found["fault"], (found["over"] / (found["term"] or 1), found["refused"])

@@ -1,4 +1,5 @@
-"""A folder with rules, a Redis, and instances that share it: what most tests of a fleet begin with."""
+"""The common set-up of tests of a fleet: a folder with rules, a Redis, and instances that share
+it."""
 
 import os
 import tempfile
@@ -10,7 +11,7 @@ from load import ALONE
 
 class FleetTest(unittest.TestCase):
     RULES = "domain: edge\ndescriptors: []\n"
-    # The machine that runs the tests may be busy: what takes long is not what most of them are about.
+    # The timeouts are long because the machine may be busy, and most tests are not about timeouts.
     TIMES = ("--store-timeout", "2s", "--store-connect-timeout", "2s")
 
     def setUp(self):
@@ -20,7 +21,7 @@ class FleetTest(unittest.TestCase):
         self.redis = self.enterContext(RedisServer())
 
     def write(self, name, text):
-        """At once, as instances see it that follow the file."""
+        """Renames a new file into place, so that instances never read half of it."""
         path = os.path.join(self.folder, name)
         with open(path + ".tmp", "w", encoding="utf-8") as file:
             file.write(text)
@@ -33,5 +34,5 @@ class FleetTest(unittest.TestCase):
 
 
 def decided_alone(instances):
-    """Decisions, so far, that did not come from the store."""
+    """The number of decisions so far that were not made by the store."""
     return sum(i.metric(f'headgate_shared_decisions_total{{mode="{mode}"}}') for i in instances for mode in ALONE)

@@ -1,4 +1,5 @@
-"""The least that an ACL user of Redis needs for Headgate; docs/guides/fleet.md says the same, which a test compares."""
+"""The minimal rights of a Redis ACL user for Headgate. A test compares them with
+docs/guides/fleet.md."""
 
 ACL_KEYS = "~hg:*"
 ACL_COMMANDS = (

@@ -1,4 +1,5 @@
-"""A gate between a client and a server on this machine: what a network can do to a connection, switched while it runs.
+"""A proxy between a client and a server on this machine that simulates network faults, which a test
+switches while connections are open.
 
     with Gate(redis.port) as gate:      # connect to gate.port
         gate.delay = 0.005              # each way; gate.jitter on top, never out of order
@@ -44,13 +45,13 @@ class Gate:
         self._corrupt_anywhere = False
         self._reset_after = None
 
-    # ---- what a test says
+    # ---- Called by the test
 
     def hold(self, direction):
         self._held |= {TO_CLIENT, TO_SERVER} if direction == "both" else {direction}
 
     def corrupt(self, chunks, anywhere=False):
-        """Another byte in each of the next chunks to the client: the first, or any of them."""
+        """Changes a byte in each of the next chunks to the client: the first byte, or any."""
         self._corrupt_anywhere = anywhere
         self._corrupt_chunks = chunks
 
@@ -82,7 +83,7 @@ class Gate:
         self._thread.join()
         self._loop.close()
 
-    # ---- on the loop's thread
+    # ---- On the loop's thread
 
     def _do(self, coroutine):
         asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout=20)
@@ -102,7 +103,8 @@ class Gate:
         link = (client, server)
         self._links.add(link)
         try:
-            # The first that fails ends all four: what a dead connection was about to say is nobody's any more.
+            # The first of the four tasks that fails ends the others; data of a dead connection is
+            # dropped.
             async with asyncio.TaskGroup() as pumps:
                 for reader, writer, direction in ((client_reader, server, TO_SERVER), (server_reader, client, TO_CLIENT)):
                     line = asyncio.Queue(maxsize=1024)
@@ -115,7 +117,7 @@ class Gate:
             client.transport.abort()
             server.transport.abort()
 
-    # A delay line each way: what is read at t is written at t + delay, in order.
+    # A delay line for each direction: data read at time t is written at t + delay, in order.
 
     async def _fill(self, line, reader):
         at_end = False
@@ -136,7 +138,7 @@ class Gate:
             await self._write(writer, chunk, direction)
 
     async def _write(self, writer, chunk, direction):
-        # As it is now: the test may switch it meanwhile.
+        # Reads the setting again each time: the test may change it meanwhile.
         reset_after, slice_bytes = self._reset_after, self.slice_bytes or len(chunk)
         if direction == TO_CLIENT and self._corrupt_chunks > 0:
             self._corrupt_chunks -= 1
@@ -182,7 +184,7 @@ class Gate:
 
 
 def hang_up(writer):
-    """With a reset rather than an end, where the other side has not done so before."""
+    """Closes with a reset instead of an end of stream, unless the other side has reset already."""
     if writer.transport.is_closing():
         return
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -1,6 +1,8 @@
-"""Real processes for the integration tests: Headgate and Redis on free ports, their files in temporary folders.
+"""Starts real processes for the integration tests: Headgate and Redis on free ports, with their
+files in temporary folders.
 
-Every test file runs alone: HEADGATE_BINARY=build/dev/bin/headgate python3 -m unittest tests/integration/test_http.py
+Each test file can run alone: HEADGATE_BINARY=build/dev/bin/headgate python3 -m unittest
+tests/integration/test_http.py
 """
 
 import binascii
@@ -19,7 +21,7 @@ import unittest
 from contextlib import ExitStack
 
 BINARY = os.environ.get("HEADGATE_BINARY", "build/dev/bin/headgate")
-# Another server that speaks the protocol may be named: Valkey's.
+# Another server that speaks the protocol can be selected, such as Valkey.
 REDIS_SERVER = os.environ.get("HEADGATE_REDIS_SERVER") or "redis-server"
 INTEGRATION = os.path.dirname(os.path.abspath(__file__))
 START_SECONDS = 20
@@ -32,7 +34,8 @@ def free_port():
 
 
 def until(condition, seconds, what):
-    """Polls until `condition()` is true; returns its value. Fails with `what` after `seconds`."""
+    """Polls until `condition()` is true, and returns its value. Fails with `what` after
+    `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -44,13 +47,13 @@ def until(condition, seconds, what):
 
 
 def wait(seconds):
-    """For time itself to pass, as load goes on: never for something to happen."""
+    """Lets time pass while load runs. Do not use it to wait for an event."""
     select.select([], [], [], seconds)
 
 
 class Headgate:
-    """A running server. `args` go behind `headgate serve`, `prefix` stands before it. `admin`: the admin address; its port
-    is then `admin_port`."""
+    """A running server. `args` follow `headgate serve`, and `prefix` comes before the command.
+    `admin` is the admin address; its port is then `admin_port`."""
 
     def __init__(self, *args, env=None, prefix=(), admin="none"):
         admin_words = () if "--admin-listen" in args else ("--admin-listen", admin)
@@ -62,7 +65,7 @@ class Headgate:
         self.admin_port = None if admin == "none" else self.wait_for(r"admin on 127\.0\.0\.1:(\d+)\n")
 
     def wait_for(self, pattern):
-        """The next port on stdout that `pattern` finds."""
+        """The next port on stdout that matches `pattern`."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             match = re.search(pattern, self._said)
@@ -80,7 +83,8 @@ class Headgate:
         return self.log.read()
 
     def metric(self, name):
-        """Of one series, as `headgate_x_total{label="value"}`; 0 where there is none. From the admin address if there is one."""
+        """The value of one series, such as `headgate_x_total{label="value"}`; 0 if it does not
+        exist. Reads the admin address if there is one."""
         text = self.request("GET", "/metrics", port=self.admin_port)[2]
         match = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
         return float(match.group(1)) if match else 0.0
@@ -122,7 +126,7 @@ class Headgate:
         return response.status, {name.lower(): value for name, value in response.getheaders()}, text
 
     def check(self, domain="default", cost=None, path="/v1/check", headers=None, **entries):
-        """(status, fields, JSON) of one descriptor."""
+        """Checks one descriptor; returns (status, fields, JSON)."""
         descriptor = {"entries": [{"key": key, "value": value} for key, value in entries.items()]}
         if cost is not None:
             descriptor["cost"] = cost
@@ -130,14 +134,14 @@ class Headgate:
         status, fields, text = self.request("POST", path, body, headers)
         return status, fields, json.loads(text)
 
-    # ---- the Redis protocol, byte by byte
+    # ---- The Redis protocol, byte by byte
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.port), timeout=10)
 
 
 class RedisServer:
-    """A real Redis without persistence; `files` are put into its folder first."""
+    """A real Redis without persistence. `files` are written to its folder first."""
 
     def __init__(self, *args, files=None, port=None, env=None):
         self.args = args
@@ -153,12 +157,12 @@ class RedisServer:
         return [REDIS_SERVER, "--port", str(self.port), "--save", "", "--appendonly", "no", "--dir", self.folder, *self.args]
 
     def start(self):
-        """Also after it was killed: at the same port, and empty."""
+        """Starts the server again at the same port, with no data; also after it was killed."""
         self.process = subprocess.Popen(self._words(), stdout=subprocess.DEVNULL, env=self.env)
         until(self._answers, START_SECONDS, f"{REDIS_SERVER} answers")
 
     def command(self, *words, seconds=10, prefix=()):
-        """What it answers, as redis-cli would print it without a terminal."""
+        """The reply to a command, as redis-cli prints it without a terminal."""
         return run(*prefix, "redis-cli", "-p", str(self.port), *words, timeout=seconds).stdout.strip()
 
     def is_running(self):
@@ -192,7 +196,7 @@ class RedisServer:
 
 
 class RedisSentinel(RedisServer):
-    """A sentinel with these lines of configuration."""
+    """A sentinel with these configuration lines."""
 
     def __init__(self, configuration):
         self._configuration = configuration
@@ -206,8 +210,9 @@ class RedisSentinel(RedisServer):
 
 
 class RedisCluster:
-    """Three primaries and a replica of each on one machine. They find each other from the table of the cluster that each
-    of them starts with, so that nothing is negotiated; two seconds later, as Redis has it, they accept writes."""
+    """Three primaries with one replica each on this machine. Each node starts with the table of the
+    whole cluster, so the nodes negotiate nothing. They accept writes after two seconds, a delay
+    built into Redis."""
 
     SHARDS = 3
     SLOTS = 16384
@@ -224,7 +229,7 @@ class RedisCluster:
                     "cluster-enabled": "yes",
                     "cluster-node-timeout": node_timeout_ms,
                     "cluster-port": ports[i][1],
-                    # Slots without a server are no reason to refuse the others.
+                    # Keep serving the other slots if some have no server.
                     "cluster-require-full-coverage": "no",
                     "cluster-replica-validity-factor": 0,
                     "repl-diskless-sync-delay": 0,
@@ -255,20 +260,20 @@ class RedisCluster:
 
     @staticmethod
     def _is_well(node):
-        """It sees all others, and where it is a replica it follows its primary."""
+        """The node sees all others, and a replica follows its primary."""
         if "cluster_state:ok" not in node.command("CLUSTER", "INFO") or "fail" in node.command("CLUSTER", "NODES"):
             return False
         replication = node.command("INFO", "replication")
         return "role:master" in replication or "master_link_status:up" in replication
 
     def wait_until_well(self, seconds=30):
-        """Every shard has its primary again, with a replica that follows it."""
+        """Waits until every shard has a primary, and a replica that follows it."""
         until(lambda: all(self._is_well(node) for node in self.nodes), seconds, "the cluster is well")
         until(lambda: all(self.replicas_of(i) for i in range(self.SHARDS)), seconds, "every shard has a replica")
 
     @property
     def port(self):
-        """Of any node: the others are found by asking it."""
+        """The port of one node; the other nodes are found through it."""
         return self.nodes[0].port
 
     def slot_of(self, key):
@@ -276,17 +281,19 @@ class RedisCluster:
         return binascii.crc_hqx(tag.encode(), 0) % self.SLOTS
 
     def shard_of(self, key):
-        """The first primary's number for the shard that has `key`; it keeps the number when a replica takes it over."""
+        """The number of the node that is first primary for the shard of `key`. The shard keeps this
+        number after a failover."""
         return next(i for i in range(self.SHARDS) if self.slot_of(key) < self.SLOTS * (i + 1) // self.SHARDS)
 
     def begin_move(self, slot, source, target):
-        """Both nodes have the slot: keys that are still at the source are served there, all others at the target."""
+        """Splits the slot between two nodes: the source serves keys that it still has, and the
+        target serves all others."""
         self._must(target, "CLUSTER", "SETSLOT", str(slot), "IMPORTING", source.command("CLUSTER", "MYID"))
         self._must(source, "CLUSTER", "SETSLOT", str(slot), "MIGRATING", target.command("CLUSTER", "MYID"))
 
     def move_keys(self, slot, source, target):
         while keys := source.command("CLUSTER", "GETKEYSINSLOT", str(slot), "10").split():
-            # NOKEY: they have ended meanwhile.
+            # NOKEY: the keys expired meanwhile.
             answer = source.command("MIGRATE", "127.0.0.1", str(target.port), "", "0", "5000", "KEYS", *keys)
             if answer not in ("OK", "NOKEY"):
                 raise AssertionError(f"MIGRATE: {answer}")
@@ -307,7 +314,7 @@ class RedisCluster:
         return [self.nodes[shard], self.nodes[shard + self.SHARDS]]
 
     def primary_of(self, shard, among=None):
-        """The node that says it is, of those that answer."""
+        """The node that calls itself the primary, among those that answer."""
         for node in among or self.shard_nodes(shard):
             if node.is_running() and node.command("ROLE").startswith("master"):
                 return node
@@ -333,7 +340,8 @@ def require_redis():
 
 
 def require(*programs):
-    """The test needs these: in continuous integration a missing one is a failure, at home the test is skipped aloud."""
+    """Requires programs that the test needs. If one is missing, the test fails in continuous
+    integration, and is skipped with a message elsewhere."""
     missing = [program for program in programs if shutil.which(program) is None]
     if missing and os.environ.get("CI"):
         raise AssertionError(f"missing: {', '.join(missing)}; hint: ./dev setup test")

@@ -1,8 +1,10 @@
-"""What an event at the store costs the users of a fleet: whom it locks out, for how long, and what it lets through twice.
+"""Measures what an event at the store costs the users of a fleet: which of them it locks out, for
+how long, and how many requests it admits twice.
 
-Every kind of limit is a rule, leased and exact. Each has a hot key, which is asked far beyond its limit; a warm one, which
-always has room; quiet ones, which were used a little before; and new ones. The failure policy is `deny`, so that whoever is
-refused without a reason is seen, and nothing is let through but by the store and by leases.
+There is a rule for every kind of limit, leased and exact. Each rule has four kinds of keys: a hot
+key, asked far beyond its limit; a warm key, which always has room; quiet keys, used shortly before;
+and new keys. The failure policy is `deny`, so that every refusal without a reason is seen, and only
+the store and leases admit requests.
 """
 
 import datetime
@@ -13,11 +15,11 @@ from faults import SLACK_SECONDS, record
 from harness import Headgate, until, wait
 from load import Load, check
 
-LEASE_SECONDS = 2  # how long a lease lives at the store
-START_SECONDS = 1  # how exactly a server says when it started
+LEASE_SECONDS = 2  # the life of a lease at the store, in seconds
+START_SECONDS = 1  # precision of the start time that a server reports, in seconds
 
-# Of the rule's name: requests, seconds that they come back in (0: with the next window), the rule's words. What a warm key
-# is asked for in a second and in a whole test fits into each.
+# By rule name: requests, the seconds in which they refill (0: with the next window), and the text
+# of the rule. The load on a warm key, per second and over a whole test, fits into each of them.
 LIMITS = {
     "bucket_second": (200, 1, "unit: second, requests_per_unit: 200, algorithm: token_bucket"),
     "bucket_day": (3000, 86400, "unit: day, requests_per_unit: 3000, algorithm: token_bucket"),
@@ -37,12 +39,12 @@ QUIET_USED = 10
 
 
 def key_of(rule, value):
-    """Of the bucket, in the store."""
+    """The name of the bucket in the store."""
     return f"hg:{{r|edge|{rule}={value}#0}}"
 
 
 class Users:
-    """Of two instances of a fleet, before, during and after an event."""
+    """Load on two instances of a fleet before, during and after an event."""
 
     def __init__(self, test, folder, store, is_in_shard=lambda key: True):
         rules = os.path.join(folder, "edge.yaml")
@@ -68,11 +70,12 @@ class Users:
         return next(v for v in (f"{kind}{i}" for i in range(1000)) if self.is_in_shard(key_of(name, v)))
 
     def keys(self):
-        """Of all buckets that there will be."""
+        """The names of all buckets that the load uses."""
         return [key_of(name, value) for name in NAMES for value in self.values[name].values()]
 
     def after(self, began, back):
-        """What the event that `began` cost; the store was there again at `back`. Both by the clock of the load."""
+        """The cost of the event that `began`, after which the store was `back`; both are times of
+        the load's clock."""
         waited = {}
         pending = [(name, kind) for name in NAMES for kind in ("quiet", "new")]
         while pending:
@@ -91,13 +94,13 @@ class Users:
             denied = [batch for batch in self.warm.batches[name] if batch.passed < WARM_BATCH]
             early = [batch for batch in denied if batch.answered < began]
             self.test.assertEqual(early, [], f"{name}: a warm key has room before anything happened")
-            # By when the last of them was sent.
+            # The time when the last of them was sent.
             waited[f"{name} warm"] = max((batch.sent - back for batch in denied), default=0)
         crossed = datetime.datetime.now(datetime.timezone.utc).date() != self.began_on
         extra = {}
         for name in NAMES:
             requests, seconds, _ = LIMITS[name.rsplit("_", 1)[0]]
-            # A window of its own may begin and end within any interval.
+            # A window may begin and end at any time within an interval.
             whole = 2 if name.startswith("window_second") or (crossed and name.startswith("window")) else 1
             extra[name] = self.hot.excess(name, whole * requests, requests / seconds if seconds else 0) / requests
             self.test.assertGreater(self.hot.admitted(name), 0.5 * requests, f"{name}: the hot key was asked")
@@ -108,10 +111,11 @@ class Users:
 
 
 def check_event(test, name, waited, extra, lock_out, capacities, found=0):
-    """Holds what was measured against what fleet.md states: for how many seconds after the store is back somebody with room may
-    be refused, and how many capacities may be let through besides. A new primary is `found` within so many seconds."""
+    """Compares the measurement with fleet.md: for how many seconds after the store is back a client
+    with room may be refused, and how many capacities may be admitted in addition. A new primary is
+    `found` within this many seconds."""
     record(test, name, max(extra.values()), capacities, max(waited.values()), found + lock_out)
     for who, seconds in waited.items():
-        # A bucket that is never leased has nothing to learn.
+        # A bucket that is never leased does not have to wait until its shard has learned.
         allowed = found + (lock_out if "leased" in who else 0)
         test.assertLessEqual(seconds, allowed + SLACK_SECONDS, f"{name}: {who} has room")

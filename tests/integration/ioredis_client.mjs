@@ -1,4 +1,4 @@
-// ioredis, unmodified: connects, throttles, pipelines, asks by rule.
+// ioredis, unmodified: connects, sends CL.THROTTLE, pipelines, and checks by rule.
 import assert from 'node:assert/strict';
 import Redis from 'ioredis';
 

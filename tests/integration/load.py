@@ -1,7 +1,8 @@
-"""Load on a fleet, and what it was allowed: for each batch when it was sent, when it was answered, and how many passed.
+"""Puts load on a fleet and records each batch: when it was sent, when it was answered, and how many
+requests passed.
 
-Of every interval at least as much was admitted as batches that lie in it were: that is what `excess` holds against the
-bound of one bucket, admitted ≤ burst + rate · t.
+The batches that lie within an interval give a lower bound of the requests admitted in the interval.
+`excess` compares it with the bound of one bucket, admitted ≤ burst + rate · t.
 """
 
 import bisect
@@ -10,11 +11,11 @@ import threading
 import time
 import types
 
-ANSWER_SECONDS = 30  # an answer that takes longer is a hang
+ANSWER_SECONDS = 30  # seconds; an answer that takes longer is a hang
 
 
 def read_reply(reader):
-    """One reply of the Redis protocol, version 2; an error is an Exception in its place."""
+    """Reads one RESP2 reply; an error becomes an Exception in its place."""
     line = reader.readline()
     if not line.endswith(b"\r\n"):
         raise EOFError("the connection ended")
@@ -33,7 +34,7 @@ def encode(*words):
 
 
 def throttle(key, burst, rate):
-    """CL.THROTTLE with `burst` at once and `rate` a second."""
+    """CL.THROTTLE with this burst and this rate per second."""
     return encode("CL.THROTTLE", key, str(burst - 1), str(rate), "1")
 
 
@@ -42,14 +43,14 @@ def check(rule, value, domain="edge"):
 
 
 def passed(reply):
-    """Of either command; an error passes nobody."""
+    """The number of requests that a reply admits, for either command; an error admits none."""
     if not isinstance(reply, list):
         return False
     return reply[1] == 1 if reply[0] == "allowed" else reply[0] == 0
 
 
 def mode_of(reply):
-    """exact, leased, local …; of CL.THROTTLE nothing, of an error `error`."""
+    """The mode of a reply: exact, leased, local …; for CL.THROTTLE none, for an error `error`."""
     if not isinstance(reply, list):
         return "error"
     if reply[0] != "allowed":
@@ -58,18 +59,20 @@ def mode_of(reply):
     return decision[decision.index("mode") + 1]
 
 
-ALONE = ("local", "open", "closed")  # the modes of decisions that the store did not make
+ALONE = ("local", "open", "closed")  # modes of decisions made without the store
 
-# `alone`: how many of its decisions the store did not make; `connection`: the number of the connection that it went over.
+# `alone`: the number of decisions made without the store; `connection`: the number of the
+# connection that carried the batch.
 Batch = collections.namedtuple("Batch", "sent answered passed alone connection")
 
 
 class Load:
-    """Sends batches of commands to each of the instances, over connections of its own, until it is stopped.
+    """Sends batches of commands to each instance, over its own connections, until it is stopped.
 
-    `commands` maps a name to a command; a batch is `batch` times one of them, in turn. The next one follows `pause` seconds
-    behind the answers, or, with `every`, is sent every so many seconds; what it is late for is left out. Ends quietly where
-    an instance is killed (`ended` counts that); an answer that never comes is a failure.
+    `commands` maps a name to a command; a batch repeats one of them `batch` times, and the commands
+    take turns. The next batch follows `pause` seconds after the answers, or, with `every`, is sent
+    at this interval, and skipped if it is late. Ends without an error if an instance is killed
+    (`ended` counts this); a missing answer is a failure.
     """
 
     def __init__(self, instances, commands, batch=40, connections=1, pause=0.005, every=None):
@@ -123,11 +126,11 @@ class Load:
 
     @staticmethod
     def now():
-        """By the clock of `batches`."""
+        """Now, by the clock of `batches`."""
         return time.monotonic()
 
     def take_modes(self):
-        """By name, how decisions came about since this was last asked."""
+        """The modes of decisions since the last call, by name."""
         with self._lock:
             modes, self.modes = self.modes, collections.defaultdict(collections.Counter)
         return modes
@@ -151,13 +154,13 @@ class Load:
         return sum(batch.passed for batch in self.batches[name])
 
     def excess(self, name, burst, rate):
-        """By how many more were admitted than burst + rate · t, in the worst of the intervals that batches span; at
-        most 0 where the bound holds."""
+        """The requests admitted beyond burst + rate · t, in the worst interval between batches; at
+        most 0 if the bound holds."""
         return worst_excess(self.batches[name], burst, rate).excess
 
 
 def worst_excess(batches, burst, rate, starts_max=300):
-    """Every interval from one of at most `starts_max` sendings to any answer."""
+    """Examines all intervals from one of at most `starts_max` send times to any answer."""
     by_answer = sorted(batches, key=lambda batch: batch.answered)
     starts = sorted(batch.sent for batch in batches)
     worst = types.SimpleNamespace(excess=float("-inf"), interval=None, admitted=0)

@@ -1,4 +1,5 @@
-"""Network namespaces, each an own machine as far as its network goes, joined by virtual cables that can be pulled.
+"""Network namespaces that act as separate machines, connected by virtual cables that a test can
+pull.
 
     network = self.enterContext(Network("store", "a"))   # skips the test, and says why, if any step is refused
     network.join("store", "a")                           # a cable; network.address_of("store", "a") is store's end of it
@@ -35,14 +36,15 @@ class Network:
                 self._stack.callback(subprocess.run, ["ip", "netns", "del", space], capture_output=True, timeout=20)
                 self._ip("-n", space, "link", "set", "lo", "up")
                 self._ip("-n", space, "address", "add", f"{self._homes[name]}/32", "dev", "lo")
-                # A test's own sockets live there too, and its servers.
+                # The test's own sockets and servers live in the namespaces too.
                 with self.inside(name):
                     pass
                 self._run(*self.prefix(name), "true")
 
     @contextlib.contextmanager
     def _or_skip(self):
-        """A step of the set-up that this machine refuses (no root, a container, a chroot) skips the test and says why."""
+        """Skips the test with the reason if this machine refuses a step of the set-up (not root, a
+        container, a chroot)."""
         try:
             yield
         except (OSError, subprocess.SubprocessError) as refusal:
@@ -84,12 +86,13 @@ class Network:
         self._lead_home(name, other)
 
     def prefix(self, name):
-        """What stands in front of a command that shall run in there."""
+        """The prefix of a command that runs in the namespace."""
         return ["ip", "netns", "exec", self._spaces[name]]
 
     @contextlib.contextmanager
     def inside(self, name):
-        """This thread makes its sockets in there; they stay there."""
+        """Sockets that this thread opens inside the block belong to the namespace, and stay
+        there."""
         with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{self._spaces[name]}") as space:
             enter(space)
             try:
@@ -132,7 +135,7 @@ class HeadgateInside(Headgate):
 
 
 class RedisInside(RedisServer):
-    """Reachable through every cable."""
+    """An address that is reachable through every cable."""
 
     def __init__(self, network, name, *args, **kwargs):
         self._prefix, self._inside = network.prefix(name), lambda: network.inside(name)
@@ -150,7 +153,8 @@ class RedisInside(RedisServer):
 
 
 class ClusterInside(RedisCluster):
-    """Its nodes live where `places` says, by their numbers: first the primaries, then a replica of each."""
+    """A cluster whose nodes run in the namespaces that `places` names: first the primaries, then
+    one replica of each."""
 
     def __init__(self, network, places):
         self._network, self._places = network, places

@@ -1,4 +1,5 @@
-// node-redis with its client-side cache, which turns on CLIENT TRACKING while it connects; and its transactions.
+// node-redis with its client-side cache, which turns on CLIENT TRACKING when it connects, and with
+// transactions.
 import assert from 'node:assert/strict';
 import {createClient} from 'redis';
 
@@ -15,7 +16,7 @@ for (const remaining of [4, 3]) {
   assert.deepEqual(await client.sendCommand(['CL.THROTTLE', key, '4', '1', '1000']).then((a) => a.slice(0, 3)), [0, 5, remaining]);
 }
 await assert.rejects(client.multi().addCommand(['CL.THROTTLE', key, '4', '1', '1000']).exec(), /MULTI is not supported/);
-// Nothing was taken, and the connection goes on.
+// The transaction took nothing, and the connection stays usable.
 assert.equal((await client.sendCommand(['CL.THROTTLE', key, '4', '1', '1000', '0']))[2], 3);
 const info = await client.clientInfo();
 assert.equal(info.resp, 3);

@@ -13,7 +13,7 @@
 static const volatile int64_t* off;
 static int (*real)(clockid_t, struct timespec*);
 
-// Also before main: allocators ask for the time.
+// May be called before main, because allocators ask for the time.
 __attribute__((constructor)) static void begin(void) {
   if (off != NULL) return;
   real = (int (*)(clockid_t, struct timespec*))dlsym(RTLD_NEXT, "clock_gettime");

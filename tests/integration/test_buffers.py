@@ -1,4 +1,5 @@
-"""Requests that were begun and not finished are bounded together, and what they took goes back to the system."""
+"""Unfinished requests of all connections are bounded together, and their memory goes back to the
+system."""
 
 import selectors
 import socket
@@ -13,8 +14,9 @@ MIB = 1 << 20
 
 
 def besides(connections):
-    """What the server may take besides the budget: by how much one loop exceeds it before it closes what is its own, and the
-    buffers that are not counted. What has a buffer of more than that has pages of its own, so that nothing is lost between them."""
+    """The memory that the server may use beyond the budget: the amount by which one loop exceeds it
+    before it closes connections, and the buffers that are too small to be counted. Larger buffers
+    have their own pages, so that nothing is lost between them."""
     return 16 * MIB + connections * 16 * 1024
 
 
@@ -24,7 +26,7 @@ def resident_bytes(server):
 
 
 class PeakMemory:
-    """The most that the server had resident while this was open."""
+    """The server's peak resident memory during the block."""
 
     def __init__(self, server):
         self.server = server
@@ -46,8 +48,8 @@ class PeakMemory:
 
 
 def send_to_all(connections, request, seconds=60):
-    """Sends `request` on all of them at once, a piece at a time; returns what each was answered until all of it was sent, or the
-    server closed."""
+    """Sends `request` on all connections at once, piece by piece. Returns the answer to each, read
+    until the request was sent or the server closed the connection."""
     selector = selectors.DefaultSelector()
     sent = dict.fromkeys(connections, 0)
     answers = dict.fromkeys(connections, b"")
@@ -90,7 +92,7 @@ class Buffers(unittest.TestCase):
                 answers = send_to_all(connections, request)
                 until(lambda: closed() >= closed_min, 30, "the rest is closed")
             self.assertLess(memory.peak - before, budget + besides(count))
-            # Most of the budget can be used, and the others are served meanwhile.
+            # Most of the budget can be used while other clients are served.
             self.assertGreater(memory.peak - before, budget // 2)
             friend.sendall(b"PING\r\n")
             self.assertEqual(friend.recv(64), b"+PONG\r\n")

@@ -101,12 +101,12 @@ class CommandLine(unittest.TestCase):
             file.write(printed.stdout)
         with Headgate("--config", copy) as server:
             self.assertEqual(server.check("d", k="x")[2]["decisions"][0]["limit"], 7)
-            # The credential is a comment: this machine needs none.
+            # The credential is commented out; the local machine does not need one.
             self.assertEqual(server.request("GET", "/v1/rules")[0], 200)
         self.assertIn(f"settings.loaded file={copy}", self.finished("serve", "--config", copy, "--listen", "127.0.0.1:0"))
 
     def finished(self, *words, env=None):
-        """What a server logs that is stopped at once."""
+        """The log of a server that is stopped at once."""
         server = subprocess.Popen([BINARY, *words, "--admin-listen", "none"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
         self.assertIn("listening on", server.stdout.readline())
         server.terminate()
@@ -115,7 +115,7 @@ class CommandLine(unittest.TestCase):
     def test_a_snapshot_is_written_through_a_symbolic_link(self):
         target, link = os.path.join(self.folder, "target"), os.path.join(self.folder, "link")
         os.symlink("target", link)
-        for _ in range(2):  # first the link leads nowhere, then to the last snapshot
+        for _ in range(2):  # the link first has no target, then the last snapshot
             self.finished("serve", "--listen", "127.0.0.1:0", "--snapshot", link)
             self.assertTrue(os.path.islink(link))
             self.assertTrue(os.path.isfile(target))
@@ -157,9 +157,9 @@ class CommandLine(unittest.TestCase):
         rules = self.write("r.yaml", "domain: d\n")
         with Headgate("--rules", rules) as server:
             self.write("r.yaml", "domain: d\nx: 1\n")
-            until(lambda: "rules.problem" in server.errors(), 10, "the problem is logged")
-            line = next(line for line in server.errors().splitlines() if "rules.problem" in line)
-            self.assertIn("what=\"", line)
+            until(lambda: "rules.problem_found" in server.errors(), 10, "the problem is logged")
+            line = next(line for line in server.errors().splitlines() if "rules.problem_found" in line)
+            self.assertIn("reason=\"", line)
             self.assertIn(" hint=\"see docs/reference/rules.md", line)
             self.assertNotIn("\\n", line)
             os.remove(rules)
@@ -173,7 +173,7 @@ class CommandLine(unittest.TestCase):
             address = ("--server", f"127.0.0.1:{server.port}")
             result = headgate("check", *address, "k=v")
             self.assertEqual((result.returncode, result.stdout), (0, "allowed  (no rule)\n"))
-            self.assertIn('hint: the domain "default" has no rules; there are rules in "edge"', result.stderr)
+            self.assertIn('hint: the domain "default" has no rules; choose one that has, with --domain: "edge"', result.stderr)
             self.assertIn("6 left", headgate("check", *address, "edge", "k=v").stdout)
 
     def test_explain_and_validate_take_an_example_in_every_way(self):

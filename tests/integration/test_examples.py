@@ -1,4 +1,4 @@
-"""What examples/ promises: it runs as it says, and leaves nothing behind."""
+"""Each example in examples/ runs as it says, and leaves no process or file behind."""
 
 import os
 import re
@@ -50,7 +50,8 @@ class ClusterExample(unittest.TestCase):
                 if line.startswith("asking"):
                     break
             example.send_signal(signal.SIGINT)
-            # The end of its output, which all that it started shares, comes when the last of them has ended.
+            # All processes that the example started share its output, so the output ends when the
+            # last of them has ended.
             rest = example.stdout.read()
             self.assertEqual(example.wait(timeout=30), 130, rest)
         self.assertEqual(os.listdir(self.folder), [])
@@ -71,7 +72,7 @@ class ClusterExample(unittest.TestCase):
 
 
 class Commands(unittest.TestCase):
-    """What README.md, docs/start.md and the examples tell people to type does what they say."""
+    """Runs the commands that README.md, docs/start.md and the examples tell people to type."""
 
     @staticmethod
     def lines(path):
@@ -110,7 +111,8 @@ class Commands(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout}{done.stderr}")
 
     def test_what_the_development_script_prints_can_be_pasted(self):
-        # Its own functions, with the binary in the place where it looks for it.
+        # Calls the script's own functions, with the binary in the place where the script looks for
+        # it.
         script = os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "a folder", "dev")
         os.makedirs(os.path.join(os.path.dirname(script), "build/release/bin"))
         os.symlink(os.path.join(ROOT, "examples"), os.path.join(os.path.dirname(script), "examples"))

@@ -1,4 +1,5 @@
-"""Several instances that share one Redis: one limit for all of them, and what holds while it is away."""
+"""Several instances that share one Redis enforce one limit together, and follow the failure policy
+while it is unreachable."""
 
 import select
 import signal
@@ -39,7 +40,8 @@ class Fleet(FleetTest):
 
     @staticmethod
     def admitted(instances, requests, **entries):
-        """How many of as many requests pass, spread over the instances, several at a time."""
+        """The number of requests that pass, out of this many spread over the instances, several at
+        a time."""
 
         def ask(i):
             return instances[i % len(instances)].check("edge", **entries)[0] == 200
@@ -49,7 +51,7 @@ class Fleet(FleetTest):
 
     @staticmethod
     def modes(instance, requests):
-        """How as many looks, over connections of their own, were answered."""
+        """The answers to this many peeks, each over a connection of its own."""
 
         def look(_):
             return instance.check("edge", cost=0, path="/v1/peek", api_key="k9")[1]["x-ratelimit-mode"]
@@ -102,7 +104,8 @@ class Fleet(FleetTest):
         self.assertGreater(asked, 3 * passed, "the load was no load")
         calls = sum(self.metric(i, 'headgate_store_calls_total{outcome="answered"}') for i in instances)
         self.assertLess(calls, asked / 20)
-        # What was left of leases goes back when an instance ends, so that the next one finds it.
+        # The unspent rest of leases goes back when an instance ends, so that the next instance can
+        # use it.
         for instance in instances:
             self.assertEqual(instance.stop(), 0)
 
@@ -110,7 +113,7 @@ class Fleet(FleetTest):
         instance = self.instance(threads=4)
         rate, burst, seconds = 100, 100, 4
         load = self.enterContext(Load([instance], {"abused": throttle("abused", burst, rate)}, connections=8))
-        wait(1)  # the burst, and every loop finds out
+        wait(1)  # the burst, and one request for each loop to learn this
         asked = self.metric(instance, "headgate_lease_asks_total")
         began = load.now()
         wait(seconds)
@@ -140,7 +143,7 @@ class Fleet(FleetTest):
         carried, writes = of("headgate_store_batch_calls")
         self.assertGreaterEqual(carried, 25)
         self.assertLess(writes, carried, "what was ready together travelled together")
-        # What waits says how long in all; how long deciding took is less.
+        # A request that waits reports the whole time, and separately the shorter time of deciding.
         for front, waits in (("http", 5), ("resp", 1)):
             waited, count = of("headgate_wait_seconds", f'{{front="{front}"}}')
             self.assertGreaterEqual(count, waits)
@@ -150,7 +153,7 @@ class Fleet(FleetTest):
     def test_several_limits_of_a_rule_hold_together(self):
         instances = [self.instance() for _ in range(2)]
         self.assertEqual(self.admitted(instances, 40, window="w"), 12)
-        # What the window had lent to requests that the log denied was given back.
+        # The window gets back the requests that the log denied.
         look = instances[0].check("edge", cost=0, path="/v1/peek", window="w")[2]
         self.assertEqual(look["decisions"][0]["remaining"], 0)
         self.assertEqual(instances[1].check("edge", path="/v1/refund", cost=2, window="w")[0], 200)
@@ -204,7 +207,7 @@ class Fleet(FleetTest):
         self.assertEqual(self.admitted(instances, 10, api_key="k1"), 0)
 
     def test_without_the_store_each_rule_does_as_it_says_and_afterwards_it_is_as_before(self):
-        # Exact: after a restart leased buckets would first have to learn what is out on lease, and begin empty.
+        # Exact, because leased buckets would first have to learn after a restart, and begin empty.
         instances = [self.instance("--sharing", "exact") for _ in range(2)]
         until(lambda: self.metric(instances[0], "headgate_instances") == 2, 10, "the instances know of each other")
         until(lambda: self.metric(instances[1], "headgate_instances") == 2, 10, "the instances know of each other")
@@ -214,7 +217,7 @@ class Fleet(FleetTest):
         status, fields, answer = instances[0].check("edge", api_key="k2")
         self.assertEqual((status, fields["x-ratelimit-mode"]), (200, "local"))
         self.assertEqual(answer["decisions"][0]["mode"], "local")
-        # Half of it for each of the two.
+        # Each of the two has half of it.
         self.assertEqual(self.admitted(instances[:1], 40, api_key="k3"), 15)
         self.assertEqual(self.admitted(instances[:1], 10, third="k"), 3)
         status, fields, _ = instances[0].request("POST", "/v1/check", '{"domain":"edge","descriptors":[{"entries":[{"key":"strict","value":"v"}]}]}')
@@ -224,11 +227,11 @@ class Fleet(FleetTest):
             self.assertEqual((status, fields["x-ratelimit-mode"]), (200, "open"))
         self.assertEqual(instances[0].request("POST", "/v1/reset", '{"domain":"edge","descriptors":[{"entries":[{"key":"api_key","value":"k2"}]}]}')[0], 503)
         self.assertGreater(self.metric(instances[0], 'headgate_shared_decisions_total{mode="local"}'), 0)
-        self.assertIn("store.lost", instances[0].errors())
+        self.assertIn("store.disconnected", instances[0].errors())
 
         self.redis.start()
         for instance in instances:
-            # On every loop, each of which has connections of its own.
+            # Covers every loop; each has connections of its own.
             until(lambda: self.modes(instance, 16) == {"exact"}, 20, "decisions are exact again")
         self.assertEqual(self.admitted(instances, 60, api_key="k9"), 30)
 

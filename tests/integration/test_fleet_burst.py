@@ -1,4 +1,5 @@
-"""A healthy store that is asked for more at once than it answers in time, and one that pauses again and again: neither is an outage."""
+"""A burst beyond what a healthy store can answer in time, or a store that pauses again and again,
+does not count as an outage."""
 
 import time
 import unittest
@@ -7,11 +8,11 @@ from harness import wait
 from load import encode, passed, read_reply
 from toll import FaultTest
 
-NEW_KEYS = 1152  # at once, more than the store answers in 10 ms
+NEW_KEYS = 1152  # sent at once; more than the store answers in 10 ms
 
 
 class Burst(FaultTest):
-    TIMES = ("--store-connect-timeout", "2s")  # store_timeout as usual: 10 ms
+    TIMES = ("--store-connect-timeout", "2s")  # the default store_timeout of 10 ms
 
     def assert_no_breaker_opened(self):
         self.assertEqual(sum(i.metric("headgate_store_breaker_opened_total") for i in self.instances), 0)
@@ -40,7 +41,7 @@ class Burst(FaultTest):
         self.until_shared(toll)
         self.assertEqual(refused, 0, "who has never been seen has room")
         self.assert_no_breaker_opened()
-        # The store was used all the time.
+        # The store made decisions all the time.
         for instance in self.instances:
             self.assertGreater(instance.metric('headgate_shared_decisions_total{mode="exact"}'), 500)
         toll.check("new_keys", toll.outage, 0)

@@ -1,5 +1,6 @@
-"""Leases are counted by CLOCK_BOOTTIME. On a machine that is stopped without its clock being told they are dropped as soon
-as the store's clock tells, and neither an ordinary pause nor a busy machine is taken for that."""
+"""Leases are timed by CLOCK_BOOTTIME. If a machine is paused without its clock noticing, its leases
+are dropped as soon as the store's clock reveals the pause. An ordinary pause or a busy machine is
+not mistaken for this."""
 
 import unittest
 
@@ -35,7 +36,7 @@ descriptors:
         wait(2.5)
 
     def sleep(self, told):
-        """As a machine does."""
+        """Advances the clocks as the sleep of a machine does."""
         self.server.pause()
         wait(PAUSE_SECONDS)
         if not told:

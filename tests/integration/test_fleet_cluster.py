@@ -1,5 +1,6 @@
-"""Three instances that share a Redis Cluster of six: one limit for all of them, whatever happens to an instance or a
-server. Load on one hot key, which is leased, and on keys in the other shards, which must not notice."""
+"""Three instances that share a Redis Cluster of six nodes enforce one limit, whatever happens to an
+instance or a server. The load is on one hot key, which is leased, and on keys in other shards,
+which must not be affected."""
 
 import os
 import signal
@@ -14,10 +15,10 @@ from harness import Headgate, RedisCluster, require_redis, until, wait
 from load import Load, check
 from toll import alone_by_connection, by_connection, longest_refused, outage_term
 
-# Half a second's worth at once, so that a machine that is busy for less loses nothing.
+# A burst of half a second, so that a machine that is busy for less than that loses nothing.
 RATE, BURST = 2000, 1000
 CALM_RATE, CALM_BURST = 50, 20
-KEPT = 60  # a day: nothing comes back within a test
+KEPT = 60  # a day: nothing refills within a test
 RULES = f"""domain: edge
 descriptors:
   - key: hot
@@ -28,7 +29,7 @@ descriptors:
     rate_limit: {{requests_per_unit: {KEPT}, unit: day, algorithm: token_bucket, sharing: exact}}
 """
 SHARED = {"exact", "leased"}
-LEASE_SECONDS = 2  # how long a lease lives at the store
+LEASE_SECONDS = 2  # life of a lease at the store
 
 
 class FleetOnACluster(unittest.TestCase):
@@ -43,9 +44,9 @@ class FleetOnACluster(unittest.TestCase):
 
     def setUp(self):
         self.cluster.wait_until_well()
-        # The instances of the test before were not asked to say goodbye.
+        # The instances of the previous test were killed, and still count.
         self.cluster.primary_of(self.cluster.shard_of("hg:instances")).command("DEL", "hg:instances")
-        # A bucket of its own for each test, and keys that live with it or away from it.
+        # Each test has a bucket of its own, keys in the same shard, and keys in other shards.
         self.key = self.id().split(".")[-1]
         self.shard = self.cluster.shard_of(self.bucket(self.key))
         near = (f"{self.key}{i}" for i in range(1000))
@@ -57,28 +58,30 @@ class FleetOnACluster(unittest.TestCase):
 
     @staticmethod
     def bucket(value):
-        """Its name in the store."""
+        """The name of the bucket in the store."""
         return f"hg:{{r|edge|hot={value}#0}}"
 
     def instance(self, store):
-        # The machine that runs the tests may be busy: what takes long is not what these tests are about.
+        # The timeouts are long because the machine may be busy, and these tests are not about
+        # timeouts.
         slow = ("--store-timeout", "1s", "--store-connect-timeout", "1s", "--threads", "2")
         return self.enterContext(Headgate("--rules", self.rules, "--store", store, *slow))
 
     def start_load(self):
-        """On the hot key; on one that lives with it and says how it is decided; on many that live elsewhere."""
+        """Load on the hot key, on one key in the same shard that reports its mode, and on many keys
+        in other shards."""
         self.hot = self.enterContext(Load(self.instances, {self.key: check("hot", self.key)}))
         self.beside = self.enterContext(Load(self.instances, {self.near: check("hot", self.near)}, batch=5, pause=0.02))
         self.calm = self.enterContext(Load(self.instances, {v: check("calm", v) for v in self.far}, batch=5, pause=0.02))
 
     def wait_until_acquainted(self):
-        """Then each has its share of a limit where the store is away."""
+        """Afterwards each instance has its share of a limit while the store is unreachable."""
         for instance in self.instances:
             until(lambda: instance.metric("headgate_instances") == 3, 10, "the instances know of each other")
 
     def stop_load(self, term=0):
-        """One bucket's bound holds over every interval, and as many capacities more as `term`, if that is stated; where it is a
-        function, it is asked once the load has ended."""
+        """The bound of one bucket holds over every interval, plus `term` capacities if given. If
+        `term` is a function, it is called after the load has ended."""
         for load in (self.hot, self.beside, self.calm):
             load.stop()
         term = term() if callable(term) else term
@@ -91,14 +94,16 @@ class FleetOnACluster(unittest.TestCase):
         return term
 
     def stop_load_of_a_failover(self, name, began, promoted):
-        """The term of an outage from when the primary was gone, of a history that lacks its end. See outage_term for its parts.
-        A key that is overloaded all the time comes to half of it: its shares begin with nothing, since nothing was left."""
+        """The term of an outage that began when the primary died, for a history that lacks its last
+        writes. See outage_term for its parts. A key that is overloaded all the time uses half of
+        it: its shares begin empty, because the bucket was empty."""
         term = self.stop_load(lambda: outage_term([(began, promoted)], alone_by_connection(self.hot, self.key), BURST, RATE, lost_end=1))
         refused = max(map(longest_refused, by_connection(self.beside, self.near)))
         record(self, name, self.hot.excess(self.key, BURST, RATE) / BURST, term, refused, 0)
 
     def admits_again(self, seconds):
-        """Within as many seconds what lives in the shard is decided with the store again, and something passes."""
+        """Within this many seconds the store decides the keys of the shard again, and a request
+        passes."""
 
         def is_shared():
             before = self.hot.admitted(self.key)
@@ -162,7 +167,7 @@ class FleetOnACluster(unittest.TestCase):
         self.assertEqual(replica.command("CLUSTER", "FAILOVER"), "OK")
         until(lambda: self.cluster.primary_of(self.shard, [replica]), 20, "the replica takes over")
         self.admits_again(10)
-        # Nobody had to wait for anything: no instance decided alone.
+        # No request had to wait: no instance decided alone.
         local = sum(instance.metric('headgate_shared_decisions_total{mode="local"}') for instance in self.instances)
         self.stop_load(term=1 if local else 0)
         self.assertEqual(self.hot.ended, 0)
@@ -198,7 +203,7 @@ class FleetOnACluster(unittest.TestCase):
             self.assertGreater(int(other.command("PTTL", names[2])), 0)
             self.assertEqual(node.command("EXISTS", names[2]).split()[0], "MOVED")
             self.admits_again(10)
-        # What was consumed is known wherever the bucket lives.
+        # Consumed requests stay known wherever the bucket is.
         self.assertEqual(passed + ask_kept(12), KEPT)
         self.stop_load()
         self.assertEqual(self.hot.ended, 0)
@@ -217,7 +222,7 @@ class FleetOnACluster(unittest.TestCase):
         until(lambda: self.cluster.primary_of(self.shard, others), 20, "the replica takes over")
         promoted = time.monotonic()
         self.admits_again(10)
-        # What the old one finds when it wakes up is too late for everybody.
+        # When the old primary wakes up, its data is too old for all instances.
         primary.resume()
         wait(1)
         self.stop_load_of_a_failover("silent_primary", began, promoted)
@@ -228,7 +233,7 @@ class FleetOnACluster(unittest.TestCase):
             rights = f"on >sesame resetkeys {ACL_KEYS} {ACL_COMMANDS} {ACL_CLUSTER_COMMANDS}"
             self.assertEqual(node.command("ACL", "SETUSER", "headgate", *rights.split()), "OK")
         instance = self.instance(store=f"redis+cluster://headgate:sesame@127.0.0.1:{self.cluster.port}")
-        # Also while a slot moves.
+        # Also holds while a slot moves.
         shard = self.cluster.shard_of(f"hg:{{r|edge|calm={self.far[0]}#0}}")
         source, target = self.cluster.primary_of(shard), self.cluster.primary_of(self.shard)
         slot = self.cluster.slot_of(f"hg:{{r|edge|calm={self.far[0]}#0}}")

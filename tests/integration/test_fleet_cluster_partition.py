@@ -1,5 +1,6 @@
-"""A Redis Cluster whose network falls in two: one primary and one instance on one side, all others on the other. The primary
-that is alone goes on answering until it notices, and its replica takes over meanwhile: for that time there are two."""
+"""The network of a Redis Cluster is split: one primary and one instance on one side, all others on
+the other side. The isolated primary answers until it notices, while its replica takes over.
+Meanwhile there are two primaries."""
 
 import unittest
 
@@ -15,7 +16,8 @@ CALM_RATE, CALM_BURST = 50, 20
 RULES = ("--rule", f"probe: {RATE}/s burst {BURST}", "--rule", f"calm: {CALM_RATE}/s burst {CALM_BURST}")
 SHARED = {"exact", "leased"}
 BACK_SECONDS = 10
-# Until the primary that is alone answers nobody any more: its cluster-node-timeout of a second, and as long again to notice.
+# The time until the isolated primary stops answering: its cluster-node-timeout of one second, and
+# another second to notice.
 TWO_PRIMARIES_SECONDS = 2
 FEW, MANY = "few", "many"
 
@@ -35,12 +37,12 @@ class ClusterPartition(unittest.TestCase):
     def instance(cls, place):
         node = cls.cluster.nodes[0 if place == FEW else 1]
         store = f"redis+cluster://{cls.network.home_of(place)}:{node.port}"
-        # Patient, since the machine may be busy.
+        # The timeouts are long because the machine may be busy.
         slow = ("--store-timeout", "500ms", "--store-connect-timeout", "500ms", "--threads", "2")
         return cls.enterClassContext(HeadgateInside(cls.network, place, "--store", store, *slow, *RULES))
 
     def in_shard(self, shard, name):
-        """The first value whose bucket lives there."""
+        """The first value whose bucket is on this shard."""
         return next(v for v in (f"v{i}" for i in range(1000)) if self.cluster.shard_of(name(v)) == shard)
 
     def test_the_primary_that_is_alone_is_replaced(self):
@@ -87,14 +89,15 @@ class ClusterPartition(unittest.TestCase):
         self.network.plug(MANY, FEW)
         until(lambda: not self.cluster.primary_of(0, [self.cluster.nodes[0]]), 20, "the old primary follows the new one")
         until(lambda: is_shared(probes[0]), BACK_SECONDS, "the instance that was alone is back")
-        # Each event loop finds out for itself.
+        # Each event loop notices by itself.
         until(nobody_is_alone, BACK_SECONDS, "nobody decides alone any more")
 
         for load in (hot_load, calm_load, *probes):
             load.stop()
             self.assertEqual(load.ended, 0, "a client lost its connection")
-        # On top of one bucket: the old primary's, for as long as it answered; then the share of the instance that decided alone; and
-        # one capacity of the failover, of which the others' shares are a part.
+        # Admitted beyond one bucket: by the old primary, for as long as it answered; then the share
+        # of the instance that decided alone; and one capacity for the failover, which includes the
+        # others' shares.
         alone = [batch for connection in alone_by_connection(probes[0], "probe") for batch in connection]
         seconds = max(batch.answered for batch in alone) - min(batch.sent for batch in alone)
         term = 2 + RATE / BURST * (TWO_PRIMARIES_SECONDS + seconds / len(self.instances))

@@ -1,4 +1,5 @@
-"""One key that all instances are asked for alike, several times as often as its limit allows: what it costs each, and what each gets."""
+"""All instances get the same demand for one key, several times its limit: the cost for each
+instance and the share that each gets."""
 
 import unittest
 
@@ -16,7 +17,8 @@ descriptors:
 SECONDS = 10
 CALLS_PER_SECOND_MAX = 20
 SHARE_LEAST = 0.6
-# Part of the rate that all admit together: asking seldom loses little. Less on a busy machine.
+# The part of the rate that all instances together admit: asking the store seldom loses little. A
+# busy machine admits less.
 GOODPUT_LEAST = 0.8
 
 
@@ -30,12 +32,13 @@ class Fairness(FleetTest):
         instances = [self.instance(threads=3) for _ in range(INSTANCES)]
         for instance in instances:
             until(lambda: instance.metric("headgate_instances") == INSTANCES, 10, "the instances know of each other")
-        # Each asks for more than the limit, over connections that fall to different event loops.
+        # Each load asks for more than the limit, over connections that are spread over the event
+        # loops.
         loads = [
             self.enterContext(Load([i], {"hot": check("hot", "hot")}, batch=1, connections=4, pause=0))
             for i in instances
         ]
-        wait(2)  # until what was saved up is spent
+        wait(2)  # until the saved-up tokens are spent
         asked = [load.asked for load in loads]
         admitted = [load.admitted("hot") for load in loads]
         calls = [self.store_calls(i) for i in instances]
@@ -50,7 +53,7 @@ class Fairness(FleetTest):
             load.stop()
         self.assertEqual(decided_alone(instances), 0, seen)
         self.assertGreater(min(asked), 1.2 * RATE * seconds / INSTANCES, f"the key was not overloaded by each: {seen}")
-        # One call more a second is the instance's heartbeat.
+        # The heartbeat of the instance adds one call per second.
         self.assertLessEqual(max(per_second), CALLS_PER_SECOND_MAX + 2, seen)
         self.assertGreaterEqual(min(admitted), SHARE_LEAST * sum(admitted) / INSTANCES, seen)
         self.assertGreaterEqual(sum(admitted), GOODPUT_LEAST * RATE * seconds, seen)

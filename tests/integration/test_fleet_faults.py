@@ -1,5 +1,6 @@
-"""Each fault is produced in real processes, and costs no more than docs/guides/fleet.md states: see faults.py. New histories of the
-store are in test_fleet_history.py, failovers in test_fleet_cluster.py, cut networks in test_fleet_partition.py."""
+"""Each fault is produced in real processes, and costs at most what docs/guides/fleet.md states; see
+faults.py. New histories of the store are in test_fleet_history.py, failovers in
+test_fleet_cluster.py, and network partitions in test_fleet_partition.py."""
 
 import signal
 import threading
@@ -9,7 +10,7 @@ import unittest
 from harness import until, wait
 from toll import BURST, LEASE_SECONDS, LIMIT, RULES, FaultTest
 
-# A breaker is open for as long at most, with its jitter: then the store is asked.
+# The longest time for which a breaker stays open, with jitter; then the store is tried again.
 BREAKER_SECONDS = 6.25
 
 
@@ -38,7 +39,7 @@ class Faults(FaultTest):
         wait(2)
         toll.check("shutdown", 0, 0)
 
-    # ---- A store that cannot be asked
+    # ---- The store cannot be reached
 
     def test_the_store_stands_still(self):
         toll = self.begin()
@@ -71,7 +72,7 @@ class Faults(FaultTest):
         self.until_shared(toll)
         toll.check("restart_local", lambda: toll.outage(lost_end=1), 0)
 
-    # ---- What is stored
+    # ---- Stored data
 
     def test_a_live_key_is_deleted(self):
         toll = self.begin()
@@ -97,7 +98,8 @@ class Faults(FaultTest):
 
     def test_a_limit_changes(self):
         toll = self.begin()
-        # The larger of both is the bucket: the window is as large, and gives nothing back within the test. What is used is carried over.
+        # The larger of the two becomes the bucket: the window is as large, and refills nothing
+        # within the test. The consumed requests are carried over.
         window = f"requests_per_unit: {BURST}, unit: month, algorithm: fixed_window"
         for _ in range(2):
             self.write("edge.yaml", RULES.replace(LIMIT, window, 1))

@@ -1,5 +1,5 @@
-"""Somebody asks for one new key after the other: what it costs is bounded in the instance, which follows as many keys as it has
-places, and in Redis, where every key ends by itself."""
+"""A client asks for one new key after the other. The cost is bounded in the instance, which has a
+fixed number of places for keys, and in Redis, where every key expires."""
 
 import threading
 import time
@@ -10,12 +10,13 @@ from harness import until, wait
 from load import Load, check, encode, read_reply
 
 KEYS = 250_000
-# An instance follows so many, all its event loops together.
+# The number of keys that an instance follows, over all its event loops.
 FOLLOWED_MAX = 65_536
 WORKERS, BATCH = 4, 500
-# Enough for every place to be taken once: a loop that has a connection at all has half of the places and a quarter of these.
+# Enough to use every place once: a loop that has any connection has half of the places, and a
+# quarter of these keys.
 FIRST_KEYS = 150_000
-# One request is as if never made after 4 s.
+# A bucket that got one request is full again after 4 s.
 RATE, PERIOD_S, BURST = 15, 60, 10
 FULL_AGAIN_SECONDS, LEASE_SECONDS = PERIOD_S / RATE, 2
 HOT_RATE = 1000
@@ -24,7 +25,7 @@ descriptors:
   - key: hot
     rate_limit: {{requests_per_unit: {HOT_RATE}, unit: second, algorithm: token_bucket}}
 """
-# All keys by their names, in one go: how many, the longest life, and whether one has none.
+# Scans all keys by name: how many there are, the longest life, and whether one never expires.
 LOOK = """
 local cursor, count, longest, endless = '0', 0, 0, 0
 repeat
@@ -46,7 +47,7 @@ class Flood(FleetTest):
     RULES = RULES
 
     def flood(self, connections, first, keys):
-        """As many keys, each asked for once; returns how many requests passed."""
+        """Sends one request for each of this many keys; returns how many passed."""
         passed = [0] * WORKERS
 
         def run(worker):
@@ -76,7 +77,7 @@ class Flood(FleetTest):
 
     def test_a_flood_of_unique_keys_is_bounded_here_and_there(self):
         instance = self.instance()
-        # The same for both floods, so that the loops which have them know them already.
+        # Used in both floods, so that the loops that get the floods know these keys already.
         connections = [self.enterContext(instance.connect()) for _ in range(WORKERS)]
         for connection in connections:
             connection.settimeout(30)
@@ -97,14 +98,14 @@ class Flood(FleetTest):
         self.assertGreater(count, min(KEYS, KEYS / took * FULL_AGAIN_SECONDS) / 2, "the flood was none")
         self.assertEqual(endless, 0)
         self.assertLessEqual(longest_ms, 1000 * (FULL_AGAIN_SECONDS + LEASE_SECONDS))
-        # Here nothing grows, and the key that is asked for often keeps its place.
+        # In the instance nothing grows, and the key that is asked for often keeps its place.
         self.assertLess(self.resident_bytes(instance) - resident, 4 * MEBIBYTE)
         turned_away = sum(instance.metric(f"headgate_lease_keys_{how}_total") for how in ("evicted", "not_followed"))
         self.assertGreaterEqual(turned_away, FIRST_KEYS + KEYS - FOLLOWED_MAX)
         self.assertGreater(modes["leased"], 0.9 * sum(modes.values()), modes)
         self.assertEqual(decided_alone([instance]), 0)
         self.assertEqual(instance.metric('headgate_store_calls_total{outcome="refused"}'), 0)
-        # There everything ends by itself.
+        # In Redis every key expires.
         until(lambda: self.redis.command("DBSIZE") == "1", 30, "all that is there are the instances")
         self.assertLess(self.redis_bytes() - stored, MEBIBYTE)
 

@@ -1,5 +1,6 @@
-"""Two instances and one Redis, one of them behind a gate: what its network can do to it. It goes on deciding, says how, lets
-no more pass than is documented, and is back to the fleet's limit soon after."""
+"""Two instances and one Redis. A gate in front of one instance simulates network faults. The
+instance keeps deciding, reports its mode, admits no more than documented, and soon follows the
+fleet's limit again."""
 
 import unittest
 
@@ -7,7 +8,7 @@ from gate import TO_CLIENT, TO_SERVER, Gate
 from harness import Headgate, RedisServer, require_redis, until, wait
 from load import Load, check, throttle
 
-# Half a second's worth at once, so that a machine that is busy for less loses nothing.
+# A burst of half a second, so that a machine that is busy for less than that loses nothing.
 RATE, BURST = 2000, 1000
 RULE = f"probe: {RATE}/s burst {BURST}"
 SHARED = {"exact", "leased"}
@@ -21,7 +22,8 @@ class BehindAGate(unittest.TestCase):
         require_redis()
         cls.redis = cls.enterClassContext(RedisServer())
         cls.gate = cls.enterClassContext(Gate(cls.redis.port))
-        # Patient, since the machine may be busy; the same two for all tests, so that each begins where one ended well.
+        # The timeouts are long because the machine may be busy. All tests share the two instances,
+        # so each begins where the previous one left them healthy.
         slow = ("--store-timeout", "500ms", "--store-connect-timeout", "1s", "--threads", "2", "--rule", RULE)
         cls.instances = [
             cls.enterClassContext(Headgate("--store", f"redis://127.0.0.1:{port}", *slow))
@@ -36,13 +38,14 @@ class BehindAGate(unittest.TestCase):
 
     def start_load(self):
         self.hot = self.enterContext(Load(self.instances, {self.key: throttle(self.key, BURST, RATE)}, connections=2))
-        # On a key of its own, so that it says what the gated instance does and takes nothing from the other.
+        # Uses a key of its own, which shows the mode of the gated instance and takes nothing from
+        # the other key.
         self.probe = self.enterContext(Load([self.gated], {"probe": check("probe", self.key, "default")}, batch=5, connections=2))
         wait(0.5)
         self.probe.take_modes()
 
     def modes(self, seconds):
-        """How the gated instance decides in the next seconds."""
+        """The modes of the gated instance in the next seconds."""
         wait(seconds)
         return set(self.probe.take_modes()["probe"])
 
@@ -56,7 +59,8 @@ class BehindAGate(unittest.TestCase):
         until(is_back, BACK_SECONDS, "the gated instance is back")
 
     def stop_load(self):
-        """The bound of one bucket over every interval; where the gated instance decided alone, its half comes on top."""
+        """The bound of one bucket over every interval; while the gated instance decided alone, its
+        half comes on top."""
         self.hot.stop()
         self.probe.stop()
         for instance in self.instances:
@@ -68,7 +72,7 @@ class BehindAGate(unittest.TestCase):
         self.assertGreater(self.hot.admitted(self.key), 0.5 * RATE * self.hot.took)
 
     def during(self, fault, seconds, expected):
-        """Under load: the fault, how decisions come about, all well again."""
+        """Under load: the fault, the modes of decisions during the fault, and the recovery."""
         self.other_local = self.other.metric('headgate_shared_decisions_total{mode="local"}')
         before = self.gated.metric('headgate_shared_decisions_total{mode="local"}')
         self.addCleanup(self.gate.heal)
@@ -125,14 +129,15 @@ class BehindAGate(unittest.TestCase):
             with self.subTest(after_bytes):
                 self.during(lambda: self.gate.reset(after_bytes), 0.3, SHARED | {"local"})
 
-    # A check sum would be needed to find a wrong number in an answer that is well formed; TCP has one. So no bound here.
+    # Only a checksum could reveal a wrong number in a well-formed answer. TCP has one, so no bound
+    # is stated here.
     def test_any_byte_of_an_answer_wrong_is_survived(self):
         self.addCleanup(self.gate.heal)
         self.start_load()
         self.gate.corrupt(chunks=10**6, anywhere=True)
         self.modes(1.5)
         self.gate.heal()
-        # What was misread when a connection began is believed for as long as that lasts.
+        # An answer misread during the handshake is believed as long as the connection lasts.
         self.gate.reset()
         self.heal()
         for load in (self.hot, self.probe):

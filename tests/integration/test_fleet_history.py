@@ -1,4 +1,5 @@
-"""A new history of the store locks nobody out, and lets through what docs/guides/fleet.md states, whatever made it new."""
+"""A new history of the store locks nobody out and admits at most what docs/guides/fleet.md states,
+whatever caused it."""
 
 import os
 import tempfile
@@ -35,7 +36,8 @@ class HistoryOfAServer(unittest.TestCase):
         replica.kill()
         until(lambda: self.replication_id() != attached, 20, "its backlog is freed, and it has yet another id")
         waited, extra = self.users.after(began, began)
-        # The keys that are asked for first are asked for last: what counts for them is that nobody was refused at all.
+        # The keys of the first requests are asked for again last; the test requires that none of
+        # them was refused.
         waited = {who: seconds for who, seconds in waited.items() if who.endswith("warm")}
         check_event(self, "replica_attached", waited, extra, lock_out=0, capacities=0)
         self.assert_nobody_learned()
@@ -53,7 +55,8 @@ class HistoryOfAServer(unittest.TestCase):
         until(lambda: int(self.redis.command("INFO", "stats").split("evicted_keys:")[1].split()[0]) > 20, 20, "keys are evicted")
         self.redis.command("CONFIG", "SET", "maxmemory", "0")
         waited, extra = self.users.after(began, time.monotonic())
-        # While it is full it refuses every write, so that it is left alone for a while afterwards.
+        # While the store is full it refuses every write, so its breaker stays open for a while
+        # afterwards.
         check_event(self, "evicted", waited, extra, lock_out=LEASE_SECONDS, capacities=1)
         self.assert_nobody_learned()
 

@@ -1,5 +1,6 @@
-"""Two instances and their Redis on networks of their own: what happens when a cable is pulled, and plugged in again. Real
-links, and so what the kernel does to connections on them: it sends into the void, or says that there is no way."""
+"""Two instances and their Redis on networks of their own: a cable is pulled and plugged in again.
+The links are real, and so is what the kernel does to their connections: packets get lost, or
+sending fails with "no route"."""
 
 import time
 import unittest
@@ -11,7 +12,7 @@ from load import Load, check, throttle
 from namespaces import HeadgateInside, Network, RedisInside
 from toll import alone_by_connection, by_connection, longest_refused, outage_term
 
-# Half a second's worth at once, so that a machine that is busy for less loses nothing.
+# A burst of half a second, so that a machine that is busy for less than that loses nothing.
 RATE, BURST = 2000, 1000
 SHARED = {"exact", "leased"}
 BACK_SECONDS = 10
@@ -32,23 +33,24 @@ class Partition(unittest.TestCase):
     @classmethod
     def instance(cls, name):
         store = f"redis://{cls.network.address_of('store', name)}:{cls.redis.port}"
-        # Patient, since the machine may be busy.
+        # The timeouts are long because the machine may be busy.
         slow = ("--store-timeout", "300ms", "--store-connect-timeout", "500ms", "--threads", "2")
         return HeadgateInside(cls.network, name, "--store", store, *slow, "--rule", f"probe: {RATE}/s burst {BURST}")
 
     def setUp(self):
         self.key = self.id().split(".")[-1]
         self.hot = self.enterContext(Load(self.instances, {self.key: throttle(self.key, BURST, RATE)}, connections=2))
-        # Of keys of their own, so that they take nothing from the other's.
+        # Uses keys of its own, so that it takes nothing from the other load's keys.
         self.probes = [
             self.enterContext(Load([instance], {"probe": check("probe", f"{self.key}{i}", "default")}, batch=5, connections=2, pause=0.02))
             for i, instance in enumerate(self.instances)
         ]
-        # An event loop that no load of the test before was on may have to find out that the store is back.
+        # An event loop that had no load in the previous test may still have to notice that the
+        # store is back.
         until(self.is_well, BACK_SECONDS, "all is well at first")
 
     def modes(self, instance, seconds):
-        """How decisions of the instance come about in the next seconds."""
+        """The modes of the instance in the next seconds."""
         probe = self.probes[instance]
         probe.take_modes()
         wait(seconds)
@@ -64,7 +66,7 @@ class Partition(unittest.TestCase):
         return modes and modes <= SHARED
 
     def stop(self):
-        """Returns for how long somebody with room was refused."""
+        """Returns for how long a client with room was refused."""
         for load in (self.hot, *self.probes):
             load.stop()
             self.assertEqual(load.ended, 0, "a client lost its connection")
@@ -72,20 +74,22 @@ class Partition(unittest.TestCase):
         return max(longest_refused(batches) for probe in self.probes for batches in by_connection(probe, "probe"))
 
     def check(self, name, term, refused):
-        """Over every interval no more than one bucket, and on top `term` capacities."""
+        """In every interval at most one bucket passes, plus `term` capacities."""
         record(self, name, self.hot.excess(self.key, BURST, RATE) / BURST, term, refused, 0)
 
     def share_since(self, began):
-        """Of the one that was cut off: of one capacity, and of what accrued until it no longer decided alone."""
+        """The share of the instance that was cut off: of one capacity, and of what refilled until
+        it no longer decided alone."""
         alone = [batch.answered for batches in alone_by_connection(self.probes[0], "probe") for batch in batches]
         return (1 + RATE * max([0, *(answered - began for answered in alone)]) / BURST) / len(self.instances)
 
     def during(self, pulled):
-        """One instance is cut off, for longer than a lease lives: it goes on with its share, and the other with the store."""
+        """One instance is cut off for longer than a lease lives. It continues with its share, and
+        the other with the store."""
         self.addCleanup(self.network.plug, *pulled)
         began = time.monotonic()
         self.network.pull(*pulled)
-        # What it holds of leases it may spend, to their end.
+        # The instance may spend the leases that it holds until they expire.
         until(lambda: self.modes(0, 0.8) == {"local"}, 8, "the one that is cut off decides alone")
         self.assertLessEqual(self.modes(1, 0.5), SHARED, "the other does not notice")
         self.network.plug(*pulled)

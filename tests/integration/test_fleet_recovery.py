@@ -1,8 +1,9 @@
-"""A store that comes back while nobody asks for less: what it is asked in its first seconds, and how soon all is as before.
+"""A store recovers while the load stays the same: how many calls it gets in its first seconds, and
+how soon everything is normal.
 
-The load is 80 % of every limit, so that all of it passes while all is well, and it does not wait for answers that are late:
-half of the decisions ask the store, half come from leases. A fleet that retried, or asked for every lease at once,
-would show here as more calls for each decision than before.
+The load is 80 % of every limit, so all of it passes in normal operation, and it does not wait for
+late answers. Half of the decisions ask the store, half come from leases. If the fleet retried, or
+asked for every lease at once, each decision would cost more calls than before.
 """
 
 import re
@@ -20,7 +21,8 @@ EXACT_KEYS, LEASED_KEYS = 40, 2
 
 
 def limit_for(keys):
-    """Of which a key's part of the load is 80 %; a second's worth at once, since its part comes in batches."""
+    """The load on a key is 80 % of this; the burst is one second, because the load comes in
+    batches."""
     rate = round(ASKED_PER_SECOND / keys / 0.8)
     return f"{{requests_per_unit: {rate}, unit: second, algorithm: token_bucket, burst: {rate}"
 
@@ -33,18 +35,20 @@ descriptors:
     rate_limit: {limit_for(LEASED_KEYS)}}}
 """
 AMPLIFICATION_MAX = 1.1
-# Of what is asked, which may be less than usual where the machine is busy; or where answers come late, which is no recovery.
+# Relative to the requests sent, which may be fewer if the machine is busy; late answers do not
+# count as recovered.
 GOODPUT_LEAST, OFFERED_LEAST = 0.95, 0.8
 BACK_SECONDS = 10
 
-# `least` and `most`: between which the number of decisions that asked the store is for certain, at the time of `calls`.
+# `least` and `most`: certain bounds of the number of decisions that asked the store, at the time of
+# `calls`.
 Sample = namedtuple("Sample", "at least calls most asked admitted alone")
 Window = namedtuple("Window", "seconds calls decided asked admitted alone")
 
 
 class Recovery(FleetTest):
     RULES = RULES
-    # Those that are usual, but for a machine that is busy.
+    # The calls of normal operation, plus slack for a busy machine.
     TIMES = ("--store-timeout", "100ms", "--store-connect-timeout", "200ms")
 
     def setUp(self):
@@ -56,17 +60,17 @@ class Recovery(FleetTest):
             self.enterContext(Load(self.instances, {str(i): check(rule, str(i)) for i in range(keys)}, BATCH, CONNECTIONS, every=EVERY))
             for rule, keys in (("exact", EXACT_KEYS), ("leased", LEASED_KEYS))
         ]
-        wait(1.5)  # until what is asked for often is leased
+        wait(1.5)  # until the hot keys are leased
 
     def calls(self):
-        """Scripts that the store ran, by its own count."""
+        """Scripts that the store ran, as it counts them."""
         counts = re.findall(r"cmdstat_eval(?:sha)?:calls=(\d+)", self.redis.command("INFO", "commandstats"))
         return sum(map(int, counts))
 
     def sample(self):
         at, least = self.exact.now(), self.exact.asked
         calls = self.calls()
-        most = self.exact.asked + INSTANCES * CONNECTIONS * BATCH  # what was sent, and is not answered yet
+        most = self.exact.asked + INSTANCES * CONNECTIONS * BATCH  # sent and not yet answered
         admitted = sum(load.admitted(name) for load in self.loads for name in list(load.batches))
         asked = sum(load.asked for load in self.loads)
         return Sample(at, least, calls, most, asked, admitted, decided_alone(self.instances))
@@ -78,7 +82,7 @@ class Recovery(FleetTest):
         return Window(b.at - a.at, b.calls - a.calls, b.most - a.least, b.asked - a.asked, b.admitted - a.admitted, b.alone - a.alone)
 
     def quiet(self):
-        """Two seconds in which nothing happened; nothing where something did."""
+        """Waits for two seconds in which nothing changed; returns nothing if something did."""
         window = self.window(2)
         return None if window.alone else window
 
@@ -115,7 +119,8 @@ class Recovery(FleetTest):
 
 
 class RecoveryOfLeases(FleetTest):
-    """Many leased keys, each asked for by every event loop in bursts: a limit that was once reached is not remembered for ever."""
+    """Many leased keys, each asked for in bursts by every event loop: a limit that was reached once
+    is forgotten after a while."""
 
     KEYS = 40
     RULES = f"domain: edge\ndescriptors:\n  - key: leased\n    rate_limit: {limit_for(KEYS)}}}\n"
@@ -127,7 +132,8 @@ class RecoveryOfLeases(FleetTest):
         load = self.enterContext(Load(instances, commands, BATCH // 2, 2 * CONNECTIONS, every=EVERY))
 
         def passing():
-            """Which part passes in the next two seconds, without decisions of an instance alone."""
+            """The part that passes in the next two seconds without decisions that an instance made
+            alone."""
             asked, admitted, alone = load.asked, sum(map(load.admitted, commands)), decided_alone(instances)
             wait(2)
             share = (sum(map(load.admitted, commands)) - admitted) / max(1, load.asked - asked)

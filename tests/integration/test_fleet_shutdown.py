@@ -1,4 +1,5 @@
-"""An instance that is stopped returns its leases, thousands of them too, and says what it could not return."""
+"""An instance that is stopped returns its leases, even thousands of them, and logs the number that
+it could not return."""
 
 import re
 import threading
@@ -10,7 +11,7 @@ from load import check, encode, passed, read_reply
 
 KEYS = 8000
 LIMIT = 1000
-# A day's window: what is lost with a lease stays lost.
+# A day's window: requests lost with a lease stay lost.
 RULES = f"""domain: edge
 descriptors:
   - key: k
@@ -21,7 +22,7 @@ LEASES_WITHIN = 20  # seconds; the machine may be busy
 
 
 def replies(connection, commands):
-    """Of all commands, sent in batches."""
+    """The replies to all commands, sent in batches."""
     reader = connection.makefile("rb")
     found = []
     for begin in range(0, len(commands), BATCH):
@@ -41,7 +42,8 @@ class Shutdown(FleetTest):
     TIMES = ("--store-timeout", "200ms", "--store-connect-timeout", "2s")
 
     def lease(self, instance, keys):
-        """Asks for every key in turn until leases of most of them are held; returns how many requests passed."""
+        """Asks for every key in turn until most of them are leased; returns how many requests
+        passed."""
         commands = [check("k", f"v{i}") for i in range(keys)]
         count, until = 0, time.monotonic() + LEASES_WITHIN
         with instance.connect() as connection:
@@ -51,7 +53,7 @@ class Shutdown(FleetTest):
         return count
 
     def stop(self, instance):
-        """For how long it stopped, and the fields of its log line about leases."""
+        """The time that stopping took, and the fields of its log line about leases."""
         began = time.monotonic()
         self.assertEqual(instance.stop(), 0)
         took = time.monotonic() - began
@@ -88,7 +90,7 @@ class Shutdown(FleetTest):
         self.lease(instance, 1000)
         _, said = self.stop(instance)
         self.assertEqual(said["requests_left"], "0", instance.errors())
-        self.assertIn("store.alarm", instance.errors())
+        self.assertIn("store.alarm_raised", instance.errors())
 
     def test_a_store_that_is_gone_delays_nothing(self):
         instance = self.instance()
@@ -100,7 +102,7 @@ class Shutdown(FleetTest):
         self.assertEqual((said["requests"], said["keys"]), ("0", "0"))
         self.assertGreaterEqual(int(said["requests_left"]), 1000)
         self.assertIn("expire", said["effect"])
-        # Half a second without an answer, and what a busy machine adds.
+        # Half a second without an answer, plus slack for a busy machine.
         self.assertLess(took, 2)
 
 

@@ -1,4 +1,5 @@
-"""An instance that took leases of a key and is asked for it no more, or dies: when another can have all that is due."""
+"""An instance that holds leases of a key gets no more requests for it, or dies: when can another
+instance admit everything that is left?"""
 
 import signal
 import unittest
@@ -19,11 +20,11 @@ KINDS = {
 RULES = "domain: edge\ndescriptors:\n" + "".join(
     f"  - key: {name}\n    rate_limit: {{requests_per_unit: {REQUESTS}, unit: day, {words}}}\n" for name, words in KINDS.items()
 )
-# With as many loops as a large machine has.
+# As many loops as a large machine has.
 THREADS = 16
 LEASE_SECONDS = 2
-# Until what is held goes back (7/8 of a lease's life of 1.9 s at the node), and the rest has been handed out, by halves, twelve
-# times with 75 ms between.
+# The time until the leases are returned (7/8 of their life of 1.9 s at the node), and the rest has
+# been handed out in halves, twelve times, 75 ms apart.
 IDLE_SECONDS = 2.6
 WATCHED_SECONDS = 5
 HELD = "headgate_lease_requests_held"
@@ -33,7 +34,8 @@ class Silent(FleetTest):
     RULES = RULES
 
     def take_leases(self, instance):
-        """By all event loops that connections fall to; returns how many of each key passed."""
+        """Covers all event loops that get connections; returns how many requests of each key
+        passed."""
 
         def ask(_):
             admitted = dict.fromkeys(KINDS, 0)
@@ -51,8 +53,8 @@ class Silent(FleetTest):
         return {name: sum(count[name] for count in counts) for name in KINDS}
 
     def withheld(self, leave):
-        """For how many seconds after the first has gone the other was refused, and had something later after all; of each kind.
-        And what all were admitted."""
+        """For each kind of key: for how many seconds after the first instance was gone the other
+        was refused but was admitted later. And the requests that all instances admitted."""
         silent, other = self.instance(threads=THREADS), self.instance()
         for instance in (silent, other):
             until(lambda: instance.metric("headgate_instances") == 2, 10, "the instances know of each other")
@@ -68,7 +70,7 @@ class Silent(FleetTest):
         return last, {name: admitted[name] + load.admitted(name) for name in KINDS}
 
     def check(self, name, last, admitted, within):
-        # A bucket of a day has one back within the test, at most.
+        # A bucket of a day refills at most one request within the test.
         record(self, name, (max(admitted.values()) - 1 - REQUESTS) / REQUESTS, 0, max(last.values()), within)
 
     def test_what_an_idle_instance_holds(self):
@@ -78,7 +80,7 @@ class Silent(FleetTest):
         self.check("idle", last, admitted, IDLE_SECONDS)
 
     def lost(self, name, leave):
-        """What it held is spent when its leases have expired. All else can be had."""
+        """Its leases count as spent when they expire; everything else can be admitted."""
         last, admitted = self.withheld(leave)
         for kind in KINDS:
             self.assertGreaterEqual(admitted[kind], REQUESTS - self.held, kind)

@@ -1,4 +1,5 @@
-"""What a Redis can lose, hold or refuse while a fleet uses it: its keys, its scripts, what is ours; and who may use it."""
+"""A Redis loses, holds or refuses data while a fleet uses it: its keys, its scripts, foreign data
+under our keys, and access rights."""
 
 import os
 import re
@@ -9,7 +10,7 @@ from fleet_rights import ACL_CLUSTER_COMMANDS, ACL_COMMANDS, ACL_KEYS
 from harness import BINARY, Headgate, RedisSentinel, RedisServer, run, until, wait
 from load import Load, check, throttle
 
-# Half a second's worth at once, so that a machine that is busy for less loses nothing.
+# A burst of half a second, so that a machine that is busy for less than that loses nothing.
 RATE, BURST = 2000, 1000
 ALGORITHMS = {
     "bucket": "algorithm: token_bucket",
@@ -31,7 +32,7 @@ class FleetOnAStore(FleetTest):
         return [key for key in self.redis.command("KEYS", "hg:{*").split("\n") if key]
 
     def undecided(self, instances):
-        """Decisions that did not come from the store, and calls that failed."""
+        """Decisions that the store did not make, and calls that failed."""
         names = [f'headgate_store_calls_total{{outcome="{outcome}"}}' for outcome in ("denied", "failed", "refused")]
         return decided_alone(instances) + sum(instance.metric(name) for instance in instances for name in names)
 
@@ -69,11 +70,12 @@ class FleetOnAStore(FleetTest):
         keys = self.keys()
         self.assertGreater(len(keys), 100)
         for instance in instances:
-            # Also what is written when they go.
+            # Includes keys that are written when instances leave.
             instance.stop()
         lives = {key: int(self.redis.command("PTTL", key)) for key in [*keys, *self.keys(), "hg:instances"]}
         self.assertNotIn(-1, lives.values())
-        # A minute's limit is as if never used after one, or two of the sliding counter, and its leases.
+        # A bucket with a limit per minute expires after one minute, or two for the sliding counter,
+        # and its leases.
         self.assertLessEqual(max(lives.values()), 125_000)
 
     def test_what_is_not_ours_is_replaced_and_counted(self):
@@ -147,10 +149,10 @@ class FleetOnAStore(FleetTest):
         self.set_rights("-zcard")
         failed = 'headgate_store_bucket_events_total{event="script_failed"}'
         until(lambda: instance.metric(failed) >= 2, 20, "two beats are refused")
-        self.assertEqual(instance.errors().count("instances.unknown"), 1)
-        self.assertNotIn("instances.known", instance.errors())
+        self.assertEqual(instance.errors().count("heartbeat.refused"), 1)
+        self.assertNotIn("heartbeat.accepted", instance.errors())
         self.set_rights("+zcard")
-        until(lambda: "instances.known" in instance.errors(), 20, "a beat is counted")
+        until(lambda: "heartbeat.accepted" in instance.errors(), 20, "a beat is counted")
 
     def test_the_log_shows_no_key_that_the_store_repeats(self):
         redis = self.enterContext(RedisServer("--rename-command", "EVALSHA", ""))
@@ -190,12 +192,12 @@ class FleetOnAStore(FleetTest):
         self.assertEqual(modes(*password)[0], {"exact"})
         user = ("--store-sentinel-user", "headgate", "--store-sentinel-password-file", self.write("user", "of-its-user\n"))
         self.assertEqual(modes(*user)[0], {"exact"})
-        # Where it is refused the log says so, and shows no password.
+        # If the login is refused, the log says this without the password.
         found, errors = modes()
         self.assertEqual(found, {"local"})
         self.assertIn("NOAUTH", errors)
         self.assertNotIn("of-the-", errors)
-        for args, what in ((user[:2], "a user of the sentinels needs a password"), (password, "a login to sentinels is given")):
+        for args, what in ((user[:2], "a user of the sentinels needs a password"), (password, "a login for sentinels is given")):
             url = store if args is not password else f"redis://127.0.0.1:{self.redis.port}"
             refused = run(BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--store", url, *args)
             self.assertEqual(refused.returncode, 2, refused.stderr)
@@ -217,12 +219,12 @@ class FleetOnAStore(FleetTest):
 
     def test_settings_that_do_nothing_without_a_store_are_warned_of(self):
         with Headgate("--strict-store", "yes", "--sharing", "exact") as alone:
-            self.assertRegex(alone.errors(), 'warning store.not_set settings="strict_store, sharing"')
+            self.assertRegex(alone.errors(), 'warning settings.ignored settings="strict_store, sharing"')
 
     def test_shares_are_of_as_many_instances_as_are_given(self):
         instance = self.instance("--store-instances", "10", store="redis://127.0.0.1:1")
         statuses = [instance.check("edge", bucket="k")[0] for _ in range(7)]
-        self.assertEqual(statuses, [200] * 5 + [429] * 2)  # of 50 a minute
+        self.assertEqual(statuses, [200] * 5 + [429] * 2)  # limit 50 per minute
 
     def test_the_breaker_is_as_it_is_set(self):
         words = ("--store-timeout", "500ms", "--store-breaker-failures-in-row", "2", "--store-breaker-open-min", "1h")
@@ -233,7 +235,7 @@ class FleetOnAStore(FleetTest):
         self.addCleanup(self.redis.resume)
         opened = "headgate_store_breaker_opened_total"
         before = instance.metric(opened)
-        # Two failures are enough, where by default not even these and that of a heartbeat were.
+        # Two failures open the breaker; by default these two and a failed heartbeat would not.
         for _ in range(3):
             self.assertEqual(instance.check("edge", bucket="k")[1]["x-ratelimit-mode"], "local")
         self.assertEqual(instance.metric(opened), before + 1)

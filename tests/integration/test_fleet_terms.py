@@ -1,5 +1,5 @@
-"""docs/guides/fleet.md states for each fault what faults.py does, with a measured figure; and every fault of the simulator's table
-is produced in real processes."""
+"""docs/guides/fleet.md states the same terms for each fault as faults.py, with a measured figure.
+Every fault in the table of the simulator is also produced in real processes."""
 
 import functools
 import importlib

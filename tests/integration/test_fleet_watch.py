@@ -1,4 +1,4 @@
-"""What a fleet shows of itself: each line of its log and each metric is moved by what it is about, and by nothing else."""
+"""The log events and metrics of a fleet: each changes for its own cause, and for no other."""
 
 import re
 import unittest
@@ -21,11 +21,11 @@ LEASED = ("granted", "spent", "returned", "expired")
 
 class FleetWatch(FleetTest):
     RULES = RULES
-    # A store that stands still is noticed soon.
+    # Short timeouts, so that a stalled store is noticed soon.
     TIMES = ("--store-timeout", "300ms", "--store-connect-timeout", "2s")
 
     def alone(self, *args, store=None):
-        """One loop, so that each request meets the same leases and the same breaker."""
+        """One loop, so that all requests share its leases and breaker."""
         store = store or f"redis://127.0.0.1:{self.redis.port}"
         return self.enterContext(Headgate("--rules", self.rules, "--store", store, "--threads", "1", *self.TIMES, *args))
 
@@ -38,7 +38,7 @@ class FleetWatch(FleetTest):
 
     @staticmethod
     def leased(instance):
-        """Requests of leases by event, and what is held."""
+        """Leased requests by event, and the number held."""
         events = {event: instance.metric(f'headgate_leased_requests_total{{event="{event}"}}') for event in LEASED}
         return {**events, "held": instance.metric("headgate_lease_requests_held")}
 
@@ -64,13 +64,13 @@ class FleetWatch(FleetTest):
         self.assertGreaterEqual(by_lease, 20)
         asks = instance.metric("headgate_lease_asks_total")
         self.assertGreaterEqual(asks, 1)
-        # The request that asked for a lease is decided by it, and counts as exact.
+        # The request that asks for a lease is decided by the store, and counts as exact.
         self.assertGreaterEqual(now["spent"], by_lease)
         self.assertLessEqual(now["spent"], by_lease + asks)
         self.assertGreater(now["held"], 0)
         self.assertEqual(now["granted"], now["spent"] + now["held"])
 
-        # Nobody asks any more: what is left goes back, with a message.
+        # Without further requests the rest goes back, in one message.
         until(lambda: self.leased(instance)["held"] == 0, 10, "nothing is held any more")
         idle = self.leased(instance)
         self.assertEqual(idle["expired"], 0)
@@ -78,7 +78,7 @@ class FleetWatch(FleetTest):
         self.assertEqual(idle["granted"], idle["spent"] + idle["returned"])
         self.assertGreater(instance.metric("headgate_lease_asks_total"), asks)
 
-        # The store stands still: what is held then is lost.
+        # The store stalls: leases held at that time are lost.
         until(lambda: self.mode(instance) == "leased", 10, "the key is leased again")
         before = self.leased(instance)
         self.redis.pause()
@@ -103,13 +103,13 @@ class FleetWatch(FleetTest):
         self.assertEqual(self.mode(instance), "exact")
         self.assertGreater(self.calls(instance)["answered"], before["answered"])
 
-        # A connection that ends while nothing is under way.
+        # A connection that ends with no call in flight.
         self.redis.command("CLIENT", "KILL", "TYPE", "normal")
         until(lambda: counts()["disconnects"] == 1, 10, "the connection has ended")
         self.until_asked(instance)
         self.assertEqual(counts(), {**dict.fromkeys(names, 0), "disconnects": 1})
 
-        # A server that has become a replica says that it did nothing.
+        # A server that became a replica reports that it did nothing.
         self.redis.command("REPLICAOF", "127.0.0.1", "1")
         self.assertEqual(self.mode(instance), "local")
         self.assertGreaterEqual(counts()["retries"], 1)
@@ -117,7 +117,7 @@ class FleetWatch(FleetTest):
         self.redis.command("REPLICAOF", "NO", "ONE")
         self.until_asked(instance)
 
-        # One that stands still.
+        # A server that stalls.
         before, opened = self.calls(instance), counts()["breaker_opened"]
         self.redis.pause()
         self.addCleanup(self.redis.resume)
@@ -147,7 +147,7 @@ class FleetWatch(FleetTest):
                     pass
                 after = [instance.metric(f"headgate_store_batch_calls_{part}") for part in ("sum", "count")]
                 self.assertGreaterEqual(after[0] - before[0], 10)
-                # What arrives may come in two reads, and the instance says now and then that it lives.
+                # Data may arrive in two reads, and the heartbeat adds calls.
                 self.assertLessEqual(after[1] - before[1], 4)
 
     # ---- The log
@@ -162,40 +162,40 @@ class FleetWatch(FleetTest):
         for _ in range(4):
             self.mode(instance)
         self.assertEqual(
-            self.lines(instance, "store.unreachable"), [("warning", f'{server} effect="its limits are decided as on_store_failure says"')]
+            self.lines(instance, "store.unreachable"), [("warning", f'{server} effect="on_store_failure decides its limits"')]
         )
         self.redis.resume()
         self.until_asked(instance)
         self.assertEqual(self.lines(instance, "store.recovered"), [("info", server)])
 
     def test_the_log_says_once_that_decisions_are_made_without_the_store_and_once_that_this_is_over(self):
-        # A breaker that never opens: it is the decisions that show it.
+        # The breaker never opens, so only the decisions reveal the outage.
         never = ("--store-breaker-failures-in-row", "1000000")
         instance = self.alone("--sharing", "exact", *never)
         self.until_asked(instance)
-        wait(1.5)  # a look at what was decided, which was nothing
+        wait(1.5)  # one look of the watch at the decisions, with no decision yet
         self.redis.pause()
         self.addCleanup(self.redis.resume)
         modes = {"hot": "local", "deny": "closed", "allow": "open"}
         for rule, mode in modes.items():
             self.assertEqual(self.mode(instance, rule), mode)
-        until(lambda: len(self.lines(instance, "decisions.without_store")) == 3, 5, "the log says so")
-        said = self.lines(instance, "decisions.without_store")
+        until(lambda: len(self.lines(instance, "degraded_mode.entered")) == 3, 5, "the log says so")
+        said = self.lines(instance, "degraded_mode.entered")
         self.assertEqual({re.search(r"mode=(\w+)", words).group(1) for _, words in said}, set(modes.values()))
         for _ in range(4):
             self.mode(instance)
-        self.assertEqual(self.lines(instance, "decisions.with_store"), [])
+        self.assertEqual(self.lines(instance, "degraded_mode.left"), [])
         self.redis.resume()
 
         def is_over():
             self.mode(instance)
-            return len(self.lines(instance, "decisions.with_store")) == 3
+            return len(self.lines(instance, "degraded_mode.left")) == 3
 
         until(is_over, 20, "the log says that it is over")
-        over = dict(re.search(r"mode_left=(\w+) decided_in_it=(\d+)", words).groups() for _, words in self.lines(instance, "decisions.with_store"))
+        over = dict(re.search(r"mode=(\w+) decisions=(\d+)", words).groups() for _, words in self.lines(instance, "degraded_mode.left"))
         self.assertGreaterEqual(int(over.pop("local")), 5)
         self.assertEqual(over, {"closed": "1", "open": "1"})
-        self.assertEqual(len(self.lines(instance, "decisions.without_store")), 3)
+        self.assertEqual(len(self.lines(instance, "degraded_mode.entered")), 3)
         self.assertEqual(self.lines(instance, "store.unreachable"), [])
 
     # ---- A store that may forget limits
@@ -205,15 +205,15 @@ class FleetWatch(FleetTest):
         store = f"redis://127.0.0.1:{redis.port}"
         lenient = self.alone(store=store)
         self.until_asked(lenient)
-        warned = self.lines(lenient, "store.may_evict")
+        warned = self.lines(lenient, "store.eviction_not_ruled_out")
         self.assertEqual([level for level, _ in warned], ["warning"])
         self.assertIn(f"server=127.0.0.1:{redis.port} policy=allkeys-lru", warned[0][1])
 
         strict = self.alone("--strict-store", "yes", store=store)
-        until(lambda: self.lines(strict, "store.lost"), 10, "the store is refused")
-        self.assertIn("allkeys-lru", self.lines(strict, "store.lost")[0][1])
+        until(lambda: self.lines(strict, "store.disconnected"), 10, "the store is refused")
+        self.assertIn("allkeys-lru", self.lines(strict, "store.disconnected")[0][1])
         self.assertEqual({self.mode(strict) for _ in range(5)}, {"local"})
-        # Once it keeps what it is told, it is used.
+        # The store is used as soon as it no longer evicts.
         redis.command("CONFIG", "SET", "maxmemory-policy", "noeviction")
         self.until_asked(strict)
 

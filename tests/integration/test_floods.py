@@ -1,4 +1,5 @@
-"""Clients that bring limits and keys of their own, as many as they like: rules hold all the same, and can be changed."""
+"""Clients bring limits and keys of their own, as many as they like. Rules still hold, and can be
+changed."""
 
 import os
 import re
@@ -20,7 +21,7 @@ ALLOWED = re.compile(rb"\$7\r\nallowed\r\n:([01])\r\n\$9\r\ndecisions")
 
 
 class Client:
-    """A connection on which commands travel in batches."""
+    """A connection that sends commands in batches."""
 
     def __init__(self, server):
         self._connection = server.connect()
@@ -84,7 +85,7 @@ class Floods(unittest.TestCase):
         replies = client.ask([throttle(f"k{i}", i, 1000, 86400) for i in range(1, LIMITS + 1)])
         self.assertEqual(replies.count(b"*5\r\n"), LIMITS, replies[-200:])
         self.assertGreater(server.metric("headgate_client_limits_forgotten_total"), 0)
-        # Not even for a client that brings one more, in a request.
+        # Not even for a client that brings one more in a request.
         body = (
             '{"domain": "edge", "descriptors": [{"entries": [{"key": "own", "value": "1"}],'
             ' "limit": {"requests_per_unit": 7, "unit": "hour"}}]}'
@@ -111,7 +112,7 @@ class Floods(unittest.TestCase):
         server, _ = self.start("--max-limits", "1000")
         self.assertEqual(self.limit_of(server, "ann")["remaining"], 1)
         self.assertEqual(server.metric("headgate_snapshot_buckets_left_out_total"), 1000)
-        self.assertIn("snapshot.left_out", server.errors())
+        self.assertIn("snapshot.buckets_left_out", server.errors())
 
     def test_a_flood_of_endless_periods_frees_nobody_that_a_rule_holds_back(self):
         users, places = 2000, 20_000

@@ -1,4 +1,5 @@
-"""Nobody shuts out the others: silent connections, full houses, and a process that has run out of descriptors."""
+"""No client can shut out others: silent connections, full connection tables, and a process out of
+descriptors."""
 
 import os
 import re
@@ -14,7 +15,7 @@ FULL = b"-ERR max number of clients reached"
 
 
 def allow_files():
-    """As many descriptors in this process as the system lets it have."""
+    """Allows this process as many descriptors as the system permits."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
@@ -35,7 +36,8 @@ class DoorsTest(unittest.TestCase):
         self.open = self.enterContext(ExitStack())
 
     def connect(self, server, host="127.0.0.1"):
-        """From the loopback address `host`, so that one machine can be many clients."""
+        """Connects from the loopback address `host`, so that one machine can act as many
+        clients."""
         connection = socket.create_connection(("127.0.0.1", server.port), timeout=10, source_address=(host, 0))
         return self.open.enter_context(connection)
 
@@ -61,7 +63,8 @@ class Doors(DoorsTest):
     def test_ten_thousand_silent_connections_shut_out_neither_the_admin_address_nor_the_reason(self):
         count = min(10_000, allow_files() - 500)
         with Headgate("--max-connections", str(count), admin="127.0.0.1:0") as server:
-            # Sixteen addresses: none reaches the default cap of one, a quarter of all places.
+            # Uses sixteen addresses, because by default one address may have at most a quarter of
+            # all connections.
             for i in range(count):
                 self.connect(server, f"127.0.0.{2 + i % 16}")
             until(lambda: server.metric("headgate_connections") >= count, 30, "all are accepted")
@@ -75,7 +78,8 @@ class Doors(DoorsTest):
             self.assertIn("max_connections", lines[0])
             self.assertIn("hint=", lines[0])
             self.assertLess(len(lines), 10)
-            # Silent ones in the queue for a reason do not keep it from others.
+            # Silent clients in the queue for an error do not keep other clients from getting
+            # theirs.
             for _ in range(300):
                 self.connect(server, "127.0.0.98")
             self.assert_refused_with_a_reason(server, "127.0.0.99")
@@ -145,7 +149,7 @@ class Descriptors(DoorsTest):
         args = ("--threads", "2", "--snapshot", snapshot, "--snapshot-interval", "1s", "--rule", "a: 1/s")
         with Headgate(*args, admin="127.0.0.1:0") as server:
             self.assert_served(server, "127.0.0.2")
-            # From now on a new descriptor must have a number that is taken already.
+            # From now on the process has no free descriptor number.
             highest = max(int(name) for name in os.listdir(f"/proc/{server.process.pid}/fd"))
             run("prlimit", "--pid", str(server.process.pid), f"--nofile={highest + 1}:{highest + 1}", check=True)
             for i in range(100):

@@ -1,4 +1,5 @@
-"""The gate itself, between a client and a server of Python's own: what it is told to do to a connection, it does."""
+"""The gate itself, between a client and a server in Python: it does to a connection what a test
+tells it."""
 
 import socket
 import socketserver
@@ -20,7 +21,7 @@ class Echo(socketserver.StreamRequestHandler):
 
 
 class EchoServer(socketserver.ThreadingTCPServer):
-    """Says back what it hears."""
+    """Echoes what it receives."""
 
     daemon_threads = True
 

@@ -1,4 +1,4 @@
-"""Whatever bytes arrive: no crash, no hang, bounded memory, and the others are served."""
+"""For any input bytes: no crash, no hang, bounded memory, and other clients are served."""
 
 import random
 import re
@@ -54,7 +54,7 @@ class HostileBytes(unittest.TestCase):
                 while connection.recv(65536):
                     pass
             except OSError:
-                pass  # reset by the peer: it had enough
+                pass  # reset by the server
 
     def test_openings_that_are_no_request(self):
         for opening in OPENINGS:
@@ -81,7 +81,8 @@ class HostileBytes(unittest.TestCase):
         self.assertIsNone(self.server.process.poll())
 
     def answer_to(self, *pieces):
-        """All that comes back, until the server closes; each piece is its own packet. With the seconds it took."""
+        """Sends each piece as its own packet; returns everything received until the server closes,
+        and the seconds it took."""
         with self.server.connect() as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             began = time.monotonic()

@@ -21,7 +21,7 @@ class Check(unittest.TestCase):
                     retries.append((int(fields["retry-after"]), decision["retry_after_ms"]))
             self.assertEqual(statuses, [200] * 10 + [429] * 10)
             for seconds, milliseconds in retries:
-                # One of ten per 20 s comes back every 2 s.
+                # At ten per 20 s, one request refills every 2 s.
                 self.assertTrue(1 <= seconds <= 2 and 0 < milliseconds <= 2000, (seconds, milliseconds))
                 self.assertGreaterEqual(seconds * 1000, milliseconds)
 

@@ -1,4 +1,5 @@
-"""Where a step of making network namespaces is refused, the tests that need them are skipped and say why."""
+"""If a step of making network namespaces is refused, the tests that need them are skipped with the
+reason."""
 
 import os
 import tempfile
@@ -7,7 +8,7 @@ from unittest import mock
 
 from namespaces import Network
 
-# Counts its calls in a file; refuses the one whose number stands in REFUSED.
+# A fake `ip` that counts its calls in a file and fails at the call whose number is in REFUSED.
 FAKE_IP = """#!/bin/sh
 echo >>"$CALLS"
 [ "$(wc -l <"$CALLS")" -ne "$REFUSED" ] || { echo "step $REFUSED: Operation not permitted" >&2; exit 1; }
@@ -21,13 +22,13 @@ class RefusedSetUp(unittest.TestCase):
             file.write(FAKE_IP)
         os.chmod(file.name, 0o755)
         fake = {"PATH": f"{folder}:{os.environ['PATH']}", "CALLS": os.path.join(folder, "calls"), "REFUSED": str(refused)}
-        # Entering the spaces is the kernel's part, which there is none of here.
+        # Entering a namespace needs the kernel, which this test replaces.
         with mock.patch.dict(os.environ, fake), mock.patch.object(Network, "inside"):
             network = Network("a", "b")
             network.join("a", "b")
 
     def test_every_step_that_is_refused_skips_with_its_reason(self):
-        # Four for each space, then the cable's seven.
+        # Four calls for each namespace, then seven for the cable.
         for step in range(1, 16):
             with self.assertRaisesRegex(unittest.SkipTest, f"no network namespaces here: .*step {step}: Operation not permitted"):
                 self.network(step)

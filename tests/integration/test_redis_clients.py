@@ -1,4 +1,4 @@
-"""Clients that others wrote, unmodified, against the Redis protocol front."""
+"""Unmodified third-party clients against the Redis protocol front."""
 
 import os
 import re
@@ -122,7 +122,7 @@ class PythonRedis(unittest.TestCase):
         info = known.info()
         self.assertEqual((info["db0"]["keys"], info["connected_clients"]), (1, 2))
         self.assertGreater(info["used_memory"], 1_000_000)
-        # Last, since redis-py leaves a connection that was not authenticated.
+        # Runs last, because redis-py abandons a connection that was not authenticated.
         for reveals in (stranger.client_list, stranger.dbsize):
             with self.assertRaises(redis.exceptions.AuthenticationError):
                 reveals()

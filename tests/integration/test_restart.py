@@ -33,7 +33,7 @@ class Restart(unittest.TestCase):
         with self.start("--snapshot-interval", "100ms") as server:
             server.check(user="ann", cost=7)
             size = until(lambda: os.path.exists(self.snapshot) and os.path.getsize(self.snapshot), 5, "a snapshot")
-            # Two more of them: the first may have been begun before the request.
+            # Waits for two more snapshots: the first may have begun before the request.
             for _ in range(2):
                 before = os.stat(self.snapshot).st_mtime_ns
                 until(lambda b=before: os.stat(self.snapshot).st_mtime_ns != b, 5, "another snapshot")
@@ -106,7 +106,7 @@ class Restart(unittest.TestCase):
         with Headgate("--rule", "user: 10/hour", "--snapshot", os.path.join(folder, "s")) as server:
             os.rmdir(folder)
             self.assertEqual(server.stop(signal.SIGTERM), 4)
-            self.assertIn("snapshot.failed", server.errors())
+            self.assertIn("snapshot.write_failed", server.errors())
 
     def test_what_was_refused_before_is_not_overwritten(self):
         for content in (b"first", b"second"):
@@ -127,12 +127,12 @@ class Restart(unittest.TestCase):
             self.assertEqual(admin(port, "/healthz"), 200)
             self.assertEqual(admin(port, "/metrics"), 200)
             self.assertEqual(server.check(user="ann")[0], 200)
-            # To read the rules again is no reason to hurry.
+            # A reload signal does not shorten the drain delay.
             server.process.send_signal(signal.SIGHUP)
             written = os.stat(self.snapshot).st_mtime_ns if os.path.exists(self.snapshot) else 0
             until(lambda: os.path.exists(self.snapshot) and os.stat(self.snapshot).st_mtime_ns != written, 10, "snapshots go on")
             self.assertEqual(admin(port, "/readyz"), 503)
-            # A second signal ends the wait.
+            # A second stop signal ends the wait.
             self.assertEqual(server.stop(signal.SIGTERM), 0)
 
     def test_the_delay_ends_by_itself(self):
@@ -143,7 +143,7 @@ class Restart(unittest.TestCase):
 
 
 def admin(port, path):
-    """The status, or None if nobody answers."""
+    """The status, or None if there is no answer."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request("GET", path)

@@ -63,7 +63,7 @@ class LiveRules(unittest.TestCase):
             self.write(RULE.format(requests=100))
             with Headgate("--rules", self.folder, *args, env=env) as server:
                 self.write('domain: edge\n"say \\"}\\n\\e[2J é": 1\n')
-                until(lambda: "rules.problem" in server.errors(), 5, "the log names the problem")
+                until(lambda: "rules.problem_found" in server.errors(), 5, "the log names the problem")
                 self.assertEqual(server.stop(), 0)
                 events = [json.loads(line) for line in server.errors().splitlines()]
             for event in events:
@@ -71,8 +71,8 @@ class LiveRules(unittest.TestCase):
             names = [event["event"] for event in events]
             self.assertIn("server.started", names)
             self.assertIn("server.stopped", names)
-            problem = next(event for event in events if event["event"] == "rules.problem")
-            self.assertRegex(problem["what"], r"""edge\.yaml:2:1: .*unknown key .say "}""")
+            problem = next(event for event in events if event["event"] == "rules.problem_found")
+            self.assertRegex(problem["reason"], r"""edge\.yaml:2:1: .*unknown key .say "}""")
 
     def test_the_link_swap_of_kubernetes(self):
         def version(name, requests):
@@ -92,7 +92,7 @@ class LiveRules(unittest.TestCase):
 
 
 class NoRules(unittest.TestCase):
-    """What holds before there are rules, and without any."""
+    """The behaviour before rules are loaded, and without any."""
 
     def setUp(self):
         self.folder = self.enterContext(tempfile.TemporaryDirectory())
@@ -119,7 +119,7 @@ class NoRules(unittest.TestCase):
             self.redis(server, "HG.CHECK", "edge", "ENTRIES", "1", "api_key", "k1"),
             "-ERR no rate limit configuration loaded\r\n",
         )
-        # Brings its own limit, so it needs no rules.
+        # CL.THROTTLE brings its own limit, so it needs no rules.
         self.assertTrue(self.redis(server, "CL.THROTTLE", "k", "4", "1", "1").startswith("*5\r\n:0\r\n:5\r\n"))
 
     def test_without_a_source_everything_passes_and_the_log_says_so(self):
@@ -128,7 +128,7 @@ class NoRules(unittest.TestCase):
             status, _, answer = server.check("edge", api_key="k1")
             self.assertEqual((status, answer["decisions"][0]["rule"]), (200, None))
             self.assertIn("allowed", self.redis(server, "HG.CHECK", "edge", "ENTRIES", "1", "api_key", "k1"))
-            line = next(line for line in server.errors().splitlines() if "rules.none" in line)
+            line = next(line for line in server.errors().splitlines() if "rules.not_configured" in line)
             self.assertIn("every rule-based request passes", line)
             self.assertIn("hint", line)
 
@@ -142,7 +142,7 @@ class NoRules(unittest.TestCase):
             self.write(RULE.format(requests=5))
             until(lambda: server.request("GET", "/readyz")[0] == 200, 10, "the first rules are in force")
             self.assertEqual(server.check("edge", api_key="k1")[2]["decisions"][0]["remaining"], 4)
-            # Rules that are in force outlive their files.
+            # Rules stay in force when their files disappear.
             os.remove(os.path.join(self.folder, "edge.yaml"))
             until(lambda: "the rules in force stay" in server.errors(), 10, "the log says what became of the files")
             self.assertEqual(server.check("edge", api_key="k1")[2]["decisions"][0]["remaining"], 3)

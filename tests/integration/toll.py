@@ -1,5 +1,5 @@
-"""What a fault costs the users of a fleet: how much more passes of an overloaded key than one bucket would let through, and for
-how long users are refused who have room."""
+"""Measures what a fault costs the users of a fleet: how many more requests of an overloaded key
+pass than one bucket would admit, and for how long users with room are refused."""
 
 import time
 
@@ -8,7 +8,7 @@ from fleet import FleetTest
 from harness import until, wait
 from load import Load, check
 
-# Half a second's worth at once, so that a machine that is busy for less loses nothing.
+# A burst of half a second, so that a machine that is busy for less than that loses nothing.
 RATE, BURST = 2000, 1000
 LIMIT = f"requests_per_unit: {RATE}, unit: second, algorithm: token_bucket, burst: {BURST}"
 RULES = f"""domain: edge
@@ -21,7 +21,7 @@ descriptors:
     rate_limit: {{{LIMIT}, sharing: exact}}
 """
 INSTANCES = 2
-LEASE_SECONDS = 2  # how long a lease lives at the store
+LEASE_SECONDS = 2  # life of a lease at the store
 KINDS, NEW_KEYS = ("warm", "exact", "new"), 500
 
 
@@ -31,18 +31,20 @@ def by_connection(load, name):
 
 
 def alone_by_connection(load, name):
-    """Of each connection, the batches that were decided without the store, at least in part."""
+    """For each connection, the batches that were decided without the store, at least in part."""
     return [[batch for batch in batches if batch.alone] for batches in by_connection(load, name)]
 
 
 def outage_term(spans, connections, burst, rate, lost_end=0):
-    """Of an outage in mode `local`, in capacities. `spans`: when the store was away. `connections`: see alone_by_connection.
-    `lost_end`: what the store may have lost, which is one capacity where its history broke.
+    """The excess of an outage in mode `local`, in capacities. `spans`: the outages of the store.
+    `connections`: see alone_by_connection. `lost_end`: what the store may have lost, which is one
+    capacity if its history broke.
 
-    The fleet's shares are one bucket: one capacity and rate · D, where D lasts until nobody decides alone any more. And the
-    store's bucket, which nobody asks meanwhile, is full at most when it is asked again, whatever it has lost. So a single outage,
-    however long, adds no more than that capacity and the one that the shares begin with, but for what passes while some have the
-    store and others do not (D′).
+    The shares of the fleet form one bucket: one capacity and rate · D, and D lasts until no
+    instance decides alone. The store's bucket gets no requests meanwhile, and is at most full when
+    the outage ends, whatever it has lost. So a single outage of any length adds at most that
+    capacity and the capacity with which the shares begin, plus what passes while some instances
+    have the store and others do not (D′).
     """
     away, apart = 0, 0
     for (began, back), (until, _) in zip(spans, [*spans[1:], (float("inf"), None)]):
@@ -57,7 +59,7 @@ def outage_term(spans, connections, burst, rate, lost_end=0):
 
 
 def longest_refused(batches):
-    """From the sending of the first request that did not pass until one has passed, at the longest."""
+    """The longest time from sending a request that was refused until a request passed."""
     longest, since = 0, None
     for batch in batches:
         if since is not None:
@@ -67,8 +69,8 @@ def longest_refused(batches):
 
 
 class Toll:
-    """Asks all instances for far more of the key `hot` than its limit, and each of them for what always has room: a key that is
-    leased, one that is exact, and new ones."""
+    """Asks all instances for far more of the key `hot` than its limit, and each instance for keys
+    that always have room: a leased one, an exact one, and new ones."""
 
     def __init__(self, test, instances):
         self.test = test
@@ -80,11 +82,11 @@ class Toll:
         self.spans = []
 
     def away(self, began, back):
-        """The store was, by time.monotonic()."""
+        """Records that the store was unreachable from `began` to `back`, by time.monotonic()."""
         self.spans.append((began, back))
 
     def outage(self, lost_end=0):
-        """What the stretches of `away` may add, as stated."""
+        """The stated excess for the outages in `away`."""
         return outage_term(self.spans, alone_by_connection(self.hot, "hot"), BURST, RATE, lost_end)
 
     def stop(self):
@@ -92,7 +94,8 @@ class Toll:
             load.stop()
 
     def refused(self):
-        """For how long somebody who had room was, at the longest: each kind of key, at each instance."""
+        """The longest time for which a client with room was refused: for each kind of key, at each
+        instance."""
         return max(
             longest_refused(sorted(batch for (of, _), batches in load.batches.items() if of == kind for batch in batches))
             for load in self.room
@@ -100,8 +103,8 @@ class Toll:
         )
 
     def check(self, name, term, refused_most):
-        """Ends the load, records what the fault cost, and holds it against what is stated: `term` in capacities, also as a
-        function that is asked once the load has ended."""
+        """Ends the load, records the cost of the fault, and compares it with the stated `term` in
+        capacities, which may be a function that is called after the load has ended."""
         self.stop()
         self.test.assertGreater(self.hot.asked, 1.5 * self.hot.admitted("hot"), "the load was no load")
         self.test.assertGreater(self.hot.admitted("hot"), BURST, "the hot key was asked")
@@ -125,7 +128,7 @@ class FaultTest(FleetTest):
         return toll
 
     def away(self, toll, seconds, leave=None, back=None):
-        """The store is, for so long."""
+        """Makes the store unreachable for this long."""
         self.addCleanup(self.redis.resume)
         began = time.monotonic()
         (leave or self.redis.pause)()
@@ -134,7 +137,7 @@ class FaultTest(FleetTest):
         toll.away(began, time.monotonic())
 
     def until_shared(self, toll):
-        """Nobody decides alone any more."""
+        """No instance decides alone any more."""
 
         def is_shared():
             toll.hot.take_modes()

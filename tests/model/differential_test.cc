@@ -1,5 +1,5 @@
-// Kernels against the reference model: over a million random steps per algorithm, without one
-// difference, whether or not an interval is a whole number of nanoseconds.
+// Compares the kernels with the reference model in over a million random steps per algorithm, for
+// intervals that are a whole number of nanoseconds and for others.
 #include "tests/model/random_walk.h"
 
 namespace headgate::model {
@@ -9,7 +9,7 @@ using algorithm::Algorithm;
 
 constexpr uint64_t kSteps = 1'100'000;
 
-// To repeat a failure alone, put the seed that it printed here.
+// To repeat a failure alone, put its seed here.
 constexpr uint64_t kSeed = 20'261'121;
 
 class Differential : public ::testing::TestWithParam<Algorithm> {};

@@ -1,6 +1,6 @@
-// Small cases, all of them: every sequence of a few requests, waits and refunds under every small
-// limit. Each answer is compared with the reference model's; what it promises is also tried out,
-// nanosecond by nanosecond.
+// All small cases: every sequence of a few requests, waits and refunds under every small limit.
+// Each answer is compared with the reference model, and the times that it promises are checked to
+// the nanosecond.
 #include <array>
 #include <optional>
 #include <span>
@@ -29,8 +29,8 @@ struct Move {
   int64_t wait_ns;
 };
 
-// Every cost from 0 to what never fits, at once, one nanosecond later, some later, and once with
-// the clock gone back.
+// Every cost from 0 to one that never fits: at once, one nanosecond later, some later, and once
+// with the clock set back.
 constexpr std::array kBroad{
     Move{Move::kAsk, 0, 0},  Move{Move::kAsk, 0, 3},    Move{Move::kAsk, 1, 0},
     Move{Move::kAsk, 1, 1},  Move{Move::kAsk, 1, 3},    Move{Move::kAsk, 2, 0},
@@ -44,7 +44,7 @@ constexpr std::array kDeep{
     Move{Move::kRefund, 1, 0},
 };
 
-// A bucket whose copies are cheap: only a log has a place for hits.
+// A bucket that is cheap to copy: only a log needs space for hits.
 struct Kernel {
   explicit Kernel(const LimitSpec& spec) : limit(*Limit::Make(spec)) {
     if (spec.algorithm == Algorithm::kSlidingWindowLog) log.emplace();
@@ -71,7 +71,7 @@ struct Pair {
   int64_t now = 7;
 };
 
-// At each nanosecond before retry_after the request is denied, and then it is allowed.
+// At each nanosecond before retry_after the request is denied; at retry_after it is allowed.
 void TryRetry(const Kernel& kernel, int64_t now, uint64_t cost, const Decision& decision) {
   if (decision.allowed || decision.never_fits()) return;
   for (int64_t wait = 0; wait <= decision.retry_after.count(); ++wait) {
@@ -81,7 +81,7 @@ void TryRetry(const Kernel& kernel, int64_t now, uint64_t cost, const Decision& 
   }
 }
 
-// As many single requests pass as remain, and not one more.
+// Exactly `remaining` single requests pass.
 void TryRemaining(const Kernel& kernel, int64_t now, const Decision& decision) {
   Kernel singles = kernel;
   uint64_t passed = 0;

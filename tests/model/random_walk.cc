@@ -26,8 +26,8 @@ constexpr uint64_t kSecond = 1'000'000'000;
 
 bool IsQueue(Algorithm a) { return a == Algorithm::kLeakyBucketQueue; }
 
-// A HitLog that keeps something of its own in the state's `edge`, as a store may, and notices who
-// else writes there.
+// A HitLog that keeps data of its own in the state's `edge`, as a store may, and detects any other
+// writer.
 class EdgeHitLog final : public algorithm::HitLog {
  public:
   explicit EdgeHitLog(uint64_t& edge) : edge_(edge) {}
@@ -74,7 +74,7 @@ LimitSpec AnySpec(Random& random, Algorithm algorithm) {
       spec.requests = Between(random, 1, 20);
       period = spec.requests * Between(random, 1, 1000);
       break;
-    case 1: {  // what people write
+    case 1: {  // numbers that people write
       constexpr std::array<uint64_t, 7> kRequests{1, 3, 5, 10, 60, 100, 1000};
       constexpr std::array<uint64_t, 5> kPeriods{1, 20, 60, 3600, 86400};
       spec.requests = kRequests[random() % kRequests.size()];
@@ -97,7 +97,7 @@ LimitSpec AnySpec(Random& random, Algorithm algorithm) {
       spec.requests = (uint64_t{1} << 32) - Between(random, 1, 1000);
       period = AnySize(random, 62);
       break;
-    case 6: {  // more, where the period has a divisor in common
+    case 6: {  // more, with a period that has a common divisor
       const uint64_t scale = uint64_t{1} << Between(random, 1, 31);
       spec.requests = scale * AnySize(random, 32);
       period = scale * AnySize(random, 30);
@@ -144,7 +144,7 @@ class Walk {
     Note("{} at {}", Describe(spec), now_);
   }
 
-  // One step; false where the two differ.
+  // One step; returns false if the two differ.
   bool Step() {
     now_ = NextTime();
     const Instant now = Instant::FromNanos(now_);
@@ -190,8 +190,8 @@ class Walk {
     if (fresh != model_.AsIfNeverUsed(now_))
       return Differ("one is as if never used, the other is not");
     if (fresh && OneIn(random_, 2)) {
-      // Nobody can tell whether a store has forgotten such a bucket; only its latest time goes with
-      // it.
+      // After this no answer reveals whether a store has forgotten the bucket; only its latest time
+      // is lost.
       Note("forgotten");
       Forget();
       earliest_ = now.ns;
@@ -232,7 +232,7 @@ class Walk {
         break;
       case 5:
       case 6:
-      case 7:  // just when the last answer said that it would pass, or a nanosecond beside
+      case 7:  // exactly when the last answer promised that it would pass, or one nanosecond off
         if (!last_.never_fits()) step = last_.retry_after.count() + Beside();
         break;
       case 8:
@@ -258,7 +258,7 @@ class Walk {
         step = static_cast<int64_t>(AnySize(random_, OneIn(random_, 20) ? 62 : 57));
         break;
     }
-    // Not 0: a bucket that was only looked at, at 0, cannot be told from one that was never asked.
+    // Not 0: a bucket that was only peeked at, at 0, looks like one that was never used.
     step = std::min(step, base::kDurationMax.count());
     return std::max<int64_t>(earliest_,
                              base::Clamp(Instant::FromNanos(now_) + base::Duration(step)).ns);
@@ -278,7 +278,7 @@ class Walk {
       case 5:
         return last_.remaining + 1;
       case 6:
-        return limit_.capacity() + random_() % 4 - 1;  // of 0: the largest cost there is
+        return limit_.capacity() + random_() % 4 - 1;  // for 0: the largest cost
       case 7:
         return Between(random_, 0, limit_.capacity());
       case 8:
@@ -298,7 +298,7 @@ class Walk {
   Instant remembered_until_{0};
   ReferenceBucket model_;
   int64_t now_;
-  int64_t earliest_ = 1;  // time goes back to this at most
+  int64_t earliest_ = 1;  // the most by which time goes back
   Decision last_;
   std::string story_;
 };
@@ -362,7 +362,7 @@ std::string Describe(const Decision& decision) {
 
 namespace {
 
-// The story of the first difference, or nothing.
+// Describes the first difference; empty if there is none.
 std::optional<std::string> FirstDifference(uint64_t seed, Algorithm algorithm, uint64_t steps,
                                            Telling telling) {
   Random random(seed);
@@ -381,7 +381,7 @@ std::optional<std::string> FirstDifference(uint64_t seed, Algorithm algorithm, u
 
 std::string WalkAndCompare(uint64_t seed, Algorithm algorithm, uint64_t steps) {
   if (!FirstDifference(seed, algorithm, steps, Telling::kNothing)) return "";
-  // Telling takes longer than walking: only who stumbled walks the same way again and tells.
+  // Describing is slower than walking, so only a walk that failed is repeated to describe it.
   return fmt::format(
       "seed {}: {}", seed,
       FirstDifference(seed, algorithm, steps, Telling::kEachStep).value_or("not again"));

@@ -14,31 +14,32 @@ namespace headgate::model {
 
 using Random = std::mt19937_64;
 
-// Uniform in [low, high]; the same numbers everywhere, which the standard's distributions do not
-// promise.
+// Uniform in [low, high]. Gives the same numbers everywhere, unlike the distributions of the
+// standard library.
 inline uint64_t Between(Random& random, uint64_t low, uint64_t high) {
   const uint64_t range = high - low + 1;
   return low + (range == 0 ? random() : random() % range);
 }
 // True once in `n`.
 inline bool OneIn(Random& random, uint64_t n) { return random() % n == 0; }
-// Below 2^bits, every order of magnitude as likely as any other.
+// Below 2^bits; all orders of magnitude are equally likely.
 inline uint64_t AnySize(Random& random, uint64_t bits) {
   const uint64_t size = Between(random, 0, bits);
   return size == 0 ? 0 : random() >> (64 - size);
 }
 
-// A limit that Limit::Make accepts: whole and odd intervals, human and absurd sizes, up to the
+// A limit that Limit::Make accepts: whole and odd intervals, usual and extreme sizes, up to the
 // bounds.
 algorithm::LimitSpec RandomSpec(Random& random, algorithm::Algorithm algorithm);
-// What `spec` might be changed to; mostly algorithm and period are kept.
+// A possible change of `spec`; algorithm and period mostly stay.
 algorithm::LimitSpec RandomChange(Random& random, const algorithm::LimitSpec& spec);
 
 std::string Describe(const algorithm::LimitSpec& spec);
 std::string Describe(const algorithm::Decision& decision);
 
-// Walks `steps` steps under limits that begin with `algorithm`, a new bucket every few hundred.
-// Answers the first difference in words, with what led to it, or nothing.
+// Walks `steps` steps under limits that begin with `algorithm`, with a new bucket every few
+// hundred. Returns a description of the first difference and the steps that led to it; empty if
+// there is none.
 std::string WalkAndCompare(uint64_t seed, algorithm::Algorithm algorithm, uint64_t steps);
 
 }  // namespace headgate::model

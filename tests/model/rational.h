@@ -1,5 +1,5 @@
-// Exact fractions of 128-bit integers, for the reference model. Slow, and sure: an operation whose
-// result does not fit stops the test instead of answering wrongly.
+// Exact fractions of 128-bit integers for the reference model. Slow but safe: an operation whose
+// result does not fit stops the test instead of giving a wrong result.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ class Rational {
   Int Ceil() const { return -Rational(-numerator_, denominator_).Floor(); }
 
  private:
-  // Never 0, so that it can be divided by.
+  // Never 0, so it can be a divisor.
   static Int Gcd(Int a, Int b) {
     if (a < 0) a = -a;
     if (b < 0) b = -b;

@@ -87,7 +87,7 @@ int64_t ReferenceBucket::Advance(int64_t t) {
       if (spec_.align != Align::kFirstHit) {
         const Window window = period_ > 0 ? Window{t - t % period_, t - t % period_ + period_}
                                           : CalendarWindow(spec_.align, t);
-        // A window that was open when the limit changed stays as long as it was to.
+        // A window that was open when the limit changed keeps its end.
         if (t >= window_end_) window_start_ = window.start, window_end_ = window.end;
       }
       break;
@@ -193,9 +193,9 @@ Decision ReferenceBucket::DecideCounter(Int cost, int64_t t) {
   decision.allowed = cost == 0 || Estimate(t) + cost <= requests_;
   if (decision.allowed || spec_.count_denied) current_ = std::min(current_ + cost, kCountMax);
   if (!decision.allowed) {
-    // The same request later, if nothing else comes: it fits where weight·(P − x')/P ≤ room, so
-    // from x' = P − room·P/weight on, in this window or, with this one as the previous, in the
-    // next.
+    // When the same request fits if nothing else comes: it fits when weight·(P − x')/P ≤ room, so
+    // from x' = P − room·P/weight on, in this window or, with this window as the previous one, in
+    // the next.
     auto least_x = [&](Int weight, Int room) {
       return Max(0, Rational(period_) - Rational(room) * period_ / weight).Ceil();
     };

@@ -1,9 +1,9 @@
-// What the algorithms decide, written from their definitions (docs/reference/algorithms.md) as
-// directly as can be: in fractions, with tokens that trickle in, hits that are remembered one by
-// one and a calendar that counts years. It is slow and shares no code with the kernels, which keep
-// other state in other numbers; that they agree is the test.
+// The algorithms, written as directly as possible from their definitions
+// (docs/reference/algorithms.md): in fractions, with tokens that trickle in, hits that are
+// remembered one by one, and a calendar that counts years. The model is slow and shares no code
+// with the kernels, which keep other state in other numbers. The test is that they agree.
 //
-// What the definitions leave open is decided thus, here and in the kernels:
+// If the definitions leave a choice, the model and the kernels decide:
 //   - a limit of 0 requests denies every cost but 0, answers 0 remaining, and touches nothing;
 //   - a bucket that comes under a limit of 0 holds nothing afterwards; windows and the log keep
 //   their counts; a queue of
@@ -24,21 +24,21 @@
 
 namespace headgate::model {
 
-// A bucket with the limit that it is under.
+// A bucket together with its limit.
 class ReferenceBucket {
  public:
-  // `spec` is one that algorithm::Limit::Make accepts.
+  // `spec` must be one that algorithm::Limit::Make accepts.
   explicit ReferenceBucket(const algorithm::LimitSpec& spec) { Become(spec); }
 
   algorithm::Decision Decide(algorithm::Cost cost, int64_t t);
   // Not for the queue.
   algorithm::Decision Refund(algorithm::Cost cost, int64_t t);
   void Reset();
-  // Not from another algorithm to a queue of 0 requests, which has no interval to wait for.
+  // Not from another algorithm to a queue of 0 requests, which has no interval.
   void Change(const algorithm::LimitSpec& to, int64_t t);
 
-  // Full, or its window over, under every limit that it has had since it was last so, each as it
-  // was when replaced.
+  // Whether the bucket is full, or its window over, under every limit that it has had since it last
+  // was so; each limit counts as it was when replaced.
   bool AsIfNeverUsed(int64_t t) const;
 
  private:
@@ -51,14 +51,13 @@ class ReferenceBucket {
   bool IsQueue() const { return spec_.algorithm == algorithm::Algorithm::kLeakyBucketQueue; }
   bool IsBucket() const { return IsTokenBucket() || IsQueue(); }
 
-  // Full, or its window over, under the limit that holds.
+  // Whether the bucket is full, or its window over, under the present limit.
   bool IsFull(int64_t t);
-  // Takes over the numbers of `spec` and what follows from them, and no state.
+  // Takes over the numbers of `spec` and the values derived from them, but no state.
   void Adopt(const algorithm::LimitSpec& spec);
-  // A bucket of `spec` as if never used.
+  // A bucket of `spec` that was never used.
   void Become(const algorithm::LimitSpec& spec);
-  // The state as it is at `t` if nothing comes. Answers t, or the latest time seen where that is
-  // later.
+  // Advances the state to `t`. Returns t, or the latest time seen if that is later.
   int64_t Advance(int64_t t);
   Int Remaining(int64_t t) const;
 
@@ -71,11 +70,11 @@ class ReferenceBucket {
   Rational Interval() const { return Rational(1) / rate_; }  // T
   Rational Estimate(int64_t t) const;
   Int LogCount() const;
-  // Rounded up to the parts of a nanosecond that a bucket's state is counted in.
+  // Rounded up to the resolution of a bucket's state, in fractions of a nanosecond.
   Rational OnGrid(const Rational& time) const;
 
   std::vector<ReferenceBucket>
-      earlier_;  // this bucket under each earlier limit, as it was when that was replaced
+      earlier_;  // this bucket under each earlier limit, as it was when replaced
 
   algorithm::LimitSpec spec_;
   Int requests_ = 0;    // N
@@ -87,7 +86,7 @@ class ReferenceBucket {
   int64_t last_ = 0;          // the latest time seen
   Rational tokens_;           // token bucket and meter
   Rational free_at_;          // queue
-  int64_t window_start_ = 0;  // of the window that `current_` counts
+  int64_t window_start_ = 0;  // of the window counted by `current_`
   int64_t window_end_ = 0;
   Int current_ = 0;   // windows
   Int previous_ = 0;  // sliding counter

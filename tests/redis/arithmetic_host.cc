@@ -25,7 +25,7 @@ using store::StoredBucket;
 using store::Unpacker;
 using wire::RespValue;
 
-// As in scripts/clock.lua and scripts/leases.lua.
+// The same constants as in scripts/clock.lua and scripts/leases.lua.
 enum class Op : uint8_t { kTake, kPeek, kRefund, kReset, kLease };
 constexpr uint8_t kDecided = 1;
 constexpr uint8_t kOtherLimit = 2;
@@ -59,7 +59,7 @@ class Run {
     op_ = static_cast<Op>(in.U8());
     const bool timed = in.U8() != 0;
     now_ = InstantOf(in.U64());
-    // TIME counts microseconds.
+    // TIME has microseconds.
     if (!timed) now_ = Instant::FromNanos(clock.ns / 1000 * 1000);
     start_ = now_;
     far_ = DurationOf(in.U64());
@@ -80,9 +80,9 @@ class Run {
   }
 
  private:
-  // The scripts are told prices of buckets, and costs of windows.
+  // The scripts get the price of a request for buckets, and its cost for windows.
   algorithm::Cost CostFrom(Unpacker& in) const {
-    in.U32();  // the capacity of a window, the requests of a bucket
+    in.U32();  // the capacity of a window, or the requests of a bucket
     if (IsWindow(limit_.algorithm())) return in.U64();
     in.U64();  // the span
     in.U32();
@@ -101,7 +101,7 @@ class Run {
     return arguments_.size() > 3 && arguments_[3] == value;
   }
 
-  // scripts/value.lua. Answers if the bucket is one of another limit.
+  // As scripts/value.lua. Returns an answer if the bucket belongs to another limit.
   std::optional<RespValue> Read() {
     RespValue reply = Command({"GET"});
     existed_ = reply.kind != RespValue::Kind::kNull;
@@ -178,7 +178,7 @@ class Run {
     algorithm::BucketState& state = bucket_.state;
     ExpireLeases(limit_, state, bucket_.leases, now_);
     for (const algorithm::Lease& lease : bucket_.leases) last_ = std::max(last_, lease.expires_at);
-    // A refund and a lease answer with what they left, all others with what they found.
+    // Refunds and leases report the rest after them, all others the rest that they found.
     algorithm::BucketState answered = Found();
     bool allowed = true;
     std::string said;
@@ -211,7 +211,7 @@ class Run {
 
   bool IsCounter() const { return limit_.algorithm() == Algorithm::kSlidingWindowCounter; }
 
-  // A sliding counter answers as it was read, unless leases made it count more.
+  // A sliding counter reports its value as read, unless leases increased the count.
   algorithm::BucketState Found() const {
     algorithm::BucketState state = bucket_.state;
     if (IsCounter()) {
@@ -252,15 +252,15 @@ class Run {
     return said;
   }
 
-  // scripts/answer.lua.
+  // As scripts/answer.lua.
   void Write() {
     bucket_.state.seen = now_;
-    // A script does not look which lease is the last once one was returned: it keeps the bucket
-    // longer then.
+    // After a return the script does not determine which lease is the last, and keeps the bucket
+    // longer.
     algorithm::Leases leases = bucket_.leases;
     if (!leases.empty()) leases.back().expires_at = std::max(leases.back().expires_at, last_);
     const Instant kept_until = KeptUntil(limit_, bucket_.state, leases, now_);
-    // Full, but not as if never used under the limits that it had before.
+    // Full, but not yet as if never used under its earlier limits.
     if (kept_until <= now_ && IsTokenBucket(limit_.algorithm())) {
       bucket_.state = {.edge = static_cast<uint64_t>(now_.ns), .seen = now_, .count = 0};
     }
@@ -294,7 +294,7 @@ class Run {
   const std::span<const std::string_view> arguments_;
   Limit limit_;
   Op op_ = Op::kPeek;
-  Instant start_{0};  // as the call began: what a time to live counts from
+  Instant start_{0};  // the time at the start of the call, which TTLs count from
   Instant now_{0};
   Duration far_{0};
   Instant replaced_{0};
@@ -302,7 +302,7 @@ class Run {
   algorithm::Cost cost_ = 0;
   StoredBucket bucket_;
   algorithm::BucketState read_{};
-  Instant last_{0};  // no lease that was found expires later
+  Instant last_{0};  // the latest expiry of the leases found
   bool existed_ = false;
   uint8_t events_ = 0;
 };

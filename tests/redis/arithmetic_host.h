@@ -1,8 +1,8 @@
 // Runs the C++ arithmetic (headgate/algorithm/lease.h) in place of the scripts of buckets that
-// lease: the same keys, values, arguments and answers, so that whoever asks cannot tell. What
-// differs from Lua is a bug of either.
+// lease, with the same keys, values, arguments and answers. Callers cannot tell the difference; if
+// the arithmetic differs from Lua, one of them has a bug.
 //
-// Scripts of other buckets (queue, log), and any other text, run in Lua.
+// Scripts of other buckets (queue, log) and all other scripts run in Lua.
 #pragma once
 
 #include "tests/redis/lua_host.h"

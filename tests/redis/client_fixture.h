@@ -44,7 +44,7 @@ struct TestClient {
     client = *std::move(made);
   }
   static store::redis::RedisOptions Single(uint16_t port) {
-    // Generous: the machine that runs the tests may be busy.
+    // Long, because the machine that runs the tests may be busy.
     return {.servers = {{.host = "127.0.0.1", .port = port}}, .timeout = 2s, .connect_timeout = 2s};
   }
 
@@ -59,7 +59,7 @@ struct TestClient {
     EXPECT_TRUE(loop.RunUntil([&] { return answer.has_value(); }, 20s));
     return answer.value_or("no answer");
   }
-  // A call that needs to know what is leased.
+  // A call that needs to know which leases are out.
   std::string Learn(std::string_view key) {
     static const store::redis::Script ok = store::redis::MakeScript("ok", "return 'OK'");
     std::optional<std::string> answer;
@@ -70,7 +70,7 @@ struct TestClient {
     EXPECT_TRUE(loop.RunUntil([&] { return answer.has_value(); }, 20s));
     return answer.value_or("no answer");
   }
-  // Breaks in the histories of shards.
+  // The breaks in the histories of shards so far.
   uint64_t HistoryChanges() const {
     const auto changes = client->ReadCounters().history_changes;
     return std::accumulate(changes.begin(), changes.end(), uint64_t{0});
@@ -80,7 +80,7 @@ struct TestClient {
     return answer.ok() ? (*answer)->ToString()
                        : std::string(absl::StatusCodeToString(answer.status().code()));
   }
-  // Turns until it is so.
+  // Runs the loop until the condition holds.
   bool Until(const std::function<bool()>& done, base::Duration timeout = 20s) {
     return loop.RunUntil(done, timeout);
   }
@@ -91,12 +91,12 @@ struct TestClient {
   base::SystemClock clock;
   net::EventLoop loop{clock};
   store::redis::RedisOptions options;
-  absl::Status last_status;  // of the last call that was waited for
+  absl::Status last_status;  // status of the last call
   std::vector<std::string> connections, policies, topologies, breaker, learning, alarms;
   std::unique_ptr<store::redis::Client> client;
 };
 
-// INCRBY, as a script.
+// INCRBY as a script.
 inline const store::redis::Script& AddScript() {
   static const store::redis::Script script =
       store::redis::MakeScript("add", "return redis.call('INCRBY', KEYS[1], ARGV[1])");

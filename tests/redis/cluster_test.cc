@@ -15,11 +15,11 @@ using store::redis::KeySlot;
 using store::redis::RedisOptions;
 using ::testing::HasSubstr;
 
-// One for all tests of this file: a cluster takes seconds to form.
+// All tests of this file share one cluster, because forming one takes seconds.
 class Cluster : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { cluster_ = new RedisCluster(RedisCluster::Replicas::kOneEach); }
-  // A node that got no time on a busy machine may have been taken for dead.
+  // On a busy machine, other nodes may have marked a node as failed.
   void SetUp() override { cluster_->WaitUntilWell(); }
   static void TearDownTestSuite() { delete cluster_; }
 
@@ -32,7 +32,7 @@ class Cluster : public ::testing::Test {
     options.timeout = 5s;
     return options;
   }
-  // A key of a slot between the two.
+  // A key in a slot between the two.
   static std::string KeyIn(uint16_t first, uint16_t last, std::string_view prefix = "k") {
     for (int i = 0;; ++i) {
       std::string key = fmt::format("{}{}", prefix, i);
@@ -99,7 +99,7 @@ TEST_F(Cluster, FollowsAPlannedFailoverWithoutALoss) {
   EXPECT_TRUE(test.client->LearningUntil(key).has_value());
 }
 
-// What was answered was done; what was not done was not; the rest may have been.
+// Answered calls were executed, failed ones were not, and the rest may have been.
 TEST_F(Cluster, KeepsTheBooksThroughAFailoverUnderLoad) {
   TestClient test(Options(2));
   const std::string key = KeyIn(0, 5461, "books");

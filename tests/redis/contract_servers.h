@@ -1,5 +1,5 @@
-// Redis in each topology, for the contract suites: what to connect to, over servers that have just
-// been emptied. They run until the test's process ends.
+// Redis servers of each topology for the contract suites: the options to connect, to servers that
+// have just been emptied. The servers run until the test process ends.
 #pragma once
 
 #include <initializer_list>

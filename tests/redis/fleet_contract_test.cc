@@ -1,5 +1,5 @@
-// What every store promises, asked of a real Redis through all that stands before it: the limiter's
-// fleet, the scripts and the client. Virtual time.
+// The promises of every store, tested on a real Redis through all layers above it: the shared
+// decider, the scripts and the client. Runs in virtual time.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -17,8 +17,9 @@ namespace {
 
 using redis_test::TestClient;
 
-// Waits for what the fleet decides. What takes more than one round trip is asked by itself, so that
-// the requests of a batch are decided in their order: groups, and buckets whose limit has changed.
+// Waits for the decisions of the shared decider. Requests that take more than one round trip
+// (groups, and buckets whose limit has changed) are sent one by one, so that a batch is decided in
+// order.
 class WaitingStore final : public store::Store {
  public:
   explicit WaitingStore(const store::redis::RedisOptions& options) : test_(options) {}

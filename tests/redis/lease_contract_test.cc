@@ -1,5 +1,5 @@
-// What every shared store promises of leases, asked of a real Redis through the client, in each
-// topology. Virtual time.
+// The promises of leases, tested on a real Redis through the client, in each topology. Runs in
+// virtual time.
 #include "headgate/testing/lease_contract.h"
 
 #include <gtest/gtest.h>

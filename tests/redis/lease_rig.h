@@ -1,5 +1,5 @@
-// For this folder's tests: one bucket in the Lua host, "b", whose limit may change and of which
-// nodes hold leases.
+// For the tests in this folder: one bucket "b" in the Lua host, whose limit may change and which
+// nodes lease from.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ inline constexpr base::Duration kTtl = std::chrono::seconds(2);
 inline constexpr uint64_t kNode = 0x10000;
 inline constexpr uint64_t kOther = 0x20000;
 
-// With HEADGATE_LEASES_IN=cpp in the environment the C++ arithmetic takes the place of the scripts.
+// With HEADGATE_LEASES_IN=cpp in the environment, the C++ arithmetic replaces the scripts.
 class LeaseRig : public ::testing::Test {
  protected:
   LeaseRig() {
@@ -28,7 +28,7 @@ class LeaseRig : public ::testing::Test {
 
   void Use(const algorithm::LimitSpec& spec) { limit = store.Intern(spec); }
 
-  // Nothing if buckets of this kind are never leased.
+  // Empty if buckets of this kind are never leased.
   std::optional<store::LeaseGrant> AskIfLeased(store::LeaseId id, uint64_t want,
                                                std::vector<store::LeaseReport> reports = {},
                                                uint64_t least = 1) {

@@ -22,7 +22,7 @@ using store::Operation;
 
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr uint64_t kU32Max = 0xffff'ffff;
-// Leases end in here: what comes later than all instants is cut off differently.
+// Leases must end before this time: the two sides saturate later instants differently.
 constexpr int64_t kEnd = base::kInstantMax.ns - 10 * kSecond;
 constexpr size_t kRemembered = 12;
 
@@ -50,7 +50,7 @@ LeaseWalk::LeaseWalk(uint64_t seed, const LimitSpec& kind)
   now_ = OneIn(random_, 4) ? static_cast<int64_t>((uint64_t{1} << 40) + AnySize(random_, 61))
                            : 1'790'000'000 * kSecond + static_cast<int64_t>(AnySize(random_, 50));
   const uint64_t first = random_();
-  // Ids that share their upper or their lower half.
+  // Ids that share their upper or lower half.
   for (const uint64_t id : {first, first + 1, first + (uint64_t{1} << 32), ~first, uint64_t{1}}) {
     nodes_.push_back({.id = id});
   }
@@ -145,7 +145,8 @@ LeaseStep LeaseWalk::Request() {
   return step;
 }
 
-// More nodes at once than a bucket has places for, and a bucket that has enough for all of them.
+// A crowd of nodes: more than a bucket has lease places for, and a bucket with enough for all of
+// them.
 void LeaseWalk::GatherACrowd() {
   crowd_ = algorithm::kLeasesMax + 20;
   spec_ = kind_;
@@ -153,7 +154,7 @@ void LeaseWalk::GatherACrowd() {
   spec_.period = Duration(IsCalendar(kind_.align) ? 0 : 3600 * kSecond);
 }
 
-// Back to the kind that the walk is about, or to any other: a queue and a log too.
+// A limit of the kind that the walk tests, or of any other kind, including queue and log.
 void LeaseWalk::ChangeTheLimit() {
   switch (random_() % 3) {
     case 0:
@@ -209,13 +210,14 @@ int64_t LeaseWalk::NextTime() {
     case 9:
       if (OneIn(random_, 8)) step = static_cast<int64_t>(AnySize(random_, 57));
       break;
-    case 10:  // no more than jitter, or set back
+    case 10:  // at most jitter, or a clock set back
       step = -static_cast<int64_t>(AnySize(random_, OneIn(random_, 8) ? 61 : 30));
       break;
     default:
       break;
   }
-  // Only forward beyond what the last answer said, which may be a step back by now.
+  // Beyond the last answer, time only goes forward; the last answer itself may be a step behind by
+  // now.
   return std::clamp(now_ + std::clamp(step, -(int64_t{1} << 61), int64_t{1} << 61),
                     int64_t{1} << 35, kEnd);
 }

@@ -1,6 +1,6 @@
-// Random steps of one bucket that nodes hold leases of: asks with reports, repeated and reordered
-// ones, requests, refunds, changes of the limit, and a clock that is set back. For whoever compares
-// two ways to carry them out.
+// Random steps of one bucket that nodes lease from: requests for leases with reports, repeated and
+// reordered ones, requests, refunds, changes of the limit, and a clock that is set back. Used to
+// compare two implementations.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,14 @@ struct LeaseStep {
 
 class LeaseWalk {
  public:
-  // The walk begins with `kind`, whose numbers it draws, and changes to others.
+  // The walk begins with limits of `kind`, and changes to others.
   LeaseWalk(uint64_t seed, const algorithm::LimitSpec& kind);
 
   LeaseStep Next();
-  // What the store answered to the step.
+  // The store's answer to the step.
   void Note(const LeaseStep& step, const store::SharedAnswer& answer);
 
-  // The steps so far, in words.
+  // Describes the steps so far.
   const std::string& story() const { return story_; }
   bool at_the_end_of_time() const;
 
@@ -57,12 +57,12 @@ class LeaseWalk {
   const algorithm::LimitSpec kind_;
   algorithm::LimitSpec spec_;
   std::vector<Node> nodes_;
-  std::vector<LeaseStep> asks_;        // for repetition
-  std::vector<int64_t> lease_ends_{};  // the latest, for steps in time
-  uint64_t granted_ = 0;               // by the last answer
+  std::vector<LeaseStep> asks_;        // kept to be repeated
+  std::vector<int64_t> lease_ends_{};  // the latest time, for steps that go forward
+  uint64_t granted_ = 0;               // according to the last answer
   algorithm::Decision last_{};
-  uint64_t crowd_in_ = 0;  // steps until a crowd comes; 0: none does
-  uint64_t crowd_ = 0;     // nodes of it that still come, one after the other
+  uint64_t crowd_in_ = 0;  // steps until a crowd comes; 0: none is due
+  uint64_t crowd_ = 0;     // nodes of the crowd that are still to come
   int64_t now_;
   std::string story_;
 };

@@ -1,6 +1,6 @@
-// Leases that are out while the limit of their bucket changes, in the Lua host: from the change on,
-// whatever its kind, no more passes than the new limit lets through, with what is out on lease
-// counted as spent until it has expired.
+// Leases are out while the limit of their bucket changes, in the Lua host. From the change on,
+// whatever its kind, the new limit bounds what passes; requests out on lease count as spent until
+// the lease has expired.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -28,7 +28,7 @@ using store::Operation;
 using store::SharedAnswer;
 using namespace std::chrono_literals;
 
-// The first of October 2026, where windows of a second, of ten and of a month begin.
+// 1 October 2026, when windows of 1 s, 10 s and a month begin.
 constexpr Instant kEdge = Instant::FromNanos(1'790'812'800'000'000'000);
 
 const std::vector<LimitSpec> kLeased{
@@ -54,7 +54,7 @@ std::vector<LimitSpec> AllKinds() {
       {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 100, .period = 10s, .burst = 90});
   all.push_back({.algorithm = Algorithm::kSlidingWindowLog, .requests = 100, .period = 1s});
   all.push_back({.algorithm = Algorithm::kSlidingWindowLog, .requests = 100, .period = 10s});
-  // Smaller than what is out, and larger than what there was.
+  // Smaller than the requests out on lease, and larger than the old limit.
   for (size_t i = 0, count = all.size(); i < count; ++i) {
     for (const uint64_t requests : {uint64_t{20}, uint64_t{400}}) {
       LimitSpec other = all[i];
@@ -71,23 +71,23 @@ struct Admission {
   uint64_t cost;
 };
 
-// What passed under one limit, as its definition counts it.
+// Counts the requests that passed under one limit, as its definition says.
 class Passed {
  public:
-  // `owed`: what is out on lease when the limit begins to hold, which may be more than it would
-  // ever let through.
+  // `owed`: the requests out on lease when the limit takes effect; may exceed what the limit would
+  // ever admit.
   Passed(const LimitSpec& spec, uint64_t owed)
       : limit_(*Limit::Make(spec)),
         most_(std::max(limit_.capacity() + (spec.algorithm == Algorithm::kLeakyBucketQueue ? 1 : 0),
                        owed)) {}
 
-  // `window_end`: of the open window, if there is one.
+  // `window_end`: the end of the open window, if there is one.
   void Add(Instant at, uint64_t cost, Instant window_end) {
     all_.push_back({at, cost});
     windows_[window_end.ns] += cost;
   }
 
-  // The first instant at which too much has passed, in words; or nothing.
+  // Describes the first instant at which too many requests have passed; empty if there is none.
   std::string Excess() const {
     uint64_t admitted = 0;
     for (size_t first = 0; first < all_.size(); ++first) {
@@ -110,7 +110,7 @@ class Passed {
   }
 
  private:
-  // In any interval of this length.
+  // The most in any interval of this length.
   uint64_t BoundOf(uint64_t span) const {
     switch (limit_.algorithm()) {
       case Algorithm::kTokenBucket:
@@ -147,7 +147,7 @@ class Passed {
   const Limit limit_;
   const uint64_t most_;
   std::vector<Admission> all_;
-  std::map<int64_t, uint64_t> windows_;  // by their ends
+  std::map<int64_t, uint64_t> windows_;  // sorted by their ends
 };
 
 class Changes : public LeaseRig {
@@ -157,16 +157,16 @@ class Changes : public LeaseRig {
 };
 
 // Two nodes hold leases when the limit changes. One spends its lease in the last instant of its
-// life; the other spends a part, and returns the rest as soon as it may. Everybody else takes all
-// that there is.
+// life. The other spends a part and returns the rest as soon as it may. Requests take everything
+// else.
 class OneChange : public Changes {
  protected:
   struct Course {
-    Duration before_edge;  // when the leases are given
-    Duration unasked;      // for how long nobody asks after the change
+    Duration before_edge;  // when the leases are granted
+    Duration unasked;      // how long no request comes after the change
   };
 
-  // What passed too much under `to`, in words.
+  // Describes an excess under `to`; empty if there is none.
   std::string Run(const LimitSpec& from, const LimitSpec& to, const Course& course) {
     store.keyspace.Clear();
     now = kEdge - course.before_edge;
@@ -184,7 +184,7 @@ class OneChange : public Changes {
     uint64_t kept_left = kept.granted - 5;
     uint64_t returned_left = returned.granted;
     Passed passed(to, kept_left + returned_left);
-    Take(std::numeric_limits<uint32_t>::max());  // carries the bucket over
+    Take(std::numeric_limits<uint32_t>::max());  // carries the bucket to the new limit
     const auto window_end = [&] { return now + Decide(Operation::kPeek, 0).reset_after; };
     const Instant begin = now;
     const auto spend = [&](uint64_t& left, uint64_t cost) {
@@ -198,7 +198,7 @@ class OneChange : public Changes {
         if (left == 0 || last <= now || last > step) continue;
         const Instant resume = now;
         now = last;
-        // Without a look, which would be a request to the store: only a spend.
+        // Only spends, without a peek, which would be a request to the store.
         passed.Add(now, left, course.unasked > 0s ? WindowEndAt(to, now) : window_end());
         left = 0;
         now = std::max(resume, last);
@@ -221,7 +221,7 @@ class OneChange : public Changes {
   }
 
  private:
-  // Of windows whose places are known without asking.
+  // Windows with fixed edges.
   static Instant WindowEndAt(const LimitSpec& spec, Instant at) {
     return algorithm::WindowEnd(*Limit::Make(spec), at);
   }
@@ -234,7 +234,7 @@ TEST_F(OneChange, OfAnyKindIntoAnyKindCountsWhatIsOutOnLease) {
       if (from == to) continue;
       for (const Duration before_edge : {300ms, 1500ms, 1990ms}) {
         for (const Duration unasked : {0ms, 1000ms, 2500ms}) {
-          // Where windows of the first hit lie is not known without asking.
+          // Windows of the first hit, whose edges depend on requests.
           if (unasked > 0ms && to.align == Align::kFirstHit) continue;
           ASSERT_EQ(Run(from, to, {before_edge, unasked}), "")
               << "from " << model::Describe(from) << "\nto   " << model::Describe(to) << "\n"
@@ -248,7 +248,7 @@ TEST_F(OneChange, OfAnyKindIntoAnyKindCountsWhatIsOutOnLease) {
   EXPECT_GT(tried, 2000);
 }
 
-// What comes back is there for others, under the new limit too, but never more of it than was
+// Returned requests are available to others, under the new limit too, but never more than were
 // taken.
 TEST_F(Changes, WhatIsReturnedAfterAChangeIsLeftToOthers) {
   for (const LimitSpec& from : kLeased) {
@@ -316,7 +316,7 @@ TEST_F(Changes, KindsThatNeverLeaseCountALeaseAsSpentWhenItExpires) {
   EXPECT_EQ(Remaining(), 15u);
 }
 
-// Else what it has let through would drain all at once, a lease's life before its time.
+// Otherwise everything admitted under the lease would drain at once, a lease life too early.
 TEST_F(Changes, AQueueStandsStillUntilTheLastLeaseOfBeforeEnds) {
   Use(kLeased[0]);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 10).granted, 10u);
@@ -343,7 +343,7 @@ TEST_F(Changes, ABucketThatIsFullIsKeptForTheLimitsItHadBefore) {
     EXPECT_TRUE(Take(1));
     now += back_at;
     EXPECT_EQ(Remaining(), 10u);
-    // Whatever a request leaves full.
+    // The bucket as left by any request.
     Decide(Operation::kRefund, 1);
     Use(hundred);
     EXPECT_EQ(Remaining(), remaining);
@@ -352,8 +352,8 @@ TEST_F(Changes, ABucketThatIsFullIsKeptForTheLimitsItHadBefore) {
   }
 }
 
-// A bucket that is remembered for an earlier limit is stored though its window is over. A clock
-// that is set back must not make that window seem open.
+// A bucket that is remembered because of an earlier limit is stored although its window is over. A
+// clock that is set back must not reopen that window.
 TEST_F(Changes, AWindowThatIsOverStaysOverWhenTheClockIsSetBack) {
   now = kEdge;
   Use({.requests = 100, .period = 60s});
@@ -368,7 +368,7 @@ TEST_F(Changes, AWindowThatIsOverStaysOverWhenTheClockIsSetBack) {
   EXPECT_TRUE(events.clock_reset);
 }
 
-// As debts of an outage are, which were made under a limit of long ago.
+// As for debts of an outage, made under a limit of long ago.
 TEST_F(Changes, WhatKeepsTheLimitOfABucketIsDecidedUnderIt) {
   const LimitSpec hundred{.requests = 100, .period = 1s};
   const auto take_debt = [&](const LimitSpec& debtor, uint64_t cost) {

@@ -1,9 +1,9 @@
-// What leases promise, in the Lua host, at all times:
+// The invariants of leases, in the Lua host, at all times:
 //
 //   tokens(shared) + Σ unexpired leases (granted − reported) ≤ capacity
 //
-// and so, whatever is lost, repeated, late or in another order, all nodes together admit no more
-// than one bucket would.
+// so all nodes together admit at most as much as one bucket would, even if messages are lost,
+// repeated, delayed or reordered.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -38,7 +38,8 @@ constexpr Duration kTtl = 2s;
 const LimitSpec kHundredPerSecond{
     .algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 1s};
 
-// Nodes that ask, spend, report and return over a network that loses, repeats, delays and reorders.
+// Nodes that ask, spend, report and return over a network that loses, repeats, delays and reorders
+// messages.
 class Fleet {
  public:
   enum class Forgetting : uint8_t { kNever, kSometimes };
@@ -48,7 +49,7 @@ class Fleet {
     for (uint64_t& weight : weights_) weight = Between(random_, 1, 8);
   }
 
-  // The first broken promise, or nothing.
+  // Describes the first broken invariant; empty if there is none.
   std::string Run(int steps) {
     for (int i = 0; i < steps && wrong_.empty(); ++i) {
       Step();
@@ -81,10 +82,11 @@ class Fleet {
     std::vector<Lease> leases;
     std::vector<LeaseReport> to_return;
     uint64_t numbers = 0;
-    uint64_t accepted = 0;  // the highest lease that was accepted
+    uint64_t accepted = 0;  // the highest lease number accepted
   };
 
-  // What happens how often differs from fleet to fleet, so that each kind is rare in some.
+  // The frequencies of events differ between fleets, so that each kind of event is rare in some
+  // fleet.
   void Step() {
     const size_t n = random_() % nodes_.size();
     uint64_t draw = random_() % (weights_[0] + weights_[1] + weights_[2] + weights_[3] +
@@ -108,7 +110,7 @@ class Fleet {
   void Wait() {
     const auto pace = static_cast<uint64_t>(spec_.period.count()) / spec_.requests;
     if (!granted_.empty() && OneIn(random_, 3)) {
-      // Just before the end of the latest lease, or at it.
+      // Just before the latest lease ends, or exactly then.
       now_ = std::max(now_, latest_end_ - Duration(OneIn(random_, 2) ? 1 : 0));
     } else {
       now_ += Duration(
@@ -124,7 +126,7 @@ class Fleet {
                     .least = Between(random_, 1, 3),
                     .reports = node.to_return,
                     .sent = now_};
-    if (OneIn(random_, 2)) node.to_return.clear();  // sometimes said again
+    if (OneIn(random_, 2)) node.to_return.clear();  // sometimes reported again
     for (const Lease& lease : node.leases)
       message.reports.push_back({.number = lease.number, .spent = lease.spent});
     messages_.push_back(std::move(message));
@@ -173,8 +175,8 @@ class Fleet {
     const Reply reply = replies_[i];
     if (!OneIn(random_, 4)) replies_.erase(replies_.begin() + static_cast<std::ptrdiff_t>(i));
     Node& node = nodes_[reply.id.node];
-    // Its life began before it was asked for; a reply that comes again or after a later one is
-    // thrown away.
+    // The life of a lease begins when it is asked for. A reply that is repeated, or comes after a
+    // later one, is discarded.
     const Instant ends = reply.sent + reply.grant.ttl;
     if (ends <= now_ || reply.id.number <= node.accepted) return;
     node.accepted = reply.id.number;
@@ -209,7 +211,7 @@ class Fleet {
     node.to_return.push_back({.number = lease.number, .spent = lease.spent, .returned = true});
   }
 
-  // A replica that lacks the latest writes takes over, or one that has nothing.
+  // A replica without the latest writes takes over, or one without any data.
   void LoseState() {
     if (replica_ && OneIn(random_, 2)) {
       store_.keyspace = *replica_;
@@ -223,7 +225,7 @@ class Fleet {
     replica_ = store_.keyspace;
   }
 
-  // All that is admitted, over all nodes: one bucket would have allowed it.
+  // All requests admitted; one bucket would have admitted as many.
   void Admit(uint64_t cost) {
     if (cost == 0) return;
     spent_ += cost;
@@ -304,7 +306,7 @@ TEST(LeaseProperty, AFleetAdmitsNoMoreThanOneBucket) {
   EXPECT_GT(spent, 40'000u) << "they hardly did anything";
 }
 
-// A canary: a store that forgets admits too much, and that is seen.
+// A canary: a store that forgets admits too much, and the test detects it.
 TEST(LeaseProperty, AStoreThatForgetsIsCaught) {
   int caught = 0;
   for (uint64_t seed = 1; seed <= 100; ++seed) {

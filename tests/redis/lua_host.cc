@@ -14,7 +14,7 @@ namespace {
 
 using wire::RespValue;
 
-// A reply as Lua sees it: nil is false, a status and an error are tables.
+// A reply as Lua sees it: nil is false; a status and an error are tables.
 void Push(lua_State* lua, const RespValue& reply) {
   switch (reply.kind) {
     case RespValue::Kind::kNull:
@@ -41,7 +41,7 @@ void Push(lua_State* lua, const RespValue& reply) {
   }
 }
 
-// What a script returns, as the server sends it: numbers lose their fraction.
+// The reply that a server sends for the result of a script: numbers lose their fraction.
 RespValue ReplyOf(lua_State* lua, int index) {
   RespValue reply;
   switch (lua_type(lua, index)) {
@@ -97,7 +97,7 @@ int RefuseGlobal(lua_State* lua) {
                     lua_tostring(lua, 2));
 }
 
-// A library without what a server takes away.
+// Opens a library without the functions that a server removes.
 void Open(lua_State* lua, lua_CFunction open, const char* name) {
   lua_pushcfunction(lua, open);
   lua_pushstring(lua, name);
@@ -125,7 +125,7 @@ LuaHost::LuaHost() : lua_(luaL_newstate()) {
     lua_newtable(lua_);
     lua_setglobal(lua_, name);
   }
-  lua_newtable(lua_);  // the scripts that were compiled, by their text
+  lua_newtable(lua_);  // compiled scripts, by text
   lua_setfield(lua_, LUA_REGISTRYINDEX, "scripts");
   lua_newtable(lua_);
   for (const char* event : {"__index", "__newindex"}) {
@@ -171,7 +171,7 @@ int LuaHost::RunCommand(bool raise) {
       Push(lua_, reply);
     }
   }
-  // Lua leaves by a jump: nothing may be waiting to be destroyed.
+  // Lua leaves this function with a longjmp, so no object here may need a destructor.
   if (failed) return lua_error(lua_);
   return 1;
 }

@@ -1,8 +1,8 @@
 // Runs the store's scripts in this process as a Redis server would: the same text in the same Lua
-// (5.1), with `redis`, `struct`, KEYS and ARGV, no globals of a script's own, and values converted
-// as the server converts them.
+// (5.1), with `redis`, `struct`, KEYS and ARGV, without globals of the scripts, and with the
+// server's conversion of values.
 //
-// One host can serve any number of keyspaces, and reads no clock: the owner says what TIME answers.
+// One host can serve several keyspaces. It reads no clock: the owner sets the result of TIME.
 // Deterministic. Not thread-safe.
 #pragma once
 
@@ -35,7 +35,7 @@ class LuaHost final : public ScriptHost {
   int RunCommand(bool raise);
 
   lua_State* lua_;
-  Keyspace* keyspace_ = nullptr;  // of the script that runs
+  Keyspace* keyspace_ = nullptr;  // of the running script
   base::Instant now_{0};
 };
 

@@ -1,6 +1,6 @@
-// Leases, in the Lua host: what is granted, reported, returned and expired.
+// Leases in the Lua host: grants, reports, returns and expiry.
 //
-// One file because each rule is asked of every kind of bucket that leases.
+// One file because each rule is tested with every kind of bucket that leases.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -53,8 +53,8 @@ TEST_F(Leases, AreSharedOutByNodesHoweverMuchTheirIdsLookAlike) {
   EXPECT_EQ(again.holders, 3u);
 }
 
-// Leases are scanned as bytes: halves of a node that are like another's, and bytes that look like
-// an id but lie across two fields, are not mistaken.
+// Leases are scanned as bytes. A node whose halves equal those of another, or bytes across two
+// fields that look like an id, must not be mistaken for a lease.
 TEST_F(Leases, AreToldApartByTheirWholeIds) {
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 1000, .period = 1s});
   constexpr uint64_t kHigh = uint64_t{1} << 32;
@@ -65,7 +65,7 @@ TEST_F(Leases, AreToldApartByTheirWholeIds) {
   }
   EXPECT_EQ(Ask({.node = 4 * kHigh + 6, .number = 1}, 3).holders, 5u) << "the same upper half";
   const uint64_t left = Remaining();
-  // The number, what is granted and what is reported of the last lease, as they lie.
+  // Number, granted and reported requests of the last lease, at their byte positions.
   EXPECT_EQ(Ask({.node = 1, .number = 3 * kHigh}, 2).granted, 2u);
   EXPECT_EQ(Remaining(), left - 2);
 }
@@ -119,9 +119,9 @@ TEST_F(Leases, ToTheSameRequestAreTheSame) {
 TEST_F(Leases, LeaveNoRoomForWhatTheyHold) {
   Use(kHundredPerSecond);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
-  now += 1900ms;  // the bucket would be full twice over
+  now += 1900ms;  // would fill the bucket twice
   EXPECT_EQ(Remaining(), 60u);
-  // What was spent is made good.
+  // Spent requests refill.
   Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 30}});
   EXPECT_EQ(Remaining(), 60u);
   now += 50ms;
@@ -139,7 +139,7 @@ TEST_F(Leases, CountAsSpentWhenTheyExpire) {
   EXPECT_EQ(Remaining(), 70u);
   now += 300ms;
   EXPECT_EQ(Remaining(), 100u);
-  // Too late.
+  // Too late: the lease has expired.
   Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}});
   EXPECT_EQ(Remaining(), 100u);
 }
@@ -222,8 +222,7 @@ TEST_F(Leases, OfASlidingCounterCountWhereTheyAreGiven) {
   EXPECT_EQ(Remaining(), 60u);
 }
 
-// A window that is made anew for a clock that was set back may end before what was leased in it
-// would.
+// A window that is made anew for a clock that was set back may end before its leases.
 TEST_F(Leases, OfAWindowDieWithTheOneThatAClockSetBackPutsThemIn) {
   for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter}) {
     SCOPED_TRACE(Name(algorithm));
@@ -300,8 +299,8 @@ TEST_F(Leases, MintNothingByAChangeOfTheLimit) {
   }
 }
 
-// What a replica that takes over still has: leases it knows of count until they expire, and those
-// it does not are no part of it. Nothing is emptied, and no window is spent.
+// A replica takes over with some of the leases. Leases that it knows count until they expire, the
+// others are unknown to it. Nothing is emptied, and no window counts as spent.
 TEST_F(Leases, ABucketOfAnOlderStateGoesOnFromIt) {
   for (const LimitSpec& spec :
        {kHundredPerSecond,
@@ -323,8 +322,8 @@ TEST_F(Leases, ABucketOfAnOlderStateGoesOnFromIt) {
   }
 }
 
-// Half of what is left, for any limit, and back again: the scripts multiply and divide as the
-// kernels do.
+// Half of the rest, for any limit, and back again: the scripts multiply and divide as the kernels
+// do.
 TEST_F(Leases, OfAnyLimitAreExact) {
   model::Random random(20'261'121);
   constexpr uint64_t kU32Max = 0xffff'ffff;

@@ -1,6 +1,5 @@
-// The scripts against the C++ arithmetic of leases, in the Lua host: over 10^5 random steps for
-// each algorithm, without one difference in an answer, in a byte of the bucket or in how long it is
-// kept.
+// Compares the scripts with the C++ arithmetic of leases, in the Lua host: over 10^5 random steps
+// for each algorithm, without a difference in an answer, in a byte of the bucket or in its TTL.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -26,7 +25,7 @@ using namespace std::chrono_literals;
 
 constexpr uint64_t kSteps = 100'000;
 constexpr uint64_t kStepsOfOneBucket = 1000;
-// To repeat a failure alone, put the seed that it printed here.
+// To repeat a failure alone, put its seed here.
 constexpr uint64_t kSeed = 20'261'122;
 
 struct Kind {
@@ -49,7 +48,7 @@ constexpr std::array kKinds{
     Kind{"sliding_window_counter", {.algorithm = Algorithm::kSlidingWindowCounter}},
 };
 
-// What is under the key, in words.
+// Describes the value of the key.
 std::string ValueIn(LuaStore& store, Instant now) {
   wire::RespValue reply = store.keyspace.Run(std::vector<std::string>{"GET", "b"}, now);
   if (reply.is_error())
@@ -66,11 +65,11 @@ std::string Describe(const SharedAnswer& answer) {
       answer.events.carried_over);
 }
 
-// That the steps get to where something can differ.
+// Checks that the steps reach states in which the two could differ.
 struct Seen {
   uint64_t granted = 0;
   uint64_t of_several_holders = 0;
-  uint64_t shortened = 0;  // by the end of a window, or given before
+  uint64_t shortened = 0;  // returned after the end of a window, or granted before one
   uint64_t table_full = 0;
   uint64_t clock_reset = 0;
   uint64_t carried_over = 0;
@@ -91,11 +90,11 @@ class Twins {
  public:
   Twins(uint64_t seed, const LimitSpec& kind, Seen& seen) : seen_(seen), walk_(seed, kind) {
     cpp_.host = &cpp_.arithmetic;
-    // Every other bucket is kept though it is as if never used, as far as values are not deleted.
+    // Every other bucket is kept even when it is as if never used, and its values are not deleted.
     if (seed % 2 == 0) lua_.context.kept_least = cpp_.context.kept_least = 40 * 24h;
   }
 
-  // The first difference, or nothing.
+  // Describes the first difference; empty if there is none.
   std::string Step() {
     const LeaseStep step = walk_.Next();
     const SharedAnswer expected = Do(lua_, step);
@@ -109,7 +108,7 @@ class Twins {
     const std::string cpp = ValueIn(cpp_, step.now);
     if (lua != cpp) return fmt::format("{}lua: {}\ncpp: {}", walk_.story(), lua, cpp);
     if (!KeptAlike(step)) return walk_.story() + "they are kept for different times";
-    // A difference of a millisecond in how long a bucket is kept is none, and is not to add up.
+    // A TTL that differs by a millisecond counts as equal, but such differences must not add up.
     cpp_.keyspace = lua_.keyspace;
     return "";
   }
@@ -130,7 +129,7 @@ class Twins {
         request.lease->reports = step.reports;
         break;
       case LeaseStep::Kind::kDebit: {
-        // As the limiter takes it: all, or in a second call what is left.
+        // As the limiter does it: takes all, or in a second call the rest.
         request.keeps_limit = true;
         SharedAnswer answer = store.Ask(request, step.now);
         if (answer.decision.allowed || answer.decision.remaining == 0) return answer;
@@ -141,12 +140,12 @@ class Twins {
     return store.Ask(request, step.now);
   }
 
-  // As the limiter does it, in one or two calls, and beside that in one step of the arithmetic.
+  // As the limiter does it, in one or two calls, compared with one step of the arithmetic.
   SharedAnswer Debit(const LeaseStep& step) {
     std::optional<store::StoredBucket> bucket = Stored(step.now);
     SharedAnswer answer = Do(cpp_, step);
-    // A limit of 0 is answered without the bucket, a clock that is set back changes it before, and
-    // one that is full is gone after a first call that denies.
+    // Exceptions: a limit of 0 is answered without the bucket, a clock that is set back changes the
+    // bucket first, and a full bucket is gone after a first call that denies.
     const bool is_leased =
         bucket && KeepsLeases(bucket->limit.algorithm()) && !bucket->leases.empty();
     if (!is_leased || step.cost == 0 || step.spec.requests == 0 || bucket->limit.denies_all() ||
@@ -173,7 +172,8 @@ class Twins {
     const auto cpp = cpp_.keyspace.TimeToLive("b", step.now);
     if (lua.has_value() != cpp.has_value()) return false;
     if (!lua || (*lua - *cpp <= 1ms && *cpp - *lua <= 1ms)) return true;
-    // The script knows no length of a month: it keeps for a year what outlives one.
+    // The script does not know the length of a month; it keeps a bucket that outlives one for a
+    // year.
     return IsCalendar(step.spec.align) && *cpp <= *lua;
   }
 

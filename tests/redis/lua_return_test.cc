@@ -1,5 +1,5 @@
-// A limit that is changed and changed back: a bucket that nobody asked meanwhile is carried through
-// what came between, once, as the reference model does it.
+// A limit is changed and changed back. A bucket without requests in between is carried through the
+// intermediate limit once, as in the reference model.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 
 constexpr Instant kBegin = Instant::FromNanos(1'790'812'800'000'000'000);
 
-// Of every kind, with intervals of a whole number of nanoseconds and others.
+// Every kind, with intervals of a whole number of nanoseconds and others.
 const std::vector<LimitSpec> kKinds{
     {.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 10s},
     {.algorithm = Algorithm::kTokenBucket, .requests = 7, .period = 10s, .burst = 30},
@@ -50,14 +50,14 @@ const std::vector<LimitSpec> kKinds{
     {.algorithm = Algorithm::kSlidingWindowLog, .requests = 20, .period = 10s},
 };
 
-// The same with other numbers, as rules mostly change.
+// The same kind with other numbers, as in most changes of rules.
 LimitSpec Resized(const LimitSpec& spec, uint64_t requests) {
   LimitSpec other = spec;
   other.requests = requests;
   return other;
 }
 
-// One instance's rule: the limit that holds, and those before it.
+// The rule of one instance: the present limit and those before it.
 class Rule {
  public:
   explicit Rule(LuaStore& store, const LimitSpec& spec)
@@ -69,7 +69,7 @@ class Rule {
     limit_ = store_.Intern(spec);
   }
 
-  // `now` is this instance's clock. The store's is `store_now`.
+  // `now` is this instance's clock, `store_now` the store's.
   SharedAnswer Ask(std::string_view name, Cost cost, Operation operation, Instant now,
                    Instant store_now) const {
     return store_.Ask({.name = name,
@@ -90,13 +90,13 @@ class Rule {
 
 enum class Keeps : uint8_t { kAll, kAsLongAsNeeded };
 
-// A few buckets of a rule that goes to and fro between three limits, and their models.
+// A few buckets of a rule that changes back and forth between three limits, and their models.
 class Walk {
  public:
   Walk(uint64_t seed, Keeps keeps) : random_(seed), keeps_(keeps) {
     if (keeps == Keeps::kAll) store_.context.kept_least = 24h * 40;
     spec_ = kKinds[random_() % kKinds.size()];
-    // The model has no queue of 0 that was another kind of bucket.
+    // The model does not have a queue of 0 that was another kind of bucket.
     const uint64_t least = spec_.algorithm == Algorithm::kLeakyBucketQueue ? 1 : 0;
     const bool same_kind = OneIn(random_, 2);
     specs_ = {
@@ -106,7 +106,7 @@ class Walk {
     for (Bucket& bucket : buckets_) bucket.model.emplace(spec_);
   }
 
-  // What went wrong, or nothing.
+  // Describes what went wrong; empty if nothing did.
   std::string Step() {
     if (OneIn(random_, 5)) {
       Change(specs_[random_() % specs_.size()]);
@@ -124,7 +124,7 @@ class Walk {
     }
     const bool refunds = OneIn(random_, 8) && spec_.algorithm != Algorithm::kLeakyBucketQueue;
     const Cost cost = OneIn(random_, 4) ? 0 : OneIn(random_, 3) ? Between(random_, 1, 40) : 1;
-    // A look writes nothing, and a limit of 0 is decided without the store.
+    // A peek writes nothing, and a limit of 0 is decided without the store.
     if ((refunds || cost > 0) && spec_.requests > 0) bucket.changes_unseen = 0;
     story_ += fmt::format("{} {} {} at {}\n", name, refunds ? "refund" : "cost", cost,
                           (now_ - kBegin).count());
@@ -181,8 +181,8 @@ TEST(LimitsThatReturn, CarryABucketAsTheModelDoes) {
   }
 }
 
-// A bucket that is full under the limit that it was asked under is forgotten, though a change that
-// the store has not seen would have kept it: from then on it is as if never used, and nothing else
+// A bucket that is full under the limit of the request is forgotten, although a change that the
+// store has not seen would have kept it. From then on it is as if never used, and nothing else
 // differs.
 TEST(LimitsThatReturn, AreForgottenOnlyWithAChangeThatNobodyAskedSince) {
   int forgotten = 0;
@@ -194,17 +194,17 @@ TEST(LimitsThatReturn, AreForgottenOnlyWithAChangeThatNobodyAskedSince) {
   EXPECT_GT(forgotten, 100);
 }
 
-// Two instances, of which the second hears of every change later, and their clocks are wrong.
+// Two instances. The second learns of every change later, and their clocks are wrong.
 class TwoInstances : public ::testing::Test {
  protected:
   struct Course {
     LimitSpec limit, between;
-    Duration away;  // how long the limit is another one
+    Duration away;  // how long the other limit is in force
     Duration lag;   // of the second instance
   };
   enum class Asked : uint8_t { kByFirst, kByBoth };
 
-  // What is left at the end, if the bucket that was used before the changes is asked after them.
+  // The rest at the end, if the bucket that was used before the changes is asked for after them.
   uint64_t Remaining(const Course& course, Asked asked) {
     LuaStore store;
     store.context.kept_least = 24h * 40;
@@ -247,9 +247,9 @@ TEST_F(TwoInstances, CarryABucketOnceIfTheSecondHearsOfTheChangeBeforeItIsUndone
   }
 }
 
-// The second hears of both changes when the first has already undone them: for it they come then.
-// Carried through them again, the bucket has no more than before, but for what the limit between
-// gives in the time that it holds.
+// The second instance learns of both changes when the first has already undone them, so they take
+// effect there only then. The bucket is carried through them again, and has at most as much as
+// before, plus what the intermediate limit refills while it is in force.
 TEST_F(TwoInstances, MintNothingIfTheSecondHearsOfTheChangeAfterItIsUndone) {
   int less = 0;
   for (const LimitSpec& limit : kKinds) {
@@ -292,7 +292,7 @@ TEST(LimitsThatReturn, CostOneCallMoreForABucketThatWasNotSeenSince) {
   }
 }
 
-// A debt is paid under the limit that the bucket has: that is the present one, whatever came
+// A debt is paid under the bucket's own limit, which is the present one, whatever limits came
 // between.
 TEST(LimitsThatReturn, ADebtDoesNotHideTheChange) {
   LuaStore store;

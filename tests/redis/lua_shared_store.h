@@ -1,5 +1,5 @@
-// The scripts in this process as a SharedStore: answers in the same call, by the time that its
-// owner says.
+// Runs the scripts in this process as a SharedStore that answers within the call, at the time set
+// by its owner.
 #pragma once
 
 #include "headgate/store/shared_store.h"
@@ -9,16 +9,16 @@ namespace headgate::redis_host {
 
 class LuaSharedStore final : public store::SharedStore {
  public:
-  // `limits` is the table that requests take their limits from.
+  // `limits` is the table of the limits in requests.
   LuaSharedStore(store::LimitTable& limits, const base::Instant& now) : limits_(limits), now_(now) {
-    // The owner's time is no server's clock that is to be mistrusted, however far it goes back.
+    // The owner's time is trusted, however far it goes back; a server's clock would not be.
     store_.context.ahead_most = base::kDurationMax;
   }
 
   void Ask(const store::SharedRequest& request, Done done) override {
     done(store_.Ask(request, now_));
   }
-  // Moves with the time of decisions.
+  // Advances with the time of decisions.
   base::BootTime Now() const override { return base::BootTime{now_.ns}; }
   uint32_t instances() const override { return 1; }
   store::LimitTable& limits() override { return limits_; }

@@ -1,5 +1,5 @@
-// A store whose server is in this process: asks, runs the scripts in the Lua host, answers. What
-// the client does with a network between.
+// A store whose server is in this process: sends requests to the scripts in the Lua host and
+// answers. It replaces the client and the network.
 #pragma once
 
 #include <string>
@@ -34,7 +34,7 @@ struct LuaStore {
 
   LuaHost lua;
   ArithmeticHost arithmetic{lua};
-  // What runs the scripts.
+  // The host that runs the scripts.
   ScriptHost* host = &lua;
   Keyspace keyspace;
   store::LimitTable limits;

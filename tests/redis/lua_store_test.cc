@@ -1,5 +1,5 @@
-// What the scripts do beside deciding: clocks that are set back, changes of limits, looks, foreign
-// values, forgetting.
+// The scripts apart from deciding: clocks that are set back, changes of limits, peeks, foreign
+// values, expiry.
 #include "tests/redis/lua_store.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ class LuaStoreTest : public ::testing::Test {
   Instant now = Instant::FromNanos(1'790'000'000'500'000'000);
 };
 
-// Ten at most; used up, all are back after ten seconds.
+// At most ten; ten seconds after they are used up, all have refilled.
 const std::vector<LimitSpec>& EveryFamily() {
   static const std::vector<LimitSpec> specs = {
       {.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 10s},
@@ -96,11 +96,11 @@ TEST_F(LuaStoreTest, ALookWritesNothing) {
     Ask(spec, 0);
     EXPECT_EQ(store.keyspace.size(), 0u);
     Ask(spec, 7);
-    // Under another limit too: the bucket stays that of the first.
+    // Asked under another limit, the bucket still belongs to the first.
     LimitSpec other = spec;
     other.requests = 8;
-    // A token bucket keeps its tokens, a queue its free_at (7 s of 9 · 1.25 s), the others what
-    // they counted.
+    // A token bucket keeps its tokens, a queue its free_at (7 s out of 9 · 1.25 s), the others
+    // their counts.
     const bool tokens = spec.algorithm == Algorithm::kTokenBucket;
     const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
     EXPECT_EQ(Look(other).remaining, tokens ? 3u : queue ? 4u : 1u);
@@ -155,7 +155,8 @@ TEST_F(LuaStoreTest, AChangeOfLimitTakesOneCallMoreOnce) {
   }
 }
 
-// Two instances carry the same bucket over; the slower one finds that it no longer is what it read.
+// Two instances carry the same bucket over; the slower one detects that the bucket has changed
+// since it read it.
 TEST_F(LuaStoreTest, ABucketIsCarriedOverOnlyAsItWasRead) {
   for (const LimitSpec& from : EveryFamily()) {
     SCOPED_TRACE(model::Describe(from));
@@ -178,7 +179,7 @@ TEST_F(LuaStoreTest, ABucketIsCarriedOverOnlyAsItWasRead) {
     const auto answer = eval();
     ASSERT_TRUE(answer.has_value());
     EXPECT_TRUE(answer->decision.allowed);
-    // Of three tokens, of 3 s in the queue, of one hit.
+    // Out of three tokens, of 3 s in the queue, of one hit.
     const bool tokens = from.algorithm == Algorithm::kTokenBucket;
     const bool queue = from.algorithm == Algorithm::kLeakyBucketQueue;
     EXPECT_EQ(answer->decision.remaining, tokens ? 2u : queue ? 3u : 0u);
@@ -224,7 +225,7 @@ TEST_F(LuaStoreTest, CalendarWindowsEndAsTheKernelSays) {
     for (int i = 0; i < 5000; ++i) {
       store.keyspace.Clear();
       now = Instant::FromNanos(static_cast<int64_t>(random() >> 2));
-      // At every other time just before or at the edge.
+      // At other times, just before or at the edge.
       if (i % 2 == 0)
         now = WindowEnd(*algorithm::Limit::Make(spec), now) - base::Duration(i % 4 == 0 ? 1 : 0);
       if (now > base::kInstantMax) continue;
@@ -254,7 +255,7 @@ TEST_F(LuaStoreTest, AnOtherShapeOfKeyIsReplaced) {
   }
 }
 
-// A bucket that cannot be read is not a foreign value.
+// A corrupt bucket is not a foreign value.
 TEST_F(LuaStoreTest, AReadThatIsRefusedFailsTheScriptAndChangesNothing) {
   const auto is_log = [](const LimitSpec& spec) {
     return spec.algorithm == Algorithm::kSlidingWindowLog;
@@ -262,7 +263,7 @@ TEST_F(LuaStoreTest, AReadThatIsRefusedFailsTheScriptAndChangesNothing) {
   for (const LimitSpec& before : EveryFamily()) {
     for (const LimitSpec& spec : EveryFamily()) {
       for (const std::string command : {"GET", "LINDEX"}) {
-        // Each kind reads its own type first, and the other one of a bucket that was of another
+        // Each kind first reads its own type, then the other type, for a bucket that was of another
         // kind.
         if (is_log(spec) != (command == "LINDEX") && is_log(before) != (command == "LINDEX"))
           continue;
@@ -308,7 +309,7 @@ TEST_F(LuaStoreTest, WhatIsLongerThanAnyBucketIsReplaced) {
   }
 }
 
-// What our own prefix stands before, and no bucket can be.
+// Values with our prefix that cannot be buckets.
 TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
   const std::string far = "\x7f\xff\xff\xff\xff\xff\xff\xff";
   const std::string soon = "\x18\xd7\x5b\x84\x23\xf3\x01\x00";
@@ -320,8 +321,8 @@ TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
     std::vector<std::vector<std::string>> foreign;
     if (spec.algorithm == Algorithm::kSlidingWindowLog) {
       foreign = {{"RPUSH", "b", prefix + four(3) + soon, far + four(3)},   // a hit to come
-                 {"RPUSH", "b", prefix + four(4) + soon, soon + four(5)},  // more than all
-                 {"RPUSH", "b", prefix + four(4) + soon},  // none of those that count
+                 {"RPUSH", "b", prefix + four(4) + soon, soon + four(5)},  // more than the total
+                 {"RPUSH", "b", prefix + four(4) + soon},  // none of the hits that count
                  {"RPUSH", "b", prefix + four(4) + far, soon + four(4)}};  // a later clock
     } else {
       foreign = {{"SET", "b", prefix + soon + four(3) + std::string(8, '\xff')}};  // a later clock
@@ -330,7 +331,8 @@ TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
         foreign.push_back({"SET", "b", prefix + std::string(8, '\xff') + four(3) + soon});
       }
       if (IsBucket(spec.algorithm)) {
-        foreign.push_back({"SET", "b", prefix + soon + four(10) + soon});  // a whole ns, and more
+        foreign.push_back(
+            {"SET", "b", prefix + soon + four(10) + soon});  // a whole nanosecond and more
       }
     }
     for (const std::vector<std::string>& command : foreign) {
@@ -338,7 +340,7 @@ TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
         store.keyspace.Clear();
         Run(command);
         const SharedAnswer answer = Ask(spec, 3, operation);
-        // A later clock, where it can be read, is one that was set back.
+        // A valid value with a later clock was written before the clock was set back.
         EXPECT_TRUE(answer.events.replaced_corrupt || answer.events.clock_reset);
         EXPECT_TRUE(answer.decision.allowed);
         const bool fresh = operation == Operation::kTake && answer.events.replaced_corrupt;
@@ -348,7 +350,7 @@ TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
   }
 }
 
-// The host refuses what a server refuses.
+// The host refuses whatever a server refuses.
 TEST(LuaHostTest, KeepsScriptsFromGlobalsAndTellsTheirErrors) {
   LuaHost host;
   Keyspace keyspace;

@@ -39,7 +39,7 @@ Field NextField(lua_State* lua, const char*& format) {
 
 int Pack(lua_State* lua) {
   const char* format = luaL_checkstring(lua, 1);
-  luaL_Buffer out;  // Lua's own: an error leaves this function by a jump
+  luaL_Buffer out;  // Lua leaves this function with a longjmp on an error
   luaL_buffinit(lua, &out);
   int argument = 2;
   for (Field field = NextField(lua, format); field.kind != '\0';
@@ -52,7 +52,7 @@ int Pack(lua_State* lua) {
       continue;
     }
     const lua_Number number = luaL_checknumber(lua, argument);
-    // The server would cut it silently; here that is a script's mistake.
+    // The server would truncate silently; here it is a bug of the script.
     const auto whole = static_cast<int64_t>(number);
     luaL_argcheck(lua, static_cast<lua_Number>(whole) == number && whole >= 0, argument,
                   "no whole number");

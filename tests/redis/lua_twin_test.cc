@@ -1,5 +1,5 @@
-// The scripts against the kernels, in the Lua host: over 10^5 random steps for each algorithm,
-// without one difference.
+// Compares the scripts with the kernels, in the Lua host: over 10^5 random steps for each
+// algorithm, without a difference.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,10 +16,10 @@ using algorithm::Algorithm;
 
 constexpr uint64_t kSteps = 100'000;
 constexpr uint64_t kStepsOfOneBucket = 200;
-// To repeat a failure alone, put the seed that it printed here.
+// To repeat a failure alone, put its seed here.
 constexpr uint64_t kSeed = 20'261'121;
 
-// The first difference on one bucket's way, or nothing.
+// Describes the first difference on the way of one bucket; empty if there is none.
 std::string WalkOnce(uint64_t seed, Algorithm algorithm, uint64_t* steps) {
   LuaStore store;
   TwinWalk walk(seed, algorithm);

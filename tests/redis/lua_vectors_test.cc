@@ -1,5 +1,4 @@
-// Every vector in tests/vectors through the scripts, without one difference; see
-// headgate/algorithm/vectors_test.cc.
+// Runs every vector in tests/vectors through the scripts; see headgate/algorithm/vectors_test.cc.
 #include <cstdint>
 #include <string>
 
@@ -25,8 +24,8 @@ void RunCase(LuaStore& store, const std::string& name, const json& test, int* st
     const Instant now = Instant::FromNanos(step.at("at_ns").get<int64_t>());
     if (step.contains("change")) {
       vectors::Apply(step["change"], spec);
-      // A bucket in Redis is carried over by the next request; this one is at the time of the
-      // change.
+      // In Redis, the next request carries a bucket over to its new limit. In a vector, the request
+      // comes at the time of the change.
       limit = store.Intern(spec);
       ASSERT_TRUE(
           store.Ask({.name = "b", .limit = limit, .cost = uint64_t{1} << 40}, now).status.ok());
@@ -44,7 +43,7 @@ class LuaVectors : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(LuaVectors, AreAnsweredWithoutOneDifference) {
   const json file = vectors::Read(GetParam());
-  // Whether keys are forgotten as soon as they may be, or are all still there.
+  // Whether keys expire as soon as possible, or never.
   for (const base::Duration kept_least :
        {base::Duration(0), base::Duration(std::chrono::hours(24 * 40))}) {
     LuaStore store;

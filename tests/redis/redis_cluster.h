@@ -51,7 +51,7 @@ class RedisCluster {
     const std::string answer = Node(i).Ask("CLUSTER MYID");
     return answer.substr(answer.find('\n') + 1, 40);
   }
-  // Every node takes the whole cluster to be served.
+  // Every node considers the whole cluster served.
   void WaitUntilWell() {
     for (size_t i = 0; i < nodes_.size(); ++i) WaitFor(i, "CLUSTER INFO", "cluster_state:ok");
   }

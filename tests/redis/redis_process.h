@@ -1,5 +1,5 @@
 // For tests: a real redis-server (or sentinel) on a free port, with its files in a temporary
-// directory. Ends with its owner.
+// directory. Stops when its owner is destroyed.
 #pragma once
 
 #include <fmt/format.h>
@@ -38,7 +38,8 @@ inline uint16_t FreePort() {
   }
 }
 
-// Which server the tests run against: redis-server, or another that is named, as Valkey's.
+// The server that the tests run against: redis-server, or another one from the environment, such as
+// Valkey.
 inline std::string RedisServerBinary() {
   const char* const named = ::getenv("HEADGATE_REDIS_SERVER");
   return named != nullptr && *named != '\0' ? named : "redis-server";
@@ -71,7 +72,7 @@ class RedisProcess {
     arguments_.insert(arguments_.end(), arguments.begin(), arguments.end());
     Start();
   }
-  // A sentinel with the given lines of configuration.
+  // A sentinel with these configuration lines.
   static RedisProcess Sentinel(std::string_view configuration) {
     RedisProcess sentinel(FreePort());
     const std::string file = sentinel.folder_ + "/sentinel.conf";
@@ -117,7 +118,7 @@ class RedisProcess {
   void Freeze() const { ::kill(pid_, SIGSTOP); }
   void Thaw() const { ::kill(pid_, SIGCONT); }
 
-  // What it says to an inline command, as it comes; empty where it does not answer.
+  // The raw reply to an inline command; empty if there is no answer.
   std::string Ask(std::string_view command) const {
     auto client = net::BlockingClient::Connect(
         *net::ParseEndpoint(fmt::format("127.0.0.1:{}", port_)), std::chrono::seconds(5));

@@ -1,4 +1,4 @@
-// A real redis-server for one test, and one conversation with it.
+// A real redis-server for one test, and one connection to it.
 #pragma once
 
 #include <span>
@@ -18,7 +18,7 @@ class RedisServer {
   RedisServer(const RedisServer&) = delete;
   RedisServer& operator=(const RedisServer&) = delete;
 
-  // Sends what was written as commands, and reads so many replies.
+  // Sends commands, and reads this many replies.
   std::vector<wire::RespValue> Exchange(std::string_view commands, size_t reply_count);
   wire::RespValue Run(std::span<const std::string_view> command);
   wire::RespValue Run(std::initializer_list<std::string_view> command) {

@@ -1,4 +1,4 @@
-// What runs a store's scripts in this process: Lua itself (lua_host.h), or C++ that does the same
+// Runs a store's scripts in this process: Lua itself (lua_host.h), or C++ that does the same
 // (arithmetic_host.h).
 #pragma once
 
@@ -15,7 +15,7 @@ class ScriptHost {
  public:
   virtual ~ScriptHost() = default;
 
-  // EVAL on `keyspace`, as a server does it whose clock shows `now`. A script that fails answers an
+  // EVAL on `keyspace`, as on a server whose clock shows `now`. A script that fails returns an
   // error.
   virtual wire::RespValue Eval(Keyspace& keyspace, base::Instant now, std::string_view script,
                                std::string_view key,

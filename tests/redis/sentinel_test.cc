@@ -47,7 +47,7 @@ TEST(Sentinel, FollowsTheMasterWhenItDies) {
   EXPECT_EQ(test.HistoryChanges(), 1u) << "the old address is forgotten, the history is not";
 }
 
-// The servers ask for a login and the sentinel for another: neither is sent to the wrong one.
+// The servers and the sentinel have different logins; neither login is sent to the wrong one.
 TEST(Sentinel, LogsInToSentinelsAndServersEachWithItsOwnPassword) {
   RedisProcess primary({"--requirepass", "of-the-server"});
   RedisProcess sentinel = RedisProcess::Sentinel(
@@ -77,7 +77,7 @@ TEST(Sentinel, LogsInToSentinelsAndServersEachWithItsOwnPassword) {
     refused.timeout = 300ms;
     TestClient test(refused);
     EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE") << wrong;
-    // Whoever looks for the reason finds it, and no password.
+    // The error names the reason, but not the password.
     EXPECT_TRUE(test.Until([&] { return !test.connections.empty(); }));
     EXPECT_THAT(test.connections,
                 ::testing::Contains(::testing::AnyOf(HasSubstr("NOAUTH"), HasSubstr("WRONGPASS"))));
@@ -93,7 +93,7 @@ TEST(Sentinel, SaysSoWhereNobodyKnowsTheMaster) {
   options.timeout = 300ms;
   TestClient test(options);
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
-  EXPECT_THAT(test.topologies, ElementsAre("it knows of no master 'main'")) << "once";
+  EXPECT_THAT(test.topologies, ElementsAre("it does not know the master 'main'")) << "once";
   EXPECT_GE(test.client->ReadCounters().alarms, 1u);
   EXPECT_THAT(stranger.Ask(fmt::format("SENTINEL MONITOR main 127.0.0.1 {} 1", stranger.port())),
               HasSubstr("OK"));
@@ -101,7 +101,7 @@ TEST(Sentinel, SaysSoWhereNobodyKnowsTheMaster) {
   EXPECT_EQ(test.topologies[1], "well");
 }
 
-// The URL names another kind of store than there is.
+// The URL names another kind of store than the server is.
 TEST(Sentinel, SaysSoWhereAServerIsNone) {
   RedisProcess server;
   for (const auto kind :

@@ -1,5 +1,5 @@
-// The scripts on a real redis-server: against the kernels over 10^5 random steps for each
-// algorithm, on whatever may be under a key, and what a key costs.
+// The scripts on a real redis-server: compared with the kernels over 10^5 random steps for each
+// algorithm, run on arbitrary values under a key, and the memory of a key.
 #include "tests/redis/redis_server.h"
 
 #include <gtest/gtest.h>
@@ -29,14 +29,14 @@ using namespace std::chrono_literals;
 constexpr uint64_t kSteps = 100'000;
 constexpr uint64_t kStepsOfOneBucket = 200;
 constexpr size_t kBucketsAtOnce = 250;
-// Places for leases in one bucket, as in scripts/leases.lua.
+// The number of lease places in one bucket, as in scripts/leases.lua.
 constexpr uint64_t kLeasesMax = 512;
-// To repeat a failure alone, put the seed that it printed here.
+// To repeat a failure alone, put its seed here.
 constexpr uint64_t kSeed = 20'261'121;
 
 class RealRedis : public ::testing::Test {
  protected:
-  // One server for all tests.
+  // All tests share one server.
   static void SetUpTestSuite() {
     server = std::make_unique<RedisServer>();
     for (const store::redis::Script& script : store::redis::AllScripts()) {
@@ -56,7 +56,7 @@ class RealRedis : public ::testing::Test {
     }
   }
 
-  // Keys without an end.
+  // Keys without a TTL.
   static int64_t Immortal() {
     return server
         ->Run({"EVAL",
@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Of, RedisTwin,
                                            Algorithm::kSlidingWindowLog),
                          [](const auto& test) { return std::string(Name(test.param)); });
 
-// So long that none ends while a test runs.
+// A TTL long enough that no key expires while a test runs.
 constexpr base::Duration kLongWindow = 10'000h;
 
 const std::vector<LimitSpec>& EveryFamily() {
@@ -165,7 +165,8 @@ const std::vector<LimitSpec>& EveryFamily() {
   return specs;
 }
 
-// By the server's own clock: the change is told by its age, whatever the instance's clock says.
+// Uses the server's own clock: a change is described by its age, whatever the instance's clock
+// shows.
 TEST_F(RealRedis, ALimitThatWasChangedAndChangedBackIsSeen) {
   for (const LimitSpec& spec :
        {LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 1h},
@@ -190,7 +191,7 @@ TEST_F(RealRedis, ALimitThatWasChangedAndChangedBackIsSeen) {
     const SharedAnswer carried = ask(changed);
     EXPECT_TRUE(carried.status.ok()) << carried.status;
     EXPECT_TRUE(carried.events.carried_over);
-    // 5 of 10 tokens were left, which are 5 of 5; the others keep what they counted.
+    // 5 of 10 tokens were left, which are 5 of 5; the others keep their counts.
     EXPECT_EQ(carried.decision.remaining,
               4u + (spec.algorithm == Algorithm::kLeakyBucketQueue ? 1 : 0));
     EXPECT_EQ(server->Run({"DBSIZE"}).integer, 1);
@@ -269,8 +270,8 @@ TEST_F(RealRedis, WhateverIsForeignIsReplacedAndReported) {
            {store::Operation::kTake, store::Operation::kPeek, store::Operation::kRefund}) {
         const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
         if (queue && operation == store::Operation::kRefund) continue;
-        // Nothing but zeros behind state: leases of no family of ours but the log and the queue are
-        // none.
+        // Zeros behind the state. For families that lease, these are not leases; the log and the
+        // queue may have them.
         SCOPED_TRACE(fmt::format("{} {} {}", model::Describe(spec), fmt::join(command, " "),
                                  static_cast<int>(operation)));
         SetUpKeys();
@@ -343,8 +344,8 @@ TEST_F(RealRedis, LeasesAreGivenReportedAndReturned) {
   }
 }
 
-// More nodes than a key has leases: whoever is given none has each request decided here, and nobody
-// is denied what is left.
+// More nodes than a key has lease places: a node without a lease has each request decided by the
+// store, and no node is denied requests that are left.
 TEST_F(RealRedis, ACrowdOfNodesIsDecidedExactlyWhereTheTableOfLeasesIsFull) {
   constexpr uint64_t kNodes = 600;
   constexpr uint64_t kRequests = 1'000'000;
@@ -362,7 +363,7 @@ TEST_F(RealRedis, ACrowdOfNodesIsDecidedExactlyWhereTheTableOfLeasesIsFull) {
     for (int round = 0; round < 2; ++round) {
       ++number;
       for (uint64_t node = 0; node < kNodes; ++node) {
-        // What was held is spent, and said so with the next ask.
+        // The leases held were spent, and are reported with the next request for one.
         const std::vector<store::LeaseReport> reports = {
             {.number = number - 1, .spent = held[node], .returned = true}};
         const SharedAnswer answer = Ask(

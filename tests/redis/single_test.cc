@@ -49,7 +49,7 @@ TEST(Single, CallsOfOneTurnTravelTogetherAndAreAnsweredInOrder) {
   for (size_t i = 0; i < answers.size(); ++i) EXPECT_EQ(answers[i], std::to_string(i + 2));
   const auto after = test.client->ReadCounters();
   EXPECT_EQ(after.batched_calls.sum, before.batched_calls.sum + 500);
-  // Of those with 257 to 512 calls.
+  // Batches of 257 to 512 calls.
   EXPECT_EQ(after.batched_calls.counts[9], 1u);
   EXPECT_EQ(std::accumulate(after.call_ns.counts.begin(), after.call_ns.counts.end(), uint64_t{0}),
             501u);
@@ -73,11 +73,11 @@ TEST(Single, SurvivesThatTheServerForgetsItsScripts) {
   }
   EXPECT_EQ(server.Ask("GET a"), "$4\r\n1000\r\n") << "each was done once";
   for (const std::string& answer : answers) EXPECT_NE(answer, "Unavailable");
-  // The text went over with the first of each round, the name with the rest.
+  // The first call of each round sent the script text, the others its name.
   EXPECT_LT(test.client->ReadCounters().bytes_written, 500'000u);
 }
 
-// Its value is all of what a reply may hold.
+// Its value alone fills the largest reply.
 TEST(Single, TheLongestLogIsCarriedOverToAnotherLimit) {
   static const store::redis::Script fill =
       store::redis::MakeScript("fill",
@@ -392,8 +392,7 @@ TEST(Single, ARingSpreadsKeysOverServersThatKnowNothingOfEachOther) {
     EXPECT_THAT(server->Ask("INFO keyspace"), HasSubstr("db0:keys="));
 }
 
-// The server gives itself another replication id when its first replica comes, and goes on as
-// before.
+// When its first replica connects, the server changes its replication id and continues as before.
 TEST(Single, AFirstReplicaTeachesNothing) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
@@ -412,7 +411,8 @@ TEST(Single, AFirstReplicaTeachesNothing) {
   EXPECT_EQ(test.client->ReadCounters().disconnects, 0u);
 }
 
-// Calls that need to know what was leased wait for nobody: they fail at once, and others are sent.
+// Calls that need to know the leases do not wait for others: they fail at once, and the others are
+// sent.
 TEST(Single, CallsThatNeedToKnowWhatIsLeasedAreWithheldWhileAHistoryIsLearned) {
   RedisProcess server;
   RedisOptions options = TestClient::Single(server.port());
@@ -430,7 +430,7 @@ TEST(Single, CallsThatNeedToKnowWhatIsLeasedAreWithheldWhileAHistoryIsLearned) {
   EXPECT_THAT(test.learning, ElementsAre("restarted", "over"));
 }
 
-// A replica that is promoted while our connection to it stands: nothing but INFO says so.
+// A replica is promoted while our connection to it stays open: only INFO reveals this.
 TEST(Single, APromotionIsSeenOnAStandingConnection) {
   RedisProcess primary;
   RedisProcess server({"--repl-diskless-sync-delay", "0"});

@@ -1,4 +1,5 @@
-// The client over TLS: a CA of the test's own, a certificate for localhost, and one for us.
+// The client over TLS, with a CA of the test, a certificate for localhost, and a client
+// certificate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@ using model::OneIn;
 using store::Operation;
 
 constexpr int64_t kSecond = 1'000'000'000;
-// A step back is less than what resets a bucket's clock.
+// A step back is smaller than what resets a bucket's clock.
 constexpr int64_t kBackMost = kSecond - 1;
 
 }  // namespace
@@ -104,7 +104,7 @@ Cost TwinWalk::NextCost() {
     case 4:
       return last_.remaining + 1;
     case 5:
-      return limit.capacity() + random_() % 4 - 1;  // of 0: the largest cost there is
+      return limit.capacity() + random_() % 4 - 1;  // for 0: the largest cost
     case 6:
       return Between(random_, 0, limit.capacity());
     case 7:
@@ -129,7 +129,7 @@ int64_t TwinWalk::NextTime() {
       step = 1;
       break;
     case 5:
-    case 6:  // just when the last answer said that it would pass, or a nanosecond beside
+    case 6:  // exactly when the last answer promised that it would pass, or one nanosecond off
       if (!last_.never_fits()) step = last_.retry_after.count() + Beside();
       break;
     case 7:

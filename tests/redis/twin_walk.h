@@ -1,9 +1,8 @@
-// Random steps of one bucket, and what the kernel answers to each: for whoever runs the scripts to
-// be compared with.
+// Random steps of one bucket and the kernel's answer to each step, for comparison with the scripts.
 //
-// Beside the kernel it keeps what a store of this kind knows besides: a request that takes nothing
-// changes nothing, a bucket that is as if never used is forgotten, and a bucket is carried over to
-// another limit by the next request that changes it.
+// It adds to the kernel the behaviour of such a store: a request that takes nothing changes
+// nothing, a bucket that is as if never used is forgotten, and the next request that changes a
+// bucket carries it over to another limit.
 #pragma once
 
 #include <optional>
@@ -25,15 +24,15 @@ struct TwinStep {
 
 class TwinWalk {
  public:
-  // Whether time makes small steps back, too.
+  // Whether time also makes small steps back.
 
   TwinWalk(uint64_t seed, algorithm::Algorithm algorithm);
 
   TwinStep Next();
-  // What the kernel answers. `absent`: the store has no such key. Nothing where the store is to
-  // refuse, too.
+  // The kernel's answer. `absent`: the store does not have the key. Empty if the store must refuse
+  // too.
   std::optional<algorithm::Decision> Answer(const TwinStep& step);
-  // As if never used at that time.
+  // Whether the bucket is as if never used at that time.
   bool IsFresh(base::Instant now) const;
   void Forget();
 
@@ -50,7 +49,7 @@ class TwinWalk {
   int64_t now_;
   int64_t latest_;
   algorithm::Decision last_{};
-  // The bucket, and the limit it was last used under.
+  // The bucket and the limit of its last use.
   std::optional<algorithm::Limit> used_under_{};
   algorithm::BucketState state_{};
   testing::DequeHitLog hits_{};

@@ -13,7 +13,7 @@ namespace {
 
 constexpr store::MemoryOptions kMemory{.max_buckets = 1 << 12, .max_limits = 1 << 10};
 
-// In process, over a memory store of its own.
+// In process, over its own memory store.
 class DirectOverMemory final : public Driver {
  public:
   absl::Status SetRules(std::span<const ScenarioRule> rules, base::Instant now) override {

@@ -1,5 +1,5 @@
-// Every way there is to ask: a new store or front adds its line in drivers.cc, and runs all
-// scenarios from then on.
+// All drivers, one for each way to send requests. Add a line for a new store or front in
+// drivers.cc, and all scenarios run through it.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// A server's inside, without its sockets: rule files, a memory store and a limiter behind a front
-// that is fed with bytes.
+// A server without its sockets: rule files, a memory store and a limiter behind a front that gets
+// bytes.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@
 
 namespace headgate::testing {
 
-// Who decides: the memory store at once, the same as a store that others share, which answers
-// later, or the scripts of the Redis store.
+// Which store decides: the memory store at once; the memory store as a shared one, which answers
+// later; or the scripts of the Redis store.
 enum class Decides : uint8_t { kAtOnce, kLater, kByScripts };
 
 class FrontDriver : public Driver {
@@ -33,7 +33,7 @@ class FrontDriver : public Driver {
   limiter::Checker& checker() { return *checker_; }
   const http::Access& access() const { return access_; }
 
-  // Sends bytes as the event loop would; returns what they were answered.
+  // Sends bytes as the event loop would; returns the answers.
   std::string Send(net::Session& session, std::string_view bytes, base::Instant now);
 
  private:

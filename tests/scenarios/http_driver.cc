@@ -19,7 +19,7 @@ struct Reply {
   Json body;
 };
 
-// A reply as this front writes it: fields in the case they are documented in, the body last.
+// Parses a reply as this front writes it: field names in their documented case, the body last.
 absl::StatusOr<Reply> Parse(const std::string& bytes) {
   const size_t head_end = bytes.find("\r\n\r\n");
   if (!bytes.starts_with("HTTP/1.1 ") || head_end == std::string::npos) {
@@ -52,7 +52,7 @@ base::Duration Milliseconds(const Json& value) {
   return std::chrono::milliseconds(value.get<int64_t>());
 }
 
-// A denial's status and Retry-After say what its body does.
+// Checks that the status and Retry-After of a denial agree with its body.
 absl::Status CheckHead(const Reply& reply, const algorithm::Decision& decision) {
   if (reply.status != (decision.allowed ? 200 : 429)) {
     return absl::InternalError(

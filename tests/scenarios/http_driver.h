@@ -1,4 +1,4 @@
-// Asks by POST /v1/check, /v1/refund and /v1/reset, all over one connection that is kept open.
+// Sends requests to /v1/check, /v1/refund and /v1/reset over one connection that stays open.
 #pragma once
 
 #include "headgate/front/api/handler.h"

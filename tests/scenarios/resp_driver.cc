@@ -12,7 +12,7 @@ namespace {
 
 using wire::RespValue;
 
-// The value of a field, in a map as RESP3 has it or RESP2's flat array; null where there is none.
+// The value of a field, in a RESP3 map or a flat RESP2 array; null if it is missing.
 const RespValue* Field(const RespValue& map, std::string_view name) {
   for (size_t i = 0; i + 1 < map.items.size(); i += 2) {
     if (map.items[i].text == name) return &map.items[i + 1];

@@ -1,4 +1,4 @@
-// Asks by HG.CHECK, HG.REFUND and HG.RESET, as a Redis client of either protocol version.
+// Sends HG.CHECK, HG.REFUND and HG.RESET, as a Redis client of either protocol version.
 #pragma once
 
 #include "headgate/front/resp/session.h"

@@ -1,5 +1,4 @@
-// A scenario's rules as the rule files that a server would read, so that what is tested begins with
-// what people write.
+// Writes a scenario's rules as rule files, so that the test covers the reading of rules too.
 #pragma once
 
 #include <memory>
@@ -11,7 +10,7 @@
 
 namespace headgate::testing {
 
-// The rules of BuildScenarioRules, by way of one file for each domain.
+// The rules of BuildScenarioRules, read from one file for each domain.
 absl::StatusOr<std::shared_ptr<const rule::RuleSet>> LoadScenarioRules(
     std::span<const ScenarioRule> rules);
 

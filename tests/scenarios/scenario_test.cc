@@ -1,6 +1,6 @@
-// Every .scenario file beside this one and every vector of tests/vectors, through every way of
-// asking there is: the bare arithmetic, and a limiter over each store behind each front. What
-// differs is reported as `headgate scenario` would.
+// Runs every .scenario file in this folder and every vector of tests/vectors through all drivers:
+// the bare arithmetic, and a limiter over each store behind each front. Differences are reported as
+// by `headgate scenario`.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class ScenarioFile : public ::testing::Test {
   const NamedDriver& driver_;
 };
 
-// The vectors of one file, each case in a world of its own.
+// The vectors of one file, each case with fresh buckets.
 class VectorFile : public ::testing::Test {
  public:
   VectorFile(std::string file, const NamedDriver& driver)

@@ -8,7 +8,7 @@
 
 namespace headgate::testing {
 
-// One scenario for each case of the file; a step's line is its place in the case, from 1.
+// One scenario for each case of the file; the line of a step is its number in the case, from 1.
 std::vector<Scenario> VectorScenarios(const std::string& file);
 
 }  // namespace headgate::testing

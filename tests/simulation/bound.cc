@@ -11,11 +11,11 @@ using base::Instant;
 
 namespace {
 
-// An outage that somebody still was in is over for sure. What it allowed and nobody took is not
-// allowed later; in a window it counts as long as that.
+// An outage that some instance still was in has ended for certain. Requests that it allowed and
+// nobody took are not allowed later; in a window they count until it ends.
 constexpr Duration kOutageForgotten = std::chrono::seconds(3);
 
-// While a kind changes: so long that a rate is rounded up by nothing that shows.
+// While the kind changes: long enough that rounding a rate up has no visible effect.
 constexpr int64_t kChangingPeriod = Duration(std::chrono::hours(1000)).count();
 
 // Requests in the period of a change, rounded up.
@@ -101,7 +101,7 @@ Bound::Level Bound::OfShorterQueue(const algorithm::Limit& limit) const {
   if (shorter.rate == 0 || longer.rate == 0) return 0;
   if (shorter.capacity * longer.rate > longer.capacity * shorter.rate) std::swap(shorter, longer);
   if (shorter.rate <= longer.rate) return 0;
-  // Of the larger of both, which need not be the longer one.
+  // Uses the larger of the two, which need not be the longer one.
   const Level at_once =
       longer.capacity + shorter.capacity - shorter.capacity * longer.rate / shorter.rate;
   return at_once - std::max(shorter.capacity, longer.capacity);
@@ -116,8 +116,8 @@ void Bound::Narrow(const algorithm::Limit& limit, Duration at, Instant wall) {
   level_ = std::min(level_, capacity_ + extra_ + outage_);
 }
 
-// What was let through under a larger limit is forgotten with the rest: what follows counts from
-// the capacity of now.
+// Requests admitted under a larger limit are forgotten with the rest: from now on the present
+// capacity counts.
 void Bound::ForgiveExcess() {
   const Level excess = IsMeter() ? 0 : Used(wall_) - (capacity_ + extra_ + outage_);
   if (excess <= 0) return;
@@ -156,7 +156,7 @@ void Bound::AllowSecondServer(Duration at, Duration stops, Duration until) {
   Advance(at);
   second_until_ = std::max(second_until_, stops);
   extra_until_ = std::max(extra_until_, until);
-  // Of windows that begin with their first hit, as many as one of ours may reach into.
+  // Windows that begin with their first hit: as many as may overlap one of ours.
   const bool first_hit = align_ == algorithm::Align::kFirstHit;
   const Level more = first_hit ? 2 + (stops - at).count() / period_ : 1;
   second_capacities_ += more;
@@ -215,7 +215,7 @@ void Bound::BeginKindChange(const algorithm::Limit& limit, Duration at, Instant 
   level_ += (1 + second_capacities_) * more;
   extra_ += second_capacities_ * more;
   capacity_ += more;
-  // What is given back at any time may be so later than reckoned here.
+  // A refund at any time may come later than reckoned here.
   for (const Returns& returns : *changing_) {
     if (returns.any_time) capacity_ += returns.requests;
   }
@@ -287,7 +287,7 @@ int64_t Bound::WindowAt(algorithm::Align align, int64_t period, Instant wall) {
   return align == algorithm::Align::kCalendarYear ? year : 12 * year + unsigned{day.month()} - 1;
 }
 
-// Of a window, or of a log's last period.
+// The requests of a window, or of a log's last period.
 Bound::Level Bound::Used(Instant wall) const {
   if (align_ == algorithm::Align::kFirstHit && wall >= until_) return 0;
   Level used = Level{static_cast<int64_t>(current_)} * period_;

@@ -1,5 +1,5 @@
-// What a limit promises of the whole fleet, checked at every admission and in the store's true
-// time. This is the definition, computed by code that shares nothing with what it checks.
+// The promise of a limit about the whole fleet, checked at every admission and in the store's true
+// time. This is the definition, computed by code that shares nothing with the code under test.
 //
 //   token bucket     in every interval admitted ≤ capacity + rate · its length: exactly when a
 //   bucket of that capacity
@@ -25,10 +25,10 @@
 //   whenever one ends; a log: its
 //                    requests, once in each period
 //
-// One thing more: a bucket that is as if never used is full under the limit that holds. Where the
-// new one is larger, that is its capacity less the old one's, once: to be so again a bucket has to
-// be given back, under each of the two, what it held when it was replaced, which the sum of both
-// covers.
+// In addition, a bucket that is as if never used is full under the present limit. If the new limit
+// is larger, that adds its capacity less the old one, once. To be as if never used again, a bucket
+// must get back, under each of the two limits, what it held when that limit was replaced; the sum
+// of both covers this.
 #pragma once
 
 #include <array>
@@ -68,8 +68,8 @@ class Bound {
   // begun, or not have, if the change was one of kind.
   void Narrow(const algorithm::Limit& limit, base::Duration at, base::Instant wall);
 
-  // What was stated: forgetting adds at most one capacity, a step of the store's clock at most what
-  // accrues in it. What was leased before is spent by `until`.
+  // The stated terms: forgetting adds at most one capacity, a step of the store's clock at most the
+  // refill of the step. Earlier leases are spent by `until`.
   void AllowCapacity(base::Duration at, base::Duration until);
   void AllowTokens(uint64_t tokens, base::Duration at, base::Duration until);
   void AllowTime(base::Duration step, base::Duration at, base::Duration until);
@@ -85,13 +85,13 @@ class Bound {
   // in all outages together: each instance knows what it let through in it. Each of `instances` has
   // a share of one request at least, and of a queue one that goes at once.
   void AllowOutage(base::Duration from, base::Duration at, uint32_t instances);
-  // Of a capacity that is divided by instances: one that starts anew has its part once more.
+  // For a capacity that instances share: an instance that starts anew has its share once more.
   void AllowShare(uint32_t instances, base::Duration at);
 
   // `at` is true time, `wall` what the store's clock says then. False: more than was promised.
   bool Admit(uint64_t cost, base::Duration at, base::Instant wall);
 
-  // What was admitted is undone, or the store is told so.
+  // The admission is undone, or reported to the store as undone.
   void Refund(uint64_t cost, base::Duration at, base::Instant wall);
   // A window that begins with its first hit: until then it lasts, the store says at `wall`.
   void OnWindow(base::Instant until, base::Instant wall);
@@ -108,7 +108,7 @@ class Bound {
   }
   bool IsLog() const { return algorithm_ == algorithm::Algorithm::kSlidingWindowLog; }
   bool IsCalendar() const;
-  // What one of two limits gives back while one replaces the other.
+  // The refill of one of two limits while one replaces the other.
   struct Returns {
     Level requests = 0;     // of a window that ends; 0: neither a window nor a log
     bool any_time = false;  // a log, or a window that begins with its first hit
@@ -160,7 +160,7 @@ class Bound {
   uint64_t current_ = 0;
   uint64_t previous_ = 0;
   base::Instant wall_{0};  // that was seen last
-  // Of a log what was let through in the last period, the oldest first: `current_` in all.
+  // For a log, the requests of the last period, oldest first: `current_` in all.
   struct Hit {
     base::Duration at;
     uint64_t cost;

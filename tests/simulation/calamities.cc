@@ -1,4 +1,4 @@
-// What goes wrong in the world, until the calm.
+// The faults of the simulated world, until the calm phase.
 #include <algorithm>
 #include <utility>
 
@@ -173,8 +173,8 @@ void World::ScheduleChange(size_t key) {
   });
 }
 
-// What was leased under the old limit ends, and what was asked for under it is decided: of a group
-// the one after the other, each once its timer has fired, which may be late by far.
+// Leases of the old limit end, and requests under it are decided; those of a group one after the
+// other, each once its timer has fired, which may be very late.
 Duration World::SettledAfterChange() const {
   return plan_.slow_max + 2 * plan_.ttl +
          static_cast<int64_t>(plan_.keys.size() + 1) * plan_.timeout;

@@ -234,7 +234,7 @@ void Node::OnReply(uint64_t id, const wire::RespValue& reply, BootTime now) {
   calls_.erase(it);
 }
 
-// What the answer, or that there was none, says of the request that it is for.
+// The consequence of the answer, or of no answer, for the request that it belongs to.
 void Node::NoteAnswer(const Call& call, const SharedAnswer& answer) {
   const auto found = requests_.find(call.request);
   if (!call.own || found == requests_.end()) return;

@@ -14,9 +14,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// What a fleet in demand keeps on hand is less than what accrues in so long: about two and a half
-// of the pauses (50 ms) in which each node asks once, and what it was given the last time; and than
-// two for each node, since it is whole requests that are given.
+// The requests that a busy fleet keeps on hand are fewer than the refill of this time: about two
+// and a half pauses (50 ms), in which each node asks once, and its last grant; and fewer than two
+// per node, because whole requests are granted.
 constexpr Duration kKeptMax = 300ms;
 
 // One in each pause of 50 ms, and what the budget of a key allows at once
@@ -42,8 +42,8 @@ uint64_t World::Held(size_t key) const {
   return held;
 }
 
-// What is out on lease and not spent: held by nodes, on its way to one, or on its way back, as when
-// all shut down at this very moment.
+// Requests on lease and not spent: held by nodes, on the way to one, or on the way back, as when
+// all nodes shut down at this moment.
 uint64_t World::Unspent(size_t key) {
   uint64_t held = 0;
   for (const StoredLease& lease : server_.Leases(Node::NameOf(key), now_)) {
@@ -194,8 +194,8 @@ void World::CheckCalls(size_t index) {
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   if (plan.sharing != rule::Sharing::kLeased || plan.demand_percent_calm <= 200) return;
-  // What is not leased costs a call for each request that passes; what fills quickly is asked while
-  // it fills.
+  // A key without leases costs a call for each request that passes; a bucket that fills quickly is
+  // asked while it fills.
   const bool fills_slowly =
       !IsMeter(limit) || IsLong(limit.spec()) ||
       limit.capacity() * PaceOf(limit.spec()) >= limit.spec().requests * kFillsSlowly;
@@ -223,7 +223,7 @@ uint64_t World::DueIn(size_t key, Duration time) const {
          static_cast<uint64_t>(PaceOf(plan_.keys[key].last()) / 1us);
 }
 
-// Of an instance's loops one may always come when another has just spent what there was.
+// Among the loops of an instance, one may always ask just after another has spent the rest.
 void World::CheckLeasing(size_t index) {
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
@@ -256,10 +256,10 @@ void World::CheckReturned() {
   }
   for (size_t i = 0; i < keys_.size(); ++i) {
     for (const StoredLease& lease : server_.Leases(Node::NameOf(i), now_)) {
-      // Of a limit of 0 requests the bucket stays as it was when its last lease ended.
+      // With a limit of 0 requests the bucket stays as it was when its last lease ended.
       if (LimitAfter(i)->limit.denies_all()) continue;
-      // Where the clock was set back, but not far for such a bucket, its leases live for so much
-      // longer.
+      // If the clock was set back, but not far for such a bucket, its leases live longer by this
+      // much.
       if (lease.expires_at > server_.Wall(now_) + plan_.ttl) continue;
       // One that ends with its window may have had no time to come back.
       if (lease.expires_at <= server_.Wall(now_) && !IsMeter(LimitAfter(i)->limit)) continue;

@@ -1,4 +1,4 @@
-// Who asks for what: the demand that meets each node.
+// The demand that reaches each node.
 #include <algorithm>
 
 #include "tests/simulation/world.h"
@@ -81,7 +81,7 @@ Duration World::UntilNextBeat(uint32_t index, Duration period, Duration gap) con
 
 void World::RequestNow(uint32_t index, size_t key) {
   const uint64_t cost = 1 + random_.Below(plan_.keys[key].cost_max);
-  // Of what is undone most is so because another limit denies.
+  // Most undone requests are undone because another limit denies.
   const bool gated =
       !calm() && random_.Below(100) < plan_.keys[key].refund_percent && random_.Below(3) > 0;
   const bool grouped =

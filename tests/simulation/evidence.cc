@@ -7,8 +7,8 @@ using Call = Evidence::Call;
 
 namespace {
 
-// Decided from leases, here or when one came: its cost was spent. Of a group all went back, the
-// rest at the store.
+// Decided from leases, held or just granted: its cost was spent. In a group everything went back;
+// the rest was decided at the store.
 std::string WrongFromLease(const Decided& decided, const Evidence& evidence) {
   if (decided.undone) {
     if (evidence.spent != static_cast<int64_t>(evidence.refunded))

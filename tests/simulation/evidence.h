@@ -1,5 +1,5 @@
-// What a node asked of the store on behalf of one take, and what came back. The mode that the take
-// was decided in has to agree with it:
+// The requests that a node sent to the store for one take, and the answers. The mode of the take
+// has to agree with them:
 //
 //   leased          nothing was asked for it, and its cost was spent from leases; or, where it was
 //   denied, nothing was exact           the store answered: with this decision, or with the lease
@@ -44,7 +44,7 @@ struct Decided {
   rule::OnStoreFailure on_failure = rule::OnStoreFailure::kDeny;
 };
 
-// What is wrong with it, or nothing.
+// Describes the contradiction; empty if there is none.
 std::string Dishonesty(const Decided& decided, const Evidence& evidence);
 
 }  // namespace headgate::simulation

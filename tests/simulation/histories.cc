@@ -1,4 +1,4 @@
-// What becomes of the store's history, and what that may add to what the fleet lets through:
+// Changes of the store's history, and what they may add to the requests that the fleet admits:
 // terms.h.
 #include <algorithm>
 
@@ -73,18 +73,19 @@ void World::LoseEnd(Fault fault, const std::function<void()>& become) {
   }
   become();
   for (size_t i = 0; i < keys_.size(); ++i) {
-    // What the lost end had refunded is spent again.
+    // Refunds in the lost end are spent again.
     const uint64_t gone = before_with_leases[i] - std::min(before_with_leases[i], with_leases(i));
     keys_[i].lockout.consumed().Admit(gone, now_, server_.Wall(now_));
-    // What the lost end had admitted or leased; parts of a token do not show. A bucket that changes
-    // meanwhile is not measured by one limit.
+    // The admissions or leases of the lost end; parts of a token do not matter. A bucket that
+    // changes meanwhile is not measured by one limit.
     const uint64_t lost = rest(i) - std::min(rest(i), before[i]);
     if (lost > 0) coverage_.Mark("the end of a history was lost");
     keys_[i].lockout.Blind(now_ + plan_.ttl);
     Allow(fault, i, {.tokens = plan_.keys[i].changed ? uint64_t{UINT32_MAX} : lost + 1});
   }
   ++generation_;
-  // What took the server may have taken an instance, which then starts without having seen it.
+  // The cause of the server's change may also have hit an instance, which then starts without
+  // having seen the change.
   if (random_.Below(3) == 0) Crash(static_cast<uint32_t>(random_.Below(plan_.instances)));
   for (uint32_t i = 0; i < plan_.instances; ++i) {
     if (!machines_[i].aside) Reconnect(i);
@@ -115,8 +116,8 @@ void World::Reconnect(uint32_t index) {
   }
 }
 
-// Connections stand, and nodes hear of it sooner or later. Nothing was lost, and nothing is to be
-// learned.
+// Connections stay open, and nodes learn of it sooner or later. Nothing was lost, so nothing has to
+// be learned.
 void World::ContinueHistory(Fault fault) {
   if (old_server_ || calm()) return;
   if (fault == Fault::kSlotMoved) {
@@ -182,8 +183,8 @@ void World::StepClock(Duration by) {
         });
       }
     }
-    // What came before counts in the window that the bucket was in, and a sliding counter also
-    // counts the window before.
+    // Earlier requests count in the bucket's window, and a sliding counter also counts the window
+    // before.
     const bool sliding =
         keys_[i].limit->limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
     if (by < 0s) keys_[i].lockout.Blind(now_ - by + (sliding ? 2 : 1) * PaceOf(plan_.keys[i].spec));

@@ -31,9 +31,9 @@ limiter::LeaseBookOptions LeasesOf(const Plan& plan, uint64_t id) {
   return {.node = id, .keys_max = 8, .ttl = plan.ttl, .timeout = plan.timer()};
 }
 
-// What an instance may let through by itself. Requests are decided as of when they came, but one
-// that waited for the store in vain only after a timeout: what accrues in one timeout is added. A
-// window may have ended meanwhile, and then holds what came in it and what came in the next.
+// The requests that an instance may admit by itself. Requests are decided as of their arrival, but
+// one that waited for the store in vain only after a timeout: the refill of one timeout is added. A
+// window may have ended meanwhile, and then holds the requests that came in it and in the next one.
 algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
   algorithm::LimitSpec share = limiter::PartOf(whole.spec(), {1, plan.instances});
   if (IsMeter(whole)) {

@@ -60,7 +60,7 @@ class Instance {
   const store::LimitHandle& limit(size_t key) const { return keys_[key].limit; }
   size_t key_count() const { return keys_.size(); }
 
-  // A loop is to be woken when what is shared has changed.
+  // A loop must be woken when shared state has changed.
   void AddLoop(std::function<void()> wake) { wakes_.push_back(std::move(wake)); }
   void WakeLoops() const {
     for (const auto& wake : wakes_) wake();

@@ -35,13 +35,13 @@ class Ledger {
   // A lease's life on its node.
   static base::Duration Life(base::Duration ttl);
 
-  // What is asked for and reported, before a mutant changes it.
+  // The requests and reports, before a mutant changes them.
   void OnAsk(const store::LeaseAsk& ask, base::BootTime now);
   void OnReports(std::span<const store::LeaseReport> reports, base::BootTime now);
   // Returns when it ends on the node.
   base::BootTime OnGrant(uint64_t number, const store::LeaseGrant& grant, base::BootTime asked_at);
   void OnFailure(uint64_t number) { accounts_[number].over = true; }
-  // What the book has spent since it was last looked at, less what it was given back.
+  // The requests that the book has spent since the last look, less those given back.
   int64_t Compare(const limiter::HeldLeases* held, base::BootTime now);
 
   const std::map<uint64_t, Account>& accounts() const { return accounts_; }

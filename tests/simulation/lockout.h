@@ -1,9 +1,9 @@
-// That nobody who has room is denied for longer than a lease lives. A denial may be remembered for
-// one ttl, and rests on what the store said before. So at some moment within that time there must
-// have been too little room: in one bucket fed with all that was consumed, less what is out on
-// lease. What is spent from a lease is consumed when it is reported: until then a bucket refills
-// only as far as if it were still there, which is the rule of leases (leases.md). For a window,
-// which does not refill, it is when it is spent.
+// Checks that no client with room is denied for longer than a lease lives. A denial may be
+// remembered for one TTL, and rests on an earlier answer of the store. So at some moment within
+// that time there must have been too little room: in one bucket fed with all consumed requests,
+// less those out on lease. A request spent from a lease counts as consumed when it is reported:
+// until then a bucket refills only as far as if it were still there, which is the rule of leases
+// (leases.md). In a window, which does not refill, it counts when it is spent.
 #pragma once
 
 #include <cstdint>

@@ -238,7 +238,7 @@ bool Node::Take(Request& request, std::span<Settled> settled) {
   });
 }
 
-// What the book has spent or was given back since it was last looked at.
+// The requests that the book has spent or got back since the last look.
 void Node::Compare(size_t key) {
   keys_[key].unaccounted +=
       instance_.ledger(key).Compare(instance_.leases().Held(HashOf(key)), now_);
@@ -261,7 +261,7 @@ void Node::Account(size_t index) {
   }
   if (delta > 0 && host_.tracing())
     host_.Say(*this, fmt::format("k{}: {} spent for request {}", index, delta, turn_.id));
-  // What is let through for one alone counts when it is told so.
+  // A request that one alone admits counts when it is reported.
   if (delta > 0 && (request == nullptr || request->in_group()))
     host_.Admit(*this, index, static_cast<uint64_t>(delta));
   if (delta >= 0) return;
@@ -339,7 +339,7 @@ void Node::Tell(const Request& request, std::span<Settled> all) {
   host_.Allowed(*this, first.key, first.cost);
 }
 
-// What its members took from leases was counted when it was spent.
+// The requests that its members took from leases were counted when they were spent.
 void Node::TellGroup(const Request& request, std::span<const Settled> settled) {
   if (std::all_of(settled.begin(), settled.end(),
                   [](const Settled& s) { return s.decision.allowed; })) {

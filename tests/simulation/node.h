@@ -34,7 +34,7 @@ namespace headgate::simulation {
 
 class Node;
 
-// What a node needs of the world.
+// The services that a node needs from the world.
 class NodeHost {
  public:
   virtual ~NodeHost() = default;
@@ -92,12 +92,12 @@ class Node final : public store::SharedStore {
   uint64_t leased(size_t key) const { return keys_[key].leased; }
   // Whether its instance does.
   bool holds_leases() const;
-  // Of a lease its instance was granted, as its ledger has it.
+  // For a lease that its instance was granted, as recorded in its ledger.
   uint64_t Unspent(size_t key, uint64_t number) const;
   uint64_t Spent(size_t key, uint64_t number) const;
-  // What its instance may spend of this key from leases, if it still lives then.
+  // The requests that its instance may spend of this key from leases, if it still lives then.
   uint64_t held(size_t key) const;
-  // Of a lease that can be spent from.
+  // For a lease that can be spent from.
   std::optional<base::BootTime> DeadlineOf(size_t key, uint64_t number) const;
   // Requests that are not decided.
   size_t waiting() const { return requests_.size(); }
@@ -112,7 +112,7 @@ class Node final : public store::SharedStore {
   void OnRequest(size_t key, uint64_t cost, base::BootTime now) {
     Begin({.members = OneOf(key, cost), .operation = store::Operation::kTake}, now);
   }
-  // Of all keys, decided together: what one denies takes nothing of the others.
+  // For all keys, decided together: a denial by one takes nothing from the others.
   void OnGroup(uint64_t cost, base::BootTime now);
   // Decided together with the gate, so that all that it takes has to go back.
   void OnGatedRequest(size_t key, uint64_t cost, base::BootTime now);
@@ -134,7 +134,7 @@ class Node final : public store::SharedStore {
   // The process is told to end: it returns what it holds, and takes no more requests.
   void OnShutdown(base::BootTime now);
 
-  // What the SharedDecider asks of its store.
+  // The store as the SharedDecider sees it.
   void Ask(const store::SharedRequest& request, Done done) override;
   base::BootTime Now() const override { return now_; }
   uint32_t instances() const override { return Is(Mutant::kShareIsWhole) ? 1 : plan_.instances; }
@@ -175,15 +175,14 @@ class Node final : public store::SharedStore {
     store::LimitHandle limit;
     uint64_t leased = 0;      // requests let through from leases
     int64_t unaccounted = 0;  // spent from leases in this turn, less what went back
-    // What mutants do.
+    // The changes that mutants make.
     uint64_t pot = 0;
     base::BootTime pot_until{0};
     bool denied_for_ever = false;
     bool asked = false;
     std::map<uint64_t, uint64_t> reported{};
   };
-  // What happens between two moments at which nothing does: a request comes, an answer, or the
-  // time.
+  // The events between two moments of rest: a request, an answer, or the passing of time.
   struct Turn {
     Request* request = nullptr;  // the one that it is about
     uint64_t id = 0;
@@ -235,7 +234,7 @@ class Node final : public store::SharedStore {
     if (plan_.ledger) host_.Fail(what);
   }
 
-  // What mutants do: planted.cc.
+  // The changes that mutants make: planted.cc.
   bool Is(Mutant mutant) const { return mutant_ == mutant; }
   bool SpendPot(size_t key, uint64_t cost);
   void MutateAsk(size_t key, store::LeaseAsk& ask, std::vector<store::LeaseReport>& reports);

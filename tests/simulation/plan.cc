@@ -101,7 +101,7 @@ void DrawChangeOfKind(Random& random, Duration calm_from, KeyPlan& key) {
   key.changed_at = Between(random, 500ms, calm_from - 500ms);
 }
 
-// What has no leases, a queue or a log, and a limit of 0 requests; each also in the place of
+// Limits without leases: a queue or a log, and a limit of 0 requests; each also in the place of
 // another limit.
 void DrawOtherKinds(Random& random, Duration calm_from, KeyPlan& key) {
   constexpr std::array kAll{Algorithm::kTokenBucket,          Algorithm::kLeakyBucket,
@@ -166,7 +166,7 @@ bool IsEverQueue(const KeyPlan& key) {
          key.last().algorithm == Algorithm::kLeakyBucketQueue;
 }
 
-// Where there are calendars, a year or a leap February ends while the world lasts.
+// If there are calendars, a year or a leap February ends during the run.
 void DrawStart(Random& random, Plan& plan) {
   constexpr Instant kYearEnds = Instant::FromNanos(1'798'761'600'000'000'000);      // 2027-01-01
   constexpr Instant kFebruaryEnds = Instant::FromNanos(1'835'481'600'000'000'000);  // 2028-03-01
@@ -255,7 +255,7 @@ Plan Draw(uint64_t seed) {
   plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;
   DrawStart(random, plan);
   if (plan.keys.size() > 1 && Chance(random, 50)) plan.group_percent = 1 + random.Below(60);
-  // What the first of two queues has let through cannot go back when the second denies.
+  // A request that the first of two queues has admitted cannot go back when the second denies.
   if (plan.keys.size() > 1 && IsEverQueue(plan.keys[0]) && IsEverQueue(plan.keys[1]))
     plan.group_percent = 0;
   plan.shuts_down_at_end = Chance(random, 30);

@@ -1,6 +1,6 @@
-// What one seed draws: the fleet, its limits and demand, and what goes wrong. Each seed switches
-// some faults off altogether (swarm testing: Groce et al., ISSTA 2012), so that no fault hides what
-// another would show.
+// The draws of one seed: the fleet, its limits and demand, and the faults. Each seed disables some
+// faults altogether (swarm testing: Groce et al., ISSTA 2012), so that no fault hides the effects
+// of another.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ inline bool IsCalendar(const algorithm::LimitSpec& spec) {
   return algorithm::IsCalendar(spec.align);
 }
 
-// A day and more: what there is for so long is asked for in some seconds.
+// A day and more: the requests for such a time are asked for in some seconds.
 inline bool IsLong(const algorithm::LimitSpec& spec) {
   return IsCalendar(spec) || spec.period >= std::chrono::hours(1);
 }
 
-// What demand is reckoned by: what there is for a month is asked for in some seconds.
+// The basis of the demand: the requests for a month are asked for in some seconds.
 inline base::Duration PaceOf(const algorithm::LimitSpec& spec) {
   return IsLong(spec) ? base::Duration(std::chrono::seconds(8)) : spec.period;
 }
@@ -46,7 +46,7 @@ struct KeyPlan {
   uint64_t refund_percent = 0;  // of what is let through is undone
   bool change_in_stampede = false;
   rule::Sharing sharing = rule::Sharing::kLeased;
-  // What a node does with a request for which it cannot ask the store.
+  // The policy of a node for a request if it cannot ask the store.
   rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kDeny;
 };
 
@@ -69,7 +69,7 @@ struct Plan {
   uint64_t slow_ppm = 0;
   base::Duration slow_max{0};
   uint64_t drift_ppm_max = 0;
-  // So many of each, at random times.
+  // This many of each, at random times.
   uint32_t pauses = 0;
   uint32_t crashes = 0;
   uint32_t shutdowns = 0;  // in good order

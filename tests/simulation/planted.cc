@@ -1,4 +1,4 @@
-// What the planted bugs of a node do: faults.h.
+// The planted bugs of a node: faults.h.
 #include <array>
 #include <utility>
 
@@ -15,7 +15,7 @@ using store::LeaseReport;
 using store::Operation;
 using store::SharedAnswer;
 
-// What a mutant keeps of leases besides the book.
+// The leases that a mutant keeps besides the book.
 bool Node::SpendPot(size_t index, uint64_t cost) {
   Key& key = keys_[index];
   if (key.pot < cost || now_ >= key.pot_until) return false;

@@ -59,29 +59,29 @@ class Server {
   void Move(base::Duration at);
   void Flush() { keys_.Clear(); }
 
-  // What it says of itself.
+  // Its report about itself.
   store::redis::ServerIdentity identity(base::Duration at) const;
   uint32_t shard() const { return shard_; }
   bool Contains(const std::string& key, base::Duration at) { return keys_.Contains(key, Wall(at)); }
 
-  // What a bucket that is there was last decided under.
+  // The limit that last decided an existing bucket.
   std::optional<algorithm::LimitSpec> LimitOf(const std::string& key, base::Duration at);
   // The leases in a bucket, expired ones included.
   std::vector<StoredLease> Leases(const std::string& key, base::Duration at);
   // The bucket, or one as if never used.
   algorithm::BucketState State(const std::string& key, base::Duration at);
-  // What it remembers of a log.
+  // The remembered hits of a log.
   store::HitList Hits(const std::string& key, base::Duration at);
-  // What is left in the shared bucket of a limit.
+  // The rest in the shared bucket of a limit.
   uint64_t Rest(const algorithm::Limit& limit, const std::string& key, base::Duration at);
   // Whether the bucket is one of this limit, or not there; also at the replica.
   bool IsOf(const algorithm::Limit& limit, const std::string& key, base::Duration at);
-  // What is wrong with the bucket, or nothing: tokens + Σ outstanding ≤ capacity, and no lease
-  // twice.
+  // Describes a violated invariant of the bucket; empty if there is none: tokens + Σ outstanding ≤
+  // capacity, and no lease twice.
   std::string Inspect(const std::string& key, base::Duration at);
 
  private:
-  // What is under a key, of a log its header and hits joined; empty if there is nothing.
+  // The value of a key, for a log its header and hits joined; empty if there is none.
   std::string ValueOf(redis_host::Keyspace& keys, const std::string& key, base::Duration at) const;
   std::optional<store::StoredBucket> Bucket(const std::string& key, base::Duration at) {
     return store::ParseBucket(ValueOf(keys_, key, at));

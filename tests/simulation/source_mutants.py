@@ -135,7 +135,7 @@ def check_tests(mutants, binaries, jobs):
 
 
 def find_bug(mutant, binaries, seeds, jobs):
-    """What finds the bug; None: nothing does."""
+    """The test that finds the bug; None: no test does."""
     def compiles(targets):
         built = build(targets, jobs)
         if built.returncode != 0:

@@ -1,5 +1,5 @@
-// What each fault may add to what a fleet lets through, at most: one table, which the simulator's
-// bounds apply and from which the table in docs/internals/leases.md is checked.
+// The most that each fault may add to the requests that a fleet admits: one table, which the bounds
+// of the simulator use and with which the table in docs/internals/leases.md is compared.
 #pragma once
 
 #include <cstdint>

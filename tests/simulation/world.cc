@@ -310,8 +310,9 @@ void World::Arrive(const Message& message) {
   Reply(message, reply);
 }
 
-// What expired is as good as spent. The room of what a bucket's lease has spent begins to fill when
-// that is reported: until then the store refills the bucket only as far as if it were still there.
+// Expired requests count as spent. The room of a spent request begins to refill when the spending
+// is reported: until then the store refills the bucket only as far as if the request were still
+// there.
 void World::WatchLeases(const Message& message, const std::vector<StoredLease>& before) {
   Key& key = keys_[message.sent.key];
   const Instant wall = server_.Wall(now_);
@@ -344,8 +345,8 @@ void World::WatchLeases(const Message& message, const std::vector<StoredLease>& 
   key.lockout.OnAnswer(leased, holders.size(), now_, wall);
 }
 
-// Where the answer is lost it was let through nowhere; but it is consumed, which is what is
-// bounded.
+// If the answer is lost, no request was admitted; but it is consumed, and consumption is what the
+// bound limits.
 void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   Key& key = keys_[message.sent.key];
   const Instant wall = server.Wall(now_);
@@ -363,7 +364,7 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   if (message.sent.gives > 0) {
     coverage_.Mark("a request was refunded at the store");
     for (Bound* bound : {&key.bound, &key.total}) bound->Refund(message.sent.gives, now_, wall);
-    // What went back to the server that was is not there for those that ask the other.
+    // Requests returned to the old server are missing for nodes that ask the new one.
     if (!message.aside) key.lockout.consumed().Refund(message.sent.gives, now_, wall);
   }
   if (message.sent.takes == 0 || !allowed) return;
@@ -377,7 +378,7 @@ void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   if (key.exact) key.admitted += message.sent.takes;
   MachineOf(message.node).admitted[message.sent.key] += message.sent.takes;
   key.lockout.consumed().Admit(message.sent.takes, now_, wall);
-  // What is paid back was counted when it was let through.
+  // Paid-back requests were counted when they were admitted.
   if (IsDebt(message)) return;
   if (!key.bound.Admit(message.sent.takes, now_, wall)) {
     Fail(fmt::format("the store let {} of k{} through: beyond the bound", message.sent.takes,

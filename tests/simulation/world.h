@@ -78,7 +78,7 @@ class World final : public NodeHost {
     bool aside = false;            // it speaks to the server that was
     base::Duration paused_for{0};  // so far, for a clock that stops
     std::vector<bool> switched{};  // to the changed limit of each key
-    // Of each key, while it is measured.
+    // For each key, while it is measured.
     std::vector<uint64_t> admitted{};
     std::vector<uint64_t> calls{};
     std::vector<int64_t> budget_even_at{};  // of each key: limiter::AskBudget
@@ -114,7 +114,7 @@ class World final : public NodeHost {
     std::vector<std::string> parts;
   };
 
-  // Of a lease.
+  // For a lease.
   struct Holder {
     uint32_t node;
     base::Duration last_instant;  // in true time, like its end at the store
@@ -164,7 +164,7 @@ class World final : public NodeHost {
   void Pause(uint32_t machine);
   void SetPaused(Machine& machine, base::Duration until);
   void Cut(uint32_t machine);
-  // What a term of a fault depends on.
+  // The conditions that a fault's term depends on.
   struct Quantity {
     uint64_t tokens = 0;
     base::Duration time{0};

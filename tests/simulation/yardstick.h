@@ -1,5 +1,5 @@
-// What one single exact bucket lets through under the same demand: what the fleet's throughput is
-// measured by. It begins as the shared bucket is, with what is out in leases back in it, and
+// The requests that one single exact bucket admits under the same demand: the measure of the
+// fleet's throughput. It begins as the shared bucket, with the requests on lease put back, and
 // decides with the product's own kernel.
 #pragma once
 

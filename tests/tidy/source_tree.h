@@ -1,4 +1,4 @@
-// The source tree as text, for the test that holds it tidy.
+// The source tree as text, for the tests of its tidiness.
 #pragma once
 
 #include <string>
@@ -15,16 +15,16 @@ struct SourceLine {
 struct SourceFile {
   std::string path;  // relative: "headgate/front/resp/session.cc"
   std::string text;
-  std::string code;  // the text with comments and the insides of literals blanked; lines stay where
-                     // they are
+  std::string code;  // the text with comments and the contents of literals blanked; line numbers
+                     // stay they are
 
-  // "front/resp" for what is in headgate/front/resp; empty elsewhere.
+  // "front/resp" for files in headgate/front/resp; empty elsewhere.
   std::string_view folder() const;
   std::string_view name() const;  // "session.cc"
   std::string_view stem() const;  // "session", for session_test.cc and session_fuzz.cc too
   bool is_header() const { return path.ends_with(".h"); }
   bool is_source() const { return path.ends_with(".cc"); }
-  // Part of a test, benchmark or fuzzer, to judge by its name.
+  // Whether the file is part of a test, benchmark or fuzzer, according to its name.
   bool is_companion() const;
 
   struct Include {
@@ -37,14 +37,14 @@ struct SourceFile {
 
 std::vector<SourceLine> Lines(std::string_view text);
 
-// What a compiler sees: C++ with its comments blanked, and whatever is between quotes.
+// The code without comments and without the contents of literals.
 std::string CodeOf(std::string_view text);
 
-// Whether `word` occurs in `text` as it is written and not as a part of a longer name.
+// Whether `word` occurs in `text` and not as a part of a longer name.
 bool HasWord(std::string_view text, std::string_view word);
 
-// Every text file of the project below `root` (no build directories, no packages of others), by
-// path.
+// Every text file of the project below `root`, sorted by path. Skips build directories and packages
+// of others.
 std::vector<SourceFile> ReadTree(const std::string& root);
 
 }  // namespace headgate::tidy

@@ -1,4 +1,4 @@
-// The vectors of this folder, read: what a case's limit is, and a decision as they write it.
+// Reads the vectors of this folder: the limit of each case, its steps, and the expected decisions.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ inline json Read(const std::string& file) {
   return json::parse(in);
 }
 
-// By which algorithm a case of `file` is decided.
+// The algorithm of the cases of `file`.
 inline std::string AlgorithmOf(const json& file, const json& test) {
   return (test.contains("algorithm") ? test : file).at("algorithm").get<std::string>();
 }
@@ -41,13 +41,13 @@ inline algorithm::LimitSpec SpecOf(const std::string& name, const json& limit) {
   return spec;
 }
 
-// A step in which the limit becomes another.
+// A step that changes the limit.
 inline void Apply(const json& change, algorithm::LimitSpec& spec) {
   spec.requests = change.at("requests").get<uint64_t>();
   if (change.contains("burst")) spec.burst = change.at("burst").get<uint64_t>();
 }
 
-// What a step expects of the decision.
+// The decision that a step expects.
 inline json ExpectedOf(json step) {
   step.erase("at_ns");
   step.erase("cost");

@@ -44,8 +44,9 @@ void AddRoutes(AdminSources sources, http::Router& router) {
                                                 base::Instant) {
                 const std::optional<size_t> from = From(request.target);
                 if (!from) {
-                  return http::AnswerProblem(400, "the query of this path is from=NUMBER",
-                                             "from is the \"next\" of the page before", response);
+                  return http::AnswerProblem(400, "this path takes only the query from=NUMBER",
+                                             "take NUMBER from \"next\" of the previous page",
+                                             response);
                 }
                 const std::shared_ptr<const rule::RuleSet> set = rules();
                 if (set == nullptr) return AnswerNoRules(response);

@@ -99,11 +99,11 @@ class Events {
 
 BodyError SyntaxError(const ErrorCode& code, size_t at) {
   if (code == json::error::incomplete)
-    return {.detail = "the body is no JSON: it ends too early", .hint = ""};
+    return {.detail = "the body is not JSON: it ends too early", .hint = ""};
   if (code == json::error::extra_data) {
-    return {.detail = fmt::format("the body goes on behind its JSON, at byte {}", at), .hint = ""};
+    return {.detail = fmt::format("text follows the JSON of the body, at byte {}", at), .hint = ""};
   }
-  return {.detail = fmt::format("the body is no JSON: {} at byte {}", code.message(), at),
+  return {.detail = fmt::format("the body is not JSON: {} at byte {}", code.message(), at),
           .hint = ""};
 }
 

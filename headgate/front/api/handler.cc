@@ -56,7 +56,7 @@ void CheckHandler::AddRoutes(http::Router& router) {
               }});
   router.Add({.methods = {"POST"},
               .path = "/v1/reset",
-              .what = "make the buckets as if never used",
+              .what = "reset the buckets, as if never used",
               .needs = http::Needs::kStateAccess,
               .handle = [this](const Request& request, Response& response, base::Instant now) {
                 Change(limiter::Operation::kReset, request, response, now);

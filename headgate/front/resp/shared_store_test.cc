@@ -288,11 +288,11 @@ TEST(SharedStore, ARefundOrAResetWithoutTheStoreSaysThatNothingWasDone) {
   side.shared.at_once = true;
   side.Arrive(Command({"HG.REFUND", "d", "ENTRIES", "1", "user", "ann"}));
   EXPECT_EQ(side.output,
-            "-ERR the shared store cannot be asked: nothing of rule user was refunded\r\n");
+            "-ERR the shared store cannot be reached: nothing of rule user was refunded\r\n");
   side.output.clear();
   side.Arrive(Command({"HG.RESET", "d", "ENTRIES", "1", "user", "ann"}));
   EXPECT_EQ(side.output,
-            "-ERR the shared store cannot be asked: no bucket of rule user was reset\r\n");
+            "-ERR the shared store cannot be reached: no bucket of rule user was reset\r\n");
 }
 
 TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {
@@ -309,7 +309,7 @@ TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {
   RespSession session(context, {});
   std::string output;
   session.OnBytes(Command({"CL.THROTTLE", "k", "15", "30", "60"}), output, now);
-  EXPECT_EQ(output, "-ERR the shared store cannot be asked\r\n");
+  EXPECT_EQ(output, "-ERR the shared store cannot be reached\r\n");
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ void ThrottleBatch::Reply(base::Strided<const limiter::Settled> settled, std::st
     }
     send();
     counters_.errors.Add();
-    wire::RespWriter(output, wire::RespVersion::k2).Error("ERR the shared store cannot be asked");
+    wire::RespWriter(output, wire::RespVersion::k2).Error("ERR the shared store cannot be reached");
   }
   send();
   for (const limiter::Outcome outcome :

@@ -49,7 +49,7 @@ std::string WhyUnknown(std::string_view url) {
 }
 
 std::string UrlHint() {
-  std::string hint = "for instance ";
+  std::string hint = "for example ";
   for (const Adapter& adapter : kAdapters) {
     if (&adapter != kAdapters) hint += ", or ";
     hint += adapter.url_examples;

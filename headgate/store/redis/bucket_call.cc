@@ -91,7 +91,7 @@ ExactSpan TurnsBeforeLast(const Limit& limit, Cost cost) {
 
 absl::Status Unreadable(std::string_view script, const wire::RespValue& reply) {
   return absl::InternalError(
-      fmt::format("script {} answered {}, which is none of its answers", script, reply.ToString()));
+      fmt::format("script {} sent an unknown answer: {}", script, reply.ToString()));
 }
 
 }  // namespace
@@ -309,7 +309,7 @@ void BucketCall::ReadGrant(std::string_view tail, const BucketState& state, Inst
   grant.holders = in.U32();
   const uint64_t until = in.U64();
   if (!in.complete()) {
-    answer.status = absl::InternalError("a lease was answered without its grant");
+    answer.status = absl::InternalError("the answer to a lease request contains no grant");
     return;
   }
   HitList no_hits;
@@ -353,8 +353,8 @@ std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
   ++carries_;
   SharedAnswer answer;
   if (carries_ > kCarriesMax) {
-    answer.status =
-        absl::AbortedError("the bucket's limit is changed back and forth by several instances");
+    answer.status = absl::AbortedError(
+        "several instances keep changing the bucket's limit to different values");
     return answer;
   }
 

@@ -34,7 +34,7 @@ inline constexpr size_t kNameBytesMax = 512;
 // `hg:{…}` with 32 hex digits of the name's SHA-256: the same on all machines.
 std::string HashedName(std::string_view name);
 
-// What a call carries besides the request.
+// The data of a call besides the request.
 struct CallContext {
   // The longest life of any lease.
   base::Duration lease_ttl = kLeaseTtl;
@@ -52,8 +52,8 @@ class BucketCall {
   // The answer to a request that needs no store: a limit of 0 requests, a refund to a queue.
   static std::optional<SharedAnswer> AnswerWithoutStore(const SharedRequest& request);
 
-  // For a request that needs the store. Of the data that it points to, only its history is needed
-  // afterwards. `memory` is reused: it is the memory of a call that is over.
+  // For a request that needs the store. Only the history that it points to is needed afterwards.
+  // `memory` is reused: it is the memory of a finished call.
   BucketCall(const SharedRequest& request, const CallContext& context, std::string memory = {});
   std::string TakeMemory() && { return std::move(bytes_); }
 

@@ -1,4 +1,4 @@
-// What a shared decision costs the instance beside the network: making the call, writing its
+// Measures a shared decision in the instance, without the network: making the call, writing its
 // command, reading its answer.
 //
 // Expected: about 0.25 µs on one core of a cloud machine, with one allocation (the call's bytes).

@@ -144,7 +144,7 @@ void Client::Dispatch(PendingCall& call, base::BootTime now) {
     return SendTo(*server, call, now);
   if (unrouted_.size() >= options_.waiting_max) {
     return Finish(call, absl::ResourceExhaustedError(
-                            "store redis: too many calls wait to know their server"));
+                            "store redis: too many calls wait until their server is known"));
   }
   unrouted_.push_back(&call);
   WakeAt(call.deadline);
@@ -553,7 +553,7 @@ void Client::OnTime() {
     if (now < call->deadline) {
       Dispatch(*call, now);
     } else {
-      Finish(*call, absl::UnavailableError("store redis: no time was left for a second attempt"));
+      Finish(*call, absl::UnavailableError("store redis: no time was left for a retry"));
     }
   }
   std::vector<PendingCall*> expired;
@@ -563,7 +563,7 @@ void Client::OnTime() {
   });
   for (PendingCall* call : expired) {
     Finish(*call,
-           absl::UnavailableError("store redis: nobody has said yet which server has the key"));
+           absl::UnavailableError("store redis: the server that holds the key is not known yet"));
   }
   AskTopology(now);
   EndLearning(now);

@@ -1,4 +1,4 @@
-// What the client reports to the store's listener, and the memory that suppresses repetitions.
+// Reports of the client to the store's listener, with the memory that suppresses repetitions.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class ListenerReports {
   explicit ListenerReports(StoreListener listener) : listener_(std::move(listener)) {}
 
   void Connection(uint32_t index, const std::string& server, const absl::Status& state);
-  // `policy` is nullopt if the server's policy is no reason for concern.
+  // `policy` is nullopt if the server's policy gives no reason for concern.
   void EvictionPolicy(uint32_t index, const std::string& server,
                       const std::optional<std::string>& policy);
   // `problem` is empty if the answer was usable.

@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
 using Words = std::vector<std::string>;
-// What the server says to a command. A text that ends with kCut ends the connection there.
+// The server's reply to a command. A text that ends with kCut ends the connection there.
 using Answers = std::function<std::string(const Words& words)>;
 constexpr std::string_view kCut = "<cut>";
 
@@ -144,7 +144,7 @@ Answers InTurn(std::vector<std::string> answers, std::string command = "EVALSHA"
 }
 
 TEST(Client, FollowsAtMostFiveRedirects) {
-  // To itself: the port is put in below, where it is known.
+  // A redirect to itself: the port is put in below, when it is known.
   uint16_t port = 0;
   FakeRedis looping([&port](const Words& words) {
     return words[0] == "EVALSHA" ? "-MOVED 15495 127.0.0.1:" + std::to_string(port) + "\r\n" : "";

@@ -29,19 +29,19 @@ absl::StatusOr<std::vector<SlotRange>> ParseClusterSlots(const wire::RespValue& 
   std::vector<SlotRange> ranges;
   for (const wire::RespValue& item : answer.items) {
     if (item.kind != Kind::kArray || item.items.size() < 3)
-      return Bad("a range that is no list of three or more");
+      return Bad("a range is not a list of three or more items");
     const auto& fields = item.items;
     if (!IsNumber(fields[0], 0, kSlotCount - 1) ||
         !IsNumber(fields[1], fields[0].integer, kSlotCount - 1)) {
-      return Bad("a range of slots that is none");
+      return Bad("a range of slots is not valid");
     }
     // The primary comes first, then its replicas.
     const wire::RespValue& primary = fields[2];
     if (primary.kind != Kind::kArray || primary.items.size() < 2)
-      return Bad("a node that is no list of two or more");
+      return Bad("a node is not a list of two or more items");
     const wire::RespValue& host = primary.items[0];
     const bool has_host = host.kind == Kind::kBulk || host.kind == Kind::kSimple;
-    if (!has_host && host.kind != Kind::kNull) return Bad("a node whose host is no text");
+    if (!has_host && host.kind != Kind::kNull) return Bad("the host of a node is not text");
     if (host.text.size() > kHostBytesMax || host.text.find('\0') != std::string::npos)
       return Bad("a bad host");
     // Port 0: the node cannot be reached over our kind of connection (TLS or not).

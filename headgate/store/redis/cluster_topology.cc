@@ -71,8 +71,9 @@ bool ClusterTopology::OnAnswer(const wire::RespValue& answer, base::BootTime now
   problem_.clear();
   const auto ranges = ParseClusterSlots(answer, servers()[asked_].host);
   if (!ranges.ok() || ranges->empty()) {
-    problem_ = ranges.ok() ? "it knows of no slots: it has joined no cluster, or nobody serves them"
-                           : std::string(ranges.status().message());
+    problem_ = ranges.ok()
+                   ? "it reports no slots: it has not joined a cluster, or no node serves them"
+                   : std::string(ranges.status().message());
     OnNoAnswer(now);
     return false;
   }

@@ -98,7 +98,7 @@ void Connection::Append(HandshakeStep step) {
 
 void Connection::OnHandshakeReply(const wire::RespValue& reply, base::BootTime now) {
   if (handshake_.empty())
-    return End(absl::UnavailableError("an answer that nobody asked for"), kRefusedPause, now);
+    return End(absl::UnavailableError("it sent an answer without a request"), kRefusedPause, now);
   const HandshakeStep step = handshake_.back();
   handshake_.pop_back();
   if (reply.is_error()) {
@@ -135,7 +135,8 @@ void Connection::OnHandshakeError(HandshakeStep step, std::string_view error, ba
   if (step == HandshakeStep::kHello && (code == "ERR" || code == "NOPROTO")) {
     // A server older than Redis 6, or something that only resembles one.
     if (error.starts_with("ERR max number of clients")) {
-      return End(absl::UnavailableError("it has as many clients as it takes"), kRefusedPause, now);
+      return End(absl::UnavailableError("it has reached its maximum number of clients"),
+                 kRefusedPause, now);
     }
     hello_refused_ = true;
     return;
@@ -151,7 +152,7 @@ void Connection::OnHandshakeError(HandshakeStep step, std::string_view error, ba
   const ReplyAction& action = ActionFor(error);
   if (step == HandshakeStep::kAuth || action.status == absl::StatusCode::kPermissionDenied) {
     return End(absl::PermissionDeniedError(fmt::format(
-                   "it does not let user '{}' in ({}); check user and password of the store",
+                   "it refuses the login of user '{}' ({}); check the store's user and password",
                    settings_.user.empty() ? "default" : settings_.user, code)),
                kRefusedPause, now);
   }
@@ -177,10 +178,11 @@ void Connection::OnHandshakeDone(base::BootTime now) {
   if (settings_.strict_store && facts_.may_evict) {
     const std::string why =
         facts_.eviction_policy.empty()
-            ? "it does not say in INFO memory whether it may drop live limits; let our user run "
+            ? "INFO memory does not show whether it may evict live limits; allow Headgate's user "
+              "to run "
               "INFO"
             : fmt::format(
-                  "its eviction policy {} may drop live limits; set maxmemory-policy noeviction",
+                  "its eviction policy {} may delete live limits; set maxmemory-policy noeviction",
                   facts_.eviction_policy);
     return End(absl::FailedPreconditionError(why + ", or strict_store: no"), kRefusedPause, now);
   }
@@ -270,14 +272,14 @@ void Connection::OnBytes(std::string_view bytes, base::BootTime now) {
     if (step == wire::RespReader::Step::kIncomplete) break;
     if (step == wire::RespReader::Step::kError) {
       return End(
-          absl::UnavailableError(fmt::format("its answer cannot be read: {}", reader_.error())), {},
+          absl::UnavailableError(fmt::format("its answer is malformed: {}", reader_.error())), {},
           now);
     }
     if (reader_.value().kind == wire::RespValue::Kind::kPush) continue;
     if (state_ == State::kHandshake) {
       OnHandshakeReply(reader_.value(), now);
     } else if (in_flight_.empty()) {
-      return End(absl::UnavailableError("an answer that nobody asked for"), {}, now);
+      return End(absl::UnavailableError("it sent an answer without a request"), {}, now);
     } else {
       // Moved out of the reader, which may be reset meanwhile. The two swap their memory.
       std::swap(reply_, reader_.value());
@@ -374,7 +376,7 @@ void Connection::OnTime(base::BootTime now) {
   }
   if (now >= expire_at_) ExpireCalls(now);
   if (!in_flight_.empty() && now - in_flight_.front().at >= settings_.reply_overdue) {
-    End(absl::UnavailableError("it has not answered for too long"), {}, now);
+    End(absl::UnavailableError("it has not answered within the timeout"), {}, now);
   }
   if (state_ == State::kDown && generation_ > 0) WakeAt(retry_at_);
   if (state_ == State::kHandshake) WakeAt(handshake_until_);

@@ -28,7 +28,7 @@
 
 namespace headgate::store::redis {
 
-// What a server reports about itself.
+// A server's report about itself.
 struct ServerFacts {
   ServerIdentity identity{};
   // Its memory is bounded and its policy drops live keys; or it does not report its policy.
@@ -94,13 +94,13 @@ class Connection {
   // Ends the connection at once, and reconnects.
   void Drop(const absl::Status& why, base::BootTime now);
 
-  // What the owner of the socket has to do now; returned once.
+  // The next action for the owner of the socket; each is returned once.
   Action TakeAction() { return std::exchange(action_, Action::kNone); }
   // The latest time to call OnTime.
   base::BootTime wake_at() const { return wake_at_; }
 
   State state() const { return state_; }
-  // What the server reported in the last handshake.
+  // The server's report in the last handshake.
   const ServerFacts& facts() const { return facts_; }
   // Whether the connection is not needed and nothing is under way.
   bool at_rest() const { return resting_ && state_ == State::kDown && waiting_.empty(); }

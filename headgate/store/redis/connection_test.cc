@@ -148,7 +148,7 @@ TEST(HandshakeStep, ARefusalIsToldWithoutThePasswordAndNotTriedAgainForASecond) 
     EXPECT_EQ(dialogue.connection.TakeAction(), Action::kDisconnect);
     const auto heard = dialogue.Heard();
     ASSERT_EQ(heard.size(), 2u);
-    EXPECT_THAT(heard[0], HasSubstr("does not let user 'gate' in"));
+    EXPECT_THAT(heard[0], HasSubstr("refuses the login of user 'gate'"));
     EXPECT_THAT(heard[0], Not(HasSubstr("secret")));
     EXPECT_EQ(heard[1], "a connect_refused");
     dialogue.Passes(999ms);
@@ -191,7 +191,7 @@ TEST(HandshakeStep, GoesOnWithoutWhatItMayNotSeeUnlessTheStoreIsStrict) {
     strict.Call("a");
     strict.HandshakeDone(kPrimary, silence);
     EXPECT_THAT(strict.Heard(),
-                ElementsAre(HasSubstr("it does not say in INFO memory"), "a store_refused"));
+                ElementsAre(HasSubstr("INFO memory does not show"), "a store_refused"));
   }
 }
 
@@ -333,8 +333,8 @@ TEST(Calls, AnOverdueReplyEndsTheConnection) {
   dialogue.Passes(999ms);
   dialogue.Call("b", 10ms);
   dialogue.Passes(1ms);
-  EXPECT_THAT(dialogue.Heard(),
-              ElementsAre("a reply_timeout", "b closed", "down: it has not answered for too long"));
+  EXPECT_THAT(dialogue.Heard(), ElementsAre("a reply_timeout", "b closed",
+                                            "down: it has not answered within the timeout"));
   EXPECT_EQ(dialogue.connection.TakeAction(), Action::kDisconnect);
 }
 
@@ -461,7 +461,7 @@ TEST(Reconnecting, WaitsLongerEachTimeUpToABoundAndNeverAlike) {
   EXPECT_NE(pauses[10], pauses[11]);
 }
 
-// What greets has not worked yet.
+// A connection in its handshake has not worked yet.
 TEST(Reconnecting, AServerThatGreetsAndClosesIsNotAskedAllTheTime) {
   Dialogue dialogue({.reconnect_min = 50ms, .reconnect_max = 2s});
   const base::BootTime begin = dialogue.now;

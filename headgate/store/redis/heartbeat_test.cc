@@ -21,8 +21,8 @@ TEST_F(InstanceCountTest, BelievesASetThatItIsIn) {
   EXPECT_EQ(count.OnHeard(2, false, kStart + 4s), 2u);
 }
 
-// The set was flushed, or its server was away for so long that it expired: each instance comes back
-// in its turn.
+// The set was flushed, or its server was down until the set expired: each instance comes back in
+// its turn.
 TEST_F(InstanceCountTest, ASetThatFillsAgainIsNotAFleetThatShrank) {
   EXPECT_EQ(count.OnHeard(3, true, kStart), 3u);
   EXPECT_EQ(count.OnHeard(1, true, kStart + 60s), 3u);

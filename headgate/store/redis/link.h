@@ -51,7 +51,7 @@ class Link final : private net::Stream::Owner {
   Connection connection_;
   uint64_t calls_flushed_ = 0;       // of the calls that the connection appended
   base::BootTime gathers_until_{0};  // while calls gather
-  // What has been counted already of the stream's and the connection's figures.
+  // The part of the stream's and the connection's figures that has been counted already.
   uint64_t bytes_read_ = 0, bytes_written_ = 0, late_replies_ = 0, reconnects_ = 0;
 };
 

@@ -21,7 +21,7 @@ std::vector<OptionProblem> RedisOptions::Problems() const {
   const auto at_least_one = [&](BackendOption option, std::string_view name, uint32_t value) {
     if (value == 0) bad(option, fmt::format("{} must be at least 1", name));
   };
-  if (servers.empty()) bad(kUrl, "no server is named");
+  if (servers.empty()) bad(kUrl, "no server is given");
   for (const net::StreamTarget& server : servers) {
     if (server.unix_path.size() >= sizeof(sockaddr_un::sun_path)) {
       bad(kUrl, fmt::format("the path of the Unix socket has {} bytes; the system takes at most {}",
@@ -32,7 +32,7 @@ std::vector<OptionProblem> RedisOptions::Problems() const {
     bad(kUrl, "a single store has one server; several are a ring, a cluster or sentinels");
   }
   if (topology == TopologyKind::kCluster && database != 0)
-    bad(kUrl, "a cluster has no database but 0");
+    bad(kUrl, "a cluster has only database 0");
   if (topology == TopologyKind::kSentinel && master_name.empty()) {
     bad(kUrl, "sentinels need the name of the master");
   }
@@ -45,7 +45,7 @@ std::vector<OptionProblem> RedisOptions::Problems() const {
     bad(kSentinelUser, "a user of the sentinels needs a password");
   }
   if (topology != TopologyKind::kSentinel && !sentinel_password.empty()) {
-    bad(kSentinelPassword, "a login to sentinels is given, and the store has none");
+    bad(kSentinelPassword, "a login for sentinels is given, but the store does not use sentinels");
   }
   if (tls_files.certificate_file.empty() != tls_files.key_file.empty()) {
     bad(tls_files.key_file.empty() ? kCertificateFile : kKeyFile,

@@ -53,8 +53,8 @@ void RefuseTlsOptions(const BackendOptions& options, std::vector<OptionProblem>&
       {kServerName, options.server_name}};
   for (const auto& [option, value] : tls_options) {
     if (value.empty()) continue;
-    problems.push_back(
-        {option, "the store's URL is without TLS", "write rediss:// for redis://, or remove it"});
+    problems.push_back({option, "the URL of the store does not use TLS",
+                        "use rediss:// in place of redis://, or remove this setting"});
   }
 }
 
@@ -117,7 +117,7 @@ std::vector<OptionProblem> CheckOptions(const BackendOptions& options) {
   const auto redis = RedisOptionsOf(options);
   if (!redis.ok()) {
     return {{BackendOption::kUrl, std::string(redis.status().message()),
-             "for instance " + std::string(kUrlExamples)}};
+             "for example " + std::string(kUrlExamples)}};
   }
   std::vector<OptionProblem> problems = redis->Problems();
   if (!redis->tls) {

@@ -69,7 +69,7 @@ TEST_P(Event, LeadsTo) {
   EXPECT_EQ(action, GetParam().second) << static_cast<int>(GetParam().first);
 }
 
-// What was sent may have been done; what was not sent was not.
+// A command that was sent may have been executed; one that was not sent was not.
 INSTANTIATE_TEST_SUITE_P(
     All, Event,
     ::testing::Values(

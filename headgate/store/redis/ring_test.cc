@@ -61,7 +61,7 @@ TEST_P(RingOf, DoesNotDependOnTheOrderOfTheServers) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, RingOf, ::testing::Values(2, 3, 5, 8, 12));
 
-// What two versions that run side by side must agree on.
+// Two versions that run side by side must agree on this.
 TEST(Ring, StaysAsItIs) {
   const Ring ring(Names(3));
   std::string owners;

@@ -52,8 +52,8 @@ bool SentinelTopology::OnAnswer(const wire::RespValue& answer, base::BootTime no
   }
   if (!port || *port < 1 || *port > 65535 || answer.items[0].text.empty()) {
     problem_ = answer.kind == wire::RespValue::Kind::kNull
-                   ? fmt::format("it knows of no master '{}'", master_name_)
-                   : fmt::format("its answer is no address: {}", answer.ToString());
+                   ? fmt::format("it does not know the master '{}'", master_name_)
+                   : fmt::format("its answer is not an address: {}", answer.ToString());
     OnNoAnswer(now);
     return false;
   }

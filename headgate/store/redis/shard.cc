@@ -15,21 +15,21 @@ std::string_view Sentence(ConnectionEvent event) {
     case ConnectionEvent::kReplyTimeout:
       return "no answer in time";
     case ConnectionEvent::kQueueTimeout:
-      return "could not be sent in time";
+      return "the call the call could not be sent in time";
     case ConnectionEvent::kOutOfTime:
-      return "no time was left behind other calls";
+      return "too many calls were ahead in the queue";
     case ConnectionEvent::kClosed:
       return "the connection ended before the answer";
     case ConnectionEvent::kConnectRefused:
       return "no connection";
     case ConnectionEvent::kQueueFull:
-      return "too many calls wait for it";
+      return "too many calls are waiting for it";
     case ConnectionEvent::kBreakerOpen:
-      return "it has been failing and is left alone for a while";
+      return "it has failed, and its breaker is open";
     case ConnectionEvent::kStoreRefused:
-      return "not fit to be used";
+      return "it cannot be used";
     case ConnectionEvent::kLearning:
-      return "learning: what it has may lack leases that are being spent, until the last of them "
+      return "learning: its data may lack leases that are being spent, until the last of them "
              "has ended";
   }
   return "";
@@ -84,7 +84,7 @@ void Shard::Retire(const PendingCall& call, const absl::Status& why, base::BootT
 void Shard::Restart(base::BootTime now) {
   was_replica_ = false;
   for (const auto& link : links_)
-    link->Retire(absl::CancelledError("its role may have changed"), now);
+    link->Retire(absl::CancelledError("the server's role may have changed"), now);
 }
 
 void Shard::Rest(base::BootTime now) {

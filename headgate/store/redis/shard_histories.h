@@ -38,7 +38,7 @@
 
 namespace headgate::store::redis {
 
-// What a server reports under INFO server and INFO replication. An id is given by its first 8
+// The report of a server under INFO server and INFO replication. An id is given by its first 8
 // bytes; 0 means not reported.
 struct ServerIdentity {
   uint64_t run = 0;          // run_id: the process

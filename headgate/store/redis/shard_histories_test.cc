@@ -112,8 +112,8 @@ TEST_F(Histories, APromotionInTheSameShardIsLearned) {
   EXPECT_EQ(Term(), kTtl);
 }
 
-// It started when the old one was last heard of, or a moment later: at another address that is no
-// restart.
+// It started when the old one was last heard of, or a moment later: at another address this is not
+// a restart.
 TEST_F(Histories, APromotionAtAnotherAddressIsLearnedHoweverYoungTheReplicaIs) {
   for (const Duration age : {1s, 3s, 4s, 5s}) {
     ShardHistories fresh(kTtl);
@@ -170,8 +170,8 @@ TEST_F(Histories, AShardThatIsForgottenBeginsAnew) {
 }
 
 // Every course of six events that can happen to a pair of servers of one shard, which this node
-// sees at each step or not: learning lasts no longer than one term at a stretch for whoever sees
-// every step, and what continues never teaches.
+// sees at each step or not: if it sees every step, learning lasts no longer than one term at a
+// stretch, and a continued history never causes learning.
 TEST_F(Histories, InEveryCourseOfSixEventsNoTermIsLongerThanOne) {
   enum Event { kReplicaAttached, kRestart, kFailOver, kLookAtOther, kWait };
   constexpr int kLength = 6;

@@ -62,8 +62,8 @@ absl::StatusOr<net::StreamTarget> ParseServer(std::string_view text, uint16_t de
     server.host = text.substr(0, colon);
     rest = text.substr(colon);
     if (rest.find(':', 1) != std::string_view::npos) {
-      return Bad(fmt::format(
-          "'{}' has more than one ':'; an IPv6 address stands in square brackets", text));
+      return Bad(
+          fmt::format("'{}' has more than one ':'; an IPv6 address goes in square brackets", text));
     }
     if (!std::all_of(server.host.begin(), server.host.end(), IsHostCharacter)) {
       return Bad(fmt::format("'{}' is no host", server.host));
@@ -113,7 +113,7 @@ absl::Status ParseLogin(std::string_view login, RedisOptions& options) {
 
 absl::Status ParseDatabase(std::string_view text, RedisOptions& options) {
   const auto database = ParseNumber(text, kDatabaseMax);
-  if (!database) return Bad(fmt::format("'{}' is no number of a database", text));
+  if (!database) return Bad(fmt::format("'{}' is not a database number", text));
   options.database = *database;
   return absl::OkStatus();
 }
@@ -131,7 +131,7 @@ absl::Status ParsePath(std::string_view path, RedisOptions& options) {
   }
   if (path.empty()) return absl::OkStatus();
   if (options.topology == TopologyKind::kCluster)
-    return Bad("a cluster has no databases; nothing follows its servers");
+    return Bad("a cluster has no databases; remove the text after its servers");
   return ParseDatabase(path, options);
 }
 
@@ -164,7 +164,7 @@ absl::StatusOr<RedisOptions> ParseStoreUrl(std::string_view url) {
   const std::string_view protocol = scheme.substr(0, plus);
   const std::string_view kind = scheme.substr(plus);
   if (protocol != "redis" && protocol != "rediss") {
-    return Bad(fmt::format("'{}' is not known; redis and rediss (TLS) are", protocol));
+    return Bad(fmt::format("'{}' is unknown; use redis or rediss (TLS)", protocol));
   }
   options.tls = protocol == "rediss";
   if (kind == "+ring") {

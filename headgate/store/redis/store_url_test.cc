@@ -93,7 +93,7 @@ TEST(StoreUrl, SaysWhatIsWrong) {
   EXPECT_THAT(Problem("redis://[::1"), HasSubstr("the ']'"));
   EXPECT_THAT(Problem("redis://[::1]x"), HasSubstr("'x' is no port"));
   EXPECT_THAT(Problem("redis://a b"), HasSubstr("'a b' is no host"));
-  EXPECT_THAT(Problem("redis://a/x"), HasSubstr("'x' is no number of a database"));
+  EXPECT_THAT(Problem("redis://a/x"), HasSubstr("'x' is not a database number"));
   EXPECT_THAT(Problem("redis://a,b"), HasSubstr("several servers need"));
   EXPECT_THAT(Problem("redis+ring://a,a:6379"), HasSubstr("a:6379 is named twice"));
   EXPECT_THAT(Problem("redis+cluster://a/0"), HasSubstr("no databases"));

@@ -52,7 +52,7 @@ class Topology {
   // True if something has changed.
   virtual bool OnAnswer(const wire::RespValue& /*answer*/, base::BootTime /*now*/) { return false; }
   virtual void OnNoAnswer(base::BootTime /*now*/) {}
-  // What was wrong with the last answer, for people; empty if nothing was.
+  // Describes what was wrong with the last answer; empty if nothing was.
   const std::string& problem() const { return problem_; }
   // The latest time to call Ask.
   virtual base::BootTime wake_at() const { return base::BootTime{INT64_MAX}; }

@@ -1,4 +1,4 @@
-// Where keys are, as dialogues: no sockets, no clock.
+// The locations of keys, tested as dialogues: no sockets, no clock.
 #include "headgate/store/redis/topology.h"
 
 #include <gmock/gmock.h>

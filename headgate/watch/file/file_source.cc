@@ -107,7 +107,7 @@ bool FileSource::MayHold(std::string_view name) const {
 void FileSource::Read(std::string_view name, OnDocument done) {
   if (!MayHold(name))
     return done(
-        absl::NotFoundError(fmt::format("{} is none of the rule files", rule::Quote(name))));
+        absl::NotFoundError(fmt::format("{} is not one of the rule files", rule::Quote(name))));
   done(DocumentOf(std::string(name)));
 }
 
@@ -115,13 +115,13 @@ void FileSource::Write(const rule::DocumentChange& change, OnWritten done) { don
 
 absl::StatusOr<std::string> FileSource::Change(const rule::DocumentChange& change) {
   if (!MayHold(change.name)) {
-    return absl::PermissionDeniedError(
-        fmt::format("{} is none of the rule files, and no *.yaml of their directories",
-                    rule::Quote(change.name)));
+    return absl::PermissionDeniedError(fmt::format(
+        "{} is neither one of the rule files nor a *.yaml file in one of their directories",
+        rule::Quote(change.name)));
   }
   if (change.text && change.text->size() > kFileBytesMax) {
     return absl::InvalidArgumentError(
-        fmt::format("a rule file may have {} bytes at most", kFileBytesMax));
+        fmt::format("a rule file may have at most {} bytes", kFileBytesMax));
   }
   const absl::StatusOr<rule::SourceDocument> now = DocumentOf(change.name);
   if (!now.ok() && !absl::IsNotFound(now.status())) return now.status();
@@ -129,7 +129,7 @@ absl::StatusOr<std::string> FileSource::Change(const rule::DocumentChange& chang
   if (version != change.expected_version) {
     return absl::AbortedError(
         version.empty()
-            ? fmt::format("{} is not there any more", rule::Quote(change.name))
+            ? fmt::format("{} no longer exists", rule::Quote(change.name))
             : fmt::format("{} has changed: its version is {}", rule::Quote(change.name), version));
   }
   if (!change.text) {
