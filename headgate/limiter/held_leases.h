@@ -56,9 +56,9 @@ class HeldLeases {
   // The same from all, behind DropExpired: all of it or nothing.
   bool Spend(uint64_t cost);
 
-  // Undoes spending of up to `cost`, as far as the store has not been told of it: what was reported
-  // is room that others may have filled. What goes back into a closed lease is returned to the
-  // store with it. Call DropExpired first; returns how much was undone.
+  // Undoes up to `cost` of the spending that the store has not been told of; others may have taken
+  // the room of reported requests. The store gets back the part that goes into a closed lease when
+  // that lease is returned. Call DropExpired first. Returns the cost undone.
   uint64_t GiveBack(uint64_t cost);
 
   // Drops those whose deadline has passed; returns how much of them was never spent.

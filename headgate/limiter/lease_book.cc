@@ -55,7 +55,7 @@ bool IsSlidingCounter(const Limit& limit) {
   return limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;
 }
 
-// Of a window that is not the calendar's.
+// The period of a window that is not a calendar window.
 Duration PeriodOf(const Limit& limit) { return Duration(static_cast<int64_t>(limit.period())); }
 
 bool IsCalendar(const Limit& limit) { return algorithm::IsCalendar(limit.spec().align); }
@@ -206,7 +206,7 @@ void LeaseBook::OnExact(const Hash128& key, const store::LimitEntry& limit, Cost
     const bool paused = record->leasable && record->asked_number == 0 && now < record->ask_from;
     if (IsDenied(*record, cost) && cost > 0 && decision.remaining > 0 && !paused)
       record->denied_cost = 0;
-    // What passed in a window is missing to the request that was denied before.
+    // A request that passed in a window leaves less for the one that was denied before.
     if (record->denied_cost != 0 && cost > 0 && decision.remaining < record->retry_cost &&
         IsWindow(limit.limit) && record->reset_at > now) {
       record->retry_at =
@@ -429,7 +429,7 @@ Cost LeaseBook::Refund(const Hash128& key, const store::LimitEntry& limit, Cost 
   return given_back;
 }
 
-// What others took since a denial is missing to a request that costs as much.
+// Requests taken by others since a denial are missing for a request that costs as much.
 void LeaseBook::HearRest(Record& record, uint64_t remaining, BootTime now) {
   record.shared_rest = remaining;
   if (record.denied_cost == 0 || IsWindow(record.limit->limit) || remaining >= record.retry_cost)
@@ -554,7 +554,7 @@ bool LeaseBook::MayHaveAll(const Record& record) {
          !HasPlenty(record, record.shared_rest);
 }
 
-// Of a short window in which others hold leases, the rest of this instance's even share.
+// The rest of this instance's even share of a short window in which others hold leases.
 uint64_t LeaseBook::ShareLeft(const Record& record) const {
   const Limit& limit = record.limit->limit;
   if (record.holders == 1 || !IsWindow(limit) || FillOf(limit) > options_.ttl) return 0;
@@ -790,7 +790,7 @@ Duration LeaseBook::WholeAfter(const Record& record, Cost cost, BootTime now) {
   return ends + Duration(static_cast<int64_t>(base::CeilDiv(part, limit.capacity())));
 }
 
-// Of the window that is open now, as far as its end or a later one was heard of.
+// The time to the end of the open window, if the end of this or another window is known.
 Duration LeaseBook::WindowEndsAfter(const Record& record, BootTime now) {
   const Limit& limit = record.limit->limit;
   if (IsCalendar(limit)) return std::max(Duration(0), record.reset_at - now);

@@ -157,8 +157,8 @@ class LeaseBook {
   base::Duration DeniedFor(const base::Hash128& key, const store::LimitEntry& limit,
                            algorithm::Cost cost, base::BootTime now) const;
 
-  // The answer to an action, or its failure: every action gets one. Null, or what is to be sent at
-  // once.
+  // Applies the answer to an action, or its failure: every action gets one. Returns null, or the
+  // action to send at once.
   [[nodiscard]] const LeaseAction* OnGrant(const base::Hash128& key, uint64_t number,
                                            const store::SharedAnswer& answer, base::BootTime now);
 

@@ -1,5 +1,4 @@
-// What a client is told of a bucket that is leased, where the store and the leases of this instance
-// both have a part in the answer.
+// Answers about a leased bucket to which both the store and the leases of this instance contribute.
 #include <gtest/gtest.h>
 
 #include "headgate/testing/direct_fleet.h"

@@ -39,7 +39,7 @@ bool GaveBackPart(const Decided& decided, const Evidence& evidence) {
          -evidence.spent < static_cast<int64_t>(decided.cost);
 }
 
-// What a limit of 0 requests answers is known without the store.
+// The answer of a limit of 0 requests is known without the store.
 bool CanNeverPass(const Decided& decided) {
   const algorithm::Decision& decision = decided.settled.decision;
   return decision.remaining == 0 && (decision.never_fits() || !decided.takes);
