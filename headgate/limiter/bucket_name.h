@@ -1,9 +1,10 @@
 // The name of a bucket in a store whose keys people can inspect:
 //
-//   hg:{r|edge|api_key=k1|path=/search*#0}   of a rule: domain, the matched entries, the limit's
-//   index in its rule hg:{o|edge|api_key=k1#minute}            of a limit that came with the
-//   request hg:{t|user123}                           of CL.THROTTLE hg:{h|0f1e…} any of them by its
-//   keyed hash, where clients' keys are nobody's business
+//   hg:{r|edge|api_key=k1|path=/search*#0}  of a rule: domain, the matched entries, and the limit's
+//                                           index in its rule
+//   hg:{o|edge|api_key=k1#minute}           of a limit that came with the request
+//   hg:{t|user123}                          of CL.THROTTLE
+//   hg:{h|0f1e…}                            any of them as a keyed hash, to keep keys private
 //
 // The whole name stands in braces, so that a Redis Cluster puts all of it into the slot's hash;
 // what comes from users is percent-encoded, so that nobody can close the braces, or be another

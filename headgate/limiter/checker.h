@@ -1,7 +1,7 @@
 // The one question every front asks: may this request pass now?
 //
-//   descriptors ──match──> rules ──> a batch of requests ──> Decider ──> decisions ──conclude──>
-//   one answer, observed
+//   descriptors ──match──> rules ──> a batch of requests ──> Decider ──> decisions
+//                                                              one answer, observed <──┘
 //
 // A checker is one thread's way to ask. It keeps the rules it last saw and its scratch memory, so
 // that a decision takes no lock but the bucket's and allocates nothing.

@@ -1,9 +1,9 @@
 // The leases that this node holds of one bucket, those that end first in front.
 //
-//   granted ── Spend ──> spent ──┐
-//      │                         ├──> closed: reported as returned with the next ask, until one has
-//      arrived ──> gone └── Close (idle, …) ──────┘ └── its deadline passes
-//      ──────────────────────────────────────────────────────────────────────────────> gone
+//   granted ── Spend ──> spent ──────┐
+//      ├────── Close (idle, …) ──────┴──> closed: reported as returned with the next ask
+//      │                                     └── until one such report has arrived ──> gone
+//      └────── its deadline passes ──────────────────────────────────────────────────> gone
 //
 // A closed lease is never spent from again, whatever becomes of the message that says so.
 #pragma once

@@ -1,15 +1,15 @@
 // The leases that this node holds on shared buckets. The idea, the proof and an example:
 // docs/internals/leases.md.
 //
-//              demand is worth a lease                 granted
-//     cold ───────────────────────────> asking ─────────────────────> leased ──┐ renewed in the
-//     background: half of
-//   every decision is        ^   ^   a request │ refused                │  ^   │ it is spent, or
-//   half of its life over asked of the store       │   │   waits     v                        │
-//   └───┘
-//                            │   └──── exhausted: denied without asking, asked for again every 50
-//                            ms └── no demand (returned), another limit (returned; exact for one
-//                            ttl), no answer
+//            demand is worth a lease          granted
+//     cold ─────────────────────────> asking ──────────> leased ──┐ renewed in the background when
+//     each request   ^                 │  ^ a request      │  ^   │ half is spent or half of its
+//     asks the store │        refused  │  │ after the      │  └───┘ life is over
+//                    │                 v  │ pause          │ spent, and the key is scarce
+//                    ├────────────── exhausted <───────────┤
+//                    │               denied here           │
+//                    └─ no demand (leases are returned), ──┘
+//                       another limit (returned, then exact for one ttl), or no answer
 //
 // A key is scarce if it was refused, was given too little to last for a pause of 50 ms, or has been
 // asked for more often than once per pause without getting what it wants. A scarce key is asked for

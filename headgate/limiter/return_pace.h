@@ -1,9 +1,10 @@
 // How fast an instance that shuts down returns its leases, and when it stops trying.
 //
-//   at most 256 messages under way, fewer than the client's queue takes; the next is sent when one
-//   is answered after a failure no message for 10 ms, since others would probably fail too it gives
-//   up when the store has answered nothing for one timeout, which is long enough for cut
-//   connections to come back, or after one ttl, when every lease has expired
+//   - At most 256 messages are under way, fewer than the client's queue takes. Each answer lets the
+//     next message go.
+//   - After a failure it sends nothing for 10 ms, because other messages would probably fail too.
+//   - It stops if the store has answered nothing for one timeout, in which cut connections can come
+//     back, or after one ttl, when every lease has expired.
 //
 // Pure: events and the time come in. Not thread-safe; one per event loop.
 #pragma once

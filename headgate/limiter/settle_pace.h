@@ -1,8 +1,8 @@
 // When a node may take from the shared store what it let through without it: as soon as the store
 // answers, and slowly enough that a store which is healing hardly notices.
 //
-//   one call for every 32 answers of the store, two more a second, at most four at once; after a
-//   failure one attempt each half second
+//   - one call for every 32 answers of the store, two more a second, at most four at once
+//   - after a failure one attempt each half second
 //
 // Not thread-safe.
 #pragma once

@@ -1,15 +1,14 @@
-// Decides by buckets that all instances share: asks the shared store, and does what each rule says
-// where the store cannot be asked.
+// Decides with the buckets that all instances share. If the store cannot be asked, each rule says
+// what happens.
 //
-//   a lease is held               → from the lease, without a word to the store (mode leased)
-//   store answers                 → its decision (mode exact)
-//   it cannot, and the rule says
-//     local                       → this instance's share of the limit, from the memory store (mode
-//     local): at first of
-//                                   what was last left, and taken from the shared bucket when the
-//                                   store is back
-//     allow                       → allowed, uncounted (mode open)
-//     deny                        → refused (mode closed)
+//   a lease is held      → decided from the lease, without a message to the store (mode leased)
+//   the store answers    → its decision (mode exact)
+//   the store cannot be asked, and the rule says
+//     local              → this instance's share of the limit, from the memory store (mode local).
+//                          The share begins with what was last left at the store. What it lets
+//                          through is taken from the shared bucket when the store is back.
+//     allow              → allowed, uncounted (mode open)
+//     deny               → denied (mode closed)
 //
 // One per event loop, used on its thread alone; the leases and the last known rests are the whole
 // instance's. Opens no socket: the store does.

@@ -6,13 +6,13 @@
 // If the definitions leave a choice, the model and the kernels decide:
 //   - a limit of 0 requests denies every cost but 0, answers 0 remaining, and touches nothing;
 //   - a bucket that comes under a limit of 0 holds nothing afterwards; windows and the log keep
-//   their counts; a queue of
-//     0 that was another algorithm's bucket is free when that would have been full;
+//     their counts; a queue of 0 that was another algorithm's bucket is free when that would have
+//     been full;
 //   - a bucket that was never asked, or was reset, is as if never used under any limit;
 //   - a change finds a bucket as if never used: it is forgotten, the latest time seen with it;
 //   - a window's counter saturates at 2^32 − 1;
 //   - a queue's free_at is counted in 1/requests ns (of the limit it has now), rounded up when the
-//   limit changes.
+//     limit changes.
 #pragma once
 
 #include <cstdint>

@@ -1,15 +1,16 @@
 // The promise of a limit about the whole fleet, checked at every admission and in the store's true
 // time. This is the definition, computed by code that shares nothing with the code under test.
 //
-//   token bucket     in every interval admitted ≤ capacity + rate · its length: exactly when a
-//   bucket of that capacity
-//                    and rate, fed with every admission, never goes below zero
-//   fixed window     admitted ≤ requests in each window;
-//                    one that begins with its first hit is taken from the store, but one that
-//                    begins before the last is over counts as the same
+//   token bucket     in every interval admitted ≤ capacity + rate · its length. This holds exactly
+//                    while a bucket of that capacity and rate, fed with every admission, never goes
+//                    below zero.
+//   fixed window     admitted ≤ requests in each window. If windows begin with their first hit, the
+//                    store says when; one that begins before the last is over counts as the same.
 //   sliding counter  previous · (P − x)/P + current ≤ requests at each admission
-//   queue            as a bucket of its burst and the one that goes at once: what is let through is
-//   promised its turn sliding log      admitted ≤ requests in each (t − P, t] 0 requests nothing
+//   queue            as a bucket of its burst and the one request that goes at once: what is let
+//                    through is promised its turn
+//   sliding log      admitted ≤ requests in each (t − P, t]
+//   0 requests       nothing
 //
 // While a limit of one kind replaces one of another (another algorithm, period or alignment),
 // instances hear of it at different times, and the bucket goes back and forth between both. Each
@@ -18,12 +19,11 @@
 // of the two limits gives back in the meantime:
 //
 //   admitted since ≤ what was left under the old limit + what either limit has given back since,
-//                    of which never more than the larger capacity is on hand (and one window of
-//                    requests besides for a log, and where windows begin with their first hit: when
-//                    they end is not known here)
-//   given back       buckets and the sliding counter: rate · time; windows: their requests,
-//   whenever one ends; a log: its
-//                    requests, once in each period
+//                    of which never more than the larger capacity is available at once; for a log
+//                    and for windows that begin with their first hit, one window of requests more
+//   given back       buckets and the sliding counter: rate · time. Windows: their requests,
+//   whenever
+//                    one ends. A log: its requests, once in each period.
 //
 // In addition, a bucket that is as if never used is full under the present limit. If the new limit
 // is larger, that adds its capacity less the old one, once. To be as if never used again, a bucket

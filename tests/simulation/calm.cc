@@ -97,15 +97,11 @@ void World::BeginMeasurement(size_t index, Duration until) {
 //                     What it has on hand at the end: nodes are given half of an even share of what
 //                     is left, so that something always is. It stays the same, however long that
 //                     goes on.
-//   sliding counter   That much in each window. A counter knows no stock: what one window leaves
-//   unused, the next does
-//                     not have either.
-//   fixed window      Shorter than two ttl: 90 %. The first who asks in it is given half of it, and
-//   what it returns at
-//                     the end has to find somebody.
+//   sliding counter   That much in each window. What one window leaves unused is lost.
+//   fixed window      Shorter than two ttl: 90 %. What one instance returns at the end of a window
+//                     may find nobody.
 //   fewer than 16 for each node: 90 %; than 8, 80 %; than one, 60 % (windows: than 16, 70 %). What
-//   one holds the others
-//                     lack.
+//                     one node holds the others lack.
 //   count_denied: 70 %. A request that is denied because others hold the rest in leases counts as
 //                     well.
 //   fewer than 8: 90 %, one: 80 %. Always exact, but a bucket of one token overflows between two

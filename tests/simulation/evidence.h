@@ -1,12 +1,12 @@
 // The requests that a node sent to the store for one take, and the answers. The mode of the take
 // has to agree with them:
 //
-//   leased          nothing was asked for it, and its cost was spent from leases; or, where it was
-//   denied, nothing was exact           the store answered: with this decision, or with the lease
-//   that it waited for and was decided from;
-//                   or nothing was asked since it can never pass
-//   closed, open,   what was asked for it failed, had no answer in time or could not be sent;
-//   nothing was spent. Local: local           and the instance's own store has decided it so
+//   leased          nothing was asked for it, and its cost was spent from leases; a denied request
+//                   spent nothing
+//   exact           the store answered, with this decision or with the lease that the request
+//                   waited for and was decided from; or nothing was asked since it can never pass
+//   closed, open,   what was asked for it failed, had no answer in time or could not be sent, and
+//   local           nothing was spent. Local: the instance's own store has decided it so.
 #pragma once
 
 #include <cstdint>

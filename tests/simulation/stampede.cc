@@ -6,8 +6,8 @@
 //   granted                              last instant          ends at the store
 //     |  paused ───────────────────────── |  spends all         |
 //     |  nobody else asks ────────────────┴──────────────────── |  all ask: capacity and what has
-//     accrued, no more |  a change of the limit: one node knows of it at once, the holder only
-//     afterwards
+//     |                                                            accrued, no more
+//     |  a change of the limit: one node knows of it at once, the holder only afterwards
 #include <algorithm>
 
 #include "tests/simulation/world.h"
