@@ -21,9 +21,8 @@
 //   admitted since ≤ what was left under the old limit + what either limit has given back since,
 //                    of which never more than the larger capacity is available at once; for a log
 //                    and for windows that begin with their first hit, one window of requests more
-//   given back       buckets and the sliding counter: rate · time. Windows: their requests,
-//   whenever
-//                    one ends. A log: its requests, once in each period.
+//   given back       buckets and the sliding counter: rate · time. Windows: their requests, at each
+//                    end of one. A log: its requests, once in each period.
 //
 // In addition, a bucket that is as if never used is full under the present limit. If the new limit
 // is larger, that adds its capacity less the old one, once. To be as if never used again, a bucket
