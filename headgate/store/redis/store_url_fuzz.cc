@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   HEADGATE_CHECK(!options->servers.empty());
   options->password = "from elsewhere";
   const bool long_path = options->servers[0].unix_path.size() >= sizeof(sockaddr_un::sun_path);
-  HEADGATE_CHECK(options->Validate().empty() != long_path);
+  HEADGATE_CHECK(options->Problems().empty() != long_path);
   // A path or a name with special characters would have to be written with %XX.
   const std::string name = StoreName(*options);
   if (name.find_first_of("%?@ ,") != std::string::npos) return 0;
