@@ -282,12 +282,17 @@ const LeaseAction* LeaseBook::OnGrant(const Hash128& key, uint64_t number,
   return returns_now && record.leases.HasUnspentReturns() ? Return(record, now) : nullptr;
 }
 
+bool LeaseBook::IsShortWindow(const Record& record) const {
+  const Limit& limit = record.limit->limit;
+  return IsWindow(limit) && FillOf(limit) <= options_.ttl;
+}
+
 // The leases of a window end with it, so the first answer in the next one names nobody else: the
-// number heard before counts for two periods. The store does not know of instances that it refused
-// since others had divided the window among themselves, so a window that was used up may have one
-// holder more.
-void LeaseBook::HearHolders(Record& record, uint32_t holders, bool refused, BootTime now) {
-  if (refused && holders > 1) ++holders;
+// number heard before counts for four periods. The store does not know of instances that it refused
+// since others had divided the window among themselves, so a short window that was used up may have
+// one holder more.
+void LeaseBook::HearHolders(Record& record, uint32_t holders, bool refused, BootTime now) const {
+  if (refused && holders > 1 && IsShortWindow(record)) ++holders;
   if (holders < record.holders && now < record.holders_until) return;
   record.holders = std::max<uint32_t>(1, holders);
   record.holders_until = now + 4 * std::min(FillOf(record.limit->limit), kLongWindow);
@@ -556,8 +561,7 @@ bool LeaseBook::MayHaveAll(const Record& record) {
 
 // The rest of this instance's even share of a short window in which others hold leases.
 uint64_t LeaseBook::ShareLeft(const Record& record) const {
-  const Limit& limit = record.limit->limit;
-  if (record.holders == 1 || !IsWindow(limit) || FillOf(limit) > options_.ttl) return 0;
+  if (record.holders == 1 || !IsShortWindow(record)) return 0;
   const uint64_t granted = record.asked_at < record.reset_at ? record.granted_in_window : 0;
   return EvenShare(record) - std::min(EvenShare(record), granted);
 }

@@ -283,7 +283,8 @@ class LeaseBook {
   static bool MayHaveAll(const Record& record);
   uint64_t ShareLeft(const Record& record) const;
   const LeaseAction* Message(Record& record, uint64_t want, algorithm::Cost least);
-  static void HearHolders(Record& record, uint32_t holders, bool refused, base::BootTime now);
+  bool IsShortWindow(const Record& record) const;
+  void HearHolders(Record& record, uint32_t holders, bool refused, base::BootTime now) const;
   void OnFailure(Record& record, uint64_t number, bool perhaps_done, base::BootTime now);
   void OnGranted(Record& record, const store::LeaseGrant& grant, uint64_t number,
                  base::BootTime now);

@@ -97,9 +97,8 @@ TEST(Explain, SaysThatThereIsNoWayBack) {
       "          not: pattern \"api_key_team-*\" does not match\n"
       "          not: pattern \"api_key_team-red-*\" does not match\n"
       "          not: \"api_key\" (the key alone) comes after an exact value and after patterns\n"
-      "          not: \"api_key\" would lead on to \"path=/\", but once \"api_key_gold\" has "
-      "matched there is no way "
-      "back to it\n"
+      "          not: \"api_key\" would lead to \"path=/\", but the search does not go back once "
+      "\"api_key_gold\" has matched\n"
       "so        the descriptor is deeper than the rules: nothing is below \"api_key_gold\", and 1 "
       "more entry follows: "
       "no limit\n");

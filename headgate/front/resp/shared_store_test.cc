@@ -288,7 +288,7 @@ TEST(SharedStore, ARefundOrAResetWithoutTheStoreSaysThatNothingWasDone) {
   side.shared.at_once = true;
   side.Arrive(Command({"HG.REFUND", "d", "ENTRIES", "1", "user", "ann"}));
   EXPECT_EQ(side.output,
-            "-ERR the shared store cannot be reached: nothing of rule user was refunded\r\n");
+            "-ERR the shared store cannot be reached: nothing was refunded to rule user\r\n");
   side.output.clear();
   side.Arrive(Command({"HG.RESET", "d", "ENTRIES", "1", "user", "ann"}));
   EXPECT_EQ(side.output,

@@ -173,7 +173,7 @@ TEST(HandshakeStep, AStrictStoreDoesNotTakeAPolicyThatEvicts) {
   strict.Call("a");
   strict.HandshakeDone(kPrimary, kEvicting);
   EXPECT_THAT(strict.Heard(),
-              ElementsAre(HasSubstr("allkeys-lru may drop live limits"), "a store_refused"));
+              ElementsAre(HasSubstr("allkeys-lru may delete live limits"), "a store_refused"));
   Dialogue other;
   other.HandshakeDone(kPrimary, kEvicting);
   EXPECT_TRUE(other.facts.may_evict);

@@ -84,7 +84,7 @@ TEST(StoreUrl, NamesAUnixSocket) {
 
 TEST(StoreUrl, SaysWhatIsWrong) {
   EXPECT_THAT(Problem("127.0.0.1:6379"), HasSubstr("'://' is missing"));
-  EXPECT_THAT(Problem("http://a"), HasSubstr("'http' is not known"));
+  EXPECT_THAT(Problem("http://a"), HasSubstr("'http' is unknown"));
   EXPECT_THAT(Problem("redis+star://a"), HasSubstr("'+star' is not known"));
   EXPECT_THAT(Problem("redis://"), HasSubstr("a host is missing"));
   EXPECT_THAT(Problem("redis://a:0"), HasSubstr("'0' is no port"));
