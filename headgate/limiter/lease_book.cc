@@ -346,8 +346,8 @@ void LeaseBook::OnGranted(Record& record, const store::LeaseGrant& grant, uint64
     // Something was left: if the next request comes much later, it waits for an ask.
     record.denied_at =
         record.asked_at - std::max(Duration(0), options_.ttl - kScarcePauses * record.pause);
-    record.retry_at = record.denied_until =
-        record.asked_at + PauseOf(record, now) + TurnOf(record, lease.granted);
+    const Duration turn = grant.remaining == 0 ? TurnOf(record, lease.granted) : Duration(0);
+    record.retry_at = record.denied_until = record.asked_at + PauseOf(record, now) + turn;
     if (grant.remaining == 0) {
       record.retry_at = std::max(record.retry_at, now + WholeAfter(record, record.retry_cost, now));
     }

@@ -211,7 +211,7 @@ class FleetOnAStore(FleetTest):
         for what in (
             f"{config}:1:8: store: a user needs a password",
             f"{config}:2:16: store_ca_file: the CA file '/not/there' cannot be used",
-            f"{config}:3:12: hash_keys: it needs hash_keys_secret_file",
+            f"{config}:3:12: hash_keys: needs hash_keys_secret_file",
             "--listen: address '8080': the port is missing",
             "--credential-file: cannot open /nor/this: No such file or directory",
         ):
