@@ -299,7 +299,7 @@ TEST_F(Messages, AStoreThatHasNoAddress) {
   EXPECT_EQ(Say({"serve", "--store", "foo"}),
             "error: --store: '://' is missing" + std::string(kHint));
   EXPECT_EQ(Say({"serve", "--store", "redis://h:99999"}),
-            "error: --store: '99999' is no port (1 to 65535)" + std::string(kHint));
+            "error: --store: '99999' is not a port (1 to 65535)" + std::string(kHint));
 }
 
 TEST_F(Messages, ProblemsComeInTheOrderOfTheFile) {

@@ -87,7 +87,7 @@ Sum AddTerm(std::string_view whole, std::string_view fraction, uint64_t unit, ui
 }
 
 absl::Status Refuse(std::string_view text, std::string_view why) {
-  return absl::InvalidArgumentError(fmt::format("{} is no duration: {}", Quote(text), why));
+  return absl::InvalidArgumentError(fmt::format("{} is not a duration: {}", Quote(text), why));
 }
 
 }  // namespace

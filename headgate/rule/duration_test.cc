@@ -52,51 +52,56 @@ TEST(ParseDuration, ReadsDecimalFractionsExactly) {
 }
 
 TEST(ParseDuration, RefusesWhatIsFinerThanANanosecond) {
-  EXPECT_EQ(ErrorOf("0.5ns"), "\"0.5ns\" is no duration: the duration is finer than a nanosecond");
+  EXPECT_EQ(ErrorOf("0.5ns"),
+            "\"0.5ns\" is not a duration: the duration is finer than a nanosecond");
   EXPECT_EQ(ErrorOf("0.0000000001s"),
-            "\"0.0000000001s\" is no duration: the duration is finer than a nanosecond");
+            "\"0.0000000001s\" is not a duration: the duration is finer than a nanosecond");
   EXPECT_EQ(ErrorOf("0.00000762939453125d"),
-            "\"0.00000762939453125d\" is no duration: the duration is finer than a nanosecond");
+            "\"0.00000762939453125d\" is not a duration: the duration is finer than a nanosecond");
 }
 
 TEST(ParseDuration, EndsJustBelowTwoToThe62) {
   EXPECT_EQ(ParseDuration("4611686018427387903ns")->count(), (int64_t{1} << 62) - 1);
   EXPECT_EQ(ErrorOf("4611686018427387904ns"),
-            "\"4611686018427387904ns\" is no duration: it is longer than 146 years");
+            "\"4611686018427387904ns\" is not a duration: it is longer than 146 years");
   EXPECT_EQ(ParseDuration("4611686018.427387903s")->count(), (int64_t{1} << 62) - 1);
   EXPECT_EQ(ErrorOf("4611686018.427387904s"),
-            "\"4611686018.427387904s\" is no duration: it is longer than 146 years");
+            "\"4611686018.427387904s\" is not a duration: it is longer than 146 years");
   EXPECT_EQ(ErrorOf("4611686018s427387904ns"),
-            "\"4611686018s427387904ns\" is no duration: it is longer than 146 years");
+            "\"4611686018s427387904ns\" is not a duration: it is longer than 146 years");
   EXPECT_EQ(ErrorOf("99999999999999999999999999d"),
-            "\"99999999999999999999999999d\" is no duration: it is longer than 146 years");
+            "\"99999999999999999999999999d\" is not a duration: it is longer than 146 years");
 }
 
 TEST(ParseDuration, SaysWhatIsWrong) {
-  EXPECT_EQ(ErrorOf(""), "\"\" is no duration: write numbers with a unit, such as 20s or 1h30m");
-  EXPECT_EQ(ErrorOf("20"),
-            "\"20\" is no duration: the unit is missing; use ns, us, ms, s, m, h or d, as in 20s");
+  EXPECT_EQ(ErrorOf(""), "\"\" is not a duration: write numbers with a unit, such as 20s or 1h30m");
+  EXPECT_EQ(
+      ErrorOf("20"),
+      "\"20\" is not a duration: the unit is missing; use ns, us, ms, s, m, h or d, as in 20s");
   EXPECT_EQ(
       ErrorOf("1h30"),
-      "\"1h30\" is no duration: the unit is missing; use ns, us, ms, s, m, h or d, as in 20s");
+      "\"1h30\" is not a duration: the unit is missing; use ns, us, ms, s, m, h or d, as in 20s");
   EXPECT_EQ(ErrorOf("s"),
-            "\"s\" is no duration: a number must come before each unit, as in 20s or 1h30m");
+            "\"s\" is not a duration: a number must come before each unit, as in 20s or 1h30m");
   EXPECT_EQ(ErrorOf("-1s"),
-            "\"-1s\" is no duration: a number must come before each unit, as in 20s or 1h30m");
+            "\"-1s\" is not a duration: a number must come before each unit, as in 20s or 1h30m");
   EXPECT_EQ(ErrorOf(".5s"),
-            "\".5s\" is no duration: a number must come before each unit, as in 20s or 1h30m");
-  EXPECT_EQ(ErrorOf("1.s"), "\"1.s\" is no duration: digits must follow the decimal point");
+            "\".5s\" is not a duration: a number must come before each unit, as in 20s or 1h30m");
+  EXPECT_EQ(ErrorOf("1.s"), "\"1.s\" is not a duration: digits must follow the decimal point");
   EXPECT_EQ(ErrorOf("1w"),
-            "\"1w\" is no duration: unknown unit \"w\"; the units are ns, us, ms, s, m, h, d");
+            "\"1w\" is not a duration: unknown unit \"w\"; the units are ns, us, ms, s, m, h, d");
   EXPECT_EQ(ErrorOf("1S"),
-            "\"1S\" is no duration: unknown unit \"S\"; the units are ns, us, ms, s, m, h, d");
-  EXPECT_EQ(ErrorOf("1h 30m"),
-            "\"1h 30m\" is no duration: unknown unit \"h \"; the units are ns, us, ms, s, m, h, d");
-  EXPECT_EQ(ErrorOf("1.5.5s"),
-            "\"1.5.5s\" is no duration: unknown unit \".\"; the units are ns, us, ms, s, m, h, d");
-  EXPECT_EQ(ErrorOf("1\x1b[2Js"),
-            "\"1\\x1b[2Js\" is no duration: unknown unit \"\\x1b[\"; the units are ns, us, ms, s, "
-            "m, h, d");
+            "\"1S\" is not a duration: unknown unit \"S\"; the units are ns, us, ms, s, m, h, d");
+  EXPECT_EQ(
+      ErrorOf("1h 30m"),
+      "\"1h 30m\" is not a duration: unknown unit \"h \"; the units are ns, us, ms, s, m, h, d");
+  EXPECT_EQ(
+      ErrorOf("1.5.5s"),
+      "\"1.5.5s\" is not a duration: unknown unit \".\"; the units are ns, us, ms, s, m, h, d");
+  EXPECT_EQ(
+      ErrorOf("1\x1b[2Js"),
+      "\"1\\x1b[2Js\" is not a duration: unknown unit \"\\x1b[\"; the units are ns, us, ms, s, "
+      "m, h, d");
 }
 
 TEST(FormatDuration, PrintsTheShortestSum) {

@@ -237,7 +237,8 @@ INSTANTIATE_TEST_SUITE_P(
              "f.yaml:4:35: should not specify both unit and period\n"
              "  hint: leave out one of them\n"},
         Case{"period: 20, requests_per_unit: 1",
-             "f.yaml:4:24: invalid period: \"20\" is no duration: the unit is missing; use ns, us, "
+             "f.yaml:4:24: invalid period: \"20\" is not a duration: the unit is missing; use ns, "
+             "us, "
              "ms, s, m, h or d, as in 20s\n"
              "  hint: a period is a unit (minute, month, …) or a duration such as 20s\n"},
         Case{"period: fortnight, requests_per_unit: 1",
@@ -291,12 +292,13 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"unit: day, requests_per_unit: 1, max_delay: 5s",
              "f.yaml:4:60: max_delay is for queues only: the longest time that a request may wait\n"
              "  hint: docs/reference/rules.md lists the words that can be combined\n"},
-        Case{"unit: day, requests_per_unit: 1, queue: true, max_delay: soon",
-             "f.yaml:4:73: invalid max_delay: \"soon\" is no duration: a number must come before "
-             "each unit, as in 20s "
-             "or "
-             "1h30m\n"
-             "  hint: a duration is a number with a unit, such as 500ms, 20s or 1h30m\n"},
+        Case{
+            "unit: day, requests_per_unit: 1, queue: true, max_delay: soon",
+            "f.yaml:4:73: invalid max_delay: \"soon\" is not a duration: a number must come before "
+            "each unit, as in 20s "
+            "or "
+            "1h30m\n"
+            "  hint: a duration is a number with a unit, such as 500ms, 20s or 1h30m\n"},
         Case{"unit: day, requests_per_unit: 200000, algorithm: sliding_window_log",
              "f.yaml:4:46: sliding_window_log keeps every hit, so at most 100000 requests, not "
              "200000; "

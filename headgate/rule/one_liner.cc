@@ -185,7 +185,7 @@ class OneLinerParser {
       if (rule_.words.burst) return Fail(word.at, "a second burst", "name one");
       rule_.words.burst = WholeNumber(number.text);
       if (!rule_.words.burst) {
-        Fail(number.at, fmt::format("{} is no burst", Quote(number.text)),
+        Fail(number.at, fmt::format("{} is not a burst", Quote(number.text)),
              "a whole number, as in burst 20");
       }
     } else if (word.text == "first_hit") {

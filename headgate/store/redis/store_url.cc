@@ -55,7 +55,7 @@ absl::StatusOr<net::StreamTarget> ParseServer(std::string_view text, uint16_t de
     rest = text.substr(close + 1);
     if (server.host.find(':') == std::string::npos ||
         server.host.find_first_not_of("0123456789abcdefABCDEF:.") != std::string::npos) {
-      return Bad(fmt::format("'{}' is no IPv6 address", server.host));
+      return Bad(fmt::format("'{}' is not an IPv6 address", server.host));
     }
   } else {
     const size_t colon = std::min(text.find(':'), text.size());
@@ -66,7 +66,7 @@ absl::StatusOr<net::StreamTarget> ParseServer(std::string_view text, uint16_t de
           fmt::format("'{}' has more than one ':'; an IPv6 address goes in square brackets", text));
     }
     if (!std::all_of(server.host.begin(), server.host.end(), IsHostCharacter)) {
-      return Bad(fmt::format("'{}' is no host", server.host));
+      return Bad(fmt::format("'{}' is not a host", server.host));
     }
   }
   if (server.host.empty()) return Bad("a host is missing");
@@ -74,7 +74,7 @@ absl::StatusOr<net::StreamTarget> ParseServer(std::string_view text, uint16_t de
   if (rest.empty()) return server;
   const auto port = rest[0] == ':' ? ParseNumber(rest.substr(1), 65535) : std::nullopt;
   if (!port || *port == 0)
-    return Bad(fmt::format("'{}' is no port (1 to 65535)", rest.substr(rest[0] == ':' ? 1 : 0)));
+    return Bad(fmt::format("'{}' is not a port (1 to 65535)", rest.substr(rest[0] == ':' ? 1 : 0)));
   server.port = static_cast<uint16_t>(*port);
   return server;
 }

@@ -87,12 +87,12 @@ TEST(StoreUrl, SaysWhatIsWrong) {
   EXPECT_THAT(Problem("http://a"), HasSubstr("'http' is unknown"));
   EXPECT_THAT(Problem("redis+star://a"), HasSubstr("'+star' is not known"));
   EXPECT_THAT(Problem("redis://"), HasSubstr("a host is missing"));
-  EXPECT_THAT(Problem("redis://a:0"), HasSubstr("'0' is no port"));
-  EXPECT_THAT(Problem("redis://a:x"), HasSubstr("'x' is no port"));
+  EXPECT_THAT(Problem("redis://a:0"), HasSubstr("'0' is not a port"));
+  EXPECT_THAT(Problem("redis://a:x"), HasSubstr("'x' is not a port"));
   EXPECT_THAT(Problem("redis://::1"), HasSubstr("square brackets"));
   EXPECT_THAT(Problem("redis://[::1"), HasSubstr("the ']'"));
-  EXPECT_THAT(Problem("redis://[::1]x"), HasSubstr("'x' is no port"));
-  EXPECT_THAT(Problem("redis://a b"), HasSubstr("'a b' is no host"));
+  EXPECT_THAT(Problem("redis://[::1]x"), HasSubstr("'x' is not a port"));
+  EXPECT_THAT(Problem("redis://a b"), HasSubstr("'a b' is not a host"));
   EXPECT_THAT(Problem("redis://a/x"), HasSubstr("'x' is not a database number"));
   EXPECT_THAT(Problem("redis://a,b"), HasSubstr("several servers need"));
   EXPECT_THAT(Problem("redis+ring://a,a:6379"), HasSubstr("a:6379 is named twice"));
