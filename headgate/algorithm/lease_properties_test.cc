@@ -259,19 +259,6 @@ TEST_P(LeaseProperties, NothingIsLostByForgettingABucketInTime) {
   });
 }
 
-constexpr std::array kLeasedKinds{
-    Kind{"token_bucket", {.algorithm = Algorithm::kTokenBucket}},
-    Kind{"leaky_bucket", {.algorithm = Algorithm::kLeakyBucket}},
-    Kind{"fixed_window", {.algorithm = Algorithm::kFixedWindow}},
-    Kind{"fixed_window_first_hit",
-         {.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit}},
-    Kind{"fixed_window_month",
-         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarMonth}},
-    Kind{"fixed_window_year",
-         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarYear}},
-    Kind{"sliding_window_counter", {.algorithm = Algorithm::kSlidingWindowCounter}},
-};
-
 INSTANTIATE_TEST_SUITE_P(Of, LeaseProperties, ::testing::ValuesIn(kLeasedKinds),
                          [](const auto& test) { return std::string(test.param.name); });
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <ostream>
 #include <random>
 #include <string_view>
 
@@ -27,6 +28,8 @@ inline uint64_t Between(Random& random, uint64_t low, uint64_t high) {
 struct Kind {
   const char* name;
   LimitSpec spec;
+
+  friend void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 };
 
 inline constexpr std::array kKinds{
@@ -45,6 +48,20 @@ inline constexpr std::array kKinds{
     Kind{"sliding_window_counter_count_denied",
          {.algorithm = Algorithm::kSlidingWindowCounter, .count_denied = true}},
     Kind{"sliding_window_log", {.algorithm = Algorithm::kSlidingWindowLog}},
+};
+
+// The kinds that keep leases (KeepsLeases) and grant them (CanLease).
+inline constexpr std::array kLeasedKinds{
+    Kind{"token_bucket", {.algorithm = Algorithm::kTokenBucket}},
+    Kind{"leaky_bucket", {.algorithm = Algorithm::kLeakyBucket}},
+    Kind{"fixed_window", {.algorithm = Algorithm::kFixedWindow}},
+    Kind{"fixed_window_first_hit",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit}},
+    Kind{"fixed_window_month",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarMonth}},
+    Kind{"fixed_window_year",
+         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarYear}},
+    Kind{"sliding_window_counter", {.algorithm = Algorithm::kSlidingWindowCounter}},
 };
 
 inline bool IsQueue(const Limit& limit) {

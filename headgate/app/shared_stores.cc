@@ -1,13 +1,12 @@
 #include "headgate/app/shared_stores.h"
 
-#include <fmt/format.h>
-
 #include <atomic>
 #include <cstring>
 #include <latch>
 
 #include "headgate/app/random_secret.h"
 #include "headgate/app/store_log.h"
+#include "headgate/base/text.h"
 #include "headgate/store/open/open_backend.h"
 
 namespace headgate::app {
@@ -32,7 +31,7 @@ uint64_t RandomSeed() {
 std::string RandomName() {
   const base::HashSecret secret = RandomSecret();
   std::string name;
-  for (size_t i = 0; i < 16; ++i) name += fmt::format("{:02x}", secret.bytes[i]);
+  for (size_t i = 0; i < 16; ++i) base::AppendHex(secret.bytes[i], name);
   return name;
 }
 

@@ -63,7 +63,7 @@ bool IsCalendar(const Limit& limit) { return algorithm::IsCalendar(limit.spec().
 // How long an empty bucket takes to fill.
 Duration FillOf(const Limit& limit) {
   if (IsCalendar(limit)) return std::chrono::hours(24 * 28);
-  return Duration(static_cast<int64_t>(IsWindow(limit) ? limit.period() : limit.span()));
+  return IsWindow(limit) ? PeriodOf(limit) : Duration(static_cast<int64_t>(limit.span()));
 }
 
 // Another part of `whole` for each number: keys that were asked for together are not renewed

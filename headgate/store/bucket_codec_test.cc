@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "headgate/base/text.h"
+
 namespace headgate::store {
 namespace {
 
@@ -88,7 +90,7 @@ TEST(BucketCodec, IsAsTheDocumentSays) {
                                       .seen = Instant::FromNanos(1'790'000'000'000'000'000),
                                       .count = 0}};
   std::string hex;
-  for (const char c : BytesOf(bucket)) hex += fmt::format("{:02x}", static_cast<unsigned char>(c));
+  for (const char c : BytesOf(bucket)) base::AppendHex(static_cast<uint8_t>(c), hex);
   EXPECT_EQ(hex,
             "01003c80b09dc2df01"
             "18d75b845f8dca00"

@@ -330,6 +330,17 @@ class RedisCluster:
         self._processes.close()
 
 
+def read_all(connection):
+    """All bytes up to the end of the connection, even if that is a reset."""
+    received = b""
+    try:
+        while part := connection.recv(65536):
+            received += part
+    except ConnectionResetError:
+        pass
+    return received
+
+
 def run(*command, timeout=60, **kwargs):
     """A finished process with its output as text."""
     return subprocess.run(command, capture_output=True, text=True, timeout=timeout, **kwargs)

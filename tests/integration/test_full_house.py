@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from contextlib import ExitStack
 
-from harness import BINARY, Headgate, require, run, until, wait
+from harness import BINARY, Headgate, read_all, require, run, until, wait
 
 FULL = b"-ERR max number of clients reached"
 
@@ -19,16 +19,6 @@ def allow_files():
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return hard
-
-
-def read_all(connection):
-    received = b""
-    try:
-        while part := connection.recv(65536):
-            received += part
-    except ConnectionResetError:
-        pass
-    return received
 
 
 class DoorsTest(unittest.TestCase):

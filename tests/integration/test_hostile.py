@@ -6,7 +6,7 @@ import socket
 import time
 import unittest
 
-from harness import Headgate, until, wait
+from harness import Headgate, read_all, until, wait
 
 OPENINGS = [
     b"*1000000000\r\n",
@@ -89,13 +89,7 @@ class HostileBytes(unittest.TestCase):
             for piece in pieces:
                 connection.sendall(piece)
                 wait(0.02 if len(pieces) > 1 else 0)
-            received = b""
-            try:
-                while part := connection.recv(65536):
-                    received += part
-            except ConnectionResetError:
-                pass
-            return received, time.monotonic() - began
+            return read_all(connection), time.monotonic() - began
 
     def test_framing_that_two_readers_could_read_differently_is_refused_at_once_however_it_is_cut(self):
         post = b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

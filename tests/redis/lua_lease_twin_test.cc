@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "headgate/algorithm/properties.h"
 #include "headgate/store/bucket_codec.h"
 #include "tests/redis/lease_walk.h"
 #include "tests/redis/lua_store.h"
@@ -15,8 +16,6 @@
 namespace headgate::redis_host {
 namespace {
 
-using algorithm::Algorithm;
-using algorithm::Align;
 using algorithm::LimitSpec;
 using base::Duration;
 using base::Instant;
@@ -27,26 +26,6 @@ constexpr uint64_t kSteps = 100'000;
 constexpr uint64_t kStepsOfOneBucket = 1000;
 // To repeat a failure alone, put its seed here.
 constexpr uint64_t kSeed = 20'261'122;
-
-struct Kind {
-  const char* name;
-  LimitSpec spec;
-
-  friend void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
-};
-
-constexpr std::array kKinds{
-    Kind{"token_bucket", {.algorithm = Algorithm::kTokenBucket}},
-    Kind{"leaky_bucket", {.algorithm = Algorithm::kLeakyBucket}},
-    Kind{"fixed_window", {.algorithm = Algorithm::kFixedWindow}},
-    Kind{"fixed_window_first_hit",
-         {.algorithm = Algorithm::kFixedWindow, .align = Align::kFirstHit}},
-    Kind{"fixed_window_month",
-         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarMonth}},
-    Kind{"fixed_window_year",
-         {.algorithm = Algorithm::kFixedWindow, .align = Align::kCalendarYear}},
-    Kind{"sliding_window_counter", {.algorithm = Algorithm::kSlidingWindowCounter}},
-};
 
 // Describes the value of the key.
 std::string ValueIn(LuaStore& store, Instant now) {
@@ -183,7 +162,7 @@ class Twins {
   LuaStore cpp_;
 };
 
-class LuaLeaseTwin : public ::testing::TestWithParam<Kind> {};
+class LuaLeaseTwin : public ::testing::TestWithParam<algorithm::Kind> {};
 
 TEST_P(LuaLeaseTwin, IsTheSameArithmetic) {
   uint64_t steps = 0;
@@ -210,7 +189,7 @@ TEST_P(LuaLeaseTwin, IsTheSameArithmetic) {
   EXPECT_GT(seen.carried_over, kSteps / 200);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, LuaLeaseTwin, ::testing::ValuesIn(kKinds),
+INSTANTIATE_TEST_SUITE_P(Of, LuaLeaseTwin, ::testing::ValuesIn(algorithm::kLeasedKinds),
                          [](const auto& test) { return std::string(test.param.name); });
 
 }  // namespace
