@@ -37,8 +37,8 @@ bool SharedDecider::Decide(std::span<BatchEntry> batch, Namer name, Pending* pen
     for (size_t k = 0; k < i; ++k) state->settled[first + k] = batch[k].settled;
     state->open = 1;  // holds on_ready back while this asks
   };
-  const base::BootTime boot_now = leases_ != nullptr ? shared_.Now() : base::BootTime{0};
-  if (leases_ != nullptr) instant_ahead_ns_ = now.ns - boot_now.ns;
+  const base::BootTime boot_now = shared_.Now();
+  instant_ahead_ns_ = now.ns - boot_now.ns;
   if (leases_ != nullptr && batch.size() > 1) Prefetch(batch);
   for (size_t i = 0; i < batch.size();) {
     size_t end = i + 1;

@@ -269,6 +269,22 @@ TEST_F(SharedDeciderTest, WithoutItsStoreARuleIsHeldToThisInstancesShare) {
   EXPECT_EQ(fleet.decisions(Mode::kLocal), 2u);
 }
 
+TEST_F(SharedDeciderTest, ARequestThatWaitedInVainIsDecidedAsOfNow) {
+  shared.failure = absl::DeadlineExceededError("late");
+  EXPECT_TRUE(Allowed({"hour"}, 8));
+  const rule::Entry entry{"hour", "v"};
+  const rule::Descriptor descriptor{.entries = {&entry, 1}, .cost = 5};
+  const Request request{"d", {&descriptor, 1}};
+  const Instant arrived = now;
+  EXPECT_TRUE(checker.Check(request, response, arrived, &pending).ok());
+  EXPECT_TRUE(response.waiting);
+  now += 1h;
+  shared.AnswerAll();
+  EXPECT_TRUE(checker.Check(request, response, arrived, &pending).ok());
+  EXPECT_EQ(mode(), Mode::kLocal);
+  EXPECT_TRUE(response.allowed) << "in the window that has begun meanwhile";
+}
+
 TEST_F(SharedDeciderTest, AFallbackShareIsWhatTheRuleSays) {
   shared.failure = absl::DeadlineExceededError("late");
   shared.instance_count = 50;

@@ -52,8 +52,10 @@ Settled SharedDecider::Degraded(const Member& member, std::string_view name,
 }
 
 Decision SharedDecider::DecideLocally(const Member& member, std::string_view name, Owed owed) {
+  // As of now and not of its arrival: requests that waited for the store together with those that
+  // come meanwhile are held to one share.
   const base::BootTime boot_now = shared_.Now();
-  instant_ahead_ns_ = member.now.ns - boot_now.ns;
+  const base::Instant now = InstantAt(boot_now);
   const store::LimitHandle share = ShareOf(member);
   TakeRequest request{
       .key = member.key, .limit = share.get(), .cost = 0, .operation = Operation::kPeek};
@@ -61,25 +63,24 @@ Decision SharedDecider::DecideLocally(const Member& member, std::string_view nam
   const bool is_queue = member.limit->limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
   if (const auto rest = rests_.Take(member.key, boot_now); rest && !is_queue) {
     // At first no more is left here than this share of what was left there.
-    local_.Take({&request, 1}, {&decision, 1}, member.now);
+    local_.Take({&request, 1}, {&decision, 1}, now);
     const uint64_t capacity = std::max<uint64_t>(1, member.limit->limit.capacity());
     const auto left = static_cast<uint64_t>(
         base::WideMul(share->limit.capacity(), std::min(*rest, capacity)) / capacity);
     if (decision.remaining > left) {
       request.cost = decision.remaining - left;
       request.operation = Operation::kTake;
-      local_.Take({&request, 1}, {&decision, 1}, member.now);
+      local_.Take({&request, 1}, {&decision, 1}, now);
     }
   }
   request.cost = member.cost;
   request.operation = member.operation;
-  local_.Take({&request, 1}, {&decision, 1}, member.now);
+  local_.Take({&request, 1}, {&decision, 1}, now);
   if (member.operation == Operation::kTake && decision.allowed && owed == Owed::kYes) {
     if (debts_.empty()) settle_pace_.OnAway(boot_now);
-    debts_.Add(member.key, name, member.limit, member.history, share->limit, member.cost,
-               member.now);
+    debts_.Add(member.key, name, member.limit, member.history, share->limit, member.cost, now);
   } else if (member.operation == Operation::kRefund) {
-    debts_.GiveBack(member.key, member.cost, member.now);
+    debts_.GiveBack(member.key, member.cost, now);
   }
   return decision;
 }

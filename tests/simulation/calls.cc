@@ -188,7 +188,6 @@ void Node::OnTimeout(uint64_t id, BootTime now) {
     instance_.ledger(call.key).OnFailure(call.number);
   }
   FinishPass(call, store::Breaker::Outcome::kFailure);
-  instance_.AllowLate(call.key, now - (call.asked_at + plan_.timeout), now);
   if (host_.tracing()) host_.Say(*this, fmt::format("k{} #{}: no answer", call.key, call.number));
   SharedAnswer answer;
   answer.status = absl::DeadlineExceededError("no answer");

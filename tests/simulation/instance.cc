@@ -18,12 +18,6 @@ constexpr algorithm::LimitSpec kGate{.algorithm = algorithm::Algorithm::kTokenBu
                                      .period = std::chrono::hours(1),
                                      .burst = 1};
 
-bool IsWindowOfPeriod(const algorithm::LimitSpec& spec) {
-  return spec.align == algorithm::Align::kEpoch &&
-         (spec.algorithm == algorithm::Algorithm::kFixedWindow ||
-          spec.algorithm == algorithm::Algorithm::kSlidingWindowCounter);
-}
-
 // One for each key, and one that stays empty.
 constexpr uint32_t kParts = 4;
 
@@ -69,43 +63,17 @@ void Instance::OnLimit(size_t index, const algorithm::Limit& limit) {
   key.share.Widen(ShareOf(limit, plan_), key.share_at - plan_.start, key.share_at);
 }
 
-// The number of the window that `at` lies in, if that is over.
-std::optional<int64_t> Instance::OverWindow(const Key& key, Instant at) {
-  const algorithm::LimitSpec& spec = key.limit->limit.spec();
-  if (!IsWindowOfPeriod(spec)) return std::nullopt;
-  const int64_t window = at.ns / spec.period.count();
-  if (window >= key.share_at.ns / spec.period.count()) return std::nullopt;
-  return window;
-}
-
-bool Instance::AdmitLocally(size_t index, uint64_t cost, Instant at, Duration reset_after) {
+bool Instance::AdmitLocally(size_t index, uint64_t cost, Duration reset_after) {
   Key& key = keys_[index];
-  if (const auto window = OverWindow(key, at)) {
-    if (std::exchange(key.late_window, *window) != *window) key.late = 0;
-    key.late += cost;
-    return key.late <= limiter::PartOf(key.limit->limit.spec(), {1, plan_.instances}).requests;
-  }
   if (key.limit->limit.spec().align == algorithm::Align::kFirstHit) {
     key.share.OnWindow(key.share_at + reset_after, key.share_at);
   }
   return key.share.Admit(cost, key.share_at - plan_.start, key.share_at);
 }
 
-void Instance::RefundLocally(size_t index, uint64_t cost, Instant at) {
+void Instance::RefundLocally(size_t index, uint64_t cost) {
   Key& key = keys_[index];
-  if (OverWindow(key, at) == key.late_window && key.late >= cost) {
-    key.late -= cost;
-    return;
-  }
   key.share.Refund(cost, key.share_at - plan_.start, key.share_at);
-}
-
-void Instance::AllowLate(size_t index, Duration late, BootTime now) {
-  Key& key = keys_[index];
-  if (late < std::chrono::milliseconds(1) || now < key.late_until) return;
-  key.late_until = now + plan_.timeout;
-  const Duration since = key.share_at - plan_.start;
-  key.share.AllowCapacity(since, since + plan_.timeout);
 }
 
 }  // namespace headgate::simulation

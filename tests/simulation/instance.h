@@ -71,14 +71,9 @@ class Instance {
   void SeeAt(size_t key, base::Instant at) {
     keys_[key].share_at = std::max(keys_[key].share_at, at);
   }
-  // Decided as of `at`. False: more than its share. A request that waited may be decided in a
-  // window that is over; if nothing was spent in the next one, the local store has forgotten that
-  // window, and lets one share through once more.
-  bool AdmitLocally(size_t key, uint64_t cost, base::Instant at, base::Duration reset_after);
-  void RefundLocally(size_t key, uint64_t cost, base::Instant at);
-  // A call failed `late` after its time was up. After a pause requests that came before it are
-  // decided along with those that come now, each as of its own time.
-  void AllowLate(size_t key, base::Duration late, base::BootTime now);
+  // As of the time that was last seen. False: more than its share.
+  bool AdmitLocally(size_t key, uint64_t cost, base::Duration reset_after);
+  void RefundLocally(size_t key, uint64_t cost);
 
  private:
   struct Key {
@@ -86,13 +81,7 @@ class Instance {
     Ledger ledger;
     Bound share;
     base::Instant share_at;  // the latest time of a local decision
-    base::BootTime late_until{0};
-    // Let through late, in a window that was over.
-    int64_t late_window = 0;
-    uint64_t late = 0;
   };
-
-  static std::optional<int64_t> OverWindow(const Key& key, base::Instant at);
 
   const Plan& plan_;
   const uint64_t id_;

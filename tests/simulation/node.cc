@@ -385,14 +385,13 @@ void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision&
   size_t index = 0;
   while (HashOf(index) != request.key) ++index;
   instance_.SeeAt(index, at);
-  if (request.operation == Operation::kRefund)
-    return instance_.RefundLocally(index, request.cost, at);
+  if (request.operation == Operation::kRefund) return instance_.RefundLocally(index, request.cost);
   Evidence* evidence = turn_.request != nullptr ? EvidenceOf(*turn_.request, index) : nullptr;
   if (evidence == nullptr) return Wrong("something was decided locally for nobody");
   evidence->here = Outcome::kAnswered;
   evidence->allowed_here = decision.allowed;
   if (!decision.allowed || request.operation != Operation::kTake || request.cost == 0) return;
-  if (!instance_.AdmitLocally(index, request.cost, at, decision.reset_after)) {
+  if (!instance_.AdmitLocally(index, request.cost, decision.reset_after)) {
     host_.Fail(fmt::format("node {} let {} of k{} through locally: beyond its share", this->index(),
                            request.cost, index));
   }
