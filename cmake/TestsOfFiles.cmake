@@ -4,12 +4,11 @@
 # headgate_tests_of_files(limiter /…/limiter_test "unit;headgate/limiter" "/…/a_test.cc;/…/b_test.cc"): entries limiter_a_test and
 # limiter_b_test, and limiter_test_is_listed, which fails if the binary has a test that no entry runs.
 function(headgate_tests_of_files prefix binary labels files)
-  # ctest has three slots for each core (`./dev test`): tests that compute take two, so that others wait beside them; those
-  # with real processes mostly wait, and begin first.
+  # ctest has three slots for each core (`./dev test`). A test takes two of them, so that a test that mostly waits can run
+  # beside it. Tests with real processes begin first.
+  set(share PROCESSORS 2)
   if("${labels}" MATCHES "^integration")
-    set(share COST 15)
-  else()
-    set(share PROCESSORS 2)
+    list(APPEND share COST 15)
   endif()
   set(all "")
   foreach(file ${files})

@@ -9,6 +9,7 @@ import binascii
 import http.client
 import json
 import os
+import random
 import re
 import select
 import shutil
@@ -28,9 +29,15 @@ START_SECONDS = 20
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port below those that the system gives to connections, so that no connection takes it
+    before the server does."""
+    while True:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", random.randrange(10_000, 32_768)))
+            except OSError:
+                continue
+            return probe.getsockname()[1]
 
 
 def until(condition, seconds, what):

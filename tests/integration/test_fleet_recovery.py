@@ -106,7 +106,7 @@ class Recovery(FleetTest):
             self.assertLessEqual(recovered or self.loads[0].now() - began, BACK_SECONDS, windows)
         self.assertTrue(normal, windows)
         for instance in self.instances:
-            self.assertEqual(instance.metric("headgate_store_breakers_open"), 0)
+            until(lambda: instance.metric("headgate_store_breakers_open") == 0, 5, "the breaker is closed")
         for load in self.loads:
             self.assertEqual(load.stop().ended, 0)
 
