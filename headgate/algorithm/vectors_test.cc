@@ -41,7 +41,7 @@ void RunCase(const std::string& algorithm, const json& test, int* steps_run) {
 
 class Vectors : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(Vectors, AreAnsweredWithoutOneDifference) {
+TEST_P(Vectors, AreAnsweredExactly) {
   const json file = vectors::Read(GetParam());
   int steps_run = 0;
   for (const json& test : file.at("cases")) {

@@ -1,6 +1,6 @@
-// How often a key may be asked for: once per pause, a few asks aside. A generic cell rate algorithm
-// (ITU-T I.371, A.1). Whoever asks more often than that, and is given less than it wants, is asking
-// for what others lack.
+// Limits how often the store is asked for a key: once per pause, plus a small burst. A generic cell
+// rate algorithm (ITU-T I.371, A.1). An instance that asks more often and is still granted less
+// than it wants asks for requests that other instances need.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +10,11 @@ namespace headgate::limiter {
 
 class AskBudget {
  public:
-  // Asks that may follow each other at once; a pause gives one back.
+  // Asks that may follow each other at once; each pause gives one back.
   static constexpr int64_t kAtOnce = 8;
 
-  // An ask is made; returns when the budget is even again, which is later than `now` if it is
-  // overspent. `even_at` is what the last call returned; any unit of time.
+  // Records an ask. Returns the time at which the budget is used as it refills; a result later than
+  // `now` means that it is overspent. `even_at` is the previous result; any unit of time.
   static int64_t Spend(int64_t even_at, int64_t now, int64_t pause) {
     return std::max(even_at, now - kAtOnce * pause) + pause;
   }

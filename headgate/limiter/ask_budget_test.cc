@@ -13,13 +13,13 @@ bool IsOverspent(int64_t& even_at, int64_t now) {
   return even_at > now;
 }
 
-TEST(AskBudgetTest, AFewAsksMayFollowEachOtherAtOnce) {
+TEST(AskBudgetTest, ASmallBurstOfAsksIsAllowed) {
   int64_t even_at = 0;
   for (int i = 0; i < AskBudget::kAtOnce; ++i) EXPECT_FALSE(IsOverspent(even_at, kStart)) << i;
   EXPECT_TRUE(IsOverspent(even_at, kStart));
 }
 
-TEST(AskBudgetTest, APauseGivesOneBack) {
+TEST(AskBudgetTest, EachPauseRefillsOneAsk) {
   int64_t even_at = 0;
   for (int i = 0; i <= AskBudget::kAtOnce; ++i) IsOverspent(even_at, kStart);
   EXPECT_TRUE(IsOverspent(even_at, kStart + kPause));

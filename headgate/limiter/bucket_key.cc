@@ -7,7 +7,7 @@ base::Hash128 RuleBucketKey(const base::HashSecret& secret, std::string_view dom
                             uint8_t limit_index) {
   struct Shape {
     uint32_t limit_index;
-    uint32_t shared;  // one bit per entry for which a pattern stands
+    uint32_t shared;  // one bit per entry that a pattern of the rule replaces
   } shape{limit_index, 0};
   for (uint32_t i = 0; i < match.step_count; ++i) {
     if (match.steps[i].shared_pattern != nullptr) shape.shared |= 1u << i;

@@ -1,4 +1,4 @@
-// Which bucket a request is about, as a key of the memory store.
+// The bucket of a request, as a key of the memory store.
 #pragma once
 
 #include <cstdint>

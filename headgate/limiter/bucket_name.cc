@@ -9,7 +9,7 @@
 namespace headgate::limiter {
 namespace {
 
-// Printable ASCII but for what has a meaning in a name.
+// Printable ASCII without the characters that have a meaning in a name.
 constexpr std::array<bool, 256> kPlain = [] {
   std::array<bool, 256> plain{};
   for (size_t c = 0x21; c < 0x7f; ++c) plain[c] = true;
@@ -19,7 +19,7 @@ constexpr std::array<bool, 256> kPlain = [] {
 
 void AppendEncoded(std::string_view text, std::string& out) {
   while (!text.empty()) {
-    // Whole runs of what stays as it is: nearly always all of it.
+    // Copies runs of unescaped characters at once: nearly always the whole text.
     size_t plain = 0;
     while (plain < text.size() && kPlain[static_cast<unsigned char>(text[plain])]) ++plain;
     out.append(text.substr(0, plain));
@@ -37,7 +37,7 @@ void AppendEntry(const rule::Entry& entry, std::string& out) {
   AppendEncoded(entry.value, out);
 }
 
-// Ends the name that began at `begin`, or puts its hash in its place.
+// Ends the name that began at `begin`, or replaces it by its hash.
 void Finish(const BucketNaming& naming, size_t begin, std::string& out) {
   out.push_back('}');
   if (!naming.hashed) return;
@@ -62,7 +62,7 @@ void AppendRuleBucket(const BucketNaming& naming, std::string_view domain,
   AppendEncoded(domain, out);
   for (uint32_t i = 0; i < match.step_count; ++i) {
     if (const std::string* const pattern = match.steps[i].shared_pattern; pattern != nullptr) {
-      // Its pattern, key and value in one, stands for the entry; an entry of its own has a '='.
+      // The pattern stands for the entry, with key and value in one; a plain entry contains a '='.
       out.push_back('|');
       AppendEncoded(*pattern, out);
     } else {

@@ -6,9 +6,8 @@
 //   hg:{t|user123}                          of CL.THROTTLE
 //   hg:{h|0f1e…}                            any of them as a keyed hash, to keep keys private
 //
-// The whole name stands in braces, so that a Redis Cluster puts all of it into the slot's hash;
-// what comes from users is percent-encoded, so that nobody can close the braces, or be another
-// bucket's namesake.
+// The braces contain the whole name, so a Redis Cluster hashes all of it to choose the slot. Text
+// from users is percent-encoded, so it cannot close the braces or produce another bucket's name.
 #pragma once
 
 #include <span>
@@ -23,11 +22,11 @@ namespace headgate::limiter {
 
 struct BucketNaming {
   bool hashed = false;
-  // The same for the whole fleet. Whoever knows it can find two names with one hash.
+  // The same for the whole fleet. Whoever knows the secret can find two names with one hash.
   base::HashSecret secret{};
 };
 
-// Each appends to `out`.
+// Each function appends to `out`.
 void AppendRuleBucket(const BucketNaming& naming, std::string_view domain,
                       std::span<const rule::Entry> entries, const rule::Match& match,
                       size_t limit_index, std::string& out);

@@ -21,8 +21,8 @@ namespace {
 
 constexpr size_t kOverridesCachedMax = 1024;
 
-// Is `a` tighter than `b`? A denial before an allowance, the longer wait before the shorter, the
-// smaller rest.
+// Whether `a` is tighter than `b`: a denial is tighter than an allowance, then the longer wait,
+// then the smaller rest.
 bool Tighter(const Decision& a, const Decision& b) {
   if (a.allowed != b.allowed) return !a.allowed;
   if (!a.allowed) return a.retry_after > b.retry_after;
@@ -48,7 +48,7 @@ absl::Status Validate(const Request& request) {
   return absl::OkStatus();
 }
 
-// Why there is no answer. `rule` is null for a limit that the request brought.
+// The reason why there is no answer. `rule` is null for a limit that the request brought.
 std::string Unasked(Operation operation, const rule::Rule* rule) {
   const std::string of =
       rule != nullptr ? fmt::format("rule {}", rule->label()) : "the request's own limit";
@@ -85,7 +85,7 @@ struct Checker::Matched {
 
 // Scratch space for working out one request; kept so that its memory is reused.
 struct Checker::Scratch {
-  // Which descriptor a request of the batch belongs to.
+  // The descriptor that a request of the batch belongs to.
   struct Source {
     uint32_t descriptor;
     uint32_t limit_index;  // in its rule
@@ -139,7 +139,7 @@ absl::Status Checker::Check(const Request& request, Response& response, base::In
     return Decide({.request = request, .rules = *rules_, .pending = nullptr, .now = now}, response);
   }
   HEADGATE_CHECK(pending != nullptr);
-  // A request that is asked again is decided by the rules that it was first asked by.
+  // A request that is asked again is decided by the rules of its first attempt.
   answered_by_ = pending->BeginRound(rules_);
   if (answered_by_ == nullptr)
     return absl::FailedPreconditionError("no rate limit configuration loaded");
@@ -153,8 +153,8 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
   Match(call);
   response.descriptors.assign(call.request.descriptors.size(), DescriptorAnswer{});
 
-  // Rules in shadow never stand in another rule's way: they are asked behind the others, and in an
-  // all-or-nothing domain they consume only where those allowed.
+  // Rules in shadow never block another rule: they are decided after the others, and in an
+  // all-or-nothing domain they consume only if the others allowed.
   const bool joined = call.request.operation == Operation::kTake &&
                       call.rules.rules->AllOrNothing(call.request.domain);
   std::vector<BatchEntry>& batch = scratch_->batch;
@@ -186,7 +186,7 @@ absl::Status Checker::Decide(const Call& call, Response& response) {
   return Conclude(call, response);
 }
 
-// Decides `count` requests of the batch. False where the answers come later.
+// Decides `count` requests of the batch. False if the answers come later.
 bool Checker::DecidePart(const Call& call, size_t first, size_t count) {
   const std::span<BatchEntry> part = std::span(scratch_->batch).subspan(first, count);
   const auto name = [&](size_t index, std::string& out) {
@@ -290,7 +290,7 @@ absl::StatusOr<store::LimitHandle> Checker::OverrideLimit(const rule::OverrideLi
   auto& cache = scratch_->overrides;
   const uint64_t id = uint64_t{limit.requests_per_unit} << 8 | static_cast<uint8_t>(limit.unit);
   if (const auto found = cache.find(id); found != cache.end()) return found->second;
-  // An override is in Envoy's words and means what Envoy means: a window on the epoch that counts
+  // An override has Envoy's format and Envoy's meaning: a window aligned to the epoch that counts
   // denied hits.
   HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit made,
                             algorithm::Limit::Make({.algorithm = algorithm::Algorithm::kFixedWindow,
@@ -317,7 +317,7 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
     outcome.mode = std::max(outcome.mode, settled.mode);
   }
 
-  // A refund or a reset that was not done has to be known, also of a rule in shadow.
+  // The caller must learn that a refund or a reset failed, even for a rule in shadow.
   const Operation operation = call.request.operation;
   const bool changes = operation == Operation::kRefund || operation == Operation::kReset;
   bool denied = false;
@@ -344,7 +344,7 @@ absl::Status Checker::Conclude(const Call& call, Response& response) {
     }
     if (operation == Operation::kTake) Observe(call, i, outcome.outcome);
   }
-  // Rules in quota mode deny together, when all of them do.
+  // Rules in quota mode deny a request only if all of them deny it.
   response.allowed = !denied && (quota_count == 0 || quota_denied < quota_count);
   if (unavailable == nullptr) return absl::OkStatus();
   return absl::UnavailableError(Unasked(operation, unavailable->rule));

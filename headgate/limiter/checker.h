@@ -1,10 +1,10 @@
-// The one question every front asks: may this request pass now?
+// Answers the question of every front: may this request pass now?
 //
 //   descriptors ──match──> rules ──> a batch of requests ──> Decider ──> decisions
 //                                                              one answer, observed <──┘
 //
-// A checker is one thread's way to ask. It keeps the rules it last saw and its scratch memory, so
-// that a decision takes no lock but the bucket's and allocates nothing.
+// A checker serves one thread. It keeps the last rules that it saw and its scratch memory, so a
+// decision takes no lock except the bucket's, and allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -37,9 +37,9 @@ using store::Operation;
 struct Request {
   std::string_view domain;
   std::span<const rule::Descriptor> descriptors;
-  // kPeek: what kTake would answer, consuming nothing; a descriptor that names no cost is looked at
-  // with cost 0. kRefund: gives the costs back, at most what is consumed; answers what is there
-  // afterwards. kReset: makes the buckets as if never used.
+  // kPeek: the answer of kTake, without consuming; a descriptor without a cost is peeked at with
+  // cost 0. kRefund: gives the costs back, at most what is consumed, and answers with the new rest.
+  // kReset: makes the buckets as if never used.
   Operation operation = Operation::kTake;
 };
 
@@ -48,13 +48,13 @@ struct DescriptorAnswer {
   const rule::Rule* rule =
       nullptr;  // null: none matched (or another rule replaced it); the descriptor passes
   Outcome outcome = Outcome::kNoRule;
-  algorithm::Decision decision;  // of the rule's tightest limit; meaningless without one
-  // The limit that `decision` is of; null without one. An override's is here too.
+  algorithm::Decision decision;  // of the rule's tightest limit; not meaningful without one
+  // The limit of `decision`, possibly an override; null without one.
   const algorithm::Limit* limit = nullptr;
-  // Among the limits that were asked, the one that can promise least.
+  // The weakest mode among the limits that were asked.
   Mode mode = Mode::kMemory;
 
-  // May it pass? Shadow rules let through what they deny.
+  // Whether it may pass. Rules in shadow allow what they deny.
   bool allowed() const {
     return outcome != Outcome::kDenied && outcome != Outcome::kNeverFits &&
            outcome != Outcome::kUnavailable;
@@ -62,14 +62,14 @@ struct DescriptorAnswer {
   bool has_decision() const { return limit != nullptr; }
 };
 
-// Reused from call to call, so that its memory is. Valid until the next call with it, and no longer
-// than its Checker.
+// Reuse it to reuse its memory. Valid until the next call with it, and at most as long as its
+// Checker.
 struct Response {
   bool allowed = true;
-  // Not decided yet: ask again, the same, when the Pending says so. Nothing else here means
-  // anything then.
+  // Not decided yet: call again with the same arguments when the Pending is ready. The other fields
+  // have no meaning until then.
   bool waiting = false;
-  std::vector<DescriptorAnswer> descriptors;  // as many as the request's, in their order
+  std::vector<DescriptorAnswer> descriptors;  // one per descriptor of the request, in order
 };
 
 // Whether a rule applied to at least one descriptor.
@@ -78,40 +78,40 @@ inline bool AnyRule(const Response& response) {
                      [](const DescriptorAnswer& outcome) { return outcome.rule != nullptr; });
 }
 
-// How a decision counts if nothing but its limit speaks for or against it.
+// The outcome that a decision counts as, judged by its limit alone.
 Outcome OutcomeOf(const Settled& settled);
 
 // Not thread-safe.
 class Checker {
  public:
-  // Decides by the limiter's own store. `worker` numbers this thread for the observer.
+  // Decides with the limiter's own store. `worker` numbers this thread for the observer.
   explicit Checker(Limiter& limiter, uint32_t worker = 0);
-  // Decides by `decider`, this thread's. `naming`: how it knows buckets by name. All must outlive
-  // the checker.
+  // Decides with `decider`, which belongs to this thread. `naming`: how it names buckets. All must
+  // outlive the checker.
   Checker(Limiter& limiter, uint32_t worker, Decider& decider, const BucketNaming& naming);
   ~Checker();
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;
 
-  // Whether questions need a Pending, and may have to wait.
+  // Whether calls need a Pending, and may have to wait.
   bool may_wait() const { return decider_.may_wait(); }
 
   // Decides all descriptors. Errors: InvalidArgument for an empty domain, no descriptors, or more
   // than the bounds of rule/descriptor.h; FailedPrecondition before the first rules, and for a
-  // refund that a queue is among the limits of; nothing has changed then. Unavailable if the shared
-  // store cannot be asked and a rule refuses then: a request to pass has consumed nothing, a refund
-  // or reset was not done for at least one descriptor.
+  // refund to a queue; nothing has changed in these cases. Unavailable if the shared store cannot
+  // be asked and a rule refuses requests then: a request to pass has consumed nothing, a refund or
+  // reset failed for at least one descriptor.
   absl::Status Check(const Request& request, Response& response, base::Instant now,
                      Pending* pending = nullptr);
 
-  // The rules this checker decides by now; null before the first.
+  // The rules that this checker uses now; null before the first.
   const rule::RuleSet* rules();
 
   // ---- For requests that bring their own limits.
   Decider& decider() const { return decider_; }
   const BucketNaming& naming() const { return naming_; }
   store::Store& store() const { return limiter_.store_; }
-  // Such decisions, `count` of one outcome, as the observer counts them.
+  // Reports `count` such decisions with one outcome to the observer.
   void ObserveOwnLimits(Outcome outcome, uint64_t count) const {
     if (limiter_.observer_ != nullptr) limiter_.observer_->OnOwnLimits(worker_, outcome, count);
   }
@@ -145,7 +145,7 @@ class Checker {
   const BucketNaming naming_;
   uint64_t generation_ = 0;
   std::shared_ptr<const PublishedRules> rules_;
-  std::shared_ptr<const PublishedRules> answered_by_;  // what the last response refers to
+  std::shared_ptr<const PublishedRules> answered_by_;  // the rules that the last response refers to
   std::unique_ptr<Scratch> scratch_;
 };
 

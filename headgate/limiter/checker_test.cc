@@ -19,8 +19,8 @@ using namespace std::chrono_literals;
 
 constexpr Instant kStart = Instant::FromNanos(1'790'000'000'000'000'000);
 
-// Rules that match a descriptor's first key alone; their file format and matching have tests of
-// their own.
+// Rules that match only a descriptor's first key. The rule format and matching have their own
+// tests.
 class FirstKeyRules final : public rule::RuleSet {
  public:
   rule::Rule& Add(std::string key, std::initializer_list<LimitSpec> limits) {
@@ -72,7 +72,7 @@ class CountingObserver final : public Observer {
 
 store::MemoryOptions Options() { return {.max_buckets = 1000, .secret = base::SecretFromSeed(1)}; }
 
-// One descriptor of a request: `key=value`, and what it may say besides.
+// One descriptor of a request: `key=value`, and its optional fields.
 struct Ask {
   std::string key;
   std::string value = "v";
@@ -117,7 +117,7 @@ class LimiterTest : public ::testing::Test {
   Response response;
 };
 
-TEST_F(LimiterTest, RefusesWhatIsNoRequest) {
+TEST_F(LimiterTest, RefusesInvalidRequests) {
   EXPECT_EQ(Call(store::Operation::kTake, {{"a"}}, kStart).message(),
             "no rate limit configuration loaded");
   Publish({});
@@ -134,7 +134,7 @@ TEST_F(LimiterTest, RefusesWhatIsNoRequest) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(LimiterTest, LetsThroughWhatNoRuleNames) {
+TEST_F(LimiterTest, AllowsDescriptorsWithoutARule) {
   Publish({});
   EXPECT_TRUE(Check({{"unknown"}}).allowed);
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kNoRule);
@@ -142,7 +142,7 @@ TEST_F(LimiterTest, LetsThroughWhatNoRuleNames) {
   EXPECT_FALSE(response.descriptors[0].has_decision());
 }
 
-TEST_F(LimiterTest, EachValueHasABucketOfItsOwn) {
+TEST_F(LimiterTest, EachValueHasItsOwnBucket) {
   FirstKeyRules rules;
   rules.Add("user", {{.requests = 2, .period = 1h}});
   Publish(rules);
@@ -155,7 +155,7 @@ TEST_F(LimiterTest, EachValueHasABucketOfItsOwn) {
   EXPECT_EQ(observer.series, 100u);
 }
 
-TEST_F(LimiterTest, OneDeniedDescriptorDeniesTheRequestAndTheOthersCountAllTheSame) {
+TEST_F(LimiterTest, OneDeniedDescriptorDeniesTheRequestButTheOthersStillCount) {
   FirstKeyRules rules;
   rules.Add("narrow", {{.requests = 1, .period = 1h}});
   rules.Add("wide", {{.requests = 10, .period = 1h}});
@@ -166,7 +166,7 @@ TEST_F(LimiterTest, OneDeniedDescriptorDeniesTheRequestAndTheOthersCountAllTheSa
   EXPECT_EQ(Remaining("wide"), 8u);
 }
 
-TEST_F(LimiterTest, AnAllOrNothingDomainConsumesNowhereUnlessEverywhere) {
+TEST_F(LimiterTest, AnAllOrNothingDomainConsumesEverywhereOrNowhere) {
   FirstKeyRules rules;
   rules.all_or_nothing = true;
   rules.Add("narrow", {{.requests = 1, .period = 1h}});
@@ -176,13 +176,13 @@ TEST_F(LimiterTest, AnAllOrNothingDomainConsumesNowhereUnlessEverywhere) {
   EXPECT_TRUE(Check({{"wide"}, {"shadow"}, {"narrow"}}).allowed);
   EXPECT_FALSE(Check({{"wide"}, {"narrow"}}).allowed);
   EXPECT_EQ(Remaining("wide"), 9u);
-  // A rule in shadow stands in nobody's way, and consumes only with the others.
+  // A rule in shadow does not block the request, and consumes only together with the others.
   EXPECT_TRUE(Check({{"wide"}, {"shadow"}}).allowed);
   EXPECT_EQ(response.descriptors[1].outcome, Outcome::kShadowDenied);
   EXPECT_EQ(Remaining("wide"), 8u);
 }
 
-TEST_F(LimiterTest, AnAllOrNothingDomainCountsForARuleOnlyWhatThatRuleDenies) {
+TEST_F(LimiterTest, InAnAllOrNothingDomainARuleCountsOnlyItsOwnDenials) {
   constexpr LimitSpec kCounts{.algorithm = Algorithm::kFixedWindow,
                               .requests = 10,
                               .period = 1h,
@@ -207,11 +207,11 @@ TEST_F(LimiterTest, AnAllOrNothingDomainCountsForARuleOnlyWhatThatRuleDenies) {
   for (int i = 0; i < 8; ++i) EXPECT_FALSE(Check({{"counts"}, {"login"}}).allowed);
   EXPECT_EQ(Remaining("counts"), 7u);
   EXPECT_FALSE(Check({{"login"}}, kStart + 30min).allowed)
-      << "its own denials have filled the hour";
+      << "the rule's own denials have filled the hour";
   EXPECT_EQ(response.descriptors[0].decision.limit, 10u);
 }
 
-TEST_F(LimiterTest, SeveralLimitsOfARuleMustAllAllowAndTheTightestIsReported) {
+TEST_F(LimiterTest, AllLimitsOfARuleMustAllowAndTheTightestIsReported) {
   FirstKeyRules rules;
   rules.Add("user", {{.requests = 2, .period = 1s}, {.requests = 3, .period = 1h}});
   Publish(rules);
@@ -226,7 +226,7 @@ TEST_F(LimiterTest, SeveralLimitsOfARuleMustAllAllowAndTheTightestIsReported) {
   EXPECT_EQ(Remaining("user", kStart + 2s), 0u);
 }
 
-TEST_F(LimiterTest, ShadowDecidesAndCountsButLetsThrough) {
+TEST_F(LimiterTest, ARuleInShadowDecidesAndCountsButDoesNotDeny) {
   FirstKeyRules rules;
   rules.Add("user", {{.requests = 1, .period = 1h}}).shadow_mode = true;
   Publish(rules);
@@ -237,7 +237,7 @@ TEST_F(LimiterTest, ShadowDecidesAndCountsButLetsThrough) {
   EXPECT_EQ(observer.count(Outcome::kShadowDenied), 1u);
 }
 
-TEST_F(LimiterTest, QuotaRulesDenyOnlyAllTogether) {
+TEST_F(LimiterTest, QuotaRulesDenyOnlyIfAllDeny) {
   FirstKeyRules rules;
   rules.Add("first", {{.requests = 1, .period = 1h}}).quota_mode = true;
   rules.Add("second", {{.requests = 2, .period = 1h}}).quota_mode = true;
@@ -274,7 +274,7 @@ TEST_F(LimiterTest, EachDescriptorHasItsOwnCost) {
   EXPECT_EQ(observer.count(Outcome::kNeverFits), 1u);
 }
 
-TEST_F(LimiterTest, AnOverrideCountsAsEnvoyDoesInABucketOfItsOwn) {
+TEST_F(LimiterTest, AnOverrideCountsLikeEnvoyInItsOwnBucket) {
   FirstKeyRules rules;
   rules.Add("user", {{.requests = 1, .period = 1h}});
   Publish(rules);
@@ -286,14 +286,14 @@ TEST_F(LimiterTest, AnOverrideCountsAsEnvoyDoesInABucketOfItsOwn) {
   EXPECT_EQ(observer.count(Outcome::kAllowed), 2u);
   EXPECT_EQ(observer.count(Outcome::kDenied), 1u);
   EXPECT_EQ(observer.count(Outcome::kNoRule), 0u);
-  EXPECT_EQ(observer.series, 0u) << "of no rule, not of the one that it stands in for";
+  EXPECT_EQ(observer.series, 0u) << "not counted for any rule, also not for the replaced one";
   EXPECT_EQ(Remaining("user"), 1u);
   // If the domain is unknown, not even an override applies.
   EXPECT_TRUE(Call(store::Operation::kTake, {overridden}, kStart, "elsewhere").ok());
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kNoRule);
 }
 
-TEST_F(LimiterTest, RefundGivesBackAndResetForgets) {
+TEST_F(LimiterTest, ARefundGivesBackAndAResetEmptiesTheBucket) {
   FirstKeyRules rules;
   rules.Add("user", {{.requests = 5, .period = 1h}});
   Publish(rules);
@@ -304,7 +304,7 @@ TEST_F(LimiterTest, RefundGivesBackAndResetForgets) {
   EXPECT_EQ(response.descriptors[0].decision.remaining, 5u);
 }
 
-TEST_F(LimiterTest, AQueueTakesNothingBackAndThenNobodyDoes) {
+TEST_F(LimiterTest, ARefundThatIncludesAQueueChangesNothing) {
   FirstKeyRules rules;
   rules.Add("user", {{.requests = 5, .period = 1h}});
   rules.Add("queue", {{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 5, .period = 1h}});
@@ -315,7 +315,7 @@ TEST_F(LimiterTest, AQueueTakesNothingBackAndThenNobodyDoes) {
   EXPECT_EQ(Remaining("user"), 4u);
 }
 
-TEST_F(LimiterTest, NewRulesKeepWhatWasConsumedAsOfTheirMoment) {
+TEST_F(LimiterTest, ConsumedRequestsAreCarriedOverAtTheTimeOfNewRules) {
   FirstKeyRules slow, fast;
   slow.Add("user", {{.requests = 1, .period = 10s, .burst = 5}});
   fast.Add("other", {{.requests = 1, .period = 1s}});
@@ -327,9 +327,9 @@ TEST_F(LimiterTest, NewRulesKeepWhatWasConsumedAsOfTheirMoment) {
   EXPECT_EQ(Remaining("user", kStart + 21s), 3u);
 }
 
-// Nobody asks until the bucket would be full under the limit it was last used under; the sweep must
-// not forget it then.
-TEST_F(LimiterTest, ABucketIsNotForgottenBeforeItIsFullUnderALimitThatItsRuleHasSince) {
+// No requests come until the bucket would be full under the limit of its last use. The sweep must
+// not delete it then.
+TEST_F(LimiterTest, ABucketIsKeptUntilItIsFullUnderTheLaterLimitsOfItsRule) {
   FirstKeyRules quick, slow;
   quick.Add("user", {{.requests = 10, .period = 1s}});
   slow.Add("user", {{.requests = 10, .period = 1h}});
@@ -343,7 +343,7 @@ TEST_F(LimiterTest, ABucketIsNotForgottenBeforeItIsFullUnderALimitThatItsRuleHas
   EXPECT_EQ(store.stats().buckets, 0u);
 }
 
-TEST_F(LimiterTest, LoweringAndRaisingALimitFreesNobody) {
+TEST_F(LimiterTest, LoweringAndRaisingALimitAddsNothing) {
   FirstKeyRules hundred, ten, none;
   hundred.Add("user", {{.requests = 100, .period = 1h}});
   ten.Add("user", {{.requests = 10, .period = 1h}});
@@ -360,7 +360,7 @@ TEST_F(LimiterTest, LoweringAndRaisingALimitFreesNobody) {
   EXPECT_EQ(Remaining("user", kStart, "w"), 0u);
 }
 
-TEST_F(LimiterTest, RulesThatDoNotFitLeaveTheOldOnes) {
+TEST_F(LimiterTest, RulesThatDoNotFitAreRefusedAndTheOldOnesStay) {
   store::MemoryOptions options = Options();
   options.max_rule_limits = 2;
   store::MemoryStore small(options);

@@ -17,11 +17,11 @@ using base::Instant;
 
 namespace {
 
-// How many of the oldest are looked at when a new one finds no place.
+// The number of oldest debts to look at when a new one finds no place.
 constexpr size_t kLooksForRoom = 8;
 
-// A log would need its hits: a window of the same length, from the first of them on, lets through
-// as much.
+// A log would need its hits. A window of the same length that begins with the first hit admits the
+// same number.
 Limit TermsOf(const Limit& share) {
   if (share.algorithm() != Algorithm::kSlidingWindowLog) return share;
   algorithm::LimitSpec spec = share.spec();
@@ -30,9 +30,9 @@ Limit TermsOf(const Limit& share) {
   return *Limit::Make(spec);
 }
 
-// All of it, or as much as the terms have room for.
+// Takes the whole cost, or as much as the terms have room for.
 void Owe(Debts::Debt& debt, Cost cost, Instant now) {
-  algorithm::NoHits no_hits;  // terms never keep any
+  algorithm::NoHits no_hits;  // the terms never keep hits
   const algorithm::Decision decision =
       algorithm::Decide(debt.terms, debt.state, no_hits, cost, now);
   if (!decision.allowed)
@@ -73,7 +73,7 @@ void Debts::Add(const base::Hash128& key, std::string_view name, const store::Li
     debt.limit = limit;
   }
   if (debt.terms.spec() != terms.spec()) {
-    // The limit changed, or the number of instances.
+    // The limit or the number of instances has changed.
     const Cost owed = AmountOf(debt, now);
     debt.terms = terms;
     debt.state = {};
@@ -86,7 +86,7 @@ void Debts::GiveBack(const base::Hash128& key, Cost cost, Instant now) {
   const auto found = by_key_.find(key);
   if (found == by_key_.end()) return;
   algorithm::NoHits no_hits;
-  // Only a queue takes nothing back.
+  // Only a queue refuses a refund.
   HEADGATE_CHECK(
       algorithm::Refund(found->second->terms, found->second->state, no_hits, cost, now).ok());
 }

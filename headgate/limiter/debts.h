@@ -1,5 +1,5 @@
-// Records the requests that this node admitted while the shared store could not be asked, so that
-// they are taken from the shared buckets once the store answers again.
+// Records the requests that this node admitted while the shared store was unreachable, so that they
+// are taken from the shared buckets once the store answers again.
 //
 // A debt is a bucket of its own, under this node's share of the limit. It begins full, each
 // admitted request takes from it, and time refills it. The missing part is owed. So requests
@@ -34,15 +34,15 @@ class Debts {
     base::Hash128 key{};
     std::string name;          // of the bucket in the store
     store::LimitHandle limit;  // of the shared bucket
-    algorithm::Limit terms;    // by which time pays
+    algorithm::Limit terms;    // the limit by which time pays the debt
     algorithm::BucketState state;
-    KeptHistory history;  // of `limit`, as known when a request was last let through
+    KeptHistory history;  // of `limit`, as known at the last admission
   };
-  // In requests. From any thread.
+  // In requests. Readable from any thread.
   struct Counters {
-    base::Counter owed;       // let through without the store
-    base::Counter settled;    // taken from the shared bucket, or perhaps: the answer was lost
-    base::Counter forgiven;   // no longer there when it had to be taken
+    base::Counter owed;       // admitted without the store
+    base::Counter settled;    // taken from the shared bucket; includes calls without an answer
+    base::Counter forgiven;   // no longer in the bucket when taken
     base::Counter forgotten;  // found no place
     base::Counter keys;       // debts now
   };
@@ -50,8 +50,8 @@ class Debts {
   explicit Debts(size_t keys_max = 16'384) : keys_max_(keys_max) {}
   Debts(const Debts&) = delete;
 
-  // A request of this cost was let through by the node's `share` of `limit`; a queue's is nobody's
-  // debt, since its requests have been promised their turn.
+  // A request of this cost was admitted by the node's `share` of `limit`. Ignores queues: their
+  // requests already have a reserved turn.
   void Add(const base::Hash128& key, std::string_view name, const store::LimitHandle& limit,
            std::span<const store::LimitChange> history, const algorithm::Limit& share,
            algorithm::Cost cost, base::Instant now);
@@ -61,14 +61,14 @@ class Debts {
   bool empty() const { return debts_.empty(); }
   size_t size() const { return debts_.size(); }
 
-  // The oldest that is not paid by time; it is no longer owed. Drops those that are.
+  // Removes and returns the oldest debt that time has not paid. Drops paid ones.
   std::optional<Debt> Take(base::Instant now);
-  // It could not be settled: owed still, behind the others.
+  // The debt could not be settled: puts it back, behind the others.
   void PutBack(Debt debt, base::Instant now);
-  // Looks at `count` of them, in turn, and drops those that time has paid.
+  // Looks at the next `count` debts, and drops those that time has paid.
   void DropPaid(size_t count, base::Instant now);
 
-  // How much is owed of it now.
+  // The part of the debt that is still owed.
   static algorithm::Cost AmountOf(const Debt& debt, base::Instant now);
 
   const Counters& counters() const { return counters_; }

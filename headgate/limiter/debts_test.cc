@@ -19,7 +19,7 @@ class DebtsTest : public ::testing::Test {
     const store::LimitHandle limit = Intern(spec);
     debts.Add({key, key}, "hg:{k}", limit, {}, limit->limit, cost, now);
   }
-  // The debts to be settled.
+  // Takes all debts to be settled.
   algorithm::Cost Owed() {
     auto debt = debts.Take(now);
     if (!debt) return 0;
@@ -35,7 +35,7 @@ class DebtsTest : public ::testing::Test {
 
 constexpr LimitSpec kTwentyASecond{.requests = 20, .period = 1s, .burst = 100};
 
-TEST_F(DebtsTest, TimePaysAsTheBucketWouldHaveRefilled) {
+TEST_F(DebtsTest, TimePaysADebtAsTheBucketRefills) {
   Add(1, 100, kTwentyASecond);
   EXPECT_EQ(Owed(), 100u);
   now += 2s;
@@ -48,7 +48,7 @@ TEST_F(DebtsTest, TimePaysAsTheBucketWouldHaveRefilled) {
   EXPECT_TRUE(debts.empty());
 }
 
-TEST_F(DebtsTest, WhatWasOfAWindowIsGoneWithIt) {
+TEST_F(DebtsTest, ADebtOfAWindowEndsWithTheWindow) {
   now = Instant::FromNanos(1'790'000'000'000'000'000 / (60 * 1'000'000'000ll) *
                            (60 * 1'000'000'000ll));
   for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindowLog}) {
@@ -65,7 +65,7 @@ TEST_F(DebtsTest, AQueueOwesNothing) {
   EXPECT_TRUE(debts.empty());
 }
 
-TEST_F(DebtsTest, WhatIsGivenBackIsNotOwed) {
+TEST_F(DebtsTest, RefundedRequestsAreNotOwed) {
   Add(1, 10, kTwentyASecond);
   debts.GiveBack({1, 1}, 4, now);
   EXPECT_EQ(Owed(), 6u);
@@ -82,7 +82,7 @@ TEST_F(DebtsTest, TheOldestIsSettledFirstAndOnce) {
   EXPECT_FALSE(debts.Take(now).has_value());
 }
 
-TEST_F(DebtsTest, WhatCouldNotBeSettledIsAddedToWhatIsOwedSince) {
+TEST_F(DebtsTest, AnUnsettledDebtIsAddedToTheNewerOne) {
   Add(1, 10, kTwentyASecond);
   auto debt = debts.Take(now);
   Add(1, 5, kTwentyASecond);
@@ -90,13 +90,13 @@ TEST_F(DebtsTest, WhatCouldNotBeSettledIsAddedToWhatIsOwedSince) {
   EXPECT_EQ(Owed(), 15u);
 }
 
-TEST_F(DebtsTest, AnotherLimitKeepsWhatIsOwed) {
+TEST_F(DebtsTest, AChangeOfLimitKeepsTheDebt) {
   Add(1, 60, kTwentyASecond);
   Add(1, 1, {.requests = 10, .period = 1s, .burst = 50});
-  EXPECT_EQ(Owed(), 50u) << "no more than it can hold";
+  EXPECT_EQ(Owed(), 50u) << "at most its capacity";
 }
 
-TEST_F(DebtsTest, AFullTableGivesPaidPlacesBackAndCountsWhatFindsNone) {
+TEST_F(DebtsTest, AFullTableReusesPaidPlacesAndCountsRequestsWithoutAPlace) {
   for (uint64_t key = 1; key <= 5; ++key) Add(key, 10, kTwentyASecond);
   EXPECT_EQ(debts.size(), 4u);
   EXPECT_EQ(debts.counters().forgotten.value(), 10u);

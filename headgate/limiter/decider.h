@@ -1,6 +1,6 @@
-// Decides batches of requests whose buckets and limits are known. Rules, and requests that bring
-// their own limits (CL.THROTTLE), are decided by the same decider of their event loop: by buckets
-// of this process alone, or by those that all instances share (shared_decider.h).
+// Decides batches of requests whose buckets and limits are known. The decider of an event loop
+// decides requests that match rules and requests that bring their own limits (CL.THROTTLE), either
+// with buckets of this process alone, or with buckets that all instances share (shared_decider.h).
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@
 
 namespace headgate::limiter {
 
-// The inputs of a decision by a shared bucket besides its TakeRequest.
+// The inputs of a decision by a shared bucket, in addition to its TakeRequest.
 struct SharedTerms {
   rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kLocal;
   rule::Sharing sharing = rule::Sharing::kLeased;
-  uint32_t fallback_share_ppm = 0;  // 0: one part of as many as there are instances
+  uint32_t fallback_share_ppm = 0;  // 0: an even part, by the number of instances
 };
 
 // A request of a batch, and its answer.
@@ -32,7 +32,7 @@ struct BatchEntry {
 
 class Decider {
  public:
-  // Appends the name that the bucket of a request has in a shared store, by the request's position.
+  // Appends the name of a request's bucket in a shared store; the request is given by its position.
   using Namer = absl::FunctionRef<void(size_t index, std::string& name)>;
 
   explicit Decider(const SharedTerms& default_terms = {}) : default_terms_(default_terms) {}
@@ -40,11 +40,11 @@ class Decider {
   Decider(const Decider&) = delete;
   Decider& operator=(const Decider&) = delete;
 
-  // Whether answers may come later. Then each call needs a Pending.
+  // Whether answers may come later. If so, each call needs a Pending.
   virtual bool may_wait() const = 0;
 
-  // Decides all requests of the batch, joined groups among them, in their order. False: the answers
-  // come later; all of them will be in `pending`, behind what is there. One thread.
+  // Decides all requests of the batch in their order, including joined groups. False: the answers
+  // come later, and are appended to `pending`. For one thread.
   virtual bool Decide(std::span<BatchEntry> batch, Namer name, Pending* pending,
                       base::Instant now) = 0;
 

@@ -1,5 +1,6 @@
-// How much is asked of one key: requests and what they cost, per interval. Integers: the average is
-// halved at each interval's end and what came in it added, so that a key is forgotten within a few.
+// The demand for one key: requests and their costs, per interval. Uses integers: at the end of each
+// interval the average is halved and the interval's demand added, so a key is forgotten after a
+// few.
 //
 //   in the interval    |   8   |   4   |   0   |   0   |
 //   expected           0 ..... 8 ..... 6 ..... 3 ..... 2
@@ -22,14 +23,14 @@ class Demand {
     requests_now_ += requests_now_ < kMax ? 1 : 0;
   }
 
-  // The expected demand per interval, from the last intervals and from this one so far: a burst
-  // counts at once.
+  // The expected demand per interval, from the last intervals and the present one: a burst counts
+  // at once.
   uint64_t cost() const { return std::max(cost_average_, cost_now_); }
   uint64_t requests() const { return std::max(requests_average_, requests_now_); }
 
  private:
   void Roll(base::Duration interval, base::BootTime now) {
-    // The first request of all begins the first interval.
+    // The very first request begins the first interval.
     const int64_t ended = interval_end_.ns == 0 ? 64 : 1 + (now - interval_end_) / interval;
     const auto halvings = static_cast<int>(std::min<int64_t>(ended - 1, 63));
     cost_average_ = static_cast<uint32_t>(Average(cost_average_, cost_now_) >> halvings);
@@ -46,7 +47,7 @@ class Demand {
   static constexpr uint32_t kMax = std::numeric_limits<uint32_t>::max();
 
   base::BootTime interval_end_{0};
-  // Each stays where it cannot be more.
+  // Saturates instead of overflowing.
   uint32_t cost_now_ = 0;
   uint32_t cost_average_ = 0;
   uint32_t requests_now_ = 0;

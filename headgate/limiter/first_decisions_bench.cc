@@ -41,7 +41,7 @@ void BM_FirstDecisions(benchmark::State& state) {
         *algorithm::Limit::Make({.requests = 100, .period = std::chrono::seconds(1)}));
     Pending pending([] {});
     for (size_t i = 0; i < kDecisions; ++i) {
-      // Five for each key are enough for a lease.
+      // Five requests for each key are enough for a lease.
       const uint64_t key = way == Way::kLeased ? i / 5 : i;
       BatchEntry entry{.request = {.key = {key * 0x9e3779b97f4a7c15, key * 0xc2b2ae3d27d4eb4f + 1},
                                    .limit = limit.get(),

@@ -22,7 +22,7 @@ bool HeldLeases::Spend(uint64_t cost) {
   return true;
 }
 
-// Used-up leases are over; a lease that can be spent from comes first.
+// Used-up leases are over; leases that can be spent from come first.
 void HeldLeases::CloseSpent() {
   for (uint32_t i = 0; i < size_; ++i) {
     if (leases_[i].spent == leases_[i].granted) leases_[i].closed = true;
@@ -33,7 +33,7 @@ void HeldLeases::CloseSpent() {
 
 uint64_t HeldLeases::GiveBack(uint64_t cost) {
   uint64_t given = 0;
-  // First to the leases that can be spent from: these are in front of the closed ones.
+  // Refunds go to open leases first, which are stored before the closed ones.
   for (uint32_t i = 0; i < size_ && given < cost; ++i) {
     HeldLease& lease = leases_[i];
     if (lease.spent <= lease.reported) continue;
@@ -67,7 +67,7 @@ bool HeldLeases::Add(HeldLease lease, uint64_t& lost) {
     Erase(static_cast<uint32_t>(closed - begin()));
   }
   lease.granted = std::min(lease.granted, std::numeric_limits<uint32_t>::max() - left_);
-  // Those that may be spent in front, by their deadlines.
+  // Open leases are stored first, ordered by their deadlines.
   uint32_t at = size_;
   while (at > 0 && !lease.closed &&
          (leases_[at - 1].closed || leases_[at - 1].deadline > lease.deadline)) {
@@ -100,7 +100,7 @@ void HeldLeases::CloseFirst() {
 }
 
 bool HeldLeases::HasUnspentReturns() const {
-  // One that may have been granted, as far as we know, was granted nothing.
+  // A lease that may have been granted turned out to have no requests.
   return std::any_of(begin(), end(), [](const HeldLease& lease) {
     return lease.closed && !lease.told && (lease.granted == 0 || lease.spent < lease.granted);
   });

@@ -1,11 +1,11 @@
-// The leases that this node holds of one bucket, those that end first in front.
+// The leases that this node holds of one bucket, ordered by their deadlines.
 //
 //   granted ── Spend ──> spent ──────┐
 //      ├────── Close (idle, …) ──────┴──> closed: reported as returned with the next ask
 //      │                                     └── until one such report has arrived ──> gone
 //      └────── its deadline passes ──────────────────────────────────────────────────> gone
 //
-// A closed lease is never spent from again, whatever becomes of the message that says so.
+// A closed lease is never spent from again, whether or not the message about it arrives.
 #pragma once
 
 #include <algorithm>
@@ -19,12 +19,12 @@ namespace headgate::limiter {
 
 struct HeldLease {
   uint64_t number = 0;
-  base::BootTime deadline{0};  // nothing is spent from then on
+  base::BootTime deadline{0};  // it cannot be spent from this time on
   uint32_t granted = 0;
   uint32_t spent = 0;
-  uint32_t reported = 0;  // the most that was ever said to be spent
+  uint32_t reported = 0;  // the highest number ever reported as spent
   bool closed = false;
-  bool told = false;  // that it is closed, by the ask that is under way
+  bool told = false;  // the ask in flight reports that it is closed
 
   uint32_t unspent() const { return granted - spent; }
   uint32_t left() const { return closed ? 0 : unspent(); }
@@ -40,10 +40,10 @@ class HeldLeases {
   const HeldLease* end() const { return leases_.data() + size_; }
 
   // The requests that may be spent, as of the last SpendFromFirst that succeeded, or DropExpired.
-  // All together below 2^32.
+  // Their sum is below 2^32.
   uint32_t left() const { return left_; }
 
-  // Takes `cost` from the lease that ends first, if it is alive and has enough.
+  // Takes `cost` from the lease that ends first, if it has not expired and has enough.
   bool SpendFromFirst(uint64_t cost, base::BootTime now) {
     if (size_ == 0) return false;
     HeldLease& first = leases_[0];
@@ -53,7 +53,7 @@ class HeldLeases {
     left_ -= static_cast<uint32_t>(cost);
     return true;
   }
-  // The same from all, behind DropExpired: all of it or nothing.
+  // The same from all leases, after DropExpired: the whole cost or nothing.
   bool Spend(uint64_t cost);
 
   // Undoes up to `cost` of the spending that the store has not been told of; others may have taken
@@ -61,33 +61,33 @@ class HeldLeases {
   // that lease is returned. Call DropExpired first. Returns the cost undone.
   uint64_t GiveBack(uint64_t cost);
 
-  // Drops those whose deadline has passed; returns how much of them was never spent.
+  // Drops expired leases; returns the number of their unspent requests.
   uint64_t DropExpired(base::BootTime now);
 
-  // Adds a lease that can be spent from now on, or must be returned; at most as much of it as keeps
-  // all together below 2^32. If full, drops a closed lease, which then counts as spent at the
-  // store; `lost` is its unspent rest. Returns false if all are in use.
+  // Adds a lease that can be spent from at once, or must be returned, but only as much of it as
+  // keeps the sum below 2^32. If all places are in use, drops a closed lease, which then counts as
+  // spent at the store; `lost` is its unspent rest. Returns false if no lease is closed.
   bool Add(HeldLease lease, uint64_t& lost);
-  // Those that end before `until`.
+  // Closes leases that end before `until`.
   void Close(base::BootTime until);
   void CloseFirst();
 
-  // There is something to give back that has not been told; or only that a lease is used up.
+  // Whether there are unreported requests to give back, or only used-up leases to report.
   bool HasUnspentReturns() const;
   bool HasReturns() const;
   // The reports about live leases that the store needs; marks them as reported. Returns the number
   // of reports.
   uint32_t Report(std::array<store::LeaseReport, kMax>& reports);
-  // The ask that told it has arrived, or not. Returns how much has gone back with it.
+  // The ask with the reports has arrived or failed. Returns the number of requests that went back.
   uint64_t OnTold(bool arrived);
-  // All of them; returns how much was never spent.
+  // Drops all leases; returns the number of their unspent requests.
   uint64_t Clear();
 
  private:
   void CloseSpent();
   void Erase(uint32_t i);
 
-  // The fields of a decision come first; a lease that is being spent from has its place in front.
+  // A decision needs the first fields; the lease that is being spent from is stored in front.
   uint32_t size_ = 0;
   uint32_t left_ = 0;
   std::array<HeldLease, kMax> leases_;

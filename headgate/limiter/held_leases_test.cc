@@ -1,4 +1,4 @@
-// The life of the leases that a node holds on one bucket.
+// The life cycle of the leases that a node holds of one bucket.
 #include "headgate/limiter/held_leases.h"
 
 #include <gmock/gmock.h>
@@ -57,17 +57,17 @@ TEST_F(HeldLeasesTest, CloseLeavesTheLeasesThatEndLater) {
   EXPECT_TRUE(held.Spend(13));
 }
 
-TEST_F(HeldLeasesTest, AReturnIsToldOnceIfItArrives) {
+TEST_F(HeldLeasesTest, AReturnThatArrivedIsNotReportedAgain) {
   Add(1, 10ms, 5);
   held.Close(At(20ms));
   EXPECT_TRUE(held.HasUnspentReturns());
   EXPECT_THAT(Returned(), ElementsAre(1u));
-  EXPECT_FALSE(held.HasReturns()) << "a message says so already";
+  EXPECT_FALSE(held.HasReturns()) << "a message in flight reports it already";
   EXPECT_EQ(held.OnTold(/*arrived=*/true), 5u);
   EXPECT_TRUE(held.empty());
 }
 
-TEST_F(HeldLeasesTest, AReturnThatDidNotArriveIsToldAgain) {
+TEST_F(HeldLeasesTest, AReturnThatDidNotArriveIsReportedAgain) {
   Add(1, 10ms, 5);
   held.Close(At(20ms));
   EXPECT_THAT(Returned(), ElementsAre(1u));
@@ -78,13 +78,13 @@ TEST_F(HeldLeasesTest, AReturnThatDidNotArriveIsToldAgain) {
   EXPECT_TRUE(held.empty());
 }
 
-TEST_F(HeldLeasesTest, ALeaseThatIsSpentFromStaysWhenItsReportHasArrived) {
+TEST_F(HeldLeasesTest, AnOpenLeaseStaysWhenItsReportHasArrived) {
   Add(1, 10ms, 5);
   EXPECT_TRUE(held.SpendFromFirst(2, At(1ms)));
   EXPECT_THAT(Returned(), IsEmpty());
   EXPECT_EQ(held.OnTold(/*arrived=*/true), 0u);
   EXPECT_EQ(held.left(), 3u);
-  EXPECT_EQ(held.GiveBack(2), 0u) << "the store has been told that it is spent";
+  EXPECT_EQ(held.GiveBack(2), 0u) << "the store knows that it is spent";
 }
 
 }  // namespace

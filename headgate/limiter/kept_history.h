@@ -1,5 +1,5 @@
-// The changes of a rule's limit, kept with the limits that they name: for a message that outlives
-// the request that knew of them.
+// The changes of a rule's limit, kept together with the limits that they name, for a message that
+// outlives the request that knew them.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@ namespace headgate::limiter {
 
 class KeptHistory {
  public:
-  // `changes` are pinned by the caller until this returns. Allocates only if there are any.
+  // The caller must pin the limits of `changes` until this returns. Allocates only if there are
+  // any.
   static KeptHistory Of(std::span<const store::LimitChange> changes) {
     KeptHistory kept;
     if (changes.empty()) return kept;
@@ -26,7 +27,7 @@ class KeptHistory {
     return kept;
   }
 
-  // Valid as long as this or a copy of it.
+  // Valid as long as this object or a copy of it.
   std::span<const store::LimitChange> changes() const {
     return copy_ != nullptr ? std::span(copy_->changes) : std::span<const store::LimitChange>();
   }

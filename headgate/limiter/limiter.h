@@ -1,5 +1,5 @@
-// The rules in force and the store of this process, shared by all threads. Each thread asks through
-// a Checker of its own (checker.h). Starts no thread, opens no socket, reads no clock.
+// The rules in force and the store of this process, shared by all threads. Each thread uses its own
+// Checker (checker.h). Starts no thread, opens no socket, reads no clock.
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,9 @@ class Limiter {
   Limiter(store::Store& store, Observer* observer);
   ~Limiter();
 
-  // Publishes a whole new set of rules; what is consumed under the old ones stays consumed.
-  // Checkers take it up with their next call. ResourceExhausted where the store cannot hold that
-  // many different limits: the old rules stay.
+  // Publishes a new set of rules; requests consumed under the old ones stay consumed. Each Checker
+  // uses the new rules from its next call on. ResourceExhausted if the store cannot hold as many
+  // different limits: the old rules stay in force.
   absl::Status OnRules(std::shared_ptr<const rule::RuleSet> rules, base::Instant now);
 
   // The rules last published; null before the first.

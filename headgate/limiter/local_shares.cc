@@ -16,7 +16,7 @@ uint64_t RoundedDown(uint64_t whole, Fraction fraction) {
       1, static_cast<uint64_t>(base::WideMul(whole, fraction.numerator) / fraction.denominator));
 }
 
-// Limit::Make refuses numbers that no limit can have.
+// Returns nothing for numbers that Limit::Make refuses.
 uint64_t Times(uint64_t number, uint64_t times) {
   return static_cast<uint64_t>(std::min<base::uint128>(base::WideMul(number, times), INT64_MAX));
 }
@@ -42,7 +42,7 @@ LimitSpec FewerPerPeriod(const LimitSpec& whole, Fraction fraction) {
   return part;
 }
 
-// One request in this many windows, so that all parts together do not exceed the whole.
+// One request per several windows, so that all parts together do not exceed the whole.
 LimitSpec OneInALongerWindow(const LimitSpec& whole, Fraction fraction) {
   LimitSpec part = whole;
   part.requests = 1;
@@ -65,8 +65,8 @@ LimitSpec PartOf(const LimitSpec& whole, Fraction fraction) {
   } else {
     part = FewerPerPeriod(whole, fraction);
   }
-  // Numbers that no limit has: rounded, since a part that is a little wrong is better than the
-  // whole.
+  // Limit::Make refuses the exact numbers, so they are rounded: a slightly wrong part is better
+  // than the whole.
   for (const LimitSpec& spec : {part, FewerPerPeriod(whole, fraction)}) {
     if (algorithm::Limit::Make(spec).ok()) return spec;
   }

@@ -32,7 +32,7 @@ TEST(PartOf, ABucketsRateIsDividedExactly) {
   EXPECT_EQ(fifth.capacity(), 2u);
 }
 
-TEST(PartOf, AWindowIsRoundedDownAndLongerWhereItWouldHoldNothing) {
+TEST(PartOf, AWindowIsRoundedDownOrMadeLongerIfItWouldBeEmpty) {
   EXPECT_EQ(Part({.algorithm = Algorithm::kFixedWindow, .requests = 10, .period = 1min}, {1, 3})
                 .capacity(),
             3u);
@@ -43,20 +43,20 @@ TEST(PartOf, AWindowIsRoundedDownAndLongerWhereItWouldHoldNothing) {
   const Limit monthly =
       Part({.algorithm = Algorithm::kFixedWindow, .requests = 2, .align = Align::kCalendarMonth},
            {1, 5});
-  EXPECT_EQ(monthly.capacity(), 1u) << "a month stays one";
+  EXPECT_EQ(monthly.capacity(), 1u) << "a month keeps its length";
 }
 
-TEST(PartOf, AQueueThatHoldsNobodyStaysOne) {
+TEST(PartOf, AQueueWithoutWaitingPlacesStaysWithoutThem) {
   const LimitSpec queue{
       .algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 0};
   EXPECT_EQ(Part(queue, {1, 2}).spec().burst, 0u);
 }
 
-TEST(PartOf, OfWhatDeniesEverythingIsTheSame) {
+TEST(PartOf, ThePartOfALimitOf0RequestsIsTheLimit) {
   EXPECT_EQ(PartOf({.requests = 0, .period = 1s}, {1, 3}).requests, 0u);
 }
 
-TEST(PartOf, AllPartsTogetherAreNoFasterThanTheWhole) {
+TEST(PartOf, AllPartsTogetherDoNotExceedTheWhole) {
   std::mt19937_64 random(1);
   const auto up_to = [&](uint64_t most) { return 1 + (random() >> (random() % 64)) % most; };
   int whole_ones = 0;
@@ -79,7 +79,7 @@ TEST(PartOf, AllPartsTogetherAreNoFasterThanTheWhole) {
     ASSERT_GE(part.requests, 1u);
     ASSERT_LE(part.burst.value_or(part.requests),
               std::max<uint64_t>(1, whole.burst.value_or(whole.requests)));
-    // Rounded up to one per period if a longer period would not be valid.
+    // At least one request per period, if a longer period would not be valid.
     if (part.requests == 1 && part.period == whole.period) continue;
     // part.requests / part.period ≤ whole.requests / whole.period · fraction
     const auto left = static_cast<long double>(part.requests) *
@@ -103,7 +103,7 @@ class LocalSharesTest : public ::testing::Test {
   LocalShares shares{limits};
 };
 
-TEST_F(LocalSharesTest, OneOfOneIsTheLimitItself) {
+TEST_F(LocalSharesTest, ASingleInstanceHasTheWholeLimit) {
   const store::LimitHandle whole = Whole(10);
   EXPECT_EQ(shares.Of(whole, {1, 1}).get(), whole.get());
 }
@@ -115,7 +115,7 @@ TEST_F(LocalSharesTest, FollowsTheNumberOfInstances) {
   EXPECT_EQ(shares.Of(whole, {1, 5})->limit.capacity(), 2u);
 }
 
-TEST_F(LocalSharesTest, ALimitThatIsGoneLendsItsPartToNoOther) {
+TEST_F(LocalSharesTest, ThePartOfAFreedLimitIsNotUsedForAnother) {
   EXPECT_EQ(shares.Of(Whole(2000), {1, 2})->limit.capacity(), 1000u);
   const std::vector<bool> no_bucket(store::LimitTable::kIdsMax);
   for (int pass = 0; pass < 2; ++pass) {

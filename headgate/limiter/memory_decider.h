@@ -1,4 +1,4 @@
-// Decides by buckets of this process alone, at once.
+// Decides at once, with buckets of this process alone.
 #pragma once
 
 #include "headgate/limiter/decider.h"
@@ -12,7 +12,7 @@ class MemoryDecider final : public Decider {
 
   bool may_wait() const override { return false; }
 
-  // Nothing is pending: it may be null. Buckets have no names here.
+  // `pending` may be null, because nothing waits. Buckets have no names here.
   bool Decide(std::span<BatchEntry> batch, Namer, Pending*, base::Instant now) override {
     if (batch.empty()) return true;
     store_.Take(base::Strided<const store::TakeRequest>::Of(batch, &BatchEntry::request),

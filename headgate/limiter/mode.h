@@ -1,5 +1,5 @@
-// How a decision came about: what stands behind its promise. Fronts say it where it is not the
-// usual one.
+// How a decision was made, and so how reliable it is. Fronts report the mode if it is not the usual
+// one.
 #pragma once
 
 #include <array>
@@ -9,12 +9,12 @@
 namespace headgate::limiter {
 
 enum class Mode : uint8_t {
-  kMemory,  // this process's own buckets: exact here
-  kExact,   // one step at the shared store
+  kMemory,  // by this process's own buckets, which are exact
+  kExact,   // by one call to the shared store
   kLeased,  // from a lease on the shared bucket
-  kLocal,   // the store cannot be asked: this instance's share of the limit
-  kOpen,    // the store cannot be asked: allowed, uncounted
-  kClosed,  // the store cannot be asked: refused
+  kLocal,   // the store is unreachable: by this instance's share of the limit
+  kOpen,    // the store is unreachable: allowed, uncounted
+  kClosed,  // the store is unreachable: refused
 };
 inline constexpr int kModeCount = 6;
 
@@ -24,7 +24,7 @@ inline std::string_view Name(Mode mode) {
   return kNames[static_cast<size_t>(mode)];
 }
 
-// The store could not be asked.
+// Whether the store could not be asked.
 inline bool IsDegraded(Mode mode) { return mode >= Mode::kLocal; }
 
 }  // namespace headgate::limiter

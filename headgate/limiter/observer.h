@@ -15,11 +15,11 @@ namespace headgate::limiter {
 enum class Outcome : uint8_t {
   kAllowed,
   kDenied,
-  kShadowDenied,  // denied, but let through
+  kShadowDenied,  // denied, but allowed to pass
   kNeverFits,
   kNoRule,
   kUnlimited,
-  kUnavailable,  // the store cannot be asked, and the rule refuses then
+  kUnavailable,  // the store is unreachable, and the rule refuses requests then
 };
 inline constexpr int kOutcomeCount = 7;
 std::string_view Name(Outcome outcome);
@@ -37,7 +37,7 @@ struct DecisionEvent {
 class Observer {
  public:
   virtual ~Observer() = default;
-  // A rule that is about to be published. The number comes back with each of its decisions. Called
+  // A rule is about to be published. The returned number comes with each of its decisions. Called
   // by one thread.
   virtual uint32_t OnRule(const rule::Rule& rule) = 0;
   // Called by any thread; `worker` is the Checker's number.

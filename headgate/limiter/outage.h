@@ -1,5 +1,5 @@
-// Remembers how much was left of each shared bucket when the store stopped answering, so that the
-// local stand-in of a bucket begins with a share of that rest and not full. Bounded; an unknown
+// Remembers the rest of each shared bucket when the store stopped answering, so that the local
+// substitute of a bucket begins with a share of this rest instead of full. Bounded; an unknown
 // bucket counts as full.
 #pragma once
 
@@ -19,13 +19,13 @@ class LastRests {
  public:
   static constexpr size_t kSlots = 256;
 
-  // The store said what is left. The bucket is full again at `full_at` if nothing comes.
+  // The store reported the rest. Without further requests the bucket is full again at `full_at`.
   void OnAnswer(const base::Hash128& key, uint64_t remaining, base::BootTime full_at) {
     SlotOf(key) = {.key = key, .remaining = remaining, .full_at = full_at, .known = true};
   }
 
-  // The rest when the store last answered. Returned only to the first caller after that, and not
-  // once the bucket has had time to refill.
+  // The rest in the store's last answer. Returned only to the first caller after that answer, and
+  // not if the bucket has had time to refill.
   std::optional<uint64_t> Take(const base::Hash128& key, base::BootTime now) {
     Slot& slot = SlotOf(key);
     if (!slot.known || slot.key != key) return std::nullopt;
@@ -44,11 +44,12 @@ class LastRests {
 
   Slot& SlotOf(const base::Hash128& key) { return slots_[key.high % kSlots]; }
 
-  std::array<Slot, kSlots> slots_{};  // the latest of those that share a slot
+  std::array<Slot, kSlots> slots_{};  // the latest of the keys that share a slot
 };
 
-// The same of an instance, for all its event loops: they decide without the store from one memory
-// store. Thread-safe; a lock is held for a few nanoseconds, and not by a decision from a lease.
+// The same for an instance with all its event loops, which use one memory store for decisions
+// without the shared store. Thread-safe: takes a lock for a few nanoseconds, but not for a decision
+// from a lease.
 class SharedRests {
  public:
   static constexpr size_t kParts = 32;
@@ -70,7 +71,7 @@ class SharedRests {
     LastRests rests;
   };
 
-  // Not by the bits that tell the slot in a part.
+  // Uses other bits of the hash than those that select the slot within a part.
   Part& PartOf(const base::Hash128& key) { return parts_[key.high >> 32 & (kParts - 1)]; }
 
   std::array<Part, kParts> parts_{};

@@ -1,4 +1,4 @@
-// The knowledge of an instance about shared buckets when their store stops answering.
+// What an instance knows about shared buckets when their store stops answering.
 #include "headgate/limiter/outage.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ class Outage : public ::testing::Test, protected testing::DirectFleet {
       Intern({.requests = 10, .period = 1h, .burst = 7});  // exact: too small for leases
 };
 
-TEST_F(Outage, ALoopThatHasNotAskedBeginsWithWhatAnotherHasHeard) {
+TEST_F(Outage, ALoopBeginsWithTheRestThatAnotherLoopWasTold) {
   SharedRests rests;
   SharedDecider first(shared, local, {.leases = &books, .rests = &rests, .loop = 0, .loops = 2});
   SharedDecider second(shared, local, {.leases = &books, .rests = &rests, .loop = 1, .loops = 2});
@@ -27,8 +27,8 @@ TEST_F(Outage, ALoopThatHasNotAskedBeginsWithWhatAnotherHasHeard) {
   EXPECT_FALSE(AskLoop(second, 1, limit)) << "one of seven was left";
 }
 
-// The store may have counted it, and probably has if it was only late.
-TEST_F(Outage, ARequestWhoseCallMayHaveBeenDoneIsOwedByNobody) {
+// The store may have counted the request, and probably has if the answer was only late.
+TEST_F(Outage, ARequestWhoseCallMayHaveBeenExecutedIsNotOwed) {
   for (const absl::Status& failure :
        {absl::DeadlineExceededError("late"), absl::AbortedError("closed")}) {
     shared.failure = failure;
@@ -41,7 +41,7 @@ TEST_F(Outage, ARequestWhoseCallMayHaveBeenDoneIsOwedByNobody) {
   EXPECT_EQ(fleet.debts().owed.value(), 1u);
 }
 
-// If the lease was granted after all, all of it goes back.
+// If the lease was granted after all, it is returned completely.
 TEST_F(Outage, ARequestWhoseLeaseMayHaveBeenGrantedIsOwed) {
   const store::LimitHandle leased = Intern({.requests = 1000, .period = 1h});
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(Ask(1, leased));
@@ -51,7 +51,7 @@ TEST_F(Outage, ARequestWhoseLeaseMayHaveBeenGrantedIsOwed) {
   EXPECT_EQ(fleet.debts().owed.value(), 1u);
 }
 
-TEST(SharedRests, TellWhatWasLeftOnce) {
+TEST(SharedRests, ReturnTheRestOnlyOnce) {
   SharedRests rests;
   const base::Hash128 key{1, 2};
   const base::BootTime now{1'000'000'000};
@@ -61,7 +61,7 @@ TEST(SharedRests, TellWhatWasLeftOnce) {
   EXPECT_EQ(rests.Take(key, now), 5u);
   EXPECT_EQ(rests.Take(key, now), std::nullopt);
   rests.OnAnswer(key, 5, now + 10s);
-  EXPECT_EQ(rests.Take(key, now + 10s), std::nullopt) << "it has had the time to be full again";
+  EXPECT_EQ(rests.Take(key, now + 10s), std::nullopt) << "the bucket has had time to refill";
 }
 
 }  // namespace

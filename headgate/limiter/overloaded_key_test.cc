@@ -1,6 +1,6 @@
-// One key that several instances are asked for more often than its limit allows: how many calls it
-// costs each instance, and what each is given. The store is a model of a token bucket, or of a
-// fixed window, that leases are taken from.
+// One key with more demand on several instances than its limit allows: the number of calls for each
+// instance, and the share that each is granted. The store is a model of a token bucket, or of a
+// fixed window, that grants leases.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,10 +25,10 @@ using namespace std::chrono_literals;
 constexpr base::Hash128 kKey{7, 9};
 constexpr Duration kTtl = 2s;
 
-// Tokens are counted in nanoseconds of `interval` each.
+// Tokens are counted in nanoseconds; each is worth `interval`.
 class Bucket {
  public:
-  // `window`: all is there again when one begins, and nothing accrues in it; zero: a token bucket.
+  // `window`: all requests return when a window begins, and none before; zero: a token bucket.
   Bucket(int64_t capacity, Duration interval, bool full, Duration window)
       : capacity_(capacity), interval_(interval.count()), window_(window) {
     level_ = full ? capacity_ * interval_ : 0;
@@ -95,7 +95,7 @@ class Bucket {
     return window_ > 0s ? UntilWindowEnds(now) : Duration(price - level_);
   }
 
-  // No further than to what is out on lease.
+  // Only as far as the requests out on lease allow.
   void Refill(BootTime now) {
     int64_t out = 0;
     for (auto it = leases_.begin(); it != leases_.end();) {
@@ -125,11 +125,11 @@ class Bucket {
 
 struct Crowd {
   const char* name;
-  int64_t rate;  // per second, and at once
+  int64_t rate;  // per second, and also the burst
   size_t instances;
-  int64_t demand_percent;  // of the rate, by all together
-  bool full = true;        // the bucket, at the beginning
-  uint64_t burst = 0;      // 0: as much as a second brings
+  int64_t demand_percent;  // of the rate, all instances together
+  bool full = true;        // the bucket is full at the beginning
+  uint64_t burst = 0;      // 0: the refill of a second
   bool window = false;     // a fixed window of a second, not a bucket
   bool in_turn = false;    // the instances are asked in a fixed order
 };
@@ -189,7 +189,7 @@ TEST_P(OverloadedKey, CostsEachInstanceFewCallsAndIsSharedFairly) {
   size_t turn = 0, next = 0;
   for (BootTime now = start; now < start + 13s; now = now + between) {
     counting = now >= start + 3s;
-    // Not in a fixed order, which would be one of the pauses' own.
+    // Not in a fixed order, which could coincide with the pauses.
     turn = turn * 6364136223846793005 + 1442695040888963407;
     request(crowd.in_turn ? next++ % books.size() : (turn >> 33) % books.size(), now);
   }

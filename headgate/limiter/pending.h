@@ -1,8 +1,8 @@
-// The place of a conversation that waits for decisions of a shared store.
+// The state of a conversation that waits for decisions of a shared store.
 //
-// Decisions that take time are settled here when the answers have come. The caller takes them from
-// here, or asks the same again and finds them. Keeps nothing of the request itself, so the request
-// may stay where it arrived. One per conversation, which waits for one request at a time. Used on
+// Delayed decisions are stored here when the answers have come. The caller reads them here, or
+// repeats its call, which then finds them. The request itself is not stored, so it may stay in the
+// input buffer. There is one Pending per conversation, which waits for one request at a time. For
 // one thread.
 #pragma once
 
@@ -23,18 +23,18 @@ struct PublishedRules;
 
 class Pending {
  public:
-  // `on_ready` is called once the request can be asked again, never from within a call that asks.
+  // Calls `on_ready` once the request can be asked again, but never from within a call that asks.
   explicit Pending(std::function<void()> on_ready) : state_(std::make_shared<State>()) {
     state_->on_ready = std::move(on_ready);
   }
-  // Calls in flight are forgotten; the requests that they consume stay consumed.
+  // Drops calls in flight; the requests that they consume stay consumed.
   ~Pending() { state_->on_ready = nullptr; }
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
 
   bool waiting() const { return state_->open > 0; }
-  // The answers, in the order of the requests, once none is awaited; valid until Forget, which is
-  // called when the requests are answered for good.
+  // The answers in the order of the requests, once all have come; valid until Forget, which the
+  // caller calls when the requests are answered for good.
   std::span<const Settled> settled() const { return state_->settled; }
   void Forget() {
     HEADGATE_DCHECK(!waiting());
@@ -43,19 +43,18 @@ class Pending {
     state_->rules = nullptr;
   }
 
-  // ---- For a request that is asked in parts, one after the other, and again from the first when
-  // it waits no longer.
+  // ---- For a request that is asked in parts, one after the other, and again from the first part
+  // when it no longer has to wait.
 
-  // Begins to ask, perhaps again. Returns the rules that the request is decided by: those of its
-  // first round.
+  // Begins a round of asking. Returns the rules that decide the request: those of its first round.
   const std::shared_ptr<const PublishedRules>& BeginRound(
       const std::shared_ptr<const PublishedRules>& rules) {
     state_->asked_again = 0;
     if (state_->rules == nullptr) state_->rules = rules;
     return state_->rules;
   }
-  // The next part: as an earlier round has settled it, else as `decide` does. False: the request
-  // waits.
+  // Decides the next part: with the answers of an earlier round, otherwise by `decide`. False: the
+  // request has to wait.
   bool Resume(base::Strided<Settled> part, absl::FunctionRef<bool()> decide) {
     if (waiting()) return false;
     std::vector<Settled>& settled = state_->settled;
@@ -64,7 +63,7 @@ class Pending {
       for (size_t i = 0; i < part.size(); ++i) part[i] = settled[state_->asked_again + i];
     } else {
       if (!decide()) return false;
-      // Should a later part have to wait, this one is asked again with it.
+      // If a later part has to wait, this part is asked again with it.
       for (size_t i = 0; i < part.size(); ++i) settled.push_back(part[i]);
     }
     state_->asked_again += part.size();
@@ -74,13 +73,13 @@ class Pending {
  private:
   friend class SharedDecider;
 
-  // Shared with the answers that are under way.
+  // Shared with the calls in flight.
   struct State {
     std::function<void()> on_ready;
     std::vector<Settled> settled;  // of this request, in the order in which its takes are asked
-    size_t asked_again = 0;        // how many of them this time round has come by
-    size_t open = 0;               // answers to come
-    std::shared_ptr<const PublishedRules> rules;  // those that the request is decided by
+    size_t asked_again = 0;        // how many of them the present round has used
+    size_t open = 0;               // the number of outstanding answers
+    std::shared_ptr<const PublishedRules> rules;  // the rules that decide the request
 
     void Close() {
       if (--open == 0 && on_ready) on_ready();

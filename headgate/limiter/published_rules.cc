@@ -9,10 +9,10 @@
 namespace headgate::limiter {
 namespace {
 
-// A bucket that slept through more changes than this is carried over from the oldest one known.
+// A bucket that missed more changes than this is carried over from the oldest one known.
 constexpr size_t kHistoryMax = 16;
-// If there are very many limits, each remembers fewer changes, at least one: together they pin at
-// most this many.
+// If there are very many limits, each keeps a shorter history, at least one change: together they
+// pin at most this many.
 constexpr size_t kHistoriesMax = 65'536;
 
 using ByIdentity = absl::flat_hash_map<absl::string_view, uint32_t>;
@@ -76,7 +76,7 @@ absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
       }
     }
   }
-  // Only now, when nothing can fail any more, does the observer hear of it.
+  // Tells the observer last, when nothing can fail any more.
   if (observer != nullptr) {
     for (const rule::Rule& rule : rules->rules())
       next->published[rule.index].series = observer->OnRule(rule);

@@ -1,4 +1,4 @@
-// A set of rules as it is in force: its limits in the store's table, and what they were before.
+// A set of rules in force: its limits in the store's table, and their earlier versions.
 #pragma once
 
 #include <memory>
@@ -31,7 +31,7 @@ struct PublishedRules {
   std::vector<PublishedRule> published;  // by Rule::index
 };
 
-// Makes `rules` ready to be decided by. `before` may be null. `observer` may be null.
+// Prepares `rules` for decisions. `before` may be null. `observer` may be null.
 absl::StatusOr<std::shared_ptr<const PublishedRules>> Publish(
     std::shared_ptr<const rule::RuleSet> rules, const PublishedRules* before,
     store::LimitTable& limits, Observer* observer, base::Instant now);

@@ -1,6 +1,6 @@
-// A client that comes back after `retry_after` gets in if nobody else has come: whatever path the
-// denial took, it is no earlier than the end of the pause in which this instance does not ask the
-// store. The book talks to a store that runs the arithmetic of leases.
+// A client that comes back after `retry_after` is admitted if no other request has come. However
+// the denial was made, `retry_after` is at least the rest of the pause in which this instance does
+// not ask the store. The book's store runs the C++ arithmetic of leases.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -29,7 +29,7 @@ class RetryAfterTest : public ::testing::Test {
     limit = *limits.Intern(*algorithm::Limit::Make(spec));
   }
 
-  // The store's clock is not ours, and its windows begin at whole multiples of the period.
+  // The store's clock differs from ours, and its windows begin at whole multiples of the period.
   Instant wall() const { return Instant::FromNanos(1'000'000'000'000) + at; }
   BootTime now() const { return BootTime{0} + 10s + at; }
 
@@ -37,7 +37,7 @@ class RetryAfterTest : public ::testing::Test {
     return algorithm::DecideLeased(limit->limit, bucket, leases, cost, wall());
   }
 
-  // As SharedDecider does it. The store answers `round_trip` later.
+  // Asks like SharedDecider. The store answers `round_trip` later.
   Decision Take(Cost cost = 1) {
     LeaseVerdict verdict = book.Take(
         kKey, *limit, cost, [](std::string& name) { name += "k"; }, now());
@@ -67,7 +67,7 @@ class RetryAfterTest : public ::testing::Test {
     }
   }
 
-  // Comes back when it was told to, with nobody else around.
+  // Comes back after the given time, without other requests in between.
   void ExpectHonest(Cost cost, const Decision& denied) {
     ASSERT_FALSE(denied.allowed);
     const Duration told = denied.retry_after;
@@ -94,7 +94,7 @@ class RetryAfterTest : public ::testing::Test {
   Duration round_trip = 1ms;
 };
 
-// The store says 10 ms, and is not asked again for 50 to 75 ms.
+// The store answers 10 ms, but is not asked again for 50 to 75 ms.
 TEST_F(RetryAfterTest, AnExactDenialIncludesThePauseThatFollows) {
   Use({.requests = 100, .period = 1s});
   AtStore(100);
@@ -110,9 +110,9 @@ TEST_F(RetryAfterTest, ARefusedLeaseIncludesThePauseThatFollows) {
   ExpectHonest(1, denied);
 }
 
-// Two requests in flight: the answer to the second must not move the end of the pause that the
-// first was told.
-TEST_F(RetryAfterTest, AnAnswerThatComesLaterDoesNotPutOffTheEndOfThePause) {
+// Two requests in flight: the answer to the second must not move the end of the pause that was
+// reported to the first.
+TEST_F(RetryAfterTest, ALaterAnswerDoesNotMoveTheEndOfThePause) {
   Use({.requests = 100, .period = 1s});
   AtStore(100);
   const Decision first = Take();
@@ -123,7 +123,7 @@ TEST_F(RetryAfterTest, AnAnswerThatComesLaterDoesNotPutOffTheEndOfThePause) {
   ExpectHonest(1, first);
 }
 
-// While the ask of another request is under way, which may bring no more than that request needs.
+// Another request's ask is in flight, and may be granted only what that request needs.
 TEST_F(RetryAfterTest, ADenialDuringAnAskIncludesThePauseAfterIt) {
   Use({.requests = 20, .period = 1s});
   Exhaust();
@@ -146,8 +146,8 @@ TEST_F(RetryAfterTest, ADenialDuringAnAskIncludesThePauseAfterIt) {
   }
 }
 
-// All of the limit counts in this window, and weighs on the next one.
-TEST_F(RetryAfterTest, ASlidingCounterIsNotEmptyWhenItsWindowEnds) {
+// The whole limit is used in this window, and its count reduces the next one.
+TEST_F(RetryAfterTest, ASlidingCounterStillCountsRequestsOfTheLastWindow) {
   for (const Cost cost : {1u, 3u, 50u, 75u, 100u}) {
     Use({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 2s});
     bucket = {};
@@ -160,14 +160,14 @@ TEST_F(RetryAfterTest, ASlidingCounterIsNotEmptyWhenItsWindowEnds) {
   }
 }
 
-TEST_F(RetryAfterTest, ASlidingCounterOfALongPeriodIsHonestToo) {
+TEST_F(RetryAfterTest, ASlidingCounterOfALongPeriodNamesTheRightTime) {
   Use({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 1min});
   at = 59s;
   Exhaust();
   ExpectHonest(80, Take(80));
 }
 
-TEST_F(RetryAfterTest, WhatPassesInAWindowIsMissingToALargerRequest) {
+TEST_F(RetryAfterTest, RequestsAdmittedInAWindowDelayALargerOne) {
   for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter}) {
     Use({.algorithm = algorithm, .requests = 7, .period = 4s});
     bucket = {};
@@ -179,9 +179,9 @@ TEST_F(RetryAfterTest, WhatPassesInAWindowIsMissingToALargerRequest) {
   }
 }
 
-// Nobody else holds leases, so nothing is kept back for others. The demand grows so fast that the
-// budget of asks is overspent.
-TEST_F(RetryAfterTest, WhoAloneHoldsLeasesOfAWindowIsDeniedOnlyWhenItIsUsedUp) {
+// No other instance holds leases, so the store keeps nothing back for others. The demand grows so
+// fast that the budget of asks is overspent.
+TEST_F(RetryAfterTest, ASingleHolderIsDeniedOnlyWhenTheWindowIsUsedUp) {
   Use({.algorithm = Algorithm::kFixedWindow, .requests = 1000, .period = 24h});
   round_trip = 0ms;
   uint64_t passed = 0;
@@ -193,9 +193,9 @@ TEST_F(RetryAfterTest, WhoAloneHoldsLeasesOfAWindowIsDeniedOnlyWhenItIsUsedUp) {
   EXPECT_EQ(passed, 1000u) << decision.remaining << " said to remain";
 }
 
-// The store refunds nothing that it believes to be out on lease: what was spent from leases and not
-// yet reported has to go back into these.
-TEST_F(RetryAfterTest, AllThatWasTakenCanBeRefundedWhileALeaseIsOut) {
+// The store refunds nothing that it counts as leased. Requests spent from leases and not yet
+// reported have to go back into the leases.
+TEST_F(RetryAfterTest, AllTakenRequestsCanBeRefundedWhileALeaseIsHeld) {
   Use({.requests = 1000, .period = 24h * 300});
   round_trip = 0ms;
   for (int i = 0; i < 800; ++i) ASSERT_TRUE(Take().allowed);
@@ -214,12 +214,12 @@ TEST_F(RetryAfterTest, AllThatWasTakenCanBeRefundedWhileALeaseIsOut) {
   EXPECT_EQ(passed, 1000);
 }
 
-// Requests of all costs, more than there is, at a steady pace: each denial is followed in a world
-// in which nobody else comes.
+// Requests of all costs, beyond the limit, at a steady pace. Each denial is checked in a copy of
+// the world in which no other request comes.
 class EveryPathTest : public RetryAfterTest,
                       public ::testing::WithParamInterface<algorithm::LimitSpec> {};
 
-TEST_P(EveryPathTest, IsHonest) {
+TEST_P(EveryPathTest, NamesATimeAtWhichTheRequestPasses) {
   Use(GetParam());
   const Cost most = std::min<Cost>(limit->limit.capacity(), 9);
   int denials = 0;
@@ -231,7 +231,7 @@ TEST_P(EveryPathTest, IsHonest) {
     const Decision decision = Take(cost);
     if (decision.allowed || i % 10 != 0) continue;
     ++denials;
-    // One that was denied keeps nobody waiting longer than its limit does.
+    // A denied request waits no longer than its limit requires.
     EXPECT_LE(decision.retry_after, 2 * limit->limit.spec().period + 200ms);
     ExpectHonest(cost, decision);
     if (HasFailure()) FAIL() << "cost " << cost << " at step " << i;

@@ -21,7 +21,8 @@ class ReturnPace {
   static constexpr uint32_t kAtOnce = 256;
   static constexpr base::Duration kPauseAfterFailure = std::chrono::milliseconds(10);
   // A return may take longer than a decision, since no client waits for it. Connections that were
-  // cut are back within this: the client waits some 50 ms at most, connects and greets the server.
+  // cut are back within this time: the client waits at most some 50 ms, connects, and completes the
+  // handshake.
   static constexpr base::Duration kTimeoutLeast = std::chrono::milliseconds(500);
 
   // `store_timeout`: of a call that a client waits for. `ttl`: of leases.
@@ -31,7 +32,7 @@ class ReturnPace {
         answered_at_(now),
         pause_until_(now) {}
 
-  // For each message.
+  // The timeout of each message.
   base::Duration timeout() const { return timeout_; }
 
   // Whether the next message may be sent while `under_way` are not answered.
@@ -47,8 +48,8 @@ class ReturnPace {
   }
 
   bool GivesUp(base::BootTime now) const { return now >= GivesUpAt(); }
-  // When to look again although nothing was answered; it may be past. `has_more`: there is a
-  // message to send, and room for it, so that only a pause held it back.
+  // When to look again without an answer; may be in the past. `has_more`: there is a message to
+  // send and room for it, so only a pause holds it back.
   base::BootTime wake_at(bool has_more) const {
     return has_more ? std::min(pause_until_, GivesUpAt()) : GivesUpAt();
   }

@@ -1,5 +1,5 @@
-// When a node may take from the shared store what it let through without it: as soon as the store
-// answers, and slowly enough that a store which is healing hardly notices.
+// When a node may take its local admissions from the shared store: as soon as the store answers,
+// but slowly enough for a store that is still recovering.
 //
 //   - one call for every 32 answers of the store, two more a second, at most four at once
 //   - after a failure one attempt each half second
@@ -20,17 +20,17 @@ class SettlePace {
   static constexpr int64_t kCallsAtOnce = 4;
   static constexpr base::Duration kCallEvery = std::chrono::milliseconds(500);
 
-  // The store has answered somebody.
+  // The store has answered a call.
   void OnAnswer() { credit_ = std::min(credit_ + 1, kCallsAtOnce * kAnswersPerCall); }
 
-  // It could not be asked.
+  // A call to the store failed.
   void OnAway(base::BootTime now) {
     next_ = now + kCallEvery;
     credit_ = std::min(credit_, int64_t{0});
     slow_next_ = std::max(slow_next_, next_);
   }
 
-  // Whether a call may be made now; takes it.
+  // Whether a call may be made now; if so, uses up the permission.
   bool Take(base::BootTime now) {
     if (now < next_) return false;
     if (credit_ >= kAnswersPerCall) {
@@ -45,13 +45,13 @@ class SettlePace {
     return false;
   }
 
-  // When Take may be worth a try.
+  // The earliest time at which Take may succeed.
   base::BootTime next() const { return next_; }
 
  private:
   static constexpr base::Duration kLookEvery = std::chrono::milliseconds(50);
 
-  int64_t credit_ = 0;  // in answers
+  int64_t credit_ = 0;  // unit: answers
   base::BootTime next_{0};
   base::BootTime slow_next_{0};
 };

@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 constexpr BootTime kStart{3'600'000'000'000};
 
-TEST(SettlePace, TriesOnceEachHalfSecondWhileTheStoreIsAway) {
+TEST(SettlePace, TriesOnceEachHalfSecondDuringAnOutage) {
   SettlePace pace;
   pace.OnAway(kStart);
   int tries = 0;
@@ -22,7 +22,7 @@ TEST(SettlePace, TriesOnceEachHalfSecondWhileTheStoreIsAway) {
   EXPECT_EQ(tries, 19);
 }
 
-TEST(SettlePace, AddsLittleToTheCallsOfAStoreThatHeals) {
+TEST(SettlePace, AddsFewCallsWhileTheStoreRecovers) {
   SettlePace pace;
   pace.OnAway(kStart);
   int answers = 0, calls = 0;
@@ -37,7 +37,7 @@ TEST(SettlePace, AddsLittleToTheCallsOfAStoreThatHeals) {
   EXPECT_LE(calls * 100, answers * 5);
 }
 
-TEST(SettlePace, SettlesWithoutOtherCallsToo) {
+TEST(SettlePace, SettlesEvenWithoutOtherCalls) {
   SettlePace pace;
   int calls = 0;
   for (BootTime now = kStart; now < kStart + 10s; now = now + 50ms) {

@@ -30,12 +30,12 @@ bool SharedDecider::Decide(std::span<BatchEntry> batch, Namer name, Pending* pen
   HEADGATE_DCHECK(state->open == 0);
   const size_t first = state->settled.size();
   bool asks = false;
-  // From the first on that cannot be settled here, all are settled in `state`.
+  // If one request cannot be settled at once, this and all later ones are settled in `state`.
   const auto begin_asking = [&](size_t i) {
     if (std::exchange(asks, true)) return;
     state->settled.resize(first + batch.size());
     for (size_t k = 0; k < i; ++k) state->settled[first + k] = batch[k].settled;
-    state->open = 1;  // holds on_ready back while this asks
+    state->open = 1;  // keeps on_ready from being called while this function asks
   };
   const base::BootTime boot_now = shared_.Now();
   instant_ahead_ns_ = now.ns - boot_now.ns;
@@ -115,7 +115,7 @@ bool SharedDecider::SettleHere(const TakeRequest& request, const SharedTerms& te
                                LeaseMessage*& awaited) {
   const algorithm::Limit& limit = request.limit->limit;
   if (limit.denies_all() && request.operation != Operation::kReset) {
-    // Known without the store, and it leaves the bucket as it is.
+    // The answer is known without the store, and the bucket stays unchanged.
     const bool asks =
         request.operation == Operation::kTake || request.operation == Operation::kPeek;
     Count(Mode::kExact);
@@ -164,8 +164,8 @@ void SharedDecider::Ask(Member member, LeaseBook::Namer name, LeaseMessage* awai
   AskStore(pending);
 }
 
-// The store counts what is out on lease as taken until it is reported, and refunds none of that. So
-// a refund goes first to the leases that this instance has spent from.
+// The store counts leased requests as taken until they are reported, and refunds none of them. So a
+// refund goes first to the leases that this instance has spent from.
 bool SharedDecider::RefundHere(PendingDecision& pending) {
   Member& member = pending.member;
   if (!IsLeased(*member.limit, member.terms) || member.cost == 0) return false;
@@ -192,7 +192,7 @@ void SharedDecider::OnAnswered(PendingDecision& pending, const store::SharedAnsw
   Settle(pending, {WithPause(member, answer.decision), Mode::kExact});
 }
 
-// One message both asks for the lease and decides the request, at the store.
+// One message asks for the lease and lets the store decide the request.
 void SharedDecider::AwaitLease(PendingDecision& pending, LeaseMessage& message) {
   pending.name.assign(message.name);
   Send(message, &pending);
@@ -200,20 +200,20 @@ void SharedDecider::AwaitLease(PendingDecision& pending, LeaseMessage& message) 
 
 void SharedDecider::OnLease(PendingDecision& pending, const store::SharedAnswer& answer) {
   const Member& member = pending.member;
-  // A lease that may have been granted goes back as a whole.
+  // A lease that may have been granted is returned completely.
   if (!answer.status.ok())
     return Settle(pending, Degraded(member, pending.name, answer.status, Owed::kYes));
   const LeaseVerdict verdict =
       leases_->TakeAgain(member.key, *member.limit, member.cost, shared_.Now());
   if (verdict.kind != LeaseVerdict::Kind::kAskStore)
     return Settle(pending, {verdict.decision, Mode::kExact});
-  // The lease came too late, is another limit's, or was spent by other loops.
+  // The lease came too late, belongs to another limit, or was spent by other loops.
   AskStore(pending);
 }
 
 void SharedDecider::Settle(PendingDecision& pending, const Settled& settled) {
   Count(settled.mode);
-  // Free before it is told: whoever hears of it may ask again.
+  // Freed before the caller is told, because the caller may ask again at once.
   const Receiver receiver = std::exchange(pending.receiver, {});
   pending.member.limit = {};
   pending_.Release(pending);

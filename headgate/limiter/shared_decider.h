@@ -1,17 +1,17 @@
-// Decides with the buckets that all instances share. If the store cannot be asked, each rule says
-// what happens.
+// Decides with the buckets that all instances share. If the store is unreachable, the rule's policy
+// decides.
 //
 //   a lease is held      → decided from the lease, without a message to the store (mode leased)
 //   the store answers    → its decision (mode exact)
-//   the store cannot be asked, and the rule says
+//   the store is unreachable, and the rule says
 //     local              → this instance's share of the limit, from the memory store (mode local).
-//                          The share begins with what was last left at the store. What it lets
-//                          through is taken from the shared bucket when the store is back.
+//                          The share begins with the last known rest of the shared bucket. Its
+//                          admissions are taken from the shared bucket when the store is back.
 //     allow              → allowed, uncounted (mode open)
 //     deny               → denied (mode closed)
 //
-// One per event loop, used on its thread alone; the leases and the last known rests are the whole
-// instance's. Opens no socket: the store does.
+// One per event loop, for its thread only; all loops of the instance share the leases and the last
+// known rests. Opens no socket; the store does that.
 #pragma once
 
 #include <array>
@@ -40,52 +40,52 @@
 
 namespace headgate::limiter {
 
-// The default if a rule says nothing.
+// The default for rules without a policy.
 struct SharedDeciderOptions {
   rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kLocal;
   rule::Sharing sharing = rule::Sharing::kLeased;
-  // How long one call of the store may take. Raise it where the store is far away; a client waits
-  // as long.
+  // The timeout of one call to the store. Raise it if the store is far away; a client waits this
+  // long.
   base::Duration timeout = std::chrono::milliseconds(10);
-  // The leases of the instance, for the deciders of all its loops; must outlive them. Null: no
-  // leases, every decision asks the store.
+  // The leases of the instance, for the deciders of all its loops; must outlive the deciders. Null:
+  // no leases, every decision asks the store.
   LeaseBooks* leases = nullptr;
-  // The same. Null: the fleet has its own.
+  // The last known rests of the instance. Null: the decider has its own.
   SharedRests* rests = nullptr;
-  // Which loop this is, of how many: each looks after a part of the leases.
+  // The number of this loop, and of all loops: each looks after a part of the leases.
   uint32_t loop = 0;
   uint32_t loops = 1;
 };
 
 class SharedDecider final : public Decider {
  public:
-  // Both stores must outlive the fleet, and call nothing back when it is gone. They share one table
+  // Both stores must outlive the decider, must not call it back after its end, and share one table
   // of limits.
   SharedDecider(store::SharedStore& shared, store::Store& local,
                 const SharedDeciderOptions& options);
 
   bool may_wait() const override { return true; }
 
-  // A joined group is debited one after the other and what it took is given back when one denies,
-  // which others can see for a moment; a queue, which takes nothing back, comes last. A limit that
-  // counts denied requests keeps what its own rule denied.
+  // The members of a joined group are debited one after the other, and refunded if one denies,
+  // which other clients can see for a moment. A queue, which cannot be refunded, comes last. A
+  // limit that counts denied requests keeps those that its own rule denied.
   bool Decide(std::span<BatchEntry> batch, Namer name, Pending* pending,
               base::Instant now) override;
 
   // Periodic work for leases and debts: call it at next_wake(), or a little later.
   void OnTime();
   base::BootTime next_wake() const;
-  // The process ends: what is left of leases goes back, as fast as the store takes it in
-  // (return_pace.h). Nothing is decided any more. Goes on in OnTime, and calls `done` once, perhaps
-  // at once: when the store has confirmed all, or when it has been given up. `keys`: for how many
-  // keys the store has confirmed it to this loop.
+  // The process ends: returns the unspent leases, as fast as the store accepts them
+  // (return_pace.h). Makes no decisions any more. Continues in OnTime, and calls `done` once,
+  // perhaps at once: when the store has confirmed all returns, or has been given up. `keys`: the
+  // number of keys for which the store has confirmed the return to this loop.
   using ReturnsDone = std::function<void(uint64_t keys)>;
   void ReturnLeases(ReturnsDone done);
-  // Our clock has missed a pause: no lease is spent any more that was granted before.
+  // Our clock has missed a pause: leases granted before are not spent any more.
   void DropLeases() {
     if (leases_ != nullptr) leases_->DropAll();
   }
-  // Requests admitted without the store, and what became of them.
+  // Requests admitted without the store, by what happened to them.
   const Debts::Counters& debts() const { return debts_.counters(); }
 
   // Decisions by Mode, so far. From any thread.
@@ -95,7 +95,7 @@ class SharedDecider final : public Decider {
 
  private:
   using State = std::shared_ptr<Pending::State>;
-  // A request as it is kept until its answer comes.
+  // A request that is kept until its answer comes.
   struct Member {
     base::Hash128 key;
     store::LimitHandle limit;
@@ -111,7 +111,7 @@ class SharedDecider final : public Decider {
   static Member MemberOf(const BatchEntry& entry, base::Instant now);
   static store::TakeRequest TakeOf(const Member& member);
 
-  // Whom an answer is for: a place in a request's State, or, in a group, who goes on from there.
+  // The receiver of an answer: a place in a request's State, or the continuation of a group.
   struct Receiver {
     State state{};
     size_t index = 0;
@@ -129,8 +129,8 @@ class SharedDecider final : public Decider {
 
   void Prefetch(std::span<const BatchEntry> batch) const;
   store::SharedRequest RequestOf(const Member& member, std::string_view name) const;
-  // Decides without the store where that can be; `awaited` is set to the lease that the request has
-  // to wait for, if it has to. `name` appends the bucket's name.
+  // Decides without the store if possible; sets `awaited` to the lease that the request has to wait
+  // for, if any. `name` appends the bucket's name.
   bool SettleHere(const store::TakeRequest& request, const SharedTerms& terms,
                   LeaseBook::Namer name, base::BootTime boot_now, Settled& settled,
                   LeaseMessage*& awaited);
@@ -146,28 +146,28 @@ class SharedDecider final : public Decider {
                 const State& state, size_t first);
   bool IsLeased(const store::LimitEntry& limit, const SharedTerms& terms) const;
   LeaseMessage& Kept(const LeaseAction& action);
-  // Releases the message. If a caller awaits it, the answer settles its pending.
+  // Releases the message. If a request waits for it, the answer is stored in its Pending.
   void Send(LeaseMessage& message, PendingDecision* awaiting = nullptr);
   void SendOutbox();
   void SendReturns();
   void OnReturned(bool only_returns, bool ok);
   void OnAnswer(const Member& member, const algorithm::Decision& decision, base::BootTime asked_at);
-  // The store's decision as the client is told it: if it is a denial, `retry_after` reaches to the
+  // The store's decision in the form for the client: the `retry_after` of a denial reaches to the
   // end of the pause in which this instance does not ask the store again.
   algorithm::Decision WithPause(const Member& member, const algorithm::Decision& decision) const;
   void AskForGroup(const std::shared_ptr<Group>& group, size_t index, const Member& member);
   void AskNext(const std::shared_ptr<Group>& group);
   void GiveBack(const std::shared_ptr<Group>& group);
-  // Whether the requests admitted by a local share must be taken from the shared bucket afterwards.
-  // Not if the store may have counted them already.
+  // Whether admissions of a local share must be taken from the shared bucket later. Not if the
+  // store may have counted them already.
   enum class Owed : bool { kNo, kYes };
   static Owed OwedAfter(const absl::Status& why);
   Settled Degraded(const Member& member, std::string_view name, const absl::Status& why, Owed owed);
   algorithm::Decision DecideLocally(const Member& member, std::string_view name,
                                     Owed owed = Owed::kYes);
   void NoteRest(const base::Hash128& key, uint64_t remaining, base::Duration full_after);
-  // How long a bucket of this limit, which is leased, takes to be full again, at most, if nothing
-  // comes. A grant does not say.
+  // The longest time in which a bucket of this limit, which is leased, refills without requests. A
+  // grant does not contain this time.
   base::Duration FullAfter(const store::LimitEntry& limit, uint64_t remaining) const;
   store::LimitHandle ShareOf(const Member& member);
   void SettleDebts();
@@ -185,22 +185,22 @@ class SharedDecider final : public Decider {
   SharedRests& rests_;
   Debts debts_;
   SettlePace settle_pace_;
-  // By the time of decisions, with which debts are paid and windows end; it may be earlier than the
-  // store's clock.
+  // In the time of decisions, by which debts are paid and windows end; it may be behind the store's
+  // clock.
   int64_t instant_ahead_ns_ = 0;
   LocalShares shares_;
   base::Pool<PendingDecision> pending_;
   base::Pool<LeaseMessage> messages_;
   std::vector<LeaseMessage*> outbox_;
-  uint32_t lease_messages_ = 0;  // under way
+  uint32_t lease_messages_ = 0;  // in flight
   // Set when the process ends.
   struct Returns {
     ReturnPace pace;
-    ReturnsDone done;  // null: it has been called
+    ReturnsDone done;  // null: already called
     size_t part = 0;   // of the leases
     uint64_t keys = 0;
     bool sending = false;
-    bool has_more = true;  // and room for it: only a pause held it back
+    bool has_more = true;  // there is room for more, only a pause holds them back
   };
   std::optional<Returns> returns_;
   std::array<std::atomic<uint64_t>, kModeCount> decisions_{};

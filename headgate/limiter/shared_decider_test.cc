@@ -1,4 +1,4 @@
-// The limiter with a store that answers later, or not at all.
+// The limiter with a store that answers later or not at all.
 #include "headgate/limiter/shared_decider.h"
 
 #include <gmock/gmock.h>
@@ -82,7 +82,7 @@ class SharedDeciderTest : public ::testing::Test {
   }
 
   using Method = absl::Status (Checker::*)(const Request&, Response&, Instant, Pending*);
-  // Asks as a front does: again, when the answers have come.
+  // Asks like a front: again when the answers have come.
   absl::Status Ask(Operation operation, const std::vector<std::string>& keys,
                    std::optional<uint64_t> cost = {}) {
     std::vector<rule::Entry> entries;
@@ -104,7 +104,7 @@ class SharedDeciderTest : public ::testing::Test {
     EXPECT_TRUE(Ask(Operation::kTake, keys, cost).ok());
     return response.allowed;
   }
-  // Asks, and leaves it at that.
+  // Asks once, without asking again.
   void Peek(const std::string& key) {
     const rule::Entry entry{key, "v"};
     const rule::Descriptor descriptor{.entries = {&entry, 1}};
@@ -117,7 +117,7 @@ class SharedDeciderTest : public ::testing::Test {
     EXPECT_TRUE(Ask(Operation::kPeek, {key}).ok());
     return response.descriptors[0].decision.remaining;
   }
-  // Time goes on until what is owed can have been settled.
+  // Advances time until all debts can have been settled.
   void SettleDebts() {
     now += 600ms;
     fleet.OnTime();
@@ -136,7 +136,7 @@ class SharedDeciderTest : public ::testing::Test {
   Response response;
 };
 
-TEST_F(SharedDeciderTest, WaitsForTheStoreAndThenDecidesAsItSays) {
+TEST_F(SharedDeciderTest, WaitsForTheStoreAndReturnsItsDecision) {
   const rule::Entry entry{"two", "v"};
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
   const Request request{"d", {&descriptor, 1}};
@@ -155,7 +155,7 @@ TEST_F(SharedDeciderTest, WaitsForTheStoreAndThenDecidesAsItSays) {
   EXPECT_EQ(fleet.decisions(Mode::kExact), 1u);
 }
 
-TEST_F(SharedDeciderTest, EveryRequestIsAskedOnce) {
+TEST_F(SharedDeciderTest, EachRequestIsSentToTheStoreOnce) {
   EXPECT_TRUE(Allowed({"two"}));
   EXPECT_TRUE(Allowed({"two"}));
   EXPECT_FALSE(Allowed({"two"}));
@@ -175,10 +175,10 @@ TEST_F(SharedDeciderTest, DescriptorsAreAskedTogether) {
   EXPECT_EQ(ready, 1);
 }
 
-TEST_F(SharedDeciderTest, SeveralLimitsOfARuleConsumeTogetherOrNotAtAll) {
+TEST_F(SharedDeciderTest, TheLimitsOfARuleConsumeTogetherOrNotAtAll) {
   EXPECT_TRUE(Allowed({"both"}, 2));
   EXPECT_FALSE(Allowed({"both"}, 1));  // the window is full
-  // The bucket, asked first, was given back what it had lent: 5 − 2.
+  // The bucket was asked first and got its part back: 5 − 2.
   EXPECT_THAT(shared.names(),
               ElementsAre("hg:{r|d|both=v#0}", "hg:{r|d|both=v#1}", "hg:{r|d|both=v#0}",
                           "hg:{r|d|both=v#1}", "hg:{r|d|both=v#0}"));
@@ -187,7 +187,7 @@ TEST_F(SharedDeciderTest, SeveralLimitsOfARuleConsumeTogetherOrNotAtAll) {
   EXPECT_TRUE(Allowed({"both"}, 2));
 }
 
-TEST_F(SharedDeciderTest, ALimitThatCountsDeniedRequestsCountsWhatAnotherLimitOfTheRuleDenies) {
+TEST_F(SharedDeciderTest, ALimitThatCountsDenialsAlsoCountsThoseOfItsRulesOtherLimits) {
   EXPECT_TRUE(Allowed({"login"}));
   EXPECT_TRUE(Allowed({"login"}));
   EXPECT_FALSE(Allowed({"login"}));
@@ -200,7 +200,7 @@ TEST_F(SharedDeciderTest, ALimitThatCountsDeniedRequestsCountsWhatAnotherLimitOf
   EXPECT_EQ(response.descriptors[0].decision.retry_after, 1h - 10s);
 }
 
-TEST_F(SharedDeciderTest, AnAllOrNothingDomainCountsForARuleOnlyWhatThatRuleDenies) {
+TEST_F(SharedDeciderTest, InAnAllOrNothingDomainARuleCountsOnlyItsOwnDenials) {
   Publish(R"(
 domain: d
 all_or_nothing: true
@@ -219,13 +219,13 @@ descriptors:
     EXPECT_FALSE(Allowed({"one", "counts"})) << "denied by the other descriptor";
   EXPECT_TRUE(Allowed({"counts"}));
   EXPECT_EQ(response.descriptors[0].decision.remaining, 3u) << "two of five are counted";
-  // Its own rule denies, and is asked behind the other one that has denied already.
+  // Its own rule denies, and is asked after the other one, which has denied already.
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(Allowed({"login"}));
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(Allowed({"one", "login"}));
   EXPECT_EQ(response.descriptors[1].decision.retry_after, 1h) << "the hour has counted five";
 }
 
-TEST_F(SharedDeciderTest, ARequestThatTheStoreWasNotThereForIsNoDeniedOne) {
+TEST_F(SharedDeciderTest, ARequestThatFailedAtTheStoreDoesNotCountAsDenied) {
   const rule::Entry entry{"refusing", "v"};
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
   EXPECT_TRUE(checker.Check({"d", {&descriptor, 1}}, response, now, &pending).ok());
@@ -242,25 +242,25 @@ TEST_F(SharedDeciderTest, ARequestThatTheStoreWasNotThereForIsNoDeniedOne) {
   EXPECT_GT(response.descriptors[0].decision.retry_after, 10s);
 }
 
-TEST_F(SharedDeciderTest, AQueueIsAskedLastSinceItTakesNothingBack) {
+TEST_F(SharedDeciderTest, AQueueIsAskedLastBecauseItCannotBeRefunded) {
   EXPECT_TRUE(Allowed({"queued"}));
   EXPECT_FALSE(Allowed({"queued"}));
   EXPECT_THAT(shared.names(),
               ElementsAre("hg:{r|d|queued=v#1}", "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#1}",
                           "hg:{r|d|queued=v#0}", "hg:{r|d|queued=v#0}"));
-  now += 20s;  // at once, since the queue was not asked to keep a place the second time
+  now += 20s;  // at once, since the denied request did not reserve a turn in the queue
   EXPECT_TRUE(Allowed({"queued"}));
   EXPECT_EQ(response.descriptors[0].decision.wait, 0s);
 }
 
-TEST_F(SharedDeciderTest, RulesInShadowAreAskedBehindTheOthers) {
+TEST_F(SharedDeciderTest, RulesInShadowAreAskedAfterTheOthers) {
   EXPECT_TRUE(Allowed({"watched", "two"}));
   EXPECT_THAT(shared.names(), ElementsAre("hg:{r|d|two=v#0}", "hg:{r|d|watched=v#0}"));
   EXPECT_TRUE(Allowed({"watched", "two"}));
   EXPECT_EQ(response.descriptors[0].outcome, Outcome::kShadowDenied);
 }
 
-TEST_F(SharedDeciderTest, WithoutItsStoreARuleIsHeldToThisInstancesShare) {
+TEST_F(SharedDeciderTest, WithoutTheStoreARuleIsLimitedToThisInstancesShare) {
   shared.failure = absl::UnavailableError("gone");
   shared.instance_count = 2;
   EXPECT_TRUE(Allowed({"two"}));
@@ -282,17 +282,17 @@ TEST_F(SharedDeciderTest, ARequestThatWaitedInVainIsDecidedAsOfNow) {
   shared.AnswerAll();
   EXPECT_TRUE(checker.Check(request, response, arrived, &pending).ok());
   EXPECT_EQ(mode(), Mode::kLocal);
-  EXPECT_TRUE(response.allowed) << "in the window that has begun meanwhile";
+  EXPECT_TRUE(response.allowed) << "in the window that has begun in the meantime";
 }
 
-TEST_F(SharedDeciderTest, AFallbackShareIsWhatTheRuleSays) {
+TEST_F(SharedDeciderTest, ARuleMaySetItsFallbackShare) {
   shared.failure = absl::DeadlineExceededError("late");
   shared.instance_count = 50;
   EXPECT_TRUE(Allowed({"fifth"}, 2));
   EXPECT_FALSE(Allowed({"fifth"}, 1));
 }
 
-TEST_F(SharedDeciderTest, ALocalShareBeginsWithAPartOfWhatWasLastLeft) {
+TEST_F(SharedDeciderTest, ALocalShareBeginsWithAPartOfTheLastKnownRest) {
   shared.instance_count = 2;
   EXPECT_TRUE(Allowed({"fifth"}, 6));  // 4 of 10 are left
   shared.failure = absl::UnavailableError("gone");
@@ -303,13 +303,13 @@ TEST_F(SharedDeciderTest, ALocalShareBeginsWithAPartOfWhatWasLastLeft) {
   EXPECT_TRUE(Allowed({"fifth"}, 1));
 }
 
-TEST_F(SharedDeciderTest, WhatPassedWithoutTheStoreIsTakenFromItAfterwards) {
+TEST_F(SharedDeciderTest, LocalAdmissionsAreTakenFromTheStoreAfterwards) {
   EXPECT_TRUE(Allowed({"five"}, 1));  // 4 of 5 are left
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"five"}, 2));
   EXPECT_TRUE(Allowed({"five"}, 1));
   shared.failure = absl::OkStatus();
-  EXPECT_LE(fleet.next_wake(), shared.Now() + 500ms) << "nobody has to ask for the key";
+  EXPECT_LE(fleet.next_wake(), shared.Now() + 500ms) << "no request for the key is needed";
   SettleDebts();
   EXPECT_EQ(Remaining("five"), 1u);
   const size_t asked = shared.names().size();
@@ -320,7 +320,7 @@ TEST_F(SharedDeciderTest, WhatPassedWithoutTheStoreIsTakenFromItAfterwards) {
   EXPECT_EQ(fleet.next_wake(), base::BootTime{INT64_MAX});
 }
 
-TEST_F(SharedDeciderTest, AQuestionNeverDebits) {
+TEST_F(SharedDeciderTest, APeekNeverCreatesADebt) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"five"}, 2));
   shared.failure = absl::OkStatus();
@@ -328,7 +328,7 @@ TEST_F(SharedDeciderTest, AQuestionNeverDebits) {
   EXPECT_EQ(shared.names().size(), 51u);
 }
 
-TEST_F(SharedDeciderTest, WhatTimeHasPaidIsNotTakenAgain) {
+TEST_F(SharedDeciderTest, AdmissionsThatTimeHasPaidAreNotTaken) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"two"}, 1));  // 2 per 20 s
   now += 10s;
@@ -338,29 +338,29 @@ TEST_F(SharedDeciderTest, WhatTimeHasPaidIsNotTakenAgain) {
   EXPECT_EQ(Remaining("two"), 2u);
 }
 
-TEST_F(SharedDeciderTest, WhatCouldNotBeSettledIsOwedStill) {
+TEST_F(SharedDeciderTest, AnUnsettledDebtIsStillOwed) {
   EXPECT_TRUE(Allowed({"five"}, 1));  // 4 of 5 are left
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"five"}, 3));
   const size_t asked = shared.names().size();
   for (int i = 0; i < 10; ++i) SettleDebts();
-  EXPECT_LE(shared.names().size() - asked, 11u) << "an attempt each half second";
+  EXPECT_LE(shared.names().size() - asked, 11u) << "one attempt each half second";
   shared.failure = absl::OkStatus();
   SettleDebts();
   EXPECT_EQ(Remaining("five"), 1u);
 }
 
-TEST_F(SharedDeciderTest, WhatWasPerhapsSettledIsNotTakenTwice) {
+TEST_F(SharedDeciderTest, ADebtThatMayHaveBeenSettledIsNotTakenTwice) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"five"}, 3));
   shared.failure = absl::DeadlineExceededError("no answer");
   SettleDebts();
   shared.failure = absl::OkStatus();
   SettleDebts();
-  EXPECT_EQ(Remaining("five"), 5u) << "the manual store has not done it";
+  EXPECT_EQ(Remaining("five"), 5u) << "the manual store has not executed the call";
 }
 
-TEST_F(SharedDeciderTest, WhatOthersTookMeanwhileIsForgiven) {
+TEST_F(SharedDeciderTest, ADebtBeyondTheRestOfTheBucketIsForgiven) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"five"}, 3));
   shared.failure = absl::OkStatus();
@@ -388,7 +388,7 @@ TEST_F(SharedDeciderTest, DebtsKeepTheirLimitWhenTheRulesChange) {
   shared.AnswerAll();
 }
 
-TEST_F(SharedDeciderTest, AStoreThatComesAndGoesMintsNothing) {
+TEST_F(SharedDeciderTest, AnUnstableStoreAddsNothingToTheLimit) {
   for (int i = 0; i < 5; ++i) {
     shared.failure = absl::UnavailableError("gone");
     Allowed({"five"}, 1);
@@ -401,7 +401,7 @@ TEST_F(SharedDeciderTest, AStoreThatComesAndGoesMintsNothing) {
   EXPECT_FALSE(Allowed({"five"}, 1));
 }
 
-TEST_F(SharedDeciderTest, WhatWasLeftLongAgoIsFullAgain) {
+TEST_F(SharedDeciderTest, ABucketWithAnOldRestCountsAsFull) {
   shared.instance_count = 1;
   EXPECT_TRUE(Allowed({"two"}, 2));
   now += 20s;
@@ -409,7 +409,7 @@ TEST_F(SharedDeciderTest, WhatWasLeftLongAgoIsFullAgain) {
   EXPECT_TRUE(Allowed({"two"}, 2));
 }
 
-TEST_F(SharedDeciderTest, ARuleMayLetThroughOrRefuseWithoutItsStore) {
+TEST_F(SharedDeciderTest, WithoutTheStoreARuleMayAllowOrDeny) {
   shared.failure = absl::UnavailableError("gone");
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(Allowed({"open"}));
   EXPECT_EQ(mode(), Mode::kOpen);
@@ -421,27 +421,27 @@ TEST_F(SharedDeciderTest, ARuleMayLetThroughOrRefuseWithoutItsStore) {
   EXPECT_FALSE(response.allowed);
 }
 
-TEST_F(SharedDeciderTest, ABugOfOursIsNoOutage) {
+TEST_F(SharedDeciderTest, AnInvalidCallIsNotAnOutage) {
   shared.failure = absl::UnimplementedError("CROSSSLOT");
   EXPECT_EQ(Ask(Operation::kTake, {"open"}).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Ask(Operation::kTake, {"two"}).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(mode(), Mode::kClosed);
 }
 
-TEST_F(SharedDeciderTest, WhatCannotBeGivenBackOrForgottenIsSaid) {
+TEST_F(SharedDeciderTest, AFailedRefundOrResetIsReported) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_EQ(Ask(Operation::kRefund, {"open"}).code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Ask(Operation::kReset, {"two"}).code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(SharedDeciderTest, AStoreThatIsKnownToBeAwayMakesNobodyWait) {
+TEST_F(SharedDeciderTest, NoRequestWaitsWhileTheStoreIsKnownToBeDown) {
   shared.failure = absl::UnavailableError("gone");
   shared.at_once = true;
   EXPECT_TRUE(Allowed({"open", "two"}));
   EXPECT_EQ(ready, 0);
 }
 
-TEST_F(SharedDeciderTest, ARequestIsDecidedByTheRulesItWasFirstAskedBy) {
+TEST_F(SharedDeciderTest, ARequestThatWaitsIsDecidedByTheRulesOfItsFirstAttempt) {
   const rule::Entry entry{"two", "v"};
   const rule::Descriptor descriptor{.entries = {&entry, 1}};
   const Request request{"d", {&descriptor, 1}};
@@ -476,7 +476,7 @@ class LeasingFleetTest : public SharedDeciderTest {
   LeaseBooks books{{.node = 1, .keys_max = 64}, 1};
 };
 
-TEST_F(LeasingFleetTest, TheThirdRequestBringsALeaseAndIsDecidedByIt) {
+TEST_F(LeasingFleetTest, TheThirdRequestGetsALeaseAndIsDecidedFromIt) {
   for (int i = 0; i < 2; ++i) {
     EXPECT_TRUE(Allowed({"hundred"}));
     EXPECT_EQ(mode(), Mode::kExact);
@@ -491,26 +491,26 @@ TEST_F(LeasingFleetTest, TheThirdRequestBringsALeaseAndIsDecidedByIt) {
   EXPECT_EQ(fleet.decisions(Mode::kLeased), 1u);
 }
 
-TEST_F(LeasingFleetTest, WhatAwaitsALeaseIsDeniedWhereThereIsNone) {
+TEST_F(LeasingFleetTest, ARequestThatWaitsForALeaseIsDeniedIfNoneIsGranted) {
   EXPECT_TRUE(Allowed({"hour"}, 8));
   EXPECT_FALSE(Allowed({"hour"}));
   EXPECT_EQ(response.descriptors[0].decision.retry_after, 2800s) << "when the window ends";
 }
 
-TEST_F(LeasingFleetTest, AllThatAwaitAreLetThroughOnce) {
+TEST_F(LeasingFleetTest, RequestsThatWaitForALeaseAreEachDecidedOnce) {
   int allowed = 0;
   for (int i = 0; i < 30; ++i) allowed += Allowed({"hundred"}, 7) ? 1 : 0;
   EXPECT_EQ(allowed, 14) << "100 of 7";
 }
 
-TEST_F(LeasingFleetTest, WithoutTheStoreWhatAwaitsALeaseIsHeldToThisInstancesShare) {
+TEST_F(LeasingFleetTest, WithoutTheStoreWaitingRequestsAreLimitedToThisInstancesShare) {
   EXPECT_TRUE(Allowed({"hundred"}));
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"hundred"}));
   EXPECT_EQ(mode(), Mode::kLocal);
 }
 
-TEST_F(LeasingFleetTest, WhatPassedWithoutTheStoreIsTakenFromALeasedBucketToo) {
+TEST_F(LeasingFleetTest, LocalAdmissionsAreAlsoTakenFromALeasedBucket) {
   EXPECT_TRUE(Allowed({"hundred"}));
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Allowed({"hundred"}));
@@ -524,8 +524,8 @@ TEST_F(LeasingFleetTest, WhatPassedWithoutTheStoreIsTakenFromALeasedBucketToo) {
   EXPECT_EQ(response.descriptors[0].decision.remaining + held, 97u);
 }
 
-// The rest is known from the leases that are requested in the background.
-TEST_F(LeasingFleetTest, AKeyThatWasHotForLongFallsBackOnAFreshFigure) {
+// Leases requested in the background tell the rest of the bucket.
+TEST_F(LeasingFleetTest, ALocalShareOfAHotKeyUsesARecentRest) {
   for (int i = 0; i < 80; ++i) EXPECT_TRUE(Allowed({"hundred"}));
   shared.AnswerAll();
   const uint64_t held = books.totals().held;
@@ -536,9 +536,8 @@ TEST_F(LeasingFleetTest, AKeyThatWasHotForLongFallsBackOnAFreshFigure) {
   EXPECT_LE(passed, left);
 }
 
-// Its bucket would be full again within 4 s if nothing came, but something comes all the time.
-TEST_F(LeasingFleetTest,
-       AKeyThatIsHotForLongerThanItsBucketTakesToFillDoesNotBeginFullWithoutTheStore) {
+// Without requests, its bucket would be full again within 4 s, but requests come all the time.
+TEST_F(LeasingFleetTest, WithoutTheStoreAKeyThatWasHotForLongDoesNotBeginWithAFullBucket) {
   const auto load = [&](base::Duration time) {
     int passed = 0;
     for (const Instant end = now + time; now < end; now += 4ms) {
@@ -551,11 +550,11 @@ TEST_F(LeasingFleetTest,
   EXPECT_EQ(load(12s), 0);
   EXPECT_GT(fleet.decisions(Mode::kLeased), 200u);
   shared.failure = absl::UnavailableError("gone");
-  EXPECT_LE(load(3s), 80) << "what its share refills, and the few that were left";
+  EXPECT_LE(load(3s), 80) << "the refill of the share, and the small rest";
   EXPECT_GE(load(4s), 90);
 }
 
-TEST_F(LeasingFleetTest, AnHourThatIsOverLeavesNothingBehindInTheNext) {
+TEST_F(LeasingFleetTest, AnEndedWindowLeavesNoDebtInTheNext) {
   for (int i = 0; i < 30; ++i) Allowed({"hour"});
   shared.AnswerAll();
   now += 3600s;
@@ -564,7 +563,7 @@ TEST_F(LeasingFleetTest, AnHourThatIsOverLeavesNothingBehindInTheNext) {
   EXPECT_EQ(mode(), Mode::kLocal);
 }
 
-TEST_F(LeasingFleetTest, WhatAGroupGivesBackIsGivenBackOnce) {
+TEST_F(LeasingFleetTest, ADeniedGroupIsRefundedOnce) {
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(Allowed({"pair"}));
   for (int i = 0; i < 30; ++i) EXPECT_FALSE(Allowed({"pair"}));
   const std::string bucket = "hg:{r|d|pair=v#0}";
@@ -573,12 +572,12 @@ TEST_F(LeasingFleetTest, WhatAGroupGivesBackIsGivenBackOnce) {
   EXPECT_EQ(left + books.totals().held, 990u);
 }
 
-TEST_F(LeasingFleetTest, AGroupTakesFromLeasesToo) {
+TEST_F(LeasingFleetTest, AGroupAlsoTakesFromLeases) {
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(Allowed({"hundred", "five"}));
   EXPECT_TRUE(Allowed({"hundred"}, 20));
 }
 
-TEST(BucketName, IsReadableAndNobodysNamesake) {
+TEST(BucketName, IsReadableAndUnique) {
   const BucketNaming naming;
   const auto rule_name = [&](std::vector<rule::Entry> entries, std::string_view domain = "edge") {
     rule::Match match;
@@ -602,7 +601,7 @@ TEST(BucketName, IsReadableAndNobodysNamesake) {
   EXPECT_EQ(override_name, "hg:{o|edge|k=v#minute}");
 }
 
-TEST(BucketName, SecretNamesAreHashes) {
+TEST(BucketName, IsAHashIfNamesAreSecret) {
   std::string secret;
   AppendThrottleBucket({.hashed = true}, "user123", secret);
   EXPECT_THAT(secret, ::testing::MatchesRegex("hg:\\{h\\|[0-9a-f]{32}\\}"));

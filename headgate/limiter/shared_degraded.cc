@@ -1,4 +1,4 @@
-// Decisions without the shared store, and how what they let through is taken from it afterwards.
+// Decisions without the shared store, and how their admissions are later taken from the store.
 #include <algorithm>
 #include <utility>
 
@@ -17,10 +17,10 @@ using store::TakeRequest;
 namespace {
 
 constexpr uint32_t kWholePpm = 1'000'000;
-// Debts that are looked at each time whether time has paid them.
+// Debts to check at a time for having been paid by time.
 constexpr size_t kDebtsLookedAt = 256;
 
-// The store has not done it, whatever it says.
+// Errors after which the store has certainly not executed the call.
 bool IsNotDone(const absl::Status& status) {
   return status.code() != absl::StatusCode::kDeadlineExceeded &&
          status.code() != absl::StatusCode::kAborted &&
@@ -37,14 +37,14 @@ Settled SharedDecider::Degraded(const Member& member, std::string_view name,
                                 const absl::Status& why, Owed owed) {
   const bool asks = member.operation == Operation::kTake || member.operation == Operation::kPeek;
   const algorithm::Limit& limit = member.limit->limit;
-  // A refund or reset was not done: the caller has to know. The same if the store rejects the call
-  // as wrong: that is not an outage, and nobody would look for it.
+  // A refund or reset was not executed: the caller has to know. The same if the store rejects the
+  // call as invalid: this is a bug, not an outage, and should not be hidden.
   if (!asks || absl::IsUnimplemented(why) ||
       member.terms.on_store_failure == rule::OnStoreFailure::kDeny) {
     return {Decision{.allowed = false, .limit = limit.capacity()}, Mode::kClosed};
   }
   if (member.terms.on_store_failure == rule::OnStoreFailure::kAllow) {
-    // Nothing is counted, so nothing is used up: a client that paces itself need not stop.
+    // Nothing is counted, so nothing is used up: a client that paces itself can go on.
     return {Decision{.allowed = true, .limit = limit.capacity(), .remaining = limit.capacity()},
             Mode::kOpen};
   }
@@ -52,8 +52,8 @@ Settled SharedDecider::Degraded(const Member& member, std::string_view name,
 }
 
 Decision SharedDecider::DecideLocally(const Member& member, std::string_view name, Owed owed) {
-  // As of now and not of its arrival: requests that waited for the store together with those that
-  // come meanwhile are held to one share.
+  // Decided as of now, not of its arrival: requests that waited for the store and requests that
+  // come now share one local share.
   const base::BootTime boot_now = shared_.Now();
   const base::Instant now = InstantAt(boot_now);
   const store::LimitHandle share = ShareOf(member);
@@ -62,7 +62,7 @@ Decision SharedDecider::DecideLocally(const Member& member, std::string_view nam
   Decision decision;
   const bool is_queue = member.limit->limit.algorithm() == algorithm::Algorithm::kLeakyBucketQueue;
   if (const auto rest = rests_.Take(member.key, boot_now); rest && !is_queue) {
-    // At first no more is left here than this share of what was left there.
+    // The local bucket begins with at most this share of the last known rest.
     local_.Take({&request, 1}, {&decision, 1}, now);
     const uint64_t capacity = std::max<uint64_t>(1, member.limit->limit.capacity());
     const auto left = static_cast<uint64_t>(
@@ -90,8 +90,8 @@ void SharedDecider::NoteRest(const base::Hash128& key, uint64_t remaining,
   rests_.OnAnswer(key, remaining, shared_.Now() + std::min(full_after, base::kDurationMax / 2));
 }
 
-// As a bucket is that was just used for the first time; a window may end sooner if it was used
-// before.
+// The reset time of a bucket that was just used for the first time; a window may end sooner if it
+// was used before.
 base::Duration SharedDecider::FullAfter(const store::LimitEntry& limit, uint64_t remaining) const {
   algorithm::NoHits no_hits;
   algorithm::BucketState state;
@@ -118,8 +118,9 @@ void SharedDecider::SettleDebts() {
   }
 }
 
-// All of it, or, in a second call, what is left of the bucket: what others took meanwhile is
-// forgiven. A call that may have been done counts as done, so that nothing is taken twice.
+// Takes the whole debt, or in a second call the rest of the bucket: requests taken by others in the
+// meantime are forgiven. A call that may have been executed counts as executed, so that no debt is
+// taken twice.
 void SharedDecider::Settle(Debts::Debt debt, algorithm::Cost cost) {
   const store::SharedRequest request{
       .name = debt.name,
@@ -131,7 +132,7 @@ void SharedDecider::Settle(Debts::Debt debt, algorithm::Cost cost) {
       .timeout = options_.timeout,
       .history = debt.history.changes(),
       .now = InstantAt(shared_.Now())};
-  // The store may use the name until Ask returns, and the answer may come before.
+  // The store may use the name until Ask returns, and may answer before that.
   auto kept = std::make_shared<Debts::Debt>(debt);  // its history is that of `debt`
   shared_.Ask(request, [this, kept, cost](const store::SharedAnswer& answer) {
     Debts::Counters& counters = debts_.counters();
@@ -146,7 +147,7 @@ void SharedDecider::Settle(Debts::Debt debt, algorithm::Cost cost) {
     if (decision.allowed) return counters.settled.Add(cost);
     const algorithm::Cost left = std::min(cost, decision.remaining);
     counters.forgiven.Add(cost - left);
-    // A limit that counts denied requests has counted this one.
+    // A limit that counts denied requests has counted this request.
     if (left == 0 || left == cost || kept->limit->limit.spec().count_denied)
       return counters.settled.Add(left);
     Settle(std::move(*kept), left);

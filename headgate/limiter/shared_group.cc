@@ -1,7 +1,7 @@
 // Requests that pass together or not at all, over several buckets of the shared store.
 //
-// Its members are asked one after the other, queues last, since they take nothing back. When one
-// denies, those behind it are only asked what they would have said, and what was taken goes back.
+// Members are asked one after the other, queues last, since they cannot be refunded. When one
+// denies, later members are only peeked at, and the costs taken before go back.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -24,12 +24,13 @@ bool TakesRefunds(const store::LimitEntry& limit) {
 
 }  // namespace
 
-// A group under way: its members are asked one after the other.
+// A group in progress: its members are asked one after the other.
 struct SharedDecider::Group {
   // By position in the request.
   struct Progress {
-    bool took = false;          // asked to consume, not only what it would say
-    bool limit_denies = false;  // a store that cannot be asked is not a limit that denies
+    bool took = false;  // it was asked to consume, not only peeked at
+    // by its limit; an unreachable store does not count as a denying limit
+    bool limit_denies = false;
   };
 
   State state;
@@ -38,13 +39,13 @@ struct SharedDecider::Group {
   std::vector<Progress> progress;
   std::vector<size_t> order;  // queues last
   std::vector<Settled> settled;
-  size_t first = 0;  // of what is settled in `state`
+  size_t first = 0;  // the position of the first member in `state`
   size_t next = 0;   // in `order`
   bool denied = false;
   size_t answers_open = 0;
 
-  // Whether the member counts although the group is denied, as far as the answers that are here
-  // say.
+  // Whether the member counts the request although the group is denied, as far as known from the
+  // answers so far.
   bool CountsDenied(size_t index) const {
     return store::CountsDenied(members, index,
                                [this](size_t k) { return progress[k].limit_denies; });
@@ -78,8 +79,8 @@ void SharedDecider::AskNext(const std::shared_ptr<Group>& group) {
   if (group->next == group->order.size()) return group->denied ? GiveBack(group) : group->Finish();
   const size_t index = group->order[group->next];
   Member member = group->members[index];
-  // Once one has denied, those behind it are only asked what they would have said, unless they
-  // count what it denied.
+  // After one member has denied, later members are only peeked at, unless they count the denied
+  // request.
   if (group->denied && member.operation == Operation::kTake && !group->CountsDenied(index)) {
     member.operation = Operation::kPeek;
   }
@@ -101,10 +102,10 @@ void SharedDecider::AskNext(const std::shared_ptr<Group>& group) {
   Ask(std::move(member), name, awaited, {.goes_on = done});
 }
 
-// Requests that members took go back, and members that were only peeked at report what is left.
-// Except for members that count requests that their rule denied: a member that has not counted it
-// yet does so now; one that has, and has too little left for another such request, is asked when it
-// would allow that.
+// Costs that members took go back, and members that were peeked at report their rest. Members that
+// count requests denied by their rule are different: one that has not counted the request does so
+// now; one that has, and has too little left for another such request, is asked when it would allow
+// one.
 void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
   group->answers_open = 1;
   for (const size_t index : group->order) {
@@ -126,8 +127,8 @@ void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
       continue;
     }
     if (gives_back && settled.mode == Mode::kLeased) {
-      // The part that the lease takes back is in the bucket as before; the rest is reported to the
-      // store.
+      // The part that goes back into a lease is in the bucket as before; the rest is refunded at
+      // the store.
       member.cost -= leases_->GiveBack(member.key, member.cost, shared_.Now());
       if (member.cost == 0) continue;
     }
@@ -137,7 +138,7 @@ void SharedDecider::GiveBack(const std::shared_ptr<Group>& group) {
   if (--group->answers_open == 0) group->Finish();
 }
 
-// A refund, a look, or a request that is counted though another limit of its rule denied it.
+// A refund, a peek, or a request that is counted although another limit of its rule denied it.
 void SharedDecider::AskForGroup(const std::shared_ptr<Group>& group, size_t index,
                                 const Member& member) {
   const bool gives_back =
@@ -145,7 +146,7 @@ void SharedDecider::AskForGroup(const std::shared_ptr<Group>& group, size_t inde
   shared_.Ask(RequestOf(member, group->names[index]), [this, group, index, gives_back,
                                                        operation = member.operation](
                                                           const store::SharedAnswer& answer) {
-    // If it cannot be given back it stays consumed: too few rather than too many.
+    // If the refund fails, the cost stays consumed: too few admissions rather than too many.
     if (answer.status.ok()) {
       Member asked = group->members[index];
       asked.operation = operation;

@@ -1,4 +1,4 @@
-// A limit that was changed and changed back: which messages to the store tell it.
+// A limit was changed and changed back: the messages that tell the store.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -19,7 +19,7 @@ class FleetHistory : public ::testing::Test, protected testing::DirectFleet {
     changes.push_back({.before = between.get(), .at = now});
   }
 
-  // The message that is answered next says what the request knew.
+  // The history in the next message to be answered.
   void ExpectHistory() {
     ASSERT_GT(shared.waiting(), 0u);
     EXPECT_EQ(shared.oldest().history.size(), changes.size());
@@ -32,7 +32,7 @@ class FleetHistory : public ::testing::Test, protected testing::DirectFleet {
   std::vector<store::LimitChange> changes;
 };
 
-TEST_F(FleetHistory, IsInAnAskThatARequestWaitsFor) {
+TEST_F(FleetHistory, IsPartOfAnAskThatARequestWaitsFor) {
   for (int i = 0; i < 2; ++i) Ask(1, after, changes);
   Begin(1, after, changes, 1, fleet);
   ASSERT_TRUE(shared.oldest().lease.has_value());
@@ -40,7 +40,7 @@ TEST_F(FleetHistory, IsInAnAskThatARequestWaitsFor) {
   shared.AnswerAll();
 }
 
-TEST_F(FleetHistory, IsInAnAskThatNobodyWaitsForAndOutlivesTheRequest) {
+TEST_F(FleetHistory, IsPartOfABackgroundAskAndOutlivesTheRequest) {
   for (int i = 0; i < 3; ++i) Ask(1, after, changes);
   std::vector<store::LimitChange> brief = changes;
   while (shared.waiting() == 0)
@@ -52,7 +52,7 @@ TEST_F(FleetHistory, IsInAnAskThatNobodyWaitsForAndOutlivesTheRequest) {
   shared.AnswerAll();
 }
 
-TEST_F(FleetHistory, IsInTheReturnOfWhatWasHeldBefore) {
+TEST_F(FleetHistory, IsPartOfTheReturnOfEarlierLeases) {
   for (int i = 0; i < 3; ++i) Ask(1, before);
   ASSERT_GT(books.totals().held, 0u);
   Begin(1, after, changes, 1, fleet);
@@ -61,7 +61,7 @@ TEST_F(FleetHistory, IsInTheReturnOfWhatWasHeldBefore) {
   shared.AnswerAll();
 }
 
-TEST_F(FleetHistory, IsInADebtThatBeganBefore) {
+TEST_F(FleetHistory, IsPartOfADebtThatBeganBeforeTheChange) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Ask(1, before));
   EXPECT_TRUE(Ask(1, after, changes));
@@ -73,7 +73,7 @@ TEST_F(FleetHistory, IsInADebtThatBeganBefore) {
   shared.AnswerAll();
 }
 
-TEST_F(FleetHistory, IsInADebt) {
+TEST_F(FleetHistory, IsPartOfADebt) {
   shared.failure = absl::UnavailableError("gone");
   EXPECT_TRUE(Ask(1, after, changes));
   EXPECT_EQ(settled.mode, Mode::kLocal);

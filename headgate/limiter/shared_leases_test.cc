@@ -20,7 +20,7 @@ class SharedLeases : public ::testing::Test, protected testing::DirectFleet {
   store::LimitHandle limit = Intern({.requests = 100, .period = 1s});
 };
 
-// The store says 10 ms, and this instance asks it again after 50 to 75 ms.
+// The store answers 10 ms, but this instance asks it again only after 50 to 75 ms.
 TEST_F(SharedLeases, AnExactDenialNamesTheEndOfThePause) {
   ASSERT_TRUE(Do(Operation::kTake, 100).allowed);
   const algorithm::Decision denied = Do(Operation::kTake, 1);
@@ -28,7 +28,7 @@ TEST_F(SharedLeases, AnExactDenialNamesTheEndOfThePause) {
   EXPECT_EQ(settled.mode, Mode::kExact);
   EXPECT_GE(denied.retry_after, 50ms);
   EXPECT_LE(Do(Operation::kPeek, 1).retry_after, denied.retry_after);
-  EXPECT_GE(settled.decision.retry_after, 50ms) << "a request that comes earlier comes in vain";
+  EXPECT_GE(settled.decision.retry_after, 50ms) << "an earlier request would be denied";
   now += denied.retry_after;
   EXPECT_TRUE(Do(Operation::kTake, 1).allowed);
 }

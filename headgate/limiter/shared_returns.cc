@@ -1,4 +1,4 @@
-// How leases go back when the process ends.
+// Returns leases when the process ends.
 #include <utility>
 
 #include "headgate/limiter/shared_decider.h"
@@ -14,7 +14,7 @@ void SharedDecider::ReturnLeases(ReturnsDone done) {
 }
 
 void SharedDecider::SendReturns() {
-  // A store that is known to be away answers within the call that asks it.
+  // A store that is known to be unreachable answers within the call.
   if (returns_->done == nullptr || std::exchange(returns_->sending, true)) return;
   bool any = true;
   while (any && !returns_->pace.GivesUp(shared_.Now()) &&

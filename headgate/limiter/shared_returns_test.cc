@@ -1,4 +1,4 @@
-// The returns to the store when the process ends, and how long it waits for them.
+// The returns to the store when the process ends, and how long the process waits for them.
 #include <gtest/gtest.h>
 
 #include "headgate/testing/direct_fleet.h"
@@ -11,7 +11,7 @@ using namespace std::chrono_literals;
 
 class FleetReturns : public ::testing::Test, protected testing::DirectFleet {
  protected:
-  // More than there are messages under way at once.
+  // More than may be in flight at once.
   static constexpr uint64_t kMany = 3 * ReturnPace::kAtOnce;
 
   // Leases of this many keys.
@@ -35,7 +35,7 @@ class FleetReturns : public ::testing::Test, protected testing::DirectFleet {
   uint64_t keys_confirmed = 0;
 };
 
-TEST_F(FleetReturns, CountWhatTheStoreHasConfirmed) {
+TEST_F(FleetReturns, CountTheReturnsThatTheStoreHasConfirmed) {
   Lease(1);
   Return();
   EXPECT_FALSE(done);
@@ -64,7 +64,7 @@ TEST_F(FleetReturns, EndAtOnceIfNothingIsHeld) {
   EXPECT_TRUE(done);
 }
 
-TEST_F(FleetReturns, SendTheNextWhenOneIsAnswered) {
+TEST_F(FleetReturns, SendTheNextMessageWhenOneIsAnswered) {
   Lease(kMany);
   Return();
   EXPECT_EQ(shared.waiting(), ReturnPace::kAtOnce);
@@ -76,7 +76,7 @@ TEST_F(FleetReturns, SendTheNextWhenOneIsAnswered) {
   EXPECT_EQ(books.totals().returned, held);
 }
 
-TEST_F(FleetReturns, TryAgainWhatTheStoreDidNotTakeIn) {
+TEST_F(FleetReturns, RepeatReturnsThatTheStoreDidNotAccept) {
   Lease(kMany);
   Return();
   shared.failure = absl::DeadlineExceededError("late");
@@ -84,19 +84,19 @@ TEST_F(FleetReturns, TryAgainWhatTheStoreDidNotTakeIn) {
   shared.failure = absl::OkStatus();
   EXPECT_EQ(shared.waiting(), 0u);
   EXPECT_EQ(fleet.next_wake(), shared.Now() + ReturnPace::kPauseAfterFailure);
-  // A timer may be late, and whoever drives the fleet asks whether something is due.
+  // A timer may be late, and the owner of the decider checks whether something is due.
   now += ReturnPace::kPauseAfterFailure + 1ms;
   ASSERT_LE(fleet.next_wake(), shared.Now());
   fleet.OnTime();
   EXPECT_EQ(shared.waiting(), ReturnPace::kAtOnce);
-  EXPECT_GT(fleet.next_wake(), shared.Now()) << "all that may be under way is";
+  EXPECT_GT(fleet.next_wake(), shared.Now()) << "the most messages are in flight";
   shared.AnswerAll();
   EXPECT_TRUE(done);
-  // The manual store has taken the first reports in, though it said nothing.
+  // The manual store has accepted the first reports, although it did not answer.
   EXPECT_EQ(books.totals().returned, held);
 }
 
-TEST_F(FleetReturns, WaitNoLongerThanATimeoutForAStoreThatIsAway) {
+TEST_F(FleetReturns, WaitAtMostOneTimeoutForAStoreThatIsDown) {
   Lease(kMany);
   shared.failure = absl::UnavailableError("gone");
   shared.at_once = true;

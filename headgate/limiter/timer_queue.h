@@ -17,12 +17,12 @@ class TimerQueue {
 
   explicit TimerQueue(base::Duration delay) : delay_(delay) {}
 
-  // A `now` that goes back a little, since event loops read it before they take a lock, makes a
-  // look late by as much.
+  // `now` may go back a little, because event loops read it before they take a lock. A look is then
+  // late by this difference.
   void Add(uint32_t index, base::BootTime now) { entries_.push_back({index, now + delay_}); }
 
   bool empty() const { return entries_.empty(); }
-  // For a queue that is not empty: when its first entry is due, and the entry itself.
+  // For a queue that is not empty: the time at which its first entry is due, and the entry.
   base::BootTime due() const { return entries_.front().at; }
   uint32_t Take() {
     const uint32_t index = entries_.front().index;

@@ -213,7 +213,7 @@ def leased(binary, redis_port, rounds):
 
 
 def latency(binary, redis, redis_port, rounds):
-    print("how long a decision takes: 64 connections, at half of the load that saturates; 99th percentile, µs")
+    print("latency of a decision: 64 connections, at half of the load that saturates; 99th percentile, µs")
     store = f"redis://127.0.0.1:{redis_port}"
     exact_one, leased_one, alone = Instance(binary, "--store", store, "--sharing", "exact"), Instance(binary, "--store", store), Instance(binary)
     even, hot = {"keys": 10_000}, {"keys": 100}
@@ -250,7 +250,7 @@ def hot_keys(binary, redis_port):
 
 
 def abused(binary, redis_port):
-    print("one key of 100 a second, asked for as often as it goes")
+    print("one key of 100 a second, asked for as fast as possible")
     for threads in (1, 4, 16):
         instance = Instance(binary, "--store", f"redis://127.0.0.1:{redis_port}", threads=threads)
         abuse = {"keys": 1, "prefix": f"abused{threads}-", "limit": "100 100 1", "connections": 4 * threads, "depth": 32, "warm_up": 0}

@@ -1,6 +1,6 @@
-// Measures what a call costs a Redis server on a key with leases of many nodes, as the server
-// counts it (INFO commandstats). Starts a redis-server of its own; HEADGATE_REDIS_SERVER selects
-// another server.
+// Measures the cost of a call for a Redis server on a key with leases of many nodes, as reported by
+// the server (INFO commandstats). Starts its own redis-server; HEADGATE_REDIS_SERVER selects
+// another one.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -187,7 +187,7 @@ class Load {
     const ssize_t sent =
         send(connection.socket.get(), connection.output.data(), connection.output.size(), 0);
     if (sent != static_cast<ssize_t>(connection.output.size()))
-      Die("the server does not take what is sent");
+      Die("the server does not read the commands");
     connection.output.clear();
   }
 
@@ -223,7 +223,7 @@ class Load {
     if (size <= 0) Die("the server closed a connection");
     const Clock::time_point now = Clock::now();
     for (const char c : std::string_view(buffer.data(), static_cast<size_t>(size))) {
-      if (connection.at_line_start && c == '-') Die("the server answered an error");
+      if (connection.at_line_start && c == '-') Die("the server answered with an error");
       // Parses a reply: "*5", then ":0" or ":1", then four more numbers.
       if (connection.lines == 1 && c == '1') connection.denied = true;
       connection.at_line_start = c == '\n';
@@ -263,14 +263,14 @@ int Main(int argc, char** argv) {
   CLI::App app("Load for CL.THROTTLE");
   app.add_option("--port", options.port)->required();
   app.add_option("--connections", options.connections)->check(CLI::Range(1, 4096));
-  app.add_option("--depth", options.depth, "commands under way on each, where there is no rate")
+  app.add_option("--depth", options.depth, "commands in flight per connection, if no rate is given")
       ->check(CLI::Range(1, 256));
   app.add_option("--seconds", options.seconds);
   app.add_option("--warm-up", options.warm_up_seconds, "seconds that are not measured");
-  app.add_option("--rate", options.rate, "commands a second; 0: as fast as it goes");
+  app.add_option("--rate", options.rate, "commands a second; 0: as fast as possible");
   app.add_option("--keys", options.keys)->check(CLI::Range(1, 100'000'000));
   app.add_option("--zipf", options.zipf, "exponent; 0: all keys alike");
-  app.add_option("--prefix", options.prefix, "of the keys");
+  app.add_option("--prefix", options.prefix, "prefix of the keys");
   app.add_option("--limit", options.limit, "burst, count and period");
   app.add_option("--seed", options.seed);
   CLI11_PARSE(app, argc, argv);

@@ -38,16 +38,16 @@ RESTART = "2 to 3 s after the start of the process"
 FAULTS = {
     "idle": Fault(
         "an instance holds leases and gets no more requests", NOTHING, "2.6 s, for what it holds", [],
-        ["test_fleet_silent.Silent.test_what_an_idle_instance_holds"],
+        ["test_fleet_silent.Silent.test_requests_held_by_an_idle_instance"],
     ),
     "killed": Fault(
         "an instance is killed", NOTHING, "2 s, for what it held", [STOPS],
-        ["test_fleet_silent.Silent.test_what_a_killed_instance_holds", "test_fleet_faults.Faults.test_an_instance_is_killed"],
+        ["test_fleet_silent.Silent.test_requests_held_by_a_killed_instance", "test_fleet_faults.Faults.test_an_instance_is_killed"],
     ),
     "paused": Fault(
         "an instance is paused for longer than a lease lives",
         "nothing; calls that time out during a pause, even of 30 ms, are decided by its share", "2 s, for what it held", [STOPS],
-        ["test_fleet_silent.Silent.test_what_a_paused_instance_holds", "test_fleet_faults.Faults.test_an_instance_is_paused"],
+        ["test_fleet_silent.Silent.test_requests_held_by_a_paused_instance", "test_fleet_faults.Faults.test_an_instance_is_paused"],
     ),
     "shutdown": Fault(
         "an instance is shut down", NOTHING, NOT_AT_ALL, ["an instance shuts down in good order"],
@@ -90,7 +90,7 @@ FAULTS = {
     ),
     "new_keys": Fault(
         "a burst of new keys, more than the store answers in time", OF_AN_OUTAGE, NOT_AT_ALL, [OUTAGE],
-        ["test_fleet_burst.Burst.test_many_new_keys_at_once_open_no_breaker"],
+        ["test_fleet_burst.Burst.test_many_new_keys_at_once_do_not_open_the_breaker"],
     ),
     "replica_attached": Fault(
         "a first replica is attached, and lost again", NOTHING, NOT_AT_ALL,
@@ -121,7 +121,7 @@ FAULTS = {
         "a cluster's network splits; the primary on the smaller side goes on answering for D",
         "two capacities and rate · D; afterwards as an instance without network", NOT_AT_ALL,
         ["a replaced primary goes on answering some instances for D"],
-        ["test_fleet_cluster_partition.ClusterPartition.test_the_primary_that_is_alone_is_replaced"],
+        ["test_fleet_cluster_partition.ClusterPartition.test_the_isolated_primary_is_replaced"],
     ),
     "restart_from_file": Fault(
         "the store restarts from a file, `deny`", CAPACITY, RESTART, ["the store restarts from a file"],
@@ -185,8 +185,8 @@ def record(test, name, over, term, refused, refused_most):
         with open(path, "a", encoding="utf-8") as file:
             file.write(json.dumps({"fault": name, "over": over, "term": term, "refused": refused, "most": refused_most}) + "\n")
     if term is not None:
-        test.assertLessEqual(over, term + 1e-9, f"{name}: more was let through than is stated")
-    test.assertLessEqual(refused, refused_most + SLACK_SECONDS, f"{name}: somebody with room was refused")
+        test.assertLessEqual(over, term + 1e-9, f"{name}: more was admitted than is stated")
+    test.assertLessEqual(refused, refused_most + SLACK_SECONDS, f"{name}: a client with room was refused for too long")
 
 
 HEAD = "| fault | on top, stated | measured | refused at most, stated | measured |\n| --- | --- | --- | --- | --- |\n"
@@ -225,7 +225,7 @@ def table(records, known=()):
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     options.add_argument("--headgate", required=True)
-    options.add_argument("--write", metavar="PAGE", help="puts what was measured into this page")
+    options.add_argument("--write", metavar="PAGE", help="writes the measured figures into this page")
     options.add_argument("faults", nargs="*", help="only these: " + " ".join(FAULTS))
     options = options.parse_args()
     names = options.faults or list(FAULTS)

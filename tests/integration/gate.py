@@ -3,13 +3,13 @@ switches while connections are open.
 
     with Gate(redis.port) as gate:      # connect to gate.port
         gate.delay = 0.005              # each way; gate.jitter on top, never out of order
-        gate.slice_bytes = 3            # what passes, passes in pieces of so many bytes
-        gate.hold("to_client")          # one way stands still; what was sent is kept, as TCP keeps it; "both" stalls
-        gate.corrupt(1)                 # the first byte of the next chunk to the client is another
-        gate.half_close()               # the client reads an end, and may go on writing
-        gate.reset(after_bytes=7)       # ends connections hard, now or in the middle of the next answers
-        gate.cut()                      # ends them, and refuses new ones
-        gate.heal()                     # all is well again; what was held arrives, late
+        gate.slice_bytes = 3            # data is forwarded in pieces of this size
+        gate.hold("to_client")          # stalls one direction, or "both"; data is kept, as TCP does
+        gate.corrupt(1)                 # changes the first byte of the next chunk to the client
+        gate.half_close()               # the client reads the end of the stream, and can still write
+        gate.reset(after_bytes=7)       # resets connections, now or in the middle of the next answers
+        gate.cut()                      # closes connections, and refuses new ones
+        gate.heal()                     # ends all faults; held data arrives late
 """
 
 import asyncio

@@ -3,11 +3,11 @@ pull.
 
     network = self.enterContext(Network("store", "a"))   # skips the test, and says why, if any step is refused
     network.join("store", "a")                           # a cable; network.address_of("store", "a") is store's end of it
-    network.home_of("a")                                 # an address that a keeps without any cable; cables lead to it
-    network.run("a", "ping", …)                          # a process in there
-    with network.inside("a"): socket.create_connection(…)  # a socket of this process that lives in there
-    network.pull("store", "a")                           # at store's end: what a sends is lost, and nobody tells it
-    network.pull("a", "store")                           # at a's own end: a knows no way any more
+    network.home_of("a")                                 # an address that a keeps without any cable, and that every cable leads to
+    network.run("a", "ping", …)                          # a process in the namespace
+    with network.inside("a"): socket.create_connection(…)  # a socket of this process in the namespace
+    network.pull("store", "a")                           # at store's end: packets from a are lost without an error
+    network.pull("a", "store")                           # at a's own end: a has no route any more
     network.plug("a", "store")
 """
 

@@ -126,7 +126,7 @@ class Buffers(unittest.TestCase):
                 server, 1000, head + b" " * (MIB - 1), 256 * MIB, lambda answer: answer.startswith(b"HTTP/1.1 503 ")
             )
 
-    def test_half_sent_commands_of_redis_clients(self):
+    def test_unfinished_commands_of_redis_clients(self):
         budget = 32 * MIB
         request = b"*3\r\n$4\r\nECHO\r\n$500000\r\n" + b"x" * 500_000 + b"\r\n$400000\r\n" + b"x" * 399_999
         with self.server("--request-timeout", "60s", "--max-buffer-bytes", str(budget)) as server:

@@ -64,14 +64,14 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(text, r"bad\.yaml:4:\d+")
         self.assertRegex(text, r"bad\.yaml:5:\d+")
 
-    def test_explain_says_which_rule_and_why(self):
+    def test_explain_names_the_matching_rule_and_the_reason(self):
         rules = self.write("r.yaml", "domain: d\ndescriptors:\n  - key: k\n    value: gold\n    rate_limit: {unit: second, requests_per_unit: 7}\n")
         result = headgate("explain", "--rules", rules, "d", "k=gold")
         self.assertEqual(result.returncode, 0)
         self.assertIn("k_gold", result.stdout)
         self.assertIn("7", result.stdout)
 
-    def test_scenario_says_what_differs(self):
+    def test_scenario_reports_the_difference(self):
         lines = ["rule login = 1 per 10s burst 5", "at 0s login:ann x5 allow remaining 0", "at 0s login:ann deny retry 10s"]
         self.assertEqual(headgate("scenario", self.write("a.scenario", "\n".join(lines) + "\n")).returncode, 0)
         wrong = self.write("b.scenario", "\n".join([*lines[:2], "at 0s login:ann deny retry 9s"]) + "\n")
@@ -79,7 +79,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stdout + result.stderr, r"b\.scenario:3.*9s.*10s")
 
-    def test_print_config_says_where_each_value_came_from(self):
+    def test_print_config_names_the_source_of_each_value(self):
         config = self.write("headgate.yaml", "max_buckets: 1234\n")
         result = headgate("serve", "--config", config, "--threads", "1", "--print-config",
                           env={**os.environ, "HEADGATE_SNAPSHOT": "/tmp/s"})
@@ -89,7 +89,7 @@ class CommandLine(unittest.TestCase):
         self.assertRegex(result.stdout, r"snapshot.*/tmp/s.*HEADGATE_SNAPSHOT")
 
 
-    def test_what_print_config_prints_works_from_another_folder(self):
+    def test_the_output_of_print_config_works_from_another_folder(self):
         rules = self.write("r.yaml", "domain: d\ndescriptors:\n  - key: k\n    rate_limit: {unit: second, requests_per_unit: 7}\n")
         config = self.write("headgate.yaml", f"rules: [{os.path.basename(rules)}]\ncredential: hunter2\nlisten: ['unix:here.sock']\n")
         printed = headgate("serve", "--config", config, "--print-config")
@@ -128,7 +128,7 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(result.returncode, 2)
         self.assertIn(f"error: {config}:2:9: the rules of {os.path.join(self.folder, 'r.yaml')} cannot be loaded\n", result.stderr)
 
-    def test_check_tells_an_unready_server_from_none(self):
+    def test_check_distinguishes_an_unready_server_from_an_unreachable_one(self):
         rules = os.path.join(self.folder, "rules.d")
         os.mkdir(rules)
         with Headgate("--rules", rules) as server:
@@ -137,14 +137,14 @@ class CommandLine(unittest.TestCase):
             self.assertIn("cannot decide now (503): no rate limit configuration loaded", undecided.stderr)
             self.assertNotIn("start one", undecided.stderr)
 
-    def test_a_misspelt_variable_is_an_error_and_one_of_kubernetes_is_not(self):
+    def test_a_misspelt_variable_is_an_error_but_a_variable_of_kubernetes_is_ignored(self):
         wrong = headgate("serve", "--print-config", env={**os.environ, "HEADGATE_IDEL_TIMEOUT": "1m"})
         self.assertEqual(wrong.returncode, 2)
         self.assertIn("hint: did you mean 'HEADGATE_IDLE_TIMEOUT'?", wrong.stderr)
         service = {"HEADGATE_SERVICE_HOST": "10.0.0.1", "HEADGATE_PORT": "tcp://10.0.0.1:80", "HEADGATE_PORT_80_TCP_ADDR": "10.0.0.1"}
         self.assertEqual(headgate("serve", "--print-config", env={**os.environ, **service}).returncode, 0)
 
-    def test_one_protocols_address_alone_opens_nothing_else(self):
+    def test_with_the_address_of_one_protocol_no_other_address_is_opened(self):
         path = os.path.join(self.folder, "resp.sock")
         server = subprocess.Popen([BINARY, "serve", "--listen-resp", f"unix:{path}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(server.kill)
@@ -176,7 +176,7 @@ class CommandLine(unittest.TestCase):
             self.assertIn('hint: the domain "default" has no rules; choose one that has, with --domain: "edge"', result.stderr)
             self.assertIn("6 left", headgate("check", *address, "edge", "k=v").stdout)
 
-    def test_explain_and_validate_take_an_example_in_every_way(self):
+    def test_explain_and_validate_accept_every_form_of_input(self):
         rules = self.write("r.yaml", "domain: d\ndescriptors:\n  - key: k\n    rate_limit: {unit: second, requests_per_unit: 7}\n")
         text = headgate("explain", "--rules", rules, "d", "k=v").stdout
         self.assertEqual(headgate("explain", "--rules", rules, "--domain", "d", "k=v").stdout, text)

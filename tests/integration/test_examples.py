@@ -22,8 +22,8 @@ class LoginRules(unittest.TestCase):
             answers = [server.check("login", account="ann") for _ in range(20)]
         self.assertEqual([answer[0] for answer in answers], 5 * [200] + 15 * [429])
         retry_ms = [answer[2]["decisions"][0]["retry_after_ms"] for answer in answers]
-        self.assertLessEqual(max(retry_ms[:19]), 10_000, "until then the next token is what is waited for")
-        self.assertGreater(retry_ms[19], 3_500_000, "twenty attempts are an hour's")
+        self.assertLessEqual(max(retry_ms[:19]), 10_000, "until then a client waits for the next token")
+        self.assertGreater(retry_ms[19], 3_500_000, "twenty attempts use up the hour")
 
 
 class ClusterExample(unittest.TestCase):
@@ -56,13 +56,13 @@ class ClusterExample(unittest.TestCase):
             self.assertEqual(example.wait(timeout=30), 130, rest)
         self.assertEqual(os.listdir(self.folder), [])
 
-    def test_what_it_cannot_do_it_says(self):
+    def test_it_reports_what_it_cannot_do(self):
         missing = run(EXAMPLE, env={**self.env, "HEADGATE_BINARY": "/nowhere"})
         self.assertEqual(missing.returncode, 1)
         self.assertIn("hint:", missing.stderr)
         self.assertEqual(run(EXAMPLE, "--what", env=self.env).returncode, 2)
 
-    def test_a_number_that_is_none_is_refused_before_anything_starts(self):
+    def test_an_invalid_number_is_refused_before_anything_starts(self):
         for flag, words in (("--seconds", ("abc", "0", "-1", "1.5", "99999", "$(id)", "a[0]")), ("--port", ("abc", "80", "65514"))):
             for word in words:
                 refused = run(EXAMPLE, flag, word, env=self.env)
@@ -79,7 +79,7 @@ class Commands(unittest.TestCase):
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
             return file.read().splitlines()
 
-    def test_the_commands_in_example_rules_end_in_what_they_say(self):
+    def test_the_commands_in_example_rules_end_as_documented(self):
         count = 0
         for name in sorted(os.listdir(os.path.join(ROOT, "examples/rules"))):
             lines = [line.removeprefix("#") for line in self.lines(f"examples/rules/{name}")]
@@ -90,9 +90,9 @@ class Commands(unittest.TestCase):
                     count += 1
         self.assertGreaterEqual(count, 3)
 
-    def test_the_commands_of_the_first_pages_work_in_the_folder_of_the_repository(self):
+    def test_the_commands_of_the_first_pages_work_in_the_repository_folder(self):
         typed = [line[2:] for page in ("README.md", "docs/start.md") for line in self.lines(page) if line.startswith("$ ")]
-        self.assertFalse([line for line in typed if line.startswith("headgate ")], "the binary is called in one way")
+        self.assertFalse([line for line in typed if line.startswith("headgate ")], "the binary is called in the same way everywhere")
         with Headgate("--rules", os.path.join(ROOT, "examples/rules")) as server:
             for line in typed:
                 words = shlex.split(line.replace(":8080", f":{server.port}").replace("-p 8080", f"-p {server.port}"))
@@ -110,7 +110,7 @@ class Commands(unittest.TestCase):
                 done = run(*words, cwd=ROOT)
                 self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout}{done.stderr}")
 
-    def test_what_the_development_script_prints_can_be_pasted(self):
+    def test_commands_printed_by_the_development_script_can_be_pasted(self):
         # Calls the script's own functions, with the binary in the place where the script looks for
         # it.
         script = os.path.join(self.enterContext(tempfile.TemporaryDirectory()), "a folder", "dev")

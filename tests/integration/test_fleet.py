@@ -72,7 +72,7 @@ class Fleet(FleetTest):
                 self.assertEqual(answer["decisions"][0]["mode"], fields["x-ratelimit-mode"])
                 self.assertEqual(self.admitted(instances, 20, api_key="k2" + sharing), 20)
 
-    def test_a_hot_key_is_decided_from_leases_and_never_passes_more_than_one_bucket(self):
+    def test_a_hot_key_is_decided_from_leases_within_the_bound_of_one_bucket(self):
         instances = [self.instance() for _ in range(3)]
         seconds, rate, burst = 4, 2000, 200
         command = b"CL.THROTTLE hot %d %d 1\r\n" % (burst - 1, rate)
@@ -101,7 +101,7 @@ class Fleet(FleetTest):
         asked = sum(result[1] for result in results)
         self.assertLessEqual(passed, burst + rate * took)
         self.assertGreaterEqual(passed, 0.9 * rate * seconds)
-        self.assertGreater(asked, 3 * passed, "the load was no load")
+        self.assertGreater(asked, 3 * passed, "the load was too low")
         calls = sum(self.metric(i, 'headgate_store_calls_total{outcome="answered"}') for i in instances)
         self.assertLess(calls, asked / 20)
         # The unspent rest of leases goes back when an instance ends, so that the next instance can
@@ -109,7 +109,7 @@ class Fleet(FleetTest):
         for instance in instances:
             self.assertEqual(instance.stop(), 0)
 
-    def test_an_abused_key_costs_no_more_messages_on_many_loops(self):
+    def test_an_overloaded_key_costs_the_same_number_of_calls_on_many_loops(self):
         instance = self.instance(threads=4)
         rate, burst, seconds = 100, 100, 4
         load = self.enterContext(Load([instance], {"abused": throttle("abused", burst, rate)}, connections=8))
@@ -119,12 +119,12 @@ class Fleet(FleetTest):
         wait(seconds)
         messages = (self.metric(instance, "headgate_lease_asks_total") - asked) / (load.now() - began)
         load.stop()
-        self.assertGreater(load.asked, 20 * rate * seconds, "it was not abused")
+        self.assertGreater(load.asked, 20 * rate * seconds, "the key was not overloaded")
         self.assertLessEqual(messages, 21)
         self.assertLessEqual(load.excess("abused", burst, rate), 0)
         self.assertGreaterEqual(load.admitted("abused"), 0.9 * rate * load.took)
 
-    def test_how_long_the_store_takes_and_how_long_requests_wait_for_it(self):
+    def test_latencies_of_the_store_and_of_waiting_requests_are_measured(self):
         instance = self.instance("--sharing", "exact")
         for _ in range(5):
             self.assertEqual(instance.check("edge", api_key="k")[1]["x-ratelimit-mode"], "exact")
@@ -142,7 +142,7 @@ class Fleet(FleetTest):
         self.assertTrue(0 < seconds < 10, seconds)
         carried, writes = of("headgate_store_batch_calls")
         self.assertGreaterEqual(carried, 25)
-        self.assertLess(writes, carried, "what was ready together travelled together")
+        self.assertLess(writes, carried, "calls that are ready together share a write")
         # A request that waits reports the whole time, and separately the shorter time of deciding.
         for front, waits in (("http", 5), ("resp", 1)):
             waited, count = of("headgate_wait_seconds", f'{{front="{front}"}}')
@@ -150,7 +150,7 @@ class Fleet(FleetTest):
             self.assertTrue(0 < waited < 10, waited)
         self.assertLess(of("headgate_batch_seconds", '{front="resp"}')[0], of("headgate_wait_seconds", '{front="resp"}')[0])
 
-    def test_several_limits_of_a_rule_hold_together(self):
+    def test_a_request_takes_from_all_limits_of_a_rule_or_from_none(self):
         instances = [self.instance() for _ in range(2)]
         self.assertEqual(self.admitted(instances, 40, window="w"), 12)
         # The window gets back the requests that the log denied.
@@ -168,7 +168,7 @@ class Fleet(FleetTest):
                 replies.append(connection.recv(100).decode().split("\r\n")[1])
         self.assertEqual(replies, [":0", ":0", ":0", ":1"])
 
-    def test_every_key_in_the_store_ends_by_itself(self):
+    def test_every_key_in_the_store_expires(self):
         instance = self.instance()
         for entries in ({"api_key": "a"}, {"window": "b"}, {"third": "c"}):
             self.assertEqual(instance.check("edge", **entries)[0], 200)
@@ -180,7 +180,7 @@ class Fleet(FleetTest):
         for key in keys:
             self.assertGreater(int(self.command("PTTL", key)[1:]), 0, key)
 
-    def test_hashed_keys_show_nothing_of_what_clients_send(self):
+    def test_hashed_keys_hide_the_values_that_clients_send(self):
         secret = self.write("secret", "of this fleet\n")
         hashed = ("--hash-keys", "yes", "--hash-keys-secret-file", secret, "--sharing", "exact")
         instances = [self.instance(*hashed) for _ in range(2)]
@@ -206,7 +206,7 @@ class Fleet(FleetTest):
             until(lambda: limit_of(instance) == 30, 2, "the old limit is in force again")
         self.assertEqual(self.admitted(instances, 10, api_key="k1"), 0)
 
-    def test_without_the_store_each_rule_does_as_it_says_and_afterwards_it_is_as_before(self):
+    def test_without_the_store_each_rule_follows_its_policy_until_the_store_is_back(self):
         # Exact, because leased buckets would first have to learn after a restart, and begin empty.
         instances = [self.instance("--sharing", "exact") for _ in range(2)]
         until(lambda: self.metric(instances[0], "headgate_instances") == 2, 10, "the instances know of each other")
@@ -235,13 +235,13 @@ class Fleet(FleetTest):
             until(lambda: self.modes(instance, 16) == {"exact"}, 20, "decisions are exact again")
         self.assertEqual(self.admitted(instances, 60, api_key="k9"), 30)
 
-    def test_an_instance_that_goes_says_so(self):
+    def test_an_instance_that_stops_leaves_the_list_of_instances(self):
         instances = [self.instance() for _ in range(2)]
         until(lambda: self.metric(instances[0], "headgate_instances") == 2, 10, "the instances know of each other")
         self.assertEqual(instances[1].stop(signal.SIGTERM), 0)
-        until(lambda: self.metric(instances[0], "headgate_instances") == 1, 5, "the one that is left knows that it is alone")
+        until(lambda: self.metric(instances[0], "headgate_instances") == 1, 5, "the remaining instance counts itself only")
 
-    def test_a_store_that_cannot_be_is_refused_with_a_hint(self):
+    def test_an_invalid_store_is_refused_with_a_hint(self):
         for url, word in (("http://127.0.0.1", "http"), ("redis://", "host"), ("redis://127.0.0.1:x", "port")):
             refused = run(BINARY, "serve", "--listen", "127.0.0.1:0", "--store", url)
             self.assertEqual(refused.returncode, 2)
@@ -252,7 +252,7 @@ class Fleet(FleetTest):
         server = self.enterContext(
             Headgate("--rules", self.rules, "--store", f"redis://:sesame42@127.0.0.1:{self.redis.port}", "--threads", "1")
         )
-        until(lambda: "store." in server.errors(), 10, "the log says what became of it")
+        until(lambda: "store." in server.errors(), 10, "the log reports the failed connection")
         self.assertNotIn("sesame42", server.errors())
 
 

@@ -26,7 +26,7 @@ class Burst(FaultTest):
         self.assert_no_breaker_opened()
         toll.check("flapping", toll.outage, 0)
 
-    def test_many_new_keys_at_once_open_no_breaker(self):
+    def test_many_new_keys_at_once_do_not_open_the_breaker(self):
         toll = self.begin()
         connections = [self.enterContext(instance.connect()) for instance in self.instances]
         refused = 0
@@ -39,7 +39,7 @@ class Burst(FaultTest):
                 refused += sum(not passed(read_reply(reader)) for _ in range(NEW_KEYS))
         toll.away(began, time.monotonic())
         self.until_shared(toll)
-        self.assertEqual(refused, 0, "who has never been seen has room")
+        self.assertEqual(refused, 0, "a new key has room")
         self.assert_no_breaker_opened()
         # The store made decisions all the time.
         for instance in self.instances:

@@ -43,18 +43,18 @@ descriptors:
             self.clock.set(boottime=-PAUSE_SECONDS)
         self.server.resume()
 
-    def test_a_pause_that_the_clock_missed_costs_the_leases(self):
+    def test_a_pause_that_the_clock_missed_drops_the_leases(self):
         before = self.server.metric(DROPPED)
         self.assertEqual(self.server.metric(MISSED), 0)
         self.sleep(told=False)
-        until(lambda: self.server.metric(MISSED) == 1, 10, "it is seen")
-        self.assertGreater(self.server.metric(DROPPED), before, "what was held is dropped")
+        until(lambda: self.server.metric(MISSED) == 1, 10, "the pause is detected")
+        self.assertGreater(self.server.metric(DROPPED), before, "held leases are dropped")
         self.assertIn("clock.pause_missed", self.server.errors())
         self.load.take_modes()
         until(lambda: self.load.take_modes()["hot"]["leased"], 10, "there are leases again")
         self.assertEqual(self.server.metric(MISSED), 1, "once")
 
-    def test_a_pause_that_the_clock_counts_is_none_to_speak_of(self):
+    def test_a_pause_that_the_clock_counts_is_not_reported(self):
         self.sleep(told=True)
         wait(3)
         self.assertEqual(self.server.metric(MISSED), 0, self.server.errors())
@@ -94,7 +94,7 @@ class ShiftedClocks(FaultTest):
         self.clock.set(boottime=-(LEASE_SECONDS + 1))
         held = 1
         paused.resume()
-        until(lambda: paused.metric("headgate_store_pauses_missed_total"), 10, "it is seen")
+        until(lambda: paused.metric("headgate_store_pauses_missed_total"), 10, "the pause is detected")
         wait(1)
         toll.check("clock_missed", held, 0)
 

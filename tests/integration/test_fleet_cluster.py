@@ -90,7 +90,7 @@ class FleetOnACluster(unittest.TestCase):
         for value in self.far:
             self.assertLessEqual(self.calm.excess(value, CALM_BURST, CALM_RATE), 0, value)
             self.assertGreater(self.calm.admitted(value), 0, value)
-        self.assertLessEqual(set().union(*self.calm.modes.values()), SHARED, "keys of other shards noticed")
+        self.assertLessEqual(set().union(*self.calm.modes.values()), SHARED, "keys of other shards were affected")
         return term
 
     def stop_load_of_a_failover(self, name, began, promoted):
@@ -114,12 +114,12 @@ class FleetOnACluster(unittest.TestCase):
 
         until(is_shared, seconds, "the shard's keys are decided as before")
 
-    def test_one_limit_and_all_of_it(self):
+    def test_the_whole_limit_is_admitted_and_no_more(self):
         self.start_load()
         wait(3)
         self.stop_load()
         self.assertGreaterEqual(self.hot.admitted(self.key), 0.9 * RATE * self.hot.took)
-        self.assertGreater(self.hot.asked, 1.5 * self.hot.admitted(self.key), "the load was no load")
+        self.assertGreater(self.hot.asked, 1.5 * self.hot.admitted(self.key), "the load was too low")
 
     def test_an_instance_dies_with_its_leases(self):
         self.start_load()
@@ -130,10 +130,10 @@ class FleetOnACluster(unittest.TestCase):
         wait(1)
         afterwards = (self.hot.admitted(self.key) - before) / (time.monotonic() - began)
         self.stop_load()
-        self.assertGreaterEqual(afterwards, 0.8 * RATE, "the others admit what the dead one no longer does")
+        self.assertGreaterEqual(afterwards, 0.8 * RATE, "the others admit the share of the dead one")
         self.assertEqual(self.hot.ended, 1)
 
-    def test_an_instance_sleeps_for_longer_than_its_leases_live(self):
+    def test_an_instance_is_paused_for_longer_than_its_leases_live(self):
         self.start_load()
         wait(1)
         self.instances[0].pause()
@@ -228,7 +228,7 @@ class FleetOnACluster(unittest.TestCase):
         self.stop_load_of_a_failover("silent_primary", began, promoted)
         self.assertEqual(self.hot.ended, 0)
 
-    def test_a_user_with_the_least_rights_is_enough(self):
+    def test_a_user_with_the_documented_rights_is_enough(self):
         for node in self.cluster.nodes:
             rights = f"on >sesame resetkeys {ACL_KEYS} {ACL_COMMANDS} {ACL_CLUSTER_COMMANDS}"
             self.assertEqual(node.command("ACL", "SETUSER", "headgate", *rights.split()), "OK")

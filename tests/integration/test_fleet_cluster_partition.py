@@ -45,7 +45,7 @@ class ClusterPartition(unittest.TestCase):
         """The first value whose bucket is on this shard."""
         return next(v for v in (f"v{i}" for i in range(1000)) if self.cluster.shard_of(name(v)) == shard)
 
-    def test_the_primary_that_is_alone_is_replaced(self):
+    def test_the_isolated_primary_is_replaced(self):
         hot = self.in_shard(0, lambda v: f"hg:{{t|{v}}}")
         probe = self.in_shard(0, lambda v: f"hg:{{r|default|probe={v}#0}}")
         calm = self.in_shard(1, lambda v: f"hg:{{r|default|calm={v}#0}}")
@@ -76,15 +76,15 @@ class ClusterPartition(unittest.TestCase):
             return hot_load.admitted("hot") - before > 0.8 * 0.5 * RATE
 
         for load in probes:
-            until(lambda: is_shared(load), 10, "all is well at first")
+            until(lambda: is_shared(load), 10, "all decisions are shared at first")
         self.addCleanup(self.network.plug, MANY, FEW)
         self.network.pull(MANY, FEW)
         replica = self.cluster.nodes[3]
         until(lambda: self.cluster.primary_of(0, [replica]), 20, "the replica takes over")
-        until(lambda: modes(probes[0]) == {"local"}, 10, "the instance with the primary that is alone decides alone")
+        until(lambda: modes(probes[0]) == {"local"}, 10, "the instance on the side of the isolated primary decides alone")
         for load in probes[1:]:
             until(lambda: is_shared(load), BACK_SECONDS, "the others are back with the new primary")
-        until(admits_much, BACK_SECONDS, "what leases were out is known again")
+        until(admits_much, BACK_SECONDS, "the outstanding leases are known again")
 
         self.network.plug(MANY, FEW)
         until(lambda: not self.cluster.primary_of(0, [self.cluster.nodes[0]]), 20, "the old primary follows the new one")
@@ -103,7 +103,7 @@ class ClusterPartition(unittest.TestCase):
         term = 2 + RATE / BURST * (TWO_PRIMARIES_SECONDS + seconds / len(self.instances))
         refused = max(longest_refused(connection) for probe in probes for connection in by_connection(probe, "probe"))
         record(self, "partition", hot_load.excess("hot", BURST, RATE) / BURST, term, refused, 0)
-        self.assertLessEqual(set(calm_load.modes["calm"]), SHARED, "keys of another shard noticed")
+        self.assertLessEqual(set(calm_load.modes["calm"]), SHARED, "keys of another shard were affected")
         self.assertLessEqual(calm_load.excess("calm", CALM_BURST, CALM_RATE), 0)
         self.assertGreater(calm_load.admitted("calm"), 0.8 * CALM_RATE * calm_load.took)
 

@@ -75,14 +75,14 @@ class Flood(FleetTest):
         text = self.redis.command("INFO", "memory")
         return int(next(line for line in text.splitlines() if line.startswith("used_memory:")).split(":")[1])
 
-    def test_a_flood_of_unique_keys_is_bounded_here_and_there(self):
+    def test_a_flood_of_unique_keys_takes_bounded_space_in_instance_and_store(self):
         instance = self.instance()
         # Used in both floods, so that the loops that get the floods know these keys already.
         connections = [self.enterContext(instance.connect()) for _ in range(WORKERS)]
         for connection in connections:
             connection.settimeout(30)
         self.assertEqual(self.flood(connections, 0, FIRST_KEYS), FIRST_KEYS)
-        until(lambda: self.redis.command("DBSIZE") == "1", 30, "all that is there are the instances")
+        until(lambda: self.redis.command("DBSIZE") == "1", 30, "only the list of instances is stored")
         resident, stored = self.resident_bytes(instance), self.redis_bytes()
 
         hot = self.enterContext(Load([instance], {"hot": check("hot", "hot")}, batch=5, pause=0.01))
@@ -95,7 +95,7 @@ class Flood(FleetTest):
         hot.stop()
 
         count, longest_ms, endless = map(int, self.redis.command("EVAL", LOOK, "0", seconds=30).split())
-        self.assertGreater(count, min(KEYS, KEYS / took * FULL_AGAIN_SECONDS) / 2, "the flood was none")
+        self.assertGreater(count, min(KEYS, KEYS / took * FULL_AGAIN_SECONDS) / 2, "the flood was too slow")
         self.assertEqual(endless, 0)
         self.assertLessEqual(longest_ms, 1000 * (FULL_AGAIN_SECONDS + LEASE_SECONDS))
         # In the instance nothing grows, and the key that is asked for often keeps its place.
@@ -106,7 +106,7 @@ class Flood(FleetTest):
         self.assertEqual(decided_alone([instance]), 0)
         self.assertEqual(instance.metric('headgate_store_calls_total{outcome="refused"}'), 0)
         # In Redis every key expires.
-        until(lambda: self.redis.command("DBSIZE") == "1", 30, "all that is there are the instances")
+        until(lambda: self.redis.command("DBSIZE") == "1", 30, "only the list of instances is stored")
         self.assertLess(self.redis_bytes() - stored, MEBIBYTE)
 
 

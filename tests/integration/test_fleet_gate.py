@@ -82,14 +82,14 @@ class BehindAGate(unittest.TestCase):
         self.heal()
         self.went_local = self.gated.metric('headgate_shared_decisions_total{mode="local"}') > before
         self.assertTrue(modes & expected, modes)
-        self.assertLessEqual(modes, SHARED | expected, "a mode that nobody expected")
+        self.assertLessEqual(modes, SHARED | expected, "an unexpected mode")
         self.stop_load()
 
-    def test_a_longer_way(self):
+    def test_a_slow_network(self):
         self.during(lambda: setattr(self.gate, "delay", 0.005), 1.5, SHARED)
         self.assertFalse(self.went_local)
 
-    def test_a_way_that_is_now_long_and_now_short(self):
+    def test_a_network_with_jitter(self):
         def fault():
             self.gate.delay, self.gate.jitter = 0.001, 0.02
 
@@ -100,25 +100,25 @@ class BehindAGate(unittest.TestCase):
         self.during(lambda: setattr(self.gate, "slice_bytes", 3), 1, SHARED)
         self.assertFalse(self.went_local)
 
-    def test_no_way_at_all(self):
+    def test_no_connection_at_all(self):
         self.during(self.gate.cut, 1.5, {"local"})
 
-    def test_a_way_on_which_nothing_moves(self):
+    def test_both_directions_stall(self):
         self.during(lambda: self.gate.hold("both"), 2, {"local"})
 
-    def test_a_way_on_which_only_calls_arrive(self):
+    def test_only_calls_arrive(self):
         self.during(lambda: self.gate.hold(TO_CLIENT), 2, {"local"})
 
-    def test_a_way_on_which_only_answers_arrive(self):
+    def test_only_answers_arrive(self):
         self.during(lambda: self.gate.hold(TO_SERVER), 2, {"local"})
 
-    def test_answers_that_are_no_answers(self):
+    def test_malformed_answers(self):
         self.during(lambda: self.gate.corrupt(chunks=10**6), 1, SHARED | {"local"})
 
-    def test_one_answer_that_is_none(self):
+    def test_one_malformed_answer(self):
         self.during(lambda: self.gate.corrupt(chunks=1), 0.5, SHARED | {"local"})
 
-    def test_the_store_hangs_up_and_still_listens(self):
+    def test_the_store_closes_connections_and_still_listens(self):
         self.during(self.gate.half_close, 0.5, SHARED | {"local"})
 
     def test_connections_are_reset(self):
@@ -131,7 +131,7 @@ class BehindAGate(unittest.TestCase):
 
     # Only a checksum could reveal a wrong number in a well-formed answer. TCP has one, so no bound
     # is stated here.
-    def test_any_byte_of_an_answer_wrong_is_survived(self):
+    def test_any_wrong_byte_of_an_answer_is_survived(self):
         self.addCleanup(self.gate.heal)
         self.start_load()
         self.gate.corrupt(chunks=10**6, anywhere=True)

@@ -1,4 +1,4 @@
-"""A new history of the store locks nobody out and admits at most what docs/guides/fleet.md states,
+"""A new history of the store locks no client out and adds at most what docs/guides/fleet.md states,
 whatever caused it."""
 
 import os
@@ -30,7 +30,7 @@ class HistoryOfAServer(unittest.TestCase):
     def test_a_first_replica_is_attached_and_lost(self):
         before, began = self.replication_id(), time.monotonic()
         replica = self.enterContext(RedisServer("--replicaof", f"127.0.0.1 {self.redis.port}"))
-        until(lambda: self.replication_id() != before, 20, "it has another id")
+        until(lambda: self.replication_id() != before, 20, "the server has another id")
         until(lambda: "master_link_status:up" in replica.command("INFO", "replication"), 20, "the replica follows")
         attached = self.replication_id()
         replica.kill()

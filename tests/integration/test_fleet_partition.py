@@ -1,5 +1,5 @@
 """Two instances and their Redis on networks of their own: a cable is pulled and plugged in again.
-The links are real, and so is what the kernel does to their connections: packets get lost, or
+The links are real, so the kernel handles their connections as on real machines: packets get lost, or
 sending fails with "no route"."""
 
 import time
@@ -47,7 +47,7 @@ class Partition(unittest.TestCase):
         ]
         # An event loop that had no load in the previous test may still have to notice that the
         # store is back.
-        until(self.is_well, BACK_SECONDS, "all is well at first")
+        until(self.is_well, BACK_SECONDS, "all decisions are shared at first")
 
     def modes(self, instance, seconds):
         """The modes of the instance in the next seconds."""
@@ -90,10 +90,10 @@ class Partition(unittest.TestCase):
         began = time.monotonic()
         self.network.pull(*pulled)
         # The instance may spend the leases that it holds until they expire.
-        until(lambda: self.modes(0, 0.8) == {"local"}, 8, "the one that is cut off decides alone")
+        until(lambda: self.modes(0, 0.8) == {"local"}, 8, "the instance that is cut off decides alone")
         self.assertLessEqual(self.modes(1, 0.5), SHARED, "the other does not notice")
         self.network.plug(*pulled)
-        until(lambda: self.is_back(0), BACK_SECONDS, "the one that was cut off is back")
+        until(lambda: self.is_back(0), BACK_SECONDS, "the instance that was cut off is back")
         until(self.is_well, BACK_SECONDS, "nobody decides alone any more")
         refused = self.stop()
         self.check("cut_off", self.share_since(began), refused)
@@ -112,7 +112,7 @@ class Partition(unittest.TestCase):
             wait(0.15)
             self.network.plug("store", "a")
             wait(0.5)
-        until(lambda: self.is_back(0), BACK_SECONDS, "the one with the loose cable is back")
+        until(lambda: self.is_back(0), BACK_SECONDS, "the instance with the loose cable is back")
         refused = self.stop()
         self.check("cut_off", self.share_since(began), refused)
 

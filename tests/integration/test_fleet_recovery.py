@@ -87,7 +87,7 @@ class Recovery(FleetTest):
         return None if window.alone else window
 
     def heals(self, away, back):
-        usual = until(self.quiet, 15, "all is well at first")
+        usual = until(self.quiet, 15, "the load is decided normally at first")
         self.assertGreaterEqual(usual.admitted, 0.99 * usual.asked, "the load is below every limit")
         calls_per_decision = usual.calls / usual.decided
 
@@ -110,11 +110,11 @@ class Recovery(FleetTest):
         for load in self.loads:
             self.assertEqual(load.stop().ended, 0)
 
-    def test_a_store_that_stood_still(self):
+    def test_recovery_after_the_store_stalled(self):
         self.addCleanup(self.redis.resume)
         self.heals(self.redis.pause, self.redis.resume)
 
-    def test_a_store_that_died_and_begins_empty(self):
+    def test_recovery_after_the_store_restarted_empty(self):
         self.heals(self.redis.kill, self.redis.start)
 
 
@@ -126,7 +126,7 @@ class RecoveryOfLeases(FleetTest):
     RULES = f"domain: edge\ndescriptors:\n  - key: leased\n    rate_limit: {limit_for(KEYS)}}}\n"
     TIMES = Recovery.TIMES
 
-    def test_leased_keys_are_used_as_before(self):
+    def test_leased_keys_return_to_normal(self):
         instances = [self.instance() for _ in range(INSTANCES)]
         commands = {str(i): check("leased", str(i)) for i in range(self.KEYS)}
         load = self.enterContext(Load(instances, commands, BATCH // 2, 2 * CONNECTIONS, every=EVERY))
@@ -139,7 +139,7 @@ class RecoveryOfLeases(FleetTest):
             share = (sum(map(load.admitted, commands)) - admitted) / max(1, load.asked - asked)
             return share if decided_alone(instances) == alone else 0
 
-        until(lambda: passing() >= 0.99, 15, "all is well at first")
+        until(lambda: passing() >= 0.99, 15, "nearly all requests pass at first")
         self.addCleanup(self.redis.resume)
         self.redis.pause()
         wait(3)

@@ -68,12 +68,12 @@ class Shutdown(FleetTest):
         print(f"\nstopped within {took:.2f} s: {said}")
         with other.connect() as connection:
             left = replies(connection, [encode("HG.PEEK", "edge", "ENTRIES", "1", "k", f"v{i}") for i in range(KEYS)])
-        self.assertEqual(KEYS * LIMIT - sum(map(remaining, left)), count, "what passed is spent, and nothing else")
+        self.assertEqual(KEYS * LIMIT - sum(map(remaining, left)), count, "exactly the admitted requests are spent")
         self.assertGreaterEqual(int(said["keys"]), KEYS // 2)
         self.assertGreaterEqual(int(said["requests"]), KEYS)
         self.assertEqual(said["requests_left"], "0")
 
-    def test_connections_that_are_cut_meanwhile_cost_no_lease(self):
+    def test_cut_connections_during_the_shutdown_lose_no_lease(self):
         self.TIMES = ("--store-timeout", "500ms", "--store-connect-timeout", "2s")
         instance = self.instance(threads=1)
         self.lease(instance, KEYS, held=KEYS)
@@ -84,7 +84,7 @@ class Shutdown(FleetTest):
         print(f"\nstopped within {took:.2f} s: {said}")
         self.assertEqual(said["requests_left"], "0")
 
-    def test_leases_go_back_also_without_the_right_to_leave_the_list_of_instances(self):
+    def test_leases_are_returned_even_without_the_right_to_leave_the_list_of_instances(self):
         self.redis.command("ACL", "SETUSER", "default", "-zrem")
         instance = self.instance(threads=1)
         self.lease(instance, 1000, held=1000)
@@ -92,7 +92,7 @@ class Shutdown(FleetTest):
         self.assertEqual(said["requests_left"], "0", instance.errors())
         self.assertIn("store.alarm_raised", instance.errors())
 
-    def test_a_store_that_is_gone_delays_nothing(self):
+    def test_an_unreachable_store_does_not_delay_the_shutdown(self):
         instance = self.instance()
         self.lease(instance, 1000, held=1000)
         self.redis.pause()

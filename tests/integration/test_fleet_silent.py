@@ -60,7 +60,7 @@ class Silent(FleetTest):
             until(lambda: instance.metric("headgate_instances") == 2, 10, "the instances know of each other")
         admitted = self.take_leases(silent)
         self.held = silent.metric(HELD)  # of all keys
-        self.assertGreater(self.held, 0, "it took leases")
+        self.assertGreater(self.held, 0, "the instance holds leases")
         leave(silent)
         began = Load.now()
         load = self.enterContext(Load([other], {name: check(name, "key") for name in KINDS}, batch=40, connections=4))
@@ -73,10 +73,10 @@ class Silent(FleetTest):
         # A bucket of a day refills at most one request within the test.
         record(self, name, (max(admitted.values()) - 1 - REQUESTS) / REQUESTS, 0, max(last.values()), within)
 
-    def test_what_an_idle_instance_holds(self):
+    def test_requests_held_by_an_idle_instance(self):
         last, admitted = self.withheld(lambda _: None)
         for name in KINDS:
-            self.assertGreaterEqual(admitted[name], REQUESTS, f"{name}: all of it can be had")
+            self.assertGreaterEqual(admitted[name], REQUESTS, f"{name}: the whole limit can be admitted")
         self.check("idle", last, admitted, IDLE_SECONDS)
 
     def lost(self, name, leave):
@@ -86,10 +86,10 @@ class Silent(FleetTest):
             self.assertGreaterEqual(admitted[kind], REQUESTS - self.held, kind)
         self.check(name, last, admitted, LEASE_SECONDS)
 
-    def test_what_a_paused_instance_holds(self):
+    def test_requests_held_by_a_paused_instance(self):
         self.lost("paused", Headgate.pause)
 
-    def test_what_a_killed_instance_holds(self):
+    def test_requests_held_by_a_killed_instance(self):
         self.lost("killed", lambda instance: instance.stop(signal.SIGKILL))
 
 

@@ -36,7 +36,7 @@ class FleetOnAStore(FleetTest):
         names = [f'headgate_store_calls_total{{outcome="{outcome}"}}' for outcome in ("denied", "failed", "refused")]
         return decided_alone(instances) + sum(instance.metric(name) for instance in instances for name in names)
 
-    def test_all_keys_forgotten_gives_one_capacity_each_time(self):
+    def test_each_loss_of_all_keys_adds_one_capacity(self):
         instances = [self.instance() for _ in range(2)]
         load = self.enterContext(Load(instances, {"hot": throttle("hot", BURST, RATE)}))
         for _ in range(3):
@@ -48,7 +48,7 @@ class FleetOnAStore(FleetTest):
         self.assertGreater(load.admitted("hot"), 0.8 * RATE * load.took)
         self.assertEqual(self.undecided(instances), 0)
 
-    def test_a_store_that_restarts_empty_gives_one_capacity_each_time(self):
+    def test_each_empty_restart_adds_one_capacity(self):
         instances = [self.instance("--on-store-failure", "deny") for _ in range(2)]
         load = self.enterContext(Load(instances, {"hot": throttle("hot", BURST, RATE)}, connections=2))
         for _ in range(2):
@@ -60,7 +60,7 @@ class FleetOnAStore(FleetTest):
         load.stop()
         self.assertLessEqual(load.excess("hot", 3 * BURST, RATE), 0)
 
-    def test_every_key_ends_by_itself(self):
+    def test_every_key_expires(self):
         instances = [self.instance() for _ in range(2)]
         commands = {f"{name}{i}": check(name, f"{name}{i}") for i in range(20) for name in ALGORITHMS}
         commands["hot"] = throttle("hot", BURST, RATE)
@@ -78,7 +78,7 @@ class FleetOnAStore(FleetTest):
         # and its leases.
         self.assertLessEqual(max(lives.values()), 125_000)
 
-    def test_what_is_not_ours_is_replaced_and_counted(self):
+    def test_foreign_values_are_replaced_and_counted(self):
         for sharing in ("exact", "leased"):
             with self.subTest(sharing):
                 instance = self.instance("--sharing", sharing)
@@ -95,7 +95,7 @@ class FleetOnAStore(FleetTest):
                 self.assertEqual(replaced, len(foreign) * len(ALGORITHMS))
                 self.assertEqual(self.undecided([instance]), 0)
 
-    def test_a_user_with_the_least_rights_is_enough(self):
+    def test_a_user_with_the_documented_rights_is_enough(self):
         user = f"on >sesame resetkeys {ACL_KEYS} {ACL_COMMANDS}"
         self.assertEqual(self.redis.command("ACL", "SETUSER", "headgate", *user.split()), "OK")
         server = f"127.0.0.1:{self.redis.port}"
@@ -120,7 +120,7 @@ class FleetOnAStore(FleetTest):
             self.assertEqual(instance.metric("headgate_store_alarms_total"), 0, instance.errors())
         self.assertEqual(self.undecided(instances), 0)
         instances.pop().stop()
-        until(lambda: instances[0].metric("headgate_instances") == 1, 10, "the one that went has said so")
+        until(lambda: instances[0].metric("headgate_instances") == 1, 10, "the stopped instance has left the list")
         refused = [line for line in self.redis.command("ACL", "LOG").split("\n") if line == "object"]
         self.assertEqual(refused, [], "the server refused something: ACL LOG")
 
@@ -131,7 +131,7 @@ class FleetOnAStore(FleetTest):
         self.set_rights(*f"on >sesame resetkeys {ACL_KEYS} {ACL_COMMANDS}".split())
         return self.instance(*args, store=f"redis://headgate:sesame@127.0.0.1:{self.redis.port}")
 
-    def test_a_missing_right_to_read_lifts_no_limit(self):
+    def test_without_the_right_to_read_nothing_is_admitted(self):
         instance = self.instance_with_least_rights("--sharing", "exact", "--on-store-failure", "deny")
         for name, right in (("bucket", "get"), ("log", "lindex")):
             self.assertEqual(instance.check("edge", **{name: right})[0], 200)
@@ -148,13 +148,13 @@ class FleetOnAStore(FleetTest):
         instance = self.instance_with_least_rights()
         self.set_rights("-zcard")
         failed = 'headgate_store_bucket_events_total{event="script_failed"}'
-        until(lambda: instance.metric(failed) >= 2, 20, "two beats are refused")
+        until(lambda: instance.metric(failed) >= 2, 20, "two heartbeats are refused")
         self.assertEqual(instance.errors().count("heartbeat.refused"), 1)
         self.assertNotIn("heartbeat.accepted", instance.errors())
         self.set_rights("+zcard")
-        until(lambda: "heartbeat.accepted" in instance.errors(), 20, "a beat is counted")
+        until(lambda: "heartbeat.accepted" in instance.errors(), 20, "a heartbeat is accepted")
 
-    def test_the_log_shows_no_key_that_the_store_repeats(self):
+    def test_keys_in_error_messages_of_the_store_are_not_logged(self):
         redis = self.enterContext(RedisServer("--rename-command", "EVALSHA", ""))
         instance = self.instance("--sharing", "exact", store=f"redis://127.0.0.1:{redis.port}")
 
@@ -197,13 +197,13 @@ class FleetOnAStore(FleetTest):
         self.assertEqual(found, {"local"})
         self.assertIn("NOAUTH", errors)
         self.assertNotIn("of-the-", errors)
-        for args, what in ((user[:2], "a user of the sentinels needs a password"), (password, "a login for sentinels is given")):
+        for args, what in ((user[:2], "a user of the sentinels needs a password"), (password, "a login for sentinels is configured")):
             url = store if args is not password else f"redis://127.0.0.1:{self.redis.port}"
             refused = run(BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--store", url, *args)
             self.assertEqual(refused.returncode, 2, refused.stderr)
             self.assertIn(what, refused.stderr)
 
-    def test_what_is_wrong_with_the_settings_is_said_all_at_once(self):
+    def test_all_problems_of_the_settings_are_reported_at_once(self):
         self.write("headgate.yaml", "store: rediss://headgate@127.0.0.1:1\nstore_ca_file: /not/there\nhash_keys: true\n")
         config = os.path.join(self.folder, "headgate.yaml")
         refused = run(BINARY, "serve", "--config", config, "--listen", "8080", "--credential-file", "/nor/this")
@@ -217,16 +217,16 @@ class FleetOnAStore(FleetTest):
         ):
             self.assertIn(what, refused.stderr)
 
-    def test_settings_that_do_nothing_without_a_store_are_warned_of(self):
+    def test_settings_without_effect_cause_a_warning(self):
         with Headgate("--strict-store", "yes", "--sharing", "exact") as alone:
             self.assertRegex(alone.errors(), 'warning settings.ignored settings="strict_store, sharing"')
 
-    def test_shares_are_of_as_many_instances_as_are_given(self):
+    def test_shares_follow_the_configured_number_of_instances(self):
         instance = self.instance("--store-instances", "10", store="redis://127.0.0.1:1")
         statuses = [instance.check("edge", bucket="k")[0] for _ in range(7)]
         self.assertEqual(statuses, [200] * 5 + [429] * 2)  # limit 50 per minute
 
-    def test_the_breaker_is_as_it_is_set(self):
+    def test_the_settings_of_the_breaker_apply(self):
         words = ("--store-timeout", "500ms", "--store-breaker-failures-in-row", "2", "--store-breaker-open-min", "1h")
         words += ("--store-breaker-open-max", "1h", "--threads", "1", "--sharing", "exact")
         instance = self.enterContext(Headgate("--rules", self.rules, "--store", f"redis://127.0.0.1:{self.redis.port}", *words))
@@ -241,7 +241,7 @@ class FleetOnAStore(FleetTest):
         self.assertEqual(instance.metric(opened), before + 1)
         self.assertEqual(instance.metric("headgate_store_breakers_open"), 1)
 
-    def test_a_user_that_is_turned_off_and_on(self):
+    def test_a_user_is_disabled_and_enabled_again(self):
         self.redis.command("ACL", "SETUSER", "headgate", "on", ">sesame42", ACL_KEYS, "+@all")
         instance = self.instance(store=f"redis://headgate:sesame42@127.0.0.1:{self.redis.port}")
 

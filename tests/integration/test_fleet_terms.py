@@ -34,7 +34,7 @@ class Terms(unittest.TestCase):
         self.assertGreater(len(rows), 10)
         self.assertEqual(set(rows), {row for fault in FAULTS.values() for row in fault.rows})
 
-    def test_each_is_measured_by_the_test_that_it_names(self):
+    def test_each_fault_is_measured_by_the_test_that_it_names(self):
         for name, fault in FAULTS.items():
             for test in fault.tests:
                 module, *words = test.split(".")

@@ -52,7 +52,7 @@ class FleetWatch(FleetTest):
 
     # ---- Metrics
 
-    def test_leases_are_counted_as_what_becomes_of_them(self):
+    def test_leased_requests_are_counted_by_their_outcome(self):
         instance = self.alone()
         self.until_asked(instance)
         self.assertEqual(self.leased(instance), dict.fromkeys((*LEASED, "held"), 0))
@@ -89,7 +89,7 @@ class FleetWatch(FleetTest):
         self.assertGreater(lost["expired"], 0)
         self.assertEqual(lost["granted"], lost["spent"] + lost["returned"] + lost["expired"])
 
-    def test_calls_are_counted_by_what_became_of_them(self):
+    def test_calls_are_counted_by_their_outcome(self):
         instance = self.alone("--sharing", "exact", "--store-breaker-failures-in-row", "2")
         self.until_asked(instance)
         names = ("retries", "redirects", "disconnects", "breaker_opened")
@@ -131,7 +131,7 @@ class FleetWatch(FleetTest):
         self.assertEqual(instance.metric("headgate_store_breakers_open"), 0)
         self.assertEqual(counts()["redirects"], 0)
 
-    def test_what_is_pipelined_travels_together(self):
+    def test_pipelined_commands_share_calls_to_the_store(self):
         instance = self.alone("--sharing", "exact")
         self.until_asked(instance)
         commands = {
@@ -152,7 +152,7 @@ class FleetWatch(FleetTest):
 
     # ---- The log
 
-    def test_the_log_says_when_a_server_is_left_alone_and_when_it_is_back(self):
+    def test_the_log_reports_when_a_server_becomes_unreachable_and_recovers(self):
         instance = self.alone("--sharing", "exact", "--store-breaker-failures-in-row", "2")
         self.until_asked(instance)
         self.assertEqual(self.lines(instance, "store.unreachable") + self.lines(instance, "store.recovered"), [])
@@ -168,7 +168,7 @@ class FleetWatch(FleetTest):
         self.until_asked(instance)
         self.assertEqual(self.lines(instance, "store.recovered"), [("info", server)])
 
-    def test_the_log_says_once_that_decisions_are_made_without_the_store_and_once_that_this_is_over(self):
+    def test_the_log_reports_the_begin_and_end_of_degraded_mode_once(self):
         # The breaker never opens, so only the decisions reveal the outage.
         never = ("--store-breaker-failures-in-row", "1000000")
         instance = self.alone("--sharing", "exact", *never)
@@ -200,7 +200,7 @@ class FleetWatch(FleetTest):
 
     # ---- A store that may forget limits
 
-    def test_a_store_that_may_evict_is_warned_of_or_refused(self):
+    def test_a_store_that_may_evict_keys_causes_a_warning_or_is_refused(self):
         redis = self.enterContext(RedisServer("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"))
         store = f"redis://127.0.0.1:{redis.port}"
         lenient = self.alone(store=store)

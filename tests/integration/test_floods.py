@@ -1,4 +1,4 @@
-"""Clients bring limits and keys of their own, as many as they like. Rules still hold, and can be
+"""Clients may use any number of limits and keys of their own. Rules still hold, and can be
 changed."""
 
 import os
@@ -78,14 +78,14 @@ class Floods(unittest.TestCase):
     def limit_of(self, server, user):
         return server.check("edge", cost=0, user=user)[2]["decisions"][0]
 
-    def test_limits_that_clients_bring_stop_nobody(self):
+    def test_a_full_table_of_clients_limits_does_not_affect_other_clients(self):
         server, client = self.start()
         self.assertEqual(server.check("edge", cost=4, user="ann")[0], 200)
 
         replies = client.ask([throttle(f"k{i}", i, 1000, 86400) for i in range(1, LIMITS + 1)])
         self.assertEqual(replies.count(b"*5\r\n"), LIMITS, replies[-200:])
         self.assertGreater(server.metric("headgate_client_limits_forgotten_total"), 0)
-        # Not even for a client that brings one more in a request.
+        # This holds even for a client that adds one more in a request.
         body = (
             '{"domain": "edge", "descriptors": [{"entries": [{"key": "own", "value": "1"}],'
             ' "limit": {"requests_per_unit": 7, "unit": "hour"}}]}'
@@ -93,7 +93,7 @@ class Floods(unittest.TestCase):
         self.assertEqual(server.request("POST", "/v1/check", body)[0], 200)
 
         self.write_rules(7)
-        until(lambda: self.limit_of(server, "ann")["limit"] == 7, 10, "the rules that were edited are in force")
+        until(lambda: self.limit_of(server, "ann")["limit"] == 7, 10, "the edited rules are in force")
         self.assertEqual(self.limit_of(server, "ann")["remaining"], 3)
         self.assertEqual(server.stop(), 0)
 
@@ -103,7 +103,7 @@ class Floods(unittest.TestCase):
         self.assertEqual(self.limit_of(server, "ann")["remaining"], 5)
         self.assertEqual(client.ask([throttle("another", 123_456, 77, 86400)]).count(b"*5\r\n"), 1)
 
-    def test_a_snapshot_that_does_not_fit_is_loaded_as_far_as_it_fits(self):
+    def test_a_snapshot_larger_than_the_tables_is_loaded_partly(self):
         server, client = self.start()
         self.assertEqual(server.check("edge", cost=4, user="ann")[0], 200)
         client.ask([throttle(f"k{i}", i, 1000, 86400) for i in range(1, 2001)])
@@ -114,7 +114,7 @@ class Floods(unittest.TestCase):
         self.assertEqual(server.metric("headgate_snapshot_buckets_left_out_total"), 1000)
         self.assertIn("snapshot.buckets_left_out", server.errors())
 
-    def test_a_flood_of_endless_periods_frees_nobody_that_a_rule_holds_back(self):
+    def test_a_flood_of_very_long_periods_does_not_lift_limits_of_rules(self):
         users, places = 2000, 20_000
         for times in (2, 10):
             with self.subTest(times=times):

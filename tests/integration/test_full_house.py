@@ -50,7 +50,7 @@ class DoorsTest(unittest.TestCase):
 
 
 class Doors(DoorsTest):
-    def test_ten_thousand_silent_connections_shut_out_neither_the_admin_address_nor_the_reason(self):
+    def test_ten_thousand_silent_connections_block_neither_the_admin_address_nor_the_refusal_message(self):
         count = min(10_000, allow_files() - 500)
         with Headgate("--max-connections", str(count), admin="127.0.0.1:0") as server:
             # Uses sixteen addresses, because by default one address may have at most a quarter of
@@ -63,7 +63,7 @@ class Doors(DoorsTest):
             for _ in range(200):
                 self.answer(server, b"PING\r\n", "127.0.0.99")
             self.assertGreaterEqual(server.metric('headgate_connections_refused_total{reason="total_limit"}'), 202)
-            lines = until(lambda: re.findall(r"connections\.refused .*", server.errors()), 5, "the log says so")
+            lines = until(lambda: re.findall(r"connections\.refused .*", server.errors()), 5, "the log reports refused connections")
             self.assertIn("reason=total_limit", lines[0])
             self.assertIn("max_connections", lines[0])
             self.assertIn("hint=", lines[0])
@@ -82,7 +82,7 @@ class Doors(DoorsTest):
             self.assert_refused_with_a_reason(server, "127.0.0.2")
             self.assert_served(server, "127.0.0.3")
             self.assertGreaterEqual(server.metric('headgate_connections_refused_total{reason="address_limit"}'), 2)
-            until(lambda: "reason=address_limit" in server.errors(), 5, "the log says so")
+            until(lambda: "reason=address_limit" in server.errors(), 5, "the log reports the refusal")
 
     def test_an_address_of_one_protocol_gives_the_reason_before_the_client_speaks(self):
         with Headgate("--max-connections", "4", "--listen-resp", "127.0.0.1:0") as server:
@@ -90,7 +90,7 @@ class Doors(DoorsTest):
             self.assert_served(server, "127.0.0.2")
             self.assertTrue(read_all(self.connect(server, "127.0.0.2")).startswith(FULL))
 
-    def test_the_admin_address_has_places_of_its_own_and_their_number_is_bounded(self):
+    def test_the_admin_address_has_its_own_bounded_number_of_connections(self):
         with Headgate("--max-admin-connections", "8", admin="127.0.0.1:0") as server:
             admin_port, server.admin_port = server.admin_port, None  # metrics come from the other address
             silent = [socket.create_connection(("127.0.0.1", admin_port), timeout=10) for _ in range(8)]
@@ -100,7 +100,7 @@ class Doors(DoorsTest):
             self.assertEqual(server.metric('headgate_connections_refused_total{reason="admin_limit"}'), 1)
             for connection in silent:
                 connection.close()
-            until(lambda: server.request("GET", "/healthz", port=admin_port)[0] == 200, 10, "there is a place again")
+            until(lambda: server.request("GET", "/healthz", port=admin_port)[0] == 200, 10, "a new connection is accepted")
 
 
 class Descriptors(DoorsTest):
@@ -134,7 +134,7 @@ class Descriptors(DoorsTest):
             self.assertEqual(server.request("GET", "/healthz", port=server.admin_port)[0], 200)
             self.assertEqual(server.metric("headgate_accept_errors_total"), 0)
 
-    def test_without_a_free_descriptor_clients_hear_so_the_admin_address_answers_and_snapshots_are_written(self):
+    def test_without_free_descriptors_refusals_the_admin_address_and_snapshots_work(self):
         snapshot = os.path.join(self.folder, "snapshot")
         args = ("--threads", "2", "--snapshot", snapshot, "--snapshot-interval", "1s", "--rule", "a: 1/s")
         with Headgate(*args, admin="127.0.0.1:0") as server:

@@ -1,5 +1,5 @@
-"""The gate itself, between a client and a server in Python: it does to a connection what a test
-tells it."""
+"""The gate itself, between a client and a server in Python: it applies to a connection each fault that a test
+asks for."""
 
 import socket
 import socketserver
@@ -57,7 +57,7 @@ class AGate(unittest.TestCase):
         self.connect().close()
         until(lambda: self.gate.open_links == 0, 10, "the link is gone")
 
-    def test_a_client_that_hangs_up_hard_leaves_no_link_and_a_reset_after_it_is_nothing_special(self):
+    def test_a_client_that_resets_its_connection_leaves_no_link(self):
         for held in (False, True):
             with self.subTest(held=held):
                 client = self.connect()
@@ -73,7 +73,7 @@ class AGate(unittest.TestCase):
                 self.connect()
                 self.gate.reset()
 
-    def test_a_reset_is_one(self):
+    def test_a_reset_ends_the_connection_with_a_reset(self):
         client = self.connect()
         self.gate.reset()
         with self.assertRaises(ConnectionResetError):
@@ -86,13 +86,13 @@ class AGate(unittest.TestCase):
             self.assertIn(self.echo(client), (b"", b"he"))
             client.recv(1)
 
-    def test_a_half_close_is_an_end_for_the_client_which_may_go_on_writing(self):
+    def test_after_a_half_close_the_client_reads_the_end_and_can_still_write(self):
         client = self.connect()
         self.gate.half_close()
         self.assertEqual(client.recv(1), b"")
         client.sendall(b"more")
 
-    def test_a_cut_refuses_until_all_is_well(self):
+    def test_a_cut_refuses_connections_until_healed(self):
         client = self.connect()
         self.gate.cut()
         with self.assertRaises(ConnectionResetError):
@@ -102,7 +102,7 @@ class AGate(unittest.TestCase):
         self.gate.heal()
         self.connect()
 
-    def test_what_was_held_arrives_late(self):
+    def test_held_data_arrives_late(self):
         client = self.connect()
         self.gate.hold("both")
         client.sendall(b"late")
@@ -113,7 +113,7 @@ class AGate(unittest.TestCase):
         self.gate.heal()
         self.assertEqual(client.recv(4096), b"late")
 
-    def test_a_byte_is_another_once(self):
+    def test_one_byte_is_changed_once(self):
         client = self.connect()
         self.gate.corrupt(1)
         self.assertEqual(self.echo(client), bytes([b"h"[0] ^ 0x15]) + b"ello")

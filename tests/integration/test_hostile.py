@@ -56,7 +56,7 @@ class HostileBytes(unittest.TestCase):
             except OSError:
                 pass  # reset by the server
 
-    def test_openings_that_are_no_request(self):
+    def test_connections_that_begin_with_an_invalid_request(self):
         for opening in OPENINGS:
             self.throw(opening)
             self.friend_is_served()
@@ -91,7 +91,7 @@ class HostileBytes(unittest.TestCase):
                 wait(0.02 if len(pieces) > 1 else 0)
             return read_all(connection), time.monotonic() - began
 
-    def test_framing_that_two_readers_could_read_differently_is_refused_at_once_however_it_is_cut(self):
+    def test_ambiguous_framing_is_refused_at_once_in_pieces_of_any_size(self):
         post = b"POST /v1/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         chunked = post + b"Transfer-Encoding: chunked\r\n\r\n"
         get = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
@@ -155,7 +155,7 @@ class HostileBytes(unittest.TestCase):
             buckets = next(l for l in metrics.split("\n") if l.startswith("headgate_buckets "))
             self.assertLessEqual(float(buckets.rsplit(" ", 1)[1]), 10_000)
 
-    def test_a_client_that_says_nothing_is_let_go(self):
+    def test_silent_connections_are_closed(self):
         with Headgate("--request-timeout", "200ms") as server, server.connect() as connection:
             connection.sendall(b"GET / HT")
             connection.settimeout(0.05)
@@ -168,7 +168,7 @@ class HostileBytes(unittest.TestCase):
                 except OSError:
                     return True
 
-            until(closed, 5, "the half request is given up")
+            until(closed, 5, "the connection with the unfinished request is closed")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from harness import Headgate, require, run, until
 
 
 class Check(unittest.TestCase):
-    def test_ten_of_twenty_pass_and_the_others_hear_when_to_come_back(self):
+    def test_ten_of_twenty_pass_and_the_others_get_a_retry_time(self):
         with Headgate("--rule", "api_key: 10/20s") as server:
             statuses, retries = [], []
             for _ in range(20):
@@ -25,7 +25,7 @@ class Check(unittest.TestCase):
                 self.assertTrue(1 <= seconds <= 2 and 0 < milliseconds <= 2000, (seconds, milliseconds))
                 self.assertGreaterEqual(seconds * 1000, milliseconds)
 
-    def test_a_client_that_waits_as_told_is_let_in(self):
+    def test_a_client_that_waits_for_the_retry_time_is_admitted(self):
         with Headgate("--rule", "api_key: 5/second burst 1") as server:
             for _ in range(3):
                 status, _, answer = server.check(api_key="k1")
@@ -33,9 +33,9 @@ class Check(unittest.TestCase):
                 status, fields, answer = server.check(api_key="k1")
                 self.assertEqual(status, 429)
                 came_back = time.monotonic() + answer["decisions"][0]["retry_after_ms"] / 1000
-                until(lambda at=came_back: time.monotonic() >= at, 5, "the time that was told")
+                until(lambda at=came_back: time.monotonic() >= at, 5, "the retry time has passed")
 
-    def test_what_curl_sees(self):
+    def test_the_answers_that_curl_shows(self):
         require("curl")
         with Headgate("--rule", "api_key: 1/hour") as server:
             url = f"http://127.0.0.1:{server.port}/v1/check"
@@ -53,7 +53,7 @@ class Check(unittest.TestCase):
             self.assertEqual(server.check(path="/v1/refund", user="ann", cost=2)[2]["decisions"][0]["remaining"], 2)
             self.assertEqual(server.check(path="/v1/reset", user="ann")[2]["decisions"][0]["remaining"], 5)
 
-    def test_state_needs_the_credential_on_every_path_alike(self):
+    def test_changing_state_needs_the_credential_on_every_path(self):
         with Headgate("--rule", "user: 5/hour", "--credential", "open sesame") as server:
             bearer = {"Authorization": "Bearer open sesame"}
             for method, path in (("GET", "/v1/rules"), ("GET", "/metrics"), ("POST", "/v1/reset")):

@@ -27,14 +27,14 @@ class RefusedSetUp(unittest.TestCase):
             network = Network("a", "b")
             network.join("a", "b")
 
-    def test_every_step_that_is_refused_skips_with_its_reason(self):
+    def test_each_refused_step_skips_with_its_reason(self):
         # Four calls for each namespace, then seven for the cable.
         for step in range(1, 16):
             with self.assertRaisesRegex(unittest.SkipTest, f"no network namespaces here: .*step {step}: Operation not permitted"):
                 self.network(step)
         self.network(16)
 
-    def test_a_space_that_cannot_be_entered_skips_too(self):
+    def test_a_namespace_that_cannot_be_entered_skips_too(self):
         with mock.patch.object(Network, "_ip"), self.assertRaisesRegex(unittest.SkipTest, "no network namespaces here: .*No such file"):
             Network("a")
 

@@ -99,7 +99,7 @@ class PythonRedis(unittest.TestCase):
             pipe.execute_command("CL.THROTTLE", "piped", 9, 1, 1000)
         self.assertEqual(sum(answer[0] == 0 for answer in pipe.execute()), 10)
 
-    def test_a_transaction_is_refused_whole(self):
+    def test_a_transaction_is_refused_completely(self):
         client = redis.Redis(host="127.0.0.1", port=self.server.port)
         pipe = client.pipeline(transaction=True)
         for _ in range(3):

@@ -29,7 +29,7 @@ class Restart(unittest.TestCase):
         with self.start() as server:
             self.assertEqual(server.check(user="ann", cost=0)[2]["decisions"][0]["remaining"], 3)
 
-    def test_a_crash_loses_at_most_what_came_since_the_last_snapshot(self):
+    def test_a_crash_loses_at_most_the_requests_since_the_last_snapshot(self):
         with self.start("--snapshot-interval", "100ms") as server:
             server.check(user="ann", cost=7)
             size = until(lambda: os.path.exists(self.snapshot) and os.path.getsize(self.snapshot), 5, "a snapshot")
@@ -42,7 +42,7 @@ class Restart(unittest.TestCase):
         with self.start() as server:
             self.assertEqual(server.check(user="ann", cost=0)[2]["decisions"][0]["remaining"], 3)
 
-    def test_a_damaged_snapshot_is_refused_kept_and_counted_and_the_start_goes_on(self):
+    def test_a_damaged_snapshot_is_kept_and_counted_and_the_server_starts(self):
         with self.start() as server:
             server.check(user="ann", cost=7)
             server.stop()
@@ -108,7 +108,7 @@ class Restart(unittest.TestCase):
             self.assertEqual(server.stop(signal.SIGTERM), 4)
             self.assertIn("snapshot.write_failed", server.errors())
 
-    def test_what_was_refused_before_is_not_overwritten(self):
+    def test_an_earlier_damaged_snapshot_is_not_overwritten(self):
         for content in (b"first", b"second"):
             with open(self.snapshot, "wb") as file:
                 file.write(content)
@@ -118,12 +118,12 @@ class Restart(unittest.TestCase):
             with open(self.snapshot + name, "rb") as file:
                 self.assertEqual(file.read(), content)
 
-    def test_readiness_is_red_for_the_delay_while_everything_else_goes_on(self):
+    def test_during_the_drain_delay_only_readiness_fails(self):
         port = free_port()
         with self.start("--drain-delay", "1h", "--admin-listen", f"127.0.0.1:{port}", "--snapshot-interval", "100ms") as server:
             until(lambda: admin(port, "/readyz") == 200, 10, "the administration address answers")
             server.process.send_signal(signal.SIGTERM)
-            until(lambda: admin(port, "/readyz") == 503, 10, "readiness is red")
+            until(lambda: admin(port, "/readyz") == 503, 10, "readiness fails")
             self.assertEqual(admin(port, "/healthz"), 200)
             self.assertEqual(admin(port, "/metrics"), 200)
             self.assertEqual(server.check(user="ann")[0], 200)

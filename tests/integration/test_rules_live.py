@@ -31,7 +31,7 @@ class LiveRules(unittest.TestCase):
     def limit(self, server):
         return server.check("edge", cost=0, api_key="k1")[2]["decisions"][0]["limit"]
 
-    def test_an_edit_is_in_force_within_a_second_and_frees_nobody(self):
+    def test_an_edit_is_in_force_within_a_second_and_keeps_counts(self):
         self.write(RULE.format(requests=100))
         with Headgate("--rules", self.folder) as server:
             server.check("edge", cost=95, api_key="k1")
@@ -42,14 +42,14 @@ class LiveRules(unittest.TestCase):
             until(lambda: self.limit(server) == 100, 1, "the old limit is in force again")
             self.assertEqual(self.remaining(server), 5)
 
-    def test_an_edit_in_place_is_seen_too(self):
+    def test_an_edit_in_place_is_noticed(self):
         path = self.write(RULE.format(requests=100))
         with Headgate("--rules", path) as server:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(RULE.format(requests=50))
             until(lambda: self.limit(server) == 50, 1, "the edit is in force")
 
-    def test_a_bad_file_keeps_the_old_rules_and_says_so(self):
+    def test_a_bad_file_keeps_the_old_rules_and_is_reported(self):
         self.write(RULE.format(requests=100))
         with Headgate("--rules", self.folder) as server:
             self.write("domain: edge\ndescriptors:\n  - key: api_key\n    rate_limt: {}\n")
@@ -58,7 +58,7 @@ class LiveRules(unittest.TestCase):
             self.assertEqual(self.limit(server), 100)
             self.assertEqual(server.request("GET", "/readyz")[0], 200)
 
-    def test_the_log_is_json_if_asked_for_whatever_a_file_contains(self):
+    def test_the_json_log_stays_valid_whatever_a_file_contains(self):
         for args, env in ((["--log-format", "json"], {}), ([], {"HEADGATE_LOG_FORMAT": "json"})):
             self.write(RULE.format(requests=100))
             with Headgate("--rules", self.folder, *args, env=env) as server:
@@ -132,7 +132,7 @@ class NoRules(unittest.TestCase):
             self.assertIn("every rule-based request passes", line)
             self.assertIn("hint", line)
 
-    def test_an_empty_directory_is_waited_for(self):
+    def test_the_server_waits_for_files_in_an_empty_directory(self):
         with Headgate("--rules", self.folder) as server:
             self.assert_not_ready(server)
             self.assertIn("rules.awaited", server.errors())
@@ -144,14 +144,14 @@ class NoRules(unittest.TestCase):
             self.assertEqual(server.check("edge", api_key="k1")[2]["decisions"][0]["remaining"], 4)
             # Rules stay in force when their files disappear.
             os.remove(os.path.join(self.folder, "edge.yaml"))
-            until(lambda: "the rules in force stay" in server.errors(), 10, "the log says what became of the files")
+            until(lambda: "the rules in force stay" in server.errors(), 10, "the log reports the missing files")
             self.assertEqual(server.check("edge", api_key="k1")[2]["decisions"][0]["remaining"], 3)
 
     def test_one_liners_do_not_hide_an_empty_directory(self):
         with Headgate("--rules", self.folder, "--rule", "user: 5/hour") as server:
             self.assert_not_ready(server)
 
-    def test_a_path_that_is_not_there_is_an_error_at_start(self):
+    def test_a_missing_path_is_an_error_at_start(self):
         missing = os.path.join(self.folder, "missing")
         refused = run(BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--rules", missing)
         self.assertEqual(refused.returncode, 2)

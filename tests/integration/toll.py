@@ -106,8 +106,8 @@ class Toll:
         """Ends the load, records the cost of the fault, and compares it with the stated `term` in
         capacities, which may be a function that is called after the load has ended."""
         self.stop()
-        self.test.assertGreater(self.hot.asked, 1.5 * self.hot.admitted("hot"), "the load was no load")
-        self.test.assertGreater(self.hot.admitted("hot"), BURST, "the hot key was asked")
+        self.test.assertGreater(self.hot.asked, 1.5 * self.hot.admitted("hot"), "the load was too low")
+        self.test.assertGreater(self.hot.admitted("hot"), BURST, "the hot key got requests")
         over = self.hot.excess("hot", BURST, RATE) / BURST
         record(self.test, name, over, term() if callable(term) else term, self.refused(), refused_most)
 

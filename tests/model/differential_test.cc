@@ -1,4 +1,4 @@
-// Compares the kernels with the reference model in over a million random steps per algorithm, for
+// Compares the algorithms with the reference model in over a million random steps each, for
 // intervals that are a whole number of nanoseconds and for others.
 #include "tests/model/random_walk.h"
 
@@ -14,7 +14,7 @@ constexpr uint64_t kSeed = 20'261'121;
 
 class Differential : public ::testing::TestWithParam<Algorithm> {};
 
-TEST_P(Differential, TheKernelAnswersAsTheDefinitionDoes) {
+TEST_P(Differential, TheAlgorithmAnswersLikeTheDefinition) {
   EXPECT_EQ(WalkAndCompare(kSeed + static_cast<uint64_t>(GetParam()), GetParam(), kSteps), "");
 }
 

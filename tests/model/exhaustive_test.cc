@@ -29,7 +29,7 @@ struct Move {
   int64_t wait_ns;
 };
 
-// Every cost from 0 to one that never fits: at once, one nanosecond later, some later, and once
+// Every cost from 0 to one that never fits: at once, one nanosecond later, later still, and once
 // with the clock set back.
 constexpr std::array kBroad{
     Move{Move::kAsk, 0, 0},  Move{Move::kAsk, 0, 3},    Move{Move::kAsk, 1, 0},

@@ -1,4 +1,4 @@
-// Fair share against the formulas of its definition, in fractions.
+// Compares fair share with the formulas of its definition, in exact fractions.
 #include <algorithm>
 #include <numeric>
 #include <random>
@@ -52,7 +52,7 @@ std::vector<uint64_t> DivideByDefinition(uint64_t capacity, Ratio reservation,
   return whole;
 }
 
-TEST(FairShareModel, SharesAreThoseOfTheDefinition) {
+TEST(FairShareModel, SharesFollowTheDefinition) {
   static constexpr std::string_view kNames[] = {"ada", "bob", "cy", "dee", "eve", "fay", "gus"};
   for (uint64_t seed = 1; seed <= 100'000; ++seed) {
     std::mt19937_64 random(seed);

@@ -74,7 +74,7 @@ LimitSpec AnySpec(Random& random, Algorithm algorithm) {
       spec.requests = Between(random, 1, 20);
       period = spec.requests * Between(random, 1, 1000);
       break;
-    case 1: {  // numbers that people write
+    case 1: {  // numbers that people would write
       constexpr std::array<uint64_t, 7> kRequests{1, 3, 5, 10, 60, 100, 1000};
       constexpr std::array<uint64_t, 5> kPeriods{1, 20, 60, 3600, 86400};
       spec.requests = kRequests[random() % kRequests.size()];
@@ -89,15 +89,15 @@ LimitSpec AnySpec(Random& random, Algorithm algorithm) {
       spec.requests = Between(random, 1, 10);
       period = Between(random, 1, 20);
       break;
-    case 4:  // more than one per nanosecond
+    case 4:  // more than one request per nanosecond
       spec.requests = AnySize(random, 32);
       period = AnySize(random, 20);
       break;
-    case 5:  // the most requests
+    case 5:  // the largest number of requests
       spec.requests = (uint64_t{1} << 32) - Between(random, 1, 1000);
       period = AnySize(random, 62);
       break;
-    case 6: {  // more, with a period that has a common divisor
+    case 6: {  // many, with a period that has a common divisor
       const uint64_t scale = uint64_t{1} << Between(random, 1, 31);
       spec.requests = scale * AnySize(random, 32);
       period = scale * AnySize(random, 30);
@@ -168,8 +168,7 @@ class Walk {
     if (what < 15) {
       Note("refund {} at {}", cost, now_);
       const auto refunded = Refund(limit_, state_, hits_, cost, now);
-      if (IsQueue(limit_.algorithm()))
-        return !refunded.ok() || Differ("a queue took something back");
+      if (IsQueue(limit_.algorithm())) return !refunded.ok() || Differ("a queue accepted a refund");
       return refunded.ok() ? Compare(*refunded, model_.Refund(cost, now_)) : Differ("no refund");
     }
     Note("cost {} at {}", cost, now_);
@@ -187,10 +186,9 @@ class Walk {
     }
     const Instant now = std::max(Instant::FromNanos(now_), state_.seen);
     const bool fresh = std::max(FreshAt(limit_, state_, hits_), remembered_until_) <= now;
-    if (fresh != model_.AsIfNeverUsed(now_))
-      return Differ("one is as if never used, the other is not");
+    if (fresh != model_.AsIfNeverUsed(now_)) return Differ("one looks unused, the other does not");
     if (fresh && OneIn(random_, 2)) {
-      // After this no answer reveals whether a store has forgotten the bucket; only its latest time
+      // From here on no answer shows whether a store has deleted the bucket; only its latest time
       // is lost.
       Note("forgotten");
       Forget();
@@ -232,7 +230,7 @@ class Walk {
         break;
       case 5:
       case 6:
-      case 7:  // exactly when the last answer promised that it would pass, or one nanosecond off
+      case 7:  // exactly when the last answer promised admission, or one nanosecond off
         if (!last_.never_fits()) step = last_.retry_after.count() + Beside();
         break;
       case 8:
@@ -258,7 +256,7 @@ class Walk {
         step = static_cast<int64_t>(AnySize(random_, OneIn(random_, 20) ? 62 : 57));
         break;
     }
-    // Not 0: a bucket that was only peeked at, at 0, looks like one that was never used.
+    // Not 0: a bucket that was only peeked at, at time 0, looks like an unused one.
     step = std::min(step, base::kDurationMax.count());
     return std::max<int64_t>(earliest_,
                              base::Clamp(Instant::FromNanos(now_) + base::Duration(step)).ns);
@@ -298,7 +296,7 @@ class Walk {
   Instant remembered_until_{0};
   ReferenceBucket model_;
   int64_t now_;
-  int64_t earliest_ = 1;  // the most by which time goes back
+  int64_t earliest_ = 1;  // the largest step back in time
   Decision last_;
   std::string story_;
 };
@@ -381,7 +379,7 @@ std::optional<std::string> FirstDifference(uint64_t seed, Algorithm algorithm, u
 
 std::string WalkAndCompare(uint64_t seed, Algorithm algorithm, uint64_t steps) {
   if (!FirstDifference(seed, algorithm, steps, Telling::kNothing)) return "";
-  // Describing is slower than walking, so only a walk that failed is repeated to describe it.
+  // Describing is slower than walking, so a failed walk is repeated to describe it.
   return fmt::format(
       "seed {}: {}", seed,
       FirstDifference(seed, algorithm, steps, Telling::kEachStep).value_or("not again"));

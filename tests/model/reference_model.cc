@@ -27,7 +27,7 @@ struct Window {
   int64_t end;
 };
 
-// Counts the calendar forwards from 1970 until it has passed `t`.
+// Counts calendar periods from 1970 until one ends after `t`.
 Window CalendarWindow(Align align, int64_t t) {
   constexpr int kMonthDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
   int64_t start = 0;
@@ -193,9 +193,9 @@ Decision ReferenceBucket::DecideCounter(Int cost, int64_t t) {
   decision.allowed = cost == 0 || Estimate(t) + cost <= requests_;
   if (decision.allowed || spec_.count_denied) current_ = std::min(current_ + cost, kCountMax);
   if (!decision.allowed) {
-    // When the same request fits if nothing else comes: it fits when weight·(P − x')/P ≤ room, so
-    // from x' = P − room·P/weight on, in this window or, with this window as the previous one, in
-    // the next.
+    // The time at which the same request fits if no other comes. It fits when weight·(P − x')/P ≤
+    // room, so from x' = P − room·P/weight on, in this window, or in the next, in which this window
+    // is the previous one.
     auto least_x = [&](Int weight, Int room) {
       return Max(0, Rational(period_) - Rational(room) * period_ / weight).Ceil();
     };

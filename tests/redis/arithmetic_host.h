@@ -1,6 +1,6 @@
 // Runs the C++ arithmetic (headgate/algorithm/lease.h) in place of the scripts of buckets that
-// lease, with the same keys, values, arguments and answers. Callers cannot tell the difference; if
-// the arithmetic differs from Lua, one of them has a bug.
+// grant leases, with the same keys, values, arguments and answers. Any difference between the two
+// is a bug in one of them.
 //
 // Scripts of other buckets (queue, log) and all other scripts run in Lua.
 #pragma once

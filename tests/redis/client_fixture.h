@@ -1,4 +1,4 @@
-// For tests: a client on a loop of its own, and calls that wait.
+// For tests: a client on its own event loop, and calls that wait for their answer.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ struct TestClient {
     EXPECT_TRUE(loop.RunUntil([&] { return answer.has_value(); }, 20s));
     return answer.value_or("no answer");
   }
-  // A call that needs to know which leases are out.
+  // A call that depends on the outstanding leases.
   std::string Learn(std::string_view key) {
     static const store::redis::Script ok = store::redis::MakeScript("ok", "return 'OK'");
     std::optional<std::string> answer;

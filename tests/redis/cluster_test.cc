@@ -32,7 +32,7 @@ class Cluster : public ::testing::Test {
     options.timeout = 5s;
     return options;
   }
-  // A key in a slot between the two.
+  // A key in a slot that moves between the two primaries.
   static std::string KeyIn(uint16_t first, uint16_t last, std::string_view prefix = "k") {
     for (int i = 0;; ++i) {
       std::string key = fmt::format("{}{}", prefix, i);
@@ -44,7 +44,7 @@ class Cluster : public ::testing::Test {
   static inline RedisCluster* cluster_ = nullptr;
 };
 
-TEST_F(Cluster, FindsEveryKeysPrimaryWhicheverNodeItAsksFirst) {
+TEST_F(Cluster, FindsThePrimaryOfEachKeyFromAnyNode) {
   for (const size_t seed : {size_t{0}, size_t{4}}) {
     TestClient test(Options(seed));
     for (int i = 0; i < 60; ++i)
@@ -54,7 +54,7 @@ TEST_F(Cluster, FindsEveryKeysPrimaryWhicheverNodeItAsksFirst) {
   }
 }
 
-TEST_F(Cluster, FollowsASlotWhileItMovesAndAfterwards) {
+TEST_F(Cluster, FollowsASlotDuringAndAfterItsMove) {
   TestClient test(Options(0));
   const std::string key = KeyIn(0, 5000, "moving");
   const uint16_t slot = KeySlot(key);
@@ -62,7 +62,7 @@ TEST_F(Cluster, FollowsASlotWhileItMovesAndAfterwards) {
   EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "1") << test.last_status;
   EXPECT_EQ(Node(1).Ask(fmt::format("CLUSTER SETSLOT {} IMPORTING {}", slot, IdOf(0))), "+OK\r\n");
   EXPECT_EQ(Node(0).Ask(fmt::format("CLUSTER SETSLOT {} MIGRATING {}", slot, IdOf(1))), "+OK\r\n");
-  EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "2") << "still at its old server";
+  EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "2") << "the key is still on the old server";
   EXPECT_EQ(test.Call(AddScript(), fresh, {"1"}), "1") << "ASK";
   EXPECT_EQ(test.Call(AddScript(), fresh, {"1"}), "2");
   EXPECT_EQ(test.client->ReadCounters().redirects, 2u);
@@ -76,11 +76,12 @@ TEST_F(Cluster, FollowsASlotWhileItMovesAndAfterwards) {
   EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "4") << "MOVED";
   const uint64_t redirects = test.client->ReadCounters().redirects;
   for (int i = 5; i < 20; ++i) EXPECT_EQ(test.Call(AddScript(), key, {"1"}), std::to_string(i));
-  EXPECT_EQ(test.client->ReadCounters().redirects, redirects) << "it is remembered";
-  EXPECT_EQ(test.HistoryChanges(), 0u) << "both servers have the histories that they had";
+  EXPECT_EQ(test.client->ReadCounters().redirects, redirects)
+      << "the client remembers the new server";
+  EXPECT_EQ(test.HistoryChanges(), 0u) << "the histories of both servers continue";
 }
 
-TEST_F(Cluster, FollowsAPlannedFailoverWithoutALoss) {
+TEST_F(Cluster, FollowsAPlannedFailoverWithoutLosingCalls) {
   TestClient test(Options(2));
   const std::string key = KeyIn(10924, 16383, "planned");
   EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "1") << test.last_status;
@@ -99,8 +100,9 @@ TEST_F(Cluster, FollowsAPlannedFailoverWithoutALoss) {
   EXPECT_TRUE(test.client->LearningUntil(key).has_value());
 }
 
-// Answered calls were executed, failed ones were not, and the rest may have been.
-TEST_F(Cluster, KeepsTheBooksThroughAFailoverUnderLoad) {
+// The final values contain all answered calls and no failed ones; calls without an answer may have
+// been executed.
+TEST_F(Cluster, ReportsEachCallCorrectlyDuringAFailoverUnderLoad) {
   TestClient test(Options(2));
   const std::string key = KeyIn(0, 5461, "books");
   EXPECT_EQ(test.Call(AddScript(), key, {"1"}), "1") << test.last_status;
@@ -140,7 +142,7 @@ TEST_F(Cluster, KeepsTheBooksThroughAFailoverUnderLoad) {
   EXPECT_LE(perhaps + not_done, 200) << perhaps << " perhaps, " << not_done << " not";
 }
 
-TEST_F(Cluster, GoesOnAfterAPrimaryHasDied) {
+TEST_F(Cluster, WorksAfterAPrimaryHasDied) {
   TestClient test(Options(1));
   const std::string key = KeyIn(5463, 10000, "dying");
   const std::string other = KeyIn(0, 5461, "other");

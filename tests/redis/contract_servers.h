@@ -1,5 +1,5 @@
-// Redis servers of each topology for the contract suites: the options to connect, to servers that
-// have just been emptied. The servers run until the test process ends.
+// Redis servers of each topology for the contract suites. Each function empties its servers and
+// returns the options to connect to them. The servers run until the test process ends.
 #pragma once
 
 #include <initializer_list>

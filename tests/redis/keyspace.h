@@ -1,8 +1,8 @@
-// The data of a Redis server, as far as the scripts can see: strings and lists under keys, each
+// The data of a Redis server in the form that scripts can see: strings and lists under keys, each
 // with a TTL.
 //
-// A value type: a copy acts as a replica, and restoring an older copy as lost writes. It reads no
-// clock; each call takes the server's time.
+// A value type: a copy acts as a replica, and restoring an older copy simulates lost writes. It
+// reads no clock; each call takes the server's time.
 #pragma once
 
 #include <cstdint>

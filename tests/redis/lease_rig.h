@@ -1,5 +1,5 @@
-// For the tests in this folder: one bucket "b" in the Lua host, whose limit may change and which
-// nodes lease from.
+// For the tests in this folder: one bucket "b" in the Lua host, from which nodes get leases, and
+// whose limit may change.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class LeaseRig : public ::testing::Test {
 
   void Use(const algorithm::LimitSpec& spec) { limit = store.Intern(spec); }
 
-  // Empty if buckets of this kind are never leased.
+  // Empty if buckets of this kind never grant leases.
   std::optional<store::LeaseGrant> AskIfLeased(store::LeaseId id, uint64_t want,
                                                std::vector<store::LeaseReport> reports = {},
                                                uint64_t least = 1) {

@@ -145,8 +145,8 @@ LeaseStep LeaseWalk::Request() {
   return step;
 }
 
-// A crowd of nodes: more than a bucket has lease places for, and a bucket with enough for all of
-// them.
+// Many nodes that ask one after the other: more than the bucket has places for leases, and a bucket
+// with requests for all of them.
 void LeaseWalk::GatherACrowd() {
   crowd_ = algorithm::kLeasesMax + 20;
   spec_ = kind_;
@@ -216,8 +216,8 @@ int64_t LeaseWalk::NextTime() {
     default:
       break;
   }
-  // Beyond the last answer, time only goes forward; the last answer itself may be a step behind by
-  // now.
+  // Time goes forward from the last answer's time. The last answer itself may be earlier than the
+  // one before, if the clock was set back.
   return std::clamp(now_ + std::clamp(step, -(int64_t{1} << 61), int64_t{1} << 61),
                     int64_t{1} << 35, kEnd);
 }

@@ -1,5 +1,5 @@
-// Random steps of one bucket that nodes lease from: requests for leases with reports, repeated and
-// reordered ones, requests, refunds, changes of the limit, and a clock that is set back. Used to
+// Random steps of one bucket from which nodes get leases: asks with reports (some repeated or
+// reordered), requests, refunds, changes of the limit, and a clock that is set back. Used to
 // compare two implementations.
 #pragma once
 
@@ -61,8 +61,8 @@ class LeaseWalk {
   std::vector<int64_t> lease_ends_{};  // the latest time, for steps that go forward
   uint64_t granted_ = 0;               // according to the last answer
   algorithm::Decision last_{};
-  uint64_t crowd_in_ = 0;  // steps until a crowd comes; 0: none is due
-  uint64_t crowd_ = 0;     // nodes of the crowd that are still to come
+  uint64_t crowd_in_ = 0;  // steps until many nodes ask; 0: not planned
+  uint64_t crowd_ = 0;     // nodes that still have to ask
   int64_t now_;
   std::string story_;
 };

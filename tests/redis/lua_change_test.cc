@@ -1,6 +1,5 @@
-// Leases are out while the limit of their bucket changes, in the Lua host. From the change on,
-// whatever its kind, the new limit bounds what passes; requests out on lease count as spent until
-// the lease has expired.
+// The limit of a bucket changes while leases are out, in the Lua host. After any change, the new
+// limit bounds the admitted requests; requests on lease count as spent until the lease has expired.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -54,7 +53,7 @@ std::vector<LimitSpec> AllKinds() {
       {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 100, .period = 10s, .burst = 90});
   all.push_back({.algorithm = Algorithm::kSlidingWindowLog, .requests = 100, .period = 1s});
   all.push_back({.algorithm = Algorithm::kSlidingWindowLog, .requests = 100, .period = 10s});
-  // Smaller than the requests out on lease, and larger than the old limit.
+  // Limits below the number of requests on lease, and above the old limit.
   for (size_t i = 0, count = all.size(); i < count; ++i) {
     for (const uint64_t requests : {uint64_t{20}, uint64_t{400}}) {
       LimitSpec other = all[i];
@@ -71,11 +70,10 @@ struct Admission {
   uint64_t cost;
 };
 
-// Counts the requests that passed under one limit, as its definition says.
+// Checks the admitted requests against the definition of one limit.
 class Passed {
  public:
-  // `owed`: the requests out on lease when the limit takes effect; may exceed what the limit would
-  // ever admit.
+  // `owed`: the requests on lease when the limit takes effect; may exceed the limit.
   Passed(const LimitSpec& spec, uint64_t owed)
       : limit_(*Limit::Make(spec)),
         most_(std::max(limit_.capacity() + (spec.algorithm == Algorithm::kLeakyBucketQueue ? 1 : 0),
@@ -87,7 +85,8 @@ class Passed {
     windows_[window_end.ns] += cost;
   }
 
-  // Describes the first instant at which too many requests have passed; empty if there is none.
+  // Describes the first instant at which too many requests have been admitted; empty if there is
+  // none.
   std::string Excess() const {
     uint64_t admitted = 0;
     for (size_t first = 0; first < all_.size(); ++first) {
@@ -110,7 +109,7 @@ class Passed {
   }
 
  private:
-  // The most in any interval of this length.
+  // The maximum in any interval of this length.
   uint64_t BoundOf(uint64_t span) const {
     switch (limit_.algorithm()) {
       case Algorithm::kTokenBucket:
@@ -156,14 +155,13 @@ class Changes : public LeaseRig {
   Decision Decide(Operation operation, uint64_t cost) { return Do(operation, cost).decision; }
 };
 
-// Two nodes hold leases when the limit changes. One spends its lease in the last instant of its
-// life. The other spends a part and returns the rest as soon as it may. Requests take everything
-// else.
+// Two nodes hold leases when the limit changes. One spends its lease in the last instant. The other
+// spends a part and returns the rest as soon as possible. All other requests are sent to the store.
 class OneChange : public Changes {
  protected:
   struct Course {
     Duration before_edge;  // when the leases are granted
-    Duration unasked;      // how long no request comes after the change
+    Duration unasked;      // the time without requests after the change
   };
 
   // Describes an excess under `to`; empty if there is none.
@@ -198,7 +196,7 @@ class OneChange : public Changes {
         if (left == 0 || last <= now || last > step) continue;
         const Instant resume = now;
         now = last;
-        // Only spends, without a peek, which would be a request to the store.
+        // Spends without a peek, because a peek would be a request to the store.
         passed.Add(now, left, course.unasked > 0s ? WindowEndAt(to, now) : window_end());
         left = 0;
         now = std::max(resume, last);
@@ -227,14 +225,14 @@ class OneChange : public Changes {
   }
 };
 
-TEST_F(OneChange, OfAnyKindIntoAnyKindCountsWhatIsOutOnLease) {
+TEST_F(OneChange, CountsLeasedRequestsForEveryPairOfKinds) {
   int tried = 0;
   for (const LimitSpec& from : kLeased) {
     for (const LimitSpec& to : AllKinds()) {
       if (from == to) continue;
       for (const Duration before_edge : {300ms, 1500ms, 1990ms}) {
         for (const Duration unasked : {0ms, 1000ms, 2500ms}) {
-          // Windows of the first hit, whose edges depend on requests.
+          // Windows that begin with their first hit, so their ends depend on the requests.
           if (unasked > 0ms && to.align == Align::kFirstHit) continue;
           ASSERT_EQ(Run(from, to, {before_edge, unasked}), "")
               << "from " << model::Describe(from) << "\nto   " << model::Describe(to) << "\n"
@@ -248,9 +246,9 @@ TEST_F(OneChange, OfAnyKindIntoAnyKindCountsWhatIsOutOnLease) {
   EXPECT_GT(tried, 2000);
 }
 
-// Returned requests are available to others, under the new limit too, but never more than were
-// taken.
-TEST_F(Changes, WhatIsReturnedAfterAChangeIsLeftToOthers) {
+// Returned requests are available to other nodes, also under the new limit, but never more than
+// were leased.
+TEST_F(Changes, RequestsReturnedAfterAChangeAreAvailableToOthers) {
   for (const LimitSpec& from : kLeased) {
     for (const LimitSpec& to : kLeased) {
       if (from == to) continue;
@@ -277,7 +275,7 @@ TEST_F(Changes, WhatIsReturnedAfterAChangeIsLeftToOthers) {
   }
 }
 
-TEST_F(Changes, ACounterOfDeniedRequestsGrantsNoLeaseAndTakesInReportsOfThoseOfBefore) {
+TEST_F(Changes, ALimitThatCountsDenialsGrantsNoLeaseButAcceptsReportsOfEarlierOnes) {
   Use(kLeased[0]);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   Use({.algorithm = Algorithm::kSlidingWindowCounter,
@@ -316,8 +314,8 @@ TEST_F(Changes, KindsThatNeverLeaseCountALeaseAsSpentWhenItExpires) {
   EXPECT_EQ(Remaining(), 15u);
 }
 
-// Otherwise everything admitted under the lease would drain at once, a lease life too early.
-TEST_F(Changes, AQueueStandsStillUntilTheLastLeaseOfBeforeEnds) {
+// Otherwise all requests admitted under the lease would drain at once, one lease life too early.
+TEST_F(Changes, AQueueDoesNotDrainUntilTheLastEarlierLeaseEnds) {
   Use(kLeased[0]);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 10).granted, 10u);
   const uint64_t before = Remaining();
@@ -331,7 +329,7 @@ TEST_F(Changes, AQueueStandsStillUntilTheLastLeaseOfBeforeEnds) {
   EXPECT_EQ(Remaining(), 10u);
 }
 
-TEST_F(Changes, ABucketThatIsFullIsKeptForTheLimitsItHadBefore) {
+TEST_F(Changes, AFullBucketIsKeptWhileItIsNotFullUnderItsEarlierLimits) {
   const LimitSpec hundred{.requests = 100, .period = 60s};
   const LimitSpec ten{.requests = 10, .period = 60s};
   for (const auto& [back_at, remaining] : {std::pair{50s, 10u}, std::pair{51s, 100u}}) {
@@ -343,7 +341,7 @@ TEST_F(Changes, ABucketThatIsFullIsKeptForTheLimitsItHadBefore) {
     EXPECT_TRUE(Take(1));
     now += back_at;
     EXPECT_EQ(Remaining(), 10u);
-    // The bucket as left by any request.
+    // The state after any request.
     Decide(Operation::kRefund, 1);
     Use(hundred);
     EXPECT_EQ(Remaining(), remaining);
@@ -352,9 +350,9 @@ TEST_F(Changes, ABucketThatIsFullIsKeptForTheLimitsItHadBefore) {
   }
 }
 
-// A bucket that is remembered because of an earlier limit is stored although its window is over. A
-// clock that is set back must not reopen that window.
-TEST_F(Changes, AWindowThatIsOverStaysOverWhenTheClockIsSetBack) {
+// A bucket that is kept because of an earlier limit is stored even after its window has ended.
+// Setting the clock back must not reopen that window.
+TEST_F(Changes, AnEndedWindowDoesNotReopenWhenTheClockIsSetBack) {
   now = kEdge;
   Use({.requests = 100, .period = 60s});
   EXPECT_TRUE(Take(85));
@@ -368,8 +366,8 @@ TEST_F(Changes, AWindowThatIsOverStaysOverWhenTheClockIsSetBack) {
   EXPECT_TRUE(events.clock_reset);
 }
 
-// As for debts of an outage, made under a limit of long ago.
-TEST_F(Changes, WhatKeepsTheLimitOfABucketIsDecidedUnderIt) {
+// For debts of an outage, which may come from a limit that was replaced long ago.
+TEST_F(Changes, ACallThatKeepsTheBucketsLimitIsDecidedUnderThatLimit) {
   const LimitSpec hundred{.requests = 100, .period = 1s};
   const auto take_debt = [&](const LimitSpec& debtor, uint64_t cost) {
     const SharedAnswer answer = store.Ask(
@@ -398,7 +396,7 @@ TEST_F(Changes, WhatKeepsTheLimitOfABucketIsDecidedUnderIt) {
   }
 }
 
-TEST_F(Changes, ADebtOfALimitOfBeforeMakesNoBucketRefillFaster) {
+TEST_F(Changes, ADebtUnderAnEarlierLimitDoesNotMakeTheBucketRefillFaster) {
   const LimitSpec before{.requests = 100, .period = 1s};
   Use({.requests = 10, .period = 1s});
   EXPECT_TRUE(Take(10));
@@ -409,7 +407,7 @@ TEST_F(Changes, ADebtOfALimitOfBeforeMakesNoBucketRefillFaster) {
   EXPECT_EQ(Remaining(), 5u);
 }
 
-TEST_F(Changes, WithoutABucketWhatKeepsItsLimitMakesOne) {
+TEST_F(Changes, ACallThatKeepsTheBucketsLimitCreatesAMissingBucket) {
   Use({.requests = 10, .period = 1s});
   EXPECT_EQ(store.Ask({.name = "b", .limit = limit, .cost = 6, .keeps_limit = true}, now)
                 .decision.remaining,

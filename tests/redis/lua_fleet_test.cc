@@ -1,9 +1,9 @@
-// The invariants of leases, in the Lua host, at all times:
+// The invariant of leases, checked in the Lua host after every step:
 //
 //   tokens(shared) + Σ unexpired leases (granted − reported) ≤ capacity
 //
-// so all nodes together admit at most as much as one bucket would, even if messages are lost,
-// repeated, delayed or reordered.
+// As a result, all nodes together admit at most as much as one bucket would, even if messages are
+// lost, repeated, delayed or reordered.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -110,7 +110,7 @@ class Fleet {
   void Wait() {
     const auto pace = static_cast<uint64_t>(spec_.period.count()) / spec_.requests;
     if (!granted_.empty() && OneIn(random_, 3)) {
-      // Just before the latest lease ends, or exactly then.
+      // Shortly before the latest lease ends, or exactly at its end.
       now_ = std::max(now_, latest_end_ - Duration(OneIn(random_, 2) ? 1 : 0));
     } else {
       now_ += Duration(
@@ -175,8 +175,8 @@ class Fleet {
     const Reply reply = replies_[i];
     if (!OneIn(random_, 4)) replies_.erase(replies_.begin() + static_cast<std::ptrdiff_t>(i));
     Node& node = nodes_[reply.id.node];
-    // The life of a lease begins when it is asked for. A reply that is repeated, or comes after a
-    // later one, is discarded.
+    // A lease's life begins when the node asks for it. The node discards a reply that is repeated
+    // or comes after a later one.
     const Instant ends = reply.sent + reply.grant.ttl;
     if (ends <= now_ || reply.id.number <= node.accepted) return;
     node.accepted = reply.id.number;
@@ -219,18 +219,18 @@ class Fleet {
       store_.keyspace.Clear();
     }
     replica_.reset();
-    Note("the store forgets");
+    Note("the store loses data");
     granted_.clear();
     TakeExactly();
     replica_ = store_.keyspace;
   }
 
-  // All requests admitted; one bucket would have admitted as many.
+  // All admitted requests. One bucket would have admitted at least as many.
   void Admit(uint64_t cost) {
     if (cost == 0) return;
     spent_ += cost;
     if (!Decide(limit_->limit, reference_, no_hits_, cost, now_).allowed)
-      wrong_ = "more was admitted than one bucket would";
+      wrong_ = "more was admitted than one bucket would admit";
   }
 
   void CheckInvariant() {
@@ -249,7 +249,7 @@ class Fleet {
       wrong_ = fmt::format("{} tokens and {} leased", look.decision.remaining, owed);
     }
     if (store_.keyspace.Contains("b", now_) && !store_.keyspace.TimeToLive("b", now_))
-      wrong_ = "the key has no end";
+      wrong_ = "the key does not expire";
   }
 
   template <typename... Args>
@@ -267,14 +267,14 @@ class Fleet {
   model::Random random_;
   LimitSpec spec_;
   Forgetting forgetting_;
-  std::array<uint64_t, 6> weights_{};  // wait, ask, message, reply, spend, take
+  std::array<uint64_t, 6> weights_{};  // for: wait, ask, message, reply, spend, take
   LuaStore store_;
   store::LimitHandle limit_;
   Instant now_ = Instant::FromNanos(1'790'000'000'000'000'000);
   std::vector<Node> nodes_{3};
   std::deque<Message> messages_;
   std::deque<Reply> replies_;
-  std::map<std::pair<uint64_t, uint64_t>, Held> granted_;  // as the store must know it
+  std::map<std::pair<uint64_t, uint64_t>, Held> granted_;  // as the store must have stored it
   Instant latest_end_{0};
   std::optional<Keyspace> replica_;
   algorithm::BucketState reference_{};
@@ -303,11 +303,11 @@ TEST(LeaseProperty, AFleetAdmitsNoMoreThanOneBucket) {
                                << model::Describe(specs[i % specs.size()]) << ": " << wrong;
     spent += fleet.spent();
   }
-  EXPECT_GT(spent, 40'000u) << "they hardly did anything";
+  EXPECT_GT(spent, 40'000u) << "the nodes spent too little for a test";
 }
 
-// A canary: a store that forgets admits too much, and the test detects it.
-TEST(LeaseProperty, AStoreThatForgetsIsCaught) {
+// A canary: a store that loses data admits too much, and the test detects it.
+TEST(LeaseProperty, AStoreThatLosesDataIsDetected) {
   int caught = 0;
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     Fleet fleet(seed, kHundredPerSecond, Fleet::Forgetting::kSometimes);

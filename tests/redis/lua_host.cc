@@ -14,7 +14,8 @@ namespace {
 
 using wire::RespValue;
 
-// A reply as Lua sees it: nil is false; a status and an error are tables.
+// Pushes a reply in the form that Redis gives to scripts: nil is false; a status and an error are
+// tables.
 void Push(lua_State* lua, const RespValue& reply) {
   switch (reply.kind) {
     case RespValue::Kind::kNull:
@@ -41,7 +42,7 @@ void Push(lua_State* lua, const RespValue& reply) {
   }
 }
 
-// The reply that a server sends for the result of a script: numbers lose their fraction.
+// The reply that a server makes from the result of a script: numbers lose their fraction.
 RespValue ReplyOf(lua_State* lua, int index) {
   RespValue reply;
   switch (lua_type(lua, index)) {

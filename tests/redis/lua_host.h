@@ -1,6 +1,6 @@
-// Runs the store's scripts in this process as a Redis server would: the same text in the same Lua
-// (5.1), with `redis`, `struct`, KEYS and ARGV, without globals of the scripts, and with the
-// server's conversion of values.
+// Runs the store's scripts in this process like a Redis server: the same text in the same Lua
+// (5.1), with `redis`, `struct`, KEYS and ARGV, without script globals, and with the server's
+// conversion of values.
 //
 // One host can serve several keyspaces. It reads no clock: the owner sets the result of TIME.
 // Deterministic. Not thread-safe.

@@ -1,6 +1,5 @@
-// Leases in the Lua host: grants, reports, returns and expiry.
-//
-// One file because each rule is tested with every kind of bucket that leases.
+// Leases in the Lua host: grants, reports, returns and expiry. One file, because each rule is
+// tested with every kind of bucket that grants leases.
 #include <gtest/gtest.h>
 
 #include <fmt/format.h>
@@ -27,7 +26,7 @@ class Leases : public LeaseRig {};
 const LimitSpec kHundredPerSecond{
     .algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 1s};
 
-TEST_F(Leases, AreHalfOfAnEvenShareOfWhatIsLeft) {
+TEST_F(Leases, HaveHalfOfAnEvenShareOfTheRest) {
   Use(kHundredPerSecond);
   EXPECT_EQ(
       Ask({.node = kNode, .number = 1}, 80),
@@ -41,7 +40,7 @@ TEST_F(Leases, AreHalfOfAnEvenShareOfWhatIsLeft) {
   EXPECT_FALSE(Take(1));
 }
 
-TEST_F(Leases, AreSharedOutByNodesHoweverMuchTheirIdsLookAlike) {
+TEST_F(Leases, AreCountedByNodeEvenIfIdsAreSimilar) {
   Use(kHundredPerSecond);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 50).granted, 50u);
   EXPECT_EQ(Ask({.node = kNode + 1, .number = 1}, 80).granted, 12u) << "a quarter of 50";
@@ -55,7 +54,7 @@ TEST_F(Leases, AreSharedOutByNodesHoweverMuchTheirIdsLookAlike) {
 
 // Leases are scanned as bytes. A node whose halves equal those of another, or bytes across two
 // fields that look like an id, must not be mistaken for a lease.
-TEST_F(Leases, AreToldApartByTheirWholeIds) {
+TEST_F(Leases, AreDistinguishedByTheirWholeIds) {
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 1000, .period = 1s});
   constexpr uint64_t kHigh = uint64_t{1} << 32;
   for (uint64_t i = 1; i <= 4; ++i) {
@@ -70,7 +69,7 @@ TEST_F(Leases, AreToldApartByTheirWholeIds) {
   EXPECT_EQ(Remaining(), left - 2);
 }
 
-TEST_F(Leases, OfManyNodesAreReportedReturnedAndEndEachByItself) {
+TEST_F(Leases, OfManyNodesAreReportedReturnedAndExpireIndependently) {
   Use({.algorithm = Algorithm::kFixedWindow, .requests = 100'000, .period = 24h});
   for (uint64_t node = 1; node <= 300; ++node) {
     const LeaseAsk ask{.id = {.node = node << 32, .number = 1},
@@ -89,14 +88,14 @@ TEST_F(Leases, OfManyNodesAreReportedReturnedAndEndEachByItself) {
   EXPECT_EQ(Ask({.node = 7, .number = 1}, 1).holders, 225u + 1u);
   now += 1s;
   EXPECT_EQ(Ask({.node = 7, .number = 2}, 1).holders, 150u + 1u)
-      << "others end between those that live";
+      << "expired leases are stored between live ones";
   EXPECT_EQ(Remaining(), 100'000u - 600u + 75u - 2u);
   now += kTtl;
   EXPECT_EQ(Ask({.node = 7, .number = 3}, 0).holders, 1u);
   EXPECT_EQ(Remaining(), 100'000u - 600u + 75u - 2u);
 }
 
-TEST_F(Leases, AreNotLessThanIsWorthTheWhile) {
+TEST_F(Leases, AreNotGrantedBelowAUsefulSize) {
   Use(kHundredPerSecond);
   EXPECT_TRUE(Take(90));
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 80, {}, 8).granted, 8u);
@@ -106,7 +105,7 @@ TEST_F(Leases, AreNotLessThanIsWorthTheWhile) {
   EXPECT_EQ(Ask({.node = kOther, .number = 2}, 80, {}, 101).retry_after, algorithm::kNever);
 }
 
-TEST_F(Leases, ToTheSameRequestAreTheSame) {
+TEST_F(Leases, AreGrantedOnceWhenAnAskIsRepeated) {
   Use(kHundredPerSecond);
   const LeaseGrant first = Ask({.node = kNode, .number = 1}, 20);
   now += 500ms;
@@ -116,12 +115,12 @@ TEST_F(Leases, ToTheSameRequestAreTheSame) {
   EXPECT_EQ(Remaining(), 80u);
 }
 
-TEST_F(Leases, LeaveNoRoomForWhatTheyHold) {
+TEST_F(Leases, KeepTheRoomOfTheirUnspentRequests) {
   Use(kHundredPerSecond);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
-  now += 1900ms;  // would fill the bucket twice
+  now += 1900ms;  // long enough to fill the bucket twice
   EXPECT_EQ(Remaining(), 60u);
-  // Spent requests refill.
+  // The room of spent requests refills.
   Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 30}});
   EXPECT_EQ(Remaining(), 60u);
   now += 50ms;
@@ -144,7 +143,7 @@ TEST_F(Leases, CountAsSpentWhenTheyExpire) {
   EXPECT_EQ(Remaining(), 100u);
 }
 
-TEST_F(Leases, GiveBackWhatIsReturnedUnspent) {
+TEST_F(Leases, GiveUnspentRequestsBackWhenReturned) {
   Use(kHundredPerSecond);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 10}});
@@ -155,7 +154,7 @@ TEST_F(Leases, GiveBackWhatIsReturnedUnspent) {
   EXPECT_EQ(Remaining(), 85u) << "only once";
 }
 
-TEST_F(Leases, AreNotTouchedByReportsOfOthersOrOlderOnes) {
+TEST_F(Leases, AreNotChangedByReportsOfOtherNodesOrOlderReports) {
   Use(kHundredPerSecond);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   Ask({.node = kOther, .number = 1}, 0, {{.number = 1, .spent = 0, .returned = true}});
@@ -166,14 +165,14 @@ TEST_F(Leases, AreNotTouchedByReportsOfOthersOrOlderOnes) {
   EXPECT_EQ(Remaining(), 90u);
 }
 
-TEST_F(Leases, AreNotRefundedAway) {
+TEST_F(Leases, KeepTheirRoomWhenARequestIsRefunded) {
   Use(kHundredPerSecond);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   EXPECT_TRUE(Take(10));
   EXPECT_EQ(Do(store::Operation::kRefund, 100).decision.remaining, 60u);
 }
 
-TEST_F(Leases, OfOneKeyAreBounded) {
+TEST_F(Leases, OfOneKeyAreLimitedInNumber) {
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 1'000'000, .period = 1s});
   for (uint64_t i = 1; i <= 512; ++i) ASSERT_EQ(Ask({.node = i << 16, .number = 1}, 1).granted, 1u);
   const LeaseGrant refused = Ask({.node = 513 << 16, .number = 1}, 1);
@@ -182,15 +181,15 @@ TEST_F(Leases, OfOneKeyAreBounded) {
   EXPECT_EQ(refused.holders, 513u);
 }
 
-TEST_F(Leases, AreKeptUntilTheLastHasExpiredAndIsMadeGood) {
+TEST_F(Leases, AreStoredUntilTheLastHasExpiredAndItsRequestsHaveRefilled) {
   Use(kHundredPerSecond);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   EXPECT_GE(store.keyspace.TimeToLive("b", now), kTtl + 400ms);
   Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 40}});
-  EXPECT_GE(store.keyspace.TimeToLive("b", now), kTtl) << "so that a repeated request is known";
+  EXPECT_GE(store.keyspace.TimeToLive("b", now), kTtl) << "so that a repeated ask is recognised";
 }
 
-TEST_F(Leases, OfAWindowDieWithIt) {
+TEST_F(Leases, EndWithTheirWindow) {
   Use({.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 10s});
   now = Instant::FromNanos(1'790'000'009'000'000'000);
   const LeaseGrant grant = Ask({.node = kNode, .number = 1}, 40);
@@ -208,7 +207,7 @@ TEST_F(Leases, OfAWindowDieWithIt) {
   EXPECT_EQ(Remaining(), 70u) << "returned within the window";
 }
 
-TEST_F(Leases, OfASlidingCounterCountWhereTheyAreGiven) {
+TEST_F(Leases, OfASlidingCounterCountInTheWindowOfTheirGrant) {
   Use({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 10s});
   now = Instant::FromNanos(1'790'000'005'000'000'000);
   EXPECT_TRUE(Take(20));
@@ -218,12 +217,12 @@ TEST_F(Leases, OfASlidingCounterCountWhereTheyAreGiven) {
   EXPECT_EQ(Remaining(), 40u) << "expired: spent";
   EXPECT_EQ(Ask({.node = kNode, .number = 2}, 100).ttl, 1s);
   EXPECT_EQ(Remaining(), 20u);
-  now += 6s;  // half of the next window: 80 count half
+  now += 6s;  // the middle of the next window: half of the 80 count
   EXPECT_EQ(Remaining(), 60u);
 }
 
-// A window that is made anew for a clock that was set back may end before its leases.
-TEST_F(Leases, OfAWindowDieWithTheOneThatAClockSetBackPutsThemIn) {
+// If the clock is set back, the bucket gets a new window, which may end before its leases.
+TEST_F(Leases, EndWithTheEarlierWindowIfTheClockIsSetBack) {
   for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter}) {
     SCOPED_TRACE(Name(algorithm));
     Use({.algorithm = algorithm, .requests = 100, .period = 10s});
@@ -234,17 +233,18 @@ TEST_F(Leases, OfAWindowDieWithTheOneThatAClockSetBackPutsThemIn) {
     const LeaseGrant again = Ask({.node = kNode, .number = 1}, 40);
     EXPECT_TRUE(events.clock_reset);
     EXPECT_EQ(again.granted, 40u);
-    EXPECT_EQ(again.ttl, 500ms) << "not beyond its window";
+    EXPECT_EQ(again.ttl, 500ms) << "until the end of its window";
     now += 600ms;
     EXPECT_TRUE(Take(20));
     const uint64_t left = Remaining();
-    EXPECT_EQ(Ask({.node = kOther, .number = 1}, 0, {}).holders, 1u) << "over, as its window is";
+    EXPECT_EQ(Ask({.node = kOther, .number = 1}, 0, {}).holders, 1u)
+        << "the first lease ended with its window";
     Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}});
-    EXPECT_EQ(Remaining(), left) << "nothing comes back into a window that it was not taken from";
+    EXPECT_EQ(Remaining(), left) << "a return does not count in another window";
   }
 }
 
-TEST_F(Leases, AreNotForQueuesLogsAndCountersOfDeniedRequests) {
+TEST_F(Leases, AreNotGrantedByQueuesLogsAndLimitsThatCountDenials) {
   for (const LimitSpec& spec :
        {LimitSpec{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s},
         LimitSpec{.algorithm = Algorithm::kSlidingWindowLog, .requests = 10, .period = 1s},
@@ -269,12 +269,12 @@ TEST_F(Leases, SurviveAChangeOfTheLimit) {
   EXPECT_TRUE(Take(10));
   EXPECT_TRUE(events.carried_over);
   now += 1s;
-  EXPECT_EQ(Remaining(), 10u) << "50 less what is leased";
+  EXPECT_EQ(Remaining(), 10u) << "50 less the leased requests";
   Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}});
   EXPECT_EQ(Remaining(), 50u);
 }
 
-TEST_F(Leases, MintNothingByAChangeOfTheLimit) {
+TEST_F(Leases, AddNothingWhenTheLimitChanges) {
   Use(kHundredPerSecond);
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 40).granted, 40u);
   const Keyspace before = store.keyspace;
@@ -299,9 +299,10 @@ TEST_F(Leases, MintNothingByAChangeOfTheLimit) {
   }
 }
 
-// A replica takes over with some of the leases. Leases that it knows count until they expire, the
-// others are unknown to it. Nothing is emptied, and no window counts as spent.
-TEST_F(Leases, ABucketOfAnOlderStateGoesOnFromIt) {
+// A replica that lacks the last writes takes over with only some of the leases. These count until
+// they expire; the other leases are unknown. The bucket is not emptied, and no window counts as
+// spent.
+TEST_F(Leases, ABucketInAnOlderStateContinuesFromIt) {
   for (const LimitSpec& spec :
        {kHundredPerSecond,
         LimitSpec{.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 24h},
@@ -316,15 +317,15 @@ TEST_F(Leases, ABucketOfAnOlderStateGoesOnFromIt) {
     store.keyspace = replica;
     EXPECT_EQ(Remaining(), 60u);
     Ask({.node = kOther, .number = 2}, 0, {{.number = 1, .spent = 0, .returned = true}});
-    EXPECT_EQ(Remaining(), 60u) << "a lease that it does not know cannot be given back";
+    EXPECT_EQ(Remaining(), 60u) << "an unknown lease cannot be returned";
     Ask({.node = kNode, .number = 2}, 0, {{.number = 1, .spent = 10, .returned = true}});
     EXPECT_EQ(Remaining(), 90u);
   }
 }
 
-// Half of the rest, for any limit, and back again: the scripts multiply and divide as the kernels
-// do.
-TEST_F(Leases, OfAnyLimitAreExact) {
+// Half of the rest is leased and returned, for random limits. The scripts must multiply and divide
+// exactly as the C++ algorithms do.
+TEST_F(Leases, AreExactForAnyLimit) {
   model::Random random(20'261'121);
   constexpr uint64_t kU32Max = 0xffff'ffff;
   for (const Algorithm algorithm :
@@ -351,12 +352,12 @@ TEST_F(Leases, OfAnyLimitAreExact) {
   }
 }
 
-TEST_F(Leases, ThatOutweighAMuchSmallerLimitLeaveNothing) {
+TEST_F(Leases, AboveAMuchSmallerNewLimitLeaveNothing) {
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 4'000'000'000, .period = 1s});
   EXPECT_EQ(Ask({.node = kNode, .number = 1}, 2'000'000'000).granted, 2'000'000'000u);
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 1, .period = 1s, .burst = 10});
   EXPECT_FALSE(Take(1))
-      << "another period: the smaller of what was left and the capacity, and less what is leased";
+      << "another period: the smaller of the rest and the capacity, less the leased requests";
   now += 1s;
   EXPECT_FALSE(Take(1));
   EXPECT_EQ(events, store::SharedEvents{});

@@ -44,7 +44,7 @@ std::string Describe(const SharedAnswer& answer) {
       answer.events.carried_over);
 }
 
-// Checks that the steps reach states in which the two could differ.
+// Counts the states in which the two could differ, to check that the steps reach them.
 struct Seen {
   uint64_t granted = 0;
   uint64_t of_several_holders = 0;
@@ -69,7 +69,7 @@ class Twins {
  public:
   Twins(uint64_t seed, const LimitSpec& kind, Seen& seen) : seen_(seen), walk_(seed, kind) {
     cpp_.host = &cpp_.arithmetic;
-    // Every other bucket is kept even when it is as if never used, and its values are not deleted.
+    // Every other bucket is kept even when it looks unused, and its values are not deleted.
     if (seed % 2 == 0) lua_.context.kept_least = cpp_.context.kept_least = 40 * 24h;
   }
 
@@ -86,7 +86,7 @@ class Twins {
     const std::string lua = ValueIn(lua_, step.now);
     const std::string cpp = ValueIn(cpp_, step.now);
     if (lua != cpp) return fmt::format("{}lua: {}\ncpp: {}", walk_.story(), lua, cpp);
-    if (!KeptAlike(step)) return walk_.story() + "they are kept for different times";
+    if (!KeptAlike(step)) return walk_.story() + "the TTLs differ";
     // A TTL that differs by a millisecond counts as equal, but such differences must not add up.
     cpp_.keyspace = lua_.keyspace;
     return "";
@@ -108,7 +108,7 @@ class Twins {
         request.lease->reports = step.reports;
         break;
       case LeaseStep::Kind::kDebit: {
-        // As the limiter does it: takes all, or in a second call the rest.
+        // Like the limiter: takes the whole cost, or the rest in a second call.
         request.keeps_limit = true;
         SharedAnswer answer = store.Ask(request, step.now);
         if (answer.decision.allowed || answer.decision.remaining == 0) return answer;
@@ -119,12 +119,12 @@ class Twins {
     return store.Ask(request, step.now);
   }
 
-  // As the limiter does it, in one or two calls, compared with one step of the arithmetic.
+  // Takes like the limiter, in one or two calls, and compares with one step of the arithmetic.
   SharedAnswer Debit(const LeaseStep& step) {
     std::optional<store::StoredBucket> bucket = Stored(step.now);
     SharedAnswer answer = Do(cpp_, step);
-    // Exceptions: a limit of 0 is answered without the bucket, a clock that is set back changes the
-    // bucket first, and a full bucket is gone after a first call that denies.
+    // Not compared: a limit of 0 (answered without the bucket), a clock that is set back (changes
+    // the bucket first), and a full bucket (gone after a first call that denies).
     const bool is_leased =
         bucket && KeepsLeases(bucket->limit.algorithm()) && !bucket->leases.empty();
     if (!is_leased || step.cost == 0 || step.spec.requests == 0 || bucket->limit.denies_all() ||
@@ -137,7 +137,7 @@ class Twins {
     algorithm::Debit(bucket->limit, bucket->state, bucket->leases, step.cost, step.now);
     const std::optional<store::StoredBucket> stored = Stored(step.now);
     if (!stored || stored->state != bucket->state || stored->leases != bucket->leases) {
-      answer.status = absl::InternalError("a debit in one step is not that in two");
+      answer.status = absl::InternalError("a debit in one step differs from one in two");
     }
     return answer;
   }
@@ -164,7 +164,7 @@ class Twins {
 
 class LuaLeaseTwin : public ::testing::TestWithParam<algorithm::Kind> {};
 
-TEST_P(LuaLeaseTwin, IsTheSameArithmetic) {
+TEST_P(LuaLeaseTwin, AgreesWithTheCppArithmetic) {
   uint64_t steps = 0;
   Seen seen;
   for (uint64_t seed = kSeed; steps < kSteps; ++seed) {
@@ -175,7 +175,7 @@ TEST_P(LuaLeaseTwin, IsTheSameArithmetic) {
     }
   }
   fmt::print(
-      "{} granted, {} of them while others held some, {} ended by a window; {} refused for want of "
+      "{} granted, {} of them while others held some, {} ended by a window; {} refused for lack of "
       "a place; {} clocks "
       "set "
       "back, {} buckets carried over\n",

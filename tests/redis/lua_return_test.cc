@@ -1,5 +1,5 @@
-// A limit is changed and changed back. A bucket without requests in between is carried through the
-// intermediate limit once, as in the reference model.
+// A limit is changed and then changed back. A bucket without requests in between is carried through
+// the intermediate limit once, as in the reference model.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -57,7 +57,7 @@ LimitSpec Resized(const LimitSpec& spec, uint64_t requests) {
   return other;
 }
 
-// The rule of one instance: the present limit and those before it.
+// The rule on one instance: the present limit and the earlier ones.
 class Rule {
  public:
   explicit Rule(LuaStore& store, const LimitSpec& spec)
@@ -96,7 +96,7 @@ class Walk {
   Walk(uint64_t seed, Keeps keeps) : random_(seed), keeps_(keeps) {
     if (keeps == Keeps::kAll) store_.context.kept_least = 24h * 40;
     spec_ = kKinds[random_() % kKinds.size()];
-    // The model does not have a queue of 0 that was another kind of bucket.
+    // The model does not support a queue of 0 requests that was another kind of bucket.
     const uint64_t least = spec_.algorithm == Algorithm::kLeakyBucketQueue ? 1 : 0;
     const bool same_kind = OneIn(random_, 2);
     specs_ = {
@@ -106,7 +106,7 @@ class Walk {
     for (Bucket& bucket : buckets_) bucket.model.emplace(spec_);
   }
 
-  // Describes what went wrong; empty if nothing did.
+  // Describes the first error; empty if there is none.
   std::string Step() {
     if (OneIn(random_, 5)) {
       Change(specs_[random_() % specs_.size()]);
@@ -118,7 +118,7 @@ class Walk {
     const std::string name = fmt::format("b{}", index);
     if (!store_.keyspace.Contains(name, now_) && !bucket.model->AsIfNeverUsed(now_.ns)) {
       if (keeps_ == Keeps::kAll) return story_ + name + " is gone";
-      if (bucket.changes_unseen == 0) return story_ + name + " was forgotten too early";
+      if (bucket.changes_unseen == 0) return story_ + name + " was deleted too early";
       ++forgotten_;
       bucket.model->Reset();
     }
@@ -174,17 +174,17 @@ class Walk {
   std::string story_;
 };
 
-TEST(LimitsThatReturn, CarryABucketAsTheModelDoes) {
+TEST(LimitsThatReturn, CarryABucketOverLikeTheModel) {
   for (uint64_t seed = 1; seed <= 600; ++seed) {
     Walk walk(seed, Keeps::kAll);
     for (int i = 0; i < 200; ++i) ASSERT_EQ(walk.Step(), "") << "seed " << seed;
   }
 }
 
-// A bucket that is full under the limit of the request is forgotten, although a change that the
-// store has not seen would have kept it. From then on it is as if never used, and nothing else
+// The store deletes a bucket that is full under the limit of the request, even if it missed a
+// change that would have kept the bucket. The bucket then starts as an unused one, and nothing else
 // differs.
-TEST(LimitsThatReturn, AreForgottenOnlyWithAChangeThatNobodyAskedSince) {
+TEST(LimitsThatReturn, AreLostOnlyIfNoRequestCameSinceTheChange) {
   int forgotten = 0;
   for (uint64_t seed = 1; seed <= 600; ++seed) {
     Walk walk(seed, Keeps::kAsLongAsNeeded);
@@ -204,7 +204,8 @@ class TwoInstances : public ::testing::Test {
   };
   enum class Asked : uint8_t { kByFirst, kByBoth };
 
-  // The rest at the end, if the bucket that was used before the changes is asked for after them.
+  // The rest at the end, if the first request after the changes goes to the bucket that was used
+  // before them.
   uint64_t Remaining(const Course& course, Asked asked) {
     LuaStore store;
     store.context.kept_least = 24h * 40;
@@ -233,7 +234,7 @@ class TwoInstances : public ::testing::Test {
   static constexpr Duration kSecond = -2h;
 };
 
-TEST_F(TwoInstances, CarryABucketOnceIfTheSecondHearsOfTheChangeBeforeItIsUndone) {
+TEST_F(TwoInstances, CarryABucketOnceIfTheSecondLearnsOfTheChangeBeforeItIsUndone) {
   for (const LimitSpec& limit : kKinds) {
     for (const LimitSpec& kind : kKinds) {
       for (const uint64_t requests : {3u, 15u, 90u}) {
@@ -250,7 +251,7 @@ TEST_F(TwoInstances, CarryABucketOnceIfTheSecondHearsOfTheChangeBeforeItIsUndone
 // The second instance learns of both changes when the first has already undone them, so they take
 // effect there only then. The bucket is carried through them again, and has at most as much as
 // before, plus what the intermediate limit refills while it is in force.
-TEST_F(TwoInstances, MintNothingIfTheSecondHearsOfTheChangeAfterItIsUndone) {
+TEST_F(TwoInstances, AddNothingIfTheSecondLearnsOfTheChangeAfterItIsUndone) {
   int less = 0;
   for (const LimitSpec& limit : kKinds) {
     for (const LimitSpec& kind : kKinds) {
@@ -275,7 +276,7 @@ TEST_F(TwoInstances, MintNothingIfTheSecondHearsOfTheChangeAfterItIsUndone) {
   EXPECT_GT(less, 0) << "it is carried twice";
 }
 
-TEST(LimitsThatReturn, CostOneCallMoreForABucketThatWasNotSeenSince) {
+TEST(LimitsThatReturn, CostOneMoreCallForABucketWithoutRequestsSince) {
   for (const LimitSpec& spec : kKinds) {
     LuaStore store;
     Rule rule(store, spec);
@@ -292,9 +293,9 @@ TEST(LimitsThatReturn, CostOneCallMoreForABucketThatWasNotSeenSince) {
   }
 }
 
-// A debt is paid under the bucket's own limit, which is the present one, whatever limits came
-// between.
-TEST(LimitsThatReturn, ADebtDoesNotHideTheChange) {
+// A debt is paid under the limit stored in the bucket. Here this is the present limit, although
+// there was another in between.
+TEST(LimitsThatReturn, ADebtDoesNotHideTheIntermediateLimit) {
   LuaStore store;
   const LimitSpec hundred{.requests = 100, .period = 100s};
   const store::LimitHandle limit = store.Intern(hundred);
@@ -309,7 +310,7 @@ TEST(LimitsThatReturn, ADebtDoesNotHideTheChange) {
   EXPECT_TRUE(debt.events.carried_over);
 }
 
-TEST(LimitsThatReturn, ALeaseIsGrantedOfWhatTheChangeLeft) {
+TEST(LimitsThatReturn, ALeaseIsGrantedFromTheRestAfterTheChange) {
   LuaStore store;
   const LimitSpec hundred{.requests = 100, .period = 100s};
   const store::LimitHandle limit = store.Intern(hundred);

@@ -11,7 +11,7 @@ class LuaSharedStore final : public store::SharedStore {
  public:
   // `limits` is the table of the limits in requests.
   LuaSharedStore(store::LimitTable& limits, const base::Instant& now) : limits_(limits), now_(now) {
-    // The owner's time is trusted, however far it goes back; a server's clock would not be.
+    // Trusts the owner's time, however far it goes back. A server's clock would not be trusted.
     store_.context.ahead_most = base::kDurationMax;
   }
 

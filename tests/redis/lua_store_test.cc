@@ -1,5 +1,5 @@
-// The scripts apart from deciding: clocks that are set back, changes of limits, peeks, foreign
-// values, expiry.
+// Properties of the scripts other than decisions: clocks that are set back, changes of limits,
+// peeks, foreign values, expiry.
 #include "tests/redis/lua_store.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ const std::vector<LimitSpec>& EveryFamily() {
   return specs;
 }
 
-TEST_F(LuaStoreTest, AClockThatIsSetBackStopsNoRefill) {
+TEST_F(LuaStoreTest, RefillContinuesAfterTheClockIsSetBack) {
   const Instant begin = now;
   for (const LimitSpec& spec : EveryFamily()) {
     SCOPED_TRACE(model::Describe(spec));
@@ -65,7 +65,7 @@ TEST_F(LuaStoreTest, AClockThatIsSetBackStopsNoRefill) {
     const SharedAnswer answer = Ask(spec);
     EXPECT_TRUE(answer.events.clock_reset);
     EXPECT_TRUE(answer.decision.allowed);
-    EXPECT_EQ(answer.decision.remaining, 2u) << "as much as was left";
+    EXPECT_EQ(answer.decision.remaining, 2u) << "the rest from before";
     EXPECT_FALSE(Ask(spec).events.clock_reset);
     EXPECT_EQ(Look(spec).remaining, 1u);
     now += 10s;
@@ -73,7 +73,7 @@ TEST_F(LuaStoreTest, AClockThatIsSetBackStopsNoRefill) {
   }
 }
 
-TEST_F(LuaStoreTest, ASmallStepBackCountsAsNone) {
+TEST_F(LuaStoreTest, ASmallStepBackIsIgnored) {
   const Instant begin = now;
   for (const LimitSpec& spec : EveryFamily()) {
     SCOPED_TRACE(model::Describe(spec));
@@ -88,7 +88,7 @@ TEST_F(LuaStoreTest, ASmallStepBackCountsAsNone) {
   }
 }
 
-TEST_F(LuaStoreTest, ALookWritesNothing) {
+TEST_F(LuaStoreTest, APeekWritesNothing) {
   for (const LimitSpec& spec : EveryFamily()) {
     SCOPED_TRACE(model::Describe(spec));
     store.keyspace.Clear();
@@ -96,7 +96,7 @@ TEST_F(LuaStoreTest, ALookWritesNothing) {
     Ask(spec, 0);
     EXPECT_EQ(store.keyspace.size(), 0u);
     Ask(spec, 7);
-    // Asked under another limit, the bucket still belongs to the first.
+    // Peeked at under another limit, the bucket still belongs to the first.
     LimitSpec other = spec;
     other.requests = 8;
     // A token bucket keeps its tokens, a queue its free_at (7 s out of 9 · 1.25 s), the others
@@ -108,7 +108,7 @@ TEST_F(LuaStoreTest, ALookWritesNothing) {
   }
 }
 
-TEST_F(LuaStoreTest, WhatIsAsIfNeverUsedIsGone) {
+TEST_F(LuaStoreTest, ABucketThatLooksUnusedIsDeleted) {
   for (const LimitSpec& spec : EveryFamily()) {
     if (spec.algorithm == Algorithm::kLeakyBucketQueue || spec.align == algorithm::Align::kFirstHit)
       continue;
@@ -121,7 +121,7 @@ TEST_F(LuaStoreTest, WhatIsAsIfNeverUsedIsGone) {
   }
 }
 
-TEST_F(LuaStoreTest, AResetForgetsABucketOfAnyLimit) {
+TEST_F(LuaStoreTest, AResetDeletesABucketOfAnyLimit) {
   for (const LimitSpec& spec : EveryFamily()) {
     SCOPED_TRACE(model::Describe(spec));
     for (const uint64_t requests : {uint64_t{0}, spec.requests}) {
@@ -135,7 +135,7 @@ TEST_F(LuaStoreTest, AResetForgetsABucketOfAnyLimit) {
   }
 }
 
-TEST_F(LuaStoreTest, AChangeOfLimitTakesOneCallMoreOnce) {
+TEST_F(LuaStoreTest, AChangeOfLimitCostsOneAdditionalCall) {
   for (const LimitSpec& from : EveryFamily()) {
     for (const LimitSpec& to : EveryFamily()) {
       if (from == to) continue;
@@ -155,9 +155,9 @@ TEST_F(LuaStoreTest, AChangeOfLimitTakesOneCallMoreOnce) {
   }
 }
 
-// Two instances carry the same bucket over; the slower one detects that the bucket has changed
-// since it read it.
-TEST_F(LuaStoreTest, ABucketIsCarriedOverOnlyAsItWasRead) {
+// Two instances carry the same bucket over. The slower one detects that the bucket has changed
+// since its read.
+TEST_F(LuaStoreTest, ABucketThatHasChangedSinceItsReadIsNotCarriedOver) {
   for (const LimitSpec& from : EveryFamily()) {
     SCOPED_TRACE(model::Describe(from));
     store.keyspace.Clear();
@@ -200,7 +200,7 @@ TEST_F(LuaStoreTest, AChangedLogKeepsItsHits) {
   EXPECT_EQ(Look(raised).remaining, 20u);
 }
 
-TEST_F(LuaStoreTest, ALongLogIsDroppedInParts) {
+TEST_F(LuaStoreTest, ALongLogIsDeletedInParts) {
   const LimitSpec spec{
       .algorithm = Algorithm::kSlidingWindowLog, .requests = 30'000, .period = 10s};
   for (int i = 0; i < 3000; ++i) {
@@ -217,7 +217,7 @@ TEST_F(LuaStoreTest, ALongLogIsDroppedInParts) {
   EXPECT_EQ(store.keyspace.Run(std::vector<std::string>{"LLEN", "b"}, now).integer, 2);
 }
 
-TEST_F(LuaStoreTest, CalendarWindowsEndAsTheKernelSays) {
+TEST_F(LuaStoreTest, CalendarWindowsEndAsInTheCppAlgorithm) {
   model::Random random(20'261'121);
   for (const auto align : {algorithm::Align::kCalendarMonth, algorithm::Align::kCalendarYear}) {
     const LimitSpec spec{
@@ -238,7 +238,7 @@ TEST_F(LuaStoreTest, CalendarWindowsEndAsTheKernelSays) {
   }
 }
 
-TEST_F(LuaStoreTest, AnOtherShapeOfKeyIsReplaced) {
+TEST_F(LuaStoreTest, AKeyOfAnotherTypeIsReplaced) {
   for (const LimitSpec& spec : EveryFamily()) {
     for (const std::vector<std::string>& foreign : {std::vector<std::string>{"SET", "b", "hello"},
                                                     {"RPUSH", "b", "x", "y"},
@@ -255,8 +255,8 @@ TEST_F(LuaStoreTest, AnOtherShapeOfKeyIsReplaced) {
   }
 }
 
-// A corrupt bucket is not a foreign value.
-TEST_F(LuaStoreTest, AReadThatIsRefusedFailsTheScriptAndChangesNothing) {
+// An error while reading does not count as a foreign value.
+TEST_F(LuaStoreTest, ARefusedReadFailsTheScriptAndChangesNothing) {
   const auto is_log = [](const LimitSpec& spec) {
     return spec.algorithm == Algorithm::kSlidingWindowLog;
   };
@@ -286,7 +286,7 @@ TEST_F(LuaStoreTest, AReadThatIsRefusedFailsTheScriptAndChangesNothing) {
   }
 }
 
-TEST_F(LuaStoreTest, WhatIsLongerThanAnyBucketIsReplaced) {
+TEST_F(LuaStoreTest, AValueLongerThanAnyBucketIsReplaced) {
   const std::string longer(store::kValueBytesMax, 'x');
   const std::string many(12, 'x');
   for (const LimitSpec& spec : EveryFamily()) {
@@ -303,14 +303,14 @@ TEST_F(LuaStoreTest, WhatIsLongerThanAnyBucketIsReplaced) {
       const SharedAnswer answer = Ask(spec, 3);
       EXPECT_TRUE(answer.events.replaced_corrupt);
       EXPECT_EQ(answer.decision.remaining, 7u);
-      EXPECT_EQ(store.calls, calls + 1) << "it did not travel";
+      EXPECT_EQ(store.calls, calls + 1) << "the long value is not sent";
       EXPECT_EQ(Look(spec).remaining, 7u);
     }
   }
 }
 
 // Values with our prefix that cannot be buckets.
-TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
+TEST_F(LuaStoreTest, BucketsWithImpossibleNumbersAreReplaced) {
   const std::string far = "\x7f\xff\xff\xff\xff\xff\xff\xff";
   const std::string soon = "\x18\xd7\x5b\x84\x23\xf3\x01\x00";
   const auto four = [](char c) { return std::string(3, '\0') + c; };
@@ -320,19 +320,19 @@ TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
     store::AppendLimit(spec, prefix);
     std::vector<std::vector<std::string>> foreign;
     if (spec.algorithm == Algorithm::kSlidingWindowLog) {
-      foreign = {{"RPUSH", "b", prefix + four(3) + soon, far + four(3)},   // a hit to come
+      foreign = {{"RPUSH", "b", prefix + four(3) + soon, far + four(3)},   // a hit in the future
                  {"RPUSH", "b", prefix + four(4) + soon, soon + four(5)},  // more than the total
-                 {"RPUSH", "b", prefix + four(4) + soon},  // none of the hits that count
+                 {"RPUSH", "b", prefix + four(4) + soon},  // fewer hits than the count says
                  {"RPUSH", "b", prefix + four(4) + far, soon + four(4)}};  // a later clock
     } else {
       foreign = {{"SET", "b", prefix + soon + four(3) + std::string(8, '\xff')}};  // a later clock
       if (spec.algorithm != Algorithm::kSlidingWindowCounter) {
-        foreign.push_back({"SET", "b", prefix + far + four(3) + soon});  // for centuries
+        foreign.push_back({"SET", "b", prefix + far + four(3) + soon});  // centuries in the future
         foreign.push_back({"SET", "b", prefix + std::string(8, '\xff') + four(3) + soon});
       }
       if (IsBucket(spec.algorithm)) {
         foreign.push_back(
-            {"SET", "b", prefix + soon + four(10) + soon});  // a whole nanosecond and more
+            {"SET", "b", prefix + soon + four(10) + soon});  // a whole nanosecond or more
       }
     }
     for (const std::vector<std::string>& command : foreign) {
@@ -350,8 +350,8 @@ TEST_F(LuaStoreTest, AbsurdNumbersAreReplaced) {
   }
 }
 
-// The host refuses whatever a server refuses.
-TEST(LuaHostTest, KeepsScriptsFromGlobalsAndTellsTheirErrors) {
+// The host refuses the same things as a server.
+TEST(LuaHostTest, RefusesGlobalsAndReportsErrorsOfScripts) {
   LuaHost host;
   Keyspace keyspace;
   const auto eval = [&](std::string_view script) {

@@ -55,7 +55,7 @@ int Pack(lua_State* lua) {
     // The server would truncate silently; here it is a bug of the script.
     const auto whole = static_cast<int64_t>(number);
     luaL_argcheck(lua, static_cast<lua_Number>(whole) == number && whole >= 0, argument,
-                  "no whole number");
+                  "not a whole number");
     luaL_argcheck(lua, whole >> (8 * field.size) == 0, argument, "number too large");
     for (size_t i = field.size; i-- > 0;) luaL_addchar(&out, static_cast<char>(whole >> (8 * i)));
   }

@@ -1,4 +1,4 @@
-// Compares the scripts with the kernels, in the Lua host: over 10^5 random steps for each
+// Compares the scripts with the C++ algorithms, in the Lua host: over 10^5 random steps for each
 // algorithm, without a difference.
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ constexpr uint64_t kStepsOfOneBucket = 200;
 // To repeat a failure alone, put its seed here.
 constexpr uint64_t kSeed = 20'261'121;
 
-// Describes the first difference on the way of one bucket; empty if there is none.
+// Describes the first difference in the walk of one bucket; empty if there is none.
 std::string WalkOnce(uint64_t seed, Algorithm algorithm, uint64_t* steps) {
   LuaStore store;
   TwinWalk walk(seed, algorithm);
@@ -31,7 +31,7 @@ std::string WalkOnce(uint64_t seed, Algorithm algorithm, uint64_t* steps) {
         return walk.story() + "the key is gone, but the bucket has been used";
       walk.Forget();
     } else if (!store.keyspace.TimeToLive("b", step.now)) {
-      return walk.story() + "the key has no end";
+      return walk.story() + "the key does not expire";
     }
     const auto expected = walk.Answer(step);
     const store::LimitHandle limit = store.Intern(step.spec);
@@ -39,7 +39,7 @@ std::string WalkOnce(uint64_t seed, Algorithm algorithm, uint64_t* steps) {
         {.name = "b", .limit = limit, .cost = step.cost, .operation = step.operation}, step.now);
     if (!expected) {
       if (answer.status.code() != absl::StatusCode::kFailedPrecondition)
-        return walk.story() + "a queue took something back";
+        return walk.story() + "a queue accepted a refund";
       continue;
     }
     if (!answer.status.ok()) return walk.story() + answer.status.ToString();
@@ -48,7 +48,7 @@ std::string WalkOnce(uint64_t seed, Algorithm algorithm, uint64_t* steps) {
                          model::Describe(answer.decision));
     }
     if (answer.events.replaced_corrupt || answer.events.clock_reset) {
-      return walk.story() + "an event for no reason";
+      return walk.story() + "an event without a cause";
     }
   }
   return "";
@@ -56,7 +56,7 @@ std::string WalkOnce(uint64_t seed, Algorithm algorithm, uint64_t* steps) {
 
 class LuaTwin : public ::testing::TestWithParam<Algorithm> {};
 
-TEST_P(LuaTwin, AnswersAsTheKernelDoes) {
+TEST_P(LuaTwin, AnswersLikeTheCppAlgorithm) {
   uint64_t steps = 0;
   for (uint64_t i = 0; steps < kSteps; ++i) {
     const uint64_t seed = kSeed + 1'000'000 * static_cast<uint64_t>(GetParam()) + i;

@@ -41,7 +41,7 @@ void RunCase(LuaStore& store, const std::string& name, const json& test, int* st
 
 class LuaVectors : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(LuaVectors, AreAnsweredWithoutOneDifference) {
+TEST_P(LuaVectors, AreAnsweredExactly) {
   const json file = vectors::Read(GetParam());
   // Whether keys expire as soon as possible, or never.
   for (const base::Duration kept_least :

@@ -1,4 +1,4 @@
-// For tests: a real cluster of primaries, each with a replica or without, formed in seconds.
+// For tests: a real cluster of primaries, with or without a replica each, formed in seconds.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ class RedisCluster {
     const std::string answer = Node(i).Ask("CLUSTER MYID");
     return answer.substr(answer.find('\n') + 1, 40);
   }
-  // Every node considers the whole cluster served.
+  // Every node reports that all slots are served.
   void WaitUntilWell() {
     for (size_t i = 0; i < nodes_.size(); ++i) WaitFor(i, "CLUSTER INFO", "cluster_state:ok");
   }

@@ -12,7 +12,7 @@ using store::redis::RedisOptions;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(Sentinel, FollowsTheMasterWhenItDies) {
+TEST(Sentinel, FollowsAFailoverWhenTheMasterDies) {
   RedisProcess primary;
   RedisProcess replica({"--replicaof", fmt::format("127.0.0.1 {}", primary.port()),
                         "--repl-diskless-sync-delay", "0"});
@@ -44,11 +44,11 @@ TEST(Sentinel, FollowsTheMasterWhenItDies) {
   EXPECT_THAT(replica.Ask("INFO replication"), HasSubstr("role:master"));
   EXPECT_EQ(test.HistoryChanges(), 1u);
   test.Run(2500ms);
-  EXPECT_EQ(test.HistoryChanges(), 1u) << "the old address is forgotten, the history is not";
+  EXPECT_EQ(test.HistoryChanges(), 1u) << "the address changes, the history continues";
 }
 
 // The servers and the sentinel have different logins; neither login is sent to the wrong one.
-TEST(Sentinel, LogsInToSentinelsAndServersEachWithItsOwnPassword) {
+TEST(Sentinel, UsesSeparatePasswordsForSentinelsAndServers) {
   RedisProcess primary({"--requirepass", "of-the-server"});
   RedisProcess sentinel = RedisProcess::Sentinel(
       fmt::format("sentinel monitor main 127.0.0.1 {} 1\nsentinel auth-pass main of-the-server\n"
@@ -85,7 +85,7 @@ TEST(Sentinel, LogsInToSentinelsAndServersEachWithItsOwnPassword) {
   }
 }
 
-TEST(Sentinel, SaysSoWhereNobodyKnowsTheMaster) {
+TEST(Sentinel, ReportsThatNoSentinelKnowsTheMaster) {
   RedisProcess stranger = RedisProcess::Sentinel("");
   RedisOptions options = TestClient::Single(stranger.port());
   options.topology = store::redis::TopologyKind::kSentinel;
@@ -101,8 +101,8 @@ TEST(Sentinel, SaysSoWhereNobodyKnowsTheMaster) {
   EXPECT_EQ(test.topologies[1], "well");
 }
 
-// The URL names another kind of store than the server is.
-TEST(Sentinel, SaysSoWhereAServerIsNone) {
+// The URL names another kind of topology than the server has.
+TEST(Sentinel, ReportsAServerOfTheWrongTopology) {
   RedisProcess server;
   for (const auto kind :
        {store::redis::TopologyKind::kSentinel, store::redis::TopologyKind::kCluster}) {

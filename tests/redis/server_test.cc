@@ -1,5 +1,5 @@
-// The scripts on a real redis-server: compared with the kernels over 10^5 random steps for each
-// algorithm, run on arbitrary values under a key, and the memory of a key.
+// The scripts on a real redis-server: compared with the C++ algorithms over 10^5 random steps each,
+// run on arbitrary values under a key, and measured for the memory of a key.
 #include "tests/redis/redis_server.h"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ class RealRedis : public ::testing::Test {
 
 class RedisTwin : public RealRedis, public ::testing::WithParamInterface<Algorithm> {};
 
-TEST_P(RedisTwin, AnswersAsTheKernelDoes) {
+TEST_P(RedisTwin, AnswersLikeTheCppAlgorithm) {
   SetUpKeys();
   CallContext context{.kept_least = 24h};  // the walks' time is not the server's
   struct OneBucket {
@@ -165,9 +165,9 @@ const std::vector<LimitSpec>& EveryFamily() {
   return specs;
 }
 
-// Uses the server's own clock: a change is described by its age, whatever the instance's clock
-// shows.
-TEST_F(RealRedis, ALimitThatWasChangedAndChangedBackIsSeen) {
+// The server's own clock counts: a call describes a change by its age, independently of the
+// instance's clock.
+TEST_F(RealRedis, ALimitThatWasChangedAndChangedBackIsNoticed) {
   for (const LimitSpec& spec :
        {LimitSpec{.algorithm = Algorithm::kTokenBucket, .requests = 10, .period = 1h},
         LimitSpec{.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1h},
@@ -187,7 +187,7 @@ TEST_F(RealRedis, ALimitThatWasChangedAndChangedBackIsSeen) {
     const auto ask = [&](Instant now) {
       return Ask({.name = "b", .limit = limit, .cost = 1, .history = history, .now = now});
     };
-    EXPECT_FALSE(ask(changed + 1h).events.carried_over) << "it was used after that";
+    EXPECT_FALSE(ask(changed + 1h).events.carried_over) << "the bucket was used after the change";
     const SharedAnswer carried = ask(changed);
     EXPECT_TRUE(carried.status.ok()) << carried.status;
     EXPECT_TRUE(carried.events.carried_over);
@@ -199,7 +199,7 @@ TEST_F(RealRedis, ALimitThatWasChangedAndChangedBackIsSeen) {
   }
 }
 
-TEST_F(RealRedis, TheServersOwnClockDecides) {
+TEST_F(RealRedis, DecidesByTheServersClock) {
   for (const LimitSpec& spec : EveryFamily()) {
     SCOPED_TRACE(model::Describe(spec));
     SetUpKeys();
@@ -219,7 +219,7 @@ TEST_F(RealRedis, TheServersOwnClockDecides) {
   }
 }
 
-TEST_F(RealRedis, TheServersClockIsReadExactly) {
+TEST_F(RealRedis, ReadsTheServersClockExactly) {
   SetUpKeys();
   const auto server_time_ns = [] {
     const RespValue time = server->Run({"TIME"});
@@ -238,7 +238,7 @@ TEST_F(RealRedis, TheServersClockIsReadExactly) {
   }
 }
 
-TEST_F(RealRedis, WhateverIsForeignIsReplacedAndReported) {
+TEST_F(RealRedis, ForeignValuesAreReplacedAndReported) {
   for (const LimitSpec& spec : EveryFamily()) {
     const SharedRequest request{.name = "hg:{k}", .limit = Intern(spec)};
     const std::string prefix(BucketCall(request, {}).Part(1));
@@ -270,7 +270,7 @@ TEST_F(RealRedis, WhateverIsForeignIsReplacedAndReported) {
            {store::Operation::kTake, store::Operation::kPeek, store::Operation::kRefund}) {
         const bool queue = spec.algorithm == Algorithm::kLeakyBucketQueue;
         if (queue && operation == store::Operation::kRefund) continue;
-        // Zeros behind the state. For families that lease, these are not leases; the log and the
+        // Zeros after the state. In kinds that grant leases, these are not leases; a log and a
         // queue may have them.
         SCOPED_TRACE(fmt::format("{} {} {}", model::Describe(spec), fmt::join(command, " "),
                                  static_cast<int>(operation)));
@@ -307,7 +307,7 @@ TEST_F(RealRedis, ATokenBucketIsSmall) {
   EXPECT_LE(server->Run({"MEMORY", "USAGE", name}).integer, 150);
 }
 
-TEST_F(RealRedis, LeasesAreGivenReportedAndReturned) {
+TEST_F(RealRedis, LeasesAreGrantedReportedAndReturned) {
   for (const LimitSpec& spec : EveryFamily()) {
     if (spec.algorithm == Algorithm::kLeakyBucketQueue ||
         spec.algorithm == Algorithm::kSlidingWindowLog)
@@ -344,9 +344,9 @@ TEST_F(RealRedis, LeasesAreGivenReportedAndReturned) {
   }
 }
 
-// More nodes than a key has lease places: a node without a lease has each request decided by the
-// store, and no node is denied requests that are left.
-TEST_F(RealRedis, ACrowdOfNodesIsDecidedExactlyWhereTheTableOfLeasesIsFull) {
+// More nodes than a key has lease places. The store decides each request of a node without a lease,
+// and no node is denied requests that are left.
+TEST_F(RealRedis, TheStoreDecidesForNodesWithoutAPlaceForALease) {
   constexpr uint64_t kNodes = 600;
   constexpr uint64_t kRequests = 1'000'000;
   for (const LimitSpec& spec :
@@ -363,7 +363,7 @@ TEST_F(RealRedis, ACrowdOfNodesIsDecidedExactlyWhereTheTableOfLeasesIsFull) {
     for (int round = 0; round < 2; ++round) {
       ++number;
       for (uint64_t node = 0; node < kNodes; ++node) {
-        // The leases held were spent, and are reported with the next request for one.
+        // The requests of held leases were spent, and are reported with the next ask.
         const std::vector<store::LeaseReport> reports = {
             {.number = number - 1, .spent = held[node], .returned = true}};
         const SharedAnswer answer = Ask(
@@ -389,7 +389,7 @@ TEST_F(RealRedis, ACrowdOfNodesIsDecidedExactlyWhereTheTableOfLeasesIsFull) {
       }
       const auto holders = static_cast<uint64_t>(
           std::count_if(held.begin(), held.end(), [](uint64_t n) { return n > 0; }));
-      EXPECT_EQ(holders, kLeasesMax) << "as many as there are places, each round";
+      EXPECT_EQ(holders, kLeasesMax) << "every place, in each round";
     }
     EXPECT_EQ(exact, 2 * (kNodes - kLeasesMax));
     const uint64_t left = Ask({.name = "hg:{crowd}",
@@ -398,11 +398,11 @@ TEST_F(RealRedis, ACrowdOfNodesIsDecidedExactlyWhereTheTableOfLeasesIsFull) {
                                .operation = store::Operation::kPeek})
                               .decision.remaining;
     EXPECT_GE(left, kRequests - spent - exact);
-    EXPECT_LE(left, kRequests - spent - exact + 1000) << "what comes back in a minute";
+    EXPECT_LE(left, kRequests - spent - exact + 1000) << "the refill of a minute";
   }
 }
 
-TEST_F(RealRedis, AServerThatDoesNotKnowTheScriptIsToldItOnce) {
+TEST_F(RealRedis, AnUnknownScriptIsSentOnce) {
   SetUpKeys();
   server->Run({"SCRIPT", "FLUSH"});
   const SharedRequest request{.name = "k", .limit = Intern(EveryFamily()[0])};

@@ -32,7 +32,7 @@ TEST(Single, RunsAScriptThatTheServerDoesNotKnowYet) {
   EXPECT_EQ(test.HistoryChanges(), 0u);
 }
 
-TEST(Single, CallsOfOneTurnTravelTogetherAndAreAnsweredInOrder) {
+TEST(Single, CallsOfOneLoopTurnAreSentTogetherAndAnsweredInOrder) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
@@ -55,7 +55,7 @@ TEST(Single, CallsOfOneTurnTravelTogetherAndAreAnsweredInOrder) {
             501u);
 }
 
-TEST(Single, SurvivesThatTheServerForgetsItsScripts) {
+TEST(Single, WorksAfterTheServerHasForgottenItsScripts) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   std::vector<std::string> answers;
@@ -71,13 +71,13 @@ TEST(Single, SurvivesThatTheServerForgetsItsScripts) {
     ASSERT_TRUE(
         test.Until([&] { return answers.size() == 100 * (static_cast<size_t>(round) + 1); }));
   }
-  EXPECT_EQ(server.Ask("GET a"), "$4\r\n1000\r\n") << "each was done once";
+  EXPECT_EQ(server.Ask("GET a"), "$4\r\n1000\r\n") << "each call was executed once";
   for (const std::string& answer : answers) EXPECT_NE(answer, "Unavailable");
   // The first call of each round sent the script text, the others its name.
   EXPECT_LT(test.client->ReadCounters().bytes_written, 500'000u);
 }
 
-// Its value alone fills the largest reply.
+// A log whose value fills the largest possible reply.
 TEST(Single, TheLongestLogIsCarriedOverToAnotherLimit) {
   static const store::redis::Script fill =
       store::redis::MakeScript("fill",
@@ -114,7 +114,7 @@ TEST(Single, TheLongestLogIsCarriedOverToAnotherLimit) {
 }
 
 // Logs and queues are never leased, whatever the rule says.
-TEST(Single, ARequestOfALeasedRuleCarriesOverALogAndAQueueToo) {
+TEST(Single, ARequestUnderALeasedRuleCarriesOverLogsAndQueues) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   store::LimitTable limits;
@@ -136,14 +136,14 @@ TEST(Single, ARequestOfALeasedRuleCarriesOverALogAndAQueueToo) {
   }
 }
 
-TEST(Single, AnErrorOfTheScriptIsItsAnswer) {
+TEST(Single, AnErrorInAScriptIsReturnedToTheCaller) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   EXPECT_THAT(test.Call(AddScript(), "a", {"x"}), HasSubstr("-ERR value is not an integer"));
   EXPECT_EQ(test.client->ReadCounters().calls_answered, 1u);
 }
 
-TEST(Single, AWrongTypeIsNotTheScriptsAnswer) {
+TEST(Single, AnErrorForAWrongTypeIsNotTakenForAnAnswer) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   EXPECT_EQ(server.Ask("LPUSH a 1"), ":1\r\n");
@@ -151,7 +151,7 @@ TEST(Single, AWrongTypeIsNotTheScriptsAnswer) {
   EXPECT_THAT(test.alarms, ElementsAre(HasSubstr("WRONGTYPE")));
 }
 
-TEST(Single, OverAUnixSocketInADatabaseWithAUserAndAPassword) {
+TEST(Single, WorksOverAUnixSocketInADatabaseWithAUserAndAPassword) {
   RedisProcess server({"--user", "gate", "on", ">secret", "~hg:*", "+@all"});
   RedisOptions options = TestClient::Single(server.port());
   options.servers = {{.unix_path = server.folder() + "/socket"}};
@@ -164,26 +164,26 @@ TEST(Single, OverAUnixSocketInADatabaseWithAUserAndAPassword) {
   EXPECT_THAT(server.Ask("CLIENT LIST"), HasSubstr("name=headgate"));
   EXPECT_EQ(test.Call(AddScript(), "other", {"5"}), "PERMISSION_DENIED");
   EXPECT_EQ(test.Call(AddScript(), "hg:a", {"5"}), "PERMISSION_DENIED")
-      << "left alone for a second";
+      << "no new attempt within a second";
   test.Run(1s);
   EXPECT_EQ(test.Call(AddScript(), "hg:a", {"5"}), "10");
 }
 
-TEST(Single, AWrongPasswordIsRefusedAndNeverSaid) {
+TEST(Single, AWrongPasswordIsReportedWithoutPrintingIt) {
   RedisProcess server({"--requirepass", "right"});
   RedisOptions options = TestClient::Single(server.port());
   options.password = "wrong-secret";
   TestClient test(options);
   EXPECT_EQ(test.Call(AddScript(), "a", {"5"}), "PERMISSION_DENIED");
   test.Run(2500ms);
-  ASSERT_EQ(test.connections.size(), 1u) << "what does not change is told once";
+  ASSERT_EQ(test.connections.size(), 1u) << "an unchanged error is reported once";
   EXPECT_THAT(test.connections[0], ::testing::Not(HasSubstr("secret")));
   EXPECT_GE(test.client->ReadCounters().disconnects, 2u);
   EXPECT_LE(test.client->ReadCounters().disconnects, 3u) << "once a second";
   EXPECT_EQ(test.client->ReadCounters().alarms, test.client->ReadCounters().disconnects);
 }
 
-TEST(Single, GivesUpInTimeWhereTheServerStandsStillAndComesBackWhenItGoesOn) {
+TEST(Single, TimesOutWhileTheServerHangsAndRecoversAfterwards) {
   RedisProcess server;
   RedisOptions options = TestClient::Single(server.port());
   options.reply_overdue = 20s;
@@ -199,12 +199,12 @@ TEST(Single, GivesUpInTimeWhereTheServerStandsStillAndComesBackWhenItGoesOn) {
   EXPECT_THAT(test.breaker, ElementsAre("open"));
   server.Thaw();
   EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "a", {"0"}) == "6"; }))
-      << "the five were done, late";
+      << "the five calls were executed late";
   EXPECT_EQ(test.client->ReadCounters().late_replies, 5u);
   EXPECT_EQ(test.breaker.back(), "closed");
 }
 
-TEST(Single, WhatWasSentToAServerThatDiedMayHaveBeenDone) {
+TEST(Single, CallsSentToAServerThatDiedAreReportedAsPossiblyExecuted) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
@@ -227,7 +227,7 @@ TEST(Single, WhatWasSentToAServerThatDiedMayHaveBeenDone) {
   EXPECT_TRUE(test.client->LearningUntil("a").has_value());
 }
 
-TEST(Single, ComesBackFastWhereConnectionsAreKilled) {
+TEST(Single, ReconnectsQuicklyWhenItsConnectionsAreKilled) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
@@ -235,11 +235,11 @@ TEST(Single, ComesBackFastWhereConnectionsAreKilled) {
     EXPECT_THAT(server.Ask("CLIENT KILL TYPE normal SKIPME yes"), HasSubstr(":"));
     test.Run(1ms);
     EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), std::to_string(i))
-        << "it waits for the next connection";
+        << "the call waits for the next connection";
   }
 }
 
-TEST(Single, WarnsOfAnEvictionPolicyOrRefusesTheStore) {
+TEST(Single, WarnsAboutAnEvictionPolicyOrRefusesTheServer) {
   RedisProcess server({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"});
   RedisOptions options = TestClient::Single(server.port());
   TestClient test(options);
@@ -251,11 +251,11 @@ TEST(Single, WarnsOfAnEvictionPolicyOrRefusesTheStore) {
   EXPECT_THAT(strict.connections, ElementsAre(HasSubstr("set maxmemory-policy noeviction")));
   EXPECT_GE(strict.client->ReadCounters().alarms, 1u);
   EXPECT_TRUE(strict.Until([&] { return strict.client->ReadCounters().alarms >= 3; }));
-  EXPECT_EQ(strict.connections.size(), 1u) << "counted each time, and told once";
+  EXPECT_EQ(strict.connections.size(), 1u) << "counted each time, reported once";
   EXPECT_THAT(strict.policies, ::testing::IsEmpty());
 }
 
-TEST(Single, AnEvictionPolicyIsToldOncePerServer) {
+TEST(Single, AnEvictionPolicyIsReportedOncePerServer) {
   RedisProcess server({"--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"});
   TestClient test(TestClient::Single(server.port()));
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
@@ -265,7 +265,7 @@ TEST(Single, AnEvictionPolicyIsToldOncePerServer) {
   EXPECT_THAT(test.policies, ElementsAre("allkeys-lru"));
 }
 
-TEST(Single, OutOfMemoryIsAStoreThatCannot) {
+TEST(Single, AServerOutOfMemoryCountsAsUnavailable) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "1");
@@ -274,7 +274,7 @@ TEST(Single, OutOfMemoryIsAStoreThatCannot) {
   EXPECT_THAT(test.alarms, ElementsAre(HasSubstr("OOM")));
 }
 
-TEST(Single, AReplicaIsNotWrittenTo) {
+TEST(Single, RefusesToWriteToAReplica) {
   RedisProcess primary;
   RedisProcess replica({"--replicaof", fmt::format("127.0.0.1 {}", primary.port())});
   TestClient test(TestClient::Single(replica.port()));
@@ -282,7 +282,7 @@ TEST(Single, AReplicaIsNotWrittenTo) {
   EXPECT_THAT(test.connections.back(), HasSubstr("it is a replica"));
 }
 
-TEST(Single, AServerThatBecomesAReplicaIsLeft) {
+TEST(Single, DisconnectsFromAServerThatBecomesAReplica) {
   RedisProcess primary;
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
@@ -304,7 +304,8 @@ TEST(Single, InstancesAreCountedByTheirHeartbeats) {
   EXPECT_TRUE(b.Until([&] { return b.client->ReadCounters().calls_answered >= 3; }));
   EXPECT_TRUE(a.Until([&] { return one.instances() == 2; }));
   two.reset();
-  EXPECT_TRUE(a.Until([&] { return one.instances() == 1; })) << "silent for too long";
+  EXPECT_TRUE(a.Until([&] { return one.instances() == 1; }))
+      << "the other instance has been silent for too long";
   EXPECT_EQ(a.client->ReadCounters().script_misses + b.client->ReadCounters().script_misses, 1u);
   bool left = false;
   one.Leave([&] { left = true; });
@@ -312,7 +313,7 @@ TEST(Single, InstancesAreCountedByTheirHeartbeats) {
   EXPECT_EQ(server.Ask("ZCARD hg:instances"), ":0\r\n");
 }
 
-TEST(Single, AHeartbeatThatIsRefusedIsToldOncePerChange) {
+TEST(Single, ARefusedHeartbeatIsReportedOncePerChange) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   std::vector<std::string> told;
@@ -334,7 +335,7 @@ TEST(Single, AHeartbeatThatIsRefusedIsToldOncePerChange) {
   EXPECT_THAT(told, ElementsAre(Ne(""), ""));
 }
 
-TEST(Single, IsBackSoonAfterALongOutageAndAsksLittleMeanwhile) {
+TEST(Single, ReconnectsSoonAfterALongOutageWithFewAttemptsDuringIt) {
   RedisProcess server;
   RedisOptions options = TestClient::Single(server.port());
   options.timeout = 10ms;
@@ -358,7 +359,7 @@ TEST(Single, IsBackSoonAfterALongOutageAndAsksLittleMeanwhile) {
   EXPECT_LT(test.clock.BootNow() - healed, 4s);
 }
 
-TEST(Single, OverSeveralConnectionsIfAsked) {
+TEST(Single, UsesSeveralConnectionsIfConfigured) {
   RedisProcess server;
   RedisOptions options = TestClient::Single(server.port());
   options.connections_per_server = 3;
@@ -379,7 +380,7 @@ TEST(Single, OverSeveralConnectionsIfAsked) {
   EXPECT_EQ(named, 3u);
 }
 
-TEST(Single, ARingSpreadsKeysOverServersThatKnowNothingOfEachOther) {
+TEST(Single, ARingSpreadsKeysOverIndependentServers) {
   RedisProcess a, b, c;
   RedisOptions options = TestClient::Single(a.port());
   options.topology = store::redis::TopologyKind::kRing;
@@ -393,7 +394,7 @@ TEST(Single, ARingSpreadsKeysOverServersThatKnowNothingOfEachOther) {
 }
 
 // When its first replica connects, the server changes its replication id and continues as before.
-TEST(Single, AFirstReplicaTeachesNothing) {
+TEST(Single, AttachingAFirstReplicaKeepsTheHistory) {
   RedisProcess server;
   TestClient test(TestClient::Single(server.port()));
   const auto id = [&] {
@@ -411,9 +412,9 @@ TEST(Single, AFirstReplicaTeachesNothing) {
   EXPECT_EQ(test.client->ReadCounters().disconnects, 0u);
 }
 
-// Calls that need to know the leases do not wait for others: they fail at once, and the others are
-// sent.
-TEST(Single, CallsThatNeedToKnowWhatIsLeasedAreWithheldWhileAHistoryIsLearned) {
+// Calls that depend on the outstanding leases do not wait while a history is learned: they fail at
+// once, and other calls are sent.
+TEST(Single, CallsThatDependOnLeasesFailWhileAHistoryIsLearned) {
   RedisProcess server;
   RedisOptions options = TestClient::Single(server.port());
   options.lease_ttl = 1s;
@@ -422,7 +423,7 @@ TEST(Single, CallsThatNeedToKnowWhatIsLeasedAreWithheldWhileAHistoryIsLearned) {
   server.Kill();
   server.Start();
   EXPECT_TRUE(test.Until([&] { return test.Call(AddScript(), "b", {"1"}) == "1"; }))
-      << "others are not";
+      << "other calls are sent";
   EXPECT_EQ(test.Learn("a"), "UNAVAILABLE");
   EXPECT_EQ(test.ReadLearning(), 1u);
   EXPECT_TRUE(test.Until([&] { return test.Learn("a") == "OK"; }));
@@ -431,7 +432,7 @@ TEST(Single, CallsThatNeedToKnowWhatIsLeasedAreWithheldWhileAHistoryIsLearned) {
 }
 
 // A replica is promoted while our connection to it stays open: only INFO reveals this.
-TEST(Single, APromotionIsSeenOnAStandingConnection) {
+TEST(Single, NoticesAPromotionOnAnOpenConnection) {
   RedisProcess primary;
   RedisProcess server({"--repl-diskless-sync-delay", "0"});
   TestClient test(TestClient::Single(server.port()));

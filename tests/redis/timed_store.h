@@ -1,5 +1,5 @@
-// A shared store on real servers that decides by a time that the test sets, as the contract suites
-// need, instead of the server's clock.
+// A shared store on real servers that decides by a time set by the test, as the contract suites
+// need, instead of by the server's clock.
 #pragma once
 
 #include <utility>

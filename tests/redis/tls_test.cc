@@ -1,4 +1,4 @@
-// The client over TLS, with a CA of the test, a certificate for localhost, and a client
+// The client over TLS, with the test's own CA, a certificate for localhost, and a client
 // certificate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST_F(Tls, CarriesCalls) {
   EXPECT_EQ(answers.back(), "501");
 }
 
-TEST_F(Tls, RefusesACertificateOfSomebodyElse) {
+TEST_F(Tls, RefusesACertificateForAnotherHost) {
   RedisOptions options = Options();
   options.servers[0].host = "127.0.0.1";
   TestClient test(options);
@@ -84,14 +84,14 @@ TEST_F(Tls, RefusesACertificateOfSomebodyElse) {
   EXPECT_NE(named.Call(AddScript(), "b", {"1"}), "UNAVAILABLE");
 }
 
-TEST_F(Tls, RefusesACertificateThatNobodyKnownHasSigned) {
+TEST_F(Tls, RefusesACertificateFromAnUnknownCa) {
   RedisOptions options = Options();
   options.tls_files.ca_file = File("client.pem");
   TestClient test(options);
   EXPECT_EQ(test.Call(AddScript(), "a", {"1"}), "UNAVAILABLE");
 }
 
-TEST_F(Tls, IsRefusedWithoutACertificateOfItsOwnWhereTheServerWantsOne) {
+TEST_F(Tls, IsRefusedWithoutAClientCertificateIfTheServerRequiresOne) {
   RedisOptions options = Options();
   options.tls_files.certificate_file = options.tls_files.key_file = "";
   TestClient test(options);

@@ -18,7 +18,7 @@ using model::OneIn;
 using store::Operation;
 
 constexpr int64_t kSecond = 1'000'000'000;
-// A step back is smaller than what resets a bucket's clock.
+// Steps back are smaller than a step that resets a bucket's clock.
 constexpr int64_t kBackMost = kSecond - 1;
 
 }  // namespace
@@ -129,7 +129,7 @@ int64_t TwinWalk::NextTime() {
       step = 1;
       break;
     case 5:
-    case 6:  // exactly when the last answer promised that it would pass, or one nanosecond off
+    case 6:  // exactly when the last answer promised admission, or one nanosecond off
       if (!last_.never_fits()) step = last_.retry_after.count() + Beside();
       break;
     case 7:

@@ -1,8 +1,8 @@
 // Random steps of one bucket and the kernel's answer to each step, for comparison with the scripts.
 //
-// It adds to the kernel the behaviour of such a store: a request that takes nothing changes
-// nothing, a bucket that is as if never used is forgotten, and the next request that changes a
-// bucket carries it over to another limit.
+// Adds these rules of the store to the C++ algorithm: a request that takes nothing changes nothing,
+// a bucket that looks unused is deleted, and the next request that changes a bucket carries it over
+// to another limit.
 #pragma once
 
 #include <optional>
@@ -29,10 +29,10 @@ class TwinWalk {
   TwinWalk(uint64_t seed, algorithm::Algorithm algorithm);
 
   TwinStep Next();
-  // The kernel's answer. `absent`: the store does not have the key. Empty if the store must refuse
-  // too.
+  // The C++ algorithm's answer. `absent`: the store does not have the key. Empty if the store must
+  // also refuse.
   std::optional<algorithm::Decision> Answer(const TwinStep& step);
-  // Whether the bucket is as if never used at that time.
+  // Whether the bucket looks unused at that time.
   bool IsFresh(base::Instant now) const;
   void Forget();
 

@@ -11,14 +11,15 @@ using base::Instant;
 
 namespace {
 
-// An outage that some instance still was in has ended for certain. Requests that it allowed and
-// nobody took are not allowed later; in a window they count until it ends.
+// After this time, no instance is in the outage any more. A request that is not admitted during the
+// outage cannot use its allowance later; in a window it can until the window ends.
 constexpr Duration kOutageForgotten = std::chrono::seconds(3);
 
-// While the kind changes: long enough that rounding a rate up has no visible effect.
+// The period used while the kind changes. It is long, so that rounding a rate up has no visible
+// effect.
 constexpr int64_t kChangingPeriod = Duration(std::chrono::hours(1000)).count();
 
-// Requests in the period of a change, rounded up.
+// The requests of a limit in one kChangingPeriod, rounded up.
 uint64_t RateOf(const algorithm::LimitSpec& spec) {
   const Duration period = IsCalendar(spec.align) ? std::chrono::hours(24 * 28) : spec.period;
   const __int128 scaled = static_cast<__int128>(spec.requests) * kChangingPeriod;
@@ -77,19 +78,20 @@ void Bound::Widen(const algorithm::Limit& limit, Duration at, Instant wall) {
   const bool is_queue = algorithm_ == Algorithm::kLeakyBucketQueue;
   const Level larger = std::max(capacity_, capacity) + (is_queue ? OfShorterQueue(limit) : 0);
   const Level more = std::max<Level>(0, larger - capacity_);
-  // A queue keeps its free_at: what is more is there at once.
+  // A queue keeps its free_at, so the additional capacity can be used at once.
   level_ += (second_capacities_ + (is_queue ? 1 : 0)) * more;
   extra_ += second_capacities_ * more;
-  // Instances have more, too.
+  // The shares of the instances grow as well.
   if (IsCalendar() || IsLog()) outage_ += outage_ > 0 ? more : 0;
   full_from_ = is_queue ? larger : std::min(capacity_, capacity);
   capacity_ = larger;
   rate_ = outage_rate_ = std::max(rate_, limit.spec().requests);
 }
 
-// Two queues with one free_at. A request takes 1/rate of its time, and passes while no more than
-// capacity/rate is taken: what the shorter one lets through first, if it is the faster one, takes
-// less of the longer one's time than its own requests do.
+// The bound while two limits use one free_at. Each request occupies 1/rate of time, and passes
+// while the occupied time is at most capacity/rate. If the shorter queue has the higher rate, a
+// request that it admits first occupies less time than one that the longer queue admits, so the
+// longer queue can then admit more requests than alone.
 Bound::Level Bound::OfShorterQueue(const algorithm::Limit& limit) const {
   struct Queue {
     Level capacity;
@@ -101,7 +103,7 @@ Bound::Level Bound::OfShorterQueue(const algorithm::Limit& limit) const {
   if (shorter.rate == 0 || longer.rate == 0) return 0;
   if (shorter.capacity * longer.rate > longer.capacity * shorter.rate) std::swap(shorter, longer);
   if (shorter.rate <= longer.rate) return 0;
-  // Uses the larger of the two, which need not be the longer one.
+  // The larger capacity of the two, which may be that of the shorter queue.
   const Level at_once =
       longer.capacity + shorter.capacity - shorter.capacity * longer.rate / shorter.rate;
   return at_once - std::max(shorter.capacity, longer.capacity);
@@ -116,8 +118,7 @@ void Bound::Narrow(const algorithm::Limit& limit, Duration at, Instant wall) {
   level_ = std::min(level_, capacity_ + extra_ + outage_);
 }
 
-// Requests admitted under a larger limit are forgotten with the rest: from now on the present
-// capacity counts.
+// Forgets requests that were admitted under a larger limit and exceed the present capacity.
 void Bound::ForgiveExcess() {
   const Level excess = IsMeter() ? 0 : Used(wall_) - (capacity_ + extra_ + outage_);
   if (excess <= 0) return;
@@ -156,7 +157,8 @@ void Bound::AllowSecondServer(Duration at, Duration stops, Duration until) {
   Advance(at);
   second_until_ = std::max(second_until_, stops);
   extra_until_ = std::max(extra_until_, until);
-  // Windows that begin with their first hit: as many as may overlap one of ours.
+  // Windows that begin with their first hit: all windows of the second server that may overlap one
+  // of ours.
   const bool first_hit = align_ == algorithm::Align::kFirstHit;
   const Level more = first_hit ? 2 + (stops - at).count() / period_ : 1;
   second_capacities_ += more;
@@ -202,7 +204,7 @@ void Bound::EndOutage() {
 void Bound::BeginKindChange(const algorithm::Limit& limit, Duration at, Instant wall) {
   See(at, wall);
   const bool first_hit = align_ == algorithm::Align::kFirstHit;
-  // A window that is not open may begin, and end, at any time.
+  // A window that is not open may begin and end at any time.
   const Duration ends = first_hit ? at + std::max(Duration(0), until_ - wall) : at;
   if (!IsMeter()) level_ = capacity_ + extra_ + outage_ - Used(wall);
   Rescale(kChangingPeriod);
@@ -215,7 +217,7 @@ void Bound::BeginKindChange(const algorithm::Limit& limit, Duration at, Instant 
   level_ += (1 + second_capacities_) * more;
   extra_ += second_capacities_ * more;
   capacity_ += more;
-  // A refund at any time may come later than reckoned here.
+  // Requests that come back at any time may come later than computed here.
   for (const Returns& returns : *changing_) {
     if (returns.any_time) capacity_ += returns.requests;
   }
@@ -253,12 +255,12 @@ void Bound::ReturnWindows(Duration at, Instant wall) {
       ended = (at - returns.next).count() / returns.period + 1;
       returns.next += Duration(ended * returns.period);
     }
-    // Those of a second server too.
+    // A second server also gives its requests back.
     level_ = std::min(top, level_ + (1 + second_capacities_) * ended * returns.requests);
   }
 }
 
-// A window begins, so that nothing is counted in it.
+// Called when a window begins, so nothing is counted in it yet.
 void Bound::EndKindChange(const algorithm::Limit& limit) {
   changing_.reset();
   algorithm_ = limit.algorithm();
@@ -277,8 +279,8 @@ void Bound::Rescale(int64_t period) {
   period_ = period;
 }
 
-// Months and years are counted by the standard library's calendar. A machine may sleep through more
-// than one of their ends.
+// Uses the standard library's calendar for months and years. The result may grow by more than one,
+// because a machine may sleep across several ends.
 int64_t Bound::WindowAt(algorithm::Align align, int64_t period, Instant wall) {
   if (!algorithm::IsCalendar(align)) return wall.ns / period;
   const std::chrono::sys_time<Duration> time{Duration(wall.ns)};
@@ -297,7 +299,7 @@ Bound::Level Bound::Used(Instant wall) const {
   return used;
 }
 
-// ---- What is let through
+// ---- Admissions
 
 void Bound::See(Duration at, Instant wall) {
   Advance(at);
@@ -329,8 +331,8 @@ void Bound::AdvanceWindow(Instant wall) {
   const int64_t window = WindowAt(align_, period_, wall);
   if (window == window_) return;
   if (IsCalendar() && outage_ > 0 && window_ > 0) {
-    // While an outage lasts an instance whose clock is late may have the rest of its share of the
-    // old window, too.
+    // While an outage lasts, an instance whose clock is late may still admit the rest of its share
+    // of the old window.
     const Level left = std::clamp<Level>(capacity_ + extra_ + outage_ - Used(wall_), 0, outage_);
     EndOutage();
     if (seen_ <= outage_until_ + kOutageForgotten) outage_ = capacity_ + left;

@@ -29,7 +29,7 @@ Limit Of(Algorithm algorithm, uint64_t requests, Duration period = 1s) {
   return Make({.algorithm = algorithm, .requests = requests, .period = period});
 }
 
-// Time begins at kStart.
+// The tests count time from kStart.
 class Checked {
  public:
   explicit Checked(const Limit& limit) : bound(limit) {}
@@ -37,12 +37,12 @@ class Checked {
   bool Admit(uint64_t cost, Duration at) { return bound.Admit(cost, at, kStart + at); }
   uint64_t Room(Duration at) { return bound.Room(at, kStart + at); }
   void Refund(uint64_t cost, Duration at) { bound.Refund(cost, at, kStart + at); }
-  // By one of two instances that has not been answered since `from`.
+  // An admission by one of two instances, which has had no answer since `from`.
   bool AdmitInOutage(uint64_t cost, Duration from, Duration at) {
     bound.AllowOutage(from, at, 2);
     return Admit(cost, at);
   }
-  // The limit begins to hold besides the one before, and holds alone.
+  // The new limit first holds together with the old one, then alone.
   void Widen(const Limit& limit, Duration at) { bound.Widen(limit, at, kStart + at); }
   void Narrow(const Limit& limit, Duration at) { bound.Narrow(limit, at, kStart + at); }
   void Change(const Limit& limit, Duration from, Duration to) {
@@ -59,40 +59,41 @@ TEST(Bound, AnOutageAddsOneCapacityToAMonth) {
   Checked month(Monthly(10));
   EXPECT_TRUE(month.Admit(10, 0s));
   EXPECT_TRUE(month.AdmitInOutage(10, 1s, 2s));
-  // However long it lasts: each instance knows what it let through in its window.
+  // The length of the outage does not matter: each instance counts its own admissions in the
+  // window.
   EXPECT_FALSE(month.AdmitInOutage(1, 1s, 4s));
 }
 
-TEST(Bound, WhatAnOutageLetThroughIsOfItsMonthUntilThatEnds) {
+TEST(Bound, AdmissionsOfAnOutageCountUntilTheirMonthEnds) {
   Checked month(Monthly(10));
   EXPECT_TRUE(month.AdmitInOutage(10, 0s, 1s));
-  // Long after the outage the store lets its own ten through.
+  // Long after the outage, the store still admits its own ten.
   EXPECT_TRUE(month.Admit(10, 8s));
   EXPECT_FALSE(month.Admit(1, 9s));
 }
 
-TEST(Bound, AnotherOutageOfTheSameMonthAddsNothing) {
+TEST(Bound, ASecondOutageInTheSameMonthAddsNothing) {
   Checked month(Monthly(10));
   EXPECT_TRUE(month.AdmitInOutage(20, 0s, 1s));
   EXPECT_FALSE(month.AdmitInOutage(1, 7s, 8s));
 }
 
-TEST(Bound, AnInstanceThatStartsBetweenTwoOutagesOfAMonthHasItsShareAnew) {
+TEST(Bound, AnInstanceThatStartsBetweenTwoOutagesGetsItsShareAgain) {
   Checked month(Monthly(10));
   EXPECT_TRUE(month.AdmitInOutage(20, 0s, 1s));
   month.bound.AllowShare(2, 6s);
   EXPECT_TRUE(month.AdmitInOutage(5, 7s, 8s));
 }
 
-TEST(Bound, TheNextMonthBeginsWithoutTheOutageOfTheLast) {
+TEST(Bound, AnOutageOfOneMonthAddsNothingToTheNext) {
   Checked month(Monthly(10));
   EXPECT_TRUE(month.AdmitInOutage(1, 0s, 1s));
   EXPECT_TRUE(month.Admit(10, 11s));
   EXPECT_FALSE(month.Admit(1, 12s));
 }
 
-// Clocks differ: one instance may still be in the old month.
-TEST(Bound, AnOutageAcrossTheEndOfAMonthAddsWhatWasLeftOfItToo) {
+// Clocks differ, so one instance may still be in the old month.
+TEST(Bound, AnOutageAcrossTheEndOfAMonthAlsoAddsTheRestOfTheOldMonth) {
   Checked month(Monthly(10));
   EXPECT_TRUE(month.AdmitInOutage(14, 9s, 9900ms));
   EXPECT_TRUE(month.AdmitInOutage(10 + 10 + 6, 9s, 10100ms));
@@ -101,7 +102,7 @@ TEST(Bound, AnOutageAcrossTheEndOfAMonthAddsWhatWasLeftOfItToo) {
 
 // ---- The queue and the log
 
-TEST(Bound, AQueueLetsOneGoAndItsBurstWait) {
+TEST(Bound, AQueueAdmitsOneAtOnceAndItsBurstToWait) {
   Checked queue(
       Make({.algorithm = Algorithm::kLeakyBucketQueue, .requests = 10, .period = 1s, .burst = 4}));
   EXPECT_EQ(queue.Room(0s), 5u);
@@ -110,8 +111,9 @@ TEST(Bound, AQueueLetsOneGoAndItsBurstWait) {
   EXPECT_FALSE(queue.Admit(1, 199ms));
 }
 
-// 30 pass under the first; they take 1/5 of a second, in which the second would have let 2 through.
-TEST(Bound, AQueueKeepsItsTimeWhenItsLimitChanges) {
+// 30 pass under the first limit. They occupy 1/5 of a second, in which the second limit would have
+// admitted 2.
+TEST(Bound, AQueueKeepsItsOccupiedTimeWhenItsLimitChanges) {
   const auto queue = [](uint64_t requests, uint64_t burst) {
     return Make({.algorithm = Algorithm::kLeakyBucketQueue,
                  .requests = requests,
@@ -128,7 +130,7 @@ TEST(Bound, AQueueKeepsItsTimeWhenItsLimitChanges) {
   EXPECT_LE(slower.Room(0s), 28u);
 }
 
-TEST(Bound, ALogHasItsRequestsInAnyPeriod) {
+TEST(Bound, ALogAdmitsItsLimitInAnyPeriod) {
   Checked log(Of(Algorithm::kSlidingWindowLog, 10));
   EXPECT_TRUE(log.Admit(6, 100ms));
   EXPECT_TRUE(log.Admit(4, 900ms));
@@ -138,7 +140,7 @@ TEST(Bound, ALogHasItsRequestsInAnyPeriod) {
   EXPECT_FALSE(log.Admit(1, 1200ms));
 }
 
-TEST(Bound, ALogGivesItsNewestBack) {
+TEST(Bound, ARefundToALogRemovesItsNewestHit) {
   Checked log(Of(Algorithm::kSlidingWindowLog, 10));
   EXPECT_TRUE(log.Admit(6, 0ms));
   EXPECT_TRUE(log.Admit(4, 500ms));
@@ -154,19 +156,19 @@ TEST(Bound, AnOutageAddsOneCapacityToEachPeriodOfALog) {
   EXPECT_FALSE(log.AdmitInOutage(1, 0s, 900ms));
 }
 
-TEST(Bound, ALogThatReplacesABucketGivesBackAPeriodLater) {
+TEST(Bound, ALogThatReplacesABucketGivesItsRequestsBackOnePeriodLater) {
   Checked limit(Of(Algorithm::kTokenBucket, 10));
   EXPECT_TRUE(limit.Admit(10, 0s));
   const Limit log = Of(Algorithm::kSlidingWindowLog, 40);
   limit.Widen(log, 0s);
-  // The larger capacity, once; then what the bucket gives back.
+  // The larger capacity once, then the refill of the bucket.
   EXPECT_EQ(limit.Room(0s), 30u);
   EXPECT_TRUE(limit.Admit(30, 0s));
   EXPECT_FALSE(limit.Admit(11, 900ms));
 }
 
-// Nobody asked meanwhile.
-TEST(Bound, WhatALogHasGivenBackIsThereWhenItsLimitIsNoMore) {
+// Nobody sends requests in the meantime.
+TEST(Bound, RequestsThatALogGaveBackRemainAfterItsLimitIsReplaced) {
   Checked limit(Of(Algorithm::kSlidingWindowLog, 10));
   EXPECT_TRUE(limit.Admit(10, 0s));
   const Limit bucket = Of(Algorithm::kTokenBucket, 40, 24h);
@@ -174,16 +176,16 @@ TEST(Bound, WhatALogHasGivenBackIsThereWhenItsLimitIsNoMore) {
   EXPECT_EQ(limit.Room(2s), 40u);
 }
 
-// ---- A limit of 0
+// ---- A limit of 0 requests
 
-TEST(Bound, ALimitOfNothingLetsNothingThrough) {
+TEST(Bound, ALimitOf0RequestsAdmitsNothing) {
   Checked none(
       Make({.algorithm = Algorithm::kTokenBucket, .requests = 0, .period = 1s, .burst = 5}));
   EXPECT_EQ(none.Room(0s), 0u);
   EXPECT_FALSE(none.Admit(1, 10s));
 }
 
-TEST(Bound, AfterAChangeToNothingNothingPasses) {
+TEST(Bound, AfterAChangeTo0RequestsNothingPasses) {
   for (const Algorithm algorithm :
        {Algorithm::kTokenBucket, Algorithm::kLeakyBucketQueue, Algorithm::kFixedWindow,
         Algorithm::kSlidingWindowCounter, Algorithm::kSlidingWindowLog}) {
@@ -191,23 +193,23 @@ TEST(Bound, AfterAChangeToNothingNothingPasses) {
     EXPECT_TRUE(limit.Admit(3, 0s));
     const Limit none = Of(algorithm, 0);
     limit.Widen(none, 1s);
-    EXPECT_TRUE(limit.Admit(3, 1s)) << "while not all know it";
+    EXPECT_TRUE(limit.Admit(3, 1s)) << "while some instances have the old limit";
     limit.Narrow(none, 2s);
     EXPECT_FALSE(limit.Admit(1, 5s));
   }
 }
 
-TEST(Bound, AfterAChangeFromNothingAllIsThere) {
+TEST(Bound, AfterAChangeFrom0RequestsTheWholeCapacityIsThere) {
   Checked limit(Of(Algorithm::kTokenBucket, 0));
   limit.Widen(Of(Algorithm::kTokenBucket, 10), 1s);
   EXPECT_EQ(limit.Room(1s), 10u);
 }
 
-// ---- What is forgotten
+// ---- Lost state
 
-// 820 of 820 a day, then 157 a day: what a store that restarts empty lets through is one capacity
-// of the new limit.
-TEST(Bound, WhatIsForgottenCountsFromTheNewLimit) {
+// 820 of 820 a day, then 157 a day: a store that restarts empty admits one more capacity of the new
+// limit.
+TEST(Bound, LostStateAddsOneCapacityOfTheNewLimit) {
   Checked day(Of(Algorithm::kSlidingWindowCounter, 820, 24h));
   EXPECT_TRUE(day.Admit(820, 0s));
   const Limit less = Of(Algorithm::kSlidingWindowCounter, 157, 24h);
@@ -218,7 +220,7 @@ TEST(Bound, WhatIsForgottenCountsFromTheNewLimit) {
   EXPECT_FALSE(day.Admit(1, 6s));
 }
 
-// Both servers have a bucket that is as if never used, and so is one of the new limit.
+// Each of the two servers has a bucket that looks unused, so under the new limit it is full.
 TEST(Bound, ASecondServerHasTheLargerCapacityToo) {
   Checked limit(Of(Algorithm::kTokenBucket, 10));
   limit.bound.AllowSecondServer(0s, 4s, 8s);

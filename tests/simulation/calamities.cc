@@ -65,12 +65,13 @@ void World::StartLater(uint32_t index) {
   });
 }
 
-// In good order: what is held goes back, and the process ends once that has arrived, or has not.
+// An orderly shutdown: the instance returns its leases, and the process ends once the returns have
+// arrived or failed.
 void World::ShutDown(uint32_t index) {
   Machine& machine = machines_[index];
   if (machine.nodes.empty() || calm() || now_ < machine.paused_until) return;
   Note(fmt::format("instance {} shuts down", index));
-  coverage_.Mark("an instance shut down in good order");
+  coverage_.Mark("an instance shut down orderly");
   for (const auto& node : machine.nodes) node->OnShutdown(BootAt(machine, now_));
   Schedule(std::min(now_ + 2 * plan_.timeout, plan_.calm_from),
            [this, index, incarnation = machine.incarnation] {
@@ -84,7 +85,7 @@ void World::ShutDown(uint32_t index) {
 
 void World::ShutDownAll() {
   if (!plan_.shuts_down_at_end) return;
-  coverage_.Mark("the whole fleet shut down in good order");
+  coverage_.Mark("the whole fleet shut down orderly");
   for (Machine& machine : machines_) {
     for (const auto& node : machine.nodes) node->OnShutdown(BootAt(machine, now_));
   }
@@ -106,8 +107,8 @@ void World::Pause(uint32_t index) {
   if (pause > plan_.ttl) coverage_.Mark("a node was paused for longer than a lease lives");
   Note(fmt::format("instance {} is paused for {}ms", index, pause.count() / 1'000'000));
   SetPaused(machine, now_ + pause);
-  // Whatever stopped it may have broken its connections too: it wakes with leases, and nobody hears
-  // of them.
+  // The cause of the pause may also have broken the connections: the instance wakes with leases and
+  // cannot reach the store.
   if (plan_.cuts > 0 && random_.Below(2) == 0) {
     Schedule(machine.paused_until - Duration(1), [this, index] { Cut(index); });
   }
@@ -126,14 +127,13 @@ void World::Cut(uint32_t index) {
   machines_[index].cut_until = std::min(now_ + cut, plan_.calm_from);
 }
 
-// Every machine stands still, and the network with them, for minutes or for weeks: clocks go on,
-// and nothing else.
+// Every machine and the network stand still, for minutes or for weeks. Only the clocks go on.
 void World::Sleep() {
   if (calm() || old_server_) return;
   constexpr std::array<Duration, 4> kSleeps{1min, 1h, 13h, 24h * 40};
   const Duration sleep = kSleeps[random_.Below(kSleeps.size())] + Below(1s);
   Note(fmt::format("everything stands still for {}s", sleep / 1s));
-  coverage_.Mark("everything stood still for long");
+  coverage_.Mark("everything stood still for a long time");
   for (Event& event : events_) event.at += sleep;
   for (Duration* at : {&plan_.calm_from, &plan_.measured_from, &plan_.measured_to, &plan_.end})
     *at += sleep;
@@ -173,8 +173,9 @@ void World::ScheduleChange(size_t key) {
   });
 }
 
-// Leases of the old limit end, and requests under it are decided; those of a group one after the
-// other, each once its timer has fired, which may be very late.
+// The time after which the old limit has no effect: leases of the old limit end, and its requests
+// are decided. Members of a group are decided one after the other, each when its timer fires, which
+// may be very late.
 Duration World::SettledAfterChange() const {
   return plan_.slow_max + 2 * plan_.ttl +
          static_cast<int64_t>(plan_.keys.size() + 1) * plan_.timeout;
@@ -189,7 +190,8 @@ void World::Switch(uint32_t index, size_t key) {
   }
 }
 
-// When all have noticed, nothing of before is under way, and what was leased before is over.
+// Ends the change when all instances have the new limit, no call under the old limit is in flight,
+// and the old leases have ended.
 void World::FinishChange(size_t key, Duration at) {
   Schedule(at, [this, key] {
     if (const auto later = MustWaitForChange(key)) return FinishChange(key, *later);
@@ -203,7 +205,7 @@ void World::FinishChange(size_t key, Duration at) {
   });
 }
 
-// Until when; nothing: it is over.
+// The time until which the change lasts at least; nullopt if it is over.
 std::optional<Duration> World::MustWaitForChange(size_t key) {
   const Duration settled = SettledAfterChange();
   for (const Machine& machine : machines_) {
@@ -211,10 +213,10 @@ std::optional<Duration> World::MustWaitForChange(size_t key) {
   }
   if (now_ < keys_[key].change_noticed + settled) return keys_[key].change_noticed + settled;
   if (IsSameKind(plan_.keys[key].spec, *plan_.keys[key].changed)) return std::nullopt;
-  // While nobody has asked for it the old limit is what gives something back.
+  // Until somebody asks under the new limit, the bucket still refills by the old one.
   const std::string name = Node::NameOf(key);
   const algorithm::Limit& limit = keys_[key].changed->limit;
-  // Nobody asks the store any more.
+  // Nobody asks the store under a limit of 0 requests.
   if (limit.denies_all()) return std::nullopt;
   if (old_server_ || !server_.IsOf(limit, name, now_)) return now_ + 50ms;
   coverage_.Mark("a limit of another kind took over");
@@ -222,8 +224,7 @@ std::optional<Duration> World::MustWaitForChange(size_t key) {
       limit.algorithm() != algorithm::Algorithm::kSlidingWindowCounter) {
     return std::nullopt;
   }
-  // In the window that is open what was let through before is counted; the next begins with
-  // nothing.
+  // The open window counts the requests admitted before; the next window begins empty.
   const Instant wall = server_.Wall(now_);
   Duration ends = plan_.calendar_edge - wall;
   if (IsFirstHit(limit))

@@ -1,5 +1,5 @@
-// A node's calls: what its SharedDecider asks of the shared store becomes messages, and what comes
-// back, or does not, an answer.
+// A node's calls: each request of its SharedDecider to the shared store becomes a message, and each
+// reply or timeout becomes an answer.
 #include <algorithm>
 #include <utility>
 
@@ -28,7 +28,7 @@ void Node::Ask(const SharedRequest& request, Done done) {
   AskDecision(key, request, std::move(done));
 }
 
-// A limit of 0 requests, or a refund to a queue: the bucket stays as it is.
+// A limit of 0 requests, or a refund to a queue: the bucket stays unchanged.
 void Node::AnswerHere(size_t key, const SharedRequest& request, const SharedAnswer& answer,
                       const Done& done) {
   if (!answer.status.ok() && request.operation == Operation::kRefund) {
@@ -46,8 +46,8 @@ void Node::AnswerHere(size_t key, const SharedRequest& request, const SharedAnsw
   done(answer);
 }
 
-// Whether a call may go now, and how; kRefused: it fails at once. `learns`: not while a history is
-// learned.
+// Whether a call may be sent now, and how; kRefused: it fails at once. `learns`: the call has to
+// wait while the shard learns a history.
 store::Breaker::Pass Node::MayAsk(bool learns) {
   if (!connected()) return store::Breaker::Pass::kRefused;
   if (learns && histories_.LearningUntil(shard_, now_)) {
@@ -80,18 +80,18 @@ void Node::AskDecision(size_t key, const SharedRequest& request, Done done) {
     } else if (evidence.decision != Outcome::kNone ||
                (request.operation == Operation::kPeek &&
                 (evidence.grant != Outcome::kNone || evidence.spent != 0))) {
-      // Another member of its group has denied: it was decided before, and is counted now, or asked
-      // what is left.
+      // Another member of the group denied the request. This member was decided before; now the
+      // store counts the request, or only looks how much is left.
     } else {
       own = true;
       evidence.decision = goes ? Outcome::kOpen : Outcome::kFailed;
       evidence.took = request.operation == Operation::kTake;
     }
   } else if (request.operation == Operation::kTake) {
-    coverage_.Mark("what was let through locally was taken from the shared bucket");
+    coverage_.Mark("a local admission was taken from the shared bucket");
     host_.OnDebt(*this, id);
   } else {
-    Wrong("the store was asked for nobody");
+    Wrong("the store was asked, but for no request");
   }
   if (host_.tracing()) {
     host_.Say(*this, fmt::format("k{} ×{}: operation {} asked for request {}{}", key, request.cost,
@@ -209,7 +209,8 @@ void Node::OnReply(uint64_t id, const wire::RespValue& reply, BootTime now) {
   FinishPass(call, store::Breaker::Outcome::kSuccess);
   answered_at_ = now;
   auto answer = call.content.Read(reply);
-  // Carried over to another limit: what was read, and what it becomes.
+  // The stored bucket is one of another limit: the call is sent again, with the bucket carried
+  // over.
   if (!answer) return SendContent(id, call);
   MarkAnswer(call, *answer);
   if (call.timed_out) {
@@ -233,7 +234,7 @@ void Node::OnReply(uint64_t id, const wire::RespValue& reply, BootTime now) {
   calls_.erase(it);
 }
 
-// The consequence of the answer, or of no answer, for the request that it belongs to.
+// Applies the answer, or the missing answer, to the request that the call belongs to.
 void Node::NoteAnswer(const Call& call, const SharedAnswer& answer) {
   const auto found = requests_.find(call.request);
   if (!call.own || found == requests_.end()) return;
@@ -247,7 +248,7 @@ void Node::NoteAnswer(const Call& call, const SharedAnswer& answer) {
   }
 }
 
-// Tells the SharedDecider, and whoever it has decided for then.
+// Passes the answer to the SharedDecider, and each decision that follows to its caller.
 void Node::Complete(Call& call, const SharedAnswer& answer) {
   const auto found = requests_.find(call.request);
   if (found != requests_.end()) turn_ = {.request = &found->second, .id = call.request};
@@ -258,7 +259,8 @@ void Node::Complete(Call& call, const SharedAnswer& answer) {
 
 void Node::MarkAnswer(const Call& call, const SharedAnswer& answer) {
   if (absl::IsAborted(answer.status)) {
-    // While a limit changes, others may carry the bucket over faster than this node.
+    // While a limit changes, other instances may carry the bucket over again before this node's
+    // answer arrives.
     coverage_.Mark("a bucket was carried over back and forth");
     if (call.number != 0) instance_.ledger(call.key).OnFailure(call.number);
     return;
@@ -288,7 +290,8 @@ void Node::OnGrant(Call& call, LeaseGrant& grant) {
   if (grant.ttl < plan_.ttl) coverage_.Mark("a window cut a lease short");
   if (grant.holders > 1) coverage_.Mark("two nodes held leases of one bucket");
   if (now_ >= deadline) coverage_.Mark("a grant came after its deadline");
-  // Equal demand would not be: whoever is given leases would be asked for more.
+  // Not if demand has to be equal: these requests would add to the demand of the instance with the
+  // lease.
   if (plan_.sharp && !plan_.even && now_ < deadline) {
     host_.At(*this, NodeHost::Timer::kRequest, call.key, deadline - Duration(1));
     host_.At(*this, NodeHost::Timer::kRequest, call.key, deadline);

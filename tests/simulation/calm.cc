@@ -1,4 +1,5 @@
-// The world's last part: nothing goes wrong any more, and the fleet has to do its work.
+// The calm phase of the world: no more faults happen, and the fleet has to admit nearly as much as
+// one exact bucket would.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -14,24 +15,24 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The requests that a busy fleet keeps on hand are fewer than the refill of this time: about two
-// and a half pauses (50 ms), in which each node asks once, and its last grant; and fewer than two
-// per node, because whole requests are granted.
+// A busy fleet holds fewer unspent requests than the refill of this time. This is about two and a
+// half pauses of 50 ms, in which each node asks once, and the node's last grant. In addition come
+// at most two requests per node, because grants are whole requests.
 constexpr Duration kKeptMax = 300ms;
 
-// One in each pause of 50 ms, and what the budget of a key allows at once
-// (headgate/limiter/ask_budget.h).
+// One call in each pause of 50 ms, and the burst of a key's budget (headgate/limiter/ask_budget.h).
 constexpr uint64_t kCallsPerSecond = 20;
 constexpr uint64_t kCallsAtOnce = 8;
-// When a window ends, so do its leases: the last requests in it and the first in the next may be
-// decided by the store.
+// Leases end with their window, so the store may decide the last requests of a window and the first
+// of the next.
 constexpr uint64_t kCallsAtEdge = 4;
-// An instance that is asked less often within half a ttl may have no lease: the store decides each
-// request. If the requests come at fixed gaps, that is as unfair as one bucket without leases.
+// An instance with fewer requests than this in half a TTL may have no lease, so the store decides
+// each request. If its requests come at fixed gaps, its share may be as unfair as with one bucket
+// without leases.
 constexpr uint64_t kRequestsForLease = 8;
-// Requests of a window for each instance. If there are fewer, the first to come may take them all.
+// Requests of a window per instance. If a window has fewer, the first instances may take them all.
 constexpr uint64_t kEachInWindow = 4;
-// A bucket that fills in less is asked eight times while it fills.
+// A bucket that fills faster than this may be asked eight times while it fills.
 constexpr Duration kFillsSlowly = 400ms;
 
 }  // namespace
@@ -42,8 +43,8 @@ uint64_t World::Held(size_t key) const {
   return held;
 }
 
-// Requests on lease and not spent: held by nodes, on the way to one, or on the way back, as when
-// all nodes shut down at this moment.
+// Leased requests that are not spent: held by nodes or in flight in either direction, as if all
+// nodes shut down at this moment.
 uint64_t World::Unspent(size_t key) {
   uint64_t held = 0;
   for (const StoredLease& lease : server_.Leases(Node::NameOf(key), now_)) {
@@ -58,7 +59,7 @@ uint64_t World::Unspent(size_t key) {
   return held;
 }
 
-// A window is measured as a whole; of several as many as there are.
+// Windows are measured whole, as many as fit.
 void World::ScheduleMeasurement(size_t key) {
   for (const Machine& machine : machines_) {
     if (machine.nodes.empty()) return Fail("an instance has not come back");
@@ -91,23 +92,21 @@ void World::BeginMeasurement(size_t index, Duration until) {
   Schedule(until, [this, index] { EndMeasurement(index); });
 }
 
-// The fleet lets through 98 % of what the yardstick does, but for what follows.
+// The fleet has to admit 98 % of the requests that the yardstick admits, less these allowances:
 //
 //   token bucket, calendar
-//                     What it has on hand at the end: nodes are given half of an even share of what
-//                     is left, so that something always is. It stays the same, however long that
-//                     goes on.
-//   sliding counter   That much in each window. What one window leaves unused is lost.
-//   fixed window      Shorter than two ttl: 90 %. What one instance returns at the end of a window
-//                     may find nobody.
-//   fewer than 16 for each node: 90 %; than 8, 80 %; than one, 60 % (windows: than 16, 70 %). What
-//                     one node holds the others lack.
-//   count_denied: 70 %. A request that is denied because others hold the rest in leases counts as
-//                     well.
-//   fewer than 8: 90 %, one: 80 %. Always exact, but a bucket of one token overflows between two
-//                     requests, since their messages take time.
+//                     The requests held at the end: nodes are given half of an even share of the
+//                     rest, so some are always held. Their number does not grow with time.
+//   sliding counter   The same number in each window, because a window's unused requests are lost.
+//   fixed window      Shorter than two TTLs: 90 %. Requests that one instance returns at the end
+//                     of a window may come too late for the others.
+//   capacity per node Below 16: 90 %; below 8: 80 %; below 1: 60 % (windows below 16: 70 %).
+//                     Other nodes lack the requests that one node holds.
+//   count_denied      70 %. A request that is denied because other nodes hold the rest counts, too.
+//   capacity          Below 8: 90 %; one: 80 %. The store decides every request, but a bucket of
+//                     one token overflows between two requests while their messages travel.
 //
-// And every node that is asked for enough decides from leases again.
+// Moreover, every node with enough demand has to decide from leases again.
 void World::EndMeasurement(size_t index) {
   const Key& key = keys_[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
@@ -146,7 +145,7 @@ void World::EndMeasurement(size_t index) {
     }
   }
   if (key.admitted + lost_most < exact) {
-    Fail(fmt::format("k{}: only {} were admitted in the calm, and {} by one exact bucket", index,
+    Fail(fmt::format("k{}: only {} were admitted in the calm, one exact bucket admits {}", index,
                      key.admitted, exact));
   }
   CheckLeasing(index);
@@ -154,7 +153,7 @@ void World::EndMeasurement(size_t index) {
   CheckCalls(index);
 }
 
-// If all instances are asked for as much, none gets less than 60 % of its even share over 10 s.
+// With equal demand, each instance gets at least 60 % of its even share over 10 s.
 void World::CheckShares(size_t index) {
   const Key& key = keys_[index];
   const KeyPlan& plan = plan_.keys[index];
@@ -183,14 +182,14 @@ void World::CheckShares(size_t index) {
   }
 }
 
-// A key that is asked for more than twice what there is costs an instance at most 20 calls of the
-// store a second, all its loops together, and at first the few that its budget allows at once.
+// For a key with a demand of more than twice its limit, an instance makes at most 20 calls a
+// second, all its loops together, and once the burst of its budget.
 void World::CheckCalls(size_t index) {
   const Key& key = keys_[index];
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
   if (plan.sharing != rule::Sharing::kLeased || plan.demand_percent_calm <= 200) return;
-  // A key without leases costs a call for each request that passes; a bucket that fills quickly is
+  // A key without leases costs one call per admitted request, and a bucket that fills quickly is
   // asked while it fills.
   const bool fills_slowly =
       !IsMeter(limit) || IsLong(limit.spec()) ||
@@ -219,7 +218,8 @@ uint64_t World::DueIn(size_t key, Duration time) const {
          static_cast<uint64_t>(PaceOf(plan_.keys[key].last()) / 1us);
 }
 
-// Among the loops of an instance, one may always ask just after another has spent the rest.
+// Sums over the loops of an instance, because one loop may always come just after another has spent
+// the rest.
 void World::CheckLeasing(size_t index) {
   const KeyPlan& plan = plan_.keys[index];
   const algorithm::Limit& limit = LimitAfter(index)->limit;
@@ -238,8 +238,8 @@ void World::CheckLeasing(size_t index) {
                               100 / weights_calm_[index] / ((plan.cost_max + 1) / 2);
     if (expected < 12 || leased >= expected / 4) continue;
     Fail(
-        fmt::format("instance {} has let only {} of k{} through from leases in the calm, and is "
-                    "asked for {} in half a ttl",
+        fmt::format("instance {} has let only {} of k{} through from leases in the calm, and its "
+                    "demand in half a ttl is {}",
                     instance, leased, index, expected));
   }
 }
@@ -252,12 +252,12 @@ void World::CheckReturned() {
   }
   for (size_t i = 0; i < keys_.size(); ++i) {
     for (const StoredLease& lease : server_.Leases(Node::NameOf(i), now_)) {
-      // With a limit of 0 requests the bucket stays as it was when its last lease ended.
+      // Under a limit of 0 requests, the store keeps the bucket as it was at its last call.
       if (LimitAfter(i)->limit.denies_all()) continue;
-      // If the clock was set back, but not far for such a bucket, its leases live longer by this
-      // much.
+      // If the clock was set back by less than such a bucket corrects, its leases live longer by
+      // this step.
       if (lease.expires_at > server_.Wall(now_) + plan_.ttl) continue;
-      // One that ends with its window may have had no time to come back.
+      // There may have been no time to return a lease that ends with its window.
       if (lease.expires_at <= server_.Wall(now_) && !IsMeter(LimitAfter(i)->limit)) continue;
       bool unspent = false;
       for (uint32_t node = 0; node < plan_.nodes(); ++node) {

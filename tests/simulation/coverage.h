@@ -1,5 +1,5 @@
-// Which rare branches a run went through. A run of many seeds has to see each of kMarks: a
-// simulator that no longer reaches a branch finds nothing there.
+// Records the rare branches that a run went through. A run of many seeds has to see each of kMarks:
+// the simulator cannot find bugs in branches that it does not reach.
 #pragma once
 
 #include <array>
@@ -22,13 +22,13 @@ inline constexpr auto kMarks = std::to_array<std::string_view>({
     "a request waited for its lease",
     "a request was refused since the store could not be asked",
     "a request was let through locally",
-    "what was let through locally was taken from the shared bucket",
+    "a local admission was taken from the shared bucket",
     "an exhausted bucket was asked again",
     "a window cut a lease short",
     "a node was paused for longer than a lease lives",
     "an instance died holding leases",
-    "an instance shut down in good order",
-    "the whole fleet shut down in good order",
+    "an instance shut down orderly",
+    "the whole fleet shut down orderly",
     "the breaker refused a call",
     "the breaker let a probe through",
     "a request was let through uncounted",
@@ -43,7 +43,7 @@ inline constexpr auto kMarks = std::to_array<std::string_view>({
     "the store restarted empty",
     "a slot moved",
     "a first replica was attached",
-    "everything stood still for long",
+    "everything stood still for a long time",
     "a bucket was set back to the store's clock",
     "a bucket was carried over to another limit",
     "a bucket was carried over with leases",

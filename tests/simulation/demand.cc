@@ -1,4 +1,4 @@
-// The demand that reaches each node.
+// The requests that clients send to each node.
 #include <algorithm>
 
 #include "tests/simulation/world.h"
@@ -29,7 +29,7 @@ void World::BeginDemand() {
   }
 }
 
-// Its part of the demand is this of all weights.
+// The node's part of the demand is this weight divided by the sum of all weights.
 uint64_t World::WeightOf(uint32_t node, size_t key) const {
   if (!calm()) return demands_[node].weight[key];
   return plan_.even ? 1 : demands_[node].weight[key] + 1;
@@ -53,8 +53,8 @@ void World::NextRequest(uint32_t index, size_t key) {
   if (weight == 0 || !demands_[index].on[key]) {
     return Schedule(now_ + 50ms, [this, index, key] { NextRequest(index, key); });
   }
-  // A request costs half of what it may at most. Nothing is asked for as if it were as much as
-  // before, or after.
+  // The mean cost is half of the largest. A limit of 0 requests gets the demand of the limit that
+  // it replaces or that replaces it.
   const uint64_t requests =
       spec.requests != 0 ? spec.requests : std::max(plan.spec.requests, plan.last().requests);
   const uint64_t per_period = requests * percent * weight;
@@ -69,8 +69,8 @@ void World::NextRequest(uint32_t index, size_t key) {
   });
 }
 
-// The same moments in each period, other ones for each node, so that the one that comes first in a
-// window does so in each.
+// The same moments in each period, but different moments for each node, so that the same node is
+// first in every window.
 Duration World::UntilNextBeat(uint32_t index, Duration period, Duration gap) const {
   const Duration beat = period / std::max<int64_t>(1, (period + gap / 2) / gap);
   const Duration offset(static_cast<int64_t>(base::Random(plan_.seed * 1000 + index).Next() %
@@ -81,7 +81,7 @@ Duration World::UntilNextBeat(uint32_t index, Duration period, Duration gap) con
 
 void World::RequestNow(uint32_t index, size_t key) {
   const uint64_t cost = 1 + random_.Below(plan_.keys[key].cost_max);
-  // Most undone requests are undone because another limit denies.
+  // Most requests are undone because another limit of their group denies.
   const bool gated =
       !calm() && random_.Below(100) < plan_.keys[key].refund_percent && random_.Below(3) > 0;
   const bool grouped =

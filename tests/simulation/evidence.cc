@@ -7,16 +7,16 @@ using Call = Evidence::Call;
 
 namespace {
 
-// Decided from leases, held or just granted: its cost was spent. In a group everything went back;
-// the rest was decided at the store.
+// Checks a decision from leases: its cost was spent from leases that were held or just granted. If
+// a group was denied, everything went back. The store decided the other cases.
 std::string WrongFromLease(const Decided& decided, const Evidence& evidence) {
   if (decided.undone) {
     if (evidence.spent != static_cast<int64_t>(evidence.refunded))
       return "did not give back what it had spent";
     return "";
   }
-  // A counted member may since have been asked whether it would allow another one, and given back
-  // if no limit denied.
+  // A counted member may later have been asked whether it would allow another request, and have got
+  // its cost back if no limit denied.
   if (decided.counted) {
     const int64_t kept = evidence.spent - static_cast<int64_t>(evidence.refunded);
     return kept == 0 || kept == static_cast<int64_t>(decided.cost)
@@ -33,7 +33,7 @@ std::string WrongFromLease(const Decided& decided, const Evidence& evidence) {
   return "";
 }
 
-// A refund goes first to the leases, and the store is asked for the rest.
+// A refund goes to the leases first, and the store gets the rest.
 bool GaveBackPart(const Decided& decided, const Evidence& evidence) {
   return !decided.takes && evidence.spent < 0 &&
          -evidence.spent < static_cast<int64_t>(decided.cost);
@@ -51,7 +51,7 @@ std::string WrongExact(const Decided& decided, const Evidence& evidence) {
     return WrongFromLease(decided, evidence);
   }
   if (evidence == Evidence{} && CanNeverPass(decided)) return "";
-  if (evidence.decision != Call::kAnswered) return "had no answer of the store";
+  if (evidence.decision != Call::kAnswered) return "had no answer from the store";
   if (decided.counted) return "";
   if (evidence.spent != 0 && !GaveBackPart(decided, evidence)) return "was spent from a lease too";
   if (decided.undone) {
@@ -66,20 +66,22 @@ std::string WrongExact(const Decided& decided, const Evidence& evidence) {
 std::string WrongDegraded(const Decided& decided, const Evidence& evidence) {
   const bool failed = evidence.decision == Call::kFailed ||
                       (evidence.decision == Call::kNone && evidence.grant == Call::kFailed);
-  if (!failed) return "but nothing failed";
+  if (!failed) return "but no call failed";
   const bool spent = evidence.spent != 0 && !GaveBackPart(decided, evidence);
   if (spent || (evidence.refunded != 0 && !decided.counted))
     return "took something from the shared bucket";
   const bool allowed = decided.settled.decision.allowed;
   if (decided.settled.mode == Mode::kClosed) return allowed ? "was let through" : "";
   if (decided.settled.mode == Mode::kOpen) {
-    if (decided.on_failure != rule::OnStoreFailure::kAllow) return "is not what the rule says";
+    if (decided.on_failure != rule::OnStoreFailure::kAllow)
+      return "does not follow the rule's policy";
     return allowed || decided.undone || decided.counted ? "" : "was refused";
   }
-  if (decided.on_failure != rule::OnStoreFailure::kLocal) return "is not what the rule says";
-  if (evidence.here == Call::kNone) return "was not decided here";
+  if (decided.on_failure != rule::OnStoreFailure::kLocal)
+    return "does not follow the rule's policy";
+  if (evidence.here == Call::kNone) return "was not decided by the local store";
   if (allowed != evidence.allowed_here && !decided.undone && !decided.counted)
-    return "is not what was decided here";
+    return "differs from the local store's decision";
   return "";
 }
 
@@ -100,7 +102,7 @@ std::string Dishonesty(const Decided& decided, const Evidence& evidence) {
     case Mode::kMemory:
       break;
   }
-  return "is none of this rule";
+  return "has a mode that no rule of the simulation has";
 }
 
 }  // namespace headgate::simulation

@@ -1,6 +1,6 @@
-// Planted bugs. Each must be caught within some seeds, or the simulator does not look where it
-// should. They live here, on both sides of the SharedDecider and in the text of the scripts: the
-// product has no switch for any.
+// Planted bugs. Each must be caught within a number of seeds; otherwise the simulator has a blind
+// spot. They are planted here, on both sides of the SharedDecider and in the text of the scripts:
+// the product has no switch for them.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 namespace headgate::simulation {
 
 enum class Mutant : uint8_t {
-  // On the node.
+  // Bugs of the node.
   kLeaseNeverEnds,
   kDeadlineFromReceipt,
   kNoMargin,
@@ -35,7 +35,7 @@ enum class Mutant : uint8_t {
   kAnswerForAnother,
   kDegradedCalledLeased,
   kShareIsWhole,
-  // At the store.
+  // Bugs of the store.
   kGrantedTwice,
   kGivenBackTwice,
   kRefillNotClamped,

@@ -1,4 +1,4 @@
-// Changes of the store's history, and what they may add to the requests that the fleet admits:
+// Changes of the store's history, and how much each may add to the requests that the fleet admits:
 // terms.h.
 #include <algorithm>
 
@@ -17,8 +17,8 @@ void World::Allow(Fault fault, size_t index, const Quantity& quantity) {
   for (Bound* bound : {&key.bound, &key.total}) {
     switch (TermOf(fault)) {
       case Adds::kNothing:
-      case Adds::kOutage:      // counted as it happens: AdmitLocally
-      case Adds::kEverything:  // what is let through uncounted is not counted here either
+      case Adds::kOutage:      // counted at each admission: AdmitLocally
+      case Adds::kEverything:  // requests admitted uncounted are not counted here either
       case Adds::kLargerOfBoth:
         break;
       case Adds::kLostEnd:
@@ -42,7 +42,7 @@ void World::Allow(Fault fault, size_t index, const Quantity& quantity) {
   }
 }
 
-// Until then what was leased before a bucket was forgotten may be spent, or is counted in a window.
+// Until then, leases granted before a bucket was lost may be spent, or count in a window.
 Duration World::Forgotten(size_t key) const {
   Duration until = now_ + plan_.ttl;
   for (const store::LimitHandle& limit : {keys_[key].limit, LimitAfter(key)}) {
@@ -53,7 +53,7 @@ Duration World::Forgotten(size_t key) const {
   return until;
 }
 
-// The store becomes another, which may lack the end of what it had.
+// The store is replaced by another one, which may lack the latest writes.
 void World::LoseEnd(Fault fault, const std::function<void()>& become) {
   const auto rest = [this](size_t i) {
     return server_.Rest(keys_[i].limit->limit, Node::NameOf(i), now_);
@@ -73,11 +73,11 @@ void World::LoseEnd(Fault fault, const std::function<void()>& become) {
   }
   become();
   for (size_t i = 0; i < keys_.size(); ++i) {
-    // Refunds in the lost end are spent again.
+    // A refund that is lost counts as spent again.
     const uint64_t gone = before_with_leases[i] - std::min(before_with_leases[i], with_leases(i));
     keys_[i].lockout.consumed().Admit(gone, now_, server_.Wall(now_));
-    // The admissions or leases of the lost end; parts of a token do not matter. A bucket that
-    // changes meanwhile is not measured by one limit.
+    // The admissions or leases of the lost writes, rounded up to whole tokens. If the key's limit
+    // changes, two limits apply, so the loss is not measured.
     const uint64_t lost = rest(i) - std::min(rest(i), before[i]);
     if (lost > 0) coverage_.Mark("the end of a history was lost");
     keys_[i].lockout.Blind(now_ + plan_.ttl);
@@ -116,8 +116,8 @@ void World::Reconnect(uint32_t index) {
   }
 }
 
-// Connections stay open, and nodes learn of it sooner or later. Nothing was lost, so nothing has to
-// be learned.
+// Connections stay open, and nodes learn of the change sooner or later. Nothing was lost, so nodes
+// have no history to learn.
 void World::ContinueHistory(Fault fault) {
   if (old_server_ || calm()) return;
   if (fault == Fault::kSlotMoved) {
@@ -135,8 +135,8 @@ void World::ContinueHistory(Fault fault) {
   }
 }
 
-// The replica takes over, but some of the nodes do not hear of it, nor does the server that was,
-// which goes on answering them until it stops.
+// The replica takes over, but some nodes and the old server do not notice. The old server goes on
+// answering these nodes until it stops.
 void World::Partition() {
   if (old_server_ || calm()) return;
   const Duration stops = std::min(now_ + 1ms + Below(3 * plan_.ttl), plan_.calm_from);
@@ -152,9 +152,9 @@ void World::Partition() {
 }
 
 void World::EndPartition() {
-  Note("the server that was stops");
+  Note("the old server stops");
   old_server_.reset();
-  // Denials that rest on what it said.
+  // Denials may rest on answers of the old server.
   for (Key& key : keys_) key.lockout.Blind(now_);
   for (uint32_t i = 0; i < plan_.instances; ++i) {
     if (std::exchange(machines_[i].aside, false)) Reconnect(i);
@@ -174,7 +174,7 @@ void World::StepClock(Duration by) {
     for (Bound* bound : {&keys_[i].bound, &keys_[i].total})
       bound->Admit(0, now_, server_.Wall(now_));
     Allow(by > 0s ? Fault::kClockForward : Fault::kClockBack, i, {.time = by});
-    // Until the store's clock is where it was, nothing accrues there.
+    // Until the store's clock has caught up, buckets do not refill.
     if (by < 0s) {
       for (const Duration after : {Duration(0), -by, Duration(4s)}) {
         Schedule(now_ + after, [this, i] {
@@ -183,7 +183,7 @@ void World::StepClock(Duration by) {
         });
       }
     }
-    // Earlier requests count in the bucket's window, and a sliding counter also counts the window
+    // The bucket's window counts earlier requests, and a sliding counter also counts the window
     // before.
     const bool sliding =
         keys_[i].limit->limit.algorithm() == algorithm::Algorithm::kSlidingWindowCounter;

@@ -12,22 +12,23 @@ using base::Instant;
 
 namespace {
 
-// A request of two is denied for ever, which is all that this limit is for.
+// The gate's limit: a request that costs two is always denied.
 constexpr algorithm::LimitSpec kGate{.algorithm = algorithm::Algorithm::kTokenBucket,
                                      .requests = 1,
                                      .period = std::chrono::hours(1),
                                      .burst = 1};
 
-// One for each key, and one that stays empty.
+// One for each key, and one more that stays empty.
 constexpr uint32_t kParts = 4;
 
 limiter::LeaseBookOptions LeasesOf(const Plan& plan, uint64_t id) {
   return {.node = id, .keys_max = 8, .ttl = plan.ttl, .timeout = plan.timer()};
 }
 
-// The requests that an instance may admit by itself. Requests are decided as of their arrival, but
-// one that waited for the store in vain only after a timeout: the refill of one timeout is added. A
-// window may have ended meanwhile, and then holds the requests that came in it and in the next one.
+// The requests that an instance may admit by itself. A request is decided as of its arrival, but
+// one that waited for the store in vain is decided a timeout later, so the refill of one timeout is
+// added. If a window ends in the meantime, the store counts that request in the window of its
+// arrival, and the next window has its own.
 algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
   algorithm::LimitSpec share = limiter::PartOf(whole.spec(), {1, plan.instances});
   if (IsMeter(whole)) {
@@ -58,7 +59,7 @@ Instance::Instance(const Plan& plan, uint64_t id, const std::vector<store::Limit
 void Instance::OnLimit(size_t index, const algorithm::Limit& limit) {
   Key& key = keys_[index];
   const store::LimitHandle changed = *memory_.limits().Intern(limit);
-  if (changed.get() == key.limit.get()) return;  // another loop was told before
+  if (changed.get() == key.limit.get()) return;  // another loop was told first
   key.limit = changed;
   key.share.Widen(ShareOf(limit, plan_), key.share_at - plan_.start, key.share_at);
 }

@@ -1,6 +1,6 @@
-// One process of a simulated fleet: what its event loops share, each of which is a Node. It holds
-// the leases, with a Ledger for each key. While the store cannot be asked, the instance is held to
-// its share of each limit: a bound of its own, checked at every local decision.
+// One process of a simulated fleet: the state that its event loops share; each loop is a Node. It
+// holds the leases, with a Ledger for each key. While the store is unreachable, the instance is
+// held to its share of each limit: a bound of its own, checked at every local decision.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 
 namespace headgate::simulation {
 
-// An instance's local store as one of its loops sees it: it tells what it decided.
+// An instance's local store as used by one of its loops; it reports each decision to the loop.
 class WatchedStore final : public store::Store {
  public:
   using Watch = std::function<void(const store::TakeRequest& request,
@@ -44,11 +44,11 @@ class WatchedStore final : public store::Store {
 
 class Instance {
  public:
-  // `wrong` hears what the ledgers find.
+  // `wrong` is called with each error that the ledgers find.
   Instance(const Plan& plan, uint64_t id, const std::vector<store::LimitHandle>& limits,
            Coverage& coverage, const Ledger::Wrong& wrong);
 
-  // To the store the instance is one node of this name.
+  // For the store, the instance is one node with this id.
   uint64_t id() const { return id_; }
   store::MemoryStore& memory() { return memory_; }
   store::LimitTable& limits() { return memory_.limits(); }
@@ -56,22 +56,22 @@ class Instance {
   limiter::SharedRests& rests() { return rests_; }
   Ledger& ledger(size_t key) { return keys_[key].ledger; }
   const Ledger& ledger(size_t key) const { return keys_[key].ledger; }
-  // By key, then the gate; in this instance's table.
+  // By key, followed by the gate's; from this instance's table.
   const store::LimitHandle& limit(size_t key) const { return keys_[key].limit; }
   size_t key_count() const { return keys_.size(); }
 
-  // A loop must be woken when shared state has changed.
+  // Registers a loop, which must be woken when shared state has changed.
   void AddLoop(std::function<void()> wake) { wakes_.push_back(std::move(wake)); }
   void WakeLoops() const {
     for (const auto& wake : wakes_) wake();
   }
 
   void OnLimit(size_t key, const algorithm::Limit& limit);
-  // Something was decided or looked at as of this time; a bucket's own time does not go back.
+  // A decision or a look used this time; a bucket's own time does not go back.
   void SeeAt(size_t key, base::Instant at) {
     keys_[key].share_at = std::max(keys_[key].share_at, at);
   }
-  // As of the time that was last seen. False: more than its share.
+  // Counts an admission at the last time that was seen. False: it exceeds the share.
   bool AdmitLocally(size_t key, uint64_t cost, base::Duration reset_after);
   void RefundLocally(size_t key, uint64_t cost);
 

@@ -13,7 +13,7 @@ using store::LeaseReport;
 
 namespace {
 
-// As the book's options say.
+// The same values as in the book's options.
 constexpr int64_t kMarginPercent = 5;
 
 }  // namespace
@@ -24,7 +24,7 @@ Duration Ledger::Life(Duration ttl) {
 
 void Ledger::OnAsk(const store::LeaseAsk& ask, BootTime now) {
   accounts_[ask.id.number] = {.asked_at = now};
-  // No lease lives that long, nor is one asked for.
+  // Leases are shorter than this, and so are the requested ones.
   std::erase_if(accounts_, [&](const auto& entry) {
     return entry.second.asked_at + 2 * plan_.ttl + plan_.timeout < now;
   });
@@ -35,8 +35,8 @@ void Ledger::OnReports(std::span<const LeaseReport> reports, BootTime now) {
   for (const LeaseReport& report : reports) {
     Account& account = accounts_[report.number];
     if (report.spent != account.spent) {
-      wrong_(fmt::format("lease #{} was said to be spent {}, not {}", report.number, report.spent,
-                         account.spent));
+      wrong_(fmt::format("lease #{} was reported as spent {}, but {} were", report.number,
+                         report.spent, account.spent));
     }
     if (report.returned && account.granted > 0 && now >= account.deadline) {
       wrong_(fmt::format("lease #{} was returned after its end", report.number));
@@ -64,12 +64,13 @@ int64_t Ledger::Compare(const limiter::HeldLeases* held, BootTime now) {
     net += static_cast<int64_t>(lease.spent) - static_cast<int64_t>(account.spent);
     account.spent = lease.spent;
     if (account.over) {
-      wrong_(fmt::format("lease #{} was {} when it was over", lease.number,
-                         back ? "given something back" : "spent"));
+      wrong_(fmt::format("lease #{} was {} after it had ended", lease.number,
+                         back ? "refunded" : "spent"));
     }
     if (back) {
       if (account.spent >= account.reported) continue;
-      wrong_(fmt::format("lease #{} was given back what the store knows of", lease.number));
+      wrong_(fmt::format("lease #{} was refunded requests that had already been reported",
+                         lease.number));
     }
     if (now >= account.deadline)
       wrong_(fmt::format("lease #{} was spent after its deadline", lease.number));

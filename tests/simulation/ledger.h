@@ -1,6 +1,6 @@
-// A node's own account of the leases of one key, kept beside the book from what was sent and
-// received alone: nothing is spent that was not granted, nor after its deadline, nor twice, and
-// every report says what was spent.
+// A node's own account of the leases of one key, kept apart from the book and only from the
+// messages sent and received: no request is spent that was not granted, or after the deadline, or
+// twice, and every report has the number of spent requests.
 #pragma once
 
 #include <cstdint>
@@ -32,16 +32,16 @@ class Ledger {
   Ledger(const Plan& plan, Coverage& coverage, Wrong wrong)
       : plan_(plan), coverage_(coverage), wrong_(std::move(wrong)) {}
 
-  // A lease's life on its node.
+  // How long a node may spend from a lease of this TTL.
   static base::Duration Life(base::Duration ttl);
 
-  // The requests and reports, before a mutant changes them.
+  // The node's asks and reports, before a mutant changes them.
   void OnAsk(const store::LeaseAsk& ask, base::BootTime now);
   void OnReports(std::span<const store::LeaseReport> reports, base::BootTime now);
-  // Returns when it ends on the node.
+  // Returns the deadline of the lease on the node.
   base::BootTime OnGrant(uint64_t number, const store::LeaseGrant& grant, base::BootTime asked_at);
   void OnFailure(uint64_t number) { accounts_[number].over = true; }
-  // The requests that the book has spent since the last look, less those given back.
+  // The requests that the book has spent since the last call, less those given back.
   int64_t Compare(const limiter::HeldLeases* held, base::BootTime now);
 
   const std::map<uint64_t, Account>& accounts() const { return accounts_; }

@@ -20,7 +20,7 @@ void Lockout::OnAnswer(uint64_t leased, uint64_t holders, Duration at, Instant w
 bool Lockout::IsLockedOut(uint64_t cost, Duration at, Instant wall) {
   OnAnswer(leased_, holders_, at, wall);
   if (at < blind_until_ + term_ || at < term_) return false;
-  // The state at the beginning of the term was sampled before.
+  // An earlier sample has the state at the beginning of the term.
   while (least_.size() > 1 && least_[1].at <= at - term_) least_.pop_front();
   return least_.front().at <= at - term_ && least_.front().room >= cost;
 }

@@ -1,9 +1,10 @@
-// Checks that no client with room is denied for longer than a lease lives. A denial may be
-// remembered for one TTL, and rests on an earlier answer of the store. So at some moment within
-// that time there must have been too little room: in one bucket fed with all consumed requests,
-// less those out on lease. A request spent from a lease counts as consumed when it is reported:
-// until then a bucket refills only as far as if it were still there, which is the rule of leases
-// (leases.md). In a window, which does not refill, it counts when it is spent.
+// Checks that a client is not denied for longer than a lease lives while there is room. A denial
+// may be remembered for one TTL, and rests on an earlier answer of the store. So at some moment
+// within that time there must have been too little room. Room is measured in one bucket that all
+// consumed requests go through, less the requests on lease. A request spent from a lease counts as
+// consumed when it is reported: until then a bucket refills only as far as if the request were
+// still in it, which is the rule of leases (leases.md). In a window, which does not refill, the
+// request counts when it is spent.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +18,18 @@ namespace headgate::simulation {
 
 class Lockout {
  public:
-  // `term`: how long ago what a denial rests on may be. `kept`: what a fleet in demand keeps on
-  // hand.
+  // `term`: the age that the basis of a denial may have. `kept`: the requests that a busy fleet
+  // keeps unspent.
   Lockout(const algorithm::Limit& limit, base::Duration term, uint64_t kept)
       : consumed_(limit), term_(term), kept_(kept) {}
 
   Bound& consumed() { return consumed_; }
-  // The store has been asked: `leased` requests are out on lease there, of `holders` nodes.
+  // The store has answered: `leased` requests are on lease there, held by `holders` nodes.
   void OnAnswer(uint64_t leased, uint64_t holders, base::Duration at, base::Instant wall);
-  // Nothing can be said before: the store's clock was set back, or the limit changes.
+  // Checks nothing before `until`: the store's clock was set back, or the limit changes.
   void Blind(base::Duration until) { blind_until_ = std::max(blind_until_, until); }
-  // A request is denied. Whether there was room for it all the time: for what a store grants that
-  // keeps the larger half of an even share of what is left for others.
+  // Returns whether there was room for a denied request during the whole term. When the store
+  // grants a lease, it keeps the larger half of an even share for others.
   bool IsLockedOut(uint64_t cost, base::Duration at, base::Instant wall);
 
  private:
@@ -41,7 +42,7 @@ class Lockout {
   const base::Duration term_;
   const uint64_t kept_;
   base::Duration blind_until_{0};
-  std::deque<Sample> least_;  // rising: the least room since each
+  std::deque<Sample> least_;  // ascending by room: the least room since each sample
   uint64_t leased_ = 0;
   uint64_t holders_ = 0;
 };

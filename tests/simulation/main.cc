@@ -1,5 +1,5 @@
-// headgate_sim: runs seeds of the simulated fleet. A failure prints its seed; the same seed is the
-// same run.
+// headgate_sim: runs seeds of the simulated fleet. A failure prints its seed, and this seed repeats
+// the run exactly.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -79,7 +79,7 @@ Plan PlanOf(const Arguments& arguments, uint64_t seed) {
   return plan;
 }
 
-// Every mutant until it is caught.
+// Runs seeds with each mutant until it is caught.
 int RunMutants(const Arguments& arguments, redis_host::ScriptHost& scripts) {
   int missed = 0;
   for (const MutantRow& row : AllMutants()) {

@@ -159,7 +159,7 @@ bool Node::IsLaterTouched(const Request& request, size_t key) {
   return false;
 }
 
-// ---- Requests
+// ---- Requests from clients
 
 void Node::OnGroup(uint64_t cost, BootTime now) {
   Request request{.members = {}, .operation = Operation::kTake};
@@ -218,7 +218,7 @@ void Node::Begin(Request request, BootTime now) {
   WakeAll();
 }
 
-// As RESP sessions do: asked again when it is ready, the same request finds its answers.
+// As in RESP sessions, the request is decided again when its answers are there, and then uses them.
 bool Node::Take(Request& request, std::span<Settled> settled) {
   std::vector<limiter::BatchEntry> batch;
   for (const Member& member : request.members) {
@@ -238,7 +238,7 @@ bool Node::Take(Request& request, std::span<Settled> settled) {
   });
 }
 
-// The requests that the book has spent or got back since the last look.
+// Adds the requests that the book has spent or got back since the last call.
 void Node::Compare(size_t key) {
   keys_[key].unaccounted +=
       instance_.ledger(key).Compare(instance_.leases().Held(HashOf(key)), now_);
@@ -248,7 +248,7 @@ void Node::AccountAll(const Request& request) {
   for (const Member& member : request.members) Account(member.key);
 }
 
-// Whose it was that the book has spent in this turn.
+// Attributes the requests that the book has spent in this turn to the request that is decided.
 void Node::Account(size_t index) {
   Compare(index);
   const int64_t delta = std::exchange(keys_[index].unaccounted, 0);
@@ -257,11 +257,11 @@ void Node::Account(size_t index) {
   if (evidence != nullptr) {
     evidence->spent += delta;
   } else if (delta != 0) {
-    Wrong(fmt::format("{} of k{} were spent for nobody", delta, index));
+    Wrong(fmt::format("{} of k{} were spent for no request", delta, index));
   }
   if (delta > 0 && host_.tracing())
     host_.Say(*this, fmt::format("k{}: {} spent for request {}", index, delta, turn_.id));
-  // A request that one alone admits counts when it is reported.
+  // A request outside a group counts when it is told.
   if (delta > 0 && (request == nullptr || request->in_group()))
     host_.Admit(*this, index, static_cast<uint64_t>(delta));
   if (delta >= 0) return;
@@ -280,12 +280,12 @@ void Node::EndTurn(size_t key) {
   for (const uint64_t id : std::exchange(ready_, {})) {
     const auto found = requests_.find(id);
     if (found == requests_.end()) {
-      Wrong("a request that was told already can ask again");
+      Wrong("a request that was already told became ready again");
       continue;
     }
     std::vector<Settled> settled(found->second.members.size());
     if (!Take(found->second, settled)) {
-      Wrong("a request that can ask again has to wait");
+      Wrong("a request that is ready has to wait again");
     } else {
       TellWaiting(id, settled);
     }
@@ -339,7 +339,7 @@ void Node::Tell(const Request& request, std::span<Settled> all) {
   host_.Allowed(*this, first.key, first.cost);
 }
 
-// The requests that its members took from leases were counted when they were spent.
+// Requests that the members took from leases were counted when they were spent.
 void Node::TellGroup(const Request& request, std::span<const Settled> settled) {
   if (std::all_of(settled.begin(), settled.end(),
                   [](const Settled& s) { return s.decision.allowed; })) {
@@ -355,8 +355,8 @@ void Node::TellGroup(const Request& request, std::span<const Settled> settled) {
 }
 
 void Node::CheckHonest(const Request& request, std::span<const Settled> settled) {
-  // The first that denied, in whose place the last may stand, decides whether others count the
-  // request nevertheless.
+  // The first member that denied decides whether other members count the request nevertheless. A
+  // later denial may be reported in place of the first.
   const auto denier = std::find_if(settled.begin(), settled.end(),
                                    [](const Settled& s) { return !s.decision.allowed; });
   const bool undone = request.in_group() && denier != settled.end();
@@ -372,14 +372,14 @@ void Node::CheckHonest(const Request& request, std::span<const Settled> settled)
                           .undone = undone && !counted,
                           .on_failure = PolicyOf(member.key)};
     if (const std::string wrong = Dishonesty(decided, member.evidence); !wrong.empty()) {
-      Wrong(fmt::format("a decision of k{}, said to be {}, {}", member.key, Name(settled[i].mode),
+      Wrong(fmt::format("a decision of k{}, reported as {}, {}", member.key, Name(settled[i].mode),
                         wrong));
     }
     if (IsGate(member.key) && settled[i].decision.allowed) Wrong("the gate let something through");
   }
 }
 
-// While the store cannot be asked each instance is held to its share of the limit.
+// While the store is unreachable, each instance may admit only its share of the limit.
 void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision& decision,
                    base::Instant at) {
   size_t index = 0;
@@ -387,7 +387,7 @@ void Node::OnLocal(const store::TakeRequest& request, const algorithm::Decision&
   instance_.SeeAt(index, at);
   if (request.operation == Operation::kRefund) return instance_.RefundLocally(index, request.cost);
   Evidence* evidence = turn_.request != nullptr ? EvidenceOf(*turn_.request, index) : nullptr;
-  if (evidence == nullptr) return Wrong("something was decided locally for nobody");
+  if (evidence == nullptr) return Wrong("a local decision belongs to no request");
   evidence->here = Outcome::kAnswered;
   evidence->allowed_here = decision.allowed;
   if (!decision.allowed || request.operation != Operation::kTake || request.cost == 0) return;

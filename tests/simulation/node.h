@@ -3,9 +3,9 @@
 // store, is the simulated network: every call has a deadline, and a call without an answer counts
 // as done.
 //
-// The instance's Ledgers keep a separate account of every lease, and an Evidence for each member of
-// a request records what the store was asked for it and what it answered. Each request is decided
-// once, in the mode that this shows.
+// The instance's Ledgers keep a separate account of every lease. For each member of a request, an
+// Evidence records the calls for it and the store's answers. Each request is decided once, in the
+// mode that agrees with this evidence.
 #pragma once
 
 #include <cstdint>
@@ -38,29 +38,29 @@ class Node;
 class NodeHost {
  public:
   virtual ~NodeHost() = default;
-  // A call, which may not arrive, or twice.
+  // A call. It may be lost, or arrive twice.
   struct Sent {
     uint64_t call;
     size_t key;
-    uint64_t takes;  // 0: it asks for a lease, or
-    uint64_t gives;  // is a refund
+    uint64_t takes;  // 0: an ask for a lease, unless
+    uint64_t gives;  // this is not 0: a refund
     bool resets;
     std::vector<store::LeaseReport> reports{};
   };
   virtual void Send(Node& node, const Sent& sent, const store::redis::BucketCall& content) = 0;
-  // Calls OnTimeout or OnWake at this time of the node's clock, or OnRequest.
+  // Calls OnTimeout, OnWake or OnRequest at this time of the node's clock.
   enum class Timer : uint8_t { kTimeout, kWake, kRequest };
   virtual void At(Node& node, Timer timer, uint64_t what, base::BootTime at) = 0;
-  // The call takes what was let through locally before.
+  // The call reports a local admission of before to the store.
   virtual void OnDebt(Node& node, uint64_t call) = 0;
-  // From leases.
+  // An admission from leases.
   virtual void Admit(Node& node, size_t key, uint64_t cost) = 0;
-  // By the instance's own share of the limit.
+  // An admission by the instance's own share of the limit.
   virtual void AdmitLocally(Node& node, size_t key, uint64_t cost,
                             base::BootTime unanswered_since) = 0;
-  // By the store or from memory, though the cost fits the limit.
+  // A denial by the store or from memory, although the cost fits the limit.
   virtual void Denied(Node& node, size_t key, uint64_t cost, base::BootTime unanswered_since) = 0;
-  // The request was let through, from a lease or as the store has answered.
+  // A request was admitted, from a lease or by the store's answer.
   virtual void Allowed(Node& node, size_t key, uint64_t cost) = 0;
   virtual void TakeBack(Node& node, size_t key, uint64_t cost) = 0;
   virtual void Fail(const std::string& what) = 0;
@@ -70,10 +70,10 @@ class NodeHost {
 
 struct NodeStart {
   uint32_t index;
-  // The server that it is connected to.
+  // The server to which the node is connected.
   store::redis::ServerIdentity server;
   uint32_t shard;
-  // Its clock when the world begins.
+  // The node's clock when the world begins.
   base::BootTime boot;
 };
 
@@ -85,26 +85,26 @@ class Node final : public store::SharedStore {
   Node& operator=(const Node&) = delete;
 
   uint32_t index() const { return start_.index; }
-  // To the store, all loops of an instance are one node.
+  // For the store, all loops of an instance are one node.
   uint64_t id() const { return instance_.id(); }
   bool connected() const { return connected_; }
   bool closing() const { return closing_; }
   uint64_t leased(size_t key) const { return keys_[key].leased; }
-  // Whether its instance does.
+  // Whether the instance holds leases.
   bool holds_leases() const;
-  // For a lease that its instance was granted, as recorded in its ledger.
+  // For a lease that the instance was granted, as recorded in its ledger.
   uint64_t Unspent(size_t key, uint64_t number) const;
   uint64_t Spent(size_t key, uint64_t number) const;
-  // The requests that its instance may spend of this key from leases, if it still lives then.
+  // The requests of this key that the instance may spend from leases.
   uint64_t held(size_t key) const;
-  // For a lease that can be spent from.
+  // The deadline of a lease that can be spent from.
   std::optional<base::BootTime> DeadlineOf(size_t key, uint64_t number) const;
-  // Requests that are not decided.
+  // The number of requests that wait for their decision.
   size_t waiting() const { return requests_.size(); }
 
-  // The key behind the last is the gate: it lets nothing through, and only the store knows.
+  // The index after the last key is the gate, a limit that denies everything and has no leases.
   static std::string NameOf(size_t key);
-  // Each key is in another part of the LeaseBooks, which goes by bits 32 and up of `high`.
+  // Each key is in another part of the LeaseBooks; bits 32 and up of `high` select the part.
   static base::Hash128 HashOf(size_t key) {
     return {key * 0x9E3779B97F4A7C15u + 1, (key + 1) << 32 | (key + 1)};
   }
@@ -112,9 +112,9 @@ class Node final : public store::SharedStore {
   void OnRequest(size_t key, uint64_t cost, base::BootTime now) {
     Begin({.members = OneOf(key, cost), .operation = store::Operation::kTake}, now);
   }
-  // For all keys, decided together: a denial by one takes nothing from the others.
+  // A request to all keys, decided together: a denial by one takes nothing from the others.
   void OnGroup(uint64_t cost, base::BootTime now);
-  // Decided together with the gate, so that all that it takes has to go back.
+  // A request decided together with the gate, so its whole cost has to go back.
   void OnGatedRequest(size_t key, uint64_t cost, base::BootTime now);
   void OnRefund(size_t key, uint64_t cost, base::BootTime now) {
     Begin({.members = OneOf(key, cost), .operation = store::Operation::kRefund}, now);
@@ -126,15 +126,14 @@ class Node final : public store::SharedStore {
   void OnTimeout(uint64_t call, base::BootTime now);
   void OnWake(base::BootTime now);
   void OnDisconnected() { connected_ = false; }
-  // The server, to which it is connected, says what it is; or the key's slot has moved to another
-  // shard.
+  // The connected server reports its identity, or the key's slot has moved to another shard.
   void OnServer(uint32_t shard, const store::redis::ServerIdentity& server, base::BootTime now);
   void OnConnected(uint32_t shard, const store::redis::ServerIdentity& server, base::BootTime now);
   void OnLimit(size_t key, const store::LimitHandle& limit);
   // The process is told to end: it returns what it holds, and takes no more requests.
   void OnShutdown(base::BootTime now);
 
-  // The store as the SharedDecider sees it.
+  // The interface of store::SharedStore, which the SharedDecider uses.
   void Ask(const store::SharedRequest& request, Done done) override;
   base::BootTime Now() const override { return now_; }
   uint32_t instances() const override { return Is(Mutant::kShareIsWhole) ? 1 : plan_.instances; }
@@ -143,12 +142,12 @@ class Node final : public store::SharedStore {
  private:
   struct Call {
     size_t key;
-    uint64_t request;  // on whose behalf; 0: nobody's
-    bool own = false;  // the request is decided by it
+    uint64_t request;  // the request that caused it; 0: none
+    bool own = false;  // the call decides this request
     store::Operation operation = store::Operation::kTake;
     uint64_t cost = 0;    // of a decision
     uint64_t undoes = 0;  // by a refund: what it should give back
-    uint64_t number = 0;  // of an ask for a lease; 0: a decision
+    uint64_t number = 0;  // of a lease; 0: the call is a decision
     uint64_t want = 0;
     std::vector<store::LeaseReport> reports{};
     base::BootTime asked_at;
@@ -160,7 +159,7 @@ class Node final : public store::SharedStore {
   struct Member {
     size_t key;
     uint64_t cost;
-    bool counts_denied = false;  // by the limit it had when it came
+    bool counts_denied = false;  // by its limit on arrival
     Evidence evidence{};
   };
   struct Request {
@@ -173,20 +172,20 @@ class Node final : public store::SharedStore {
   };
   struct Key {
     store::LimitHandle limit;
-    uint64_t leased = 0;      // requests let through from leases
-    int64_t unaccounted = 0;  // spent from leases in this turn, less what went back
-    // The changes that mutants make.
+    uint64_t leased = 0;      // requests admitted from leases
+    int64_t unaccounted = 0;  // spent from leases in this turn, less refunds
+    // State of mutants.
     uint64_t pot = 0;
     base::BootTime pot_until{0};
     bool denied_for_ever = false;
     bool asked = false;
     std::map<uint64_t, uint64_t> reported{};
   };
-  // The events between two moments of rest: a request, an answer, or the passing of time.
+  // The handling of one event: a request, an answer, or the passing of time.
   struct Turn {
-    Request* request = nullptr;  // the one that it is about
+    Request* request = nullptr;  // the request that is handled
     uint64_t id = 0;
-    bool first = false;  // it has just come
+    bool first = false;  // it has just arrived
     bool asked_lease = false;
   };
 
@@ -198,7 +197,7 @@ class Node final : public store::SharedStore {
   void EndTurn(size_t key);
   void AccountAll(const Request& request);
   void Account(size_t key);
-  // To a request that waited.
+  // Tells the decision of a request that had to wait.
   void TellWaiting(uint64_t id, std::span<limiter::Settled> settled);
   void Tell(const Request& request, std::span<limiter::Settled> settled);
   void TellGroup(const Request& request, std::span<const limiter::Settled> settled);
@@ -226,7 +225,7 @@ class Node final : public store::SharedStore {
   void OnGrant(Call& call, store::LeaseGrant& grant);
   store::redis::CallContext Context() const { return {.lease_ttl = plan_.ttl}; }
   void Compare(size_t key);
-  // The turn is over: the leases may have to be looked at, by another loop perhaps.
+  // Called at the end of a turn: another loop may have to look at the leases.
   void WakeAll() { instance_.WakeLoops(); }
   void Wake();
   base::Instant Wall() const { return plan_.start + (now_ - start_.boot); }
@@ -234,13 +233,13 @@ class Node final : public store::SharedStore {
     if (plan_.ledger) host_.Fail(what);
   }
 
-  // The changes that mutants make: planted.cc.
+  // Behaviour of mutants: planted.cc.
   bool Is(Mutant mutant) const { return mutant_ == mutant; }
   bool SpendPot(size_t key, uint64_t cost);
   void MutateAsk(size_t key, store::LeaseAsk& ask, std::vector<store::LeaseReport>& reports);
   void MutateGrant(const Call& call, store::LeaseGrant& grant);
   void RefundOnceMore(size_t key, uint64_t cost);
-  // Whether the call is kept for an answer that comes late.
+  // Whether the call is kept for a late answer.
   bool MutateFailure(const Call& call, store::SharedAnswer& answer);
   void OnLate(const Call& call, const store::SharedAnswer& answer);
   Call* AnotherCall(const Call& call);
@@ -258,13 +257,13 @@ class Node final : public store::SharedStore {
   std::vector<Key> keys_;
   std::map<uint64_t, Call> calls_;
   uint64_t last_call_ = 0;
-  std::map<uint64_t, Request> requests_;  // that are not decided
+  std::map<uint64_t, Request> requests_;  // not yet decided
   uint64_t last_request_ = 0;
   std::vector<uint64_t> ready_;
   Turn turn_;
-  base::BootTime answered_at_{0};  // the last time that the store answered
+  base::BootTime answered_at_{0};  // when the store last answered
   bool connected_ = true;
-  uint32_t shard_;  // that all keys are in
+  uint32_t shard_;  // the shard of all keys
   store::redis::ShardHistories histories_{plan_.ttl};
   base::BootTime wake_at_{0};
   bool closing_ = false;

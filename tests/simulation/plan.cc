@@ -46,7 +46,7 @@ algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
     default:
       spec.period = 1s;
       spec.requests = 20 + random.Below(180);
-      // From what is always exact, too small for leases, to three seconds' worth.
+      // From bursts that are too small for leases, so always exact, to three seconds' worth.
       spec.burst = Chance(random, 10)
                        ? 1 + random.Below(8)
                        : std::max<uint64_t>(8, spec.requests * (1 + random.Below(30)) / 10);
@@ -73,7 +73,8 @@ KeyPlan DrawKey(Random& random, Duration calm_from) {
     key.changed->period = key.spec.period;
     key.changed->align = key.spec.align;
     if (Chance(random, 50)) {
-      // A little more or less, as people change limits; the larger of both hides less.
+      // A little more or less, as people change limits. A large change would hide errors, because
+      // the larger limit bounds both.
       key.changed->requests = key.spec.requests * (90 + random.Below(30)) / 100;
       key.changed->burst = key.spec.burst;
     }
@@ -93,7 +94,7 @@ KeyPlan DrawKey(Random& random, Duration calm_from) {
   return key;
 }
 
-// Into any kind and period.
+// A change to any kind and period.
 void DrawChangeOfKind(Random& random, Duration calm_from, KeyPlan& key) {
   key.changed = DrawLimit(random, kAlgorithms[random.Below(kAlgorithms.size())]);
   DrawLongPeriod(random, *key.changed);
@@ -101,8 +102,8 @@ void DrawChangeOfKind(Random& random, Duration calm_from, KeyPlan& key) {
   key.changed_at = Between(random, 500ms, calm_from - 500ms);
 }
 
-// Limits without leases: a queue or a log, and a limit of 0 requests; each also in the place of
-// another limit.
+// Limits without leases (a queue, a log, or 0 requests), each also as the old or the new limit of a
+// change.
 void DrawOtherKinds(Random& random, Duration calm_from, KeyPlan& key) {
   constexpr std::array kAll{Algorithm::kTokenBucket,          Algorithm::kLeakyBucket,
                             Algorithm::kLeakyBucketQueue,     Algorithm::kFixedWindow,
@@ -140,8 +141,8 @@ void DrawOtherKinds(Random& random, Duration calm_from, KeyPlan& key) {
   key.changed_at = Between(random, 500ms, calm_from - 500ms);
 }
 
-// Equal demand for more than there is, and windows of whole seconds. Returns how long it takes to
-// measure ten seconds of whole windows.
+// Equal demand beyond the limit, and windows of whole seconds. Returns the time needed to measure
+// ten seconds of whole windows.
 Duration DrawEven(Plan& plan) {
   constexpr std::array kPeriods{1s, 2s, 3s, 5s};
   Random random(Random(plan.seed ^ 0x45564E).Next());
@@ -188,7 +189,7 @@ void DrawStart(Random& random, Plan& plan) {
 }  // namespace
 
 Plan Draw(uint64_t seed) {
-  // The generator's own steps must not lead from one seed to the next.
+  // Mixes the seed, so that two seeds never share parts of one random sequence.
   Random random(Random(seed).Next() ^ seed);
   Plan plan;
   plan.seed = seed;
@@ -230,12 +231,12 @@ Plan Draw(uint64_t seed) {
   plan.sharp = Chance(random, 50);
 
   plan.calm_from = 4 * plan.ttl + Between(random, 1s, 3s);
-  // Leases of before end, what learns has learned, a change of limit is over, the store's clock has
-  // caught up.
+  // Long enough for old leases to end, nodes to learn histories, limit changes to finish, and the
+  // store's clock to catch up.
   constexpr std::array kOpenMax{500ms, 500ms, 1000ms, 2000ms};
   plan.breaker_open_max = kOpenMax[random.Below(kOpenMax.size())];
   plan.measured_from = plan.calm_from + 3 * plan.ttl + 500ms + (plan.steps_back > 0 ? 3s : 0s);
-  // A breaker that opened at the last moment lets a probe through, and then all.
+  // A breaker that opened at the last moment lets a probe through, and then closes.
   plan.measured_from += plan.breaker_open_max * 5 / 4;
   Duration measured = 4s;
   const size_t keys = 1 + random.Below(2);
@@ -250,12 +251,12 @@ Plan Draw(uint64_t seed) {
   plan.even = Chance(random, 15);
   if (plan.even) measured = std::max(measured, DrawEven(plan));
   plan.measured_to = plan.measured_from + measured;
-  // A key that was asked for a quarter of a ttl ago is given one more lease, which is kept to its
-  // end.
+  // A key with demand in the last quarter of a TTL gets one more lease, which is kept until it
+  // ends.
   plan.end = plan.measured_to + plan.ttl * 5 / 4 + 50ms;
   DrawStart(random, plan);
   if (plan.keys.size() > 1 && Chance(random, 50)) plan.group_percent = 1 + random.Below(60);
-  // A request that the first of two queues has admitted cannot go back when the second denies.
+  // A queue cannot take back a request that it has admitted when the second queue denies.
   if (plan.keys.size() > 1 && IsEverQueue(plan.keys[0]) && IsEverQueue(plan.keys[1]))
     plan.group_percent = 0;
   plan.shuts_down_at_end = Chance(random, 30);

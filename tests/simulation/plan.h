@@ -1,6 +1,6 @@
-// The draws of one seed: the fleet, its limits and demand, and the faults. Each seed disables some
-// faults altogether (swarm testing: Groce et al., ISSTA 2012), so that no fault hides the effects
-// of another.
+// The random choices of one seed: the fleet, its limits and demand, and the faults. Each seed
+// disables some faults completely (swarm testing: Groce et al., ISSTA 2012), so no fault hides the
+// effects of another.
 #pragma once
 
 #include <algorithm>
@@ -20,47 +20,47 @@ inline bool IsCalendar(const algorithm::LimitSpec& spec) {
   return algorithm::IsCalendar(spec.align);
 }
 
-// A day and more: the requests for such a time are asked for in some seconds.
+// A period of a day or more: the demand of a whole period comes within some seconds.
 inline bool IsLong(const algorithm::LimitSpec& spec) {
   return IsCalendar(spec) || spec.period >= std::chrono::hours(1);
 }
 
-// The basis of the demand: the requests for a month are asked for in some seconds.
+// The time base of the demand: the requests of a month come within some seconds.
 inline base::Duration PaceOf(const algorithm::LimitSpec& spec) {
   return IsLong(spec) ? base::Duration(std::chrono::seconds(8)) : spec.period;
 }
 
 struct KeyPlan {
   algorithm::LimitSpec spec;
-  // The limit that replaces it, on each node a little earlier or later.
+  // The limit that replaces `spec`, on each node at a slightly different time.
   std::optional<algorithm::LimitSpec> changed{};
   base::Duration changed_at{0};
   const algorithm::LimitSpec& last() const { return changed ? *changed : spec; }
   uint64_t cost_max = 1;
-  uint64_t demand_percent = 100;       // of the rate, of all nodes together, while things go wrong
-  uint64_t demand_percent_calm = 150;  // and afterwards
-  bool bursts = false;                 // demand comes and goes
-  // So often nobody asks while a lease lives, and all ask when it ends; also when the limit
-  // changes.
+  uint64_t demand_percent = 100;       // of the rate, all nodes together, during faults
+  uint64_t demand_percent_calm = 150;  // and in the calm
+  bool bursts = false;                 // demand stops at times
+  // The number of stampedes: nobody asks while a lease lives, and all ask when it ends. One more
+  // may happen when the limit changes.
   uint32_t stampedes = 0;
-  uint64_t refund_percent = 0;  // of what is let through is undone
+  uint64_t refund_percent = 0;  // of the admitted requests are undone
   bool change_in_stampede = false;
   rule::Sharing sharing = rule::Sharing::kLeased;
-  // The policy of a node for a request if it cannot ask the store.
+  // The policy of a node for a request while the store is unreachable.
   rule::OnStoreFailure on_store_failure = rule::OnStoreFailure::kDeny;
 };
 
 struct Plan {
   uint64_t seed = 0;
   uint32_t instances = 1;
-  uint32_t loops = 1;  // of each: every event loop is a node
+  uint32_t loops = 1;  // event loops per instance; each is a node
   uint32_t nodes() const { return instances * loops; }
-  bool even = false;    // in the calm all nodes are asked for as much
-  bool steady = false;  // and each for the same number in each period, at even gaps
+  bool even = false;    // in the calm, all nodes have equal demand
+  bool steady = false;  // and each has the same number of requests in each period, at even gaps
   std::vector<KeyPlan> keys;
   base::Duration ttl{0};
   base::Duration timeout{0};
-  // A node's own, which may fire late, by far: the network's is `timeout`.
+  // A node's own timeout, whose timer may fire much too late; the network's is `timeout`.
   base::Duration timer() const { return std::min(timeout, ttl / 16); }
 
   base::Duration delay_max{0};
@@ -69,15 +69,14 @@ struct Plan {
   uint64_t slow_ppm = 0;
   base::Duration slow_max{0};
   uint64_t drift_ppm_max = 0;
-  // This many of each, at random times.
+  // The number of each fault, at random times.
   uint32_t pauses = 0;
   uint32_t crashes = 0;
-  uint32_t shutdowns = 0;  // in good order
+  uint32_t shutdowns = 0;  // orderly
   uint32_t resets = 0;
-  uint32_t cuts = 0;  // of an instance from the store
+  uint32_t cuts = 0;  // between an instance and the store
   uint32_t failovers = 0;
-  uint32_t partitions =
-      0;  // a failover, but the server that was goes on answering some of the nodes
+  uint32_t partitions = 0;  // a failover after which the old server goes on answering some nodes
   uint32_t flushes = 0;
   uint32_t restarts_from_file = 0;  // of the store
   uint32_t restarts_empty = 0;
@@ -89,19 +88,19 @@ struct Plan {
   base::Duration replication_lag{0};
   bool sharp = false;  // requests at the last instants of leases
 
-  uint64_t group_percent = 0;  // of the requests of a plan of several keys are for all of them
+  uint64_t group_percent = 0;  // requests of a plan of several keys that go to all of them
   base::Duration breaker_open_max{0};
-  bool shuts_down_at_end = false;  // instead of becoming idle
+  bool shuts_down_at_end = false;  // otherwise it becomes idle
 
-  // Whether nodes are held to their ledgers; without, a planted bug has to show in what the fleet
-  // lets through.
+  // Whether nodes are checked against their ledgers. Without this check, a planted bug has to show
+  // in the number of admitted requests.
   bool ledger = true;
 
-  // The store's clock at the beginning, and where a month or year ends by it.
+  // The store's clock at the beginning, and its time at which a month or year ends.
   base::Instant start{0};
   base::Instant calendar_edge{0};
-  // Everything goes wrong until `calm_from`; from `measured_from` to `measured_to` the fleet must
-  // do its work; from then on nobody asks for anything, and by `end` everything has been returned.
+  // Faults happen until `calm_from`. From `measured_from` to `measured_to` the fleet must do its
+  // work. Then nobody asks any more, and by `end` all leases have been returned.
   base::Duration calm_from{0};
   base::Duration measured_from{0};
   base::Duration measured_to{0};

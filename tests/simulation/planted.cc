@@ -15,7 +15,7 @@ using store::LeaseReport;
 using store::Operation;
 using store::SharedAnswer;
 
-// The leases that a mutant keeps besides the book.
+// Leases that a mutant spends in addition to the book's.
 bool Node::SpendPot(size_t index, uint64_t cost) {
   Key& key = keys_[index];
   if (key.pot < cost || now_ >= key.pot_until) return false;
@@ -106,7 +106,7 @@ void Node::OnLate(const Call& call, const SharedAnswer& answer) {
   key.pot_until = std::max(key.pot_until, now_ + Ledger::Life(plan_.ttl));
 }
 
-// Another request's, for another key.
+// A call of another request, for another key.
 Node::Call* Node::AnotherCall(const Call& call) {
   if (!Is(Mutant::kAnswerForAnother) || !call.own || call.number != 0) return nullptr;
   for (auto& [id, other] : calls_) {

@@ -138,7 +138,7 @@ std::string Server::Inspect(const std::string& key, Duration at) {
   uint64_t outstanding = 0;
   for (const StoredLease& lease : Leases(key, at)) {
     if (!ids.emplace(lease.node, lease.number).second) {
-      return fmt::format("lease #{} of node {} is there twice", lease.number, lease.node);
+      return fmt::format("lease #{} of node {} is stored twice", lease.number, lease.node);
     }
     if (lease.reported > lease.granted) return "more was reported than granted";
     if (lease.expires_at > found->state.seen) outstanding += lease.granted - lease.reported;
@@ -148,13 +148,13 @@ std::string Server::Inspect(const std::string& key, Duration at) {
   switch (limit.algorithm()) {
     case algorithm::Algorithm::kLeakyBucketQueue:
     case algorithm::Algorithm::kSlidingWindowLog:
-      return outstanding > 0 ? "leases are kept where none can be" : "";
+      return outstanding > 0 ? "a bucket that keeps no leases has some" : "";
     case algorithm::Algorithm::kFixedWindow:
-      if (found->state.count < outstanding) return "fewer are counted than are leased";
+      if (found->state.count < outstanding) return "the count is below the leased requests";
       return "";
     case algorithm::Algorithm::kSlidingWindowCounter:
       if (static_cast<uint32_t>(found->state.edge) < outstanding)
-        return "fewer are counted than are leased";
+        return "the count is below the leased requests";
       return "";
     default:
       if (Ahead(found->state, found->state.seen) < Price(limit, owed)) {

@@ -1,6 +1,6 @@
-// The store of a simulated fleet: one Redis server's keyspace under the scripts that production
-// runs, with a replica that lags behind, a wall clock that is set, and a look into every bucket it
-// leaves behind.
+// The store of a simulated fleet: one Redis server's keyspace with the production scripts, a
+// replica that lags behind, a wall clock that can be set, and access to every stored bucket for the
+// checks.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace headgate::simulation {
 
-// A lease as it is written in a bucket.
+// A lease as stored in a bucket.
 struct StoredLease {
   uint64_t node;
   uint64_t number;
@@ -34,7 +34,7 @@ struct StoredLease {
 
 class Server {
  public:
-  // `scripts`: what runs them, Lua or the C++ arithmetic.
+  // `scripts` runs the scripts, in Lua or as their C++ twins.
   Server(redis_host::ScriptHost& scripts, std::optional<Mutant> mutant, base::Instant start)
       : scripts_(scripts), mutant_(mutant), start_(start) {}
 
@@ -44,22 +44,22 @@ class Server {
   wire::RespValue Run(std::string_view script, const std::vector<std::string>& parts,
                       base::Duration at);
 
-  // The replica has now what the server has.
+  // Copies the server's state to the replica.
   void Replicate() { replica_ = keys_; }
-  // The replica is the server.
+  // The replica becomes the server.
   void FailOver(base::Duration at);
-  // Another process, with what the replica has, which stands for a file; or with nothing.
+  // The server restarts as another process, with the replica's state (in place of a file) or empty.
   void Restart(bool from_file, base::Duration at);
-  // A first replica: the same process begins another history, which continues this one.
+  // A first replica is attached: the same process begins a history that continues the last one.
   void AttachReplica() {
     ++identity_.replication;
     identity_.previous = 0;
   }
-  // All keys are in another shard from now on, as they were.
+  // All keys move to another shard, with their contents.
   void Move(base::Duration at);
   void Flush() { keys_.Clear(); }
 
-  // Its report about itself.
+  // The identity that the server reports.
   store::redis::ServerIdentity identity(base::Duration at) const;
   uint32_t shard() const { return shard_; }
   bool Contains(const std::string& key, base::Duration at) { return keys_.Contains(key, Wall(at)); }
@@ -68,16 +68,16 @@ class Server {
   std::optional<algorithm::LimitSpec> LimitOf(const std::string& key, base::Duration at);
   // The leases in a bucket, expired ones included.
   std::vector<StoredLease> Leases(const std::string& key, base::Duration at);
-  // The bucket, or one as if never used.
+  // The bucket's state; a fresh one if there is none.
   algorithm::BucketState State(const std::string& key, base::Duration at);
   // The remembered hits of a log.
   store::HitList Hits(const std::string& key, base::Duration at);
-  // The rest in the shared bucket of a limit.
+  // The requests left in the shared bucket.
   uint64_t Rest(const algorithm::Limit& limit, const std::string& key, base::Duration at);
-  // Whether the bucket is one of this limit, or not there; also at the replica.
+  // Whether the bucket is one of this limit or missing, on the server and the replica.
   bool IsOf(const algorithm::Limit& limit, const std::string& key, base::Duration at);
   // Describes a violated invariant of the bucket; empty if there is none: tokens + Σ outstanding ≤
-  // capacity, and no lease twice.
+  // capacity, and no lease is stored twice.
   std::string Inspect(const std::string& key, base::Duration at);
 
  private:
@@ -95,7 +95,7 @@ class Server {
   redis_host::Keyspace replica_;
   void Become(uint64_t previous, base::Duration started);
 
-  // Neither is ever used for another process or history.
+  // Never used again for another process or history.
   store::redis::ServerIdentity identity_{.run = 1, .replication = 1};
   base::Duration started_ = -std::chrono::hours(1);
   uint32_t shard_ = 0;

@@ -1,4 +1,4 @@
-// That the simulator replays, and that it looks where it should: bugs that are planted are found.
+// Tests of the simulator: a seed repeats its run exactly, and planted bugs are found.
 #include <fstream>
 #include <iterator>
 
@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(Simulation, ASeedIsOneCourseOfEvents) {
+TEST(Simulation, ASeedRepeatsItsRunExactly) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
     redis_host::LuaHost one;
     redis_host::LuaHost other;
@@ -30,7 +30,7 @@ TEST(Simulation, ASeedIsOneCourseOfEvents) {
   }
 }
 
-// The store decides in Lua or in C++; nobody can tell which.
+// The result does not depend on whether the scripts run in Lua or as their C++ twins.
 TEST(Simulation, ASeedIsTheSameInLuaAndInCpp) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     redis_host::LuaHost lua;
@@ -43,7 +43,7 @@ TEST(Simulation, ASeedIsTheSameInLuaAndInCpp) {
   }
 }
 
-// Nothing goes wrong, and all instances are asked for as much of one key.
+// No faults, and equal demand for one key on all instances.
 Outcome RunEven(uint32_t instances, uint32_t loops, const KeyPlan& key, base::Duration measured) {
   Plan plan;
   plan.seed = instances;
@@ -84,18 +84,19 @@ TEST(Simulation, TheLoopsOfAnInstanceAreOneHolder) {
   EXPECT_GT(outcome.leased, 0u);
 }
 
-// More instances than the bucket has places for leases. Those that get none are decided exactly.
-TEST(Simulation, NobodyOfACrowdIsDeniedWhileThereIsRoom) {
+// There are more instances than places for leases in the bucket. The store decides for instances
+// without a lease.
+TEST(Simulation, WithManyInstancesNoRequestIsDeniedWhileThereIsRoom) {
   const Outcome outcome = RunCrowd(/*instances=*/600, /*loops=*/1);
   EXPECT_EQ(outcome.failure, "");
   EXPECT_EQ(outcome.denied, 0u);
-  EXPECT_GE(outcome.holders_most, 400u) << "there is no crowd";
+  EXPECT_GE(outcome.holders_most, 400u) << "too few instances hold leases at a time";
   EXPECT_GT(outcome.leased, 0u);
   EXPECT_LT(outcome.leased, outcome.admitted);
 }
 
-// Each is asked for 80 % of the limit at even gaps, so that the same one comes first in each
-// window.
+// Each instance has a demand of 80 % of the limit at even gaps, so the same instance is first in
+// each window.
 TEST(Simulation, InstancesShareAWindowWhoeverComesFirst) {
   for (const algorithm::Algorithm algorithm :
        {algorithm::Algorithm::kFixedWindow, algorithm::Algorithm::kSlidingWindowCounter}) {
@@ -111,7 +112,7 @@ TEST(Simulation, InstancesShareAWindowWhoeverComesFirst) {
   }
 }
 
-TEST(Terms, AreWhatTheDocumentationSays) {
+TEST(Terms, MatchTheDocumentation) {
   std::ifstream file(SourceDir() / "docs/internals/leases.md");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   EXPECT_THAT(text, ::testing::HasSubstr(TermsTable()));
@@ -120,18 +121,19 @@ TEST(Terms, AreWhatTheDocumentationSays) {
     EXPECT_EQ(AllTerms()[i].fault, static_cast<Fault>(i));
 }
 
-// A script that was changed must not make a mutant into the original.
+// If a script changes, the text that a mutant replaces may be gone, and the mutant would change
+// nothing.
 TEST(Simulation, EveryBugInAScriptIsPlanted) {
   for (const MutantRow& row : AllMutants()) {
     if (!IsInScripts(row.mutant)) continue;
     bool planted = false;
     for (const auto& script : store::redis::AllScripts())
       planted |= Mutate(row.mutant, script.text) != script.text;
-    EXPECT_TRUE(planted) << row.name << ": its text is in no script";
+    EXPECT_TRUE(planted) << row.name << ": no script contains its text";
   }
 }
 
-// Those that show quickly; all of them: headgate_sim --mutants --seeds 10000.
+// The mutants that are caught quickly. For all: headgate_sim --mutants --seeds 10000.
 class Mutants : public ::testing::TestWithParam<std::string_view> {};
 
 TEST_P(Mutants, IsCaught) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Plants one-line bugs in a copy of the source, one after the other, and looks whether the simulator or a unit test finds each.
+"""Plants one-line bugs in a copy of the source, one after the other, and checks which of them the simulator or a unit test finds.
 
-  source_mutants.py --check               whether every line is in its file exactly once; part of the tests
+  source_mutants.py --check               checks that every line occurs exactly once in its file; part of the tests
   source_mutants.py [--seeds N] [--only TEXT] [--jobs N]
 """
 import argparse
@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LIST = ROOT / "tests/simulation/source_mutants.txt"
 COPY = ROOT / "build/source-mutants"
 LEAST = 30  # mutants
-CHUNK = 200  # seeds between two looks
+CHUNK = 200  # seeds per run of the simulator
 SIMULATOR = COPY / "build/tests/simulation/headgate_sim"
 SOUND = COPY / "headgate_sim"  # without a bug
 
@@ -61,12 +61,12 @@ def check():
     for mutant in mutants:
         path = ROOT / mutant["file"]
         if not path.exists() or plant(path.read_text(), mutant) is None:
-            wrong.append(f"{mutant['file']}: not there exactly once: {mutant['line']}")
+            wrong.append(f"{mutant['file']}: does not occur exactly once: {mutant['line']}")
     if len(mutants) < LEAST:
         wrong.append(f"{len(mutants)} mutants, fewer than {LEAST}")
     if wrong:
         print("\n".join(wrong))
-        print(f"hint: a line that has changed is changed in {LIST.relative_to(ROOT)} too")
+        print(f"hint: if a line has changed, change it in {LIST.relative_to(ROOT)} too")
     return 1 if wrong else 0
 
 
@@ -80,7 +80,7 @@ def build(targets, jobs):
 
 
 def copy_tree():
-    """Only what has changed, so that little is built again."""
+    """Copies only changed files, so little is rebuilt."""
     listed = run(["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", "-z"], check=True).stdout.split("\0")
     for name in filter(None, listed):
         source, copy = ROOT / name, COPY / "source" / name
@@ -88,7 +88,7 @@ def copy_tree():
             continue
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, copy)
-    # A bug may well be one that a warning shows; what is looked for is a test that does.
+    # Warnings are not errors here: a test has to find the bug, not the compiler.
     flags = COPY / "source/cmake/HeadgateToolchain.cmake"
     flags.write_text(flags.read_text().replace(" -Werror ", " "))
 
@@ -107,7 +107,7 @@ def prepare(jobs):
 
 
 def test_binaries():
-    """The binary of every entry in ctest that has one of ours."""
+    """The test binary of each ctest entry that runs one of this project."""
     shown = run(["ctest", "--test-dir", str(COPY / "build"), "--show-only=json-v1"], check=True).stdout
     return {test["name"]: pathlib.Path(needed["value"][0]).name for test in json.loads(shown)["tests"]
             for needed in test["properties"] if needed["name"] == "REQUIRED_FILES"}
@@ -125,7 +125,7 @@ def run_test(name, timeout):
 
 
 def check_tests(mutants, binaries, jobs):
-    """A test that fails without a bug finds none."""
+    """Exits if a test fails without a bug: such a test proves nothing."""
     names = sorted({test for mutant in mutants for test in mutant["tests"]})
     if names and build(targets_of(names, binaries), jobs).returncode != 0:
         sys.exit("the tests do not compile")
@@ -135,11 +135,11 @@ def check_tests(mutants, binaries, jobs):
 
 
 def find_bug(mutant, binaries, seeds, jobs):
-    """The test that finds the bug; None: no test does."""
+    """The test that finds the bug; None if none does."""
     def compiles(targets):
         built = build(targets, jobs)
         if built.returncode != 0:
-            print(f"{built.stdout}\n{mutant['file']}: a mutant has to compile")
+            print(f"{built.stdout}\n{mutant['file']}: the mutant does not compile")
         return built.returncode == 0
 
     if mutant["tests"] and not compiles(targets_of(mutant["tests"], binaries)):
@@ -164,7 +164,7 @@ def find_bug(mutant, binaries, seeds, jobs):
         failed = re.search(r"seed (\d+) failed .*", done.stdout)
         if failed is None:
             return f"from seed {first} on: {(done.stdout.strip().splitlines() or ['it crashes'])[-1]}"
-        # A seed that fails without a bug finds none.
+        # A seed that fails without a bug proves nothing.
         if run([SOUND, "--seed", failed.group(1)], timeout=600).returncode == 0:
             return failed.group(0)
         first = int(failed.group(1)) + 1

@@ -1,13 +1,13 @@
-// The course of events that shows whether a lease keeps its room. Nobody asks while it lives, so
-// that the shared bucket fills as far as the store believes that it may; whoever holds the lease is
-// paused until its last instant, and then spends all of it, unheard; and when it has ended at the
-// store, everybody asks for everything.
+// Checks that the store keeps room for the requests of a lease. Nobody asks while the lease lives,
+// so the shared bucket refills as far as the store allows. The holder is paused until the lease's
+// last instant, then spends all of it without reaching the store. When the lease has ended at the
+// store, every node asks for everything.
 //
 //   granted                              last instant          ends at the store
 //     |  paused ───────────────────────── |  spends all         |
-//     |  nobody else asks ────────────────┴──────────────────── |  all ask: capacity and what has
-//     |                                                            accrued, no more
-//     |  a change of the limit: one node knows of it at once, the holder only afterwards
+//     |  nobody else asks ────────────────┴──────────────────── |  all ask: capacity and refill,
+//     |                                                            no more
+//     |  a change of the limit: one node has it at once, the holder only afterwards
 #include <algorithm>
 
 #include "tests/simulation/world.h"
@@ -19,13 +19,13 @@ using base::Duration;
 using base::Instant;
 using namespace std::chrono_literals;
 
-// The lease with the most to spend, and who holds it.
+// The lease with the most requests to spend, and its holder.
 std::optional<World::Holder> World::LargestHolder(size_t key) {
   std::optional<Holder> largest;
   uint64_t most = 0;
   for (const StoredLease& lease : server_.Leases(Node::NameOf(key), now_)) {
     const Duration left = lease.expires_at - server_.Wall(now_);
-    // More than it was given, where the clock has been set back.
+    // If the clock was set back, the lease has more time left than it was granted.
     if (lease.granted - lease.reported <= most || left <= 0s || left > plan_.ttl) continue;
     for (uint32_t i = 0; i < plan_.nodes(); ++i) {
       const Machine& machine = MachineOf(i);
@@ -53,7 +53,7 @@ std::optional<World::Holder> World::Stampede(size_t key) {
        std::to_string(holder->node) + " ends");
   coverage_.Mark("all asked when a lease had been spent at its last instant");
   Machine& machine = MachineOf(holder->node);
-  // It is asked before it sees what it has missed: this is scheduled first.
+  // Scheduled first, so the node gets the request before it handles the events that it missed.
   Schedule(holder->last_instant,
            [this, key, index = holder->node, incarnation = machine.incarnation] {
              if (NodeAt(index) != nullptr && MachineOf(index).incarnation == incarnation)

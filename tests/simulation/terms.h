@@ -1,5 +1,5 @@
-// The most that each fault may add to the requests that a fleet admits: one table, which the bounds
-// of the simulator use and with which the table in docs/internals/leases.md is compared.
+// The most that each fault may add to the requests that a fleet admits. The bounds of the simulator
+// use this table, and a test compares it with the table in docs/internals/leases.md.
 #pragma once
 
 #include <cstdint>
@@ -49,9 +49,9 @@ struct Term {
 
 std::span<const Term> AllTerms();
 Adds TermOf(Fault fault);
-// As the documentation says it.
+// The term in the words of the documentation.
 std::string_view Sentence(Adds adds);
-// The table of the documentation, line by line.
+// The table in the documentation's form.
 std::string TermsTable();
 
 }  // namespace headgate::simulation

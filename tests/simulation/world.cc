@@ -19,16 +19,16 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr char kDecided = 1;
-// One call in each of these, and some at once: leases.md, a scarce key.
+// One call in each of these, and a burst: leases.md, a scarce key.
 constexpr Duration kBudgetPause = 62500us;
-// For as long as this a key that was found scarce is left alone.
+// A key that was found scarce is not asked for during this time.
 constexpr Duration kScarcePause = 75ms;
 
 bool Later(const auto& a, const auto& b) {
   return a.at > b.at || (a.at == b.at && a.order > b.order);
 }
 
-// The store's clock ticks in microseconds: what happens there happens at one.
+// The store's clock ticks in microseconds, so its events happen on a tick.
 Duration ToTick(Duration at) { return Duration((at.count() + 999) / 1000 * 1000); }
 
 }  // namespace
@@ -45,7 +45,7 @@ World::World(const Plan& plan, std::optional<Mutant> mutant, redis_host::ScriptH
       demands_(plan.nodes()) {
   for (const KeyPlan& key : plan_.keys) {
     const algorithm::Limit limit = *algorithm::Limit::Make(key.spec);
-    // A denial is remembered for one ttl of a clock that may be slow, and rests on an answer that
+    // A denial is remembered for one TTL of a clock that may be slow, and rests on an answer that
     // may have been late.
     const Duration remembered =
         plan_.ttl * 21 / 20 + plan_.timeout + plan_.delay_max + plan_.slow_max;
@@ -99,7 +99,7 @@ Outcome World::Run() {
   return outcome_;
 }
 
-// ---- What happens
+// ---- Admissions and denials
 
 void World::Schedule(Duration at, std::function<void()> happen) {
   events_.push_back(
@@ -187,7 +187,7 @@ void World::Admit(Node& node, size_t index, uint64_t cost) {
   }
 }
 
-// Nobody has answered the node since then.
+// `unanswered_since`: the store has not answered the node since then.
 void World::AdmitLocally(Node& node, size_t index, uint64_t cost, BootTime unanswered_since) {
   Digest(uint64_t{node.index()} << 48 | index << 32 | cost);
   outcome_.local += cost;
@@ -195,7 +195,7 @@ void World::AdmitLocally(Node& node, size_t index, uint64_t cost, BootTime unans
   Bound& total = keys_[index].total;
   total.AllowOutage(now_ - since - since / 50, now_, plan_.instances);
   if (!total.Admit(cost, now_, server_.Wall(now_))) {
-    Fail(fmt::format("node {} let {} of k{} through by itself: beyond what an outage adds",
+    Fail(fmt::format("node {} let {} of k{} through by itself: more than an outage adds",
                      node.index(), cost, index));
   }
 }
@@ -203,19 +203,20 @@ void World::AdmitLocally(Node& node, size_t index, uint64_t cost, BootTime unans
 void World::Denied(Node& node, size_t index, uint64_t cost, BootTime unanswered_since) {
   Key& key = keys_[index];
   ++outcome_.denied;
-  // One that the store does not answer is in an outage; what has lain there during a pause is old.
+  // A node that the store does not answer is in an outage, and a request that waited through a
+  // pause is old.
   const Machine& machine = MachineOf(node.index());
   if (BootAt(machine, now_) - unanswered_since > plan_.ttl / 2 || now_ == machine.paused_until)
     return;
   if (key.limit->limit.spec().count_denied || old_server_) return;
   if (!key.lockout.IsLockedOut(cost, now_, server_.Wall(now_)) || IsOverspent(machine, index))
     return;
-  Fail(fmt::format("node {} denied {} of k{}, for which there was room all the time", node.index(),
+  Fail(fmt::format("node {} denied {} of k{}, although there was room all the time", node.index(),
                    cost, index));
 }
 
-// An instance that has called more often than its budget allows leaves a key alone for a pause, if
-// less than half of the bucket is left.
+// An instance that has called more often than its budget allows does not ask for a key for a while,
+// if less than half of the bucket is left.
 bool World::IsOverspent(const Machine& machine, size_t index) {
   const algorithm::Limit& limit = keys_[index].limit->limit;
   return machine.budget_even_at[index] > (now_ - kScarcePause).count() &&
@@ -274,7 +275,7 @@ void World::Send(Node& node, const Sent& sent, const BucketCall& content) {
   }
 }
 
-// Whether the connection that it travels on is no more.
+// Whether the connection that carries the message has been closed.
 bool World::IsGone(const Message& message) const {
   if (!message.aside) return message.generation != generation_;
   return !old_server_ || message.generation != partitions_;
@@ -299,7 +300,7 @@ void World::Arrive(const Message& message) {
     coverage_.Mark("leases were owed to a bucket that became a queue or a log");
   }
   if (IsDebt(message) && limit_before && server.LimitOf(name, now_) != limit_before) {
-    Fail(fmt::format("k{}: a debt has brought back a limit of before", message.sent.key));
+    Fail(fmt::format("k{}: a debt has brought back an earlier limit", message.sent.key));
   }
   if (!message.aside) WatchLeases(message, before);
   if (const std::string wrong = server.Inspect(name, now_); !wrong.empty()) {
@@ -310,9 +311,9 @@ void World::Arrive(const Message& message) {
   Reply(message, reply);
 }
 
-// Expired requests count as spent. The room of a spent request begins to refill when the spending
-// is reported: until then the store refills the bucket only as far as if the request were still
-// there.
+// The requests of an expired lease count as spent. The room of a spent request begins to refill
+// when the spending is reported: until then the store refills the bucket only as far as if the
+// request were still in it.
 void World::WatchLeases(const Message& message, const std::vector<StoredLease>& before) {
   Key& key = keys_[message.sent.key];
   const Instant wall = server_.Wall(now_);
@@ -345,8 +346,8 @@ void World::WatchLeases(const Message& message, const std::vector<StoredLease>& 
   key.lockout.OnAnswer(leased, holders.size(), now_, wall);
 }
 
-// If the answer is lost, no request was admitted; but it is consumed, and consumption is what the
-// bound limits.
+// If the answer is lost, no request was admitted, but its cost was consumed, and the bound limits
+// consumption.
 void World::CountAtStore(const Message& message, Server& server, bool allowed) {
   Key& key = keys_[message.sent.key];
   const Instant wall = server.Wall(now_);
@@ -421,7 +422,7 @@ BootTime World::BootAt(const Machine& machine, Duration at) const {
           .count()};
 }
 
-// The first moment at which the machine's clock says so.
+// The first moment in true time at which the machine's clock shows this time.
 Duration World::TrueAt(const Machine& machine, BootTime at) const {
   Duration guess =
       now_ + (at - BootAt(machine, now_)) * 1'000'000 / (1'000'000 + machine.drift_ppm);
@@ -431,7 +432,7 @@ Duration World::TrueAt(const Machine& machine, BootTime at) const {
   return guess;
 }
 
-// ---- Words
+// ---- Failures and traces
 
 void World::Digest(uint64_t value) { outcome_.digest = (outcome_.digest ^ value) * 0x100000001b3u; }
 

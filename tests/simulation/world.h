@@ -1,9 +1,10 @@
-// A fleet, its store and the network between, in virtual time: one seed, one course of events,
-// every time.
+// A fleet, its store and the network between them, in virtual time. A seed determines the whole
+// run.
 //
-// First everything that the plan names goes wrong; then nothing does, and the fleet has to do its
-// work; then nobody asks, and what is held has to come back. Checked at every event: the bound of
-// each limit over the whole fleet, each node's ledger, each bucket that the store leaves behind.
+// Faults come first, as the plan says. Then the calm phase begins without faults, and the fleet has
+// to do its work. At the end nobody asks any more, and all leases have to be returned. Checked at
+// every event: the bound of each limit over the whole fleet, each node's ledger, and each bucket
+// that the store writes.
 #pragma once
 
 #include <array>
@@ -29,19 +30,19 @@
 namespace headgate::simulation {
 
 struct Outcome {
-  std::string failure;  // empty: all held
-  uint64_t digest = 0;  // of everything that happened
-  uint64_t calls = 0;   // of the store
+  std::string failure;  // empty: all checks passed
+  uint64_t digest = 0;  // of all events
+  uint64_t calls = 0;   // to the store
   uint64_t admitted = 0;
-  uint64_t leased = 0;  // of them, without asking the store
-  uint64_t local = 0;   // let through besides, by instances that could not ask
+  uint64_t leased = 0;  // part of `admitted`: from leases, without a call
+  uint64_t local = 0;   // in addition, by instances that could not reach the store
   uint64_t denied = 0;
-  size_t holders_most = 0;  // of leases of one bucket, at a time
+  size_t holders_most = 0;  // the most nodes that held leases of one bucket at a time
 };
 
 class World final : public NodeHost {
  public:
-  // `trace`: prints what happens.
+  // `trace`: prints the events.
   World(const Plan& plan, std::optional<Mutant> mutant, redis_host::ScriptHost& scripts,
         Coverage& coverage, bool trace);
 
@@ -66,39 +67,39 @@ class World final : public NodeHost {
     uint64_t order;
     std::function<void()> happen;
   };
-  // A machine, with one instance: what survives its processes.
+  // A machine with one instance: the state that survives a restart of the process.
   struct Machine {
     std::unique_ptr<Instance> instance;
-    std::vector<std::unique_ptr<Node>> nodes;  // by loop; empty: it does not run
+    std::vector<std::unique_ptr<Node>> nodes;  // by loop; empty: not running
     uint64_t incarnation = 0;
     int64_t drift_ppm = 0;
     base::Duration boot{0};  // its clock when the world begins
     base::Duration paused_until{0};
     base::Duration cut_until{0};   // from the store
-    bool aside = false;            // it speaks to the server that was
-    base::Duration paused_for{0};  // so far, for a clock that stops
-    std::vector<bool> switched{};  // to the changed limit of each key
-    // For each key, while it is measured.
+    bool aside = false;            // talks to the old server
+    base::Duration paused_for{0};  // in total, for a clock that stops
+    std::vector<bool> switched{};  // by key: it has the changed limit
+    // By key, during the measurement.
     std::vector<uint64_t> admitted{};
     std::vector<uint64_t> calls{};
-    std::vector<int64_t> budget_even_at{};  // of each key: limiter::AskBudget
+    std::vector<int64_t> budget_even_at{};  // by key: limiter::AskBudget
   };
-  // The demand that meets one node.
+  // The demand for one node.
   struct Demand {
-    std::vector<uint64_t> weight{};     // of each key
-    std::vector<bool> on{};             // in bursts: now is one, of each key
-    std::vector<uint64_t> leased_at{};  // of each key, when the measurement began
+    std::vector<uint64_t> weight{};     // by key
+    std::vector<bool> on{};             // by key: now in a burst
+    std::vector<uint64_t> leased_at{};  // by key, when the measurement began
   };
   struct Key {
     store::LimitHandle limit;
     store::LimitHandle changed{};
-    Bound bound;  // what the store lets through, and what is spent from leases
-    Bound total;  // and what instances let through by themselves while they could not ask
+    Bound bound;  // admissions by the store and from leases
+    Bound total;  // and by instances that could not reach the store
     Lockout lockout;
-    base::Duration quiet_until{0};     // nobody asks for it
-    base::Duration change_noticed{0};  // by all
+    base::Duration quiet_until{0};     // until then nobody asks for it
+    base::Duration change_noticed{0};  // by all instances
     bool change_over = false;          // the changed limit holds alone
-    // While it is measured.
+    // During the measurement.
     std::optional<Yardstick> exact{};
     uint64_t admitted = 0;
     base::Duration span{0};
@@ -107,14 +108,14 @@ class World final : public NodeHost {
     uint32_t node;
     uint64_t node_id;
     uint64_t incarnation;
-    bool aside;           // to the server that was
-    uint64_t generation;  // of connections to it
+    bool aside;           // goes to the old server
+    uint64_t generation;  // of the connection
     Sent sent;
     std::string_view script;
     std::vector<std::string> parts;
   };
 
-  // For a lease.
+  // The holder of a lease.
   struct Holder {
     uint32_t node;
     base::Duration last_instant;  // in true time, like its end at the store
@@ -122,7 +123,7 @@ class World final : public NodeHost {
   };
 
   void Schedule(base::Duration at, std::function<void()> happen);
-  // Not while its machine is paused, and not if that has restarted since.
+  // Runs `happen` when the machine is not paused, and only if it has not restarted since.
   void OnNode(uint32_t index, uint64_t incarnation, base::Duration at,
               std::function<void(Node&)> happen);
   void OnNode(uint32_t index, base::Duration at, std::function<void(Node&)> happen) {
@@ -164,7 +165,7 @@ class World final : public NodeHost {
   void Pause(uint32_t machine);
   void SetPaused(Machine& machine, base::Duration until);
   void Cut(uint32_t machine);
-  // The conditions that a fault's term depends on.
+  // The parameters of a fault's term.
   struct Quantity {
     uint64_t tokens = 0;
     base::Duration time{0};
@@ -223,17 +224,17 @@ class World final : public NodeHost {
   Server server_;
   std::vector<Machine> machines_;
   std::vector<Demand> demands_;    // by node
-  std::vector<uint64_t> weights_;  // of all nodes, of each key, while things go wrong; in the calm
+  std::vector<uint64_t> weights_;  // the sum over all nodes, by key: during faults; in the calm
   std::vector<uint64_t> weights_calm_;
   std::vector<Key> keys_;
   std::vector<Event> events_;  // a heap
   uint64_t last_order_ = 0;
   base::Duration now_{0};
   uint64_t generation_ = 0;  // of connections
-  // The server that was, while it still answers.
+  // The old server, while it still answers.
   std::optional<Server> old_server_;
   uint64_t partitions_ = 0;
-  // Calls that take what was let through without the store before: by node, incarnation and number.
+  // Calls that report local admissions to the store: by node, incarnation and number.
   std::set<std::array<uint64_t, 3>> debts_;
   Outcome outcome_;
 };

@@ -1,6 +1,6 @@
-// The requests that one single exact bucket admits under the same demand: the measure of the
-// fleet's throughput. It begins as the shared bucket, with the requests on lease put back, and
-// decides with the product's own kernel.
+// The requests that a single exact bucket admits under the same demand: the measure of the fleet's
+// throughput. It begins as the shared bucket, with the leased requests put back, and decides with
+// the product's own algorithm.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace headgate::simulation {
 
 class Yardstick {
  public:
-  // `state` and `hits`: of the shared bucket; `held`: what nodes may still spend from leases of it.
+  // `state` and `hits`: of the shared bucket; `held`: the requests that nodes may still spend from
+  // its leases.
   Yardstick(const algorithm::Limit& limit, algorithm::BucketState state, store::HitList hits,
             uint64_t held, base::Instant wall);
 

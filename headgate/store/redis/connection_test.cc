@@ -158,7 +158,7 @@ TEST(HandshakeStep, ARefusalIsToldWithoutThePasswordAndNotTriedAgainForASecond) 
   }
 }
 
-TEST(HandshakeStep, AReplicaIsNotWrittenTo) {
+TEST(HandshakeStep, RefusesToWriteToAReplica) {
   Dialogue dialogue;
   dialogue.HandshakeDone(kReplica);
   EXPECT_EQ(dialogue.connection.state(), State::kDown);

@@ -1,8 +1,8 @@
--- The end of every script of a bucket that is one string. Not a function: each would be made anew for every call, with
--- all that it refers to.
+-- The end of every script of a bucket that is one string. It is not a function, because each call would create the
+-- function and its upvalues anew.
 --
--- `until_hi`, `until_lo`: when the bucket will be full under this limit; until then it is kept. nil: it stays as it is.
--- `drop`: it is full now. Either way it is kept as long as an earlier limit matters.
+-- `until_hi`, `until_lo`: when the bucket will be full under this limit; it is kept until then. nil: the bucket stays
+-- unchanged. `drop`: the bucket is full now. In all cases it is kept as long as an earlier limit matters.
 local remembered = ''
 if remembered_hi then
   if drop or until_hi and (remembered_hi > until_hi or remembered_hi == until_hi and remembered_lo > until_lo) then

@@ -22,7 +22,7 @@ local function first_day(year, month)
     day_of_year - 719468
 end
 
--- The end of the window that holds now; of one that would begin now.
+-- The end of the present window; if none is open, of one that would begin now.
 local function window_end()
   if align == FIRST_HIT then return later(now_hi, now_lo, period_hi, period_lo, 0, 0) end
   if align == EPOCH then
@@ -48,18 +48,18 @@ end
 
 local open = edge_hi > now_hi or edge_hi == now_hi and edge_lo > now_lo
 if set_back and value then
-  -- What was counted counts in a window of now.
+  -- Carried-over hits count in the present window.
   open = count > 0 and (edge_hi > seen_hi or edge_hi == seen_hi and edge_lo > seen_lo)
   if open then
     edge_hi, edge_lo = window_end()
     end_by(edge_hi, edge_lo)
   else
-    -- A window that was over must not seem open because its end is ahead of now.
+    -- An ended window must not seem open because its end is after a clock that was set back.
     edge_hi, edge_lo, count = 0, 0, 0
   end
 end
--- A lease ends with its window, but one that was given under another limit may outlive it: that counts in the window
--- that follows, too.
+-- A lease ends with its window, but a lease granted under another limit may outlive it. Such a lease also counts in the
+-- next window.
 local outlived = owed
 if over_hi and (over_hi > edge_hi or over_hi == edge_hi and over_lo > edge_lo) then outlived = owed_before end
 if not open and outlived > 0 then
@@ -92,11 +92,11 @@ local drop = op ~= LOOK and not (open and (count > 0 or align == FIRST_HIT or li
 if op ~= LOOK and not drop then
   until_hi, until_lo = edge_hi, edge_lo
   if lives > 0 and (last_hi > edge_hi or last_hi == edge_hi and last_lo > edge_lo) then
-    -- No longer than to the end of the window in which it expires; a year is 7342618·2^32 ns.
+    -- At most to the end of the window in which it expires; a year is 7342618·2^32 ns.
     local hi, lo = later(last_hi, last_lo, align >= MONTH and 7400000 or period_hi, period_lo, 0, 0)
     if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
   end
 end
--- A refund and a lease answer with what they left, all others with what they found.
+-- A refund and a lease report the rest after them, all other calls the rest that they found.
 if op == REFUND or op == LEASE then old_hi, old_lo, old_count = edge_hi, edge_lo, count end
 local old_seen_hi, old_seen_lo = seen_hi, seen_lo

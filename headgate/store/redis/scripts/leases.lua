@@ -1,22 +1,22 @@
--- Leases of a bucket, at the end of its value, 32 bytes for each: node (8) and number (8), granted, reported, expires at
--- (8). One that was given under another limit counts as spent under this one until it has expired.
+-- The leases of a bucket are at the end of its value, 32 bytes each: node (8), number (8), granted (4), reported (4),
+-- expires at (8). A lease granted under another limit counts as spent under this limit until it has expired.
 -- Docs: docs/reference/redis-state.md.
 --
--- A key may have hundreds of leases, and most calls touch none: they are scanned as numbers, and those that stay as they
--- are stay bytes.
+-- A key may have hundreds of leases, and most calls change none. So leases are scanned as numbers, and unchanged ones
+-- are copied as bytes.
 --
--- ARGV[3] of a LEASE: which lease is asked for, and what is reported of older ones.
+-- ARGV[3] of a LEASE: the lease that is asked for, and the reports about older ones.
 local LEASE = 4
 local LEASES_MAX = 512
-local owed_before, owed = 0, 0      -- granted and not reported: of all, of those that have not expired
-local over_hi, over_lo              -- when the last of the expired ones did
-local lives, kept = 0, ''           -- how many have not expired, and these as they lie in a value
-local last_hi, last_lo = 0, 0       -- none of them expires later
+local owed_before, owed = 0, 0      -- granted and not reported: by all leases, by live ones
+local over_hi, over_lo              -- when the last expired lease ended
+local lives, kept = 0, ''           -- the number of live leases, and their bytes
+local last_hi, last_lo = 0, 0       -- the latest expiry of a live lease
 local granted, holders, lease_hi, lease_lo = 0, 1, 0, 0
 local settle, ask, end_by
 local nodes, node_hi, node_lo
 if op == LEASE then
-  -- Who else holds leases.
+  -- The other nodes that hold leases.
   nodes = {}
   node_hi, node_lo = struct.unpack('>I4I4', ARGV[3])
 end
@@ -61,7 +61,7 @@ if value and #value >= leases_at then
               nodes[of_lo] = of_hi
               holders = holders + 1
             else
-              -- Nodes whose lower halves are the same.
+              -- Several nodes with the same lower half.
               local name = string.sub(value, i, i + 7)
               if not nodes[name] then
                 nodes[name] = true
@@ -80,7 +80,7 @@ if value and #value >= leases_at then
   end
 end
 
--- A lease ends with its window at the latest; a clock that was set back has put it into another one.
+-- A lease ends with its window at the latest. If the clock was set back, the lease is in another window now.
 if set_back then
   end_by = function(end_hi, end_lo)
     local parts = {}
@@ -95,14 +95,14 @@ if set_back then
 end
 
 if op == LEASE then
-  -- Where a lease lies among those that are kept; nil: it is none of them.
+  -- The position of a live lease in `kept`; nil if it is not there.
   local function find(id)
     local at = 0
     repeat at = string.find(kept, id, at + 1, true) until not at or at % 32 == 1
     return at
   end
 
-  -- Takes in what the caller says of older leases; `give_back` is told what was returned unspent.
+  -- Applies the caller's reports about older leases; calls `give_back` with the unspent rest of each returned lease.
   settle = function(give_back)
     local node, _, _, _, _, _, _, reports, from = struct.unpack('>c8c8I4I4I4I4I4I4', ARGV[3])
     for i = 0, reports - 1 do
@@ -124,8 +124,8 @@ if op == LEASE then
     end
   end
 
-  -- Grants of `tokens`, until `end` at the latest; returns how much is newly granted. One that was granted before, to a
-  -- request that comes twice, is the same.
+  -- Grants a lease of at most `tokens` that ends at `end` at the latest; returns the number of newly granted requests.
+  -- A repeated ask gets the lease that was granted to it before.
   ask = function(tokens, end_hi, end_lo)
     local id, want, least, share, ttl_hi, ttl_lo = struct.unpack('>c16I4I4I4I4I4', ARGV[3])
     local at = find(id)
@@ -135,7 +135,7 @@ if op == LEASE then
       return 0
     end
     if tokens < least or lives >= LEASES_MAX then return 0 end
-    -- All together stay below 2^32, which the arithmetic counts on.
+    -- The sum of all leases stays below 2^32, as the arithmetic requires.
     granted = math.min(want, tokens, math.max(least, share, math.floor(tokens / (2 * holders))), TWO32 - 1 - owed)
     if granted == 0 then return 0 end
     lease_hi, lease_lo = now_hi + ttl_hi, now_lo + ttl_lo

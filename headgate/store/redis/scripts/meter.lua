@@ -1,5 +1,5 @@
 -- Token bucket, and leaky bucket as a meter: headgate/algorithm/token_bucket.h. `edge` is TAT, `count` its fraction in
--- 1/n ns. Of a leased bucket at least what is granted and not yet reported is owed at any time:
+-- 1/n ns. In a leased bucket, at least the granted and not yet reported requests are owed at any time:
 --
 --   debt = max(edge − now, owed·T), at most span
 local n, span_hi, span_lo, span_fr, price_hi, price_lo, price_fr, interval_hi, interval_lo, interval_fr =
@@ -9,7 +9,7 @@ if count >= n or edge_hi >= 2147483648 then
   edge_hi, edge_lo, count = 0, 0, 0
 end
 if set_back then
-  -- As much is owed as was at its latest time.
+  -- The bucket owes as much as at its latest time.
   edge_hi, edge_lo = edge_hi - back_hi, edge_lo - back_lo
   if edge_lo < 0 then edge_hi, edge_lo = edge_hi - 1, edge_lo + TWO32 end
   if edge_hi < 0 then edge_hi, edge_lo, count = 0, 0, 0 end
@@ -17,10 +17,10 @@ end
 
 local debt_hi, debt_lo, debt_fr
 local cost_of, held, not_below_owed, tokens
--- Whatever nobody holds leases of needs none of this.
+-- A bucket without leases needs none of the following.
 local lends = op == LEASE or owed_before > 0 or lives > 0
 if lends then
-  -- k·T, for k below 2^32; after a change of the limit that may be more than there can be.
+  -- k·T, for k below 2^32; after a change of the limit, k may exceed the capacity.
   cost_of = function(k)
     local top, hi, lo = times(k, interval_hi, interval_lo)
     if top > 0 or hi >= 1073741824 then return 1073741824, 0, 0 end
@@ -44,14 +44,14 @@ if lends then
     return a_hi > b_hi or a_hi == b_hi and (a_lo > b_lo or a_lo == b_lo and a_fr > b_fr)
   end
 
-  -- An empty bucket owes no more.
+  -- An empty bucket cannot owe more.
   held = function(k)
     local hi, lo, fraction = cost_of(k)
     if above(hi, lo, fraction, span_hi, span_lo, span_fr) then return span_hi, span_lo, span_fr end
     return hi, lo, fraction
   end
 
-  -- The bucket's edge is not before (hi, lo) + k·T.
+  -- Sets the bucket's edge to at least (hi, lo) + k·T.
   local function hold(hi, lo, k)
     local add_hi, add_lo, add_fr = held(k)
     hi, lo = hi + add_hi, lo + add_lo
@@ -60,7 +60,7 @@ if lends then
   end
 
   if owed_before > 0 then
-    -- An expired lease was spent when it expired, at the latest; from then on it is made good.
+    -- The requests of an expired lease count as spent when it expired; their refill begins then.
     if over_hi then hold(over_hi, over_lo, owed_before) end
     hold(now_hi, now_lo, owed)
   end
@@ -70,7 +70,7 @@ if lends then
     if above(hi, lo, fraction, debt_hi, debt_lo, debt_fr) then debt_hi, debt_lo, debt_fr = hi, lo, fraction end
   end
 
-  -- Whole tokens that are left, at most 2^32 − 1.
+  -- The whole tokens left, at most 2^32 − 1.
   tokens = function()
     local hi, lo, fraction = span_hi - debt_hi, span_lo - debt_lo, span_fr - debt_fr
     if fraction < 0 then lo, fraction = lo - 1, fraction + n end
@@ -90,7 +90,7 @@ end
 debt_hi, debt_lo, debt_fr = edge_hi - now_hi, edge_lo - now_lo, count
 if debt_lo < 0 then debt_hi, debt_lo = debt_hi - 1, debt_lo + TWO32 end
 if debt_hi >= 1073741824 then
-  -- 2^62 ns: no bucket takes so long to fill.
+  -- 2^62 ns: filling any bucket takes less.
   events = CORRUPT
   edge_hi, edge_lo, count, debt_hi = 0, 0, 0, -1
 end
@@ -100,7 +100,7 @@ if debt_hi > span_hi or debt_hi == span_hi and (debt_lo > span_lo or debt_lo == 
 end
 local old_hi, old_lo, old_count = edge_hi, edge_lo, count
 
--- A lease is taken like a request once its size is known, and what is returned is refunded.
+-- A lease is taken like a request once its size is known, and returned requests are refunded.
 local gives_back = op == REFUND
 if op == LEASE then
   local unspent = 0
@@ -139,13 +139,13 @@ elseif op ~= LOOK then
   end
   until_hi, until_lo = edge_hi, edge_lo
   if lives > 0 then
-    -- What is owed until the last lease expires is made good only then.
+    -- Requests owed until the last lease expires begin to refill only then.
     local owed_hi, owed_lo = held(owed)
     local hi, lo = last_hi + owed_hi, last_lo + owed_lo + 1
     if lo >= TWO32 then hi, lo = hi + 1, lo - TWO32 end
     if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
   end
 end
--- A refund and a lease answer with what they left, all others with what they found.
+-- A refund and a lease report the rest after them, all other calls the rest that they found.
 if op == REFUND or op == LEASE then old_hi, old_lo, old_count = edge_hi, edge_lo, count end
 local old_seen_hi, old_seen_lo = seen_hi, seen_lo

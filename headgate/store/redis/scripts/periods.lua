@@ -2,12 +2,12 @@
 local function into(hi, lo, period_hi, period_lo)
   local period = period_hi * TWO32 + period_lo
   if period_hi < 1048576 then
-    -- Below 2^52 ns, 52 days: fmod is exact, and so is each of its operands.
+    -- Below 2^52 ns (52 days) fmod and its operands are exact.
     local rest = math.fmod(math.fmod(hi * TWO32, period) + math.fmod(lo, period), period)
     local rest_hi = math.floor(rest / TWO32)
     return rest_hi, rest - rest_hi * TWO32
   end
-  -- The quotient is below 2^11, its estimate at most one off.
+  -- The quotient is below 2^11, and its estimate at most one off.
   local quotient = math.floor((hi * TWO32 + lo) / period)
   local taken = quotient * period_lo
   local taken_hi = math.floor(taken / TWO32)

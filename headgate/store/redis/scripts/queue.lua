@@ -14,7 +14,7 @@ end
 local wait_hi, wait_lo, wait_fr = edge_hi - now_hi, edge_lo - now_lo, count
 if wait_lo < 0 then wait_hi, wait_lo = wait_hi - 1, wait_lo + TWO32 end
 if wait_hi >= 1073741824 then
-  -- 2^62 ns: no limit makes anyone wait so long.
+  -- 2^62 ns: no limit has a longer wait.
   events = CORRUPT
   edge_hi, edge_lo, count, wait_hi = 0, 0, 0, -1
 end
@@ -22,7 +22,7 @@ if wait_hi < 0 then wait_hi, wait_lo, wait_fr = 0, 0, 0 end
 local empty = wait_hi == 0 and wait_lo == 0 and wait_fr == 0
 
 local old_hi, old_lo, old_count = edge_hi, edge_lo, count
--- When the last of the request's turns would begin.
+-- The time at which the last turn of the request would begin.
 local last_hi, last_lo, last_fr = wait_hi + ahead_hi, wait_lo + ahead_lo, wait_fr + ahead_fr
 if last_fr >= n then last_lo, last_fr = last_lo + 1, last_fr - n end
 if last_lo >= TWO32 then last_hi, last_lo = last_hi + 1, last_lo - TWO32 end

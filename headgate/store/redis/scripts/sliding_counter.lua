@@ -1,11 +1,11 @@
--- Sliding window counter: headgate/algorithm/sliding_window_counter.h. `edge` is the two counts.
+-- Sliding window counter: headgate/algorithm/sliding_window_counter.h. `edge` has the two counts.
 local capacity, cost_hi, cost, count_denied, period_hi, period_lo = struct.unpack('>I4I4I4BI4I4', ARGV[2], at)
 cost = cost_hi * TWO32 + cost
 local old_hi, old_lo, old_seen_hi, old_seen_lo = edge_hi, edge_lo, seen_hi, seen_lo
 local previous, current = edge_hi, edge_lo
 if set_back then seen_hi, seen_lo = now_hi, now_lo end
 
--- On to the window of now.
+-- Advance to the present window.
 local x_hi, x_lo = into(now_hi, now_lo, period_hi, period_lo)
 if previous > 0 or current > 0 then
   local offset_hi, offset_lo = into(seen_hi, seen_lo, period_hi, period_lo)
@@ -27,14 +27,14 @@ local function fits(room)
   return a_2 < b_2 or a_2 == b_2 and (a_1 < b_1 or a_1 == b_1 and a_0 <= b_0)
 end
 
--- Leases of the window before are over, as it is; but not those that were given under another limit. What they owe
--- counts in the window in which they expire.
+-- Leases of an earlier window have ended with it, but leases granted under another limit have not. Their owed requests
+-- count in the window in which they expire.
 local end_hi, end_lo = later(now_hi, now_lo, period_hi, period_lo, x_hi, x_lo)
 if set_back then end_by(end_hi, end_lo) end
 if owed_before > 0 then
   local in_current, in_previous = owed, 0
   if over_hi then
-    -- Whether the last that expired did so in this window, or in the one before.
+    -- Whether the last expired lease ended in this window, or in the one before.
     local in_hi, in_lo = later(over_hi, over_lo, period_hi, period_lo, 0, 0)
     if in_hi > end_hi or in_hi == end_hi and in_lo > end_lo then
       in_current = owed_before
@@ -49,7 +49,7 @@ if owed_before > 0 then
   end
 end
 
--- How many more fit: the most room that is taken by none of what counts.
+-- The number of requests that still fit: the largest number with which the counts stay within the limit.
 local function tokens()
   local rest_hi, rest_lo = later(0, 0, period_hi, period_lo, x_hi, x_lo)
   local carried = previous * ((rest_hi * TWO32 + rest_lo) / (period_hi * TWO32 + period_lo))
@@ -80,6 +80,6 @@ if op ~= LOOK and not drop then
     if hi > until_hi or hi == until_hi and lo > until_lo then until_hi, until_lo = hi, lo end
   end
 end
--- A refund and a lease answer with what they left, all others with what they found.
+-- A refund and a lease report the rest after them, all other calls the rest that they found.
 if op == REFUND or op == LEASE then old_hi, old_lo, old_seen_hi, old_seen_lo = edge_hi, edge_lo, now_hi, now_lo end
 local old_count = 0

@@ -1,6 +1,6 @@
--- Sliding window log: headgate/algorithm/sliding_window_log.h. A list: a header (ARGV[1], the sum of the costs, seen, and
--- perhaps 8 bytes: until when limits that it had before keep it from being as if never used), then a hit of 12 bytes each
--- (at, cost), the oldest first.
+-- Sliding window log: headgate/algorithm/sliding_window_log.h. A list: first a header (ARGV[1], the sum of the costs,
+-- seen, and perhaps 8 bytes: the time until which earlier limits keep the bucket from counting as unused), then one hit
+-- of 12 bytes each (at, cost), the oldest first.
 local capacity, cost_hi, cost, period_hi, period_lo = struct.unpack('>I4I4I4I4I4', ARGV[2], at)
 cost = cost_hi * TWO32 + cost
 local count, seen_hi, seen_lo = 0, 0, 0
@@ -14,10 +14,10 @@ if ours and #header >= #prefix + 12 then
   ours = hi > replaced_hi or hi == replaced_hi and lo > replaced_lo
 end
 if type(header) == 'table' then
-  -- An error. Only WRONGTYPE says what is under the key; after any other, such as a right that is missing, the log is
-  -- unknown, and a script that began afresh would lift the limit.
+  -- An error. Only WRONGTYPE says what is stored under the key. After any other error, such as a missing right, the log
+  -- is unknown, and a script that started with an empty one would lift the limit.
   if string.sub(header.err, 1, 9) ~= 'WRONGTYPE' then return header end
-  -- No list: perhaps a bucket of another family.
+  -- Not a list: perhaps a bucket of another algorithm.
   header = redis.pcall('GET', key)
   if type(header) == 'table' and string.sub(header.err, 1, 9) ~= 'WRONGTYPE' then return header end
   if type(header) ~= 'string' then
@@ -36,7 +36,7 @@ elseif header and not ours then
     header = ARGV[5]
     carried = true
     if (#header == #prefix + 12 or #header == #prefix + 20) and struct.unpack('>I4', header, #prefix + 1) > 0 then
-      -- The hits stay as they are.
+      -- The hits stay unchanged.
       redis.call('LSET', key, 0, header)
     else
       redis.call('DEL', key)
@@ -53,7 +53,7 @@ elseif header and not ours then
     sound = false
   end
 end
--- What was carried over may bring one hit.
+-- A carried-over value may contain one hit.
 local brought
 local remembered_hi, remembered_lo
 if header and sound then
@@ -72,7 +72,7 @@ local back_hi, back_lo = seen_hi - now_hi, seen_lo - now_lo
 if back_lo < 0 then back_hi, back_lo = back_hi - 1, back_lo + TWO32 end
 if sound and (back_hi > 0 or back_hi == 0 and back_lo > 0) then
   if back_hi > far_hi or back_hi == far_hi and back_lo > far_lo then
-    -- All hits become one of now.
+    -- All hits become one hit at the present time.
     events = events + CLOCK_RESET
     if count > 0 then brought = struct.pack('>I4I4I4', now_hi, now_lo, count) end
     if existed and op ~= LOOK then redis.call('DEL', key) end
@@ -90,12 +90,12 @@ if remembered_hi and (remembered_hi < now_hi or remembered_hi == now_hi and reme
   remembered_hi = nil
 end
 
--- Up to here hits are over: at ≤ now − period.
+-- Hits up to this time have ended: at ≤ now − period.
 local over_hi, over_lo = now_hi - period_hi, now_lo - period_lo
 if over_lo < 0 then over_hi, over_lo = over_hi - 1, over_lo + TWO32 end
 local function is_over(hi, lo) return hi < over_hi or hi == over_hi and lo <= over_lo end
 
--- The hits one after another from the oldest on, in growing parts.
+-- Reads the hits one after another, the oldest first, in growing parts.
 local step, hits, hits_from = 16, nil, 1
 local function hit_at(i)
   if brought then
@@ -144,8 +144,8 @@ if not sound then
   live = 1
 end
 
--- What the caller needs to know of the hits to answer as the kernel does: the newest, and, for a denial, the one with
--- whose end enough of them will be gone.
+-- The hits that the caller needs to answer like the C++ algorithm: the newest and, for a denial, the hit after whose
+-- end enough hits have ended.
 local allowed = count + cost <= capacity and 1 or 0
 local freeing_hi, freeing_lo = newest_hi, newest_lo
 if op ~= REFUND and allowed == 0 and cost <= capacity then
@@ -175,7 +175,7 @@ if op ~= LOOK then
     while cost > 0 and count > 0 do
       local last = brought or redis.call('LINDEX', key, -1)
       if #last ~= 12 then
-        -- There were more counted than there are.
+        -- The sum was larger than the stored hits.
         events, count = CORRUPT, 0
         break
       end

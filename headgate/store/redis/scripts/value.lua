@@ -1,16 +1,16 @@
--- A bucket that is one string: ARGV[1], then edge, count and seen as the kernels have them, then perhaps 8 bytes: until
--- when limits that it had before keep it from being as if never used; then leases of 32 bytes each.
--- Whatever else is under the key is foreign, and counts as nothing; a bucket of another limit is the caller's to carry
--- over, who then calls again.
+-- A bucket that is one string: ARGV[1], then edge, count and seen as in the C++ algorithm, then perhaps 8 bytes: the
+-- time until which earlier limits keep the bucket from counting as unused; then leases of 32 bytes each. Any other
+-- value under the key is foreign, and counts as no bucket. A bucket of another limit is returned to the caller, which
+-- carries it over and calls again.
 local edge_hi, edge_lo, count, seen_hi, seen_lo = 0, 0, 0, 0, 0
 local value = redis.pcall('GET', key)
 local existed = value ~= false
 local carried = false
 if type(value) == 'table' then
-  -- An error. Only WRONGTYPE says what is under the key; after any other, such as a right that is missing, the bucket is
-  -- unknown, and a script that began afresh would lift the limit.
+  -- An error. Only WRONGTYPE says what is stored under the key. After any other error, such as a missing right, the
+  -- bucket is unknown, and a script that started with an empty one would lift the limit.
   if string.sub(value.err, 1, 9) ~= 'WRONGTYPE' then return value end
-  -- No string: perhaps a log.
+  -- Not a string: perhaps a log.
   local header = redis.pcall('LINDEX', key, 0)
   if type(header) == 'table' and string.sub(header.err, 1, 9) ~= 'WRONGTYPE' then return header end
   if type(header) ~= 'string' or string.byte(header) ~= 1 then
@@ -56,8 +56,8 @@ if value and #value >= leases_at and (#value - leases_at + 1) % 32 == 8 then
   leases_at = leases_at + 8
 end
 
--- Time does not go back within a bucket. But a bucket far ahead of the clock was made by a clock that has been set back:
--- it becomes one of now. `back` is by how much.
+-- Time does not go back within a bucket. But if a bucket is far ahead of the clock, the clock has been set back since:
+-- the bucket's time becomes the present one. `back` is the difference.
 local back_hi, back_lo = seen_hi - now_hi, seen_lo - now_lo
 if back_lo < 0 then back_hi, back_lo = back_hi - 1, back_lo + TWO32 end
 local set_back = false
