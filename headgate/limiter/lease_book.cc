@@ -399,7 +399,10 @@ void LeaseBook::OnRefused(Record& record, const store::LeaseGrant& grant, BootTi
     return MayAskFrom(record, now + interval_);
   }
   const Duration retry = std::min(grant.retry_after, base::kDurationMax);
-  record.denied_cost = record.retry_cost = std::max<uint64_t>(1, record.asked_least);
+  record.retry_cost = std::max<uint64_t>(1, record.asked_least);
+  // The little that is left is for others if this instance has asked too often.
+  const bool leaves_rest = record.asked_over_budget && !HasPlenty(record, grant.remaining);
+  record.denied_cost = leaves_rest ? 1 : record.retry_cost;
   record.retry_at = now + retry;
   // Requests held by others may come back before the bucket has refilled.
   const bool may_come_back =

@@ -564,6 +564,27 @@ TEST_F(LeaseBookTest, RefundsDoNotMakeAnOverloadedKeyDearer) {
   EXPECT_LE(calls, 200 + 8);
 }
 
+// One request is left all the time. An ask for three is refused, and requests of one would pass at
+// the store, each with a call of its own.
+TEST_F(LeaseBookTest, CheapRequestsAreNotSentOneByOneAfterAnExpensiveOneWasRefused) {
+  int calls = 0;
+  for (uint64_t i = 0; at < 10s; at += 5ms, ++i) {
+    const algorithm::Cost cost = i % 4 == 0 ? 3 : 1;
+    const LeaseVerdict verdict = Take(cost);
+    calls += verdict.action != nullptr || verdict.kind == LeaseVerdict::Kind::kAskStore ? 1 : 0;
+    if (verdict.action != nullptr) {
+      store::SharedAnswer answer;
+      answer.grant = {.remaining = 1, .holders = 2, .retry_after = 7ms};
+      if (verdict.action->ask.least == 1) answer.grant.granted = 1;
+      answer.grant.ttl = 2s;
+      Answer(verdict.action->ask.id.number, answer);
+    } else if (verdict.kind == LeaseVerdict::Kind::kAskStore) {
+      Exact(cost, {.allowed = cost == 1, .limit = 100, .remaining = 1, .retry_after = 7ms});
+    }
+  }
+  EXPECT_LE(calls, 200 + 8 + 3) << "20 a second, 8 at once, and 3 before the key was hot";
+}
+
 TEST_F(LeaseBookTest, ADenialWhileTheStoreIsAskedWaitsForTheNextToken) {
   limit = Intern({.requests = 10, .period = 1s, .burst = 100});
   for (int i = 0; i < 4; ++i) Take();

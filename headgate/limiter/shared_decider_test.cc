@@ -1,4 +1,5 @@
-// The limiter with a store that answers later or not at all.
+// The limiter with a store that answers later or not at all. One file because all tests use one
+// fixture with one set of rules.
 #include "headgate/limiter/shared_decider.h"
 
 #include <gmock/gmock.h>

@@ -7,12 +7,12 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <random>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -33,9 +33,10 @@ inline uint16_t FreePort() {
   const auto is_free = [](uint32_t port) {
     return net::ListenOn(*net::ParseEndpoint(fmt::format("127.0.0.1:{}", port)), 1, 1).ok();
   };
-  std::random_device random;
+  // Each process begins elsewhere.
+  static uint32_t next = static_cast<uint32_t>(::getpid()) * 101;
   while (true) {
-    const uint32_t port = 10'000 + random() % 12'000;
+    const uint32_t port = 10'000 + next++ % 12'000;
     // A cluster node also takes the port 10,000 above its own.
     if (is_free(port) && is_free(port + 10'000)) return static_cast<uint16_t>(port);
   }

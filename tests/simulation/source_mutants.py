@@ -6,9 +6,11 @@
 """
 import argparse
 import json
+import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -70,8 +72,18 @@ def check():
     return 1 if wrong else 0
 
 
-def run(command, **options):
-    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+def run(command, timeout=None, check=False):
+    """With a timeout, ends the children of the command, too: ctest would leave a test that does not end."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    if check and process.returncode != 0:
+        sys.exit(output)
+    return subprocess.CompletedProcess(command, process.returncode, output)
 
 
 def build(targets, jobs):
