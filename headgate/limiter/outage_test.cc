@@ -1,4 +1,4 @@
-// What an instance knows about shared buckets when their store stops answering.
+// Tests of the knowledge of an instance about shared buckets when their store stops answering.
 #include "headgate/limiter/outage.h"
 
 #include <gtest/gtest.h>

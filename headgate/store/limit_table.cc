@@ -174,7 +174,7 @@ void LimitTable::Unlink(Room& room, LimitEntry& entry) {
   (entry.newer != 0 ? EntryAt(entry.newer)->older : room.newest) = entry.older;
 }
 
-// The number of steps per new limit that completes the passes before the numbers run out.
+// The number of steps to do for each new limit, so that all passes end before the free numbers do.
 uint64_t LimitTable::StepsDue(const Room& room) const {
   if (!scan_ || room.retired == 0) return 0;
   const uint64_t steps = kPassesUntilFree * (steps_per_pass_ + kIdsMax / kIdsPerStep);

@@ -193,9 +193,9 @@ Decision ReferenceBucket::DecideCounter(Int cost, int64_t t) {
   decision.allowed = cost == 0 || Estimate(t) + cost <= requests_;
   if (decision.allowed || spec_.count_denied) current_ = std::min(current_ + cost, kCountMax);
   if (!decision.allowed) {
-    // The time at which the same request fits if no other comes. It fits when weight·(P − x')/P ≤
-    // room, so from x' = P − room·P/weight on, in this window, or in the next, in which this window
-    // is the previous one.
+    // The earliest time at which the same request fits if no other comes. A request fits when
+    // weight·(P − x')/P ≤ room, so from x' = P − room·P/weight on. `weight` is that of the previous
+    // window: the one before the current window, or later the current window itself.
     auto least_x = [&](Int weight, Int room) {
       return Max(0, Rational(period_) - Rational(room) * period_ / weight).Ceil();
     };

@@ -1,8 +1,8 @@
 // Detects that our clock missed a pause. Leases expire by CLOCK_BOOTTIME, which advances while the
-// machine is suspended. Some virtual machines are stopped without their clock being told: then the
-// store's clock goes on, and a lease that has expired there would be spent here. A server's clock
-// reveals this: between two answers it cannot advance further than ours, except for the drift of
-// two clocks.
+// machine is suspended. But some hypervisors stop a virtual machine together with this clock. The
+// store's clock goes on, so a lease that has expired at the store would be spent here. A server's
+// clock reveals this: between two answers it cannot advance further than ours, except for the drift
+// of two clocks.
 //
 // A server whose clock is set forward looks the same, and costs the leases that are held. A pause
 // shorter than the margin of leases goes undetected, and does no harm.

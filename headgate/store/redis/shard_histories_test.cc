@@ -18,7 +18,7 @@ struct Histories : ::testing::Test {
   HistoryChange Sees(ServerIdentity server, uint32_t shard = 0) {
     return histories.OnSeen(shard, server, now);
   }
-  // 0 where it is not learning.
+  // Returns 0 if the shard is not learning.
   Duration Term(uint32_t shard = 0) const {
     const auto until = histories.LearningUntil(shard, now);
     return until ? *until - now : Duration(0);
@@ -105,7 +105,7 @@ TEST_F(Histories, AnotherServerAtTheSameAddressIsLearned) {
   EXPECT_EQ(Term(), kTtl);
 }
 
-// Behind one name, as Sentinel's: the new primary followed the old one there.
+// Both servers have one name, as with Sentinel: the new primary was a replica of the old one.
 TEST_F(Histories, APromotionInTheSameShardIsLearned) {
   Sees(primary);
   EXPECT_EQ(Sees({.run = 2, .replication = 0xB, .previous = 0xA, .age = 1h}), kPromoted);
