@@ -63,7 +63,9 @@ endfunction()
 
 # headgate_tests(NAME limiter TESTS a_test.cc b_test.cc SOURCES rig.cc LINKS …): one GoogleTest binary, limiter_test, with an
 # entry in ctest for each file of TESTS, limiter_a_test, that runs the tests of this file. TestsOfFiles.cmake finds them in
-# the file when ctest starts. PREFIX stands before the names of the entries if it is not NAME.
+# the file when ctest starts. PREFIX stands before the names of the entries if it is not NAME. LABEL is `unit` by default,
+# `integration` for tests with real processes, or `plain` for tests that compute so much that sanitizers would take minutes:
+# those presets leave them out.
 function(headgate_tests)
   cmake_parse_arguments(A "" "NAME;PREFIX;LABEL" "TESTS;SOURCES;LINKS" ${ARGN})
   if(NOT A_LABEL)
@@ -72,12 +74,15 @@ function(headgate_tests)
   if(NOT A_PREFIX)
     set(A_PREFIX ${A_NAME})
   endif()
+  if(A_LABEL STREQUAL "plain" AND (HEADGATE_SANITIZE OR HEADGATE_COVERAGE))
+    return()
+  endif()
   set(binary ${A_NAME}_test)
   add_executable(${binary} ${A_TESTS} ${A_SOURCES})
   target_link_libraries(${binary} PRIVATE ${A_LINKS} headgate_test_base GTest::gmock_main headgate_flags headgate_test_flags)
   target_precompile_headers(${binary} REUSE_FROM headgate_test_base)
-  if(A_LABEL STREQUAL "integration")
-    add_dependencies(headgate_integration ${binary})
+  if(NOT A_LABEL STREQUAL "unit")
+    add_dependencies(headgate_plain ${binary})
   endif()
 
   headgate_folder(folder)
@@ -129,7 +134,7 @@ function(_headgate_header_check target headers)
   set_target_properties(${target}_headers PROPERTIES UNITY_BUILD OFF)
   target_compile_options(${target}_headers PRIVATE -O0 -g0)
   target_link_libraries(${target}_headers PRIVATE ${target} headgate_flags)
-  if(TARGET headgate_integration)
-    add_dependencies(headgate_integration ${target}_headers)
+  if(TARGET headgate_plain)
+    add_dependencies(headgate_plain ${target}_headers)
   endif()
 endfunction()
