@@ -158,6 +158,33 @@ absl::Status CheckEnvelope(std::string_view snapshot) {
   return absl::OkStatus();
 }
 
+void WriteHits(Writer& writer, const algorithm::HitLog& log) {
+  std::vector<Hit> hits;
+  log.ForEach(
+      [](void* context, Hit hit) {
+        static_cast<std::vector<Hit>*>(context)->push_back(hit);
+        return true;
+      },
+      &hits);
+  writer.Number(static_cast<uint32_t>(hits.size()));
+  for (const Hit& hit : hits) {
+    writer.Number(hit.at.ns);
+    writer.Number(hit.cost);
+  }
+}
+
+// Returns the sum of the costs of the hits that have room in `hits`.
+uint32_t ReadHits(Reader& reader, algorithm::HitLog& hits) {
+  uint32_t sum = 0;
+  const auto count = reader.Number<uint32_t>();
+  for (uint32_t i = 0; i < count && !reader.failed(); ++i) {
+    const auto at = Instant::FromNanos(reader.Number<int64_t>());
+    const auto cost = reader.Number<uint32_t>();
+    if (hits.Append({at, cost})) sum += cost;
+  }
+  return sum;
+}
+
 }  // namespace
 
 std::string MemoryStore::Snapshot(Instant now) {
@@ -211,19 +238,7 @@ void MemoryStore::WriteSnapshot(Instant now, const std::function<void(std::strin
         writer.Number(RememberedUntil({&segment, slot}).ns);
         if (!IsLog(limit.limit)) continue;
         uint64_t ends = bucket.edge;
-        std::vector<Hit> hits;
-        HitsOf(ends, limit)
-            .ForEach(
-                [](void* context, Hit hit) {
-                  static_cast<std::vector<Hit>*>(context)->push_back(hit);
-                  return true;
-                },
-                &hits);
-        writer.Number(static_cast<uint32_t>(hits.size()));
-        for (const Hit& hit : hits) {
-          writer.Number(hit.at.ns);
-          writer.Number(hit.cost);
-        }
+        WriteHits(writer, HitsOf(ends, limit));
       }
     }
     writer.FlushIfLarge();
@@ -279,14 +294,8 @@ absl::Status MemoryStore::Restore(std::string_view snapshot, Instant now) {
     }
     if (IsLog(entry->limit)) {
       state.edge = 0;
-      state.count = 0;
       ArenaHitLog hits = HitsOf(state.edge, *entry);
-      const auto hit_count = reader.Number<uint32_t>();
-      for (uint32_t i = 0; i < hit_count && !reader.failed(); ++i) {
-        const auto at = Instant::FromNanos(reader.Number<int64_t>());
-        const auto cost = reader.Number<uint32_t>();
-        if (hits.Append({at, cost})) state.count += cost;
-      }
+      state.count = ReadHits(reader, hits);
     }
     RestoreBucket(print, *entry, state, remembered_until, now);
   }

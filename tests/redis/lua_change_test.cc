@@ -10,6 +10,7 @@
 
 #include "headgate/algorithm/decide.h"
 #include "tests/model/random_walk.h"
+#include "tests/redis/kinds.h"
 #include "tests/redis/lease_rig.h"
 
 namespace headgate::redis_host {
@@ -30,29 +31,16 @@ using namespace std::chrono_literals;
 // 1 October 2026, when windows of 1 s, 10 s and a month begin.
 constexpr Instant kEdge = Instant::FromNanos(1'790'812'800'000'000'000);
 
-const std::vector<LimitSpec> kLeased{
-    {.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 1s},
-    {.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 10s, .burst = 80},
-    {.algorithm = Algorithm::kLeakyBucket, .requests = 100, .period = 10s},
-    {.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 1s},
-    {.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 10s},
-    {.algorithm = Algorithm::kFixedWindow,
-     .requests = 100,
-     .period = 10s,
-     .align = Align::kFirstHit},
-    {.algorithm = Algorithm::kFixedWindow, .requests = 100, .align = Align::kCalendarMonth},
-    {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 1s},
-    {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 10s},
-};
+const std::vector<LimitSpec> kLeased =
+    With({{.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 1s},
+          {.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 10s, .burst = 80},
+          {.algorithm = Algorithm::kFixedWindow, .requests = 100, .period = 1s},
+          {.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 1s}},
+         KindsThatLease(100, 10s));
 
 std::vector<LimitSpec> AllKinds() {
-  std::vector<LimitSpec> all = kLeased;
-  all.push_back(
-      {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 100, .period = 1s, .burst = 90});
-  all.push_back(
-      {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 100, .period = 10s, .burst = 90});
-  all.push_back({.algorithm = Algorithm::kSlidingWindowLog, .requests = 100, .period = 1s});
-  all.push_back({.algorithm = Algorithm::kSlidingWindowLog, .requests = 100, .period = 10s});
+  std::vector<LimitSpec> all =
+      With(With(kLeased, KindsThatNeverLease(100, 1s)), KindsThatNeverLease(100, 10s));
   // Limits below the number of requests on lease, and above the old limit.
   for (size_t i = 0, count = all.size(); i < count; ++i) {
     for (const uint64_t requests : {uint64_t{20}, uint64_t{400}}) {

@@ -10,13 +10,13 @@
 
 #include "headgate/algorithm/decide.h"
 #include "tests/model/random_walk.h"
+#include "tests/redis/kinds.h"
 #include "tests/redis/lua_store.h"
 
 namespace headgate::redis_host {
 namespace {
 
 using algorithm::Algorithm;
-using algorithm::Align;
 using algorithm::Cost;
 using algorithm::Decision;
 using algorithm::LimitSpec;
@@ -32,23 +32,15 @@ using namespace std::chrono_literals;
 constexpr Instant kBegin = Instant::FromNanos(1'790'812'800'000'000'000);
 
 // Every kind, with intervals of a whole number of nanoseconds and others.
-const std::vector<LimitSpec> kKinds{
-    {.algorithm = Algorithm::kTokenBucket, .requests = 100, .period = 10s},
-    {.algorithm = Algorithm::kTokenBucket, .requests = 7, .period = 10s, .burst = 30},
-    {.algorithm = Algorithm::kLeakyBucket, .requests = 30, .period = 60s},
-    {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 9, .period = 10s, .burst = 20},
-    {.algorithm = Algorithm::kFixedWindow, .requests = 20, .period = 10s},
-    {.algorithm = Algorithm::kFixedWindow,
-     .requests = 20,
-     .period = 10s,
-     .align = Align::kFirstHit},
-    {.algorithm = Algorithm::kFixedWindow, .requests = 40, .align = Align::kCalendarMonth},
-    {.algorithm = Algorithm::kSlidingWindowCounter,
-     .requests = 20,
-     .period = 10s,
-     .count_denied = true},
-    {.algorithm = Algorithm::kSlidingWindowLog, .requests = 20, .period = 10s},
-};
+const std::vector<LimitSpec> kKinds =
+    With(With(KindsThatLease(20, 10s), KindsThatNeverLease(20, 10s)),
+         {{.algorithm = Algorithm::kTokenBucket, .requests = 7, .period = 10s, .burst = 30},
+          {.algorithm = Algorithm::kLeakyBucket, .requests = 30, .period = 60s},
+          {.algorithm = Algorithm::kLeakyBucketQueue, .requests = 9, .period = 10s, .burst = 20},
+          {.algorithm = Algorithm::kSlidingWindowCounter,
+           .requests = 20,
+           .period = 10s,
+           .count_denied = true}});
 
 // The same kind with other numbers, as in most changes of rules.
 LimitSpec Resized(const LimitSpec& spec, uint64_t requests) {

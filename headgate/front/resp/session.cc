@@ -132,6 +132,7 @@ bool RespSession::Run(const CommandSpec* spec, const ThrottleTurn& turn) {
   return ran != Ran::kWaits;
 }
 
+// Longer than a screen because the switch has one case for each verb.
 RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTurn& turn) {
   const auto done = [](bool well) { return well ? Ran::kDone : Ran::kFailed; };
   const base::Instant now = turn.now;

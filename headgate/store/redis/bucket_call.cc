@@ -342,14 +342,37 @@ SharedAnswer BucketCall::Decide(BucketState state, HitList hits, Instant now, bo
   return answer;
 }
 
-std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
+namespace {
+
+// A reply with a bucket of another limit, as it is stored.
+struct OtherLimit {
+  bool is_list;
+  Instant now;
+  uint32_t header_size = 0;  // of a list
+  uint32_t list_size = 0;
+  std::string_view raw;
+};
+
+std::optional<OtherLimit> ParseOtherLimit(std::string_view reply) {
   Unpacker in(reply.substr(1));
-  const bool is_list = in.U8() != 0;
-  const Instant now = Instant::FromNanos(static_cast<int64_t>(in.U64()));
-  if (!in.complete() || operation_ == Operation::kReset) return std::nullopt;
-  const uint32_t header_size = is_list ? in.U32() : 0;
-  const uint32_t list_size = is_list ? in.U32() : 0;
-  const std::string_view raw = in.rest();
+  OtherLimit other{};
+  other.is_list = in.U8() != 0;
+  other.now = Instant::FromNanos(static_cast<int64_t>(in.U64()));
+  if (!in.complete()) return std::nullopt;
+  if (other.is_list) {
+    other.header_size = in.U32();
+    other.list_size = in.U32();
+  }
+  other.raw = in.rest();
+  return other;
+}
+
+}  // namespace
+
+std::optional<SharedAnswer> BucketCall::CarryOver(std::string_view reply) {
+  const std::optional<OtherLimit> other = ParseOtherLimit(reply);
+  if (!other || operation_ == Operation::kReset) return std::nullopt;
+  const auto& [is_list, now, header_size, list_size, raw] = *other;
   ++carries_;
   SharedAnswer answer;
   if (carries_ > kCarriesMax) {
