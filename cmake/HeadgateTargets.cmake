@@ -64,7 +64,7 @@ endfunction()
 # headgate_tests(NAME limiter TESTS a_test.cc b_test.cc SOURCES rig.cc LINKS …): one GoogleTest binary, limiter_test, with an
 # entry in ctest for each file of TESTS, limiter_a_test, that runs the tests of this file. TestsOfFiles.cmake finds them in
 # the file when ctest starts. PREFIX stands before the names of the entries if it is not NAME. LABEL is `unit` by default,
-# `integration` for tests with real processes, or `plain` for tests that compute so much that sanitizers would take minutes:
+# `integration` for tests with real processes, or `plain` for long computations, which take minutes under sanitizers:
 # those presets leave them out.
 function(headgate_tests)
   cmake_parse_arguments(A "" "NAME;PREFIX;LABEL" "TESTS;SOURCES;LINKS" ${ARGN})
