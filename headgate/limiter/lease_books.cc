@@ -177,7 +177,7 @@ LeaseTotals LeaseBooks::totals() const {
     totals.returned += counters.returned.load(std::memory_order_relaxed);
     totals.expired_unspent += counters.expired_unspent.load(std::memory_order_relaxed);
     totals.late_grants += counters.late_grants.load(std::memory_order_relaxed);
-    totals.evicted += counters.evicted.load(std::memory_order_relaxed);
+    totals.evicted += part->book.keys_evicted();
     totals.not_followed += counters.not_followed.load(std::memory_order_relaxed);
     totals.held += counters.held();
   }

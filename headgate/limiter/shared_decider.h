@@ -35,6 +35,7 @@
 #include "headgate/limiter/return_pace.h"
 #include "headgate/limiter/settle_pace.h"
 #include "headgate/rule/rule_set.h"
+#include "headgate/store/backend_options.h"
 #include "headgate/store/shared_store.h"
 #include "headgate/store/store.h"
 
@@ -46,7 +47,7 @@ struct SharedDeciderOptions {
   rule::Sharing sharing = rule::Sharing::kLeased;
   // The timeout of one call to the store. Raise it if the store is far away; a client waits this
   // long.
-  base::Duration timeout = std::chrono::milliseconds(10);
+  base::Duration timeout = store::CallOptions{}.timeout;
   // The leases of the instance, for the deciders of all its loops; must outlive the deciders. Null:
   // no leases, every decision asks the store.
   LeaseBooks* leases = nullptr;

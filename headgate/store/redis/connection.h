@@ -20,6 +20,7 @@
 
 #include "headgate/base/random.h"
 #include "headgate/base/status.h"
+#include "headgate/store/backend_options.h"
 #include "headgate/store/call_window.h"
 #include "headgate/store/redis/pending_call.h"
 #include "headgate/store/redis/reply_action.h"
@@ -44,11 +45,11 @@ struct ConnectionSettings {
   bool sentinel = false;    // the server is a sentinel: no databases, no role
   bool replica_ok = false;  // stay connected to a replica: it knows the topology
   bool strict_store = false;
-  base::Duration handshake_timeout = std::chrono::milliseconds(50);
+  base::Duration handshake_timeout = CallOptions{}.connect_timeout;
   base::Duration reply_overdue = std::chrono::seconds(1);
   base::Duration reconnect_min = std::chrono::milliseconds(50);
   base::Duration reconnect_max = std::chrono::seconds(5);
-  size_t in_flight_max = 1024;
+  size_t in_flight_max = CallOptions{}.in_flight_max;
   size_t waiting_max = 1024;
 };
 
