@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "headgate/base/time.h"
 
 namespace headgate::algorithm {
@@ -36,6 +37,9 @@ struct Hit {
 // kept.
 class HitLog {
  public:
+  // Returns false to stop.
+  using Visitor = absl::FunctionRef<bool(Hit hit)>;
+
   virtual ~HitLog() = default;
   virtual bool empty() const = 0;
   virtual Hit Oldest() const = 0;  // not empty
@@ -46,7 +50,7 @@ class HitLog {
   // Returns false, and changes nothing, if there is no room for another hit.
   virtual bool Append(Hit hit) = 0;
   // Visits the hits from the oldest on until `visit` returns false.
-  virtual void ForEach(bool (*visit)(void* context, Hit hit), void* context) const = 0;
+  virtual void ForEach(Visitor visit) const = 0;
 };
 
 }  // namespace headgate::algorithm

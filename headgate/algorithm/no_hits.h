@@ -13,7 +13,7 @@ class NoHits final : public HitLog {
   void DropOldest() override {}
   void ReduceNewest(uint32_t) override {}
   bool Append(Hit) override { return false; }
-  void ForEach(bool (*)(void*, Hit), void*) const override {}
+  void ForEach(Visitor) const override {}
 };
 
 }  // namespace headgate::algorithm

@@ -14,20 +14,14 @@ base::Duration UntilGone(const Limit& limit, Hit hit, base::Instant now) {
 // The time until the oldest hits, with a total cost of at least `surplus`, have expired.
 base::Duration UntilFewer(const Limit& limit, const HitLog& hits, uint64_t surplus,
                           base::Instant now) {
-  struct Walk {
-    uint64_t surplus;
-    Hit last;
-  } walk{surplus, {}};
-  hits.ForEach(
-      [](void* context, Hit hit) {
-        auto& w = *static_cast<Walk*>(context);
-        w.last = hit;
-        if (hit.cost >= w.surplus) return false;
-        w.surplus -= hit.cost;
-        return true;
-      },
-      &walk);
-  return UntilGone(limit, walk.last, now);
+  Hit last{};
+  hits.ForEach([&](Hit hit) {
+    last = hit;
+    if (hit.cost >= surplus) return false;
+    surplus -= hit.cost;
+    return true;
+  });
+  return UntilGone(limit, last, now);
 }
 
 }  // namespace

@@ -172,12 +172,10 @@ void AppendBucket(const StoredBucket& bucket, std::string& out) {
   if (bucket.remembered_until > bucket.state.seen)
     pack.U64(static_cast<uint64_t>(bucket.remembered_until.ns));
   if (is_log) {
-    bucket.hits.ForEach(
-        [](void* context, algorithm::Hit hit) {
-          static_cast<Packer*>(context)->U64(static_cast<uint64_t>(hit.at.ns)).U32(hit.cost);
-          return true;
-        },
-        &pack);
+    bucket.hits.ForEach([&](algorithm::Hit hit) {
+      pack.U64(static_cast<uint64_t>(hit.at.ns)).U32(hit.cost);
+      return true;
+    });
     return;
   }
   for (const algorithm::Lease& lease : bucket.leases) {

@@ -116,11 +116,11 @@ bool ArenaHitLog::Append(Hit hit) {
   return true;
 }
 
-void ArenaHitLog::ForEach(bool (*visit)(void* context, Hit hit), void* context) const {
+void ArenaHitLog::ForEach(Visitor visit) const {
   for (uint32_t index = oldest(); index != HitArena::kNone; index = arena_.block(index).newer) {
     const HitBlock& block = arena_.block(index);
     for (uint8_t i = block.begin; i < block.end; ++i) {
-      if (!visit(context, {Instant::FromNanos(block.at_ns[i]), block.cost[i]})) return;
+      if (!visit({Instant::FromNanos(block.at_ns[i]), block.cost[i]})) return;
     }
   }
 }

@@ -72,7 +72,7 @@ class ArenaHitLog final : public algorithm::HitLog {
   void DropOldest() override;
   void ReduceNewest(uint32_t cost) override;
   bool Append(algorithm::Hit hit) override;
-  void ForEach(bool (*visit)(void* context, algorithm::Hit hit), void* context) const override;
+  void ForEach(Visitor visit) const override;
 
   // The number of blocks of these hits. Walks through all of them.
   uint64_t CountBlocks() const;

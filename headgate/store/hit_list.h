@@ -26,9 +26,9 @@ class HitList final : public algorithm::HitLog {
     hits_.push_back(hit);
     return true;
   }
-  void ForEach(bool (*visit)(void* context, algorithm::Hit hit), void* context) const override {
+  void ForEach(Visitor visit) const override {
     for (size_t i = first_; i < hits_.size(); ++i) {
-      if (!visit(context, hits_[i])) return;
+      if (!visit(hits_[i])) return;
     }
   }
   size_t size() const { return hits_.size() - first_; }

@@ -160,12 +160,10 @@ absl::Status CheckEnvelope(std::string_view snapshot) {
 
 void WriteHits(Writer& writer, const algorithm::HitLog& log) {
   std::vector<Hit> hits;
-  log.ForEach(
-      [](void* context, Hit hit) {
-        static_cast<std::vector<Hit>*>(context)->push_back(hit);
-        return true;
-      },
-      &hits);
+  log.ForEach([&](Hit hit) {
+    hits.push_back(hit);
+    return true;
+  });
   writer.Number(static_cast<uint32_t>(hits.size()));
   for (const Hit& hit : hits) {
     writer.Number(hit.at.ns);

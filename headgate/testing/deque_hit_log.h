@@ -32,9 +32,9 @@ class DequeHitLog final : public algorithm::HitLog {
     hits_.push_back(hit);
     return true;
   }
-  void ForEach(bool (*visit)(void* context, algorithm::Hit hit), void* context) const override {
+  void ForEach(Visitor visit) const override {
     for (const algorithm::Hit& hit : hits_) {
-      if (!visit(context, hit)) return;
+      if (!visit(hit)) return;
     }
   }
 

@@ -48,9 +48,7 @@ class EdgeHitLog final : public algorithm::HitLog {
     edge_ = hits_.size();
     return true;
   }
-  void ForEach(bool (*visit)(void* context, Hit hit), void* context) const override {
-    Hits().ForEach(visit, context);
-  }
+  void ForEach(Visitor visit) const override { Hits().ForEach(visit); }
 
  private:
   const testing::DequeHitLog& Hits() const {
