@@ -197,7 +197,7 @@ class FleetOnAStore(FleetTest):
         self.assertEqual(found, {"local"})
         self.assertIn("NOAUTH", errors)
         self.assertNotIn("of-the-", errors)
-        for args, what in ((user[:2], "a user of the sentinels needs a password"), (password, "a login for sentinels is configured")):
+        for args, what in ((user[:2], "a user of the sentinels needs a password"), (password, "a login for sentinels is given")):
             url = store if args is not password else f"redis://127.0.0.1:{self.redis.port}"
             refused = run(BINARY, "serve", "--listen", "127.0.0.1:0", "--admin-listen", "none", "--store", url, *args)
             self.assertEqual(refused.returncode, 2, refused.stderr)
