@@ -30,12 +30,9 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
-#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "headgate/algorithm/decision.h"

@@ -25,20 +25,9 @@ limiter::LeaseBookOptions LeasesOf(const Plan& plan, uint64_t id) {
   return {.node = id, .keys_max = 8, .ttl = plan.ttl, .timeout = plan.timer()};
 }
 
-// The requests that an instance may admit by itself. A request is decided as of its arrival, but
-// one that waited for the store in vain is decided a timeout later, so the refill of one timeout is
-// added. If a window ends in the meantime, the store counts that request in the window of its
-// arrival, and the next window has its own.
+// The requests that an instance may admit by itself.
 algorithm::Limit ShareOf(const algorithm::Limit& whole, const Plan& plan) {
-  algorithm::LimitSpec share = limiter::PartOf(whole.spec(), {1, plan.instances});
-  if (IsMeter(whole)) {
-    *share.burst += (share.requests * static_cast<uint64_t>(plan.timeout.count())) /
-                        static_cast<uint64_t>(share.period.count()) +
-                    1;
-  } else if (4 * plan.timeout > share.period) {
-    share.requests *= 2;
-  }
-  return *algorithm::Limit::Make(share);
+  return *algorithm::Limit::Make(limiter::PartOf(whole.spec(), {1, plan.instances}));
 }
 
 }  // namespace

@@ -22,6 +22,7 @@
 #include "headgate/base/status.h"
 #include "headgate/store/backend_options.h"
 #include "headgate/store/call_window.h"
+#include "headgate/store/redis/options.h"
 #include "headgate/store/redis/pending_call.h"
 #include "headgate/store/redis/reply_action.h"
 #include "headgate/store/redis/shard_histories.h"
@@ -46,11 +47,11 @@ struct ConnectionSettings {
   bool replica_ok = false;  // stay connected to a replica: it knows the topology
   bool strict_store = false;
   base::Duration handshake_timeout = CallOptions{}.connect_timeout;
-  base::Duration reply_overdue = std::chrono::seconds(1);
-  base::Duration reconnect_min = std::chrono::milliseconds(50);
-  base::Duration reconnect_max = std::chrono::seconds(5);
+  base::Duration reply_overdue = RedisOptions{}.reply_overdue;
+  base::Duration reconnect_min = RedisOptions{}.reconnect_min;
+  base::Duration reconnect_max = RedisOptions{}.reconnect_max;
   size_t in_flight_max = CallOptions{}.in_flight_max;
-  size_t waiting_max = 1024;
+  size_t waiting_max = RedisOptions{}.waiting_max;
 };
 
 class Connection {
