@@ -94,6 +94,9 @@ def build(targets, jobs):
 def copy_tree():
     """Copies only changed files, so little is rebuilt."""
     listed = run(["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", "-z"], check=True).stdout.split("\0")
+    for copy in (COPY / "source").rglob("*"):
+        if copy.is_file() and not (ROOT / copy.relative_to(COPY / "source")).is_file():
+            copy.unlink()
     for name in filter(None, listed):
         source, copy = ROOT / name, COPY / "source" / name
         if not source.is_file() or (copy.is_file() and copy.read_bytes() == source.read_bytes()):
