@@ -56,7 +56,7 @@ TEST(FixedWindow, CountsTheWholeCostOfADeniedRequestWhenAskedTo) {
       << "the count saturates, it does not wrap";
 }
 
-TEST(FixedWindow, OfItsFirstHitIsNotOpenedByADeniedOne) {
+TEST(FixedWindow, AFirstHitWindowIsNotOpenedByADeniedRequest) {
   const Limit limit = *Limit::Make({.algorithm = Algorithm::kFixedWindow,
                                     .requests = 5,
                                     .period = seconds(10),

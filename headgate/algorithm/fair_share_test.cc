@@ -164,7 +164,7 @@ TEST(FairShareForAll, EverybodyKeepsItsReservation) {
   });
 }
 
-TEST(FairShareForAll, WhoAsksForAnEvenShareHasItAndWhoAsksForLessHasWhatItAsksFor) {
+TEST(FairShareForAll, EachUserGetsItsDemandUpToAnEvenShare) {
   ForAllPools([](const Pool& pool, const std::vector<uint64_t>& shares) {
     for (size_t i = 0; i < shares.size(); ++i) {
       const uint64_t even = pool.capacity * pool.clients[i].weight / pool.weights;

@@ -1,7 +1,6 @@
 #include "headgate/algorithm/lease.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "headgate/algorithm/decide.h"
 #include "headgate/algorithm/no_hits.h"
@@ -11,8 +10,6 @@ namespace {
 
 using base::Duration;
 using base::Instant;
-
-constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 
 // Granted and not reported, of all.
 uint64_t OutstandingOf(const Leases& leases) {
@@ -68,9 +65,9 @@ uint32_t HoldersOf(const Leases& leases, uint64_t node) {
 // argument here and in the scripts.
 uint32_t Grantable(const LeaseAsk& ask, uint64_t least, uint64_t left, const Leases& leases,
                    uint32_t holders) {
-  left = std::min(left, kU32Max);
+  left = std::min(left, kLeaseRequestsMax);
   if (left < least || leases.size() >= kLeasesMax) return 0;
-  const uint64_t room = kU32Max - std::min(kU32Max, OutstandingOf(leases));
+  const uint64_t room = kLeaseRequestsMax - std::min(kLeaseRequestsMax, OutstandingOf(leases));
   return static_cast<uint32_t>(std::min(
       {ask.want, left, std::max({least, ask.share, left / (2 * uint64_t{holders})}), room}));
 }
@@ -114,7 +111,7 @@ LeaseGrant AskLease(const Limit& limit, BucketState& state, Leases& leases, cons
   RefundLeased(limit, state, leases, Settle(leases, ask), now);
 
   LeaseGrant grant{.holders = HoldersOf(leases, ask.id.node)};
-  const uint64_t least = std::clamp<uint64_t>(ask.least, 1, kU32Max);
+  const uint64_t least = std::clamp<uint64_t>(ask.least, 1, kLeaseRequestsMax);
   auto lease = Find(leases, ask.id);
   if (lease == leases.end() && CanLease(limit)) {
     const uint32_t granted = Grantable(ask, least, Left(limit, state, now), leases, grant.holders);

@@ -33,6 +33,9 @@ namespace headgate::algorithm {
 // time in every call.
 inline constexpr size_t kLeasesMax = 512;
 
+// The most requests of one lease, because leases are stored with 32-bit counts.
+inline constexpr uint64_t kLeaseRequestsMax = 0xffff'ffff;
+
 // Names a lease. A node never uses a number twice for the same bucket; a process that restarts is
 // another node.
 struct LeaseId {

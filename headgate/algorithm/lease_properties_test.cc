@@ -161,7 +161,7 @@ class LeaseProperties : public ::testing::TestWithParam<Kind> {
 };
 
 // Leased requests count as taken: together with the rest they never exceed the capacity.
-TEST_P(LeaseProperties, WhatIsOutAndWhatIsLeftAreNeverMoreThanTheCapacity) {
+TEST_P(LeaseProperties, LeasedAndRemainingRequestsNeverExceedTheCapacity) {
   ForAllFleets([](Fleet& fleet) {
     for (int i = 0; i < kSteps; ++i) {
       fleet.Step();

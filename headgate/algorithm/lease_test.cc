@@ -81,9 +81,9 @@ TEST(Lease, IsGrantedByTheseLimitsAndNoOthers) {
   EXPECT_FALSE(KeepsLeases(Algorithm::kSlidingWindowLog));
 }
 
-// Why a fixed window that counts denied requests may be leased: the first denial uses up the
+// A fixed window that counts denied requests may be leased, because the first denial uses up the
 // window.
-TEST(Lease, OfAFixedWindowThatCountsDenialsMayDenyTheRestByItself) {
+TEST(Lease, ANodeMayDenyTheRestOfAFixedWindowThatCountsDenials) {
   LimitSpec spec = kWindow;
   spec.count_denied = true;
   Rig rig(spec);
@@ -191,7 +191,7 @@ TEST(Lease, IsNotRefundedAway) {
   }
 }
 
-TEST(Lease, OfOneBucketIsOneOf512AtMost) {
+TEST(Lease, ABucketHasAtMost512Leases) {
   Rig rig({.requests = 1'000'000, .period = 1s});
   for (uint64_t i = 1; i <= kLeasesMax; ++i) ASSERT_EQ(rig.Ask({i, 1}, 1).granted, 1u);
   const LeaseGrant refused = rig.Ask({513, 1}, 1);
@@ -210,7 +210,7 @@ TEST(Lease, AllTogetherStayBelow32Bits) {
   EXPECT_EQ(rig.Ask({kNode, 4}, ~uint64_t{0}).granted, 0u);
 }
 
-TEST(Lease, OfAWindowEndsWithIt) {
+TEST(Lease, ALeaseOfAWindowEndsWithTheWindow) {
   Rig rig(kWindow);
   rig.now = kBegin + 9s;
   EXPECT_EQ(rig.Ask({kNode, 1}, 40).ttl, 1s);
@@ -225,7 +225,7 @@ TEST(Lease, OfAWindowEndsWithIt) {
   EXPECT_EQ(month.Ask({kNode, 1}, 40).ttl, 1s);
 }
 
-TEST(Lease, OfASlidingCounterCountsInTheWindowItIsGivenIn) {
+TEST(Lease, ALeaseOfASlidingCounterCountsInTheWindowOfItsGrant) {
   Rig rig(kCounter);
   rig.now = kBegin + 5s;
   EXPECT_TRUE(rig.Take(20));
@@ -248,7 +248,7 @@ TEST(Lease, ADebitTakesWhatIsLeft) {
   }
 }
 
-TEST(Lease, OfAnotherLimitCountsUntilItExpires) {
+TEST(Lease, ALeaseOfAnotherLimitCountsUntilItExpires) {
   for (const LimitSpec& to :
        {kWindow, kCounter, LimitSpec{.requests = 100, .period = 10s}, kLog, kQueue}) {
     SCOPED_TRACE(Name(to.algorithm));
@@ -270,7 +270,7 @@ TEST(Lease, OfAnotherLimitCountsUntilItExpires) {
   }
 }
 
-TEST(Lease, OfAnEarlierLimitCountsInTheWindowThatItReachesInto) {
+TEST(Lease, ALeaseOfAnEarlierLimitCountsInTheWindowThatItReachesInto) {
   for (const LimitSpec& spec : {kWindow, kCounter}) {
     SCOPED_TRACE(Name(spec.algorithm));
     Rig rig(spec);

@@ -289,7 +289,7 @@ TEST_P(Algorithms, TellWhatNeverFitsFromWhatDoesNotFitNow) {
   });
 }
 
-TEST_P(Algorithms, OfNoRequestsDenyEverythingForEverButALook) {
+TEST_P(Algorithms, ALimitOfNoRequestsDeniesEverythingExceptPeeks) {
   LimitSpec spec = GetParam().spec;
   spec.period = std::chrono::seconds(1);
   Bucket bucket(*Limit::Make(spec));

@@ -30,7 +30,7 @@ TEST(Settings, HaveOneNameEachAndSayWhatTheyAre) {
   }
 }
 
-TEST(Settings, OfOneGroupStandTogether) {
+TEST(Settings, SettingsOfOneGroupStandTogether) {
   std::set<std::string_view> groups;
   std::string_view group;
   for (const Setting& setting : AllSettings()) {

@@ -90,7 +90,7 @@ TEST(StoreSettings, NameWhatAWrongUrlDoesNotHide) {
                                    HasSubstr("headgate.yaml:2:22: store_password_file")));
 }
 
-TEST(StoreSettings, OfTlsNeedTls) {
+TEST(StoreSettings, TlsSettingsNeedTls) {
   EXPECT_THAT(
       ProblemsOf("store: redis://host\nstore_ca_file: /ca\nstore_server_name: host\n"),
       ElementsAre("headgate.yaml:2:16: store_ca_file: the URL of the store does not use TLS",
@@ -123,13 +123,13 @@ TEST(StoreSettings, ReachTheClientAndItsBreaker) {
                                                 .jitter_percent = 11}));
 }
 
-TEST(StoreSettings, OfTheBreakerMustFitTogether) {
+TEST(StoreSettings, BreakerSettingsMustFitTogether) {
   EXPECT_THAT(ProblemsOf("store: redis://host\nstore_breaker_open_max: 100ms\n"),
               ElementsAre("headgate.yaml:2:25: store_breaker_open_max: breaker_open_max is less "
                           "than breaker_open_min"));
 }
 
-TEST(StoreSettings, OfSentinelsNeedSentinels) {
+TEST(StoreSettings, SentinelSettingsNeedSentinels) {
   EXPECT_THAT(ProblemsOf("store: redis://host\nstore_sentinel_password_file: " +
                          FileWith("password", "secret")),
               ElementsAre(HasSubstr(

@@ -41,7 +41,7 @@ TEST(Strided, APartKeepsTheStride) {
   EXPECT_EQ(part[1], 3);
 }
 
-TEST(Strided, OfNothingIsEmpty) {
+TEST(Strided, ASpanOfNothingIsEmpty) {
   std::vector<Pair> none;
   EXPECT_TRUE(Strided<int>::Of(std::span(none), &Pair::number).empty());
   EXPECT_TRUE(Strided<int>().empty());

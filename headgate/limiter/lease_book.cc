@@ -1,7 +1,6 @@
 #include "headgate/limiter/lease_book.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "headgate/algorithm/lease.h"
@@ -11,6 +10,7 @@ namespace headgate::limiter {
 
 using algorithm::Cost;
 using algorithm::Decision;
+using algorithm::kLeaseRequestsMax;
 using algorithm::Limit;
 using base::BootTime;
 using base::Duration;
@@ -18,7 +18,6 @@ using base::Hash128;
 
 namespace {
 
-constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 // In a bucket that holds less than this for each of its holders, most requests would lie unused on
 // lease. Such a bucket is exact for this many TTLs, and costs a message for each request that
 // passes. Since it takes `fill_least` to fill, these are few.
@@ -212,10 +211,11 @@ void LeaseBook::OnGranted(LeaseRecord& record, const store::LeaseGrant& grant, u
     Count(counters_.late_grants);
     return;
   }
-  const HeldLease lease{.number = number,
-                        .deadline = deadline,
-                        .granted = static_cast<uint32_t>(std::min(grant.granted, kU32Max)),
-                        .closed = closing_ || record.asked_before_change};
+  const HeldLease lease{
+      .number = number,
+      .deadline = deadline,
+      .granted = static_cast<uint32_t>(std::min(grant.granted, kLeaseRequestsMax)),
+      .closed = closing_ || record.asked_before_change};
   if (!Hold(record, lease) || lease.closed) return;
   record.renew_below = lease.granted / 2;
   record.renew_at = sizing_.RenewAt(record, grant, deadline, number);
@@ -308,7 +308,8 @@ const LeaseAction* LeaseBook::Ask(LeaseRecord& record, uint64_t want, Cost least
 }
 
 const LeaseAction* LeaseBook::Message(LeaseRecord& record, uint64_t want, Cost least) {
-  const uint64_t most = std::min({want, kU32Max, std::max(least, LeaseSizing::EvenShare(record))});
+  const uint64_t most =
+      std::min({want, kLeaseRequestsMax, std::max(least, LeaseSizing::EvenShare(record))});
   record.asked_all =
       want > 0 && LeaseSizing::MayHaveAll(record) && std::min(most, record.shared_rest) > least;
   if (record.asked_all) least = std::min(most, record.shared_rest);

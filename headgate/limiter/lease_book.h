@@ -73,8 +73,8 @@ std::ostream& operator<<(std::ostream& out, const LeaseVerdict& verdict);
 // From any thread.
 struct LeaseCounters {
   std::atomic<uint64_t> asked{0};
-  // Requests: each that was granted has been spent, has gone back, was lost with its lease, or is
-  // held.
+  // These four count requests. Each granted request is spent, is returned, expires with its lease,
+  // or is still held.
   std::atomic<uint64_t> granted{0};
   std::atomic<uint64_t> spent{0};
   std::atomic<uint64_t> returned{0};

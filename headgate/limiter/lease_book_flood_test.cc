@@ -81,7 +81,7 @@ TEST_F(LeaseBookFloodTest, KeysOfOneRulePushOutEachOtherAndNotAnothers) {
             book.keys_followed());
 }
 
-TEST_F(LeaseBookFloodTest, WhatIsIdleMakesWayWhoeverHoldsMore) {
+TEST_F(LeaseBookFloodTest, IdleKeysMakeWayEvenInASmallClass) {
   const LimitHandle rule = OfRule("idle"), other = OfRule("busy");
   for (uint64_t key = 0; key < kPlaces / 8; ++key) Deny(Key(1, key), rule);
   now = now + 10s;

@@ -1,7 +1,6 @@
 #include "headgate/limiter/lease_denials.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "headgate/algorithm/token_bucket.h"
 #include "headgate/base/wide.h"
@@ -11,13 +10,13 @@ namespace headgate::limiter {
 
 using algorithm::Cost;
 using algorithm::Decision;
+using algorithm::kLeaseRequestsMax;
 using algorithm::Limit;
 using base::BootTime;
 using base::Duration;
 
 namespace {
 
-constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 // A key stays scarce for this many pauses after a grant.
 constexpr int64_t kScarcePauses = 8;
 
@@ -60,8 +59,9 @@ void LeaseDenials::OnScarce(LeaseRecord& record, const store::LeaseGrant& grant,
   // Something was left: if the next request comes much later, it waits for an ask.
   record.denied_at =
       record.asked_at - std::max(Duration(0), options_.ttl - kScarcePauses * record.pause);
-  const Duration turn =
-      grant.remaining == 0 ? sizing_.TurnOf(record, std::min(grant.granted, kU32Max)) : Duration(0);
+  const Duration turn = grant.remaining == 0
+                            ? sizing_.TurnOf(record, std::min(grant.granted, kLeaseRequestsMax))
+                            : Duration(0);
   record.retry_at = record.denied_until = record.asked_at + sizing_.PauseOf(record, now) + turn;
   if (grant.remaining == 0) {
     record.retry_at = std::max(record.retry_at, now + WholeAfter(record, record.retry_cost, now));

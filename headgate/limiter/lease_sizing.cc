@@ -1,7 +1,6 @@
 #include "headgate/limiter/lease_sizing.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "headgate/limiter/ask_budget.h"
 #include "headgate/limiter/lease_limit.h"
@@ -9,13 +8,13 @@
 namespace headgate::limiter {
 
 using algorithm::Cost;
+using algorithm::kLeaseRequestsMax;
 using algorithm::Limit;
 using base::BootTime;
 using base::Duration;
 
 namespace {
 
-constexpr uint64_t kU32Max = std::numeric_limits<uint32_t>::max();
 // A share that this many nodes can each hold while a good part is left for others.
 constexpr uint64_t kSmallShare = 32;
 // If a lease is a small share, it covers this many times the expected demand, and is granted from
@@ -63,13 +62,13 @@ uint64_t LeaseSizing::WantOf(const LeaseRecord& record, Cost least) const {
 // half of it.
 uint64_t LeaseSizing::EvenShare(const LeaseRecord& record) {
   const Limit& limit = record.limit->limit;
-  return IsWindow(limit) ? limit.capacity() / record.holders : kU32Max;
+  return IsWindow(limit) ? limit.capacity() / record.holders : kLeaseRequestsMax;
 }
 
-// Whether an instance takes all that is left of a fixed window. The store grants half of what is
-// left, so that other instances find something. If none has held a lease in the last windows, and
-// less than half is left, an instance that needs all of it would ask again and again for half of
-// the rest, until its budget denies requests that there is room for.
+// Whether an instance takes all that is left of a fixed window. Usually the store grants half of
+// what is left, so that other instances find something. An instance that is alone would ask for
+// half of the rest again and again, until it has to pause although there is room. So it takes the
+// whole rest if no other instance has held a lease in the last windows and less than half is left.
 bool LeaseSizing::MayHaveAll(const LeaseRecord& record) {
   const Limit& limit = record.limit->limit;
   return record.holders == 1 && limit.algorithm() == algorithm::Algorithm::kFixedWindow &&
@@ -163,7 +162,7 @@ Duration LeaseSizing::Life(Duration ttl) const {
 BootTime LeaseSizing::RenewAt(const LeaseRecord& record, const store::LeaseGrant& grant,
                               BootTime deadline, uint64_t number) const {
   const Duration spread = PartOf(grant.ttl / 8, number);
-  if (!IsSmallShare(record, std::min(grant.granted, kU32Max)))
+  if (!IsSmallShare(record, std::min(grant.granted, kLeaseRequestsMax)))
     return record.asked_at + grant.ttl / 2 - spread;
   const bool busy = record.demand.requests() >= kBusyRequests;
   return busy ? deadline - grant.ttl / 8 - spread : deadline;

@@ -170,7 +170,7 @@ TEST(IndependentRequests, AClientThatHasFinishedSendingGetsWhatItWaitsFor) {
   EXPECT_EQ(*client.ReadToEnd(1000), kLater.Answer());
 }
 
-TEST(IndependentRequests, WhatWaitsIsAnsweredBeforeTheServerGoesDown) {
+TEST(IndependentRequests, WaitingRequestsAreAnsweredBeforeTheServerStops) {
   FramedServer server(Order::kIndependent);
   BlockingClient client = server.Connect();
   ASSERT_TRUE(client.Send(kLater.Bytes() + kNow.Bytes()).ok());

@@ -110,7 +110,7 @@ TEST(ServerBounds, ARefusedClientThatSaysNothingIsLetGoAndIsNoIdleConnection) {
   EXPECT_EQ(server.server->counters().connections_open, 1u);
 }
 
-TEST(ServerBounds, OfSilentRefusedClientsTheOldestMakesWay) {
+TEST(ServerBounds, TheOldestSilentRefusedClientMakesWay) {
   BoundedServer server({.connections_max = 1, .refusals_max = 2});
   server.server->Start();
   BlockingClient open = server.Connect();

@@ -197,7 +197,7 @@ TEST(Server, AfterAWaitTheConnectionGoesOnAsAfterAnyRequest) {
   }
 }
 
-TEST(Server, WhoGoesWhileItsAnswerIsAwaitedIsForgotten) {
+TEST(Server, AClientThatLeavesBeforeItsAnswerIsForgotten) {
   TestServer server;
   server.server->Start();
   BlockingClient other = server.Connect();
@@ -210,7 +210,7 @@ TEST(Server, WhoGoesWhileItsAnswerIsAwaitedIsForgotten) {
   while (server.server->counters().connections_open > 1) EXPECT_EQ(Ask(other, "x\n", "x\n"), "x\n");
 }
 
-TEST(Server, WhatWaitsWhenTheServerDrainsIsAnsweredFirst) {
+TEST(Server, ADrainingServerFirstAnswersWaitingRequests) {
   TestServer server;
   server.server->Start();
   BlockingClient client = server.Connect();

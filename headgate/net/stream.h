@@ -38,7 +38,7 @@ class Stream final : private Transport::Owner {
     std::shared_ptr<TlsContext> tls{};  // null: plain
     std::string server_name{};  // the name required in the certificate; empty: the target's host
     // Includes name resolution and the TLS handshake.
-    base::Duration connect_timeout = std::chrono::milliseconds(50);
+    base::Duration connect_timeout{0};  // positive
   };
 
   Stream(EventLoop& loop, Owner& owner, const Options& options);

@@ -61,7 +61,7 @@ TEST_F(JsonLogTest, AnEventIsOneObjectOnALine) {
       testing::EndsWith(R"("level":"warning","event":"log.suppressed","name":"flood","lines":1})"));
 }
 
-TEST_F(LogTest, WhatIsBelowTheLevelIsNotWritten) {
+TEST_F(LogTest, LinesBelowTheLevelAreNotWritten) {
   log.Debug("e");
   EXPECT_THAT(Lines(), ElementsAre());
   EXPECT_EQ(log.lines_dropped(), 0u);

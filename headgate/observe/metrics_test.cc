@@ -103,7 +103,7 @@ TEST(Metrics, ALimitOfTheRequestsOwnCountsInItsDomainWithoutARuleByItsOutcome) {
             std::nullopt);
 }
 
-TEST(Metrics, WhatIsBeyondTheCapIsOtherAndCounted) {
+TEST(Metrics, LabelsBeyondTheCapBecomeOtherAndAreCounted) {
   Metrics metrics({});
   for (uint32_t i = 0; i < SeriesTable::kSeriesMax + 5; ++i) {
     const rule::Rule rule = MakeRule(fmt::format("rule{}", i));

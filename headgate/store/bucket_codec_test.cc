@@ -59,7 +59,7 @@ std::string BytesOf(const StoredBucket& bucket) {
   return bytes;
 }
 
-TEST(BucketCodec, WhatIsWrittenIsRead) {
+TEST(BucketCodec, AWrittenBucketIsReadBack) {
   for (size_t i = 0; i < 2 * SomeLimits().size(); ++i) {
     const LimitSpec spec = SomeLimits()[i / 2];
     StoredBucket bucket = SomeBucket(spec);
@@ -124,7 +124,7 @@ TEST(BucketCodec, LeasesAreThere32BytesEachAndOnlyInBucketsThatKeepThem) {
   }
 }
 
-TEST(BucketCodec, WhatIsCutOrBentIsNoBucket) {
+TEST(BucketCodec, CutOrCorruptBytesAreNoBucket) {
   for (const LimitSpec& spec : SomeLimits()) {
     const std::string bytes = BytesOf(SomeBucket(spec));
     for (size_t size = 0; size < bytes.size(); ++size) {

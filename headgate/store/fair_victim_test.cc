@@ -16,7 +16,7 @@ TEST(FairVictim, TheClassThatHoldsMostGivesWayWhateverItLoses) {
   EXPECT_FALSE(choice.Offer(kOther, 11, 0));
 }
 
-TEST(FairVictim, OfOneClassWhatLosesLeast) {
+TEST(FairVictim, WithinAClassTheBucketThatLosesLeastMakesWay) {
   FairVictim choice(kIncoming, 10);
   EXPECT_TRUE(choice.Offer(kOther, 20, 100));
   EXPECT_FALSE(choice.Offer(kOther, 20, 100));
@@ -38,7 +38,7 @@ TEST(FairVictim, JudgesAClassByOneNumberThoughOthersChangeIt) {
   EXPECT_TRUE(choice.Offer(kOther, 19, 50));
 }
 
-TEST(FairVictim, OfItsOwnClassOnlyWhatLosesLessMakesWay) {
+TEST(FairVictim, InItsOwnClassOnlyABucketThatLosesLessMakesWay) {
   FairVictim choice(kIncoming, 10, /*own_loss=*/100);
   EXPECT_FALSE(choice.Offer(kIncoming, 10, 100));
   EXPECT_TRUE(choice.Offer(kIncoming, 10, 99));

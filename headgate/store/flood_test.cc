@@ -73,7 +73,7 @@ void ExpectHeldBack(TestStore& test, const LimitHandle& rule, uint64_t users) {
   for (uint64_t user = 0; user < users; ++user) ASSERT_FALSE(test.Passes(user, rule)) << user;
 }
 
-TEST(Flood, OfLimitsOfClientsFreesNobodyThatARuleHoldsBack) {
+TEST(Flood, LimitsOfClientsFreeNobodyThatARuleHoldsBack) {
   for (const uint64_t times : kTimes) {
     for (const Algorithm algorithm : kAlgorithms) {
       TestStore test;
@@ -92,7 +92,7 @@ TEST(Flood, OfLimitsOfClientsFreesNobodyThatARuleHoldsBack) {
   }
 }
 
-TEST(Flood, OfOverridesFreesNobodyThatARuleHoldsBack) {
+TEST(Flood, OverridesFreeNobodyThatARuleHoldsBack) {
   for (const uint64_t times : kTimes) {
     TestStore test;
     const LimitHandle rule = test.OfRule("held", kFivePerHour);
@@ -108,7 +108,7 @@ TEST(Flood, OfOverridesFreesNobodyThatARuleHoldsBack) {
   }
 }
 
-TEST(Flood, OfKeysOfOneRuleFreesNobodyThatAnotherHoldsBack) {
+TEST(Flood, KeysOfOneRuleFreeNobodyThatAnotherHoldsBack) {
   for (const uint64_t times : kTimes) {
     TestStore test;
     const LimitHandle rule = test.OfRule("held", kFivePerHour);
@@ -122,7 +122,7 @@ TEST(Flood, OfKeysOfOneRuleFreesNobodyThatAnotherHoldsBack) {
 
 // A new bucket of the rule evicts the bucket of the rule that loses least, and a bucket that was
 // used only once loses less than an exhausted one.
-TEST(Flood, OfKeysThatAreUsedOnceFreesNobodyOfTheSameRule) {
+TEST(Flood, KeysThatAreUsedOnceFreeNobodyOfTheSameRule) {
   for (const uint64_t times : kTimes) {
     for (const Algorithm algorithm : kAlgorithms) {
       TestStore test;
@@ -194,7 +194,7 @@ TEST(ClassShare, TwoThatWantAllHaveHalfEach) {
   EXPECT_NEAR(static_cast<double>(test.HeldBy(b)), kPlaces / 2, kPlaces / 50);
 }
 
-TEST(ClassShare, WhatOneLeavesGoesToTheOthers) {
+TEST(ClassShare, AShareThatOneClassLeavesGoesToTheOthers) {
   TestStore test;
   const LimitHandle small = test.OfRule("small", kFivePerHour);
   const LimitHandle a = test.OfRule("a", kEndless), b = test.OfClients(kEndless);
@@ -245,7 +245,7 @@ TEST(ClassShare, ABucketThatAnotherRuleTakesOverIsCountedThere) {
   EXPECT_EQ(test.HeldBy(b), 1u);
 }
 
-TEST(ClassShare, OfATableOfThreePlacesEachGetsOne) {
+TEST(ClassShare, EachClassGetsOneOfThreePlaces) {
   TestStore test(3);
   const LimitHandle a = test.OfRule("a", kFivePerHour), b = test.OfRule("b", kFivePerHour);
   const LimitHandle clients = test.OfClients(kEndless);
@@ -336,7 +336,7 @@ TEST(HitShare, AFloodOfLogsFreesNobodyThatAnotherRuleHoldsBack) {
   }
 }
 
-TEST(HitShare, WhatIsForgottenGivesItsHitsBack) {
+TEST(HitShare, AForgottenLogGivesItsHitsBack) {
   TestStore test(60);
   const LimitHandle log = test.OfRule("log", kLargeLog);
   for (uint64_t i = 0; i < 100'000; ++i)

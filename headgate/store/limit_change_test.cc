@@ -68,7 +68,7 @@ TEST(LimitChange, AResetForgetsTheEarlierLimitsToo) {
   EXPECT_EQ(test.RemainingOnceBack(kStart), 100u);
 }
 
-TEST(LimitChange, WhatIsRememberedLosesMoreThanABucketThatIsFullSooner) {
+TEST(LimitChange, ARememberedBucketLosesMoreThanOneThatIsFullSooner) {
   CutBucket test(/*max_buckets=*/2);
   const LimitHandle brief = test.Make({.requests = 1, .period = 10s});
   test.Ask(2, brief, kStart + 8s, 1);
@@ -144,7 +144,7 @@ TEST(LimitChange, IsCarriedToAClockThatWasSetBack) {
 }
 
 // Version 1 has no owner after a limit and no time after the count of a bucket.
-TEST(Snapshot, OfTheFirstVersionIsRead) {
+TEST(Snapshot, ASnapshotOfTheFirstVersionIsRead) {
   MemoryRig before, after;
   const LimitHandle limit = before.Make(kTen);
   before.Ask(1, limit, kStart, 4);

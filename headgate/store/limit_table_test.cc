@@ -40,7 +40,7 @@ TEST(LimitTable, OneLimitOfOneOwnerIsOneEntry) {
   EXPECT_NE(table.Intern(Numbered(2), 0, LimitOwner::Rule("b")).value()->owner, of_rule->owner);
 }
 
-TEST(LimitTable, OfClientsTheLeastRecentlyUsedMakesWay) {
+TEST(LimitTable, TheLeastRecentlyUsedLimitOfClientsMakesWay) {
   Scanned table({.client_limits_max = 3});
   std::vector<uint32_t> ids(6);
   for (const uint64_t i : {1u, 2u, 3u, 1u, 4u}) ids[i] = table.Intern(Numbered(i)).value()->id;
@@ -54,7 +54,7 @@ TEST(LimitTable, OfClientsTheLeastRecentlyUsedMakesWay) {
   EXPECT_TRUE(table.IsRetired(ids[3]));
 }
 
-TEST(LimitTable, WhatSomebodyUsesDoesNotMakeWay) {
+TEST(LimitTable, ALimitInUseDoesNotMakeWay) {
   Scanned table({.client_limits_max = 2});
   std::vector<LimitHandle> used;
   for (uint64_t i = 1; i <= 100; ++i) used.push_back(*table.Intern(Numbered(i)));
@@ -132,7 +132,7 @@ TEST(LimitTable, LimitsThatNoRuleHasAnyMoreMakeWayForThoseOfRules) {
   EXPECT_EQ(table.client_limits_forgotten(), 0u);
 }
 
-TEST(LimitTable, OfVeryManyRulesThoseThatComeLastShareTheirEntries) {
+TEST(LimitTable, TheLastOfVeryManyRulesShareTheirEntries) {
   LimitTable table({.rule_limits_max = 90});
   std::vector<LimitHandle> rules;
   for (int i = 0; i < 1000; ++i) {

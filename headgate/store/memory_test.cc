@@ -360,7 +360,7 @@ TEST(Snapshot, IsRefusedWhenAnyByteIsWrong) {
   }
 }
 
-TEST(Snapshot, OfANewerVersionIsRefusedByName) {
+TEST(Snapshot, ASnapshotOfANewerVersionIsRefusedByName) {
   MemoryRig before, after;
   std::string bytes = before.store.Snapshot(kStart);
   bytes[8] = 3;

@@ -192,12 +192,12 @@ TEST(ScenarioProblems, AreDescribedWithAHint) {
       "dir/a.scenario:1:7: no line above says what rule \"r\" is\n  hint: rule r = N per DURATION");
 }
 
-TEST(ScenarioProblems, OfOneMistakeAreOne) {
+TEST(ScenarioProblems, OneMistakeIsOneProblem) {
   EXPECT_THAT(Problems("rule r = 1 per fortnight\nat 0s r:k allow\nat 1s rule r = 2 per 1s"),
               SizeIs(1));
 }
 
-TEST(ScenarioProblems, OfRules) {
+TEST(ScenarioProblems, RulesAreReported) {
   EXPECT_EQ(ProblemOf("rule r = 1 per 1s"), "2:6: there is a rule \"r\" already");
   EXPECT_EQ(ProblemOf("rule"),
             "2:5: expected a rule's name, without : and = in it, but the line ends here");
@@ -235,7 +235,7 @@ TEST(ScenarioProblems, OfRules) {
   EXPECT_EQ(ProblemOf("at 0s rule s = 1 per 1s"), "2:12: no line above says what rule \"s\" is");
 }
 
-TEST(ScenarioProblems, OfLimitsThatMeanNothingAreTheLimitsOwn) {
+TEST(ScenarioProblems, AnInvalidLimitIsReportedWithTheLimitsOwnMessage) {
   EXPECT_THAT(ProblemOf("rule s = 1 per 0s"), HasSubstr("2:10: the period must be longer than 0"));
   EXPECT_THAT(ProblemOf("rule s = 1 per 1s burst 0"), HasSubstr("2:10: burst must be 1 or more"));
   EXPECT_THAT(ProblemOf("rule s = 1 per 1s align first_hit"),
@@ -244,7 +244,7 @@ TEST(ScenarioProblems, OfLimitsThatMeanNothingAreTheLimitsOwn) {
               HasSubstr("burst has no meaning"));
 }
 
-TEST(ScenarioProblems, OfSteps) {
+TEST(ScenarioProblems, StepsAreReported) {
   EXPECT_EQ(ProblemOf("at"), "2:3: expected a time, but the line ends here");
   EXPECT_THAT(ProblemOf("at noon r:k allow"), HasSubstr("2:4: a time: "));
   EXPECT_THAT(ProblemOf("at -1s r:k allow"), HasSubstr("2:4: a time: "));
@@ -282,7 +282,7 @@ TEST(ScenarioProblems, OfSteps) {
   EXPECT_EQ(ProblemOf("at 0s r:k reset 50s"), "2:17: expected the end of the line, got \"50s\"");
 }
 
-TEST(ScenarioProblems, OfTooMuch) {
+TEST(ScenarioProblems, ScenariosBeyondTheBoundsAreReported) {
   EXPECT_THAT(Problems(std::string(kScenarioBytesMax + 1, '\n')),
               ElementsAre("1:1: a scenario has at most 1048576 bytes"));
   std::string text = "rule r = 1 per 1s\n";

@@ -226,7 +226,7 @@ TEST(RuleFollower, AContradictionAtStartEndsWhenEitherSourceChanges) {
   EXPECT_EQ(server.follower->problem_count(), 0u);
 }
 
-TEST(RuleFollower, WhatContradictedAnotherSourceIsInForceOnceThatHasChanged) {
+TEST(RuleFollower, RulesThatContradictedAnotherSourceApplyOnceThatSourceHasChanged) {
   Server server(2);
   server.sources[0]->Hold({"a"});
   server.sources[1]->Hold({"b"});

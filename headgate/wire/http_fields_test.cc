@@ -106,7 +106,7 @@ TEST(RateLimitFields, NeverNameAnEmptyWindow) {
   EXPECT_EQ(ValueOf(kReset, full), "0");
 }
 
-TEST(RateLimitFields, OfALimitOfNothingPromiseNoTime) {
+TEST(RateLimitFields, ALimitOfZeroPromisesNoTime) {
   const RateLimitState nothing{
       .policy = "leaked", .window = 60s, .denied = true, .retry_after = std::nullopt};
   EXPECT_THAT(Emit(nothing),

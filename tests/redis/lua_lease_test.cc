@@ -69,7 +69,7 @@ TEST_F(Leases, AreDistinguishedByTheirWholeIds) {
   EXPECT_EQ(Remaining(), left - 2);
 }
 
-TEST_F(Leases, OfManyNodesAreReportedReturnedAndExpireIndependently) {
+TEST_F(Leases, LeasesOfManyNodesAreReportedReturnedAndExpireIndependently) {
   Use({.algorithm = Algorithm::kFixedWindow, .requests = 100'000, .period = 24h});
   for (uint64_t node = 1; node <= 300; ++node) {
     const LeaseAsk ask{.id = {.node = node << 32, .number = 1},
@@ -172,7 +172,7 @@ TEST_F(Leases, KeepTheirRoomWhenARequestIsRefunded) {
   EXPECT_EQ(Do(store::Operation::kRefund, 100).decision.remaining, 60u);
 }
 
-TEST_F(Leases, OfOneKeyAreLimitedInNumber) {
+TEST_F(Leases, ABucketHasALimitedNumberOfLeases) {
   Use({.algorithm = Algorithm::kTokenBucket, .requests = 1'000'000, .period = 1s});
   for (uint64_t i = 1; i <= 512; ++i) ASSERT_EQ(Ask({.node = i << 16, .number = 1}, 1).granted, 1u);
   const LeaseGrant refused = Ask({.node = 513 << 16, .number = 1}, 1);
@@ -207,7 +207,7 @@ TEST_F(Leases, EndWithTheirWindow) {
   EXPECT_EQ(Remaining(), 70u) << "returned within the window";
 }
 
-TEST_F(Leases, OfASlidingCounterCountInTheWindowOfTheirGrant) {
+TEST_F(Leases, LeasesOfASlidingCounterCountInTheWindowOfTheirGrant) {
   Use({.algorithm = Algorithm::kSlidingWindowCounter, .requests = 100, .period = 10s});
   now = Instant::FromNanos(1'790'000'005'000'000'000);
   EXPECT_TRUE(Take(20));

@@ -205,7 +205,7 @@ void World::FinishChange(size_t key, Duration at) {
   });
 }
 
-// The time until which the change lasts at least; nullopt if it is over.
+// The earliest time at which the change may be over; nullopt if it is over already.
 std::optional<Duration> World::MustWaitForChange(size_t key) {
   const Duration settled = SettledAfterChange();
   for (const Machine& machine : machines_) {

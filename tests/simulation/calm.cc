@@ -182,8 +182,8 @@ void World::CheckShares(size_t index) {
   }
 }
 
-// For a key with a demand of more than twice its limit, an instance makes at most 20 calls a
-// second, all its loops together, and once the burst of its budget.
+// If the demand for a key is more than twice its limit, all loops of an instance together make at
+// most 20 calls a second, plus the burst of their budget once.
 void World::CheckCalls(size_t index) {
   const Key& key = keys_[index];
   const KeyPlan& plan = plan_.keys[index];

@@ -46,7 +46,7 @@ algorithm::LimitSpec DrawLimit(Random& random, Algorithm algorithm) {
     default:
       spec.period = 1s;
       spec.requests = 20 + random.Below(180);
-      // From bursts that are too small for leases, so always exact, to three seconds' worth.
+      // From bursts that are too small for leases (so always exact) to three seconds of the rate.
       spec.burst = Chance(random, 10)
                        ? 1 + random.Below(8)
                        : std::max<uint64_t>(8, spec.requests * (1 + random.Below(30)) / 10);

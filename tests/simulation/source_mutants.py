@@ -112,7 +112,7 @@ def prepare(jobs):
     copy_tree()
     if not (COPY / "build/build.ninja").exists():
         done = run(["cmake", "-S", str(COPY / "source"), "-B", str(COPY / "build"), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug",
-                    "-DHEADGATE_HEADER_CHECK=OFF", "-DCMAKE_CXX_FLAGS_DEBUG=-g1"])
+                    "-DCMAKE_CXX_FLAGS_DEBUG=-g1"])
         if done.returncode != 0:
             sys.exit(done.stdout)
     done = build(["headgate_sim"], jobs)

@@ -326,7 +326,7 @@ const Waiting kWaiting[] = {
 
 class RetryAfterIsHonest : public ::testing::TestWithParam<Waiting> {};
 
-TEST_P(RetryAfterIsHonest, WhoWaitsExactlySoLongIsLetIn) {
+TEST_P(RetryAfterIsHonest, AClientThatWaitsExactlyThatLongIsAllowed) {
   auto rules = std::make_shared<Rules>();
   rules->Add("k", {GetParam().spec});
   Server server(rules);

@@ -101,7 +101,7 @@ TEST(Mux, AClientWithoutAPlaceHearsSoInItsOwnProtocol) {
   EXPECT_EQ(both.counters.resp.value() + both.counters.http.value(), 0u);
 }
 
-TEST(Mux, WhereOnlyOneProtocolIsSpokenAClientWithoutAPlaceNeedSayNothing) {
+TEST(Mux, WithOneProtocolARefusedClientNeedNotSpeakFirst) {
   OnlyResp resp;
   EXPECT_EQ(resp.Choose("", net::Room::kNone).refusal, "-ERR max number of clients reached\r\n");
   OnlyHttp http;

@@ -79,7 +79,7 @@ TEST_F(RuleVerbsTest, ADenialSaysWhenToRetryInWholeMillisecondsRoundedUp) {
       R"("reset_after_ms", 10000, "wait_ms", 0, "rule", "user", "shadow", 0]]])");
 }
 
-TEST_F(RuleVerbsTest, WhatNeverFitsHasNoTimeToRetry) {
+TEST_F(RuleVerbsTest, ARequestThatNeverFitsHasNoRetryAfter) {
   const std::string never = R"("retry_after_ms", nil)";
   EXPECT_THAT(Ask({"HG.CHECK", "d", "COST", "3", "ENTRIES", "1", "user", "ann"}), HasSubstr(never));
   EXPECT_THAT(Ask({"HG.CHECK", "d", "ENTRIES", "1", "none", "x"}), HasSubstr(never));
@@ -88,7 +88,7 @@ TEST_F(RuleVerbsTest, WhatNeverFitsHasNoTimeToRetry) {
               HasSubstr("retry_after_ms\r\n_\r\n"));
 }
 
-TEST_F(RuleVerbsTest, WhatNoRuleMatchesPassesAndHasNoFigures) {
+TEST_F(RuleVerbsTest, ARequestWithoutAMatchingRulePassesWithoutFigures) {
   for (const std::string_view domain : {"d", "elsewhere"}) {
     EXPECT_EQ(
         Ask({"HG.CHECK", domain, "ENTRIES", "1", "page", "x"}),

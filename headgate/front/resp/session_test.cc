@@ -265,7 +265,7 @@ TEST(RespSession, ARefusedTransactionHasNoEffect) {
   EXPECT_EQ(world.own_limits.of(limiter::Outcome::kAllowed), 1u);
 }
 
-TEST(RespSession, WhatWasAskedBeforeATransactionIsAnsweredBeforeIt) {
+TEST(RespSession, CommandsBeforeATransactionAreAnsweredBeforeIt) {
   World world;
   Conversation client(world);
   EXPECT_EQ(Readable(client.Send(

@@ -229,7 +229,7 @@ TEST(SharedStore, AWakeThatComesTooSoonAnswersOnlyWhatIsThere) {
   EXPECT_EQ(side.commands(), 2u);
 }
 
-TEST(SharedStore, WhatALeaseHasDecidedIsAnsweredOnceThoughTheNextCommandWaits) {
+TEST(SharedStore, ALeasedDecisionIsAnsweredOnceWhileTheNextCommandWaits) {
   Side side(true, /*leases=*/true);
   const std::string throttle = Command({"CL.THROTTLE", "k", "1000", "1000", "60"});
   for (int i = 0; i < 3; ++i) {

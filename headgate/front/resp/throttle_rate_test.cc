@@ -15,7 +15,7 @@ using base::uint128;
 
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-TEST(ThrottleRate, OfUsualNumbersIsThoseNumbers) {
+TEST(ThrottleRate, UsualNumbersStayAsTheyAre) {
   const auto rate = RateOf(30, 60);
   ASSERT_TRUE(rate.ok());
   EXPECT_EQ(rate->requests, 30u);

@@ -21,6 +21,7 @@ using algorithm::Cost;
 using algorithm::Decision;
 using algorithm::ExactSpan;
 using algorithm::KeepsLeases;
+using algorithm::kLeaseRequestsMax;
 using algorithm::Limit;
 using base::Duration;
 using base::Instant;
@@ -216,16 +217,16 @@ void BucketCall::AppendNumbers() {
 void BucketCall::AppendAsk(const LeaseAsk& ask) {
   Packer pack(bytes_);
   lease_wanted_ = ask.want > 0;
-  lease_least_ = std::clamp<uint64_t>(ask.least, 1, kU32Max);
+  lease_least_ = std::clamp<uint64_t>(ask.least, 1, kLeaseRequestsMax);
   pack.U64(ask.id.node).U64(ask.id.number);
-  pack.U32(static_cast<uint32_t>(std::min(ask.want, kU32Max)))
+  pack.U32(static_cast<uint32_t>(std::min(ask.want, kLeaseRequestsMax)))
       .U32(static_cast<uint32_t>(lease_least_))
-      .U32(static_cast<uint32_t>(std::min(ask.share, kU32Max)));
+      .U32(static_cast<uint32_t>(std::min(ask.share, kLeaseRequestsMax)));
   pack.U64(Nanos(std::min(ask.ttl, context_.lease_ttl)))
       .U32(static_cast<uint32_t>(ask.reports.size()));
   for (const LeaseReport& report : ask.reports) {
     pack.U64(report.number)
-        .U32(static_cast<uint32_t>(std::min(report.spent, kU32Max)))
+        .U32(static_cast<uint32_t>(std::min(report.spent, kLeaseRequestsMax)))
         .U8(report.returned ? 1 : 0);
   }
 }

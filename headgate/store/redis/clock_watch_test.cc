@@ -54,7 +54,7 @@ TEST_F(ClockWatches, APauseBehindTheQuestionIsSeenToo) {
   EXPECT_TRUE(Answer(1ms, 3s).has_value());
 }
 
-TEST_F(ClockWatches, WhatTheMarginOfLeasesCoversIsAllowedFor) {
+TEST_F(ClockWatches, ADifferenceWithinTheMarginOfLeasesIsNoPause) {
   Answer();
   Passes(2s);
   store += 70ms;

@@ -1,5 +1,5 @@
-// The conversation with a server, as dialogues: what it says comes in, what we send and tell goes
-// out.
+// The conversation with a server, as dialogues: the test gives the server's messages, and checks
+// what the connection sends and reports.
 #include "headgate/store/redis/connection.h"
 
 #include <gmock/gmock.h>
@@ -212,7 +212,7 @@ TEST(HandshakeStep, HasAnEnd) {
   EXPECT_THAT(dialogue.Heard(), ElementsAre("down: it connected, and did not say hello in time"));
 }
 
-TEST(HandshakeStep, OfASentinelIsShort) {
+TEST(HandshakeStep, TheHandshakeOfASentinelIsShort) {
   Dialogue dialogue({.client_name = "n", .sentinel = true});
   dialogue.connection.OnConnected(dialogue.now);
   dialogue.Says(kHello);
@@ -398,7 +398,7 @@ TEST(Calls, AskingGoesBeforeAndItsAnswerIsNobodys) {
   EXPECT_THAT(dialogue.Heard(), ElementsAre("a=1"));
 }
 
-TEST(Calls, OfAConnectionThatRetiresAreAnsweredAndOthersWaitForTheNext) {
+TEST(Calls, ARetiringConnectionAnswersItsCallsAndOthersWaitForTheNext) {
   std::unique_ptr<Dialogue> owner;
   Dialogue& dialogue = Dialogue::Ready(owner);
   dialogue.retire_on_error = true;

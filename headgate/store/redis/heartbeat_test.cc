@@ -31,7 +31,7 @@ TEST_F(InstanceCountTest, ASetThatFillsAgainIsNotAFleetThatShrank) {
   EXPECT_EQ(count.OnHeard(2, false, kStart + 66s), 2u) << "one has gone";
 }
 
-TEST_F(InstanceCountTest, WhoHasNotComeBackInTimeIsGone) {
+TEST_F(InstanceCountTest, AnInstanceThatDoesNotReturnInTimeIsGone) {
   EXPECT_EQ(count.OnHeard(3, true, kStart), 3u);
   EXPECT_EQ(count.OnHeard(1, true, kStart + 60s), 3u);
   EXPECT_EQ(count.OnHeard(2, false, kStart + 66s), 3u);

@@ -19,7 +19,7 @@ class RedisStore final : public SharedStore {
     const Heartbeat* heartbeat = nullptr;
     // The number of instances, whatever is counted; 0: as counted.
     uint32_t instances = 0;
-    // Told each error of a script.
+    // Called for each error of a script.
     std::function<void(const std::string& error)> on_script_error{};
   };
 

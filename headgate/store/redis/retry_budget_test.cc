@@ -24,7 +24,7 @@ TEST(RetryBudget, SavesUpNoMoreThanTen) {
   EXPECT_EQ(taken, 10);
 }
 
-TEST(RetryBudget, OfNothingIsNothing) {
+TEST(RetryBudget, ABudgetOfZeroAllowsNoRetry) {
   RetryBudget budget(0);
   EXPECT_FALSE(budget.Take());
 }

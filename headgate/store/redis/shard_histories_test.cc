@@ -29,7 +29,7 @@ struct Histories : ::testing::Test {
   const ServerIdentity primary{.run = 1, .replication = 0xA, .age = 1h};
 };
 
-TEST_F(Histories, WhoIsSeenFirstTeachesNothing) {
+TEST_F(Histories, TheFirstServerOfAShardTeachesNothing) {
   EXPECT_EQ(Sees(primary), kNone);
   EXPECT_EQ(Sees({.run = 2, .replication = 0xB, .age = 0s}, 1), kNone)
       << "it is new, and says of no history before";
@@ -86,7 +86,7 @@ TEST_F(Histories, APromotedReplicaThatIsYoungIsLearnedForAWholeTerm) {
   EXPECT_EQ(Term(1), kTtl);
 }
 
-TEST_F(Histories, WhatAReplicaFollowsIsKnown) {
+TEST_F(Histories, TheHistoryThatAReplicaFollowsIsKnown) {
   EXPECT_EQ(Sees({.run = 2, .replication = 0xA, .age = 1h, .primary = false}, 1), kNone);
   EXPECT_EQ(Term(1), 0s);
   EXPECT_EQ(Sees({.run = 2, .replication = 0xB, .previous = 0xA, .age = 1h}, 1), kPromoted);

@@ -213,7 +213,7 @@ TEST(SentinelTopology, AsksAnotherWhereTheOneThatAnswersMisleads) {
   EXPECT_EQ(topology.Ask(At(2s))->server, 1u) << "as long as nothing goes wrong";
 }
 
-TEST(Topology, OfOneServerOrARingNeverAsks) {
+TEST(Topology, ASingleServerOrARingIsNeverQueried) {
   for (const TopologyKind kind : {TopologyKind::kSingle, TopologyKind::kRing}) {
     const auto topology = MakeTopology({.topology = kind, .servers = {Server(1)}}, 7);
     EXPECT_THAT(topology->Find("foo"), Optional(0u));

@@ -96,7 +96,7 @@ TEST(ReadFiles, TextIsTakenByteForByte) {
   EXPECT_EQ(Read({temp / "a.yaml"}).files[0].text, "");
 }
 
-TEST(ReadFiles, WhatIsMissingIsAProblemAndNothingIsReadThen) {
+TEST(ReadFiles, AMissingFileIsAProblemAndThenNothingIsRead) {
   TempDirectory temp;
   temp.Write("a.yaml", "1");
   temp.MakeDirectory("empty");
@@ -114,7 +114,7 @@ TEST(ReadFiles, WhatIsMissingIsAProblemAndNothingIsReadThen) {
                           HasSubstr("/link.yaml: cannot be read: No such file or directory")));
 }
 
-TEST(ReadFiles, WhatIsNoFileIsNotWaitedFor) {
+TEST(ReadFiles, APipeOrDeviceIsRefusedAtOnce) {
   TempDirectory temp;
   ASSERT_EQ(::mkfifo((temp / "pipe.yaml").c_str(), 0600), 0);
   EXPECT_THAT(Texts(Read({temp / "pipe.yaml"})),
@@ -159,7 +159,7 @@ TEST(NamesToWatch, AFileIsANameInItsDirectory) {
               UnorderedElementsAre(WatchedName{temp.path(), ""}));
 }
 
-TEST(NamesToWatch, WhatIsMissingIsWaitedForWhereItWillAppear) {
+TEST(NamesToWatch, AMissingFileIsWatchedThroughTheNearestDirectory) {
   TempDirectory temp;
   EXPECT_THAT(NamesToWatch(std::vector{temp / "rules/edge/a.yaml"}),
               UnorderedElementsAre(WatchedName{temp.path(), "rules"}));

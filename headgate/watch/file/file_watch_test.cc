@@ -228,7 +228,7 @@ TEST(FileWatch, DeleteAndCreateIsOneChange) {
   EXPECT_EQ(watched.TextWithinASecond(), "two");
 }
 
-TEST(FileWatch, WhatIsTheSameIsNoChange) {
+TEST(FileWatch, AnUnchangedFileIsNoChange) {
   TempDirectory temp;
   temp.Write("a.yaml", "one");
   Watched watched({temp / "a.yaml"});

@@ -15,7 +15,7 @@ if ours and #header >= #prefix + 12 then
 end
 if type(header) == 'table' then
   -- An error. Only WRONGTYPE says what is stored under the key. After any other error, such as a missing right, the log
-  -- is unknown, and a script that started with an empty one would lift the limit.
+  -- is unknown. The script must not start with an empty log then, because that would lift the limit.
   if string.sub(header.err, 1, 9) ~= 'WRONGTYPE' then return header end
   -- Not a list: perhaps a bucket of another algorithm.
   header = redis.pcall('GET', key)
