@@ -11,9 +11,9 @@ using namespace std::chrono_literals;
 
 class SharedLeases : public ::testing::Test, protected testing::DirectFleet {
  protected:
-  algorithm::Decision Do(Operation what, uint64_t cost) {
+  algorithm::Decision Do(Operation what, uint64_t cost, uint64_t key = 1) {
     operation = what;
-    Ask(1, limit, {}, cost);
+    Ask(key, limit, {}, cost);
     return settled.decision;
   }
 
@@ -44,6 +44,29 @@ TEST_F(SharedLeases, ARefundOfWhatALeaseHasSpentNeedsNoMessage) {
   EXPECT_EQ(settled.mode, Mode::kLeased);
   EXPECT_EQ(settled.decision.remaining, remaining + 1);
   EXPECT_EQ(shared.names().size(), asked);
+}
+
+// The store grants half of what is left, for other instances. The instance asks for half of the
+// rest so often that it has to pause before the bucket is empty.
+TEST_F(SharedLeases, ABurstPausesBeforeTheBucketIsEmptyAndThenGetsTheRest) {
+  for (const auto algorithm :
+       {algorithm::Algorithm::kTokenBucket, algorithm::Algorithm::kSlidingWindowCounter}) {
+    limit = Intern({.algorithm = algorithm, .requests = 1000, .period = 1h});
+    const uint64_t key = static_cast<uint64_t>(algorithm) + 10;
+    int passed = 0;
+    while (Do(Operation::kTake, 1, key).allowed) ++passed;
+    EXPECT_GE(passed, 900);
+    const base::Instant began = now;
+    while (passed < 1000) {
+      if (Do(Operation::kTake, 1, key).allowed) {
+        ++passed;
+      } else {
+        ASSERT_LE(settled.decision.retry_after, 75ms) << passed;
+        now += settled.decision.retry_after;
+      }
+    }
+    EXPECT_LE(now - began, 600ms);
+  }
 }
 
 }  // namespace

@@ -214,52 +214,11 @@ class Walk {
   }
 
   int64_t NextTime() {
-    const LimitSpec& spec = limit_.spec();
-    const auto period = static_cast<uint64_t>(std::max<int64_t>(1, spec.period.count()));
-    int64_t step = 0;
-    switch (random_() % 16) {
-      case 0:
-      case 1:
-      case 2:
-      case 3:
-        break;
-      case 4:
-        step = 1;
-        break;
-      case 5:
-      case 6:
-      case 7:  // exactly when the last answer promised admission, or one nanosecond off
-        if (!last_.never_fits()) step = last_.retry_after.count() + Beside();
-        break;
-      case 8:
-        step = last_.reset_after.count() + Beside();
-        break;
-      case 9:
-      case 10:  // about one interval
-        step = static_cast<int64_t>(period / std::max<uint64_t>(1, spec.requests)) + Beside();
-        break;
-      case 11:
-        step = static_cast<int64_t>(Between(random_, 0, std::min(period, uint64_t{1} << 60)));
-        break;
-      case 12:  // the edge of the next window of the epoch
-        step = static_cast<int64_t>(period - static_cast<uint64_t>(now_) % period) + Beside();
-        break;
-      case 13:
-        step = -static_cast<int64_t>(AnySize(random_, 62));
-        break;
-      case 14:
-        step = static_cast<int64_t>(AnySize(random_, 45));
-        break;
-      case 15:
-        step = static_cast<int64_t>(AnySize(random_, OneIn(random_, 20) ? 62 : 57));
-        break;
-    }
+    const int64_t step = RandomTimeStep(random_, limit_.spec(), last_, now_, /*back_bits=*/62);
     // Not 0: a bucket that was only peeked at, at time 0, looks like an unused one.
-    step = std::min(step, base::kDurationMax.count());
     return std::max<int64_t>(earliest_,
                              base::Clamp(Instant::FromNanos(now_) + base::Duration(step)).ns);
   }
-  int64_t Beside() { return static_cast<int64_t>(random_() % 3) - 1; }
 
   Cost NextCost() {
     switch (random_() % 16) {
@@ -341,6 +300,51 @@ LimitSpec RandomChange(Random& random, const LimitSpec& spec) {
     const bool kept = to.algorithm == spec.algorithm && to.period == spec.period;
     if (Limit::Make(to).ok() && (kept || !has_no_interval)) return to;
   }
+}
+
+int64_t RandomTimeStep(Random& random, const LimitSpec& spec, const Decision& last, int64_t now,
+                       uint64_t back_bits) {
+  const auto period = static_cast<uint64_t>(std::max<int64_t>(1, spec.period.count()));
+  const auto beside = [&] { return static_cast<int64_t>(Between(random, 0, 2)) - 1; };
+  int64_t step = 0;
+  switch (random() % 16) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      break;
+    case 4:
+      step = 1;
+      break;
+    case 5:
+    case 6:
+    case 7:
+      if (!last.never_fits()) step = last.retry_after.count() + beside();
+      break;
+    case 8:
+      step = last.reset_after.count() + beside();
+      break;
+    case 9:
+    case 10:
+      step = static_cast<int64_t>(period / std::max<uint64_t>(1, spec.requests)) + beside();
+      break;
+    case 11:
+      step = static_cast<int64_t>(Between(random, 0, std::min(period, uint64_t{1} << 60)));
+      break;
+    case 12:
+      step = static_cast<int64_t>(period - static_cast<uint64_t>(now) % period) + beside();
+      break;
+    case 13:
+      step = -static_cast<int64_t>(AnySize(random, back_bits));
+      break;
+    case 14:
+      step = static_cast<int64_t>(AnySize(random, 45));
+      break;
+    case 15:
+      step = static_cast<int64_t>(AnySize(random, OneIn(random, 20) ? 62 : 57));
+      break;
+  }
+  return std::min(step, base::kDurationMax.count());
 }
 
 std::string Describe(const LimitSpec& spec) {

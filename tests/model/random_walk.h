@@ -34,6 +34,12 @@ algorithm::LimitSpec RandomSpec(Random& random, algorithm::Algorithm algorithm);
 // A possible change of `spec`; algorithm and period mostly stay.
 algorithm::LimitSpec RandomChange(Random& random, const algorithm::LimitSpec& spec);
 
+// A step of time that is likely to meet an edge: none, the moment at which the last answer promised
+// admission or a full bucket, an interval, or the edge of a window, each also a nanosecond off; or
+// any time. Backward steps are below 2^back_bits. In ns.
+int64_t RandomTimeStep(Random& random, const algorithm::LimitSpec& spec,
+                       const algorithm::Decision& last, int64_t now, uint64_t back_bits);
+
 std::string Describe(const algorithm::LimitSpec& spec);
 std::string Describe(const algorithm::Decision& decision);
 

@@ -117,48 +117,8 @@ Cost TwinWalk::NextCost() {
 }
 
 int64_t TwinWalk::NextTime() {
-  const auto period = static_cast<uint64_t>(std::max<int64_t>(1, spec_.period.count()));
-  int64_t step = 0;
-  switch (random_() % 16) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-      break;
-    case 4:
-      step = 1;
-      break;
-    case 5:
-    case 6:  // exactly when the last answer promised admission, or one nanosecond off
-      if (!last_.never_fits()) step = last_.retry_after.count() + Beside();
-      break;
-    case 7:
-      step = last_.reset_after.count() + Beside();
-      break;
-    case 8:
-    case 9:
-    case 10:  // about one interval
-      step = static_cast<int64_t>(period / std::max<uint64_t>(1, spec_.requests)) + Beside();
-      break;
-    case 11:
-      step = static_cast<int64_t>(Between(random_, 0, std::min(period, uint64_t{1} << 60)));
-      break;
-    case 12:  // the edge of the next window of the epoch
-      step = static_cast<int64_t>(period - static_cast<uint64_t>(now_) % period) + Beside();
-      break;
-    case 13:
-      step = -static_cast<int64_t>(AnySize(random_, 30));
-      break;
-    case 14:
-      step = static_cast<int64_t>(AnySize(random_, 45));
-      break;
-    case 15:
-      step = static_cast<int64_t>(AnySize(random_, OneIn(random_, 20) ? 62 : 57));
-      break;
-  }
-  const int64_t at = base::Clamp(Instant::FromNanos(now_) +
-                                 base::Duration(std::min(step, base::kDurationMax.count())))
-                         .ns;
+  const int64_t step = model::RandomTimeStep(random_, spec_, last_, now_, /*back_bits=*/30);
+  const int64_t at = base::Clamp(Instant::FromNanos(now_) + base::Duration(step)).ns;
   return std::max({int64_t{1}, latest_ - kBackMost, at});
 }
 

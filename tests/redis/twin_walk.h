@@ -24,8 +24,6 @@ struct TwinStep {
 
 class TwinWalk {
  public:
-  // Whether time also makes small steps back.
-
   TwinWalk(uint64_t seed, algorithm::Algorithm algorithm);
 
   TwinStep Next();
@@ -42,7 +40,6 @@ class TwinWalk {
  private:
   algorithm::Cost NextCost();
   int64_t NextTime();
-  int64_t Beside() { return static_cast<int64_t>(random_() % 3) - 1; }
 
   model::Random random_;
   algorithm::LimitSpec spec_;

@@ -4,41 +4,23 @@
 
 #include <string>
 
-#include "headgate/front/api/handler.h"
-#include "headgate/http/session.h"
-#include "headgate/rule/builder.h"
-#include "headgate/store/memory.h"
+#include "headgate/front/api/check_rig.h"
 #include "headgate/testing/count_allocations.h"
 
 namespace headgate::front::api {
 namespace {
 
 TEST(Check, AllocatesNothingInSteadyState) {
-  store::MemoryStore store({.max_buckets = 1000});
-  limiter::Limiter limiter(store, nullptr);
-  const rule::PlainRule rule{
-      .domain = "default",
-      .key = "api_key",
-      .limits = {*algorithm::Limit::Make({.requests = 10, .period = std::chrono::seconds(20)})}};
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
-  ASSERT_TRUE(limiter.OnRules(*rule::BuildRules({&rule, 1}), now).ok());
-  limiter::Checker checker(limiter);
-  CheckHandler handler(checker, {});
-  const http::Access access;
-  http::Router router("Headgate", access);
-  handler.AddRoutes(router);
-  const http::Options options;
-  http::Session session(router, options, {});
+  CheckRig rig({.requests = 10, .period = std::chrono::seconds(20)}, now);
 
   // The second request arrives in two reads and has an escape in its value.
   std::string input;
   for (const std::string value : {R"(k1)", R"(k\n2)"}) {
-    const std::string body = R"({"descriptors":[{"entries":[{"key":"api_key","value":")" + value +
-                             R"("}]},{"entries":[{"key":"other","value":"x"}]}]})";
-    input +=
-        "POST /v1/check HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nContent-Type: "
-        "application/json\r\nContent-Length: " +
-        std::to_string(body.size()) + "\r\n\r\n" + body;
+    const std::string body =
+        R"({"domain":"edge","descriptors":[{"entries":[{"key":"api_key","value":")" + value +
+        R"("}]},{"entries":[{"key":"other","value":"x"}]}]})";
+    input += CheckRig::Post(body);
   }
   const std::string_view first = std::string_view(input).substr(0, input.size() - 9);
   std::string output;
@@ -47,8 +29,8 @@ TEST(Check, AllocatesNothingInSteadyState) {
   for (int round = 0; round < 100; ++round) {
     if (round == 20) before = testing::allocation_count;
     output.clear();
-    const auto progress = session.OnBytes(first, output, now);
-    session.OnBytes(std::string_view(input).substr(progress.consumed), output, now);
+    const auto progress = rig.session.OnBytes(first, output, now);
+    rig.session.OnBytes(std::string_view(input).substr(progress.consumed), output, now);
     allowed = allowed || output.starts_with("HTTP/1.1 200 ");
     denied = denied || output.starts_with("HTTP/1.1 429 ");
     now += std::chrono::milliseconds(500);
