@@ -4,11 +4,13 @@
 # headgate_tests_of_files(limiter /…/limiter_test "unit;headgate/limiter" "/…/a_test.cc;/…/b_test.cc"): entries limiter_a_test and
 # limiter_b_test, and limiter_test_is_listed, which fails if the binary has a test that no entry runs.
 function(headgate_tests_of_files prefix binary labels files)
-  # ctest has three slots for each core (`./dev test`). A test takes two of them, so that a test that mostly waits can run
-  # beside it. Tests with real processes begin first.
+  # ctest has four slots for each core (`./dev test`). A test takes two of them. Unit tests measure no times, so they leave
+  # the processor to tests with real processes, which begin first.
   set(share PROCESSORS 2)
+  set(command nice -n 10 ${binary})
   if("${labels}" MATCHES "^integration")
     list(APPEND share COST 15)
+    set(command ${binary})
   endif()
   set(all "")
   foreach(file ${files})
@@ -19,7 +21,7 @@ function(headgate_tests_of_files prefix binary labels files)
     endif()
     _headgate_filter(filter ${file})
     string(APPEND all ":${filter}")
-    add_test(${entry} ${binary} --gtest_filter=${filter})
+    add_test(${entry} ${command} --gtest_filter=${filter})
     set_tests_properties(${entry} PROPERTIES
       ${share} LABELS "${labels}" TIMEOUT 300 WORKING_DIRECTORY ${HEADGATE_SOURCE_DIR} REQUIRED_FILES ${binary})
   endforeach()
