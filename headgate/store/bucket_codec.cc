@@ -79,10 +79,12 @@ bool TakeLeases(Unpacker& in, StoredBucket& bucket) {
 bool TakeHits(Unpacker& in, StoredBucket& bucket) {
   if (in.rest().size() % kHitBytes != 0) return false;
   uint64_t sum = 0;
+  uint64_t latest = 0;
   while (!in.rest().empty()) {
     const uint64_t at = in.U64();
     const uint32_t cost = in.U32();
-    if (!IsInstant(at)) return false;
+    if (!IsInstant(at) || at < latest) return false;
+    latest = at;
     sum += cost;
     bucket.hits.Append({InstantOf(at), cost});
   }

@@ -124,6 +124,20 @@ TEST(BucketCodec, LeasesAreThere32BytesEachAndOnlyInBucketsThatKeepThem) {
   }
 }
 
+TEST(BucketCodec, HitsOutOfOrderAreNoBucket) {
+  StoredBucket bucket{.limit = *Limit::Make({.algorithm = algorithm::Algorithm::kSlidingWindowLog,
+                                             .requests = 5,
+                                             .period = 10s})};
+  bucket.state.count = 2;
+  bucket.state.seen = Instant::FromNanos(7);
+  bucket.hits.Append({Instant::FromNanos(4), 1});
+  StoredBucket ordered = bucket;
+  ordered.hits.Append({Instant::FromNanos(4), 1});
+  EXPECT_TRUE(ParseBucket(BytesOf(ordered)).has_value());
+  bucket.hits.Append({Instant::FromNanos(3), 1});
+  EXPECT_FALSE(ParseBucket(BytesOf(bucket)).has_value());
+}
+
 TEST(BucketCodec, CutOrCorruptBytesAreNoBucket) {
   for (const LimitSpec& spec : SomeLimits()) {
     const std::string bytes = BytesOf(SomeBucket(spec));
