@@ -1,7 +1,7 @@
 // Dialogues between a node's lease book and a store: the test gives the store's answers and
-// compares the book's messages as text. The limit is 100 a second with a burst of 100. The ttl is 2
-// s, so four requests within 1 s are worth a lease, and the node may spend a lease for 1.9 s. Not
-// thread-safe.
+// compares the book's messages as text. The limit is 100 a second with a burst of 100. The ttl is
+// 2 s, so four requests within 1 s are worth a lease, and the node may spend a lease for 1.9 s.
+// Not thread-safe.
 #pragma once
 
 #include <gmock/gmock.h>

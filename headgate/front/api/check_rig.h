@@ -1,9 +1,11 @@
-// The path of POST /v1/check without sockets and clocks, for tests and benchmarks: session, router,
-// JSON, limiter, memory store. Not thread-safe.
+// The path of a check over HTTP without sockets and clocks, for tests and benchmarks: session,
+// router, JSON, limiter, memory store. Not thread-safe.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "headgate/base/check.h"
 #include "headgate/front/api/handler.h"
@@ -14,12 +16,21 @@
 namespace headgate::front::api {
 
 struct CheckRig {
-  // Its only rule limits the key `api_key` in the domain `edge`.
-  CheckRig(const algorithm::LimitSpec& limit, base::Instant now) {
+  // Without `rules` nothing has been loaded.
+  CheckRig(std::shared_ptr<const rule::RuleSet> rules, CheckOptions check_options,
+           base::Instant now)
+      : handler(checker, check_options) {
+    if (rules != nullptr) HEADGATE_CHECK(limiter.OnRules(std::move(rules), now).ok());
+    handler.AddRoutes(router);
+  }
+  // The only rule limits the key `api_key` in the domain `edge`.
+  CheckRig(const algorithm::LimitSpec& limit, base::Instant now)
+      : CheckRig(OneRule(limit), {}, now) {}
+
+  static std::shared_ptr<const rule::RuleSet> OneRule(const algorithm::LimitSpec& limit) {
     const rule::PlainRule rule{
         .domain = "edge", .key = "api_key", .limits = {*algorithm::Limit::Make(limit)}};
-    HEADGATE_CHECK(limiter.OnRules(*rule::BuildRules({&rule, 1}), now).ok());
-    handler.AddRoutes(router);
+    return *rule::BuildRules({&rule, 1});
   }
 
   static std::string Post(std::string_view body) {
@@ -31,7 +42,7 @@ struct CheckRig {
   store::MemoryStore store{{.max_buckets = 1 << 16}};
   limiter::Limiter limiter{store, nullptr};
   limiter::Checker checker{limiter};
-  CheckHandler handler{checker, {}};
+  CheckHandler handler;
   http::Access access;
   http::Router router{"Headgate", access};
   http::Options options;

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "headgate/store/memory.h"
+#include "headgate/front/api/check_rig.h"
 
 namespace headgate::front::api {
 namespace {
@@ -78,13 +78,9 @@ std::string Body2(const std::string& key_a, const std::string& key_b) {
                      key_a, key_b);
 }
 
-struct Server {
-  explicit Server(std::shared_ptr<Rules> rules, CheckOptions options = {})
-      : handler(checker, options) {
-    handler.AddRoutes(router);
-    if (rules == nullptr) return;
-    EXPECT_TRUE(limiter.OnRules(std::move(rules), kStart).ok());
-  }
+struct Server : CheckRig {
+  explicit Server(std::shared_ptr<Rules> rules, CheckOptions check_options = {})
+      : CheckRig(std::move(rules), check_options, kStart) {}
 
   http::Response Post(const std::string& path, const std::string& body,
                       base::Instant now = kStart) {
@@ -99,13 +95,7 @@ struct Server {
     return response;
   }
 
-  store::MemoryStore store{{.max_buckets = 1000}};
-  limiter::Limiter limiter{store, nullptr};
-  limiter::Checker checker{limiter};
-  CheckHandler handler;
-  http::Access access;
   net::Peer peer;
-  http::Router router{"Headgate", access};
 };
 
 std::shared_ptr<Rules> TenPer20s() {
