@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <span>
 
 namespace headgate::wire {
 namespace {
@@ -23,13 +25,33 @@ void AppendParameter(std::string_view name, uint64_t value, std::string& out) {
   AppendSfInteger(value, out);
 }
 
+// Appends ;w=60. A window that is not whole seconds is left out.
+void AppendWindow(base::Duration window, std::string& out) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(window);
+  if (seconds.count() > 0 && seconds == window)
+    AppendParameter("w", static_cast<uint64_t>(seconds.count()), out);
+}
+
+// Appends printable ASCII; percent-encodes everything else, so that no field can end early.
+void AppendVisible(std::string_view text, std::string& out) {
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte > 0x7E) {
+      out.push_back('%');
+      out.push_back(kHex[byte >> 4]);
+      out.push_back(kHex[byte & 15]);
+    } else {
+      out.push_back(c);
+    }
+  }
+}
+
 // Each function writes a value, or returns false if there is nothing to write.
 bool WritePolicy(const RateLimitState& state, std::string& out) {
   AppendSfString(state.policy, out);
   AppendParameter("q", state.quota, out);
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(state.window);
-  if (seconds.count() > 0 && seconds == state.window)
-    AppendParameter("w", static_cast<uint64_t>(seconds.count()), out);
+  AppendWindow(state.window, out);
   return true;
 }
 
@@ -69,19 +91,90 @@ bool WriteRetryAfter(const RateLimitState& state, std::string& out) {
   return true;
 }
 
+// The quota in the form of drafts 3 to 7: 100;w=60.
+bool WriteOldPolicy(const RateLimitState& state, std::string& out) {
+  AppendSfInteger(state.quota, out);
+  AppendWindow(state.window, out);
+  return true;
+}
+
+bool WriteLimitAndPolicy(const RateLimitState& state, std::string& out) {
+  AppendSfInteger(state.quota, out);
+  out.append(", ");
+  return WriteOldPolicy(state, out);
+}
+
+bool WriteDraft7(const RateLimitState& state, std::string& out) {
+  out.append("limit=");
+  AppendSfInteger(state.quota, out);
+  out.append(", remaining=");
+  AppendSfInteger(state.remaining, out);
+  out.append(", reset=");
+  AppendSfInteger(SecondsUp(state.reset_after), out);
+  return true;
+}
+
+bool WriteUsed(const RateLimitState& state, std::string& out) {
+  AppendSfInteger(state.limit - std::min(state.limit, state.remaining), out);
+  return true;
+}
+
+bool WriteResource(const RateLimitState& state, std::string& out) {
+  AppendVisible(state.policy, out);
+  return true;
+}
+
+using WriteValue = bool (*)(const RateLimitState& state, std::string& out);
 struct FieldRow {
-  RateLimitField field;
   std::string_view name;
-  bool (*write)(const RateLimitState& state, std::string& out);
+  WriteValue write = nullptr;  // null: Unix time of the reset
 };
-constexpr FieldRow kFields[] = {
-    {RateLimitField::kPolicy, "RateLimit-Policy", WritePolicy},
-    {RateLimitField::kRateLimit, "RateLimit", WriteRateLimit},
-    {RateLimitField::kLimit, "X-RateLimit-Limit", WriteLimit},
-    {RateLimitField::kRemaining, "X-RateLimit-Remaining", WriteRemaining},
-    {RateLimitField::kReset, "X-RateLimit-Reset", WriteReset},
-    {RateLimitField::kRetryAfter, "Retry-After", WriteRetryAfter},
+
+constexpr FieldRow kAll[] = {{"RateLimit-Policy", WritePolicy},
+                             {"RateLimit", WriteRateLimit},
+                             {"X-RateLimit-Limit", WriteLimit},
+                             {"X-RateLimit-Remaining", WriteRemaining},
+                             {"X-RateLimit-Reset", WriteReset}};
+constexpr FieldRow kDraft[] = {{"RateLimit-Policy", WritePolicy}, {"RateLimit", WriteRateLimit}};
+constexpr FieldRow kDraft7[] = {{"RateLimit-Policy", WriteOldPolicy}, {"RateLimit", WriteDraft7}};
+constexpr FieldRow kDraft6[] = {{"RateLimit-Policy", WriteOldPolicy},
+                                {"RateLimit-Limit", WriteLimit},
+                                {"RateLimit-Remaining", WriteRemaining},
+                                {"RateLimit-Reset", WriteReset}};
+constexpr FieldRow kDraft3[] = {{"RateLimit-Limit", WriteLimitAndPolicy},
+                                {"RateLimit-Remaining", WriteRemaining},
+                                {"RateLimit-Reset", WriteReset}};
+constexpr FieldRow kGithub[] = {{"X-RateLimit-Limit", WriteLimit},
+                                {"X-RateLimit-Remaining", WriteRemaining},
+                                {"X-RateLimit-Used", WriteUsed},
+                                {"X-RateLimit-Reset"},
+                                {"X-RateLimit-Resource", WriteResource}};
+constexpr FieldRow kTwitter[] = {{"x-rate-limit-limit", WriteLimit},
+                                 {"x-rate-limit-remaining", WriteRemaining},
+                                 {"x-rate-limit-reset"}};
+
+struct DialectRow {
+  std::string_view name;
+  std::span<const FieldRow> fields;
 };
+// In the order of RateLimitDialect.
+constexpr DialectRow kDialects[] = {{"all", kAll},         {"draft", kDraft},
+                                    {"draft-7", kDraft7},  {"draft-6", kDraft6},
+                                    {"draft-3", kDraft3},  {"github", kGithub},
+                                    {"twitter", kTwitter}, {"none", {}}};
+
+const DialectRow& RowOf(RateLimitDialect dialect) {
+  return kDialects[static_cast<size_t>(dialect)];
+}
+
+// Unix time in seconds, rounded up.
+bool WriteResetTime(const RateLimitState& state, base::Instant now, std::string& out) {
+  if (state.limit == 0) return false;
+  const base::Duration since_epoch = std::chrono::nanoseconds(now.ns);
+  AppendSfInteger(SecondsUp(since_epoch + std::min(state.reset_after, base::kDurationMax / 2)),
+                  out);
+  return true;
+}
 
 }  // namespace
 
@@ -93,30 +186,39 @@ void AppendSfInteger(uint64_t value, std::string& out) {
 }
 
 void AppendSfString(std::string_view text, std::string& out) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
   out.push_back('"');
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte > 0x7E) {
-      out.push_back('%');
-      out.push_back(kHex[byte >> 4]);
-      out.push_back(kHex[byte & 15]);
-    } else {
-      if (c == '"' || c == '\\') out.push_back('\\');
-      out.push_back(c);
-    }
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find_first_of("\"\\", begin), text.size());
+    AppendVisible(text.substr(begin, end - begin), out);
+    if (end < text.size()) out.append({'\\', text[end]});
+    begin = end + 1;
   }
   out.push_back('"');
 }
 
-void EmitRateLimitFields(
-    const RateLimitState& state, RateLimitFieldSet selected, std::string& scratch,
-    absl::FunctionRef<void(std::string_view name, std::string_view value)> emit) {
-  for (const FieldRow& row : kFields) {
-    if (!selected.Has(row.field)) continue;
+std::string_view Name(RateLimitDialect dialect) { return RowOf(dialect).name; }
+
+std::optional<RateLimitDialect> DialectByName(std::string_view name) {
+  const auto found = std::find_if(std::begin(kDialects), std::end(kDialects),
+                                  [&](const DialectRow& row) { return row.name == name; });
+  if (found == std::end(kDialects)) return std::nullopt;
+  return static_cast<RateLimitDialect>(found - std::begin(kDialects));
+}
+
+void EmitRateLimitFields(const RateLimitState& state, RateLimitDialect dialect, base::Instant now,
+                         std::string& scratch, EmitField emit) {
+  for (const FieldRow& row : RowOf(dialect).fields) {
     scratch.clear();
-    if (row.write(state, scratch)) emit(row.name, scratch);
+    const bool written = row.write == nullptr ? WriteResetTime(state, now, scratch)
+                                              : row.write(state, scratch);
+    if (written) emit(row.name, scratch);
   }
+  scratch.clear();
+  if (WriteRetryAfter(state, scratch)) emit("Retry-After", scratch);
+}
+
+void EmitEmptyRateLimitFields(RateLimitDialect dialect, EmitField emit) {
+  for (const FieldRow& row : RowOf(dialect).fields) emit(row.name, {});
 }
 
 }  // namespace headgate::wire

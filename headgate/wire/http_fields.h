@@ -7,13 +7,14 @@
 //   X-RateLimit-Reset: 20
 //   Retry-After: 20                           RFC 9110, 10.2.3
 //
+// or in the form of older drafts or of a known API.
+//
 // Seconds are rounded up, so a client that waits as long as it was told is never early. The draft
 // may still rename its parameters, so one table in the source holds the names and their order.
 // Structured fields follow RFC 9651.
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -23,33 +24,21 @@
 
 namespace headgate::wire {
 
-enum class RateLimitField : uint8_t {
-  kPolicy,
-  kRateLimit,
-  kLimit,
-  kRemaining,
-  kReset,
-  kRetryAfter
+// The fields that clients of an API expect.
+enum class RateLimitDialect : uint8_t {
+  kAll,      // kDraft, and X-RateLimit-* with seconds from now
+  kDraft,    // RateLimit-Policy and RateLimit as structured fields: draft 8 and later
+  kDraft7,   // RateLimit-Policy: 100;w=60, RateLimit: limit=100, remaining=50, reset=30
+  kDraft6,   // RateLimit-Policy: 100;w=60, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset
+  kDraft3,   // RateLimit-Limit: 100, 100;w=60, RateLimit-Remaining, RateLimit-Reset
+  kGithub,   // X-RateLimit-*, also Used and Resource; Reset is Unix time
+  kTwitter,  // x-rate-limit-*; reset is Unix time
+  kNone,
 };
 
-// The set of fields that a response carries.
-class RateLimitFieldSet {
- public:
-  constexpr RateLimitFieldSet() = default;
-  constexpr RateLimitFieldSet(std::initializer_list<RateLimitField> fields) {
-    for (const RateLimitField field : fields) bits_ |= Bit(field);
-  }
-  static constexpr RateLimitFieldSet All() {
-    using enum RateLimitField;
-    return {kPolicy, kRateLimit, kLimit, kRemaining, kReset, kRetryAfter};
-  }
-  constexpr bool Has(RateLimitField field) const { return (bits_ & Bit(field)) != 0; }
-  constexpr bool operator==(const RateLimitFieldSet&) const = default;
-
- private:
-  static constexpr uint32_t Bit(RateLimitField field) { return 1u << static_cast<uint32_t>(field); }
-  uint32_t bits_ = 0;
-};
+// "all", "draft", "draft-7", …
+std::string_view Name(RateLimitDialect dialect);
+std::optional<RateLimitDialect> DialectByName(std::string_view name);
 
 // A limit and its current state.
 struct RateLimitState {
@@ -65,11 +54,17 @@ struct RateLimitState {
   std::optional<base::Duration> retry_after;
 };
 
-// Calls `emit` for each selected field that applies to `state`. The values are built in `scratch`,
-// whose memory is reused, and are valid only during the call.
-void EmitRateLimitFields(
-    const RateLimitState& state, RateLimitFieldSet selected, std::string& scratch,
-    absl::FunctionRef<void(std::string_view name, std::string_view value)> emit);
+using EmitField = absl::FunctionRef<void(std::string_view name, std::string_view value)>;
+
+// Calls `emit` for each field of the dialect that applies to `state`, and for Retry-After if the
+// state has it, in every dialect. The values are built in `scratch`, whose memory is reused, and are
+// valid only during the call. `now` is the time of the decision.
+void EmitRateLimitFields(const RateLimitState& state, RateLimitDialect dialect, base::Instant now,
+                         std::string& scratch, EmitField emit);
+
+// Calls `emit` with an empty value for each field of the dialect, except Retry-After. Some proxies
+// copy fields by name and pass on the client's own field if Headgate's answer has none.
+void EmitEmptyRateLimitFields(RateLimitDialect dialect, EmitField emit);
 
 // RFC 9651, 4.1.4 and 4.1.6. An integer has at most 15 digits; larger ones are clamped. A string is
 // quoted, with " and \ escaped; anything other than printable ASCII is percent-encoded.

@@ -16,22 +16,32 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-using enum RateLimitField;
+
+constexpr std::string_view kPolicy = "RateLimit-Policy";
+constexpr std::string_view kRateLimit = "RateLimit";
+constexpr std::string_view kRemaining = "X-RateLimit-Remaining";
+constexpr std::string_view kReset = "X-RateLimit-Reset";
+constexpr std::string_view kRetryAfter = "Retry-After";
+// Saturday, 14 November 2023, 22:13:20 UTC and a half.
+constexpr base::Instant kNow = base::Instant::FromNanos(1'700'000'000'500'000'000);
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-Fields Emit(const RateLimitState& state, RateLimitFieldSet selected = RateLimitFieldSet::All()) {
+Fields Emit(const RateLimitState& state, RateLimitDialect dialect = RateLimitDialect::kAll) {
   Fields fields;
   std::string scratch;
-  EmitRateLimitFields(state, selected, scratch, [&](std::string_view name, std::string_view value) {
-    fields.emplace_back(name, value);
-  });
+  EmitRateLimitFields(state, dialect, kNow, scratch,
+                      [&](std::string_view name, std::string_view value) {
+                        fields.emplace_back(name, value);
+                      });
   return fields;
 }
 
-std::string ValueOf(RateLimitField field, const RateLimitState& state) {
-  const Fields fields = Emit(state, {field});
-  return fields.empty() ? "(absent)" : fields[0].second;
+std::string ValueOf(std::string_view field, const RateLimitState& state) {
+  for (const auto& [name, value] : Emit(state)) {
+    if (name == field) return value;
+  }
+  return "(absent)";
 }
 
 RateLimitState Search() {
@@ -126,11 +136,63 @@ TEST(RateLimitFields, NameAWindowOnlyInWholeSeconds) {
   EXPECT_EQ(ValueOf(kPolicy, state), R"("search";q=100;w=31536000)");
 }
 
-TEST(RateLimitFields, AreOnlyThoseSelected) {
-  EXPECT_THAT(Emit(Search(), {}), IsEmpty());
+TEST(RateLimitDialects, EachHasItsFields) {
+  using enum RateLimitDialect;
+  RateLimitState state = Search();
+  state.denied = true;
+  state.retry_after = 20s;
+  EXPECT_THAT(Emit(state, kDraft),
+              ElementsAre(Pair("RateLimit-Policy", R"("search";q=100;w=60)"),
+                          Pair("RateLimit", R"("search";r=15;t=20)"), Pair("Retry-After", "20")));
+  EXPECT_THAT(Emit(state, kDraft7),
+              ElementsAre(Pair("RateLimit-Policy", "100;w=60"),
+                          Pair("RateLimit", "limit=100, remaining=15, reset=40"),
+                          Pair("Retry-After", "20")));
+  EXPECT_THAT(Emit(state, kDraft6),
+              ElementsAre(Pair("RateLimit-Policy", "100;w=60"), Pair("RateLimit-Limit", "120"),
+                          Pair("RateLimit-Remaining", "15"), Pair("RateLimit-Reset", "40"),
+                          Pair("Retry-After", "20")));
+  EXPECT_THAT(Emit(state, kDraft3),
+              ElementsAre(Pair("RateLimit-Limit", "100, 100;w=60"),
+                          Pair("RateLimit-Remaining", "15"), Pair("RateLimit-Reset", "40"),
+                          Pair("Retry-After", "20")));
   EXPECT_THAT(
-      Emit(Search(), {kRemaining, kRateLimit}),
-      ElementsAre(Pair("RateLimit", R"("search";r=15;t=40)"), Pair("X-RateLimit-Remaining", "15")));
+      Emit(state, kGithub),
+      ElementsAre(Pair("X-RateLimit-Limit", "120"), Pair("X-RateLimit-Remaining", "15"),
+                  Pair("X-RateLimit-Used", "105"), Pair("X-RateLimit-Reset", "1700000041"),
+                  Pair("X-RateLimit-Resource", "search"), Pair("Retry-After", "20")));
+  EXPECT_THAT(Emit(state, kTwitter),
+              ElementsAre(Pair("x-rate-limit-limit", "120"), Pair("x-rate-limit-remaining", "15"),
+                          Pair("x-rate-limit-reset", "1700000041"), Pair("Retry-After", "20")));
+  EXPECT_THAT(Emit(state, kNone), ElementsAre(Pair("Retry-After", "20")));
+}
+
+TEST(RateLimitDialects, HaveNames) {
+  for (int i = 0; i <= static_cast<int>(RateLimitDialect::kNone); ++i) {
+    const auto dialect = static_cast<RateLimitDialect>(i);
+    EXPECT_EQ(DialectByName(Name(dialect)), dialect);
+  }
+  EXPECT_FALSE(DialectByName("draft-9"));
+}
+
+TEST(RateLimitDialects, AValueCannotEndAField) {
+  RateLimitState state = Search();
+  state.policy = "a\r\nX-Evil: 1\xff";
+  for (const auto& [name, value] : Emit(state, RateLimitDialect::kGithub)) {
+    EXPECT_EQ(value.find_first_of("\r\n"), value.npos) << name;
+  }
+  EXPECT_THAT(Emit(state, RateLimitDialect::kGithub).back(),
+              Pair("X-RateLimit-Resource", "a%0D%0AX-Evil: 1%FF"));
+}
+
+TEST(RateLimitDialects, EmptyFieldsHaveAllNames) {
+  Fields fields;
+  EmitEmptyRateLimitFields(RateLimitDialect::kDraft6,
+                           [&](std::string_view name, std::string_view value) {
+                             fields.emplace_back(name, value);
+                           });
+  EXPECT_THAT(fields, ElementsAre(Pair("RateLimit-Policy", ""), Pair("RateLimit-Limit", ""),
+                                  Pair("RateLimit-Remaining", ""), Pair("RateLimit-Reset", "")));
 }
 
 TEST(StructuredField, IntegersHaveAtMost15Digits) {

@@ -17,7 +17,7 @@ namespace headgate::front::api {
 
 struct CheckRig {
   // Without `rules` nothing has been loaded.
-  CheckRig(std::shared_ptr<const rule::RuleSet> rules, CheckOptions check_options,
+  CheckRig(std::shared_ptr<const rule::RuleSet> rules, answer::LimitAnswerOptions check_options,
            base::Instant now)
       : handler(checker, check_options) {
     if (rules != nullptr) HEADGATE_CHECK(limiter.OnRules(std::move(rules), now).ok());

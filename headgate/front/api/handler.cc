@@ -1,36 +1,12 @@
 #include "headgate/front/api/handler.h"
 
-#include <algorithm>
-
-#include "headgate/base/check.h"
 #include "headgate/front/api/check_answer.h"
 #include "headgate/http/problem.h"
 
 namespace headgate::front::api {
 
-namespace {
-
-// A client that is refused because the store is unreachable, or because there are no rules yet,
-// should not retry at once.
-constexpr std::string_view kUnavailableRetryAfterS = "1";
-
-limiter::Pending* PendingOf(const http::Request& request) {
-  HEADGATE_CHECK(request.suspension != nullptr);
-  http::Suspension& suspension = *request.suspension;
-  return &suspension.Ensure<limiter::Pending>([&suspension] { suspension.wake(); });
-}
-
-limiter::Mode ModeOf(const limiter::Response& response) {
-  limiter::Mode mode = limiter::Mode::kMemory;
-  for (const limiter::DescriptorAnswer& outcome : response.descriptors)
-    mode = std::max(mode, outcome.mode);
-  return mode;
-}
-
-}  // namespace
-
-CheckHandler::CheckHandler(limiter::Checker& checker, const CheckOptions& options)
-    : checker_(checker), options_(options) {}
+CheckHandler::CheckHandler(limiter::Checker& checker, const answer::LimitAnswerOptions& options)
+    : checker_(checker), answer_(checker, options) {}
 
 void CheckHandler::AddRoutes(http::Router& router) {
   using Request = http::Request;
@@ -70,7 +46,8 @@ void CheckHandler::Decide(limiter::Operation operation, uint64_t cost_default,
   response.status = decided_.allowed ? 200 : 429;
   response.AddField("Content-Type", "application/json");
   AppendAnswer(decided_, response.body);
-  AddLimitFields(cost_default, response, now);
+  if (const auto state = answer_.StateOf(request_, cost_default, decided_, now))
+    answer_.AddFields(*state, response, now);
 }
 
 void CheckHandler::Change(limiter::Operation operation, const http::Request& request,
@@ -88,18 +65,16 @@ void CheckHandler::Change(limiter::Operation operation, const http::Request& req
 bool CheckHandler::Settle(limiter::Operation operation, const http::Request& request,
                           http::Response& response, base::Instant now) {
   request_.operation = operation;
-  limiter::Pending* const pending = checker_.may_wait() ? PendingOf(request) : nullptr;
+  limiter::Pending* const pending = checker_.may_wait() ? answer::PendingOf(request) : nullptr;
   const absl::Status status = checker_.Check(request_, decided_, now, pending);
   if (status.ok()) {
     response.later = decided_.waiting;
     if (response.later) return false;
   } else {
-    AnswerError(status, response);
+    answer_.AnswerError(status, 503, response);
   }
   const bool reached = status.ok() || status.code() == absl::StatusCode::kUnavailable;
-  if (const limiter::Mode mode = ModeOf(decided_); reached && mode != limiter::Mode::kMemory) {
-    response.AddField("X-RateLimit-Mode", Name(mode));
-  }
+  if (reached) answer::LimitAnswer::AddMode(decided_, response);
   return status.ok();
 }
 
@@ -107,64 +82,6 @@ bool CheckHandler::Parse(const http::Request& request, http::Response& response)
   const std::optional<BodyError> error = parser_.Parse(request.body, request_);
   if (error) http::AnswerProblem(400, error->detail, error->hint, response);
   return !error;
-}
-
-void CheckHandler::AnswerError(const absl::Status& status, http::Response& response) {
-  const std::string message(status.message());
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-      return http::AnswerProblem(400, message, "", response);
-    case absl::StatusCode::kFailedPrecondition:
-      if (checker_.rules() != nullptr) return http::AnswerProblem(409, message, "", response);
-      http::AnswerProblem(503, message,
-                          "the path given by --rules has no rule file yet, or only files with "
-                          "problems; the log names them",
-                          response);
-      return response.AddField("Retry-After", kUnavailableRetryAfterS);
-    case absl::StatusCode::kUnavailable:
-      http::AnswerProblem(503, message, "", response);
-      return response.AddField("Retry-After", kUnavailableRetryAfterS);
-    case absl::StatusCode::kResourceExhausted:
-      return http::AnswerProblem(503, message, "", response);
-    default:
-      return http::AnswerProblem(500, message, "", response);
-  }
-}
-
-void CheckHandler::AddLimitFields(uint64_t cost_default, http::Response& response,
-                                  base::Instant now) {
-  std::optional<wire::RateLimitState> state = Tightest(decided_);
-  if (!state) return;
-  if (state->denied) state->retry_after = HonestRetryAfter(cost_default, now);
-  wire::EmitRateLimitFields(
-      *state, options_.fields, scratch_,
-      [&](std::string_view name, std::string_view value) { response.AddField(name, value); });
-}
-
-// A denied request may have consumed from the descriptors that allowed it, and one of these may now
-// deny the next request. In this case a peek at the current state tells how long the client must
-// wait.
-std::optional<base::Duration> CheckHandler::HonestRetryAfter(uint64_t cost_default,
-                                                             base::Instant now) {
-  peek_descriptors_.assign(request_.descriptors.begin(), request_.descriptors.end());
-  bool spent = false;
-  for (size_t i = 0; i < peek_descriptors_.size(); ++i) {
-    peek_descriptors_[i].cost = peek_descriptors_[i].cost.value_or(cost_default);
-    const limiter::DescriptorAnswer& outcome = decided_.descriptors[i];
-    spent = spent || (outcome.allowed() && outcome.has_decision() &&
-                      outcome.decision.remaining < *peek_descriptors_[i].cost);
-  }
-  // A shared bucket may change before another peek is answered, so the decision at hand is used.
-  if (!spent || checker_.may_wait() ||
-      !checker_
-           .Check({.domain = request_.domain,
-                   .descriptors = peek_descriptors_,
-                   .operation = limiter::Operation::kPeek},
-                  peeked_, now)
-           .ok()) {
-    return RetryAfter(decided_);
-  }
-  return RetryAfter(peeked_);
 }
 
 }  // namespace headgate::front::api

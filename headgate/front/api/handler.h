@@ -6,27 +6,18 @@
 //   POST /v1/reset    resets to the unused state        200; needs access to state
 #pragma once
 
-#include <optional>
-#include <string>
-#include <vector>
-
+#include "headgate/front/answer/limit_answer.h"
 #include "headgate/front/api/check_json.h"
 #include "headgate/http/router.h"
 #include "headgate/limiter/checker.h"
-#include "headgate/wire/http_fields.h"
 
 namespace headgate::front::api {
-
-struct CheckOptions {
-  // The fields that a response about a limit carries.
-  wire::RateLimitFieldSet fields = wire::RateLimitFieldSet::All();
-};
 
 // One per loop; not thread-safe.
 class CheckHandler {
  public:
   // `checker` belongs to the loop and must outlive the handler.
-  CheckHandler(limiter::Checker& checker, const CheckOptions& options);
+  CheckHandler(limiter::Checker& checker, const answer::LimitAnswerOptions& options);
   CheckHandler(const CheckHandler&) = delete;
   CheckHandler& operator=(const CheckHandler&) = delete;
 
@@ -43,18 +34,12 @@ class CheckHandler {
   void Change(limiter::Operation operation, const http::Request& request, http::Response& response,
               base::Instant now);
   bool Parse(const http::Request& request, http::Response& response);
-  void AnswerError(const absl::Status& status, http::Response& response);
-  void AddLimitFields(uint64_t cost_default, http::Response& response, base::Instant now);
-  std::optional<base::Duration> HonestRetryAfter(uint64_t cost_default, base::Instant now);
 
   limiter::Checker& checker_;
-  const CheckOptions options_;
+  answer::LimitAnswer answer_;
   CheckParser parser_;
   limiter::Request request_;
   limiter::Response decided_;
-  limiter::Response peeked_;
-  std::vector<rule::Descriptor> peek_descriptors_;
-  std::string scratch_;
 };
 
 }  // namespace headgate::front::api

@@ -79,7 +79,7 @@ std::string Body2(const std::string& key_a, const std::string& key_b) {
 }
 
 struct Server : CheckRig {
-  explicit Server(std::shared_ptr<Rules> rules, CheckOptions check_options = {})
+  explicit Server(std::shared_ptr<Rules> rules, answer::LimitAnswerOptions check_options = {})
       : CheckRig(std::move(rules), check_options, kStart) {}
 
   http::Response Post(const std::string& path, const std::string& body,
@@ -161,7 +161,7 @@ TEST(Check, LetsThroughWhatNoRuleLimitsAndSaysNothingOfLimits) {
 }
 
 TEST(Check, AddsOnlyTheFieldsThatWereChosen) {
-  Server server(TenPer20s(), {.fields = {wire::RateLimitField::kRemaining}});
+  Server server(TenPer20s(), {.dialect = wire::RateLimitDialect::kTwitter});
   EXPECT_EQ(server.Post("/v1/check", Body("api_key")).fields,
             "Content-Type: application/json\r\nX-RateLimit-Remaining: 9\r\n");
 }

@@ -1,0 +1,104 @@
+#include "headgate/front/answer/limit_answer.h"
+
+#include <algorithm>
+
+#include "headgate/base/check.h"
+#include "headgate/front/answer/tightest.h"
+#include "headgate/http/problem.h"
+
+namespace headgate::front::answer {
+namespace {
+
+// A client that is refused because the store is unreachable, or because there are no rules yet,
+// should not retry at once.
+constexpr std::string_view kUnavailableRetryAfterS = "1";
+
+}  // namespace
+
+limiter::Pending* PendingOf(const http::Request& request) {
+  HEADGATE_CHECK(request.suspension != nullptr);
+  http::Suspension& suspension = *request.suspension;
+  return &suspension.Ensure<limiter::Pending>([&suspension] { suspension.wake(); });
+}
+
+std::optional<wire::RateLimitState> LimitAnswer::StateOf(const limiter::Request& request,
+                                                         uint64_t cost_default,
+                                                         const limiter::Response& response,
+                                                         base::Instant now) {
+  std::optional<wire::RateLimitState> state = Tightest(response);
+  if (!state || !state->denied) return state;
+  state->retry_after = HonestRetryAfter(request, cost_default, response, now);
+  if (state->retry_after && options_.retry_after_jitter_percent > 0) {
+    const auto more = static_cast<uint64_t>(state->retry_after->count()) / 100 *
+                      options_.retry_after_jitter_percent;
+    *state->retry_after += base::Duration(static_cast<int64_t>(random_.Below(more + 1)));
+  }
+  return state;
+}
+
+// A denied request may have consumed from the descriptors that allowed it, and one of these may now
+// deny the next request. In this case a peek at the current state tells how long the client must
+// wait.
+std::optional<base::Duration> LimitAnswer::HonestRetryAfter(const limiter::Request& request,
+                                                            uint64_t cost_default,
+                                                            const limiter::Response& response,
+                                                            base::Instant now) {
+  peek_descriptors_.assign(request.descriptors.begin(), request.descriptors.end());
+  bool spent = false;
+  for (size_t i = 0; i < peek_descriptors_.size(); ++i) {
+    peek_descriptors_[i].cost = peek_descriptors_[i].cost.value_or(cost_default);
+    const limiter::DescriptorAnswer& outcome = response.descriptors[i];
+    spent = spent || (outcome.allowed() && outcome.has_decision() &&
+                      outcome.decision.remaining < *peek_descriptors_[i].cost);
+  }
+  // A shared bucket may change before another peek is answered, so the decision at hand is used.
+  if (!spent || checker_.may_wait() ||
+      !checker_
+           .Check({.domain = request.domain,
+                   .descriptors = peek_descriptors_,
+                   .operation = limiter::Operation::kPeek},
+                  peeked_, now)
+           .ok()) {
+    return RetryAfter(response);
+  }
+  return RetryAfter(peeked_);
+}
+
+void LimitAnswer::AddFields(const wire::RateLimitState& state, http::Response& response,
+                            base::Instant now) {
+  wire::EmitRateLimitFields(
+      state, options_.dialect, now, scratch_,
+      [&](std::string_view name, std::string_view value) { response.AddField(name, value); });
+}
+
+void LimitAnswer::AddMode(const limiter::Response& decided, http::Response& response) {
+  limiter::Mode mode = limiter::Mode::kMemory;
+  for (const limiter::DescriptorAnswer& outcome : decided.descriptors)
+    mode = std::max(mode, outcome.mode);
+  if (mode != limiter::Mode::kMemory) response.AddField("X-RateLimit-Mode", Name(mode));
+}
+
+void LimitAnswer::AnswerError(const absl::Status& status, int status_unavailable,
+                              http::Response& response) const {
+  const std::string message(status.message());
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return http::AnswerProblem(400, message, "", response);
+    case absl::StatusCode::kFailedPrecondition:
+      if (checker_.rules() != nullptr) return http::AnswerProblem(409, message, "", response);
+      http::AnswerProblem(status_unavailable, message,
+                          "the path given by --rules has no rule file yet, or only files with "
+                          "problems; the log names them",
+                          response);
+      return response.AddField("Retry-After", kUnavailableRetryAfterS);
+    case absl::StatusCode::kUnavailable:
+      http::AnswerProblem(status_unavailable, message, "", response);
+      return response.AddField("Retry-After", kUnavailableRetryAfterS);
+    case absl::StatusCode::kResourceExhausted:
+      return http::AnswerProblem(status_unavailable, message, "", response);
+    default:
+      return http::AnswerProblem(500, message, "", response);
+  }
+}
+
+}  // namespace headgate::front::answer

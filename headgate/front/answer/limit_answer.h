@@ -1,0 +1,66 @@
+// What an HTTP answer tells about the limits of a decision: the fields of the tightest limit, an
+// honest Retry-After, and how the decision was made.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "headgate/base/random.h"
+#include "headgate/http/handler.h"
+#include "headgate/limiter/checker.h"
+#include "headgate/wire/http_fields.h"
+
+namespace headgate::front::answer {
+
+struct LimitAnswerOptions {
+  wire::RateLimitDialect dialect = wire::RateLimitDialect::kAll;
+  // Retry-After is longer by a random part, at most this percentage, so that clients that were
+  // denied together do not all come back together. Never shorter. Raise it if they do.
+  uint32_t retry_after_jitter_percent = 0;
+};
+
+// The Pending of the conversation that the request belongs to.
+limiter::Pending* PendingOf(const http::Request& request);
+
+// One per loop; not thread-safe.
+class LimitAnswer {
+ public:
+  // `checker` must outlive this object.
+  LimitAnswer(limiter::Checker& checker, const LimitAnswerOptions& options)
+      : checker_(checker), options_(options) {}
+
+  // The state of the tightest limit; absent if no limit applies. `cost_default` is the cost of
+  // descriptors without one. Valid as long as `response`.
+  std::optional<wire::RateLimitState> StateOf(const limiter::Request& request,
+                                              uint64_t cost_default,
+                                              const limiter::Response& response,
+                                              base::Instant now);
+
+  void AddFields(const wire::RateLimitState& state, http::Response& response, base::Instant now);
+  // Adds X-RateLimit-Mode, unless the decision was made from this process's memory as usual.
+  static void AddMode(const limiter::Response& decided, http::Response& response);
+
+  // Turns `response` into the error for a check that failed. `status_unavailable` is the status for
+  // a store that cannot be asked.
+  void AnswerError(const absl::Status& status, int status_unavailable,
+                   http::Response& response) const;
+
+  wire::RateLimitDialect dialect() const { return options_.dialect; }
+
+ private:
+  std::optional<base::Duration> HonestRetryAfter(const limiter::Request& request,
+                                                 uint64_t cost_default,
+                                                 const limiter::Response& response,
+                                                 base::Instant now);
+
+  limiter::Checker& checker_;
+  const LimitAnswerOptions options_;
+  limiter::Response peeked_;
+  std::vector<rule::Descriptor> peek_descriptors_;
+  std::string scratch_;
+  base::Random random_{0x9e3779b97f4a7c15};
+};
+
+}  // namespace headgate::front::answer

@@ -1,0 +1,243 @@
+#include "headgate/jwt/keys.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/param_build.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <optional>
+
+#include "headgate/jwt/base64url.h"
+#include "headgate/jwt/json_members.h"
+
+namespace headgate::jwt {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::array<std::string_view, 7> kNames = {"HS256", "HS384", "HS512", "RS256",
+                                                    "PS256", "ES256", "EdDSA"};
+
+std::optional<Algorithm> AlgorithmByName(std::string_view name) {
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return std::nullopt;
+  return static_cast<Algorithm>(found - kNames.begin());
+}
+
+// The text of a member, or empty.
+std::string_view Text(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains({name.data(), name.size()});
+  if (value == nullptr || !value->is_string()) return {};
+  return {value->get_string().data(), value->get_string().size()};
+}
+
+absl::StatusOr<std::string> Decoded(const json::object& object, std::string_view name) {
+  std::string bytes;
+  const std::string_view text = Text(object, name);
+  if (text.empty() || !DecodeBase64Url(text, bytes))
+    return absl::InvalidArgumentError(fmt::format("\"{}\" is missing or is not base64url", name));
+  return bytes;
+}
+
+std::shared_ptr<evp_pkey_st> Owned(EVP_PKEY* key) {
+  return std::shared_ptr<evp_pkey_st>(key, &EVP_PKEY_free);
+}
+
+// A key of this type, made from its parameters; null if OpenSSL refuses it.
+std::shared_ptr<evp_pkey_st> MakeKey(const char* type, OSSL_PARAM_BLD* builder) {
+  const std::unique_ptr<OSSL_PARAM, decltype(&OSSL_PARAM_free)> parameters(
+      OSSL_PARAM_BLD_to_param(builder), &OSSL_PARAM_free);
+  const std::unique_ptr<EVP_PKEY_CTX, decltype(&EVP_PKEY_CTX_free)> context(
+      EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr), &EVP_PKEY_CTX_free);
+  EVP_PKEY* key = nullptr;
+  if (parameters == nullptr || context == nullptr ||
+      EVP_PKEY_fromdata_init(context.get()) != 1 ||
+      EVP_PKEY_fromdata(context.get(), &key, EVP_PKEY_PUBLIC_KEY, parameters.get()) != 1) {
+    EVP_PKEY_free(key);
+    return nullptr;
+  }
+  return Owned(key);
+}
+
+using Builder = std::unique_ptr<OSSL_PARAM_BLD, decltype(&OSSL_PARAM_BLD_free)>;
+using Number = std::unique_ptr<BIGNUM, decltype(&BN_free)>;
+
+const unsigned char* Bytes(const std::string& text) {
+  return static_cast<const unsigned char*>(static_cast<const void*>(text.data()));
+}
+
+Number ToNumber(const std::string& bytes) {
+  return {BN_bin2bn(Bytes(bytes), static_cast<int>(bytes.size()), nullptr), &BN_free};
+}
+
+absl::StatusOr<std::shared_ptr<evp_pkey_st>> RsaKey(const json::object& object) {
+  HEADGATE_ASSIGN_OR_RETURN(const std::string modulus, Decoded(object, "n"));
+  HEADGATE_ASSIGN_OR_RETURN(const std::string exponent, Decoded(object, "e"));
+  const Number n = ToNumber(modulus);
+  const Number e = ToNumber(exponent);
+  if (BN_num_bits(n.get()) < 2048 || BN_num_bits(n.get()) > 4096 || BN_is_odd(n.get()) == 0)
+    return absl::InvalidArgumentError("an RSA modulus is an odd number of 2048 to 4096 bits");
+  if (BN_is_odd(e.get()) == 0 || BN_is_one(e.get()) != 0 || BN_num_bits(e.get()) > 64)
+    return absl::InvalidArgumentError(
+        "an RSA exponent is an odd number from 3 on, of at most 64 bits");
+  const Builder builder(OSSL_PARAM_BLD_new(), &OSSL_PARAM_BLD_free);
+  OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_N, n.get());
+  OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_E, e.get());
+  auto key = MakeKey("RSA", builder.get());
+  if (key == nullptr) return absl::InvalidArgumentError("OpenSSL refuses this RSA key");
+  return key;
+}
+
+absl::StatusOr<std::shared_ptr<evp_pkey_st>> P256Key(const json::object& object) {
+  HEADGATE_ASSIGN_OR_RETURN(const std::string x, Decoded(object, "x"));
+  HEADGATE_ASSIGN_OR_RETURN(const std::string y, Decoded(object, "y"));
+  if (x.size() != 32 || y.size() != 32)
+    return absl::InvalidArgumentError("a coordinate of P-256 has 32 bytes");
+  const std::string point = '\x04' + x + y;  // uncompressed (SEC 1, 2.3.3)
+  const Builder builder(OSSL_PARAM_BLD_new(), &OSSL_PARAM_BLD_free);
+  OSSL_PARAM_BLD_push_utf8_string(builder.get(), OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0);
+  OSSL_PARAM_BLD_push_octet_string(builder.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(),
+                                   point.size());
+  auto key = MakeKey("EC", builder.get());
+  if (key == nullptr) return absl::InvalidArgumentError("the point is not on the curve P-256");
+  return key;
+}
+
+// The y coordinates of all points of small order, in all encodings, without the sign bit. With such
+// a key, signatures can be forged.
+constexpr std::array<std::string_view, 7> kSmallOrder = {
+    std::string_view("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+                     "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+                     32),
+    std::string_view("\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+                     "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00",
+                     32),
+    std::string_view("\x26\xe8\x95\x8f\xc2\xb2\x27\xb0\x45\xc3\xf4\x89\xf2\xef\x98\xf0"
+                     "\xd5\xdf\xac\x05\xd3\xc6\x33\x39\xb1\x38\x02\x88\x6d\x53\xfc\x05",
+                     32),
+    std::string_view("\xc7\x17\x6a\x70\x3d\x4d\xd8\x4f\xba\x3c\x0b\x76\x0d\x10\x67\x0f"
+                     "\x2a\x20\x53\xfa\x2c\x39\xcc\xc6\x4e\xc7\xfd\x77\x92\xac\x03\x7a",
+                     32),
+    std::string_view("\xec\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+                     "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+                     32),
+    std::string_view("\xed\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+                     "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+                     32),
+    std::string_view("\xee\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+                     "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f",
+                     32)};
+
+absl::StatusOr<std::shared_ptr<evp_pkey_st>> Ed25519Key(const json::object& object) {
+  HEADGATE_ASSIGN_OR_RETURN(const std::string x, Decoded(object, "x"));
+  if (x.size() != 32) return absl::InvalidArgumentError("a key of Ed25519 has 32 bytes");
+  std::string unsigned_x = x;
+  unsigned_x.back() = static_cast<char>(unsigned_x.back() & 0x7f);
+  if (std::find(kSmallOrder.begin(), kSmallOrder.end(), unsigned_x) != kSmallOrder.end())
+    return absl::InvalidArgumentError("this point of Ed25519 has a small order: anybody can sign");
+  EVP_PKEY* const key =
+      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, Bytes(x), x.size());
+  if (key == nullptr) return absl::InvalidArgumentError("OpenSSL refuses this Ed25519 key");
+  return Owned(key);
+}
+
+bool IsHmac(Algorithm algorithm) {
+  return algorithm == Algorithm::kHs256 || algorithm == Algorithm::kHs384 ||
+         algorithm == Algorithm::kHs512;
+}
+
+// The algorithm of a key, if it is one that verifies tokens.
+std::optional<Algorithm> AlgorithmOf(const json::object& object) {
+  const std::string_view type = Text(object, "kty");
+  const std::string_view stated = Text(object, "alg");
+  const std::string_view curve = Text(object, "crv");
+  if (const std::string_view use = Text(object, "use"); !use.empty() && use != "sig") return {};
+  const auto algorithm = AlgorithmByName(stated);
+  if (!stated.empty() && !algorithm) return std::nullopt;
+  if (type == "RSA") {
+    if (!algorithm) return Algorithm::kRs256;
+    if (algorithm == Algorithm::kRs256 || algorithm == Algorithm::kPs256) return algorithm;
+  } else if (type == "EC" && curve == "P-256") {
+    if (algorithm.value_or(Algorithm::kEs256) == Algorithm::kEs256) return Algorithm::kEs256;
+  } else if (type == "OKP" && curve == "Ed25519") {
+    if (algorithm.value_or(Algorithm::kEdDsa) == Algorithm::kEdDsa) return Algorithm::kEdDsa;
+  } else if (type == "oct") {
+    if (IsHmac(algorithm.value_or(Algorithm::kHs256))) return algorithm.value_or(Algorithm::kHs256);
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Key> ReadKey(const json::object& object, Algorithm algorithm) {
+  Key key{.algorithm = algorithm, .id = std::string(Text(object, "kid"))};
+  if (IsHmac(algorithm)) {
+    HEADGATE_ASSIGN_OR_RETURN(std::string secret, Decoded(object, "k"));
+    HEADGATE_ASSIGN_OR_RETURN(Key secret_key, SecretKey(std::move(secret), algorithm));
+    secret_key.id = key.id;
+    return secret_key;
+  }
+  auto public_key = algorithm == Algorithm::kEs256   ? P256Key(object)
+                    : algorithm == Algorithm::kEdDsa ? Ed25519Key(object)
+                                                     : RsaKey(object);
+  if (!public_key.ok()) return public_key.status();
+  key.public_key = *std::move(public_key);
+  return key;
+}
+
+}  // namespace
+
+std::string_view Name(Algorithm algorithm) { return kNames[static_cast<size_t>(algorithm)]; }
+
+absl::StatusOr<std::vector<Key>> ReadKeySet(std::string_view text) {
+  JsonMembers members;  // refuses duplicate names
+  json::error_code code;
+  json::parse_options options;
+  options.max_depth = JsonMembers::kDepthMax;
+  const json::value value =
+      members.Parse(text)
+          ? json::parse({text.data(), text.size()}, code, json::storage_ptr(), options)
+          : json::value();
+  const json::object* const set = value.if_object();
+  const json::value* const keys = set == nullptr ? nullptr : set->if_contains("keys");
+  if (code || keys == nullptr || !keys->is_array())
+    return absl::InvalidArgumentError("this is not a JSON Web Key Set: {\"keys\": […]}");
+  if (keys->get_array().size() > kKeysMax)
+    return absl::InvalidArgumentError(fmt::format("a set has at most {} keys", kKeysMax));
+  std::vector<Key> usable;
+  for (size_t i = 0; i < keys->get_array().size(); ++i) {
+    const json::object* const object = keys->get_array()[i].if_object();
+    if (object == nullptr) return absl::InvalidArgumentError(fmt::format("keys[{}] is no object", i));
+    const auto algorithm = AlgorithmOf(*object);
+    if (!algorithm) continue;
+    auto key = ReadKey(*object, *algorithm);
+    if (!key.ok())
+      return absl::InvalidArgumentError(
+          fmt::format("keys[{}]: {}", i, std::string(key.status().message())));
+    usable.push_back(*std::move(key));
+  }
+  if (usable.empty())
+    return absl::InvalidArgumentError(
+        fmt::format("no key of the set verifies signatures of {}", fmt::join(kNames, ", ")));
+  return usable;
+}
+
+absl::StatusOr<Key> SecretKey(std::string secret, Algorithm algorithm) {
+  const size_t digest_bytes = algorithm == Algorithm::kHs512   ? 64
+                              : algorithm == Algorithm::kHs384 ? 48
+                                                               : 32;
+  if (secret.size() < digest_bytes) {
+    return absl::InvalidArgumentError(
+        fmt::format("a secret for {} has at least {} bytes, this one has {}", Name(algorithm),
+                    digest_bytes, secret.size()));
+  }
+  if (secret.starts_with("-----BEGIN"))
+    return absl::InvalidArgumentError("this is a key in PEM form, which everybody may know");
+  Key key{.algorithm = algorithm};
+  key.secret = std::move(secret);
+  return key;
+}
+
+}  // namespace headgate::jwt

@@ -1,0 +1,127 @@
+#include "headgate/mapping/attribute_fields.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "headgate/mapping/geohash.h"
+
+namespace headgate::mapping {
+namespace {
+
+struct Word {
+  std::string_view text;
+  AttributeKind kind;
+};
+constexpr std::array<Word, 12> kWords = {{{"value", AttributeKind::kValue},
+                                          {"header", AttributeKind::kHeader},
+                                          {"cookie", AttributeKind::kCookie},
+                                          {"query", AttributeKind::kQuery},
+                                          {"method", AttributeKind::kMethod},
+                                          {"host", AttributeKind::kHost},
+                                          {"path", AttributeKind::kPath},
+                                          {"path_prefix", AttributeKind::kPathPrefix},
+                                          {"path_segment", AttributeKind::kPathSegment},
+                                          {"client_address", AttributeKind::kClientAddress},
+                                          {"claim", AttributeKind::kClaim},
+                                          {"geohash", AttributeKind::kGeohash}}};
+// A word beside `claim`.
+constexpr std::string_view kIssuer = "jwt";
+// Words beside `geohash`.
+constexpr std::string_view kLatitude = "latitude_header";
+constexpr std::string_view kLongitude = "longitude_header";
+
+constexpr uint64_t kSegmentsMax = 32;
+
+bool NeedsOriginal(AttributeKind kind) {
+  using enum AttributeKind;
+  return kind == kQuery || kind == kMethod || kind == kHost || kind == kPath ||
+         kind == kPathPrefix || kind == kPathSegment;
+}
+
+void ReadClaim(YamlFields& fields, const AttributeContext& context, Attribute& attribute) {
+  for (PlacedText& name : fields.Texts("claim")) attribute.claim.push_back(std::move(name.text));
+  const auto issuer = fields.Text(kIssuer);
+  const auto found =
+      issuer ? std::find_if(context.issuers.begin(), context.issuers.end(),
+                            [&](const TokenIssuer& i) { return i.name == *issuer; })
+             : context.issuers.begin();
+  if (found == context.issuers.end()) {
+    fields.Report("claim", issuer ? fmt::format("no item of jwt has the name '{}'", *issuer)
+                                  : std::string("claim needs an issuer of tokens"),
+                  "describe the issuer at the top of the file: jwt: [{jwks_file: keys.json}]");
+  } else if (!issuer && context.issuers.size() > 1) {
+    fields.Report("claim", "there are several issuers of tokens", "name one: jwt: NAME");
+  } else {
+    attribute.issuer = static_cast<uint32_t>(found - context.issuers.begin());
+  }
+}
+
+void ReadGeohash(YamlFields& fields, Attribute& attribute) {
+  attribute.count =
+      static_cast<uint32_t>(fields.Number("geohash", 1, kGeohashCharactersMax).value_or(1));
+  attribute.name = fields.Text(kLatitude).value_or("");
+  attribute.second_name = fields.Text(kLongitude).value_or("");
+  if (attribute.name.empty() || attribute.second_name.empty()) {
+    fields.Report("geohash", "geohash needs latitude_header and longitude_header",
+                  "{geohash: 5, latitude_header: X-Lat, longitude_header: X-Lon}");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> WordsWithAttributes(std::initializer_list<std::string_view> words) {
+  std::vector<std::string_view> all(words);
+  for (const Word& word : kWords) all.push_back(word.text);
+  all.insert(all.end(), {kIssuer, kLatitude, kLongitude});
+  return all;
+}
+
+Attribute ReadAttribute(YamlFields& fields, const AttributeContext& context) {
+  const auto is_here = [&](const Word& word) { return fields.has(word.text); };
+  const Word* const word = std::find_if(kWords.begin(), kWords.end(), is_here);
+  if (std::count_if(kWords.begin(), kWords.end(), is_here) != 1) {
+    std::vector<std::string_view> names;
+    for (const Word& w : kWords) names.push_back(w.text);
+    fields.Report(word == kWords.end() ? "" : word->text, "exactly one attribute is needed here",
+                  fmt::format("one of {}", fmt::join(names, ", ")));
+    return {};
+  }
+  Attribute attribute{.kind = word->kind};
+  if (NeedsOriginal(word->kind) && context.original_request == OriginalRequest::kNone) {
+    fields.Report(word->text, fmt::format("'{}' needs original_request", word->text),
+                  "say how the proxy describes the client's request: original_request: x-original "
+                  "(nginx), x-forwarded (Caddy, Traefik) or request-line (Envoy)");
+  }
+  switch (word->kind) {
+    case AttributeKind::kValue:
+    case AttributeKind::kHeader:
+    case AttributeKind::kCookie:
+    case AttributeKind::kQuery:
+      attribute.name = fields.Text(word->text).value_or("");
+      break;
+    case AttributeKind::kMethod:
+    case AttributeKind::kHost:
+    case AttributeKind::kPath:
+    case AttributeKind::kClientAddress:
+      if (!fields.Truth(word->text, true))
+        fields.Report(word->text, fmt::format("write {}: true", word->text));
+      break;
+    case AttributeKind::kPathPrefix:
+    case AttributeKind::kPathSegment:
+      attribute.count =
+          static_cast<uint32_t>(fields.Number(word->text, 1, kSegmentsMax).value_or(1));
+      break;
+    case AttributeKind::kClaim:
+      ReadClaim(fields, context, attribute);
+      break;
+    case AttributeKind::kGeohash:
+      ReadGeohash(fields, attribute);
+      break;
+  }
+  return attribute;
+}
+
+}  // namespace headgate::mapping

@@ -1,0 +1,26 @@
+// The words of a mapping file that name an attribute: `header: X-API-Key`, `client_address: true`.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "headgate/mapping/mapping.h"
+#include "headgate/mapping/yaml_fields.h"
+
+namespace headgate::mapping {
+
+// `words`, and all words of attributes.
+std::vector<std::string_view> WordsWithAttributes(std::initializer_list<std::string_view> words);
+
+// What attributes may refer to.
+struct AttributeContext {
+  OriginalRequest original_request = OriginalRequest::kNone;
+  std::span<const TokenIssuer> issuers{};
+};
+
+// The attribute that the fields name. Reports a problem unless it is exactly one.
+Attribute ReadAttribute(YamlFields& fields, const AttributeContext& context);
+
+}  // namespace headgate::mapping

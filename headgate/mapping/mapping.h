@@ -1,0 +1,141 @@
+// Which descriptors a request has: what Envoy calls rate limit actions. The first mapping whose
+// conditions fit decides.
+//
+//   request ──▶ refused? ──▶ exempt? passes ──▶ attributes ──▶ descriptors
+//
+// LoadMappings (mapping_file.h) makes one from text.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "headgate/base/ip_network_set.h"
+#include "headgate/mapping/attribute.h"
+#include "headgate/mapping/path_pattern.h"
+#include "headgate/mapping/tokens.h"
+#include "headgate/rule/descriptor.h"
+
+namespace headgate::mapping {
+
+// How a proxy describes the client's request to Headgate.
+enum class OriginalRequest : uint8_t {
+  kNone,        // not at all; only headers and addresses are known
+  kXOriginal,   // X-Original-URI, X-Original-Method, X-Original-Host: the convention with nginx
+  kXForwarded,  // X-Forwarded-Uri, X-Forwarded-Method, X-Forwarded-Host: Caddy and Traefik
+  kLine,        // its own request line, behind the path prefix /auth, and Host: Envoy's ext_authz
+};
+
+// The status of the answer for each outcome that does not pass.
+struct Statuses {
+  int missing = 401;      // an attribute that a descriptor needs is missing
+  int no_rule = 403;      // no rule applies, and one is required
+  int refused = 403;      // a list of `refuse` names the request
+  int denied = 429;       // over the limit
+  int unavailable = 503;  // the store is unreachable, and the rule denies then
+};
+
+struct MappedEntry {
+  std::string key;
+  Attribute attribute;
+};
+
+struct MappedDescriptor {
+  std::vector<MappedEntry> entries;
+  uint64_t cost = 1;
+  // Whether the descriptor is left out if an attribute is missing. Otherwise the request is refused.
+  bool optional = false;
+};
+
+// Names the requests whose attribute is in a list.
+struct AttributeList {
+  Attribute attribute;
+  base::IpNetworkSet networks{};                 // for kClientAddress
+  absl::flat_hash_set<std::string> values{};     // for the others
+};
+
+struct Mapping {
+  std::string name;  // for people: its `name`, or "mappings[0]"
+  // Conditions; empty: any.
+  std::vector<PathPattern> paths{};
+  std::vector<std::string> methods{};
+  std::vector<std::string> hosts{};  // lower case; "*.example.com" matches names below it
+
+  std::string domain;
+  std::vector<MappedDescriptor> descriptors{};
+  std::vector<AttributeList> exempt{};
+  std::vector<AttributeList> refuse{};
+  bool require_rule = false;
+  Statuses statuses{};
+};
+
+// Immutable, and shared by all loops.
+struct MappingSet {
+  OriginalRequest original_request = OriginalRequest::kNone;
+  AttributeOptions attributes{};
+  // Whose requests are answered at all. All networks of attributes.client_address.trusted_proxies;
+  // `any_peer` for a set that believes everybody.
+  bool any_peer = false;
+  bool unix_peers = false;  // clients of Unix sockets
+  // The header with an id that is the same when the proxy asks again about one request; empty: none.
+  std::string idempotency_header{};
+  std::vector<TokenIssuer> issuers{};
+  std::vector<Mapping> mappings{};
+
+  bool Trusts(const RequestHead& request) const {
+    if (any_peer) return true;
+    return request.peer ? attributes.client_address.trusted_proxies.Contains(*request.peer)
+                        : unix_peers;
+  }
+};
+
+enum class MappedAs : uint8_t {
+  kDescriptors,  // ask the limiter
+  kUnmatched,    // no mapping fits: it passes
+  kExempt,       // it passes
+  kRefused,
+  kMissing,  // an attribute is missing
+  kInvalid,  // an attribute is malformed or ambiguous
+};
+
+struct MappedRequest {
+  MappedAs as = MappedAs::kUnmatched;
+  const Mapping* mapping = nullptr;
+  std::span<const rule::Descriptor> descriptors{};  // may be empty
+  // The attribute that is missing or invalid; for people.
+  std::string_view attribute{};
+};
+
+// Maps requests for one loop; keeps its memory.
+class Mapper {
+ public:
+  // Uses this set from now on. It must outlive its use.
+  void Use(const MappingSet& set);
+  // The result is valid until the next call, and only as long as the request. `now_s`: Unix time.
+  MappedRequest Map(const RequestHead& request, int64_t now_s);
+
+ private:
+  // Whether the mapping's conditions fit. `problem` is set if they cannot be judged.
+  bool Fits(const Mapping& mapping, AttributeProblem& problem);
+  bool IsInAny(std::span<const AttributeList> lists, AttributeProblem& problem);
+  MappedRequest MapBy(const Mapping& mapping);
+  std::string& NextText();
+
+  const MappingSet* set_ = nullptr;
+  Attributes attributes_;
+  TokenReader tokens_;
+  std::deque<std::string> texts_;  // values that are not a part of the request; a deque keeps places
+  size_t texts_used_ = 0;
+  std::vector<rule::Entry> entries_;
+  std::vector<size_t> entry_counts_;
+  std::vector<rule::Descriptor> descriptors_;
+};
+
+// The name of an attribute in messages: "header X-API-Key".
+std::string Describe(const Attribute& attribute);
+
+}  // namespace headgate::mapping

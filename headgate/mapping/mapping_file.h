@@ -1,0 +1,46 @@
+// Loads mappings from a YAML file (docs/reference/mappings.md), or returns all its problems.
+//
+//   trusted_proxies: [127.0.0.1]
+//   original_request: x-forwarded
+//   mappings:
+//   - path: /api/*
+//     descriptors:
+//     - entries:
+//       - {key: api_key, header: X-API-Key}
+//       - {key: path, path_prefix: 2}
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "headgate/base/status.h"
+#include "headgate/mapping/mapping.h"
+#include "headgate/rule/problem.h"
+
+namespace headgate::mapping {
+
+struct LoadedMappings {
+  std::shared_ptr<const MappingSet> set;  // null if there are problems
+  std::vector<rule::Problem> problems;
+  // The files that the mappings name: lists, key sets and secrets. Complete even if there are
+  // problems, as far as the names could be read.
+  std::vector<std::string> files;
+};
+
+// Reads a file that the mappings name, as it is written there.
+using ReadText = absl::FunctionRef<absl::StatusOr<std::string>(const std::string& name)>;
+
+// `name`: of the file, for messages.
+LoadedMappings LoadMappings(const std::string& name, std::string_view text, ReadText read);
+
+// The mapping of `--auth-header NAME`: every request of any peer has the descriptor api_key=<value>
+// in the domain "default", and a rule is required.
+std::shared_ptr<const MappingSet> MappingOfHeader(std::string_view header);
+
+// The networks or values of a list file: one on each line; "#" begins a comment.
+std::vector<std::string_view> ListLines(std::string_view text);
+
+}  // namespace headgate::mapping

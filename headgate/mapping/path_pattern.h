@@ -1,0 +1,28 @@
+// A pattern for normalized paths:
+//
+//   /login      this path              /users/*/posts   any one segment in the middle
+//   /api/*      every path below /api  *                every path
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace headgate::mapping {
+
+class PathPattern {
+ public:
+  // Empty if the pattern could never match: it is not normalized, or has a `*` beside other
+  // characters of a segment.
+  static std::optional<PathPattern> Parse(std::string_view text);
+
+  bool Matches(std::string_view normalized_path) const;
+  const std::string& text() const { return text_; }
+
+ private:
+  explicit PathPattern(std::string text) : text_(std::move(text)) {}
+
+  std::string text_;
+};
+
+}  // namespace headgate::mapping

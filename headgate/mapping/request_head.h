@@ -1,0 +1,34 @@
+// The head of a request that a proxy asks about, in the words of the client's request.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "headgate/base/ip_address.h"
+
+namespace headgate::mapping {
+
+using HeaderField = std::pair<std::string_view, std::string_view>;
+
+// Views that are valid during one call. The proxy is trusted: it wrote, or checked, all of this.
+struct RequestHead {
+  std::string_view method{};  // empty: the proxy does not say
+  std::string_view host{};    // with or without a port; empty: the proxy does not say
+  std::string_view target{};  // path and query as the client sent them; empty: not said
+  std::span<const HeaderField> fields{};
+  // The other end of the connection to Headgate; absent for a Unix socket.
+  std::optional<base::IpAddress> peer{};
+  // The client's address, if the proxy's protocol states it. The forwarding headers are then not
+  // read.
+  std::optional<base::IpAddress> client{};
+
+  std::string_view path() const { return target.substr(0, target.find('?')); }
+  std::string_view query() const {
+    const size_t mark = target.find('?');
+    return mark == target.npos ? std::string_view() : target.substr(mark + 1);
+  }
+};
+
+}  // namespace headgate::mapping

@@ -1,0 +1,97 @@
+#include "headgate/mapping/tokens.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "headgate/base/text.h"
+#include "headgate/wire/named_values.h"
+
+namespace headgate::mapping {
+namespace {
+
+constexpr std::string_view kBearer = "Bearer ";
+
+// The token in the request; empty if there is none or more than one.
+std::string_view TokenIn(const RequestHead& request, const TokenIssuer& issuer) {
+  std::string_view token;
+  bool found = false;
+  for (const auto& [name, value] : request.fields) {
+    std::string_view here = value;
+    if (!issuer.cookie.empty()) {
+      if (!base::EqualsIgnoreCase(name, "Cookie")) continue;
+      const wire::Lookup lookup = wire::FindInCookies(value, issuer.cookie, here);
+      if (lookup == wire::Lookup::kAbsent) continue;
+      if (lookup != wire::Lookup::kFound) return {};
+    } else if (!base::EqualsIgnoreCase(name, issuer.header)) {
+      continue;
+    }
+    if (found) return {};
+    found = true;
+    token = here;
+  }
+  if (base::EqualsIgnoreCase(token.substr(0, kBearer.size()), kBearer))
+    token.remove_prefix(kBearer.size());
+  return token;
+}
+
+}  // namespace
+
+void TokenReader::SetIssuers(std::span<const TokenIssuer> issuers) {
+  issuers_ = issuers;
+  current_.clear();
+  kept_.clear();
+}
+
+void TokenReader::Begin() {
+  current_.clear();
+  if (kept_.size() > kKeptMax) kept_.resize(kKeptMax);
+}
+
+bool TokenReader::Claim(uint32_t issuer, std::span<const std::string> names,
+                        const RequestHead& request, int64_t now_s, std::string& text) {
+  const jwt::Verifier::Token* const token = TokenOf(issuer, request, now_s);
+  if (token == nullptr) return false;
+  const std::vector<std::string_view> path(names.begin(), names.end());
+  const jwt::JsonMembers::Member* const member = token->claims.Find(path);
+  if (member == nullptr) return false;
+  using Kind = jwt::JsonMembers::Kind;
+  if (member->kind != Kind::kString && member->kind != Kind::kNumber &&
+      member->kind != Kind::kBool) {
+    return false;
+  }
+  text.append(member->text);
+  return true;
+}
+
+const jwt::Verifier::Token* TokenReader::TokenOf(uint32_t issuer, const RequestHead& request,
+                                                 int64_t now_s) {
+  for (const Current& current : current_) {
+    if (current.issuer == issuer) return current.token;
+  }
+  const std::string_view token = TokenIn(request, issuers_[issuer]);
+  current_.push_back(
+      {.issuer = issuer, .token = token.empty() ? nullptr : Verified(issuer, token, now_s)});
+  return current_.back().token;
+}
+
+const jwt::Verifier::Token* TokenReader::Verified(uint32_t issuer, std::string_view token,
+                                                  int64_t now_s) {
+  if (kept_.empty()) kept_.resize(kKeptMax);
+  std::unique_ptr<Kept>& slot = kept_[(std::hash<std::string_view>()(token) + issuer) % kKeptMax];
+  if (slot != nullptr && slot->issuer == issuer && slot->token == token &&
+      now_s < slot->verified.valid_until_s) {
+    return &slot->verified;
+  }
+  auto fresh = std::make_unique<Kept>(Kept{.token = std::string(token), .issuer = issuer});
+  if (!issuers_[issuer].verifier->Verify(token, now_s, fresh->verified).ok()) return nullptr;
+  // If another token of this request uses the slot, both are needed until the next request.
+  const bool in_use = std::any_of(current_.begin(), current_.end(), [&](const Current& current) {
+    return slot != nullptr && current.token == &slot->verified;
+  });
+  std::unique_ptr<Kept>& place = in_use ? kept_.emplace_back() : slot;
+  place = std::move(fresh);
+  return &place->verified;
+}
+
+}  // namespace headgate::mapping

@@ -1,0 +1,56 @@
+// Reads one YAML mapping of a mapping file: its words, their values, and the problems with them.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/rule/document.h"
+#include "headgate/rule/problem.h"
+
+namespace headgate::mapping {
+
+// A value with its place.
+struct PlacedText {
+  std::string text;
+  rule::Mark mark;
+};
+
+class YamlFields {
+ public:
+  // Reports words that are not allowed and words that occur twice. `node` must be a mapping.
+  // `what` names the mapping in messages: "a mapping". All arguments must outlive this object.
+  YamlFields(const rule::DocumentNode& node, std::string_view what,
+             std::span<const std::string_view> words, rule::ProblemList& problems);
+
+  bool has(std::string_view word) const { return Find(word) != nullptr; }
+  rule::Mark mark(std::string_view word) const;
+  rule::Mark mark() const { return node_.mark; }
+
+  // If the value is of a wrong kind, it is reported and counts as absent.
+  std::optional<std::string> Text(std::string_view word);
+  bool Truth(std::string_view word, bool otherwise);
+  std::optional<uint64_t> Number(std::string_view word, uint64_t min, uint64_t max);
+  // One text, or a list of texts.
+  std::vector<PlacedText> Texts(std::string_view word);
+  // The mappings of a list.
+  std::vector<const rule::DocumentNode*> Mappings(std::string_view word);
+  const rule::DocumentNode* Mapping(std::string_view word);
+  // The index of the word's text in `choices`; empty if the word is absent or is none of them.
+  std::optional<size_t> Choice(std::string_view word, std::span<const std::string_view> choices);
+
+  void Report(std::string_view word, std::string message, std::string hint = {});
+
+ private:
+  const rule::DocumentNode* Find(std::string_view word) const;
+
+  const rule::DocumentNode& node_;
+  const std::string_view what_;
+  rule::ProblemList& problems_;
+};
+
+}  // namespace headgate::mapping

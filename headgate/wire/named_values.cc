@@ -1,0 +1,92 @@
+#include "headgate/wire/named_values.h"
+
+#include <algorithm>
+
+#include "headgate/wire/percent.h"
+
+namespace headgate::wire {
+namespace {
+
+// Appends the decoded text. False if an escape is broken or stands for a control character.
+bool AppendDecoded(std::string_view text, std::string& out) {
+  while (!text.empty()) {
+    char c = text.front();
+    if (c == '%') {
+      const int byte = PercentByte(text);
+      if (byte < 0x20 || byte == 0x7f) return false;
+      c = static_cast<char>(byte);
+      text.remove_prefix(3);
+    } else {
+      if (c == '+') c = ' ';
+      text.remove_prefix(1);
+    }
+    out.push_back(c);
+  }
+  return true;
+}
+
+// Whether the encoded name stands for `name`. Decodes without a buffer.
+bool IsName(std::string_view encoded, std::string_view name) {
+  for (const char expected : name) {
+    if (encoded.empty()) return false;
+    char c = encoded.front();
+    size_t size = 1;
+    if (c == '%') {
+      const int byte = PercentByte(encoded);
+      if (byte < 0) return false;
+      c = static_cast<char>(byte);
+      size = 3;
+    } else if (c == '+') {
+      c = ' ';
+    }
+    if (c != expected) return false;
+    encoded.remove_prefix(size);
+  }
+  return encoded.empty();
+}
+
+std::string_view Trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// Calls `visit` with the name and the value of each part of `text`.
+template <typename Visit>
+void ForEachPair(std::string_view text, char separator, const Visit& visit) {
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    const std::string_view pair = text.substr(0, end);
+    const size_t equals = std::min(pair.find('='), pair.size());
+    visit(pair.substr(0, equals), pair.substr(std::min(equals + 1, pair.size())));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+}  // namespace
+
+Lookup FindInQuery(std::string_view query, std::string_view name, std::string& out) {
+  Lookup found = Lookup::kAbsent;
+  std::string_view encoded;
+  ForEachPair(query, '&', [&](std::string_view pair_name, std::string_view pair_value) {
+    if (!IsName(pair_name, name)) return;
+    found = found == Lookup::kAbsent ? Lookup::kFound : Lookup::kTwice;
+    encoded = pair_value;
+  });
+  if (found != Lookup::kFound) return found;
+  return AppendDecoded(encoded, out) ? Lookup::kFound : Lookup::kInvalid;
+}
+
+Lookup FindInCookies(std::string_view line, std::string_view name, std::string_view& value) {
+  Lookup found = Lookup::kAbsent;
+  ForEachPair(line, ';', [&](std::string_view pair_name, std::string_view pair_value) {
+    if (Trimmed(pair_name) != name) return;
+    found = found == Lookup::kAbsent ? Lookup::kFound : Lookup::kTwice;
+    value = Trimmed(pair_value);
+  });
+  if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
+    value = value.substr(1, value.size() - 2);
+  return found;
+}
+
+}  // namespace headgate::wire

@@ -1,0 +1,77 @@
+#include "headgate/wire/named_values.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+namespace headgate::wire {
+namespace {
+
+// The value, or the reason why there is none in angle brackets.
+std::string Query(std::string_view query, std::string_view name) {
+  std::string value;
+  switch (FindInQuery(query, name, value)) {
+    case Lookup::kFound:
+      return value;
+    case Lookup::kAbsent:
+      return "<absent>";
+    case Lookup::kTwice:
+      return "<twice>";
+    case Lookup::kInvalid:
+      return "<invalid>";
+  }
+  return "";
+}
+
+TEST(Query, FindsAndDecodesAValue) {
+  EXPECT_EQ(Query("a=1&b=2", "b"), "2");
+  EXPECT_EQ(Query("q=x+y%20z%2B", "q"), "x y z+");
+  EXPECT_EQ(Query("flag&b=", "flag"), "");
+  EXPECT_EQ(Query("b=a=b", "b"), "a=b");
+}
+
+TEST(Query, AnEncodedNameIsTheSameName) {
+  EXPECT_EQ(Query("%61pi+key=1", "api key"), "1");
+  EXPECT_EQ(Query("key=1&%6bey=2", "key"), "<twice>");
+}
+
+TEST(Query, DoesNotAnswerWithOneOfTwoValues) {
+  EXPECT_EQ(Query("k=1&k=2", "k"), "<twice>");
+  EXPECT_EQ(Query("k=1&x&k=1", "k"), "<twice>");
+}
+
+TEST(Query, RefusesBrokenEscapesAndControlCharacters) {
+  EXPECT_EQ(Query("k=%zz", "k"), "<invalid>");
+  EXPECT_EQ(Query("k=%2", "k"), "<invalid>");
+  EXPECT_EQ(Query("k=a%0ab", "k"), "<invalid>");
+  EXPECT_EQ(Query("k=%00", "k"), "<invalid>");
+}
+
+TEST(Query, AnAbsentNameIsAbsent) {
+  EXPECT_EQ(Query("", "k"), "<absent>");
+  EXPECT_EQ(Query("kk=1&K=1&k%zz=3", "k"), "<absent>");
+}
+
+std::string Cookie(std::string_view line, std::string_view name) {
+  std::string_view value;
+  const Lookup found = FindInCookies(line, name, value);
+  if (found == Lookup::kTwice) return "<twice>";
+  return found == Lookup::kFound ? std::string(value) : "<absent>";
+}
+
+TEST(Cookies, FindsAValue) {
+  EXPECT_EQ(Cookie("SID=31d4d96e407aad42; lang=en-US", "lang"), "en-US");
+  EXPECT_EQ(Cookie("SID=31d4d96e407aad42; lang=en-US", "SID"), "31d4d96e407aad42");
+  EXPECT_EQ(Cookie("a=b=c;d", "a"), "b=c");
+  EXPECT_EQ(Cookie(R"(a="quoted")", "a"), "quoted");
+  EXPECT_EQ(Cookie("a=", "a"), "");
+}
+
+TEST(Cookies, NamesAreCaseSensitiveAndMustBeUnique) {
+  EXPECT_EQ(Cookie("sid=1", "SID"), "<absent>");
+  EXPECT_EQ(Cookie("sid=1; sid=2", "sid"), "<twice>");
+}
+
+}  // namespace
+}  // namespace headgate::wire

@@ -1,0 +1,57 @@
+#include "headgate/wire/request_path.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace headgate::wire {
+namespace {
+
+std::string Normalized(std::string_view path) {
+  std::string out;
+  return NormalizePath(path, out) ? out : "<refused>";
+}
+
+TEST(NormalizePath, LeavesAPlainPathAlone) {
+  for (const std::string_view path : {"/", "/a", "/a/", "/a/b.c/d", "/a;x=1/b", "/a/..;/b", "/...", "/.a", "/a..b/",
+                                      "/\xc3\xa9"}) {
+    EXPECT_EQ(Normalized(path), path);
+  }
+}
+
+TEST(NormalizePath, DecodesOnce) {
+  EXPECT_EQ(Normalized("/%61"), "/a");
+  EXPECT_EQ(Normalized("/a%7eb%c3%a9"), "/a~b\xc3\xa9");
+  EXPECT_EQ(Normalized("/a%252e/b"), "/a%2e/b");
+  EXPECT_EQ(Normalized("/a%3fb%23c"), "/a?b#c");
+}
+
+TEST(NormalizePath, MergesSlashesAndRemovesDotSegments) {
+  for (const auto& [path, expected] : {std::pair<std::string_view, std::string_view>
+       {"//a", "/a"}, {"/a//b", "/a/b"}, {"///", "/"}, {"/a/./b", "/a/b"}, {"/a/../b", "/b"},
+       {"/a/..", "/"}, {"/a/.", "/a/"}, {"/a/%2e%2e/b", "/b"}, {"/a/%2E/b", "/a/b"},
+       {"/a/b/../../c", "/c"}, {"/./a", "/a"}, {"/a//", "/a/"}, {"/a/b/..", "/a/"}}) {
+    EXPECT_EQ(Normalized(path), expected) << path;
+  }
+}
+
+TEST(NormalizePath, RefusesWhatReadersResolveDifferently) {
+  for (const std::string_view path :
+       {"", "*", "a/b", "/../a", "/%2e%2e/a", "/a/../../b", "/a%2fb", "/A%2Fb", "/a%2f..%2fb",
+        "/a%5cb", "/a\\b", "/a%00b", "/a%0ab", "/a%7f", "/a\x7f", "/a\tb", "/a%zz", "/a%", "/a%2",
+        "/a#b", "/a//../b", "/a//%2e%2e/b", "//../b"}) {
+    EXPECT_EQ(Normalized(path), "<refused>") << path;
+  }
+}
+
+TEST(NormalizePath, TheResultIsNormalized) {
+  for (const std::string_view path : {"/a//b/./../c/", "/x/y/z/../..//w", "/%61/%2e/b"}) {
+    const std::string once = Normalized(path);
+    EXPECT_EQ(Normalized(once), once) << path;
+  }
+}
+
+}  // namespace
+}  // namespace headgate::wire
