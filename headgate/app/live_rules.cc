@@ -93,13 +93,7 @@ void LiveRules::OnRefusal(const watch::RuleFollower::Refusal& refusal) {
               {"effect", std::string_view(none_in_force ? "not ready: there are no rules yet"
                                                         : "the rules in force stay in force")},
               {"hint", std::string_view("`headgate validate FILES` shows the same problems")}});
-  for (const rule::Problem& problem : problems) {
-    const std::string reason = PlaceAndMessage(problem);
-    problem.hint.empty()
-        ? log_.Error("rules.problem_found", {{"reason", reason}})
-        : log_.Error("rules.problem_found",
-                     {{"reason", reason}, {"hint", std::string_view(problem.hint)}});
-  }
+  LogProblems("rules.problem_found", problems, log_);
 }
 
 void LiveRules::Collect(observe::Sink& sink) const {

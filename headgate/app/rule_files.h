@@ -7,6 +7,7 @@
 
 #include "headgate/app/configuration.h"
 #include "headgate/app/console.h"
+#include "headgate/observe/log.h"
 #include "headgate/rule/load.h"
 
 namespace headgate::app {
@@ -30,5 +31,9 @@ void SayProblems(std::span<const rule::Problem> problems, const Console& console
 // the line of the settings file.
 void SayProblems(std::span<const rule::Problem> problems, const Configuration& configuration,
                  const Console& console);
+
+// Logs one error for each problem.
+void LogProblems(std::string_view event, std::span<const rule::Problem> problems,
+                 observe::Log& log);
 
 }  // namespace headgate::app

@@ -28,6 +28,11 @@ struct Settings {
   std::vector<std::string> listen_resp;
   std::vector<std::string> listen_http;
   std::string admin_listen = "127.0.0.1:8081";
+  std::string rate_limit_fields = "all";
+  uint64_t retry_after_jitter = 0;
+
+  std::string auth;
+  std::string auth_header;
 
   std::vector<std::string> rules;
   std::vector<std::string> rule;

@@ -14,6 +14,7 @@ constexpr uint64_t kSecond = 1000 * kMillisecond;
 constexpr uint64_t kYear = 365 * 24 * 3600 * kSecond;
 
 constexpr std::string_view kListening = "Listening";
+constexpr std::string_view kAuth = "Forward-auth";
 constexpr std::string_view kRules = "Rules";
 constexpr std::string_view kMemory = "Memory";
 constexpr std::string_view kStore = "The store that instances share";
@@ -50,6 +51,33 @@ const std::array kSettings = {
             .help = "The address of rules, metrics and health; \"none\" turns it off.",
             .advice = "Keep it on loopback, or set a credential.",
             .paths = Paths::kUnixAddresses},
+    Setting{.name = "rate_limit_fields",
+            .group = kListening,
+            .target = &Settings::rate_limit_fields,
+            .help = "The fields that HTTP answers use to describe a limit.",
+            .advice = "Choose the form that your clients read; an address can have its own: "
+                      "127.0.0.1:8080?fields=draft-7.",
+            .choices = "all|draft|draft-7|draft-6|draft-3|github|twitter|none"},
+    Setting{.name = "retry_after_jitter",
+            .group = kListening,
+            .target = &Settings::retry_after_jitter,
+            .help = "Retry-After is longer by a random part, at most this percentage.",
+            .advice = "Raise it if clients that were denied together come back together.",
+            .max = 100},
+
+    Setting{.name = "auth",
+            .group = kAuth,
+            .target = &Settings::auth,
+            .help = "A file of mappings from requests to descriptors, for proxies that ask at /auth; "
+                    "followed while running.",
+            .advice = "See docs/guides/behind-your-proxy.md.",
+            .paths = Paths::kAll},
+    Setting{.name = "auth_header",
+            .group = kAuth,
+            .target = &Settings::auth_header,
+            .help = "Each request to /auth is limited by this header, as api_key in the domain "
+                    "\"default\".",
+            .advice = "For first steps and small setups; a file of mappings can express more."},
 
     Setting{.name = "rules",
             .group = kRules,

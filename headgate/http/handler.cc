@@ -34,6 +34,7 @@ void Response::Clear() {
   body.clear();
   stream.reset();
   later = false;
+  held = false;
 }
 
 }  // namespace headgate::http

@@ -21,6 +21,13 @@ class Suspension {
  public:
   std::function<void()> wake;  // the handler calls it, on the loop's thread
 
+  // The handler's state on this connection if it is of this type, otherwise null.
+  template <typename T>
+  T* Find() {
+    auto* const kept = kept_ == nullptr ? nullptr : dynamic_cast<KeptAs<T>*>(kept_.get());
+    return kept == nullptr ? nullptr : &kept->state;
+  }
+
   // The handler's state on this connection, constructed from `arguments` if there is none yet. It
   // is destroyed when a handler asks for a state of another type, and with the connection at the
   // latest.
@@ -57,6 +64,9 @@ struct Request {
   // Null if nobody can ask again: then the handler must answer at once.
   Suspension* suspension = nullptr;
 
+  // The host of an absolute target, otherwise of the Host field; may be empty.
+  std::string_view host{};
+
   std::string_view path() const { return target.substr(0, target.find('?')); }
   // The value of the first field with this name (case-insensitive), or empty.
   std::string_view Field(std::string_view name) const;
@@ -72,6 +82,8 @@ struct Response {
   // Set by a handler that cannot answer yet. The handler is called again with the same request
   // after it has called the suspension's `wake`. Everything else it wrote here is dropped.
   bool later = false;
+  // With `later`: the connection is closed if the client closes its end meanwhile.
+  bool held = false;
 
   // `value` must be trusted or escaped: a line break in it stops the process.
   void AddField(std::string_view name, std::string_view value);
@@ -100,6 +112,10 @@ class Handler {
                             base::Instant /*now*/) {
     return {};
   }
+
+  // Whether a request to this path may name any host. Otherwise the host must be a known one
+  // (known_hosts.h).
+  virtual bool TakesAnyHost(std::string_view /*path*/) const { return false; }
 };
 
 // Whether requests of this method have a body: POST, PUT and PATCH.

@@ -133,7 +133,7 @@ RequestParser::RequestParser(const Bounds& bounds)
 RequestParser::~RequestParser() = default;
 
 void RequestParser::Forget() {
-  request_.method = request_.target = request_.body = host_ = {};
+  request_.method = request_.target = request_.body = request_.host = {};
   request_.fields.clear();
   refusal_ = {};
   content_length_ = 0;
@@ -185,7 +185,7 @@ Refusal RequestParser::JudgeField(std::string_view name, std::string_view value)
     if (!IsHostText(value))
       return {400, "the Host field is not a host",
               "Host is a name or an address, with or without a port"};
-    host_ = value;
+    request_.host = value;
     names_host_ = true;
   } else if (EqualsIgnoreCase(name, "Content-Length")) {
     if (has_length_ || has_coding_) return kLengthTwice;
@@ -244,10 +244,10 @@ Refusal RequestParser::TakeAuthority() {
     if (!EqualsIgnoreCase(target.substr(0, scheme.size()), scheme)) continue;
     target.remove_prefix(scheme.size());
     const size_t end = std::min(target.find_first_of("/?"), target.size());
-    host_ = target.substr(0, end);
+    request_.host = target.substr(0, end);
     names_host_ = true;
     target.remove_prefix(end);
-    if (host_.empty() || !IsHostText(host_)) break;
+    if (request_.host.empty() || !IsHostText(request_.host)) break;
     if (!target.starts_with('/')) {
       target_ = "/";
       target_ += target;
@@ -267,7 +267,7 @@ void RequestParser::MoveHead(std::string_view head, const char* to) {
   };
   move(request_.method);
   move(request_.target);
-  move(host_);
+  move(request_.host);
   for (auto& [name, value] : request_.fields) {
     move(name);
     move(value);

@@ -38,8 +38,7 @@ class RequestParser {
 
   // The following are valid after ParseHead.
   Request& request() { return request_; }
-  // The host of an absolute target, otherwise of the Host field.
-  std::string_view host() const { return host_; }
+  std::string_view host() const { return request_.host; }
   bool names_host() const { return names_host_; }  // optional in HTTP/1.0
   bool http11() const { return http11_; }
   bool keep_alive() const { return !asks_close_ && (http11_ || asks_keep_alive_); }
@@ -59,7 +58,6 @@ class RequestParser {
   std::unique_ptr<Beast> beast_;
   Request request_;
   std::string target_;  // for an absolute target without a path: the path it implies
-  std::string_view host_;
   Refusal refusal_;  // the first refusal, while Beast is parsing
   uint64_t content_length_ = 0;
   uint32_t hosts_ = 0;

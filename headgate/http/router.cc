@@ -48,7 +48,6 @@ bool IsAuthenticated(const Request& request, const Access& access) {
 }
 
 void Router::Add(Route route) {
-  HEADGATE_CHECK(!route.methods.empty());
   HEADGATE_CHECK(route.path.starts_with('/'));
   HEADGATE_CHECK(route.match == Route::Match::kExact || route.path.ends_with('/'));
   HEADGATE_CHECK((route.handle == nullptr) != (route.receive == nullptr));
@@ -70,7 +69,7 @@ void Router::Handle(const Request& request, Response& response, base::Instant no
   if (!Passes(*found.route, request, response)) return;
   // A response to GET is a snapshot of state: it must not be cached, and its type must not be
   // guessed.
-  if (RoutedMethod(request.method) == "GET") {
+  if (!found.route->methods.empty() && RoutedMethod(request.method) == "GET") {
     response.AddField("Cache-Control", "no-store");
     response.AddField("X-Content-Type-Options", "nosniff");
   }
@@ -87,6 +86,12 @@ Handler::Reception Router::Receive(const Request& head, Response& response, base
   return {.kind = Reception::Kind::kInParts, .sink = route->receive(head, now)};
 }
 
+bool Router::TakesAnyHost(std::string_view path) const {
+  return std::any_of(routes_.begin(), routes_.end(), [&](const Route& route) {
+    return route.any_host && Matches(route, path);
+  });
+}
+
 Router::Found Router::Find(const Request& request) const {
   const std::string_view path = request.path();
   const std::string_view method = RoutedMethod(request.method);
@@ -94,7 +99,7 @@ Router::Found Router::Find(const Request& request) const {
   for (const Route& route : routes_) {
     if (found.path == nullptr ? !Matches(route, path) : !HaveOnePath(route, *found.path)) continue;
     if (found.path == nullptr) found.path = &route;
-    if (!Contains(route.methods, method)) continue;
+    if (!route.methods.empty() && !Contains(route.methods, method)) continue;
     found.route = &route;
     break;
   }
@@ -136,7 +141,7 @@ bool Router::Passes(const Route& route, const Request& request, Response& respon
     }
     return false;
   }
-  return !HasBody(request.method) || TakesBody(route, request, response);
+  return route.methods.empty() || !HasBody(request.method) || TakesBody(route, request, response);
 }
 
 bool Router::TakesBody(const Route& route, const Request& request, Response& response) const {
@@ -165,7 +170,7 @@ void Router::AnswerIndex(Response& response) const {
   response.body.append(title_).append("\n\n");
   for (const Route& route : routes_) {
     fmt::format_to(std::back_inserter(response.body), "{:<4} {:<14} {}\n",
-                   fmt::join(route.methods, ","),
+                   route.methods.empty() ? "ANY" : fmt::format("{}", fmt::join(route.methods, ",")),
                    route.path + (route.match == Route::Match::kPrefix ? "..." : ""), route.what);
   }
 }

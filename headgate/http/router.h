@@ -23,13 +23,16 @@ struct Route {
     kPrefix,  // `path` and every path below it; `path` ends with '/'
   };
 
-  std::vector<std::string> methods;  // "GET" serves HEAD too
+  // "GET" serves HEAD too. Empty: any method; such a route ignores bodies, whatever their type.
+  std::vector<std::string> methods;
   std::string path;                  // as sent: neither percent-decoded nor normalized
   Match match = Match::kExact;
   std::string what{};  // one line for the list that GET / returns
   Needs needs = Needs::kNothing;
   // The accepted media types, for methods that have a body. Empty: any.
   std::vector<std::string> content_types = {"application/json"};
+  // Whether requests may name any host. Only for routes that a web page cannot misuse.
+  bool any_host = false;
 
   // Exactly one of `handle` and `receive` is set. Called after all checks; `response` is cleared.
   std::function<void(const Request& request, Response& response, base::Instant now)> handle{};
@@ -48,6 +51,7 @@ class Router final : public Handler {
 
   void Handle(const Request& request, Response& response, base::Instant now) override;
   Reception Receive(const Request& head, Response& response, base::Instant now) override;
+  bool TakesAnyHost(std::string_view path) const override;
 
  private:
   struct Found {

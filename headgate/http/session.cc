@@ -57,6 +57,7 @@ Session::Progress Session::Report(std::string_view rest, bool more, base::Instan
   const bool streams = await_ == Await::kStream;
   wait_.Report(await_ == Await::kAnswer, now, progress);
   progress.close = closing_;
+  progress.ends_with_peer = held_ && await_ == Await::kAnswer;
   progress.protocol_error = refused_;
   progress.mid_request = !streams && (!rest.empty() || await_ != Await::kHead);
   progress.more = more && (!rest.empty() || streams);
@@ -85,7 +86,8 @@ bool Session::TakeHead(std::string_view& rest, std::string& output, base::Instan
     Refuse(refusal, output, now);
     return false;
   }
-  if (parser_.names_host() && !options_.hosts.Knows(parser_.host())) {
+  if (parser_.names_host() && !options_.hosts.Knows(parser_.host()) &&
+      !handler_.TakesAnyHost(parser_.request().path())) {
     Refuse({421, "this server does not know the name in Host",
             "use an address or localhost, or start the server with --known-host NAME"},
            output, now);

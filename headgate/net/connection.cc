@@ -60,7 +60,9 @@ void Connection::Start() {
 
 void Connection::OnReadable() {
   if (state_ == State::kReading) return Read();
-  if (state_ == State::kLingering) ReadAway();
+  if (state_ == State::kLingering) return ReadAway();
+  if (state_ == State::kSuspended && progress_.ends_with_peer && transport_->PeerHasLeft())
+    CutOff();
 }
 
 void Connection::OnWritable() {
@@ -230,6 +232,8 @@ void Connection::Enter(State state, base::Instant now) {
       WaitUntil(Wait::kForPeerToClose, now + loop_.shared().options.linger_timeout);
       return ReadAway();
     case State::kSuspended:
+      if (progress_.ends_with_peer) transport_->AwaitRead();
+      break;
     case State::kWriting:
     case State::kClosed:
       break;

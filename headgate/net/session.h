@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "headgate/base/ip_address.h"
 #include "headgate/base/time.h"
 
 namespace headgate::net {
@@ -18,6 +19,7 @@ namespace headgate::net {
 // The other end of a connection.
 struct Peer {
   bool loopback = true;   // a loopback address or a Unix socket
+  std::optional<base::IpAddress> ip{};  // absent for a Unix socket
   std::string address{};  // for people: "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"
 };
 
@@ -47,6 +49,9 @@ class Session {
     bool more = false;  // call again with the rest of the input, if any, once the output is written
     bool stop_reading = false;    // do not read before the session wakes
     bool streaming = false;       // an endless answer is in progress; it may stay silent forever
+    // While it does not read: close the connection as soon as the peer closes its end, because
+    // nobody waits for the answer then.
+    bool ends_with_peer = false;
     bool protocol_error = false;  // closed because of invalid input; counted
     // If requests wait for external results: since when the first of them waits. The session wakes
     // when it has output.

@@ -96,6 +96,12 @@ Transport::~Transport() {
   watch_->descriptor.close(ignored);
 }
 
+bool Transport::PeerHasLeft() const {
+  char byte;
+  const ssize_t count = ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return count == 0 || (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+}
+
 void Transport::AwaitRead() {
   const bool already = std::exchange(awaits_read_, true);
   if (!has_received()) return watch_->Arm(read_needs());

@@ -56,6 +56,9 @@ class Transport {
   virtual Io Write(std::string_view bytes) = 0;
   // Signals the peer that no more will be written.
   virtual void FinishWriting() = 0;
+  // Whether the peer has closed its end, or the connection is broken, as far as that can be seen
+  // without reading. Data that has arrived before hides it.
+  bool PeerHasLeft() const;
   // Why the last call returned kFailed.
   virtual std::string error() const = 0;
 

@@ -232,6 +232,30 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "connections",
      "Connections by protocol, detected from their first bytes.",
      {"protocol"}},
+
+    // Forward-auth
+    {Metric::kAuthRequests,
+     "headgate_auth_requests_total",
+     kCounter,
+     "requests",
+     "Requests that proxies asked about, by outcome: allowed, unmatched, exempt, untrusted, refused, "
+     "missing, invalid, no_rule, denied, unavailable.",
+     {"outcome"}},
+    {Metric::kAuthRepeated, "headgate_auth_repeated_total", kCounter, "requests",
+     "Requests that got the answer of an earlier one with the same idempotency id; not counted "
+     "again."},
+    {Metric::kAuthForgotten, "headgate_auth_repeats_forgotten_total", kCounter, "requests",
+     "Answers that were forgotten before their window ended, because there were too many. A repeated "
+     "request is then counted twice."},
+    {Metric::kAuthHeld, "headgate_auth_held", kGauge, "requests",
+     "Requests whose answer is held until a queue lets them pass."},
+    {Metric::kMappingReloads,
+     "headgate_mapping_reloads_total",
+     kCounter,
+     "reloads",
+     "Reads of changed mappings, by result: loaded, refused. Refused mappings leave those in force "
+     "unchanged.",
+     {"result"}},
     {Metric::kBufferBytes, "headgate_buffer_bytes", kGauge, "bytes",
      "Memory for unfinished requests and unread answers of connections that use more than 16 KiB "
      "each. Above max_buffer_bytes the largest and slowest are closed."},

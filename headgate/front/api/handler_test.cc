@@ -163,7 +163,8 @@ TEST(Check, LetsThroughWhatNoRuleLimitsAndSaysNothingOfLimits) {
 TEST(Check, AddsOnlyTheFieldsThatWereChosen) {
   Server server(TenPer20s(), {.dialect = wire::RateLimitDialect::kTwitter});
   EXPECT_EQ(server.Post("/v1/check", Body("api_key")).fields,
-            "Content-Type: application/json\r\nX-RateLimit-Remaining: 9\r\n");
+            "Content-Type: application/json\r\nx-rate-limit-limit: 10\r\n"
+            "x-rate-limit-remaining: 9\r\nx-rate-limit-reset: 1790000002\r\n");
 }
 
 TEST(Check, TakesALimitFromTheRequest) {

@@ -1,0 +1,28 @@
+// An address to listen on, with the settings of this listener:
+//
+//   127.0.0.1:8080?fields=draft-7
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "headgate/base/status.h"
+#include "headgate/net/endpoint.h"
+#include "headgate/wire/http_fields.h"
+
+namespace headgate::app {
+
+struct ListenAddress {
+  net::Endpoint endpoint;
+  // The dialect of answers over HTTP; absent: rate_limit_fields.
+  std::optional<wire::RateLimitDialect> fields{};
+};
+
+// InvalidArgument with a message that says what is wrong and what would be valid.
+absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text);
+
+// The address without its settings.
+std::string_view AddressPart(std::string_view text);
+
+}  // namespace headgate::app

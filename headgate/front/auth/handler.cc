@@ -1,0 +1,149 @@
+#include "headgate/front/auth/handler.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "headgate/base/check.h"
+#include "headgate/front/auth/original_request.h"
+#include "headgate/http/problem.h"
+
+namespace headgate::front::auth {
+namespace {
+
+// The answer for people, where a proxy passes it on.
+std::string_view DetailOf(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kUntrusted:
+      return "this peer may not ask here";
+    case Outcome::kRefused:
+      return "this client is refused";
+    case Outcome::kMissing:
+      return "a part of the request that is needed is missing";
+    case Outcome::kInvalid:
+      return "a part of the request is malformed or ambiguous";
+    case Outcome::kNoRule:
+      return "no rule applies to this request";
+    case Outcome::kDenied:
+      return "over the limit";
+    case Outcome::kUnavailable:
+      return "the limit cannot be checked at present";
+    case Outcome::kAllowed:
+    case Outcome::kUnmatched:
+    case Outcome::kExempt:
+      break;
+  }
+  return "";
+}
+
+}  // namespace
+
+// The state of a connection whose request has to wait.
+struct AuthHandler::Conversation {
+  Conversation(net::EventLoop& loop, http::Suspension& suspension, Counters& counters_of_loop)
+      : asked([&suspension] { suspension.wake(); }),
+        timer(loop, [&suspension] { suspension.wake(); }),
+        counters(counters_of_loop) {}
+  ~Conversation() { Release(); }
+
+  void Release() {
+    if (held) counters.held_ended.Add();
+    held.reset();
+  }
+
+  Asked asked;
+  std::optional<http::Response> held;  // the answer that waits for its time
+  base::BootTime due{0};
+  net::Timer timer;
+  Counters& counters;
+};
+
+void AuthHandler::AddRoutes(http::Router& router) {
+  const auto handle = [this](const http::Request& request, http::Response& response,
+                             base::Instant now) { Handle(request, response, now); };
+  router.Add({.methods = {},
+              .path = std::string(kPath),
+              .what = "may the request that a proxy describes pass?",
+              .any_host = true,
+              .handle = handle});
+  router.Add({.methods = {},
+              .path = std::string(kPath) + "/",
+              .match = http::Route::Match::kPrefix,
+              .what = "the same",
+              .any_host = true,
+              .handle = handle});
+}
+
+AuthHandler::Conversation& AuthHandler::ConversationOf(const http::Request& request) {
+  HEADGATE_CHECK(request.suspension != nullptr);
+  return request.suspension->Ensure<Conversation>(loop_, *request.suspension, counters_);
+}
+
+void AuthHandler::Handle(const http::Request& request, http::Response& response,
+                         base::Instant now) {
+  auto* const conversation =
+      request.suspension == nullptr ? nullptr : request.suspension->Find<Conversation>();
+  if (conversation != nullptr && conversation->held) {
+    if (loop_.Now() < conversation->due) return Hold(*conversation, response);
+    response = std::move(*conversation->held);
+    conversation->Release();
+    return;
+  }
+  if (conversation != nullptr && conversation->asked.under_way) {
+    response.later = !judge_.Continue(conversation->asked, now, verdict_);
+    if (response.later) return;
+    return Answer(request, response, now);
+  }
+  const mapping::MappingSet* const set = judge_.mappings();
+  mapping::RequestHead head;
+  if (!ReadOriginalRequest(
+          request, set == nullptr ? mapping::OriginalRequest::kNone : set->original_request,
+          head)) {
+    return http::AnswerProblem(400, "a header that describes the request comes twice", "",
+                               response);
+  }
+  const auto make_asked = [&]() -> Asked& { return ConversationOf(request).asked; };
+  response.later = !judge_.Decide(head, make_asked, now, verdict_);
+  if (!response.later) Answer(request, response, now);
+}
+
+void AuthHandler::Answer(const http::Request& request, http::Response& response,
+                         base::Instant now) {
+  Write(response, now);
+  const bool wants_body = judge_.mappings() != nullptr &&
+                          judge_.mappings()->original_request != mapping::OriginalRequest::kXOriginal;
+  if (!Passes(verdict_.outcome) && wants_body) {
+    http::AnswerProblem(verdict_.status, DetailOf(verdict_.outcome), verdict_.detail, response);
+  }
+  response.status = verdict_.status;
+  if (verdict_.wait <= base::Duration(0)) return;
+  Conversation& conversation = ConversationOf(request);
+  conversation.due = loop_.Now() + verdict_.wait;
+  conversation.held = std::move(response);
+  counters_.held_begun.Add();
+  response = {};
+  Hold(conversation, response);
+}
+
+void AuthHandler::Hold(Conversation& conversation, http::Response& response) {
+  conversation.timer.Set(conversation.due);
+  response.later = true;
+  response.held = true;
+}
+
+void AuthHandler::Write(http::Response& response, base::Instant now) {
+  response.AddField("Headgate-Outcome", Name(verdict_.outcome));
+  response.AddField("Cache-Control", "no-store");
+  if (verdict_.mode != limiter::Mode::kMemory)
+    response.AddField("X-RateLimit-Mode", limiter::Name(verdict_.mode));
+  if (verdict_.limit) {
+    answer_.AddFields(*verdict_.limit, response, now);
+  } else {
+    wire::EmitEmptyRateLimitFields(
+        answer_.dialect(),
+        [&](std::string_view name, std::string_view value) { response.AddField(name, value); });
+  }
+  if (verdict_.outcome == Outcome::kUnavailable) response.AddField("Retry-After", "1");
+}
+
+}  // namespace headgate::front::auth

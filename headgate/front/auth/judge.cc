@@ -1,0 +1,197 @@
+#include "headgate/front/auth/judge.h"
+
+#include <algorithm>
+
+#include "headgate/base/text.h"
+
+namespace headgate::front::auth {
+namespace {
+
+constexpr int kInvalidStatus = 400;
+constexpr int kUntrustedStatus = 403;
+
+int64_t UnixSeconds(base::Instant now) { return now.ns / 1'000'000'000; }
+
+// Copies the descriptors into `asked`.
+void Keep(std::span<const rule::Descriptor> descriptors, Asked& asked) {
+  size_t bytes = 0;
+  size_t entries = 0;
+  for (const rule::Descriptor& descriptor : descriptors) {
+    entries += descriptor.entries.size();
+    for (const rule::Entry& entry : descriptor.entries)
+      bytes += entry.key.size() + entry.value.size();
+  }
+  asked.texts.clear();
+  asked.texts.reserve(bytes);
+  asked.entries.clear();
+  asked.entries.reserve(entries);
+  asked.descriptors.clear();
+  const auto kept = [&](std::string_view text) {
+    const size_t begin = asked.texts.size();
+    asked.texts.append(text);
+    return std::string_view(asked.texts).substr(begin);
+  };
+  for (const rule::Descriptor& descriptor : descriptors) {
+    const size_t begin = asked.entries.size();
+    for (const rule::Entry& entry : descriptor.entries)
+      asked.entries.push_back({.key = kept(entry.key), .value = kept(entry.value)});
+    asked.descriptors.push_back({.entries = std::span(asked.entries).subspan(begin),
+                                 .cost = descriptor.cost,
+                                 .override_limit = {}});
+  }
+}
+
+}  // namespace
+
+const mapping::MappingSet* Judge::mappings() {
+  if (options_.mappings.generation() != generation_) {
+    generation_ = options_.mappings.generation();
+    std::shared_ptr<const mapping::MappingSet> set = options_.mappings.set();
+    mapper_.Use(*set);
+    set_ = std::move(set);
+  }
+  return set_.get();
+}
+
+bool Judge::Decide(const mapping::RequestHead& request,
+                   absl::FunctionRef<Asked&()> make_asked, base::Instant now,
+                   Verdict& verdict) {
+  verdict = {};
+  const mapping::MappingSet* const set = mappings();
+  if (set == nullptr || !set->Trusts(request)) {
+    verdict.outcome = Outcome::kUntrusted;
+    verdict.status = kUntrustedStatus;
+    Count(verdict);
+    return true;
+  }
+  const mapping::MappedRequest mapped = mapper_.Map(request, UnixSeconds(now));
+  Judged(mapped, verdict);
+  if (mapped.as != mapping::MappedAs::kDescriptors || mapped.descriptors.empty()) {
+    Count(verdict);
+    return true;
+  }
+  base::Hash128 id{};
+  const bool has_id = ReadId(request, mapped, id);
+  if (has_id && options_.repeats.Find(id, now, verdict, policy_)) {
+    counters_.repeated.Add();
+    return true;
+  }
+  Asked* const asked = checker_.may_wait() ? &make_asked() : nullptr;
+  const limiter::Request question{.domain = mapped.mapping->domain,
+                                  .descriptors = mapped.descriptors};
+  if (!Ask(question, *mapped.mapping, asked, now, verdict)) {
+    asked->under_way = true;
+    asked->set = set_;
+    asked->mapping = mapped.mapping;
+    asked->has_id = has_id;
+    asked->id = id;
+    Keep(mapped.descriptors, *asked);
+    return false;
+  }
+  if (has_id) options_.repeats.Remember(id, verdict, now);
+  return true;
+}
+
+bool Judge::Continue(Asked& asked, base::Instant now, Verdict& verdict) {
+  verdict = {};
+  const limiter::Request question{.domain = asked.mapping->domain,
+                                  .descriptors = asked.descriptors};
+  if (!Ask(question, *asked.mapping, &asked, now, verdict)) return false;
+  if (asked.has_id) options_.repeats.Remember(asked.id, verdict, now);
+  asked.under_way = false;
+  asked.set = nullptr;
+  return true;
+}
+
+void Judge::Judged(const mapping::MappedRequest& mapped, Verdict& verdict) const {
+  using mapping::MappedAs;
+  const auto say = [&](Outcome outcome, int status) {
+    verdict.outcome = outcome;
+    verdict.status = status;
+    verdict.detail = mapped.attribute;
+  };
+  switch (mapped.as) {
+    case MappedAs::kUnmatched:
+      return say(Outcome::kUnmatched, 200);
+    case MappedAs::kExempt:
+      return say(Outcome::kExempt, 200);
+    case MappedAs::kRefused:
+      return say(Outcome::kRefused, mapped.mapping->statuses.refused);
+    case MappedAs::kMissing:
+      return say(Outcome::kMissing, mapped.mapping->statuses.missing);
+    case MappedAs::kInvalid:
+      return say(Outcome::kInvalid, kInvalidStatus);
+    case MappedAs::kDescriptors:
+      // Without any descriptor no rule applies.
+      return mapped.mapping->require_rule
+                 ? say(Outcome::kNoRule, mapped.mapping->statuses.no_rule)
+                 : say(Outcome::kAllowed, 200);
+  }
+}
+
+bool Judge::ReadId(const mapping::RequestHead& request, const mapping::MappedRequest& mapped,
+                   base::Hash128& id) const {
+  const std::string& name = set_->idempotency_header;
+  if (name.empty()) return false;
+  std::string_view value;
+  for (const auto& [field, field_value] : request.fields) {
+    if (!base::EqualsIgnoreCase(field, name)) continue;
+    if (!value.empty()) return false;
+    value = field_value;
+  }
+  if (value.empty()) return false;
+  // An id counts once for each bucket. At most kPartsMax parts: longer requests hash their entries
+  // one descriptor at a time.
+  base::KeyHasher hasher(options_.secret, base::KeyKind::kRaw);
+  hasher.Add(value);
+  hasher.Add(mapped.mapping->domain);
+  for (const rule::Descriptor& descriptor : mapped.descriptors) {
+    base::KeyHasher part(options_.secret, base::KeyKind::kPart);
+    for (const rule::Entry& entry : descriptor.entries) {
+      part.Add(entry.key);
+      part.Add(entry.value);
+    }
+    const base::Hash128 hash = part.Finish();
+    hasher.Add({static_cast<const char*>(static_cast<const void*>(&hash)), sizeof(hash)});
+  }
+  id = hasher.Finish();
+  return true;
+}
+
+bool Judge::Ask(const limiter::Request& request, const mapping::Mapping& mapping, Asked* asked,
+                base::Instant now, Verdict& verdict) {
+  const absl::Status status =
+      checker_.Check(request, decided_, now, asked == nullptr ? nullptr : &asked->pending);
+  if (status.ok() && decided_.waiting) return false;
+  if (status.ok()) {
+    Conclude(request, mapping, now, verdict);
+  } else {
+    const bool invalid = status.code() == absl::StatusCode::kInvalidArgument;
+    verdict.outcome = invalid ? Outcome::kInvalid : Outcome::kUnavailable;
+    verdict.status = invalid ? kInvalidStatus : mapping.statuses.unavailable;
+    verdict.detail = std::string(status.message());
+  }
+  Count(verdict);
+  return true;
+}
+
+void Judge::Conclude(const limiter::Request& request, const mapping::Mapping& mapping,
+                     base::Instant now, Verdict& verdict) {
+  for (const limiter::DescriptorAnswer& answer : decided_.descriptors)
+    verdict.mode = std::max(verdict.mode, answer.mode);
+  if (mapping.require_rule && !limiter::AnyRule(decided_)) {
+    verdict.outcome = Outcome::kNoRule;
+    verdict.status = mapping.statuses.no_rule;
+    return;
+  }
+  verdict.outcome = decided_.allowed ? Outcome::kAllowed : Outcome::kDenied;
+  verdict.status = decided_.allowed ? 200 : mapping.statuses.denied;
+  verdict.limit = answer_.StateOf(request, 1, decided_, now);
+  if (!decided_.allowed) return;
+  for (const limiter::DescriptorAnswer& answer : decided_.descriptors) {
+    if (answer.allowed() && answer.has_decision())
+      verdict.wait = std::max(verdict.wait, answer.decision.wait);
+  }
+}
+
+}  // namespace headgate::front::auth

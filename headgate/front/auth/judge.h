@@ -1,0 +1,90 @@
+// Decides about the requests that proxies describe.
+//
+//   RequestHead ──mapping──▶ descriptors ──limiter──▶ Verdict
+//
+// The fronts for HTTP (handler.h) and for HAProxy (front/spoe) read requests and write verdicts.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "headgate/front/answer/limit_answer.h"
+#include "headgate/front/auth/live_mappings.h"
+#include "headgate/front/auth/repeats.h"
+#include "headgate/front/auth/verdict.h"
+#include "headgate/limiter/checker.h"
+#include "headgate/mapping/mapping.h"
+
+namespace headgate::front::auth {
+
+// A request that waits for the shared store. It keeps its own copy of the descriptors, because the
+// bytes of the request and the mappings may be gone when the answer comes.
+struct Asked {
+  explicit Asked(std::function<void()> wake) : pending(std::move(wake)) {}
+
+  limiter::Pending pending;
+  bool under_way = false;
+  std::shared_ptr<const mapping::MappingSet> set{};
+  const mapping::Mapping* mapping = nullptr;
+  base::Hash128 id{};
+  bool has_id = false;
+  std::string texts{};
+  std::vector<rule::Entry> entries{};
+  std::vector<rule::Descriptor> descriptors{};
+};
+
+// Shared by the judges of all loops, and outlives them.
+struct JudgeOptions {
+  const LiveMappings& mappings;
+  Repeats& repeats;
+  const base::HashSecret& secret;  // for idempotency ids
+};
+
+// One per loop; not thread-safe.
+class Judge {
+ public:
+  // All arguments must outlive the judge.
+  Judge(limiter::Checker& checker, answer::LimitAnswer& answer, const JudgeOptions& options,
+        Counters& counters)
+      : checker_(checker), answer_(answer), options_(options), counters_(counters) {}
+
+  // The mappings that the next new request is judged by; null before the first.
+  const mapping::MappingSet* mappings();
+
+  // Returns false if the answer comes later: then `asked` wakes its owner, which calls again with
+  // the same `asked`; the request is not read again. `make_asked` returns the place for a request
+  // that has to wait; it is called only if answers may come later. The verdict is valid until the
+  // next call.
+  bool Decide(const mapping::RequestHead& request,
+              absl::FunctionRef<Asked&()> make_asked, base::Instant now, Verdict& verdict);
+  // For a request that waits.
+  bool Continue(Asked& asked, base::Instant now, Verdict& verdict);
+
+ private:
+  bool Ask(const limiter::Request& request, const mapping::Mapping& mapping, Asked* asked,
+           base::Instant now, Verdict& verdict);
+  void Conclude(const limiter::Request& request, const mapping::Mapping& mapping,
+                base::Instant now, Verdict& verdict);
+  void Judged(const mapping::MappedRequest& mapped, Verdict& verdict) const;
+  bool ReadId(const mapping::RequestHead& request, const mapping::MappedRequest& mapped,
+              base::Hash128& id) const;
+  void Count(const Verdict& verdict) {
+    counters_.outcomes[static_cast<size_t>(verdict.outcome)].Add();
+  }
+
+  limiter::Checker& checker_;
+  answer::LimitAnswer& answer_;
+  const JudgeOptions options_;
+  Counters& counters_;
+  uint64_t generation_ = 0;
+  std::shared_ptr<const mapping::MappingSet> set_;
+  mapping::Mapper mapper_;
+  limiter::Response decided_;
+  std::string policy_;  // of a repeated verdict
+};
+
+}  // namespace headgate::front::auth

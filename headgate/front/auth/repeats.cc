@@ -1,0 +1,53 @@
+#include "headgate/front/auth/repeats.h"
+
+#include <algorithm>
+
+namespace headgate::front::auth {
+namespace {
+
+base::Duration Less(base::Duration duration, base::Duration elapsed) {
+  return std::max(base::Duration(0), duration - elapsed);
+}
+
+}  // namespace
+
+bool Repeats::Find(const base::Hash128& id, base::Instant now, Verdict& verdict,
+                   std::string& policy) {
+  Shard& shard = ShardOf(id);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.verdicts.find(id);
+  if (found == shard.verdicts.end()) return false;
+  const Remembered& remembered = found->second;
+  const base::Duration elapsed = std::max(base::Duration(0), now - remembered.decided_at);
+  if (elapsed >= options_.window) return false;
+  verdict = remembered.verdict;
+  verdict.wait = base::Duration(0);
+  if (verdict.limit) {
+    wire::RateLimitState& limit = *verdict.limit;
+    policy = remembered.policy;
+    limit.policy = policy;
+    limit.reset_after = Less(limit.reset_after, elapsed);
+    if (limit.retry_after) limit.retry_after = Less(*limit.retry_after, elapsed);
+  }
+  return true;
+}
+
+void Repeats::Remember(const base::Hash128& id, const Verdict& verdict, base::Instant now) {
+  Shard& shard = ShardOf(id);
+  const std::lock_guard lock(shard.mutex);
+  while (!shard.by_age.empty()) {
+    const auto& [at, oldest] = shard.by_age.front();
+    const bool expired = now - at >= options_.window;
+    if (!expired && shard.by_age.size() < options_.entries_max / kShards) break;
+    if (!expired) forgotten_.fetch_add(1, std::memory_order_relaxed);
+    shard.verdicts.erase(oldest);
+    shard.by_age.pop_front();
+  }
+  const auto [place, is_new] = shard.verdicts.try_emplace(id);
+  if (!is_new) return;
+  shard.by_age.emplace_back(now, id);
+  place->second = {.verdict = verdict, .policy = {}, .decided_at = now};
+  if (verdict.limit) place->second.policy = verdict.limit->policy;
+}
+
+}  // namespace headgate::front::auth

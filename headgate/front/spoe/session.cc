@@ -1,0 +1,286 @@
+#include "headgate/front/spoe/session.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "headgate/base/text.h"
+
+namespace headgate::front::spoe {
+namespace {
+
+using wire::SpopFrame;
+using wire::SpopStatus;
+using wire::SpopType;
+
+constexpr size_t kLengthBytes = 4;
+constexpr std::string_view kVersion = "2.0";
+
+uint32_t LengthOf(std::string_view bytes) {
+  uint32_t length = 0;
+  for (size_t i = 0; i < kLengthBytes; ++i)
+    length = length << 8 | static_cast<unsigned char>(bytes[i]);
+  return length;
+}
+
+// Whether a list such as "1.0, 2.0" names the version.
+bool NamesVersion(std::string_view list) {
+  while (!list.empty()) {
+    const size_t comma = std::min(list.find(','), list.size());
+    std::string_view item = list.substr(0, comma);
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    while (item.ends_with(' ')) item.remove_suffix(1);
+    if (item == kVersion) return true;
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return false;
+}
+
+void AppendTextVariable(std::string_view name, std::string_view value, std::string& out) {
+  wire::AppendSpopSetVariable(name, out);
+  wire::AppendSpopTextValue(value, out);
+}
+
+}  // namespace
+
+struct SpoeSession::Waiting {
+  Waiting(SpoeSession& session, uint64_t stream, uint64_t frame, base::Instant now)
+      : stream_id(stream),
+        frame_id(frame),
+        since(now),
+        asked([this, &session] { Wake(session); }),
+        timer(session.context_.loop, [this, &session] { Wake(session); }),
+        counters(session.context_.counters) {}
+  ~Waiting() {
+    if (!ack.empty()) counters.held_ended.Add();
+  }
+
+  void Wake(SpoeSession& session) {
+    ready = true;
+    if (session.wake_) session.wake_();
+  }
+
+  const uint64_t stream_id;
+  const uint64_t frame_id;
+  const base::Instant since;
+  bool ready = false;
+  auth::Asked asked;
+  std::string ack;  // of a request in a queue: sent when its time comes
+  base::BootTime due{0};
+  net::Timer timer;
+  auth::Counters& counters;
+};
+
+net::Session::Progress SpoeSession::OnBytes(std::span<const char> input, std::string& output,
+                                            base::Instant now) {
+  AnswerReady(output, now);
+  std::string_view rest(input.data(), input.size());
+  const size_t output_pause = output.size() + kOutputPauseBytes;
+  bool failed = false;
+  while (!closing_ && rest.size() >= kLengthBytes && output.size() < output_pause) {
+    const uint32_t length = LengthOf(rest);
+    if (length > frame_bytes_max_) {
+      Disconnect(SpopStatus::kTooBig, "the frame is too big", output);
+      failed = true;
+    } else if (rest.size() - kLengthBytes < length) {
+      break;
+    } else {
+      failed = !TakeFrame(rest.substr(kLengthBytes, length), output, now);
+      rest.remove_prefix(kLengthBytes + length);
+    }
+  }
+  if (draining_ && waiting_.empty() && rest.empty() && !closing_)
+    Disconnect(SpopStatus::kNormal, "the agent is going down", output);
+  Progress progress{.consumed = closing_ ? input.size() : input.size() - rest.size(),
+                    .answered = std::exchange(answered_, 0)};
+  progress.close = closing_;
+  progress.protocol_error = failed;
+  progress.mid_request = !rest.empty();
+  progress.more = !closing_ && output.size() >= output_pause && rest.size() >= kLengthBytes;
+  if (!waiting_.empty()) progress.waiting_since = waiting_.front()->since;
+  return progress;
+}
+
+void SpoeSession::OnDrain() {
+  draining_ = true;
+  if (wake_) wake_();
+}
+
+bool SpoeSession::TakeFrame(std::string_view bytes, std::string& output, base::Instant now) {
+  const auto frame = wire::ParseSpopFrame(bytes);
+  if (!frame) {
+    Disconnect(SpopStatus::kInvalid, "the frame is malformed", output);
+    return false;
+  }
+  if (!frame->complete) {
+    Disconnect(SpopStatus::kFragmented, "fragments are not supported", output);
+    return false;
+  }
+  switch (frame->type) {
+    case SpopType::kHaproxyHello:
+      if (!greeted_) return TakeHello(*frame, output);
+      break;
+    case SpopType::kNotify:
+      if (greeted_) return TakeNotify(*frame, output, now);
+      break;
+    case SpopType::kHaproxyDisconnect:
+      Disconnect(SpopStatus::kNormal, "", output);
+      return true;
+    case SpopType::kAgentHello:
+    case SpopType::kAgentDisconnect:
+    case SpopType::kAck:
+      break;
+  }
+  Disconnect(SpopStatus::kInvalid, "this frame is not expected here", output);
+  return false;
+}
+
+bool SpoeSession::TakeHello(const SpopFrame& frame, std::string& output) {
+  std::string_view rest = frame.payload;
+  std::optional<std::string_view> versions;
+  std::optional<int64_t> frame_bytes;
+  bool is_health_check = false;
+  while (!rest.empty()) {
+    const auto name = wire::TakeSpopText(rest);
+    const auto value = name ? wire::TakeSpopValue(rest) : std::nullopt;
+    if (!value) {
+      Disconnect(SpopStatus::kInvalid, "the hello is malformed", output);
+      return false;
+    }
+    if (*name == "supported-versions") versions = value->text;
+    if (*name == "max-frame-size") frame_bytes = value->number;
+    if (*name == "healthcheck") is_health_check = value->truth;
+  }
+  if (!versions || !frame_bytes) {
+    Disconnect(versions ? SpopStatus::kNoFrameSize : SpopStatus::kNoVersion,
+               "the hello lacks a value", output);
+    return false;
+  }
+  if (!NamesVersion(*versions)) {
+    Disconnect(SpopStatus::kBadVersion, "version 2.0 is needed", output);
+    return false;
+  }
+  if (*frame_bytes < wire::kSpopFrameBytesMin) {
+    Disconnect(SpopStatus::kBadFrameSize, "the frames are too small", output);
+    return false;
+  }
+  frame_bytes_max_ = static_cast<uint32_t>(
+      std::min<int64_t>(*frame_bytes, wire::kSpopFrameBytesMax));
+  const size_t begin = wire::BeginSpopFrame(SpopType::kAgentHello, 0, 0, output);
+  wire::AppendSpopText("version", output);
+  wire::AppendSpopTextValue(kVersion, output);
+  wire::AppendSpopText("max-frame-size", output);
+  wire::AppendSpopNumberValue(frame_bytes_max_, output);
+  wire::AppendSpopText("capabilities", output);
+  wire::AppendSpopTextValue("pipelining", output);
+  wire::EndSpopFrame(begin, output);
+  greeted_ = true;
+  closing_ = is_health_check;
+  return true;
+}
+
+bool SpoeSession::TakeNotify(const SpopFrame& frame, std::string& output, base::Instant now) {
+  if (!notify_.Read(frame.payload)) {
+    Disconnect(SpopStatus::kInvalid, "the message is malformed", output);
+    return false;
+  }
+  mapping::RequestHead& request = notify_.request();
+  request.peer = peer_.ip;
+  // If HAProxy itself is asked by a trusted proxy, that proxy's header names the client.
+  const mapping::MappingSet* const set = context_.judge.mappings();
+  if (set != nullptr && request.client &&
+      set->attributes.client_address.trusted_proxies.Contains(*request.client)) {
+    request.client.reset();
+  }
+  Waiting* waiting = nullptr;
+  if (waiting_.size() >= kWaitingMax) {
+    verdict_ = {};
+    verdict_.outcome = auth::Outcome::kUnavailable;
+    verdict_.status = mapping::Statuses().unavailable;
+    AppendAck(frame.stream_id, frame.frame_id, output, now);
+    return true;
+  }
+  const auto make_asked = [&]() -> auth::Asked& {
+    waiting = &NewWaiting(frame.stream_id, frame.frame_id, now);
+    return waiting->asked;
+  };
+  if (!context_.judge.Decide(request, make_asked, now, verdict_)) return true;
+  Finish(frame.stream_id, frame.frame_id, waiting, output, now);
+  return true;
+}
+
+SpoeSession::Waiting& SpoeSession::NewWaiting(uint64_t stream_id, uint64_t frame_id,
+                                              base::Instant now) {
+  return *waiting_.emplace_back(std::make_unique<Waiting>(*this, stream_id, frame_id, now));
+}
+
+void SpoeSession::AnswerReady(std::string& output, base::Instant now) {
+  for (auto at = waiting_.begin(); at != waiting_.end();) {
+    Waiting& waiting = **at;
+    const auto next = std::next(at);
+    if (std::exchange(waiting.ready, false)) {
+      if (!waiting.ack.empty()) {
+        if (context_.loop.Now() < waiting.due) {
+          waiting.timer.Set(waiting.due);
+        } else {
+          output.append(waiting.ack);
+          ++answered_;
+          waiting_.erase(at);
+        }
+      } else if (context_.judge.Continue(waiting.asked, now, verdict_)) {
+        Finish(waiting.stream_id, waiting.frame_id, &waiting, output, now);
+      }
+    }
+    at = next;
+  }
+}
+
+// Answers with the verdict, or holds the answer until its time. `waiting` may be null.
+void SpoeSession::Finish(uint64_t stream_id, uint64_t frame_id, Waiting* waiting,
+                         std::string& output, base::Instant now) {
+  if (verdict_.wait > base::Duration(0)) {
+    if (waiting == nullptr) waiting = &NewWaiting(stream_id, frame_id, now);
+    AppendAck(stream_id, frame_id, waiting->ack, now);
+    --answered_;  // it is not sent yet
+    context_.counters.held_begun.Add();
+    waiting->due = context_.loop.Now() + verdict_.wait;
+    waiting->timer.Set(waiting->due);
+    return;
+  }
+  AppendAck(stream_id, frame_id, output, now);
+  if (waiting == nullptr) return;
+  waiting_.remove_if([&](const auto& entry) { return entry.get() == waiting; });
+}
+
+void SpoeSession::AppendAck(uint64_t stream_id, uint64_t frame_id, std::string& output,
+                            base::Instant now) {
+  const size_t begin = wire::BeginSpopFrame(SpopType::kAck, stream_id, frame_id, output);
+  wire::AppendSpopSetVariable("status", output);
+  wire::AppendSpopNumberValue(static_cast<uint32_t>(verdict_.status), output);
+  AppendTextVariable("outcome", auth::Name(verdict_.outcome), output);
+  const auto emit = [&](std::string_view field, std::string_view value) {
+    std::string name(field);
+    for (char& c : name) c = c == '-' ? '_' : base::ToLower(c);
+    AppendTextVariable(name, value, output);
+  };
+  if (verdict_.limit) {
+    wire::EmitRateLimitFields(*verdict_.limit, context_.dialect, now, scratch_, emit);
+  } else {
+    wire::EmitEmptyRateLimitFields(context_.dialect, emit);
+  }
+  if (verdict_.outcome == auth::Outcome::kUnavailable) emit("Retry-After", "1");
+  wire::EndSpopFrame(begin, output);
+  ++answered_;
+}
+
+void SpoeSession::Disconnect(SpopStatus status, std::string_view message, std::string& output) {
+  const size_t begin = wire::BeginSpopFrame(SpopType::kAgentDisconnect, 0, 0, output);
+  wire::AppendSpopText("status-code", output);
+  wire::AppendSpopNumberValue(static_cast<uint32_t>(status), output);
+  wire::AppendSpopText("message", output);
+  wire::AppendSpopTextValue(message, output);
+  wire::EndSpopFrame(begin, output);
+  closing_ = true;
+}
+
+}  // namespace headgate::front::spoe

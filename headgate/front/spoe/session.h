@@ -1,0 +1,75 @@
+// The conversation with HAProxy on one connection. HAProxy says hello, and then notifies about
+// requests; each is answered with variables of its transaction as soon as it is decided, in any
+// order.
+//
+//   HELLO ──▶ HELLO        NOTIFY ──▶ ACK: status, outcome, retry_after, ratelimit, …
+//
+// `status` is 200 if the request passes. The fields of the limit become variables: RateLimit-Policy
+// is ratelimit_policy.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "headgate/front/auth/judge.h"
+#include "headgate/front/spoe/notify.h"
+#include "headgate/net/event_loop.h"
+#include "headgate/net/session.h"
+#include "headgate/wire/spop.h"
+
+namespace headgate::front::spoe {
+
+// The parts of one loop that its sessions share. Not thread-safe.
+struct Context {
+  auth::Judge& judge;
+  wire::RateLimitDialect dialect = wire::RateLimitDialect::kAll;
+  net::EventLoop& loop;
+  auth::Counters& counters;
+};
+
+class SpoeSession final : public net::Session {
+ public:
+  // The most requests of a connection that wait at the same time; more are answered as unavailable.
+  static constexpr size_t kWaitingMax = 1024;
+
+  // `context` must outlive the session.
+  SpoeSession(Context& context, net::Peer peer)
+      : context_(context), peer_(std::move(peer)) {}
+
+  Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
+  void SetWaker(std::function<void()> wake) override { wake_ = std::move(wake); }
+  void OnDrain() override;
+
+ private:
+  // A request that waits for the shared store, or for its time in a queue.
+  struct Waiting;
+
+  // False if the connection ends.
+  bool TakeFrame(std::string_view frame, std::string& output, base::Instant now);
+  bool TakeHello(const wire::SpopFrame& frame, std::string& output);
+  bool TakeNotify(const wire::SpopFrame& frame, std::string& output, base::Instant now);
+  void AnswerReady(std::string& output, base::Instant now);
+  void Finish(uint64_t stream_id, uint64_t frame_id, Waiting* waiting, std::string& output,
+              base::Instant now);
+  void AppendAck(uint64_t stream_id, uint64_t frame_id, std::string& output, base::Instant now);
+  void Disconnect(wire::SpopStatus status, std::string_view message, std::string& output);
+  Waiting& NewWaiting(uint64_t stream_id, uint64_t frame_id, base::Instant now);
+
+  Context& context_;
+  const net::Peer peer_;
+  std::function<void()> wake_;
+  Notify notify_;
+  auth::Verdict verdict_;
+  std::string scratch_;
+  std::list<std::unique_ptr<Waiting>> waiting_;  // oldest first
+  bool greeted_ = false;
+  bool closing_ = false;
+  bool draining_ = false;
+  uint64_t answered_ = 0;
+  uint32_t frame_bytes_max_ = wire::kSpopFrameBytesMax;
+};
+
+}  // namespace headgate::front::spoe
