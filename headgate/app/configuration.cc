@@ -7,8 +7,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "headgate/app/listen_address.h"
+#include "headgate/http/token.h"
 #include "headgate/http/known_hosts.h"
-#include "headgate/net/endpoint.h"
 #include "headgate/rule/document.h"
 #include "headgate/rule/problem.h"
 
@@ -261,12 +262,25 @@ void CheckTogether(Configuration& configuration) {
   if (settings.listen == std::vector<std::string>{"none"}) settings.listen.clear();
   if (settings.admin_listen == "none") settings.admin_listen.clear();
   const auto check_address = [&](std::string_view name, const std::string& text) {
-    const auto endpoint = net::ParseEndpoint(text);
-    if (!endpoint.ok()) configuration.AddProblem(name, endpoint.status(), kAddressForms);
+    const auto address = ParseListenAddress(text);
+    if (!address.ok()) configuration.AddProblem(name, address.status(), kAddressForms);
   };
   for (const std::string& text : settings.listen) check_address("listen", text);
   for (const std::string& text : settings.listen_resp) check_address("listen_resp", text);
   for (const std::string& text : settings.listen_http) check_address("listen_http", text);
+  for (const std::string& text : settings.listen_spoe) check_address("listen_spoe", text);
+  const bool has_auth = !settings.auth.empty() || !settings.auth_header.empty();
+  if (!settings.listen_spoe.empty() && !has_auth) {
+    configuration.AddProblem("listen_spoe", "there is nothing to ask here without mappings",
+                             "set auth or auth_header");
+  }
+  if (!settings.auth.empty() && !settings.auth_header.empty()) {
+    configuration.AddProblem("auth_header", "auth and auth_header exclude each other",
+                             "add a mapping of this header to the file of auth");
+  }
+  if (!settings.auth_header.empty() && !http::IsToken(settings.auth_header)) {
+    configuration.AddProblem("auth_header", "this is not the name of a header", "X-API-Key");
+  }
   if (!settings.admin_listen.empty()) check_address("admin_listen", settings.admin_listen);
   if (settings.listen.empty() && settings.listen_resp.empty() && settings.listen_http.empty()) {
     configuration.AddProblem("listen", "there is no address to listen on",

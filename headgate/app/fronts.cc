@@ -12,27 +12,77 @@ FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine)
       http{.bounds = {.body_bytes_max = settings.max_body_bytes},
            .hosts = http::KnownHosts(settings.known_host)},
       resp_name(engine.metrics().AddFront("resp")),
-      http_name(engine.metrics().AddFront("http")) {}
+      http_name(engine.metrics().AddFront("http")),
+      spoe_name(engine.metrics().AddFront("spoe")),
+      has_auth(!settings.auth.empty() || !settings.auth_header.empty()),
+      dialect(*wire::DialectByName(settings.rate_limit_fields)),
+      retry_after_jitter_percent(static_cast<uint32_t>(settings.retry_after_jitter)) {}
 
-Fronts::Fronts(FrontOptions& options, SharedStores* shared, uint32_t loop)
+Fronts::HttpFront::HttpFront(Fronts& fronts, const front::answer::LimitAnswerOptions& answer)
+    : check(fronts.checker_, answer),
+      auth(fronts.checker_, answer, fronts.JudgeOptionsOf(), fronts.events_,
+           fronts.auth_counters_),
+      router("Headgate", fronts.options_.access) {
+  check.AddRoutes(router);
+  if (fronts.options_.has_auth) auth.AddRoutes(router);
+  fronts.AddAdminRoutes(router);
+}
+
+Fronts::SpoeFront::SpoeFront(Fronts& fronts, const front::answer::LimitAnswerOptions& options)
+    : answer(fronts.checker_, options),
+      judge(fronts.checker_, answer, fronts.JudgeOptionsOf(), fronts.auth_counters_),
+      context{.judge = judge,
+              .dialect = options.dialect,
+              .loop = fronts.events_,
+              .counters = fronts.auth_counters_} {}
+
+Fronts::Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& events, uint32_t loop)
     : options_(options),
       checker_(shared == nullptr ? limiter::Checker(options.engine.limiter(), loop)
                                  : limiter::Checker(options.engine.limiter(), loop,
                                                     shared->decider(loop), shared->naming())),
+      events_(events),
       resp_({.checker = checker_,
              .access = options.access,
              .version = std::string(kVersion),
              .loop = loop,
              .clients = &options.clients,
              .figures = options.figures}),
-      check_(checker_, {}),
-      router_("Headgate", options.access),
       admin_router_("Headgate, the admin address", options.access),
       resp_meter_(options.engine.metrics(), options.resp_name, loop),
-      http_meter_(options.engine.metrics(), options.http_name, loop) {
-  check_.AddRoutes(router_);
-  AddAdminRoutes(router_);
+      http_meter_(options.engine.metrics(), options.http_name, loop),
+      spoe_meter_(options.engine.metrics(), options.spoe_name, loop) {
   AddAdminRoutes(admin_router_);
+}
+
+front::answer::LimitAnswerOptions Fronts::AnswerIn(Dialect dialect) const {
+  return {.dialect = dialect.value_or(options_.dialect),
+          .retry_after_jitter_percent = options_.retry_after_jitter_percent};
+}
+
+front::auth::JudgeOptions Fronts::JudgeOptionsOf() const {
+  return {.mappings = options_.mappings,
+          .repeats = options_.repeats,
+          .secret = options_.repeats_secret};
+}
+
+Fronts::HttpFront& Fronts::HttpIn(Dialect dialect) {
+  const front::answer::LimitAnswerOptions answer = AnswerIn(dialect);
+  return http_.try_emplace(answer.dialect, *this, answer).first->second;
+}
+
+net::SessionChooser Fronts::OnlySpoe(Dialect dialect) {
+  const front::answer::LimitAnswerOptions answer = AnswerIn(dialect);
+  front::spoe::Context& context =
+      spoe_.try_emplace(answer.dialect, *this, answer).first->second.context;
+  return [this, &context](std::span<const char>, const net::Peer& peer, net::Room room) {
+    net::SessionChoice choice{.made = true};
+    if (room == net::Room::kNone) return choice;
+    choice.session = std::make_unique<front::spoe::SpoeSession>(context, peer);
+    choice.meter = &spoe_meter_;
+    sessions_.spoe.Add();
+    return choice;
+  };
 }
 
 net::SessionChooser Fronts::Speaks(front::mux::Sessions::Factory resp,
@@ -73,12 +123,36 @@ void Fronts::AddAdminRoutes(http::Router& router) {
 void CollectSessions(std::span<const std::unique_ptr<Fronts>> fronts, observe::Sink& sink) {
   uint64_t resp = 0;
   uint64_t http = 0;
+  uint64_t spoe = 0;
   for (const auto& front : fronts) {
     resp += front->sessions().resp.value();
     http += front->sessions().http.value();
+    spoe += front->sessions().spoe.value();
   }
   sink.Set(observe::Metric::kSessions, {"resp"}, resp);
   sink.Set(observe::Metric::kSessions, {"http"}, http);
+  sink.Set(observe::Metric::kSessions, {"spoe"}, spoe);
+}
+
+void CollectAuth(const FrontOptions& options, std::span<const std::unique_ptr<Fronts>> fronts,
+                 observe::Sink& sink) {
+  using observe::Metric;
+  std::array<uint64_t, front::auth::kOutcomeCount> outcomes{};
+  uint64_t repeated = 0;
+  uint64_t held = 0;
+  for (const auto& front : fronts) {
+    const front::auth::Counters& counters = front->auth_counters();
+    for (size_t i = 0; i < outcomes.size(); ++i) outcomes[i] += counters.outcomes[i].value();
+    repeated += counters.repeated.value();
+    held += counters.held_begun.value() - counters.held_ended.value();
+  }
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    sink.Set(Metric::kAuthRequests, {front::auth::Name(static_cast<front::auth::Outcome>(i))},
+             outcomes[i]);
+  }
+  sink.Set(Metric::kAuthRepeated, {}, repeated);
+  sink.Set(Metric::kAuthForgotten, {}, options.repeats.forgotten());
+  sink.Set(Metric::kAuthHeld, {}, held);
 }
 
 }  // namespace headgate::app

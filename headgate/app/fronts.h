@@ -3,14 +3,19 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "headgate/app/engine.h"
+#include "headgate/app/random_secret.h"
 #include "headgate/app/shared_stores.h"
 #include "headgate/front/api/handler.h"
+#include "headgate/front/auth/handler.h"
 #include "headgate/front/mux/mux.h"
 #include "headgate/front/resp/context.h"
+#include "headgate/front/spoe/session.h"
 #include "headgate/http/access.h"
 #include "headgate/http/router.h"
 #include "headgate/http/session.h"
@@ -28,35 +33,72 @@ struct FrontOptions {
   http::Options http;
   observe::Metrics::Front resp_name;
   observe::Metrics::Front http_name;
+  observe::Metrics::Front spoe_name;
   front::resp::ClientList clients;
   // Figures of the whole process; any loop may call it.
   std::function<front::resp::ServerFigures()> figures;
   // Set when the server begins to drain; /readyz then answers 503.
   std::atomic<bool> draining{false};
+
+  // Forward-auth.
+  const bool has_auth;
+  const wire::RateLimitDialect dialect;
+  const uint32_t retry_after_jitter_percent;
+  front::auth::LiveMappings mappings;
+  front::auth::Repeats repeats{{}};
+  const base::HashSecret repeats_secret = RandomSecret();
 };
 
 // Reports the sessions that all loops have begun, by protocol.
 void CollectSessions(std::span<const std::unique_ptr<class Fronts>> fronts, observe::Sink& sink);
+// Reports the verdicts of forward-auth of all loops.
+void CollectAuth(const FrontOptions& options, std::span<const std::unique_ptr<class Fronts>> fronts,
+                 observe::Sink& sink);
 
 class Fronts {
  public:
-  // `shared` is null if no store is configured.
-  Fronts(FrontOptions& options, SharedStores* shared, uint32_t loop);
+  // `shared` is null if no store is configured. `events` is the loop of this number.
+  Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& events, uint32_t loop);
   Fronts(const Fronts&) = delete;
   Fronts& operator=(const Fronts&) = delete;
 
-  // The protocols that an address of each kind speaks, on this loop.
-  net::SessionChooser All() { return Speaks(Resp(), Http(router_)); }
+  // The protocols that an address of each kind speaks, on this loop. `dialect`: of its answers over
+  // HTTP and SPOE; absent: the default.
+  using Dialect = std::optional<wire::RateLimitDialect>;
+  net::SessionChooser All(Dialect dialect = {}) {
+    return Speaks(Resp(), Http(HttpIn(dialect).router));
+  }
   net::SessionChooser OnlyResp() { return Speaks(Resp(), {}); }
-  net::SessionChooser OnlyHttp() { return Speaks({}, Http(router_)); }
+  net::SessionChooser OnlyHttp(Dialect dialect = {}) {
+    return Speaks({}, Http(HttpIn(dialect).router));
+  }
+  net::SessionChooser OnlySpoe(Dialect dialect = {});
   // HTTP without the deciding routes.
   net::SessionChooser Admin() { return Speaks({}, Http(admin_router_)); }
 
   // Counters of the commands of Redis clients. Any thread may read them.
   const front::resp::Counters& resp_counters() const { return resp_.counters; }
   const front::mux::Counters& sessions() const { return sessions_; }
+  const front::auth::Counters& auth_counters() const { return auth_counters_; }
 
  private:
+  // The front for HTTP with answers in one dialect.
+  struct HttpFront {
+    HttpFront(Fronts& fronts, const front::answer::LimitAnswerOptions& answer);
+
+    front::api::CheckHandler check;
+    front::auth::AuthHandler auth;
+    http::Router router;
+  };
+  // The agent for HAProxy with answers in one dialect.
+  struct SpoeFront {
+    SpoeFront(Fronts& fronts, const front::answer::LimitAnswerOptions& options);
+
+    front::answer::LimitAnswer answer;
+    front::auth::Judge judge;
+    front::spoe::Context context;
+  };
+
   // Counts the requests of one front on this loop for the metrics.
   class Meter final : public net::RequestMeter {
    public:
@@ -79,16 +121,22 @@ class Fronts {
   front::mux::Sessions::Factory Resp();
   front::mux::Sessions::Factory Http(http::Handler& handler);
   void AddAdminRoutes(http::Router& router);
+  HttpFront& HttpIn(Dialect dialect);
+  front::answer::LimitAnswerOptions AnswerIn(Dialect dialect) const;
+  front::auth::JudgeOptions JudgeOptionsOf() const;
 
   FrontOptions& options_;
   limiter::Checker checker_;
+  net::EventLoop& events_;
   front::resp::Context resp_;
-  front::api::CheckHandler check_;
-  http::Router router_;
+  std::map<wire::RateLimitDialect, HttpFront> http_;
+  std::map<wire::RateLimitDialect, SpoeFront> spoe_;
   http::Router admin_router_;
+  front::auth::Counters auth_counters_;
   front::mux::Counters sessions_;
   Meter resp_meter_;
   Meter http_meter_;
+  Meter spoe_meter_;
 };
 
 }  // namespace headgate::app

@@ -14,7 +14,9 @@
 #include "headgate/app/connection_watch.h"
 #include "headgate/app/engine.h"
 #include "headgate/app/file_plan.h"
+#include "headgate/app/followed_mappings.h"
 #include "headgate/app/fronts.h"
+#include "headgate/app/listen_address.h"
 #include "headgate/app/live_rules.h"
 #include "headgate/app/net_metrics.h"
 #include "headgate/app/random_secret.h"
@@ -93,7 +95,8 @@ FileNeeds FileNeedsOf(const Settings& settings) {
   return {
       .threads = ThreadsOf(settings),
       .addresses =
-          settings.listen.size() + settings.listen_resp.size() + settings.listen_http.size() + 1,
+          settings.listen.size() + settings.listen_resp.size() + settings.listen_http.size() +
+          settings.listen_spoe.size() + 1,
       .store_connections = store_servers * settings.store_connections,
       .store_connections_min = store_servers,
       .connections_max = settings.max_connections,
@@ -125,12 +128,15 @@ class Process {
         engine_(settings_, ThreadsOf(settings_), system_clock_, log_, spare_files_),
         rules_(settings_, engine_.limiter(), engine_.clock(), control_, log_),
         front_options_(settings_, engine_),
+        mappings_(settings_, front_options_.mappings, control_, log_),
         server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
     front_options_.figures = [this] { return Figures(); };
     engine_.metrics().AddCollector([this](observe::Sink& sink) {
       rules_.Collect(sink);
       CollectConnections(server_.counters(), sink);
       CollectSessions(fronts_, sink);
+      CollectAuth(front_options_, fronts_, sink);
+      mappings_.Collect(sink);
       if (shared_ != nullptr) shared_->Collect(sink);
     });
   }
@@ -156,7 +162,7 @@ class Process {
   }
 
  private:
-  using Chooser = std::function<net::SessionChooser(Fronts&)>;
+  using Chooser = std::function<net::SessionChooser(Fronts&, Fronts::Dialect)>;
 
   front::resp::ServerFigures Figures() {
     const net::Counters connections = server_.counters();
@@ -173,9 +179,11 @@ class Process {
   }
 
   bool LoadRules() {
-    const std::vector<rule::Problem> problems = rules_.LoadFirst();
+    std::vector<rule::Problem> problems = rules_.LoadFirst();
     SayProblems(problems, configuration_, console_);
-    return problems.empty();
+    const std::vector<rule::Problem> mapping_problems = mappings_.LoadFirst();
+    SayProblems(mapping_problems, console_);
+    return problems.empty() && mapping_problems.empty();
   }
 
   bool MakeFronts() {
@@ -197,7 +205,8 @@ class Process {
            {"hint", std::string_view("set store, or remove these settings")}});
     }
     for (uint32_t i = 0; i < loops; ++i) {
-      fronts_.push_back(std::make_unique<Fronts>(front_options_, shared_.get(), i));
+      fronts_.push_back(
+          std::make_unique<Fronts>(front_options_, shared_.get(), server_.loop(i), i));
     }
     return true;
   }
@@ -205,9 +214,11 @@ class Process {
   // False if the address cannot be used; listen_error_ and listen_hint_ then say why.
   bool Listen(const std::string& text, std::string_view announced, const Chooser& chooser,
               const net::ListenOptions& options = {}) {
-    const net::Endpoint endpoint = *net::ParseEndpoint(text);
+    const ListenAddress address = *ParseListenAddress(text);
+    const net::Endpoint& endpoint = address.endpoint;
     const auto bound = server_.Listen(
-        endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop]); }, options);
+        endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop], address.fields); },
+        options);
     if (!bound.ok()) {
       listen_error_ = std::string(bound.status().message());
       listen_hint_ = endpoint.is_unix()
@@ -233,8 +244,10 @@ class Process {
         return Listen(text, "listening on", chooser);
       });
     };
-    if (!each(settings_.listen, &Fronts::All) || !each(settings_.listen_resp, &Fronts::OnlyResp) ||
-        !each(settings_.listen_http, &Fronts::OnlyHttp)) {
+    const auto resp = [](Fronts& fronts, Fronts::Dialect) { return fronts.OnlyResp(); };
+    if (!each(settings_.listen, &Fronts::All) || !each(settings_.listen_resp, resp) ||
+        !each(settings_.listen_http, &Fronts::OnlyHttp) ||
+        !each(settings_.listen_spoe, &Fronts::OnlySpoe)) {
       console_.Error(listen_error_, listen_hint_);
       return false;
     }
@@ -244,7 +257,8 @@ class Process {
   bool ListenForAdmin() {
     if (settings_.admin_listen.empty()) return true;
     const bool listening =
-        Listen(settings_.admin_listen, "admin on", &Fronts::Admin,
+        Listen(settings_.admin_listen, "admin on",
+               [](Fronts& fronts, Fronts::Dialect) { return fronts.Admin(); },
                {.reserved_connections_max = static_cast<uint32_t>(files_.admin_connections_max)});
     if (listening) return true;
     if (configuration_.OriginOf("admin_listen") == "default") {
@@ -265,7 +279,10 @@ class Process {
     bool stopped = false;
     const net::Readable signal(control_, signals_.fd(), [&] {
       const auto kind = signals_.Take();
-      if (kind == Signals::Kind::kReload) rules_.Reload();
+      if (kind == Signals::Kind::kReload) {
+        rules_.Reload();
+        mappings_.Reload();
+      }
       stopped = stopped || kind == Signals::Kind::kStop;
     });
     net::Timer tick(control_, [&] {
@@ -322,6 +339,7 @@ class Process {
   net::EventLoop control_{system_clock_};
   LiveRules rules_;
   FrontOptions front_options_;
+  FollowedMappings mappings_;
   std::vector<std::unique_ptr<Fronts>> fronts_;
   std::string listen_error_;
   std::string_view listen_hint_;

@@ -27,6 +27,7 @@ struct Settings {
   std::vector<std::string> listen{"127.0.0.1:8080"};
   std::vector<std::string> listen_resp;
   std::vector<std::string> listen_http;
+  std::vector<std::string> listen_spoe;
   std::string admin_listen = "127.0.0.1:8081";
   std::string rate_limit_fields = "all";
   uint64_t retry_after_jitter = 0;

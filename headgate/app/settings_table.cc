@@ -45,6 +45,13 @@ const std::array kSettings = {
             .advice =
                 "Alone it opens nothing else: use it if the Redis protocol must not be reachable.",
             .paths = Paths::kUnixAddresses},
+    Setting{.name = "listen_spoe",
+            .group = kListening,
+            .target = &Settings::listen_spoe,
+            .help = "An address for HAProxy's filters (SPOE).",
+            .advice = "It needs auth or auth_header. HAProxy's own address must be one of the "
+                      "trusted_proxies of auth.",
+            .paths = Paths::kUnixAddresses},
     Setting{.name = "admin_listen",
             .group = kListening,
             .target = &Settings::admin_listen,

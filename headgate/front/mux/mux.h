@@ -24,6 +24,7 @@ struct Sessions {
 struct alignas(64) Counters {
   base::Counter resp;
   base::Counter http;
+  base::Counter spoe;
 };
 
 // `counters` and the meters must outlive the chooser and its sessions.

@@ -44,11 +44,8 @@ void AppendTextVariable(std::string_view name, std::string_view value, std::stri
 }  // namespace
 
 struct SpoeSession::Waiting {
-  Waiting(SpoeSession& session, uint64_t stream, uint64_t frame, base::Instant now)
-      : stream_id(stream),
-        frame_id(frame),
-        since(now),
-        asked([this, &session] { Wake(session); }),
+  explicit Waiting(SpoeSession& session)
+      : asked([this, &session] { Wake(session); }),
         timer(session.context_.loop, [this, &session] { Wake(session); }),
         counters(session.context_.counters) {}
   ~Waiting() {
@@ -60,9 +57,9 @@ struct SpoeSession::Waiting {
     if (session.wake_) session.wake_();
   }
 
-  const uint64_t stream_id;
-  const uint64_t frame_id;
-  const base::Instant since;
+  uint64_t stream_id = 0;
+  uint64_t frame_id = 0;
+  base::Instant since{};
   bool ready = false;
   auth::Asked asked;
   std::string ack;  // of a request in a queue: sent when its time comes
@@ -70,6 +67,10 @@ struct SpoeSession::Waiting {
   net::Timer timer;
   auth::Counters& counters;
 };
+
+SpoeSession::SpoeSession(Context& context, net::Peer peer)
+    : context_(context), peer_(std::move(peer)) {}
+SpoeSession::~SpoeSession() = default;
 
 net::Session::Progress SpoeSession::OnBytes(std::span<const char> input, std::string& output,
                                             base::Instant now) {
@@ -192,64 +193,65 @@ bool SpoeSession::TakeNotify(const SpopFrame& frame, std::string& output, base::
       set->attributes.client_address.trusted_proxies.Contains(*request.client)) {
     request.client.reset();
   }
-  Waiting* waiting = nullptr;
   if (waiting_.size() >= kWaitingMax) {
     verdict_ = {};
     verdict_.outcome = auth::Outcome::kUnavailable;
     verdict_.status = mapping::Statuses().unavailable;
     AppendAck(frame.stream_id, frame.frame_id, output, now);
+    ++answered_;
     return true;
   }
   const auto make_asked = [&]() -> auth::Asked& {
-    waiting = &NewWaiting(frame.stream_id, frame.frame_id, now);
-    return waiting->asked;
+    return EnsureSpare(frame.stream_id, frame.frame_id, now).asked;
   };
-  if (!context_.judge.Decide(request, make_asked, now, verdict_)) return true;
-  Finish(frame.stream_id, frame.frame_id, waiting, output, now);
+  if (!context_.judge.Decide(request, make_asked, now, verdict_)) {
+    Wait();
+  } else if (verdict_.wait > base::Duration(0)) {
+    Finish(EnsureSpare(frame.stream_id, frame.frame_id, now), output, now);
+    Wait();
+  } else {
+    AppendAck(frame.stream_id, frame.frame_id, output, now);
+    ++answered_;
+  }
   return true;
 }
 
-SpoeSession::Waiting& SpoeSession::NewWaiting(uint64_t stream_id, uint64_t frame_id,
-                                              base::Instant now) {
-  return *waiting_.emplace_back(std::make_unique<Waiting>(*this, stream_id, frame_id, now));
+SpoeSession::Waiting& SpoeSession::EnsureSpare(uint64_t stream_id, uint64_t frame_id,
+                                               base::Instant now) {
+  if (spare_ == nullptr) spare_ = std::make_unique<Waiting>(*this);
+  spare_->stream_id = stream_id;
+  spare_->frame_id = frame_id;
+  spare_->since = now;
+  return *spare_;
 }
+
+void SpoeSession::Wait() { waiting_.push_back(std::move(spare_)); }
 
 void SpoeSession::AnswerReady(std::string& output, base::Instant now) {
   for (auto at = waiting_.begin(); at != waiting_.end();) {
     Waiting& waiting = **at;
-    const auto next = std::next(at);
+    bool done = false;
     if (std::exchange(waiting.ready, false)) {
       if (!waiting.ack.empty()) {
-        if (context_.loop.Now() < waiting.due) {
-          waiting.timer.Set(waiting.due);
-        } else {
-          output.append(waiting.ack);
-          ++answered_;
-          waiting_.erase(at);
-        }
+        done = context_.loop.Now() >= waiting.due;
+        done ? void(output.append(waiting.ack)) : waiting.timer.Set(waiting.due);
       } else if (context_.judge.Continue(waiting.asked, now, verdict_)) {
-        Finish(waiting.stream_id, waiting.frame_id, &waiting, output, now);
+        done = Finish(waiting, output, now);
       }
     }
-    at = next;
+    if (done) ++answered_;
+    at = done ? waiting_.erase(at) : std::next(at);
   }
 }
 
-// Answers with the verdict, or holds the answer until its time. `waiting` may be null.
-void SpoeSession::Finish(uint64_t stream_id, uint64_t frame_id, Waiting* waiting,
-                         std::string& output, base::Instant now) {
-  if (verdict_.wait > base::Duration(0)) {
-    if (waiting == nullptr) waiting = &NewWaiting(stream_id, frame_id, now);
-    AppendAck(stream_id, frame_id, waiting->ack, now);
-    --answered_;  // it is not sent yet
-    context_.counters.held_begun.Add();
-    waiting->due = context_.loop.Now() + verdict_.wait;
-    waiting->timer.Set(waiting->due);
-    return;
-  }
-  AppendAck(stream_id, frame_id, output, now);
-  if (waiting == nullptr) return;
-  waiting_.remove_if([&](const auto& entry) { return entry.get() == waiting; });
+bool SpoeSession::Finish(Waiting& waiting, std::string& output, base::Instant now) {
+  const bool now_due = verdict_.wait <= base::Duration(0);
+  AppendAck(waiting.stream_id, waiting.frame_id, now_due ? output : waiting.ack, now);
+  if (now_due) return true;
+  context_.counters.held_begun.Add();
+  waiting.due = context_.loop.Now() + verdict_.wait;
+  waiting.timer.Set(waiting.due);
+  return false;
 }
 
 void SpoeSession::AppendAck(uint64_t stream_id, uint64_t frame_id, std::string& output,
@@ -270,7 +272,6 @@ void SpoeSession::AppendAck(uint64_t stream_id, uint64_t frame_id, std::string& 
   }
   if (verdict_.outcome == auth::Outcome::kUnavailable) emit("Retry-After", "1");
   wire::EndSpopFrame(begin, output);
-  ++answered_;
 }
 
 void SpoeSession::Disconnect(SpopStatus status, std::string_view message, std::string& output) {

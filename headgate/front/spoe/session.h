@@ -36,8 +36,8 @@ class SpoeSession final : public net::Session {
   static constexpr size_t kWaitingMax = 1024;
 
   // `context` must outlive the session.
-  SpoeSession(Context& context, net::Peer peer)
-      : context_(context), peer_(std::move(peer)) {}
+  SpoeSession(Context& context, net::Peer peer);
+  ~SpoeSession() override;
 
   Progress OnBytes(std::span<const char> input, std::string& output, base::Instant now) override;
   void SetWaker(std::function<void()> wake) override { wake_ = std::move(wake); }
@@ -52,11 +52,15 @@ class SpoeSession final : public net::Session {
   bool TakeHello(const wire::SpopFrame& frame, std::string& output);
   bool TakeNotify(const wire::SpopFrame& frame, std::string& output, base::Instant now);
   void AnswerReady(std::string& output, base::Instant now);
-  void Finish(uint64_t stream_id, uint64_t frame_id, Waiting* waiting, std::string& output,
-              base::Instant now);
+  // Writes the answer with the verdict, or keeps it until its time has come. Returns whether it is
+  // written.
+  bool Finish(Waiting& waiting, std::string& output, base::Instant now);
   void AppendAck(uint64_t stream_id, uint64_t frame_id, std::string& output, base::Instant now);
   void Disconnect(wire::SpopStatus status, std::string_view message, std::string& output);
-  Waiting& NewWaiting(uint64_t stream_id, uint64_t frame_id, base::Instant now);
+  // The place for a request that may have to wait. Wait() puts it behind the others that wait;
+  // otherwise the next request uses it.
+  Waiting& EnsureSpare(uint64_t stream_id, uint64_t frame_id, base::Instant now);
+  void Wait();
 
   Context& context_;
   const net::Peer peer_;
@@ -65,6 +69,7 @@ class SpoeSession final : public net::Session {
   auth::Verdict verdict_;
   std::string scratch_;
   std::list<std::unique_ptr<Waiting>> waiting_;  // oldest first
+  std::unique_ptr<Waiting> spare_;
   bool greeted_ = false;
   bool closing_ = false;
   bool draining_ = false;
