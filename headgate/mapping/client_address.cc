@@ -18,7 +18,10 @@ constexpr ClientAddress kMissing{};
 }  // namespace
 
 ClientAddress FindClientAddress(const RequestHead& request, const ClientAddressOptions& options) {
-  if (request.client) return {.address = request.client};
+  if (options.header == ForwardingHeader::kNone)
+    return {.address = request.client ? request.client : request.peer};
+  if (request.client && !options.trusted_proxies.Contains(*request.client))
+    return {.address = request.client};
   const bool standard = options.header == ForwardingHeader::kForwarded;
   const std::string_view name = standard ? "Forwarded" : "X-Forwarded-For";
   wire::ForwardedChain chain;
@@ -28,7 +31,7 @@ ClientAddress FindClientAddress(const RequestHead& request, const ClientAddressO
       return kInvalid;
     }
   }
-  if (chain.size() == 0) return kMissing;
+  if (chain.size() == 0) return request.client ? ClientAddress{.address = request.client} : kMissing;
   // With fewer members than proxies, all members were written by proxies.
   const size_t hops =
       options.trusted_hops == 0 ? chain.size() : std::min<size_t>(options.trusted_hops, chain.size());

@@ -16,7 +16,11 @@
 
 namespace headgate::mapping {
 
-enum class ForwardingHeader : uint8_t { kXForwardedFor, kForwarded };
+enum class ForwardingHeader : uint8_t {
+  kXForwardedFor,
+  kForwarded,
+  kNone,  // the client is the other end of the proxy's connection, or else the peer
+};
 
 struct ClientAddressOptions {
   ForwardingHeader header = ForwardingHeader::kXForwardedFor;

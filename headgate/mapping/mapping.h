@@ -33,6 +33,7 @@ enum class OriginalRequest : uint8_t {
 // The status of the answer for each outcome that does not pass.
 struct Statuses {
   int missing = 401;      // an attribute that a descriptor needs is missing
+  int invalid = 400;      // an attribute is malformed or ambiguous
   int no_rule = 403;      // no rule applies, and one is required
   int refused = 403;      // a list of `refuse` names the request
   int denied = 429;       // over the limit

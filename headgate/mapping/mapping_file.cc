@@ -25,15 +25,16 @@ constexpr std::array<std::string_view, 10> kMappingWords = {
     "name",   "path",   "method",       "host",  "domain",
     "exempt", "refuse", "require_rule", "status", "descriptors"};
 constexpr std::array<std::string_view, 3> kDescriptorWords = {"entries", "cost", "optional"};
-constexpr std::array<std::string_view, 5> kStatusWords = {"missing", "no_rule", "refused",
-                                                          "denied", "unavailable"};
+constexpr std::array<std::string_view, 6> kStatusWords = {"missing", "invalid", "no_rule",
+                                                          "refused", "denied",  "unavailable"};
 constexpr std::array<std::string_view, 10> kIssuerWords = {
     "name",   "header",   "cookie", "jwks_file", "secret_file",
     "algorithm", "issuer", "audience", "leeway",    "unverified"};
 
 constexpr std::array<std::string_view, 4> kOriginals = {"none", "x-original", "x-forwarded",
                                                         "request-line"};
-constexpr std::array<std::string_view, 2> kForwardingHeaders = {"x-forwarded-for", "forwarded"};
+constexpr std::array<std::string_view, 3> kForwardingHeaders = {"x-forwarded-for", "forwarded",
+                                                                "none"};
 constexpr std::array<std::string_view, 3> kSecretAlgorithms = {"HS256", "HS384", "HS512"};
 
 constexpr size_t kMappingsMax = 1000;
@@ -229,6 +230,7 @@ class Loader {
   void LoadStatuses(const DocumentNode& node, Statuses& statuses) {
     YamlFields fields(node, "status", kStatusWords, problems_);
     for (const auto& [word, status] : {std::pair<std::string_view, int&>("missing", statuses.missing),
+                                       {"invalid", statuses.invalid},
                                        {"no_rule", statuses.no_rule},
                                        {"refused", statuses.refused},
                                        {"denied", statuses.denied},

@@ -20,8 +20,8 @@ struct RequestHead {
   std::span<const HeaderField> fields{};
   // The other end of the connection to Headgate; absent for a Unix socket.
   std::optional<base::IpAddress> peer{};
-  // The client's address, if the proxy's protocol states it. The forwarding headers are then not
-  // read.
+  // The other end of the proxy's connection, if the proxy's protocol states it. It is the client,
+  // unless it is a trusted proxy itself: then the forwarding headers name the client.
   std::optional<base::IpAddress> client{};
 
   std::string_view path() const { return target.substr(0, target.find('?')); }

@@ -7,7 +7,6 @@
 namespace headgate::front::auth {
 namespace {
 
-constexpr int kInvalidStatus = 400;
 constexpr int kUntrustedStatus = 403;
 
 int64_t UnixSeconds(base::Instant now) { return now.ns / 1'000'000'000; }
@@ -120,7 +119,7 @@ void Judge::Judged(const mapping::MappedRequest& mapped, Verdict& verdict) const
     case MappedAs::kMissing:
       return say(Outcome::kMissing, mapped.mapping->statuses.missing);
     case MappedAs::kInvalid:
-      return say(Outcome::kInvalid, kInvalidStatus);
+      return say(Outcome::kInvalid, mapped.mapping->statuses.invalid);
     case MappedAs::kDescriptors:
       // Without any descriptor no rule applies.
       return mapped.mapping->require_rule
@@ -168,7 +167,7 @@ bool Judge::Ask(const limiter::Request& request, const mapping::Mapping& mapping
   } else {
     const bool invalid = status.code() == absl::StatusCode::kInvalidArgument;
     verdict.outcome = invalid ? Outcome::kInvalid : Outcome::kUnavailable;
-    verdict.status = invalid ? kInvalidStatus : mapping.statuses.unavailable;
+    verdict.status = invalid ? mapping.statuses.invalid : mapping.statuses.unavailable;
     verdict.detail = std::string(status.message());
   }
   Count(verdict);

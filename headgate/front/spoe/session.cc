@@ -187,12 +187,6 @@ bool SpoeSession::TakeNotify(const SpopFrame& frame, std::string& output, base::
   }
   mapping::RequestHead& request = notify_.request();
   request.peer = peer_.ip;
-  // If HAProxy itself is asked by a trusted proxy, that proxy's header names the client.
-  const mapping::MappingSet* const set = context_.judge.mappings();
-  if (set != nullptr && request.client &&
-      set->attributes.client_address.trusted_proxies.Contains(*request.client)) {
-    request.client.reset();
-  }
   if (waiting_.size() >= kWaitingMax) {
     verdict_ = {};
     verdict_.outcome = auth::Outcome::kUnavailable;
