@@ -1,0 +1,332 @@
+"""The real nginx, Caddy and HAProxy ask Headgate about each request, with the configurations in
+examples/. Traefik and Envoy cannot run here; their documented requests are sent instead."""
+
+import http.client
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from harness import BINARY, INTEGRATION, START_SECONDS, Headgate, free_port, require, run, until
+
+EXAMPLES = os.path.abspath(os.path.join(INTEGRATION, "../../examples"))
+os.environ["PATH"] += ":/usr/sbin"
+
+PER_MINUTE = ("--rule", "remote_address: 10/minute")
+
+# What a client may try, to be counted as somebody else or as nobody.
+FORGERIES = (
+    {"X-Forwarded-For": "198.51.100.7"},
+    {"X-Forwarded-For": "198.51.100.8, 198.51.100.9"},
+    {"X-FORWARDED-FOR": "unknown"},
+    {"X_Forwarded_For": "198.51.100.10"},
+    {"Forwarded": "for=198.51.100.11"},
+    {"X-Real-IP": "198.51.100.12"},
+    {"X-Original-URI": "/free", "X-Original-Method": "OPTIONS"},
+    {"X-Forwarded-Uri": "/free", "X-Forwarded-Method": "OPTIONS", "X-Forwarded-Host": "free"},
+    {"Connection": "X-Forwarded-For, X-Forwarded-Uri, X-Original-URI, close"},
+    {"X-Request-Id": "always-the-same"},
+)
+
+
+def get(port, path="/", headers=None, method="GET"):
+    """(status, fields with lower-case names, text of the body)"""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=15)
+    connection.request(method, path, headers=headers or {})
+    response = connection.getresponse()
+    text = response.read().decode()
+    connection.close()
+    return response.status, {name.lower(): value for name, value in response.getheaders()}, text
+
+
+class Proxy:
+    """A proxy of examples/ with its configuration, in front of a Headgate that can be stopped.
+    `change` edits the text of each configuration file."""
+
+    COMMANDS = {
+        "nginx": ("nginx", "-p", ".", "-c", "nginx.conf"),
+        "caddy": ("caddy", "run", "--config", "Caddyfile", "--adapter", "caddyfile"),
+        "haproxy": ("haproxy", "-db", "-f", "haproxy.cfg"),
+    }
+
+    def __init__(self, test, name, *args, change=lambda text: text):
+        require(name)
+        self.port, headgate_port, spoe_port, app_port = (free_port() for _ in range(4))
+        ports = {8000: self.port, 8080: headgate_port, 8082: spoe_port, 9000: app_port}
+        folder = test.enterContext(tempfile.TemporaryDirectory())
+        os.chmod(folder, 0o755)  # nginx's workers have a user of their own
+        for file in os.listdir(os.path.join(EXAMPLES, name)):
+            with open(os.path.join(EXAMPLES, name, file), encoding="utf-8") as source:
+                text = change(source.read().replace("FOLDER", folder))
+            for old, new in ports.items():
+                text = text.replace(f":{old}", f":{new}")
+            with open(os.path.join(folder, file), "w", encoding="utf-8") as target:
+                target.write(text)
+        self.folder = folder
+        # The harness adds its own address; the proxy uses these.
+        self.headgate = test.enterContext(
+            Headgate(
+                *("--listen", f"127.0.0.1:{headgate_port}", "--listen-spoe", f"127.0.0.1:{spoe_port}"),
+                *("--auth", os.path.join(folder, "auth.yaml"), *(args or PER_MINUTE)),
+            )
+        )
+        with open(os.path.join(folder, "proxy.log"), "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(self.COMMANDS[name], cwd=folder, stdout=log, stderr=log, env={**os.environ, "HOME": folder})
+        test.addCleanup(self.process.wait)
+        test.addCleanup(self.process.kill)
+        until(self.listens, START_SECONDS, f"{name} listens")
+
+    def listens(self):
+        if self.process.poll() is not None:
+            with open(os.path.join(self.folder, "proxy.log"), encoding="utf-8") as log:
+                raise AssertionError(log.read())
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=1)
+            connection.connect()
+            connection.close()
+            return True
+        except OSError:
+            return False
+
+    def outcomes(self, outcome):
+        return self.headgate.metric(f'headgate_auth_requests_total{{outcome="{outcome}"}}')
+
+
+class Examples(unittest.TestCase):
+    def check(self, name):
+        require(name, "curl")
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        env = {**os.environ, "TMPDIR": folder, "HEADGATE_BINARY": os.path.abspath(BINARY)}
+        first = free_port()
+        done = run(os.path.join(EXAMPLES, name, "run"), "--check", "--port", str(first), env=env, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        answers = re.findall(r"request \d+: (.*)\n", done.stdout)
+        self.assertEqual(answers[:10], 10 * ["200"])
+        for answer in answers[10:]:
+            status, retry_after = re.fullmatch(r"(\d+), Retry-After: (\d+)", answer).groups()
+            self.assertEqual(status, "429")
+            # The next request is allowed 6 s after the tenth.
+            self.assertIn(int(retry_after), range(3, 7))
+        self.assertEqual(len(answers), 12)
+        self.assertEqual(os.listdir(folder), [])
+
+    def test_nginx_lets_ten_requests_pass_and_refuses_two(self):
+        self.check("nginx")
+
+    def test_caddy_lets_ten_requests_pass_and_refuses_two(self):
+        self.check("caddy")
+
+    def test_haproxy_lets_ten_requests_pass_and_refuses_two(self):
+        self.check("haproxy")
+
+    def test_wrong_options_are_refused(self):
+        for words in ((), ("apache",), ("nginx", "--port", "80"), ("nginx", "--what")):
+            self.assertEqual(run(os.path.join(EXAMPLES, "with-proxy"), *words).returncode, 2, words)
+
+
+class EveryProxy(unittest.TestCase):
+    def test_no_header_of_a_client_changes_its_key(self):
+        for name in Proxy.COMMANDS:
+            with self.subTest(name):
+                proxy = Proxy(self, name)
+                statuses = [get(proxy.port, "/", headers)[0] for headers in FORGERIES]
+                statuses += [get(proxy.port, "/", headers)[0] for headers in FORGERIES]
+                self.assertEqual(statuses.count(200), 10, statuses)
+                self.assertEqual(statuses[10:], 10 * [429])
+
+    def test_the_fields_of_the_limit_reach_the_client(self):
+        for name in Proxy.COMMANDS:
+            with self.subTest(name):
+                proxy = Proxy(self, name)
+                status, fields, body = get(proxy.port)
+                self.assertEqual((status, body), (200, "hello\n"))
+                self.assertEqual(fields["ratelimit"], '"remote_address";r=9;t=6')
+                self.assertEqual(fields["ratelimit-policy"], '"remote_address";q=10;w=60')
+                self.assertNotIn("retry-after", fields)
+
+    def test_nothing_passes_while_headgate_is_away(self):
+        for name, status in (("nginx", 500), ("caddy", 502), ("haproxy", 503)):
+            with self.subTest(name):
+                proxy = Proxy(self, name)
+                self.assertEqual(get(proxy.port)[0], 200)
+                proxy.headgate.stop(signal.SIGKILL)
+                self.assertEqual({get(proxy.port)[0] for _ in range(5)}, {status})
+
+    def test_other_outcomes_reach_the_client(self):
+        mapping = "mappings:\n- refuse:\n  - {header: X-Team, values: [red]}\n  descriptors:\n  - entries:\n    - {key: k, header: X-Team}\n"
+        # nginx passes on only 401 and 403.
+        for name, missing in (("nginx", 403), ("caddy", 401), ("haproxy", 401)):
+            with self.subTest(name):
+                proxy = Proxy(self, name, change=lambda text: re.sub(r"mappings:\n- (.*?)(?=  status:|\Z)", mapping, text, flags=re.S))
+                self.assertEqual(get(proxy.port)[0], missing)
+                self.assertEqual(get(proxy.port, headers={"X-Team": "red"})[0], 403)
+                self.assertEqual(get(proxy.port, headers={"X-Team": "blue"})[0], 200)
+
+
+class Nginx(unittest.TestCase):
+    def test_a_request_that_is_redirected_internally_counts_once(self):
+        def serve_files(text):
+            return text.replace("proxy_pass http://127.0.0.1:9000;", "root site;", 1)
+
+        proxy = Proxy(self, "nginx", change=serve_files)
+        os.mkdir(os.path.join(proxy.folder, "site"))
+        with open(os.path.join(proxy.folder, "site/index.html"), "w", encoding="utf-8") as file:
+            file.write("index\n")
+        status, fields, body = get(proxy.port, "/")
+        self.assertEqual((status, body), (200, "index\n"))
+        self.assertEqual(fields["ratelimit"], '"remote_address";r=9;t=6')
+        self.assertEqual(proxy.headgate.metric("headgate_auth_repeated_total"), 1, "nginx asked twice")
+        # Another request has another id.
+        self.assertEqual(get(proxy.port, "/")[1]["ratelimit"].partition(";t")[0], '"remote_address";r=8')
+
+    def test_connections_are_kept(self):
+        proxy = Proxy(self, "nginx", "--rule", "remote_address: 20/minute")
+        before = proxy.headgate.metric("headgate_connections_accepted_total")
+        statuses = [get(proxy.port)[0] for _ in range(40)]
+        self.assertEqual(statuses, 20 * [200] + 20 * [429])
+        # Each reading of the metrics is a connection.
+        self.assertLessEqual(proxy.headgate.metric("headgate_connections_accepted_total") - before, 3)
+
+    def test_a_body_is_not_awaited(self):
+        proxy = Proxy(self, "nginx")
+        connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=10)
+        connection.request("POST", "/", body=b"x" * 100_000)
+        self.assertEqual(connection.getresponse().status, 200)
+        connection.close()
+
+
+class Queue(unittest.TestCase):
+    RULES = "domain: default\ndescriptors:\n- key: remote_address\n  rate_limit: {algorithm: leaky_bucket, queue: true, requests_per_unit: 2, unit: second, burst: 5}\n"
+
+    def rules(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        path = os.path.join(folder, "rules.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.RULES)
+        return "--rules", path
+
+    def test_an_answer_is_held_for_its_wait_by_every_proxy(self):
+        def wait_longer(text):
+            return text.replace("timeout processing 500ms", "timeout processing 10s")
+
+        for name in Proxy.COMMANDS:
+            with self.subTest(name):
+                proxy = Proxy(self, name, *self.rules(), change=wait_longer)
+                began = os.times().elapsed
+                self.assertEqual([get(proxy.port)[0] for _ in range(4)], 4 * [200])
+                self.assertGreater(os.times().elapsed - began, 1.4, "one request each half second")
+
+    def test_a_client_that_goes_away_frees_its_place(self):
+        proxy = Proxy(self, "nginx", *self.rules())
+        held = "headgate_auth_held"
+        connections = []
+        for _ in range(5):
+            connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=10)
+            connection.request("GET", "/")
+            connections.append(connection)
+        until(lambda: proxy.headgate.metric(held) >= 2, 1, "answers are held")
+        for connection in connections:
+            connection.close()
+        until(lambda: proxy.headgate.metric(held) == 0, 0.4, "their places are free before their time has come")
+
+
+class DocumentedForms(unittest.TestCase):
+    """Requests as Traefik and Envoy send them. Neither can be installed from Debian."""
+
+    def start(self, name, *rules):
+        args = ("--auth", os.path.join(EXAMPLES, name, "auth.yaml"))
+        return self.enterContext(Headgate(*args, *(rules or PER_MINUTE)))
+
+    def test_traefik(self):
+        server = self.start("traefik")
+        headers = {
+            "X-Forwarded-Method": "POST",
+            "X-Forwarded-Proto": "https",
+            "X-Forwarded-Host": "app.example.com",
+            "X-Forwarded-Uri": "/orders?id=1",
+            "X-Forwarded-For": "203.0.113.5",
+        }
+        status, fields, body = get(server.port, "/auth", headers)
+        self.assertEqual((status, body), (200, ""))
+        self.assertEqual(fields["ratelimit"], '"remote_address";r=9;t=6')
+        for _ in range(9):
+            get(server.port, "/auth", headers)
+        status, fields, body = get(server.port, "/auth", headers)
+        self.assertEqual((status, fields["content-type"]), (429, "application/problem+json"))
+        self.assertEqual(fields["retry-after"], "6")
+        self.assertEqual(get(server.port, "/auth", {**headers, "X-Forwarded-For": "203.0.113.6"})[0], 200)
+
+    def test_envoy(self):
+        server = self.start("envoy")
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        statuses = []
+        for _ in range(12):
+            # The client's method, with a length of zero, and the client's host.
+            connection.putrequest("POST", "/auth/orders?id=1", skip_host=True)
+            for name, value in (("Host", "app.example.com"), ("Content-Length", "0"), ("x-forwarded-for", "203.0.113.5")):
+                connection.putheader(name, value)
+            connection.endheaders()
+            response = connection.getresponse()
+            response.read()
+            statuses.append(response.status)
+        connection.close()
+        self.assertEqual(statuses, 10 * [200] + 2 * [429])
+
+
+class OneHeader(unittest.TestCase):
+    def test_auth_header_limits_by_the_value_of_the_header(self):
+        with Headgate("--auth-header", "X-API-Key", "--rule", "api_key: 2/minute") as server:
+            self.assertEqual(get(server.port, "/auth/x")[0], 401)
+            answers = [get(server.port, "/auth/x?y", {"X-API-Key": "k1"}) for _ in range(3)]
+            self.assertEqual([answer[0] for answer in answers], [200, 200, 429])
+            self.assertEqual(get(server.port, "/auth", {"X-API-Key": "k2"}, method="DELETE")[0], 200)
+        with Headgate("--auth-header", "X-API-Key", "--rule", "other: 2/minute") as server:
+            self.assertEqual(get(server.port, "/auth", {"X-API-Key": "k1"})[0], 403)
+
+
+class LiveMappings(unittest.TestCase):
+    def test_a_change_of_the_mappings_or_of_a_list_is_in_force_within_a_second(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+
+        def write(name, text):
+            with open(os.path.join(folder, name + ".new"), "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(os.path.join(folder, name + ".new"), os.path.join(folder, name))
+
+        mapping = "trusted_proxies: [127.0.0.1]\nmappings:\n- refuse:\n  - {header: X-Key, values_file: LIST}\n"
+        write("auth.yaml", mapping.replace("LIST", "blocked.txt"))
+        write("blocked.txt", "# nobody yet\n")
+        with Headgate("--auth", os.path.join(folder, "auth.yaml")) as server:
+            status = lambda key: get(server.port, "/auth", {"X-Key": key})[0]
+            self.assertEqual(status("a"), 200)
+            write("blocked.txt", "a\n")
+            until(lambda: status("a") == 403, 1, "the list is followed")
+            write("other.txt", "b\n")
+            write("auth.yaml", mapping.replace("LIST", "other.txt"))
+            until(lambda: status("b") == 403, 1, "the mappings are followed")
+            self.assertEqual(status("a"), 200)
+            write("other.txt", "a\n")
+            until(lambda: status("a") == 403, 1, "the new list is followed")
+            write("auth.yaml", mapping.replace("LIST", "missing.txt"))
+            until(lambda: "mappings.refused" in server.errors(), 2, "the problem is logged")
+            self.assertEqual(status("a"), 403, "the mappings in force stay in force")
+            write("auth.yaml", mapping.replace("LIST", "blocked.txt").replace("refuse", "exempt"))
+            write("blocked.txt", "")
+            until(lambda: status("a") == 200, 2, "good mappings are taken up again")
+
+    def test_problems_are_shown_at_the_start(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        path = os.path.join(folder, "auth.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("trusted_proxies: [10.0.0.1/8]\nmappings:\n- descriptor: []\n")
+        done = run(BINARY, "serve", "--auth", path, "--listen", "127.0.0.1:0", "--admin-listen", "none")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"{path}:1:19: '10.0.0.1/8' is not a network", done.stderr)
+        self.assertIn(f"{path}:3:3: a mapping has no word 'descriptor'", done.stderr)
+        self.assertIn("did you mean 'descriptors'?", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
