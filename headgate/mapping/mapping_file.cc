@@ -201,7 +201,7 @@ class Loader {
       for (const char c : host.text) lower.push_back(base::ToLower(c));
       mapping.hosts.push_back(std::move(lower));
     }
-    CheckOriginal(fields, mapping);
+    CheckOriginal(fields);
     mapping.require_rule = fields.Truth("require_rule", false);
     if (const DocumentNode* const statuses = fields.Mapping("status"))
       LoadStatuses(*statuses, mapping.statuses);
@@ -219,9 +219,9 @@ class Loader {
   }
 
   // Conditions on the original request need a proxy that describes it.
-  void CheckOriginal(YamlFields& fields, const Mapping& mapping) {
+  void CheckOriginal(const YamlFields& fields) {
     if (set_.original_request != OriginalRequest::kNone) return;
-    if (mapping.paths.empty() && mapping.hosts.empty() && mapping.methods.empty()) return;
+    if (!fields.has("path") && !fields.has("host") && !fields.has("method")) return;
     problems_.Add(fields.mark(), "conditions on path, method and host need original_request",
                   "say how the proxy describes the client's request: original_request: x-original "
                   "(nginx), x-forwarded (Caddy, Traefik) or request-line (Envoy)");

@@ -1,0 +1,69 @@
+// Forward-auth on one loop, for tests and fuzzers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headgate/base/check.h"
+#include "headgate/base/clock.h"
+#include "headgate/front/auth/handler.h"
+#include "headgate/mapping/mapping_file.h"
+#include "headgate/rule/load.h"
+#include "headgate/store/memory.h"
+
+namespace headgate::front::auth {
+
+// 2026-09-21T12:26:40Z
+inline constexpr base::Instant kRigStart = base::Instant::FromNanos(1'790'000'000'000'000'000);
+
+// Limits by rules of one line each, in the domain "default".
+struct AuthRig {
+  AuthRig(std::string_view mappings_text, std::vector<std::string> one_liners) {
+    const rule::LoadResult rules =
+        rule::LoadRules({}, {.one_liners = std::move(one_liners)});
+    HEADGATE_CHECK(rules.ok());
+    HEADGATE_CHECK(limiter.OnRules(rules.rules, kRigStart).ok());
+    Publish(mappings_text);
+    handler.AddRoutes(router);
+  }
+
+  void Publish(std::string_view text) {
+    mapping::LoadedMappings loaded = mapping::LoadMappings(
+        "auth.yaml", text, [](const std::string&) { return absl::NotFoundError("no files"); });
+    HEADGATE_CHECK(loaded.set != nullptr);
+    mappings.Publish(std::move(loaded.set));
+  }
+
+  http::Response Ask(std::string_view method, std::string_view target,
+                     std::vector<std::pair<std::string_view, std::string_view>> fields,
+                     base::Instant now = kRigStart) {
+    http::Request request;
+    request.method = method;
+    request.target = target;
+    request.fields = std::move(fields);
+    request.peer = peer;
+    http::Response response;
+    router.Handle(request, response, now);
+    return response;
+  }
+
+  net::Peer peer{.ip = *base::ParseIpAddress("10.0.0.1")};
+  store::MemoryStore store{{.max_buckets = 1 << 12}};
+  limiter::Limiter limiter{store, nullptr};
+  limiter::Checker checker{limiter};
+  base::SystemClock clock;
+  net::EventLoop loop{clock};
+  LiveMappings mappings;
+  Repeats repeats{{}};
+  const base::HashSecret secret{};
+  Counters counters;
+  const JudgeOptions options{.mappings = mappings, .repeats = repeats, .secret = secret};
+  AuthHandler handler{checker, {}, options, loop, counters};
+  const http::Access access{};
+  http::Router router{"test", access};
+};
+
+}  // namespace headgate::front::auth

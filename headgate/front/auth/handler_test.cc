@@ -1,0 +1,243 @@
+#include "headgate/front/auth/handler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/base/random.h"
+#include "headgate/front/auth/auth_rig.h"
+
+namespace headgate::front::auth {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr std::string_view kByKey = R"(
+trusted_proxies: [10.0.0.0/8]
+original_request: x-forwarded
+mappings:
+- path: /free/*
+- path: /open/*
+  exempt: [{header: X-Team, values: [ops]}]
+  refuse: [{header: X-Team, values: [red]}]
+  descriptors:
+  - entries: [{key: api_key, header: X-API-Key}]
+    optional: true
+- require_rule: true
+  descriptors:
+  - entries: [{key: api_key, header: X-API-Key}]
+)";
+
+// The value of Headgate-Outcome.
+std::string OutcomeOf(const http::Response& response) {
+  constexpr std::string_view kName = "Headgate-Outcome: ";
+  const size_t at = response.fields.find(kName);
+  if (at == response.fields.npos) return "";
+  const size_t begin = at + kName.size();
+  return response.fields.substr(begin, response.fields.find('\r', at) - begin);
+}
+
+TEST(Auth, LetsPassAndDeniesWithAnHonestRetryAfter) {
+  AuthRig rig(kByKey, {"api_key: 2/minute"});
+  const std::vector<std::pair<std::string_view, std::string_view>> fields = {
+      {"X-Forwarded-Uri", "/x"}, {"X-API-Key", "k1"}};
+  for (int i = 0; i < 2; ++i) {
+    const http::Response passed = rig.Ask("GET", "/auth", fields);
+    EXPECT_EQ(passed.status, 200);
+    EXPECT_EQ(passed.body, "");
+    EXPECT_EQ(OutcomeOf(passed), "allowed");
+  }
+  const http::Response denied = rig.Ask("GET", "/auth", fields);
+  EXPECT_EQ(denied.status, 429);
+  EXPECT_EQ(OutcomeOf(denied), "denied");
+  EXPECT_THAT(denied.fields, HasSubstr("\r\nRetry-After: 30\r\n"));
+  EXPECT_THAT(denied.body, HasSubstr("over the limit"));
+  EXPECT_EQ(rig.Ask("GET", "/auth", fields, kRigStart + 30s).status, 200);
+  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(Outcome::kAllowed)].value(), 3u);
+  EXPECT_EQ(rig.counters.outcomes[static_cast<size_t>(Outcome::kDenied)].value(), 1u);
+}
+
+TEST(Auth, EveryOutcomeHasItsStatus) {
+  AuthRig rig(kByKey, {"api_key: 2/minute"});
+  const auto ask = [&](std::string_view path,
+                       std::vector<std::pair<std::string_view, std::string_view>> fields) {
+    fields.emplace_back("X-Forwarded-Uri", path);
+    const http::Response response = rig.Ask("POST", "/auth/anything?x", std::move(fields));
+    return std::to_string(response.status) + " " + OutcomeOf(response);
+  };
+  EXPECT_EQ(ask("/x", {}), "401 missing");
+  EXPECT_EQ(ask("/x", {{"X-API-Key", "a"}, {"X-API-Key", "b"}}), "400 invalid");
+  EXPECT_EQ(ask("/a%2fb", {{"X-API-Key", "a"}}), "400 invalid");
+  EXPECT_EQ(ask("/free/x", {}), "200 allowed");
+  EXPECT_EQ(ask("/open/x", {{"X-Team", "ops"}}), "200 exempt");
+  EXPECT_EQ(ask("/open/x", {{"X-Team", "red"}}), "403 refused");
+  EXPECT_EQ(ask("/open/x", {}), "200 allowed") << "the only descriptor is optional";
+  AuthRig other(kByKey, {"other: 2/minute"});
+  const http::Response no_rule =
+      other.Ask("GET", "/auth", {{"X-Forwarded-Uri", "/x"}, {"X-API-Key", "a"}});
+  EXPECT_EQ(no_rule.status, 403);
+  EXPECT_EQ(OutcomeOf(no_rule), "no_rule");
+}
+
+TEST(Auth, AnswersNobodyWhoIsNotTrusted) {
+  AuthRig rig(kByKey, {"api_key: 2/minute"});
+  for (const std::string_view ip : {"127.0.0.1", "203.0.113.1", "::1"}) {
+    rig.peer.ip = base::ParseIpAddress(ip);
+    const http::Response response =
+        rig.Ask("GET", "/auth", {{"X-Forwarded-Uri", "/x"}, {"X-API-Key", "k1"}});
+    EXPECT_EQ(response.status, 403);
+    EXPECT_EQ(OutcomeOf(response), "untrusted");
+  }
+  rig.peer.ip.reset();
+  EXPECT_EQ(rig.Ask("GET", "/auth", {}).status, 403);
+  // The bucket is untouched.
+  rig.peer.ip = base::ParseIpAddress("10.0.0.1");
+  EXPECT_THAT(rig.Ask("GET", "/auth", {{"X-Forwarded-Uri", "/x"}, {"X-API-Key", "k1"}}).fields,
+              HasSubstr("X-RateLimit-Remaining: 1\r\n"));
+}
+
+TEST(Auth, ADescriptionThatComesTwiceIsRefused) {
+  AuthRig rig(kByKey, {"api_key: 2/minute"});
+  EXPECT_EQ(rig.Ask("GET", "/auth",
+                    {{"X-Forwarded-Uri", "/x"}, {"x-forwarded-uri", "/free/x"}, {"X-API-Key", "k"}})
+                .status,
+            400);
+}
+
+TEST(Auth, FieldsOfTheLimitAreAlwaysThere) {
+  AuthRig rig(kByKey, {"api_key: 2/minute"});
+  const http::Response response = rig.Ask("GET", "/auth", {{"X-Forwarded-Uri", "/free/x"}});
+  for (const std::string_view field :
+       {"RateLimit-Policy: \r\n", "RateLimit: \r\n", "X-RateLimit-Limit: \r\n",
+        "X-RateLimit-Remaining: \r\n", "X-RateLimit-Reset: \r\n"}) {
+    EXPECT_THAT(response.fields, HasSubstr(field));
+  }
+  EXPECT_THAT(response.fields, Not(HasSubstr("Retry-After")));
+}
+
+TEST(Auth, AnswersToNginxHaveNoBody) {
+  AuthRig rig("trusted_proxies: [10.0.0.0/8]\noriginal_request: x-original\nmappings:\n"
+              "- {refuse: [{header: X, values: [a]}]}\n",
+              {});
+  const http::Response response = rig.Ask("GET", "/auth", {{"X", "a"}});
+  EXPECT_EQ(response.status, 403);
+  EXPECT_EQ(response.body, "");
+}
+
+TEST(Auth, TheRequestLineItselfMayBeTheClients) {
+  AuthRig rig("trusted_proxies: [10.0.0.0/8]\noriginal_request: request-line\nmappings:\n"
+              "- path: /a/*\n  method: [PUT]\n  refuse: [{path: true, values: [/a/b]}]\n",
+              {});
+  EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth/a/b?c=1", {})), "refused");
+  EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth//a/./b", {})), "refused");
+  EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth/a/c", {})), "allowed");
+  EXPECT_EQ(OutcomeOf(rig.Ask("GET", "/auth/a/b", {})), "unmatched");
+  EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth", {})), "unmatched");
+  EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth?x", {})), "unmatched");
+  EXPECT_EQ(rig.Ask("PUT", "/authx", {}).status, 404);
+}
+
+TEST(Auth, NewMappingsAreTakenUpByTheNextRequest) {
+  AuthRig rig(kByKey, {"api_key: 2/minute"});
+  EXPECT_EQ(OutcomeOf(rig.Ask("GET", "/auth", {{"X-Forwarded-Uri", "/x"}})), "missing");
+  rig.Publish("trusted_proxies: [10.0.0.0/8]\nmappings: []\n");
+  EXPECT_EQ(OutcomeOf(rig.Ask("GET", "/auth", {{"X-Forwarded-Uri", "/x"}})), "unmatched");
+}
+
+constexpr std::string_view kWithIds = R"(
+trusted_proxies: [10.0.0.0/8]
+idempotency_header: X-Request-Id
+mappings:
+- descriptors:
+  - entries: [{key: api_key, header: X-API-Key}]
+)";
+
+TEST(Auth, ARequestWithTheSameIdCountsOnceInItsWindow) {
+  AuthRig rig(kWithIds, {"api_key: 2/hour"});
+  const auto ask = [&](std::string_view id, std::string_view key, base::Instant now) {
+    const http::Response response =
+        rig.Ask("GET", "/auth", {{"X-Request-Id", id}, {"X-API-Key", key}}, now);
+    const size_t at = response.fields.find("Remaining: ");
+    return std::to_string(response.status) + " " +
+           response.fields.substr(at + 11, response.fields.find('\r', at) - at - 11);
+  };
+  EXPECT_EQ(ask("a", "k1", kRigStart), "200 1");
+  EXPECT_EQ(ask("a", "k1", kRigStart + 1s), "200 1");
+  EXPECT_EQ(ask("a", "k2", kRigStart + 1s), "200 1") << "another bucket";
+  EXPECT_EQ(ask("b", "k1", kRigStart + 2s), "200 0");
+  EXPECT_EQ(ask("c", "k1", kRigStart + 3s), "429 0");
+  EXPECT_EQ(ask("c", "k1", kRigStart + 4s), "429 0");
+  EXPECT_EQ(ask("a", "k1", kRigStart + 9s), "200 1");
+  EXPECT_EQ(ask("a", "k1", kRigStart + 10s), "429 0") << "its window has ended";
+  EXPECT_EQ(rig.counters.repeated.value(), 3u);
+}
+
+TEST(Auth, ARepeatedDenialNamesTheTimeThatIsLeft) {
+  AuthRig rig(kWithIds, {"api_key: 1/minute"});
+  const auto ask = [&](std::string_view id, base::Instant now) {
+    return rig.Ask("GET", "/auth", {{"X-Request-Id", id}, {"X-API-Key", "k"}}, now).fields;
+  };
+  ask("a", kRigStart);
+  EXPECT_THAT(ask("b", kRigStart), HasSubstr("Retry-After: 60\r\n"));
+  EXPECT_THAT(ask("b", kRigStart + 5s), HasSubstr("Retry-After: 55\r\n"));
+  EXPECT_THAT(ask("b", kRigStart + 5s), HasSubstr("\"api_key\";r=0;t=55\r\n"));
+}
+
+TEST(Repeats, ForgetsTheOldestBeyondItsBound) {
+  Repeats repeats({.window = 10s, .entries_max = 32});
+  const auto id = [](uint64_t n) { return base::Hash128{.low = n, .high = 0}; };
+  Verdict verdict;
+  std::string policy;
+  for (uint64_t n = 0; n < 5; ++n) repeats.Remember(id(n), verdict, kRigStart);
+  EXPECT_EQ(repeats.forgotten(), 3u) << "two in each of 16 parts";
+  EXPECT_FALSE(repeats.Find(id(2), kRigStart, verdict, policy));
+  EXPECT_TRUE(repeats.Find(id(4), kRigStart, verdict, policy));
+  EXPECT_FALSE(repeats.Find(id(4), kRigStart + 10s, verdict, policy));
+}
+
+// Whatever the request says, no byte of it can end a field of the answer, and a peer that is not
+// trusted changes nothing.
+TEST(Auth, NoByteOfARequestEndsAField) {
+  AuthRig rig(R"(
+trusted_proxies: [10.0.0.0/8]
+original_request: x-forwarded
+idempotency_header: X-Request-Id
+mappings:
+- descriptors:
+  - {entries: [{key: api_key, header: X-API-Key}], optional: true}
+  - {entries: [{key: path, path: true}], optional: true}
+  - {entries: [{key: q, query: q}], optional: true}
+)",
+              {"api_key: 5/minute", "path: 2/minute", "q: 2/minute"});
+  base::Random random(3);
+  constexpr std::string_view kBytes = "\r\n\0\x7f\x01:;,%/.?&=+ \"\\a\xc3\xa9" "0d";
+  const auto text = [&] {
+    std::string out;
+    for (uint64_t i = random.Below(12); i > 0; --i) out += kBytes[random.Below(kBytes.size())];
+    return out;
+  };
+  for (int round = 0; round < 5'000; ++round) {
+    const std::string key = text();
+    const std::string path = "/" + text() + "?q=" + text();
+    const std::string id = text();
+    const http::Response response =
+        rig.Ask("GET", "/auth", {{"X-API-Key", key}, {"X-Forwarded-Uri", path}, {"X-Request-Id", id}});
+    std::string_view rest = response.fields;
+    while (!rest.empty()) {
+      const size_t end = rest.find("\r\n");
+      ASSERT_NE(end, rest.npos);
+      const std::string_view line = rest.substr(0, end);
+      ASSERT_NE(line.find(": "), line.npos) << line;
+      ASSERT_EQ(line.find_first_of(std::string_view("\r\n\0", 3)), line.npos);
+      rest.remove_prefix(end + 2);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headgate::front::auth

@@ -1,0 +1,146 @@
+#include "headgate/front/spoe/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "headgate/front/auth/auth_rig.h"
+#include "headgate/front/spoe/spoe_rig.h"
+
+namespace headgate::front::spoe {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::string_view kMappings = R"(
+trusted_proxies: [10.0.0.0/8]
+original_request: x-original
+mappings:
+- path: /api/*
+  descriptors:
+  - entries: [{key: api_key, header: X-API-Key}]
+- descriptors:
+  - entries: [{key: remote_address, client_address: true}]
+)";
+
+struct Rig : SpoeRig {
+  Rig() : SpoeRig(kMappings, {"api_key: 2/minute", "remote_address: 1/minute"}) {}
+};
+
+std::string Status(const std::vector<Ack>& acks) {
+  std::string text;
+  for (const Ack& ack : acks)
+    text += std::to_string(ack.stream_id) + ":" + ack.variables.at("status") + " ";
+  return text;
+}
+
+TEST(Spoe, GreetsWithItsVersionAndTheSizeOfFrames) {
+  Rig rig;
+  const std::string hello = rig.Say(Hello());
+  EXPECT_THAT(hello, HasSubstr(std::string("version\x08\x03") + "2.0"));
+  EXPECT_THAT(hello, HasSubstr("capabilities\x08\x0apipelining"));
+  EXPECT_FALSE(rig.progress.close);
+}
+
+TEST(Spoe, AHealthCheckEndsAfterTheHello) {
+  Rig rig;
+  rig.Say(Hello("2.0", 16'380, true));
+  EXPECT_TRUE(rig.progress.close);
+  EXPECT_FALSE(rig.progress.protocol_error);
+}
+
+TEST(Spoe, AnswersEachNotifyWithVariables) {
+  Rig rig;
+  rig.Say(Hello());
+  const NotifyOf request{.path = "/api/x", .headers = {{"X-API-Key", "k1"}}};
+  EXPECT_EQ(Status(Acks(rig.Say(request.Frame(7) + request.Frame(8) + request.Frame(9)))),
+            "7:200 8:200 9:429 ");
+  const std::vector<Ack> denied = Acks(rig.Say(request.Frame(10)));
+  ASSERT_EQ(denied.size(), 1u);
+  const std::map<std::string, std::string>& variables = denied.front().variables;
+  EXPECT_EQ(variables.at("outcome"), "denied");
+  EXPECT_EQ(variables.at("retry_after"), "30");
+  EXPECT_EQ(variables.at("ratelimit"), "\"api_key\";r=0;t=30");
+  EXPECT_EQ(variables.at("ratelimit_policy"), "\"api_key\";q=2;w=60");
+  EXPECT_EQ(variables.at("x_ratelimit_limit"), "2");
+}
+
+TEST(Spoe, TheSourceAddressIsTheClient) {
+  Rig rig;
+  rig.Say(Hello());
+  const auto ask = [&](std::string_view source, std::vector<mapping::HeaderField> headers) {
+    return Status(Acks(rig.Say(
+        NotifyOf{.source = source, .path = "/", .headers = std::move(headers)}.Frame(1))));
+  };
+  EXPECT_EQ(ask("203.0.113.1", {}), "1:200 ");
+  EXPECT_EQ(ask("203.0.113.1", {{"X-Forwarded-For", "203.0.113.2"}}), "1:429 ");
+  EXPECT_EQ(ask("203.0.113.3", {}), "1:200 ");
+  EXPECT_EQ(ask("2001:db8::1", {}), "1:200 ");
+  EXPECT_EQ(ask("2001:db8::2", {}), "1:429 ") << "the same /64";
+}
+
+TEST(Spoe, AnyCutOfTheBytesGivesTheSameAnswers) {
+  const std::string bytes = [] {
+    std::string text = Hello();
+    for (uint64_t i = 1; i <= 4; ++i)
+      text += NotifyOf{.path = "/api/x", .headers = {{"X-API-Key", "k1"}}}.Frame(i);
+    return text;
+  }();
+  Rig whole;
+  const std::string expected = whole.Say(bytes);
+  for (size_t piece = 1; piece < 40; ++piece) {
+    Rig rig;
+    std::string output;
+    for (size_t at = 0; at < bytes.size(); at += piece) output += rig.Say(bytes.substr(at, piece));
+    EXPECT_EQ(output, expected) << piece;
+  }
+}
+
+TEST(Spoe, RefusesWhatItDoesNotUnderstand) {
+  const auto verdict = [](const std::string& bytes, bool greet = true) {
+    Rig rig;
+    if (greet) rig.Say(Hello());
+    const std::string answer = rig.Say(bytes);
+    EXPECT_TRUE(rig.progress.close);
+    EXPECT_TRUE(rig.progress.protocol_error);
+    return answer;
+  };
+  EXPECT_THAT(verdict(Hello("1.0")), HasSubstr("not expected"));
+  EXPECT_THAT(verdict(Hello("1.0"), false), HasSubstr("version 2.0 is needed"));
+  EXPECT_THAT(verdict(Hello("2.0", 100), false), HasSubstr("too small"));
+  EXPECT_THAT(verdict(NotifyOf{}.Frame(1), false), HasSubstr("not expected"));
+  EXPECT_THAT(verdict(std::string("\xff\xff\xff\xff", 4)), HasSubstr("too big"));
+  EXPECT_THAT(verdict(std::string("\x00\x00\x00\x02\x03\x00", 6)), HasSubstr("malformed"));
+  std::string fragment = NotifyOf{}.Frame(1);
+  fragment[8] = '\0';  // the flag of a complete frame
+  EXPECT_THAT(verdict(fragment), HasSubstr("fragments"));
+  std::string broken = NotifyOf{}.Frame(1);
+  broken.back() = '\x0f';
+  EXPECT_THAT(verdict(broken), HasSubstr("malformed"));
+}
+
+TEST(Spoe, SaysGoodbyeWhenHaproxyDoesAndWhenItGoesDown) {
+  Rig rig;
+  rig.Say(Hello());
+  std::string goodbye;
+  wire::EndSpopFrame(wire::BeginSpopFrame(wire::SpopType::kHaproxyDisconnect, 0, 0, goodbye),
+                     goodbye);
+  EXPECT_THAT(rig.Say(goodbye), HasSubstr("status-code"));
+  EXPECT_TRUE(rig.progress.close);
+  EXPECT_FALSE(rig.progress.protocol_error);
+
+  Rig draining;
+  draining.Say(Hello());
+  draining.session.OnDrain();
+  EXPECT_THAT(draining.Say(""), HasSubstr("going down"));
+  EXPECT_TRUE(draining.progress.close);
+}
+
+}  // namespace
+}  // namespace headgate::front::spoe

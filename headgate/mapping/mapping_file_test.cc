@@ -1,0 +1,150 @@
+#include "headgate/mapping/mapping_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "headgate/jwt/test_signer.h"
+#include "headgate/mapping/mapping_rig.h"
+
+namespace headgate::mapping {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// All problems as text.
+std::string Problems(std::string_view text, const Files& files = {}) {
+  const LoadedMappings loaded = Load(text, files);
+  EXPECT_EQ(loaded.set == nullptr, !loaded.problems.empty());
+  return Describe(loaded.problems);
+}
+
+// A valid beginning.
+std::string With(std::string_view rest) {
+  return "trusted_proxies: [127.0.0.1]\noriginal_request: x-forwarded\n" + std::string(rest);
+}
+
+TEST(MappingFile, ReportsAllProblemsWithTheirPlaces) {
+  const std::string problems = Problems(
+      "trusted_proxies: [10.0.0.1/8, x]\n"
+      "trusted_hops: 0\n"
+      "forwarding_header: x-real-ip\n"
+      "maping: []\n"
+      "mappings:\n"
+      "- path: /a%2fb\n"
+      "  descriptors:\n"
+      "  - cost: -1\n"
+      "    entries:\n"
+      "    - {header: X-Key}\n"
+      "    - {key: k}\n"
+      "    - {key: k, header: a, cookie: b}\n");
+  for (const std::string_view expected :
+       {"auth.yaml:1:19: '10.0.0.1/8' is not a network", "auth.yaml:1:31: 'x' is not a network",
+        "auth.yaml:2:15: 'trusted_hops' of the file is not a whole number from 1 to 32",
+        "auth.yaml:3:20: 'forwarding_header' cannot be 'x-real-ip'",
+        "hint: it is one of x-forwarded-for, forwarded, none",
+        "auth.yaml:4:1: the file has no word 'maping'", "did you mean 'mappings'?",
+        "auth.yaml:6:9: '/a%2fb' matches no path",
+        "auth.yaml:6:3: conditions on path, method and host need original_request",
+        "auth.yaml:8:11: 'cost' of a descriptor is not a whole number from 0",
+        "auth.yaml:10:7: an entry has no key",
+        "auth.yaml:11:7: exactly one attribute is needed here"}) {
+    EXPECT_THAT(problems, HasSubstr(expected));
+  }
+}
+
+TEST(MappingFile, NobodyIsTrustedUnlessTheFileSaysSo) {
+  EXPECT_THAT(Problems("mappings: []\n"), HasSubstr("trusted_proxies is missing"));
+}
+
+TEST(MappingFile, RefusesWhatIsNoMapping) {
+  for (const std::string_view text : {"", "[]", "a", "mappings", "mappings: {}", "mappings: [1]",
+                                      "{", "mappings: []\nmappings: []\n"}) {
+    EXPECT_NE(Problems(text), "") << text;
+  }
+}
+
+TEST(MappingFile, StatusesCanBeSet) {
+  const auto set = Valid(With("mappings:\n- status: {denied: 403, missing: 499, invalid: 422}\n"));
+  const Statuses& statuses = set->mappings.front().statuses;
+  EXPECT_EQ(statuses.denied, 403);
+  EXPECT_EQ(statuses.missing, 499);
+  EXPECT_EQ(statuses.invalid, 422);
+  EXPECT_EQ(statuses.unavailable, 503);
+  EXPECT_THAT(Problems(With("mappings:\n- status: {denied: 200}\n")), HasSubstr("from 400 to 599"));
+}
+
+TEST(MappingFile, AListHasItemsOfItsKind) {
+  EXPECT_THAT(Problems(With("mappings:\n- exempt: [{client_address: true, values: [a]}]\n")),
+              HasSubstr("a list of the client's address has networks or networks_file"));
+  EXPECT_THAT(Problems(With("mappings:\n- exempt: [{header: X, networks: [10.0.0.0/8]}]\n")),
+              HasSubstr("a list of header X has values or values_file"));
+  EXPECT_THAT(Problems(With("mappings:\n- exempt: [{header: X}]\n")), HasSubstr("has values"));
+  EXPECT_THAT(
+      Problems(With("mappings:\n- exempt: [{client_address: true, networks_file: f}]\n"),
+               {{"f", "10.0.0.0/8\nten\n"}}),
+      HasSubstr("'ten' is not a network"));
+}
+
+TEST(MappingFile, NamesTheFilesThatItReads) {
+  const jwt::TestSigner signer(jwt::Algorithm::kEs256);
+  const LoadedMappings loaded =
+      Load(With("jwt:\n- {jwks_file: keys.json}\nmappings:\n- exempt:\n  - {client_address: true, "
+                "networks_file: office.txt}\n"),
+           {{"keys.json", signer.KeySet()}, {"office.txt", ""}});
+  EXPECT_NE(loaded.set, nullptr);
+  EXPECT_THAT(loaded.files, ElementsAre("keys.json", "office.txt"));
+  const LoadedMappings missing = Load(With("jwt:\n- {jwks_file: keys.json}\nmappings: []\n"));
+  EXPECT_THAT(Describe(missing.problems), HasSubstr("auth.yaml:4:15: no such file: keys.json"));
+  EXPECT_THAT(missing.files, ElementsAre("keys.json"));
+}
+
+TEST(MappingFile, ATokenNeedsAKeyUnlessTheFileSaysUnverified) {
+  const std::string_view none = "jwt:\n- {name: a}\nmappings: []\n";
+  EXPECT_THAT(Problems(With(none)), HasSubstr("tokens need either jwks_file or secret_file"));
+  EXPECT_EQ(Problems(With("jwt:\n- {unverified: true}\nmappings: []\n")), "");
+  EXPECT_THAT(Problems(With("jwt:\n- {unverified: true, secret_file: s}\nmappings: []\n"),
+                       {{"s", std::string(32, 's')}}),
+              HasSubstr("unverified tokens need no key"));
+  EXPECT_THAT(Problems(With("jwt:\n- {secret_file: s}\nmappings: []\n"), {{"s", "short\n"}}),
+              HasSubstr("a secret for HS256 has at least 32 bytes, this one has 5"));
+  EXPECT_THAT(Problems(With("jwt:\n- {jwks_file: s}\nmappings: []\n"), {{"s", "{}"}}),
+              HasSubstr("not a JSON Web Key Set"));
+  EXPECT_THAT(
+      Problems(With("mappings:\n- descriptors:\n  - entries: [{key: k, claim: sub}]\n")),
+      HasSubstr("claim needs an issuer of tokens"));
+}
+
+TEST(MappingFile, ClaimsComeFromVerifiedTokens) {
+  const jwt::TestSigner signer(jwt::Algorithm::kEs256);
+  MappingRig rig(With("jwt:\n"
+                      "- {name: main, jwks_file: keys.json, issuer: https://id, leeway: 0s}\n"
+                      "- {name: session, cookie: session, secret_file: secret}\n"
+                      "mappings:\n"
+                      "- descriptors:\n"
+                      "  - entries: [{key: user, claim: sub, jwt: main}, {key: plan, claim: [app, "
+                      "plan], jwt: main}]\n"),
+                 {{"keys.json", signer.KeySet()}, {"secret", std::string(32, 's') + "\n"}});
+  const std::string token = signer.Sign(
+      R"({"iss":"https://id","sub":"ann","app":{"plan":"gold"},"exp":1000})");
+  const auto map = [&](const std::string& authorization, int64_t now_s) {
+    const std::vector<HeaderField> fields = {{"Authorization", authorization}};
+    return rig.Map({.fields = fields}, now_s);
+  };
+  EXPECT_EQ(map("Bearer " + token, 999), "user=ann,plan=gold");
+  EXPECT_EQ(map("bearer " + token, 999), "user=ann,plan=gold");
+  EXPECT_EQ(map("Bearer " + token, 1000), "missing user") << "expired, though it was kept";
+  EXPECT_EQ(map("Bearer " + token + "x", 999), "missing user");
+  EXPECT_EQ(map("Basic YTpi", 999), "missing user");
+  EXPECT_EQ(map("Bearer " + signer.Sign(R"({"iss":"https://id","sub":"ann"})"), 999),
+            "missing plan");
+  const std::vector<HeaderField> twice = {{"Authorization", token}, {"Authorization", token}};
+  EXPECT_EQ(rig.Map({.fields = twice}, 1), "missing user");
+}
+
+}  // namespace
+}  // namespace headgate::mapping

@@ -1,0 +1,235 @@
+#include "headgate/mapping/mapping.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "headgate/mapping/mapping_rig.h"
+
+namespace headgate::mapping {
+namespace {
+
+using Fields = std::vector<HeaderField>;
+
+// A file with one descriptor of these entries.
+std::string OneDescriptor(std::string_view entries, std::string_view more = "") {
+  return std::string("trusted_proxies: [10.0.0.0/8]\noriginal_request: x-forwarded\n") +
+         std::string(more) + "mappings:\n- descriptors:\n  - entries: [" + std::string(entries) +
+         "]\n";
+}
+
+std::string Map(std::string_view entries, const RequestHead& request, std::string_view more = "") {
+  return MappingRig(OneDescriptor(entries, more)).Map(request);
+}
+
+TEST(Attributes, ReadEveryPartOfARequest) {
+  const Fields fields = {{"X-API-Key", "k1"}, {"Cookie", "a=1; sid=s7"}, {"X-Lat", "57.64911"},
+                         {"X-Lon", "10.40744"}, {"X-Forwarded-For", "203.0.113.7, 10.0.0.2"}};
+  const RequestHead request{.method = "POST",
+                            .host = "API.Example.com.:8443",
+                            .target = "/a//b/%63?q=x+y&z=1",
+                            .fields = fields,
+                            .peer = Ip("10.0.0.1")};
+  const std::vector<std::pair<std::string_view, std::string_view>> expected = {
+      {"value: gold", "gold"},
+      {"header: x-api-key", "k1"},
+      {"cookie: sid", "s7"},
+      {"query: q", "x y"},
+      {"method: true", "POST"},
+      {"host: true", "api.example.com"},
+      {"path: true", "/a/b/c"},
+      {"path_prefix: 2", "/a/b"},
+      {"path_prefix: 9", "/a/b/c"},
+      {"path_segment: 3", "c"},
+      {"client_address: true", "203.0.113.7"},
+      {"geohash: 5, latitude_header: X-Lat, longitude_header: X-Lon", "u4pru"}};
+  for (const auto& [attribute, value] : expected) {
+    EXPECT_EQ(Map("{key: k, " + std::string(attribute) + "}", request), "k=" + std::string(value));
+  }
+}
+
+TEST(Attributes, WhatIsNotThereIsMissing) {
+  const RequestHead empty;
+  for (const std::string_view attribute :
+       {"header: X-API-Key", "cookie: sid", "query: q", "method: true", "host: true", "path: true",
+        "path_prefix: 1", "path_segment: 1", "client_address: true",
+        "geohash: 5, latitude_header: X-Lat, longitude_header: X-Lon"}) {
+    EXPECT_EQ(Map("{key: k, " + std::string(attribute) + "}", empty), "missing k") << attribute;
+  }
+  const Fields fields = {{"X-API-Key", ""}, {"Cookie", "sid="}};
+  EXPECT_EQ(Map("{key: k, header: X-API-Key}", {.fields = fields}), "missing k");
+  EXPECT_EQ(Map("{key: k, cookie: sid}", {.fields = fields}), "missing k");
+  EXPECT_EQ(Map("{key: k, path_segment: 2}", {.target = "/a/"}), "missing k");
+}
+
+TEST(Attributes, WhatIsAmbiguousIsInvalid) {
+  const Fields twice = {{"X-API-Key", "k1"}, {"x-api-key", "k1"}};
+  EXPECT_EQ(Map("{key: k, header: X-API-Key}", {.fields = twice}), "invalid k");
+  const Fields cookies = {{"Cookie", "sid=1"}, {"Cookie", "sid=2"}};
+  EXPECT_EQ(Map("{key: k, cookie: sid}", {.fields = cookies}), "invalid k");
+  EXPECT_EQ(Map("{key: k, query: q}", {.target = "/?q=1&q=2"}), "invalid k");
+  EXPECT_EQ(Map("{key: k, path: true}", {.target = "/a%2fb"}), "invalid k");
+  const Fields controls = {{"X-API-Key", "k\x01"}};
+  EXPECT_EQ(Map("{key: k, header: X-API-Key}", {.fields = controls}), "invalid k");
+  const Fields underscore = {{"X_API_Key", "k1"}};
+  EXPECT_EQ(Map("{key: k, header: X-API-Key}", {.fields = underscore}), "missing k");
+  const Fields nowhere = {{"X-Lat", "91"}, {"X-Lon", "0"}};
+  EXPECT_EQ(Map("{key: k, geohash: 5, latitude_header: X-Lat, longitude_header: X-Lon}",
+                {.fields = nowhere}),
+            "invalid k");
+}
+
+TEST(Attributes, AnIpv6ClientIsItsNetwork) {
+  const Fields fields = {{"X-Forwarded-For", "2001:db8:1:2:3:4:5:6"}};
+  EXPECT_EQ(Map("{key: k, client_address: true}", {.fields = fields}), "k=2001:db8:1:2::/64");
+  EXPECT_EQ(Map("{key: k, client_address: true}", {.fields = fields}, "ipv6_prefix: 48\n"),
+            "k=2001:db8:1::/48");
+  EXPECT_EQ(Map("{key: k, client_address: true}", {.fields = fields}, "ipv6_prefix: 128\n"),
+            "k=2001:db8:1:2:3:4:5:6");
+  const Fields mapped = {{"X-Forwarded-For", "::ffff:192.0.2.1"}};
+  EXPECT_EQ(Map("{key: k, client_address: true}", {.fields = mapped}), "k=192.0.2.1");
+}
+
+TEST(Attributes, AHostMayBeAnAddress) {
+  EXPECT_EQ(Map("{key: k, host: true}", {.host = "[::1]:80"}), "k=[::1]");
+  EXPECT_EQ(Map("{key: k, host: true}", {.host = "[::1]"}), "k=[::1]");
+  EXPECT_EQ(Map("{key: k, host: true}", {.host = "192.0.2.1:80"}), "k=192.0.2.1");
+}
+
+constexpr std::string_view kSeveral = R"(
+trusted_proxies: [10.0.0.0/8]
+original_request: x-forwarded
+domain: edge
+mappings:
+- path: [/login, /users/*/password]
+  method: [POST]
+  descriptors:
+  - entries: [{key: remote_address, client_address: true}]
+  - entries: [{key: user, query: user}, {key: action, value: login}]
+    cost: 5
+    optional: true
+- path: /api/*
+  host: "*.example.com"
+  domain: api
+  descriptors:
+  - entries: [{key: api_key, header: X-API-Key}]
+- path: /static/*
+)";
+
+TEST(Mapper, TheFirstMappingThatFitsDecides) {
+  MappingRig rig(kSeveral);
+  const Fields fields = {{"X-API-Key", "k1"}, {"X-Forwarded-For", "192.0.2.1"}};
+  const auto map = [&](std::string_view method, std::string_view host, std::string_view target) {
+    return rig.Map({.method = method, .host = host, .target = target, .fields = fields});
+  };
+  EXPECT_EQ(map("POST", "h", "/login"), "remote_address=192.0.2.1");
+  EXPECT_EQ(map("POST", "h", "/login?user=ann"),
+            "remote_address=192.0.2.1; user=ann,action=login x5");
+  EXPECT_EQ(map("POST", "h", "/users/7/password"), "remote_address=192.0.2.1");
+  EXPECT_EQ(map("GET", "h", "/login"), "unmatched");
+  EXPECT_EQ(map("GET", "a.example.com", "/api/x"), "api_key=k1");
+  EXPECT_EQ(map("GET", "example.com", "/api/x"), "unmatched");
+  EXPECT_EQ(map("GET", "evilexample.com", "/api/x"), "unmatched");
+  EXPECT_EQ(map("GET", "h", "/static/x"), "");
+  EXPECT_EQ(map("GET", "a.example.com", "//api/./x"), "api_key=k1");
+  EXPECT_EQ(map("GET", "a.example.com", "/%61pi/x"), "api_key=k1");
+}
+
+TEST(Mapper, APathThatCannotBeJudgedDoesNotPass) {
+  MappingRig rig(kSeveral);
+  EXPECT_EQ(rig.Map({.method = "GET", .host = "h", .target = "/api%2fx"}),
+            "invalid the original request");
+  EXPECT_EQ(rig.Map({.method = "GET", .host = "h"}), "missing the original request");
+  EXPECT_EQ(rig.Map({.host = "h", .target = "/login"}), "missing the original request");
+}
+
+TEST(Mapper, ListsExemptAndRefuse) {
+  MappingRig rig(R"(
+trusted_proxies: [10.0.0.0/8]
+mappings:
+- exempt:
+  - {client_address: true, networks: [192.0.2.0/24], networks_file: office.txt}
+  - {header: X-API-Key, values: [internal]}
+  refuse:
+  - {client_address: true, networks: ["2001:db8::/32", 192.0.2.66]}
+  - {header: User-Agent, values_file: bots.txt}
+  descriptors:
+  - entries: [{key: k, value: all}]
+)",
+                 {{"office.txt", "# the office\n198.51.100.0/24  # here\n\n"}, {"bots.txt", "bad bot/1\r\n"}});
+  const auto map = [&](std::string_view address, std::string_view key, std::string_view agent) {
+    const Fields fields = {{"X-Forwarded-For", address}, {"X-API-Key", key}, {"User-Agent", agent}};
+    return rig.Map({.fields = fields});
+  };
+  EXPECT_EQ(map("203.0.113.1", "k1", "curl"), "k=all");
+  EXPECT_EQ(map("192.0.2.1", "k1", "curl"), "exempt");
+  EXPECT_EQ(map("198.51.100.9", "k1", "curl"), "exempt");
+  EXPECT_EQ(map("203.0.113.1", "internal", "curl"), "exempt");
+  EXPECT_EQ(map("192.0.2.66", "internal", "curl"), "refused") << "refuse goes before exempt";
+  EXPECT_EQ(map("2001:db8:ffff::1", "k1", "curl"), "refused");
+  EXPECT_EQ(map("203.0.113.1", "k1", "bad bot/1"), "refused");
+  EXPECT_EQ(map("rubbish", "internal", "curl"), "invalid an attribute of a list");
+  EXPECT_EQ(rig.Map({}), "k=all") << "what is missing is in no list";
+}
+
+TEST(Mapper, ListsMayBeLong) {
+  std::string file;
+  for (int i = 0; i < 100'000; ++i)
+    file += "10." + std::to_string(i >> 16) + "." + std::to_string(i >> 8 & 255) + "." +
+            std::to_string(i & 255) + "\n";
+  MappingRig rig(
+      "trusted_proxies: [127.0.0.1]\nmappings:\n- refuse:\n  - {client_address: true, networks_file: "
+      "all}\n",
+      {{"all", file}});
+  const Fields last = {{"X-Forwarded-For", "10.1.134.159"}};  // 99,999
+  const Fields next = {{"X-Forwarded-For", "10.1.134.160"}};
+  EXPECT_EQ(rig.Map({.fields = last}), "refused");
+  EXPECT_EQ(rig.Map({.fields = next}), "");
+}
+
+TEST(Mapper, OneHeaderMakesAMapping) {
+  MappingRig rig(MappingOfHeader("X-API-Key"));
+  const Fields fields = {{"x-api-key", "k1"}};
+  EXPECT_EQ(rig.Map({.fields = fields}), "api_key=k1");
+  EXPECT_EQ(rig.Map({}), "missing api_key");
+  EXPECT_TRUE(rig.set->Trusts({.peer = Ip("203.0.113.1")}));
+  EXPECT_TRUE(rig.set->mappings.front().require_rule);
+}
+
+TEST(MappingSet, TrustsOnlyTheProxiesThatAreListed) {
+  const auto set = Valid("trusted_proxies: [10.0.0.0/8]\nmappings: []\n");
+  EXPECT_TRUE(set->Trusts({.peer = Ip("10.1.2.3")}));
+  EXPECT_FALSE(set->Trusts({.peer = Ip("127.0.0.1")}));
+  EXPECT_FALSE(set->Trusts({})) << "a Unix socket";
+  EXPECT_TRUE(Valid("trusted_proxies: [unix]\nmappings: []\n")->Trusts({}));
+}
+
+TEST(PathPattern, MatchesWholeSegments) {
+  const auto matches = [](std::string_view pattern, std::string_view path) {
+    const auto parsed = PathPattern::Parse(pattern);
+    return parsed && parsed->Matches(path);
+  };
+  EXPECT_TRUE(matches("/login", "/login"));
+  EXPECT_FALSE(matches("/login", "/login/"));
+  EXPECT_FALSE(matches("/login", "/loginx"));
+  EXPECT_TRUE(matches("/api/*", "/api/"));
+  EXPECT_TRUE(matches("/api/*", "/api/a/b"));
+  EXPECT_FALSE(matches("/api/*", "/api"));
+  EXPECT_FALSE(matches("/api/*", "/apix/a"));
+  EXPECT_TRUE(matches("/users/*/posts", "/users/7/posts"));
+  EXPECT_FALSE(matches("/users/*/posts", "/users//posts"));
+  EXPECT_FALSE(matches("/users/*/posts", "/users/7/8/posts"));
+  EXPECT_TRUE(matches("*", "/"));
+  EXPECT_TRUE(matches("*", "/a/b"));
+  EXPECT_TRUE(matches("/", "/"));
+  EXPECT_FALSE(matches("/", "/a"));
+  for (const std::string_view pattern : {"", "login", "/a*", "/a//b", "/a/../b", "/a%2fb", "**"}) {
+    EXPECT_FALSE(PathPattern::Parse(pattern)) << pattern;
+  }
+}
+
+}  // namespace
+}  // namespace headgate::mapping
