@@ -224,8 +224,8 @@ TEST_F(CommandLine, AsksAServer) {
                   .OnRules(LoadPaths({rules}, {}, false).result.rules, engine.clock().Now())
                   .ok());
   FrontOptions options(settings, engine);
-  Fronts fronts(options, nullptr, 0);
   net::Server server({}, engine.clock(), spare_files);
+  Fronts fronts(options, nullptr, server.loop(0), 0);
   ASSERT_TRUE(
       server.Listen(*net::ParseEndpoint(address), [&](uint32_t) { return fronts.All(); }).ok());
   server.Start();

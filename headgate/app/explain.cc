@@ -1,13 +1,19 @@
 #include "headgate/app/explain.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "headgate/app/arguments.h"
 #include "headgate/app/entries.h"
+#include "headgate/app/followed_mappings.h"
 #include "headgate/app/rule_files.h"
 #include "headgate/app/serve_arguments.h"
+#include "headgate/base/clock.h"
+#include "headgate/base/text.h"
+#include "headgate/http/token.h"
 #include "headgate/rule/explain.h"
 #include "headgate/rule/limit_words.h"
 
@@ -25,6 +31,13 @@ struct ExplainArguments {
   bool as_json = false;
   std::optional<std::string> domain;
   std::vector<std::string> words;  // a domain, perhaps, and a descriptor
+
+  // A request instead of a descriptor.
+  std::optional<std::string> request;  // "GET /search?q=1"
+  std::vector<std::string> headers;    // "X-API-Key: k1"
+  std::optional<std::string> client_address;
+  std::optional<std::string> auth;         // the mappings; those of the settings if absent
+  std::optional<std::string> auth_header;
 };
 
 std::string_view Name(rule::MatchedBy matched_by) {
@@ -57,7 +70,7 @@ void AddRule(const rule::Rule& rule, ordered_json& answer) {
   answer["replaces"] = rule.replaces;
 }
 
-std::string AsJson(const rule::Explanation& explanation) {
+ordered_json ToJson(const rule::Explanation& explanation) {
   ordered_json steps = ordered_json::array();
   for (const rule::ExplainedStep& step : explanation.steps) {
     steps.push_back({{"entry", step.entry},
@@ -71,7 +84,138 @@ std::string AsJson(const rule::Explanation& explanation) {
                          {"steps", std::move(steps)},    {"rule", nullptr},
                          {"bucket", explanation.bucket}, {"verdict", explanation.verdict}};
   if (explanation.rule != nullptr) AddRule(*explanation.rule, answer);
-  return answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+  return answer;
+}
+
+std::string AsText(const ordered_json& json) {
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
+}
+
+// The words of a result that has no descriptors.
+std::string_view WordsOf(mapping::MappedAs as) {
+  using mapping::MappedAs;
+  switch (as) {
+    case MappedAs::kUnmatched:
+      return "no mapping fits: the request passes";
+    case MappedAs::kExempt:
+      return "a list of exempt names it: the request passes";
+    case MappedAs::kRefused:
+      return "a list of refuse names it: the request is refused";
+    case MappedAs::kMissing:
+      return "missing";
+    case MappedAs::kInvalid:
+      return "malformed or ambiguous";
+    case MappedAs::kDescriptors:
+      break;
+  }
+  return "no descriptor is left";
+}
+
+// How the entry of this key is read by the mapping.
+std::string SourceOf(const mapping::Mapping& mapping, std::string_view key) {
+  for (const mapping::MappedDescriptor& descriptor : mapping.descriptors) {
+    for (const mapping::MappedEntry& entry : descriptor.entries) {
+      if (entry.key == key) return Describe(entry.attribute);
+    }
+  }
+  return "";
+}
+
+// Prints the way from the request to the rules: attributes, descriptors, and for each descriptor the
+// rule and its bucket.
+void PrintRequest(const ExplainArguments& arguments, const mapping::MappedRequest& mapped,
+                  const rule::RuleTree& rules, const Console& console) {
+  ordered_json answer = {{"mapping", nullptr}, {"result", nullptr}, {"descriptors", ordered_json::array()}};
+  std::string text = fmt::format("request {}\n", *arguments.request);
+  if (mapped.mapping != nullptr) {
+    answer["mapping"] = mapped.mapping->name;
+    text += fmt::format("  mapping {}\n", mapped.mapping->name);
+  }
+  if (mapped.descriptors.empty()) {
+    std::string result(WordsOf(mapped.as));
+    if (!mapped.attribute.empty()) result = fmt::format("{} is {}", mapped.attribute, result);
+    text += fmt::format("  {}\n", result);
+    answer["result"] = result;
+  }
+  for (const rule::Descriptor& descriptor : mapped.descriptors) {
+    ordered_json entries = ordered_json::array();
+    for (const rule::Entry& entry : descriptor.entries) {
+      const std::string source = SourceOf(*mapped.mapping, entry.key);
+      text += fmt::format("  {} = {}   from {}\n", entry.key, rule::Shown(entry.value), source);
+      entries.push_back({{"key", entry.key}, {"value", entry.value}, {"from", source}});
+    }
+    const rule::Explanation explanation =
+        rule::Explain(rules, mapped.mapping->domain, descriptor.entries);
+    text += Describe(explanation);
+    answer["descriptors"].push_back({{"entries", std::move(entries)},
+                                     {"cost", *descriptor.cost},
+                                     {"explanation", ToJson(explanation)}});
+  }
+  console.out << (arguments.as_json ? AsText(answer) : text);
+}
+
+// Takes the mappings of the arguments or else those of `headgate serve` here. Null after an error.
+std::shared_ptr<const mapping::MappingSet> FindMappings(ExplainArguments& arguments,
+                                                        const Console& console) {
+  std::string path = arguments.auth.value_or("");
+  std::string header = arguments.auth_header.value_or("");
+  if (path.empty() && header.empty()) {
+    const Configuration configuration = Configure({}, ProcessEnvironment());
+    if (SayProblems(configuration, console)) return nullptr;
+    path = configuration.settings.auth;
+    header = configuration.settings.auth_header;
+  }
+  if (!header.empty()) return mapping::MappingOfHeader(header);
+  if (path.empty()) {
+    console.Error("no mappings are given or configured",
+                  "headgate explain --auth auth.yaml --request 'GET /search'");
+    return nullptr;
+  }
+  const mapping::LoadedMappings loaded = LoadMappingFile(path);
+  SayProblems(loaded.problems, console);
+  return loaded.set;
+}
+
+// Explains the request of the arguments.
+int ExplainRequest(ExplainArguments& arguments, const rule::RuleTree& rules,
+                   const Console& console) {
+  const auto set = FindMappings(arguments, console);
+  if (set == nullptr) return kExitUsage;
+  mapping::RequestHead request;
+  const std::string_view line = *arguments.request;
+  const size_t space = line.find(' ');
+  request.method = line.substr(0, space);
+  request.target = space == line.npos ? std::string_view() : line.substr(space + 1);
+  if (!request.target.starts_with('/')) {
+    console.Error(fmt::format("'{}' is not a request", line), "--request 'GET /search?q=1'");
+    return kExitUsage;
+  }
+  std::vector<mapping::HeaderField> fields;
+  for (const std::string& header : arguments.headers) {
+    const size_t colon = header.find(':');
+    const std::string_view name = std::string_view(header).substr(0, colon);
+    if (colon == header.npos || !http::IsToken(name)) {
+      console.Error(fmt::format("'{}' is not a header", header), "--header 'X-API-Key: k1'");
+      return kExitUsage;
+    }
+    const size_t value = std::min(header.find_first_not_of(" \t", colon + 1), header.size());
+    fields.emplace_back(name, std::string_view(header).substr(value));
+    if (base::EqualsIgnoreCase(name, "Host")) request.host = fields.back().second;
+  }
+  request.fields = fields;
+  if (arguments.client_address) {
+    request.client = base::ParseIpAddress(*arguments.client_address);
+    if (!request.client) {
+      console.Error(fmt::format("'{}' is not an address", *arguments.client_address),
+                    "--client-address 203.0.113.7");
+      return kExitUsage;
+    }
+  }
+  mapping::Mapper mapper;
+  mapper.Use(*set);
+  const int64_t now_s = base::SystemClock().WallNow().ns / 1'000'000'000;
+  PrintRequest(arguments, mapper.Map(request, now_s), rules, console);
+  return kExitOk;
 }
 
 // If the arguments name no rules, takes the rules that `headgate serve` would use here.
@@ -99,15 +243,28 @@ int Explain(const std::vector<std::string>& arguments, const Console& console) {
                                     {"--rule", &parsed.rule},
                                     {"--merge-domains", &parsed.merge_domains},
                                     {"--json", &parsed.as_json},
-                                    {"--domain", &parsed.domain}},
+                                    {"--domain", &parsed.domain},
+                                    {"--request", &parsed.request},
+                                    {"--header", &parsed.headers},
+                                    {"--client-address", &parsed.client_address},
+                                    {"--auth", &parsed.auth},
+                                    {"--auth-header", &parsed.auth_header}},
                           .others = &parsed.words};
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
-  const auto descriptors = ParseDescriptorArguments(parsed.domain, parsed.words);
-  if (!descriptors.ok() || descriptors->descriptors.size() != 1) {
-    console.Error(descriptors.ok() ? "explain takes one descriptor"
-                                   : std::string(descriptors.status().message()),
-                  "headgate explain DOMAIN k=v,k=v…; quote a value that holds a comma");
+  if (parsed.request && !parsed.words.empty()) {
+    console.Error("a request and a descriptor exclude each other", "leave one of them out");
     return kExitUsage;
+  }
+  std::optional<DescriptorArguments> descriptors;
+  if (!parsed.request) {
+    auto from_words = ParseDescriptorArguments(parsed.domain, parsed.words);
+    if (!from_words.ok() || from_words->descriptors.size() != 1) {
+      console.Error(from_words.ok() ? "explain takes one descriptor"
+                                    : std::string(from_words.status().message()),
+                    "headgate explain DOMAIN k=v,k=v…; quote a value that holds a comma");
+      return kExitUsage;
+    }
+    descriptors = *std::move(from_words);
   }
   if (!FindRules(parsed, console)) return kExitUsage;
   const RulesFromPaths loaded = LoadPaths(parsed.rules, parsed.rule, parsed.merge_domains);
@@ -115,9 +272,10 @@ int Explain(const std::vector<std::string>& arguments, const Console& console) {
     SayProblems(loaded.result.problems, parsed.configuration, console);
     return kExitUsage;
   }
+  if (parsed.request) return ExplainRequest(parsed, *loaded.result.rules, console);
   const rule::Explanation explanation = rule::Explain(*loaded.result.rules, descriptors->domain,
                                                       EntriesOf(descriptors->descriptors.front()));
-  console.out << (parsed.as_json ? AsJson(explanation) : Describe(explanation));
+  console.out << (parsed.as_json ? AsText(ToJson(explanation)) : Describe(explanation));
   return kExitOk;
 }
 

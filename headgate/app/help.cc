@@ -95,7 +95,9 @@ constexpr std::string_view kValidate =
   headgate validate FILES…
   headgate validate rules.yaml /etc/headgate/rules.d
   headgate validate --rule 'api_key: 100/minute burst 20'
+  headgate validate --auth auth.yaml
 
+  --auth PATH        check this file of mappings instead
   --rule TEXT        check this rule too; repeatable
   --merge-domains    several files may have the same domain
   --json             print JSON
@@ -108,6 +110,7 @@ constexpr std::string_view kExplain =
 
   headgate explain [--rules PATH]… [--rule TEXT]… [DOMAIN] k=v,k=v…
   headgate explain --rules rules.yaml edge api_key=gold-17,path=/search
+  headgate explain --auth auth.yaml --request 'GET /search?q=1' --header 'X-API-Key: k1'
 
 Shows each step down the tree of rules, what was tried there, the resulting limit, and the key of its bucket. Without
 --rules or --rule it uses the rules of headgate.yaml and the environment, as `headgate serve` does.
@@ -116,6 +119,11 @@ Shows each step down the tree of rules, what was tried there, the resulting limi
   --rules PATH       a rule file, or a directory of them; repeatable
   --rule TEXT        a rule as text, in the domain "default"; repeatable
   --merge-domains    several files may have the same domain
+  --request TEXT     explain how this request of a client becomes descriptors, and which rules apply to them
+  --header TEXT      with --request: a header of the request, "Host: example.com" too; repeatable
+  --client-address IP  with --request: the client's address
+  --auth PATH        with --request: the mappings; by default those of headgate.yaml and the environment
+  --auth-header NAME   with --request: the mapping of `serve --auth-header`
   --json             print JSON
 
 Exit status: 0 explained, whether or not a rule applies; 2 wrong usage or rules.

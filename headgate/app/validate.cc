@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "headgate/app/arguments.h"
+#include "headgate/app/followed_mappings.h"
 #include "headgate/app/rule_files.h"
 
 namespace headgate::app {
@@ -62,6 +64,26 @@ void PrintWords(const RulesFromPaths& loaded, std::string_view sources, const Co
   }
 }
 
+int ValidateMappings(const std::string& path, bool as_json, const Console& console) {
+  const mapping::LoadedMappings loaded = LoadMappingFile(path);
+  const bool valid = loaded.set != nullptr;
+  const size_t mappings = valid ? loaded.set->mappings.size() : 0;
+  const size_t problems = rule::CountOf(loaded.problems);
+  if (as_json) {
+    const ordered_json answer = {{"valid", valid},
+                                 {"mappings", mappings},
+                                 {"problem_count", problems},
+                                 {"problems", AsJson(loaded.problems)}};
+    console.out << answer.dump(2, ' ', false, ordered_json::error_handler_t::replace) << '\n';
+  } else if (valid) {
+    console.out << fmt::format("valid: {}\n", Count(mappings, "mapping"));
+  } else {
+    SayProblems(loaded.problems, console);
+    console.err << fmt::format("not valid: {}\n", Count(problems, "problem"));
+  }
+  return valid ? kExitOk : kExitUsage;
+}
+
 }  // namespace
 
 int Validate(const std::vector<std::string>& arguments, const Console& console) {
@@ -69,11 +91,21 @@ int Validate(const std::vector<std::string>& arguments, const Console& console) 
   std::vector<std::string> one_liners;
   bool as_json = false;
   bool merge_domains = false;
+  std::optional<std::string> auth;
   const ArgumentSpec spec{
       .command = "validate",
-      .flags = {{"--rule", &one_liners}, {"--merge-domains", &merge_domains}, {"--json", &as_json}},
+      .flags = {{"--rule", &one_liners},
+                {"--merge-domains", &merge_domains},
+                {"--auth", &auth},
+                {"--json", &as_json}},
       .others = &paths};
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
+  if (auth && (!paths.empty() || !one_liners.empty())) {
+    console.Error("mappings and rules are checked one after the other",
+                  "headgate validate --auth auth.yaml && headgate validate rules.yaml");
+    return kExitUsage;
+  }
+  if (auth) return ValidateMappings(*auth, as_json, console);
   if (paths.empty() && one_liners.empty()) {
     console.Error("no rules are given",
                   "headgate validate rules.yaml, or a directory of rule files");

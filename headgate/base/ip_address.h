@@ -35,7 +35,7 @@ std::string ToString(const IpAddress& address);
 // All addresses with the same leading bits.
 struct IpNetwork {
   IpAddress first;  // all other bits are 0
-  // Of 128 bits; the prefix of an IPv4 network is 96 longer than it is written.
+  // The length of the prefix in 128 bits. For an IPv4 network it is 96 more than its text says.
   uint8_t prefix_bits = 128;
 
   IpAddress last() const;

@@ -14,7 +14,7 @@ namespace headgate::mapping {
 // `words`, and all words of attributes.
 std::vector<std::string_view> WordsWithAttributes(std::initializer_list<std::string_view> words);
 
-// What attributes may refer to.
+// The parts of the file that attributes may refer to.
 struct AttributeContext {
   OriginalRequest original_request = OriginalRequest::kNone;
   std::span<const TokenIssuer> issuers{};

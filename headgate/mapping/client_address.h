@@ -5,7 +5,7 @@
 //                             └ the client's address
 //
 // The chain is walked from the right: each trusted proxy is believed about the peer that it names.
-// What stands to the left of the first address that is not trusted was written by the client.
+// Everything to the left of the first address that is not trusted was written by the client.
 #pragma once
 
 #include <cstdint>

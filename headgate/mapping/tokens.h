@@ -14,7 +14,7 @@
 
 namespace headgate::mapping {
 
-// Where tokens of an issuer stand in a request, and how they are verified.
+// The place of an issuer's tokens in a request, and how they are verified.
 struct TokenIssuer {
   std::string name{};  // as attributes name it
   // The header or cookie. `Bearer ` before a token in a header is removed.

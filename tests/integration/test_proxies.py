@@ -16,7 +16,7 @@ os.environ["PATH"] += ":/usr/sbin"
 
 PER_MINUTE = ("--rule", "remote_address: 10/minute")
 
-# What a client may try, to be counted as somebody else or as nobody.
+# Headers that a client may send to be counted as somebody else, or not at all.
 FORGERIES = (
     {"X-Forwarded-For": "198.51.100.7"},
     {"X-Forwarded-For": "198.51.100.8, 198.51.100.9"},

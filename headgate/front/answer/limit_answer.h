@@ -1,5 +1,5 @@
-// What an HTTP answer tells about the limits of a decision: the fields of the tightest limit, an
-// honest Retry-After, and how the decision was made.
+// The part of an HTTP answer that is about limits: the fields of the tightest limit, an honest
+// Retry-After, and how the decision was made.
 #pragma once
 
 #include <cstdint>

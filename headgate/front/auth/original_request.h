@@ -6,8 +6,8 @@
 
 namespace headgate::front::auth {
 
-// Where proxies ask. Below it the path is the proxy's own, except for OriginalRequest::kLine, where
-// it is the path of the client's request.
+// Proxies ask at this path. Below it the path is the proxy's own, except for OriginalRequest::kLine:
+// then the path of the client's request follows.
 inline constexpr std::string_view kPath = "/auth";
 
 // Fills `head` with views of `request`. Returns false if the description is ambiguous: a header that

@@ -1,4 +1,4 @@
-// What forward-auth answers to a proxy, before it is written in the proxy's protocol.
+// The answer of forward-auth to a proxy, before it is written in the proxy's protocol.
 #pragma once
 
 #include <array>
