@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tests/source_dir.h"
+#include "tests/tidy/floors.h"
 #include "tests/tidy/source_tree.h"
 
 namespace headgate::tidy {
@@ -35,64 +36,6 @@ std::vector<const SourceFile*> Code() {
 }
 
 // ---- Floors
-
-// The folders that a folder may include besides itself. A change here is a decision about the whole
-// project; write it down in docs/decisions. `testing` has no floor: only tests use it.
-struct Floor {
-  int floor;
-  std::set<std::string, std::less<>> may_include;
-};
-using Folders = std::set<std::string, std::less<>>;
-const Folders kHttpFront = {"limiter", "rule", "algorithm", "wire", "http", "net", "base"};
-Folders With(Folders folders, const Folders& more) {
-  folders.insert(more.begin(), more.end());
-  return folders;
-}
-const std::map<std::string, Floor, std::less<>>& Floors() {
-  static const std::map<std::string, Floor, std::less<>> floors = {
-      {"base", {0, {}}},
-      {"algorithm", {1, {"base"}}},
-      {"wire", {1, {"base"}}},
-      {"rule", {2, {"algorithm", "base"}}},
-      {"store", {2, {"algorithm", "base"}}},
-      {"limiter", {3, {"rule", "store", "algorithm", "base"}}},
-      {"testing", {4, {"limiter", "rule", "store", "algorithm", "base"}}},
-      {"net", {4, {"base"}}},
-      {"disk", {4, {"net", "base"}}},
-      {"http", {4, {"net", "base"}}},
-      {"observe", {4, {"limiter", "rule", "algorithm", "base"}}},
-      {"jwt", {1, {"wire", "base"}}},
-      {"mapping", {4, {"rule", "jwt", "wire", "base"}}},
-      {"store/redis", {5, {"store", "algorithm", "wire", "net", "base"}}},
-      {"store/open", {5, {"store/redis", "store", "net", "base"}}},
-      {"watch/file", {5, {"rule", "disk", "net", "base"}}},
-      {"watch", {5, {"watch/file", "rule", "net", "base"}}},
-      {"front/resp",
-       {5, {"limiter", "rule", "store", "algorithm", "wire", "http", "net", "observe", "base"}}},
-      {"front/answer", {5, {"limiter", "rule", "algorithm", "wire", "http", "net", "base"}}},
-      {"front/api", {5, With({"front/answer", "observe"}, kHttpFront)}},
-      {"front/auth", {5, With({"front/answer", "mapping"}, kHttpFront)}},
-      {"front/spoe", {5, With({"front/auth", "front/answer", "mapping"}, kHttpFront)}},
-      {"front/mux", {5, {"http", "net", "base"}}},
-      {"front/admin", {5, With({"observe"}, kHttpFront)}},
-      {"app",
-       {6,
-        With({"front/resp", "front/api", "front/auth", "front/spoe", "front/answer", "front/admin",
-              "front/mux", "store/open", "watch/file", "watch", "observe", "mapping", "disk",
-              "testing", "store"},
-             kHttpFront)}},
-  };
-  return floors;
-}
-
-// Exceptions: folders that may see only a part of a lower folder.
-const std::map<std::pair<std::string, std::string>, std::set<std::string>>& Parts() {
-  static const std::map<std::pair<std::string, std::string>, std::set<std::string>> parts = {
-      {{"observe", "limiter"}, {"headgate/limiter/observer.h"}},
-      {{"front/resp", "store"}, {"headgate/store/store.h", "headgate/store/limit_table.h"}},
-  };
-  return parts;
-}
 
 std::string FolderOfInclude(std::string_view include) {
   if (!include.starts_with("headgate/")) return {};
@@ -161,7 +104,10 @@ const SourceFile* CMakeOf(std::string_view folder) {
 bool StandsOnItsOwnFloor(std::string_view folder, std::string_view lower) {
   return ((folder == "http" || folder == "disk") && lower == "net") ||
          (folder == "watch" && lower == "watch/file") ||
-         (folder == "store/open" && lower.starts_with("store/"));
+         (folder == "store/open" && lower.starts_with("store/")) ||
+         // Fronts share what they say about a decision; the two of forward-auth share the judge.
+         (folder.starts_with("front/") && lower == "front/answer") ||
+         (folder == "front/spoe" && lower == "front/auth");
 }
 
 TEST(Floors, EveryFolderHasOne) {

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "headgate/app/listen_address.h"
-#include "headgate/http/token.h"
 #include "headgate/http/known_hosts.h"
+#include "headgate/http/token.h"
 #include "headgate/rule/document.h"
 #include "headgate/rule/problem.h"
 

@@ -36,7 +36,7 @@ struct ExplainArguments {
   std::optional<std::string> request;  // "GET /search?q=1"
   std::vector<std::string> headers;    // "X-API-Key: k1"
   std::optional<std::string> client_address;
-  std::optional<std::string> auth;         // the mappings; those of the settings if absent
+  std::optional<std::string> auth;  // the mappings; those of the settings if absent
   std::optional<std::string> auth_header;
 };
 
@@ -121,11 +121,12 @@ std::string SourceOf(const mapping::Mapping& mapping, std::string_view key) {
   return "";
 }
 
-// Prints the way from the request to the rules: attributes, descriptors, and for each descriptor the
-// rule and its bucket.
+// Prints the way from the request to the rules: attributes, descriptors, and for each descriptor
+// the rule and its bucket.
 void PrintRequest(const ExplainArguments& arguments, const mapping::MappedRequest& mapped,
                   const rule::RuleTree& rules, const Console& console) {
-  ordered_json answer = {{"mapping", nullptr}, {"result", nullptr}, {"descriptors", ordered_json::array()}};
+  ordered_json answer = {
+      {"mapping", nullptr}, {"result", nullptr}, {"descriptors", ordered_json::array()}};
   std::string text = fmt::format("request {}\n", *arguments.request);
   if (mapped.mapping != nullptr) {
     answer["mapping"] = mapped.mapping->name;

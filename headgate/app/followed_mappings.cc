@@ -19,8 +19,7 @@ std::string Resolved(const std::string& path, const std::string& name) {
 }
 
 // The mapping file and all files that it names, once each.
-std::vector<std::string> AllFiles(const std::string& path,
-                                  const mapping::LoadedMappings& loaded) {
+std::vector<std::string> AllFiles(const std::string& path, const mapping::LoadedMappings& loaded) {
   std::vector<std::string> files = {path};
   for (const std::string& name : loaded.files) {
     std::string file = Resolved(path, name);
@@ -73,8 +72,9 @@ void FollowedMappings::Follow(std::vector<std::string> paths) {
 void FollowedMappings::OnDocuments(const rule::DocumentSet& documents) {
   if (!documents.problems.empty()) return Refuse(documents.problems);
   const auto text_of = [&](const std::string& path) {
-    return std::find_if(documents.documents.begin(), documents.documents.end(),
-                        [&](const rule::SourceDocument& document) { return document.name == path; });
+    return std::find_if(
+        documents.documents.begin(), documents.documents.end(),
+        [&](const rule::SourceDocument& document) { return document.name == path; });
   };
   const auto main = text_of(path_);
   if (main == documents.documents.end()) return;
@@ -100,10 +100,11 @@ void FollowedMappings::Refuse(std::vector<rule::Problem> problems) {
     first_problems_ = std::move(problems);
     return;
   }
-  log_.Error("mappings.refused",
-             {{"problems", uint64_t{rule::CountOf(problems)}},
-              {"effect", std::string_view("the mappings in force stay in force")},
-              {"hint", std::string_view("`headgate validate --auth FILE` shows the same problems")}});
+  log_.Error(
+      "mappings.refused",
+      {{"problems", uint64_t{rule::CountOf(problems)}},
+       {"effect", std::string_view("the mappings in force stay in force")},
+       {"hint", std::string_view("`headgate validate --auth FILE` shows the same problems")}});
   LogProblems("mappings.problem_found", problems, log_);
 }
 

@@ -1,5 +1,5 @@
-// The mappings of forward-auth on a running server: loaded at start, loaded again when their file, or
-// a list or key set that it names, changes.
+// The mappings of forward-auth on a running server: loaded at start, loaded again when their file,
+// or a list or key set that it names, changes.
 #pragma once
 
 #include <atomic>
@@ -23,8 +23,8 @@ mapping::LoadedMappings LoadMappingFile(const std::string& path);
 class FollowedMappings {
  public:
   // All arguments must outlive this object, which lives on `loop`.
-  FollowedMappings(const Settings& settings, front::auth::LiveMappings& live,
-                   net::EventLoop& loop, observe::Log& log);
+  FollowedMappings(const Settings& settings, front::auth::LiveMappings& live, net::EventLoop& loop,
+                   observe::Log& log);
 
   // Loads the mappings for the first time, and returns all problems. If there are none, they are in
   // force.

@@ -20,8 +20,7 @@ FrontOptions::FrontOptions(const Settings& settings, Engine& shared_engine)
 
 Fronts::HttpFront::HttpFront(Fronts& fronts, const front::answer::LimitAnswerOptions& answer)
     : check(fronts.checker_, answer),
-      auth(fronts.checker_, answer, fronts.JudgeOptionsOf(), fronts.events_,
-           fronts.auth_counters_),
+      auth(fronts.checker_, answer, fronts.JudgeOptionsOf(), fronts.events_, fronts.auth_counters_),
       router("Headgate", fronts.options_.access) {
   check.AddRoutes(router);
   if (fronts.options_.has_auth) auth.AddRoutes(router);

@@ -94,9 +94,8 @@ FileNeeds FileNeedsOf(const Settings& settings) {
   const uint64_t store_servers = settings.store.empty() ? 0 : kStoreServers;
   return {
       .threads = ThreadsOf(settings),
-      .addresses =
-          settings.listen.size() + settings.listen_resp.size() + settings.listen_http.size() +
-          settings.listen_spoe.size() + 1,
+      .addresses = settings.listen.size() + settings.listen_resp.size() +
+                   settings.listen_http.size() + settings.listen_spoe.size() + 1,
       .store_connections = store_servers * settings.store_connections,
       .store_connections_min = store_servers,
       .connections_max = settings.max_connections,
@@ -217,8 +216,7 @@ class Process {
     const ListenAddress address = *ParseListenAddress(text);
     const net::Endpoint& endpoint = address.endpoint;
     const auto bound = server_.Listen(
-        endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop], address.fields); },
-        options);
+        endpoint, [&](uint32_t loop) { return chooser(*fronts_[loop], address.fields); }, options);
     if (!bound.ok()) {
       listen_error_ = std::string(bound.status().message());
       listen_hint_ = endpoint.is_unix()

@@ -75,8 +75,7 @@ const std::array kSettings = {
     Setting{.name = "auth",
             .group = kAuth,
             .target = &Settings::auth,
-            .help = "A file of mappings from requests to descriptors, for proxies that ask at /auth; "
-                    "followed while running.",
+            .help = "A file of mappings for proxies that ask at /auth; followed while running.",
             .advice = "See docs/guides/behind-your-proxy.md.",
             .paths = Paths::kAll},
     Setting{.name = "auth_header",

@@ -92,13 +92,12 @@ int Validate(const std::vector<std::string>& arguments, const Console& console) 
   bool as_json = false;
   bool merge_domains = false;
   std::optional<std::string> auth;
-  const ArgumentSpec spec{
-      .command = "validate",
-      .flags = {{"--rule", &one_liners},
-                {"--merge-domains", &merge_domains},
-                {"--auth", &auth},
-                {"--json", &as_json}},
-      .others = &paths};
+  const ArgumentSpec spec{.command = "validate",
+                          .flags = {{"--rule", &one_liners},
+                                    {"--merge-domains", &merge_domains},
+                                    {"--auth", &auth},
+                                    {"--json", &as_json}},
+                          .others = &paths};
   if (!ParseArguments(spec, arguments, console)) return kExitUsage;
   if (auth && (!paths.empty() || !one_liners.empty())) {
     console.Error("mappings and rules are checked one after the other",

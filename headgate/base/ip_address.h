@@ -17,7 +17,9 @@ struct IpAddress {
 
   auto operator<=>(const IpAddress&) const = default;
 
-  static constexpr IpAddress FromV4(uint32_t bits) { return {0, uint64_t{0xffff'0000'0000} | bits}; }
+  static constexpr IpAddress FromV4(uint32_t bits) {
+    return {0, uint64_t{0xffff'0000'0000} | bits};
+  }
   // 16 bytes in network order.
   static IpAddress FromV6(const uint8_t* bytes);
 
@@ -39,9 +41,7 @@ struct IpNetwork {
   uint8_t prefix_bits = 128;
 
   IpAddress last() const;
-  bool Contains(const IpAddress& address) const {
-    return first <= address && address <= last();
-  }
+  bool Contains(const IpAddress& address) const { return first <= address && address <= last(); }
   auto operator<=>(const IpNetwork&) const = default;
 };
 

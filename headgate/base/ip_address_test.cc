@@ -61,9 +61,9 @@ TEST(IpNetwork, AnAddressAloneIsANetworkOfOne) {
 }
 
 TEST(IpNetwork, RefusesBitsBehindThePrefixAndImpossiblePrefixes) {
-  for (const std::string_view text : {"10.0.0.1/8", "10.0.0.0/33", "::1/64", "::/129", "10.0.0.0/",
-                                      "10.0.0.0/08", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.0/8 ",
-                                      "/8", "10.0.0.0/8/8"}) {
+  for (const std::string_view text :
+       {"10.0.0.1/8", "10.0.0.0/33", "::1/64", "::/129", "10.0.0.0/", "10.0.0.0/08", "10.0.0.0/-1",
+        "10.0.0.0/+8", "10.0.0.0/8 ", "/8", "10.0.0.0/8/8"}) {
     EXPECT_FALSE(ParseIpNetwork(text)) << text;
   }
 }
@@ -89,8 +89,8 @@ TEST(IpNetworkSet, AnswersLikeASearchThroughTheList) {
     std::vector<IpNetwork> networks;
     for (uint64_t i = random.Below(12); i > 0; --i) {
       const auto bits = static_cast<uint8_t>(120 + random.Below(9));
-      networks.push_back(NetworkOf(IpAddress::FromV4(static_cast<uint32_t>(random.Below(512))),
-                                   bits));
+      networks.push_back(
+          NetworkOf(IpAddress::FromV4(static_cast<uint32_t>(random.Below(512))), bits));
     }
     const IpNetworkSet set(networks);
     for (uint32_t value = 0; value < 520; ++value) {

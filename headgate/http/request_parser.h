@@ -58,7 +58,7 @@ class RequestParser {
   std::unique_ptr<Beast> beast_;
   Request request_;
   std::string target_;  // for an absolute target without a path: the path it implies
-  Refusal refusal_;  // the first refusal, while Beast is parsing
+  Refusal refusal_;     // the first refusal, while Beast is parsing
   uint64_t content_length_ = 0;
   uint32_t hosts_ = 0;
   bool names_host_ = false;

@@ -87,9 +87,8 @@ Handler::Reception Router::Receive(const Request& head, Response& response, base
 }
 
 bool Router::TakesAnyHost(std::string_view path) const {
-  return std::any_of(routes_.begin(), routes_.end(), [&](const Route& route) {
-    return route.any_host && Matches(route, path);
-  });
+  return std::any_of(routes_.begin(), routes_.end(),
+                     [&](const Route& route) { return route.any_host && Matches(route, path); });
 }
 
 Router::Found Router::Find(const Request& request) const {

@@ -25,7 +25,7 @@ struct Route {
 
   // "GET" serves HEAD too. Empty: any method; such a route ignores bodies, whatever their type.
   std::vector<std::string> methods;
-  std::string path;                  // as sent: neither percent-decoded nor normalized
+  std::string path;  // as sent: neither percent-decoded nor normalized
   Match match = Match::kExact;
   std::string what{};  // one line for the list that GET / returns
   Needs needs = Needs::kNothing;

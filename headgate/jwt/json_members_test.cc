@@ -14,7 +14,8 @@ using ::testing::ElementsAre;
 
 TEST(JsonMembers, FindsMembersAtAnyDepth) {
   JsonMembers members;
-  ASSERT_TRUE(members.Parse(R"({"sub":"a\u00e9","n":-1.5,"t":true,"o":{"p":{"q":"deep"}},"z":null})"));
+  ASSERT_TRUE(
+      members.Parse(R"({"sub":"a\u00e9","n":-1.5,"t":true,"o":{"p":{"q":"deep"}},"z":null})"));
   EXPECT_EQ(members.Find("sub")->text, "a\xc3\xa9");
   EXPECT_EQ(members.Find("n")->text, "-1.5");
   EXPECT_EQ(members.Find("t")->text, "true");
@@ -34,9 +35,9 @@ TEST(JsonMembers, ListsTheStringsOfAnArray) {
 
 TEST(JsonMembers, RefusesDuplicatesAtEveryDepth) {
   JsonMembers members;
-  for (const std::string_view json : {R"({"a":1,"a":1})", R"({"o":{"a":1,"a":2}})",
-                                      R"({"\u0061":1,"a":2})", R"({"o":{},"o":{}})", R"({"a\u0000b":1})",
-                                      R"({"":1})"}) {
+  for (const std::string_view json :
+       {R"({"a":1,"a":1})", R"({"o":{"a":1,"a":2}})", R"({"\u0061":1,"a":2})", R"({"o":{},"o":{}})",
+        R"({"a\u0000b":1})", R"({"":1})"}) {
     EXPECT_FALSE(members.Parse(json)) << json;
   }
   EXPECT_TRUE(members.Parse(R"({"a":[{"x":1},{"x":2}],"b":[[1],[1]]})"));
@@ -44,7 +45,8 @@ TEST(JsonMembers, RefusesDuplicatesAtEveryDepth) {
 
 TEST(JsonMembers, RefusesWhatIsNotOneObject) {
   JsonMembers members;
-  for (const std::string_view json : {"", "1", "[]", "\"a\"", "{", "{} {}", "{}x", "{'a':1}", "nul"}) {
+  for (const std::string_view json :
+       {"", "1", "[]", "\"a\"", "{", "{} {}", "{}x", "{'a':1}", "nul"}) {
     EXPECT_FALSE(members.Parse(json)) << json;
   }
   std::string deep;

@@ -54,8 +54,7 @@ std::shared_ptr<evp_pkey_st> MakeKey(const char* type, OSSL_PARAM_BLD* builder) 
   const std::unique_ptr<EVP_PKEY_CTX, decltype(&EVP_PKEY_CTX_free)> context(
       EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr), &EVP_PKEY_CTX_free);
   EVP_PKEY* key = nullptr;
-  if (parameters == nullptr || context == nullptr ||
-      EVP_PKEY_fromdata_init(context.get()) != 1 ||
+  if (parameters == nullptr || context == nullptr || EVP_PKEY_fromdata_init(context.get()) != 1 ||
       EVP_PKEY_fromdata(context.get(), &key, EVP_PKEY_PUBLIC_KEY, parameters.get()) != 1) {
     EVP_PKEY_free(key);
     return nullptr;
@@ -139,8 +138,7 @@ absl::StatusOr<std::shared_ptr<evp_pkey_st>> Ed25519Key(const json::object& obje
   unsigned_x.back() = static_cast<char>(unsigned_x.back() & 0x7f);
   if (std::find(kSmallOrder.begin(), kSmallOrder.end(), unsigned_x) != kSmallOrder.end())
     return absl::InvalidArgumentError("this point of Ed25519 has a small order: anybody can sign");
-  EVP_PKEY* const key =
-      EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, Bytes(x), x.size());
+  EVP_PKEY* const key = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, Bytes(x), x.size());
   if (key == nullptr) return absl::InvalidArgumentError("OpenSSL refuses this Ed25519 key");
   return Owned(key);
 }
@@ -196,10 +194,9 @@ absl::StatusOr<std::vector<Key>> ReadKeySet(std::string_view text) {
   json::error_code code;
   json::parse_options options;
   options.max_depth = JsonMembers::kDepthMax;
-  const json::value value =
-      members.Parse(text)
-          ? json::parse({text.data(), text.size()}, code, json::storage_ptr(), options)
-          : json::value();
+  const json::value value = members.Parse(text) ? json::parse({text.data(), text.size()}, code,
+                                                              json::storage_ptr(), options)
+                                                : json::value();
   const json::object* const set = value.if_object();
   const json::value* const keys = set == nullptr ? nullptr : set->if_contains("keys");
   if (code || keys == nullptr || !keys->is_array())
@@ -209,7 +206,8 @@ absl::StatusOr<std::vector<Key>> ReadKeySet(std::string_view text) {
   std::vector<Key> usable;
   for (size_t i = 0; i < keys->get_array().size(); ++i) {
     const json::object* const object = keys->get_array()[i].if_object();
-    if (object == nullptr) return absl::InvalidArgumentError(fmt::format("keys[{}] is no object", i));
+    if (object == nullptr)
+      return absl::InvalidArgumentError(fmt::format("keys[{}] is no object", i));
     const auto algorithm = AlgorithmOf(*object);
     if (!algorithm) continue;
     auto key = ReadKey(*object, *algorithm);

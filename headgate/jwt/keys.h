@@ -1,8 +1,8 @@
 // The keys that verify tokens: a JSON Web Key Set (RFC 7517), or a secret.
 //
-// Each key states its algorithm (RFC 7518); a token never chooses it. Weak keys are refused: OpenSSL
-// accepts keys with which anybody can sign, such as an RSA exponent of 1 or an Ed25519 point of low
-// order.
+// Each key states its algorithm (RFC 7518); a token never chooses it. Weak keys are refused:
+// OpenSSL accepts keys with which anybody can sign, such as an RSA exponent of 1 or an Ed25519
+// point of low order.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ std::string_view Name(Algorithm algorithm);
 
 struct Key {
   Algorithm algorithm = Algorithm::kHs256;
-  std::string id{};      // `kid`, or empty
-  std::string secret{};  // for HS*
+  std::string id{};                           // `kid`, or empty
+  std::string secret{};                       // for HS*
   std::shared_ptr<evp_pkey_st> public_key{};  // for the others
 };
 

@@ -31,8 +31,7 @@ bool IsHmac(const Key& key, const EVP_MD* digest, std::string_view message,
            message.size(), expected.data(), &size) == nullptr) {
     return false;
   }
-  return signature.size() == size &&
-         CRYPTO_memcmp(expected.data(), signature.data(), size) == 0;
+  return signature.size() == size && CRYPTO_memcmp(expected.data(), signature.data(), size) == 0;
 }
 
 bool Verifies(const DigestContext& context, std::string_view message, std::string_view signature) {
@@ -43,8 +42,8 @@ bool Verifies(const DigestContext& context, std::string_view message, std::strin
 bool IsRsa(const Key& key, bool pss, std::string_view message, std::string_view signature) {
   DigestContext context(EVP_MD_CTX_new());
   EVP_PKEY_CTX* options = nullptr;  // belongs to the context
-  if (EVP_DigestVerifyInit(context.get(), &options, EVP_sha256(), nullptr,
-                           key.public_key.get()) != 1) {
+  if (EVP_DigestVerifyInit(context.get(), &options, EVP_sha256(), nullptr, key.public_key.get()) !=
+      1) {
     return false;
   }
   if (pss && (EVP_PKEY_CTX_set_rsa_padding(options, RSA_PKCS1_PSS_PADDING) != 1 ||

@@ -104,27 +104,32 @@ inline std::string TestSigner::PublicKey(std::string_view members) const {
     key += R"("kty":"oct","k":")" + EncodeBase64Url(secret_);
   } else if (algorithm_ == Algorithm::kEs256) {
     key += R"("kty":"EC","crv":"P-256","x":")" +
-           EncodeBase64Url(signing::NumberOf(pair_.get(), OSSL_PKEY_PARAM_EC_PUB_X, 32)) + R"(","y":")" +
+           EncodeBase64Url(signing::NumberOf(pair_.get(), OSSL_PKEY_PARAM_EC_PUB_X, 32)) +
+           R"(","y":")" +
            EncodeBase64Url(signing::NumberOf(pair_.get(), OSSL_PKEY_PARAM_EC_PUB_Y, 32));
   } else if (algorithm_ == Algorithm::kEdDsa) {
     std::array<unsigned char, 32> raw{};
     size_t size = raw.size();
     EVP_PKEY_get_raw_public_key(pair_.get(), raw.data(), &size);
-    key += R"("kty":"OKP","crv":"Ed25519","x":")" + EncodeBase64Url(signing::Text(raw.data(), size));
+    key +=
+        R"("kty":"OKP","crv":"Ed25519","x":")" + EncodeBase64Url(signing::Text(raw.data(), size));
   } else {
-    key += R"("kty":"RSA","n":")" + EncodeBase64Url(signing::NumberOf(pair_.get(), OSSL_PKEY_PARAM_RSA_N)) +
-           R"(","e":")" + EncodeBase64Url(signing::NumberOf(pair_.get(), OSSL_PKEY_PARAM_RSA_E));
+    key += R"("kty":"RSA","n":")" +
+           EncodeBase64Url(signing::NumberOf(pair_.get(), OSSL_PKEY_PARAM_RSA_N)) + R"(","e":")" +
+           EncodeBase64Url(signing::NumberOf(pair_.get(), OSSL_PKEY_PARAM_RSA_E));
   }
   return key.append(R"(","alg":")").append(Name(algorithm_)).append("\"").append(members) + "}";
 }
 
-inline std::string TestSigner::Sign(std::string_view claims, std::string_view header_members) const {
+inline std::string TestSigner::Sign(std::string_view claims,
+                                    std::string_view header_members) const {
   std::string header = R"({"alg":")";
   header.append(Name(algorithm_)).append("\"").append(header_members).append("}");
   return SignWithHeader(header, claims);
 }
 
-inline std::string TestSigner::SignWithHeader(std::string_view header, std::string_view claims) const {
+inline std::string TestSigner::SignWithHeader(std::string_view header,
+                                              std::string_view claims) const {
   const std::string message = EncodeBase64Url(header) + "." + EncodeBase64Url(claims);
   return message + "." + EncodeBase64Url(Signature(message));
 }
@@ -133,8 +138,8 @@ inline std::string TestSigner::Signature(std::string_view message) const {
   std::vector<unsigned char> bytes(1024);
   if (signing::IsHmac(algorithm_)) {
     unsigned int size = 0;
-    HMAC(signing::DigestOf(algorithm_), secret_.data(), static_cast<int>(secret_.size()), signing::Bytes(message),
-         message.size(), bytes.data(), &size);
+    HMAC(signing::DigestOf(algorithm_), secret_.data(), static_cast<int>(secret_.size()),
+         signing::Bytes(message), message.size(), bytes.data(), &size);
     return signing::Text(bytes.data(), size);
   }
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(),

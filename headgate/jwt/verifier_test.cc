@@ -66,8 +66,10 @@ TEST_P(EveryAlgorithm, TheTokenDoesNotChooseTheAlgorithm) {
 // RFC 7515, appendix A.1.
 TEST(Verifier, AcceptsTheHs256ExampleOfTheRfc) {
   const Verifier verifier(
-      {}, Keys(R"({"keys":[{"kty":"oct","k":)"
-               R"("AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow"}]})"));
+      {},
+      Keys(
+          R"({"keys":[{"kty":"oct","k":)"
+          R"("AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75aKtMN3Yj0iPS4hcgUuTwjAzZr1Z9CAow"}]})"));
   const std::string token =
       "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9."
       "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVl"
@@ -78,10 +80,9 @@ TEST(Verifier, AcceptsTheHs256ExampleOfTheRfc) {
 
 // RFC 7515, appendix A.3.
 TEST(Verifier, AcceptsTheEs256ExampleOfTheRfc) {
-  const Verifier verifier(
-      {}, Keys(R"({"keys":[{"kty":"EC","crv":"P-256",)"
-               R"("x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",)"
-               R"("y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]})"));
+  const Verifier verifier({}, Keys(R"({"keys":[{"kty":"EC","crv":"P-256",)"
+                                   R"("x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",)"
+                                   R"("y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]})"));
   const std::string token =
       "eyJhbGciOiJFUzI1NiJ9."
       "eyJpc3MiOiJqb2UiLA0KICJleHAiOjEzMDA4MTkzODAsDQogImh0dHA6Ly9leGFtcGxlLmNvbS9pc19yb290Ijp0cnVl"
@@ -95,10 +96,11 @@ TEST(Signature, AcceptsTheEd25519ExampleOfTheRfc) {
       R"({"keys":[{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]})");
   const std::string_view message = "eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc";
   Verifier::Token result;
-  EXPECT_EQ(Verdict(Verifier({}, keys),
-                    std::string(message) +
-                        ".hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"),
-            "the claims of the token are not a JSON object")
+  EXPECT_EQ(
+      Verdict(Verifier({}, keys),
+              std::string(message) + ".hgyY0il_MGCjP0JzlnLWG1PPOt7-"
+                                     "09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"),
+      "the claims of the token are not a JSON object")
       << "the signature is good; the example's content is not JSON";
 }
 
@@ -127,10 +129,11 @@ TEST(Verifier, ChecksIssuerAndAudience) {
             "the token is of another issuer");
   EXPECT_EQ(Verdict(verifier, signer.Sign(R"({"aud":"web"})")), "the token is of another issuer");
   for (const std::string_view audience : {R"("x")", R"([])", R"([["api"]])", R"({"a":"api"})"}) {
-    EXPECT_EQ(Verdict(verifier, signer.Sign(std::string(R"({"iss":"https://id","aud":)")
-                                                .append(audience)
-                                                .append("}"))),
-              "the token is for another audience")
+    EXPECT_EQ(
+        Verdict(
+            verifier,
+            signer.Sign(std::string(R"({"iss":"https://id","aud":)").append(audience).append("}"))),
+        "the token is for another audience")
         << audience;
   }
 }
@@ -153,7 +156,8 @@ TEST(Verifier, APublicKeyIsNoSecret) {
   const TestSigner hmac(Algorithm::kHs256);
   const Verifier verifier({}, Keys(rsa.KeySet()));
   EXPECT_EQ(Verdict(verifier, hmac.Sign("{}")), "no key verifies the token's signature");
-  EXPECT_FALSE(SecretKey("-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0B\n", Algorithm::kHs256).ok());
+  EXPECT_FALSE(
+      SecretKey("-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0B\n", Algorithm::kHs256).ok());
   EXPECT_FALSE(SecretKey(std::string(31, 's'), Algorithm::kHs256).ok());
   EXPECT_TRUE(SecretKey(std::string(32, 's'), Algorithm::kHs256).ok());
   EXPECT_FALSE(SecretKey(std::string(63, 's'), Algorithm::kHs512).ok());
@@ -161,7 +165,8 @@ TEST(Verifier, APublicKeyIsNoSecret) {
 
 TEST(Verifier, UnverifiedReadsClaimsAndStillChecksTimes) {
   const Verifier verifier({.unverified = true}, {});
-  const std::string token = EncodeBase64Url("{}") + "." + EncodeBase64Url(R"({"sub":"x","exp":5})") + ".";
+  const std::string token =
+      EncodeBase64Url("{}") + "." + EncodeBase64Url(R"({"sub":"x","exp":5})") + ".";
   EXPECT_EQ(Verdict(verifier, token, 4), "ok");
   EXPECT_EQ(Verdict(verifier, token, 40), "the token has expired");
 }
@@ -200,9 +205,11 @@ TEST(KeySet, RefusesWeakAndMalformedKeys) {
   const auto ec = [](const std::string& x, const std::string& y) {
     return R"({"kty":"EC","crv":"P-256","x":")" + x + R"(","y":")" + y + R"("})";
   };
-  EXPECT_THAT(reason(ec(EncodeBase64Url(std::string(32, '\x01')), EncodeBase64Url(std::string(32, '\x02')))),
+  EXPECT_THAT(reason(ec(EncodeBase64Url(std::string(32, '\x01')),
+                        EncodeBase64Url(std::string(32, '\x02')))),
               HasSubstr("not on the curve"));
-  EXPECT_THAT(reason(ec(EncodeBase64Url(std::string(31, '\x01')), EncodeBase64Url(std::string(32, '\x02')))),
+  EXPECT_THAT(reason(ec(EncodeBase64Url(std::string(31, '\x01')),
+                        EncodeBase64Url(std::string(32, '\x02')))),
               HasSubstr("32 bytes"));
 
   const auto ed = [](std::string x) {
@@ -224,8 +231,8 @@ TEST(KeySet, SkipsKeysThatVerifyNothingAndRefusesASetWithoutAny) {
       R"({"kty":"RSA","alg":"RSA-OAEP","n":"AA","e":"AQAB"},{"kty":"new"})";
   EXPECT_EQ(Keys("{\"keys\":[" + others + "," + signer.PublicKey() + "]}").size(), 1u);
   EXPECT_FALSE(ReadKeySet("{\"keys\":[" + others + "]}").ok());
-  for (const std::string_view text :
-       {"", "{}", "[]", R"({"keys":{}})", R"({"keys":[1]})", R"({"keys":[],"keys":[]})", "{\"keys\":["}) {
+  for (const std::string_view text : {"", "{}", "[]", R"({"keys":{}})", R"({"keys":[1]})",
+                                      R"({"keys":[],"keys":[]})", "{\"keys\":["}) {
     EXPECT_FALSE(ReadKeySet(text).ok()) << text;
   }
 }

@@ -14,9 +14,8 @@ using Problem = AttributeProblem;
 
 // Control characters pass some proxies and stop others.
 bool HasControls(std::string_view text) {
-  return std::any_of(text.begin(), text.end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-  });
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 Problem ProblemOf(wire::Lookup lookup) {
@@ -180,8 +179,7 @@ Problem Attributes::ClientIp(base::IpAddress& address) {
     address = *client_->address;
     return Problem::kNone;
   }
-  return client_->problem == ClientAddressProblem::kMissing ? Problem::kMissing
-                                                            : Problem::kInvalid;
+  return client_->problem == ClientAddressProblem::kMissing ? Problem::kMissing : Problem::kInvalid;
 }
 
 Problem Attributes::ClientNetwork(std::string& text) {
@@ -194,10 +192,9 @@ Problem Attributes::ClientNetwork(std::string& text) {
 Problem Attributes::Geohash(const Attribute& attribute, std::string& text) const {
   std::string_view latitude_text;
   std::string_view longitude_text;
-  for (const auto& [name, value] : {std::pair<const std::string&, std::string_view&>(
-                                        attribute.name, latitude_text),
-                                    std::pair<const std::string&, std::string_view&>(
-                                        attribute.second_name, longitude_text)}) {
+  for (const auto& [name, value] :
+       {std::pair<const std::string&, std::string_view&>(attribute.name, latitude_text),
+        std::pair<const std::string&, std::string_view&>(attribute.second_name, longitude_text)}) {
     if (const Problem problem = Header(name, value); problem != Problem::kNone) return problem;
   }
   const auto latitude = ParseDegrees(latitude_text, 90);

@@ -31,8 +31,8 @@ enum class AttributeKind : uint8_t {
 
 struct Attribute {
   AttributeKind kind = AttributeKind::kValue;
-  std::string name{};         // of the header, cookie or parameter; the latitude's header; the value
-  std::string second_name{};  // the longitude's header
+  std::string name{};  // of the header, cookie or parameter; the latitude's header; the value
+  std::string second_name{};         // the longitude's header
   std::vector<std::string> claim{};  // names from the top down
   uint32_t issuer = 0;               // whose token holds the claim
   // How many segments of the path, which segment (from 1), or how many characters of a geohash.
@@ -42,8 +42,8 @@ struct Attribute {
 // How to read attributes; the same for all requests.
 struct AttributeOptions {
   ClientAddressOptions client_address{};
-  // The network that stands for an IPv6 address in keys: providers give each customer a network, and
-  // a client may use all of its addresses.
+  // The network that stands for an IPv6 address in keys: providers give each customer a network,
+  // and a client may use all of its addresses.
   uint8_t ipv6_prefix_bits = 64;
 };
 

@@ -44,13 +44,13 @@ bool NeedsOriginal(AttributeKind kind) {
 void ReadClaim(YamlFields& fields, const AttributeContext& context, Attribute& attribute) {
   for (PlacedText& name : fields.Texts("claim")) attribute.claim.push_back(std::move(name.text));
   const auto issuer = fields.Text(kIssuer);
-  const auto found =
-      issuer ? std::find_if(context.issuers.begin(), context.issuers.end(),
-                            [&](const TokenIssuer& i) { return i.name == *issuer; })
-             : context.issuers.begin();
+  const auto found = issuer ? std::find_if(context.issuers.begin(), context.issuers.end(),
+                                           [&](const TokenIssuer& i) { return i.name == *issuer; })
+                            : context.issuers.begin();
   if (found == context.issuers.end()) {
-    fields.Report("claim", issuer ? fmt::format("no item of jwt has the name '{}'", *issuer)
-                                  : std::string("claim needs an issuer of tokens"),
+    fields.Report("claim",
+                  issuer ? fmt::format("no item of jwt has the name '{}'", *issuer)
+                         : std::string("claim needs an issuer of tokens"),
                   "describe the issuer at the top of the file: jwt: [{jwks_file: keys.json}]");
   } else if (!issuer && context.issuers.size() > 1) {
     fields.Report("claim", "there are several issuers of tokens", "name one: jwt: NAME");

@@ -31,10 +31,12 @@ ClientAddress FindClientAddress(const RequestHead& request, const ClientAddressO
       return kInvalid;
     }
   }
-  if (chain.size() == 0) return request.client ? ClientAddress{.address = request.client} : kMissing;
+  if (chain.size() == 0)
+    return request.client ? ClientAddress{.address = request.client} : kMissing;
   // With fewer members than proxies, all members were written by proxies.
-  const size_t hops =
-      options.trusted_hops == 0 ? chain.size() : std::min<size_t>(options.trusted_hops, chain.size());
+  const size_t hops = options.trusted_hops == 0
+                          ? chain.size()
+                          : std::min<size_t>(options.trusted_hops, chain.size());
   std::optional<base::IpAddress> address;
   for (size_t hop = 1; hop <= hops; ++hop) {
     address = chain.Address(chain.size() - hop);

@@ -88,8 +88,9 @@ TEST(ClientAddress, AnAddressThatTheProtocolStatesIsBelieved) {
 // found.
 TEST(ClientAddress, NobodyOutsideTheTrustedNetworksCanChangeIt) {
   base::Random random(11);
-  const std::vector<std::string> pieces = {"1.2.3.4", "10.0.0.9", "unknown", "", "::1",     "_x",
-                                           "[::1]:8", "\"",       ";",       "=", "rubbish", "10.0.0.1"};
+  const std::vector<std::string> pieces = {"1.2.3.4", "10.0.0.9", "unknown", "",
+                                           "::1",     "_x",       "[::1]:8", "\"",
+                                           ";",       "=",        "rubbish", "10.0.0.1"};
   for (int round = 0; round < 20'000; ++round) {
     std::string forged;
     for (uint64_t i = random.Below(5); i > 0; --i)

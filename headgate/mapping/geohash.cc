@@ -57,8 +57,8 @@ void AppendGeohash(int64_t latitude, int64_t longitude, uint32_t characters, std
   const uint64_t y = CellOf(latitude + kQuarterTurn, 2 * kQuarterTurn, latitude_bits);
   uint32_t character = 0;
   for (uint32_t i = 0; i < bits; ++i) {
-    const uint64_t bit = i % 2 == 0 ? x >> (longitude_bits - 1 - i / 2) & 1
-                                    : y >> (latitude_bits - 1 - i / 2) & 1;
+    const uint64_t bit =
+        i % 2 == 0 ? x >> (longitude_bits - 1 - i / 2) & 1 : y >> (latitude_bits - 1 - i / 2) & 1;
     character = character << 1 | static_cast<uint32_t>(bit);
     if (i % 5 == 4) {
       out.push_back(kAlphabet[character & 31]);

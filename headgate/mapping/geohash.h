@@ -12,8 +12,8 @@ namespace headgate::mapping {
 // Cells of 12 characters measure 37 mm × 19 mm at the equator.
 inline constexpr uint32_t kGeohashCharactersMax = 12;
 
-// Degrees as a decimal number ("-5.603"), in units of 10^-9 degrees, rounded down. Empty if the text
-// is not such a number or is outside [-bound, bound] degrees.
+// Degrees as a decimal number ("-5.603"), in units of 10^-9 degrees, rounded down. Empty if the
+// text is not such a number or is outside [-bound, bound] degrees.
 std::optional<int64_t> ParseDegrees(std::string_view text, int64_t bound);
 
 // Appends the cell of a position in units of 10^-9 degrees. The longitude 180 is -180. `characters`

@@ -40,8 +40,8 @@ TEST(Degrees, RoundDownAndRefuseEverythingElse) {
   EXPECT_EQ(ParseDegrees("-0.0000000001", 90), -1);
   EXPECT_EQ(ParseDegrees("0.0000000019", 90), 1);
   EXPECT_EQ(ParseDegrees("90.000000000000", 90), 90'000'000'000);
-  for (const std::string_view text : {"", "-", ".5", "5.", "NaN", "inf", "1e1", "90.0000000001", "91",
-                                      "1000", "0x1", " 1", "1,5", "--1"}) {
+  for (const std::string_view text : {"", "-", ".5", "5.", "NaN", "inf", "1e1", "90.0000000001",
+                                      "91", "1000", "0x1", " 1", "1,5", "--1"}) {
     EXPECT_FALSE(ParseDegrees(text, 90)) << text;
   }
 }

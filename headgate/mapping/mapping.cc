@@ -63,8 +63,7 @@ bool Mapper::Fits(const Mapping& mapping, Problem& problem) {
   if (mapping.methods.empty()) return true;
   const std::string_view method = attributes_.request().method;
   problem = method.empty() ? Problem::kMissing : Problem::kNone;
-  return std::find(mapping.methods.begin(), mapping.methods.end(), method) !=
-         mapping.methods.end();
+  return std::find(mapping.methods.begin(), mapping.methods.end(), method) != mapping.methods.end();
 }
 
 // A missing attribute is in no list.
@@ -77,7 +76,9 @@ bool Mapper::IsInAny(std::span<const AttributeList> lists, Problem& problem) {
     } else {
       std::string_view value;
       problem = attributes_.Read(list.attribute, NextText(), value);
-      if (problem == Problem::kNone && list.values.contains(absl::string_view(value.data(), value.size()))) return true;
+      if (problem == Problem::kNone &&
+          list.values.contains(absl::string_view(value.data(), value.size())))
+        return true;
     }
     if (problem == Problem::kInvalid) return false;
   }
@@ -91,8 +92,7 @@ MappedRequest Mapper::MapBy(const Mapping& mapping) {
     Problem problem = Problem::kNone;
     if (IsInAny(lists, problem))
       return {.as = as, .mapping = &mapping, .descriptors = {}, .attribute = {}};
-    if (problem != Problem::kNone)
-      return ProblemWith(mapping, problem, "an attribute of a list");
+    if (problem != Problem::kNone) return ProblemWith(mapping, problem, "an attribute of a list");
   }
   entries_.clear();
   entry_counts_.clear();

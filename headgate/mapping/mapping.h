@@ -48,15 +48,16 @@ struct MappedEntry {
 struct MappedDescriptor {
   std::vector<MappedEntry> entries;
   uint64_t cost = 1;
-  // Whether the descriptor is left out if an attribute is missing. Otherwise the request is refused.
+  // Whether the descriptor is left out if an attribute is missing. Otherwise the request is
+  // refused.
   bool optional = false;
 };
 
 // Names the requests whose attribute is in a list.
 struct AttributeList {
   Attribute attribute;
-  base::IpNetworkSet networks{};                 // for kClientAddress
-  absl::flat_hash_set<std::string> values{};     // for the others
+  base::IpNetworkSet networks{};              // for kClientAddress
+  absl::flat_hash_set<std::string> values{};  // for the others
 };
 
 struct Mapping {
@@ -82,7 +83,8 @@ struct MappingSet {
   // `any_peer` for a set that believes everybody.
   bool any_peer = false;
   bool unix_peers = false;  // clients of Unix sockets
-  // The header with an id that is the same when the proxy asks again about one request; empty: none.
+  // The header with an id that is the same when the proxy asks again about one request; empty:
+  // none.
   std::string idempotency_header{};
   std::vector<TokenIssuer> issuers{};
   std::vector<Mapping> mappings{};
@@ -129,7 +131,8 @@ class Mapper {
   const MappingSet* set_ = nullptr;
   Attributes attributes_;
   TokenReader tokens_;
-  std::deque<std::string> texts_;  // values that are not a part of the request; a deque keeps places
+  std::deque<std::string>
+      texts_;  // values that are not a part of the request; a deque keeps places
   size_t texts_used_ = 0;
   std::vector<rule::Entry> entries_;
   std::vector<size_t> entry_counts_;

@@ -18,17 +18,23 @@ namespace {
 using rule::DocumentNode;
 using Words = std::span<const std::string_view>;
 
-constexpr std::array<std::string_view, 9> kFileWords = {
-    "trusted_proxies",    "trusted_hops", "forwarding_header", "original_request", "ipv6_prefix",
-    "idempotency_header", "jwt",          "domain",            "mappings"};
+constexpr std::array<std::string_view, 9> kFileWords = {"trusted_proxies",
+                                                        "trusted_hops",
+                                                        "forwarding_header",
+                                                        "original_request",
+                                                        "ipv6_prefix",
+                                                        "idempotency_header",
+                                                        "jwt",
+                                                        "domain",
+                                                        "mappings"};
 constexpr std::array<std::string_view, 10> kMappingWords = {
-    "name",   "path",   "method",       "host",  "domain",
+    "name",   "path",   "method",       "host",   "domain",
     "exempt", "refuse", "require_rule", "status", "descriptors"};
 constexpr std::array<std::string_view, 3> kDescriptorWords = {"entries", "cost", "optional"};
 constexpr std::array<std::string_view, 6> kStatusWords = {"missing", "invalid", "no_rule",
                                                           "refused", "denied",  "unavailable"};
 constexpr std::array<std::string_view, 10> kIssuerWords = {
-    "name",   "header",   "cookie", "jwks_file", "secret_file",
+    "name",      "header", "cookie",   "jwks_file", "secret_file",
     "algorithm", "issuer", "audience", "leeway",    "unverified"};
 
 constexpr std::array<std::string_view, 4> kOriginals = {"none", "x-original", "x-forwarded",
@@ -42,7 +48,7 @@ constexpr std::string_view kDefaultDomain = "default";
 
 class Loader {
  public:
-  Loader(const std::string& name, ReadText read) : name_(name), problems_(name), read_(read) {}
+  Loader(const std::string& name, ReadText read) : problems_(name), read_(read) {}
 
   LoadedMappings Load(std::string_view text) {
     const rule::Document::Parsed parsed = rule::Document::Parse(text);
@@ -82,7 +88,8 @@ class Loader {
                     "add \"mappings:\" and under it a list");
     }
     if (mappings.size() > kMappingsMax)
-      return fields.Report("mappings", fmt::format("there are more than {} mappings", kMappingsMax));
+      return fields.Report("mappings",
+                           fmt::format("there are more than {} mappings", kMappingsMax));
     for (const DocumentNode* node : mappings) LoadMapping(*node);
   }
 
@@ -102,8 +109,7 @@ class Loader {
                     "stands for Unix sockets");
     }
     client.trusted_proxies = base::IpNetworkSet(std::move(networks));
-    client.trusted_hops =
-        static_cast<uint32_t>(fields.Number("trusted_hops", 1, 32).value_or(0));
+    client.trusted_hops = static_cast<uint32_t>(fields.Number("trusted_hops", 1, 32).value_or(0));
     if (const auto choice = fields.Choice("forwarding_header", kForwardingHeaders))
       client.header = static_cast<ForwardingHeader>(*choice);
   }
@@ -183,9 +189,9 @@ class Loader {
 
   void LoadMapping(const DocumentNode& node) {
     YamlFields fields(node, "a mapping", kMappingWords, problems_);
-    Mapping mapping{.name = fields.Text("name").value_or(
-                        fmt::format("mappings[{}]", set_.mappings.size())),
-                    .domain = fields.Text("domain").value_or(domain_)};
+    Mapping mapping{
+        .name = fields.Text("name").value_or(fmt::format("mappings[{}]", set_.mappings.size())),
+        .domain = fields.Text("domain").value_or(domain_)};
     for (const PlacedText& path : fields.Texts("path")) {
       if (auto pattern = PathPattern::Parse(path.text)) {
         mapping.paths.push_back(*std::move(pattern));
@@ -229,12 +235,13 @@ class Loader {
 
   void LoadStatuses(const DocumentNode& node, Statuses& statuses) {
     YamlFields fields(node, "status", kStatusWords, problems_);
-    for (const auto& [word, status] : {std::pair<std::string_view, int&>("missing", statuses.missing),
-                                       {"invalid", statuses.invalid},
-                                       {"no_rule", statuses.no_rule},
-                                       {"refused", statuses.refused},
-                                       {"denied", statuses.denied},
-                                       {"unavailable", statuses.unavailable}}) {
+    for (const auto& [word, status] :
+         {std::pair<std::string_view, int&>("missing", statuses.missing),
+          {"invalid", statuses.invalid},
+          {"no_rule", statuses.no_rule},
+          {"refused", statuses.refused},
+          {"denied", statuses.denied},
+          {"unavailable", statuses.unavailable}}) {
       if (const auto value = fields.Number(word, 400, 599)) status = static_cast<int>(*value);
     }
   }
@@ -251,9 +258,8 @@ class Loader {
     const std::string_view wrong_file = of_addresses ? "values_file" : "networks_file";
     if (fields.has(wrong_word) || fields.has(wrong_file) ||
         (!fields.has(inline_word) && !fields.has(file_word))) {
-      problems_.Add(fields.mark(),
-                    fmt::format("a list of {} has {} or {}", Describe(list.attribute), inline_word,
-                                file_word));
+      problems_.Add(fields.mark(), fmt::format("a list of {} has {} or {}",
+                                               Describe(list.attribute), inline_word, file_word));
     }
     std::vector<PlacedText> items = fields.Texts(inline_word);
     const auto file = ReadFileOf(fields, file_word);
@@ -275,21 +281,23 @@ class Loader {
 
   MappedDescriptor LoadDescriptor(const DocumentNode& node) {
     YamlFields fields(node, "a descriptor", kDescriptorWords, problems_);
-    MappedDescriptor descriptor{
-        .entries = {},
-        .cost = fields.Number("cost", 0, uint64_t{1} << 62).value_or(1),
-        .optional = fields.Truth("optional", false)};
+    MappedDescriptor descriptor{.entries = {},
+                                .cost = fields.Number("cost", 0, uint64_t{1} << 62).value_or(1),
+                                .optional = fields.Truth("optional", false)};
     static const std::vector<std::string_view> words = WordsWithAttributes({"key"});
     for (const DocumentNode* entry : fields.Mappings("entries")) {
       YamlFields entry_fields(*entry, "an entry", words, problems_);
       const auto key = entry_fields.Text("key");
       if (!entry_fields.has("key"))
-        problems_.Add(entry_fields.mark(), "an entry has no key", "- {key: api_key, header: X-API-Key}");
+        problems_.Add(entry_fields.mark(), "an entry has no key",
+                      "- {key: api_key, header: X-API-Key}");
       descriptor.entries.push_back(
-          {.key = key.value_or(""), .attribute = ReadAttribute(entry_fields, AttributeContextOf())});
+          {.key = key.value_or(""),
+           .attribute = ReadAttribute(entry_fields, AttributeContextOf())});
     }
     if (descriptor.entries.empty())
-      problems_.Add(fields.mark(), "a descriptor has no entries", "add \"entries:\" and under it a list");
+      problems_.Add(fields.mark(), "a descriptor has no entries",
+                    "add \"entries:\" and under it a list");
     if (descriptor.entries.size() > rule::kEntriesMax) {
       fields.Report("entries",
                     fmt::format("a descriptor has at most {} entries", rule::kEntriesMax));
@@ -301,7 +309,6 @@ class Loader {
     return {.original_request = set_.original_request, .issuers = set_.issuers};
   }
 
-  const std::string& name_;
   rule::ProblemList problems_;
   ReadText read_;
   std::string domain_;

@@ -84,10 +84,9 @@ TEST(MappingFile, AListHasItemsOfItsKind) {
   EXPECT_THAT(Problems(With("mappings:\n- exempt: [{header: X, networks: [10.0.0.0/8]}]\n")),
               HasSubstr("a list of header X has values or values_file"));
   EXPECT_THAT(Problems(With("mappings:\n- exempt: [{header: X}]\n")), HasSubstr("has values"));
-  EXPECT_THAT(
-      Problems(With("mappings:\n- exempt: [{client_address: true, networks_file: f}]\n"),
-               {{"f", "10.0.0.0/8\nten\n"}}),
-      HasSubstr("'ten' is not a network"));
+  EXPECT_THAT(Problems(With("mappings:\n- exempt: [{client_address: true, networks_file: f}]\n"),
+                       {{"f", "10.0.0.0/8\nten\n"}}),
+              HasSubstr("'ten' is not a network"));
 }
 
 TEST(MappingFile, NamesTheFilesThatItReads) {
@@ -114,9 +113,8 @@ TEST(MappingFile, ATokenNeedsAKeyUnlessTheFileSaysUnverified) {
               HasSubstr("a secret for HS256 has at least 32 bytes, this one has 5"));
   EXPECT_THAT(Problems(With("jwt:\n- {jwks_file: s}\nmappings: []\n"), {{"s", "{}"}}),
               HasSubstr("not a JSON Web Key Set"));
-  EXPECT_THAT(
-      Problems(With("mappings:\n- descriptors:\n  - entries: [{key: k, claim: sub}]\n")),
-      HasSubstr("claim needs an issuer of tokens"));
+  EXPECT_THAT(Problems(With("mappings:\n- descriptors:\n  - entries: [{key: k, claim: sub}]\n")),
+              HasSubstr("claim needs an issuer of tokens"));
 }
 
 TEST(MappingFile, ClaimsComeFromVerifiedTokens) {
@@ -129,8 +127,8 @@ TEST(MappingFile, ClaimsComeFromVerifiedTokens) {
                       "  - entries: [{key: user, claim: sub, jwt: main}, {key: plan, claim: [app, "
                       "plan], jwt: main}]\n"),
                  {{"keys.json", signer.KeySet()}, {"secret", std::string(32, 's') + "\n"}});
-  const std::string token = signer.Sign(
-      R"({"iss":"https://id","sub":"ann","app":{"plan":"gold"},"exp":1000})");
+  const std::string token =
+      signer.Sign(R"({"iss":"https://id","sub":"ann","app":{"plan":"gold"},"exp":1000})");
   const auto map = [&](const std::string& authorization, int64_t now_s) {
     const std::vector<HeaderField> fields = {{"Authorization", authorization}};
     return rig.Map({.fields = fields}, now_s);

@@ -1,5 +1,6 @@
-// The first byte chooses: a mapping file, or a request that is mapped by a set with every attribute.
-// A request whose forwarding header was completed by a trusted proxy has the client's own address.
+// The first byte chooses: a mapping file, or a request that is mapped by a set with every
+// attribute. A request whose forwarding header was completed by a trusted proxy has the client's
+// own address.
 #include <algorithm>
 #include <memory>
 #include <string>

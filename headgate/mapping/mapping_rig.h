@@ -20,7 +20,8 @@ inline LoadedMappings Load(std::string_view text, const Files& files = {}) {
   return LoadMappings("auth.yaml", text,
                       [&](const std::string& name) -> absl::StatusOr<std::string> {
                         const auto found = files.find(name);
-                        if (found == files.end()) return absl::NotFoundError("no such file: " + name);
+                        if (found == files.end())
+                          return absl::NotFoundError("no such file: " + name);
                         return found->second;
                       });
 }

@@ -26,8 +26,11 @@ std::string Map(std::string_view entries, const RequestHead& request, std::strin
 }
 
 TEST(Attributes, ReadEveryPartOfARequest) {
-  const Fields fields = {{"X-API-Key", "k1"}, {"Cookie", "a=1; sid=s7"}, {"X-Lat", "57.64911"},
-                         {"X-Lon", "10.40744"}, {"X-Forwarded-For", "203.0.113.7, 10.0.0.2"}};
+  const Fields fields = {{"X-API-Key", "k1"},
+                         {"Cookie", "a=1; sid=s7"},
+                         {"X-Lat", "57.64911"},
+                         {"X-Lon", "10.40744"},
+                         {"X-Forwarded-For", "203.0.113.7, 10.0.0.2"}};
   const RequestHead request{.method = "POST",
                             .host = "API.Example.com.:8443",
                             .target = "/a//b/%63?q=x+y&z=1",
@@ -147,7 +150,8 @@ TEST(Mapper, APathThatCannotBeJudgedDoesNotPass) {
 }
 
 TEST(Mapper, ListsExemptAndRefuse) {
-  MappingRig rig(R"(
+  MappingRig rig(
+      R"(
 trusted_proxies: [10.0.0.0/8]
 mappings:
 - exempt:
@@ -159,7 +163,7 @@ mappings:
   descriptors:
   - entries: [{key: k, value: all}]
 )",
-                 {{"office.txt", "# the office\n198.51.100.0/24  # here\n\n"}, {"bots.txt", "bad bot/1\r\n"}});
+      {{"office.txt", "# the office\n198.51.100.0/24  # here\n\n"}, {"bots.txt", "bad bot/1\r\n"}});
   const auto map = [&](std::string_view address, std::string_view key, std::string_view agent) {
     const Fields fields = {{"X-Forwarded-For", address}, {"X-API-Key", key}, {"User-Agent", agent}};
     return rig.Map({.fields = fields});
@@ -181,7 +185,8 @@ TEST(Mapper, ListsMayBeLong) {
     file += "10." + std::to_string(i >> 16) + "." + std::to_string(i >> 8 & 255) + "." +
             std::to_string(i & 255) + "\n";
   MappingRig rig(
-      "trusted_proxies: [127.0.0.1]\nmappings:\n- refuse:\n  - {client_address: true, networks_file: "
+      "trusted_proxies: [127.0.0.1]\nmappings:\n- refuse:\n  - {client_address: true, "
+      "networks_file: "
       "all}\n",
       {{"all", file}});
   const Fields last = {{"X-Forwarded-For", "10.1.134.159"}};  // 99,999

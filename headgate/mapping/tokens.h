@@ -54,8 +54,8 @@ class TokenReader {
   const jwt::Verifier::Token* Verified(uint32_t issuer, std::string_view token, int64_t now_s);
 
   std::span<const TokenIssuer> issuers_;
-  std::vector<Current> current_;              // of the present request
-  std::vector<std::unique_ptr<Kept>> kept_;   // a slot per hash; a newer token replaces an older one
+  std::vector<Current> current_;             // of the present request
+  std::vector<std::unique_ptr<Kept>> kept_;  // a slot per hash; a newer token replaces an older one
 };
 
 }  // namespace headgate::mapping

@@ -81,7 +81,8 @@ std::optional<uint64_t> YamlFields::Number(std::string_view word, uint64_t min, 
         static_cast<uint64_t>(scalar.number) >= min && static_cast<uint64_t>(scalar.number) <= max)
       return static_cast<uint64_t>(scalar.number);
   }
-  Report(word, fmt::format("'{}' of {} is not a whole number from {} to {}", word, what_, min, max));
+  Report(word,
+         fmt::format("'{}' of {} is not a whole number from {} to {}", word, what_, min, max));
   return std::nullopt;
 }
 
@@ -93,7 +94,8 @@ std::vector<PlacedText> YamlFields::Texts(std::string_view word) {
     if (node.kind == NodeKind::kScalar && !node.text.empty()) {
       texts.push_back({.text = std::string(node.text), .mark = node.mark});
     } else {
-      problems_.Add(node.mark, fmt::format("'{}' of {} holds something that is not a text", word, what_));
+      problems_.Add(node.mark,
+                    fmt::format("'{}' of {} holds something that is not a text", word, what_));
     }
   };
   if (value->kind == NodeKind::kSequence) {
@@ -111,7 +113,8 @@ std::vector<const DocumentNode*> YamlFields::Mappings(std::string_view word) {
   const DocumentNode* const value = Find(word);
   if (value == nullptr) return mappings;
   if (value->kind != NodeKind::kSequence) {
-    Report(word, fmt::format("'{}' of {} is not a list", word, what_), "begin each item with \"- \"");
+    Report(word, fmt::format("'{}' of {} is not a list", word, what_),
+           "begin each item with \"- \"");
     return mappings;
   }
   for (const DocumentNode* item : value->children) {

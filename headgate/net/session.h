@@ -18,7 +18,7 @@ namespace headgate::net {
 
 // The other end of a connection.
 struct Peer {
-  bool loopback = true;   // a loopback address or a Unix socket
+  bool loopback = true;                 // a loopback address or a Unix socket
   std::optional<base::IpAddress> ip{};  // absent for a Unix socket
   std::string address{};  // for people: "10.0.0.7:50000", "[2001:db8::1]:50000" or "unix"
 };
@@ -47,8 +47,8 @@ class Session {
     bool close = false;        // write `output`, then close
     bool mid_request = false;  // a request is incomplete: the request timeout is running
     bool more = false;  // call again with the rest of the input, if any, once the output is written
-    bool stop_reading = false;    // do not read before the session wakes
-    bool streaming = false;       // an endless answer is in progress; it may stay silent forever
+    bool stop_reading = false;  // do not read before the session wakes
+    bool streaming = false;     // an endless answer is in progress; it may stay silent forever
     // While it does not read: close the connection as soon as the peer closes its end, because
     // nobody waits for the answer then.
     bool ends_with_peer = false;

@@ -238,14 +238,16 @@ constexpr std::array<MetricSpec, kMetricCount> kCatalog = {{
      "headgate_auth_requests_total",
      kCounter,
      "requests",
-     "Requests that proxies asked about, by outcome: allowed, unmatched, exempt, untrusted, refused, "
+     "Requests that proxies asked about, by outcome: allowed, unmatched, exempt, untrusted, "
+     "refused, "
      "missing, invalid, no_rule, denied, unavailable.",
      {"outcome"}},
     {Metric::kAuthRepeated, "headgate_auth_repeated_total", kCounter, "requests",
      "Requests that got the answer of an earlier one with the same idempotency id; not counted "
      "again."},
     {Metric::kAuthForgotten, "headgate_auth_repeats_forgotten_total", kCounter, "requests",
-     "Answers that were forgotten before their window ended, because there were too many. A repeated "
+     "Answers that were forgotten before their window ended, because there were too many. A "
+     "repeated "
      "request is then counted twice."},
     {Metric::kAuthHeld, "headgate_auth_held", kGauge, "requests",
      "Requests whose answer is held until a queue lets them pass."},

@@ -33,7 +33,8 @@ class ForwardedChain {
   bool Add(std::string_view member);
   bool AddForwarded(std::string_view line);
 
-  // The text of each member: of Forwarded, the value of `for`, without quotes. Empty if it has none.
+  // The text of each member: of Forwarded, the value of `for`, without quotes. Empty if it has
+  // none.
   std::array<std::string_view, kForwardedMembersMax> members_;
   size_t size_ = 0;
 };

@@ -1,5 +1,5 @@
-// Any lines give a bounded chain whose members can be read. A member that a proxy appends is the last
-// one, whatever the client wrote before it, or the chain is refused.
+// Any lines give a bounded chain whose members can be read. A member that a proxy appends is the
+// last one, whatever the client wrote before it, or the chain is refused.
 #include <string>
 #include <string_view>
 
@@ -22,8 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   appended += syntax == ForwardedChain::Syntax::kForwarded ? ", for=192.0.2.1" : ", 192.0.2.1";
   ForwardedChain behind_proxy;
   if (!behind_proxy.AddLine(syntax, appended)) return 0;
-  // In Forwarded, an open quoted string of the client would swallow the proxy's member; then the line
-  // is refused above.
+  // In Forwarded, an open quoted string of the client would swallow the proxy's member; then the
+  // line is refused above.
   const auto last = behind_proxy.Address(behind_proxy.size() - 1);
   HEADGATE_CHECK(last == headgate::base::ParseIpAddress("192.0.2.1"));
   return 0;

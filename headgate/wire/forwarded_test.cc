@@ -41,7 +41,8 @@ TEST(XForwardedFor, IgnoresPortsBracketsAndEmptyMembers) {
 }
 
 TEST(XForwardedFor, AMemberThatIsNoAddressKeepsItsPlace) {
-  EXPECT_THAT(Read(Syntax::kXForwardedFor, {"unknown, 01.1.1.1, \"1.1.1.1\", 1.1.1.1:x, [1.1.1.1], 1.1.1.1"}),
+  EXPECT_THAT(Read(Syntax::kXForwardedFor,
+                   {"unknown, 01.1.1.1, \"1.1.1.1\", 1.1.1.1:x, [1.1.1.1], 1.1.1.1"}),
               ElementsAre("-", "-", "-", "-", "-", "1.1.1.1"));
 }
 
@@ -61,8 +62,9 @@ TEST(Forwarded, ReadsTheExamplesOfTheRfc) {
               ElementsAre("192.0.2.60"));
   EXPECT_THAT(Read(Syntax::kForwarded, {"for=192.0.2.43, for=198.51.100.17"}),
               ElementsAre("192.0.2.43", "198.51.100.17"));
-  EXPECT_THAT(Read(Syntax::kForwarded, {R"(for=192.0.2.43, for="[2001:db8:cafe::17]", for=unknown)"}),
-              ElementsAre("192.0.2.43", "2001:db8:cafe::17", "-"));
+  EXPECT_THAT(
+      Read(Syntax::kForwarded, {R"(for=192.0.2.43, for="[2001:db8:cafe::17]", for=unknown)"}),
+      ElementsAre("192.0.2.43", "2001:db8:cafe::17", "-"));
 }
 
 TEST(Forwarded, QuotedStringsMayHoldSeparators) {
@@ -86,8 +88,8 @@ TEST(Forwarded, RefusesWhatReadersUnderstandDifferently) {
 
 TEST(ForwardedAddress, TakesHiddenPortsAndRefusesOthers) {
   EXPECT_TRUE(ParseForwardedAddress("192.0.2.1:_port-7"));
-  for (const std::string_view text : {"192.0.2.1:", "192.0.2.1:123456", "[::1]80", "[::1", "[::1]:",
-                                      "192.0.2.1:8 0", "[]", ":80", "_hidden"}) {
+  for (const std::string_view text : {"192.0.2.1:", "192.0.2.1:123456", "[::1]80", "[::1",
+                                      "[::1]:", "192.0.2.1:8 0", "[]", ":80", "_hidden"}) {
     EXPECT_FALSE(ParseForwardedAddress(text)) << text;
   }
 }

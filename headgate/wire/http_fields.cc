@@ -158,10 +158,9 @@ struct DialectRow {
   std::span<const FieldRow> fields;
 };
 // In the order of RateLimitDialect.
-constexpr DialectRow kDialects[] = {{"all", kAll},         {"draft", kDraft},
-                                    {"draft-7", kDraft7},  {"draft-6", kDraft6},
-                                    {"draft-3", kDraft3},  {"github", kGithub},
-                                    {"twitter", kTwitter}, {"none", {}}};
+constexpr DialectRow kDialects[] = {
+    {"all", kAll},        {"draft", kDraft},   {"draft-7", kDraft7},  {"draft-6", kDraft6},
+    {"draft-3", kDraft3}, {"github", kGithub}, {"twitter", kTwitter}, {"none", {}}};
 
 const DialectRow& RowOf(RateLimitDialect dialect) {
   return kDialects[static_cast<size_t>(dialect)];
@@ -209,8 +208,8 @@ void EmitRateLimitFields(const RateLimitState& state, RateLimitDialect dialect, 
                          std::string& scratch, EmitField emit) {
   for (const FieldRow& row : RowOf(dialect).fields) {
     scratch.clear();
-    const bool written = row.write == nullptr ? WriteResetTime(state, now, scratch)
-                                              : row.write(state, scratch);
+    const bool written =
+        row.write == nullptr ? WriteResetTime(state, now, scratch) : row.write(state, scratch);
     if (written) emit(row.name, scratch);
   }
   scratch.clear();

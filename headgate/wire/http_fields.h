@@ -57,8 +57,8 @@ struct RateLimitState {
 using EmitField = absl::FunctionRef<void(std::string_view name, std::string_view value)>;
 
 // Calls `emit` for each field of the dialect that applies to `state`, and for Retry-After if the
-// state has it, in every dialect. The values are built in `scratch`, whose memory is reused, and are
-// valid only during the call. `now` is the time of the decision.
+// state has it, in every dialect. The values are built in `scratch`, whose memory is reused, and
+// are valid only during the call. `now` is the time of the decision.
 void EmitRateLimitFields(const RateLimitState& state, RateLimitDialect dialect, base::Instant now,
                          std::string& scratch, EmitField emit);
 

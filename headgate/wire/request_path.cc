@@ -6,9 +6,7 @@
 namespace headgate::wire {
 namespace {
 
-constexpr bool IsControl(char c) {
-  return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-}
+constexpr bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 // Decodes one character at the start of `rest` and removes it. Returns '\0' if it is refused.
 char TakeCharacter(std::string_view& rest) {

@@ -1,5 +1,5 @@
-// A normalized path stays the same when it is escaped and normalized again, and holds nothing that a
-// reader could resolve differently.
+// A normalized path stays the same when it is escaped and normalized again, and holds nothing that
+// a reader could resolve differently.
 #include <string>
 #include <string_view>
 

@@ -17,7 +17,8 @@ constexpr uint8_t kTransaction = 2;
 void AppendByte(uint8_t byte, std::string& out) { out.push_back(static_cast<char>(byte)); }
 
 void AppendBigEndian(uint32_t value, std::string& out) {
-  for (int shift = 24; shift >= 0; shift -= 8) AppendByte(static_cast<uint8_t>(value >> shift), out);
+  for (int shift = 24; shift >= 0; shift -= 8)
+    AppendByte(static_cast<uint8_t>(value >> shift), out);
 }
 
 uint32_t ReadBigEndian(std::string_view bytes) {

@@ -83,8 +83,8 @@ TEST(SpopFrame, ReadsWhatItWrites) {
   AppendSpopNumberValue(429, out);
   EndSpopFrame(begin, out);
   const std::string_view bytes = std::string_view(out).substr(6);
-  EXPECT_EQ(bytes.substr(0, 4), std::string(3, '\0') +
-                                    std::string(1, static_cast<char>(bytes.size() - 4)))
+  EXPECT_EQ(bytes.substr(0, 4),
+            std::string(3, '\0') + std::string(1, static_cast<char>(bytes.size() - 4)))
       << "the length does not count itself";
   const auto frame = ParseSpopFrame(bytes.substr(4));
   ASSERT_TRUE(frame);

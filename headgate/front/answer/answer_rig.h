@@ -9,7 +9,8 @@ namespace headgate::front::answer {
 
 inline algorithm::Limit Make(algorithm::LimitSpec spec) { return *algorithm::Limit::Make(spec); }
 
-inline const algorithm::Limit kTenPerMinute = Make({.requests = 10, .period = std::chrono::minutes(1), .burst = 20});
+inline const algorithm::Limit kTenPerMinute =
+    Make({.requests = 10, .period = std::chrono::minutes(1), .burst = 20});
 
 inline rule::Rule Named(const std::string& name) {
   rule::Rule rule;
@@ -21,7 +22,10 @@ inline rule::Rule Named(const std::string& name) {
 inline limiter::DescriptorAnswer Allowed(const rule::Rule* rule, uint64_t remaining) {
   return {.rule = rule,
           .outcome = limiter::Outcome::kAllowed,
-          .decision = {.allowed = true, .limit = 20, .remaining = remaining, .reset_after = std::chrono::seconds(6)},
+          .decision = {.allowed = true,
+                       .limit = 20,
+                       .remaining = remaining,
+                       .reset_after = std::chrono::seconds(6)},
           .limit = &kTenPerMinute};
 }
 

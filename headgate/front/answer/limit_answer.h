@@ -35,8 +35,7 @@ class LimitAnswer {
   // descriptors without one. Valid as long as `response`.
   std::optional<wire::RateLimitState> StateOf(const limiter::Request& request,
                                               uint64_t cost_default,
-                                              const limiter::Response& response,
-                                              base::Instant now);
+                                              const limiter::Response& response, base::Instant now);
 
   void AddFields(const wire::RateLimitState& state, http::Response& response, base::Instant now);
   // Adds X-RateLimit-Mode, unless the decision was made from this process's memory as usual.

@@ -22,8 +22,7 @@ inline constexpr base::Instant kRigStart = base::Instant::FromNanos(1'790'000'00
 // Limits by rules of one line each, in the domain "default".
 struct AuthRig {
   AuthRig(std::string_view mappings_text, std::vector<std::string> one_liners) {
-    const rule::LoadResult rules =
-        rule::LoadRules({}, {.one_liners = std::move(one_liners)});
+    const rule::LoadResult rules = rule::LoadRules({}, {.one_liners = std::move(one_liners)});
     HEADGATE_CHECK(rules.ok());
     HEADGATE_CHECK(limiter.OnRules(rules.rules, kRigStart).ok());
     Publish(mappings_text);

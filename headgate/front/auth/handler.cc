@@ -96,9 +96,9 @@ void AuthHandler::Handle(const http::Request& request, http::Response& response,
   }
   const mapping::MappingSet* const set = judge_.mappings();
   mapping::RequestHead head;
-  if (!ReadOriginalRequest(
-          request, set == nullptr ? mapping::OriginalRequest::kNone : set->original_request,
-          head)) {
+  if (!ReadOriginalRequest(request,
+                           set == nullptr ? mapping::OriginalRequest::kNone : set->original_request,
+                           head)) {
     return http::AnswerProblem(400, "a header that describes the request comes twice", "",
                                response);
   }
@@ -110,8 +110,8 @@ void AuthHandler::Handle(const http::Request& request, http::Response& response,
 void AuthHandler::Answer(const http::Request& request, http::Response& response,
                          base::Instant now) {
   Write(response, now);
-  const bool wants_body = judge_.mappings() != nullptr &&
-                          judge_.mappings()->original_request != mapping::OriginalRequest::kXOriginal;
+  const bool wants_body = judge_.mappings() != nullptr && judge_.mappings()->original_request !=
+                                                              mapping::OriginalRequest::kXOriginal;
   if (!Passes(verdict_.outcome) && wants_body) {
     http::AnswerProblem(verdict_.status, DetailOf(verdict_.outcome), verdict_.detail, response);
   }

@@ -1,5 +1,6 @@
 // Forward-auth over HTTP. A proxy sends a request to /auth, or to any path below it, for each
-// request that it has received. The status of the answer tells the proxy whether the request passes.
+// request that it has received. The status of the answer tells the proxy whether the request
+// passes.
 //
 //   ANY /auth...    200: it passes; otherwise the status that the mapping sets for the outcome
 //

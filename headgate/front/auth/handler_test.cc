@@ -121,18 +121,20 @@ TEST(Auth, FieldsOfTheLimitAreAlwaysThere) {
 }
 
 TEST(Auth, AnswersToNginxHaveNoBody) {
-  AuthRig rig("trusted_proxies: [10.0.0.0/8]\noriginal_request: x-original\nmappings:\n"
-              "- {refuse: [{header: X, values: [a]}]}\n",
-              {});
+  AuthRig rig(
+      "trusted_proxies: [10.0.0.0/8]\noriginal_request: x-original\nmappings:\n"
+      "- {refuse: [{header: X, values: [a]}]}\n",
+      {});
   const http::Response response = rig.Ask("GET", "/auth", {{"X", "a"}});
   EXPECT_EQ(response.status, 403);
   EXPECT_EQ(response.body, "");
 }
 
 TEST(Auth, TheRequestLineItselfMayBeTheClients) {
-  AuthRig rig("trusted_proxies: [10.0.0.0/8]\noriginal_request: request-line\nmappings:\n"
-              "- path: /a/*\n  method: [PUT]\n  refuse: [{path: true, values: [/a/b]}]\n",
-              {});
+  AuthRig rig(
+      "trusted_proxies: [10.0.0.0/8]\noriginal_request: request-line\nmappings:\n"
+      "- path: /a/*\n  method: [PUT]\n  refuse: [{path: true, values: [/a/b]}]\n",
+      {});
   EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth/a/b?c=1", {})), "refused");
   EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth//a/./b", {})), "refused");
   EXPECT_EQ(OutcomeOf(rig.Ask("PUT", "/auth/a/c", {})), "allowed");
@@ -215,7 +217,9 @@ mappings:
 )",
               {"api_key: 5/minute", "path: 2/minute", "q: 2/minute"});
   base::Random random(3);
-  constexpr std::string_view kBytes = "\r\n\0\x7f\x01:;,%/.?&=+ \"\\a\xc3\xa9" "0d";
+  constexpr std::string_view kBytes =
+      "\r\n\0\x7f\x01:;,%/.?&=+ \"\\a\xc3\xa9"
+      "0d";
   const auto text = [&] {
     std::string out;
     for (uint64_t i = random.Below(12); i > 0; --i) out += kBytes[random.Below(kBytes.size())];
@@ -225,8 +229,8 @@ mappings:
     const std::string key = text();
     const std::string path = "/" + text() + "?q=" + text();
     const std::string id = text();
-    const http::Response response =
-        rig.Ask("GET", "/auth", {{"X-API-Key", key}, {"X-Forwarded-Uri", path}, {"X-Request-Id", id}});
+    const http::Response response = rig.Ask(
+        "GET", "/auth", {{"X-API-Key", key}, {"X-Forwarded-Uri", path}, {"X-Request-Id", id}});
     std::string_view rest = response.fields;
     while (!rest.empty()) {
       const size_t end = rest.find("\r\n");

@@ -52,9 +52,8 @@ const mapping::MappingSet* Judge::mappings() {
   return set_.get();
 }
 
-bool Judge::Decide(const mapping::RequestHead& request,
-                   absl::FunctionRef<Asked&()> make_asked, base::Instant now,
-                   Verdict& verdict) {
+bool Judge::Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&()> make_asked,
+                   base::Instant now, Verdict& verdict) {
   verdict = {};
   const mapping::MappingSet* const set = mappings();
   if (set == nullptr || !set->Trusts(request)) {
@@ -122,9 +121,8 @@ void Judge::Judged(const mapping::MappedRequest& mapped, Verdict& verdict) const
       return say(Outcome::kInvalid, mapped.mapping->statuses.invalid);
     case MappedAs::kDescriptors:
       // Without any descriptor no rule applies.
-      return mapped.mapping->require_rule
-                 ? say(Outcome::kNoRule, mapped.mapping->statuses.no_rule)
-                 : say(Outcome::kAllowed, 200);
+      return mapped.mapping->require_rule ? say(Outcome::kNoRule, mapped.mapping->statuses.no_rule)
+                                          : say(Outcome::kAllowed, 200);
   }
 }
 

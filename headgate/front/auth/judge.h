@@ -59,16 +59,16 @@ class Judge {
   // the same `asked`; the request is not read again. `make_asked` returns the place for a request
   // that has to wait; it is called only if answers may come later. The verdict is valid until the
   // next call.
-  bool Decide(const mapping::RequestHead& request,
-              absl::FunctionRef<Asked&()> make_asked, base::Instant now, Verdict& verdict);
+  bool Decide(const mapping::RequestHead& request, absl::FunctionRef<Asked&()> make_asked,
+              base::Instant now, Verdict& verdict);
   // For a request that waits.
   bool Continue(Asked& asked, base::Instant now, Verdict& verdict);
 
  private:
   bool Ask(const limiter::Request& request, const mapping::Mapping& mapping, Asked* asked,
            base::Instant now, Verdict& verdict);
-  void Conclude(const limiter::Request& request, const mapping::Mapping& mapping,
-                base::Instant now, Verdict& verdict);
+  void Conclude(const limiter::Request& request, const mapping::Mapping& mapping, base::Instant now,
+                Verdict& verdict);
   void Judged(const mapping::MappedRequest& mapped, Verdict& verdict) const;
   bool ReadId(const mapping::RequestHead& request, const mapping::MappedRequest& mapped,
               base::Hash128& id) const;

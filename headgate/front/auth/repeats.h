@@ -21,7 +21,8 @@ namespace headgate::front::auth {
 struct RepeatsOptions {
   // How long a verdict is repeated. Raise it if the proxy retries later than this.
   base::Duration window = std::chrono::seconds(10);
-  // The most verdicts that are remembered; about 250 bytes each. Beyond it the oldest are forgotten.
+  // The most verdicts that are remembered; about 250 bytes each. Beyond it the oldest are
+  // forgotten.
   size_t entries_max = size_t{1} << 17;
 };
 
@@ -30,8 +31,8 @@ class Repeats {
  public:
   explicit Repeats(const RepeatsOptions& options) : options_(options) {}
 
-  // Sets `verdict` to the one that was remembered, with its times as of `now`. The wait of a queue is
-  // over in it. `policy` holds the name of its limit. False if there is none.
+  // Sets `verdict` to the one that was remembered, with its times as of `now`. The wait of a queue
+  // is over in it. `policy` holds the name of its limit. False if there is none.
   bool Find(const base::Hash128& id, base::Instant now, Verdict& verdict, std::string& policy);
   void Remember(const base::Hash128& id, const Verdict& verdict, base::Instant now);
 

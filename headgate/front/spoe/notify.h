@@ -1,5 +1,5 @@
-// Reads the request that a NOTIFY frame of HAProxy describes. The arguments of the message have fixed
-// names; any other argument is a header of its name:
+// Reads the request that a NOTIFY frame of HAProxy describes. The arguments of the message have
+// fixed names; any other argument is a header of its name:
 //
 //   args src=src method=method path=path query=query host=req.hdr(host) headers=req.hdrs_bin
 #pragma once

@@ -165,8 +165,8 @@ bool SpoeSession::TakeHello(const SpopFrame& frame, std::string& output) {
     Disconnect(SpopStatus::kBadFrameSize, "the frames are too small", output);
     return false;
   }
-  frame_bytes_max_ = static_cast<uint32_t>(
-      std::min<int64_t>(*frame_bytes, wire::kSpopFrameBytesMax));
+  frame_bytes_max_ =
+      static_cast<uint32_t>(std::min<int64_t>(*frame_bytes, wire::kSpopFrameBytesMax));
   const size_t begin = wire::BeginSpopFrame(SpopType::kAgentHello, 0, 0, output);
   wire::AppendSpopText("version", output);
   wire::AppendSpopTextValue(kVersion, output);

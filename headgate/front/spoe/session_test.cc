@@ -75,8 +75,8 @@ TEST(Spoe, TheSourceAddressIsTheClient) {
   Rig rig;
   rig.Say(Hello());
   const auto ask = [&](std::string_view source, std::vector<mapping::HeaderField> headers) {
-    return Status(Acks(rig.Say(
-        NotifyOf{.source = source, .path = "/", .headers = std::move(headers)}.Frame(1))));
+    return Status(Acks(
+        rig.Say(NotifyOf{.source = source, .path = "/", .headers = std::move(headers)}.Frame(1))));
   };
   EXPECT_EQ(ask("203.0.113.1", {}), "1:200 ");
   EXPECT_EQ(ask("203.0.113.1", {{"X-Forwarded-For", "203.0.113.2"}}), "1:429 ");

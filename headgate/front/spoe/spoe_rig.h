@@ -54,10 +54,11 @@ struct NotifyOf {
     };
     if (!ip.is_v4()) append(ip.high, 8);
     append(ip.low, ip.is_v4() ? 4 : 8);
-    for (const auto& [name, value] : {std::pair<std::string_view, std::string_view>("method", method),
-                                      {"path", path},
-                                      {"query", query},
-                                      {"host", host}}) {
+    for (const auto& [name, value] :
+         {std::pair<std::string_view, std::string_view>("method", method),
+          {"path", path},
+          {"query", query},
+          {"host", host}}) {
       wire::AppendSpopText(name, out);
       wire::AppendSpopTextValue(value, out);
     }

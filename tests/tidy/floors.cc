@@ -1,0 +1,58 @@
+#include "tests/tidy/floors.h"
+
+namespace headgate::tidy {
+namespace {
+
+const Folders kHttpFront = {"limiter", "rule", "algorithm", "wire", "http", "net", "base"};
+Folders With(Folders folders, const Folders& more) {
+  folders.insert(more.begin(), more.end());
+  return folders;
+}
+
+}  // namespace
+
+const std::map<std::string, Floor, std::less<>>& Floors() {
+  static const std::map<std::string, Floor, std::less<>> floors = {
+      {"base", {0, {}}},
+      {"algorithm", {1, {"base"}}},
+      {"wire", {1, {"base"}}},
+      {"rule", {2, {"algorithm", "base"}}},
+      {"store", {2, {"algorithm", "base"}}},
+      {"limiter", {3, {"rule", "store", "algorithm", "base"}}},
+      {"testing", {4, {"limiter", "rule", "store", "algorithm", "base"}}},
+      {"net", {4, {"base"}}},
+      {"disk", {4, {"net", "base"}}},
+      {"http", {4, {"net", "base"}}},
+      {"observe", {4, {"limiter", "rule", "algorithm", "base"}}},
+      {"jwt", {2, {"wire", "base"}}},
+      {"mapping", {4, {"rule", "jwt", "wire", "base"}}},
+      {"store/redis", {5, {"store", "algorithm", "wire", "net", "base"}}},
+      {"store/open", {5, {"store/redis", "store", "net", "base"}}},
+      {"watch/file", {5, {"rule", "disk", "net", "base"}}},
+      {"watch", {5, {"watch/file", "rule", "net", "base"}}},
+      {"front/resp", {5, With({"store", "observe"}, kHttpFront)}},
+      {"front/answer", {5, {"limiter", "rule", "algorithm", "wire", "http", "net", "base"}}},
+      {"front/api", {5, With({"front/answer", "observe"}, kHttpFront)}},
+      {"front/auth", {5, With({"front/answer", "mapping"}, kHttpFront)}},
+      {"front/spoe", {5, With({"front/auth", "front/answer", "mapping"}, kHttpFront)}},
+      {"front/mux", {5, {"http", "net", "base"}}},
+      {"front/admin", {5, With({"observe"}, kHttpFront)}},
+      {"app",
+       {6,
+        With({"front/resp", "front/api", "front/auth", "front/spoe", "front/answer", "front/admin",
+              "front/mux", "store/open", "watch/file", "watch", "observe", "mapping", "disk",
+              "testing", "store"},
+             kHttpFront)}},
+  };
+  return floors;
+}
+
+const std::map<std::pair<std::string, std::string>, std::set<std::string>>& Parts() {
+  static const std::map<std::pair<std::string, std::string>, std::set<std::string>> parts = {
+      {{"observe", "limiter"}, {"headgate/limiter/observer.h"}},
+      {{"front/resp", "store"}, {"headgate/store/store.h", "headgate/store/limit_table.h"}},
+  };
+  return parts;
+}
+
+}  // namespace headgate::tidy
