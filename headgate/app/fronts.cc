@@ -56,7 +56,8 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& even
 
 front::answer::LimitAnswerOptions Fronts::AnswerIn(Dialect dialect) const {
   return {.dialect = dialect.value_or(options_.dialect),
-          .retry_after_jitter_percent = options_.retry_after_jitter_percent};
+          .retry_after_jitter_percent = options_.retry_after_jitter_percent,
+          .partition_secret = options_.partition_secret};
 }
 
 front::auth::JudgeOptions Fronts::JudgeOptionsOf() const {

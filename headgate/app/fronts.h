@@ -44,6 +44,7 @@ struct FrontOptions {
   const bool has_auth;
   const wire::RateLimitDialect dialect;
   const uint32_t retry_after_jitter_percent;
+  std::string partition_secret;  // empty: no pk
   front::auth::LiveMappings mappings;
   front::auth::Repeats repeats{{}};
   const base::HashSecret repeats_secret = RandomSecret();

@@ -74,6 +74,16 @@ void ReadCredential(Configuration& configuration) {
   settings.credential = *std::move(credential);
 }
 
+// The secret in partition_key_secret_file, or empty.
+std::string ReadPartitionSecret(Configuration& configuration) {
+  const std::string& path = configuration.settings.partition_key_secret_file;
+  if (path.empty()) return {};
+  auto secret = disk::ReadFirstLine(path);
+  if (secret.ok()) return *std::move(secret);
+  configuration.AddProblem("partition_key_secret_file", secret.status());
+  return {};
+}
+
 // Runs before anything starts, so that an unwritable snapshot is reported now and not when the
 // server stops. Replaces the path by its target if it is a symbolic link.
 void CheckSnapshot(Configuration& configuration) {
@@ -116,7 +126,8 @@ absl::StatusOr<FilePlan> AllowFiles(const FileNeeds& needs) {
 class Process {
  public:
   Process(const Configuration& configuration, const std::optional<StoreSettings>& store,
-          const FilePlan& files, const Console& console, const Signals& signals)
+          std::string partition_secret, const FilePlan& files, const Console& console,
+          const Signals& signals)
       : configuration_(configuration),
         settings_(configuration.settings),
         store_(store),
@@ -129,6 +140,7 @@ class Process {
         front_options_(settings_, engine_),
         mappings_(settings_, front_options_.mappings, control_, log_),
         server_(ServerOptionsOf(settings_, files), engine_.clock(), spare_files_) {
+    front_options_.partition_secret = std::move(partition_secret);
     front_options_.figures = [this] { return Figures(); };
     engine_.metrics().AddCollector([this](observe::Sink& sink) {
       rules_.Collect(sink);
@@ -354,8 +366,10 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   if (!parsed) return kExitUsage;
   Configuration configuration = Configure(*parsed, ProcessEnvironment());
   std::optional<StoreSettings> store;
+  std::string partition_secret;
   if (!parsed->print_config) {
     ReadCredential(configuration);
+    partition_secret = ReadPartitionSecret(configuration);
     CheckSnapshot(configuration);
     store = ReadStoreSettings(configuration);
   }
@@ -375,7 +389,8 @@ int Serve(const std::vector<std::string>& arguments, const Console& console) {
   // Made before any other thread, so that all threads inherit the blocked signals.
   const Signals signals;
   try {
-    return Process(configuration, store, *files, console, signals).Run();
+    return Process(configuration, store, std::move(partition_secret), *files, console, signals)
+        .Run();
   } catch (const boost::system::system_error& error) {
     console.Error(fmt::format("cannot start: {}", error.what()), HintOnFewFiles(needs));
     return kExitUnreachable;

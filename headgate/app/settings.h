@@ -31,6 +31,7 @@ struct Settings {
   std::string admin_listen = "127.0.0.1:8081";
   std::string rate_limit_fields = "all";
   uint64_t retry_after_jitter = 0;
+  std::string partition_key_secret_file;
 
   std::string auth;
   std::string auth_header;

@@ -71,6 +71,13 @@ const std::array kSettings = {
             .help = "Retry-After is longer by a random part, at most this percentage.",
             .advice = "Raise it if clients that were denied together come back together.",
             .max = 100},
+    Setting{.name = "partition_key_secret_file",
+            .group = kListening,
+            .target = &Settings::partition_key_secret_file,
+            .help = "A file whose first line is a secret: RateLimit fields then have pk, a hash of the "
+                    "bucket.",
+            .advice = "Set it if clients have several keys; give all instances the same secret.",
+            .paths = Paths::kAll},
 
     Setting{.name = "auth",
             .group = kAuth,

@@ -11,8 +11,9 @@ struct Bounds {
   // queries.
   size_t line_bytes_max = 8 * 1024;
   // The request line and the fields together. The same bound holds for the trailer of a chunked
-  // body, and for all of its chunk extensions together.
-  size_t head_bytes_max = 16 * 1024;
+  // body, and for all of its chunk extensions together. Proxies pass on all fields of their clients:
+  // nginx and HAProxy up to 32 KiB, Caddy more.
+  size_t head_bytes_max = 64 * 1024;
   // The number of fields of the head, and of a trailer.
   size_t fields_max = 100;
   // The content of a request. Raise it for requests with very many descriptors.

@@ -138,7 +138,7 @@ void RequestParser::Forget() {
   refusal_ = {};
   content_length_ = 0;
   hosts_ = 0;
-  names_host_ = has_length_ = has_coding_ = expects_continue_ = chunked_ = false;
+  names_host_ = has_length_ = has_coding_ = expects_continue_ = expects_other_ = chunked_ = false;
   asks_close_ = asks_keep_alive_ = false;
 }
 
@@ -209,11 +209,7 @@ Refusal RequestParser::JudgeField(std::string_view name, std::string_view value)
     asks_close_ = asks_close_ || HasToken(value, "close");
     asks_keep_alive_ = asks_keep_alive_ || HasToken(value, "keep-alive");
   } else if (EqualsIgnoreCase(name, "Expect") && http11_) {
-    if (!EqualsIgnoreCase(value, "100-continue")) {
-      return {417, "100-continue is the only expectation that this server supports",
-              "send the request without Expect"};
-    }
-    expects_continue_ = true;
+    (EqualsIgnoreCase(value, "100-continue") ? expects_continue_ : expects_other_) = true;
   } else if (LooksLikeFramingField(name)) {
     return {400, "a field looks like one that states the length of the body", kAmbiguous};
   }
@@ -227,6 +223,11 @@ Refusal RequestParser::JudgeHead() {
   if ((method == "GET" || method == "HEAD") && (chunked_ || content_length_ > 0)) {
     return {400, "GET and HEAD requests have no content",
             "send the request without a body; POST carries one"};
+  }
+  // Without a body there is nothing to expect; proxies pass on the field of their clients.
+  if (expects_other_ && (chunked_ || content_length_ > 0)) {
+    return {417, "100-continue is the only expectation that this server supports",
+            "send the request without Expect"};
   }
   if (HasBody(method) && !has_length_ && !chunked_) {
     return {411, "a request with a body states its length",

@@ -68,6 +68,7 @@ class RequestParser {
   bool asks_close_ = false;
   bool asks_keep_alive_ = false;
   bool expects_continue_ = false;
+  bool expects_other_ = false;
   bool chunked_ = false;
 };
 

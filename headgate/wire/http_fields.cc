@@ -32,6 +32,20 @@ void AppendWindow(base::Duration window, std::string& out) {
     AppendParameter("w", static_cast<uint64_t>(seconds.count()), out);
 }
 
+// A byte sequence (RFC 9651, 4.1.8): 9 bytes are 12 characters without padding.
+void AppendPartitionKey(const RateLimitState& state, std::string& out) {
+  if (!state.partition_key) return;
+  constexpr std::string_view kBase64 =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  out.append(";pk=:");
+  for (size_t i = 0; i < state.partition_key->size(); i += 3) {
+    const auto byte = [&](size_t offset) { return uint32_t{(*state.partition_key)[i + offset]}; };
+    const uint32_t bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+    for (int shift = 18; shift >= 0; shift -= 6) out.push_back(kBase64[bits >> shift & 63]);
+  }
+  out.push_back(':');
+}
+
 // Appends printable ASCII; percent-encodes everything else, so that no field can end early.
 void AppendVisible(std::string_view text, std::string& out) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
@@ -52,6 +66,7 @@ bool WritePolicy(const RateLimitState& state, std::string& out) {
   AppendSfString(state.policy, out);
   AppendParameter("q", state.quota, out);
   AppendWindow(state.window, out);
+  AppendPartitionKey(state, out);
   return true;
 }
 
@@ -66,6 +81,7 @@ bool WriteRateLimit(const RateLimitState& state, std::string& out) {
   const uint64_t window =
       waits ? RetryAfterSeconds(*state.retry_after) : SecondsUp(state.reset_after);
   if (window > 0) AppendParameter("t", window, out);
+  AppendPartitionKey(state, out);
   return true;
 }
 

@@ -14,6 +14,7 @@
 // Structured fields follow RFC 9651.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -50,6 +51,8 @@ struct RateLimitState {
   // Until all of `limit` is available again. Not stated for a limit of 0.
   base::Duration reset_after{0};
   bool denied = false;
+  // Identifies the bucket without naming it: `pk` of the draft.
+  std::optional<std::array<uint8_t, 9>> partition_key{};
   // If denied: the shortest wait after which the same request can pass; empty if it never can.
   std::optional<base::Duration> retry_after;
 };

@@ -165,6 +165,13 @@ TEST(RateLimitDialects, EachHasItsFields) {
   EXPECT_THAT(Emit(state, kNone), ElementsAre(Pair("Retry-After", "20")));
 }
 
+TEST(RateLimitFields, NameThePartitionAsAByteSequence) {
+  RateLimitState state = Search();
+  state.partition_key = {{'s', 'e', 'c', 'r', 'e', 't', 0xff, 0xfe, 0x00}};
+  EXPECT_EQ(ValueOf(kPolicy, state), R"("search";q=100;w=60;pk=:c2VjcmV0//4A:)");
+  EXPECT_EQ(ValueOf(kRateLimit, state), R"("search";r=15;t=40;pk=:c2VjcmV0//4A:)");
+}
+
 TEST(RateLimitDialects, HaveNames) {
   for (int i = 0; i <= static_cast<int>(RateLimitDialect::kNone); ++i) {
     const auto dialect = static_cast<RateLimitDialect>(i);

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import BINARY, INTEGRATION, START_SECONDS, Headgate, free_port, require, run, until
+from harness import BINARY, INTEGRATION, START_SECONDS, Headgate, RedisServer, free_port, require, run, until
 
 EXAMPLES = os.path.abspath(os.path.join(INTEGRATION, "../../examples"))
 os.environ["PATH"] += ":/usr/sbin"
@@ -284,6 +284,61 @@ class OneHeader(unittest.TestCase):
             self.assertEqual(get(server.port, "/auth", {"X-API-Key": "k2"}, method="DELETE")[0], 200)
         with Headgate("--auth-header", "X-API-Key", "--rule", "other: 2/minute") as server:
             self.assertEqual(get(server.port, "/auth", {"X-API-Key": "k1"})[0], 403)
+
+
+class SharedStore(unittest.TestCase):
+    RULES = "domain: default\ndescriptors:\n- key: api_key\n  rate_limit: {requests_per_unit: 10, unit: minute, algorithm: token_bucket, sharing: SHARING, on_store_failure: deny}\n"
+
+    def start(self, sharing, redis):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        path = os.path.join(folder, "rules.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.RULES.replace("SHARING", sharing))
+        args = ("--auth-header", "X-API-Key", "--rules", path, "--store", f"redis://127.0.0.1:{redis.port}", "--store-timeout", "1s")
+        return self.enterContext(Headgate(*args))
+
+    def test_one_limit_holds_over_two_instances(self):
+        for sharing in ("exact", "leased"):
+            with self.subTest(sharing), RedisServer() as redis:
+                servers = [self.start(sharing, redis) for _ in range(2)]
+                statuses = [get(servers[i % 2].port, "/auth", {"X-API-Key": "k"})[0] for i in range(30)]
+                self.assertLessEqual(statuses.count(200), 10)
+                self.assertGreaterEqual(statuses.count(200), 9)
+
+    def test_a_store_that_is_away_is_unavailable(self):
+        with RedisServer() as redis:
+            server = self.start("exact", redis)
+            self.assertEqual(get(server.port, "/auth", {"X-API-Key": "k"})[0], 200)
+            redis.kill()
+            status, fields, _ = get(server.port, "/auth", {"X-API-Key": "k"})
+            self.assertEqual((status, fields["headgate-outcome"], fields["retry-after"]), (503, "unavailable", "1"))
+
+
+class Fields(unittest.TestCase):
+    def test_an_address_can_have_its_own_fields(self):
+        port = free_port()
+        args = ("--auth-header", "X-API-Key", "--rule", "api_key: 2/minute", "--rate-limit-fields", "github")
+        with Headgate(*args, "--listen", f"127.0.0.1:{port}?fields=draft-7") as server:
+            fields = get(server.port, "/auth", {"X-API-Key": "k"})[1]
+            self.assertEqual(fields["x-ratelimit-used"], "1")
+            fields = get(port, "/auth", {"X-API-Key": "k"})[1]
+            self.assertEqual(fields["ratelimit"], "limit=2, remaining=0, reset=60")
+            self.assertNotIn("x-ratelimit-used", fields)
+
+    def test_a_partition_key_is_the_same_for_the_same_bucket_and_secret(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        keys = []
+        for secret in ("one", "one", "two"):
+            path = os.path.join(folder, secret)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(secret + "\n")
+            with Headgate("--auth-header", "X-API-Key", "--rule", "api_key: 9/minute", "--partition-key-secret-file", path) as server:
+                pks = [re.search(";pk=(:.{12}:)", get(server.port, "/auth", {"X-API-Key": key})[1]["ratelimit"]).group(1) for key in "aab"]
+            self.assertEqual(pks[0], pks[1])
+            self.assertNotEqual(pks[0], pks[2])
+            keys.append(pks[0])
+        self.assertEqual(keys[0], keys[1])
+        self.assertNotEqual(keys[0], keys[2])
 
 
 class LiveMappings(unittest.TestCase):

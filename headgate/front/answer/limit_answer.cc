@@ -1,5 +1,8 @@
 #include "headgate/front/answer/limit_answer.h"
 
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+
 #include <algorithm>
 
 #include "headgate/base/check.h"
@@ -26,6 +29,10 @@ std::optional<wire::RateLimitState> LimitAnswer::StateOf(const limiter::Request&
                                                          const limiter::Response& response,
                                                          base::Instant now) {
   std::optional<wire::RateLimitState> state = Tightest(response);
+  if (state && !options_.partition_secret.empty()) {
+    state->partition_key =
+        PartitionKey(request.domain, request.descriptors[*TightestDescriptor(response)]);
+  }
   if (!state || !state->denied) return state;
   state->retry_after = HonestRetryAfter(request, cost_default, response, now);
   if (state->retry_after && options_.retry_after_jitter_percent > 0) {
@@ -34,6 +41,28 @@ std::optional<wire::RateLimitState> LimitAnswer::StateOf(const limiter::Request&
     *state->retry_after += base::Duration(static_cast<int64_t>(random_.Below(more + 1)));
   }
   return state;
+}
+
+std::array<uint8_t, 9> LimitAnswer::PartitionKey(std::string_view domain,
+                                                 const rule::Descriptor& descriptor) {
+  // Each text with its length, so that different descriptors have different inputs.
+  scratch_.clear();
+  const auto add = [&](std::string_view text) {
+    scratch_.append(std::to_string(text.size())).append(":").append(text);
+  };
+  add(domain);
+  for (const rule::Entry& entry : descriptor.entries) {
+    add(entry.key);
+    add(entry.value);
+  }
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  HMAC(EVP_sha256(), options_.partition_secret.data(),
+       static_cast<int>(options_.partition_secret.size()),
+       static_cast<const unsigned char*>(static_cast<const void*>(scratch_.data())),
+       scratch_.size(), digest.data(), nullptr);
+  std::array<uint8_t, 9> key{};
+  std::copy_n(digest.begin(), key.size(), key.begin());
+  return key;
 }
 
 // A denied request may have consumed from the descriptors that allowed it, and one of these may now

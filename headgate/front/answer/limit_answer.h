@@ -2,6 +2,7 @@
 // Retry-After, and how the decision was made.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,9 @@ struct LimitAnswerOptions {
   // Retry-After is longer by a random part, at most this percentage, so that clients that were
   // denied together do not all come back together. Never shorter. Raise it if they do.
   uint32_t retry_after_jitter_percent = 0;
+  // If not empty: the fields name the bucket by a hash with this secret (`pk`), so that a client with
+  // several keys can tell its limits apart. The same secret gives the same hashes everywhere.
+  std::string partition_secret{};
 };
 
 // The Pending of the conversation that the request belongs to.
@@ -53,6 +57,10 @@ class LimitAnswer {
                                                  uint64_t cost_default,
                                                  const limiter::Response& response,
                                                  base::Instant now);
+
+  // HMAC-SHA-256 of the descriptor, truncated.
+  std::array<uint8_t, 9> PartitionKey(std::string_view domain,
+                                      const rule::Descriptor& descriptor);
 
   limiter::Checker& checker_;
   const LimitAnswerOptions options_;

@@ -48,13 +48,20 @@ std::optional<base::Duration> RetryAfter(const limiter::Response& response) {
   return all;
 }
 
-std::optional<wire::RateLimitState> Tightest(const limiter::Response& response) {
-  const DescriptorAnswer* tightest = nullptr;
-  for (const DescriptorAnswer& outcome : response.descriptors) {
-    if (IsEnforced(outcome) && (tightest == nullptr || Tighter(outcome, *tightest)))
-      tightest = &outcome;
+std::optional<size_t> TightestDescriptor(const limiter::Response& response) {
+  const std::vector<DescriptorAnswer>& answers = response.descriptors;
+  std::optional<size_t> tightest;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    if (IsEnforced(answers[i]) && (!tightest || Tighter(answers[i], answers[*tightest])))
+      tightest = i;
   }
-  if (tightest == nullptr) return std::nullopt;
+  return tightest;
+}
+
+std::optional<wire::RateLimitState> Tightest(const limiter::Response& response) {
+  const std::optional<size_t> position = TightestDescriptor(response);
+  if (!position) return std::nullopt;
+  const DescriptorAnswer* const tightest = &response.descriptors[*position];
 
   const algorithm::LimitSpec& spec = tightest->limit->spec();
   const bool calendar = IsCalendar(spec.align);
@@ -66,6 +73,7 @@ std::optional<wire::RateLimitState> Tightest(const limiter::Response& response) 
       .remaining = tightest->decision.remaining,
       .reset_after = tightest->decision.reset_after,
       .denied = !response.allowed,
+      .partition_key = std::nullopt,
       .retry_after = std::nullopt,
   };
 }

@@ -18,5 +18,7 @@ std::optional<base::Duration> RetryAfter(const limiter::Response& response);
 // else the one with the least remaining. Empty if there is none. `retry_after` is not set, because
 // it depends on the whole request.
 std::optional<wire::RateLimitState> Tightest(const limiter::Response& response);
+// The position of the descriptor whose limit that is.
+std::optional<size_t> TightestDescriptor(const limiter::Response& response);
 
 }  // namespace headgate::front::answer
