@@ -74,8 +74,8 @@ class Proxy:
         )
         with open(os.path.join(folder, "proxy.log"), "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(self.COMMANDS[name], cwd=folder, stdout=log, stderr=log, env={**os.environ, "HOME": folder})
-        test.addCleanup(self.process.wait)
-        test.addCleanup(self.process.kill)
+        test.addCleanup(self.process.wait, timeout=START_SECONDS)
+        test.addCleanup(self.process.terminate)  # if it is killed, nginx leaves its workers behind
         until(self.listens, START_SECONDS, f"{name} listens")
 
     def listens(self):
