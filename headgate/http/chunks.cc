@@ -79,7 +79,7 @@ Refusal Chunks::TakeByte(char c) {
       }
       if (c == '\n') return kBareLineEnd;
       if (!IsFieldChar(c)) return kMalformed;
-      return ++extension_bytes_ > bounds_.head_bytes_max ? kExtensionsTooLong : Refusal{};
+      return ++extension_bytes_ > bounds_.chunk_extra_bytes_max ? kExtensionsTooLong : Refusal{};
     case State::kSizeLf:
       if (c != '\n') return kBareLineEnd;
       state_ = left_ > 0 ? State::kData : State::kTrailer;
@@ -117,7 +117,7 @@ Refusal Chunks::EndSize(char c) {
 }
 
 Refusal Chunks::TakeTrailerByte(char c) {
-  if (++trailer_bytes_ > bounds_.head_bytes_max) return kTrailerTooLong;
+  if (++trailer_bytes_ > bounds_.chunk_extra_bytes_max) return kTrailerTooLong;
   if (state_ == State::kTrailerLf) return c == '\n' ? EndTrailerLine() : kBareLineEnd;
   if (c == '\n') return kBareLineEnd;
   if (c == '\r') {

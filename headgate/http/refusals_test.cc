@@ -23,9 +23,12 @@ struct BadRequest {
 
 class Refused : public ::testing::TestWithParam<BadRequest> {};
 
-const Options kSmallBounds{
-    .bounds = {.line_bytes_max = 200, .head_bytes_max = 400, .fields_max = 5, .body_bytes_max = 10},
-    .hosts = {}};
+const Options kSmallBounds{.bounds = {.line_bytes_max = 200,
+                                      .head_bytes_max = 400,
+                                      .chunk_extra_bytes_max = 400,
+                                      .fields_max = 5,
+                                      .body_bytes_max = 10},
+                           .hosts = {}};
 
 TEST_P(Refused, WithItsStatusAndReasonAndTheConnectionCloses) {
   const BadRequest& bad = GetParam();

@@ -134,8 +134,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data) + 2, size - 2);
   http::Options options;
   if ((data[0] & 0x80) != 0) {
-    options.bounds = {
-        .line_bytes_max = 32, .head_bytes_max = 96, .fields_max = 3, .body_bytes_max = 16};
+    options.bounds = {.line_bytes_max = 32,
+                      .head_bytes_max = 96,
+                      .chunk_extra_bytes_max = 96,
+                      .fields_max = 3,
+                      .body_bytes_max = 16};
   }
   const Answers whole = Feed(input, input.size() + 1, 0, options);
   for (const size_t portion_max : {size_t{1}, size_t{1} + data[0] % 64}) {

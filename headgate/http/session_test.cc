@@ -211,8 +211,11 @@ TEST(HttpSession, TakesAChunkedBodyJustInItsBounds) {
   Options options;
   const std::string half(100, 'e');
   const std::string trailer = "A: b\r\nB:\t\xff\r\n\r\n";
-  options.bounds = {
-      .line_bytes_max = 100, .head_bytes_max = 202, .fields_max = 2, .body_bytes_max = 5};
+  options.bounds = {.line_bytes_max = 100,
+                    .head_bytes_max = 202,
+                    .chunk_extra_bytes_max = 202,
+                    .fields_max = 2,
+                    .body_bytes_max = 5};
   const std::string request =
       "POST / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n3;" + half +
       "\r\nabc\r\n0000000000000002;" + half + "\r\nde\r\n0\r\n" + trailer;
