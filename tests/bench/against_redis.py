@@ -10,13 +10,14 @@ little. The ratio compares the medians.
 """
 
 import argparse
-import os
 import socket
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+
+from processes import cpu_seconds, free_port
 
 # GCRA as rate-limiting libraries write it for Redis: one key, the server's clock, five numbers in
 # the reply.
@@ -38,18 +39,6 @@ return {0, burst, math.floor(diff / interval), -1, math.ceil(new_tat - now)}
 """
 
 BURST, COUNT, PERIOD = "1000000", "1000000", "60"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
-        fields = stat.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def wait_until_answering(port):

@@ -16,6 +16,8 @@ import subprocess
 import tempfile
 import time
 
+from processes import cpu_seconds, free_port
+
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
 HEADGATE = os.environ.get("HEADGATE_BINARY", os.path.join(ROOT, "build/release/bin/headgate"))
 KEYS = 100_000
@@ -50,18 +52,6 @@ request = function()
   return "POST /v1/check HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\nContent-Type: application/json\\r\\nContent-Length: " .. #body .. "\\r\\n\\r\\n" .. body
 end
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def children(pid):
