@@ -68,7 +68,8 @@ absl::StatusOr<std::vector<NamedValue>> ParseEntries(std::string_view text) {
 
 absl::StatusOr<DescriptorArguments> ParseDescriptorArguments(
     const std::optional<std::string>& domain, std::span<const std::string> words) {
-  DescriptorArguments descriptors{.domain = domain.value_or("default"), .descriptors = {}};
+  DescriptorArguments descriptors{.domain = domain.value_or(std::string(rule::kDefaultDomain)),
+                                  .descriptors = {}};
   if (!words.empty() && words.front().find('=') == std::string::npos) {
     if (domain) {
       return absl::InvalidArgumentError(fmt::format(

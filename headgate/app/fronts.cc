@@ -31,7 +31,7 @@ Fronts::SpoeFront::SpoeFront(Fronts& fronts, const front::answer::LimitAnswerOpt
     : answer(fronts.checker_, options),
       judge(fronts.checker_, answer, fronts.JudgeOptionsOf(), fronts.auth_counters_),
       context{.judge = judge,
-              .dialect = options.dialect,
+              .answer = answer,
               .loop = fronts.events_,
               .counters = fronts.auth_counters_} {}
 

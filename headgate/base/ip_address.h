@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace headgate::base {
 
@@ -16,6 +17,11 @@ struct IpAddress {
   uint64_t low = 0;
 
   auto operator<=>(const IpAddress&) const = default;
+
+  template <typename H>
+  friend H AbslHashValue(H hash, const IpAddress& address) {
+    return H::combine(std::move(hash), address.high, address.low);
+  }
 
   static constexpr IpAddress FromV4(uint32_t bits) {
     return {0, uint64_t{0xffff'0000'0000} | bits};

@@ -23,6 +23,25 @@ constexpr bool EqualsIgnoreCase(std::string_view a, std::string_view b) {
          });
 }
 
+// The control characters of ASCII: C0 and DEL.
+constexpr bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
+
+// Without spaces and tabs at both ends.
+constexpr std::string_view Trimmed(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+// Removes the first item of a comma-separated list and the comma behind it. Returns the item,
+// trimmed.
+constexpr std::string_view TakeListItem(std::string_view& list) {
+  const size_t comma = std::min(list.find(','), list.size());
+  const std::string_view item = list.substr(0, comma);
+  list.remove_prefix(std::min(comma + 1, list.size()));
+  return Trimmed(item);
+}
+
 // 0 to 15, or -1 if `c` is not a hexadecimal digit of either case.
 constexpr int HexValue(char c) {
   if (IsDigit(c)) return c - '0';

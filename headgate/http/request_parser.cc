@@ -38,14 +38,7 @@ bool IsHostText(std::string_view text) {
 // Whether `token` is in a comma-separated list.
 bool HasToken(std::string_view list, std::string_view token) {
   while (!list.empty()) {
-    const size_t comma = std::min(list.find(','), list.size());
-    std::string_view element = list.substr(0, comma);
-    while (!element.empty() && (element.front() == ' ' || element.front() == '\t'))
-      element.remove_prefix(1);
-    while (!element.empty() && (element.back() == ' ' || element.back() == '\t'))
-      element.remove_suffix(1);
-    if (EqualsIgnoreCase(element, token)) return true;
-    list.remove_prefix(std::min(comma + 1, list.size()));
+    if (EqualsIgnoreCase(base::TakeListItem(list), token)) return true;
   }
   return false;
 }

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "headgate/base/check.h"
 #include "headgate/jwt/keys.h"
 
@@ -74,18 +75,7 @@ inline const EVP_MD* DigestOf(Algorithm algorithm) {
 }  // namespace signing
 
 inline std::string EncodeBase64Url(std::string_view bytes) {
-  constexpr std::string_view kAlphabet =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-  std::string text;
-  uint32_t bits = 0;
-  int bit_count = 0;
-  for (const char c : bytes) {
-    bits = bits << 8 | static_cast<unsigned char>(c);
-    for (bit_count += 8; bit_count >= 6; bit_count -= 6)
-      text.push_back(kAlphabet[bits >> (bit_count - 6) & 63]);
-  }
-  if (bit_count > 0) text.push_back(kAlphabet[bits << (6 - bit_count) & 63]);
-  return text;
+  return absl::WebSafeBase64Escape({bytes.data(), bytes.size()});
 }
 
 inline TestSigner::TestSigner(Algorithm algorithm) : algorithm_(algorithm) {

@@ -14,8 +14,7 @@ using Problem = AttributeProblem;
 
 // Control characters pass some proxies and stop others.
 bool HasControls(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+  return std::any_of(text.begin(), text.end(), base::IsControl);
 }
 
 Problem ProblemOf(wire::Lookup lookup) {
@@ -35,6 +34,10 @@ Problem ProblemOf(wire::Lookup lookup) {
 Problem Checked(std::string_view value) {
   if (value.empty()) return Problem::kMissing;
   return HasControls(value) ? Problem::kInvalid : Problem::kNone;
+}
+
+Problem Checked(wire::Lookup lookup, std::string_view value) {
+  return lookup == wire::Lookup::kFound ? Checked(value) : ProblemOf(lookup);
 }
 
 // The end of the first `count` segments of a normalized path: of "/a/b/c" and 2 the end of "/a/b".
@@ -70,9 +73,9 @@ Problem Attributes::Read(const Attribute& attribute, std::string& text, std::str
       value = attribute.name;
       return Problem::kNone;
     case AttributeKind::kHeader:
-      return Header(attribute.name, value);
+      return Checked(request_->FindHeader(attribute.name, value), value);
     case AttributeKind::kCookie:
-      return Cookie(attribute.name, value);
+      return Checked(request_->FindCookie(attribute.name, value), value);
     case AttributeKind::kMethod:
       value = request_->method;
       return Checked(value);
@@ -101,30 +104,6 @@ Problem Attributes::Read(const Attribute& attribute, std::string& text, std::str
   if (problem != Problem::kNone) return problem;
   value = std::string_view(text).substr(begin);
   return Checked(value);
-}
-
-Problem Attributes::Header(std::string_view name, std::string_view& value) const {
-  bool found = false;
-  for (const auto& [field, field_value] : request_->fields) {
-    if (!base::EqualsIgnoreCase(field, name)) continue;
-    // Proxies differ in which of two lines they take.
-    if (found) return Problem::kInvalid;
-    found = true;
-    value = field_value;
-  }
-  return found ? Checked(value) : Problem::kMissing;
-}
-
-Problem Attributes::Cookie(std::string_view name, std::string_view& value) const {
-  bool found = false;
-  for (const auto& [field, line] : request_->fields) {
-    if (!base::EqualsIgnoreCase(field, "Cookie")) continue;
-    const Problem problem = ProblemOf(wire::FindInCookies(line, name, value));
-    if (problem == Problem::kMissing) continue;
-    if (problem != Problem::kNone || found) return Problem::kInvalid;
-    found = true;
-  }
-  return found ? Checked(value) : Problem::kMissing;
 }
 
 Problem Attributes::Path(std::string_view& path) {
@@ -195,7 +174,8 @@ Problem Attributes::Geohash(const Attribute& attribute, std::string& text) const
   for (const auto& [name, value] :
        {std::pair<const std::string&, std::string_view&>(attribute.name, latitude_text),
         std::pair<const std::string&, std::string_view&>(attribute.second_name, longitude_text)}) {
-    if (const Problem problem = Header(name, value); problem != Problem::kNone) return problem;
+    const Problem problem = Checked(request_->FindHeader(name, value), value);
+    if (problem != Problem::kNone) return problem;
   }
   const auto latitude = ParseDegrees(latitude_text, 90);
   const auto longitude = ParseDegrees(longitude_text, 180);

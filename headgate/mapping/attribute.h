@@ -74,8 +74,6 @@ class Attributes {
   const RequestHead& request() const { return *request_; }
 
  private:
-  AttributeProblem Header(std::string_view name, std::string_view& value) const;
-  AttributeProblem Cookie(std::string_view name, std::string_view& value) const;
   AttributeProblem PathPart(const Attribute& attribute, std::string_view& value);
   AttributeProblem ClientNetwork(std::string& text);
   AttributeProblem Geohash(const Attribute& attribute, std::string& text) const;

@@ -92,8 +92,7 @@ Attribute ReadAttribute(YamlFields& fields, const AttributeContext& context) {
   Attribute attribute{.kind = word->kind};
   if (NeedsOriginal(word->kind) && context.original_request == OriginalRequest::kNone) {
     fields.Report(word->text, fmt::format("'{}' needs original_request", word->text),
-                  "say how the proxy describes the client's request: original_request: x-original "
-                  "(nginx), x-forwarded (Caddy, Traefik) or request-line (Envoy)");
+                  std::string(kOriginalRequestHint));
   }
   switch (word->kind) {
     case AttributeKind::kValue:

@@ -11,6 +11,11 @@
 
 namespace headgate::mapping {
 
+// How to mend a file that uses parts of the original request without saying how to find them.
+inline constexpr std::string_view kOriginalRequestHint =
+    "say how the proxy describes the client's request: original_request: x-original (nginx), "
+    "x-forwarded (Caddy, Traefik) or request-line (Envoy)";
+
 // `words`, and all words of attributes.
 std::vector<std::string_view> WordsWithAttributes(std::initializer_list<std::string_view> words);
 

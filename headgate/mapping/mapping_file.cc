@@ -7,16 +7,13 @@
 
 #include "headgate/base/text.h"
 #include "headgate/mapping/attribute_fields.h"
-#include "headgate/mapping/geohash.h"
 #include "headgate/mapping/yaml_fields.h"
 #include "headgate/rule/duration.h"
-#include "headgate/rule/scalar.h"
 
 namespace headgate::mapping {
 namespace {
 
 using rule::DocumentNode;
-using Words = std::span<const std::string_view>;
 
 constexpr std::array<std::string_view, 9> kFileWords = {"trusted_proxies",
                                                         "trusted_hops",
@@ -44,7 +41,6 @@ constexpr std::array<std::string_view, 3> kForwardingHeaders = {"x-forwarded-for
 constexpr std::array<std::string_view, 3> kSecretAlgorithms = {"HS256", "HS384", "HS512"};
 
 constexpr size_t kMappingsMax = 1000;
-constexpr std::string_view kDefaultDomain = "default";
 
 class Loader {
  public:
@@ -81,7 +77,7 @@ class Loader {
     if (auto header = fields.Text("idempotency_header"))
       set_.idempotency_header = *std::move(header);
     for (const DocumentNode* node : fields.Mappings("jwt")) LoadIssuer(*node);
-    domain_ = fields.Text("domain").value_or(std::string(kDefaultDomain));
+    domain_ = fields.Text("domain").value_or(std::string(rule::kDefaultDomain));
     const auto mappings = fields.Mappings("mappings");
     if (!fields.has("mappings")) {
       problems_.Add(fields.mark(), "the file has no mappings",
@@ -229,8 +225,7 @@ class Loader {
     if (set_.original_request != OriginalRequest::kNone) return;
     if (!fields.has("path") && !fields.has("host") && !fields.has("method")) return;
     problems_.Add(fields.mark(), "conditions on path, method and host need original_request",
-                  "say how the proxy describes the client's request: original_request: x-original "
-                  "(nginx), x-forwarded (Caddy, Traefik) or request-line (Envoy)");
+                  std::string(kOriginalRequestHint));
   }
 
   void LoadStatuses(const DocumentNode& node, Statuses& statuses) {
@@ -325,7 +320,7 @@ LoadedMappings LoadMappings(const std::string& name, std::string_view text, Read
 std::shared_ptr<const MappingSet> MappingOfHeader(std::string_view header) {
   auto set = std::make_shared<MappingSet>();
   set->any_peer = true;
-  Mapping mapping{.name = "auth_header", .domain = std::string(kDefaultDomain)};
+  Mapping mapping{.name = "auth_header", .domain = std::string(rule::kDefaultDomain)};
   mapping.require_rule = true;
   mapping.descriptors.push_back(
       {.entries = {{.key = "api_key",

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "headgate/base/ip_address.h"
+#include "headgate/wire/named_values.h"
 
 namespace headgate::mapping {
 
@@ -23,6 +24,11 @@ struct RequestHead {
   // The other end of the proxy's connection, if the proxy's protocol states it. It is the client,
   // unless it is a trusted proxy itself: then the forwarding headers name the client.
   std::optional<base::IpAddress> client{};
+
+  // The value of the only header of this name (case-insensitive), or of the only cookie (case-
+  // sensitive). Proxies and applications differ in which of two they take.
+  wire::Lookup FindHeader(std::string_view name, std::string_view& value) const;
+  wire::Lookup FindCookie(std::string_view name, std::string_view& value) const;
 
   std::string_view path() const { return target.substr(0, target.find('?')); }
   std::string_view query() const {

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 
 #include "headgate/base/text.h"
-#include "headgate/wire/named_values.h"
 
 namespace headgate::mapping {
 namespace {
@@ -15,21 +13,9 @@ constexpr std::string_view kBearer = "Bearer ";
 // The token in the request; empty if there is none or more than one.
 std::string_view TokenIn(const RequestHead& request, const TokenIssuer& issuer) {
   std::string_view token;
-  bool found = false;
-  for (const auto& [name, value] : request.fields) {
-    std::string_view here = value;
-    if (!issuer.cookie.empty()) {
-      if (!base::EqualsIgnoreCase(name, "Cookie")) continue;
-      const wire::Lookup lookup = wire::FindInCookies(value, issuer.cookie, here);
-      if (lookup == wire::Lookup::kAbsent) continue;
-      if (lookup != wire::Lookup::kFound) return {};
-    } else if (!base::EqualsIgnoreCase(name, issuer.header)) {
-      continue;
-    }
-    if (found) return {};
-    found = true;
-    token = here;
-  }
+  const wire::Lookup lookup = issuer.cookie.empty() ? request.FindHeader(issuer.header, token)
+                                                    : request.FindCookie(issuer.cookie, token);
+  if (lookup != wire::Lookup::kFound) return {};
   if (base::EqualsIgnoreCase(token.substr(0, kBearer.size()), kBearer))
     token.remove_prefix(kBearer.size());
   return token;

@@ -1,81 +1,48 @@
 #include "headgate/net/connection_limits.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <cstring>
 
 namespace headgate::net {
-namespace {
 
-constexpr std::array<uint8_t, 12> kV4Mapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-
-// The 16 bytes of an IPv6 address or the 4 bytes of an IPv4 address, in network order.
-std::array<uint8_t, 16> BytesV6(const sockaddr_storage& address) {
-  sockaddr_in6 v6{};
-  std::memcpy(&v6, &address, sizeof(v6));
-  std::array<uint8_t, 16> bytes{};
-  std::memcpy(bytes.data(), &v6.sin6_addr, bytes.size());
-  return bytes;
-}
-
-std::array<uint8_t, 4> BytesV4(const sockaddr_storage& address) {
-  sockaddr_in v4{};
-  std::memcpy(&v4, &address, sizeof(v4));
-  std::array<uint8_t, 4> bytes{};
-  std::memcpy(bytes.data(), &v4.sin_addr, bytes.size());
-  return bytes;
-}
-
-// The IPv4 address, including one that is mapped into IPv6.
-std::optional<std::array<uint8_t, 4>> V4Of(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET) return BytesV4(address);
+std::optional<base::IpAddress> IpOf(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET) {
+    sockaddr_in v4;
+    std::memcpy(&v4, &address, sizeof(v4));
+    return base::IpAddress::FromV4(ntohl(v4.sin_addr.s_addr));
+  }
   if (address.ss_family != AF_INET6) return std::nullopt;
-  const std::array<uint8_t, 16> bytes = BytesV6(address);
-  if (!std::equal(kV4Mapped.begin(), kV4Mapped.end(), bytes.begin())) return std::nullopt;
-  return std::array<uint8_t, 4>{bytes[12], bytes[13], bytes[14], bytes[15]};
+  sockaddr_in6 v6;
+  std::memcpy(&v6, &address, sizeof(v6));
+  return base::IpAddress::FromV6(v6.sin6_addr.s6_addr);
 }
-
-}  // namespace
 
 AddressKey KeyOf(const sockaddr_storage& address) {
-  AddressKey key{};
-  if (const auto v4 = V4Of(address)) {
-    key[0] = 4;
-    std::copy(v4->begin(), v4->end(), key.begin() + 1);
-  } else if (address.ss_family == AF_INET6) {
-    key[0] = 6;
-    const std::array<uint8_t, 16> bytes = BytesV6(address);
-    std::copy_n(bytes.begin(), 8, key.begin() + 1);
-  }
-  return key;
+  // No network of IPv6 and no IPv4 address has this key.
+  constexpr AddressKey kUnixKey{0, 1};
+  const auto ip = IpOf(address);
+  if (!ip) return kUnixKey;
+  return ip->is_v4() ? *ip : NetworkOf(*ip, 64).first;
 }
 
 bool IsLoopback(const sockaddr_storage& address) {
-  if (address.ss_family == AF_UNIX) return true;
-  if (const auto v4 = V4Of(address)) return (*v4)[0] == 127;
-  if (address.ss_family != AF_INET6) return false;
-  std::array<uint8_t, 16> one{};
-  one[15] = 1;
-  return BytesV6(address) == one;
+  const auto ip = IpOf(address);
+  if (!ip) return address.ss_family == AF_UNIX;
+  constexpr base::IpNetwork kLoopbackV4{base::IpAddress::FromV4(127u << 24), 96 + 8};
+  return kLoopbackV4.Contains(*ip) || *ip == base::IpAddress{0, 1};
 }
 
 std::string AddressText(const sockaddr_storage& address) {
+  const auto ip = IpOf(address);
+  if (!ip) return "unix";
   // The port is at the same offset in both structs.
   sockaddr_in with_port{};
   std::memcpy(&with_port, &address, sizeof(with_port));
-  const uint16_t port = ntohs(with_port.sin_port);
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (const auto v4 = V4Of(address)) {
-    ::inet_ntop(AF_INET, v4->data(), text.data(), text.size());
-    return fmt::format("{}:{}", text.data(), port);
-  }
-  if (address.ss_family != AF_INET6) return "unix";
-  ::inet_ntop(AF_INET6, BytesV6(address).data(), text.data(), text.size());
-  return fmt::format("[{}]:{}", text.data(), port);
+  return fmt::format(fmt::runtime(ip->is_v4() ? "{}:{}" : "[{}]:{}"), base::ToString(*ip),
+                     ntohs(with_port.sin_port));
 }
 
 std::optional<ConnectionLimits::Slot> ConnectionLimits::Enter(const AddressKey& key,

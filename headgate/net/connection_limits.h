@@ -2,7 +2,6 @@
 // when a connection opens or closes.
 #pragma once
 
-#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -11,15 +10,19 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "headgate/base/ip_address.h"
 #include "headgate/base/time.h"
 
 struct sockaddr_storage;
 
 namespace headgate::net {
 
+// Empty for a Unix socket.
+std::optional<base::IpAddress> IpOf(const sockaddr_storage& address);
+
 // Connections with the same key count as one address: an IPv4 address, an IPv6 /64 network (the
 // usual allocation of one host), or all Unix sockets together.
-using AddressKey = std::array<uint8_t, 9>;
+using AddressKey = base::IpAddress;
 AddressKey KeyOf(const sockaddr_storage& address);
 // Whether the address is a loopback address or a Unix socket.
 bool IsLoopback(const sockaddr_storage& address);

@@ -36,18 +36,6 @@ constexpr size_t kShedToSixteenths = 15;
 // Capacity that the shared output buffer keeps between answers.
 constexpr size_t kOutputCapacityKept = size_t{1} << 20;
 
-std::optional<base::IpAddress> IpOf(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET) {
-    sockaddr_in v4;
-    std::memcpy(&v4, &address, sizeof(v4));
-    return base::IpAddress::FromV4(ntohl(v4.sin_addr.s_addr));
-  }
-  if (address.ss_family != AF_INET6) return std::nullopt;
-  sockaddr_in6 v6;
-  std::memcpy(&v6, &address, sizeof(v6));
-  return base::IpAddress::FromV6(v6.sin6_addr.s6_addr);
-}
-
 Peer PeerOf(const sockaddr_storage& address) {
   return {.loopback = IsLoopback(address), .ip = IpOf(address), .address = AddressText(address)};
 }

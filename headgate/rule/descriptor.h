@@ -14,6 +14,9 @@ namespace headgate::rule {
 inline constexpr size_t kDescriptorsMax = 64;
 inline constexpr size_t kEntriesMax = 32;
 
+// The domain of requests and mappings that name none.
+inline constexpr std::string_view kDefaultDomain = "default";
+
 struct Entry {
   std::string_view key;
   std::string_view value;  // may be empty

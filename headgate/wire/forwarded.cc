@@ -7,12 +7,6 @@
 namespace headgate::wire {
 namespace {
 
-std::string_view Trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 bool IsPort(std::string_view text) {
   if (text.starts_with('_')) {
     return std::all_of(text.begin() + 1, text.end(), [](char c) {
@@ -36,11 +30,9 @@ size_t QuotedSize(std::string_view text) {
 bool ForwardedChain::AddLine(Syntax syntax, std::string_view line) {
   if (syntax == Syntax::kForwarded) return AddForwarded(line);
   while (!line.empty()) {
-    const size_t comma = std::min(line.find(','), line.size());
-    const std::string_view member = Trimmed(line.substr(0, comma));
+    const std::string_view member = base::TakeListItem(line);
     // RFC 9110, 5.6.1.2: empty members do not count.
     if (!member.empty() && !Add(member)) return false;
-    line.remove_prefix(std::min(comma + 1, line.size()));
   }
   return true;
 }
@@ -57,7 +49,7 @@ bool ForwardedChain::AddForwarded(std::string_view line) {
   bool has_for = false;
   bool has_pair = false;
   while (true) {
-    line = Trimmed(line);
+    line = base::Trimmed(line);
     const size_t name_end = std::min(line.find_first_of("=;, \t\""), line.size());
     const std::string_view name = line.substr(0, name_end);
     if (!name.empty()) {
@@ -81,7 +73,7 @@ bool ForwardedChain::AddForwarded(std::string_view line) {
         has_for = true;
         member = value;
       }
-      line = Trimmed(line);
+      line = base::Trimmed(line);
     }
     const bool ends = line.empty() || line.front() == ',';
     if (ends) {

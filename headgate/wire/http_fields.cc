@@ -5,6 +5,8 @@
 #include <iterator>
 #include <span>
 
+#include "absl/strings/escaping.h"
+
 namespace headgate::wire {
 namespace {
 
@@ -32,18 +34,13 @@ void AppendWindow(base::Duration window, std::string& out) {
     AppendParameter("w", static_cast<uint64_t>(seconds.count()), out);
 }
 
-// A byte sequence (RFC 9651, 4.1.8): 9 bytes are 12 characters without padding.
+// A byte sequence (RFC 9651, 4.1.8).
 void AppendPartitionKey(const RateLimitState& state, std::string& out) {
   if (!state.partition_key) return;
-  constexpr std::string_view kBase64 =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  out.append(";pk=:");
-  for (size_t i = 0; i < state.partition_key->size(); i += 3) {
-    const auto byte = [&](size_t offset) { return uint32_t{(*state.partition_key)[i + offset]}; };
-    const uint32_t bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-    for (int shift = 18; shift >= 0; shift -= 6) out.push_back(kBase64[bits >> shift & 63]);
-  }
-  out.push_back(':');
+  const auto& key = *state.partition_key;
+  const std::string encoded = absl::Base64Escape(
+      {static_cast<const char*>(static_cast<const void*>(key.data())), key.size()});
+  out.append(";pk=:").append(encoded).append(":");
 }
 
 // Appends printable ASCII; percent-encodes everything else, so that no field can end early.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "headgate/base/text.h"
 #include "headgate/wire/percent.h"
 
 namespace headgate::wire {
@@ -13,8 +14,9 @@ bool AppendDecoded(std::string_view text, std::string& out) {
     char c = text.front();
     if (c == '%') {
       const int byte = PercentByte(text);
-      if (byte < 0x20 || byte == 0x7f) return false;
+      if (byte < 0) return false;
       c = static_cast<char>(byte);
+      if (base::IsControl(c)) return false;
       text.remove_prefix(3);
     } else {
       if (c == '+') c = ' ';
@@ -43,12 +45,6 @@ bool IsName(std::string_view encoded, std::string_view name) {
     encoded.remove_prefix(size);
   }
   return encoded.empty();
-}
-
-std::string_view Trimmed(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
 }
 
 // Calls `visit` with the name and the value of each part of `text`.
@@ -80,9 +76,9 @@ Lookup FindInQuery(std::string_view query, std::string_view name, std::string& o
 Lookup FindInCookies(std::string_view line, std::string_view name, std::string_view& value) {
   Lookup found = Lookup::kAbsent;
   ForEachPair(line, ';', [&](std::string_view pair_name, std::string_view pair_value) {
-    if (Trimmed(pair_name) != name) return;
+    if (base::Trimmed(pair_name) != name) return;
     found = found == Lookup::kAbsent ? Lookup::kFound : Lookup::kTwice;
-    value = Trimmed(pair_value);
+    value = base::Trimmed(pair_value);
   });
   if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
     value = value.substr(1, value.size() - 2);

@@ -6,8 +6,6 @@
 namespace headgate::wire {
 namespace {
 
-constexpr bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
-
 // Decodes one character at the start of `rest` and removes it. Returns '\0' if it is refused.
 char TakeCharacter(std::string_view& rest) {
   char c = rest.front();
@@ -15,12 +13,12 @@ char TakeCharacter(std::string_view& rest) {
     const int byte = PercentByte(rest);
     if (byte < 0) return '\0';
     c = static_cast<char>(byte);
-    if (c == '/' || c == '\\' || IsControl(c)) return '\0';
+    if (c == '/' || c == '\\' || base::IsControl(c)) return '\0';
     rest.remove_prefix(3);
     return c;
   }
   rest.remove_prefix(1);
-  return c == '\\' || c == '#' || IsControl(c) ? '\0' : c;
+  return c == '\\' || c == '#' || base::IsControl(c) ? '\0' : c;
 }
 
 }  // namespace

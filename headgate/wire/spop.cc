@@ -123,6 +123,8 @@ std::optional<SpopValue> TakeSpopValue(std::string_view& bytes) {
   }
 }
 
+uint32_t SpopLength(std::string_view bytes) { return ReadBigEndian(bytes); }
+
 std::optional<SpopFrame> ParseSpopFrame(std::string_view bytes) {
   const auto type = TakeByte(bytes);
   if (!type || bytes.size() < 4) return std::nullopt;
@@ -166,8 +168,8 @@ size_t BeginSpopFrame(SpopType type, uint64_t stream_id, uint64_t frame_id, std:
 
 void EndSpopFrame(size_t begin, std::string& out) {
   std::string length;
-  AppendBigEndian(static_cast<uint32_t>(out.size() - begin - 4), length);
-  out.replace(begin, 4, length);
+  AppendBigEndian(static_cast<uint32_t>(out.size() - begin - kSpopLengthBytes), length);
+  out.replace(begin, kSpopLengthBytes, length);
 }
 
 void AppendSpopSetVariable(std::string_view name, std::string& out) {

@@ -40,6 +40,8 @@ enum class SpopStatus : uint32_t {
 inline constexpr uint32_t kSpopFrameBytesMin = 256;
 inline constexpr uint32_t kSpopFrameBytesMax = 64 * 1024;
 
+inline constexpr size_t kSpopLengthBytes = 4;
+
 struct SpopFrame {
   SpopType type = SpopType::kNotify;
   bool complete = true;  // not a fragment
@@ -62,6 +64,9 @@ struct SpopValue {
 std::optional<uint64_t> TakeSpopVarint(std::string_view& bytes);
 std::optional<std::string_view> TakeSpopText(std::string_view& bytes);
 std::optional<SpopValue> TakeSpopValue(std::string_view& bytes);
+// The length that a frame begins with; it does not count itself. `bytes` has at least
+// kSpopLengthBytes.
+uint32_t SpopLength(std::string_view bytes);
 // A frame without its length.
 std::optional<SpopFrame> ParseSpopFrame(std::string_view bytes);
 

@@ -10,13 +10,13 @@
 #include "headgate/http/problem.h"
 
 namespace headgate::front::answer {
-namespace {
 
-// A client that is refused because the store is unreachable, or because there are no rules yet,
-// should not retry at once.
-constexpr std::string_view kUnavailableRetryAfterS = "1";
-
-}  // namespace
+limiter::Mode ModeOf(const limiter::Response& decided) {
+  limiter::Mode mode = limiter::Mode::kMemory;
+  for (const limiter::DescriptorAnswer& outcome : decided.descriptors)
+    mode = std::max(mode, outcome.mode);
+  return mode;
+}
 
 limiter::Pending* PendingOf(const http::Request& request) {
   HEADGATE_CHECK(request.suspension != nullptr);
@@ -93,17 +93,12 @@ std::optional<base::Duration> LimitAnswer::HonestRetryAfter(const limiter::Reque
   return RetryAfter(peeked_);
 }
 
-void LimitAnswer::AddFields(const wire::RateLimitState& state, http::Response& response,
-                            base::Instant now) {
-  wire::EmitRateLimitFields(
-      state, options_.dialect, now, scratch_,
-      [&](std::string_view name, std::string_view value) { response.AddField(name, value); });
+void LimitAnswer::EmitFields(const wire::RateLimitState& state, base::Instant now,
+                             wire::EmitField emit) {
+  wire::EmitRateLimitFields(state, options_.dialect, now, scratch_, emit);
 }
 
-void LimitAnswer::AddMode(const limiter::Response& decided, http::Response& response) {
-  limiter::Mode mode = limiter::Mode::kMemory;
-  for (const limiter::DescriptorAnswer& outcome : decided.descriptors)
-    mode = std::max(mode, outcome.mode);
+void LimitAnswer::AddMode(limiter::Mode mode, http::Response& response) {
   if (mode != limiter::Mode::kMemory) response.AddField("X-RateLimit-Mode", Name(mode));
 }
 
@@ -119,10 +114,10 @@ void LimitAnswer::AnswerError(const absl::Status& status, int status_unavailable
                           "the path given by --rules has no rule file yet, or only files with "
                           "problems; the log names them",
                           response);
-      return response.AddField("Retry-After", kUnavailableRetryAfterS);
+      return response.AddField("Retry-After", kUnavailableRetryAfter);
     case absl::StatusCode::kUnavailable:
       http::AnswerProblem(status_unavailable, message, "", response);
-      return response.AddField("Retry-After", kUnavailableRetryAfterS);
+      return response.AddField("Retry-After", kUnavailableRetryAfter);
     case absl::StatusCode::kResourceExhausted:
       return http::AnswerProblem(status_unavailable, message, "", response);
     default:

@@ -20,10 +20,17 @@ struct LimitAnswerOptions {
   // Retry-After is longer by a random part, at most this percentage, so that clients that were
   // denied together do not all come back together. Never shorter. Raise it if they do.
   uint32_t retry_after_jitter_percent = 0;
-  // If not empty: the fields name the bucket by a hash with this secret (`pk`), so that a client with
-  // several keys can tell its limits apart. The same secret gives the same hashes everywhere.
+  // If not empty: the fields name the bucket by a hash with this secret (`pk`), so that a client
+  // with several keys can tell its limits apart. The same secret gives the same hashes everywhere.
   std::string partition_secret{};
 };
+
+// In seconds: a client that is refused because the store is unreachable, or because there are no
+// rules yet, should not retry at once.
+inline constexpr std::string_view kUnavailableRetryAfter = "1";
+
+// The weakest mode of the decisions.
+limiter::Mode ModeOf(const limiter::Response& decided);
 
 // The Pending of the conversation that the request belongs to.
 limiter::Pending* PendingOf(const http::Request& request);
@@ -41,9 +48,10 @@ class LimitAnswer {
                                               uint64_t cost_default,
                                               const limiter::Response& response, base::Instant now);
 
-  void AddFields(const wire::RateLimitState& state, http::Response& response, base::Instant now);
+  // Calls `emit` for the fields of `state` in the dialect.
+  void EmitFields(const wire::RateLimitState& state, base::Instant now, wire::EmitField emit);
   // Adds X-RateLimit-Mode, unless the decision was made from this process's memory as usual.
-  static void AddMode(const limiter::Response& decided, http::Response& response);
+  static void AddMode(limiter::Mode mode, http::Response& response);
 
   // Turns `response` into the error for a check that failed. `status_unavailable` is the status for
   // a store that cannot be asked.
@@ -59,8 +67,7 @@ class LimitAnswer {
                                                  base::Instant now);
 
   // HMAC-SHA-256 of the descriptor, truncated.
-  std::array<uint8_t, 9> PartitionKey(std::string_view domain,
-                                      const rule::Descriptor& descriptor);
+  std::array<uint8_t, 9> PartitionKey(std::string_view domain, const rule::Descriptor& descriptor);
 
   limiter::Checker& checker_;
   const LimitAnswerOptions options_;

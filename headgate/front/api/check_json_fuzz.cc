@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       for (const char c : entry.value) sum += static_cast<unsigned char>(c);
     }
   }
-  HEADGATE_CHECK(text_size <= size + front::api::kDefaultDomain.size());
+  HEADGATE_CHECK(text_size <= size + rule::kDefaultDomain.size());
   HEADGATE_CHECK(sum <= 255 * size);
   return 0;
 }

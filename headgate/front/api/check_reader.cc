@@ -79,7 +79,7 @@ std::string FieldNames(Where where) {
 }  // namespace
 
 void CheckReader::Begin() {
-  domain_ = kDefaultDomain;
+  domain_ = rule::kDefaultDomain;
   cost_.reset();
   entries_.clear();
   building_.clear();

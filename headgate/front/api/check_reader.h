@@ -15,8 +15,6 @@
 
 namespace headgate::front::api {
 
-inline constexpr std::string_view kDefaultDomain = "default";
-
 struct BodyError {
   std::string detail;
   std::string hint;  // may be empty

@@ -47,7 +47,9 @@ void CheckHandler::Decide(limiter::Operation operation, uint64_t cost_default,
   response.AddField("Content-Type", "application/json");
   AppendAnswer(decided_, response.body);
   if (const auto state = answer_.StateOf(request_, cost_default, decided_, now))
-    answer_.AddFields(*state, response, now);
+    answer_.EmitFields(*state, now, [&](std::string_view name, std::string_view value) {
+      response.AddField(name, value);
+    });
 }
 
 void CheckHandler::Change(limiter::Operation operation, const http::Request& request,
@@ -74,7 +76,7 @@ bool CheckHandler::Settle(limiter::Operation operation, const http::Request& req
     answer_.AnswerError(status, 503, response);
   }
   const bool reached = status.ok() || status.code() == absl::StatusCode::kUnavailable;
-  if (reached) answer::LimitAnswer::AddMode(decided_, response);
+  if (reached) answer::LimitAnswer::AddMode(answer::ModeOf(decided_), response);
   return status.ok();
 }
 

@@ -134,16 +134,10 @@ void AuthHandler::Hold(Conversation& conversation, http::Response& response) {
 void AuthHandler::Write(http::Response& response, base::Instant now) {
   response.AddField("Headgate-Outcome", Name(verdict_.outcome));
   response.AddField("Cache-Control", "no-store");
-  if (verdict_.mode != limiter::Mode::kMemory)
-    response.AddField("X-RateLimit-Mode", limiter::Name(verdict_.mode));
-  if (verdict_.limit) {
-    answer_.AddFields(*verdict_.limit, response, now);
-  } else {
-    wire::EmitEmptyRateLimitFields(
-        answer_.dialect(),
-        [&](std::string_view name, std::string_view value) { response.AddField(name, value); });
-  }
-  if (verdict_.outcome == Outcome::kUnavailable) response.AddField("Retry-After", "1");
+  answer::LimitAnswer::AddMode(verdict_.mode, response);
+  EmitFields(verdict_, answer_, now, [&](std::string_view name, std::string_view value) {
+    response.AddField(name, value);
+  });
 }
 
 }  // namespace headgate::front::auth

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "headgate/base/text.h"
-
 namespace headgate::front::auth {
 namespace {
 
@@ -131,12 +129,7 @@ bool Judge::ReadId(const mapping::RequestHead& request, const mapping::MappedReq
   const std::string& name = set_->idempotency_header;
   if (name.empty()) return false;
   std::string_view value;
-  for (const auto& [field, field_value] : request.fields) {
-    if (!base::EqualsIgnoreCase(field, name)) continue;
-    if (!value.empty()) return false;
-    value = field_value;
-  }
-  if (value.empty()) return false;
+  if (request.FindHeader(name, value) != wire::Lookup::kFound || value.empty()) return false;
   // An id counts once for each bucket. At most kPartsMax parts: longer requests hash their entries
   // one descriptor at a time.
   base::KeyHasher hasher(options_.secret, base::KeyKind::kRaw);
@@ -174,8 +167,7 @@ bool Judge::Ask(const limiter::Request& request, const mapping::Mapping& mapping
 
 void Judge::Conclude(const limiter::Request& request, const mapping::Mapping& mapping,
                      base::Instant now, Verdict& verdict) {
-  for (const limiter::DescriptorAnswer& answer : decided_.descriptors)
-    verdict.mode = std::max(verdict.mode, answer.mode);
+  verdict.mode = answer::ModeOf(decided_);
   if (mapping.require_rule && !limiter::AnyRule(decided_)) {
     verdict.outcome = Outcome::kNoRule;
     verdict.status = mapping.statuses.no_rule;

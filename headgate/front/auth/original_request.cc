@@ -1,9 +1,5 @@
 #include "headgate/front/auth/original_request.h"
 
-#include <array>
-
-#include "headgate/base/text.h"
-
 namespace headgate::front::auth {
 namespace {
 
@@ -18,20 +14,11 @@ constexpr HeaderNames kXOriginal = {"X-Original-URI", "X-Original-Method", "X-Or
 constexpr HeaderNames kXForwarded = {"X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Host"};
 
 // False if one of the headers comes twice.
-bool ReadHeaders(const http::Request& request, const HeaderNames& names,
-                 mapping::RequestHead& head) {
-  std::array<bool, 3> seen{};
-  const std::array<std::pair<std::string_view, std::string_view*>, 3> wanted = {
-      {{names.target, &head.target}, {names.method, &head.method}, {names.host, &head.host}}};
-  for (const auto& [name, value] : request.fields) {
-    for (size_t i = 0; i < wanted.size(); ++i) {
-      if (!base::EqualsIgnoreCase(name, wanted[i].first)) continue;
-      if (seen[i]) return false;
-      seen[i] = true;
-      *wanted[i].second = value;
-    }
-  }
-  return true;
+bool ReadHeaders(const HeaderNames& names, mapping::RequestHead& head) {
+  using enum wire::Lookup;
+  return head.FindHeader(names.target, head.target) != kTwice &&
+         head.FindHeader(names.method, head.method) != kTwice &&
+         head.FindHeader(names.host, head.host) != kTwice;
 }
 
 }  // namespace
@@ -45,9 +32,9 @@ bool ReadOriginalRequest(const http::Request& request, OriginalRequest form,
     case OriginalRequest::kNone:
       return true;
     case OriginalRequest::kXOriginal:
-      return ReadHeaders(request, kXOriginal, head);
+      return ReadHeaders(kXOriginal, head);
     case OriginalRequest::kXForwarded:
-      return ReadHeaders(request, kXForwarded, head);
+      return ReadHeaders(kXForwarded, head);
     case OriginalRequest::kLine:
       head.method = request.method;
       head.host = request.host;

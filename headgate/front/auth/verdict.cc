@@ -9,4 +9,14 @@ std::string_view Name(Outcome outcome) {
   return kNames[static_cast<size_t>(outcome)];
 }
 
+void EmitFields(const Verdict& verdict, answer::LimitAnswer& answer, base::Instant now,
+                wire::EmitField emit) {
+  if (verdict.limit) {
+    answer.EmitFields(*verdict.limit, now, emit);
+  } else {
+    wire::EmitEmptyRateLimitFields(answer.dialect(), emit);
+  }
+  if (verdict.outcome == Outcome::kUnavailable) emit("Retry-After", answer::kUnavailableRetryAfter);
+}
+
 }  // namespace headgate::front::auth

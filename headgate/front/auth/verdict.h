@@ -10,6 +10,7 @@
 #include "headgate/base/counter.h"
 #include "headgate/base/status.h"
 #include "headgate/base/time.h"
+#include "headgate/front/answer/limit_answer.h"
 #include "headgate/limiter/mode.h"
 #include "headgate/wire/http_fields.h"
 
@@ -44,6 +45,11 @@ struct Verdict {
   // For people: the attribute or the error.
   std::string detail{};
 };
+
+// Calls `emit` for each field of the verdict's limit, with an empty value if no limit applies, and
+// for Retry-After if the client should come back.
+void EmitFields(const Verdict& verdict, answer::LimitAnswer& answer, base::Instant now,
+                wire::EmitField emit);
 
 // Verdicts of one loop, by outcome. Written by the loop's thread, readable by any.
 struct alignas(64) Counters {

@@ -5,7 +5,7 @@
 namespace headgate::front::spoe {
 namespace {
 
-// As many as a request over HTTP may have.
+// More than a frame of 16 KiB, as HAProxy sends it, has room for.
 constexpr size_t kFieldsMax = 1000;
 
 }  // namespace

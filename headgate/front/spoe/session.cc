@@ -13,25 +13,12 @@ using wire::SpopFrame;
 using wire::SpopStatus;
 using wire::SpopType;
 
-constexpr size_t kLengthBytes = 4;
 constexpr std::string_view kVersion = "2.0";
-
-uint32_t LengthOf(std::string_view bytes) {
-  uint32_t length = 0;
-  for (size_t i = 0; i < kLengthBytes; ++i)
-    length = length << 8 | static_cast<unsigned char>(bytes[i]);
-  return length;
-}
 
 // Whether a list such as "1.0, 2.0" names the version.
 bool NamesVersion(std::string_view list) {
   while (!list.empty()) {
-    const size_t comma = std::min(list.find(','), list.size());
-    std::string_view item = list.substr(0, comma);
-    while (item.starts_with(' ')) item.remove_prefix(1);
-    while (item.ends_with(' ')) item.remove_suffix(1);
-    if (item == kVersion) return true;
-    list.remove_prefix(std::min(comma + 1, list.size()));
+    if (base::TakeListItem(list) == kVersion) return true;
   }
   return false;
 }
@@ -78,16 +65,15 @@ net::Session::Progress SpoeSession::OnBytes(std::span<const char> input, std::st
   std::string_view rest(input.data(), input.size());
   const size_t output_pause = output.size() + kOutputPauseBytes;
   bool failed = false;
-  while (!closing_ && rest.size() >= kLengthBytes && output.size() < output_pause) {
-    const uint32_t length = LengthOf(rest);
+  while (!closing_ && rest.size() >= wire::kSpopLengthBytes && output.size() < output_pause) {
+    const uint32_t length = wire::SpopLength(rest);
     if (length > frame_bytes_max_) {
-      Disconnect(SpopStatus::kTooBig, "the frame is too big", output);
-      failed = true;
-    } else if (rest.size() - kLengthBytes < length) {
+      failed = !Refuse(SpopStatus::kTooBig, "the frame is too big", output);
+    } else if (rest.size() - wire::kSpopLengthBytes < length) {
       break;
     } else {
-      failed = !TakeFrame(rest.substr(kLengthBytes, length), output, now);
-      rest.remove_prefix(kLengthBytes + length);
+      failed = !TakeFrame(rest.substr(wire::kSpopLengthBytes, length), output, now);
+      rest.remove_prefix(wire::kSpopLengthBytes + length);
     }
   }
   if (draining_ && waiting_.empty() && rest.empty() && !closing_)
@@ -97,7 +83,8 @@ net::Session::Progress SpoeSession::OnBytes(std::span<const char> input, std::st
   progress.close = closing_;
   progress.protocol_error = failed;
   progress.mid_request = !rest.empty();
-  progress.more = !closing_ && output.size() >= output_pause && rest.size() >= kLengthBytes;
+  progress.more =
+      !closing_ && output.size() >= output_pause && rest.size() >= wire::kSpopLengthBytes;
   if (!waiting_.empty()) progress.waiting_since = waiting_.front()->since;
   return progress;
 }
@@ -110,12 +97,10 @@ void SpoeSession::OnDrain() {
 bool SpoeSession::TakeFrame(std::string_view bytes, std::string& output, base::Instant now) {
   const auto frame = wire::ParseSpopFrame(bytes);
   if (!frame) {
-    Disconnect(SpopStatus::kInvalid, "the frame is malformed", output);
-    return false;
+    return Refuse(SpopStatus::kInvalid, "the frame is malformed", output);
   }
   if (!frame->complete) {
-    Disconnect(SpopStatus::kFragmented, "fragments are not supported", output);
-    return false;
+    return Refuse(SpopStatus::kFragmented, "fragments are not supported", output);
   }
   switch (frame->type) {
     case SpopType::kHaproxyHello:
@@ -132,8 +117,7 @@ bool SpoeSession::TakeFrame(std::string_view bytes, std::string& output, base::I
     case SpopType::kAck:
       break;
   }
-  Disconnect(SpopStatus::kInvalid, "this frame is not expected here", output);
-  return false;
+  return Refuse(SpopStatus::kInvalid, "this frame is not expected here", output);
 }
 
 bool SpoeSession::TakeHello(const SpopFrame& frame, std::string& output) {
@@ -145,25 +129,21 @@ bool SpoeSession::TakeHello(const SpopFrame& frame, std::string& output) {
     const auto name = wire::TakeSpopText(rest);
     const auto value = name ? wire::TakeSpopValue(rest) : std::nullopt;
     if (!value) {
-      Disconnect(SpopStatus::kInvalid, "the hello is malformed", output);
-      return false;
+      return Refuse(SpopStatus::kInvalid, "the hello is malformed", output);
     }
     if (*name == "supported-versions") versions = value->text;
     if (*name == "max-frame-size") frame_bytes = value->number;
     if (*name == "healthcheck") is_health_check = value->truth;
   }
   if (!versions || !frame_bytes) {
-    Disconnect(versions ? SpopStatus::kNoFrameSize : SpopStatus::kNoVersion,
-               "the hello lacks a value", output);
-    return false;
+    return Refuse(versions ? SpopStatus::kNoFrameSize : SpopStatus::kNoVersion,
+                  "the hello lacks a value", output);
   }
   if (!NamesVersion(*versions)) {
-    Disconnect(SpopStatus::kBadVersion, "version 2.0 is needed", output);
-    return false;
+    return Refuse(SpopStatus::kBadVersion, "version 2.0 is needed", output);
   }
   if (*frame_bytes < wire::kSpopFrameBytesMin) {
-    Disconnect(SpopStatus::kBadFrameSize, "the frames are too small", output);
-    return false;
+    return Refuse(SpopStatus::kBadFrameSize, "the frames are too small", output);
   }
   frame_bytes_max_ =
       static_cast<uint32_t>(std::min<int64_t>(*frame_bytes, wire::kSpopFrameBytesMax));
@@ -182,8 +162,7 @@ bool SpoeSession::TakeHello(const SpopFrame& frame, std::string& output) {
 
 bool SpoeSession::TakeNotify(const SpopFrame& frame, std::string& output, base::Instant now) {
   if (!notify_.Read(frame.payload)) {
-    Disconnect(SpopStatus::kInvalid, "the message is malformed", output);
-    return false;
+    return Refuse(SpopStatus::kInvalid, "the message is malformed", output);
   }
   mapping::RequestHead& request = notify_.request();
   request.peer = peer_.ip;
@@ -259,13 +238,13 @@ void SpoeSession::AppendAck(uint64_t stream_id, uint64_t frame_id, std::string& 
     for (char& c : name) c = c == '-' ? '_' : base::ToLower(c);
     AppendTextVariable(name, value, output);
   };
-  if (verdict_.limit) {
-    wire::EmitRateLimitFields(*verdict_.limit, context_.dialect, now, scratch_, emit);
-  } else {
-    wire::EmitEmptyRateLimitFields(context_.dialect, emit);
-  }
-  if (verdict_.outcome == auth::Outcome::kUnavailable) emit("Retry-After", "1");
+  auth::EmitFields(verdict_, context_.answer, now, emit);
   wire::EndSpopFrame(begin, output);
+}
+
+bool SpoeSession::Refuse(SpopStatus status, std::string_view message, std::string& output) {
+  Disconnect(status, message, output);
+  return false;
 }
 
 void SpoeSession::Disconnect(SpopStatus status, std::string_view message, std::string& output) {

@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "headgate/front/answer/limit_answer.h"
 #include "headgate/front/auth/judge.h"
 #include "headgate/front/spoe/notify.h"
 #include "headgate/net/event_loop.h"
@@ -25,7 +26,7 @@ namespace headgate::front::spoe {
 // The parts of one loop that its sessions share. Not thread-safe.
 struct Context {
   auth::Judge& judge;
-  wire::RateLimitDialect dialect = wire::RateLimitDialect::kAll;
+  answer::LimitAnswer& answer;
   net::EventLoop& loop;
   auth::Counters& counters;
 };
@@ -56,6 +57,8 @@ class SpoeSession final : public net::Session {
   // written.
   bool Finish(Waiting& waiting, std::string& output, base::Instant now);
   void AppendAck(uint64_t stream_id, uint64_t frame_id, std::string& output, base::Instant now);
+  // Ends the connection because of what HAProxy sent. Always false.
+  bool Refuse(wire::SpopStatus status, std::string_view message, std::string& output);
   void Disconnect(wire::SpopStatus status, std::string_view message, std::string& output);
   // The place for a request that may have to wait. Wait() puts it behind the others that wait;
   // otherwise the next request uses it.
@@ -67,7 +70,6 @@ class SpoeSession final : public net::Session {
   std::function<void()> wake_;
   Notify notify_;
   auth::Verdict verdict_;
-  std::string scratch_;
   std::list<std::unique_ptr<Waiting>> waiting_;  // oldest first
   std::unique_ptr<Waiting> spare_;
   bool greeted_ = false;

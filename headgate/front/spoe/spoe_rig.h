@@ -86,11 +86,10 @@ struct Ack {
 inline std::vector<Ack> Acks(std::string_view output) {
   std::vector<Ack> acks;
   while (!output.empty()) {
-    size_t length = 0;
-    for (size_t i = 0; i < 4; ++i) length = length << 8 | static_cast<unsigned char>(output[i]);
-    const auto frame = wire::ParseSpopFrame(output.substr(4, length));
+    const size_t length = wire::SpopLength(output);
+    const auto frame = wire::ParseSpopFrame(output.substr(wire::kSpopLengthBytes, length));
     HEADGATE_CHECK(frame.has_value());
-    output.remove_prefix(4 + length);
+    output.remove_prefix(wire::kSpopLengthBytes + length);
     if (frame->type != wire::SpopType::kAck) continue;
     Ack ack{.stream_id = frame->stream_id, .variables = {}};
     std::string_view rest = frame->payload;
@@ -125,7 +124,7 @@ struct SpoeRig : auth::AuthRig {
 
   answer::LimitAnswer answer{checker, {}};
   auth::Judge judge{checker, answer, options, counters};
-  Context context{.judge = judge, .loop = loop, .counters = counters};
+  Context context{.judge = judge, .answer = answer, .loop = loop, .counters = counters};
   SpoeSession session{context, peer};
   std::string rest;
   net::Session::Progress progress;
