@@ -64,8 +64,8 @@ endfunction()
 # headgate_tests(NAME limiter TESTS a_test.cc b_test.cc SOURCES rig.cc LINKS …): one GoogleTest binary, limiter_test, with an
 # entry in ctest for each file of TESTS, limiter_a_test, that runs the tests of this file. TestsOfFiles.cmake finds them in
 # the file when ctest starts. PREFIX stands before the names of the entries if it is not NAME. LABEL is `unit` by default,
-# `integration` for tests with real processes, or `plain` for long computations, which take minutes under sanitizers:
-# those presets leave them out.
+# `integration` for tests with real processes, or `plain` for long computations: they are compiled with optimisation, and the
+# presets of sanitizers, under which they take minutes, leave them out.
 function(headgate_tests)
   cmake_parse_arguments(A "" "NAME;PREFIX;LABEL" "TESTS;SOURCES;LINKS" ${ARGN})
   if(NOT A_LABEL)
@@ -79,8 +79,11 @@ function(headgate_tests)
   endif()
   set(binary ${A_NAME}_test)
   add_executable(${binary} ${A_TESTS} ${A_SOURCES})
-  target_link_libraries(${binary} PRIVATE ${A_LINKS} headgate_test_base GTest::gmock_main headgate_flags headgate_test_flags)
-  target_precompile_headers(${binary} REUSE_FROM headgate_test_base)
+  target_link_libraries(${binary} PRIVATE ${A_LINKS} headgate_test_base GTest::gmock_main headgate_flags)
+  if(NOT A_LABEL STREQUAL "plain")
+    target_link_libraries(${binary} PRIVATE headgate_test_flags)
+    target_precompile_headers(${binary} REUSE_FROM headgate_test_base)
+  endif()
 
   headgate_folder(folder)
   list(TRANSFORM A_TESTS REPLACE "^([^/].*)$" "${CMAKE_CURRENT_SOURCE_DIR}/\\1" OUTPUT_VARIABLE files)

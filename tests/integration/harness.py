@@ -21,6 +21,8 @@ import time
 import unittest
 from contextlib import ExitStack
 
+from resp import Replies, as_text, encode
+
 BINARY = os.environ.get("HEADGATE_BINARY", "build/dev/bin/headgate")
 # Another server that speaks the protocol can be selected, such as Valkey.
 REDIS_SERVER = os.environ.get("HEADGATE_REDIS_SERVER") or "redis-server"
@@ -50,7 +52,7 @@ def until(condition, seconds, what):
             return value
         if time.monotonic() > deadline:
             raise AssertionError(f"not within {seconds} s: {what}")
-        select.select([], [], [], 0.01)
+        select.select([], [], [], 0.02)
 
 
 def wait(seconds):
@@ -168,9 +170,15 @@ class RedisServer:
         self.process = subprocess.Popen(self._words(), stdout=subprocess.DEVNULL, env=self.env)
         until(self._answers, START_SECONDS, f"{REDIS_SERVER} answers")
 
-    def command(self, *words, seconds=10, prefix=()):
-        """The reply to a command, as redis-cli prints it without a terminal."""
-        return run(*prefix, "redis-cli", "-p", str(self.port), *words, timeout=seconds).stdout.strip()
+    def command(self, *words, seconds=10):
+        """The reply to a command, as redis-cli prints it without a terminal; empty if there is no
+        connection."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), timeout=seconds) as connection:
+                connection.sendall(encode(*words))
+                return as_text(Replies(connection).next()).strip()
+        except (ConnectionError, EOFError):
+            return ""
 
     def is_running(self):
         return self.process.poll() is None
@@ -354,7 +362,7 @@ def run(*command, timeout=60, **kwargs):
 
 
 def require_redis():
-    require(REDIS_SERVER, "redis-cli")
+    require(REDIS_SERVER)
 
 
 def require(*programs):

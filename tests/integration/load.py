@@ -11,26 +11,9 @@ import threading
 import time
 import types
 
+from resp import Replies, encode
+
 ANSWER_SECONDS = 30  # seconds; an answer that takes longer is a hang
-
-
-def read_reply(reader):
-    """Reads one RESP2 reply; an error becomes an Exception in its place."""
-    line = reader.readline()
-    if not line.endswith(b"\r\n"):
-        raise EOFError("the connection ended")
-    kind, rest = line[:1], line[1:-2]
-    if kind == b":":
-        return int(rest)
-    if kind == b"*":
-        return [read_reply(reader) for _ in range(int(rest))]
-    if kind == b"$":
-        return None if rest == b"-1" else reader.read(int(rest) + 2)[:-2].decode()
-    return Exception(rest.decode()) if kind == b"-" else rest.decode()
-
-
-def encode(*words):
-    return b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w.encode()) for w in words)
 
 
 def throttle(key, burst, rate):
@@ -102,13 +85,13 @@ class Load:
         try:
             with instance.connect() as connection:
                 connection.settimeout(ANSWER_SECONDS)
-                reader = connection.makefile("rb")
+                replies_of = Replies(connection)
                 while not self._stop.is_set():
                     name = names[turn % len(names)]
                     turn += 1
                     sent = time.monotonic()
                     connection.sendall(self.commands[name] * self.batch)
-                    replies = [read_reply(reader) for _ in range(self.batch)]
+                    replies = replies_of.take(self.batch)
                     answered = time.monotonic()
                     modes = collections.Counter(map(mode_of, replies))
                     alone = sum(modes[mode] for mode in (*ALONE, "error"))

@@ -145,7 +145,8 @@ class RedisInside(RedisServer):
         return [*self._prefix, *super()._words()]
 
     def command(self, *words, seconds=10):
-        return super().command(*words, seconds=seconds, prefix=self._prefix)
+        with self._inside():
+            return super().command(*words, seconds=seconds)
 
     def _answers(self):
         with self._inside():

@@ -5,7 +5,8 @@ import time
 import unittest
 
 from harness import wait
-from load import encode, passed, read_reply
+from load import passed
+from resp import Replies, encode
 from toll import FaultTest
 
 NEW_KEYS = 1152  # sent at once; more than the store answers in 10 ms
@@ -35,8 +36,7 @@ class Burst(FaultTest):
             for i, connection in enumerate(connections):
                 connection.sendall(b"".join(encode("CL.THROTTLE", f"key{turn}.{i}.{k}", "9", "10", "60") for k in range(NEW_KEYS)))
             for connection in connections:
-                reader = connection.makefile("rb")
-                refused += sum(not passed(read_reply(reader)) for _ in range(NEW_KEYS))
+                refused += sum(not passed(reply) for reply in Replies(connection).take(NEW_KEYS))
         toll.away(began, time.monotonic())
         self.until_shared(toll)
         self.assertEqual(refused, 0, "a new key has room")

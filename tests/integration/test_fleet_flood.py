@@ -7,7 +7,8 @@ import unittest
 
 from fleet import FleetTest, decided_alone
 from harness import until, wait
-from load import Load, check, encode, read_reply
+from load import Load, check
+from resp import Replies, encode
 
 KEYS = 250_000
 # The number of keys that an instance follows, over all its event loops.
@@ -52,11 +53,11 @@ class Flood(FleetTest):
 
         def run(worker):
             connection = connections[worker]
-            reader = connection.makefile("rb")
+            replies = Replies(connection)
             for begin in range(first + worker * BATCH, first + keys, WORKERS * BATCH):
                 names = range(begin, min(begin + BATCH, first + keys))
                 connection.sendall(b"".join(encode("CL.THROTTLE", f"flood{n}", str(BURST - 1), str(RATE), str(PERIOD_S)) for n in names))
-                passed[worker] += sum(read_reply(reader)[0] == 0 for _ in names)
+                passed[worker] += sum(reply[0] == 0 for reply in replies.take(len(names)))
 
         threads = [threading.Thread(target=run, args=(worker,)) for worker in range(WORKERS)]
         for thread in threads:

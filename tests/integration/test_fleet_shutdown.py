@@ -7,7 +7,8 @@ import time
 import unittest
 
 from fleet import FleetTest
-from load import check, encode, passed, read_reply
+from load import check, passed
+from resp import Replies, encode
 
 KEYS = 8000
 LIMIT = 1000
@@ -23,12 +24,12 @@ LEASES_WITHIN = 40  # seconds; the machine may be busy
 
 def replies(connection, commands):
     """The replies to all commands, sent in batches."""
-    reader = connection.makefile("rb")
+    reader = Replies(connection)
     found = []
     for begin in range(0, len(commands), BATCH):
         batch = commands[begin : begin + BATCH]
         connection.sendall(b"".join(batch))
-        found += [read_reply(reader) for _ in batch]
+        found += reader.take(len(batch))
     return found
 
 

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from faults import record
 from fleet import FleetTest
 from harness import Headgate, until, wait
-from load import Load, check, passed, read_reply
+from load import Load, check, passed
+from resp import Replies
 
 REQUESTS = 3000
 KINDS = {
@@ -40,11 +41,11 @@ class Silent(FleetTest):
         def ask(_):
             admitted = dict.fromkeys(KINDS, 0)
             with instance.connect() as connection:
-                reader = connection.makefile("rb")
+                reader = Replies(connection)
                 for _ in range(8):
                     for name in KINDS:
                         connection.sendall(check(name, "key") * 2)
-                        admitted[name] += sum(passed(read_reply(reader)) for _ in range(2))
+                        admitted[name] += sum(map(passed, reader.take(2)))
                     wait(0.03)
             return admitted
 

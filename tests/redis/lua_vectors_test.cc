@@ -3,6 +3,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/redis/lua_store.h"
