@@ -46,6 +46,7 @@ Fronts::Fronts(FrontOptions& options, SharedStores* shared, net::EventLoop& even
              .version = std::string(kVersion),
              .loop = loop,
              .clients = &options.clients,
+             .scripts = &options.scripts,
              .figures = options.figures}),
       admin_router_("Headgate, the admin address", options.access),
       resp_meter_(options.engine.metrics(), options.resp_name, loop),

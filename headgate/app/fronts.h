@@ -35,6 +35,7 @@ struct FrontOptions {
   observe::Metrics::Front http_name;
   observe::Metrics::Front spoe_name;
   front::resp::ClientList clients;
+  front::resp::Scripts scripts;
   // Figures of the whole process; any loop may call it.
   std::function<front::resp::ServerFigures()> figures;
   // Set when the server begins to drain; /readyz then answers 503.

@@ -10,6 +10,8 @@ namespace headgate::front::resp {
 
 enum class Verb : uint8_t {
   kThrottle,
+  kGcra,
+  kHgCheckM,
   kHgCheck,
   kHgPeek,
   kHgRefund,
@@ -26,6 +28,9 @@ enum class Verb : uint8_t {
   kTime,
   kDbSize,
   kRole,
+  kEval,
+  kEvalSha,
+  kScript,
   kMulti,
   kExec,
   kDiscard,
@@ -45,8 +50,11 @@ struct CommandSpec {
   Verb verb;
   int arity;  // number of words including the command name; -n: at least n
   Needs needs = Needs::kNothing;
-  bool has_key = false;  // the first argument is a key for cluster clients
-  bool hidden = false;   // recognized, but not listed as a command
+  // For cluster clients: the positions of the keys, as COMMAND reports them.
+  int first_key = 0;
+  int last_key = 0;
+  int key_step = 0;
+  bool hidden = false;  // recognized, but not listed as a command
 
   bool AcceptsCount(size_t arguments) const {
     return arity >= 0 ? arguments == static_cast<size_t>(arity)

@@ -9,8 +9,10 @@
 #include "headgate/front/resp/connection_verbs.h"
 #include "headgate/front/resp/counters.h"
 #include "headgate/front/resp/rule_verbs.h"
+#include "headgate/front/resp/script_verbs.h"
 #include "headgate/front/resp/server_verbs.h"
 #include "headgate/front/resp/throttle.h"
+#include "headgate/front/resp/throttle_group.h"
 #include "headgate/http/access.h"
 #include "headgate/limiter/checker.h"
 
@@ -23,6 +25,7 @@ struct Services {
   std::string version;            // Headgate's version, for INFO
   uint32_t loop = 0;              // makes client numbers unique among loops
   ClientList* clients = nullptr;  // of all loops; null if this loop is the only one
+  Scripts* scripts = nullptr;     // of all loops; null if this loop is the only one
   std::function<ServerFigures()> figures{};
 };
 
@@ -32,7 +35,9 @@ class Context {
   explicit Context(const Services& services)
       : access(services.access),
         throttle(services.checker, counters),
+        throttle_group(services.checker),
         rule_verbs(services.checker),
+        script_verbs(services.scripts != nullptr ? *services.scripts : own_scripts_),
         connection_verbs(services.access, counters),
         server_verbs(services.version, services.figures),
         clients(services.clients != nullptr ? *services.clients : own_clients_),
@@ -45,13 +50,16 @@ class Context {
   const http::Access& access;
   Counters counters;
   ThrottleBatch throttle;
+  ThrottleGroup throttle_group;
   RuleVerbs rule_verbs;
+  ScriptVerbs script_verbs;
   const ConnectionVerbs connection_verbs;
   const ServerVerbs server_verbs;
   ClientList& clients;
 
  private:
   ClientList own_clients_;
+  Scripts own_scripts_;
   uint64_t next_client_;
 };
 

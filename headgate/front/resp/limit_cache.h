@@ -12,11 +12,13 @@
 
 namespace headgate::front::resp {
 
-// A limit as CL.THROTTLE states it: up to max_burst + 1 at once, and `count` more per period.
+// A limit as CL.THROTTLE and GCRA state it: up to max_burst + 1 at once, and `count` more per
+// period.
 struct ThrottleLimit {
   int64_t max_burst = 0;
   int64_t count = 0;
   int64_t period_s = 0;
+  int64_t period_ns = 0;  // in addition to the seconds; below a second
 
   bool operator==(const ThrottleLimit&) const = default;
 };
@@ -50,7 +52,8 @@ class LimitCache {
   static size_t IndexOf(const ThrottleLimit& limit) {
     uint64_t h = static_cast<uint64_t>(limit.max_burst) * 0x9e3779b97f4a7c15u;
     h = (h ^ static_cast<uint64_t>(limit.count)) * 0xbf58476d1ce4e5b9u;
-    h = (h ^ (h >> 32) ^ static_cast<uint64_t>(limit.period_s)) * 0x94d049bb133111ebu;
+    h = (h ^ (h >> 32) ^ static_cast<uint64_t>(limit.period_s + limit.period_ns)) *
+        0x94d049bb133111ebu;
     return static_cast<size_t>(h >> (64 - kIndexBits));
   }
 

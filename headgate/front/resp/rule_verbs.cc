@@ -8,13 +8,11 @@
 
 #include "headgate/base/text.h"
 #include "headgate/front/resp/commands.h"
-#include "headgate/front/resp/throttle.h"
+#include "headgate/front/resp/throttle_arguments.h"
+#include "headgate/front/resp/verb_replies.h"
 
 namespace headgate::front::resp {
 namespace {
-
-// The longest part of an argument that an error repeats.
-constexpr size_t kEchoedMax = 128;
 
 int64_t MillisecondsUp(base::Duration d) {
   return std::chrono::ceil<std::chrono::milliseconds>(d).count();

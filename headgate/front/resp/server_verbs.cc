@@ -37,15 +37,13 @@ bool Matches(std::string_view name, std::string_view pattern) {
 }
 
 void WriteSpec(const CommandSpec& spec, RespWriter& reply) {
-  const int64_t key = spec.has_key ? 1 : 0;
   reply.Array(6);
   reply.Bulk(spec.name);
   reply.Integer(spec.arity);
   reply.Array(2);
   reply.Simple(spec.verb <= Verb::kHgReset ? "write" : "loading");
   reply.Simple("fast");
-  for (int i = 0; i < 3; ++i)
-    reply.Integer(key);  // first and last position of a key, and the step between keys
+  for (const int key : {spec.first_key, spec.last_key, spec.key_step}) reply.Integer(key);
 }
 
 std::string Uptime(base::Duration uptime) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "headgate/base/check.h"
 #include "headgate/front/resp/client_verbs.h"
 #include "headgate/front/resp/verb_replies.h"
 
@@ -70,23 +71,46 @@ void RespSession::Collect(const ThrottleTurn& turn, Pass& pass) {
 
 bool RespSession::TakeCommand(const ThrottleTurn& turn, Pass& pass) {
   const CommandSpec* const spec = FindCommand(parser_[0]);
-  const bool collects =
-      spec != nullptr && spec->verb == Verb::kThrottle && !in_refused_transaction_;
   registration_.OnCommand(spec);
-  pass.waits = collects ? !context_.throttle.Add(parser_, turn) : !context_.throttle.Flush(turn);
+  const Collected collected =
+      transaction_.state() == Transaction::State::kNone ? CollectOne(spec, turn) : Collected::kNo;
+  pass.waits = collected == Collected::kWaits ||
+               (collected == Collected::kNo && !context_.throttle.Flush(turn));
   if (pass.waits) return false;
   if (context_.throttle.size() <= 1) {
     pass.unanswered = pass.rest;
     pass.commands_answered = pass.commands;
   }
-  if (!collects) {
-    pass.waits = !Run(spec, turn);
-    if (pass.waits && verbs_.only_one())
+  if (collected == Collected::kNo) {
+    pass.waits = !Run(spec, turn, pass);
+    if (pass.waits && verbs_.only_one() && !transaction_.executing())
       AskAhead(pass.rest.substr(parser_.consumed_bytes()), turn.now);
     if (pass.waits) return false;
   }
   ++pass.commands;
   return true;
+}
+
+RespSession::Collected RespSession::CollectOne(const CommandSpec* spec, const ThrottleTurn& turn) {
+  const auto added = [](bool yes) { return yes ? Collected::kYes : Collected::kWaits; };
+  if (spec == nullptr) return Collected::kNo;
+  switch (spec->verb) {
+    case Verb::kThrottle:
+      return added(context_.throttle.Add(ThrottleForm::kCell, parser_, turn));
+    case Verb::kGcra:
+      return added(context_.throttle.Add(ThrottleForm::kGcra, parser_, turn));
+    case Verb::kEval:
+    case Verb::kEvalSha: {
+      if (!spec->AcceptsCount(parser_.size())) return Collected::kNo;
+      const auto words = context_.script_verbs.Expand(spec->verb == Verb::kEval, parser_);
+      if (!words.ok()) return Collected::kNo;
+      const bool cell = FindCommand((*words)[0])->verb == Verb::kThrottle;
+      return added(
+          context_.throttle.Add(cell ? ThrottleForm::kCell : ThrottleForm::kGcra, *words, turn));
+    }
+    default:
+      return Collected::kNo;
+  }
 }
 
 void RespSession::RefuseInput(const ThrottleTurn& turn, Pass& pass) {
@@ -126,10 +150,23 @@ void RespSession::OnGivenUp(GivenUp why, std::string& output, base::Instant /*no
           "smaller ones");
 }
 
-bool RespSession::Run(const CommandSpec* spec, const ThrottleTurn& turn) {
-  const Ran ran = RunOther(spec, turn);
+bool RespSession::Run(const CommandSpec* spec, const ThrottleTurn& turn, const Pass& pass) {
+  const bool of_transaction =
+      transaction_.state() != Transaction::State::kNone ||
+      (spec != nullptr &&
+       (spec->verb == Verb::kMulti || spec->verb == Verb::kExec || spec->verb == Verb::kDiscard));
+  const Ran ran = of_transaction ? RunInTransaction(spec, turn, pass) : RunOther(spec, turn);
   if (ran == Ran::kFailed) context_.counters.errors.Add();
   return ran != Ran::kWaits;
+}
+
+bool RespSession::Accepts(const CommandSpec* spec, RespWriter& reply) const {
+  if (spec == nullptr) return Unknown(reply);
+  if (!spec->AcceptsCount(parser_.size()) || (spec->verb == Verb::kPing && parser_.size() > 2)) {
+    reply.Error(fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
+    return false;
+  }
+  return spec->needs != Needs::kState || !MayNotUseState(spec->name, reply);
 }
 
 // Longer than a screen because the switch has one case for each verb.
@@ -137,18 +174,24 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
   const auto done = [](bool well) { return well ? Ran::kDone : Ran::kFailed; };
   const base::Instant now = turn.now;
   RespWriter reply(turn.output, client_.version);
-  if (in_refused_transaction_ && RefusesInTransaction(spec, reply)) return done(false);
-  if (spec == nullptr) return done(Unknown(reply));
-  if (!spec->AcceptsCount(parser_.size()) || (spec->verb == Verb::kPing && parser_.size() > 2)) {
-    reply.Error(fmt::format("ERR wrong number of arguments for '{}' command", spec->name));
-    return done(false);
-  }
-  if (spec->needs == Needs::kState && MayNotUseState(spec->name, reply)) return done(false);
+  if (!Accepts(spec, reply)) return Ran::kFailed;
   const ConnectionVerbs& connection = context_.connection_verbs;
   const ServerVerbs& server = context_.server_verbs;
   switch (spec->verb) {
     case Verb::kThrottle:
-      break;
+    case Verb::kGcra:
+    case Verb::kMulti:
+    case Verb::kExec:
+    case Verb::kDiscard:
+      break;  // collected, or of a transaction
+    case Verb::kHgCheckM:
+      return RunGroup(turn);
+    case Verb::kEval:
+      return RunScript(true, turn);
+    case Verb::kEvalSha:
+      return RunScript(false, turn);
+    case Verb::kScript:
+      return done(context_.script_verbs.Script(parser_, MayUseState(), reply));
     case Verb::kHgCheck:
       return RunRuleVerb(RuleVerb::kCheck, turn);
     case Verb::kHgPeek:
@@ -190,18 +233,6 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
       return done(server.DbSize(reply));
     case Verb::kRole:
       return done(server.Role(reply));
-    case Verb::kMulti:
-      in_refused_transaction_ = true;
-      reply.Error(
-          "ERR MULTI is not supported: commands up to EXEC or DISCARD are not executed; use a "
-          "pipeline without a "
-          "transaction");
-      return done(false);
-    case Verb::kExec:
-    case Verb::kDiscard:
-      reply.Error(
-          fmt::format("ERR {} without MULTI", spec->verb == Verb::kExec ? "EXEC" : "DISCARD"));
-      return done(false);
     case Verb::kReset:
       ResetClient();
       reply.Simple("RESET");
@@ -219,32 +250,108 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
   return done(true);
 }
 
-// A refused transaction behaves like an aborted one in Redis: its commands have no effect, EXEC
-// reports that, and DISCARD ends it. In place of QUEUED each command gets an error, for clients
-// that missed the first error.
-bool RespSession::RefusesInTransaction(const CommandSpec* spec, RespWriter& reply) {
-  const Verb verb =
-      spec != nullptr && spec->AcceptsCount(parser_.size()) ? spec->verb : Verb::kThrottle;
-  switch (verb) {
+RespSession::Ran RespSession::RunInTransaction(const CommandSpec* spec, const ThrottleTurn& turn,
+                                               const Pass& pass) {
+  RespWriter reply(turn.output, client_.version);
+  if (transaction_.executing()) return Exec(turn, pass);
+  const auto refuse = [&](std::string_view error) {
+    if (!error.empty()) reply.Error(error);
+    if (transaction_.queuing()) transaction_.Refuse();
+    return Ran::kFailed;
+  };
+  if (!Accepts(spec, reply)) return refuse("");
+  switch (spec->verb) {
     case Verb::kReset:
     case Verb::kQuit:
     case Verb::kHttp:
-      return false;
-    case Verb::kExec:
-      in_refused_transaction_ = false;
-      reply.Error("EXECABORT Transaction discarded because of previous errors.");
-      return true;
-    case Verb::kDiscard:
-      in_refused_transaction_ = false;
-      reply.Simple("OK");
-      return true;
+      return RunOther(spec, turn);
     case Verb::kMulti:
-      reply.Error("ERR MULTI calls can not be nested");
-      return true;
+      // Redis goes on queuing too.
+      if (transaction_.queuing()) {
+        reply.Error("ERR MULTI calls can not be nested");
+        return Ran::kFailed;
+      }
+      transaction_.Begin();
+      reply.Simple("OK");
+      return Ran::kDone;
+    case Verb::kDiscard:
+      if (!transaction_.queuing()) return refuse("ERR DISCARD without MULTI");
+      transaction_.End();
+      reply.Simple("OK");
+      return Ran::kDone;
+    case Verb::kExec:
+      if (!transaction_.queuing()) return refuse("ERR EXEC without MULTI");
+      if (transaction_.state() == Transaction::State::kRefused) {
+        transaction_.End();
+        return refuse("EXECABORT Transaction discarded because of previous errors.");
+      }
+      transaction_.BeginExecution();
+      return Exec(turn, pass);
     default:
-      reply.Error("ERR not executed: MULTI was refused, and neither EXEC nor DISCARD has followed");
-      return true;
+      break;
   }
+  if (transaction_.state() == Transaction::State::kQueuing &&
+      !transaction_.Add(pass.rest.substr(0, parser_.consumed_bytes()))) {
+    return refuse(fmt::format("ERR more than {} commands or {} bytes in a transaction",
+                              Transaction::kCommandsMax, Transaction::kBytesMax));
+  }
+  reply.Simple("QUEUED");
+  return Ran::kDone;
+}
+
+RespSession::Ran RespSession::Exec(const ThrottleTurn& turn, const Pass& pass) {
+  const ThrottleTurn inner{
+      .output = transaction_.replies, .pending = turn.pending, .now = turn.now};
+  bool waits = false;
+  while (!waits && !transaction_.rest().empty()) waits = !ExecuteNext(inner);
+  if (waits) return Ran::kWaits;
+  RespWriter(turn.output, client_.version).Array(transaction_.count());
+  turn.output.append(transaction_.replies);
+  transaction_.End();
+  // The caller goes on behind EXEC.
+  parser_.Parse(pass.rest);
+  return Ran::kDone;
+}
+
+bool RespSession::ExecuteNext(const ThrottleTurn& turn) {
+  const std::string_view rest = transaction_.rest();
+  parser_.Forget();
+  HEADGATE_CHECK(parser_.Parse(rest) == RespParser::Step::kCommand);
+  const size_t bytes = parser_.consumed_bytes();
+  if (transaction_.awaits_batch) {
+    if (!context_.throttle.AnswerSettled(turn)) return false;
+    transaction_.awaits_batch = false;
+  } else {
+    const CommandSpec* const spec = FindCommand(parser_[0]);
+    // The batch is empty, so that adding one command does not wait.
+    if (CollectOne(spec, turn) != Collected::kNo) {
+      transaction_.awaits_batch = !context_.throttle.Flush(turn);
+      if (transaction_.awaits_batch) return false;
+    } else {
+      const Ran ran = RunOther(spec, turn);
+      if (ran == Ran::kFailed) context_.counters.errors.Add();
+      if (ran == Ran::kWaits) return false;
+    }
+  }
+  transaction_.Next(bytes);
+  return true;
+}
+
+RespSession::Ran RespSession::RunScript(bool by_text, const ThrottleTurn& turn) {
+  // A script that expands is collected; this one has an error.
+  const auto words = context_.script_verbs.Expand(by_text, parser_);
+  const absl::string_view message = words.status().message();
+  RespWriter(turn.output, client_.version).Error({message.data(), message.size()});
+  return Ran::kFailed;
+}
+
+RespSession::Ran RespSession::RunGroup(const ThrottleTurn& turn) {
+  const auto answered = context_.throttle_group.Answer(parser_, turn);
+  if (answered.ok()) return *answered ? Ran::kDone : Ran::kWaits;
+  const absl::string_view message = answered.status().message();
+  RespWriter(turn.output, client_.version)
+      .Error(fmt::format("ERR {}", std::string_view(message.data(), message.size())));
+  return Ran::kFailed;
 }
 
 RespSession::Ran RespSession::RunClient(const ThrottleTurn& turn) {
@@ -306,7 +413,7 @@ bool RespSession::MayNotUseState(std::string_view command, RespWriter& reply) co
 void RespSession::ResetClient() {
   const uint64_t id = client_.id;
   client_ = ClientState{.id = id};
-  in_refused_transaction_ = false;
+  transaction_.End();
   registration_.Describe(client_);
   ChooseBounds();
 }

@@ -19,6 +19,7 @@
 #include "headgate/front/resp/commands.h"
 #include "headgate/front/resp/connection_verbs.h"
 #include "headgate/front/resp/context.h"
+#include "headgate/front/resp/transaction.h"
 #include "headgate/front/resp/verb_queue.h"
 #include "headgate/net/session.h"
 #include "headgate/wire/resp_parser.h"
@@ -70,9 +71,12 @@ class RespSession final : public net::Session {
   bool Flush(const ThrottleTurn& turn, Pass& pass);
   void Settle(const ThrottleTurn& turn, Pass& pass, Progress& progress);
 
+  // Adds the command to the batch if it brings its own limit. Waits: the batch before it waits.
+  enum class Collected : uint8_t { kNo, kYes, kWaits };
+  Collected CollectOne(const CommandSpec* spec, const ThrottleTurn& turn);
   // Answers a command that is not collected. Returns false if the answer comes later; the command
   // is then run again.
-  bool Run(const CommandSpec* spec, const ThrottleTurn& turn);
+  bool Run(const CommandSpec* spec, const ThrottleTurn& turn, const Pass& pass);
   Ran RunOther(const CommandSpec* spec, const ThrottleTurn& turn);
   Ran RunRuleVerb(RuleVerb verb, const ThrottleTurn& turn);
   // `input` follows a verb that waits. Sends the checks and peeks in it to the store, up to the
@@ -83,8 +87,15 @@ class RespSession final : public net::Session {
   // If the client may not use state, writes the reason and returns true.
   bool MayNotUseState(std::string_view command, wire::RespWriter& reply) const;
   Ran RunClient(const ThrottleTurn& turn);
-  // Answers a command that belongs to a refused transaction. Returns false if it does not.
-  bool RefusesInTransaction(const CommandSpec* spec, wire::RespWriter& reply);
+  Ran RunScript(bool by_text, const ThrottleTurn& turn);
+  Ran RunGroup(const ThrottleTurn& turn);
+  // Checks the command and writes an error if it cannot be executed. Returns whether it can.
+  bool Accepts(const CommandSpec* spec, wire::RespWriter& reply) const;
+  // MULTI, EXEC and DISCARD, and each command in between.
+  Ran RunInTransaction(const CommandSpec* spec, const ThrottleTurn& turn, const Pass& pass);
+  Ran Exec(const ThrottleTurn& turn, const Pass& pass);
+  // Executes the next command of the transaction. Returns false if it waits.
+  bool ExecuteNext(const ThrottleTurn& turn);
   void ResetClient();
   void ChooseBounds();
 
@@ -102,8 +113,7 @@ class RespSession final : public net::Session {
     size_t bytes = 0;
     uint64_t commands = 0;
   } awaited_;
-  // Between a MULTI, which is refused, and its EXEC or DISCARD.
-  bool in_refused_transaction_ = false;
+  Transaction transaction_;
   bool draining_ = false;
   bool closing_ = false;
   bool http_ = false;  // closed because the client speaks HTTP

@@ -202,7 +202,7 @@ TEST(RespSession, TheVerbsThatClientsSendOnConnect) {
       {"CLIENT MAINT_NOTIFICATIONS ON\r\n",
        "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.\r\n"},
       {"CLIENT\r\n", "-ERR wrong number of arguments for 'client' command\r\n"},
-      {"COMMAND COUNT\r\n", ":19\r\n"},
+      {"COMMAND COUNT\r\n", ":27\r\n"},
       {"COMMAND DOCS\r\n", "*0\r\n"},
       {"COMMAND INFO cl.throttle nope post\r\n",
        "*3\r\n*6\r\n$11\r\ncl.throttle\r\n:-5\r\n*2\r\n+write\r\n+fast\r\n:1\r\n:1\r\n:1\r\n$-"
@@ -229,7 +229,7 @@ TEST(RespSession, CommandListsAllCommands) {
   World world;
   Conversation client(world);
   EXPECT_THAT(client.Send("COMMAND\r\n"),
-              AllOf(StartsWith("*19\r\n*6\r\n$11\r\ncl.throttle\r\n"), Not(HasSubstr("host"))));
+              AllOf(StartsWith("*27\r\n*6\r\n$11\r\ncl.throttle\r\n"), Not(HasSubstr("host"))));
   EXPECT_EQ(client.Send("COMMAND\r\n"), client.Send("COMMAND INFO\r\n"));
 }
 
@@ -238,55 +238,6 @@ TEST(RespSession, ResetForgetsWhatTheClientSaid) {
   Conversation client(world);
   client.Send("HELLO 3 SETNAME me\r\n");
   EXPECT_EQ(client.Send("RESET\r\nCLIENT GETNAME\r\nCLIENT ID\r\n"), "+RESET\r\n$-1\r\n:1\r\n");
-}
-
-// ---- Transactions, which are refused
-
-TEST(RespSession, ARefusedTransactionHasNoEffect) {
-  World world;
-  Conversation client(world);
-  const std::string throttle = "CL.THROTTLE k 4 1 1000\r\n";
-  const std::string refused =
-      "-ERR MULTI is not supported: commands up to EXEC or DISCARD are not executed; use a "
-      "pipeline without a "
-      "transaction\r\n";
-  const std::string not_executed =
-      "-ERR not executed: MULTI was refused, and neither EXEC nor DISCARD has followed\r\n";
-  // Nothing is consumed, in whatever pieces the commands arrive.
-  EXPECT_EQ(client.Send("MULTI\r\n" + throttle + throttle + "EXEC\r\n"),
-            refused + not_executed + not_executed +
-                "-EXECABORT Transaction discarded because of previous errors.\r\n");
-  EXPECT_EQ(client.Send("multi\r\n"), refused);
-  EXPECT_EQ(client.Send(throttle + "CLIENT SETNAME x\r\nNONSENSE\r\nEXEC now\r\n"),
-            not_executed + not_executed + not_executed + not_executed);
-  EXPECT_EQ(client.Send("MULTI\r\nDISCARD\r\n"), "-ERR MULTI calls can not be nested\r\n+OK\r\n");
-  EXPECT_EQ(client.Send(throttle), "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n");
-  EXPECT_EQ(client.Send("CLIENT GETNAME\r\n"), "$-1\r\n");
-  EXPECT_EQ(world.own_limits.of(limiter::Outcome::kAllowed), 1u);
-}
-
-TEST(RespSession, CommandsBeforeATransactionAreAnsweredBeforeIt) {
-  World world;
-  Conversation client(world);
-  EXPECT_EQ(Readable(client.Send(
-                "CL.THROTTLE k 4 1 1000\r\nMULTI\r\nDISCARD\r\nCL.THROTTLE k 4 1 1000\r\n")),
-            "[0, 5, 4, -1, 1000]\n"
-            "-ERR MULTI is not supported: commands up to EXEC or DISCARD are not executed; use a "
-            "pipeline without a "
-            "transaction\nOK\n[0, 5, 3, -1, 2000]\n");
-}
-
-TEST(RespSession, ATransactionEndsWithTheConversationToo) {
-  ExpectRows({
-      {"EXEC\r\n", "-ERR EXEC without MULTI\r\n"},
-      {"DISCARD\r\n", "-ERR DISCARD without MULTI\r\n"},
-      {"MULTI now\r\nPING\r\n", "-ERR wrong number of arguments for 'multi' command\r\n+PONG\r\n"},
-  });
-  World world;
-  Conversation client(world);
-  EXPECT_THAT(client.Send("MULTI\r\nRESET\r\nPING\r\n"), EndsWith("+RESET\r\n+PONG\r\n"));
-  EXPECT_THAT(client.Send("MULTI\r\nQUIT\r\n"), EndsWith("+OK\r\n"));
-  EXPECT_TRUE(client.progress.close);
 }
 
 TEST(RespSession, UnknownCommandsAreRepeatedAsRedisDoes) {

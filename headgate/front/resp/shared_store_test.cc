@@ -89,7 +89,7 @@ std::string Command(const std::vector<std::string>& words) {
 
 std::string RandomCommand(std::mt19937_64& random) {
   const std::string key = "k" + std::to_string(random() % 5);
-  switch (random() % 19) {
+  switch (random() % 24) {
     case 0:
       return Command({"PING"});
     case 1:
@@ -115,7 +115,17 @@ std::string RandomCommand(std::mt19937_64& random) {
                       "more"}) +
              Command({"hg.check", "other", "ENTRIES", "1", "user", key});
     case 11:
+    case 14:
       return Command({"MULTI"});
+    case 15:
+      return Command({"GCRA", key, "15", "30", "60.0", "TOKENS", std::to_string(random() % 3)});
+    case 16:
+      return Command(
+          {"EVAL", "return redis.call('CL.THROTTLE', KEYS[1], 15, 30, ARGV[1])", "1", key, "60"});
+    case 17:
+    case 18:
+      return Command({"HG.CHECKM", key, "15", "30", "60", "1", "k" + std::to_string(random() % 5),
+                      "15", "30", "60", "2"});
     case 12:
     case 13:
       return Command({random() % 2 == 0 ? "EXEC" : "DISCARD"});

@@ -4,6 +4,10 @@
 //   CL.THROTTLE key max_burst count period_s [quantity]
 //     →  [limited, limit, remaining, retry_after_s, reset_after_s]
 //
+// GCRA, the command that Redis is to get, decides by the same buckets and has the same reply:
+//
+//   GCRA key max_burst tokens_per_period period [TOKENS quantity]
+//
 // Commands that arrive together are collected, decided by one call of the store, and answered in
 // order. Nothing on this path allocates once a limit is known. Specification and differences from
 // redis-cell: docs/reference/redis-protocol.md.
@@ -11,7 +15,6 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,16 +23,13 @@
 #include "headgate/base/time.h"
 #include "headgate/front/resp/counters.h"
 #include "headgate/front/resp/limit_cache.h"
+#include "headgate/front/resp/throttle_arguments.h"
 #include "headgate/limiter/checker.h"
 #include "headgate/limiter/pending.h"
 #include "headgate/store/limit_table.h"
 #include "headgate/wire/resp_parser.h"
 
 namespace headgate::front::resp {
-
-// Parses like Rust's i64::from_str, which redis-cell uses: an optional sign and decimal digits,
-// nothing else, within 64 bits.
-std::optional<int64_t> ParseInteger(std::string_view text);
 
 // Shared by the commands of one call.
 struct ThrottleTurn {
@@ -54,9 +54,10 @@ class ThrottleBatch {
   size_t size() const { return size_; }
   bool full() const { return size_ == kCommandsMax; }
 
-  // Adds one command; must not be full. Replies that must precede this command are written first.
-  // If those come later, the command is not added.
-  bool Add(const wire::RespParser& command, const ThrottleTurn& turn);
+  // Adds one command, given by a wire::RespParser or CommandWords; must not be full. Replies that
+  // must precede this command are written first. If those come later, the command is not added.
+  template <typename Words>
+  bool Add(ThrottleForm form, const Words& command, const ThrottleTurn& turn);
 
   // Decides the collected commands and appends the replies.
   bool Flush(const ThrottleTurn& turn);
@@ -68,14 +69,8 @@ class ThrottleBatch {
   // Twice the usual depth of a pipeline; the replies fit on the stack.
   static constexpr size_t kCommandsMax = 64;
 
-  struct Arguments {
-    ThrottleLimit limit;
-    int64_t quantity = 1;
-  };
-  static absl::Status ReadArguments(const wire::RespParser& command, Arguments& arguments);
-  static absl::Status CheckArguments(const Arguments& arguments);
   absl::StatusOr<store::LimitHandle> MakeLimit(const ThrottleLimit& limit);
-  bool Refuse(const absl::Status& status, const ThrottleTurn& turn);
+  bool Refuse(ThrottleForm form, const absl::Status& status, const ThrottleTurn& turn);
   void Reply(base::Strided<const limiter::Settled> settled, std::string& output);
 
   limiter::Checker& checker_;

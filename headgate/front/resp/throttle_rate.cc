@@ -24,9 +24,10 @@ ThrottleRate Rate(uint64_t requests, uint128 period) {
 
 }  // namespace
 
-absl::StatusOr<ThrottleRate> RateOf(int64_t count, int64_t period_s) {
+absl::StatusOr<ThrottleRate> RateOf(int64_t count, int64_t period_s, int64_t period_ns) {
   auto requests = static_cast<uint64_t>(count);
-  uint128 period = uint128{static_cast<uint64_t>(period_s)} * kNsPerSecond;  // below 2^93
+  uint128 period = uint128{static_cast<uint64_t>(period_s)} * kNsPerSecond +
+                   static_cast<uint64_t>(period_ns);  // below 2^93
   if (requests <= kRequestsMax && period <= kPeriodMax) return Rate(requests, period);
   const uint64_t divisor = std::gcd(requests, static_cast<uint64_t>(period % requests));
   requests /= divisor;

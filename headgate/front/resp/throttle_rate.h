@@ -19,8 +19,9 @@ struct ThrottleRate {
   base::Duration period{0};
 };
 
-// Both arguments must be at least 1. InvalidArgument if one request takes longer than 146 years, or
+// The period is `period_s` seconds and `period_ns` nanoseconds. It and the count must be above 0.
+// InvalidArgument if one request takes longer than 146 years, or
 // if the rounding would be larger than that.
-absl::StatusOr<ThrottleRate> RateOf(int64_t count, int64_t period_s);
+absl::StatusOr<ThrottleRate> RateOf(int64_t count, int64_t period_s, int64_t period_ns = 0);
 
 }  // namespace headgate::front::resp

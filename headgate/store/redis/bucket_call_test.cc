@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "headgate/base/digest.h"
 #include "headgate/store/big_endian.h"
-#include "headgate/store/redis/digest.h"
 
 namespace headgate::store::redis {
 namespace {
@@ -40,8 +40,9 @@ TEST_F(BucketCalls, AreOneKeyAndItsArguments) {
   EXPECT_THAT(command, ::testing::StartsWith(fmt::format(
                            "*6\r\n$7\r\nEVALSHA\r\n$40\r\n{}\r\n$1\r\n1\r\n$6\r\nhg:{{k}}\r\n",
                            call.script().sha1)));
-  EXPECT_EQ(call.script().sha1, DigestHex(Digest::kSha1, call.script().text));
-  EXPECT_EQ(DigestHex(Digest::kSha1, "abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+  EXPECT_EQ(call.script().sha1, base::DigestHex(base::Digest::kSha1, call.script().text));
+  EXPECT_EQ(base::DigestHex(base::Digest::kSha1, "abc"),
+            "a9993e364706816aba3e25717850c26c9cd0d89d");
 }
 
 TEST_F(BucketCalls, ALimitOfNothingNeedsNoStoreButForItsReset) {

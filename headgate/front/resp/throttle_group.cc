@@ -1,0 +1,96 @@
+#include "headgate/front/resp/throttle_group.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "headgate/base/hash.h"
+#include "headgate/front/resp/throttle_arguments.h"
+#include "headgate/front/resp/throttle_reply.h"
+#include "headgate/front/resp/throttle_script.h"
+
+namespace headgate::front::resp {
+namespace {
+
+// The words of one key: the key, and the numbers of its limit and quantity.
+constexpr size_t kWordsPerKey = 5;
+
+}  // namespace
+
+absl::StatusOr<bool> ThrottleGroup::Answer(const wire::RespParser& command,
+                                           const ThrottleTurn& turn) {
+  if (turn.pending.waiting()) return false;
+  if (!turn.pending.settled().empty()) {
+    const absl::Status status = Reply(turn.pending.settled(), turn.output);
+    turn.pending.Forget();
+    if (!status.ok()) return status;
+    return true;
+  }
+  HEADGATE_RETURN_IF_ERROR(Read(command));
+  const auto name = [&](size_t index, std::string& out) {
+    limiter::AppendThrottleBucket(checker_.naming(), command[1 + kWordsPerKey * index], out);
+  };
+  if (!checker_.decider().Decide(batch_, name, &turn.pending, turn.now)) return false;
+  HEADGATE_RETURN_IF_ERROR(Reply(
+      base::Strided<const limiter::Settled>::Of(std::span(batch_), &limiter::BatchEntry::settled),
+      turn.output));
+  return true;
+}
+
+absl::Status ThrottleGroup::Read(const wire::RespParser& command) {
+  const size_t keys = (command.size() - 1) / kWordsPerKey;
+  if (command.size() != 1 + kWordsPerKey * keys) {
+    return absl::InvalidArgumentError(
+        "syntax error: HG.CHECKM key max_burst count period quantity [key max_burst count period "
+        "quantity ...]");
+  }
+  if (keys > kKeysMax)
+    return absl::InvalidArgumentError(fmt::format("more than {} keys", kKeysMax));
+  batch_.clear();
+  limits_.clear();
+  for (size_t i = 0; i < keys; ++i) {
+    const size_t first = 1 + kWordsPerKey * i;
+    CommandWords words;
+    words.Add(command[0]);
+    for (size_t k = first; k < first + kWordsPerKey; ++k) words.Add(command[k]);
+    ThrottleArguments arguments;
+    HEADGATE_RETURN_IF_ERROR(ReadArguments(ThrottleForm::kCell, words, arguments));
+    HEADGATE_RETURN_IF_ERROR(CheckArguments(arguments));
+    if (arguments.quantity == 0) return absl::InvalidArgumentError("quantity must be at least 1");
+    HEADGATE_ASSIGN_OR_RETURN(const algorithm::Limit limit, LimitOf(arguments.limit));
+    HEADGATE_ASSIGN_OR_RETURN(store::LimitHandle handle, checker_.store().limits().Intern(limit));
+    batch_.push_back(
+        {.request = {.key = base::HashBytes(checker_.store().hash_secret(), base::KeyKind::kRaw,
+                                            command[first]),
+                     .limit = handle.get(),
+                     .cost = static_cast<algorithm::Cost>(arguments.quantity),
+                     .joined = i == 0 ? store::Joined::kNo : store::Joined::kOtherRule},
+         .terms = checker_.decider().default_terms()});
+    limits_.push_back(std::move(handle));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ThrottleGroup::Reply(base::Strided<const limiter::Settled> settled,
+                                  std::string& output) const {
+  bool limited = false;
+  bool unavailable = false;
+  for (size_t i = 0; i < settled.size(); ++i) {
+    const limiter::Outcome outcome = limiter::OutcomeOf(settled[i]);
+    checker_.ObserveOwnLimits(outcome, 1);
+    limited = limited || !settled[i].decision.allowed;
+    unavailable = unavailable || outcome == limiter::Outcome::kUnavailable;
+  }
+  if (unavailable) return absl::UnavailableError("the shared store cannot be reached");
+  wire::RespWriter reply(output, wire::RespVersion::k2);
+  reply.Array(1 + settled.size());
+  reply.Integer(limited ? 1 : 0);
+  for (size_t i = 0; i < settled.size(); ++i) {
+    std::array<char, kThrottleReplyBytesMax> bytes;
+    const char* const end = WriteThrottleReply(bytes.data(), settled[i].decision);
+    output.append(bytes.data(), static_cast<size_t>(end - bytes.data()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace headgate::front::resp

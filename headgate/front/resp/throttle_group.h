@@ -1,0 +1,39 @@
+// HG.CHECKM: several buckets as CL.THROTTLE has them, all or nothing.
+//
+//   HG.CHECKM key max_burst count period_s quantity [key max_burst count period_s quantity …]
+//     →  [limited, [the reply of CL.THROTTLE], …]
+//
+// Unless every bucket allows its quantity, nothing is taken from any of them.
+#pragma once
+
+#include <vector>
+
+#include "headgate/base/status.h"
+#include "headgate/front/resp/throttle.h"
+#include "headgate/limiter/checker.h"
+#include "headgate/wire/resp_parser.h"
+
+namespace headgate::front::resp {
+
+// One per loop. Its memory is reused for all commands.
+class ThrottleGroup {
+ public:
+  static constexpr size_t kKeysMax = 32;
+
+  explicit ThrottleGroup(limiter::Checker& checker) : checker_(checker) {}
+
+  // True: the reply was written. False: nothing was written; call again with the same command when
+  // the turn's Pending is ready. An error says what is wrong with the command; nothing is taken
+  // then.
+  absl::StatusOr<bool> Answer(const wire::RespParser& command, const ThrottleTurn& turn);
+
+ private:
+  absl::Status Read(const wire::RespParser& command);
+  absl::Status Reply(base::Strided<const limiter::Settled> settled, std::string& output) const;
+
+  limiter::Checker& checker_;
+  std::vector<limiter::BatchEntry> batch_;
+  std::vector<store::LimitHandle> limits_;  // pins the limits of batch_
+};
+
+}  // namespace headgate::front::resp

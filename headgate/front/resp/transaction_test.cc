@@ -1,0 +1,112 @@
+// MULTI, EXEC and DISCARD. The texts and the order of replies are those of Redis 7, except for the
+// bounds.
+#include "headgate/front/resp/transaction.h"
+
+#include "headgate/front/resp/conversation.h"
+#include "headgate/wire/resp_reader.h"
+
+namespace headgate::front::resp {
+namespace {
+
+using testing::EndsWith;
+
+const std::string kThrottle = "CL.THROTTLE k 4 1 1000\r\n";
+
+std::string Repeated(std::string_view text, size_t times) {
+  std::string all;
+  for (size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST(Transaction, ExecutesItsCommandsInOrder) {
+  World world;
+  Conversation client(world);
+  EXPECT_EQ(client.Send("MULTI\r\n"), "+OK\r\n");
+  EXPECT_EQ(client.Send(kThrottle), "+QUEUED\r\n");
+  EXPECT_EQ(world.own_limits.of(limiter::Outcome::kAllowed), 0u);
+  EXPECT_EQ(client.Send("ping\r\n" + kThrottle), "+QUEUED\r\n+QUEUED\r\n");
+  EXPECT_EQ(client.Send("EXEC\r\nPING\r\n"),
+            "*3\r\n*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n+PONG\r\n"
+            "*5\r\n:0\r\n:5\r\n:3\r\n:-1\r\n:2000\r\n+PONG\r\n");
+  EXPECT_EQ(world.own_limits.of(limiter::Outcome::kAllowed), 2u);
+  // The next command is no longer part of it.
+  EXPECT_EQ(client.Send(kThrottle), "*5\r\n:0\r\n:5\r\n:2\r\n:-1\r\n:3000\r\n");
+  EXPECT_EQ(client.Send("MULTI\r\nEXEC\r\n"), "+OK\r\n*0\r\n");
+}
+
+TEST(Transaction, AnErrorWhileItIsExecutedStopsNoOtherCommand) {
+  World world;
+  Conversation client(world);
+  client.Send("MULTI\r\nCL.THROTTLE k x 1 1\r\n" + kThrottle);
+  EXPECT_EQ(client.Send("EXEC\r\n"),
+            "*2\r\n-Cell error: Store error: Couldn't parse as integer: x\r\n"
+            "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n");
+}
+
+TEST(Transaction, ACommandThatIsRefusedOnArrivalDiscardsAll) {
+  for (const std::string_view refused :
+       {"NONSENSE\r\n", "CL.THROTTLE k\r\n", "DBSIZE now\r\n", "EXEC now\r\n"}) {
+    World world;
+    Conversation client(world);
+    client.Send("MULTI\r\n" + kThrottle);
+    EXPECT_THAT(client.Send(refused), testing::StartsWith("-ERR ")) << refused;
+    EXPECT_EQ(client.Send(kThrottle + "EXEC\r\n"),
+              "+QUEUED\r\n-EXECABORT Transaction discarded because of previous errors.\r\n");
+    EXPECT_EQ(client.Send(kThrottle), "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n") << refused;
+  }
+}
+
+TEST(Transaction, ACommandWithoutAccessDiscardsAll) {
+  World world;
+  Conversation client(world, {.loopback = false});
+  EXPECT_THAT(client.Send("MULTI\r\nHG.RESET d ENTRIES 1 k v\r\nEXEC\r\n"),
+              testing::AllOf(testing::HasSubstr("-NOPERM "),
+                             EndsWith("-EXECABORT Transaction discarded because of previous "
+                                      "errors.\r\n")));
+}
+
+TEST(Transaction, IsDiscardedOnRequest) {
+  World world;
+  Conversation client(world);
+  EXPECT_EQ(client.Send("MULTI\r\n" + kThrottle + "DISCARD\r\n" + kThrottle),
+            "+OK\r\n+QUEUED\r\n+OK\r\n*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n");
+  EXPECT_EQ(client.Send("MULTI\r\nMULTI\r\nEXEC\r\n"),
+            "+OK\r\n-ERR MULTI calls can not be nested\r\n*0\r\n");
+  EXPECT_EQ(client.Send("EXEC\r\n"), "-ERR EXEC without MULTI\r\n");
+  EXPECT_EQ(client.Send("DISCARD\r\n"), "-ERR DISCARD without MULTI\r\n");
+  EXPECT_EQ(client.Send("MULTI now\r\nPING\r\n"),
+            "-ERR wrong number of arguments for 'multi' command\r\n+PONG\r\n");
+}
+
+TEST(Transaction, EndsWithTheConversation) {
+  World world;
+  Conversation client(world);
+  EXPECT_THAT(client.Send("MULTI\r\nRESET\r\nPING\r\n"), EndsWith("+RESET\r\n+PONG\r\n"));
+  EXPECT_THAT(client.Send("MULTI\r\nQUIT\r\n"), EndsWith("+OK\r\n"));
+  EXPECT_TRUE(client.progress.close);
+}
+
+TEST(Transaction, HasBounds) {
+  const std::string discarded = "-EXECABORT Transaction discarded because of previous errors.\r\n";
+  const std::string too_many = "-ERR more than 128 commands or 16384 bytes in a transaction\r\n";
+  const std::string ping = "PING\r\n";
+  {
+    World world;
+    Conversation client(world);
+    EXPECT_EQ(client.Send("MULTI\r\n" + Repeated(ping, 128) + "EXEC\r\n"),
+              "+OK\r\n" + Repeated("+QUEUED\r\n", 128) + "*128\r\n" + Repeated("+PONG\r\n", 128));
+    EXPECT_EQ(client.Send("MULTI\r\n" + Repeated(ping, 129) + "EXEC\r\n"),
+              "+OK\r\n" + Repeated("+QUEUED\r\n", 128) + too_many + discarded);
+  }
+  World world;
+  Conversation client(world);
+  const std::string echo = "ECHO ";
+  const std::string fits(Transaction::kBytesMax - echo.size() - 2, 'x');
+  EXPECT_EQ(client.Send("MULTI\r\n" + echo + fits + "\r\n"), "+OK\r\n+QUEUED\r\n");
+  EXPECT_THAT(client.Send("EXEC\r\n"), testing::StartsWith("*1\r\n$16377\r\n"));
+  EXPECT_EQ(client.Send("MULTI\r\n" + echo + fits + "x\r\nEXEC\r\n"),
+            "+OK\r\n" + too_many + discarded);
+}
+
+}  // namespace
+}  // namespace headgate::front::resp
