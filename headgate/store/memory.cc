@@ -133,15 +133,37 @@ void MemoryStore::Take(base::Strided<const TakeRequest> requests, base::Strided<
   if (held != nullptr) held->lock.unlock();
 }
 
-void MemoryStore::TakeInBothSegments(const TakeRequest& request, const Fingerprint& print,
-                                     Decision& decision, Instant now) {
+template <typename Act>
+void MemoryStore::InBothSegments(const Fingerprint& print, const Act& act) {
   // Lock in the order of addresses, so that two threads cannot deadlock.
   Segment* low = &First(print);
   Segment* high = &Second(print);
   if (high < low) std::swap(low, high);
   std::lock_guard low_lock(low->lock);
   std::lock_guard high_lock(high->lock);
-  TakeLocked(request, print, Held::kBoth, decision, now);
+  act();
+}
+
+void MemoryStore::TakeInBothSegments(const TakeRequest& request, const Fingerprint& print,
+                                     Decision& decision, Instant now) {
+  InBothSegments(print, [&] { TakeLocked(request, print, Held::kBoth, decision, now); });
+}
+
+LimitHandle MemoryStore::LimitOf(const base::Hash128& key) {
+  const Fingerprint print = Fingerprint::Of(key);
+  LimitHandle limit;
+  const auto find = [&] {
+    const SlotRef ref = Find(print, Held::kBoth);
+    if (ref.found() && !limits_.IsRetired(ref->limit_id()))
+      limit = LimitHandle::Pin(limits_.EntryOf(ref->limit_id()));
+  };
+  if (segment_count_ > 1) {
+    InBothSegments(print, find);
+  } else {
+    const std::lock_guard lock(First(print).lock);
+    find();
+  }
+  return limit;
 }
 
 bool MemoryStore::TakeLocked(const TakeRequest& request, const Fingerprint& print, Held held,

@@ -68,6 +68,7 @@ class MemoryStore final : public Store {
 
   void Take(base::Strided<const TakeRequest> requests, base::Strided<algorithm::Decision> decisions,
             base::Instant now) override;
+  LimitHandle LimitOf(const base::Hash128& key) override;
   const base::HashSecret& hash_secret() const override { return secret_; }
   LimitTable& limits() override { return limits_; }
 
@@ -123,6 +124,9 @@ class MemoryStore final : public Store {
     First(print).Prefetch(print);
   }
 
+  // Calls `act` while both segments of the key are locked.
+  template <typename Act>
+  void InBothSegments(const Fingerprint& print, const Act& act);
   void TakeInBothSegments(const TakeRequest& request, const Fingerprint& print,
                           algorithm::Decision& decision, base::Instant now);
   void TakeGroup(base::Strided<const TakeRequest> group,

@@ -79,6 +79,10 @@ class Store {
   virtual void Take(base::Strided<const TakeRequest> requests,
                     base::Strided<algorithm::Decision> decisions, base::Instant now) = 0;
 
+  // The limit under which the bucket was last used; null if this store has no such bucket. For
+  // commands that name a bucket without its limit. Thread-safe.
+  virtual LimitHandle LimitOf(const base::Hash128& /*key*/) { return {}; }
+
   virtual const base::HashSecret& hash_secret() const = 0;
   virtual LimitTable& limits() = 0;
 };

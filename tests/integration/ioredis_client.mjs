@@ -11,6 +11,15 @@ for (let i = 0; i < 50; ++i) pipeline.call('CL.THROTTLE', 'piped', '9', '1', '10
 const answers = await pipeline.exec();
 assert.equal(answers.filter(([error, answer]) => error === null && answer[0] === 0).length, 10);
 
+// A script is sent as EVALSHA first, and as EVAL if the server does not know it.
+redis.defineCommand('throttle', {
+  numberOfKeys: 1,
+  lua: "return redis.call('CL.THROTTLE', KEYS[1], ARGV[1], ARGV[2], ARGV[3])",
+});
+for (const remaining of [4, 3]) assert.equal((await redis.throttle('wrapped', 4, 1, 1000))[2], remaining);
+const executed = await redis.multi().call('CL.THROTTLE', 'wrapped', '4', '1', '1000').ping().exec();
+assert.deepEqual(executed, [[null, [0, 5, 2, -1, 3000]], [null, 'PONG']]);
+
 const flat = await redis.call('HG.CHECK', 'default', 'ENTRIES', '1', 'user', 'ann');
 assert.deepEqual(flat.slice(0, 2), ['allowed', 1]);
 await assert.rejects(redis.call('CL.THROTTLE', 'k', '1', '1'), /Usage: cl\.throttle/);

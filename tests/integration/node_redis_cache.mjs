@@ -15,14 +15,19 @@ const key = 'cached';
 for (const remaining of [4, 3]) {
   assert.deepEqual(await client.sendCommand(['CL.THROTTLE', key, '4', '1', '1000']).then((a) => a.slice(0, 3)), [0, 5, remaining]);
 }
-await assert.rejects(client.multi().addCommand(['CL.THROTTLE', key, '4', '1', '1000']).exec(), /MULTI is not supported/);
-// The transaction took nothing, and the connection stays usable.
-assert.equal((await client.sendCommand(['CL.THROTTLE', key, '4', '1', '1000', '0']))[2], 3);
+const take = ['CL.THROTTLE', key, '4', '1', '1000'];
+const replies = await client.multi().addCommand(take).addCommand(['TTL', key]).addCommand(take).exec();
+assert.deepEqual(replies.map((reply) => reply[2] ?? reply), [2, 3000, 1]);
+assert.equal((await client.sendCommand([...take, '0']))[2], 1);
+const script = "return redis.call('CL.THROTTLE', KEYS[1], ARGV[1], ARGV[2], ARGV[3])";
+assert.equal((await client.eval(script, {keys: [key], arguments: ['4', '1', '1000']}))[2], 0);
 const info = await client.clientInfo();
 assert.equal(info.resp, 3);
 assert.equal(info.db, 0);
 assert.equal((await client.clientList()).length, 1);
 assert.equal((await client.role()).role, 'master');
 assert.ok(await client.dbSize() >= 1);
+assert.equal(await client.del(key), 1);
+assert.equal(await client.exists(key), 0);
 await client.close();
 console.log('ok');

@@ -1,5 +1,6 @@
 """Unmodified third-party clients against the Redis protocol front."""
 
+import hashlib
 import os
 import re
 import subprocess
@@ -7,7 +8,7 @@ import unittest
 
 import redis
 
-from harness import INTEGRATION, Headgate, require, run
+from harness import INTEGRATION, Headgate, RedisServer, require, run
 
 RULES = ["--rule", "user: 5/hour", "--rule", "queue: 10/10s leaky_bucket queue"]
 
@@ -43,7 +44,6 @@ class RedisCli(unittest.TestCase):
         lines = run("redis-cli", "-p", str(self.server.port), input=script).stdout.split("\n")
         self.assertEqual([lines[0], lines[5], lines[10]], ["0", "1", "0"])
 
-
     def test_stat_prints_what_it_asks_for(self):
         for _ in range(3):
             self.cli("CL.THROTTLE", "k", "4", "1", "1000")
@@ -61,15 +61,43 @@ class RedisCli(unittest.TestCase):
         clients, commands, connections = map(int, found[-1].groups())
         self.assertTrue(1 <= clients <= connections and 4 <= commands and 4 <= connections, "".join(lines))
 
-    def test_an_aborted_transaction_has_no_effect(self):
-        throttle = "CL.THROTTLE k 4 1 1000\n"
-        script = "MULTI\n" + throttle + "HG.CHECK default ENTRIES 1 user ann\nEXEC\n" + throttle
-        lines = run("redis-cli", "-p", str(self.server.port), input=script).stdout.split("\n")
-        self.assertRegex(lines[0], "^ERR MULTI is not supported")
-        errors = [line for line in lines if line.startswith(("ERR", "EXECABORT"))]
-        self.assertEqual(len(errors), 4, lines)
-        self.assertRegex(errors[3], "^EXECABORT Transaction discarded because of previous errors")
-        self.assertEqual([line for line in lines if line and line not in errors][:3], ["0", "5", "4"], "the first token")
+    def test_transactions_are_those_of_redis(self):
+        """The same commands get the same replies from a real Redis."""
+        conversations = [
+            ["MULTI", "PING", "ECHO a", "EXEC", "PING"],
+            ["MULTI", "EXEC"],
+            ["MULTI", "PING", "DISCARD", "PING"],
+            ["MULTI", "NONSENSE", "PING", "EXEC", "PING"],
+            ["MULTI", "ECHO", "EXEC"],
+            ["MULTI", "MULTI", "PING", "EXEC"],
+            ["MULTI", "EXEC now", "EXEC"],
+            ["MULTI", "SELECT 99", "PING", "EXEC"],
+            ["EXEC", "DISCARD", "PING"],
+            ["MULTI", "PING", "RESET", "EXEC"],
+        ]
+        with RedisServer() as redis:
+            for commands in conversations:
+                script = "".join(command + "\n" for command in commands)
+                replies = [run("redis-cli", "-p", str(port), input=script).stdout for port in (redis.port, self.server.port)]
+                self.assertEqual(replies[1], replies[0], commands)
+
+    def test_a_transaction_takes_when_it_is_executed(self):
+        throttle = "CL.THROTTLE transaction 4 1 1000\n"
+        script = "MULTI\n" + throttle + throttle + "EXEC\n" + "MULTI\n" + throttle + "DISCARD\n" + throttle
+        lines = run("redis-cli", "-p", str(self.server.port), input=script).stdout.split("\n")[:-1]
+        self.assertEqual(lines[:3], ["OK", "QUEUED", "QUEUED"])
+        self.assertEqual(lines[3:13], ["0", "5", "4", "-1", "1000", "0", "5", "3", "-1", "2000"])
+        self.assertEqual(lines[-5:], ["0", "5", "2", "-1", "3000"])
+
+    def test_redis_cli_finds_the_scripts(self):
+        wrapper = "return redis.call('CL.THROTTLE', KEYS[1], ARGV[1], ARGV[2], ARGV[3])"
+        sha1 = self.cli("SCRIPT", "LOAD", wrapper)[0]
+        self.assertEqual(sha1, hashlib.sha1(wrapper.encode()).hexdigest())
+        self.assertEqual(self.cli("EVALSHA", sha1, "1", "script", "4", "1", "1000"), ["0", "5", "4", "-1", "1000"])
+        self.assertEqual(self.cli("EVAL", wrapper, "1", "script", "4", "1", "1000"), ["0", "5", "3", "-1", "2000"])
+        self.assertEqual(self.cli("TTL", "script"), ["2000"])
+        self.assertEqual(self.cli("DEL", "script"), ["1"])
+        self.assertEqual(self.cli("EXISTS", "script"), ["0"])
 
 
 class RedisBenchmark(unittest.TestCase):
@@ -99,14 +127,15 @@ class PythonRedis(unittest.TestCase):
             pipe.execute_command("CL.THROTTLE", "piped", 9, 1, 1000)
         self.assertEqual(sum(answer[0] == 0 for answer in pipe.execute()), 10)
 
-    def test_a_transaction_is_refused_completely(self):
+    def test_transactions_and_scripts(self):
         client = redis.Redis(host="127.0.0.1", port=self.server.port)
         pipe = client.pipeline(transaction=True)
         for _ in range(3):
             pipe.execute_command("CL.THROTTLE", "transaction", 4, 1, 1000)
-        with self.assertRaisesRegex(redis.ResponseError, "MULTI is not supported"):
-            pipe.execute()
-        self.assertEqual(client.execute_command("CL.THROTTLE", "transaction", 4, 1, 1000)[:3], [0, 5, 4])
+        self.assertEqual([reply[2] for reply in pipe.execute()], [4, 3, 2])
+        wrapper = client.register_script("return redis.call('CL.THROTTLE', KEYS[1], unpack(ARGV))")
+        for remaining in (1, 0):
+            self.assertEqual(wrapper(keys=["transaction"], args=[4, 1, 1000])[:3], [0, 5, remaining])
 
     def test_the_server_and_its_clients_are_described(self):
         stranger = redis.Redis(host="127.0.0.1", port=self.server.port, client_name="stranger")

@@ -8,6 +8,7 @@
 #include "headgate/front/resp/client_list.h"
 #include "headgate/front/resp/connection_verbs.h"
 #include "headgate/front/resp/counters.h"
+#include "headgate/front/resp/key_verbs.h"
 #include "headgate/front/resp/rule_verbs.h"
 #include "headgate/front/resp/script_verbs.h"
 #include "headgate/front/resp/server_verbs.h"
@@ -36,6 +37,7 @@ class Context {
       : access(services.access),
         throttle(services.checker, counters),
         throttle_group(services.checker),
+        key_verbs(services.checker),
         rule_verbs(services.checker),
         script_verbs(services.scripts != nullptr ? *services.scripts : own_scripts_),
         connection_verbs(services.access, counters),
@@ -51,6 +53,7 @@ class Context {
   Counters counters;
   ThrottleBatch throttle;
   ThrottleGroup throttle_group;
+  KeyVerbs key_verbs;
   RuleVerbs rule_verbs;
   ScriptVerbs script_verbs;
   const ConnectionVerbs connection_verbs;

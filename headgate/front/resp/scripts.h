@@ -56,7 +56,7 @@ class ScriptCache {
 
   Scripts& shared_;
   uint64_t generation_ = 0;
-  // By text, and by SHA-1; a SHA-1 is no script.
+  // By text, and by SHA-1, which is never the text of a script.
   std::map<std::string, ScriptHandle, std::less<>> seen_;
 };
 

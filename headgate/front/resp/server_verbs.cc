@@ -6,6 +6,7 @@
 #include <array>
 
 #include "headgate/base/text.h"
+#include "headgate/front/resp/command_docs.h"
 #include "headgate/front/resp/commands.h"
 #include "headgate/front/resp/verb_replies.h"
 
@@ -130,9 +131,21 @@ bool ServerVerbs::Command(const RespParser& command, RespWriter& reply) const {
     reply.Integer(static_cast<int64_t>(count));
     return true;
   }
-  // Documentation is optional for each command, and clients use it only for hints.
   if (base::EqualsIgnoreCase(sub, "docs")) {
-    reply.Map(0);
+    const auto asked_for = [&](const CommandSpec& spec) {
+      if (spec.hidden) return false;
+      if (command.size() == 2) return true;
+      for (size_t i = 2; i < command.size(); ++i) {
+        if (base::EqualsIgnoreCase(command[i], spec.name)) return true;
+      }
+      return false;
+    };
+    reply.Map(static_cast<size_t>(std::count_if(all.begin(), all.end(), asked_for)));
+    for (const CommandSpec& spec : all) {
+      if (!asked_for(spec)) continue;
+      reply.Bulk(spec.name);
+      WriteDocs(spec, reply);
+    }
     return true;
   }
   if (base::EqualsIgnoreCase(sub, "help"))

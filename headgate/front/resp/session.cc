@@ -98,6 +98,7 @@ RespSession::Collected RespSession::CollectOne(const CommandSpec* spec, const Th
     case Verb::kThrottle:
       return added(context_.throttle.Add(ThrottleForm::kCell, parser_, turn));
     case Verb::kGcra:
+      if (!spec->AcceptsCount(parser_.size())) return Collected::kNo;
       return added(context_.throttle.Add(ThrottleForm::kGcra, parser_, turn));
     case Verb::kEval:
     case Verb::kEvalSha: {
@@ -185,7 +186,12 @@ RespSession::Ran RespSession::RunOther(const CommandSpec* spec, const ThrottleTu
     case Verb::kDiscard:
       break;  // collected, or of a transaction
     case Verb::kHgCheckM:
-      return RunGroup(turn);
+      return Conclude(context_.throttle_group.Answer(parser_, turn), turn);
+    case Verb::kDel:
+    case Verb::kExists:
+    case Verb::kTtl:
+    case Verb::kPttl:
+      return RunKeyVerb(spec->verb, turn);
     case Verb::kEval:
       return RunScript(true, turn);
     case Verb::kEvalSha:
@@ -259,6 +265,13 @@ RespSession::Ran RespSession::RunInTransaction(const CommandSpec* spec, const Th
     if (transaction_.queuing()) transaction_.Refuse();
     return Ran::kFailed;
   };
+  if (spec != nullptr && spec->verb == Verb::kExec && transaction_.queuing() &&
+      !spec->AcceptsCount(parser_.size())) {
+    transaction_.End();
+    reply.Error(
+        "EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command");
+    return Ran::kFailed;
+  }
   if (!Accepts(spec, reply)) return refuse("");
   switch (spec->verb) {
     case Verb::kReset:
@@ -345,8 +358,20 @@ RespSession::Ran RespSession::RunScript(bool by_text, const ThrottleTurn& turn) 
   return Ran::kFailed;
 }
 
-RespSession::Ran RespSession::RunGroup(const ThrottleTurn& turn) {
-  const auto answered = context_.throttle_group.Answer(parser_, turn);
+RespSession::Ran RespSession::RunKeyVerb(Verb verb, const ThrottleTurn& turn) {
+  KeyVerbs& keys = context_.key_verbs;
+  if (verb == Verb::kDel) return Conclude(keys.Del(parser_, turn), turn);
+  const absl::Status status =
+      verb == Verb::kExists
+          ? keys.Exists(parser_, turn)
+          : keys.Ttl(verb == Verb::kTtl ? base::Duration(std::chrono::seconds(1))
+                                        : base::Duration(std::chrono::milliseconds(1)),
+                     parser_, turn);
+  return Conclude(status.ok() ? absl::StatusOr<bool>(true) : status, turn);
+}
+
+RespSession::Ran RespSession::Conclude(const absl::StatusOr<bool>& answered,
+                                       const ThrottleTurn& turn) {
   if (answered.ok()) return *answered ? Ran::kDone : Ran::kWaits;
   const absl::string_view message = answered.status().message();
   RespWriter(turn.output, client_.version)

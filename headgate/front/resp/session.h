@@ -88,7 +88,9 @@ class RespSession final : public net::Session {
   bool MayNotUseState(std::string_view command, wire::RespWriter& reply) const;
   Ran RunClient(const ThrottleTurn& turn);
   Ran RunScript(bool by_text, const ThrottleTurn& turn);
-  Ran RunGroup(const ThrottleTurn& turn);
+  Ran RunKeyVerb(Verb verb, const ThrottleTurn& turn);
+  // A reply was written, comes later, or is this error.
+  Ran Conclude(const absl::StatusOr<bool>& answered, const ThrottleTurn& turn);
   // Checks the command and writes an error if it cannot be executed. Returns whether it can.
   bool Accepts(const CommandSpec* spec, wire::RespWriter& reply) const;
   // MULTI, EXEC and DISCARD, and each command in between.

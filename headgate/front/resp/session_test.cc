@@ -202,8 +202,8 @@ TEST(RespSession, TheVerbsThatClientsSendOnConnect) {
       {"CLIENT MAINT_NOTIFICATIONS ON\r\n",
        "-ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP.\r\n"},
       {"CLIENT\r\n", "-ERR wrong number of arguments for 'client' command\r\n"},
-      {"COMMAND COUNT\r\n", ":27\r\n"},
-      {"COMMAND DOCS\r\n", "*0\r\n"},
+      {"COMMAND COUNT\r\n", ":31\r\n"},
+      {"COMMAND DOCS nope post\r\n", "*0\r\n"},
       {"COMMAND INFO cl.throttle nope post\r\n",
        "*3\r\n*6\r\n$11\r\ncl.throttle\r\n:-5\r\n*2\r\n+write\r\n+fast\r\n:1\r\n:1\r\n:1\r\n$-"
        "1\r\n$-1\r\n"},
@@ -229,8 +229,33 @@ TEST(RespSession, CommandListsAllCommands) {
   World world;
   Conversation client(world);
   EXPECT_THAT(client.Send("COMMAND\r\n"),
-              AllOf(StartsWith("*27\r\n*6\r\n$11\r\ncl.throttle\r\n"), Not(HasSubstr("host"))));
+              AllOf(StartsWith("*31\r\n*6\r\n$11\r\ncl.throttle\r\n"), Not(HasSubstr("host"))));
   EXPECT_EQ(client.Send("COMMAND\r\n"), client.Send("COMMAND INFO\r\n"));
+}
+
+TEST(RespSession, CommandDocsDescribeTheArguments) {
+  World world;
+  Conversation client(world);
+  EXPECT_EQ(Readable(client.Send("COMMAND DOCS cl.throttle\r\n")),
+            "[cl.throttle, [summary, Takes from a token bucket, with the limit in the command, "
+            "group, module, arguments, [[name, key, type, key], [name, max_burst, type, integer], "
+            "[name, count_per_period, type, integer], [name, period_seconds, type, integer], "
+            "[name, quantity, type, integer, flags, [optional]]]]]\n");
+  // Every command has a summary; those of Headgate have arguments too.
+  wire::RespReader reader;
+  size_t consumed = 0;
+  const std::string docs = client.Send("COMMAND DOCS\r\n");
+  ASSERT_EQ(reader.Read(docs, consumed), wire::RespReader::Step::kValue);
+  EXPECT_EQ(consumed, docs.size());
+  for (const CommandSpec& command : Commands()) {
+    if (command.hidden) continue;
+    const std::string one = client.Ask({"COMMAND", "DOCS", command.name});
+    EXPECT_THAT(one, HasSubstr("summary")) << command.name;
+    EXPECT_NE(docs.find(one.substr(4)), std::string::npos) << command.name;
+    if (command.name.starts_with("hg.")) {
+      EXPECT_THAT(one, HasSubstr("arguments")) << command.name;
+    }
+  }
 }
 
 TEST(RespSession, ResetForgetsWhatTheClientSaid) {

@@ -305,6 +305,28 @@ TEST(SharedStore, ARefundOrAResetWithoutTheStoreSaysThatNothingWasDone) {
             "-ERR the shared store cannot be reached: no bucket of rule user was reset\r\n");
 }
 
+TEST(SharedStore, DelResetsTheSharedBuckets) {
+  Side side(true);
+  const std::string throttle = Command({"CL.THROTTLE", "k", "4", "1", "1000"});
+  side.Arrive(throttle + throttle + Command({"DEL", "k", "other"}) + throttle);
+  side.AnswerEverything();
+  EXPECT_EQ(side.output,
+            "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n*5\r\n:0\r\n:5\r\n:3\r\n:-1\r\n:2000\r\n:2\r\n"
+            "*5\r\n:0\r\n:5\r\n:4\r\n:-1\r\n:1000\r\n");
+  side.output.clear();
+  side.Arrive(Command({"TTL", "k"}) + Command({"EXISTS", "k"}));
+  EXPECT_EQ(
+      side.output,
+      "-ERR TTL is not supported with a shared store: ask the store for the key hg:{t|KEY}\r\n"
+      "-ERR EXISTS is not supported with a shared store: ask the store for the key "
+      "hg:{t|KEY}\r\n");
+  side.output.clear();
+  side.shared.failure = absl::UnavailableError("gone");
+  side.shared.at_once = true;
+  side.Arrive(Command({"DEL", "k"}));
+  EXPECT_EQ(side.output, "-ERR the shared store cannot be reached: not all keys were deleted\r\n");
+}
+
 TEST(SharedStore, AClosedRuleSaysThatTheStoreCannotBeAsked) {
   base::Instant now = base::Instant::FromNanos(1'790'000'000'000'000'000);
   store::MemoryStore store{store::MemoryOptions{.max_buckets = 4096}};

@@ -37,7 +37,7 @@ absl::Status CheckArguments(const ThrottleArguments& arguments);
 // InvalidArgument if no limit has this rate.
 absl::StatusOr<algorithm::Limit> LimitOf(const ThrottleLimit& limit);
 
-// What precedes the message of an error. For CL.THROTTLE the words are redis-cell's, because its
+// The words before the message of an error. For CL.THROTTLE the words are redis-cell's, because its
 // clients may search for them.
 inline std::string_view ErrorPrefix(ThrottleForm form) {
   return form == ThrottleForm::kCell ? "Cell error: Store error: " : "ERR ";

@@ -46,7 +46,7 @@ struct ScriptArguments {
 
 class ThrottleScript {
  public:
-  // A longer text is no script of one call.
+  // A longer text is refused.
   static constexpr size_t kTextBytesMax = 1024;
 
   // InvalidArgument if the text is not a script of one call.

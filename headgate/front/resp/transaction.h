@@ -47,7 +47,8 @@ class Transaction {
   // ---- While it is executed
 
   void BeginExecution() { state_ = State::kExecuting; }
-  // What is left; begins with the command that is executed now. Empty after the last one.
+  // The commands that are left; begins with the command that is executed now. Empty after the last
+  // one.
   std::string_view rest() const { return std::string_view(bytes_).substr(executed_); }
   void Next(size_t command_bytes) { executed_ += command_bytes; }
   size_t count() const { return count_; }

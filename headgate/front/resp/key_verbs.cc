@@ -1,0 +1,124 @@
+#include "headgate/front/resp/key_verbs.h"
+
+#include <fmt/format.h>
+
+#include "headgate/base/hash.h"
+#include "headgate/wire/resp_writer.h"
+
+namespace headgate::front::resp {
+namespace {
+
+using store::Operation;
+
+void WriteInteger(int64_t number, std::string& output) {
+  wire::RespWriter(output, wire::RespVersion::k2).Integer(number);
+}
+
+// This process's memory does not know the buckets of a shared store.
+absl::Status OnlyTheStoreKnows(std::string_view command) {
+  return absl::UnimplementedError(fmt::format(
+      "{} is not supported with a shared store: ask the store for the key hg:{{t|KEY}}", command));
+}
+
+}  // namespace
+
+absl::StatusOr<bool> KeyVerbs::Del(const wire::RespParser& command, const ThrottleTurn& turn) {
+  if (checker_.may_wait()) return DelShared(command, turn);
+  int64_t existed = 0;
+  for (size_t i = 1; i < command.size(); ++i) {
+    const store::LimitHandle limit = checker_.store().LimitOf(HashOf(command[i]));
+    if (!limit) continue;
+    if (UntilFull(command[i], turn.now) > base::Duration(0)) ++existed;
+    Reset(command[i], *limit, turn.now);
+  }
+  WriteInteger(existed, turn.output);
+  return true;
+}
+
+absl::Status KeyVerbs::Exists(const wire::RespParser& command, const ThrottleTurn& turn) {
+  if (checker_.may_wait()) return OnlyTheStoreKnows("EXISTS");
+  int64_t existing = 0;
+  for (size_t i = 1; i < command.size(); ++i)
+    existing += UntilFull(command[i], turn.now) > base::Duration(0) ? 1 : 0;
+  WriteInteger(existing, turn.output);
+  return absl::OkStatus();
+}
+
+absl::Status KeyVerbs::Ttl(base::Duration unit, const wire::RespParser& command,
+                           const ThrottleTurn& turn) {
+  if (checker_.may_wait()) return OnlyTheStoreKnows("TTL");
+  constexpr int64_t kNoSuchKey = -2;
+  const base::Duration left = UntilFull(command[1], turn.now);
+  const int64_t units = (left.count() + unit.count() - 1) / unit.count();
+  WriteInteger(units > 0 ? units : kNoSuchKey, turn.output);
+  return absl::OkStatus();
+}
+
+base::Hash128 KeyVerbs::HashOf(std::string_view key) const {
+  return base::HashBytes(checker_.store().hash_secret(), base::KeyKind::kRaw, key);
+}
+
+base::Duration KeyVerbs::UntilFull(std::string_view key, base::Instant now) {
+  const base::Hash128 hash = HashOf(key);
+  const store::LimitHandle limit = checker_.store().LimitOf(hash);
+  if (!limit) return base::Duration(0);
+  const store::TakeRequest peek{
+      .key = hash, .limit = limit.get(), .cost = 0, .operation = Operation::kPeek};
+  algorithm::Decision decision;
+  checker_.store().Take(base::Strided<const store::TakeRequest>({&peek, 1}),
+                        base::Strided<algorithm::Decision>({&decision, 1}), now);
+  return decision.reset_after;
+}
+
+void KeyVerbs::Reset(std::string_view key, const store::LimitEntry& limit, base::Instant now) {
+  const store::TakeRequest reset{
+      .key = HashOf(key), .limit = &limit, .cost = 0, .operation = Operation::kReset};
+  algorithm::Decision decision;
+  checker_.store().Take(base::Strided<const store::TakeRequest>({&reset, 1}),
+                        base::Strided<algorithm::Decision>({&decision, 1}), now);
+}
+
+absl::StatusOr<bool> KeyVerbs::DelShared(const wire::RespParser& command,
+                                         const ThrottleTurn& turn) {
+  if (turn.pending.waiting()) return false;
+  if (!turn.pending.settled().empty()) {
+    const absl::Status status = ReplyDeleted(turn.pending.settled(), turn.output);
+    turn.pending.Forget();
+    if (!status.ok()) return status;
+    return true;
+  }
+  // A reset is the same under every limit of the bucket's algorithm.
+  HEADGATE_ASSIGN_OR_RETURN(
+      const algorithm::Limit any,
+      algorithm::Limit::Make({.requests = 1, .period = std::chrono::seconds(1)}));
+  HEADGATE_ASSIGN_OR_RETURN(const store::LimitHandle limit, checker_.store().limits().Intern(any));
+  batch_.clear();
+  for (size_t i = 1; i < command.size(); ++i) {
+    batch_.push_back({.request = {.key = HashOf(command[i]),
+                                  .limit = limit.get(),
+                                  .cost = 0,
+                                  .operation = Operation::kReset},
+                      .terms = checker_.decider().default_terms()});
+  }
+  const auto name = [&](size_t index, std::string& out) {
+    limiter::AppendThrottleBucket(checker_.naming(), command[1 + index], out);
+  };
+  if (!checker_.decider().Decide(batch_, name, &turn.pending, turn.now)) return false;
+  HEADGATE_RETURN_IF_ERROR(ReplyDeleted(
+      base::Strided<const limiter::Settled>::Of(std::span(batch_), &limiter::BatchEntry::settled),
+      turn.output));
+  return true;
+}
+
+absl::Status KeyVerbs::ReplyDeleted(base::Strided<const limiter::Settled> settled,
+                                    std::string& output) {
+  for (size_t i = 0; i < settled.size(); ++i) {
+    if (settled[i].mode != limiter::Mode::kExact && settled[i].mode != limiter::Mode::kLeased)
+      return absl::UnavailableError(
+          "the shared store cannot be reached: not all keys were deleted");
+  }
+  WriteInteger(static_cast<int64_t>(settled.size()), output);
+  return absl::OkStatus();
+}
+
+}  // namespace headgate::front::resp
